@@ -2,6 +2,8 @@
 //
 //   x = load p, m; store q, f(x), m   ->   x = load p, m {poison_passthru}; ...     f element-wise; any store mask that implies m
 //
+// An element-wise op that is lowered to branches uses every element: what a warp does next may not depend on poison.
+//
 // Input, output: any IR. Numerics do not change. See tests/files/passes/drop_dead_passthru/.
 #include "passes/pass.h"
 #include "passes/rewriter.h"
@@ -20,6 +22,14 @@ bool implies(const Function& f, ValueId mask, ValueId condition, int depth = 8) 
          (implies(f, f.operand(both, 0), condition, depth - 1) || implies(f, f.operand(both, 1), condition, depth - 1));
 }
 
+/// Whether machine code for the op branches on its operands. LLVM's BypassSlowDivision divides 64-bit integers by instructions for 32 bits
+/// where both fit.
+bool is_lowered_to_branches(const Function& f, const ir::OpData& op) {
+  if (op.kind != OpKind::div_ && op.kind != OpKind::rem_) return false;
+  const ir::Type t = f.type(op.results[0]);
+  return t.is_integer() && ir::bits(t.element()) == 64;
+}
+
 bool is_used_only_under(const Function& f, ValueId value, ValueId mask) {
   return forward_uses(f, value, [&](OpId user, ValueId used) {
     const ir::OpData& op = f.op(user);
@@ -32,7 +42,7 @@ bool is_used_only_under(const Function& f, ValueId value, ValueId mask) {
     }
     const ir::OpInfo& info = ir::info(op.kind);
     const bool is_elementwise = info.has(ir::kElementwise) && info.has(ir::kPure) && op.kind != OpKind::inline_ptx_;
-    return is_elementwise ? ir::WalkResult::advance : ir::WalkResult::interrupt;
+    return is_elementwise && !is_lowered_to_branches(f, op) ? ir::WalkResult::advance : ir::WalkResult::interrupt;
   });
 }
 

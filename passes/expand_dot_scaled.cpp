@@ -59,9 +59,9 @@ class Expander {
 
  private:
   static bool multiplies_bf16(const ir::TargetDesc& target) {
-    return target.is_gpu() && std::ranges::any_of(ir::matrix_instructions(), [&](const ir::MatrixInstruction& i) {
-             return i.factors == ir::Element::bf16 && i.chips.has(target.sm);
-           });
+    return std::ranges::any_of(ir::matrix_instructions(), [&](const ir::MatrixInstruction& i) {
+      return i.factors == ir::Element::bf16 && ir::has_instruction(target, i);
+    });
   }
 
   /// The elements in f32; two elements of a byte along `axis` become a further axis of 2 behind that one.

@@ -50,7 +50,7 @@ std::optional<std::int64_t> select_instruction(const Function& f, OpId dot, cons
   if (factors == ir::Element::f32 && precision_of(f, dot) == ir::Precision::bf16x3) factors = ir::Element::bf16;
   const auto all = ir::matrix_instructions();
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].factors == factors && all[i].sums == sums && all[i].chips.has(target.sm)) return static_cast<std::int64_t>(i);
+    if (all[i].factors == factors && all[i].sums == sums && ir::has_instruction(target, all[i])) return static_cast<std::int64_t>(i);
   return std::nullopt;
 }
 

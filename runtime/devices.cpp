@@ -79,7 +79,7 @@ cuda::DeviceFacts cuda_facts(std::string_view name) {
 
 std::shared_ptr<Device> cuda_device(const std::string& name, const cuda::DeviceFacts& facts, const Here& at) {
   const cuda::DriverSearch& search = cuda::system_driver();
-  return opened(name, [&] { return cuda::make_cuda_device(*search.driver, {name, facts, cuda::target_for(facts.capability)}, at); });
+  return opened(name, [&] { return cuda::make_cuda_device(*search.driver, {name, facts, cuda::target_of(facts)}, at); });
 }
 
 constexpr std::string_view kEmulator = "emulator:";
@@ -182,7 +182,8 @@ std::multimap<std::string, emulator::KernelCounters, std::less<>> take_counters(
 
 /// The known GPU that an emulated target stands for in estimates.
 const emulator::Gpu& gpu_of(std::string_view device) {
-  const std::string_view name = device.substr(kEmulator.size()).starts_with("sm_90") ? "H100 SXM" : "A100 SXM";
+  const std::string_view target = device.substr(kEmulator.size());
+  const std::string_view name = target.starts_with("sm_90") || target == "sm_100" ? "H100 SXM" : "A100 SXM";
   const auto& gpus = emulator::known_gpus();
   return *std::find_if(gpus.begin(), gpus.end(), [&](const emulator::Gpu& gpu) { return gpu.name == name; });
 }

@@ -175,8 +175,6 @@ PtxFacts read_ptx(std::string_view text) {
   }
 }
 
-std::span<const std::string_view> ptx_targets() { return kTargets; }
-
 std::string text(const PtxFacts::Widths& widths) {
   std::string out;
   for (auto it = widths.rbegin(); it != widths.rend(); ++it)

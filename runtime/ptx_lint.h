@@ -31,9 +31,6 @@ struct PtxFacts {
 
 PtxFacts read_ptx(std::string_view text);
 
-/// The targets that read_ptx takes.
-std::span<const std::string_view> ptx_targets();
-
 /// "4 x 16, 1 x 4 bytes"; "none".
 std::string text(const PtxFacts::Widths&);
 

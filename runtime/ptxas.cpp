@@ -141,7 +141,9 @@ Assembled assemble(const std::string& ptxas, const std::string& ptx, const std::
   const TemporaryFolder folder;
   const std::string in = folder.file("kernel.ptx"), out = folder.file("kernel.cubin"), log = folder.file("log");
   std::ofstream(in, std::ios::binary) << ptx;
-  const int code = run(ptxas, {"-v", "--generate-line-info", "--gpu-name=" + target, in, "-o", out}, log);
+  // The facts of a device may follow the name of its chip.
+  const std::string chip = target.substr(0, target.find('+'));
+  const int code = run(ptxas, {"-v", "--generate-line-info", "--gpu-name=" + chip, in, "-o", out}, log);
   const std::string said = contents(log);
   if (code != 0) throw Error({}, fmt::format("'{}' ended with code {}:\n{}", ptxas, code, said));
   return {contents(out), kernels_of(said)};

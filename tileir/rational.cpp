@@ -25,13 +25,13 @@ Int128 gcd(Int128 a, Int128 b) {
 
 Int128 multiply(Int128 a, Int128 b) {
   Int128 product;
-  if (__builtin_mul_overflow(a, b, &product) || magnitude(product) > kMost) throw RationalOverflow{};
+  if (__builtin_mul_overflow(a, b, &product) || product < -kMost) throw RationalOverflow{};
   return product;
 }
 
 Int128 add(Int128 a, Int128 b) {
   Int128 sum;
-  if (__builtin_add_overflow(a, b, &sum) || magnitude(sum) > kMost) throw RationalOverflow{};
+  if (__builtin_add_overflow(a, b, &sum) || sum < -kMost) throw RationalOverflow{};
   return sum;
 }
 

@@ -6,6 +6,7 @@
 #include "passes/analysis/register_pressure.h"
 #include "passes/plans/lowering_plans.h"
 #include "tileir/op_kind.h"
+#include "tileir/target/gpu_chips.h"
 #include "tileir/target/mma_layouts.h"
 
 namespace tilewright::backend::nvptx {
@@ -26,11 +27,11 @@ class NvptxHooks final : public TargetHooks {
   using TargetHooks::TargetHooks;
 
   CompiledKernel::Format format() const override { return CompiledKernel::Format::ptx; }
-  std::string processor() const override { return description().name; }
+  std::string processor() const override { return std::string(ir::gpu_chip(description().name)->code); }
   std::string entry_of(const ir::Function& f) const override { return f.name; }
 
   std::unique_ptr<llvm::TargetMachine> make_machine(const ir::Function& f, const CompileOptions& options) const override {
-    return make_target_machine(options.target, options.ptx_version ? options.ptx_version : ptx_version_of(f));
+    return make_target_machine(processor(), options.ptx_version ? options.ptx_version : ptx_version_of(f));
   }
 
   void lower(const ir::Function& f, passes::PlanCache& cache, const CompileOptions& options, llvm::Module& m, llvm::TargetMachine&,

@@ -1,8 +1,9 @@
 // mma by mma.sync: fragments of the operands packed into the registers of the instruction, K slice by K slice.
 //
 // precision = tf32x3 or bf16x3: a factor x is high + low, where high is x rounded to tf32 or bf16 and low the rounded rest; low * low, at
-// most 2^-22 or 2^-16 of the product, is left out. Infinities and NaNs are low, and 1 with their sign is high: then no product is an
-// infinity times a zero that a rest is, infinities meet each other with the right sign, and NaNs everything.
+// most 2^-22 or 2^-16 of the product, is left out. A finite x is at most what two parts can add up to, and its high part at most the
+// greatest finite number, so that neither rounds to infinity. Infinities and NaNs are low, and 1 with their sign is high: then no product is
+// an infinity times a zero that a rest is, infinities meet each other with the right sign, and NaNs everything.
 //
 // Elements that the tile does not have (a tile may be smaller than a fragment): along K they are zeros, in both operands, since 0 times an
 // infinity would be NaN; along M and N they are copies, which only compute copies of sums.
@@ -159,8 +160,13 @@ class MmaLowering {
           elements.push_back(exists ? t.value(*t.find(first | t.flat(0, inner, outer))) : zero());
         }
         Part& part = known.emplace_back();
-        part.high = zero_absent_lanes(word(is_split() ? with_finite_roundings(elements) : elements), t.log2_inner());
-        if (is_split()) part.low = zero_absent_lanes(word(rests(elements, part.high)), t.log2_inner());
+        if (is_split()) {
+          const Split factors = split(elements);
+          part.high = zero_absent_lanes(word(factors.high), t.log2_inner());
+          part.low = zero_absent_lanes(word(rests(factors.whole, part.high)), t.log2_inner());
+        } else {
+          part.high = zero_absent_lanes(word(elements), t.log2_inner());
+        }
       }
     return known;
   }
@@ -178,17 +184,27 @@ class MmaLowering {
     return inline_ptx(b, "cvt.rn.bf16x2.f32 $0, $2, $1;", b.getInt32Ty(), {elements[0], elements[1]});
   }
 
-  /// 1 with the sign of the element, where the element is not nearer to the greatest number of the type it is rounded to than to the next
-  /// power of two. (For the finite ones of these it may be a half.)
-  std::vector<Value*> with_finite_roundings(const std::vector<Value*>& elements) {
+  /// Factors that are split: what is rounded to the high part, and of what the low part is the rest.
+  struct Split {
+    std::vector<Value*> high, whole;
+  };
+  /// Finite factors are at most the greatest sum of two parts, and high parts at most the greatest number of their type, so that neither
+  /// rounds to infinity; the high part of another factor is 1 with its sign.
+  Split split(const std::vector<Value*>& elements) {
     constexpr std::uint32_t kSignAndOne = 0xbf800000;  // the bits of -1; the exponent of an infinity has all bits
+    const bool is_bf16 = log2_packed_ == 1;
+    const double greatest = is_bf16 ? 0x1.fep+127 : 0x1.ffcp+127, greatest_sum = is_bf16 ? 0x1.fffep+127 : 0x1.fffff8p+127;
     llvm::IRBuilder<>& b = e_.b();
-    std::vector<Value*> result;
+    Split result;
     for (Value* x : elements) {
       Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
-      Value* is_finite = b.CreateFCmpOLT(size, llvm::ConstantFP::get(x->getType(), log2_packed_ == 1 ? 0x1.ffp+127 : 0x1.ffep+127));
-      Value* one = b.CreateAnd(b.CreateBitCast(x, b.getInt32Ty()), b.getInt32(kSignAndOne));
-      result.push_back(b.CreateSelect(is_finite, x, b.CreateBitCast(one, x->getType())));
+      Value* is_finite = b.CreateFCmpOLT(size, llvm::ConstantFP::getInfinity(x->getType()));
+      const auto at_most = [&](double limit) {
+        return b.CreateCopySign(b.CreateMinNum(size, llvm::ConstantFP::get(x->getType(), limit)), x);
+      };
+      Value* one = b.CreateBitCast(b.CreateAnd(b.CreateBitCast(x, b.getInt32Ty()), b.getInt32(kSignAndOne)), x->getType());
+      result.high.push_back(b.CreateSelect(is_finite, at_most(greatest), one));
+      result.whole.push_back(b.CreateSelect(is_finite, at_most(greatest_sum), x));
     }
     return result;
   }

@@ -1,4 +1,4 @@
-// The table of targets, and LLVM's pipeline for them.
+// Descriptions of targets, and LLVM's pipeline for them.
 #include "backend/nvptx/target.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -11,24 +11,11 @@
 #include "backend/llvm_codegen.h"
 #include "backend/llvm_errors.h"
 #include "backend/nvptx/assembler_bugs.h"
-#include "tileir/diagnostics.h"
+#include "tileir/target/gpu_chips.h"
 
 namespace tilewright::backend::nvptx {
 
 namespace {
-
-constexpr std::string_view kNames[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"};
-
-/// CUDA C++ Programming Guide, "Compute Capabilities", technical specifications per compute capability. Multiprocessors: of a T4, an A100,
-/// an A40, an L40 and an H100.
-struct Facts {
-  std::string_view name;
-  int sm, shared_kib, warps_per_sm, multiprocessors;
-};
-constexpr Facts kFacts[] = {
-    {"sm_75", 75, 64, 32, 40},  {"sm_80", 80, 163, 64, 108}, {"sm_86", 86, 99, 48, 84},
-    {"sm_89", 89, 99, 48, 142}, {"sm_90", 90, 227, 64, 132}, {"sm_90a", 90, 227, 64, 132},
-};
 
 void initialise_llvm() {
   static std::once_flag once;
@@ -43,32 +30,30 @@ void initialise_llvm() {
 
 }  // namespace
 
-std::span<const std::string_view> targets() { return kNames; }
-
 std::optional<ir::TargetDesc> describe(std::string_view target) {
-  for (const Facts& facts : kFacts) {
-    if (facts.name != target) continue;
-    ir::TargetDesc d;
-    d.name = target;
-    d.kind = ir::TargetDesc::Kind::nvptx;
-    d.vector_bits = 128;
-    d.has_fma = true;
-    d.has_f16_conversion = true;
-    d.has_masked_memory = true;
-    d.sm = facts.sm;
-    d.has_wgmma = target == "sm_90a";
-    d.shared_bytes = facts.shared_kib * 1024;
-    d.warps_per_sm = facts.warps_per_sm;
-    d.processors = facts.multiprocessors;
-    return d;
-  }
-  return std::nullopt;
+  const ir::GpuChip* const chip = ir::gpu_chip(target);
+  ir::GpuFacts facts;
+  if (!chip || !ir::read_facts(target, facts)) return std::nullopt;
+  ir::TargetDesc d;
+  d.name = chip->target;
+  d.kind = ir::TargetDesc::Kind::nvptx;
+  d.vector_bits = 128;
+  d.has_fma = true;
+  d.has_f16_conversion = true;
+  d.has_masked_memory = true;
+  d.sm = chip->code_capability;
+  d.has_wgmma = chip->code == "sm_90a";
+  d.shared_bytes = facts.shared_bytes;
+  d.registers_per_sm = facts.registers_per_sm;
+  d.warps_per_sm = facts.warps_per_sm;
+  d.processors = facts.processors;
+  return d;
 }
 
-std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& target, int ptx_version) {
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& processor, int ptx_version) {
   initialise_llvm();
   // add.rn and mul.rn, which ptxas does not contract.
-  return create_target_machine("nvptx64-nvidia-cuda", target, "+ptx" + std::to_string(ptx_version));
+  return create_target_machine("nvptx64-nvidia-cuda", processor, "+ptx" + std::to_string(ptx_version));
 }
 
 namespace {

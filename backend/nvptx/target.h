@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,15 +13,13 @@
 
 namespace tilewright::backend::nvptx {
 
-/// "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a".
-std::span<const std::string_view> targets();
-/// None: the name is none of targets().
+/// Of a chip of ir::gpu_chips(), "sm_80", and of a device that differs from its chip, "sm_90a+processors=114". None: it is no such name.
 std::optional<ir::TargetDesc> describe(std::string_view target);
 
 /// The oldest PTX ISA that has all emitted instructions, as 10 * major + minor (CUDA 12.0: 80).
 inline constexpr int kPtxVersion = 80;
 
-std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& target, int ptx_version);
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& processor, int ptx_version);
 /// The few LLVM passes that are worth their time for a kernel with few branches.
 void optimise(llvm::Module&, llvm::TargetMachine&);
 std::string emit_ptx(llvm::Module&, llvm::TargetMachine&);

@@ -13,8 +13,8 @@
 namespace tilewright::cli {
 
 /// Lists of all targets for --help, and of GPU targets for messages.
-inline constexpr const char* kTargetNames = "cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|sm_75|sm_80|sm_86|sm_89|sm_90|sm_90a";
-inline constexpr const char* kGpuTargets = "sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a";
+inline constexpr const char* kTargetNames = "cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|sm_75|sm_80|sm_86|sm_89|sm_90|sm_90a|sm_100|sm_120";
+inline constexpr const char* kGpuTargets = "sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120";
 
 /// The description of a target. Throws UsageError for an unknown name.
 ir::TargetDesc find_target(const std::string& name);

@@ -14,7 +14,7 @@ using graph::Combine;
 using Kind = AbsorbStep::Kind;
 
 void collect_shifts(Expr e, ExprSet& seen, std::vector<Expr>& found) {
-  if (!seen.insert(e).second) return;
+  if (!e->holds(ExprKind::shift_reference) || !seen.insert(e).second) return;
   if (e->is(ExprKind::shift_reference)) found.push_back(e);
   for (Expr x : children(e)) collect_shifts(x, seen, found);
 }

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/neutral.h"
 
 namespace tilewright::passes::fusion {
 
@@ -27,9 +29,19 @@ AxisAnalysis::AxisAnalysis(const graph::Graph& g, const std::vector<NodeId>& out
 
 void AxisAnalysis::visit(NodeId n) {
   if (!visited_.insert(n).second) return;
-  if (stored_.count(n) == 0)
-    for (NodeId x : g_.node(n).operands) visit(x);
+  const auto& operands = g_.node(n).operands;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (is_visited(n, i)) visit(operands[i]);
   order_.push_back(n);
+}
+
+// A tensor without elements needs no operands; one of a reduction or a product of nothing is a constant; a pad or a concatenation has the
+// other operands.
+bool AxisAnalysis::is_visited(NodeId n, std::size_t i) const {
+  const graph::Node& node = g_.node(n);
+  if (stored_.count(n) != 0 || graph::is_empty(node.shape)) return false;
+  if (!graph::has_empty_operand(g_, node)) return true;
+  return (node.op == Op::pad || node.op == Op::concat) && !graph::is_empty(g_.node(node.operands[i]).shape);
 }
 
 bool AxisAnalysis::try_build() {
@@ -135,80 +147,104 @@ TensorAtoms AxisAnalysis::operand(NodeId n, std::size_t i) {
 
 TensorAtoms AxisAnalysis::make_atoms(NodeId n) {
   const graph::Node& node = g_.node(n);
-  if (graph::is_leaf(node.op) || stored_.count(n) != 0)
-    return fresh(node.shape, node.op == Op::input || stored_.count(n) != 0 ? n : NodeId{});
+  if (stored_.count(n) != 0) return fresh(node.shape, n);
+  const bool is_constant = !node.operands.empty() && !is_visited(n, 0) && !(node.op == Op::pad || node.op == Op::concat);
+  if (is_constant) return fresh(node.shape);
   switch (node.op) {
-    case Op::map:
-    case Op::broadcast: {
-      TensorAtoms result(node.shape.size());
-      for (std::size_t i = 0; i < node.operands.size(); ++i) {
-        const TensorAtoms x = operand(n, i);
-        const std::size_t missing = result.size() - x.size();
-        for (std::size_t axis = 0; axis < x.size(); ++axis) {
-          AtomList& r = result[missing + axis];
-          if (x[axis].empty()) continue;
-          if (r.empty())
-            r = x[axis];
-          else
-            unify(r, x[axis], {n, i});
-        }
-      }
-      for (std::size_t axis = 0; axis < result.size(); ++axis)
-        if (result[axis].empty()) result[axis] = fresh(node.shape[axis]);
-      return result;
-    }
-    case Op::reshape: return reshape(n);
-    case Op::permute: {
-      const TensorAtoms x = operand(n, 0);
-      TensorAtoms result;
-      for (int axis : node.axes) result.push_back(x[axis]);
-      return result;
-    }
-    case Op::slice: return slice(n);
-    case Op::concat: return concat(n);
-    case Op::pad:
-    case Op::scan:
-    case Op::flip: {
-      TensorAtoms result = operand(n, 0);
-      result[node.axes[0]] = fresh(node.shape[node.axes[0]]);
-      return result;
-    }
-    case Op::reduce: {
-      const TensorAtoms x = operand(n, 0);
-      TensorAtoms result;
-      for (std::size_t axis = 0; axis < x.size(); ++axis) {
-        const bool reduced = std::find(node.axes.begin(), node.axes.end(), static_cast<int>(axis)) != node.axes.end();
-        if (!reduced)
-          result.push_back(x[axis]);
-        else if (node.keep_dims)
-          result.push_back({});
-      }
-      return result;
-    }
-    case Op::einsum: return einsum(n);
-    case Op::gather: {
-      TensorAtoms table = operand(n, 0);
-      const TensorAtoms index = operand(n, 1);
-      const auto at = table.begin() + node.axes[0];
-      table.insert(table.erase(at), index.begin(), index.end());
-      return table;
-    }
-    case Op::take_along: {
-      TensorAtoms result = operand(n, 0);
-      const TensorAtoms index = operand(n, 1);
-      for (std::size_t axis = 0; axis < result.size(); ++axis) {
-        if (static_cast<int>(axis) == node.axes[0] || result[axis].empty())
-          result[axis] = index[axis];
-        else if (!index[axis].empty())
-          unify(result[axis], index[axis], {n, 1});
-      }
-      return result;
-    }
-    default: return fresh(node.shape, n);
+#define TW_GRAPH_OP(name, ...) \
+  case Op::name: return atoms_##name(n);
+#include "tileir/graph/graph_ops.def"
+#undef TW_GRAPH_OP
   }
+  TW_UNREACHABLE("a tensor op");
 }
 
-TensorAtoms AxisAnalysis::reshape(NodeId n) {
+TensorAtoms AxisAnalysis::atoms_input(NodeId n) { return fresh(g_.node(n).shape, n); }
+TensorAtoms AxisAnalysis::atoms_scalar(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_constant(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_iota(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_extent(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_rand(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_argument(NodeId n) { return fresh(g_.node(n).shape); }
+// Results of kernels of their own have axes of their own.
+TensorAtoms AxisAnalysis::atoms_scatter_add(NodeId n) { return fresh(g_.node(n).shape, n); }
+TensorAtoms AxisAnalysis::atoms_call(NodeId n) { return fresh(g_.node(n).shape, n); }
+
+TensorAtoms AxisAnalysis::atoms_map(NodeId n) {
+  const graph::Node& node = g_.node(n);
+  TensorAtoms result(node.shape.size());
+  for (std::size_t i = 0; i < node.operands.size(); ++i) {
+    const TensorAtoms x = operand(n, i);
+    const std::size_t missing = result.size() - x.size();
+    for (std::size_t axis = 0; axis < x.size(); ++axis) {
+      AtomList& r = result[missing + axis];
+      if (x[axis].empty()) continue;
+      if (r.empty())
+        r = x[axis];
+      else
+        unify(r, x[axis], {n, i});
+    }
+  }
+  for (std::size_t axis = 0; axis < result.size(); ++axis)
+    if (result[axis].empty()) result[axis] = fresh(node.shape[axis]);
+  return result;
+}
+
+TensorAtoms AxisAnalysis::atoms_broadcast(NodeId n) { return atoms_map(n); }
+
+TensorAtoms AxisAnalysis::atoms_permute(NodeId n) {
+  const TensorAtoms x = operand(n, 0);
+  TensorAtoms result;
+  for (int axis : g_.node(n).axes) result.push_back(x[axis]);
+  return result;
+}
+
+// Along one axis the result has positions of its own.
+TensorAtoms AxisAnalysis::atoms_pad(NodeId n) {
+  const graph::Node& node = g_.node(n);
+  if (!is_visited(n, 0)) return fresh(node.shape);
+  TensorAtoms result = operand(n, 0);
+  result[node.axes[0]] = fresh(node.shape[node.axes[0]]);
+  return result;
+}
+TensorAtoms AxisAnalysis::atoms_scan(NodeId n) { return atoms_pad(n); }
+TensorAtoms AxisAnalysis::atoms_flip(NodeId n) { return atoms_pad(n); }
+
+TensorAtoms AxisAnalysis::atoms_reduce(NodeId n) {
+  const graph::Node& node = g_.node(n);
+  const TensorAtoms x = operand(n, 0);
+  TensorAtoms result;
+  for (std::size_t axis = 0; axis < x.size(); ++axis) {
+    const bool reduced = std::find(node.axes.begin(), node.axes.end(), static_cast<int>(axis)) != node.axes.end();
+    if (!reduced)
+      result.push_back(x[axis]);
+    else if (node.keep_dims)
+      result.push_back({});
+  }
+  return result;
+}
+
+TensorAtoms AxisAnalysis::atoms_gather(NodeId n) {
+  TensorAtoms table = operand(n, 0);
+  const TensorAtoms index = operand(n, 1);
+  const auto at = table.begin() + g_.node(n).axes[0];
+  table.insert(table.erase(at), index.begin(), index.end());
+  return table;
+}
+
+TensorAtoms AxisAnalysis::atoms_take_along(NodeId n) {
+  TensorAtoms result = operand(n, 0);
+  const TensorAtoms index = operand(n, 1);
+  for (std::size_t axis = 0; axis < result.size(); ++axis) {
+    if (static_cast<int>(axis) == g_.node(n).axes[0] || result[axis].empty())
+      result[axis] = index[axis];
+    else if (!index[axis].empty())
+      unify(result[axis], index[axis], {n, 1});
+  }
+  return result;
+}
+
+TensorAtoms AxisAnalysis::atoms_reshape(NodeId n) {
   const graph::Node& node = g_.node(n);
   AtomList todo;
   for (const AtomList& axis : operand(n, 0)) todo.insert(todo.end(), axis.begin(), axis.end());
@@ -236,7 +272,7 @@ TensorAtoms AxisAnalysis::reshape(NodeId n) {
 }
 
 // A slice that is exactly one tensor of a concatenation has that tensor's axis.
-TensorAtoms AxisAnalysis::slice(NodeId n) {
+TensorAtoms AxisAnalysis::atoms_slice(NodeId n) {
   const graph::Node& node = g_.node(n);
   TensorAtoms result = operand(n, 0);
   AtomList& axis = result[node.axes[0]];
@@ -251,27 +287,33 @@ TensorAtoms AxisAnalysis::slice(NodeId n) {
   return result;
 }
 
-TensorAtoms AxisAnalysis::concat(NodeId n) {
+TensorAtoms AxisAnalysis::atoms_concat(NodeId n) {
   const graph::Node& node = g_.node(n);
   const int along = node.axes[0];
-  std::vector<TensorAtoms> all;
-  for (std::size_t i = 0; i < node.operands.size(); ++i) all.push_back(operand(n, i));
-  TensorAtoms result = all[0];
-  for (std::size_t i = 1; i < all.size(); ++i)
+  struct Joined {
+    std::size_t operand;
+    TensorAtoms atoms;
+  };
+  std::vector<Joined> all;
+  for (std::size_t i = 0; i < node.operands.size(); ++i)
+    if (is_visited(n, i)) all.push_back({i, operand(n, i)});
+  if (all.empty()) return fresh(node.shape);
+  TensorAtoms result = all[0].atoms;
+  for (const Joined& j : all)
     for (std::size_t axis = 0; axis < result.size(); ++axis)
-      if (static_cast<int>(axis) != along) unify(result[axis], all[i][axis], {n, i});
+      if (static_cast<int>(axis) != along && j.operand != all[0].operand) unify(result[axis], j.atoms[axis], {n, j.operand});
   result[along] = fresh(node.shape[along]);
   if (result[along].empty()) return result;
   Dim begin = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Dim end = begin + g_.node(node.operands[i]).shape[along];
-    result[along][0]->pieces.push_back({begin, end, all[i][along]});
+  for (const Joined& j : all) {
+    const Dim end = begin + g_.node(node.operands[j.operand]).shape[along];
+    result[along][0]->pieces.push_back({begin, end, j.atoms[along]});
     begin = end;
   }
   return result;
 }
 
-TensorAtoms AxisAnalysis::einsum(NodeId n) {
+TensorAtoms AxisAnalysis::atoms_einsum(NodeId n) {
   const graph::Node& node = g_.node(n);
   const std::string_view equation = node.text;
   const std::size_t arrow = equation.find("->");

@@ -77,14 +77,16 @@ class AxisAnalysis {
   };
   bool try_build();
   void visit(graph::NodeId);
+  /// Whether atoms of the operand are used: not of what is read from memory, and not of operands without elements.
+  bool is_visited(graph::NodeId, std::size_t operand) const;
   TensorAtoms make_atoms(graph::NodeId);
   TensorAtoms fresh(const graph::TensorShape&, graph::NodeId tagged = {});
   AtomList fresh(const Dim&);
   TensorAtoms operand(graph::NodeId, std::size_t);
-  TensorAtoms reshape(graph::NodeId);
-  TensorAtoms slice(graph::NodeId);
-  TensorAtoms concat(graph::NodeId);
-  TensorAtoms einsum(graph::NodeId);
+  // TensorAtoms atoms_input(graph::NodeId); and so on: a tensor op without one does not link.
+#define TW_GRAPH_OP(name, ...) TensorAtoms atoms_##name(graph::NodeId);
+#include "tileir/graph/graph_ops.def"
+#undef TW_GRAPH_OP
   void unify(AtomList, AtomList, Use blamed);
   void split(Atom*, const Dim& outer);
   void merge(Atom*, Atom*);

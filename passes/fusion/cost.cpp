@@ -13,6 +13,7 @@
 #include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/products.h"
 #include "passes/fusion/stored_tensor.h"
+#include "tileir/target/gpu_chips.h"
 
 namespace tilewright::passes::fusion {
 
@@ -27,6 +28,12 @@ bool is_transcendental(Expr e) {
   if (e->is(ExprKind::exp) || e->is(ExprKind::log)) return true;
   if (!e->is(ExprKind::function)) return false;
   switch (e->function) {
+    case OpKind::exp_:
+    case OpKind::exp2_:
+    case OpKind::exp10_:
+    case OpKind::log_:
+    case OpKind::log2_:
+    case OpKind::log10_:
     case OpKind::tanh_:
     case OpKind::sin_:
     case OpKind::cos_:
@@ -139,11 +146,12 @@ class Estimator {
     }
   }
 
-  void add_reduction(Combine c, Expr body, const AxisSet& along, ir::Element operands, const AxisSet& axes, ExprSet& seen) {
+  void add_reduction(Combine c, Expr body, const AxisSet& along, const ProductElement& operands, const AxisSet& axes, ExprSet& seen) {
     const double count = evaluations(both(axes, along));
     if (c == Combine::sum && is_product(b_.factors(body), along)) {
       cost_.matrix_flops += 2 * count;
-      bits_ = std::min(bits_, ir::bits(operands));
+      precision_seconds_ += 2 * count * seconds_of_precision(operands.precision);
+      bits_ = std::min(bits_, ir::bits(operands.element));
       for (const Factor& f : b_.factors(body)) visit(f.base, seen);
     } else {
       cost_.flops += count;
@@ -151,8 +159,18 @@ class Estimator {
     }
   }
 
+  // What one operation of a product costs beyond one of the standard precision: products of three parts of the factors, or no matrix
+  // instruction.
+  double seconds_of_precision(graph::ProductPrecision p) const {
+    using graph::ProductPrecision;
+    if (!target_.is_gpu() || p == ProductPrecision::standard || p == ProductPrecision::tf32) return 0;
+    if (p == ProductPrecision::tf32x3 || p == ProductPrecision::bf16x3) return 2 / facts_.matrix_flops_32;
+    return 1 / facts_.flops - 1 / facts_.matrix_flops_32;
+  }
+
   void visit(Expr e, ExprSet& seen) {
     if (e->is_reference() || e->is(ExprKind::delta) || stop_.count(e) != 0 || !seen.insert(e).second) return;
+    b_.pool().steps().take(1);
     if (e->is(ExprKind::load)) {
       if (e->tensor->is_scalar) return;
       read_[e->tensor] += evaluations(e->axes) * ir::bytes(e->tensor->element) * lines_per_run(e);
@@ -191,7 +209,8 @@ class Estimator {
     const double programs = most_programs() * cost_.parts, processors = target_.processors;
     const double share = std::ceil(programs / processors) / programs;  // of the work, that the busiest processor does
     const double matrix = bits_ >= 32 ? facts_.matrix_flops_32 : bits_ == 16 ? facts_.matrix_flops_16 : facts_.matrix_flops_8;
-    const double compute = cost_.matrix_flops / matrix + cost_.flops / facts_.flops + cost_.exponentials / facts_.exponentials;
+    const double compute =
+        cost_.matrix_flops / matrix + precision_seconds_ + cost_.flops / facts_.flops + cost_.exponentials / facts_.exponentials;
     const double moved = cost_.read_bytes + cost_.written_bytes;
     const double memory =
         std::max(moved / facts_.memory_bytes, share * (moved + cost_.reread_bytes + cost_.spilled_bytes) / facts_.cache_bytes);
@@ -213,6 +232,7 @@ class Estimator {
   std::map<Tensor, double> read_;
   std::map<Tensor, AxisSet> axes_;  // along which it is read
   int bits_ = 64;                   // of the narrowest operands of a product
+  double precision_seconds_ = 0;    // of products that are multiplied more exactly than by one instruction
   KernelCost cost_;
 };
 
@@ -221,25 +241,34 @@ class Estimator {
 const MachineFacts& machine_facts(const ir::TargetDesc& target) {
   // Measured on a core of an AMD EPYC (Zen 5, AVX-512), 2026-11-25: sums of rows in the last cache, of products, of exponentials; launches.
   static constexpr MachineFacts kHost{50e9, 40e9, 64, 1e11, 2e11, 2e11, 2e11, 8e9, 0.5e-6, 1.5e-6, 1 << 20};
-  // What data sheets say of a T4, an A100 and an H100, for one of their 40, 108 and 132 multiprocessors.
-  static constexpr MachineFacts kTuring{0.32e12, 32e9, 32, 0.2e12, 0.2e12, 1.6e12, 3.2e12, 25e9, 4e-6, 0, 192 << 10};
-  static constexpr MachineFacts kAmpere{1.9e12, 42e9, 32, 0.18e12, 1.44e12, 2.9e12, 5.8e12, 22e9, 3e-6, 0, 192 << 10};
-  static constexpr MachineFacts kHopper{3.3e12, 42e9, 32, 0.5e12, 3.75e12, 7.5e12, 15e12, 30e9, 3e-6, 0, 192 << 10};
   if (!target.is_gpu()) return kHost;
-  return target.sm >= 90 ? kHopper : target.sm >= 80 ? kAmpere : kTuring;
+  // What data sheets say of a T4, an A100, an A40, an L40, an H100, a B200 and an RTX 5090, for one of their multiprocessors. Of products,
+  // what mma.sync does: of a B200 that is not published, and an H100's is assumed.
+  struct Row {
+    int capability;
+    MachineFacts facts;
+  };
+  static constexpr Row kRows[] = {
+      {75, {0.32e12, 32e9, 32, 0.2e12, 0.2e12, 1.6e12, 3.2e12, 25e9, 4e-6, 0, 192 << 10}},
+      {80, {1.9e12, 42e9, 32, 0.18e12, 1.44e12, 2.9e12, 5.8e12, 22e9, 3e-6, 0, 192 << 10}},
+      {86, {0.7e12, 42e9, 32, 0.44e12, 0.89e12, 1.8e12, 3.6e12, 28e9, 3e-6, 0, 192 << 10}},
+      {89, {0.86e12, 42e9, 32, 0.64e12, 0.64e12, 1.3e12, 2.5e12, 40e9, 3e-6, 0, 192 << 10}},
+      {90, {3.3e12, 42e9, 32, 0.5e12, 3.75e12, 7.5e12, 15e12, 30e9, 3e-6, 0, 192 << 10}},
+      {100, {8e12, 42e9, 32, 0.54e12, 3.75e12, 7.5e12, 15e12, 30e9, 3e-6, 0, 192 << 10}},
+      {120, {1.8e12, 42e9, 32, 0.62e12, 0.62e12, 1.2e12, 2.5e12, 39e9, 3e-6, 0, 192 << 10}},
+  };
+  const Row* of_chip = kRows;
+  for (const Row& row : kRows)
+    if (row.capability <= ir::chip_capability(target)) of_chip = &row;
+  return of_chip->facts;
 }
 
 KernelCost estimate(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options) {
-  KernelCost cost = Estimator(plan, tiling, b, target, options).run();
-  const auto is_symbolic = [](Axis a) { return !a->extent.is_constant(); };
-  cost.has_symbols = (plan.loop && is_symbolic(plan.loop)) || std::any_of(plan.grid.begin(), plan.grid.end(), is_symbolic) ||
-                     std::any_of(plan.payload.begin(), plan.payload.end(), is_symbolic);
-  return cost;
+  return Estimator(plan, tiling, b, target, options).run();
 }
 
 std::string KernelCost::text() const {
-  std::string all = has_symbols ? fmt::format("with {:.0f} for a symbol: ", kTypicalExtent) : std::string();
-  all += fmt::format("{} through memory", bytes_text(read_bytes + written_bytes));
+  std::string all = fmt::format("{} through memory", bytes_text(read_bytes + written_bytes));
   if (reread_bytes > 0) all += fmt::format(", {} again from caches", bytes_text(reread_bytes));
   if (spilled_bytes > 0) all += fmt::format(", {} of spilled registers", bytes_text(spilled_bytes));
   if (matrix_flops > 0) all += fmt::format(", {} in products", flops_text(matrix_flops));

@@ -35,7 +35,6 @@ struct KernelCost {
   double programs = 1;
   double parts = 1;  // into which programs divide the loop, and a second kernel merges
   bool fits = true;
-  bool has_symbols = false;  // for which kTypicalExtent stands
   double seconds = 0;
   /// The terms, in one line.
   std::string text() const;

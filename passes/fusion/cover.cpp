@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "passes/fusion/cost.h"
@@ -41,7 +42,8 @@ class Coverer {
     merge_kernels(b_, kernels_, given, target_, options_);
     std::vector<CoveredKernel> covered;
     for (PlannedKernel& k : in_order(std::move(kernels_)))
-      covered.push_back({std::move(*k.plan), std::move(k.tiling), k.cost.text() + (k.reason.empty() ? "" : "\n" + k.reason)});
+      covered.push_back(
+          {std::move(*k.plan), std::move(k.tiling), std::move(k.proof), k.cost.text() + (k.reason.empty() ? "" : "\n" + k.reason)});
     return covered;
   }
 
@@ -57,8 +59,9 @@ class Coverer {
     ExprMap stored;
     KernelCost cost;
     double of_stored = 0;     // seconds that it takes to store what it reads
-    bool is_emitted = false;  // the tiles and the cost are final
-    std::string rejected;     // the next best way
+    bool is_emitted = false;  // the tiles and the cost are final, and the plan is checked
+    ProofResult proof;
+    std::string rejected;  // the next best way
 
     double seconds() const { return cost.seconds + of_stored; }
   };
@@ -81,7 +84,8 @@ class Coverer {
     if (add_scans(output)) return;
     Choice& choice = best_emitted(output);
     store_all(choice.stored);
-    kernels_.push_back(planned_kernel(std::move(*choice.plan), std::move(choice.tiling), choice.cost, std::move(choice.rejected)));
+    kernels_.push_back(planned_kernel(std::move(*choice.plan), std::move(choice.tiling), choice.cost, std::move(choice.proof),
+                                      std::move(choice.rejected)));
   }
 
   // What a kernel reads is computed before it.
@@ -124,7 +128,9 @@ class Coverer {
     Plan plan(b_, {output}, loop->axis);
     Tiling tiling = fit_tiling(b_, plan, target_, options_);
     const KernelCost cost = estimate(plan, tiling, b_, target_, options_);
-    kernels_.push_back(planned_kernel(std::move(plan), std::move(tiling), cost, {}));
+    ProofResult proof = options_.check(b_, plan);
+    if (proof.is_refuted) throw PlanRefuted{proof.text};
+    kernels_.push_back(planned_kernel(std::move(plan), std::move(tiling), cost, std::move(proof), {}));
     return true;
   }
 
@@ -136,16 +142,21 @@ class Coverer {
   // The way that takes the least time by its estimate, with the kernels that store what it reads: a dynamic program over the values.
   const Choice& best(const KernelOutput& output) { return ways(output).front(); }
 
-  // The same for tiles that fit: smaller tiles take longer, so what is the best way with its own tiles is the best of all.
+  // The same for tiles that fit: smaller tiles take longer, so what is the best way with its own tiles is the best of all. A plan that its
+  // check refutes is the worst way.
   Choice& best_emitted(const KernelOutput& output) {
     std::vector<Choice>& all = ways(output);
-    while (!all.front().is_emitted && all.front().cost.fits) {
+    while (!all.front().is_emitted) {
       Choice& first = all.front();
-      first.tiling = fit_tiling(b_, *first.plan, target_, options_);
-      first.cost = estimate(*first.plan, first.tiling, b_, target_, options_);
+      first.proof = options_.check(b_, *first.plan);
+      if (!first.proof.is_refuted && first.cost.fits) {
+        first.tiling = fit_tiling(b_, *first.plan, target_, options_);
+        first.cost = estimate(*first.plan, first.tiling, b_, target_, options_);
+      }
       first.is_emitted = true;
       sort(all);
     }
+    if (all.front().proof.is_refuted) throw PlanRefuted{all.front().proof.text};
     if (all.size() > 1) all[0].rejected = rejection(all[0], all[1]);
     return all.front();
   }
@@ -200,7 +211,7 @@ class Coverer {
       // Estimates are rough, and what is stored needs memory of its own.
       constexpr double kOfStoring = 1.25;
       const auto weighted = [&](const Choice& x) { return x.seconds() * (stores_more(x.stored) ? kOfStoring : 1); };
-      return std::pair(!a.cost.fits, weighted(a)) < std::pair(!c.cost.fits, weighted(c));
+      return std::tuple(a.proof.is_refuted, !a.cost.fits, weighted(a)) < std::tuple(c.proof.is_refuted, !c.cost.fits, weighted(c));
     };
     std::stable_sort(ways.begin(), ways.end(), is_better);
   }
@@ -301,7 +312,9 @@ class Coverer {
       text += fmt::format(" that stores {} value{} first", other.stored.empty() ? "no" : std::to_string(other.stored.size()),
                           other.stored.size() == 1 ? "" : "s");
     if (!other.cost.fits) return text + ", which does not fit on chip";
-    return text + fmt::format(", {:.2f} times as long", other.seconds() / chosen.seconds());
+    const double ratio = other.seconds() / chosen.seconds();
+    // sort() wants more of what stores values.
+    return text + fmt::format(", {:.2f} times as long{}", ratio, ratio < 1 ? ", which is too little to store values for" : "");
   }
 
   Expr load_of(Expr value) {

@@ -19,12 +19,13 @@ namespace tilewright::passes::fusion {
 struct CoveredKernel {
   Plan plan;
   Tiling tiling;
+  ProofResult proof;
   /// What it costs by the estimate, and the next best way, for reports.
   std::string reason;
 };
 
 /// The kernels in an order in which each one's operands are stored before it runs. Intermediate tensors are added to the pool, with names
-/// from t`first` on.
+/// from t`first` on. Each plan has passed options.check. Throws PlanRefuted if an output has no such plan.
 std::vector<CoveredKernel> cover(ExprBuilder&, std::vector<KernelOutput> outputs, const ir::TargetDesc&, const ProgramOptions& = {},
                                  int first = 0);
 

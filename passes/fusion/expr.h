@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "passes/fusion/steps.h"
 #include "tileir/graph/graph.h"
 #include "tileir/rational.h"
 
@@ -103,6 +104,23 @@ struct CombiningFunction {
   std::uint64_t identity = 0;  // bits of the element type of `result`
 };
 
+/// What is known of a float before its data is: rules that drop, move or cancel a value ask for it. Infinities and NaN of the data itself
+/// are in no `for_finite_data`; integers and conditions are always finite.
+enum class Finite : std::uint8_t {
+  unknown,          // 1 / x, log(x), -inf
+  for_finite_data,  // a number if all elements of tensors are: x y, exp(x), a maximum
+  always,
+};
+
+/// How the factors of a product that is summed are multiplied: the type to which they are rounded, and how exactly those of f32 are.
+struct ProductElement {
+  constexpr ProductElement(ir::Element e = ir::Element::f32, graph::ProductPrecision p = graph::ProductPrecision::standard)
+      : element(e), precision(e == ir::Element::f32 ? p : graph::ProductPrecision::standard) {}
+  ir::Element element;
+  graph::ProductPrecision precision;  // standard, but for f32
+  friend bool operator==(const ProductElement&, const ProductElement&) = default;
+};
+
 class ExprData;
 /// A handle to an expression; never null but when default-constructed.
 class Expr {
@@ -157,21 +175,29 @@ class ExprData {
   std::vector<Term> terms;      // add: ascending by key
   std::vector<Factor> factors;  // mul: ascending by key
   std::vector<Expr> operands;
-  ir::OpKind function{};          // function
-  graph::Combine combine{};       // reduce, scan
-  ir::Element operand_element{};  // reduce: the element type in which a product of operands is multiplied
-  AxisSet bound;                  // reduce; scan: one axis, of the first operand
-  Axis axis = nullptr;            // index
-  Tensor tensor = nullptr;        // load
-  Dim extent;                     // extent
-  std::uint64_t bits = 0;         // constant; random: the seed; reduce by combine: the pool's number of the function; scan: 1 if reverse
+  ir::OpKind function{};           // function
+  graph::Combine combine{};        // reduce, scan
+  ProductElement operand_element;  // reduce: how a product of operands is multiplied
+  AxisSet bound;                   // reduce; scan: one axis, of the first operand
+  Axis axis = nullptr;             // index
+  Tensor tensor = nullptr;         // load
+  Dim extent;                      // extent
+  // constant; random: the seed; reduce by combine: the pool's number of the function; scan: 1 if reverse; load: 1 if positions may be
+  // outside of the tensor, where the value is not used
+  std::uint64_t bits = 0;
 
   AxisSet axes;  // the free axes
   ExprKey key;
+  std::uint32_t height = 0;     // the longest way down to a leaf: a part of an expression is less high
+  std::uint32_t kinds = 0;      // a bit for the kind of the expression and of each part
   bool is_nonnegative = false;  // known to be >= 0, or NaN
   bool is_numeric = false;      // made of numbers alone: log(2), 3 * 2^(1/2)
+  bool is_positive = false;     // known to be > 0 for finite data
+  Finite finite{};
 
   bool is(ExprKind k) const { return kind == k; }
+  /// Whether it is of this kind, or has a part that is.
+  bool holds(ExprKind k) const { return (kinds >> static_cast<unsigned>(k) & 1) != 0; }
   bool is_reference() const { return kind == ExprKind::reference || kind == ExprKind::shift_reference; }
   bool is_number(std::int64_t value) const { return kind == ExprKind::number && number == Rational(value); }
   Fold fold() const { return {combine, combine == graph::Combine::combine ? static_cast<std::uint32_t>(bits) : 0}; }
@@ -187,6 +213,11 @@ inline ir::Element computed(ir::Element e) { return ir::is_float(e) && e != ir::
 /// The number that a coefficient of an integer expression is, and the power to which a factor of one is raised: fractions are floats.
 std::int64_t whole(const Rational&);
 std::int64_t whole_power(const Factor&);
+/// What is known of base^exponent.
+Finite finiteness(const Factor&);
+
+/// Whether an expression is x / x: 1, or NaN where x is 0 or not finite.
+bool is_guard(Expr);
 
 /// The operation of the program that computes a value.
 struct WrittenValue {
@@ -201,7 +232,7 @@ std::vector<Expr> children(Expr);
 /// Owns expressions, axes and tensors.
 class ExprPool {
  public:
-  /// The expression with these contents. `axes`, `key`, `is_nonnegative` and `is_numeric` are computed here.
+  /// The expression with these contents. What only depends on them (`axes`, `key`, `height`, what is known of the value, ...) is computed here.
   Expr intern(ExprData);
   /// The axis of this name; made with this extent and label if it is new. An empty label stands for the name.
   Axis axis(const std::string& name, const Dim& extent, const std::string& label = {});
@@ -231,6 +262,8 @@ class ExprPool {
   Location where(Expr) const;
 
   std::size_t size() const { return exprs_.size(); }
+  /// Each expression that is made is a step, known ones too; plans and estimates add theirs.
+  Steps& steps() { return steps_; }
 
  private:
   struct KeyHash {
@@ -247,6 +280,7 @@ class ExprPool {
   std::unordered_map<const ExprData*, WrittenValue> written_;
   std::unordered_set<const ExprData*> parts_;  // whose sources are nodes of whose values they are parts
   const graph::Graph* graph_ = nullptr;
+  Steps steps_;
 };
 
 /// The `bits` of a bitcast: its element types.
@@ -266,6 +300,6 @@ graph::NodeId nearest_source(const ExprPool&, Expr);
 /// Whether `inner` is `outer` or part of it. References count as parts.
 bool contains(Expr outer, Expr inner);
 /// Whether an expression reads memory.
-bool holds_load(Expr);
+inline bool holds_load(Expr e) { return e->holds(ExprKind::load); }
 
 }  // namespace tilewright::passes::fusion

@@ -107,9 +107,57 @@ class Printer {
   const ExprNames& names_;
 };
 
+// The parts of a formula, each once and behind its own parts, with how often it is used and how long it is as a tree.
+class Parts {
+ public:
+  Parts(Expr root, const ExprNames& names) : names_(names) { visit(root); }
+
+  double length(Expr e) const { return facts_.at(e).length; }
+  /// What is used several times and is more than an element of memory.
+  std::vector<Expr> shared() const {
+    std::vector<Expr> found;
+    for (Expr e : order_)
+      if (facts_.at(e).uses > 1 && e->height > 0 && !e->is(ExprKind::load)) found.push_back(e);
+    return found;
+  }
+
+ private:
+  struct Facts {
+    int uses = 0;
+    double length = 1;
+  };
+  void visit(Expr e) {
+    const auto [at, is_new] = facts_.emplace(e, Facts());
+    ++at->second.uses;
+    if (!is_new || names_.contains(e)) return;
+    double length = 1;
+    for (Expr x : children(e)) visit(x), length += facts_.at(x).length;
+    facts_.at(e).length = length;
+    order_.push_back(e);
+  }
+
+  const ExprNames& names_;
+  std::unordered_map<Expr, Facts, ExprHash> facts_;
+  std::vector<Expr> order_;
+};
+
 }  // namespace
 
-std::string text(Expr e, const ExprNames& names) { return Printer(names)(e); }
+std::string text(Expr e, const ExprNames& names) {
+  // Written out as a tree, a formula that uses its parts again and again grows exponentially with its depth.
+  constexpr double kLongest = 2000;
+  const Parts parts(e, names);
+  if (parts.length(e) <= kLongest) return Printer(names)(e);
+  ExprNames all = names;
+  std::string definitions;
+  for (Expr x : parts.shared()) {
+    if (x == e) continue;
+    const std::string name = fmt::format("v{}", all.size() - names.size());
+    definitions += fmt::format("{}{} = {}", definitions.empty() ? " where " : ", ", name, Printer(all)(x));
+    all.emplace(x, name);
+  }
+  return Printer(all)(e) + definitions;
+}
 
 std::string text(const AxisSet& axes) {
   std::string joined;

@@ -12,6 +12,8 @@ namespace tilewright::passes::fusion {
 
 struct ProofResult {
   bool exact = true;
+  /// A mistake was found: the plan must not run.
+  bool is_refuted = false;
   int rounds = 0;
   /// The logarithm to the base 2 of the probability that a wrong plan passes.
   double log2_error = 0;
@@ -21,6 +23,11 @@ struct ProofResult {
 
 /// `rounds`: of random points. Each makes a wrong plan pass with a probability of about 2^-54. Stops at the first that finds a mistake.
 ProofResult check_plan(const ExprBuilder&, const Plan&, int rounds = 2, std::uint64_t seed = 1);
+
+/// What is thrown where no plan of a formula passes its check.
+struct PlanRefuted {
+  std::string text;
+};
 
 /// The maxima that are only references: no output changes when they take another value. A lower bound, as Plan::is_only_reference is.
 std::vector<Expr> unobserved_maxima(const Plan&, std::uint64_t seed = 1);

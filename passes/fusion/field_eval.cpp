@@ -110,6 +110,9 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
         return m.multiply(x, x);
       }
       if (is_odd(e)) return odd(e, p, m);
+      if (e->function == OpKind::cast_ && ir::is_float(e->element) && ir::is_integer(e->operands[0]->element))
+        return value(e->operands[0], p, m);
+      if (is_guard(e)) return 1;  // no value of the field is infinite
       break;
     case ExprKind::reference:
     case ExprKind::shift_reference:

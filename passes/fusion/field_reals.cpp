@@ -31,6 +31,13 @@ bool is_extreme(Expr e) { return (e->combine == Combine::max || e->combine == Co
 }  // namespace
 
 std::uint64_t FieldEvaluator::extreme(Combine combine, const AxisSet& bound, Expr x, const Point& p, const Modulus& m) {
+  // A maximum of maxima is one, unless the inner ones have values of their own.
+  if (x->is(ExprKind::reduce) && is_extreme(x) && x->combine == combine && !x->bound.intersects(bound) &&
+      !override_(x, extended(p, points(bound, loop_).front()), m)) {
+    AxisSet all = bound;
+    all.insert(x->bound);
+    return extreme(combine, all, x->operands[0], p, m);
+  }
   std::vector<std::uint64_t> residues;
   std::vector<Reals> order;
   for (const Point& inner : points(bound, loop_)) {
@@ -86,6 +93,10 @@ FieldEvaluator::Reals FieldEvaluator::compute_reals(Expr e, const Point& p) {
     case ExprKind::indicator: result.fill(holds(e->operands[0], p) ? 1 : 0); return result;
     case ExprKind::select: return reals(holds(e->operands[0], p) ? e->operands[1] : e->operands[2], p);
     case ExprKind::function:
+      if (is_guard(e)) {
+        result.fill(1);
+        return result;
+      }
       if (const bool is_magnitude = e->function == OpKind::abs_ && ir::is_float(e->element); is_magnitude || is_odd(e)) {
         result = reals(e->operands[0], p);
         each([&](double& x) { x = is_magnitude ? std::fabs(x) : std::tanh(x); });

@@ -98,6 +98,12 @@ Expr Forms::first_pending(Expr e) {
   return e;
 }
 
+Forms& Forms::without_shift() {
+  if (!shift_) return *this;
+  if (!without_shift_) without_shift_ = std::make_unique<Forms>(b_, loop_, pending_, false);
+  return *without_shift_;
+}
+
 void Forms::refuse(std::string reason, Expr node) { throw NoForm{std::move(reason), node, first_pending(node)}; }
 
 const Form& Forms::form(Expr e) {
@@ -110,14 +116,14 @@ const Form& Forms::form(Expr e) {
 Form Forms::reduction(Expr r) {
   const AxisSet others = r->bound.without({loop_});
   const Expr inner = others.empty() ? r->operands[0] : b_.reduce(r->combine, others, r->operands[0], r->operand_element, r->element);
+  if (!b_.rewrites() && has_pending(inner)) refuse("a formula that is to be computed as it is written", inner);
   if (r->combine == Combine::sum) {
     Form terms = form(inner);
     check_operand(r, terms);
     return terms;
   }
   if (!has_pending(inner)) return {{b_.one(), b_.zero(), inner}};
-  Forms without_shift(b_, loop_, pending_, false);
-  Form terms = without_shift.form(inner);
+  Form terms = without_shift().form(inner);
   if (terms.size() == 1) terms[0] = with_positive_factor(terms[0]);
   if (terms.size() != 1 || terms[0].exponent != b_.zero() || !terms[0].factor->is_nonnegative ||
       (r->combine != Combine::max && terms[0].factor != b_.one()))
@@ -194,7 +200,8 @@ Form Forms::sum(Expr e) {
   }
   const Expr d = b_.add(data), p = b_.add(pending);
   Form all;
-  if (d != b_.zero() && p != b_.zero() && shift_ && d->axes.contains(loop_)) {
+  // Sums of integers do not cancel: they wrap.
+  if (d != b_.zero() && p != b_.zero() && shift_ && ir::is_float(e->element) && d->axes.contains(loop_)) {
     const Expr reference = b_.shift_reference(p);
     all = {{b_.one(), b_.zero(), b_.add({d, reference})}, {b_.subtract(p, reference), b_.zero(), b_.one()}};
   } else {
@@ -212,6 +219,9 @@ Form Forms::product(Expr e) {
   Rational sums = 0;       // factors that are sums of data and pending values
   for (const Factor& f : e->factors) {
     const Form x = f.base->is(ExprKind::exp) && has_pending(f.base) ? exponential(f.base, conditions) : form(f.base);
+    // A root is taken of both parts of a product if one of them is known to be >= 0: two negative parts have no roots.
+    if (x.size() == 1 && !f.exponent.is_integer() && !x[0].factor->is_nonnegative && !x[0].body->is_nonnegative)
+      refuse("a root of a product of data and a pending reduction whose signs are not known", f.base);
     if (x.size() == 1) {
       const Expr factor = b_.power(x[0].factor, f.exponent);
       is_scaled = is_scaled || (!pending_.empty() && has_pending(factor) && !is_moderate(b_, factor));
@@ -260,24 +270,23 @@ void Forms::check_power(Expr sum, Expr product) {
 
 // Operands of products of narrow floats must be what such floats hold, also without the factors that wait.
 void Forms::check_operand(Expr reduce, const Form& terms) {
-  if (!is_narrow(reduce->operand_element)) return;
+  if (!is_narrow(reduce->operand_element.element)) return;
   for (const FormTerm& t : terms)
-    if ((has_pending(t.factor) || has_pending(t.exponent)) && !factors_fit_operand(b_, t.body, reduce->operand_element))
-      refuse(fmt::format("an operand that keeps the range of {} by a pending reduction", ir::text(reduce->operand_element)), reduce);
+    if ((has_pending(t.factor) || has_pending(t.exponent)) && !factors_fit_operand(b_, t.body, reduce->operand_element.element))
+      refuse(fmt::format("an operand that keeps the range of {} by a pending reduction", ir::text(reduce->operand_element.element)), reduce);
 }
 
 // exp(u): each term of u must be data, or pending. The reference of what is pending is its value so far: it keeps the exponential in range
 // if it is a maximum of the data, or bounded.
 Form Forms::exponential(Expr e, const std::vector<Expr>& conditions) {
   std::vector<Expr> pending, data;
-  Forms inner(b_, loop_, pending_, false);
   for (const Term& t : b_.terms(e->operands[0])) {
     if (!has_pending(t.value)) {
       data.push_back(b_.scale(t.coefficient, t.value));
     } else if (!t.value->axes.contains(loop_)) {
       pending.push_back(b_.scale(t.coefficient, t.value));
     } else {
-      for (const FormTerm& x : inner.form(t.value)) {
+      for (const FormTerm& x : without_shift().form(t.value)) {
         const bool is_pending = has_pending(x.factor);
         if (x.exponent != b_.zero() || (is_pending && x.body->axes.contains(loop_)))
           refuse("exp of a product of data and a pending reduction", e);
@@ -301,6 +310,10 @@ Form Forms::selection(Expr e) {
   if (has_pending(condition)) refuse("a mask that depends on a pending reduction", e);
   if (other->is(ExprKind::infinity)) refuse("an infinity outside of an exponent and of a maximum", e);
   Form all;
+  // 0 times a factor that is infinite is NaN, where the mask gives 0.
+  for (Expr part : {value, other})
+    for (const FormTerm& x : form(part))
+      if (has_pending(x.factor) && x.factor->finite == Finite::unknown) refuse("a mask that hides a factor which may be infinite", e);
   for (const FormTerm& x : form(value)) all.push_back({x.factor, x.exponent, b_.select(condition, x.body, b_.zero(), e->element)});
   for (const FormTerm& x : form(other)) all.push_back({x.factor, x.exponent, b_.select(condition, b_.zero(), x.body, e->element)});
   return all;
@@ -310,6 +323,8 @@ Form Forms::logarithm(Expr e) {
   const Form& x = form(e->operands[0]);
   if (x.size() != 1) refuse("log of a sum of data and a pending reduction", e);
   if (x[0].exponent != b_.zero()) refuse("log of a value that moves with a reference", e);
+  if (!x[0].factor->is_nonnegative && !x[0].body->is_nonnegative)
+    refuse("log of a product of data and a pending reduction whose signs are not known", e);
   return {{b_.log(x[0].factor), b_.zero(), b_.one()}, {b_.one(), b_.zero(), b_.log(x[0].body)}};
 }
 
@@ -318,8 +333,7 @@ Form Forms::inner_reduction(Expr e) {
   const bool is_sum = e->combine == Combine::sum;
   if (e->operands.size() > 1 || (!is_sum && e->combine != Combine::max))
     refuse("a reduction of a value with data and a pending reduction", e);
-  Forms inner(b_, loop_, pending_, shift_ && is_sum);
-  const Form body = inner.form(e->operands[0]);
+  const Form body = (is_sum ? *this : without_shift()).form(e->operands[0]);
   Form all;
   for (FormTerm x : body) {
     if (!is_sum) x = with_positive_factor(x);
@@ -327,6 +341,8 @@ Form Forms::inner_reduction(Expr e) {
       refuse("a factor that depends on a pending reduction, inside of a reduction over an axis of that factor", e);
     if (!is_sum && (body.size() != 1 || x.exponent != b_.zero() || !x.factor->is_nonnegative))
       refuse("the maximum of a value that is not monotone in its data", e);
+    // The sum of nothing is 0, whatever its factor is.
+    if (is_sum && !x.factor->is(ExprKind::number)) x.factor = b_.product({x.factor, b_.indicator(b_.have_positions(e->bound))});
     all.push_back({x.factor, x.exponent, b_.reduce(e->combine, e->bound, x.body, e->operand_element, e->element)});
   }
   if (is_sum) check_operand(e, body);

@@ -14,6 +14,7 @@
 // range of the formula (magnitude.h), and one whose terms would cancel where the formula subtracts numbers that are near to each other:
 // (x - m)^2 has a form for an average m of x, since an estimate of m stands in its body, and (y - a - b x)^2 has none.
 #pragma once
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -66,6 +67,8 @@ class Forms {
   Form multiply(const Form&, const Form&);
   Form merge(Form);
   Expr first_pending(Expr);
+  /// The same values without shifts. One for all exponents and extremes inside: one for each would visit again what they share.
+  Forms& without_shift();
   [[noreturn]] void refuse(std::string reason, Expr node);
 
   ExprBuilder& b_;
@@ -74,6 +77,7 @@ class Forms {
   bool shift_;
   std::unordered_map<Expr, Form, ExprHash> forms_;
   std::unordered_map<Expr, bool, ExprHash> has_pending_;
+  std::unique_ptr<Forms> without_shift_;
 };
 
 }  // namespace tilewright::passes::fusion

@@ -9,6 +9,7 @@
 #include "passes/fusion/stored_tensor.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
+#include "tileir/graph/neutral.h"
 
 namespace tilewright::passes::fusion {
 
@@ -163,37 +164,38 @@ Expr GraphToExprs::operand(NodeId n, std::size_t i, const Position& position) {
 
 Expr GraphToExprs::make(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
-  if (axes_.is_stored(n)) return leaf(node, n, position);
+  if (axes_.is_stored(n)) return load(n, position);
+  if (graph::is_empty(node.shape)) return constant(node.element, 0);
+  if (graph::has_empty_operand(g_, node) && node.op != Op::pad && node.op != Op::concat)
+    return constant(node.element, graph::bits_of_nothing(node));
   switch (node.op) {
-    case Op::map:
-    case Op::broadcast: {
-      std::vector<Expr> operands;
-      for (std::size_t i = 0; i < node.operands.size(); ++i) {
-        const TensorAtoms atoms = axes_.operand_atoms(n, i);
-        Position p(position.end() - static_cast<std::ptrdiff_t>(atoms.size()), position.end());
-        for (std::size_t axis = 0; axis < p.size(); ++axis)
-          if (atoms[axis].empty()) p[axis] = {};
-        operands.push_back(operand(n, i, p));
-      }
-      return node.op == Op::broadcast ? operands[0] : map(node, operands);
-    }
-    case Op::reshape: return reshape(n, position);
-    case Op::permute: {
-      Position p(position.size());
-      for (std::size_t i = 0; i < position.size(); ++i) p[node.axes[i]] = position[i];
-      return operand(n, 0, p);
-    }
-    case Op::slice:
-    case Op::flip: return slice_or_flip(n, position);
-    case Op::pad: return pad(n, position);
-    case Op::concat: return concat(n, position);
-    case Op::reduce: return reduce(n, position);
-    case Op::einsum: return einsum(n, position);
-    case Op::scan: return scan(n, position);
-    case Op::gather:
-    case Op::take_along: return indexed(n, position);
-    default: return leaf(node, n, position);
+#define TW_GRAPH_OP(name, ...) \
+  case Op::name: return translate_##name(n, position);
+#include "tileir/graph/graph_ops.def"
+#undef TW_GRAPH_OP
   }
+  TW_UNREACHABLE("a tensor op");
+}
+
+Expr GraphToExprs::translate_map(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  std::vector<Expr> operands;
+  for (std::size_t i = 0; i < node.operands.size(); ++i) {
+    const TensorAtoms atoms = axes_.operand_atoms(n, i);
+    Position p(position.end() - static_cast<std::ptrdiff_t>(atoms.size()), position.end());
+    for (std::size_t axis = 0; axis < p.size(); ++axis)
+      if (atoms[axis].empty()) p[axis] = {};
+    operands.push_back(operand(n, i, p));
+  }
+  return node.op == Op::broadcast ? operands[0] : map(node, operands);
+}
+
+Expr GraphToExprs::translate_broadcast(NodeId n, const Position& position) { return translate_map(n, position); }
+
+Expr GraphToExprs::translate_permute(NodeId n, const Position& position) {
+  Position p(position.size());
+  for (std::size_t i = 0; i < position.size(); ++i) p[g_.node(n).axes[i]] = position[i];
+  return operand(n, 0, p);
 }
 
 Tensor GraphToExprs::tensor(const Node& node, NodeId n) {
@@ -209,39 +211,57 @@ Tensor GraphToExprs::tensor(const Node& node, NodeId n) {
   return b_.pool().add_tensor(std::move(info));
 }
 
-Expr GraphToExprs::leaf(const Node& node, NodeId n, const Position& position) {
+Expr GraphToExprs::constant(Element element, std::uint64_t bits) {
+  if (element == Element::boolean) return b_.truth(bits != 0);
+  if (element == Element::u64) return b_.number(Rational(ir::Int128{bits}, 1));
+  if (!ir::is_float(element)) return b_.number(ir::integer_value(element, bits));
+  const double value = ir::float_value(element, bits);
+  // sum * (1.0f / n) is the mean, as sum / n is: the constant's rounding moves to the result.
+  if (options_.move_rounding && b_.rewrites())
+    if (const auto fraction = element == Element::f64 ? ir::intended_fraction(value) : ir::intended_fraction(static_cast<float>(value)))
+      return b_.number(*fraction);
+  return b_.constant(value);
+}
+
+// ---- leaves ----
+
+Expr GraphToExprs::load(NodeId n, const Position& position) {
   const TensorAtoms atoms = axes_.atoms(n);
-  switch (node.op) {
-    case Op::iota: return cast(whole(position[node.axes[0]], atoms[node.axes[0]]), Element::i64, node.element);
-    case Op::extent: return cast(b_.extent(node.lengths[0]), Element::i64, node.element);
-    case Op::rand: return b_.random(node.seed, linear(position, atoms, node.shape));
-    case Op::constant:
-      if (node.data->bits.size() == 1) {
-        const std::uint64_t bits = node.data->bits[0];
-        if (node.element == Element::boolean) return b_.truth(bits != 0);
-        if (ir::is_float(node.element)) {
-          const double value = ir::float_value(node.element, bits);
-          // sum * (1.0f / n) is the mean, as sum / n is: the constant's rounding moves to the result.
-          if (options_.move_rounding)
-            if (const auto fraction =
-                    node.element == Element::f64 ? ir::intended_fraction(value) : ir::intended_fraction(static_cast<float>(value)))
-              return b_.number(*fraction);
-          return b_.constant(value);
-        }
-        if (node.element == Element::u64) return b_.number(Rational(ir::Int128{bits}, 1));
-        return b_.number(ir::integer_value(node.element, bits));
-      }
-      break;
-    default: break;
-  }
   std::vector<Expr> index;
   for (std::size_t axis = 0; axis < position.size(); ++axis) index.push_back(whole(position[axis], atoms[axis]));
-  return b_.load(tensor(node, n), std::move(index));
+  return b_.load(tensor(g_.node(n), n), std::move(index));
 }
+
+Expr GraphToExprs::translate_input(NodeId n, const Position& position) { return load(n, position); }
+Expr GraphToExprs::translate_scalar(NodeId n, const Position& position) { return load(n, position); }
+
+Expr GraphToExprs::translate_constant(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  if (node.data->bits.size() != 1) return load(n, position);
+  return constant(node.element, node.data->bits[0]);
+}
+
+Expr GraphToExprs::translate_iota(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const TensorAtoms atoms = axes_.atoms(n);
+  return cast(whole(position[node.axes[0]], atoms[node.axes[0]]), Element::i64, node.element);
+}
+
+Expr GraphToExprs::translate_extent(NodeId n, const Position&) {
+  return cast(b_.extent(g_.node(n).lengths[0]), Element::i64, g_.node(n).element);
+}
+
+Expr GraphToExprs::translate_rand(NodeId n, const Position& position) {
+  return b_.random(g_.node(n).seed, linear(position, axes_.atoms(n), g_.node(n).shape));
+}
+
+Expr GraphToExprs::translate_argument(NodeId, const Position&) { TW_UNREACHABLE("an argument outside of its function"); }
+Expr GraphToExprs::translate_scatter_add(NodeId, const Position&) { TW_UNREACHABLE("scatter_add has kernels of its own, which store it"); }
+Expr GraphToExprs::translate_call(NodeId, const Position&) { TW_UNREACHABLE("a call has a kernel of its own, which stores its results"); }
 
 // ---- shape ----
 
-Expr GraphToExprs::reshape(NodeId n, const Position& position) {
+Expr GraphToExprs::translate_reshape(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const TensorAtoms own = axes_.atoms(n);
   if (axes_.is_detached({n, 0})) {
@@ -272,20 +292,29 @@ Expr GraphToExprs::reshape(NodeId n, const Position& position) {
   return operand(n, 0, there);
 }
 
-Expr GraphToExprs::slice_or_flip(NodeId n, const Position& position) {
-  const Node& node = g_.node(n);
-  const int axis = node.axes[0];
-  const TensorAtoms own = axes_.atoms(n), theirs = axes_.operand_atoms(n, 0);
-  const Expr i = whole(position[axis], own[axis]);
+// The element whose position along the node's axis is another one.
+Expr GraphToExprs::moved_along(NodeId n, const Position& position, Expr along) {
+  const int axis = g_.node(n).axes[0];
   Position there = position;
-  const Expr moved = node.op == Op::flip ? b_.subtract(b_.extent(node.shape[axis] - Dim(1)), i)
-                                         : b_.add({b_.extent(node.lengths[0]), b_.product({b_.extent(node.lengths[2]), i})});
-  there[axis] = parts({{moved}, true}, theirs[axis]);
+  there[axis] = parts({{along}, true}, axes_.operand_atoms(n, 0)[axis]);
   return operand(n, 0, there);
 }
 
-Expr GraphToExprs::pad(NodeId n, const Position& position) {
+Expr GraphToExprs::translate_slice(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
+  const Expr i = whole(position[node.axes[0]], axes_.atoms(n)[node.axes[0]]);
+  return moved_along(n, position, b_.add({b_.extent(node.lengths[0]), b_.product({b_.extent(node.lengths[2]), i})}));
+}
+
+Expr GraphToExprs::translate_flip(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const Expr i = whole(position[node.axes[0]], axes_.atoms(n)[node.axes[0]]);
+  return moved_along(n, position, b_.subtract(b_.extent(node.shape[node.axes[0]] - Dim(1)), i));
+}
+
+Expr GraphToExprs::translate_pad(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  if (graph::has_empty_operand(g_, node)) return operand(n, 1, {});
   const int axis = node.axes[0];
   const TensorAtoms own = axes_.atoms(n), theirs = axes_.operand_atoms(n, 0);
   const Expr i = b_.subtract(whole(position[axis], own[axis]), b_.extent(node.lengths[0]));
@@ -296,7 +325,7 @@ Expr GraphToExprs::pad(NodeId n, const Position& position) {
   return b_.select(inside, operand(n, 0, there), operand(n, 1, {}), node.element);
 }
 
-Expr GraphToExprs::concat(NodeId n, const Position& position) {
+Expr GraphToExprs::translate_concat(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const int axis = node.axes[0];
   const TensorAtoms own = axes_.atoms(n);
@@ -305,6 +334,7 @@ Expr GraphToExprs::concat(NodeId n, const Position& position) {
   Dim end = node.shape[axis];
   for (std::size_t k = node.operands.size(); k-- > 0;) {
     const Dim extent = g_.node(node.operands[k]).shape[axis];
+    if (extent == Dim(0)) continue;
     const Dim begin = end - extent;
     const Expr inner = b_.subtract(i, b_.extent(begin));
     const TensorAtoms theirs = axes_.operand_atoms(n, k);
@@ -313,12 +343,10 @@ Expr GraphToExprs::concat(NodeId n, const Position& position) {
     const Range range = integer_range(inner);
     const bool inside = is_axis || (range.least >= 0 && extent.is_constant() && range.greatest < extent.value());
     Position there = position;
-    if (inside || result || k + 1 == node.operands.size()) {
-      there[axis] = parts({{inner}, true}, theirs[axis]);
-      const Expr value = operand(n, k, there);
-      if (inside) return value;
-      result = result ? b_.select(b_.at_least_zero(b_.subtract(b_.extent(end - Dim(1)), i)), value, result, node.element) : value;
-    }
+    there[axis] = parts({{inner}, true}, theirs[axis]);
+    const Expr value = operand(n, k, there);
+    if (inside) return value;
+    result = result ? b_.select(b_.at_least_zero(b_.subtract(b_.extent(end - Dim(1)), i)), value, result, node.element) : value;
     end = begin;
   }
   return result;
@@ -326,7 +354,7 @@ Expr GraphToExprs::concat(NodeId n, const Position& position) {
 
 // ---- reductions and products ----
 
-Expr GraphToExprs::reduce(NodeId n, const Position& position) {
+Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   if (node.kind == Combine::combine) return reduce_by_function(n, position);
   const TensorAtoms theirs = axes_.operand_atoms(n, 0);
@@ -358,6 +386,8 @@ Expr GraphToExprs::reduce(NodeId n, const Position& position) {
   const bool is_position = node.kind == Combine::argmax || node.kind == Combine::argmin;
   std::vector<Expr> results;
   std::vector<ReducedPiece> pieces;
+  // Whether the formula itself gives the neutral element of nothing: a float or a condition that varies along each axis.
+  bool has_neutral = !ir::is_integer(node.element);
   for (const Position& w : ways) {
     AxisSet bound;
     Expr linear_position = b_.zero();
@@ -369,15 +399,25 @@ Expr GraphToExprs::reduce(NodeId n, const Position& position) {
       }
     bound = bound.without(outside);
     const Expr body = operand(n, 0, w);
+    has_neutral = has_neutral && body->axes.contains(bound);
     if (is_position)
       pieces.push_back({bound, body, linear_position});
     else
       results.push_back(b_.reduce(node.kind, bound, body, Element::f32, computed(node.element)));
   }
-  if (is_position) return position_of_extreme(node, pieces);
-  Expr result = results[0];
+  Expr result = is_position ? position_of_extreme(node, pieces) : results[0];
   for (std::size_t i = 1; i < results.size(); ++i) result = combined(node.kind, result, results[i], node.element);
-  return result;
+  return has_neutral || node.kind == Combine::sum || node.kind == Combine::prod
+             ? result
+             : b_.select(some_element(n), result, constant(node.element, graph::bits_of_nothing(node)), node.element);
+}
+
+// Whether the axes that a reduction binds have a position.
+Expr GraphToExprs::some_element(NodeId n) {
+  const Node& node = g_.node(n);
+  std::vector<Expr> conditions;
+  for (int axis : node.axes) conditions.push_back(b_.is_positive(g_.node(node.operands[0]).shape[static_cast<std::size_t>(axis)]));
+  return b_.conjunction(conditions);
 }
 
 // What the reductions of two pieces of an axis give together.
@@ -395,7 +435,7 @@ Expr GraphToExprs::combined(Combine combine, Expr a, Expr b, Element element) {
   return a;
 }
 
-Expr GraphToExprs::einsum(NodeId n, const Position& position) {
+Expr GraphToExprs::translate_einsum(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const std::string_view equation = node.text;
   const std::size_t arrow = equation.find("->");
@@ -438,13 +478,17 @@ Expr GraphToExprs::einsum(NodeId n, const Position& position) {
       ++at_label;
       factors.push_back({operand(n, i, p), 1});
     }
-    const Expr one = b_.reduce(Combine::sum, bound, b_.multiply(1, std::move(factors)), multiplied, computed(node.element));
+    const Expr one =
+        b_.reduce(Combine::sum, bound, b_.multiply(1, std::move(factors)), {multiplied, node.precision}, computed(node.element));
     sum = sum ? combined(Combine::sum, sum, one, node.element) : one;
   }
   return sum;
 }
 
 // ---- indexed ----
+
+Expr GraphToExprs::translate_gather(NodeId n, const Position& position) { return indexed(n, position); }
+Expr GraphToExprs::translate_take_along(NodeId n, const Position& position) { return indexed(n, position); }
 
 Expr GraphToExprs::indexed(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
@@ -476,7 +520,8 @@ Expr GraphToExprs::indexed(NodeId n, const Position& position) {
 }
 
 // The value at a position: an element of memory is read there; of what a reduction computes, a sum with one term picks it, so that it can
-// be part of a loop. Element-wise ops commute with picking.
+// be part of a loop. Element-wise ops commute with picking. A position that is data is one of the axis; where the value reads memory that
+// is a part of the axis, such as one tensor of a concatenation, that read may leave its tensor.
 Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& atoms, Expr position) {
   const AxisSet bound = axes_of(along);
   ExprMap moved;
@@ -497,6 +542,15 @@ Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& a
       return;
     }
     for (Expr x : children(e)) visit(x);
+    if (!e->is(ExprKind::load)) return;
+    std::vector<Expr> index;
+    bool may_leave = e->bits != 0;
+    for (std::size_t i = 0; i < e->operands.size(); ++i) {
+      index.push_back(b_.substitute(e->operands[i], moved, unchanged));
+      may_leave = may_leave || (e->operands[i]->axes.intersects(bound) && !stays_inside(e->operands[i], e->tensor->shape[i]));
+    }
+    moved[e] = b_.load(e->tensor, std::move(index), may_leave);
+    b_.pool().copy_sources(e, moved[e]);
   };
   visit(value);
   return b_.substitute(value, moved, unchanged);

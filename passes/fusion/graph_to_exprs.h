@@ -52,7 +52,13 @@ class GraphToExprs {
   Expr at(graph::NodeId, const Position&);
   Expr make(graph::NodeId, const Position&);
   Expr operand(graph::NodeId, std::size_t i, const Position&);
-  Expr leaf(const graph::Node&, graph::NodeId, const Position&);
+  // Expr translate_input(graph::NodeId, const Position&); and so on: a tensor op without one does not link.
+#define TW_GRAPH_OP(name, ...) Expr translate_##name(graph::NodeId, const Position&);
+#include "tileir/graph/graph_ops.def"
+#undef TW_GRAPH_OP
+  /// An element of a tensor in memory.
+  Expr load(graph::NodeId, const Position&);
+  Expr constant(ir::Element, std::uint64_t bits);
   Expr map(const graph::Node&, const std::vector<Expr>&);
   /// The value of a node, rounded to its type if roundings stay where they are.
   Expr rounded(const graph::Node&, Expr value);
@@ -66,11 +72,8 @@ class GraphToExprs {
   Expr compare(ir::OpKind, Expr a, Expr b, ir::Element);
   Expr cast(Expr, ir::Element from, ir::Element to);
   Expr truncated(Expr number, ir::Element to);
-  Expr reshape(graph::NodeId, const Position&);
-  Expr slice_or_flip(graph::NodeId, const Position&);
-  Expr pad(graph::NodeId, const Position&);
-  Expr concat(graph::NodeId, const Position&);
-  Expr reduce(graph::NodeId, const Position&);
+  Expr moved_along(graph::NodeId, const Position&, Expr along);
+  Expr some_element(graph::NodeId reduction);
   /// What a reduction combines of one piece of its axes: the value at `position`, in row-major order.
   struct ReducedPiece {
     AxisSet bound;
@@ -78,8 +81,6 @@ class GraphToExprs {
   };
   Expr combined(graph::Combine, Expr a, Expr b, ir::Element);
   Expr position_of_extreme(const graph::Node&, const std::vector<ReducedPiece>&);
-  Expr einsum(graph::NodeId, const Position&);
-  Expr scan(graph::NodeId, const Position&);
   Expr reduce_by_function(graph::NodeId, const Position&);
   Expr indexed(graph::NodeId, const Position&);
   Expr pick(Expr, const AxisPosition& along, const AtomList&, Expr position);

@@ -108,6 +108,7 @@ Expr GraphToExprs::written_sum(Expr x, Expr y) {
 }
 
 Expr GraphToExprs::float_arithmetic(OpKind op, const std::vector<Expr>& x, Element element) {
+  if (!b_.rewrites()) return b_.function(op, x, computed(element));
   const auto base = [&](int n) { return b_.log(b_.number(n)); };
   switch (op) {
     case OpKind::neg_: return written_product(x[0], b_.number(-1));
@@ -189,7 +190,7 @@ Expr GraphToExprs::cast(Expr x, Element from, Element to) {
   // A constant's rounding may move, but not out of its type into a wider one.
   if (x->is(ExprKind::number) && ir::is_float(from) && to == Element::f64)
     return b_.constant(ir::float_value(from, ir::element_bits(from, x->number.to_double())));
-  if (x->is(ExprKind::number) && ir::is_float(to)) return x;
+  if (b_.rewrites() && x->is(ExprKind::number) && ir::is_float(to)) return x;
   if (x->is(ExprKind::extent) && ir::is_integer(from) && ir::is_float(to)) return b_.extent(x->extent, computed(to));
   if (ir::is_float(from) && ir::is_float(to)) {
     const bool is_wide = from == Element::f64 || to == Element::f64;

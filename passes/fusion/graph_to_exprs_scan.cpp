@@ -5,7 +5,7 @@
 
 namespace tilewright::passes::fusion {
 
-Expr GraphToExprs::scan(graph::NodeId n, const Position& position) {
+Expr GraphToExprs::translate_scan(graph::NodeId n, const Position& position) {
   const graph::Node& node = g_.node(n);
   const auto axis = static_cast<std::size_t>(node.axes[0]);
   const AtomList atoms = axes_.operand_atoms(n, 0)[axis];

@@ -21,6 +21,8 @@ using AxisRanges = std::unordered_map<Axis, Range>;
 Range integer_range(Expr, const AxisRanges& = {});
 /// Whether every value of the interval is one of the type.
 bool fits(const Range&, ir::Element);
+/// Whether every value of an integer expression is a position along an axis of this extent.
+bool stays_inside(Expr, const Dim& extent);
 /// Whether a condition holds at every point of the positions, at none, or (none) that is not known.
 std::optional<bool> holds(Expr condition, const AxisRanges& = {});
 

@@ -152,10 +152,10 @@ bool is_exp_at_most_one(ExprBuilder& b, Expr u, std::span<const Expr> conditions
   const std::vector<Term> all = b.terms(u);
   for (const Term& t : all) {
     if (t.value == b.one() || t.coefficient.is_zero()) continue;
-    // Without the term, and not by a sum in which it cancels: that is another value where it is infinite.
-    std::vector<Term> rest;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(rest), [&](const Term& other) { return !(other == t); });
-    if (is_at_most(b, b.add_terms(rest), b.scale(-t.coefficient, t.value), conditions)) return true;
+    std::vector<Expr> others;
+    for (const Term& o : all)
+      if (o.value != t.value && !o.coefficient.is_zero()) others.push_back(b.scale(o.coefficient, o.value));
+    if (is_at_most(b, b.add(others), b.scale(-t.coefficient, t.value), conditions)) return true;
   }
   return false;
 }

@@ -103,8 +103,10 @@ class Merger {
     Tiling tiling = fit_tiling(b_, merged->plan, target_, options_);
     const KernelCost cost = estimate(merged->plan, tiling, b_, target_, options_);
     if (!cost.fits || cost.seconds >= apart) return false;
+    ProofResult proof = options_.check(b_, merged->plan);
+    if (proof.is_refuted) return false;
     std::string reason = fmt::format("next best: two kernels in its place, {:.2f} times as long", apart / cost.seconds);
-    kernels_[i] = planned_kernel(std::move(merged->plan), std::move(tiling), cost, std::move(reason));
+    kernels_[i] = planned_kernel(std::move(merged->plan), std::move(tiling), cost, std::move(proof), std::move(reason));
     kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
     return true;
   }
@@ -167,12 +169,13 @@ std::optional<MergedPlan> merged_plan(ExprBuilder& b, HeldReductions& held, cons
   return best;
 }
 
-PlannedKernel planned_kernel(Plan plan, Tiling tiling, const KernelCost& cost, std::string reason) {
+PlannedKernel planned_kernel(Plan plan, Tiling tiling, const KernelCost& cost, ProofResult proof, std::string reason) {
   PlannedKernel k;
   k.reads = tensors_read(plan.outputs);
   k.plan.emplace(std::move(plan));
   k.tiling = std::move(tiling);
   k.cost = cost;
+  k.proof = std::move(proof);
   k.reason = std::move(reason);
   return k;
 }

@@ -16,10 +16,11 @@ struct PlannedKernel {
   std::optional<Plan> plan;
   Tiling tiling;
   KernelCost cost;
+  ProofResult proof;
   std::set<Tensor> reads;
   std::string reason;  // for reports
 };
-PlannedKernel planned_kernel(Plan, Tiling, const KernelCost&, std::string reason);
+PlannedKernel planned_kernel(Plan, Tiling, const KernelCost&, ProofResult, std::string reason);
 
 struct MergedPlan {
   Plan plan;

@@ -42,7 +42,7 @@ Element common_element(std::span<const Expr> values) {
 
 // ---- leaves ----
 
-ExprBuilder::ExprBuilder(ExprPool& pool) : pool_(pool) {
+ExprBuilder::ExprBuilder(ExprPool& pool, Rewriting rewriting) : pool_(pool), rewriting_(rewriting) {
   zero_ = number(0);
   one_ = number(1);
   ExprData infinity;
@@ -110,12 +110,13 @@ Expr ExprBuilder::index(Axis axis) {
   return pool_.intern(std::move(e));
 }
 
-Expr ExprBuilder::load(Tensor tensor, std::vector<Expr> indices) {
+Expr ExprBuilder::load(Tensor tensor, std::vector<Expr> indices, bool may_leave) {
   ExprData e;
   e.kind = ExprKind::load;
   e.element = ir::is_float(tensor->element) && tensor->element != Element::f64 ? Element::f32 : tensor->element;
   e.tensor = tensor;
   e.operands = std::move(indices);
+  e.bits = may_leave ? 1 : 0;
   return pool_.intern(std::move(e));
 }
 
@@ -164,16 +165,11 @@ Expr ExprBuilder::add(std::span<const Expr> values) {
   return add_terms(all);
 }
 
-Expr ExprBuilder::add_terms(std::span<const Term> given) {
+// The terms of a sum, merged. 0 x stays where x need not be finite: x - x is NaN for an infinite x.
+Expr ExprBuilder::sum_of(std::span<const Term> given) {
   std::map<ExprKey, Term> merged;
   std::vector<Term> apart;  // whose coefficient and that of their equal do not fit into one
-  std::vector<Expr> masked;
   for (const Term& t : given) {
-    // The mask of an additive mask becomes the mask of the sum; a negative multiple of one is +inf there and stays a term.
-    if (is_masked(t.value) && t.coefficient.is_one()) {
-      masked.push_back(t.value);
-      continue;
-    }
     const auto [at, is_new] = merged.emplace(t.value->key, t);
     if (is_new) continue;
     if (const std::optional<Rational> both = added(at->second.coefficient, t.coefficient))
@@ -184,29 +180,47 @@ Expr ExprBuilder::add_terms(std::span<const Term> given) {
   ExprData sum;
   std::vector<Expr> values;
   for (auto& [key, t] : merged)
-    if (!t.coefficient.is_zero()) sum.terms.push_back(t), values.push_back(t.value);
+    if (!t.coefficient.is_zero() || t.value->finite != Finite::always) sum.terms.push_back(t), values.push_back(t.value);
   sum.terms.insert(sum.terms.end(), apart.begin(), apart.end());
   std::stable_sort(sum.terms.begin(), sum.terms.end(), [](const Term& a, const Term& b) { return by_key(a.value, b.value); });
-  Expr result;
-  if (sum.terms.empty()) {
-    result = zero_;
-  } else if (sum.terms.size() == 1) {
-    result = scale(sum.terms[0].coefficient, sum.terms[0].value);
-  } else {
-    sum.kind = ExprKind::add;
-    sum.element = common_element(values);
-    result = pool_.intern(std::move(sum));
+  if (sum.terms.empty()) return zero_;
+  if (sum.terms.size() == 1) return scale(sum.terms[0].coefficient, sum.terms[0].value);
+  sum.kind = ExprKind::add;
+  sum.element = common_element(values);
+  return pool_.intern(std::move(sum));
+}
+
+// The mask of an additive mask becomes the mask of the sum; a negative multiple of one is +inf there and stays a term. So does what may be
+// +inf or NaN beside a mask that does not hold: -inf does not hide it.
+Expr ExprBuilder::add_terms(std::span<const Term> given) {
+  std::vector<Term> masked, inside, outside;
+  for (const Term& t : given) {
+    const bool is_mask = is_masked(t.value) && t.coefficient.is_one();
+    const bool is_finite = t.value->finite != Finite::unknown && !t.coefficient.is_zero();
+    (is_mask ? masked : is_finite ? inside : outside).push_back(t);
   }
-  if (masked.empty()) return result;
-  std::vector<Expr> conditions, inside{result};
-  for (Expr m : masked) conditions.push_back(m->operands[0]), inside.push_back(m->operands[1]);
-  return select(conjunction(conditions), add(inside), negative_infinity_, common_element(masked));
+  if (masked.empty()) return sum_of(given);
+  std::vector<Expr> conditions, masks, values{sum_of(inside)};
+  for (const Term& m : masked) {
+    conditions.push_back(m.value->operands[0]);
+    masks.push_back(m.value);
+    values.push_back(m.value->operands[1]);
+  }
+  const Expr sum = select(conjunction(conditions), add(values), negative_infinity_, common_element(masks));
+  if (outside.empty()) return sum;
+  if (!is_masked(sum)) {
+    for (const Term& t : terms(sum)) outside.push_back(t);
+    return add_terms(outside);
+  }
+  outside.push_back({1, sum});
+  return sum_of(outside);
 }
 
 Expr ExprBuilder::scale(const Rational& c, Expr e) {
   if (c.is_one()) return e;
-  if (c.is_zero()) return zero_;
+  if (c.is_zero() && e->finite == Finite::always) return zero_;
   if (e->is(ExprKind::infinity)) {
+    if (c.is_zero()) return constant(std::nan(""));
     ExprData infinity;
     infinity.kind = ExprKind::infinity;
     infinity.element = Element::f32;
@@ -244,13 +258,16 @@ Expr ExprBuilder::exp(Expr u) {
   if (u == zero_) return one_;
   if (u->is_negative_infinity()) return zero_;
   if (is_masked(u)) return select(u->operands[0], exp(u->operands[1]), zero_, u->element);
-  // exp(u + c log x) = x^c exp(u)
+  // exp(u + c log x) = x^c exp(u), if x is known to be >= 0; exp(u + (m ? v : -inf)) = exp(u) [m] exp(v)
   std::vector<Term> rest;
   std::vector<Factor> powers;
   const std::vector<Term> all = terms(u);
   for (const Term& t : all) {
-    if (t.value->is(ExprKind::log) && (all.size() == 1 || may_be_power(t, all)))
+    if (t.value->is(ExprKind::log) && t.value->operands[0]->is_nonnegative && !t.coefficient.is_zero() &&
+        (all.size() == 1 || may_be_power(t, all)))
       powers.push_back({t.value->operands[0], t.coefficient});
+    else if (is_masked(t.value) && t.coefficient.is_one())
+      powers.push_back({exp(t.value), 1});
     else
       rest.push_back(t);
   }
@@ -265,36 +282,40 @@ Expr ExprBuilder::log(Expr u) {
   if (u == one_) return zero_;
   if (u == zero_) return negative_infinity_;
   if (u->is(ExprKind::exp)) return u->operands[0];
-  const auto indicator_at = [](const Factor& f) { return f.base->is(ExprKind::indicator); };
   if (u->is(ExprKind::indicator)) return select(u->operands[0], zero_, negative_infinity_, u->element);
-  if (u->is(ExprKind::mul)) {
-    if (std::any_of(u->factors.begin(), u->factors.end(), indicator_at)) {
-      std::vector<Expr> conditions;
-      std::vector<Factor> rest;
-      for (const Factor& f : u->factors)
-        if (indicator_at(f))
-          conditions.push_back(f.base->operands[0]);
-        else
-          rest.push_back(f);
-      return select(conjunction(conditions), log(multiply(u->number, std::move(rest))), negative_infinity_, u->element);
-    }
-    if (!u->number.is_negative()) {
-      std::vector<Expr> sum;
-      std::vector<Factor> rest;
-      for (const Factor& f : u->factors) {
-        if (is_nonnegative(f))
-          sum.push_back(scale(f.exponent, log(f.base->is_nonnegative ? f.base : absolute(f.base))));
-        else
-          rest.push_back(f);
-      }
-      if (!sum.empty() || !u->number.is_one()) {
-        if (!u->number.is_one()) sum.push_back(make(ExprKind::log, {number(u->number)}, Element::f32));
-        if (!rest.empty()) sum.push_back(log(multiply(1, std::move(rest))));
-        return add(sum);
-      }
-    }
-  }
+  if (u->is(ExprKind::mul) && !u->number.is_negative() && !u->number.is_zero()) return log_of_product(u);
   return make(ExprKind::log, {u}, is_integer(u) ? Element::f32 : common_element(std::span(&u, 1)));
+}
+
+// log(c x y) = log c + log x + log y for factors known to be >= 0; what is left stays together. log([m] x) = m ? log x : -inf.
+Expr ExprBuilder::log_of_product(Expr u) {
+  std::vector<Expr> sum, hidden, conditions;  // hidden: under the conditions
+  std::vector<Factor> rest;
+  const auto is_hidden = [&](const Factor& f) { return finiteness(f) != Finite::unknown; };
+  for (const Factor& f : u->factors)
+    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) conditions.push_back(f.base->operands[0]);
+  for (const Factor& f : u->factors) {
+    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) continue;
+    if (!is_nonnegative(f)) {
+      rest.push_back(f);
+      continue;
+    }
+    const Expr x = log(f.exponent.is_even() && !f.base->is_nonnegative ? absolute(f.base) : f.base);
+    (is_hidden(f) ? hidden : sum).push_back(scale(f.exponent, x));
+  }
+  if (!u->number.is_one()) hidden.push_back(make(ExprKind::log, {number(u->number)}, Element::f32));
+  if (!conditions.empty() && !std::all_of(rest.begin(), rest.end(), is_hidden)) {
+    // 0 times what may be infinite is NaN, and so is its logarithm.
+    rest.push_back({make(ExprKind::indicator, {conjunction(conditions)}, Element::f32), 1});
+    conditions.clear();
+  }
+  const bool is_split = !sum.empty() || !hidden.empty() || !conditions.empty();
+  if (!is_split) return make(ExprKind::log, {u}, common_element(std::span(&u, 1)));
+  if (!rest.empty()) hidden.push_back(log(multiply(1, std::move(rest))));
+  Expr inside = add(hidden);
+  if (!conditions.empty()) inside = select(conjunction(conditions), inside, negative_infinity_);
+  sum.push_back(inside);
+  return add(sum);
 }
 
 Expr ExprBuilder::absolute(Expr u) {
@@ -325,7 +346,7 @@ Expr ExprBuilder::wrapped(Expr integer, Element element) {
 
 Expr ExprBuilder::function(OpKind op, std::vector<Expr> operands, Element element, std::uint64_t bits) {
   // Odd functions: tanh(-x) = -tanh(x), and the like.
-  if ((op == OpKind::tanh_ || op == OpKind::erf_) && split_coefficient(operands[0]).coefficient.is_negative())
+  if (rewrites() && (op == OpKind::tanh_ || op == OpKind::erf_) && split_coefficient(operands[0]).coefficient.is_negative())
     return scale(-1, function(op, {scale(-1, operands[0])}, element, bits));
   ExprData e;
   e.kind = ExprKind::function;
@@ -360,6 +381,14 @@ Expr ExprBuilder::equal(Expr a, Expr b) {
 }
 
 Expr ExprBuilder::truth(bool holds) { return make(ExprKind::at_least_zero, {holds ? zero_ : number(-1)}, Element::boolean); }
+
+Expr ExprBuilder::is_positive(const Dim& d) { return d.least() >= 1 ? truth(true) : at_least_zero(extent(d - Dim(1))); }
+
+Expr ExprBuilder::have_positions(const AxisSet& axes) {
+  std::vector<Expr> conditions;
+  for (Axis a : axes) conditions.push_back(is_positive(a->extent));
+  return conjunction(conditions);
+}
 
 Expr ExprBuilder::conjunction(std::span<const Expr> conditions) {
   std::vector<Expr> all;
@@ -401,8 +430,11 @@ Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element
     return make(ExprKind::select, {condition, value, other}, ir::is_integer(element) ? element : Element::i64);
   const Expr both[] = {value, other};
   const Element common = element == Element::f64 ? Element::f64 : common_element(both);
-  if (other == zero_) return multiply(1, {{value, 1}, {indicator(condition, common), 1}});
-  if (value == zero_ && !other->is(ExprKind::infinity)) return multiply(1, {{other, 1}, {indicator(negation(condition), common), 1}});
+  // m ? a : 0 = [m] a, if a is a number where m does not hold: 0 times infinity is none.
+  if (other == zero_ && value->finite != Finite::unknown) return multiply(1, {{value, 1}, {indicator(condition, common), 1}});
+  if (value == zero_ && other->finite != Finite::unknown) return multiply(1, {{other, 1}, {indicator(negation(condition), common), 1}});
+  if (other == zero_ && value->is(ExprKind::mul) && !value->number.is_one() && !value->number.is_zero())
+    return scale(value->number, select(condition, multiply(1, value->factors), other, element));
   return make(ExprKind::select, {condition, value, other}, common);
 }
 

@@ -7,11 +7,11 @@
 //      127 bits, as that of (1e-20 x)^2, the number is a factor like any other.
 //   3. What lacks the axes of a reduction leaves it: factors and numbers leave a sum whose range that keeps (magnitude.h), positive
 //      numbers leave a maximum.
-//   4. exp(u + c log x) = x^c exp(u) where u is 0 or x the sum of a softmax; exp(a) exp(b) = exp(a + b);
+//   4. exp(u + c log x) = x^c exp(u) for x known to be >= 0 where u is 0 or x the sum of a softmax; exp(a) exp(b) = exp(a + b);
 //      log(c exp(a) x^p) = log c + a + p log x for factors known to be >= 0.
 //   5. min x = -max(-x), for floats: only maxima exist.
-//   6. m ? a : 0 = [m] a, an indicator factor; [m]^2 = [m]; [m] [n] = [m and n]; [m] (m ? a : b) = [m] a.
-//   7. x + (m ? 0 : -inf) = m ? x : -inf; exp(m ? u : -inf) = [m] exp(u).
+//   6. m ? a : 0 = [m] a for an a that is finite for finite data; [m]^2 = [m]; [m] [n] = [m and n]; [m] (m ? a : b) = [m] a.
+//   7. x + (m ? 0 : -inf) = m ? x : -inf for such an x; exp(m ? u : -inf) = [m] exp(u).
 //   8. Reductions of one kind over several axes, one inside of the other, are one.
 //   9. In a sum that stands in a product or under a sum, the first term that is no constant has the coefficient 1.
 //
@@ -34,10 +34,15 @@ struct ExprHash {
 using ExprMap = std::unordered_map<Expr, Expr, ExprHash>;
 using ExprSet = std::unordered_set<Expr, ExprHash>;
 
+/// Whether formulas are rewritten: into normal form, or not at all. As written, sums are reduced as they are and nothing leaves them;
+/// GraphToExprs then makes each element-wise op of floats a `function`, which has no rule.
+enum class Rewriting : std::uint8_t { normal_form, none };
+
 class ExprBuilder {
  public:
-  explicit ExprBuilder(ExprPool& pool);
+  explicit ExprBuilder(ExprPool& pool, Rewriting = Rewriting::normal_form);
   ExprPool& pool() { return pool_; }
+  bool rewrites() const { return rewriting_ == Rewriting::normal_form; }
 
   // ---- leaves ----
   Expr zero() const { return zero_; }
@@ -49,7 +54,8 @@ class ExprBuilder {
   /// The value of an expression over symbols, as an integer or as a float: floats have fractions, integers are positions.
   Expr extent(const Dim&, ir::Element = ir::Element::i64);
   Expr index(Axis);
-  Expr load(Tensor, std::vector<Expr> indices);
+  /// `may_leave`: positions may be outside of the tensor, although they are data; the value is not used there.
+  Expr load(Tensor, std::vector<Expr> indices, bool may_leave = false);
   Expr random(std::uint64_t seed, Expr counter);
 
   // ---- arithmetic ----
@@ -80,6 +86,9 @@ class ExprBuilder {
   Expr equal(Expr a, Expr b);
   /// A condition that always or never holds.
   Expr truth(bool);
+  /// Whether an extent is not 0; always, where it cannot be 0.
+  Expr is_positive(const Dim& extent);
+  Expr have_positions(const AxisSet&);
   Expr conjunction(std::span<const Expr>);
   Expr conjunction(std::initializer_list<Expr> values) { return conjunction(std::span(values.begin(), values.size())); }
   Expr negation(Expr);
@@ -88,10 +97,9 @@ class ExprBuilder {
   Expr select(Expr condition, Expr value, Expr other, ir::Element element = ir::Element::f32);
 
   // ---- reductions ----
-  /// The body combined over the axes. operand_element: the type in which factors of a product are multiplied. element: of the result, in
-  /// which integers wrap; none: the body's.
-  Expr reduce(graph::Combine, const AxisSet&, Expr body, ir::Element operand_element = ir::Element::f32,
-              std::optional<ir::Element> element = {});
+  /// The body combined over the axes. operand_element: how factors of a product are multiplied. element: of the result, in which integers
+  /// wrap; none: the body's.
+  Expr reduce(graph::Combine, const AxisSet&, Expr body, ProductElement operand_element = {}, std::optional<ir::Element> element = {});
   /// By a function of the user, along one axis: it need not be commutative.
   Expr reduce_by(const CombiningFunction&, Axis, Expr body);
 
@@ -127,7 +135,10 @@ class ExprBuilder {
   class ProductBuilder;
   Expr make(ExprKind, std::vector<Expr> operands, ir::Element);
   bool may_be_power(const Term& logarithm, const std::vector<Term>& all);
-  Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ir::Element operand_element, ir::Element result);
+  Expr sum_of(std::span<const Term>);
+  Expr log_of_product(Expr);
+  Expr make_reduction(graph::Combine, const AxisSet& bound, Expr body, const ProductElement&, ir::Element result);
+  Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ProductElement operand_element, ir::Element result);
   /// The sum of two coefficients; none if it neither fits nor rounds to a fraction that does.
   std::optional<Rational> added(const Rational&, const Rational&);
   /// A sum with its coefficients multiplied; none if one of them does not fit.
@@ -135,6 +146,7 @@ class ExprBuilder {
   Rational keep_in_range(Rational& coefficient, std::vector<Factor>& outside, std::vector<Factor>& inside, ir::Element operand_element);
 
   ExprPool& pool_;
+  Rewriting rewriting_;
   Expr zero_, one_, negative_infinity_;
   bool has_rounded_ = false;
 };

@@ -1,5 +1,6 @@
 // Products in normal form.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "passes/fusion/normal_form.h"
@@ -22,6 +23,10 @@ class ExprBuilder::ProductBuilder {
 
   void take(Expr base, const Rational& exponent) {
     if (exponent.is_zero()) return;
+    if (is_guard(base)) {
+      guards_.emplace(base->key, base);
+      return;
+    }
     switch (base->kind) {
       case ExprKind::number: return take_number(base->number, exponent);
       case ExprKind::mul:
@@ -33,7 +38,7 @@ class ExprBuilder::ProductBuilder {
           take_condition(base->operands[0], base->element);
           return;
         }
-        break;
+        return merge(base, -1);
       case ExprKind::add: return take_sum(base, exponent);
       default: break;
     }
@@ -42,7 +47,7 @@ class ExprBuilder::ProductBuilder {
 
   Expr finish() {
     take_roots();
-    if (coefficient_.is_zero()) return b_.zero();
+    if (coefficient_.is_zero()) drop_finite();
     if (!conditions_.empty()) {
       const Expr condition = b_.conjunction(conditions_);
       if (condition == b_.truth(false)) return b_.zero();
@@ -94,9 +99,30 @@ class ExprBuilder::ProductBuilder {
     if (element == Element::f64) mask_element_ = Element::f64;
   }
 
-  void merge(Expr base, const Rational& exponent) {
-    const auto [at, is_new] = factors_.emplace(base->key, Factor{base, exponent});
-    if (!is_new) at->second.exponent += exponent;
+  // The powers of one base: those that multiply and those that divide.
+  struct Powers {
+    Expr base;
+    Rational positive, negative;
+    bool has_root = false;  // of a base whose sign is not known: the product is NaN where it is negative
+  };
+
+  void merge(Expr base, const Rational& exponent, bool has_root = false) {
+    Powers& p = powers_.emplace(base->key, Powers{base, 0, 0}).first->second;
+    (exponent.is_negative() ? p.negative : p.positive) += exponent;
+    p.has_root = p.has_root || ((has_root || !exponent.is_integer()) && !base->is_nonnegative);
+  }
+
+  // Of 0 x y what remains is whether x and y are numbers: powers say no more than their sign.
+  void drop_finite() {
+    for (auto at = powers_.begin(); at != powers_.end();) {
+      Powers& p = at->second;
+      if (p.positive > Rational(0)) p.positive = p.has_root ? Rational(1, 2) : Rational(1);
+      if (p.negative.is_negative()) p.negative = p.has_root ? Rational(-1, 2) : Rational(-1);
+      const bool is_finite = p.base->finite == Finite::always && (p.negative.is_zero() || p.base->is_positive);
+      at = is_finite && !p.has_root ? powers_.erase(at) : std::next(at);
+    }
+    std::erase_if(exponents_, [](Expr u) { return u->finite == Finite::always; });
+    if (powers_.empty() && exponents_.empty() && guards_.empty()) conditions_.clear();
   }
 
   void take_number(const Rational& value, const Rational& exponent) {
@@ -147,6 +173,10 @@ class ExprBuilder::ProductBuilder {
       }
       const Rational powered = f.exponent * exponent;
       const bool was_even = f.exponent.is_even();
+      if (!f.exponent.is_integer() && !f.base->is_nonnegative) {
+        merge(f.base, powered, true);  // the square of a root of x is x where x is not negative
+        continue;
+      }
       // (x^2)^(1/2) = |x|
       take(!exponent.is_integer() && was_even && !powered.is_even() ? b_.absolute(f.base) : f.base, powered);
     }
@@ -156,8 +186,9 @@ class ExprBuilder::ProductBuilder {
   // The first term that is no constant gets the coefficient 1.
   void take_sum(Expr base, const Rational& exponent) {
     if (!is_integer(base)) {
-      const auto first = std::find_if(base->terms.begin(), base->terms.end(), [&](const Term& t) { return t.value != b_.one(); });
-      const Rational c = first->coefficient;
+      const auto first = std::find_if(base->terms.begin(), base->terms.end(),
+                                      [&](const Term& t) { return t.value != b_.one() && !t.coefficient.is_zero(); });
+      const Rational c = first == base->terms.end() ? Rational(1) : first->coefficient;
       const bool is_movable = !c.is_one() && (!c.is_negative() || exponent.is_integer());
       if (const std::optional<Expr> monic = is_movable ? b_.scaled_sum(Rational(1) / c, base) : std::nullopt) {
         take_number(c, exponent);
@@ -167,35 +198,59 @@ class ExprBuilder::ProductBuilder {
     merge(base, exponent);
   }
 
-  // [m] (m ? a : b) = [m] a
+  // [m] (m ? a : b) = [m] a, if b is a number
   Expr resolve_select(Expr condition) {
     const std::vector<Expr> known = conjuncts(condition);
-    for (auto at = factors_.begin(); at != factors_.end(); ++at) {
-      const auto [base, exponent] = at->second;
-      if (!base->is(ExprKind::select)) continue;
-      const std::vector<Expr> needed = conjuncts(base->operands[0]);
+    for (auto at = powers_.begin(); at != powers_.end(); ++at) {
+      const Powers p = at->second;
+      if (!p.base->is(ExprKind::select) || (!p.positive.is_zero() && !p.negative.is_zero()) || p.has_root) continue;
+      const Rational exponent = p.positive + p.negative;
+      if (finiteness({p.base->operands[2], exponent}) == Finite::unknown) continue;
+      const std::vector<Expr> needed = conjuncts(p.base->operands[0]);
       if (!std::all_of(needed.begin(), needed.end(), [&](Expr c) { return std::find(known.begin(), known.end(), c) != known.end(); }))
         continue;
-      factors_.erase(at);
+      powers_.erase(at);
       std::vector<Factor> all = listed();
-      all.push_back({base->operands[1], exponent});
-      all.push_back({b_.indicator(condition, base->element == Element::f64 ? Element::f64 : mask_element_), 1});
+      all.push_back({p.base->operands[1], exponent});
+      all.push_back({b_.indicator(condition, p.base->element == Element::f64 ? Element::f64 : mask_element_), 1});
       for (Expr u : exponents_) all.push_back({b_.exp(u), 1});
       return b_.multiply(coefficient_, std::move(all));
     }
     return {};
   }
 
+  // A factor and its inverse are 1 where the base is finite and not 0, else NaN: what is left of them is x / x.
   std::vector<Factor> listed() const {
+    std::map<ExprKey, Expr> guards = guards_;
+    std::map<ExprKey, std::vector<Factor>> by_key;
+    for (const auto& [key, p] : powers_) {
+      const Rational total = p.positive + p.negative;
+      const bool is_cancelled = !p.positive.is_zero() && !p.negative.is_zero();
+      const bool is_harmless = p.base->finite == Finite::always && p.base->is_positive;
+      if ((is_cancelled && !is_harmless) || (total.is_zero() && p.has_root)) {
+        const Expr base = p.has_root ? b_.power(p.base, Rational(1, 2)) : p.base;
+        const Expr guard = b_.function(ir::OpKind::div_, {base, base}, base->element);
+        guards.emplace(guard->key, guard);
+      }
+      if (total.is_zero()) continue;
+      if (p.has_root && total.is_integer()) {
+        const Rational half(total.is_negative() ? -1 : 1, 2);
+        by_key[key] = {{p.base, total - half}, {p.base, half}};
+        if (total - half < half) std::swap(by_key[key][0], by_key[key][1]);
+      } else {
+        by_key[key] = {{p.base, total}};
+      }
+    }
+    for (const auto& [key, guard] : guards) by_key[key].push_back({guard, 1});
     std::vector<Factor> all;
-    for (const auto& [key, f] : factors_)
-      if (!f.exponent.is_zero()) all.push_back(f);
+    for (const auto& [key, factors] : by_key) all.insert(all.end(), factors.begin(), factors.end());
     return all;
   }
 
   ExprBuilder& b_;
   Rational coefficient_;
-  std::map<ExprKey, Factor> factors_;
+  std::map<ExprKey, Powers> powers_;
+  std::map<ExprKey, Expr> guards_;
   std::map<ir::Int128, Rational> roots_;
   std::vector<Expr> exponents_, conditions_;
   Element mask_element_ = Element::f32;  // of the indicator of all conditions

@@ -22,12 +22,13 @@ bool is_integer(Expr e) { return ir::is_integer(e->element); }
 
 // ---- reductions ----
 
-Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Element operand_element, std::optional<Element> element) {
+Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, ProductElement operand_element, std::optional<Element> element) {
   const Element result = element.value_or(body->element);
   if (axes.empty()) return ir::is_integer(result) ? wrapped(body, result) : body;
+  if (!rewrites()) return make_reduction(combine, axes, body, operand_element, result);
   const bool is_float = ir::is_float(result);
   if (combine == Combine::min && is_float) return scale(-1, reduce(Combine::max, axes, scale(-1, body), operand_element, result));
-  if (combine != Combine::sum) operand_element = Element::f32;
+  if (combine != Combine::sum) operand_element = {};
   const AxisSet here = axes.common(body->axes), absent = axes.without(here);
   if (combine == Combine::sum && is_float) return reduce_sum(here, absent, body, operand_element, result);
   if (combine == Combine::sum && body->is(ExprKind::number)) {
@@ -39,18 +40,22 @@ Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Elemen
   if (here.empty() && idempotent) return body;
   if (combine == Combine::max && is_float) {
     const auto [c, rest] = split_coefficient(body);
-    if (!c.is_one() && !c.is_negative()) return scale(c, reduce(combine, here, rest, operand_element, result));
+    if (!c.is_one() && c > Rational(0)) return scale(c, reduce(combine, here, rest, operand_element, result));
   }
   if (body->is(ExprKind::reduce) && body->combine == combine && body->element == result && idempotent && !here.intersects(body->bound)) {
     AxisSet all = here;
     all.insert(body->bound);
     return reduce(combine, all, body->operands[0], operand_element, result);
   }
+  return make_reduction(combine, idempotent ? here : axes, body, operand_element, result);
+}
+
+Expr ExprBuilder::make_reduction(Combine combine, const AxisSet& bound, Expr body, const ProductElement& operand_element, Element result) {
   ExprData e;
   e.kind = ExprKind::reduce;
   e.element = result;
   e.combine = combine;
-  e.bound = idempotent ? here : axes;
+  e.bound = bound;
   e.operand_element = operand_element;
   e.operands = {body};
   return pool_.intern(std::move(e));
@@ -62,7 +67,6 @@ Expr ExprBuilder::reduce_by(const CombiningFunction& function, Axis axis, Expr b
   e.element = body->element;
   e.combine = Combine::combine;
   e.bound = {axis};
-  e.operand_element = Element::f32;
   e.bits = pool_.add_function(function);
   e.operands = {body};
   return pool_.intern(std::move(e));
@@ -97,17 +101,30 @@ Rational ExprBuilder::keep_in_range(Rational& coefficient, std::vector<Factor>& 
   return leaves ? Rational(1) : std::exchange(coefficient, 1);
 }
 
-Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, Element operand_element, Element result) {
+Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ProductElement operand_element, Element result) {
   std::vector<Factor> outside;
   for (Axis a : absent) outside.push_back({extent(a->extent, result), 1});
+  // The sum of nothing is 0, whatever stands in front of it.
+  AxisSet all_axes = here;
+  all_axes.insert(absent);
+  const auto masked = [&](std::vector<Factor> factors) {
+    const bool is_finite = std::all_of(factors.begin(), factors.end(), [](const Factor& f) {
+      return !f.exponent.is_negative() && (f.base->is(ExprKind::number) || f.base->is(ExprKind::extent) || f.base->is(ExprKind::indicator));
+    });
+    if (!is_finite) factors.push_back({indicator(have_positions(all_axes)), 1});
+    return factors;
+  };
   if (here.empty()) {
     outside.push_back({body, 1});
-    return multiply(1, std::move(outside));
+    return multiply(1, masked(std::move(outside)));
   }
   Term scaled = split_coefficient(body);
   if (body->is(ExprKind::add)) {
-    const auto first = std::find_if(body->terms.begin(), body->terms.end(), [&](const Term& t) { return t.value != one_; });
-    if (const std::optional<Expr> monic = scaled_sum(Rational(1) / first->coefficient, body)) scaled = {first->coefficient, *monic};
+    const auto first =
+        std::find_if(body->terms.begin(), body->terms.end(), [&](const Term& t) { return t.value != one_ && !t.coefficient.is_zero(); });
+    const bool has_first = first != body->terms.end();
+    if (const std::optional<Expr> monic = has_first ? scaled_sum(Rational(1) / first->coefficient, body) : std::nullopt)
+      scaled = {first->coefficient, *monic};
   }
   std::vector<Factor> inside;
   for (const Factor& f : factors(scaled.value)) {
@@ -116,25 +133,18 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
     else
       outside.push_back(f);
   }
-  const Rational kept = keep_in_range(scaled.coefficient, outside, inside, operand_element);
+  const Rational kept = keep_in_range(scaled.coefficient, outside, inside, operand_element.element);
   if (!outside.empty() || !scaled.coefficient.is_one()) {
+    outside = masked(std::move(outside));
     outside.push_back({reduce(Combine::sum, here, multiply(kept, std::move(inside)), operand_element, result), 1});
     return multiply(scaled.coefficient, std::move(outside));
   }
   if (body->is(ExprKind::reduce) && body->combine == Combine::sum && !here.intersects(body->bound) &&
       body->operand_element == operand_element && body->element == result) {
-    AxisSet all = here;
-    all.insert(body->bound);
-    return reduce(Combine::sum, all, body->operands[0], operand_element, result);
+    all_axes.insert(body->bound);
+    return reduce(Combine::sum, all_axes, body->operands[0], operand_element, result);
   }
-  ExprData e;
-  e.kind = ExprKind::reduce;
-  e.element = result;
-  e.combine = Combine::sum;
-  e.bound = here;
-  e.operand_element = operand_element;
-  e.operands = {body};
-  return pool_.intern(std::move(e));
+  return make_reduction(Combine::sum, here, body, operand_element, result);
 }
 
 // ---- references ----
@@ -144,7 +154,7 @@ Expr ExprBuilder::shift_reference(Expr e) { return e->is(ExprKind::number) ? e :
 Expr ExprBuilder::delta(Expr e) { return make(ExprKind::delta, {e}, e->element); }
 
 void collect_loads(Expr e, ExprSet& seen, std::vector<Expr>& loads) {
-  if (!seen.insert(e).second) return;
+  if (!holds_load(e) || !seen.insert(e).second) return;
   if (e->is(ExprKind::load)) loads.push_back(e);
   for (Expr x : children(e)) collect_loads(x, seen, loads);
 }
@@ -223,7 +233,7 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
   }
   if (!changed) return e;
   switch (e->kind) {
-    case ExprKind::load: return load(e->tensor, std::move(operands));
+    case ExprKind::load: return load(e->tensor, std::move(operands), e->bits != 0);
     case ExprKind::exp: return exp(operands[0]);
     case ExprKind::log: return log(operands[0]);
     case ExprKind::function:

@@ -206,16 +206,16 @@ Expr ParameterFolding::fold_parts(Expr e) {
 
 namespace {
 
-// Indices of values, those that have the axes of others first.
-std::vector<std::vector<std::size_t>> group_by_axes(const std::vector<Expr>& values) {
+// Indices of values, those that have the axes of others first. A group is computed together; one of each value, if formulas are kept.
+std::vector<std::vector<std::size_t>> group_by_axes(const std::vector<Expr>& values, bool rewrites) {
   std::vector<std::size_t> order(values.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return values[a]->axes.size() > values[b]->axes.size(); });
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i : order) {
-    const auto at =
-        std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return values[group[0]]->axes.contains(values[i]->axes); });
+    const auto at = std::find_if(groups.begin(), groups.end(),
+                                 [&](const auto& group) { return rewrites && values[group[0]]->axes.contains(values[i]->axes); });
     if (at == groups.end())
       groups.push_back({i});
     else
@@ -238,7 +238,7 @@ Expr ParameterFolding::fold_sum(Expr e) {
     known.push_back(t);
     values.push_back(t.value);
   }
-  for (const std::vector<std::size_t>& group : group_by_axes(values)) {
+  for (const std::vector<std::size_t>& group : group_by_axes(values, b_.rewrites())) {
     std::vector<Term> members;
     for (std::size_t i : group) members.push_back(known[i]);
     const Expr sum = b_.add_terms(members);
@@ -253,7 +253,7 @@ Expr ParameterFolding::fold_sum(Expr e) {
   return b_.add(scaled);
 }
 
-Expr ParameterFolding::fold_product(Expr e, const AxisSet& bound, Element operand_element) {
+Expr ParameterFolding::fold_product(Expr e, const AxisSet& bound, ProductElement operand_element) {
   std::vector<Factor> factors, known;
   std::vector<Expr> values;
   for (const Factor& f : e->factors) {
@@ -266,11 +266,11 @@ Expr ParameterFolding::fold_product(Expr e, const AxisSet& bound, Element operan
     known.push_back(f);
     values.push_back(f.base);
   }
-  for (const std::vector<std::size_t>& group : group_by_axes(values)) {
+  for (const std::vector<std::size_t>& group : group_by_axes(values, b_.rewrites())) {
     std::vector<Factor> members;
     for (std::size_t i : group) members.push_back(known[i]);
     const Expr product = b_.multiply(1, members);
-    const Element element = stored_element(product, e, bound, operand_element);
+    const Element element = stored_element(product, e, bound, operand_element.element);
     if (pays(product, element)) {
       factors.push_back({stored(product, element), 1});
     } else {

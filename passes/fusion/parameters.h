@@ -8,9 +8,9 @@
 //
 // Factors of a product and terms of a sum are taken together where one of them has the axes of all: storing W g moves no more bytes than
 // reading W and g. A value is stored if reading it moves at most the bytes that computing it again would read: views, broadcasts, and
-// weights that a kernel widens stay in the kernel. A mask stays, too: where it does not hold, the whole product is 0, whatever the other
-// factors are. Together the stored values take at most twice the memory of the parameters and constants that the values read: one weight
-// under many gains, or a product of narrow matrices, is not stored at any size.
+// weights that a kernel widens stay in the kernel. A mask stays, too: where it does not
+// hold, the whole product is 0, whatever the other factors are. Together the stored values take at most twice the memory of the parameters
+// and constants that the values read: one weight under many gains, or a product of narrow matrices, is not stored at any size.
 #pragma once
 #include <functional>
 #include <map>
@@ -58,7 +58,7 @@ class ParameterFolding {
   Expr visit(Expr);
   Expr fold_parts(Expr);
   Expr fold_sum(Expr);
-  Expr fold_product(Expr product, const AxisSet& bound, ir::Element operand_element);
+  Expr fold_product(Expr product, const AxisSet& bound, ProductElement operand_element);
   Expr fold_reduction(Expr);
   Expr stored(Expr value, ir::Element);
   ir::Element stored_element(Expr value, Expr product, const AxisSet& bound, ir::Element operand_element) const;

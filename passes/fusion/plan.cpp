@@ -7,6 +7,7 @@
 #include "passes/fusion/integer_range.h"
 #include "passes/fusion/magnitude.h"
 #include "passes/fusion/scans.h"
+#include "passes/fusion/typical_value.h"
 #include "passes/fusion/value_bounds.h"
 #include "tileir/diagnostics.h"
 
@@ -19,7 +20,7 @@ using graph::Combine;
 bool by_key(Expr a, Expr b) { return a->key < b->key; }
 
 void collect_kind(Expr e, ExprKind kind, ExprSet& seen, std::vector<Expr>& found) {
-  if (!seen.insert(e).second) return;
+  if (!e->holds(kind) || !seen.insert(e).second) return;
   if (e->is(kind)) found.push_back(e);
   for (Expr x : children(e)) collect_kind(x, kind, seen, found);
 }
@@ -31,17 +32,29 @@ std::vector<Expr> all_of_kind(Expr e, ExprKind kind) {
   return found;
 }
 
-// Whether a value changes with `inner`; references are free and do not count.
+// Whether a value changes with `inner`, of finite values; references are free and do not count.
 bool depends(Expr e, Expr inner, ExprSet& seen) {
   if (e == inner) return true;
-  if (e->is_reference() || !seen.insert(e).second) return false;
-  for (Expr x : children(e))
+  if (e->height <= inner->height || e->is_reference() || is_guard(e) || !seen.insert(e).second) return false;
+  for (const Term& t : e->terms)
+    if (!t.coefficient.is_zero() && depends(t.value, inner, seen)) return true;
+  for (const Factor& f : e->factors)
+    if (!e->number.is_zero() && depends(f.base, inner, seen)) return true;
+  for (Expr x : e->operands)
     if (depends(x, inner, seen)) return true;
   return false;
 }
 bool depends(Expr e, Expr inner) {
   ExprSet seen;
   return depends(e, inner, seen);
+}
+// Whether a value is computed from `inner`, if only to know whether it is finite.
+bool reads(Expr e, Expr inner, ExprSet& seen) {
+  if (e == inner) return true;
+  if (e->is_reference() || !seen.insert(e).second) return false;
+  for (Expr x : children(e))
+    if (reads(x, inner, seen)) return true;
+  return false;
 }
 
 // A tensor's element as the grid rule counts it: two uses of one element are one read.
@@ -69,19 +82,20 @@ void collect_reads_along(Expr e, Axis x, ExprSet& seen, std::vector<Read>& reads
 }
 
 void collect_inner_reductions(Expr e, Axis loop, ExprSet& seen, std::vector<Expr>& found) {
-  if (e->is_reference() || !seen.insert(e).second) return;
+  if (!e->holds(ExprKind::reduce) || e->is_reference() || !seen.insert(e).second) return;
   if (e->is(ExprKind::reduce) && !e->bound.contains(loop)) found.push_back(e);
   for (Expr x : children(e)) collect_inner_reductions(x, loop, seen, found);
 }
 
 void collect_bound(Expr e, const ExprSet& stop, ExprSet& seen, AxisSet& bound) {
-  if (e->is_reference() || stop.count(e) != 0 || !seen.insert(e).second) return;
+  const bool binds = e->holds(ExprKind::reduce) || e->holds(ExprKind::scan);
+  if (!binds || e->is_reference() || stop.count(e) != 0 || !seen.insert(e).second) return;
   bound.insert(e->bound);
   for (Expr x : children(e)) collect_bound(x, stop, seen, bound);
 }
 
 void collect_reductions(Expr e, Axis axis, ExprSet& seen, std::vector<Expr>& found) {
-  if (!seen.insert(e).second) return;
+  if (!e->holds(ExprKind::reduce) || !seen.insert(e).second) return;
   for (Expr x : children(e)) collect_reductions(x, axis, seen, found);
   if (e->is(ExprKind::reduce) && (!axis || e->bound.contains(axis))) found.push_back(e);
 }
@@ -100,9 +114,22 @@ std::string_view text(Policy p) {
   return "";
 }
 
+std::int64_t typical_value(const DimBounds& b) {
+  const auto up = [&](std::int64_t v) { return (v / b.multiple_of + (v % b.multiple_of != 0 ? 1 : 0)) * b.multiple_of; };
+  return std::min(std::max(up(static_cast<std::int64_t>(kTypicalExtent)), up(b.min)), b.max / b.multiple_of * b.multiple_of);
+}
+
 double estimated_extent(const Dim& d) {
   if (d.is_constant()) return static_cast<double>(d.value());
-  return std::clamp(kTypicalExtent, static_cast<double>(d.least()), static_cast<double>(d.greatest()));
+  const SymbolTable& table = *d.table();
+  const std::vector<std::uint32_t> symbols = d.symbols();
+  std::vector<std::int64_t> values(table.size());
+  for (std::uint32_t s : symbols) values[s] = typical_value(table[s].bounds);
+  const std::optional<std::int64_t> value = d.evaluate(values);
+  // A quotient that does not come out even.
+  const double typical = value ? static_cast<double>(*value) : kTypicalExtent;
+  return std::clamp(typical, static_cast<double>(std::max<std::int64_t>(d.least(), 1)),
+                    static_cast<double>(std::max<std::int64_t>(d.greatest(), 1)));
 }
 double estimated_extent(const AxisSet& axes) {
   double product = 1;
@@ -130,6 +157,7 @@ Plan::Plan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis) : outputs
     assign_passes();
     make_accumulators();
     make_moves();
+    b.pool().steps().take(reductions.size() * (reductions.size() + accumulators.size()));
     choose_policies();
     for (int pass = 1; pass <= passes; ++pass) states.push_back(pass_state(*this, pass));
   }
@@ -192,7 +220,10 @@ int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr 
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const Accumulator& a = accumulators[i];
     const bool is_one_fold = a.combine == combine && (combine != Combine::combine || a.fold() == reduce->fold());
-    if (a.pass == pass && is_one_fold && a.body == body && a.element() == reduce->element) return static_cast<int>(i);
+    // Products of another precision are other numbers.
+    const bool is_one_product = !body->is(ExprKind::mul) || a.reduce->operand_element.precision == reduce->operand_element.precision;
+    const bool is_one_body = a.body == body && a.element() == reduce->element;
+    if (a.pass == pass && is_one_fold && is_one_product && is_one_body) return static_cast<int>(i);
   }
   Accumulator a;
   a.combine = combine;
@@ -209,7 +240,7 @@ int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr 
 AccumulatorTerm Plan::term(const FormTerm& t, int pass, Combine combine, Expr exponent, Expr reduce) {
   Term body{1, t.body};
   if (combine == Combine::sum && ir::is_float(t.body->element) && !t.body->is(ExprKind::number)) body = b_->split_coefficient(t.body);
-  const bool keeps_range = !is_narrow(reduce->operand_element) || factors_fit_operand(*b_, t.body, reduce->operand_element);
+  const bool keeps_range = !is_narrow(reduce->operand_element.element) || factors_fit_operand(*b_, t.body, reduce->operand_element.element);
   if (!is_moderate(body.coefficient) || !keeps_range) body = {1, t.body};
   return {b_->scale(body.coefficient, t.factor), accumulator(pass, combine, exponent, body.value, reduce)};
 }
@@ -252,16 +283,28 @@ void Plan::make_moves() {
 }
 
 void Plan::choose_policies() {
+  struct References {
+    int pass;
+    std::vector<Expr> exponents, shifts;
+  };
+  std::vector<References> references;
+  for (const Accumulator& a : accumulators)
+    references.push_back({a.pass, all_of_kind(a.body, ExprKind::reference), all_of_kind(a.body, ExprKind::shift_reference)});
+  const auto is_inside = [](Expr value, const std::vector<Expr>& all) {
+    return std::any_of(all.begin(), all.end(), [&](Expr x) { return contains(x->operands[0], value); });
+  };
+  std::optional<std::vector<Expr>> at_references;
   for (Reduction& r : reductions) {
     bool is_exponent = false, is_shift = false, is_needed_later = false;
-    for (const Accumulator& a : accumulators) {
-      for (Expr x : all_of_kind(a.body, ExprKind::reference)) is_exponent |= a.pass == r.pass && contains(x->operands[0], r.value);
-      for (Expr x : all_of_kind(a.body, ExprKind::shift_reference)) is_shift |= a.pass == r.pass && contains(x->operands[0], r.value);
+    for (const References& x : references) {
+      is_exponent = is_exponent || (x.pass == r.pass && is_inside(r.value, x.exponents));
+      is_shift = is_shift || (x.pass == r.pass && is_inside(r.value, x.shifts));
     }
     for (const Reduction& later : reductions) is_needed_later |= later.pass > r.pass && contains(later.value, r.value);
     r.policy = is_exponent ? Policy::rolling : is_shift ? Policy::shifted : is_needed_later ? Policy::complete : Policy::deferred;
     if (r.value->combine != Combine::max || (r.policy != Policy::rolling && r.policy != Policy::deferred)) continue;
-    r.is_only_reference = is_only_reference(r.value);
+    if (!at_references) at_references = outputs_at_references();
+    r.is_only_reference = std::none_of(at_references->begin(), at_references->end(), [&](Expr e) { return depends(e, r.value); });
     if (!r.is_only_reference) continue;
     if (r.policy == Policy::deferred) {
       if (!is_read_behind_loop(r.value)) r.policy = Policy::unused;
@@ -284,7 +327,7 @@ std::optional<double> Plan::constant_reference(const Reduction& r) const {
   for (const Accumulator& a : accumulators)
     for (const Term& t : b_->terms(a.exponent)) {
       if (!contains(t.value, r.value)) continue;
-      const ir::Element type = a.reduce->operand_element;
+      const ir::Element type = a.reduce->operand_element.element;
       if (ir::is_fp8(type)) return std::nullopt;
       const double most = is_narrow(type) ? kMostNarrowSpread : kMostSpread;
       if (!(std::fabs(t.coefficient.to_double()) * (bounds.greatest - middle) <= most)) return std::nullopt;
@@ -292,8 +335,8 @@ std::optional<double> Plan::constant_reference(const Reduction& r) const {
   return middle;
 }
 
-// With every sum as its terms at the references, does an output still depend on the value?
-bool Plan::is_only_reference(Expr reduce) {
+// The outputs with every sum as its terms at the references: what they still depend on is more than a reference.
+std::vector<Expr> Plan::outputs_at_references() {
   ExprMap sums;
   ExprSet stop;
   for (const Reduction& r : reductions) {
@@ -309,14 +352,16 @@ bool Plan::is_only_reference(Expr reduce) {
     }
     sums[r.value] = b_->add(terms);
   }
-  const auto at_references = [&](Expr e) {
+  std::vector<Expr> values;
+  for (const KernelOutput& o : outputs) {
+    Expr e = o.value;
     for (auto r = reductions.rbegin(); r != reductions.rend(); ++r) {
       const auto sum = sums.find(r->value);
       if (sum != sums.end() && contains(e, r->value)) e = b_->substitute(e, {{r->value, sum->second}}, stop);
     }
-    return e;
-  };
-  return std::none_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return depends(at_references(o.value), reduce); });
+    values.push_back(e);
+  }
+  return values;
 }
 
 // What cancels when references take its place may stand in the formulas all the same.
@@ -324,13 +369,13 @@ bool Plan::is_read_behind_loop(Expr reduce) const {
   ExprSet others;
   for (const Reduction& r : reductions)
     if (r.value != reduce) others.insert(r.value);
-  const auto reads = [&](Expr e) {
+  const auto is_read = [&](Expr e) {
     ExprSet seen = others;
-    return depends(e, reduce, seen);
+    return reads(e, reduce, seen);
   };
-  return std::any_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return reads(o.value); }) ||
+  return std::any_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return is_read(o.value); }) ||
          std::any_of(reductions.begin(), reductions.end(), [&](const Reduction& r) {
-           return std::any_of(r.terms.begin(), r.terms.end(), [&](const AccumulatorTerm& t) { return reads(t.factor); });
+           return std::any_of(r.terms.begin(), r.terms.end(), [&](const AccumulatorTerm& t) { return is_read(t.factor); });
          });
 }
 

@@ -126,7 +126,7 @@ class Plan {
   void choose_policies();
   bool may_roll(Expr shift, int pass) const;
   std::optional<double> constant_reference(const Reduction&) const;
-  bool is_only_reference(Expr reduce);
+  std::vector<Expr> outputs_at_references();
   bool is_read_behind_loop(Expr reduce) const;
   void choose_grid();
 

@@ -2,7 +2,6 @@
 #include "passes/fusion/program.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -21,15 +20,21 @@
 #include "passes/fusion/expr_text.h"
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/graph_to_exprs.h"
+#include "passes/fusion/instance/instance_check.h"
+#include "passes/fusion/kernel_arguments.h"
 #include "passes/fusion/loop_report.h"
 #include "passes/fusion/parameters.h"
 #include "passes/fusion/plan_numbers.h"
 #include "passes/fusion/program_buffers.h"
+#include "passes/fusion/program_check.h"
 #include "passes/fusion/refusal_text.h"
+#include "passes/fusion/segment_parts.h"
+#include "passes/fusion/segment_structure.h"
 #include "passes/fusion/segments.h"
 #include "passes/fusion/stopwatch.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/neutral.h"
 
 namespace tilewright::passes::fusion {
 
@@ -41,7 +46,9 @@ using graph::Op;
 class ProgramBuilder {
  public:
   ProgramBuilder(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target)
-      : g_(g), options_(options), target_(target), known_(g), buffers_(g, known_) {}
+      : g_(g), options_(options), target_(target), known_(g), structure_(g, known_), buffers_(g, known_), instances_(g) {
+    for (const graph::Output& o : g.outputs()) outputs_[o.node].push_back(&o);
+  }
 
   Program run_fused() {
     build_fused();
@@ -55,18 +62,26 @@ class ProgramBuilder {
 
  private:
   Program finish() {
+    add_to_proof(instances_.text());
+    // The buffers of each kernel were checked, whatever it computes.
+    program_.proof.rounds = std::max(program_.proof.rounds, 1);
     program_.buffers = std::move(buffers_).finish(program_.kernels, program_.parameter_kernels);
+    check_buffers(program_);
     return std::move(program_);
   }
 
   // Expressions of kernels that were derived together.
   struct Formulas {
+    explicit Formulas(const ProgramOptions& o) : exprs(pool, o.fuse && !o.reassociate ? Rewriting::none : Rewriting::normal_form) {}
     ExprPool pool;
-    ExprBuilder exprs{pool};
+    ExprBuilder exprs;
   };
 
+  // Where formulas are kept, roundings are a part of them.
+  bool moves_rounding() const { return options_.move_rounding && (options_.reassociate || !options_.fuse); }
+
   GraphToExprs::Options translation() const {
-    return {options_.move_rounding, [&](NodeId n) { return buffers_.name_of(n); }};
+    return {moves_rounding(), [&](NodeId n) { return buffers_.name_of(n); }};
   }
 
   // ---- kernels ----
@@ -81,10 +96,12 @@ class ProgramBuilder {
   void build_fused() {
     std::vector<Segment> segments = divide(g_);
     for (const Segment& s : segments) ahead_.insert(s.ahead.begin(), s.ahead.end());
-    // A value that is an output and that later segments read is stored once; but what is known before a run is not an output's alone.
-    buffers_.store_in_outputs([&](NodeId n) { return g_.node(n).op != Op::input && !ahead_.contains(n); });
+    // A value that is an output and that later segments read is stored once; but inputs and constants are in memory of their own, and what
+    // is known before a run is not an output's alone.
+    buffers_.store_in_outputs([&](NodeId n) { return !graph::is_leaf(g_.node(n).op) && !ahead_.contains(n); });
     std::map<std::string, Derivation> derivations;
     for (Segment& s : segments) {
+      if (s.cut) program_.not_fused.push_back(cut_text(g_, *s.cut, fmt::format("a part has at most {}", kMostOperations)));
       const auto known = derivations.find(s.structure);
       if (known != derivations.end()) {
         repeat(known->second, s);
@@ -93,7 +110,13 @@ class ProgramBuilder {
       Derivation d;
       d.begin = program_.kernels.size();
       d.parameter_begin = program_.parameter_kernels.size();
-      derive(s);
+      try {
+        derive(s);
+      } catch (const PlanRefuted& why) {
+        program_.kernels.resize(d.begin);
+        program_.parameter_kernels.resize(d.parameter_begin);
+        derive_unfused(s, why);
+      }
       d.end = program_.kernels.size();
       d.parameter_end = program_.parameter_kernels.size();
       d.segment = s;
@@ -101,70 +124,139 @@ class ProgramBuilder {
     }
   }
 
+  // Tensors without elements need no kernel; what calls write is theirs.
+  bool is_nothing(NodeId n) const { return graph::is_empty(g_.node(n).shape) && g_.node(n).op != Op::call; }
+
   void derive(const Segment& s) {
+    if (std::all_of(s.results.begin(), s.results.end(), [&](NodeId n) { return is_nothing(n); })) return;
     if (has_own_kernels(g_.node(s.results[0]).op)) {
       derive_own_kernels(s.results[0], s.memory);
       // A second output of the same value is a copy.
       for (NodeId n : s.results) {
-        std::vector<graph::Output> outputs;
-        std::copy_if(g_.outputs().begin(), g_.outputs().end(), std::back_inserter(outputs),
-                     [&](const graph::Output& o) { return o.node == n; });
-        for (std::size_t i = 1; i < outputs.size(); ++i) copy_output(outputs[i], {n});
+        const std::vector<const graph::Output*> outputs = outputs_of(n);
+        for (std::size_t i = 1; i < outputs.size(); ++i) copy_output(*outputs[i], {n});
       }
       return;
     }
     derive_ahead(s);
+    const Segment rest = structure_.without_ahead(s);
+    if (!rest.results.empty()) derive_within_budget(rest);
+  }
+
+  // What takes too many steps as a whole is derived in halves.
+  void derive_within_budget(const Segment& s) {
+    constexpr std::size_t kFewestOperations = 8;
+    const std::size_t operations = operations_of(g_, s);
+    std::vector<Segment> halves;
+    if (operations > kFewestOperations) halves = structure_.divided(s, (operations + 1) / 2);
+    const std::uint64_t most = options_.steps_of_operation * operations;
+    try {
+      return derive_results(s, halves.size() > 1 ? most : UINT64_MAX);
+    } catch (const TooManySteps&) {
+    }
+    program_.steps += most;
+    program_.not_fused.push_back(cut_text(g_, *halves[0].cut, fmt::format("the whole takes more than {} steps", most)));
+    for (const Segment& half : halves) derive_within_budget(half);
+  }
+
+  // Throws TooManySteps before it adds a kernel.
+  void derive_results(const Segment& s, std::uint64_t most_steps) {
     Stopwatch derive_time(program_.times.derive_ms);
-    std::set<NodeId> memory = s.memory;
-    memory.insert(s.ahead.begin(), s.ahead.end());
-    const AxisAnalysis axes(g_, s.results, std::move(memory));
-    Formulas formulas;
+    const AxisAnalysis axes(g_, s.results, s.memory);
+    Formulas formulas(options_);
+    formulas.pool.steps().limit(most_steps);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
-    ParameterFolding folding(formulas.exprs, {.move_rounding = options_.move_rounding,
+    ParameterFolding folding(formulas.exprs, {.move_rounding = moves_rounding(),
                                               .is_known = [&](Tensor t) { return is_known(t); },
                                               .is_fixed = [&](const Dim& d) { return known_.is_fixed(d); },
                                               .name_tensor = [&](const std::vector<Tensor>& read) { return buffers_.name_derived(read); }});
     std::vector<KernelOutput> outputs;
-    for (const graph::Output& o : g_.outputs()) {
-      if (!is_result(s, o.node)) continue;
-      const BoundValue v = translator.translate(o.node);
-      outputs.push_back({o.name, folding.fold(v.value), buffers_.output_tensor(o, formulas.pool), v.index});
+    std::vector<CheckedResult> results;
+    std::vector<const graph::Output*> given;  // in the order of the graph's outputs
+    for (NodeId n : s.results)
+      for (const graph::Output* o : outputs_of(n)) given.push_back(o);
+    std::sort(given.begin(), given.end());
+    for (const graph::Output* o : given) {
+      if (is_nothing(o->node)) continue;
+      const BoundValue v = translator.translate(o->node);
+      outputs.push_back({o->name, folding.fold(v.value), buffers_.output_tensor(*o, formulas.pool), v.index});
+      results.push_back({o->node, outputs.back().tensor});
     }
     for (NodeId n : s.results) {
-      if (ahead_.contains(n) || !buffers_.outputs_of(n).empty()) continue;
+      if (ahead_.contains(n) || is_nothing(n) || !buffers_.outputs_of(n).empty()) continue;
       const BoundValue v = translator.translate(n);
       outputs.push_back({buffers_.name_of(n), folding.fold(v.value), translator.tensor_of(n), v.index});
+      results.push_back({n, outputs.back().tensor});
     }
     derive_time.stop();
-    emit_covered(formulas, folding.ahead(), program_.parameter_kernels);
-    emit_covered(formulas, std::move(outputs), program_.kernels);
+    std::vector<CoveredKernel> ahead = covered(formulas, folding.ahead()), kernels = covered(formulas, std::move(outputs));
+    std::vector<const Plan*> plans;
+    for (const std::vector<CoveredKernel>* part : {&ahead, &kernels})
+      for (const CoveredKernel& k : *part) plans.push_back(&k.plan);
+    formulas.pool.steps().limit(UINT64_MAX);
+    check_instances(axes, formulas, results, plans);
+    emit_covered(formulas, std::move(ahead), program_.parameter_kernels);
+    emit_covered(formulas, std::move(kernels), program_.kernels);
+    program_.steps += formulas.pool.steps().taken();
+  }
+
+  // Each node of a segment by itself: no plan of the segment has passed its check.
+  void derive_unfused(const Segment& s, const PlanRefuted& why) {
+    std::set<NodeId> stored = s.memory;
+    std::vector<NodeId> computed;
+    // The nodes of combining functions have no values.
+    const AxisAnalysis axes(g_, s.results, s.memory);
+    for (NodeId n : axes.nodes()) {
+      const bool is_stored = is_result(s, n) || !(computes_nothing(g_.node(n).op) || graph::is_view(g_.node(n).op));
+      if (is_stored && stored.insert(n).second) computed.push_back(n);
+    }
+    for (NodeId n : computed) derive_node(n, stored_operands(g_, n, stored));
+    for (NodeId n : s.results) {
+      const std::vector<const graph::Output*> outputs = outputs_of(n);
+      // What is known before a run is kept elsewhere than in the output.
+      for (std::size_t i = known_.is_known(n) ? 0 : 1; i < outputs.size(); ++i) copy_output(*outputs[i], stored);
+    }
+    const Location& where = g_.node(s.results.back()).where;
+    program_.not_fused.push_back(fmt::format("not fused: node by node ({}:{}), because the check of the fused kernels failed: {}",
+                                             where.file, where.line, why.text));
   }
 
   // The results of a segment that are known before a run.
   void derive_ahead(const Segment& s) {
     if (s.ahead.empty()) return;
     const AxisAnalysis axes(g_, s.ahead, s.memory);
-    Formulas formulas;
+    Formulas formulas(options_);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
     std::vector<KernelOutput> outputs;
+    std::vector<CheckedResult> results;
     for (NodeId n : s.ahead) {
+      if (is_nothing(n)) continue;
       const BoundValue v = translator.translate(n);
       outputs.push_back({buffers_.name_of(n), v.value, translator.tensor_of(n), v.index});
+      results.push_back({n, outputs.back().tensor});
     }
-    emit_covered(formulas, std::move(outputs), program_.parameter_kernels);
+    std::vector<CoveredKernel> kernels = covered(formulas, std::move(outputs));
+    std::vector<const Plan*> plans;
+    for (const CoveredKernel& k : kernels) plans.push_back(&k.plan);
+    check_instances(axes, formulas, results, plans);
+    emit_covered(formulas, std::move(kernels), program_.parameter_kernels);
+    program_.steps += formulas.pool.steps().taken();
   }
 
-  void emit_covered(Formulas& formulas, std::vector<KernelOutput> outputs, std::vector<ProgramKernel>& to) {
-    if (outputs.empty()) return;
+  std::vector<CoveredKernel> covered(Formulas& formulas, std::vector<KernelOutput> outputs) {
+    if (outputs.empty()) return {};
     Stopwatch cover_time(program_.times.cover_ms);
     std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), target_, options_, buffers_.next_number());
-    cover_time.stop();
+    buffers_.take_numbers(static_cast<int>(formulas.pool.tensors()));
+    return kernels;
+  }
+
+  void emit_covered(Formulas& formulas, std::vector<CoveredKernel> kernels, std::vector<ProgramKernel>& to) {
     kernels_ = &to;
     for (const CoveredKernel& k : kernels)
       for (const KernelOutput& o : k.plan.outputs) buffers_.add_written(o, formulas.exprs);
     for (CoveredKernel& k : kernels) emit_or_divide(formulas, std::move(k));
     kernels_ = &program_.kernels;
-    buffers_.take_numbers(static_cast<int>(formulas.pool.tensors()));
   }
 
   bool is_known(Tensor t) const {
@@ -194,6 +286,11 @@ class ProgramBuilder {
     for (auto [from, to] : buffers) names[buffers_[from].name] = buffers_[to].name;
     repeat_kernels(program_.kernels, d.begin, d.end, buffers, nodes, names);
     repeat_kernels(program_.parameter_kernels, d.parameter_begin, d.parameter_end, buffers, nodes, names);
+  }
+
+  std::vector<const graph::Output*> outputs_of(NodeId n) const {
+    const auto at = outputs_.find(n);
+    return at == outputs_.end() ? std::vector<const graph::Output*>() : at->second;
   }
 
   static bool is_result(const Segment& s, NodeId n) { return std::binary_search(s.results.begin(), s.results.end(), n); }
@@ -229,44 +326,66 @@ class ProgramBuilder {
 
   // Each node that computes something is a kernel; views are part of the kernel that reads them.
   void build_unfused() {
-    std::set<NodeId> needed, computed;
-    const std::function<void(NodeId)> visit = [&](NodeId n) {
-      if (!needed.insert(n).second) return;
-      for (NodeId x : g_.node(n).operands) visit(x);
-      if (!computes_nothing(g_.node(n).op) && !graph::is_view(g_.node(n).op)) computed.insert(n);
+    const std::vector<bool> needed = g_.needed_nodes();
+    std::set<NodeId> computed;
+    for (std::uint32_t i = 0; i < g_.size(); ++i) {
+      const graph::Node& n = g_.node({i});
+      if (!needed[i]) continue;
+      if (!computes_nothing(n.op) && !graph::is_view(n.op)) computed.insert({i});
       // A kernel of the user reads memory.
-      if (g_.node(n).op == Op::call)
-        for (NodeId x : g_.node(n).operands)
-          if (g_.node(x).op != Op::input) computed.insert(x);
-    };
-    for (const graph::Output& o : g_.outputs()) visit(o.node);
+      if (n.op == Op::call)
+        for (NodeId x : n.operands)
+          if (!has_own_memory(g_.node(x))) computed.insert(x);
+    }
     // A node that is an output is stored there, and later nodes read it there; but what is known before a run is kept elsewhere.
     const std::set<std::string> written = buffers_.store_in_outputs([&](NodeId n) { return computed.contains(n) && !known_.is_known(n); });
-    for (NodeId n : computed) {
-      std::set<NodeId> stored = computed;
-      stored.erase(n);
-      if (has_own_kernels(g_.node(n).op)) {
-        derive_own_kernels(n, std::move(stored));
-        continue;
-      }
-      const AxisAnalysis axes(g_, {n}, std::move(stored));
-      Formulas formulas;
-      GraphToExprs translator(g_, axes, formulas.exprs, translation());
-      const BoundValue v = translator.translate(n);
-      kernels_ = known_.is_known(n) ? &program_.parameter_kernels : &program_.kernels;
-      emit(formulas, best_plan(formulas.exprs, {{buffers_.name_of(n), v.value, translator.tensor_of(n), v.index}}), "one node");
-      kernels_ = &program_.kernels;
-    }
+    for (NodeId n : computed) derive_node(n, stored_operands(g_, n, computed));
     for (const graph::Output& o : g_.outputs())
       if (written.count(o.name) == 0) copy_output(o, computed);
   }
 
+  // The kernel of one node, whose operands are in memory.
+  void derive_node(NodeId n, std::set<NodeId> stored) {
+    if (is_nothing(n)) return;
+    stored.erase(n);
+    if (has_own_kernels(g_.node(n).op)) {
+      derive_own_kernels(n, std::move(stored));
+      return;
+    }
+    const AxisAnalysis axes(g_, {n}, std::move(stored));
+    Formulas formulas(options_);
+    GraphToExprs translator(g_, axes, formulas.exprs, translation());
+    const BoundValue v = translator.translate(n);
+    const Plan plan = best_plan(formulas.exprs, {{buffers_.name_of(n), v.value, translator.tensor_of(n), v.index}});
+    check_instances(axes, formulas, {{n, translator.tensor_of(n)}}, {&plan});
+    kernels_ = known_.is_known(n) ? &program_.parameter_kernels : &program_.kernels;
+    emit(formulas, plan, "one node");
+    kernels_ = &program_.kernels;
+  }
+
   void copy_output(const graph::Output& o, const std::set<NodeId>& stored) {
-    const AxisAnalysis axes(g_, {o.node}, stored);
-    Formulas formulas;
+    if (is_nothing(o.node)) return;
+    std::set<NodeId> read = stored.contains(o.node) ? std::set<NodeId>{o.node} : stored_operands(g_, o.node, stored);
+    const AxisAnalysis axes(g_, {o.node}, std::move(read));
+    Formulas formulas(options_);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
     const BoundValue v = translator.translate(o.node);
-    emit(formulas, best_plan(formulas.exprs, {{o.name, v.value, buffers_.output_tensor(o, formulas.pool), v.index}}), "an output");
+    const Tensor written = buffers_.output_tensor(o, formulas.pool);
+    const Plan plan = best_plan(formulas.exprs, {{o.name, v.value, written, v.index}});
+    check_instances(axes, formulas, {{o.node, written}}, {&plan});
+    emit(formulas, plan, "an output");
+  }
+
+  // ---- checks ----
+
+  // Compares what kernels leave in memory with the graph. Throws PlanRefuted.
+  void check_instances(const AxisAnalysis& axes, const Formulas& f, const std::vector<CheckedResult>& results,
+                       const std::vector<const Plan*>& plans) {
+    Stopwatch check_time(program_.times.check_ms);
+    const ProofResult proof = instances_.run(axes, f.pool, results, plans);
+    check_time.stop();
+    if (proof.is_refuted) throw PlanRefuted{proof.text};
+    add_proof(proof);
   }
 
   // ---- nodes with kernels of their own ----
@@ -280,27 +399,38 @@ class ProgramBuilder {
 
   void derive_scatter(NodeId n, std::set<NodeId> memory) {
     const AxisAnalysis axes(g_, g_.node(n).operands, std::move(memory));
-    Formulas f;
+    Formulas f(options_);
     GraphToExprs translator(g_, axes, f.exprs, translation());
     const Scatter s = scatter_of(g_, n, translator, f.exprs);
+    check_scatter(n, axes, f, s);
     const bool is_atomic = adds_by_atomics(s.result->element, options_.deterministic);
-    if (is_atomic) emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.own}}), "what updates are added to");
-    ProgramKernel k;
+    const bool has_updates = !graph::has_empty_operand(g_, g_.node(n));
+    if (is_atomic || !has_updates)
+      emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.own}}), "what updates are added to");
+    if (!has_updates) return;
+    ProgramKernel k = scatter_kernel(g_, f.pool, n, s, is_atomic, buffers_.name_of(n));
     k.name = kernel_name({buffers_.of(n)});
-    k.reason = is_atomic ? "programs add the updates by atomics" : "each program adds the updates of its rows and columns in order";
-    std::set<std::uint32_t> covered{n.index};
-    ExprSet seen;
-    for (Expr e : {s.start, s.target, s.update})
-      if (e != s.start || !is_atomic) cover_sources(g_, f.pool, e, seen, covered);
-    for (std::uint32_t node : covered) k.covers.push_back({node});
-    k.plan_text = fmt::format("{}[{}] += {}{}", buffers_.name_of(n), fusion::text(s.target), fusion::text(s.update),
-                              is_atomic ? ", atomic" : ", in order");
     TileSizes sizes;
     EmittedKernel e =
         is_atomic ? emit_scatter_atomic(k.name, f.exprs, s, sizes) : emit_scatter_in_order(k.name, f.exprs, s, target_, sizes);
     add_kernel(std::move(k), std::move(e), sizes);
     if (is_atomic) program_.kernels.back().reads.push_back(buffers_.of(s.result));
     add_to_proof("scatter_add is not derived, and not checked");
+  }
+
+  // The operands of a scatter_add, of which the kernel computes the sum.
+  void check_scatter(NodeId n, const AxisAnalysis& axes, Formulas& f, const Scatter& s) {
+    Stopwatch check_time(program_.times.check_ms);
+    const std::vector<NodeId>& operands = g_.node(n).operands;
+    std::vector<Expr> of_target, of_update = s.own;
+    for (Axis a : s.positions) of_target.push_back(f.exprs.index(a));
+    const auto row = of_update.erase(of_update.begin() + g_.node(n).axes[0]);
+    of_update.insert(row, of_target.begin(), of_target.end());
+    const CheckedValue values[] = {{operands[0], s.start, s.own}, {operands[1], s.target, of_target}, {operands[2], s.update, of_update}};
+    const ProofResult proof = instances_.run(axes, f.pool, values);
+    check_time.stop();
+    TW_CHECK(!proof.is_refuted, "fusion: an operand of scatter_add computes another value: " + proof.text);
+    add_proof(proof);
   }
 
   // The results of one call are written at once; those that no output needs have memory as well.
@@ -327,23 +457,30 @@ class ProgramBuilder {
   // A kernel of several outputs that tiles cannot hold at once becomes one for each output.
   void emit_or_divide(Formulas& f, CoveredKernel k) {
     try {
-      emit(f, k.plan, std::move(k.tiling), {}, k.reason);
+      emit(f, k.plan, k.proof, std::move(k.tiling), {}, k.reason);
     } catch (const TileTooLarge&) {
       if (k.plan.outputs.size() == 1) throw;
       for (const KernelOutput& o : k.plan.outputs) emit(f, best_plan(f.exprs, {o}), {});
     }
   }
 
-  void emit(Formulas& f, const Plan& plan, const std::string& reason) { emit(f, plan, {}, reason, {}); }
+  void emit(Formulas& f, const Plan& plan, const std::string& reason) {
+    Stopwatch check_time(program_.times.check_ms);
+    const ProofResult proof = options_.check(f.exprs, plan);
+    check_time.stop();
+    emit(f, plan, proof, {}, reason, {});
+  }
 
   // No reason: that of the plan.
-  void emit(Formulas& f, const Plan& plan, Tiling tiling, const std::string& reason, const std::string& estimate) {
+  void emit(Formulas& f, const Plan& plan, const ProofResult& proof, Tiling tiling, const std::string& reason,
+            const std::string& estimate) {
+    if (proof.is_refuted) throw PlanRefuted{proof.text};
     if (!tiling.kernel) tiling = fit_tiling(f.exprs, plan, target_, options_);
     if (!tiling.kernel) throw TileTooLarge();
     std::vector<int> written;
     for (const KernelOutput& o : plan.outputs) written.push_back(buffers_.of(o.tensor));
     const std::string name = kernel_name(written);
-    prove(f.exprs, plan);
+    add_proof(proof);
     if (tiling.split.parts == 1) {
       ProgramKernel k = described(f.pool, plan, reason.empty() ? reason_of(plan) : reason, plan.text());
       k.estimate = estimate;
@@ -379,41 +516,13 @@ class ProgramBuilder {
   }
 
   void add_kernel(ProgramKernel k, EmittedKernel e, const TileSizes& sizes) {
-    k.name = e.function.name;
-    for (const EmittedKernel::Parameter& p : e.parameters) {
-      KernelArgument a;
-      if (!p.tensor) {
-        a.kind = KernelArgument::Kind::extent;
-        a.extent = p.extent;
-      } else if (p.tensor->is_scalar) {
-        a.kind = KernelArgument::Kind::scalar;
-        a.scalar = p.tensor->name;
-      } else {
-        a.kind = KernelArgument::Kind::buffer;
-        a.buffer = buffers_.of(p.tensor);
-        const bool is_written = std::find(e.writes.begin(), e.writes.end(), p.tensor) != e.writes.end();
-        (is_written ? k.writes : k.reads).push_back(a.buffer);
-      }
-      k.arguments.push_back(std::move(a));
-    }
-    for (int i = 0; i < 3; ++i) k.grid[i] = e.grid[i];
-    k.num_warps = sizes.num_warps;
-    k.num_stages = sizes.num_stages;
-    k.function = std::move(e.function);
+    take_emitted(k, std::move(e), sizes, buffers_);
     name_function(k);
     kernels_->push_back(std::move(k));
   }
 
   // A kernel is called after what it writes.
-  std::string kernel_name(const std::vector<int>& written) {
-    std::vector<std::string> names;
-    for (int b : written)
-      if (const std::string name = buffers_.subject_of(b); std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
-    constexpr std::size_t kMostNames = 3;
-    if (names.size() > kMostNames) return kernel_names_.add(fmt::format("{}_and_{}_more", names[0], names.size() - 1));
-    return kernel_names_.add(fmt::format("{}", fmt::join(names, "_")));
-  }
+  std::string kernel_name(const std::vector<int>& written) { return kernel_names_.add(buffers_.subject_of(written)); }
 
   // The function and its parameters have the names of the kernel and of its buffers.
   void name_function(ProgramKernel& k) const {
@@ -442,40 +551,47 @@ class ProgramBuilder {
     return k;
   }
 
-  void prove(ExprBuilder& exprs, const Plan& plan) {
-    Stopwatch check_time(program_.times.check_ms);
-    const ProofResult proof = check_plan(exprs, plan);
-    check_time.stop();
+  void add_proof(const ProofResult& proof) {
     program_.proof.exact = program_.proof.exact && proof.exact;
-    if (!plan.loop) return;
     program_.proof.rounds = std::max(program_.proof.rounds, proof.rounds);
-    program_.proof.log2_error = program_.proof.log2_error == 0 ? proof.log2_error : std::max(program_.proof.log2_error, proof.log2_error);
-    if (!proof.text.empty()) add_to_proof(proof.text);
+    if (proof.log2_error != 0)
+      program_.proof.log2_error = program_.proof.log2_error == 0 ? proof.log2_error : std::max(program_.proof.log2_error, proof.log2_error);
+    if (!proof.text.empty() && proof.rounds > 0) add_to_proof(proof.text);
   }
 
   const graph::Graph& g_;
   const ProgramOptions& options_;
   const ir::TargetDesc& target_;
   const KnownNodes known_;
+  const SegmentStructure structure_;
   ProgramBuffers buffers_;
+  InstanceCheck instances_;
   Program program_;
   std::vector<ProgramKernel>* kernels_ = &program_.kernels;  // to which kernels are added
   NameSet kernel_names_;
   std::set<const graph::OpaqueKernel*> called_;
   std::set<NodeId> ahead_;  // results of segments that depend on parameters alone
+  std::map<NodeId, std::vector<const graph::Output*>> outputs_;
 };
 
 }  // namespace
 
 Program build_program(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target) {
-  if (options.fuse && options.reassociate) {
+  if (options.fuse) {
     try {
       return ProgramBuilder(g, options, target).run_fused();
     } catch (const TileTooLarge&) {
       // A formula has more axes than a tile.
+    } catch (const PlanRefuted&) {
+      // A node between memory and memory, in a segment of the fused program: the unfused program has the message.
     }
   }
-  return ProgramBuilder(g, options, target).run_unfused();
+  try {
+    return ProgramBuilder(g, options, target).run_unfused();
+  } catch (const PlanRefuted& why) {
+    TW_CHECK(false, "fusion: the plan of one node computes another value: " + why.text);
+  }
+  TW_UNREACHABLE("a refuted plan");
 }
 
 }  // namespace tilewright::passes::fusion

@@ -3,11 +3,14 @@
 // Buffers are the tensors in memory: what run() gets by name, constants, and intermediate results. Extents may have symbols; their values
 // are known when the program runs.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "passes/fusion/field_check.h"
 #include "passes/fusion/loop_report.h"
 #include "tileir/graph/graph.h"
 #include "tileir/ir.h"
@@ -53,10 +56,14 @@ struct KernelArgument {
   std::uint64_t bits = 0;  // number: the word
 };
 
-/// The number of programs along one axis of the grid: the product of extent / tile, rounded up.
+/// The number of programs along one axis of the grid is the product of these: extent / tile, rounded up.
 struct GridFactor {
   Dim extent;
   std::int64_t tile = 1;
+  bool at_least_one = false;  // also where the extent is 0: an output lacks the axis
+  std::int64_t programs(std::int64_t extent_of_run) const {
+    return std::max<std::int64_t>(extent_of_run / tile + (extent_of_run % tile != 0), at_least_one ? 1 : 0);
+  }
 };
 
 /// So many operations at each point of a space.
@@ -97,6 +104,10 @@ struct ProgramProof {
 struct ProgramOptions {
   bool fuse = true, reassociate = true, move_rounding = true, deterministic = true, batch_invariant = false;
   std::uint64_t max_workspace = UINT64_MAX;
+  /// What each plan must pass. Tests refuse plans by it.
+  std::function<ProofResult(const ExprBuilder&, const Plan&)> check = [](const ExprBuilder& b, const Plan& p) { return check_plan(b, p); };
+  /// Steps (steps.h) that a derivation may take for each operation; what takes more is cut. Formulas of models take a tenth of it.
+  std::uint64_t steps_of_operation = 4000;
 };
 
 /// How long phases of build_program took.
@@ -110,10 +121,13 @@ struct Program {
   std::vector<ProgramKernel> parameter_kernels;  // when a parameter is given, in order
   ProgramProof proof;
   ProgramTimes times;
+  std::uint64_t steps = 0;             // of all derivations (steps.h): what times depend on, without a clock
   std::vector<std::string> not_fused;  // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
 };
 
-/// Derives the kernels of a graph's outputs. Requires: a verified graph with an output. `target.sm` is 0 for hosts.
+/// Derives the kernels of a graph's outputs. A plan that its check refutes is never emitted: another plan takes its place, else the nodes
+/// of the segment one by one; throws CompilerBug if the check refutes one of those, too. Requires: a verified graph with an output.
+/// `target.sm` is 0 for hosts.
 Program build_program(const graph::Graph&, const ProgramOptions&, const ir::TargetDesc&);
 
 }  // namespace tilewright::passes::fusion

@@ -1,6 +1,9 @@
 // Gives tensors and values their buffers.
 #include "passes/fusion/program_buffers.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -59,8 +62,11 @@ ProgramBuffers::ProgramBuffers(const graph::Graph& g, const KnownNodes& known) :
 }
 
 int ProgramBuffers::add(ProgramBuffer b) {
+  const int index = static_cast<int>(all_.size());
+  if (b.kind == BufferKind::output) outputs_[b.node].push_back(index);
+  named_.insert(b.name);
   all_.push_back(std::move(b));
-  return static_cast<int>(all_.size()) - 1;
+  return index;
 }
 
 int ProgramBuffers::of(Tensor t) {
@@ -88,10 +94,8 @@ int ProgramBuffers::of(NodeId id) {
 }
 
 std::vector<int> ProgramBuffers::outputs_of(NodeId n) const {
-  std::vector<int> found;
-  for (std::size_t i = 0; i < all_.size(); ++i)
-    if (all_[i].kind == BufferKind::output && all_[i].node == n) found.push_back(static_cast<int>(i));
-  return found;
+  const auto at = outputs_.find(n);
+  return at == outputs_.end() ? std::vector<int>() : at->second;
 }
 
 Tensor ProgramBuffers::output_tensor(const graph::Output& o, ExprPool& pool) {
@@ -125,8 +129,7 @@ std::string ProgramBuffers::name_for(NodeId source, BufferContents contents) {
   const std::string name = source.valid() ? name_of(source) : "value";
   if (contents == BufferContents::state) return names_.add(name + "_state");
   if (contents == BufferContents::part) return names_.add(name + "_part");
-  const bool is_taken = std::any_of(all_.begin(), all_.end(), [&](const ProgramBuffer& b) { return b.name == name; });
-  return is_taken || !source.valid() ? names_.add(name) : name;
+  return named_.contains(name) || !source.valid() ? names_.add(name) : name;
 }
 
 void ProgramBuffers::add_written(const KernelOutput& o, ExprBuilder& exprs) {
@@ -172,6 +175,15 @@ std::string ProgramBuffers::subject_of(int i) const {
   if (const auto read = derived_.find(b.name); read != derived_.end()) return joined(read->second);
   const bool is_part = b.contents != BufferContents::value && b.source.valid();
   return identifier(is_part ? name_of(b.source) : b.name);
+}
+
+std::string ProgramBuffers::subject_of(const std::vector<int>& written) const {
+  std::vector<std::string> names;
+  for (int b : written)
+    if (std::string name = subject_of(b); std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  constexpr std::size_t kMostNames = 3;
+  if (names.size() > kMostNames) return fmt::format("{}_and_{}_more", names[0], names.size() - 1);
+  return fmt::format("{}", fmt::join(names, "_"));
 }
 
 std::string ProgramBuffers::name_derived(std::vector<std::string> read) {

@@ -47,6 +47,8 @@ class ProgramBuffers {
 
   /// What a kernel that writes the buffer is called after: equal for parts of one value.
   std::string subject_of(int i) const;
+  /// The same for a kernel that writes several.
+  std::string subject_of(const std::vector<int>& written) const;
   /// What reports call a node's value.
   const std::string& name_of(graph::NodeId) const;
 
@@ -64,6 +66,8 @@ class ProgramBuffers {
   const KnownNodes& known_;
   TensorNames names_;
   std::vector<ProgramBuffer> all_;
+  std::set<std::string> named_;                        // the names of all
+  std::map<graph::NodeId, std::vector<int>> outputs_;  // by node
   std::map<graph::NodeId, int> by_node_;
   std::map<std::string, int> by_tensor_;  // tensors that are no node's value, by their names in pools
   std::map<std::string, std::vector<std::string>>

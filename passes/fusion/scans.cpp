@@ -13,7 +13,7 @@ std::optional<ScanLoop> scan_loop(const std::vector<Expr>& values) {
   bool is_one_loop = true;
   ExprSet seen;
   const std::function<void(Expr)> visit = [&](Expr e) {
-    if (!seen.insert(e).second) return;
+    if ((!e->holds(ExprKind::scan) && !e->holds(ExprKind::reduce)) || !seen.insert(e).second) return;
     if (e->is(ExprKind::reduce)) is_one_loop = false;
     if (!e->is(ExprKind::scan)) {
       for (Expr x : children(e)) visit(x);

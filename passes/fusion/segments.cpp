@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
-#include <functional>
 #include <map>
+#include <numeric>
 
+#include "passes/fusion/graph_walk.h"
 #include "passes/fusion/parameters.h"
+#include "passes/fusion/segment_structure.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -19,8 +22,6 @@ using graph::Graph;
 using graph::Node;
 using graph::NodeId;
 using graph::Op;
-
-bool is_in_memory(const Node& n) { return n.op == Op::input || n.op == Op::scalar || (n.op == Op::constant && n.data->bits.size() > 1); }
 
 // Whether operands that lack different labels of the result are contracted.
 bool is_product(const Node& n) {
@@ -51,9 +52,28 @@ Dim elements(const graph::TensorShape& shape) {
 
 class Divider {
  public:
-  explicit Divider(const Graph& g)
-      : g_(g), known_(g), needed_(g.needed_nodes()), is_product_(g.size()), is_cut_(g.size()), depth_(g.size()), level_(g.size()) {
-    for (std::size_t i = 0; i < g.size(); ++i) is_product_[i] = is_product(g.node(id(i)));
+  Divider(const Graph& g, std::size_t most_operations)
+      : g_(g),
+        most_operations_(most_operations),
+        known_(g),
+        structure_(g, known_),
+        needed_(g.needed_nodes()),
+        is_product_(g.size()),
+        is_cut_(g.size()),
+        is_stored_(g.size()),
+        depth_(g.size()),
+        level_(g.size()),
+        products_(g.size()),
+        users_(g.size()),
+        visited_(g.size()) {
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      is_product_[i] = is_product(g.node(id(i)));
+      for (NodeId x : g.node(id(i)).operands) {
+        products_[i] = std::max(products_[i], products_[x.index]);
+        if (needed_[i]) users_[x.index].push_back(id(i));
+      }
+      products_[i] += is_product_[i] ? 1 : 0;
+    }
   }
 
   std::vector<Segment> run() {
@@ -69,16 +89,10 @@ class Divider {
         if (level_[x.index] < level_[i] && depth_[x.index] > 0) results[level_[x.index]].insert(x);
     }
     std::vector<Segment> all;
-    std::set<NodeId> memory;
-    for (const auto& [level, nodes] : results) {
-      for (const std::vector<NodeId>& part : components({nodes.begin(), nodes.end()}, memory)) {
-        Segment s;
-        s.results = part;
-        s.memory = memory;
-        describe(s);
-        all.push_back(std::move(s));
-      }
-      memory.insert(nodes.begin(), nodes.end());
+    for (auto& [level, nodes] : results) {
+      // What a part of an earlier segment stores is no result a second time.
+      std::erase_if(nodes, [&](NodeId n) { return is_stored_[n.index]; });
+      for (std::vector<NodeId>& part : components({nodes.begin(), nodes.end()})) add_segments(std::move(part), all);
     }
     find_ahead(all);
     return all;
@@ -99,7 +113,7 @@ class Divider {
       if (!needed_[i] || !has_own_kernels(n.op)) continue;
       is_cut_[i] = true;
       for (NodeId x : n.operands)
-        if (g_.node(x).op != Op::input && (n.op == Op::call || is_computed[x.index])) is_cut_[x.index] = true;
+        if (!has_own_memory(g_.node(x)) && (n.op == Op::call || is_computed[x.index])) is_cut_[x.index] = true;
     }
   }
 
@@ -117,8 +131,8 @@ class Divider {
       is_cut_[i] = is_cut_[i] || (is_candidate[i] && depth_[i] > 0);
       if (depth_[i] <= kMostDepth) continue;
       for (NodeId x : g_.node(id(i)).operands)
-        if (depth_[x.index] == kMostDepth && !is_cut_[x.index]) is_cut_[bottleneck(x).index] = true;
-      for (std::size_t k = 0; k <= i; ++k) depth_[k] = depth(id(k));
+        if (depth_[x.index] == kMostDepth && !is_cut_[x.index]) cut(bottleneck(x), id(i));
+      depth_[i] = depth(id(i));
     }
     for (std::size_t i = 0; i < g_.size(); ++i)
       for (NodeId x : g_.node(id(i)).operands) level_[i] = std::max(level_[i], level_[x.index] + (is_cut_[x.index] ? 1 : 0));
@@ -132,21 +146,47 @@ class Divider {
     return most + (is_product_[n.index] ? 1 : 0);
   }
 
+  // Stores a value; `last` is the last node whose depth is known.
+  void cut(NodeId stored, NodeId last) {
+    is_cut_[stored.index] = true;
+    std::set<NodeId> changed{stored};  // in their order, operands first
+    while (!changed.empty()) {
+      const NodeId n = *changed.begin();
+      changed.erase(changed.begin());
+      const int before = depth_[n.index];
+      depth_[n.index] = depth(n);
+      if (n != stored && (before == depth_[n.index] || is_cut_[n.index])) continue;
+      for (NodeId user : users_[n.index])
+        if (user <= last) changed.insert(user);
+    }
+  }
+
   // The last value through which all products inside of `sink` go before a reduction of them; `sink` if there is none.
   NodeId bottleneck(NodeId sink) const {
     std::set<NodeId> region;
     std::vector<std::pair<NodeId, NodeId>> edges;
-    const std::function<void(NodeId)> visit = [&](NodeId n) {
-      if (!region.insert(n).second || is_product_[n.index]) return;
+    std::vector<NodeId> todo{sink};
+    NodeId last_product;
+    while (!todo.empty()) {
+      const NodeId n = todo.back();
+      todo.pop_back();
+      if (!region.insert(n).second) continue;
+      if (is_product_[n.index]) {
+        if (!last_product.valid() || last_product < n) last_product = n;
+        continue;
+      }
       for (NodeId x : g_.node(n).operands)
-        if (depth_[x.index] > 0 && !is_cut_[x.index]) edges.emplace_back(x, n), visit(x);
-    };
-    visit(sink);
-    NodeId found = sink;
+        if (depth_[x.index] > 0 && !is_cut_[x.index]) edges.emplace_back(x, n), todo.push_back(x);
+    }
+    std::sort(edges.begin(), edges.end());
+    NodeId found = sink, reached;  // the farthest end of the edges that begin before a node
+    auto edge = edges.begin();
     for (NodeId n : region) {
-      const bool is_passed = std::any_of(edges.begin(), edges.end(), [&](const auto& e) { return e.first < n && n < e.second; });
-      const bool has_all = std::none_of(region.begin(), region.end(), [&](NodeId x) { return n < x && is_product_[x.index]; });
+      for (; edge != edges.end() && edge->first < n; ++edge)
+        if (!reached.valid() || reached < edge->second) reached = edge->second;
       if (g_.node(n).op == Op::reduce) break;
+      const bool is_passed = reached.valid() && n < reached;
+      const bool has_all = !last_product.valid() || last_product <= n;
       if (!is_passed && has_all) found = n;
     }
     return found;
@@ -188,57 +228,78 @@ class Divider {
   }
 
   bool depends_by_product(NodeId from, NodeId on) const {
-    std::set<std::pair<NodeId, bool>> seen;
-    const std::function<bool(NodeId, bool)> visit = [&](NodeId n, bool has_product) {
-      if (n == on) return has_product;
-      if (n < on || !seen.insert({n, has_product}).second) return false;
-      const bool below = has_product || is_product_[n.index];
-      const auto& operands = g_.node(n).operands;
-      return std::any_of(operands.begin(), operands.end(), [&](NodeId x) { return visit(x, below); });
-    };
-    return visit(from, false);
+    constexpr std::size_t kMostSteps = 2048;  // values further apart are not in one segment
+    const int products = products_[on.index];
+    if (products_[from.index] <= products) return false;
+    ++walk_;
+    std::vector<std::pair<NodeId, bool>> todo{{from, false}};
+    for (std::size_t steps = 0; !todo.empty() && steps < kMostSteps; ++steps) {
+      const auto [n, has_product] = todo.back();
+      todo.pop_back();
+      if (n == on) {
+        if (has_product) return true;
+        continue;
+      }
+      // On each way down there is one product less behind each product.
+      if (n < on || products_[n.index] < products + (has_product ? 0 : 1)) continue;
+      std::uint64_t& visited = visited_[n.index][has_product ? 1 : 0];
+      if (visited == walk_) continue;
+      visited = walk_;
+      for (NodeId x : g_.node(n).operands) todo.emplace_back(x, has_product || is_product_[n.index]);
+    }
+    return false;
   }
 
   // ---- segments ----
 
   // Results that read a common tensor are one segment.
-  std::vector<std::vector<NodeId>> components(const std::vector<NodeId>& results, const std::set<NodeId>& memory) const {
+  std::vector<std::vector<NodeId>> components(const std::vector<NodeId>& results) const {
     std::map<NodeId, std::size_t> owner;  // of nodes: the result that reached it first
-    std::vector<std::size_t> group(results.size());
+    std::vector<std::size_t> parent(results.size());
+    std::iota(parent.begin(), parent.end(), std::size_t{0});
+    const auto group = [&](std::size_t i) {
+      while (parent[i] != i) i = parent[i] = parent[parent[i]];
+      return i;
+    };
+    const auto join = [&](std::size_t i, std::size_t k) {
+      i = group(i), k = group(k);
+      parent[std::max(i, k)] = std::min(i, k);
+    };
+    std::map<const graph::OpaqueKernel*, std::size_t> calls;
     for (std::size_t i = 0; i < results.size(); ++i) {
-      group[i] = i;
-      if (has_own_kernels(g_.node(results[i]).op)) continue;
-      const std::function<void(NodeId)> visit = [&](NodeId n) {
-        const bool is_read = memory.count(n) != 0 || (is_in_memory(g_.node(n)) && g_.node(n).op != Op::scalar);
-        if (graph::is_leaf(g_.node(n).op) && !is_read) return;
+      const Node& result = g_.node(results[i]);
+      if (result.op == Op::call) join(i, calls.emplace(result.kernel.get(), i).first->second);
+      if (has_own_kernels(result.op)) continue;
+      const auto is_read = [&](NodeId n) { return is_stored_[n.index] || (is_in_memory(g_.node(n)) && g_.node(n).op != Op::scalar); };
+      const auto enter = [&](NodeId n) {
+        if (graph::is_leaf(g_.node(n).op) && !is_read(n)) return false;
         const auto [at, is_new] = owner.emplace(n, i);
-        if (!is_new) {
-          const std::size_t from = group[i], to = group[at->second];
-          std::replace(group.begin(), group.end(), from, to);
-          return;
-        }
-        if (!is_read)
-          for (NodeId x : g_.node(n).operands) visit(x);
+        if (!is_new) join(i, at->second);
+        return is_new;
       };
-      visit(results[i]);
+      const auto parts = [&](NodeId n) { return is_read(n) ? std::vector<NodeId>() : g_.node(n).operands; };
+      visit_operands_first(results[i], parts, enter, [](NodeId) {});
     }
-    for (std::size_t i = 0; i < results.size(); ++i)
-      for (std::size_t k = 0; k < i; ++k) {
-        const Node &one = g_.node(results[k]), &other = g_.node(results[i]);
-        if (other.op == Op::call && other.kernel == one.kernel) group[i] = group[k];
-      }
     std::map<std::size_t, std::vector<NodeId>> parts;
-    for (std::size_t i = 0; i < results.size(); ++i) parts[group[i]].push_back(results[i]);
+    for (std::size_t i = 0; i < results.size(); ++i) parts[group(i)].push_back(results[i]);
     std::vector<std::vector<NodeId>> all;
     for (auto& [first, nodes] : parts) all.push_back(std::move(nodes));
     return all;
   }
 
+  void add_segments(std::vector<NodeId> results, std::vector<Segment>& all) {
+    Segment whole;
+    whole.results = std::move(results);
+    structure_.describe(whole, [&](NodeId n) { return static_cast<bool>(is_stored_[n.index]); });
+    for (Segment& s : structure_.divided(std::move(whole), most_operations_)) {
+      for (NodeId n : s.results) is_stored_[n.index] = true;
+      all.push_back(std::move(s));
+    }
+  }
+
   void find_ahead(std::vector<Segment>& all) const {
     std::set<NodeId> read;
-    for (const Segment& s : all)
-      for (NodeId n : s.nodes)
-        if (s.memory.contains(n)) read.insert(n);
+    for (const Segment& s : all) read.insert(s.memory.begin(), s.memory.end());
     for (Segment& s : all)
       for (std::size_t i = 0; i < s.nodes.size(); ++i)
         if (const NodeId n = s.nodes[i];
@@ -248,63 +309,26 @@ class Divider {
         }
   }
 
-  void describe(Segment& s) const {
-    std::map<NodeId, std::size_t> numbers;
-    const std::function<std::size_t(NodeId)> number = [&](NodeId n) {
-      if (const auto known = numbers.find(n); known != numbers.end()) return known->second;
-      const Node& node = g_.node(n);
-      std::string line;
-      if (s.memory.count(n) != 0 || is_in_memory(node)) {
-        line = fmt::format("memory {} {} {}", node.op == Op::scalar, known_.is_known(n), static_cast<int>(node.element));
-        line += dims_text(node.shape) + (node.op == Op::input && !node.lengths.empty() ? dims_text(node.lengths) : "");
-      } else {
-        std::string operands;
-        for (NodeId x : node.operands) operands += fmt::format(" {}", number(x));
-        line = node_text(node) + operands;
-        if (node.combiner.valid()) line += fmt::format(" by {}", number(node.combiner));
-      }
-      s.structure += line + "\n";
-      s.nodes.push_back(n);
-      return numbers[n] = s.nodes.size() - 1;
-    };
-    for (NodeId n : s.results) s.structure += fmt::format("result {}\n", number(n));
-    for (NodeId n : s.results) {
-      const auto& outputs = g_.outputs();
-      const auto times = std::count_if(outputs.begin(), outputs.end(), [&](const graph::Output& o) { return o.node == n; });
-      if (times > 1) s.structure += fmt::format("result {} is {} outputs\n", numbers.at(n), times);
-    }
-  }
-
-  static std::string dims_text(const std::vector<Dim>& dims) {
-    std::string text = " [";
-    for (const Dim& d : dims) text += d.text() + ",";
-    return text + "]";
-  }
-
-  // All that decides what a node computes from its operands.
-  static std::string node_text(const Node& n) {
-    std::string text =
-        fmt::format("{} {} {} {} {}{} {} {} {} {}", static_cast<int>(n.op), static_cast<int>(n.element), static_cast<int>(n.function),
-                    static_cast<int>(n.kind), n.keep_dims, n.reverse, static_cast<int>(n.precision), n.position, n.text, n.seed);
-    for (int a : n.axes) text += fmt::format(" {}", a);
-    text += dims_text(n.shape) + dims_text(n.lengths);
-    if (n.data) text += fmt::format(" {:x}", n.data->bits[0]);
-    if (n.identity) text += fmt::format(" {:x}", *n.identity);
-    if (n.kernel) text += fmt::format(" {}", static_cast<const void*>(n.kernel.get()));
-    return text;
-  }
-
   const Graph& g_;
+  const std::size_t most_operations_;
   const KnownNodes known_;
+  const SegmentStructure structure_;
   const std::vector<bool> needed_;
   std::vector<bool> is_product_, is_cut_;
+  std::vector<bool> is_stored_;  // by segments so far
   std::vector<int> depth_, level_;
+  std::vector<int> products_;  // the greatest number of products on a way to the node
+  std::vector<std::vector<NodeId>> users_;
+  mutable std::vector<std::array<std::uint64_t, 2>> visited_;  // by depends_by_product: the last walk that was here
+  mutable std::uint64_t walk_ = 0;
 };
 
 }  // namespace
 
+bool has_own_memory(const Node& n) { return n.op == Op::input || (n.op == Op::constant && n.data->bits.size() > 1); }
+
 bool has_own_kernels(Op op) { return op == Op::scatter_add || op == Op::call; }
 
-std::vector<Segment> divide(const Graph& g) { return Divider(g).run(); }
+std::vector<Segment> divide(const Graph& g, std::size_t most_operations) { return Divider(g, most_operations).run(); }
 
 }  // namespace tilewright::passes::fusion

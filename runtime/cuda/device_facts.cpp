@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "runtime/cuda/driver_failure.h"
+#include "tileir/target/gpu_chips.h"
 
 namespace tilewright::rt::cuda {
 
@@ -53,6 +54,14 @@ DeviceFacts device_facts(const Driver& driver, int ordinal) {
   facts.capability = 10 * ask.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, facts.device) +
                      ask.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, facts.device);
   facts.multiprocessors = ask.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, facts.device);
+  facts.shared_of_block = ask.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, facts.device);
+  facts.shared_of_sm = ask.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, facts.device);
+  facts.threads_of_sm = ask.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, facts.device);
+  facts.registers_of_sm = ask.attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, facts.device);
+  facts.clock_khz = ask.attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, facts.device);
+  facts.memory_khz = ask.attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, facts.device);
+  facts.bus_bits = ask.attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, facts.device);
+  facts.l2_bytes = ask.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, facts.device);
   const int mode = ask.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, facts.device);
   ask.note(driver.cuDeviceTotalMem(&facts.memory, facts.device), "cuDeviceTotalMem");
   if (!ask.failure().empty())
@@ -66,19 +75,21 @@ DeviceFacts device_facts(const Driver& driver, int ordinal) {
 }
 
 std::string describe(const DeviceFacts& facts) {
-  return fmt::format("{}, compute capability {}.{}, {} multiprocessors, {:.1f} GiB", facts.name, facts.capability / 10,
-                     facts.capability % 10, facts.multiprocessors, static_cast<double>(facts.memory) / (std::size_t{1} << 30));
+  std::string text = fmt::format("{}, compute capability {}.{}, {} multiprocessors", facts.name, facts.capability / 10,
+                                 facts.capability % 10, facts.multiprocessors);
+  if (facts.clock_khz > 0) text += fmt::format(" of {} MHz", facts.clock_khz / 1000);
+  if (facts.l2_bytes > 0) text += fmt::format(", {:.0f} MiB of L2", static_cast<double>(facts.l2_bytes) / (1 << 20));
+  text += fmt::format(", {:.1f} GiB", static_cast<double>(facts.memory) / (std::size_t{1} << 30));
+  // Both edges of a clock move data.
+  const double bytes_a_second = 2.0 * facts.memory_khz * 1000 * facts.bus_bits / 8;
+  return bytes_a_second > 0 ? text + fmt::format(" of {:.0f} GB/s", bytes_a_second / 1e9) : text;
 }
 
-std::string target_for(int capability) {
-  struct Row {
-    int least;
-    const char* target;
-  };
-  constexpr Row kRows[] = {{91, "sm_90"}, {90, "sm_90a"}, {89, "sm_89"}, {86, "sm_86"}, {80, "sm_80"}};
-  for (const Row& r : kRows)
-    if (capability >= r.least) return r.target;
-  return "sm_75";
+std::string target_of(const DeviceFacts& facts) {
+  return ir::target_name(ir::chip_for(facts.capability), {.shared_bytes = facts.shared_of_block,
+                                                          .warps_per_sm = facts.threads_of_sm / 32,
+                                                          .registers_per_sm = facts.registers_of_sm,
+                                                          .processors = facts.multiprocessors});
 }
 
 }  // namespace tilewright::rt::cuda

@@ -298,7 +298,8 @@ TEST_CASE("bench: a second signal leaves no file that is empty") {
   for (const char* pause : {"0", "0.02", "0.2"}) {
     const Folder folder;
     const std::string command = fmt::format(
-        "cd {} && {{ {} bench copy matmul --rounds 100000 --seconds 60 --json b.json --plot b.svg > out 2>&1 & }}; sleep 1; kill $!; sleep "
+        "cd {} && {{ {} bench matmul --shapes 2000x2000x2000 --seconds 60 --json b.json --plot b.svg > out 2>&1 & }}; sleep 0.6; kill $!; "
+        "sleep "
         "{}; "
         "kill $!; wait $!",
         folder.path().string(), TW_PROGRAM, pause);

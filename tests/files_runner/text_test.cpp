@@ -16,6 +16,7 @@
 #include "passes/analysis/register_pressure.h"
 #include "passes/layout/coalesce.h"
 #include "passes/pass_manager.h"
+#include "tileir/target/gpu_chips.h"
 #include "tileir/text/parser.h"
 #include "tileir/text/printer.h"
 #include "tileir/verifier.h"
@@ -76,15 +77,15 @@ void read_target(Case& c, int line, const std::string& text) {
     t.name = "host-" + text;
     t.vector_bits = text == "avx2" ? 256 : 512;
     t.has_fma = t.has_f16_conversion = t.has_masked_memory = true;
-  } else if (text == "sm_75" || text == "sm_80" || text == "sm_89" || text == "sm_90") {
+  } else if (const ir::GpuChip* const chip = ir::gpu_chip(text); chip && chip->target == text) {
     t.name = text;
     t.kind = ir::TargetDesc::Kind::nvptx;
-    t.sm = std::stoi(text.substr(3));
+    t.sm = chip->code_capability;
     t.vector_bits = 128;
     t.has_fma = t.has_f16_conversion = t.has_masked_memory = true;
     t.shared_bytes = 64 * 1024;
   } else {
-    c.fail(line, fmt::format("unknown target '{}'; expected baseline, avx2, avx512, sm_75, sm_80, sm_89 or sm_90", text));
+    c.fail(line, fmt::format("unknown target '{}'; expected baseline, avx2, avx512 or a GPU, as sm_80", text));
   }
   t.reduction.lanes = t.lanes();
 }

@@ -66,14 +66,14 @@ void Maker::step() {
     bool nests = false;  // makes regions, or is slow in them
   };
   static constexpr Choice kChoices[] = {
-      {47, &Maker::elementwise_step},   {9, &Maker::shape_step},    {8, &Maker::load_step},        {4, &Maker::store_step},
-      {7, &Maker::reduce_step},         {3, &Maker::scan_step},     {2, &Maker::sort_step},        {2, &Maker::gather_step},
-      {1, &Maker::histogram_step},      {3, &Maker::atomic_step},   {2, &Maker::hint_step},        {1, &Maker::print_step},
-      {1, &Maker::assert_step},         {1, &Maker::ptx_step},      {2, &Maker::dot_step, true},   {1, &Maker::dot_scaled_step, true},
-      {3, &Maker::for_step, true},      {2, &Maker::if_step, true}, {1, &Maker::while_step, true}, {1, &Maker::walk_step, true},
-      {2, &Maker::dot_loop_step, true},
+      {47, &Maker::elementwise_step},   {9, &Maker::shape_step},      {8, &Maker::load_step},        {4, &Maker::store_step},
+      {7, &Maker::reduce_step},         {3, &Maker::scan_step},       {2, &Maker::sort_step},        {2, &Maker::gather_step},
+      {1, &Maker::histogram_step},      {3, &Maker::atomic_step},     {2, &Maker::hint_step},        {1, &Maker::print_step},
+      {1, &Maker::assert_step},         {1, &Maker::ptx_step},        {2, &Maker::dot_step, true},   {1, &Maker::dot_scaled_step, true},
+      {3, &Maker::for_step, true},      {2, &Maker::if_step, true},   {1, &Maker::while_step, true}, {1, &Maker::walk_step, true},
+      {2, &Maker::dot_loop_step, true}, {4, &Maker::masked_map_step},
   };
-  int draw = static_cast<int>(r_.below(103));
+  int draw = static_cast<int>(r_.below(107));
   for (const Choice& c : kChoices)
     if ((draw -= c.share) < 0) {
       if (c.nests && depth_ >= 2) break;  // deeper nests cost time and find nothing new

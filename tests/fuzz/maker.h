@@ -97,6 +97,9 @@ class Maker {
   void store(const Region&, ValueId);
   void load_step();
   void store_step();
+  void masked_map_step();
+  /// An element-wise op on v.
+  ValueId mapped(ValueId v);
   /// A loop that walks through memory with a carried pointer or offset.
   void walk_step();
 

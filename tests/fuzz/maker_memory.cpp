@@ -338,6 +338,51 @@ void Maker::store_step() {
   store(output_region(t.element(), t.elements()), v);
 }
 
+ValueId Maker::mapped(ValueId v) {
+  const Type t = f_.type(v);
+  while (true) {
+    const OpKind kind = r_.pick(elementwise_ops());
+    std::vector<const Signature*> fitting;
+    for (const Signature& s : signatures(kind))
+      if (std::find(s.operands.begin(), s.operands.end(), t.element()) != s.operands.end()) fitting.push_back(&s);
+    if (fitting.empty()) continue;
+    const Signature& chosen = *r_.pick(fitting);
+    const auto own =
+        static_cast<std::size_t>(std::find(chosen.operands.begin(), chosen.operands.end(), t.element()) - chosen.operands.begin());
+    std::vector<ValueId> operands;
+    for (std::size_t i = 0; i < chosen.operands.size(); ++i)
+      operands.push_back(i == own || (chosen.operands[i] == t.element() && r_.chance(20)) ? v
+                                                                                          : value_of(Type(chosen.operands[i], t.shape())));
+    if (kind == OpKind::bitcast_) operands[0] = without_nan(operands[0]);
+    if (kind == OpKind::copysign_) operands[1] = without_nan(operands[1]);
+    const Type declared(chosen.result, t.shape());
+    return result(b_.create(kind, operands, random_attributes(kind), std::span(&declared, 1)));
+  }
+}
+
+/// A masked load whose elements reach only element-wise ops and a store under the same mask or a narrower one. What the load gives where
+/// the mask is false has no use, whatever the ops are: no value of the chain is kept for other steps.
+void Maker::masked_map_step() {
+  Type t = any_type();
+  // Integers of 64 bits are few of the elements, and their ops take more instructions than others do.
+  if (r_.chance(25)) t = t.with_element(r_.chance(50) ? Element::i64 : Element::u64);
+  const Region from = input_region(t.element(), t.elements());
+  const Offsets o = affine_offsets(t.shape(), r_.chance(20));
+  const std::int64_t limit = r_.between(0, std::min(from.length, t.elements()));
+  const Type i32(Element::i32);
+  const ValueId bound = r_.chance(70) ? scalar_parameter(i32, element_bits(Element::i32, limit)) : b_.constant(i32, limit);
+  ValueId mask = b_.binary(OpKind::lt_, o.value, b_.broadcast(bound, t.shape()));
+  std::vector<ValueId> loaded{addresses(from, o), mask};
+  if (r_.chance(15)) loaded.push_back(value_of(t));
+  ValueId v = result(b_.create(OpKind::load_, loaded, random_attributes(OpKind::load_)));
+  for (std::int64_t n = r_.between(1, 4); n > 0; --n) v = mapped(v);
+  if (r_.chance(25)) mask = b_.binary(OpKind::bit_and_, mask, value_of(Type(Element::boolean, t.shape())));
+  const Region to = output_region(f_.type(v).element(), t.elements());
+  const Offsets place = r_.chance(70) ? o : affine_offsets(t.shape(), r_.chance(20));
+  const std::vector<ValueId> stored{addresses(to, place), v, mask};
+  b_.create(OpKind::store_, stored, random_attributes(OpKind::store_));
+}
+
 void Maker::walk_step() {
   const Type t = any_type();
   const Type i32(Element::i32);

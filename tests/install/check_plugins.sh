@@ -13,6 +13,7 @@ export TILEWRIGHT_CACHE=$work/cache
 flags=(-std=c++20 -O1 -fPIC)
 for layer in tileir runtime frontend; do flags+=("-I$here/../../$layer/include"); done
 grep -q '^TILEWRIGHT_LIBCXX:BOOL=ON' "$build/CMakeCache.txt" && flags+=(-DTILEWRIGHT_LIBCXX -stdlib=libc++)
+grep -q '^TILEWRIGHT_GLIBCXX_DEBUG:BOOL=ON' "$build/CMakeCache.txt" && flags+=(-DTILEWRIGHT_GLIBCXX_DEBUG -D_GLIBCXX_DEBUG)
 shared=(-L"$build/lib" -Wl,-rpath,"$build/lib" -ltilewright)
 archive=$build/lib/libtilewright.a
 kinds=(plain hidden)
@@ -37,6 +38,18 @@ for kind in "${kinds[@]}"; do
   "$cxx" -shared "$work/$kind.o" -o "$work/${kind}_static.so" "$archive" -pthread -ldl -lrt -lm -Wl,--build-id
   cp "$work/${kind}_static.so" "$work/${kind}_static_2.so"
 done
+if [ -e "$archive" ]; then
+  # A dynamic linker unites the kernels of an inline function of the user, and each copy of the library refuses those of another one.
+  "$cxx" "${flags[@]}" -DLINKAGE=inline -c "$here/plugins/plugin.cpp" -o "$work/inline.o"
+  "$cxx" -shared "$work/inline.o" -o "$work/inline.so" "$archive" -pthread -ldl -lrt -lm -Wl,--build-id
+  cp "$work/inline.so" "$work/inline_2.so"
+  run host main "$work/inline.so"
+  readelf -Ws "$work/inline.so" >"$work/symbols"
+  if grep -q ' UNIQUE .*doubling' "$work/symbols"; then
+    "$work/host" main "$work/inline.so" "$work/inline_2.so" >"$work/log" 2>&1 && fail "a kernel of another copy of the library was launched"
+    grep -q "another copy of the library made this kernel" "$work/log" || { cat "$work/log" >&2; fail "a kernel of another copy has no word"; }
+  fi
+fi
 for mode in main thread; do
   for kind in "${kinds[@]}"; do
     run host $mode "$work/${kind}_shared.so"

@@ -212,6 +212,32 @@ TEST_CASE("matmuls: infinities, NaNs and zeros in f32 of every precision are wha
       }
 }
 
+TEST_CASE("matmuls: the greatest finite numbers are finite factors where factors are split") {
+  constexpr int kExtent = 16;
+  const std::array<float, 6> large{0x1.fffffep+127f, -0x1.fffffep+127f, 0x1.fffp+127f, 0x1.ffep+127f, -0x1.ffp+127f, 0x1.fep+127f};
+  const std::array<float, 5> small{1.0f, -0.75f, 0x1.23456p-9f, -3.0e-5f, 0x1p-100f};
+  const tw::Kernel kernel("matmul", matmul<float>);
+  for (tw::Device device : targets())
+    for (tw::Precision p : {tw::Precision::tf32x3, tw::Precision::bf16x3, tw::Precision::ieee})
+      for (const bool is_left : {true, false}) {
+        std::vector<float> a(kExtent * kExtent), b(kExtent * kExtent);
+        for (int i = 0; i < kExtent; ++i) {
+          a[i * kExtent + 5] = is_left ? large[i % large.size()] : small[i % small.size()];
+          b[5 * kExtent + i] = is_left ? small[i % small.size()] : large[i % large.size()];
+        }
+        auto out = device.upload(std::vector<float>(kExtent * kExtent, NAN));
+        kernel({.grid = {1, 1}, .num_warps = 1}, device.upload(a), device.upload(b), out, kExtent, kExtent, kExtent,
+               std::array{kExtent, kExtent, kExtent, int{kRows}, int{kRows}, 0, static_cast<int>(p)});
+        const std::vector<float> got = out.download();
+        for (int i = 0; i < kExtent; ++i)
+          for (int j = 0; j < kExtent; ++j) {
+            const double want = double{a[i * kExtent + 5]} * double{b[5 * kExtent + j]};
+            INFO("on ", device.name(), ", precision ", static_cast<int>(p), ", ", a[i * kExtent + 5], " and ", b[5 * kExtent + j]);
+            CHECK(got[i * kExtent + j] == doctest::Approx(want).epsilon(p == tw::Precision::bf16x3 ? 0x1p-14 : 0x1p-20));
+          }
+      }
+}
+
 namespace {
 
 /// (a b) c: a and the result are row-major.

@@ -9,6 +9,7 @@
 
 #include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"
+#include "tileir/target/gpu_chips.h"
 #include "tileir/text/parser.h"
 
 namespace tilewright::test {
@@ -69,7 +70,7 @@ void PtxChecker::add(const std::string& name, ir::Function f, std::span<const st
     for (const std::string& problem : facts.problems)
       // As a spill would be: what no thread has registers for.
       if (no_spills_ || problem.find("local memory") == problem.npos) problems_.push_back(where + ": " + problem);
-    if (facts.target != target) problems_.push_back(fmt::format("{}: its target is '{}'", where, facts.target));
+    if (facts.target != ir::gpu_chip(target)->code) problems_.push_back(fmt::format("{}: its target is '{}'", where, facts.target));
     if (facts.entries != std::vector<std::string>{f.name}) problems_.push_back(where + ": it holds other kernels than its own");
     check_orders(where, kernel.tile_ir, facts.ordered_atomics, facts.fences);
     if (kernel.assembly.size() > kLongest) {

@@ -21,7 +21,7 @@ class PtxChecker {
   /// `ptxas`: none: only the lint. `no_spills`: local memory is a problem, of the PTX or where ptxas spills registers.
   PtxChecker(std::optional<std::string> ptxas, bool no_spills) : ptxas_(std::move(ptxas)), no_spills_(no_spills) {}
 
-  /// Compiles for each of the targets, of rt::ptx_targets(), with the other options; `name` is for messages. What needs more shared memory
+  /// Compiles for each of the targets, of ir::gpu_chips(), with the other options; `name` is for messages. What needs more shared memory
   /// than a target has may be refused.
   void add(const std::string& name, ir::Function, std::span<const std::string> targets, backend::CompileOptions);
   /// Assembles all that was added, many kernels at once.

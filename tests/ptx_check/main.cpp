@@ -21,6 +21,8 @@
 #include "tests/ptx_check/checker.h"
 #include "tileir/graph/text/graph_text.h"
 #include "tileir/op_kind.h"
+#include "tileir/target/gpu_chips.h"
+#include "tileir/target/mma_layouts.h"
 #include "tileir/text/parser.h"
 #include "tileir/text/printer.h"
 #include "tileir/verifier.h"
@@ -205,6 +207,25 @@ class Run {
   test::PtxCounts counts_;
 };
 
+/// Of chips for which the same code is made, by the same limits, the first.
+std::vector<std::string> all_targets() {
+  const auto is_alike = [](const ir::GpuChip& a, const ir::GpuChip& b) {
+    const auto instructions_of = [](const ir::GpuChip& chip) {
+      const ir::TargetDesc target = backend::describe_target(std::string(chip.target));
+      std::vector<bool> has;
+      for (const ir::MatrixInstruction& i : ir::matrix_instructions()) has.push_back(ir::has_instruction(target, i));
+      return has;
+    };
+    return a.code == b.code && a.shared_kib == b.shared_kib && a.warps_per_sm == b.warps_per_sm && instructions_of(a) == instructions_of(b);
+  };
+  std::vector<std::string> targets;
+  const std::span<const ir::GpuChip> chips = ir::gpu_chips();
+  for (std::size_t i = 0; i < chips.size(); ++i)
+    if (std::none_of(chips.begin(), chips.begin() + static_cast<std::ptrdiff_t>(i), [&](const auto& c) { return is_alike(c, chips[i]); }))
+      targets.emplace_back(chips[i].target);
+  return targets;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -221,8 +242,7 @@ int main(int argc, char** argv) {
   app.add_option("--warps", warps, "Of every program of tile IR; default: by the size of its tiles");
   app.add_flag("--no-spills", no_spills, "Local memory, spilled registers and too much shared memory are a problem");
   CLI11_PARSE(app, argc, argv);
-  if (targets.empty())
-    for (const std::string_view target : rt::ptx_targets()) targets.emplace_back(target);
+  if (targets.empty()) targets = all_targets();
   // Shares by kernel would be uneven, because a few kernels take most of the time.
   std::vector<std::string> my_targets;
   for (std::size_t i = share; i < targets.size(); i += shares) my_targets.push_back(std::move(targets[i]));

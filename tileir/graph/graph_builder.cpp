@@ -6,6 +6,7 @@
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/neutral.h"
 
 namespace tilewright::graph {
 
@@ -66,7 +67,7 @@ Dim GraphBuilder::dim(const std::string& name, const DimBounds& bounds) {
   expect_new_name(name);
   if (bounds.multiple_of < 1) fail(fmt::format("multiple_of = {} of '{}' must be 1 or more", bounds.multiple_of, name));
   if (bounds.min < 0) fail(fmt::format("min = {} of '{}' must not be negative", bounds.min, name));
-  if (bounds.max / bounds.multiple_of * bounds.multiple_of < bounds.min || bounds.max < 1)
+  if (bounds.max / bounds.multiple_of * bounds.multiple_of < bounds.min)
     fail(fmt::format("no multiple of {} is from min = {} to max = {} of '{}'", bounds.multiple_of, bounds.min, bounds.max, name));
   return graph_.symbols()->add(name, bounds, where_);
 }
@@ -101,6 +102,7 @@ NodeId GraphBuilder::constant(ir::Element element, TensorShape shape, std::vecto
   Node n = node(Op::constant);
   n.element = element;
   n.shape = std::move(shape);
+  if (bits.empty() && is_empty(n.shape)) bits = {0};  // one element that fills the shape
   n.data = std::make_shared<const ConstantData>(ConstantData{std::move(bits)});
   return add(std::move(n));
 }

@@ -80,8 +80,8 @@ Array Evaluation::result(const Node& n) const {
   Array a{carried(n.element), {}, {}};
   for (const Dim& d : n.shape) {
     a.shape.push_back(value_of(d, n));
-    if (a.shape.back() < 1)
-      fail(n, fmt::format("extent {} of shape {} is {}; it must be positive", d.text(), shape_text(n.shape), a.shape.back()));
+    if (a.shape.back() < 0)
+      fail(n, fmt::format("extent {} of shape {} is {}; it must not be negative", d.text(), shape_text(n.shape), a.shape.back()));
   }
   a.bits.resize(static_cast<std::size_t>(count_of(a.shape)));
   return a;
@@ -139,8 +139,8 @@ Array Evaluation::run_input(const Node& n) {
   Array a = result(n);
   std::vector<std::int64_t> strides = strides_of(a.shape);
   for (std::size_t i = 0; i < n.lengths.size(); ++i) strides[i] = value_of(n.lengths[i], n);
-  std::int64_t needed = 1;
-  for (std::size_t i = 0; i < strides.size(); ++i) needed += (a.shape[i] - 1) * strides[i];
+  std::int64_t needed = a.bits.empty() ? 0 : 1;
+  for (std::size_t i = 0; i < strides.size() && needed != 0; ++i) needed += (a.shape[i] - 1) * strides[i];
   const std::vector<std::uint64_t>& given = argument(n);
   const std::int64_t size = static_cast<std::int64_t>(given.size());
   if (n.lengths.empty() ? size != needed : size < needed)

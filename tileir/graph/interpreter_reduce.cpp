@@ -8,6 +8,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/graph/einsum.h"
 #include "tileir/graph/evaluation.h"
+#include "tileir/graph/neutral.h"
 #include "tileir/interpreter/interpreter.h"
 
 namespace tilewright::graph {
@@ -80,7 +81,9 @@ Array Evaluation::run_reduce(const Node& n) {
   std::size_t i = 0;
   for_each_index(kept_extents, [&](const Index& outer) {
     const std::int64_t base = offset_of(outer, kept_strides);
-    std::uint64_t state = n.identity ? carry(n.element, *n.identity) : 0, position = 0, at = 0;
+    const bool is_nothing = count_of(extents) == 0;
+    std::uint64_t state = n.identity ? carry(n.element, *n.identity) : is_nothing ? neutral_bits(n.kind, carried(n.element)) : 0;
+    std::uint64_t position = 0, at = 0;
     for_each_index(extents, [&](const Index& inner) {
       const std::uint64_t later = x.bits[static_cast<std::size_t>(base + offset_of(inner, inner_strides))];
       const bool is_first = at == 0 && !n.identity;

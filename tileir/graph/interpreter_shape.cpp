@@ -36,7 +36,7 @@ Array Evaluation::run_slice(const Node& n) {
   const std::int64_t begin = value_of(n.lengths[0], n), end = value_of(n.lengths[1], n), step = value_of(n.lengths[2], n);
   const Array& x = operand(n, 0);
   const std::size_t axis = static_cast<std::size_t>(n.axes[0]);
-  if (begin < 0 || begin >= end || end > x.shape[axis] || step < 1)
+  if (begin < 0 || begin > end || end > x.shape[axis] || step < 1)
     fail(n, fmt::format("from {} to {} by {} of extent {}", begin, end, step, x.shape[axis]));
   Array a = result(n);
   const Index strides = strides_of(x.shape);

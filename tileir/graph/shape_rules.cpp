@@ -54,7 +54,7 @@ std::string problem_of(const TensorShape& shape) {
   if (shape.size() > static_cast<std::size_t>(kMaxTensorRank))
     return fmt::format("shape {} has {} axes; a tensor has at most {}", shape_text(shape), shape.size(), kMaxTensorRank);
   for (const Dim& d : shape)
-    if (d.greatest() < 1) return fmt::format("extent {} of shape {} must be positive", d.text(), shape_text(shape));
+    if (d.greatest() < 0) return fmt::format("extent {} of shape {} must not be negative", d.text(), shape_text(shape));
   return {};
 }
 
@@ -139,6 +139,7 @@ Inferred rule_scalar(const RuleInput& in) {
 Inferred rule_constant(const RuleInput& in) {
   const std::size_t given = in.node.data ? in.node.data->bits.size() : 0;
   if (given == 1) return stated(in);
+  if (given == 0) return in.fail("there is no element; a tensor without elements has one that would fill it");
   if (const std::string problem = problem_of_count(given, in.node.shape); !problem.empty()) return in.fail(problem);
   return stated(in);
 }
@@ -228,8 +229,8 @@ Inferred rule_slice(const RuleInput& in) {
   Inferred result{in.shape(0), in.element(0), {}, {}};
   Dim& extent = result.shape[static_cast<std::size_t>(axis)];
   // Of symbols, only what is wrong at every run is an error here.
-  if (begin.greatest() < 0 || (end - begin).greatest() < 1 || (extent - end).greatest() < 0)
-    return in.fail(fmt::format("from {} to {} of axis {}, which has extent {}; it must be 0 <= begin < end <= extent", begin.text(),
+  if (begin.greatest() < 0 || (end - begin).greatest() < 0 || (extent - end).greatest() < 0)
+    return in.fail(fmt::format("from {} to {} of axis {}, which has extent {}; it must be 0 <= begin <= end <= extent", begin.text(),
                                end.text(), axis, extent.text()),
                    {0});
   if (step.greatest() < 1) return in.fail(fmt::format("step {} must be 1 or more", step.text()));

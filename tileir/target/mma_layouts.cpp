@@ -5,6 +5,8 @@
 
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
+#include "tileir/target/gpu_chips.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::ir {
 
@@ -60,6 +62,10 @@ class Bases {
 }  // namespace
 
 std::span<const MatrixInstruction> matrix_instructions() { return kInstructions; }
+
+bool has_instruction(const TargetDesc& target, const MatrixInstruction& i) {
+  return target.is_gpu() && i.chips.has(chip_capability(target));
+}
 
 const MatrixInstruction& matrix_instruction(const Function& f, OpId id) {
   return kInstructions[static_cast<std::size_t>(f.attr(id, AttrName::instruction))];

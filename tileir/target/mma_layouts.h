@@ -7,6 +7,8 @@
 
 namespace tilewright::ir {
 
+struct TargetDesc;
+
 /// A set of compute capabilities: two ranges, both ends included.
 struct ChipSet {
   struct Range {
@@ -30,6 +32,8 @@ struct MatrixInstruction {
 };
 /// All rows; an op's attribute `instruction` is the index of its row.
 std::span<const MatrixInstruction> matrix_instructions();
+/// Whether the chip of the target has it.
+bool has_instruction(const TargetDesc&, const MatrixInstruction&);
 /// Requires: mma.
 const MatrixInstruction& matrix_instruction(const Function&, OpId);
 

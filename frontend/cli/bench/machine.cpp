@@ -133,11 +133,9 @@ struct Rates {
   int capability;
   double f16, tf32, f32, f64, i8;
 };
-constexpr Rates kRates[] = {{75, 512, 0, 64, 2, 1024},
-                            {80, 1024, 512, 64, 64, 2048},
-                            {86, 512, 256, 128, 2, 1024},
-                            {89, 512, 256, 128, 2, 1024},
-                            {90, 2048, 1024, 128, 128, 4096}};
+constexpr Rates kRates[] = {{75, 512, 0, 64, 2, 1024},    {80, 1024, 512, 64, 64, 2048},    {86, 512, 256, 128, 2, 1024},
+                            {89, 512, 256, 128, 2, 1024}, {90, 2048, 1024, 128, 128, 4096}, {100, 4096, 2048, 128, 64, 8192},
+                            {120, 512, 256, 128, 2, 1024}};
 
 double stated_gflops(const Device& device, ir::Element e, bool ieee) {
   const rt::cuda::Driver* driver = rt::cuda::system_driver().driver.get();

@@ -6,7 +6,9 @@
 
 #include "frontend/graph/plan/node_names.h"
 #include "frontend/graph/plan/plan_state.h"
+#include "frontend/graph/plan/repetition.h"
 #include "passes/fusion/amount_text.h"
+#include "passes/fusion/typical_value.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/shape_rules.h"
@@ -93,11 +95,11 @@ std::vector<std::string> stored_texts(const graph::Graph& g, const fusion::Progr
 }
 
 std::string proof_text(const fusion::ProgramProof& proof) {
-  if (!proof.text.empty()) return proof.text;
-  if (!proof.exact) return "not exact";
-  if (proof.rounds == 0) return "exact";
-  return fmt::format("exact in {} rounds; a wrong derivation would pass with a probability of 2^{:.0f} at most", proof.rounds,
-                     proof.log2_error);
+  std::string text = proof.exact ? "exact" : "not exact";
+  if (proof.exact && proof.log2_error != 0)
+    text +=
+        fmt::format(" in {} rounds; a wrong derivation would pass with a probability of 2^{:.0f} at most", proof.rounds, proof.log2_error);
+  return proof.text.empty() ? text : text + "; " + proof.text;
 }
 
 }  // namespace
@@ -129,64 +131,105 @@ std::vector<PlannedKernel> PlanState::kernels(When when) const {
 std::string PlanState::explain() const {
   std::lock_guard lock(mutex_);
   const fusion::Program& p = parts_.program;
-  std::string text = header_text() + kernels_text(p.kernels, sizes_.kernels);
+  const Sizes sizes = sizes_of_report();
+  const std::string proof = "proof: " + proof_text(p.proof) + "\n";
+  // What is not proved comes before all that it would be true of.
+  const bool is_proved = p.proof.exact && p.proof.text.empty();
+  std::string text = (is_proved ? "" : proof) + header_text(sizes) + kernels_text(p.kernels, sizes.kernels, sizes);
   if (!p.parameter_kernels.empty())
     text += fmt::format("\nkernels that run when a parameter is given; what they write is kept, {}\n",
-                        bytes_text(static_cast<double>(sizes_.derived_bytes))) +
-            kernels_text(p.parameter_kernels, sizes_.parameter_kernels);
-  text += totals_text();
+                        bytes_text(static_cast<double>(sizes.derived_bytes))) +
+            kernels_text(p.parameter_kernels, sizes.parameter_kernels, sizes);
+  text += totals_text(sizes);
   for (const std::string& line : p.not_fused) text += line + "\n";
-  return text + "proof: " + proof_text(p.proof) + "\n";
+  return is_proved ? text + proof : text;
 }
 
-/// "; sizes are for n = 8, m = 3 of the latest run".
-std::string PlanState::symbols_text() const {
+/// Estimates and sizes are for one value of each symbol.
+Sizes PlanState::sizes_of_report() const {
+  std::vector<std::int64_t> symbols;
+  for (std::uint32_t s = 0; s < program_sizes_.table().size(); ++s)
+    symbols.push_back(fusion::typical_value(program_sizes_.table()[s].bounds));
+  return program_sizes_.of_report(symbols);
+}
+
+/// "; estimates and sizes are for n = 1024, m = 3".
+std::string PlanState::symbols_text(const Sizes& sizes) const {
   std::string text;
   for (std::uint32_t s : program_sizes_.symbols())
-    text += fmt::format("{}{} = {}", text.empty() ? "; sizes are for " : ", ", program_sizes_.table()[s].name, sizes_.symbols[s]);
-  return text.empty() ? text : text + (has_run_ ? " of the latest run" : ", the least");
+    text +=
+        fmt::format("{}{} = {}", text.empty() ? "; estimates and sizes are for " : ", ", program_sizes_.table()[s].name, sizes.symbols[s]);
+  return text;
 }
 
-std::string PlanState::header_text() const {
-  const std::string memory = sizes_.intermediate_bytes == 0 ? "nothing goes through device memory between kernels"
-                                                            : fmt::format("{} between kernels, in a workspace of {}",
-                                                                          bytes_text(static_cast<double>(sizes_.intermediate_bytes)),
-                                                                          bytes_text(static_cast<double>(sizes_.workspace_bytes)));
+std::string PlanState::header_text(const Sizes& sizes) const {
+  const std::string memory = sizes.intermediate_bytes == 0 ? "nothing goes through device memory between kernels"
+                                                           : fmt::format("{} between kernels, in a workspace of {}",
+                                                                         bytes_text(static_cast<double>(sizes.intermediate_bytes)),
+                                                                         bytes_text(static_cast<double>(sizes.workspace_bytes)));
   return fmt::format("plan for {}: {}; {}{}\n", parts_.device ? parts_.device->name() : parts_.target,
-                     ir::plural(parts_.program.kernels.size(), "kernel"), memory, symbols_text());
+                     ir::plural(parts_.program.kernels.size(), "kernel"), memory, symbols_text(sizes));
 }
 
-std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& kernels, const std::vector<KernelSize>& sizes) const {
+std::string PlanState::kernel_text(const fusion::ProgramKernel& k, const KernelSize& size, const Sizes& sizes) const {
+  std::string text = fmt::format("{}: grid {}, {} pass{}\n", k.name, grid_text(size.grid), k.passes, k.passes == 1 ? "" : "es");
+  if (const std::vector<std::string> covers = covered_texts(*parts_.graph, k.covers); !covers.empty()) text += paragraph("covers", covers);
+  text += indented("because", k.reason) + indented("estimate", k.estimate) + indented("loop", loop_text(*parts_.graph, k.loop)) +
+          indented("error", k.error_text);
+  if (const std::vector<std::string> stored = stored_texts(*parts_.graph, parts_.program, k); !stored.empty())
+    text += paragraph("stores", stored);
+  return text +
+         indented("moves", fmt::format("reads {} ({}), writes {} ({}){}", bytes_text(static_cast<double>(bytes_of(k.reads, sizes))),
+                                       names_text(k.reads, parts_.program), bytes_text(static_cast<double>(bytes_of(k.writes, sizes))),
+                                       names_text(k.writes, parts_.program), size.flops > 0 ? "; " + fusion::flops_text(size.flops) : ""));
+}
+
+/// Equal layers are described once.
+std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& kernels, const std::vector<KernelSize>& kernel_sizes,
+                                    const Sizes& sizes) const {
   std::string text;
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const fusion::ProgramKernel& k = kernels[i];
-    text += fmt::format("\n{}. {}: grid {}, {} pass{}\n", i + 1, k.name, grid_text(sizes[i].grid), k.passes, k.passes == 1 ? "" : "es");
-    if (const std::vector<std::string> covers = covered_texts(*parts_.graph, k.covers); !covers.empty())
-      text += paragraph("covers", covers);
-    text += indented("because", k.reason) + indented("estimate", k.estimate) + indented("loop", loop_text(*parts_.graph, k.loop)) +
-            indented("error", k.error_text);
-    if (const std::vector<std::string> stored = stored_texts(*parts_.graph, parts_.program, k); !stored.empty())
-      text += paragraph("stores", stored);
-    text += indented(
-        "moves", fmt::format("reads {} ({}), writes {} ({}){}", bytes_text(static_cast<double>(bytes_of(k.reads, sizes_))),
-                             names_text(k.reads, parts_.program), bytes_text(static_cast<double>(bytes_of(k.writes, sizes_))),
-                             names_text(k.writes, parts_.program), sizes[i].flops > 0 ? "; " + fusion::flops_text(sizes[i].flops) : ""));
+  for (const KernelGroup& g : group_kernels(kernels)) {
+    if (!g.repeats()) {
+      text += fmt::format("\n{}. {}", g.first + 1, kernel_text(kernels[g.first], kernel_sizes[g.first], sizes));
+      continue;
+    }
+    double read = 0, written = 0, flops = 0;
+    for (std::size_t k = g.first; k < g.end(); ++k) {
+      read += static_cast<double>(bytes_of(kernels[k].reads, sizes));
+      written += static_cast<double>(bytes_of(kernels[k].writes, sizes));
+      flops += kernel_sizes[k].flops;
+    }
+    const std::string& first = kernels[g.first].name;
+    const std::size_t last = g.end() - 1;
+    text += last == g.first ? fmt::format("\n{}. {}", last + 1, first)
+                            : fmt::format("\n{} to {}. {} to {}", g.first + 1, last + 1, first, kernels[last].name);
+    text += fmt::format(": {}\n", repetition_text(g)) +
+            indented("moves", fmt::format("reads {}, writes {}{}", bytes_text(read), bytes_text(written),
+                                          flops > 0 ? "; " + fusion::flops_text(flops) : ""));
   }
   return text;
 }
 
-std::string PlanState::totals_text() const {
-  const auto moved = static_cast<double>(moved_bytes(parts_.program, sizes_));
-  const auto least = static_cast<double>(compulsory_bytes(parts_.program, sizes_));
+std::string PlanState::totals_text(const Sizes& sizes) const {
+  const auto moved = static_cast<double>(moved_bytes(parts_.program, sizes));
+  const auto least = static_cast<double>(compulsory_bytes(parts_.program, sizes));
   std::string text = fmt::format("\nbytes moved: {}", bytes_text(moved));
   if (least > 0) text += fmt::format("; inputs and outputs once are {} (this plan: {:.2f} times)", bytes_text(least), moved / least);
   if (parts_.unfused) {
     if (!unfused_) unfused_ = parts_.unfused();
-    const auto separate = static_cast<double>(moved_bytes(*unfused_, ProgramSizes(*parts_.graph, *unfused_).of_report(sizes_.symbols)));
+    const auto separate = static_cast<double>(moved_bytes(*unfused_, ProgramSizes(*parts_.graph, *unfused_).of_report(sizes.symbols)));
     text += fmt::format("; unfused: {} in {}", bytes_text(separate), ir::plural(unfused_->kernels.size(), "kernel"));
     if (moved > 0) text += fmt::format(" ({:.2f} times)", separate / moved);
   }
-  return text + "\n";
+  text += "\n";
+  if (const std::vector<std::uint32_t> symbols = program_sizes_.symbols(); has_run_ && !symbols.empty()) {
+    std::string values;
+    for (std::uint32_t s : symbols)
+      values += fmt::format("{}{} = {}", values.empty() ? "" : ", ", program_sizes_.table()[s].name, sizes_.symbols[s]);
+    text +=
+        fmt::format("the latest run had {} and moved {}\n", values, bytes_text(static_cast<double>(moved_bytes(parts_.program, sizes_))));
+  }
+  return text;
 }
 
 }  // namespace tilewright::detail

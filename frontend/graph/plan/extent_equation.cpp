@@ -48,7 +48,8 @@ ExtentEquation::Solution ExtentEquation::solve(std::uint32_t unknown, std::span<
     }
     if (power == 0) return {Solution::Kind::open};
     const Rational right = -c[0] / c[power];
-    if (right.is_zero() || right.is_negative()) return {Solution::Kind::none};
+    if (right.is_zero()) return {Solution::Kind::found, 0};
+    if (right.is_negative()) return {Solution::Kind::none};
     const auto root = ir::exact_root(right, static_cast<std::int64_t>(power));
     if (!root || !root->is_integer() || *root > Rational(INT64_MAX)) return {Solution::Kind::none};
     return {Solution::Kind::found, static_cast<std::int64_t>(root->numerator())};

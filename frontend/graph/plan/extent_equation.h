@@ -22,7 +22,7 @@ class ExtentEquation {
   struct Solution {
     enum class Kind {
       found,
-      none,  // no positive integer
+      none,  // no integer from 0 on
       open,  // the equation is not of the form a x^k = b in this symbol
     } kind;
     std::int64_t value = 0;

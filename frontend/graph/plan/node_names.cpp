@@ -81,8 +81,8 @@ std::string source_text(const graph::Graph& g, const passes::fusion::ProgramBuff
 }
 
 std::string grid_text(const std::array<std::int64_t, 3>& grid) {
-  if (grid[2] > 1) return fmt::format("[{}, {}, {}]", grid[0], grid[1], grid[2]);
-  return grid[1] > 1 ? fmt::format("[{}, {}]", grid[0], grid[1]) : fmt::format("[{}]", grid[0]);
+  if (grid[2] != 1) return fmt::format("[{}, {}, {}]", grid[0], grid[1], grid[2]);
+  return grid[1] != 1 ? fmt::format("[{}, {}]", grid[0], grid[1]) : fmt::format("[{}]", grid[0]);
 }
 
 std::string short_text(const Location& where) {

@@ -1,15 +1,20 @@
 // Draws a plan: kernels one below the other with their nodes inside, what they read at their left, what they write at their right.
 //
 // A tensor between two kernels that follow each other is an arrow from one to the next; one that skips kernels goes along their right side.
+// Kernels that repeat earlier ones are one box, and its colour says which share of the time it takes by the estimates.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "backend/compile.h"
 #include "frontend/graph/plan/node_names.h"
 #include "frontend/graph/plan/plan_state.h"
+#include "frontend/graph/plan/repetition.h"
 #include "frontend/graph/plan/svg_canvas.h"
 #include "passes/fusion/amount_text.h"
+#include "passes/fusion/cost.h"
 #include "tileir/graph/shape_rules.h"
 #include "tileir/text/plural.h"
 
@@ -25,9 +30,18 @@ namespace {
 constexpr double kTop = 64, kLeft = 20, kGap = 46, kPort = 22, kPadding = 10, kChip = 22;
 constexpr std::size_t kMostCharacters = 64, kMostNodes = 16;
 
+// From the colour of all kernels to that of one which takes all of the time.
+std::string colour_of(double share) {
+  const auto mixed = [&](int none, int all) { return static_cast<int>(none + share * (all - none)); };
+  return fmt::format("#{:02x}{:02x}{:02x}", mixed(0xee, 0xf2), mixed(0xf3, 0xa6), mixed(0xfb, 0x6b));
+}
+
+std::string share_text(double share) { return fmt::format("; {:.0f} % of the time", 100 * share); }
+
 class Picture {
  public:
-  Picture(const graph::Graph& g, const fusion::Program& p, const Sizes& s) : graph_(g), program_(p), sizes_(s) {}
+  Picture(const graph::Graph& g, const fusion::Program& p, const Sizes& s, const ir::TargetDesc& target)
+      : graph_(g), program_(p), sizes_(s), facts_(fusion::machine_facts(target)), processors_(target.processors) {}
 
   std::string draw(const std::string& title) {
     describe();
@@ -44,6 +58,7 @@ class Picture {
     std::vector<int> left, next, right;  // buffers: read from outside; read by the next kernel; other results
     std::vector<int> arriving;           // intermediates that skipped kernels
     std::vector<int> first_use;          // tensors whose box stands in this row
+    double seconds = 0;
     Box box;
   };
 
@@ -62,6 +77,12 @@ class Picture {
   std::string moved(int b) const { return bytes_text(static_cast<double>(sizes_.buffers[static_cast<std::size_t>(b)].bytes)); }
   std::string between(int b) const { return SvgCanvas::shortened(program_.buffers[static_cast<std::size_t>(b)].name, 24) + " " + moved(b); }
 
+  bool is_output(int b) const { return program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output; }
+  double seconds_of(std::size_t kernel) const;
+  static std::vector<int> limited(const std::set<int>&);
+  std::vector<int> reads_of(const KernelGroup&) const;
+  std::vector<int> writes_of(const KernelGroup&) const;
+  Row describe(const KernelGroup&) const;
   void describe();
   void lay_out();
   void draw_row(std::size_t k);
@@ -72,23 +93,32 @@ class Picture {
   const graph::Graph& graph_;
   const fusion::Program& program_;
   const Sizes& sizes_;
+  const fusion::MachineFacts& facts_;
+  const int processors_;
   SvgCanvas canvas_;
   std::vector<Row> rows_;
   std::map<int, Box> tensors_;                      // what comes from outside
-  std::map<int, std::pair<double, double>> ports_;  // of intermediates that skip kernels: where they start
+  std::map<int, std::pair<double, double>> ports_;  // of tensors that skip kernels: where they start
+  std::map<int, std::size_t> last_read_;            // by tensor: the number of the last kernel that reads it
+  double seconds_ = 0;
   double left_width_ = 0, right_width_ = 0, kernel_width_ = 0, left_gutter_ = 0, right_gutter_ = 0;
   int lanes_ = 0;
 };
 
-void Picture::describe() {
+Picture::Row Picture::describe(const KernelGroup& g) const {
   const std::vector<fusion::ProgramKernel>& kernels = program_.kernels;
-  std::map<int, std::size_t> box_order;
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    Row& row = rows_.emplace_back();
-    row.title = SvgCanvas::shortened(fmt::format("{}. {}", k + 1, kernels[k].name), kMostCharacters);
-    row.subtitle =
-        fmt::format("grid {}, {} pass{}", grid_text(sizes_.kernels[k].grid), kernels[k].passes, kernels[k].passes == 1 ? "" : "es");
-    const std::vector<std::string> covered = covered_texts(graph_, kernels[k].covers);
+  const fusion::ProgramKernel& first = kernels[g.first];
+  Row row;
+  for (std::size_t k = g.first; k < g.end(); ++k) row.seconds += seconds_of(k);
+  if (g.repeats()) {
+    row.title = g.end() - g.first == 1 ? fmt::format("{}. {}", g.first + 1, first.name)
+                                       : fmt::format("{} to {}. {} to {}", g.first + 1, g.end(), first.name, kernels[g.end() - 1].name);
+    row.subtitle = repetition_text(g);
+  } else {
+    row.title = fmt::format("{}. {}", g.first + 1, first.name);
+    row.subtitle = fmt::format("grid {}, {} pass{}", grid_text(sizes_.kernels[g.first].grid), first.passes, first.passes == 1 ? "" : "es");
+    if (!first.loop.axis.empty()) row.subtitle += fmt::format(" over {}, {} elements", first.loop.axis, first.loop.extent);
+    const std::vector<std::string> covered = covered_texts(graph_, first.covers);
     for (const std::string& text : covered) {
       if (row.nodes.size() == kMostNodes) {
         row.nodes.push_back(fmt::format("and {} more", covered.size() - kMostNodes));
@@ -96,8 +126,54 @@ void Picture::describe() {
       }
       row.nodes.push_back(SvgCanvas::shortened(text, kMostCharacters));
     }
-    for (int b : kernels[k].reads) {
-      if (program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::intermediate) {
+  }
+  row.title = SvgCanvas::shortened(row.title, kMostCharacters);
+  row.subtitle = SvgCanvas::shortened(row.subtitle, kMostCharacters);
+  return row;
+}
+
+// What kernels of a group read of others, and write for others: tensors within a group are not drawn.
+std::vector<int> Picture::reads_of(const KernelGroup& g) const {
+  std::set<int> written, read;
+  for (std::size_t k = g.first; k < g.end(); ++k) {
+    for (int b : program_.kernels[k].reads)
+      if (!written.contains(b)) read.insert(b);
+    written.insert(program_.kernels[k].writes.begin(), program_.kernels[k].writes.end());
+  }
+  return limited(read);
+}
+
+std::vector<int> Picture::writes_of(const KernelGroup& g) const {
+  std::set<int> written;
+  for (std::size_t k = g.first; k < g.end(); ++k)
+    for (int b : program_.kernels[k].writes)
+      if (!g.repeats() || is_output(b) || last_read_.at(b) >= g.end()) written.insert(b);
+  return limited(written);
+}
+
+// Of the weights of many layers in one box a few are drawn.
+std::vector<int> Picture::limited(const std::set<int>& buffers) {
+  constexpr std::size_t kMost = 12;
+  std::vector<int> all(buffers.begin(), buffers.end());
+  if (all.size() > kMost) all.resize(kMost);
+  return all;
+}
+
+void Picture::describe() {
+  const std::vector<fusion::ProgramKernel>& kernels = program_.kernels;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    for (int b : kernels[k].writes) last_read_.emplace(b, 0);
+    for (int b : kernels[k].reads) last_read_[b] = k + 1;
+  }
+  const std::vector<KernelGroup> groups = group_kernels(kernels);
+  std::vector<std::vector<int>> reads, writes;
+  for (const KernelGroup& g : groups) reads.push_back(reads_of(g)), writes.push_back(writes_of(g));
+  std::map<int, std::size_t> box_order;
+  std::set<int> made;  // by the kernels so far: an output that is read again is no input
+  for (std::size_t k = 0; k < groups.size(); ++k) {
+    Row& row = rows_.emplace_back(describe(groups[k]));
+    for (int b : reads[k]) {
+      if (made.contains(b)) {
         const bool is_next = k > 0 && std::count(rows_[k - 1].next.begin(), rows_[k - 1].next.end(), b) > 0;
         if (!is_next) row.arriving.push_back(b);
         continue;
@@ -107,16 +183,25 @@ void Picture::describe() {
     }
     // Arrows from boxes further up arrive further up, so that fewer cross.
     std::sort(row.left.begin(), row.left.end(), [&](int a, int b) { return box_order.at(a) < box_order.at(b); });
-    for (int b : kernels[k].writes) {
-      const bool is_read_next = k + 1 < kernels.size() && std::count(kernels[k + 1].reads.begin(), kernels[k + 1].reads.end(), b) > 0;
-      const auto reads = [&](const fusion::ProgramKernel& other) { return std::count(other.reads.begin(), other.reads.end(), b) > 0; };
-      const bool is_read_later =
-          k + 2 < kernels.size() && std::any_of(kernels.begin() + static_cast<std::ptrdiff_t>(k) + 2, kernels.end(), reads);
-      const bool is_output = program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output;
-      if (is_read_next && !is_output) row.next.push_back(b);
-      if (is_output || is_read_later || !is_read_next) row.right.push_back(b);
+    for (int b : writes[k]) {
+      made.insert(b);
+      const auto is_read_by = [&](std::size_t other) { return std::count(reads[other].begin(), reads[other].end(), b) > 0; };
+      const bool is_read_next = k + 1 < groups.size() && is_read_by(k + 1);
+      bool is_read_later = false;
+      for (std::size_t other = k + 2; other < groups.size(); ++other) is_read_later = is_read_later || is_read_by(other);
+      if (is_read_next) row.next.push_back(b);
+      if (is_output(b) || is_read_later || !is_read_next) row.right.push_back(b);
     }
+    seconds_ += row.seconds;
   }
+}
+
+// What moving bytes and computing take of the whole machine, and a launch: shares of the time, and no more than these.
+double Picture::seconds_of(std::size_t kernel) const {
+  const fusion::ProgramKernel& k = program_.kernels[kernel];
+  const auto bytes = static_cast<double>(bytes_of(k.reads, sizes_) + bytes_of(k.writes, sizes_));
+  const double arithmetic = sizes_.kernels[kernel].flops / (facts_.matrix_flops_32 * std::max(processors_, 1));
+  return facts_.launch_seconds + std::max(bytes / facts_.memory_bytes, arithmetic);
 }
 
 void Picture::lay_out() {
@@ -124,7 +209,7 @@ void Picture::lay_out() {
   std::size_t skipping = 0;
   for (const Row& row : rows_) {
     widen(kernel_width_, row.title);
-    widen(kernel_width_, row.subtitle);
+    widen(kernel_width_, row.subtitle + share_text(1));
     for (const std::string& n : row.nodes) kernel_width_ = std::max(kernel_width_, SvgCanvas::width(n) + 4 * kPadding);
     double arrows = kPadding;
     for (int b : row.next) arrows += SvgCanvas::width(between(b)) + 30;
@@ -132,10 +217,9 @@ void Picture::lay_out() {
     for (int b : row.first_use) widen(left_width_, tensor_name(b)), widen(left_width_, tensor_facts(b));
     for (int b : row.left) left_gutter_ = std::max(left_gutter_, SvgCanvas::width(moved(b)) + 90);
     for (int b : row.right) {
-      const bool is_output = program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output;
-      if (is_output) widen(right_width_, tensor_name(b)), widen(right_width_, tensor_facts(b));
-      if (!is_output) ++skipping;
-      right_gutter_ = std::max(right_gutter_, SvgCanvas::width(is_output ? moved(b) : between(b)) + 80);
+      if (is_output(b)) widen(right_width_, tensor_name(b)), widen(right_width_, tensor_facts(b));
+      if (!is_output(b)) ++skipping;
+      right_gutter_ = std::max(right_gutter_, SvgCanvas::width(is_output(b) ? moved(b) : between(b)) + 80);
     }
   }
   right_gutter_ += static_cast<double>(skipping) * 12;
@@ -144,9 +228,7 @@ void Picture::lay_out() {
     const double nodes = 2 * SvgCanvas::kLine + static_cast<double>(row.nodes.size()) * kChip + 2 * kPadding;
     const double ports = static_cast<double>(std::max(row.left.size(), row.right.size() + row.arriving.size()) + 1) * kPort;
     row.box = {kLeft + left_width_ + left_gutter_, y, kernel_width_, std::max(nodes, ports)};
-    const auto outputs = static_cast<std::size_t>(std::count_if(row.right.begin(), row.right.end(), [&](int b) {
-      return program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output;
-    }));
+    const auto outputs = static_cast<std::size_t>(std::count_if(row.right.begin(), row.right.end(), [&](int b) { return is_output(b); }));
     y += std::max({row.box.height, stack_height(row.first_use.size()), stack_height(outputs)}) + kGap;
   }
 }
@@ -160,9 +242,10 @@ void Picture::draw_tensor(int b, const Box& box) {
 void Picture::draw_row(std::size_t k) {
   const Row& row = rows_[k];
   const Box& box = row.box;
-  canvas_.box(box, "kernel");
+  const double share = seconds_ > 0 ? row.seconds / seconds_ : 0;
+  canvas_.box(box, "kernel", colour_of(share));
   canvas_.text(box.x + kPadding, box.y + SvgCanvas::kLine, row.title, "title");
-  canvas_.text(box.x + kPadding, box.y + 2 * SvgCanvas::kLine, row.subtitle, "small");
+  canvas_.text(box.x + kPadding, box.y + 2 * SvgCanvas::kLine, row.subtitle + share_text(share), "small");
   double y = box.y + 2 * SvgCanvas::kLine + kPadding;
   for (const std::string& n : row.nodes) {
     canvas_.box({box.x + kPadding, y, box.width - 2 * kPadding, kChip - 4}, "node");
@@ -195,12 +278,13 @@ void Picture::draw_row(std::size_t k) {
   }
   double output_y = box.y;
   for (int b : row.right) {
-    if (program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output) {
+    if (is_output(b)) {
       const Box to = tensor_box(box.right() + right_gutter_, output_y, right_width_);
       draw_tensor(b, to);
       const double end = to.y + to.height / 2, straight = box.right() + SvgCanvas::width(moved(b)) + 12, middle = (straight + to.x) / 2;
       canvas_.arrow({box.right(), port}, {straight, port}, {middle, port}, {middle, end}, {to.x - 4, end}, {to.x, end});
       canvas_.text(box.right() + 8, port - 4, moved(b), "bytes");
+      ports_[b] = {box.right(), port};
       output_y += stack_height(1);
     } else {
       ports_[b] = {box.right(), port};
@@ -221,10 +305,11 @@ void Picture::draw_row(std::size_t k) {
 
 std::string PlanState::explain_svg() const {
   std::lock_guard lock(mutex_);
-  const auto moved = static_cast<double>(moved_bytes(parts_.program, sizes_));
-  return Picture(*parts_.graph, parts_.program, sizes_)
+  const Sizes sizes = sizes_of_report();
+  const auto moved = static_cast<double>(moved_bytes(parts_.program, sizes));
+  return Picture(*parts_.graph, parts_.program, sizes, backend::describe_target(parts_.target))
       .draw(fmt::format("{} for {}, {} moved{}", ir::plural(parts_.program.kernels.size(), "kernel"),
-                        parts_.device ? parts_.device->name() : parts_.target, bytes_text(moved), symbols_text()));
+                        parts_.device ? parts_.device->name() : parts_.target, bytes_text(moved), symbols_text(sizes)));
 }
 
 }  // namespace tilewright::detail

@@ -67,10 +67,12 @@ class PlanState {
 
   // ---- reports; their callers hold the lock ----
   PlannedKernel planned(const passes::fusion::ProgramKernel&, const KernelSize&, const PlanKernel&) const;
-  std::string symbols_text() const;
-  std::string header_text() const;
-  std::string kernels_text(const std::vector<passes::fusion::ProgramKernel>&, const std::vector<KernelSize>&) const;
-  std::string totals_text() const;
+  Sizes sizes_of_report() const;
+  std::string symbols_text(const Sizes&) const;
+  std::string header_text(const Sizes&) const;
+  std::string kernel_text(const passes::fusion::ProgramKernel&, const KernelSize&, const Sizes&) const;
+  std::string kernels_text(const std::vector<passes::fusion::ProgramKernel>&, const std::vector<KernelSize>&, const Sizes&) const;
+  std::string totals_text(const Sizes&) const;
 
   const PlanParts parts_;
   const ProgramSizes program_sizes_;

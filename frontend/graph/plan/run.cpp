@@ -130,7 +130,8 @@ void PlanState::check_overlaps(const RunCall& call) const {
     for (std::size_t j = 0; j < bindings_.slots().size(); ++j) {
       if (j == i || !is_memory(j)) continue;
       const Memory other = memory_of(j);
-      if (mine.end <= other.begin || other.end <= mine.begin) continue;
+      const bool is_one_empty = mine.begin == mine.end || other.begin == other.end;
+      if (is_one_empty || mine.end <= other.begin || other.end <= mine.begin) continue;
       call.fail(fmt::format("{} shares memory with {}; an output has memory of its own", text_of(output), text_of(bindings_.slots()[j])),
                 declaration_of(output));
     }
@@ -215,9 +216,13 @@ std::uint64_t PlanState::address_of(int buffer) const {
 
 void PlanState::prepare(std::deque<PlanKernel>& kernels, const std::vector<fusion::ProgramKernel>& sources,
                         const std::vector<KernelSize>& sizes, std::vector<rt::PreparedLaunch>& launches, const RunCall& call) {
-  launches.resize(kernels.size());
+  const auto count =
+      static_cast<std::size_t>(std::count_if(sizes.begin(), sizes.end(), [](const KernelSize& s) { return s.has_programs(); }));
+  launches.resize(count);
+  auto next = launches.begin();
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    rt::PreparedLaunch& l = launches[k];
+    if (!sizes[k].has_programs()) continue;
+    rt::PreparedLaunch& l = *next++;
     l.arguments = sizes[k].words;
     for (std::size_t i = 0; i < l.arguments.size(); ++i) {
       const KernelArgument& a = sources[k].arguments[i];

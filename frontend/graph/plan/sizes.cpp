@@ -89,10 +89,11 @@ void ProgramSizes::add_checks(const graph::Graph& g) {
   for (std::size_t i = g.size(); i-- > 0;) {
     if (!needed[i]) continue;
     const graph::Node& n = g.node({static_cast<std::uint32_t>(i)});
-    for (const Dim& d : n.shape) add(d, 1, n.where);
+    for (const Dim& d : n.shape) add(d, 0, n.where);
     if (n.op == graph::Op::slice) {
       const Dim& extent = g.node(n.operands[0]).shape[static_cast<std::size_t>(n.axes[0])];
       add(n.lengths[0], 0, n.where);
+      add(n.lengths[1] - n.lengths[0], 0, n.where);
       add(extent - n.lengths[1], 0, n.where);
       add(n.lengths[2], 1, n.where);
     } else {
@@ -136,7 +137,7 @@ BufferSize size_of(const fusion::ProgramBuffer& b, const Evaluation& value) {
     s.elements = value.product(s.elements, extent);
     if (!b.strides.empty()) last += value.product(extent - 1, value(b.strides[i]));
   }
-  s.span = b.strides.empty() ? s.elements : last + 1;
+  s.span = b.strides.empty() || s.elements == 0 ? s.elements : last + 1;
   s.bytes = static_cast<std::uint64_t>(value.product(s.elements, ir::bytes(b.element)));
   return s;
 }
@@ -155,12 +156,9 @@ template <class Evaluation>
 KernelSize size_of(const ProgramKernel& k, const Evaluation& value) {
   KernelSize s;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    for (const fusion::GridFactor& f : k.grid[axis]) {
-      const std::int64_t extent = value(f.extent);
-      s.grid[axis] = value.product(s.grid[axis], extent / f.tile + (extent % f.tile != 0));
-    }
-    if (value.call != nullptr && (s.grid[axis] < 1 || s.grid[axis] > rt::kMostPrograms[axis]))
-      value.call->fail(fmt::format("kernel '{}' needs {} programs along axis {} of its grid; devices have 1 to {}", k.name, s.grid[axis],
+    for (const fusion::GridFactor& f : k.grid[axis]) s.grid[axis] = value.product(s.grid[axis], f.programs(value(f.extent)));
+    if (value.call != nullptr && (s.grid[axis] < 0 || s.grid[axis] > rt::kMostPrograms[axis]))
+      value.call->fail(fmt::format("kernel '{}' needs {} programs along axis {} of its grid; devices have at most {}", k.name, s.grid[axis],
                                    axis, rt::kMostPrograms[axis]));
   }
   s.words.resize(k.arguments.size());

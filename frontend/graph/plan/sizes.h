@@ -18,6 +18,8 @@ struct BufferSize {
 
 struct KernelSize {
   std::array<std::int64_t, 3> grid{1, 1, 1};
+  /// A kernel without a program is not launched.
+  bool has_programs() const { return grid[0] != 0 && grid[1] != 0 && grid[2] != 0; }
   std::vector<std::uint64_t> words;  // the arguments of a launch: extents and numbers; pointers and scalars are 0
   double flops = 0;
 };
@@ -42,7 +44,7 @@ class ProgramSizes {
  public:
   ProgramSizes(const graph::Graph&, const passes::fusion::Program&);
 
-  /// The sizes of a run. Throws Error for a quotient that does not come out even, an extent that is not positive, one that does not fit the
+  /// The sizes of a run. Throws Error for a quotient that does not come out even, a negative extent, one that does not fit the
   /// kernel's parameter, and for a grid that no device has.
   Sizes of_run(const std::vector<std::int64_t>& symbols, const RunCall&) const;
   /// The same for reports: an expression without a value has its least one.

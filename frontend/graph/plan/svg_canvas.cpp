@@ -37,9 +37,9 @@ void SvgCanvas::grow(double x, double y) {
   height_ = std::max(height_, y + kMargin);
 }
 
-void SvgCanvas::box(const Box& b, const char* style) {
-  elements_ += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"5\"/>\n", style, b.x, b.y,
-                           b.width, b.height);
+void SvgCanvas::box(const Box& b, const char* style, std::string_view fill) {
+  elements_ += fmt::format("<rect class=\"{}\"{} x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"5\"/>\n", style,
+                           fill.empty() ? "" : fmt::format(" style=\"fill:{}\"", fill), b.x, b.y, b.width, b.height);
   grow(b.right(), b.bottom());
 }
 
@@ -56,7 +56,7 @@ void SvgCanvas::text(double x, double y, std::string_view text, std::string_view
 }
 
 void SvgCanvas::arrow(Point start, Point curve_start, Point control1, Point control2, Point curve_end, Point end) {
-  elements_ += fmt::format(
+  edges_ += fmt::format(
       "<path class=\"edge\" marker-end=\"url(#head)\" d=\"M{:.1f},{:.1f} L{:.1f},{:.1f} C{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f} "
       "L{:.1f},{:.1f}\"/>\n",
       start.x, start.y, curve_start.x, curve_start.y, control1.x, control1.y, control2.x, control2.y, curve_end.x, curve_end.y, end.x,
@@ -77,7 +77,7 @@ text {{ font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: 
 <rect width="100%" height="100%" fill="#fff"/>
 {2}</svg>
 )",
-                     width_, height_, elements_ + texts_);
+                     width_, height_, elements_ + edges_ + texts_);
 }
 
 }  // namespace tilewright::detail

@@ -18,7 +18,8 @@ class SvgCanvas {
     double right() const { return x + width; }
     double bottom() const { return y + height; }
   };
-  void box(const Box&, const char* style);
+  /// fill: a colour in place of that of the style.
+  void box(const Box&, const char* style, std::string_view fill = {});
   enum class Anchor { start, end };
   /// `y`: of the baseline.
   void text(double x, double y, std::string_view, std::string_view style, Anchor = Anchor::start);
@@ -32,7 +33,7 @@ class SvgCanvas {
 
  private:
   void grow(double x, double y);
-  std::string elements_, texts_;  // no line is drawn over a text
+  std::string elements_, edges_, texts_;  // in this order: no box is drawn over the head of an arrow, and no line over a text
   double width_ = 0, height_ = 0;
 };
 

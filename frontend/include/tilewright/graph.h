@@ -50,7 +50,7 @@ std::uint64_t bits_of(T value) {
 
 /// A graph of tensors: what is computed, and not how. Every function of it notes the user's line. Throws Error for a name that an input, a
 /// scalar, an output or a symbol of the graph already has, for a tensor of another graph, and for a shape that is none: more than 6 axes,
-/// or an extent that is not positive. After an error the graph remains usable.
+/// or a negative extent. After an error the graph remains usable.
 class Graph {
  public:
   Graph() : nodes_(detail::tensor::make_nodes()) {}

@@ -18,7 +18,7 @@ namespace tilewright {
 /// What compiling a graph may do to it.
 struct PlanOptions {
   bool fuse = true;                      // false: node by node, with the same functions
-  bool reassociate = true;               // sums may be taken in another order, and factors out of them
+  bool reassociate = true;               // sums may be taken in another order, and factors out of them; false: fused as written
   bool move_rounding = true;             // values between fused nodes may keep more bits than their element type
   bool deterministic = true;             // false: float atomics are allowed
   bool batch_invariant = false;          // a row's bits do not depend on how many rows there are

@@ -111,13 +111,26 @@ class TileChooser {
     return std::any_of(loads_.begin(), loads_.end(), [&](const Load& l) { return l.contiguous == a; });
   }
 
+  // The axis along which most of what is read is contiguous: that of the rows of a table, and not that of the indices into it.
+  Axis contiguous_of(const AxisSet& grid) const {
+    Axis found = nullptr;
+    double most = 0;
+    for (Axis a : grid) {
+      double elements = 0;
+      for (const Load& l : loads_)
+        if (l.contiguous == a) elements += estimated_extent(l.axes);
+      if (elements > most) found = a, most = elements;
+    }
+    return found;
+  }
+
   // Matrix instructions of narrow elements need tiles of 128 x 128 to be fed; small results need more programs instead.
   bool is_narrow_and_large(const std::vector<Axis>& tiled) const {
     if (is_batch_invariant_ || !target_.is_gpu() || !sizes_.payload.empty() || tiled.size() < 2) return false;
     constexpr double kLarge = 1024;
     if (estimated_extent(tiled[0]->extent) < kLarge || estimated_extent(tiled[1]->extent) < kLarge) return false;
     for (const Reduction& r : plan_.reductions)
-      if (ir::bits(r.value->operand_element) < 32) return plan_.accumulators.size() <= 2;
+      if (ir::bits(r.value->operand_element.element) < 32) return plan_.accumulators.size() <= 2;
     return false;
   }
 
@@ -176,21 +189,21 @@ class TileChooser {
   }
 
   void choose_for_rows(const AxisSet& grid) {
-    const auto contiguous = std::find_if(grid.begin(), grid.end(), [&](Axis a) { return is_contiguous(a); });
-    const std::int64_t line = target_.is_gpu() ? 32 : contiguous != grid.end() ? host_piece(*contiguous, grid) : 1;
+    const Axis contiguous = contiguous_of(grid);
+    const std::int64_t line = target_.is_gpu() ? 32 : contiguous ? host_piece(contiguous, grid) : 1;
     // Hosts keep the accumulators of few rows.
     constexpr std::int64_t kHostRows = 8;
-    const std::int64_t most = target_.is_gpu() ? 4096 : contiguous != grid.end() ? kHostRows * line : 2048;
+    const std::int64_t most = target_.is_gpu() ? 4096 : contiguous ? kHostRows * line : 2048;
     std::int64_t cells = 1;
     for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * std::min(size, most), most);
     // An axis along which memory is contiguous gets a tile, so that whole cache lines are read.
-    if (contiguous != grid.end()) {
-      sizes_.grid[*contiguous] = std::min({is_batch_invariant_ ? line : whole(*contiguous), line, most / cells});
-      cells *= sizes_.grid[*contiguous];
+    if (contiguous) {
+      sizes_.grid[contiguous] = std::min({is_batch_invariant_ ? line : whole(contiguous), line, most / cells});
+      cells *= sizes_.grid[contiguous];
     }
     cells *= choose_inner(most / cells, INT64_MAX);
     sizes_.loop = std::min(whole(plan_.loop), most / cells);
-    if (contiguous != grid.end()) return;
+    if (contiguous) return;
     // Short rows: several at once.
     Axis longest = nullptr;
     for (Axis a : grid)

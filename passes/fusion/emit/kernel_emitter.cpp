@@ -49,7 +49,7 @@ class KernelEmitter {
         states_(tiles_, plan, order_) {}
 
   EmittedKernel run() {
-    open(outputs());
+    open(written_outputs());
     for (int pass = 1; pass <= plan_.passes && plan_.loop; ++pass) emit_pass(pass);
     store_outputs();
     return finish(outputs());
@@ -58,9 +58,13 @@ class KernelEmitter {
   // Walks one part of the loop, and stores the state.
   EmittedKernel run_part(const SplitLoop& split) {
     std::vector<Tensor> states;
-    for (Expr e : split.elements()) states.push_back(e->tensor);
+    std::vector<Written> written;
+    for (Expr e : split.elements()) {
+      states.push_back(e->tensor);
+      written.push_back({e->tensor, e->axes});
+    }
     sizes_.grid[split.part] = 1;
-    open(states);
+    open(written);
     const PassState& pass = plan_.states[0];
     estimate_shifts(1);
     const std::map<int, Part> accumulated = emit_loop(pass, part_of_loop(pass, split), {}, nullptr);
@@ -73,7 +77,7 @@ class KernelEmitter {
 
   // Merges the states of all parts.
   EmittedKernel run_merge(const SplitLoop& split, std::int64_t at_once) {
-    open(outputs());
+    open(written_outputs());
     const PassState& pass = plan_.states[0];
     for (const auto& [shift, element] : split.fixed_shifts) tiles_.know(shift, tiles_.value(element, order_));
     if (at_once == split.parts()) {
@@ -95,10 +99,25 @@ class KernelEmitter {
     return all;
   }
 
-  void open(const std::vector<Tensor>& written) {
-    for (Tensor t : written) tiles_.set_written(t);
+  // A tensor, and where the kernel writes it.
+  struct Written {
+    Tensor tensor;
+    AxisSet axes;
+  };
+
+  std::vector<Written> written_outputs() const {
+    std::vector<Written> all;
+    for (const KernelOutput& o : plan_.outputs) {
+      all.push_back({o.tensor, {}});
+      for (Expr i : o.index) all.back().axes.insert(i->axes);
+    }
+    return all;
+  }
+
+  void open(const std::vector<Written>& written) {
+    for (const Written& w : written) tiles_.set_written(w.tensor);
     tiles_.set_exp2(sizes_.has_exp2);
-    open_program();
+    open_program(written);
   }
 
   void store_outputs() {
@@ -117,13 +136,21 @@ class KernelEmitter {
 
   // ---- the program's positions ----
 
-  void open_program() {
+  // The axes of programs that some tensor lacks: it is written where these have no position, too.
+  AxisSet shared_by(const std::vector<Written>& written) const {
+    AxisSet axes;
+    for (const auto& [axis, size] : sizes_.grid)
+      if (std::any_of(written.begin(), written.end(), [a = axis](const Written& w) { return !w.axes.contains(a); })) axes.insert(axis);
+    return axes;
+  }
+
+  void open_program(const std::vector<Written>& written) {
     EmitScope scope;
     scope.block = function_.body();
     tiles_.push(std::move(scope));
     for (const auto& [axis, inner] : sizes_.inner) tiles_.set_inner_tile(axis, inner.size, inner.is_looped);
-    for (const auto& [axis, size] : sizes_.payload) tiles_.scope().tiles[axis] = {size, {}, axis->extent.known_divisor() % size == 0};
-    share_out(tiles_, sizes_.grid, grid_);
+    for (const auto& [axis, size] : sizes_.payload) tiles_.scope().tiles[axis] = {size, {}, is_whole_tile(axis->extent, size)};
+    share_out(tiles_, sizes_.grid, shared_by(written), grid_);
   }
 
   void store(const KernelOutput& o) {
@@ -147,7 +174,7 @@ class KernelEmitter {
     const bool is_one_tile = plan_.loop->extent.is_constant() && plan_.loop->extent.value() <= sizes_.loop;
     std::map<int, Part> accumulated;
     if (is_one_tile) {
-      tiles_.scope().tiles[plan_.loop] = {sizes_.loop, {}, has_whole_tiles()};
+      tiles_.scope().tiles[plan_.loop] = {sizes_.loop, {}, is_whole_tile(plan_.loop->extent, sizes_.loop)};
       const bool is_stored_along =
           std::any_of(plan_.outputs.begin(), plan_.outputs.end(), [&](const auto& o) { return o.has(plan_.loop); });
       accumulated = (is_stored_along ? states_.absorb_whole(state) : states_.absorb(state, nullptr, nullptr)).accumulators;
@@ -169,7 +196,7 @@ class KernelEmitter {
     bool is_whole;  // no position of a tile is outside of the axis
   };
 
-  bool has_whole_tiles() const { return plan_.loop->extent.known_divisor() % sizes_.loop == 0; }
+  bool has_whole_tiles() const { return ends_with_tile(plan_.loop->extent, sizes_.loop); }
 
   // The greatest value that an integer expression has in this program, as a scalar; none if that is not known before the loop.
   std::optional<Part> greatest_in_program(std::span<const Term> terms, Element e) {
@@ -357,7 +384,7 @@ class KernelEmitter {
     if (fixed.empty()) return;
     EmitScope scope;
     scope.block = tiles_.scope().block;
-    scope.tiles[plan_.loop] = {sizes_.loop, {}, has_whole_tiles()};
+    scope.tiles[plan_.loop] = {sizes_.loop, {}, is_whole_tile(plan_.loop->extent, sizes_.loop)};
     tiles_.push(std::move(scope));
     const Part extent = tiles_.extent(plan_.loop->extent, Element::f32);
     const Part seen = tiles_.binary(OpKind::minimum_, extent, tiles_.constant(Element::f32, static_cast<double>(sizes_.loop)), {});
@@ -386,13 +413,22 @@ class KernelEmitter {
     for (const auto& [shift, part] : found) tiles_.know(shift, part);
   }
 
+  // The sum of nothing is 0, whatever was deferred.
+  Part of_some(const Reduction& r, const Part& value) {
+    const Expr has_positions = exprs_.is_positive(plan_.loop->extent);
+    const bool is_deferred =
+        std::any_of(r.terms.begin(), r.terms.end(), [](const AccumulatorTerm& t) { return !t.factor->is(ExprKind::number); });
+    if (has_positions == exprs_.truth(true) || r.value->combine != Combine::sum || !is_deferred) return value;
+    return tiles_.select(tiles_.value(has_positions, {}), value, tiles_.neutral(Combine::sum, tiles_.element(value), {}), value.axes);
+  }
+
   void complete(int pass, const std::map<int, Part>& accumulators) {
     TileState last;
     last.accumulators = accumulators;
     for (const Reduction& r : plan_.reductions) {
       if (r.pass != pass || r.policy == Policy::unused) continue;
       // What refers to a constant reference does so behind the loop, too.
-      last.values[r.value] = r.constant ? tiles_.constant(r.value->element, *r.constant) : states_.terms_value(r, last);
+      last.values[r.value] = r.constant ? tiles_.constant(r.value->element, *r.constant) : of_some(r, states_.terms_value(r, last));
       tiles_.know(r.value, last.values[r.value]);
     }
   }

@@ -15,15 +15,12 @@ using ir::Element;
 using ir::OpKind;
 
 // Whether an index that is no affine expression may be outside of the tensor where the value is not used: if it takes a position apart, or
-// if it was read at a shifted position itself (a padded gather).
+// if it was read at a shifted position itself (a padded gather), where it is no index at all.
 bool may_leave_tensor(Expr index) {
   if (index->is(ExprKind::function) && (index->function == OpKind::div_ || index->function == OpKind::rem_)) return true;
   if (index->is(ExprKind::load))
-    for (std::size_t i = 0; i < index->operands.size(); ++i) {
-      const Range r = integer_range(index->operands[i]);
-      const bool is_inside = r.least >= 0 && r.greatest < index->tensor->shape[i].least();
-      if (!index->operands[i]->is(ExprKind::index) && !is_inside) return true;
-    }
+    for (std::size_t i = 0; i < index->operands.size(); ++i)
+      if (!stays_inside(index->operands[i], index->tensor->shape[i])) return true;
   const std::vector<Expr> inside = children(index);
   return std::any_of(inside.begin(), inside.end(), may_leave_tensor);
 }
@@ -51,7 +48,7 @@ std::optional<Part> TileValues::mask(const AxisSet& axes, const Order& order) {
   std::optional<Part> all;
   for (Axis a : axes) {
     const AxisTile& t = tile(a);
-    if (t.size == 1 || t.is_whole) continue;
+    if (t.is_whole || (t.size == 1 && a->extent.least() >= 1)) continue;
     const Expr inside = exprs_.at_least_zero(exprs_.subtract(exprs_.extent(a->extent - Dim(1)), exprs_.index(a)));
     all = both(all, value(inside, order), order);
   }
@@ -90,18 +87,18 @@ Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& ord
 }
 
 // Positions outside of the tensor: of axes whose tile reaches beyond their extent, and of shifted positions.
-std::optional<Part> TileValues::access_mask(Tensor t, std::span<const Expr> index, const AxisSet& axes, const Order& order) {
-  std::optional<Part> all = mask(axes, order);
+std::optional<Part> TileValues::access_mask(Expr load, const Order& order) {
+  const Tensor t = load->tensor;
+  const std::vector<Expr>& index = load->operands;
+  std::optional<Part> all = mask(load->axes, order);
   for (std::size_t i = 0; i < index.size(); ++i) {
-    const Range r = integer_range(index[i]);
-    const bool is_position = index[i]->is(ExprKind::index) && index[i]->axis->extent == t->shape[i];
-    if (is_position || (r.least >= 0 && r.greatest < t->shape[i].least())) continue;
+    if (stays_inside(index[i], t->shape[i])) continue;
     const bool is_affine = [&] {
       for (const Term& term : exprs_.terms(index[i]))
         if (!term.value->is(ExprKind::index) && !term.value->is_number(1) && !term.value->is(ExprKind::extent)) return false;
       return true;
     }();
-    if (!is_affine && !may_leave_tensor(index[i])) continue;
+    if (!is_affine && load->bits == 0 && !may_leave_tensor(index[i])) continue;
     const Expr below = exprs_.at_least_zero(index[i]);
     const Expr above = exprs_.at_least_zero(exprs_.subtract(exprs_.extent(t->shape[i] - Dim(1)), index[i]));
     for (Expr c : {below, above})
@@ -119,7 +116,7 @@ Part TileValues::loaded(Expr e, const Order& order) {
   const Part part = in_scope(at, [&]() -> Part {
     const Part pointer = address(e->tensor, e->operands, own);
     std::vector<ir::ValueId> operands{broadcast(pointer, own)};
-    if (const auto inside = access_mask(e->tensor, e->operands, e->axes, own)) operands.push_back(broadcast(*inside, own));
+    if (const auto inside = access_mask(e, own)) operands.push_back(broadcast(*inside, own));
     return {ir_.function().result(ir_.create(OpKind::load_, operands)), own};
   });
   scopes_[at].loads[{e.operator->(), own}] = part;

@@ -71,7 +71,7 @@ bool fit_operands(TileSizes& sizes, const Plan& plan, const ExprBuilder& b, cons
   const std::int64_t most = target.shared_bytes / 4;
   for (Expr r : computed_reductions(plan)) {
     if (!is_product(r, b)) continue;
-    const std::int64_t bytes = std::max(ir::bits(r->operand_element) / 8, 1);
+    const std::int64_t bytes = std::max(ir::bits(r->operand_element.element) / 8, 1);
     for (const AxisSet& axes : tiles.operands(r))
       while (tiles.positions(axes) > most / bytes)
         if (!tiles.halve(axes)) return false;

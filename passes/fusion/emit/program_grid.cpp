@@ -15,8 +15,8 @@ using ir::OpKind;
 
 class ProgramGrid {
  public:
-  ProgramGrid(TileValues& tiles, const AxisMap<std::int64_t>& sizes, std::vector<GridFactor> (&grid)[3])
-      : tiles_(tiles), ir_(tiles.ir()), sizes_(sizes), grid_(grid) {}
+  ProgramGrid(TileValues& tiles, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3])
+      : tiles_(tiles), ir_(tiles.ir()), sizes_(sizes), kept_(kept), grid_(grid) {}
 
   void run() {
     // Axes with tiles first; what they read in common is then read at about one time.
@@ -55,13 +55,17 @@ class ProgramGrid {
     if (a->extent.is_constant()) return tiles_.integer(Element::i32, (a->extent.value() + size - 1) / size).value;
     const Part extent = tiles_.extent(a->extent, Element::i64);
     const Part rounded = tiles_.binary(OpKind::add_, extent, tiles_.integer(Element::i64, size - 1), {});
-    return ir_.cast(ir_.binary(OpKind::div_, rounded.value, tiles_.integer(Element::i64, size).value), Element::i32);
+    const ir::ValueId count = ir_.cast(ir_.binary(OpKind::div_, rounded.value, tiles_.integer(Element::i64, size).value), Element::i32);
+    return stays_empty(a) ? ir_.binary(OpKind::maximum_, count, tiles_.integer(Element::i32, 1).value) : count;
   }
+
+  // Whether there is a program although the axis may have no position.
+  bool stays_empty(Axis a) const { return kept_.contains(a) && a->extent.least() < 1; }
 
   void set_start(Axis a, ir::ValueId id, int dimension) {
     const std::int64_t size = sizes_.at(a);
-    grid_[dimension].push_back({a->extent, size});
-    AxisTile t{size, id, size == 1 || a->extent.known_divisor() % size == 0};
+    grid_[dimension].push_back({a->extent, size, stays_empty(a)});
+    AxisTile t{size, id, !stays_empty(a) && ends_with_tile(a->extent, size)};
     if (size > 1) {
       const bool is_narrow = fits({0, a->extent.greatest() == INT64_MAX ? INT64_MAX - 1 : a->extent.greatest() + size}, Element::i32);
       const Element e = is_narrow ? Element::i32 : Element::i64;
@@ -73,13 +77,14 @@ class ProgramGrid {
   TileValues& tiles_;
   ir::Builder& ir_;
   const AxisMap<std::int64_t>& sizes_;
+  const AxisSet& kept_;
   std::vector<GridFactor> (&grid_)[3];
 };
 
 }  // namespace
 
-void share_out(TileValues& tiles, const AxisMap<std::int64_t>& sizes, std::vector<GridFactor> (&grid)[3]) {
-  ProgramGrid(tiles, sizes, grid).run();
+void share_out(TileValues& tiles, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3]) {
+  ProgramGrid(tiles, sizes, kept, grid).run();
 }
 
 }  // namespace tilewright::passes::fusion

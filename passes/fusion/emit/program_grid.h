@@ -9,7 +9,7 @@
 namespace tilewright::passes::fusion {
 
 /// Gives each axis a tile of this size in the outermost scope, from a start that the program's ids give, and adds the axis to a dimension
-/// of the grid.
-void share_out(TileValues&, const AxisMap<std::int64_t>& sizes, std::vector<GridFactor> (&grid)[3]);
+/// of the grid. There is a program even where an axis of `kept` has no position.
+void share_out(TileValues&, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3]);
 
 }  // namespace tilewright::passes::fusion

@@ -16,6 +16,9 @@ using graph::Combine;
 using ir::Element;
 using ir::OpKind;
 
+static_assert(static_cast<int>(graph::ProductPrecision::ieee) == static_cast<int>(ir::Precision::ieee) &&
+              static_cast<int>(graph::ProductPrecision::tf32x3) == static_cast<int>(ir::Precision::tf32x3));
+
 std::int64_t elements(const std::vector<std::int64_t>& shape) {
   std::int64_t product = 1;
   for (std::int64_t n : shape) product *= n;
@@ -93,7 +96,7 @@ Part TileValues::combine(const Fold& fold, Expr reduction, const AxisSet& along,
   Part x = value_as(body, inner, reduction->element);
   AxisSet masked;
   for (Axis a : along)
-    if (is_tiled(a) && !(fold == Combine::sum && is_zero_outside(exprs_.factors(body), a))) masked.insert(a);
+    if (!(fold == Combine::sum && is_zero_outside(exprs_.factors(body), a))) masked.insert(a);
   x = {broadcast(x, inner), inner};
   if (const auto inside = mask(masked, inner)) x = select(*inside, x, neutral(fold, element(x), {}), inner);
   x = reduce_tile(fold, x, static_cast<int>(reduced.size()), end);
@@ -123,7 +126,7 @@ Part TileValues::group_value(const std::vector<Factor>& factors, const Order& or
 
 std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr body, const Order& order,
                                     const std::optional<Part>& accumulator) {
-  const Element operand_element = reduction->operand_element;
+  const ProductElement operand_element = reduction->operand_element;
   if (!body->is(ExprKind::mul) || !(body->number.is_one() || ir::is_float(body->element))) return std::nullopt;
   // Factors that share an axis of the result are one component; those with none go to the first.
   std::vector<std::pair<Order, std::vector<Factor>>> components;
@@ -169,12 +172,12 @@ std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr b
   for (const auto* group : {&left, &right})
     if (std::none_of(group->begin(), group->end(), [&](const Factor& f) { return f.base->axes.intersects(along); })) return std::nullopt;
 
-  Element multiplied = operand_element;
+  Element multiplied = operand_element.element;
   if (ir::is_integer(reduction->element)) {
-    if (operand_element != Element::i8 || reduction->element != Element::i32) return std::nullopt;
+    if (multiplied != Element::i8 || reduction->element != Element::i32) return std::nullopt;
   } else if (reduction->element == Element::f64) {
     multiplied = Element::f64;
-  } else if (!ir::is_float(operand_element)) {
+  } else if (!ir::is_float(multiplied)) {
     multiplied = Element::f32;
   }
   Order left_order = rows, right_order = contracted, result_order = rows;
@@ -189,7 +192,10 @@ std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr b
   const ir::ValueId start =
       accumulator ? ir_.reshape(broadcast(permuted(*accumulator, result_order), result_order), mn) : ir_.constant(ir::Type(result, mn), 0);
   const ir::ValueId operands[] = {ir_.reshape(a.value, mk), ir_.reshape(b.value, kn), start};
-  const ir::ValueId product = ir_.function().result(ir_.create(OpKind::dot_, operands));
+  std::vector<ir::Attr> attrs;
+  if (multiplied == Element::f32 && operand_element.precision != graph::ProductPrecision::standard)
+    attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(operand_element.precision), {}, {}});
+  const ir::ValueId product = ir_.function().result(ir_.create(OpKind::dot_, operands, attrs));
   const Part whole{ir_.reshape(product, shape(result_order)), result_order};
   AxisSet axes;
   for (Axis x : result_order) axes.insert(x);
@@ -208,7 +214,7 @@ EmitScope TileValues::inner_scope(const AxisSet& bound) {
     const auto at = inner_tiles_.find(a);
     TW_CHECK(at != inner_tiles_.end(), "fusion: an axis of a reduction has no tile");
     if (at->second.is_looped) continue;
-    const AxisTile whole{at->second.size, {}, a->extent.known_divisor() % at->second.size == 0};
+    const AxisTile whole{at->second.size, {}, is_whole_tile(a->extent, at->second.size)};
     const auto [known, is_new] = scopes_.front().tiles.emplace(a, whole);
     if (!is_new && (known->second.start || known->second.size != whole.size)) inner.tiles[a] = whole;
   }
@@ -237,7 +243,7 @@ Part TileValues::emit_loops(Expr e, const Order& own, std::span<const Axis> axes
   EmitScope inside;
   inside.block = f.region(loop);
   const ir::ValueId counter = f.add_arg(inside.block, ir::Type(index)), carried = f.add_arg(inside.block, f.type(start->value));
-  inside.tiles[axis] = {size, counter, axis->extent.known_divisor() % size == 0};
+  inside.tiles[axis] = {size, counter, ends_with_tile(axis->extent, size)};
   // What the loop finds computed outside goes in front of it, in each scope of the block.
   const ir::BlockId around = scopes_.back().block;
   const ir::OpId outer_before = scopes_.back().before;

@@ -33,7 +33,7 @@ class ScatterEmitter {
   }
 
   EmittedKernel in_order() {
-    share_out(tiles_, sizes_.grid, grid_);
+    share_out(tiles_, sizes_.grid, {}, grid_);
     const Element e = index_element(exprs_.extent(s_.row->extent));
     Part begin = tiles_.integer(e, 0), end = tiles_.extent(s_.row->extent, e);
     if (const auto owned = sizes_.grid.find(s_.row); owned != sizes_.grid.end()) {
@@ -46,7 +46,7 @@ class ScatterEmitter {
   }
 
   EmittedKernel atomic() {
-    share_out(tiles_, sizes_.grid, grid_);
+    share_out(tiles_, sizes_.grid, {}, grid_);
     for (Axis a : s_.positions) columns_.insert(a), order_.push_back(a);
     const Part begin = tiles_.integer(Element::i64, 0), end = tiles_.extent(s_.row->extent, Element::i64);
     tiles_.add_to(s_.result, s_.destination, s_.update, columns_, order_, is_inside(begin, end), true);

@@ -394,16 +394,21 @@ Wide TileValues::share_out(Wide number, std::vector<Part>& numerator, std::vecto
 }
 
 // numerator / denominator, each with few axes first. What has no other axes than the denominator is divided before the rest multiplies, so
-// that a tile with more axes is not divided. Conditions select around the whole product, since 0 * inf is NaN.
+// that a tile with more axes is not divided. Conditions select around what they hide, since 0 * inf is NaN: all factors that are finite for
+// finite data. The other factors multiply the 0.
 Part TileValues::emit_float_product(Expr e, const Order& own) {
   if (const auto written = emit_written_product(e, own)) return *written;
+  const auto is_condition = [](const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); };
+  const auto is_hidden = [](const Factor& f) { return finiteness(f) != Finite::unknown; };
+  if (std::any_of(e->factors.begin(), e->factors.end(), is_condition) && !std::all_of(e->factors.begin(), e->factors.end(), is_hidden))
+    return emit_partly_hidden(e, own);
   std::vector<Part> numerator, denominator;
   std::vector<Expr> conditions;
   Wide number = wide(e->number);
   std::vector<Factor> given = e->factors, factors;
   if (const auto log = take_logarithm(given)) numerator.push_back(unary(log->op, value_as(log->x, own, e->element)));
   for (const Factor& f : given) {
-    if (f.base->is(ExprKind::indicator) && f.exponent.is_one())
+    if (is_condition(f))
       conditions.push_back(f.base->operands[0]);
     else if (const std::optional<Wide> value = constant_value(f.base))
       number *= std::pow(*value, wide(f.exponent));
@@ -443,6 +448,23 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
   if (divisor) result = binary(OpKind::div_, result, *divisor, own);
   result = *product(result, {first_other, numerator.end()});
   if (!conditions.empty()) result = select(value(exprs_.conjunction(conditions), own), result, constant(e->element, 0), own);
+  return result;
+}
+
+// The factors that the conditions hide are one value, by which the others are multiplied.
+Part TileValues::emit_partly_hidden(Expr e, const Order& own) {
+  std::vector<Factor> hidden, others;
+  for (const Factor& f : e->factors) (finiteness(f) == Finite::unknown ? others : hidden).push_back(f);
+  const Part inside = value_as(exprs_.multiply(e->number, hidden), own, e->element);
+  std::vector<Factor> dividing;
+  std::erase_if(others, [&](const Factor& f) {
+    const bool divides = f.exponent.is_negative() && f.exponent.is_integer();
+    if (divides) dividing.push_back({f.base, -f.exponent});
+    return divides;
+  });
+  Part result = inside;
+  if (!others.empty()) result = binary(OpKind::mul_, result, value_as(exprs_.multiply(1, others), own, e->element), own);
+  if (!dividing.empty()) result = binary(OpKind::div_, result, value_as(exprs_.multiply(1, dividing), own, e->element), own);
   return result;
 }
 

@@ -32,6 +32,11 @@ struct AxisTile {
   bool is_whole = false;  // no position is outside of the extent
 };
 
+/// Whether tiles of this size, one after the other, end with the extent. Of an axis without positions there is no such tile.
+inline bool ends_with_tile(const Dim& extent, std::int64_t size) { return extent.known_divisor() % size == 0; }
+/// The same for a tile that a program has in any case, where it begins at 0 or at a program's start.
+inline bool is_whole_tile(const Dim& extent, std::int64_t size) { return extent.least() >= 1 && ends_with_tile(extent, size); }
+
 /// Where values are emitted: the body of the kernel, or of a loop inside of it.
 struct EmitScope {
   ir::BlockId block;
@@ -168,6 +173,7 @@ class TileValues {
   Part emit(Expr, const Order& own);
   Part emit_float_sum(Expr, const Order&);
   Part emit_float_product(Expr, const Order&);
+  Part emit_partly_hidden(Expr, const Order&);
   std::vector<Term> grouped_terms(Expr sum);
   Part emit_written(const WrittenValue&, const Order&, ir::Element);
   std::optional<Part> emit_written_product(Expr, const Order&);
@@ -186,7 +192,7 @@ class TileValues {
   Part index(Axis, const Order&, ir::Element);
   ir::ValueId parameter(Tensor);
   Part address(Tensor, std::span<const Expr> index, const Order&);
-  std::optional<Part> access_mask(Tensor, std::span<const Expr> index, const AxisSet&, const Order&);
+  std::optional<Part> access_mask(Expr load, const Order&);
   std::optional<Part> dot(Expr reduction, const AxisSet& along, Expr body, const Order&, const std::optional<Part>& accumulator);
   Part group_value(const std::vector<Factor>&, const Order& order, const AxisSet& along, ir::Element);
   static Order united(const Part&, const Part&, const Part&, const Order&);

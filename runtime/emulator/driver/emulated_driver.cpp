@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/emulator/driver/emulated_objects.h"
+#include "runtime/emulator/machine/chips.h"
 
 namespace tilewright::rt::emulator {
 
@@ -76,28 +77,10 @@ EmulatedDevice* device_at(CUdevice ordinal) {
   return ordinal >= 0 && ordinal < static_cast<int>(devices.size()) ? devices[ordinal].get() : nullptr;
 }
 
-int capability_of(const EmulatedDevice& device) {
-  int number = 0;
-  for (char c : device.target.substr(3))
-    if (c >= '0' && c <= '9') number = number * 10 + (c - '0');
-  return number;
-}
-
-/// Bytes of shared memory of a multiprocessor, of which a block may have all but one KiB from sm_80 on.
-int shared_of(int capability) {
-  switch (capability) {
-    case 75: return 64 << 10;
-    case 80: return 164 << 10;
-    case 86:
-    case 89: return 100 << 10;
-    default: return 228 << 10;
-  }
-}
-
 CUresult get_attribute(int* value, CUdevice_attribute attribute, CUdevice ordinal) {
   const EmulatedDevice* device = device_at(ordinal);
   if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  const int capability = capability_of(*device);
+  const Chip chip = chip_of(device->target);
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = 1024; break;
     case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X: *value = 0x7fffffff; break;
@@ -107,11 +90,12 @@ CUresult get_attribute(int* value, CUdevice_attribute attribute, CUdevice ordina
     case CU_DEVICE_ATTRIBUTE_WARP_SIZE: *value = 32; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); break;
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: *value = 1; break;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = capability / 10; break;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = capability % 10; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: *value = shared_of(capability); break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = chip.capability / 10; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = chip.capability % 10; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: *value = static_cast<int>(chip.shared_of_sm); break;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = chip.threads_of_sm; break;
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: *value = 65536; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = shared_of(capability) - (capability >= 80 ? 1 << 10 : 0); break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = static_cast<int>(chip.shared_of_block); break;
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: *value = 1; break;
     // Clocks, buses and caches there are none.
     default: *value = 0; break;
@@ -215,7 +199,7 @@ const char* EmulatedDriverState::explanation(CUresult code) {
 }
 
 const std::vector<std::string_view>& emulated_targets() {
-  static const std::vector<std::string_view> targets = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"};
+  static const std::vector<std::string_view> targets = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"};
   return targets;
 }
 

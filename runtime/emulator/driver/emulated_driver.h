@@ -16,7 +16,7 @@ namespace tilewright::rt::emulator {
 /// good. Modules are PTX text.
 const cuda::Driver& emulated_driver();
 
-/// "sm_75", "sm_80", "sm_86", "sm_89", "sm_90a".
+/// "sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120".
 const std::vector<std::string_view>& emulated_targets();
 /// -1 if there is no such device.
 int emulated_ordinal(std::string_view target);

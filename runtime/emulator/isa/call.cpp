@@ -68,7 +68,7 @@ void restore(Warp& warp, const Callee& callee, int lane, const Activation& activ
     if (slot.bytes == 0) write_mask(warp, slot.slot, *from++ != std::byte{0} ? kAllLanes : 0, kLaneBit[at(lane)]);
   // What the inner call left undefined is gone.
   if (warp.undefined.any())
-    for (const Callee::Slot& slot : callee.registers) warp.undefined.write(slot.slot, kLaneBit[at(lane)], 0, {});
+    for (const Callee::Slot& slot : callee.registers) warp.undefined.write(slot.slot, slot.bytes, kLaneBit[at(lane)], Mask{0}, {});
 }
 
 /// False if a diagnostic ends the launch.

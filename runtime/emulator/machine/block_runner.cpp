@@ -107,8 +107,10 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
     const u64 before = worker.spent, polling = worker.polling;
     const bool is_random = launch.order == Order::random && !cluster.watch.is_watching();
     const bool goes_on = is_random ? run_random_round(cluster, worker) : run_in_order(cluster, worker, launch.order == Order::backward);
+    // An operation that was done after the turn of a warp may have let that warp go on.
+    const bool has_changed = worker.changes != 0;
     // Counted after the writes: warps that read this count later see them.
-    if (worker.changes != 0) launch.changes.fetch_add(std::exchange(worker.changes, 0), std::memory_order_release);
+    if (has_changed) launch.changes.fetch_add(std::exchange(worker.changes, 0), std::memory_order_release);
     const u64 polled = worker.polling - polling, executed = worker.spent - before - polled;
     const u64 weight = cluster.watch.is_watching() ? polled / Worker::kPollCost * Worker::kPollWeight : 0;
     launch.executed.fetch_add(executed + weight, std::memory_order_relaxed);
@@ -116,7 +118,7 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
     if (!is_running(cluster)) break;
     if (is_given_up(launch)) return Progress::stopped;
     // Warps that only poll may wait for what only an engine does.
-    const bool only_polls = polled > 20 * executed, none_ran = worker.spent == before;
+    const bool only_polls = polled > 20 * executed, none_ran = worker.spent == before && !has_changed;
     if ((none_ran || only_polls) && finish_one(cluster, worker)) {
       ++worker.changes;
       continue;
@@ -129,6 +131,11 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
       return Progress::stopped;
     }
     if (cluster.watch.is_stuck(cluster, launch.changes.load(std::memory_order_acquire))) {
+      // Warps that do more between two looks than poll wait for an engine all the same.
+      if (finish_one(cluster, worker)) {
+        ++worker.changes;
+        continue;
+      }
       if (!split_off_waiting_lanes(cluster, true)) return Progress::stuck;
       cluster.watch.reset();
     }

@@ -117,7 +117,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     for (u32 k = 0; k < kernel.unwritten.size(); ++k) {
       const Kernel::Unwritten& reg = kernel.unwritten[k];
       std::memset(warp.registers + reg.slot, 0xdb, reg.bytes);
-      if (launch.check) warp.undefined.write(reg.slot, warp.live, warp.live, {k, true});
+      if (launch.check) warp.undefined.write(reg.slot, reg.value_bytes, warp.live, warp.live, {k, true});
     }
   }
 }

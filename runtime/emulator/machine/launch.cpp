@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "runtime/emulator/cost/counters.h"
+#include "runtime/emulator/machine/chips.h"
 #include "runtime/emulator/machine/clusters.h"
 #include "runtime/emulator/machine/emulator.h"
 #include "runtime/emulator/machine/grid.h"
@@ -28,17 +29,6 @@ Target parse_target(std::string_view name) {
   while (!name.empty() && name[0] >= '0' && name[0] <= '9') target.number = target.number * 10 + (name[0] - '0'), name.remove_prefix(1);
   target.suffix = name;
   return target;
-}
-
-u64 shared_limit(std::string_view device) {
-  switch (parse_target(device).number) {
-    case 75: return 64 << 10;
-    case 80:
-    case 87: return 163 << 10;
-    case 86:
-    case 89: return 99 << 10;
-    default: return parse_target(device).number >= 90 ? 227 << 10 : 48 << 10;
-  }
 }
 
 std::string text_of(const std::array<u32, 3>& extents) { return fmt::format("({},{},{})", extents[0], extents[1], extents[2]); }
@@ -80,8 +70,8 @@ void check_configuration(const LoadedModule& program, const Kernel& kernel, cons
   if (kernel.static_shared_bytes > (48 << 10))
     fail(fmt::format("{} bytes of static shared memory: at most 48 KiB", kernel.static_shared_bytes));
   const u64 shared = kernel.static_shared_bytes + params.dynamic_shared_bytes;
-  if (shared > shared_limit(params.target))
-    fail(fmt::format("{} bytes of shared memory: {} has {}", shared, params.target, shared_limit(params.target)));
+  if (const u64 most = chip_of(params.target).shared_of_block; shared > most)
+    fail(fmt::format("{} bytes of shared memory: {} has {}", shared, params.target, most));
   if (params.params.size() < kernel.parameter_bytes)
     fail(fmt::format("{} bytes of parameters: the kernel takes {}", params.params.size(), kernel.parameter_bytes));
 }

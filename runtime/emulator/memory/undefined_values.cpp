@@ -5,24 +5,43 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "runtime/emulator/memory/access.h"
+#include "runtime/emulator/memory/undefined_results.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 
-void UndefinedRegisters::write(s32 slot, Mask written, Mask undefined, Origin origin) {
-  const std::size_t at = place(slot);
-  if (at >= lanes_.size()) {
-    if (undefined == 0) return;
-    lanes_.resize(at + 1);
-    origins_.resize(at + 1);
+UndefinedLanes UndefinedRegisters::by_byte(s32 slot, int bytes) const {
+  UndefinedLanes undefined;
+  const std::size_t first = place(slot);
+  for (std::size_t b = 0; b < count_of(bytes) && first + b < lanes_.size(); ++b) undefined.of_byte[b] = lanes_[first + b];
+  return undefined;
+}
+
+void UndefinedRegisters::write(s32 slot, int bytes, Mask written, const UndefinedLanes& undefined, Origin origin) {
+  const std::size_t first = place(slot), end = first + count_of(bytes);
+  const bool any = (undefined.any() & written) != 0;
+  if (end > lanes_.size()) {
+    if (!any) return;
+    lanes_.resize(end);
+    origins_.resize(end);
   }
-  const Mask before = lanes_[at], after = (before & ~written) | (undefined & written);
-  count_ += static_cast<u32>(before == 0 && after != 0);
-  count_ -= static_cast<u32>(before != 0 && after == 0);
-  lanes_[at] = after;
-  if ((undefined & written) != 0) origins_[at] = origin;
+  for (std::size_t k = first; k < end; ++k) {
+    const Mask before = lanes_[k], after = (before & ~written) | (undefined.of_byte[k - first] & written);
+    count_ += static_cast<u32>(before == 0 && after != 0);
+    count_ -= static_cast<u32>(before != 0 && after == 0);
+    lanes_[k] = after;
+  }
+  if (any) origins_[first] = origin;
+}
+
+void UndefinedRegisters::write(s32 slot, int bytes, Mask written, Mask undefined, Origin origin) {
+  UndefinedLanes whole;
+  std::fill_n(whole.of_byte.begin(), count_of(bytes), undefined);
+  write(slot, bytes, written, whole, origin);
 }
 
 void UndefinedRegisters::clear() {
@@ -30,20 +49,10 @@ void UndefinedRegisters::clear() {
   count_ = 0;
 }
 
-bool UndefinedBytes::has(u64 offset, int bytes) const {
-  const u64 end = std::min<u64>(offset + static_cast<u64>(bytes), at_.size());
-  for (; offset < end; ++offset)
-    if (at_[offset].is_undefined) return true;
-  return false;
-}
-
-void UndefinedBytes::add(u64 offset, int bytes, Origin origin) {
-  const u64 end = offset + static_cast<u64>(bytes);
-  if (at_.size() < end) at_.resize(end);
-  for (; offset < end; ++offset) {
-    count_ += at_[offset].is_undefined ? 0 : 1;
-    at_[offset] = {true, origin};
-  }
+void UndefinedBytes::add(u64 offset, Origin origin) {
+  if (at_.size() <= offset) at_.resize(offset + 1);
+  count_ += at_[offset].is_undefined ? 0 : 1;
+  at_[offset] = {true, origin};
 }
 
 void UndefinedBytes::remove(u64 offset, u64 bytes) {
@@ -81,20 +90,30 @@ class Step {
         mask_(mask) {}
 
   void follow() {
+    if (!touches_any()) return;
     const Mask unsure = follow_guard();
     report_uses();
     if (flow_.rule == FlowRule::shuffle) return;
-    const Mask undefined = flow_.rule == FlowRule::load ? 0 : result();
-    for (const FlowOperand& operand : operands_) {
-      if (!operand.is_write) continue;
-      const Mask lanes = flow_.rule == FlowRule::load ? loaded(operand) : undefined;
-      warp_.undefined.write(operand.slot, mask_, lanes, origin_);
-      if (unsure != 0) warp_.undefined.write(operand.slot, unsure, unsure, guard_origin_);
+    find_origin();
+    // Before any of them is written: a result may have the slot of a source.
+    std::vector<std::pair<const FlowOperand*, UndefinedLanes>> results;
+    for (const FlowOperand& operand : operands_)
+      if (operand.is_write)
+        results.emplace_back(&operand, flow_.rule == FlowRule::load ? loaded(operand) : undefined_result(warp_, i_, operand, mask_));
+    for (const auto& [operand, undefined] : results) {
+      warp_.undefined.write(operand->slot, operand->bytes, mask_, undefined, origin_);
+      if (unsure != 0) warp_.undefined.write(operand->slot, operand->bytes, unsure, unsure, guard_origin_);
     }
   }
 
  private:
-  Mask undefined_lanes(const FlowOperand& operand) const { return warp_.undefined.lanes(operand.slot); }
+  /// Whether an operand is undefined, or what is loaded may be: all else leaves everything as it is.
+  bool touches_any() const {
+    if (flow_.rule == FlowRule::load && warp_.block->undefined.any()) return true;
+    return std::any_of(operands_.begin(), operands_.end(), [&](const FlowOperand& operand) { return undefined_lanes(operand) != 0; });
+  }
+
+  Mask undefined_lanes(const FlowOperand& operand) const { return warp_.undefined.lanes(operand.slot, operand.bytes); }
 
   static bool is_value(const FlowOperand& operand) {
     return !operand.is_write && !operand.is_address && operand.field != kGuardField && operand.field != kMembersField;
@@ -106,7 +125,7 @@ class Step {
     const Origin origin = warp_.undefined.origin(operand.slot);
     report(warp_, i_, DiagnosticKind::undefined_value, __builtin_ctz(lanes),
            [&] { return fmt::format("{} depends on {}", what, describe(warp_, origin)); });
-    warp_.undefined.write(operand.slot, lanes, 0, {});
+    warp_.undefined.write(operand.slot, operand.bytes, lanes, Mask{0}, {});
   }
 
   /// The lanes that may or may not write results.
@@ -131,6 +150,13 @@ class Step {
     return split_generic(mask_, address, Space::global);
   }
 
+  /// The lanes where a byte of the operand that goes to memory is undefined: a register may be wider than what is stored of it.
+  Mask undefined_in_memory(const FlowOperand& operand) const {
+    const bool is_element = i_.category == Category::store_global || i_.category == Category::store_generic;
+    if (!is_element || operand.field < kExtraField) return undefined_lanes(operand);
+    return warp_.undefined.lanes(operand.slot, std::min<int>(operand.bytes, i_.width));
+  }
+
   void report_uses() {
     for (const FlowOperand& operand : operands_)
       if (operand.is_address) report_use(operand, undefined_lanes(operand) & mask_, "the address");
@@ -138,86 +164,33 @@ class Step {
     for (const FlowOperand& operand : operands_) {
       if (!is_value(operand)) continue;
       if (i_.kind == Kind::indexed) report_use(operand, undefined_lanes(operand) & mask_, "the branch");
-      report_use(operand, undefined_lanes(operand) & visible, "the value");
+      if (visible != 0) report_use(operand, undefined_in_memory(operand) & visible, "the value");
     }
   }
 
-  /// The lanes whose register has no bit set, or all of them.
-  Mask lanes_that_are(const FlowOperand& operand, bool all_bits) const {
-    if (operand.bytes == 0) {
-      const bool negated = (i_.negated >> operand.field) & 1;
-      return read_mask(warp_, operand.slot) ^ (all_bits == negated ? kAllLanes : 0);
-    }
-    return lanes_that_are(operand.slot, operand.bytes, all_bits);
-  }
-  Mask lanes_that_are(s32 slot, int bytes, bool all_bits) const {
-    Mask lanes = 0;
-    const std::byte wanted{static_cast<unsigned char>(all_bits ? 0xff : 0)};
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const std::byte* const at = warp_.registers + slot + lane * bytes;
-      if (std::all_of(at, at + bytes, [&](std::byte b) { return b == wanted; })) lanes |= bit(lane);
-    }
-    return lanes;
-  }
-
-  /// The lanes where the source in this field is defined and has no bit set, or all of them: it may be a constant.
-  Mask decides(int field, int bytes, bool all_bits) const {
+  /// Of a source with undefined lanes.
+  void find_origin() {
     for (const FlowOperand& operand : operands_)
-      if (operand.field == static_cast<u32>(field) && !operand.is_write)
-        return lanes_that_are(operand, all_bits) & ~undefined_lanes(operand);
-    return bytes == 0 ? 0 : lanes_that_are(i_.slot[static_cast<std::size_t>(field)], bytes, all_bits);
-  }
-
-  Mask result() {
-    Mask some = 0, every = kAllLanes;
-    int sources = 0;
-    for (const FlowOperand& operand : operands_) {
-      if (!is_value(operand)) continue;
-      const Mask lanes = undefined_lanes(operand);
-      some |= lanes;
-      every &= lanes;
-      ++sources;
-      if ((lanes & mask_) != 0) origin_ = warp_.undefined.origin(operand.slot);
-    }
-    if ((some & mask_) == 0) return 0;
-    switch (flow_.rule) {
-      case FlowRule::all: return sources == 0 ? 0 : every;
-      case FlowRule::group: return kAllLanes;
-      case FlowRule::choice: return chosen();
-      case FlowRule::conjunction:
-      case FlowRule::disjunction: {
-        const bool all_bits = flow_.rule == FlowRule::disjunction;
-        const int bytes = std::ranges::find(operands_, true, &FlowOperand::is_write)->bytes;
-        return some & ~decides(1, bytes, all_bits) & ~decides(2, bytes, all_bits);
-      }
-      case FlowRule::any: return some;
-      default: return 0;
-    }
-  }
-
-  Mask chosen() const {
-    std::array<Mask, 4> undefined{};
-    for (const FlowOperand& operand : operands_)
-      if (is_value(operand)) undefined[operand.field] = undefined_lanes(operand);
-    const Mask first = read_predicate(warp_, i_, 3);
-    return undefined[3] | (undefined[1] & first) | (undefined[2] & ~first);
+      if (is_value(operand) && (undefined_lanes(operand) & mask_) != 0) origin_ = warp_.undefined.origin(operand.slot);
   }
 
   /// The lanes that load undefined bytes into this register.
-  Mask loaded(const FlowOperand& operand) {
+  UndefinedLanes loaded(const FlowOperand& operand) {
+    UndefinedLanes undefined;
     const UndefinedBytes& bytes = warp_.block->undefined;
-    if (!bytes.any() || operand.field < kExtraField) return 0;
+    if (!bytes.any() || operand.field < kExtraField) return undefined;
     if (!address_) take_address();
     const u64 offset = u64{operand.field - kExtraField - i_.first} * i_.width;
-    Mask lanes = 0;
-    for (const int lane : lanes_of(in_shared_))
-      if (bytes.has((*address_)[lane] + offset, i_.width)) {
-        lanes |= bit(lane);
-        u64 at = (*address_)[lane] + offset;
-        while (!bytes.has(at, 1)) ++at;
-        origin_ = bytes.origin(at);
+    for (const int lane : lanes_of(in_shared_)) {
+      const u64 first = (*address_)[lane] + offset;
+      for (u64 b = 0; b < i_.width; ++b) {
+        if (!bytes.has(first + b)) continue;
+        undefined.of_byte[b] |= bit(lane);
+        origin_ = bytes.origin(first + b);
       }
-    return lanes;
+    }
+    for (std::size_t b = i_.width; b < operand.bytes && i_.extends_sign; ++b) undefined.of_byte[b] = undefined.of_byte[i_.width - 1u];
+    return undefined;
   }
 
   void take_address() {
@@ -246,26 +219,32 @@ void follow_store(Warp& warp, const Instruction& i, Mask mask) {
   const ValueFlow& flow = warp.kernel->flows[i.index];
   for (const FlowOperand& operand : std::span(warp.kernel->flow_operands).subspan(flow.first, flow.count)) {
     if (operand.field < kExtraField) continue;
-    const Mask undefined = warp.undefined.lanes(operand.slot) & mask;
-    if (undefined == 0) continue;
+    const UndefinedLanes undefined = warp.undefined.by_byte(operand.slot, operand.bytes);
+    const Mask some = undefined.any() & mask;
+    if (some == 0) continue;
     Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
-    const Mask lanes = i.space == Space::generic ? split_generic(undefined, address, Space::shared) : undefined;
+    const Mask lanes = i.space == Space::generic ? split_generic(some, address, Space::shared) : some;
     const u64 offset = u64{operand.field - kExtraField - i.first} * i.width;
     for (const int lane : lanes_of(lanes))
-      if (address[lane] + offset + i.width <= warp.block->shared_bytes)
-        warp.block->undefined.add(address[lane] + offset, i.width, warp.undefined.origin(operand.slot));
+      for (u64 b = 0; b < i.width && address[lane] + offset + i.width <= warp.block->shared_bytes; ++b)
+        if (has_lane(undefined.of_byte[b], lane))
+          warp.block->undefined.add(address[lane] + offset + b, warp.undefined.origin(operand.slot));
   }
 }
 
 void follow_shuffle(Warp& warp, const Instruction& i, Mask mask, const s32* from, Mask absent) {
   if (i.slot[0] < 0) return;
-  const Mask source = warp.undefined.lanes(i.slot[2]);
+  constexpr int kBytes = 4;
+  const UndefinedLanes source = warp.undefined.by_byte(i.slot[2], kBytes);
   const Origin source_origin = warp.undefined.origin(i.slot[2]);
-  Mask undefined = absent;
-  for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(source, from[lane] & 31)) undefined |= bit(lane);
-  warp.undefined.write(i.slot[0], mask, undefined, (absent & mask) != 0 ? Origin{i.index, false} : source_origin);
-  if (i.slot[1] >= 0) warp.undefined.write(i.slot[1], mask, 0, {});
+  UndefinedLanes undefined;
+  for (std::size_t b = 0; b < kBytes; ++b) {
+    undefined.of_byte[b] = absent;
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (has_lane(source.of_byte[b], from[lane] & 31)) undefined.of_byte[b] |= bit(lane);
+  }
+  warp.undefined.write(i.slot[0], kBytes, mask, undefined, (absent & mask) != 0 ? Origin{i.index, false} : source_origin);
+  if (i.slot[1] >= 0) warp.undefined.write(i.slot[1], 0, mask, Mask{0}, {});
 }
 
 }  // namespace tilewright::rt::emulator

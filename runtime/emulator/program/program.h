@@ -213,7 +213,8 @@ struct Kernel {
   u32 register_bytes = 0;  // of a warp's register file
   struct Unwritten {
     s32 slot;
-    u32 bytes;  // of the register file
+    u32 bytes;       // of the register file
+    u8 value_bytes;  // of the register; 0: a predicate
     std::string name;
   };
   std::vector<Unwritten> unwritten;  // registers that may be read before they are written

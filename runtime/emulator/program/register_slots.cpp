@@ -170,7 +170,9 @@ void assign_slots(const FlowGraph& graph, std::span<const Register> registers, s
         callee->registers.push_back({slots[interval.value], value.is_predicate ? u8{0} : value.bytes, 0});
   }
   liveness.live_at_entry().each([&](u32 v) {
-    if (values[v].kind == Value::reg) kernel.unwritten.push_back({slots[v], file_bytes(values[v]), registers[v].name()});
+    const Value& value = values[v];
+    const u8 bytes = value.is_predicate ? u8{0} : value.bytes;
+    if (value.kind == Value::reg) kernel.unwritten.push_back({slots[v], file_bytes(value), bytes, registers[v].name()});
   });
 
   for (const OperandUse& use : uses) slot_of(kernel, use) = slots[use.value];

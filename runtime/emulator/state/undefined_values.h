@@ -1,5 +1,7 @@
-// Which registers and which bytes of shared memory hold values that nothing has defined.
+// Which bytes of registers and of shared memory hold values that nothing has defined.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -13,31 +15,54 @@ struct Origin {
   bool is_register = false;
 };
 
-/// The lanes whose registers are undefined, by slot.
+inline constexpr std::size_t kMostRegisterBytes = 16;
+
+/// The lanes in which each byte of a register is undefined, the lowest byte first. A predicate has one byte.
+struct UndefinedLanes {
+  std::array<Mask, kMostRegisterBytes> of_byte{};
+
+  Mask any() const {
+    Mask lanes = 0;
+    for (const Mask mask : of_byte) lanes |= mask;
+    return lanes;
+  }
+};
+
+/// The undefined bytes of a warp's registers, by slot. `bytes`: of the register; 0: a predicate.
 class UndefinedRegisters {
  public:
   bool any() const { return count_ != 0; }
-  Mask lanes(s32 slot) const { return place(slot) < lanes_.size() ? lanes_[place(slot)] : 0; }
+  /// The lanes where any byte is undefined.
+  Mask lanes(s32 slot, int bytes) const {
+    Mask lanes = 0;
+    for (std::size_t k = place(slot), end = std::min(k + count_of(bytes), lanes_.size()); k < end; ++k) lanes |= lanes_[k];
+    return lanes;
+  }
+  UndefinedLanes by_byte(s32 slot, int bytes) const;
   Origin origin(s32 slot) const { return place(slot) < lanes_.size() ? origins_[place(slot)] : Origin{}; }
-  /// `undefined`: of the lanes `written`, those that hold an undefined value from now on.
-  void write(s32 slot, Mask written, Mask undefined, Origin);
+  /// The lanes `written` have these undefined bytes from now on.
+  void write(s32 slot, int bytes, Mask written, const UndefinedLanes& undefined, Origin);
+  /// The same, where all bytes of a lane are undefined or none is.
+  void write(s32 slot, int bytes, Mask written, Mask undefined, Origin);
   void clear();
 
  private:
-  static std::size_t place(s32 slot) { return static_cast<std::size_t>(slot) / 64; }  // slots are so aligned
+  // A slot has 32 bytes for each byte of its register: one of each lane. A predicate's slot has a bit of each lane.
+  static std::size_t place(s32 slot) { return static_cast<std::size_t>(slot) / 32; }
+  static std::size_t count_of(int bytes) { return bytes == 0 ? 1 : static_cast<std::size_t>(bytes); }
 
-  std::vector<Mask> lanes_;
-  std::vector<Origin> origins_;
-  u32 count_ = 0;  // slots with undefined lanes
+  std::vector<Mask> lanes_;      // by byte of a register
+  std::vector<Origin> origins_;  // of a register, where its first byte is
+  u32 count_ = 0;                // bytes with undefined lanes
 };
 
 /// The undefined bytes of a block's shared memory.
 class UndefinedBytes {
  public:
   bool any() const { return count_ != 0; }
-  bool has(u64 offset, int bytes) const;
+  bool has(u64 offset) const { return offset < at_.size() && at_[offset].is_undefined; }
   Origin origin(u64 offset) const { return at_[offset].origin; }
-  void add(u64 offset, int bytes, Origin);
+  void add(u64 offset, Origin);
   /// Bytes that are written. What writes undefined values adds them afterwards.
   void define(u64 offset, u64 bytes) {
     if (any()) remove(offset, bytes);

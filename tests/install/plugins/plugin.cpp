@@ -6,15 +6,19 @@
 
 namespace tw = tilewright;
 
-namespace {
+#ifndef LINKAGE
+#define LINKAGE static
+#endif
 
-const auto& doubling() {
+LINKAGE const auto& doubling() {
   static const tw::Kernel kernel("doubling", [](tw::Ptr<float> x, tw::I32 n) {
     auto i = tw::program_id(0) * 256 + tw::arange(0, 256);
     tw::store(x + i, tw::load(x + i, i < n) * 2.0f, i < n);
   });
   return kernel;
 }
+
+namespace {
 
 bool is_right() {
   tw::Device device = tw::Device::open("cpu");

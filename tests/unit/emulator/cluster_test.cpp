@@ -64,4 +64,84 @@ TEST_CASE("emulator clusters: launches whose clusters do not fit are refused") {
   CHECK(contains(refused({}, {2, 1, 1}, ".reqnctapercluster 4, 1, 1", "sm_90a"), "is no multiple of clusters of (4,1,1)"));
 }
 
+namespace {
+
+/// Two blocks that hand a number on to each other by st.async, 7 times; each adds 1 to what it gets. `wait`: how they wait; `work`: so many
+/// more instructions ahead of each look at the mbarrier.
+std::string passing_on(const std::string& wait, int work) {
+  std::string more;
+  for (int k = 0; k < work; ++k) more += "add.u32 %r20, %r20, 3;\n";
+  return hopper_module_of(".param .u64 out", R"(
+    .shared .align 8 .b64 bar;
+    .shared .align 16 .b8 tile[64];
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r1, %cluster_ctarank;
+    xor.b32 %r2, %r1, 1;
+    setp.eq.u32 %p1, %r0, 0;
+    mov.u32 %r10, bar;
+    mov.u32 %r11, tile;
+    mapa.shared::cluster.u32 %r12, %r10, %r2;
+    mapa.shared::cluster.u32 %r13, %r11, %r2;
+    @%p1 mbarrier.init.shared::cta.b64 [%r10], 1;
+    @%p1 fence.mbarrier_init.release.cluster;
+    barrier.cluster.arrive.release.aligned;
+    barrier.cluster.wait.acquire.aligned;
+    mov.u32 %r5, 0;
+    mov.u32 %r6, 0;
+  ROUND:
+    and.b32 %r7, %r6, 1;
+    setp.ne.u32 %p2, %r7, %r1;
+    @%p2 bra GET;
+    @%p1 st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r13], %r5, [%r12];
+    bra NEXT;
+  GET:
+    @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r10], 4;
+    shr.u32 %r8, %r6, 1;
+    and.b32 %r8, %r8, 1;
+  WAIT:
+    mov.u32 %r20, 0;
+)" + more + "mbarrier." + wait +
+                                                 R"(.parity.acquire.cluster.shared::cta.b64 %p3, [%r10], %r8;
+    @!%p3 bra WAIT;
+    ld.shared.u32 %r5, [%r11];
+    add.u32 %r5, %r5, 1;
+  NEXT:
+    add.u32 %r11, %r11, 4;
+    add.u32 %r13, %r13, 4;
+    add.u32 %r6, %r6, 1;
+    setp.lt.u32 %p2, %r6, 7;
+    @%p2 bra ROUND;
+    ld.param.u64 %d1, [out];
+    mad.wide.u32 %d1, %r1, 4, %d1;
+    @%p1 st.global.u32 [%d1], %r5;
+    barrier.cluster.arrive.release.aligned;
+    barrier.cluster.wait.acquire.aligned;
+  )");
+}
+
+}  // namespace
+
+TEST_CASE("emulator clusters: copies that are still to be done are no deadlock, whenever they are done") {
+  for (const auto& [wait, work] : {std::pair("try_wait", 0), {"try_wait", 200}, {"test_wait", 0}, {"test_wait", 200}}) {
+    CAPTURE(wait);
+    CAPTURE(work);
+    Bench bench(passing_on(wait, work));
+    bench.compares_fast_paths = false;
+    Array<u32> out(bench.memory, 2, 0);
+    Params params;
+    params.add(out.address());
+    bench.launch_params.cluster = {2, 1, 1};
+    for (const AsyncOrder async : kAsyncOrders)
+      for (const Order order : {Order::forward, Order::backward, Order::random})
+        for (u64 seed = 1; seed <= 8; ++seed) {
+          bench.launch_params.async_order = async;
+          bench.launch_params.order = order;
+          bench.launch_params.seed = bench.launch_params.order_seed = seed;
+          CHECK(bench.run("k", {2, 1, 1}, {32, 1, 1}, params));
+          if (!bench.found().empty()) FAIL_CHECK(bench.found());
+          CHECK(out.values() == std::vector<u32>{6, 7});
+        }
+  }
+}
+
 }  // namespace tilewright::rt::emulator

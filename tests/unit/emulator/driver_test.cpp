@@ -56,7 +56,7 @@ TEST_CASE("emulated driver: every function is there, and every target is a devic
 #include "runtime/cuda/driver_functions.def"
   int count = 0;
   CHECK(driver().cuDeviceGetCount(&count) == CUDA_SUCCESS);
-  CHECK(count == 5);
+  CHECK(count == 7);
   CHECK(emulated_ordinal("sm_70") == -1);
   int major = 0, minor = 0;
   const int hopper = emulated_ordinal("sm_90a");

@@ -135,8 +135,8 @@ TEST_CASE("graph mistakes: a name given twice") {
 
 TEST_CASE("graph mistakes: shapes and symbols") {
   Fixture f;
-  GRAPH_MISTAKE("input: extent 0 of shape [4, 0] must be positive", f.graph.input<float>("x", {4, 0}));
-  GRAPH_MISTAKE("input: extent n - 64 of shape [n - 64] must be positive", f.graph.input<float>("x", {f.n - 64}));
+  GRAPH_MISTAKE("input: extent -1 of shape [4, -1] must not be negative", f.graph.input<float>("x", {4, -1}));
+  GRAPH_MISTAKE("input: extent n - 65 of shape [n - 65] must not be negative", f.graph.input<float>("x", {f.n - 65}));
   GRAPH_MISTAKE("input: shape [1, 1, 1, 1, 1, 1, 2] has 7 axes; a tensor has at most 6", f.graph.input<float>("x", {1, 1, 1, 1, 1, 1, 2}));
   GRAPH_MISTAKE("input: 1 strides for shape [4, 4]; there must be one for each axis", f.graph.input<float>("x", {4, 4}, {4}));
   GRAPH_MISTAKE("input: stride -1 must not be negative", f.graph.input<float>("x", {4, 4}, {4, -1}));
@@ -161,9 +161,9 @@ TEST_CASE("graph mistakes: shape functions") {
   GRAPH_MISTAKE("expand_dims: axis 3 is out of range: 't' is [4, 8], so it must be from -3 to 2", tw::expand_dims(f.a, 3));
   GRAPH_MISTAKE("squeeze: extent 4 of axis 0 of 't', which is [4, 8], must be 1", tw::squeeze(f.a, 0));
   GRAPH_MISTAKE("broadcast_to: 't' is [4, 8] and does not broadcast to [4, 4, 9]", tw::broadcast_to(f.a, {4, 4, 9}));
-  GRAPH_MISTAKE("slice: from 2 to 5 of axis 0, which has extent 4; it must be 0 <= begin < end <= extent", tw::slice(f.a, 0, 2, 5));
-  GRAPH_MISTAKE("slice: from 2 to 2 of axis 0, which has extent 4; it must be 0 <= begin < end <= extent", tw::slice(f.a, 0, 2, 2));
-  GRAPH_MISTAKE("slice: from 1 to n + 1 of axis 0, which has extent n; it must be 0 <= begin < end <= extent",
+  GRAPH_MISTAKE("slice: from 2 to 5 of axis 0, which has extent 4; it must be 0 <= begin <= end <= extent", tw::slice(f.a, 0, 2, 5));
+  GRAPH_MISTAKE("slice: from 3 to 2 of axis 0, which has extent 4; it must be 0 <= begin <= end <= extent", tw::slice(f.a, 0, 3, 2));
+  GRAPH_MISTAKE("slice: from 1 to n + 1 of axis 0, which has extent n; it must be 0 <= begin <= end <= extent",
                 tw::slice(f.p, 0, 1, f.n + 1));
   GRAPH_MISTAKE("slice: step 0 must be 1 or more", tw::slice(f.a, 0, 0, 2, 0));
   GRAPH_MISTAKE("concat: 'operand 1' is [4, 8] and 'operand 2' is [4, 7]; they must be alike but for axis 0", tw::concat({f.a, f.b}, 0));

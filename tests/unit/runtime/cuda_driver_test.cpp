@@ -83,20 +83,47 @@ TEST_CASE("cuda_driver: the PTX that a driver's assembler takes") {
   CHECK(version_text(12080) == "12.8");
 }
 
-TEST_CASE("device_facts: the target is the newest that the device runs") {
-  struct Row {
-    int capability;
-    const char* target;
+TEST_CASE("device_facts: the target is the chip whose code the device runs best, and what differs from it") {
+  const auto of = [](int capability, DeviceFacts facts = {}) {
+    facts.capability = capability;
+    return target_of(facts);
   };
-  for (const Row& r :
-       {Row{75, "sm_75"}, {80, "sm_80"}, {86, "sm_86"}, {87, "sm_86"}, {89, "sm_89"}, {90, "sm_90a"}, {100, "sm_90"}, {120, "sm_90"}})
-    CHECK(target_for(r.capability) == r.target);
+  CHECK(of(75) == "sm_75");
+  CHECK(of(80) == "sm_80");
+  CHECK(of(89) == "sm_89");
+  CHECK(of(90) == "sm_90a");
+  CHECK(of(100) == "sm_100");
+  CHECK(of(103) == "sm_100");
+  CHECK(of(120) == "sm_120");
+  CHECK(of(121) == "sm_120");
+  DeviceFacts orin;
+  orin.shared_of_block = 163 << 10;
+  orin.threads_of_sm = 1536;
+  orin.registers_of_sm = 65536;
+  orin.multiprocessors = 16;
+  CHECK(of(87, orin) == "sm_86+shared=166912,processors=16");
+  DeviceFacts thor;
+  thor.shared_of_block = 227 << 10;
+  thor.threads_of_sm = 1536;
+  thor.multiprocessors = 20;
+  CHECK(of(110, thor) == "sm_100+warps=48,processors=20");
+  DeviceFacts pcie;
+  pcie.shared_of_block = 227 << 10;
+  pcie.threads_of_sm = 2048;
+  pcie.multiprocessors = 114;
+  CHECK(of(90, pcie) == "sm_90a+processors=114");
 }
 
 TEST_CASE("device_facts: what a device is, or why it cannot be used") {
   FakeDriver driver;
   CHECK(describe(device_facts(driver.table, 0)) == "Fake GPU, compute capability 9.0, 132 multiprocessors, 0.1 GiB");
   CHECK(device_facts(driver.table, 0).reason.empty());
+  driver.attributes[CU_DEVICE_ATTRIBUTE_CLOCK_RATE] = 1'980'000;
+  driver.attributes[CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE] = 50 << 20;
+  driver.attributes[CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE] = 2'619'000;
+  driver.attributes[CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH] = 5120;
+  CHECK(describe(device_facts(driver.table, 0)) ==
+        "Fake GPU, compute capability 9.0, 132 multiprocessors of 1980 MHz, 50 MiB of L2, 0.1 GiB of 3352 GB/s");
   driver.attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_MODE] = 2;
   CHECK(has(device_facts(driver.table, 0).reason, "Fake GPU is in compute mode 'prohibited'"));
   driver.attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] = 7;

@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cuda/device_facts.h"
 #include "runtime/device.h"
 #include "runtime/devices.h"
+#include "runtime/emulator/driver/emulated_driver.h"
+#include "tileir/target/gpu_chips.h"
 #include "tilewright/device.h"
 
 namespace tilewright::rt {
@@ -54,17 +57,27 @@ backend::CompiledKernel increment(const std::string& target) {
 std::uint64_t address(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
 TEST_CASE("cuda_on_emulator: a kernel runs on every emulated device, and its target is the device's") {
-  for (const std::string target : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"}) {
+  for (const std::string target : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"}) {
     const tilewright::Device device = tilewright::Device::open("emulator:" + target);
     CHECK(device.handle()->target() == target);
     CHECK(has(device.description(), "emulator"));
     const auto from = device.upload(std::vector<int>(96, 7)), to = device.upload(std::vector<int>(96, -1));
-    const auto kernel = device.handle()->load(increment(target), Here::current());
+    const auto kernel = device.handle()->load(increment(std::string(ir::gpu_chip(target)->code)), Here::current());
     const tilewright::Stream stream = device.stream();
     const std::uint64_t arguments[] = {address(to.data()), address(from.data())};
     device.handle()->launch(*kernel, {.grid = {3, 1, 1}, .where = Here::current()}, arguments, *stream.handle());
     stream.synchronize();
     CHECK(to.download() == std::vector<int>(96, 8));
+  }
+}
+
+TEST_CASE("cuda_on_emulator: a driver says of each chip what the compiler's table says") {
+  for (const std::string_view target : emulator::emulated_targets()) {
+    cuda::DeviceFacts facts = cuda::device_facts(emulator::emulated_driver(), emulator::emulated_ordinal(target));
+    CHECK(facts.shared_of_block > 0);
+    CHECK(facts.threads_of_sm > 0);
+    facts.multiprocessors = 0;  // those of an emulated device are threads of the host
+    CHECK(cuda::target_of(facts) == target);
   }
 }
 

@@ -19,7 +19,7 @@ inline std::shared_ptr<rt::Device> open_fake(FakeDriver& driver) {
   DeviceFacts facts;
   facts.name = "Fake GPU";
   facts.capability = 90;
-  return make_cuda_device(driver.table, {"cuda:0", facts, target_for(90)}, Here::current());
+  return make_cuda_device(driver.table, {"cuda:0", facts, target_of(facts)}, Here::current());
 }
 
 inline backend::CompiledKernel ptx_kernel(const std::string& name = "softmax", int words = 2) {

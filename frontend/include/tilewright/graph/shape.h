@@ -51,7 +51,7 @@ template <ValueElement T>
 Tensor<T> broadcast_to(const Tensor<T>& t, const std::vector<Dim>& shape, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::broadcast_to(t, shape, at));
 }
-/// The elements begin, begin + step, ... below end along an axis: 0 <= begin < end <= extent, step >= 1. With a symbol among them,
+/// The elements begin, begin + step, ... below end along an axis: 0 <= begin <= end <= extent, step >= 1. With a symbol among them,
 /// (end - begin) / step must come out even.
 template <ValueElement T>
 Tensor<T> slice(const Tensor<T>& t, Axis axis, const Dim& begin, const Dim& end, const Dim& step = 1, Here at = Here::current()) {

@@ -22,8 +22,8 @@ struct Operand : Input {
 
 }  // namespace detail::tensor
 
-/// A handle to a tensor of a graph: a value that a plan computes, of rank 0 to 6, with any positive extents. Copying names the same tensor.
-/// Default-constructed: empty, and using it is an error.
+/// A handle to a tensor of a graph: a value that a plan computes, of rank 0 to 6, with any extents: a tensor of extent 0 has no element.
+/// Copying names the same tensor. Default-constructed: empty, and using it is an error.
 template <ValueElement T>
 class Tensor : public detail::tensor::Handle {
   using Operand = detail::tensor::Operand<T>;

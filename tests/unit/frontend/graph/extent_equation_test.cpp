@@ -38,11 +38,13 @@ TEST_CASE("extent equation: powers") {
   CHECK(solve(n * n, 0, {0}, 50).kind == Kind::none);
 }
 
-TEST_CASE("extent equation: what no positive integer fits, and what has another form") {
+TEST_CASE("extent equation: 0, what no integer from 0 on fits, and what has another form") {
   Graph g;
   const Dim n = g.dim("n"), m = g.dim("m");
   CHECK(solve(n * 8, 0, {0, 0}, 41).kind == Kind::none);
-  CHECK(solve(n * 8, 0, {0, 0}, 0).kind == Kind::none);
+  CHECK(solve(n * 8, 0, {0, 0}, 0).kind == Kind::found);
+  CHECK(solve(n * 8, 0, {0, 0}, 0).value == 0);
+  CHECK(solve(n * m, 0, {0, 0}, 0).kind == Kind::open);
   CHECK(solve(n + 5, 0, {0, 0}, 3).kind == Kind::none);
   CHECK(solve(n * n + n, 0, {0, 0}, 12).kind == Kind::open);
   CHECK(solve(n, 1, {5, 0}, 5).kind == Kind::open);

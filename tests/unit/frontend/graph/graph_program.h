@@ -24,9 +24,9 @@ inline const Devices& devices() {
   static const Devices both{"cpu", "emulator:sm_80"};
   return both;
 }
-/// Each kind of matrix instruction, for products.
+/// Each kind of matrix instruction, for products, and a GPU of 99 KiB of shared memory.
 inline const Devices& all_devices() {
-  static const Devices all{"cpu", "emulator:sm_75", "emulator:sm_80", "emulator:sm_90a"};
+  static const Devices all{"cpu", "emulator:sm_75", "emulator:sm_80", "emulator:sm_90a", "emulator:sm_120"};
   return all;
 }
 

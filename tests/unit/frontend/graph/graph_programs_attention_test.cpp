@@ -278,4 +278,25 @@ TEST_CASE("graph programs: attention in f16, bf16 and f64") {
   run(double(), 1e-10);
 }
 
+TEST_CASE("graph programs: attention of wide heads fits GPUs with little shared memory") {
+  const Attention a(1, 64, 72, 128, 128);
+  const auto score = [](int, int, int, double s) { return s * 0.09; };
+  const auto run = [&]<class T>(T, double tolerance) {
+    Program p;
+    Attention seen = a;
+    for (std::vector<float>* x : {&seen.q, &seen.k, &seen.v})
+      for (float& value : *x) value = static_cast<float>(number_of(T(value)));
+    auto q = p.input("q", {64, 128}, rounded_to<T>(a.q)), k = p.input("k", {72, 128}, rounded_to<T>(a.k)),
+         v = p.input("v", {72, 128}, rounded_to<T>(a.v));
+    p.output("out", tw::matmul(tw::softmax(tw::matmul(q, tw::transpose(k)) * 0.09f, -1), v), seen.result(score), tolerance);
+    for (const char* name : {"emulator:sm_86", "emulator:sm_100", "emulator:sm_120"}) {
+      CAPTURE(name);
+      tw::Device device = tw::Device::open(name);
+      p.check_on(device);
+    }
+  };
+  run(tw::f16(), 4e-3);
+  run(float(), 4e-3);
+}
+
 }  // namespace graph_program

@@ -256,4 +256,86 @@ TEST_CASE("graph programs: reshapes that take axes apart in two ways") {
   p.check();
 }
 
+namespace {
+
+/// Rows of a cache and a new one, picked by beams; of three joined tables; of padded ones. What is picked from one tensor is outside of the
+/// others: far outside with `far` rows of padding.
+template <class T>
+void check_picked_from_parts(const tw::PlanOptions& options, bool has_symbol) {
+  const int64_t far = int64_t{1} << 28, rows = 5, d = 6;
+  const auto cache = rounded_to<T>(normal(rows * d, 1)), row = rounded_to<T>(normal(d, 2)), tail = rounded_to<T>(normal(3 * d, 3));
+  const std::vector<int32_t> beams{5, 0, 3, 5, 8, 1, 6, 4};
+  const std::vector<int64_t> places{0, far - 1, far, far + 4, far + 5, 2 * far + 4};
+  std::vector<T> joined = cache;
+  joined.insert(joined.end(), row.begin(), row.end());
+  joined.insert(joined.end(), tail.begin(), tail.end());
+  const Numbers all = numbers_of(joined);
+  Numbers reordered, padded, backwards, along;
+  for (int32_t b : beams)
+    for (int c = 0; c < d; ++c) reordered.push_back(all[b * d + c]), along.push_back(all[((b + c) % 9) * d + c]);
+  for (int64_t p : places)
+    for (int c = 0; c < d; ++c) padded.push_back(p >= far && p < far + rows ? all[(p - far) * d + c] : 3);
+  for (int64_t p : places) backwards.push_back(p >= far && p < far + rows ? all[(rows - 1 - (p - far)) * d + 2] : 0);
+  std::vector<int32_t> each;
+  for (int32_t b : beams)
+    for (int c = 0; c < d; ++c) each.push_back((b + c) % 9);
+  Program p;
+  const tw::Dim n = has_symbol ? p.graph.dim("n") : tw::Dim(rows);
+  auto x = p.input("cache", {n, d}, cache), y = p.input("row", {1, d}, row), z = p.input("tail", {3, d}, tail);
+  auto i = p.input("beams", {8}, beams);
+  auto k = p.input("places", {6}, places);
+  auto table = tw::concat({x, y, z}, 0);
+  p.output("reordered", tw::gather(table, i), reordered);
+  p.output("along", tw::take_along(table, p.input("each", {8, d}, each), 0), along);
+  p.output("padded", tw::gather(tw::pad(x, 0, far, far, 3), k), padded);
+  p.output("backwards", tw::gather(tw::slice(tw::flip(tw::pad(x, 0, far, far), 0), 1, 2, 3), k), backwards);
+  for (const std::string& name : devices()) {
+    CAPTURE(name);
+    tw::Device device = tw::Device::open(name);
+    p.check_on(device, options);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("graph programs: rows of a pad or of joined tables are read from the tensor that has them") {
+  for (const bool has_symbol : {false, true}) {
+    CAPTURE(has_symbol);
+    check_picked_from_parts<float>({}, has_symbol);
+    check_picked_from_parts<tw::f16>({}, has_symbol);
+    check_picked_from_parts<int32_t>({}, has_symbol);
+  }
+  check_picked_from_parts<double>({.move_rounding = false}, true);
+}
+
+TEST_CASE("graph programs: an index that is joined, shifted or picked itself, and products of picked rows") {
+  const int rows = 11, d = 24, columns = 5;
+  const auto hx = normal(rows * d, 1), hy = normal(3 * d, 2), hw = normal(d * columns, 3);
+  const std::vector<int32_t> first{10, 2, 7}, second{4, 0}, pages{3, 1, 4, 0};
+  Numbers picked, paged, product, soft;
+  std::vector<int32_t> index = first;
+  index.insert(index.end(), second.begin(), second.end());
+  const auto row_of = [&](int r, int c) { return r < rows ? double(hx[r * d + c]) : double(hy[(r - rows) * d + c]); };
+  for (int32_t i : index)
+    for (int c = 0; c < d; ++c) picked.push_back(row_of(i + 3, c));
+  for (int32_t g : pages)
+    for (int c = 0; c < d; ++c) paged.push_back(row_of(index[g], c));
+  for (int32_t i : index)
+    for (int j = 0; j < columns; ++j) {
+      double sum = 0;
+      for (int c = 0; c < d; ++c) sum += row_of(i + 3, c) * double(hw[c * columns + j]);
+      product.push_back(sum);
+    }
+  Program p;
+  auto x = p.input("x", {rows, d}, hx), y = p.input("y", {3, d}, hy), w = p.input("w", {d, columns}, hw);
+  auto a = p.input("first", {3}, first), b = p.input("second", {2}, second), g = p.input("pages", {4}, pages);
+  auto table = tw::concat({x, y}, 0);
+  auto joined = tw::concat({a, b}, 0);
+  p.output("picked", tw::gather(table, joined + 3), picked);
+  p.output("picked apart", tw::concat({tw::gather(table, a + 3), tw::gather(table, b + 3)}, 0), picked);
+  p.output("paged", tw::gather(x, tw::gather(joined, g)), paged);
+  p.output("product", tw::matmul(tw::gather(table, joined + 3), w), product, 2e-3);
+  p.check();
+}
+
 }  // namespace graph_program

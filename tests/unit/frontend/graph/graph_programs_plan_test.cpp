@@ -183,6 +183,33 @@ TEST_CASE("graph programs: without reassociation sums and factors stay where the
   }
 }
 
+TEST_CASE("graph programs: constants and inputs as outputs, read again by other formulas and kernels") {
+  static const tw::Kernel negate(
+      "negate", +[](tw::Ptr<const float> x, tw::Ptr<float> y) {
+        auto i = tw::arange(0, 4);
+        tw::store(y + i, -tw::load(x + i));
+      });
+  Program p;
+  auto c = p.graph.constant<float>({3, -4, 5, 0.5f}, {4}), ones = p.graph.constant<float>({1, 1, 1, 1}, {4});
+  auto halves = tw::full<float>(p.graph, {4}, 0.5f);
+  auto x = p.input("x", {4}, std::vector<float>{1, 2, 3, 4});
+  p.output("c", c, {3, -4, 5, 0.5});
+  p.output("again", c, {3, -4, 5, 0.5});
+  p.output("halves", halves, {0.5, 0.5, 0.5, 0.5});
+  p.output("total", tw::sum(c), {4.5});
+  p.output("same", x, {1, 2, 3, 4});
+  p.output("moved", x + c + halves, {4.5, -1.5, 8.5, 5});
+  p.output("negative", p.graph.call<float>(negate, {.grid = 1}, {{4}}, c), {-3, 4, -5, -0.5});
+  p.output("filled", p.graph.call<float>(negate, {.grid = 1}, {{4}}, ones), {-1, -1, -1, -1});
+  for (const std::string& name : devices())
+    for (const bool fuse : {true, false}) {
+      CAPTURE(name);
+      CAPTURE(fuse);
+      tw::Device device = tw::Device::open(name);
+      p.check_on(device, {.fuse = fuse});
+    }
+}
+
 TEST_CASE("graph programs: numbers of kernels are right") {
   const int m = 96, k = 64, n = 80;
   tw::Graph graph;

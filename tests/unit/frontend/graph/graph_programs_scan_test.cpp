@@ -147,6 +147,33 @@ TEST_CASE("graph programs: reductions by functions of the program") {
   p.check();
 }
 
+TEST_CASE("graph programs: each of several functions of the program combines in order") {
+  const auto run = [&]<class T>(T) {
+    for (const int columns : {9, 300}) {
+      const int rows = 6;
+      std::vector<T> hx;
+      for (int i = 0; i < rows * columns; ++i) hx.push_back(static_cast<T>(i * 7919 % 23 < 9 ? 0 : i * 7919 % 101 + 1));
+      Numbers first, last, both;
+      for (int r = 0; r < rows; ++r) {
+        const auto begin = hx.begin() + r * columns, end = begin + columns;
+        const auto is_some = [](T v) { return v != T(0); };
+        first.push_back(number_of(*std::find_if(begin, end, is_some)));
+        last.push_back(number_of(*std::find_if(std::make_reverse_iterator(end), std::make_reverse_iterator(begin), is_some)));
+        both.push_back(first.back() - last.back());
+      }
+      Program p;
+      auto x = p.input("x", {rows, columns}, hx);
+      const auto earlier = tw::reduce(x, 1, T(0), [](auto a, auto b) { return tw::where(a == T(0), b, a); });
+      const auto later = tw::reduce(x, 1, T(0), [](auto a, auto b) { return tw::where(b == T(0), a, b); });
+      p.output("first", earlier, first, 0);
+      p.output("last", later, last, 0);
+      p.output("both", earlier - later, both, 0);
+      p.check_on_all();
+    }
+  };
+  run(float()), run(double()), run(int32_t()), run(int64_t());
+}
+
 TEST_CASE("graph programs: plans of scans without a device") {
   tw::Graph graph;
   auto x = graph.input<float>("x", {64, 1000});

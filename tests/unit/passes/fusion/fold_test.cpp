@@ -181,7 +181,7 @@ TEST_CASE("fusion scan: a maximum is not checked, and the proof says so") {
   builder(h).output("y", scan(Combine::sum, input(h, "x", {6, 20}), 1).id);
   const Program p = build_program(h, {}, {});
   CHECK(p.proof.rounds > 0);
-  CHECK(p.proof.text.empty());
+  CHECK(p.proof.text.find("with the graph alone") == std::string::npos);
 }
 
 // ---- functions of the user ----
@@ -237,7 +237,7 @@ TEST_CASE("fusion reduce by a function: equal functions are one reduction") {
   const Formula s = input(g, "s", {6, 300});
   builder(g).output("y", (reduce_by(s, {{1}}, 0, hypotenuse) - reduce_by(s, {{1}}, 0, hypotenuse)).id);
   check(g, {}, 1);
-  CHECK(build_program(g, {}, {}).kernels[0].plan_text.find("r0") == std::string::npos);
+  CHECK(build_program(g, {}, {}).kernels[0].plan_text.find("r1") == std::string::npos);
 }
 
 }  // namespace

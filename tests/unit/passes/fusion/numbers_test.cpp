@@ -187,6 +187,7 @@ TEST_CASE("fusion numbers: constants whose product is no coefficient") {
       {"sum of both", Element::f64, 1, [](Formula x) { return x * 1e30 * 1e30 + x * 1e-30 * 1e-30; }},
       {"quotient", Element::f32, 1e-20, [](Formula x) { return 1e-20 / x / (x * 1e30) * 1e-20; }},
       {"cancelled", Element::f64, 1, [](Formula x) { return x * 1e-40 * 1e-40 / 1e-40 / 1e-40; }},
+      {"least of 128 bits", Element::f64, 1, [](Formula x) { return x * 0x1p63 * -0x1p64; }},
       {"least floats", Element::f32, 1, [](Formula x) { return x * 1e-30 * 1e-5 * 1e20 * 1e10; }},
       {"energy", Element::f64, 1, [](Formula x) { return sum(square(x * 1.6e-19)) / 9.1e-31 / 1.38e-23; }},
   };
@@ -292,6 +293,12 @@ constexpr Rule kRules[] = {
        if (!ir::is_float(x.graph->node(x.id).element)) return x;
        return softmax(where(k, x, y) * 0.3) + where(k, like(x, 0.1), like(x, 0.3)) * where(less(x, y), like(x, 0.7), like(x, 0));
      }},
+    {"sum of differences from what a loop finds",
+     [](Formula x, Formula y, Formula) {
+       if (ir::is_float(x.graph->node(x.id).element)) return sum(x - max(x));
+       const Formula wide = cast(x, Element::i64), greatest = max(wide);
+       return sum(wide - greatest) + sum(cast(y, Element::i64) * sum(wide + greatest));
+     }},
     {"contraction",
      [](Formula x, Formula y, Formula k) {
        const Element e = x.graph->node(x.id).element, wide = ir::bits(e) == 8 ? Element::i32 : e;
@@ -369,6 +376,8 @@ TEST_CASE("fusion numbers: great integers keep their bits") {
   const Formula great{&g, builder(g).constant(Element::u64, {}, {(std::uint64_t{1} << 63) + 4096})};
   builder(g).output("choice", cast(where(k, x, great), Element::f64).id);
   builder(g).output("order", cast(less(where(k, x, great), great), Element::f32).id);
+  const Formula greatest{&g, builder(g).constant(Element::u64, {}, {~std::uint64_t{0}})}, small = like(x, 6);
+  builder(g).output("constants in order", where(less(small, where(k, great, greatest)), x, small).id);
   builder(g).output("constants", where(k, number(g, 16777217, Element::i32), number(g, 3, Element::i32)).id);
   check_run(g, full_range_arguments(g, {}, 7), 1e-15);
 }

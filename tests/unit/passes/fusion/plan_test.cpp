@@ -219,6 +219,29 @@ TEST_CASE("fusion plan: a refusal names what needs what") {
   CHECK(p.refusals[0].why.pending->combine == graph::Combine::max);
 }
 
+// A causal mask and a window leave each row a key, so that the sum of the exponentials is positive, and its inverse is finite below the
+// mask of a dropout. Of a mask that is data nobody knows.
+TEST_CASE("fusion plan: a dropout after a masked softmax is one pass where each row has a key") {
+  constexpr int kSize = 53;
+  for (const char* kind : {"causal", "window", "data"}) {
+    CAPTURE(kind);
+    Derived d;
+    graph::Graph& g = *d.graph;
+    const Formula s = input(g, "s", {kSize, kSize}), v = input(g, "v", {kSize, 6}), i = iota(g, {kSize, 1}, 0), j = iota(g, {1, kSize}, 1);
+    const Formula causal = greater_equal(i, j);
+    const Formula mask = kind == std::string("causal")   ? causal
+                         : kind == std::string("window") ? both(causal, less(i - j, like(i, 8)))
+                                                         : input(g, "mask", {kSize, kSize}, ir::Element::boolean);
+    const Formula keep = input(g, "keep", {kSize, kSize}, ir::Element::boolean), masked = where(mask, s, like(s, -HUGE_VAL));
+    const Formula e = exp(masked - max(masked)), p = e / sum(e);
+    builder(g).output("o", einsum("qk,ke->qe", {where(keep, p / 0.875, like(p, 0)), v}).id);
+    translate_outputs(d);
+    const Plan plan = plan_over(d, "keep1");
+    CAPTURE(plan.text());
+    CHECK(plan.passes == (kind == std::string("data") ? 2 : 1));
+  }
+}
+
 TEST_CASE("exact check: every plan passes") {
   for (const Workload& w : workloads()) {
     CAPTURE(w.name);

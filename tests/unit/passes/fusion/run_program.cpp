@@ -68,7 +68,7 @@ graph::Arguments full_range_arguments(const graph::Graph& g, const std::map<std:
   return arguments;
 }
 
-std::map<std::string, double> errors_of(const graph::Graph& g, const Program& program, const graph::Arguments& arguments) {
+std::map<std::string, std::vector<double>> outputs_of(const graph::Graph& g, const Program& program, const graph::Arguments& arguments) {
   const std::vector<std::int64_t> symbols = symbol_values(g, arguments.symbols);
   std::vector<std::vector<std::byte>> memory;
   for (const ProgramBuffer& b : program.buffers) {
@@ -96,33 +96,40 @@ std::map<std::string, double> errors_of(const graph::Graph& g, const Program& pr
     }
     ir::InterpretOptions options;
     for (std::size_t i = 0; i < 3; ++i)
-      for (const GridFactor& f : k.grid[i])
-        options.grid[i] *= static_cast<std::int32_t>((*f.extent.evaluate(symbols) + f.tile - 1) / f.tile);
-    ir::interpret(k.function, words, options);
+      for (const GridFactor& f : k.grid[i]) options.grid[i] *= static_cast<std::int32_t>(f.programs(*f.extent.evaluate(symbols)));
+    if (options.grid[0] != 0 && options.grid[1] != 0 && options.grid[2] != 0) ir::interpret(k.function, words, options);
   };
   for (const ProgramKernel& k : program.parameter_kernels) run(k);
   for (const ProgramKernel& k : program.kernels) run(k);
+  std::map<std::string, std::vector<double>> outputs;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    const ir::Element element = program.buffers[b].element;
+    if (program.buffers[b].kind != BufferKind::output) continue;
+    const auto width = static_cast<std::size_t>(ir::bytes(element));
+    for (std::size_t i = 0; i < memory[b].size() / width; ++i) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, memory[b].data() + i * width, width);
+      outputs[program.buffers[b].name].push_back(ir::is_float(element) ? ir::float_value(element, bits)
+                                                                       : static_cast<double>(ir::integer_value(element, bits)));
+    }
+  }
+  return outputs;
+}
+
+std::map<std::string, double> errors_of(const graph::Graph& g, const Program& program, const graph::Arguments& arguments) {
+  const std::map<std::string, std::vector<double>> outputs = outputs_of(g, program, arguments);
   std::map<std::string, double> errors;
   for (const auto& [name, want] : graph::interpret(g, arguments, graph::Rounding::double_precision)) {
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-      if (program.buffers[b].kind != BufferKind::output || program.buffers[b].name != name) continue;
-      const auto width = static_cast<std::size_t>(ir::bytes(program.buffers[b].element));
-      double difference = 0, size = 0;
-      for (std::size_t i = 0; i < want.bits.size(); ++i) {
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, memory[b].data() + i * width, width);
-        const double got = ir::is_float(program.buffers[b].element)
-                               ? ir::float_value(program.buffers[b].element, bits)
-                               : static_cast<double>(ir::integer_value(program.buffers[b].element, bits));
-        const double w = want.number(i);
-        if (std::isnan(w) && std::isnan(got)) continue;
-        difference += (got - w) * (got - w);
-        size += w * w;
-      }
-      // Values that cancel to nothing are compared with 1e-3.
-      size = std::max(size, 1e-6 * static_cast<double>(want.bits.size()));
-      errors[name] = std::isfinite(difference) ? size > 0 ? std::sqrt(difference / size) : std::sqrt(difference) : HUGE_VAL;
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < want.bits.size(); ++i) {
+      const double w = want.number(i), got = outputs.at(name)[i];
+      if (std::isnan(w) && std::isnan(got)) continue;
+      difference += (got - w) * (got - w);
+      size += w * w;
     }
+    // Values that cancel to nothing are compared with 1e-3.
+    size = std::max(size, 1e-6 * static_cast<double>(want.bits.size()));
+    errors[name] = std::isfinite(difference) ? size > 0 ? std::sqrt(difference / size) : std::sqrt(difference) : HUGE_VAL;
   }
   return errors;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "passes/fusion/program.h"
 #include "tileir/graph/interpreter.h"
@@ -13,6 +14,8 @@ graph::Arguments random_arguments(const graph::Graph&, const std::map<std::strin
 
 /// The same with integers of their whole range, whose ends are among them.
 graph::Arguments full_range_arguments(const graph::Graph&, const std::map<std::string, std::int64_t>& symbols, std::uint64_t seed);
+/// The elements of each output.
+std::map<std::string, std::vector<double>> outputs_of(const graph::Graph&, const Program&, const graph::Arguments&);
 
 /// The relative error of each output against the graph in double precision.
 std::map<std::string, double> errors_of(const graph::Graph&, const Program&, const graph::Arguments&);

@@ -1,0 +1,25 @@
+// Follows the buffers through the kernels of a run.
+#include "passes/fusion/program_check.h"
+
+#include <set>
+
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes::fusion {
+
+void check_buffers(const Program& p) {
+  std::set<int> written;
+  const auto buffer = [&](int b) -> const ProgramBuffer& { return p.buffers[static_cast<std::size_t>(b)]; };
+  const auto is_given = [&](int b) { return buffer(b).kind == BufferKind::input || buffer(b).kind == BufferKind::constant; };
+  for (const std::vector<ProgramKernel>* kernels : {&p.parameter_kernels, &p.kernels})
+    for (const ProgramKernel& k : *kernels) {
+      for (int b : k.reads)
+        TW_CHECK(is_given(b) || written.contains(b),
+                 "fusion: kernel '" + k.name + "' reads '" + buffer(b).name + "', which no kernel before it writes");
+      written.insert(k.writes.begin(), k.writes.end());
+    }
+  for (int b = 0; b < static_cast<int>(p.buffers.size()); ++b)
+    TW_CHECK(buffer(b).kind != BufferKind::output || written.contains(b), "fusion: no kernel writes the output '" + buffer(b).name + "'");
+}
+
+}  // namespace tilewright::passes::fusion

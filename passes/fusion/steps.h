@@ -1,0 +1,23 @@
+// Counts the steps of a derivation: a budget in steps cuts the same programs on every machine, which one in seconds would not.
+#pragma once
+#include <cstdint>
+
+namespace tilewright::passes::fusion {
+
+/// A derivation has taken more steps than it may.
+struct TooManySteps {};
+
+class Steps {
+ public:
+  void limit(std::uint64_t most) { most_ = most; }
+  void take(std::uint64_t count) {
+    taken_ += count;
+    if (taken_ > most_) throw TooManySteps();
+  }
+  std::uint64_t taken() const { return taken_; }
+
+ private:
+  std::uint64_t taken_ = 0, most_ = UINT64_MAX;
+};
+
+}  // namespace tilewright::passes::fusion

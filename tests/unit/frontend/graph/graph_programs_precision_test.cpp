@@ -1,0 +1,86 @@
+// Products of floats in each precision, in graphs that are fused and that are not.
+#include "tests/unit/frontend/graph/graph_program.h"
+
+namespace graph_program {
+namespace {
+
+constexpr int kRows = 37, kInner = 72, kColumns = 24;
+
+Numbers product_of(const Numbers& a, const Numbers& b, int rows, int inner, int columns) {
+  Numbers c(static_cast<std::size_t>(rows * columns));
+  for (int i = 0; i < rows; ++i)
+    for (int k = 0; k < inner; ++k)
+      for (int j = 0; j < columns; ++j) c[i * columns + j] += a[i * inner + k] * b[k * columns + j];
+  return c;
+}
+
+/// The most that a product of this precision may differ, and the least that one of tf32 differs.
+double tolerance_of(tw::Precision p, const std::string& device) {
+  if (device == "cpu" || p == tw::Precision::ieee || p == tw::Precision::tf32x3) return 1e-6;
+  return p == tw::Precision::bf16x3 ? 3e-5 : 2e-3;
+}
+
+/// A product; a row scaled by its norm before one; and a softmax of scores times values.
+void add_products(Program& p, tw::Precision precision, double tolerance) {
+  const auto hx = normal(kRows * kInner, 1), hw = normal(kInner * kColumns, 2), hv = normal(kColumns * kInner, 3);
+  const Numbers xw = product_of(numbers_of(hx), numbers_of(hw), kRows, kInner, kColumns);
+  Numbers normed = xw, weights(xw.size());
+  for (int i = 0; i < kRows; ++i) {
+    double squares = 0, most = -HUGE_VAL, total = 0;
+    for (int k = 0; k < kInner; ++k) squares += double(hx[i * kInner + k]) * double(hx[i * kInner + k]);
+    for (int j = 0; j < kColumns; ++j) {
+      normed[i * kColumns + j] /= std::sqrt(squares / kInner + 1e-3);
+      most = std::max(most, 0.1 * xw[i * kColumns + j]);
+    }
+    for (int j = 0; j < kColumns; ++j) total += weights[i * kColumns + j] = std::exp(0.1 * xw[i * kColumns + j] - most);
+    for (int j = 0; j < kColumns; ++j) weights[i * kColumns + j] /= total;
+  }
+  auto x = p.input("x", {kRows, kInner}, hx), w = p.input("w", {kInner, kColumns}, hw), v = p.input("v", {kColumns, kInner}, hv);
+  auto scores = tw::matmul(x, w, precision);
+  p.output("product", scores, xw, tolerance);
+  auto scaled = x * tw::rsqrt(tw::mean(x * x, -1, true) + 1e-3f);
+  p.output("normed", tw::matmul(scaled, w, precision), normed, tolerance);
+  p.output("weighted", tw::matmul(tw::softmax(scores * 0.1f, -1), v, precision),
+           product_of(weights, numbers_of(hv), kRows, kColumns, kInner), 2 * tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("graph programs: products have the precision that is asked for") {
+  for (const std::string& name : {"cpu", "emulator:sm_80", "emulator:sm_90a"})
+    for (const tw::Precision precision : {tw::Precision::ieee, tw::Precision::tf32x3, tw::Precision::bf16x3, tw::Precision::standard}) {
+      CAPTURE(name);
+      CAPTURE(static_cast<int>(precision));
+      tw::Device device = tw::Device::open(name);
+      Program p;
+      add_products(p, precision, tolerance_of(precision, name));
+      std::vector<tw::PlanOptions> all{{}, {.fuse = false}};
+      if (precision == tw::Precision::ieee) all.push_back({.reassociate = false});
+      for (const tw::PlanOptions& options : all) {
+        CAPTURE(options.fuse);
+        CAPTURE(options.reassociate);
+        p.check_on(device, options);
+      }
+    }
+}
+
+TEST_CASE("graph programs: a product of tf32 is one, where the target has it") {
+  // 1 + 2^-12 is 1 in tf32.
+  for (const bool fuse : {true, false}) {
+    tw::Device device = tw::Device::open("emulator:sm_80");
+    tw::Graph graph;
+    auto x = graph.input<float>("x", {16, 16}), w = graph.input<float>("w", {16, 16});
+    graph.output("y", tw::matmul(x, w));
+    graph.output("z", tw::matmul(x, w, tw::Precision::ieee));
+    const tw::Plan plan = graph.compile(device, {.fuse = fuse});
+    std::vector<float> identity(256);
+    for (int i = 0; i < 16; ++i) identity[i * 17] = 1;
+    auto bx = device.upload(std::vector<float>(256, 1 + 0x1p-12f)), bw = device.upload(identity);
+    auto y = device.allocate<float>(256), z = device.allocate<float>(256);
+    plan.run({{"x", bx}, {"w", bw}, {"y", y}, {"z", z}});
+    CHECK(y.download() == std::vector<float>(256, 1));
+    CHECK(z.download() == std::vector<float>(256, 1 + 0x1p-12f));
+  }
+}
+
+}  // namespace graph_program

@@ -1,0 +1,93 @@
+// Zero, infinity and NaN in graphs, on each device: finite as written is finite, and not finite as written is not finite.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "tilewright/tilewright.h"
+
+namespace tw = tilewright;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// What a formula of two [4, 6] tensors and a mask gives; rows of the mask hold nowhere, everywhere, at one place, at some.
+std::vector<float> run(tw::Device& device, bool fuse,
+                       const std::function<tw::Tensor<float>(tw::Tensor<float>, tw::Tensor<float>, tw::Tensor<bool>)>& formula) {
+  constexpr int kRows = 4, kColumns = 6;
+  std::vector<float> x, y;
+  std::vector<bool> mask;
+  for (int i = 0; i < kRows * kColumns; ++i) {
+    x.push_back(i % 5 == 0 ? 0.0f : static_cast<float>(i % 7) - 3.0f);
+    y.push_back(i % 4 == 1 ? 0.0f : 0.5f * static_cast<float>(i % 3) - 0.25f);
+    const int row = i / kColumns, column = i % kColumns;
+    mask.push_back(row == 1 || (row == 2 && column == 3) || (row == 3 && column % 2 == 0));
+  }
+  tw::Graph g;
+  const auto result =
+      formula(g.input<float>("x", {kRows, kColumns}), g.input<float>("y", {kRows, kColumns}), g.constant(mask, {kRows, kColumns}));
+  g.output("out", result);
+  std::size_t count = 1;
+  for (const tw::Dim& d : result.shape()) count *= static_cast<std::size_t>(d.value());
+  auto out = device.allocate<float>(count);
+  g.compile(device, {.fuse = fuse}).run({{"x", device.upload(x)}, {"y", device.upload(y)}, {"out", out}});
+  return out.download();
+}
+
+/// Fused and node by node, on hosts and on an emulated GPU.
+void check(const std::function<tw::Tensor<float>(tw::Tensor<float>, tw::Tensor<float>, tw::Tensor<bool>)>& formula,
+           const std::function<bool(std::size_t, float)>& is_right) {
+  for (const char* name : {"cpu", "emulator:sm_80"})
+    for (const bool fuse : {true, false}) {
+      tw::Device device = tw::Device::open(name);
+      const std::vector<float> got = run(device, fuse, formula);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        CAPTURE(name);
+        CAPTURE(fuse);
+        CAPTURE(i);
+        CAPTURE(got[i]);
+        CHECK(is_right(i, got[i]));
+      }
+    }
+}
+
+TEST_CASE("graph programs: what divides itself is 1, or NaN") {
+  check([](auto x, auto, auto) { return x / x; },
+        [](std::size_t i, float v) { return (i % 5 == 0 || i % 7 == 3) ? std::isnan(v) : v == 1; });
+  check([](auto x, auto y, auto) { return (x - x) + 0.0f / (y + 8.0f); }, [](std::size_t, float v) { return v == 0; });
+}
+
+TEST_CASE("graph programs: a masked divisor below its own mask is never infinite") {
+  check([](auto x, auto, auto mask) { return tw::where(mask, 1.0f / tw::where(mask, x + 8.0f, 0.0f), 0.0f); },
+        [](std::size_t i, float v) { return i / 6 == 0 ? v == 0 : std::isfinite(v); });
+}
+
+TEST_CASE("graph programs: a row in which nothing counts has no mean, and a masked one of 0") {
+  const auto mean = [](auto x, auto mask) {
+    return tw::sum(tw::where(mask, x, 0.0f), 1, true) / tw::sum(mask.template to<float>(), 1, true);
+  };
+  check([&](auto x, auto, auto mask) { return mean(x, mask); }, [](std::size_t i, float v) { return std::isfinite(v) == (i != 0); });
+  check([&](auto x, auto, auto mask) { return tw::where(mask, mean(x, mask), 0.0f); },
+        [](std::size_t, float v) { return std::isfinite(v); });
+}
+
+TEST_CASE("graph programs: a query that sees no key has no value, and 0 below its own mask") {
+  const auto softmax = [](auto x, auto mask) { return tw::softmax(tw::where(mask, x, -kInfinity), -1); };
+  check([&](auto x, auto y, auto mask) { return tw::matmul(softmax(x, mask), tw::transpose(y)); },
+        [](std::size_t i, float v) { return std::isfinite(v) == (i / 4 != 0); });
+  check([&](auto x, auto y, auto mask) { return tw::matmul(tw::where(mask, softmax(x, mask), 0.0f), tw::transpose(y)); },
+        [](std::size_t i, float v) { return i / 4 == 0 ? v == 0 : std::isfinite(v); });
+}
+
+TEST_CASE("graph programs: roots and logarithms of negative numbers are NaN") {
+  const auto x_at = [](std::size_t i) { return i % 5 == 0 ? 0.0f : static_cast<float>(i % 7) - 3.0f; };
+  check([](auto x, auto, auto) { return tw::sqrt(x) * tw::sqrt(x); },
+        [&](std::size_t i, float v) { return x_at(i) < 0 ? std::isnan(v) : std::fabs(v - x_at(i)) < 1e-5f; });
+  check([](auto x, auto, auto) { return tw::exp(3.0f * tw::log(x)); },
+        [&](std::size_t i, float v) { return x_at(i) < 0 ? std::isnan(v) : std::fabs(v - x_at(i) * x_at(i) * x_at(i)) < 1e-3f; });
+}
+
+}  // namespace

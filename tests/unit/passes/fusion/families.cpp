@@ -1,0 +1,175 @@
+// The families: chains, solvers, layers, many outputs, many inputs.
+#include "tests/unit/passes/fusion/families.h"
+
+namespace tilewright::passes::fusion::test {
+
+namespace {
+
+using graph::Graph;
+using ir::Element;
+
+Formula sine(Formula x) { return map(ir::OpKind::sin_, {x}); }
+void output(Graph& g, const std::string& name, Formula f) { builder(g).output(name, f.id); }
+
+void chain(Graph& g, int steps) {
+  Formula x = input(g, "x", {64, 32});
+  for (int i = 0; i < steps; ++i) x = sine(x);
+  output(g, "y", x);
+}
+
+// Rows and columns are divided by their sums in turn.
+void sinkhorn(Graph& g, int steps) {
+  Formula k = exp(input(g, "x", {64, 32}));
+  for (int i = 0; i < steps; ++i) {
+    k = k / sum(k, {1});
+    k = k / sum(k, {0});
+  }
+  output(g, "y", k);
+}
+
+// The method of Runge and Kutta of order four.
+void runge_kutta(Graph& g, int steps) {
+  Formula y = input(g, "y0", {64, 32});
+  const auto f = [](Formula x) { return sine(x) - x * x * x * 0.125; };
+  constexpr double kStep = 0.0625;
+  for (int i = 0; i < steps; ++i) {
+    const Formula k1 = f(y), k2 = f(y + k1 * (kStep / 2)), k3 = f(y + k2 * (kStep / 2)), k4 = f(y + k3 * kStep);
+    y = y + (k1 + k2 * 2 + k3 * 2 + k4) * (kStep / 6);
+  }
+  output(g, "y", y);
+}
+
+// Each layer has weights of its own.
+void layers(Graph& g, int steps) {
+  Formula x = input(g, "x", {16, 32});
+  for (int i = 0; i < steps; ++i) {
+    const std::string number = std::to_string(i);
+    const Formula norm = x / sqrt(sum(x * x) / 32.0 + 1e-6);
+    const Formula hidden = tanh(einsum("rk,kn->rn", {norm, input(g, "up" + number, {32, 64})}));
+    x = x + einsum("rk,kn->rn", {hidden, input(g, "down" + number, {64, 32})});
+  }
+  output(g, "y", x);
+}
+
+void outputs(Graph& g, int steps) {
+  const Formula x = input(g, "x", {64, 32});
+  for (int i = 0; i < steps; ++i) output(g, "y" + std::to_string(i), sine(x * (1.0 + i)) + 1.0);
+}
+
+// Of pairs, pairs of pairs, and so on.
+void join(Graph& g, int steps) {
+  std::vector<Formula> level;
+  for (int i = 0; i < steps; ++i) level.push_back(sine(input(g, "x" + std::to_string(i), {64, 32})));
+  while (level.size() > 1) {
+    std::vector<Formula> next;
+    for (std::size_t i = 0; i + 1 < level.size(); i += 2) next.push_back(level[i] * 0.5 + level[i + 1] * level[i]);
+    if (level.size() % 2 == 1) next.push_back(level.back());
+    level = std::move(next);
+  }
+  output(g, "y", level[0]);
+}
+
+void norms(Graph& g, int steps) {
+  Formula x = input(g, "x", {64, 32});
+  for (int i = 0; i < steps; ++i) {
+    const Formula centered = x - sum(x) / 32.0;
+    x = tanh(centered / sqrt(sum(centered * centered) / 32.0 + 1e-5));
+  }
+  output(g, "y", x);
+}
+
+void softmaxes(Graph& g, int steps) {
+  Formula x = input(g, "x", {64, 32});
+  for (int i = 0; i < steps; ++i) {
+    const Formula e = exp(x - max(x));
+    x = e / sum(e);
+  }
+  output(g, "y", x);
+}
+
+void conjugate_gradients(Graph& g, int steps) {
+  const Formula a = input(g, "a", {32, 32}), b = input(g, "b", {32});
+  const auto dot = [](Formula x, Formula y) { return einsum("i,i->", {x, y}); };
+  Formula x = b * 0.0, r = b, p = b, rr = dot(r, r);
+  for (int i = 0; i < steps; ++i) {
+    const Formula ap = p * 16.0 + einsum("ij,j->i", {a, p}), alpha = rr / dot(p, ap);
+    x = x + alpha * p;
+    r = r - alpha * ap;
+    const Formula next = dot(r, r);
+    p = r + (next / rr) * p;
+    rr = next;
+  }
+  output(g, "x", x);
+}
+
+// Each value reads all of the last eight.
+void dense(Graph& g, int steps) {
+  constexpr std::size_t kReach = 8;
+  std::vector<Formula> all{input(g, "x", {64, 32})};
+  for (int i = 0; i < steps; ++i) {
+    Formula total = all.back() * 0.5;
+    for (std::size_t k = 2; k <= std::min(kReach, all.size()); ++k) total = total + all[all.size() - k] * (0.5 / static_cast<double>(k));
+    all.push_back(sine(total));
+  }
+  output(g, "y", all.back());
+}
+
+// The steps of a hash, or of Collatz: both branches use the value.
+void branches(Graph& g, int steps) {
+  const auto integer = [&](double v) { return number(g, v, Element::i32); };
+  Formula x = input(g, "x", {64, 32}, Element::i32);
+  for (int i = 0; i < steps; ++i) {
+    const Formula is_odd = equal(map(ir::OpKind::bit_and_, {x, integer(1)}), integer(1));
+    x = where(is_odd, x * integer(3) + integer(1), map(ir::OpKind::shr_, {x, integer(1)}));
+  }
+  output(g, "y", x);
+}
+
+// Two values that use each other.
+void ladder(Graph& g, int steps) {
+  Formula a = input(g, "a", {64, 32}), b = input(g, "b", {64, 32});
+  for (int i = 0; i < steps; ++i) {
+    const Formula next = a * 0.5 + sine(b) * 0.5;
+    b = b * 0.5 - map(ir::OpKind::cos_, {a}) * 0.5;
+    a = next;
+  }
+  output(g, "y", a);
+  output(g, "z", b);
+}
+
+// The scheme of Horner, with other numbers at each step.
+void horner(Graph& g, int steps) {
+  const Formula x = tanh(input(g, "x", {64, 32})) * 0.5;
+  Formula y = x;
+  for (int i = 0; i < steps; ++i) y = y * x + (1.0 / (i + 3.0));
+  output(g, "y", y);
+}
+
+}  // namespace
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> kFamilies = {
+      {"chain", chain},   {"sinkhorn", sinkhorn},   {"runge_kutta", runge_kutta},
+      {"layers", layers}, {"outputs", outputs},     {"join", join},
+      {"norms", norms},   {"softmaxes", softmaxes}, {"conjugate_gradients", conjugate_gradients},
+      {"dense", dense},   {"branches", branches},   {"ladder", ladder},
+      {"horner", horner},
+  };
+  return kFamilies;
+}
+
+void build_family(const Family& family, Graph& g, std::size_t nodes) {
+  // All families add as many nodes at each step.
+  const auto nodes_of = [&](int steps) {
+    Graph trial;
+    family.build(trial, steps);
+    return trial.size();
+  };
+  constexpr int kSample = 16;
+  const std::size_t some = nodes_of(kSample), more = nodes_of(2 * kSample);
+  const double each = static_cast<double>(more - some) / kSample;
+  const double steps = kSample + (static_cast<double>(nodes) - static_cast<double>(some)) / each;
+  family.build(g, std::max(1, static_cast<int>(steps + 0.999)));
+}
+
+}  // namespace tilewright::passes::fusion::test

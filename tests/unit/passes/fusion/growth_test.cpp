@@ -1,0 +1,155 @@
+// What derivations take as graphs grow, in steps and not in seconds, and that graphs of any depth are derived.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "passes/fusion/expr_text.h"
+#include "passes/fusion/integer_range.h"
+#include "passes/fusion/segment_parts.h"
+#include "passes/fusion/segments.h"
+#include "passes/fusion/value_bounds.h"
+#include "tests/unit/passes/fusion/families.h"
+#include "tests/unit/passes/fusion/run_program.h"
+
+namespace tilewright::passes::fusion::test {
+namespace {
+
+Program program_of(const Family& f, std::size_t nodes, const ProgramOptions& options = {}) {
+  graph::Graph g;
+  build_family(f, g, nodes);
+  return build_program(g, options, {});
+}
+
+const Family& family(const std::string& name) {
+  for (const Family& f : families())
+    if (f.name == name) return f;
+  FAIL("no family " << name);
+  return families()[0];
+}
+
+TEST_CASE("fusion growth: no family takes more steps than its nodes to the power of 1.2") {
+  constexpr double kMostPower = 1.2;
+  for (const Family& f : families()) {
+    CAPTURE(f.name);
+    // Steps of both sizes have parts of all kinds; where parts are alike, most of them take no step at all.
+    graph::Graph few, many;
+    build_family(f, few, 500);
+    build_family(f, many, 2000);
+    const auto steps = static_cast<double>(build_program(few, {}, {}).steps), more = static_cast<double>(build_program(many, {}, {}).steps);
+    const double growth = static_cast<double>(many.size()) / static_cast<double>(few.size());
+    CAPTURE(steps);
+    CAPTURE(more);
+    CHECK(more <= steps * std::pow(growth, kMostPower));
+    CHECK(more <= 500 * static_cast<double>(many.size()));
+  }
+}
+
+TEST_CASE("fusion growth: a segment has a bounded number of operations") {
+  for (const Family& f : families()) {
+    CAPTURE(f.name);
+    graph::Graph g;
+    build_family(f, g, 1000);
+    std::size_t cut = 0, parts = 0;
+    for (const Segment& s : divide(g)) {
+      CHECK(operations_of(g, s) <= kMostOperations);
+      if (s.cut) ++cut, parts += s.cut->parts;
+    }
+    if (f.name == "layers")
+      CHECK(cut == 0);
+    else
+      CHECK(parts > 2);
+  }
+}
+
+TEST_CASE("fusion growth: what is cut has the values of the whole") {
+  for (const Family& f : families()) {
+    CAPTURE(f.name);
+    for (const std::uint64_t steps : {ProgramOptions().steps_of_operation, std::uint64_t{3}}) {
+      CAPTURE(steps);
+      graph::Graph g;
+      build_family(f, g, f.name == "conjugate_gradients" ? 80 : 240);
+      ProgramOptions options;
+      options.steps_of_operation = steps;
+      const Program p = build_program(g, options, {});
+      CHECK(p.proof.exact);
+      constexpr double kTolerance = 1e-4;  // of hundreds of roundings, one after the other
+      for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 3))) {
+        CAPTURE(name);
+        CHECK(error < kTolerance);
+      }
+    }
+  }
+}
+
+TEST_CASE("fusion growth: reports say what is cut, and why") {
+  const auto has = [](const Program& p, const std::string& text) {
+    return std::any_of(p.not_fused.begin(), p.not_fused.end(), [&](const std::string& line) { return line.find(text) != line.npos; });
+  };
+  const Program chain = program_of(family("chain"), 1000);
+  REQUIRE(chain.not_fused.size() == 1);
+  CHECK(chain.not_fused[0] == "not fused: 999 operations up to sin (test.cpp:1000) are derived in 7 parts, because a part has at most 160");
+  CHECK(chain.kernels.size() == 7);
+  CHECK(program_of(family("chain"), 100).not_fused.empty());
+  ProgramOptions few_steps;
+  few_steps.steps_of_operation = 10;
+  CHECK(has(program_of(family("softmaxes"), 60, few_steps), "are derived in 2 parts, because the whole takes more than "));
+  CHECK(!has(program_of(family("softmaxes"), 60), "the whole takes more than "));
+}
+
+TEST_CASE("fusion growth: equal steps of a solver are derived once") {
+  for (const char* name : {"chain", "sinkhorn", "runge_kutta", "norms", "softmaxes", "branches", "ladder"}) {
+    CAPTURE(name);
+    const Program p = program_of(family(name), 2000);
+    std::size_t own = 0;
+    for (const ProgramKernel& k : p.kernels) own += k.like < 0 ? 1 : 0;
+    CHECK(own <= 3 * (p.kernels.size() / 4));
+  }
+}
+
+TEST_CASE("fusion growth: no walk is as deep as a graph") {
+  constexpr std::size_t kNodes = 30000;
+  for (const char* name : {"chain", "ladder", "dense"}) {
+    CAPTURE(name);
+    const Program p = program_of(family(name), kNodes);
+    CHECK(p.proof.exact);
+    CHECK(p.kernels.size() < kNodes / 100);
+  }
+}
+
+// As a tree it has 2^40 parts.
+TEST_CASE("fusion growth: a formula that uses its parts again is printed with names for them") {
+  ExprPool pool;
+  ExprBuilder b(pool);
+  TensorInfo info;
+  info.name = "x";
+  info.element = ir::Element::f32;
+  Expr e = b.load(pool.add_tensor(info), {});
+  for (int i = 0; i < 40; ++i) e = b.function(ir::OpKind::atan2_, {b.exp(e), e}, ir::Element::f32);
+  const std::string printed = text(e);
+  CHECK(printed.size() < 4000);
+  CHECK(printed.starts_with("atan2(exp(v"));
+  CHECK(printed.find(" where v0 = atan2(exp(x), x), v1 = atan2(exp(v0), v0), ") != printed.npos);
+}
+
+// As a tree it has 2^60 leaves.
+TEST_CASE("fusion growth: bounds of values visit what is used twice once") {
+  ExprPool pool;
+  ExprBuilder b(pool);
+  const Axis axis = pool.axis("i", 4);
+  constexpr int kSteps = 60;
+  Expr real = b.function(ir::OpKind::tanh_, {b.index(axis)}, ir::Element::f32), whole = b.index(axis);
+  for (int i = 0; i < kSteps; ++i) {
+    const Expr condition = b.at_least_zero(b.subtract(b.index(axis), b.number(i % 3 + 1)));
+    real = b.select(condition, b.add({real, b.one()}), b.scale(Rational(1, 2), real));
+    whole = b.select(condition, b.add({whole, b.one()}), b.scale(-1, whole), ir::Element::i32);
+  }
+  const ValueBounds bounds = value_bounds(real);
+  CHECK(bounds.least >= -1);
+  CHECK(bounds.greatest <= kSteps + 1);
+  const Range range = integer_range(whole);
+  CHECK(range.least >= -kSteps - 4);
+  CHECK(range.greatest <= kSteps + 4);
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion::test

@@ -1,0 +1,110 @@
+// Plans that their check refutes: another plan, each node by itself, or a CompilerBug. They never run.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "tests/unit/passes/fusion/run_program.h"
+#include "tests/unit/passes/fusion/workloads.h"
+#include "tilewright/compiler_bug.h"
+
+namespace tilewright::passes::fusion::test {
+namespace {
+
+/// Refutes the plans that `is_wrong` names, and counts them.
+ProgramOptions refuting(const std::function<bool(const Plan&)>& is_wrong, int& refuted) {
+  ProgramOptions options;
+  options.check = [&, is_wrong](const ExprBuilder& b, const Plan& p) {
+    ProofResult result = check_plan(b, p);
+    if (!is_wrong(p)) return result;
+    ++refuted;
+    result.exact = false;
+    result.is_refuted = true;
+    result.text = "refuted by the test";
+    return result;
+  };
+  return options;
+}
+
+void check_values(const graph::Graph& g, const Program& p) {
+  CHECK(p.proof.exact);
+  for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 11))) {
+    CAPTURE(name);
+    CHECK(error < 4e-6);
+  }
+}
+
+bool is_told(const Program& p) {
+  return std::any_of(p.not_fused.begin(), p.not_fused.end(),
+                     [](const std::string& line) { return line.find("refuted by the test") != line.npos; });
+}
+
+TEST_CASE("fusion refuted: another plan takes the place of the best one") {
+  for (const Workload& w : workloads()) {
+    CAPTURE(w.name);
+    graph::Graph g;
+    Variants plain;
+    w.build(g, plain);
+    const Program best = build_program(g, {}, {});
+    int refuted = 0;
+    // The plan that is best without the check.
+    const ProgramOptions options = refuting([&](const Plan& p) { return p.loop && p.text() == best.kernels[0].plan_text; }, refuted);
+    const Program p = build_program(g, options, {});
+    CHECK(refuted > 0);
+    for (const ProgramKernel& k : p.kernels) CHECK(k.plan_text != best.kernels[0].plan_text);
+    check_values(g, p);
+  }
+}
+
+TEST_CASE("fusion refuted: without another plan the nodes of the segment run one by one") {
+  for (const Workload& w : workloads()) {
+    CAPTURE(w.name);
+    graph::Graph g;
+    Variants plain;
+    w.build(g, plain);
+    int refuted = 0;
+    // Whatever holds more than one node: two reductions, or a formula around one.
+    const ProgramOptions options = refuting(
+        [](const Plan& p) {
+          return p.reductions.size() > 1 || std::any_of(p.reductions.begin(), p.reductions.end(), [&](const Reduction& r) {
+                   return std::none_of(p.outputs.begin(), p.outputs.end(), [&](const KernelOutput& o) { return o.value == r.value; });
+                 });
+        },
+        refuted);
+    const Program p = build_program(g, options, {});
+    CHECK(refuted > 0);
+    check_values(g, p);
+  }
+}
+
+TEST_CASE("fusion refuted: a report says why a segment is not fused") {
+  graph::Graph g;
+  const Formula x = input(g, "x", {6, 33}), e = exp(x - max(x));
+  builder(g).output("y", (e / sum(e)).id);
+  int refuted = 0;
+  const Program p = build_program(g, refuting([](const Plan& plan) { return plan.reductions.size() > 1; }, refuted), {});
+  CHECK(refuted > 0);
+  CHECK(p.kernels.size() > 1);
+  CHECK(is_told(p) == (p.kernels.size() > 2));
+  check_values(g, p);
+}
+
+TEST_CASE("fusion refuted: what has no plan at all is a bug of the compiler") {
+  graph::Graph g;
+  const Formula x = input(g, "x", {6, 33});
+  builder(g).output("y", sum(exp(x)).id);
+  int refuted = 0;
+  CHECK_THROWS_AS(build_program(g, refuting([](const Plan&) { return true; }, refuted), {}), CompilerBug);
+}
+
+TEST_CASE("fusion refuted: logarithms of ratios have a plan that is right") {
+  graph::Graph g;
+  const Formula x = exp(input(g, "x", {6, 33})), mean{&g, builder(g).mean(x.id, std::vector<std::int64_t>{-1}, true)};
+  builder(g).output("positive", sum(log(x / mean)).id);
+  const Formula y = input(g, "y", {6, 33}), m{&g, builder(g).mean(y.id, std::vector<std::int64_t>{-1}, true)};
+  builder(g).output("any", sum(log(abs(y / m) + 1.0)).id);
+  check_values(g, build_program(g, {}, {}));
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion::test

@@ -1,0 +1,200 @@
+// Zero, infinity, NaN and signs: what is finite as written is finite and the same, what is not finite as written is not finite.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "tests/unit/passes/fusion/run_program.h"
+#include "tests/unit/passes/fusion/workloads.h"
+#include "tileir/builder.h"
+#include "tileir/graph/formulas.h"
+
+namespace tilewright::passes::fusion::test {
+namespace {
+
+using graph::Combine;
+using graph::Graph;
+using ir::Element;
+using ir::OpKind;
+
+Formula minus_infinity(Formula x) { return like(x, -HUGE_VAL); }
+Formula softmax(Formula s) {
+  const Formula e = exp(s - max(s));
+  return e / sum(e);
+}
+Formula mean(Formula x) { return {x.graph, builder(*x.graph).mean(x.id, std::vector<std::int64_t>{-1}, true)}; }
+Formula matmul(Formula a, Formula b) { return {a.graph, builder(*a.graph).matmul(a.id, b.id, a.graph->node(a.id).element)}; }
+Formula pow(Formula x, double e) { return map(OpKind::pow_, {x, like(x, e)}); }
+
+/// Elements that are often 0, of both signs; conditions that hold nowhere, everywhere, or in some rows.
+graph::Arguments special_arguments(const Graph& g, std::uint64_t seed, bool has_nan) {
+  graph::Arguments arguments = random_arguments(g, {}, seed);
+  std::mt19937_64 engine(seed);
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    const graph::Node& n = g.node({static_cast<std::uint32_t>(i)});
+    if (n.op != graph::Op::input) continue;
+    const std::int64_t row = n.shape.empty() ? 1 : n.shape.back().value();
+    std::vector<std::uint64_t>& all = arguments.arrays[n.text];
+    for (std::size_t at = 0; at < all.size(); ++at) {
+      const std::uint64_t of_row = (static_cast<std::uint64_t>(at) / static_cast<std::uint64_t>(row) + seed) % 4;
+      if (n.element == Element::boolean) all[at] = of_row == 0 ? 0 : of_row == 1 ? 1 : engine() % 2;
+      if (!ir::is_float(n.element)) continue;
+      static constexpr double kValues[] = {0, 1, -1, 0.5, -2};
+      if (engine() % 3 == 0) all[at] = ir::element_bits(n.element, kValues[engine() % 5]);
+      if (has_nan && engine() % 4 == 0) all[at] = ir::element_bits(n.element, engine() % 2 == 0 ? NAN : HUGE_VAL);
+    }
+  }
+  return arguments;
+}
+
+/// has_nan: also for data with NaN and infinities.
+void check(const std::function<Formula(Graph&, Element)>& formula, bool has_nan = false,
+           std::initializer_list<Element> elements = {Element::f32, Element::f64, Element::bf16}) {
+  for (const Element e : elements)
+    for (const bool fuse : {true, false}) {
+      CAPTURE(ir::text(e));
+      CAPTURE(fuse);
+      Graph g;
+      builder(g).output("result", cast(formula(g, e), Element::f64).id);
+      ProgramOptions options;
+      options.fuse = fuse;
+      const Program p = build_program(g, options, {});
+      CHECK(p.proof.exact);
+      std::string plans;
+      for (const ProgramKernel& k : p.kernels) plans += k.plan_text + "\n";
+      CAPTURE(plans);
+      for (std::uint64_t seed = 0; seed < (has_nan ? 8 : 4); ++seed) {
+        CAPTURE(seed);
+        const graph::Arguments arguments = special_arguments(g, seed, seed >= 4);
+        const std::vector<double> got = outputs_of(g, p, arguments).at("result");
+        const graph::Array want = graph::interpret(g, arguments, graph::Rounding::double_precision).at("result");
+        const double tolerance = e == Element::bf16 ? 0.1 : 2e-5;
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          CAPTURE(i);
+          CAPTURE(got[i]);
+          CAPTURE(want.number(i));
+          const bool is_right = std::isfinite(want.number(i))
+                                    ? std::fabs(got[i] - want.number(i)) <= tolerance * (1 + std::fabs(want.number(i)))
+                                    : !std::isfinite(got[i]);
+          CHECK(is_right);
+        }
+      }
+    }
+}
+
+/// Of two tensors x and y, for data with NaN and infinities as well.
+void check_elements(const std::function<Formula(Formula, Formula)>& formula, bool has_nan = true) {
+  check([&](Graph& g, Element e) { return formula(input(g, "x", {6, 5}, e), input(g, "y", {6, 5}, e)); }, has_nan);
+}
+
+TEST_CASE("fusion zero: factors and terms that cancel") {
+  check_elements([](Formula x, Formula) { return x / x; });
+  check_elements([](Formula x, Formula) { return x - x; });
+  check_elements([](Formula x, Formula) { return x * 0.0; });
+  check_elements([](Formula x, Formula) { return 0.0 / x; });
+  check_elements([](Formula x, Formula) { return x * x / x; });
+  check_elements([](Formula x, Formula) { return x / (x * x); });
+  check_elements([](Formula x, Formula y) { return (x + y) - x; });
+  check_elements([](Formula x, Formula y) { return x * y / x; });
+  check_elements([](Formula x, Formula) { return sum(x) / sum(x); });
+  check_elements([](Formula x, Formula) { return exp(x) / exp(x); });
+  check_elements([](Formula x, Formula) { return sum(x * 0.0); });
+  check_elements([](Formula x, Formula y) { return sum(x) * y / sum(x); });
+}
+
+TEST_CASE("fusion zero: roots, logarithms and powers of what may be negative") {
+  check_elements([](Formula x, Formula) { return sqrt(x) * sqrt(x); });
+  check_elements([](Formula x, Formula) { return square(sqrt(x)); });
+  check_elements([](Formula x, Formula) { return sqrt(x) / sqrt(x); });
+  check_elements([](Formula x, Formula) { return exp(log(x)); });
+  check_elements([](Formula x, Formula) { return exp(log(x) * 3.0); });
+  check_elements([](Formula x, Formula) { return log(exp(x)); });
+  check_elements([](Formula x, Formula y) { return sqrt(x / y); });
+  check_elements([](Formula x, Formula y) { return pow(x / y, 2.5); });
+  check_elements([](Formula x, Formula) { return pow(pow(x, 0.5), 4.0); });
+  check_elements([](Formula x, Formula) { return sqrt(square(x)); });
+  check_elements([](Formula x, Formula y) { return log(sqrt(x) * exp(y)); });
+  check_elements([](Formula x, Formula) { return sum(sqrt(x / sum(x))); });
+  check_elements([](Formula x, Formula) { return sum(log(x / mean(x))); }, false);
+  check_elements([](Formula x, Formula) { return sum(pow(x / sum(x), 1.5)); });
+}
+
+TEST_CASE("fusion zero: masks are numbers that may be 0") {
+  const auto x = [](Graph& g, Element e) { return input(g, "x", {6, 5}, e); };
+  const auto mask = [](Graph& g) { return input(g, "k", {6, 5}, Element::boolean); };
+  const auto row = [](Graph& g) { return input(g, "row", {6, 1}, Element::boolean); };
+  check([&](Graph& g, Element e) {
+    const Formula k = mask(g), a = x(g, e);
+    return where(k, 1.0 / where(k, a, like(a, 0)), like(a, 0));
+  });
+  check([&](Graph& g, Element e) {
+    const Formula k = mask(g), a = x(g, e);
+    return a / where(k, a, like(a, 0));
+  });
+  check([&](Graph& g, Element e) {
+    const Formula r = row(g), a = where(r, x(g, e), number(g, 0, e));
+    return sum(a) / sum(cast(r, e));
+  });
+  check([&](Graph& g, Element e) {
+    const Formula r = row(g), a = where(r, exp(x(g, e)), number(g, 0, e));
+    return a / sum(a);
+  });
+  check([&](Graph& g, Element e) {  // the mean of what counts, 0 where nothing does
+    const Formula k = mask(g), a = where(k, x(g, e), number(g, 0, e)), n = sum(cast(k, e));
+    return where(k, a / n, like(a, 0));
+  });
+  check([&](Graph& g, Element e) {
+    const Formula k = mask(g), a = where(k, x(g, e), number(g, 0, e)), n = sum(cast(k, e));
+    return matmul(where(k, a / n, like(a, 0)), input(g, "w", {5, 3}, e));
+  });
+  check([&](Graph& g, Element e) { return log(where(mask(g), exp(x(g, e)), number(g, 0, e))); });
+}
+
+TEST_CASE("fusion zero: queries that see no key") {
+  const auto attention = [](Graph& g, Element e, int keys, bool is_masked_again) {
+    const Formula q = input(g, "q", {6, 4}, e), k = input(g, "k", {4, keys}, e), v = input(g, "v", {keys, 3}, e);
+    const Formula mask = input(g, "mask", {6, keys}, Element::boolean);
+    const Formula s = where(mask, matmul(q, k), minus_infinity(q)), p = softmax(s);
+    return matmul(is_masked_again ? where(mask, p, like(p, 0)) : p, v);
+  };
+  for (const int keys : {1, 2, 5})
+    for (const bool again : {false, true}) {
+      CAPTURE(keys);
+      CAPTURE(again);
+      check([&](Graph& g, Element e) { return attention(g, e, keys, again); });
+    }
+  for (const int keys : {1, 5}) {
+    CAPTURE(keys);
+    check([&](Graph& g, Element e) {
+      const Formula s = input(g, "s", {6, keys}, e);
+      return softmax(where(input(g, "mask", {6, keys}, Element::boolean), s, minus_infinity(s)));
+    });
+    check([&](Graph& g, Element e) {
+      const Formula s = input(g, "s", {6, keys}, e), masked = where(input(g, "mask", {6, keys}, Element::boolean), s, minus_infinity(s));
+      graph::GraphBuilder b = builder(g);
+      return Formula{&g, graph::logsumexp(b, masked.id, std::vector<std::int64_t>{-1}, false)};
+    });
+  }
+}
+
+TEST_CASE("fusion zero: an axis of one element keeps NaN") {
+  for (const int n : {1, 3}) {
+    CAPTURE(n);
+    check([&](Graph& g, Element e) { return softmax(input(g, "x", {6, n}, e)); }, true);
+    check(
+        [&](Graph& g, Element e) {
+          const Formula x = input(g, "x", {6, n}, e);
+          return x - mean(x);
+        },
+        true, {Element::f32, Element::bf16});
+    check(
+        [&](Graph& g, Element e) {
+          const Formula x = input(g, "x", {6, n}, e), d = x - mean(x);
+          return d * rsqrt(mean(square(d)) + 1e-5);
+        },
+        true, {Element::f32, Element::bf16});
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion::test
