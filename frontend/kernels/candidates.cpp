@@ -28,17 +28,29 @@ std::vector<int> sizes(std::int64_t extent, int least, int most) {
 // Threads of a GPU's program; a host's programs have none.
 std::vector<int> warps(const Machine& m, std::vector<int> of_gpu) { return m.target.is_gpu() ? of_gpu : std::vector{4}; }
 
-/// How many steps have their loads under way: as many as half of the shared memory holds, so that two programs share a multiprocessor.
-int stages_of(const Machine& m, std::int64_t step_bytes) {
-  if (!m.target.is_gpu()) return 1;
-  return static_cast<int>(std::clamp<std::int64_t>(m.target.shared_bytes / 2 / std::max<std::int64_t>(step_bytes, 1), 2, 4));
-}
-
 /// In how many parts long sums are computed, where there are too few programs for all processors.
 std::vector<int> splits(const Machine& m, std::int64_t programs, std::int64_t steps, int least_steps) {
   std::vector<int> all = {1};
   for (int parts = 2; parts <= 64 && steps / parts >= least_steps && programs * parts <= 4 * m.target.processors; parts *= 2)
     all.push_back(parts);
+  return all;
+}
+
+/// How many steps of a loop have their loads under way, where a step loads `step_bytes` and `other_bytes` of shared memory are taken: those
+/// that fit, the usual one first, which is taken where the model sees no difference. Chips without asynchronous copies use no more than 2.
+std::vector<int> stages(const Machine& m, std::int64_t step_bytes, std::int64_t other_bytes = 0) {
+  if (!m.target.is_gpu()) return {1};
+  std::vector<int> all = m.target.sm >= 80 ? std::vector{3, 2, 4} : std::vector{2};
+  std::erase_if(all, [&](int count) { return other_bytes + count * step_bytes > m.target.shared_bytes; });
+  return all;
+}
+
+/// Extents of a step along K. On a GPU, its rows have 64 to 256 bytes, of types of 32 bits and more at least 128.
+std::vector<int> steps(const Machine& m, const ProductShape& s) {
+  if (!m.target.is_gpu()) return sizes(s.k, s.least_k, 256);
+  std::vector<int> all = sizes(s.k, s.least_k, std::max(256 / s.element_bytes, 32));
+  const int least_bytes = s.element_bytes >= 4 ? 128 : 64, longest = all.back();
+  std::erase_if(all, [&](int bk) { return bk * s.element_bytes < least_bytes && bk < longest; });
   return all;
 }
 
@@ -49,15 +61,16 @@ std::vector<Configuration> candidates(const Machine& m, const ProductShape& s) {
   constexpr int kMostAccumulators = 128;
   for (const int bm : sizes(s.m, 16, is_gpu ? 128 : 256))
     for (const int bn : sizes(s.n, 16, 256))
-      for (const int bk : sizes(s.k, s.least_k, is_gpu ? std::max(256 / s.element_bytes, 32) : 256))
+      for (const int bk : steps(m, s))
         for (const int w : warps(m, {1, 2, 4, 8})) {
-          const int step_bytes = (bm + s.products * bn) * bk * s.element_bytes, stages = stages_of(m, step_bytes);
-          if (is_gpu &&
-              (s.products * bm * bn > w * 32 * kMostAccumulators || bm * bn < w * 256 || step_bytes * stages > m.target.shared_bytes))
-            continue;
+          if (is_gpu && (s.products * bm * bn > w * 32 * kMostAccumulators || bm * bn < w * 256)) continue;
           const std::int64_t programs = s.batch * cdiv(s.m, std::int64_t{bm}) * cdiv(s.n, std::int64_t{bn});
-          for (const int parts : s.can_split ? splits(m, programs, cdiv(s.k, std::int64_t{bk}), 4) : std::vector{1})
-            all.push_back({.bm = bm, .bn = bn, .bk = bk, .num_warps = w, .num_stages = stages, .splits = parts});
+          const std::vector<int> all_parts = s.can_split ? splits(m, programs, cdiv(s.k, std::int64_t{bk}), 4) : std::vector{1};
+          const std::vector<int> counts = stages(m, std::int64_t{bm + s.products * bn} * bk * s.element_bytes);
+          for (const int count : counts)
+            for (const int parts : all_parts)
+              if (parts == 1 || count == counts.front())
+                all.push_back({.bm = bm, .bn = bn, .bk = bk, .num_warps = w, .num_stages = count, .splits = parts});
         }
   return all;
 }
@@ -148,12 +161,12 @@ std::vector<Configuration> candidates(const Machine& m, const AttentionShape& s)
   for (const int bm : sizes(s.queries, 16, is_gpu ? 128 : 256))
     for (const int bn : sizes(s.keys, 16, is_gpu ? 128 : 256))
       for (const int w : warps(m, {1, 2, 4, 8})) {
-        const int step_bytes = bn * (s.depth + s.value_depth) * s.element_bytes, query_bytes = bm * s.depth * s.element_bytes;
+        const std::int64_t step_bytes = std::int64_t{bn} * (s.depth + s.value_depth) * s.element_bytes;
+        const int query_bytes = bm * s.depth * s.element_bytes;
         const int accumulators = bm * (s.value_depth + bn) * (s.backward ? 2 : 1);
         // A warp has 16 to 64 rows.
-        if (is_gpu && (bm < 16 * w || bm > 64 * w || accumulators > w * 32 * 192 || query_bytes + 2 * step_bytes > m.target.shared_bytes))
-          continue;
-        all.push_back({.bm = bm, .bn = bn, .num_warps = w, .num_stages = is_gpu ? 2 : 1});
+        if (is_gpu && (bm < 16 * w || bm > 64 * w || accumulators > w * 32 * 192)) continue;
+        for (const int count : stages(m, step_bytes, query_bytes)) all.push_back({.bm = bm, .bn = bn, .num_warps = w, .num_stages = count});
       }
   if (all.empty()) all.push_back({.bm = 16, .bn = 16, .num_stages = 2});
   return all;
@@ -173,7 +186,8 @@ std::vector<Configuration> candidates(const Machine& m, const DecodeShape& s) {
 std::int64_t about(std::int64_t extent) { return next_power_of_two(std::max<std::int64_t>(extent, 1)); }
 
 std::string key(const ProductShape& s) {
-  return fmt::format("product {}x{}x{}x{}, {} of {} from {}", about(s.batch), about(s.m), s.n, s.k, s.products, s.element_bytes, s.least_k);
+  return fmt::format("product {}x{}x{}x{}, {} of {} from {}, rows at {} and {}", about(s.batch), about(s.m), s.n, s.k, s.products,
+                     s.element_bytes, s.least_k, s.a_alignment, s.b_alignment);
 }
 std::string key(const MatvecShape& s) { return fmt::format("matvec {}x{}x{}", about(s.batch), about(s.m), s.k); }
 std::string key(const RowsShape& s) { return fmt::format("rows {}x{}", about(s.rows), s.n); }
@@ -199,7 +213,12 @@ std::string key(const DecodeShape& s) {
 
 // Results of a batch-invariant launch do not depend on the number of rows, and so neither does its configuration: this number is assumed.
 constexpr std::int64_t kSomeRows = 64;
-void assume_rows(ProductShape& s) { s.batch = 1, s.m = kSomeRows; }
+void assume_rows(ProductShape& s) {
+  s.batch = 1, s.m = kSomeRows;
+  // Where columns are contiguous, or matrices follow each other, distances may depend on the number of rows: those of dense rows do not.
+  const std::int64_t row = 128 | s.k * s.element_bytes;
+  s.a_alignment = static_cast<int>(row & -row);
+}
 void assume_rows(MatvecShape& s) { s.batch = 1, s.m = kSomeRows; }
 void assume_rows(RowsShape& s) { s.rows = kSomeRows; }
 void assume_rows(TopKShape& s) { s.rows = kSomeRows; }

@@ -1,4 +1,4 @@
-// The model of programs on GPUs: what one program does, and how long all of them take.
+// The model of programs on GPUs, but for those that multiply matrices (matrix_model.cpp): what one program does, and how long all take.
 //
 // Programs are shared out evenly, and each multiprocessor moves bytes, multiplies matrices and does other arithmetic. Memory moves what the
 // problem has at least once. Machine facts are those of the cost model of graphs; what depends on tiles is counted here.
@@ -28,24 +28,6 @@ double parts_of(std::int64_t extent, int size) { return std::ceil(static_cast<do
 /// Bytes of rows of `run` contiguous elements, as memory moves them: in whole lines.
 double lines(const Machine& m, double rows, double run, int element_bytes) {
   return rows * std::max(run * element_bytes, m.facts.line_bytes);
-}
-
-Work work_of(const Machine&, const ProductShape& s, const Configuration& c) {
-  const double k = std::ceil(parts_of(s.k, c.bk) / c.splits) * c.bk, tile = static_cast<double>(c.bm) * c.bn, e = s.element_bytes;
-  Work w;
-  w.programs = static_cast<double>(s.batch) * parts_of(s.m, c.bm) * parts_of(s.n, c.bn) * c.splits;
-  w.steps = k / c.bk;
-  w.products = 2 * tile * k * s.products;
-  w.bytes = (c.bm + s.products * c.bn) * k * e + tile * 4;
-  w.memory_bytes = static_cast<double>(s.batch) *
-                       (static_cast<double>(s.m) * static_cast<double>(s.k) + static_cast<double>(s.products * s.n * s.k)) * e +
-                   static_cast<double>(s.batch * s.m * s.n) * 4;
-  if (c.splits > 1) {
-    w.launches = 2;
-    w.memory_bytes += 2.0 * c.splits * static_cast<double>(s.batch * s.m * s.n) * 4;
-    w.bytes += 2 * tile * 4;
-  }
-  return w;
 }
 
 Work work_of(const Machine& m, const MatvecShape& s, const Configuration& c) {
@@ -141,21 +123,6 @@ Work work_of(const Machine&, const FftShape& s, const Configuration& c) {
   return w;
 }
 
-Work work_of(const Machine&, const AttentionShape& s, const Configuration& c) {
-  Work w;
-  w.programs = static_cast<double>(s.heads) * parts_of(s.queries, c.bm);
-  const double share = s.causal ? std::min(1.0, 0.5 * (1 + static_cast<double>(c.bm) / static_cast<double>(s.keys))) : 1;
-  w.steps = std::ceil(parts_of(s.keys, c.bn) * share);
-  const double keys = w.steps * c.bn, scores = c.bm * keys, depths = s.depth + s.value_depth;
-  w.products = 2 * scores * depths * (s.backward ? 3.5 : 1);
-  w.bytes = (keys + c.bm) * depths * s.element_bytes;
-  w.operations = scores * 6 + w.steps * c.bm * (s.value_depth * 3 + 10);
-  w.exponentials = scores + w.steps * c.bm;
-  w.memory_bytes = static_cast<double>(s.heads * (s.queries + s.keys)) * depths * s.element_bytes;
-  w.launches = s.backward ? 3 : 1;
-  return w;
-}
-
 Work work_of(const Machine&, const DecodeShape& s, const Configuration& c) {
   Work w;
   w.programs = static_cast<double>(s.sequences) * c.splits;
@@ -168,10 +135,6 @@ Work work_of(const Machine&, const DecodeShape& s, const Configuration& c) {
   w.memory_bytes = static_cast<double>(s.sequences * s.capacity) * 2 * s.depth * s.element_bytes;
   w.launches = c.splits > 1 ? 2 : 1;
   return w;
-}
-
-int element_bytes_of(const Problem& p) {
-  return std::visit([](const auto& s) { return s.element_bytes; }, p);
 }
 
 double seconds_of(const Machine& m, const Work& w, int element_bytes) {
@@ -193,7 +156,14 @@ double seconds_of(const Machine& m, const Work& w, int element_bytes) {
 }  // namespace
 
 double gpu_seconds(const Machine& m, const Problem& p, const Configuration& c) {
-  return seconds_of(m, std::visit([&](const auto& s) { return work_of(m, s, c); }, p), element_bytes_of(p));
+  return std::visit(
+      [&]<class S>(const S& s) {
+        if constexpr (std::is_same_v<S, ProductShape> || std::is_same_v<S, AttentionShape>)
+          return gpu_seconds(m, s, c);
+        else
+          return seconds_of(m, work_of(m, s, c), s.element_bytes);
+      },
+      p);
 }
 
 }  // namespace tilewright::kernels::host

@@ -6,5 +6,7 @@ namespace tilewright::kernels::host {
 
 double host_seconds(const Machine&, const Problem&, const Configuration&);
 double gpu_seconds(const Machine&, const Problem&, const Configuration&);
+double gpu_seconds(const Machine&, const ProductShape&, const Configuration&);
+double gpu_seconds(const Machine&, const AttentionShape&, const Configuration&);
 
 }  // namespace tilewright::kernels::host

@@ -246,7 +246,7 @@ Form Forms::product(Expr e) {
 // The terms of a product of sums cancel where the sums are small. That of a shift does not if its reference is near to the data: if it is
 // an average of the data, by weights that are 0 only where the product is.
 void Forms::check_power(Expr sum, Expr product) {
-  if (pending_.empty()) return;  // the transport of a shift
+  if (pending_.empty() || !ir::is_float(sum->element)) return;  // the transport of a shift; integers wrap, and do not cancel
   const Form& terms = form(sum);
   if (std::all_of(terms.begin(), terms.end(), [](const FormTerm& t) { return t.factor->is_nonnegative && t.body->is_nonnegative; })) return;
   const char* const reason = "a product of differences of data and a pending reduction that is no average of the data";

@@ -111,7 +111,7 @@ Expr GraphToExprs::float_arithmetic(OpKind op, const std::vector<Expr>& x, Eleme
   if (!b_.rewrites()) return b_.function(op, x, computed(element));
   const auto base = [&](int n) { return b_.log(b_.number(n)); };
   switch (op) {
-    case OpKind::neg_: return b_.scale(-1, x[0]);
+    case OpKind::neg_: return written_product(x[0], b_.number(-1));
     case OpKind::abs_: return b_.absolute(x[0]);
     case OpKind::add_: return written_sum(x[0], x[1]);
     case OpKind::sub_: return written_sum(x[0], b_.scale(-1, x[1]));

@@ -132,7 +132,7 @@ bool is_at_most(ExprBuilder& b, Expr x, Expr bound, std::span<const Expr> condit
   if (bound->is(ExprKind::function) && bound->function == OpKind::maximum_)
     return std::any_of(bound->operands.begin(), bound->operands.end(), [&](Expr o) { return is_at_most(b, x, o, conditions); });
   const auto [c, value] = b.split_coefficient(bound);
-  if (value == bound || value == b.one()) return false;
+  if (value == bound || value == b.one() || c.is_zero()) return false;
   if (!c.is_negative()) return is_at_most(b, b.scale(Rational(1) / c, x), value, conditions);
   // A minimum is -max(-u, -w). Of a limit beyond any score, as that to which logsumexp clamps a maximum, only infinity is not below.
   constexpr double kLimit = 60000;

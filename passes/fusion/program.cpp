@@ -415,7 +415,7 @@ class ProgramBuilder {
         is_atomic ? emit_scatter_atomic(k.name, f.exprs, s, sizes) : emit_scatter_in_order(k.name, f.exprs, s, target_, sizes);
     add_kernel(std::move(k), std::move(e), sizes);
     if (is_atomic) program_.kernels.back().reads.push_back(buffers_.of(s.result));
-    add_to_proof("scatter_add is not derived, and not checked");
+    add_to_proof("of scatter_add the operands are compared, and not its sums");
   }
 
   // The operands of a scatter_add, of which the kernel computes the sum.

@@ -1,6 +1,7 @@
 // The candidates of the kernel library and the models that rank them.
 #include <bit>
 #include <cmath>
+#include <set>
 
 #include "frontend/kernels/configuration_space.h"
 #include "tests/tuner/tuning.h"
@@ -94,6 +95,35 @@ TEST_CASE("model: large products take large tiles, small ones keep all multiproc
   }
 }
 
+TEST_CASE("model: rows that go through registers cost time, and their loops load no more than registers hold") {
+  for (const char* name : {"emulator:sm_75", "emulator:sm_80", "emulator:sm_90a"}) {
+    CAPTURE(name);
+    const Machine m = machine(name);
+    const ProductShape whole{.batch = 1, .m = 1024, .n = 1024, .k = 1024, .element_bytes = 2, .can_split = true};
+    ProductShape odd = whole;
+    odd.a_alignment = odd.b_alignment = 2;
+    const Configuration c = first(m, odd);
+    CHECK(estimated_seconds(m, odd, c) > estimated_seconds(m, whole, first(m, whole)));
+    CHECK((c.bm + c.bn) * c.bk <= 160 * 32 * c.num_warps);
+  }
+}
+
+TEST_CASE("model: how many stages a loop has is a part of the choice where loads are asynchronous") {
+  const Problem problems[] = {ProductShape{.batch = 1, .m = 2048, .n = 2048, .k = 2048, .element_bytes = 2},
+                              AttentionShape{.heads = 8, .queries = 512, .keys = 512, .depth = 64, .value_depth = 64, .element_bytes = 2}};
+  const auto stages = [&](const char* name, const Problem& p) {
+    std::set<int> all;
+    for (const Configuration& c : candidates_of(machine(name), p)) all.insert(c.num_stages);
+    return all;
+  };
+  for (const Problem& p : problems) {
+    CHECK(stages("cpu", p) == std::set{1});
+    CHECK(stages("emulator:sm_75", p) == std::set{2});
+    CHECK(stages("emulator:sm_80", p) == std::set{2, 3, 4});
+    CHECK(stages("emulator:sm_90a", p) == std::set{2, 3, 4});
+  }
+}
+
 TEST_CASE("model: a batch-invariant choice is the same for every number of rows") {
   for (const char* name : kDevices) {
     const Machine m = machine(name);
@@ -106,6 +136,8 @@ TEST_CASE("model: a batch-invariant choice is the same for every number of rows"
       std::visit(
           []<class S>(S& s) {
             if constexpr (std::is_same_v<S, ProductShape> || std::is_same_v<S, ReductionShape>) s.m = 4000;
+            // Of a transposed factor: its columns are contiguous, and as long as there are rows.
+            if constexpr (std::is_same_v<S, ProductShape>) s.a_alignment = 4;
             if constexpr (std::is_same_v<S, RowsShape>) s.rows = 4000;
             if constexpr (std::is_same_v<S, AttentionShape>) s.queries = 4000;
           },
@@ -120,6 +152,8 @@ TEST_CASE("model: rows of a batch have one key, other extents and the axis that 
         key_of(ProductShape{.batch = 1, .m = 128, .n = 64, .k = 32, .element_bytes = 4}));
   CHECK(key_of(ProductShape{.batch = 1, .m = 100, .n = 64, .k = 32, .element_bytes = 4}) !=
         key_of(ProductShape{.batch = 1, .m = 100, .n = 65, .k = 32, .element_bytes = 4}));
+  CHECK(key_of(ProductShape{.batch = 1, .m = 64, .n = 64, .k = 64, .element_bytes = 4}) !=
+        key_of(ProductShape{.batch = 1, .m = 64, .n = 64, .k = 64, .element_bytes = 4, .b_alignment = 4}));
   CHECK(key_of(ReductionShape{.matrices = 1, .m = 64, .k = 64, .element_bytes = 4}) !=
         key_of(ReductionShape{.matrices = 1, .m = 64, .k = 64, .element_bytes = 4, .transposed = true}));
 }

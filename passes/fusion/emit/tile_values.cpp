@@ -397,11 +397,11 @@ Wide TileValues::share_out(Wide number, std::vector<Part>& numerator, std::vecto
 // that a tile with more axes is not divided. Conditions select around what they hide, since 0 * inf is NaN: all factors that are finite for
 // finite data. The other factors multiply the 0.
 Part TileValues::emit_float_product(Expr e, const Order& own) {
-  if (const auto written = emit_written_product(e, own)) return *written;
   const auto is_condition = [](const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); };
   const auto is_hidden = [](const Factor& f) { return finiteness(f) != Finite::unknown; };
   if (std::any_of(e->factors.begin(), e->factors.end(), is_condition) && !std::all_of(e->factors.begin(), e->factors.end(), is_hidden))
     return emit_partly_hidden(e, own);
+  if (const auto written = emit_written_product(e, own)) return *written;
   std::vector<Part> numerator, denominator;
   std::vector<Expr> conditions;
   Wide number = wide(e->number);

@@ -20,13 +20,22 @@ bool is_power_of_two(const Rational& c) {
   return std::frexp(c.to_double(), &exponent) == 0.5;
 }
 
-// None if the fraction does not fit.
+// None if the fraction does not fit, or there is none.
 std::optional<Rational> quotient(const Rational& a, const Rational& b) {
+  if (b.is_zero()) return std::nullopt;
   try {
     return a / b;
   } catch (const ir::RationalOverflow&) {
     return std::nullopt;
   }
+}
+
+// Whether a value reads memory other than in reductions.
+bool is_data(Expr e, ExprSet& seen) {
+  if (e->is(ExprKind::load)) return true;
+  if (e->is(ExprKind::reduce) || e->is_reference() || !seen.insert(e).second) return false;
+  const std::vector<Expr> inside = children(e);
+  return std::any_of(inside.begin(), inside.end(), [&](Expr x) { return is_data(x, seen); });
 }
 
 // How many factors of a product may be of any magnitude; a power counts as often as its base is multiplied.
@@ -55,7 +64,8 @@ std::vector<Term> TileValues::grouped_terms(Expr sum) {
       const bool is_small = m && equal > 1 && m->is_integer() && magnitude(*m) <= Rational(kMostMultiple);
       return m && (is_power_of_two(magnitude(*m)) || is_small) ? m : std::nullopt;
     };
-    if (!is_power_of_two(c) || !fusion::is_moderate(c))
+    // 0 x stays where x may be infinite.
+    if (!c.is_zero() && (!is_power_of_two(c) || !fusion::is_moderate(c)))
       for (const Term& t : left)
         if (const auto multiple = multiple_of(t)) members.push_back({*multiple, t.value});
     if (members.size() < 2) {
@@ -91,18 +101,20 @@ std::optional<Part> TileValues::emit_written_product(Expr e, const Order& own) {
   }
   constexpr double kFew = 2;
   if (unknown_factors(exprs_, e) <= kFew) return std::nullopt;
-  if (const WrittenValue* written = exprs_.pool().written_value(e)) return emit_written(*written, own, e->element);
-  if (e->number.is_one() || !fusion::is_moderate(e->number)) return std::nullopt;
-  const Expr unscaled = exprs_.multiply(1, e->factors);
-  if (!exprs_.pool().written_value(unscaled)) return std::nullopt;
-  return binary(OpKind::mul_, value_as(unscaled, own, e->element), constant(e->element, e->number.to_double()), own);
+  const WrittenValue* written = exprs_.pool().written_value(e);
+  return written ? std::optional(emit_written(*written, own, e->element)) : std::nullopt;
 }
 
-// Of a sum with several differences, a partial sum may be rounded where those of the formula are exact.
+// Of a sum with several differences of data, a partial sum may be rounded where those of the formula are exact. What a loop has found has
+// errors of its own.
 std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
   const auto negative = std::count_if(e->terms.begin(), e->terms.end(), [](const Term& t) { return t.coefficient.is_negative(); });
   const auto terms = static_cast<std::ptrdiff_t>(e->terms.size());
-  if (terms <= 2 || negative == 0 || negative == terms) return std::nullopt;
+  const auto data = std::count_if(e->terms.begin(), e->terms.end(), [](const Term& t) {
+    ExprSet seen;
+    return is_data(t.value, seen);
+  });
+  if (terms <= 2 || negative == 0 || negative == terms || data == 0) return std::nullopt;
   const WrittenValue* written = exprs_.pool().written_value(e);
   return written ? std::optional(emit_written(*written, own, e->element)) : std::nullopt;
 }

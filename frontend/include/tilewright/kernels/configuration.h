@@ -19,6 +19,9 @@ struct ProductShape {
   bool can_split = false;  // the kernel adds up parts of long sums: Configuration::splits counts
   int products = 1;        // that are computed side by side
   int least_k = 16;        // of Configuration::bk
+  // Bytes that divide the distance of neighbours in memory, of the rows of a and of b, or of the columns if those are contiguous. A power
+  // of two, at most a line of 128: pieces of up to 16 can be copied at once.
+  int a_alignment = 128, b_alignment = 128;
   auto operator<=>(const ProductShape&) const = default;
 };
 /// A product [batch, m, k] [batch, k] in tiles of bm rows, in steps of bk.

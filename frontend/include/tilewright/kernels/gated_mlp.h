@@ -42,7 +42,14 @@ TW_PER_MODULE void gated_mlp(const View<X, 2>& x, const View<G, 2>& wg, const Vi
   const std::int64_t m = host::extent_of(x, 0), f = host::extent_of(wg, 1), k = host::extent_of(x, 1);
   Buffer<T> memory = check.device().template allocate<T>(m * f, at);
   const View<T, 2> hidden = view(memory, {m, f}, at);
-  const host::ProductShape shape{.batch = 1, .m = m, .n = f, .k = k, .element_bytes = sizeof(T), .products = 2};
+  const host::ProductShape shape{.batch = 1,
+                                 .m = m,
+                                 .n = f,
+                                 .k = k,
+                                 .element_bytes = sizeof(T),
+                                 .products = 2,
+                                 .a_alignment = host::row_alignment(x),
+                                 .b_alignment = std::min(host::row_alignment(wg), host::row_alignment(wu))};
   if (!host::is_empty(shape)) {
     static const Kernel kernel("gated", gated_kernel<T>);
     host::launch_tuned(check, shape, options, [&](const Options& o) {

@@ -58,7 +58,13 @@ TW_PER_MODULE void grouped_matmul(const View<A, 2>& a, const View<B, 3>& b, I&& 
   const std::int64_t rows = host::extent_of(c, 0), n = host::extent_of(c, 1), groups = host::extent_of(b, 0), k = host::extent_of(a, 1);
   if (rows * n * groups == 0) return;
   static const Kernel kernel("grouped_matmul", grouped_matmul_kernel<T, Index, C>);
-  const host::ProductShape of_group{groups, tilewright::cdiv(rows, groups), n, k, sizeof(T)};
+  const host::ProductShape of_group{.batch = groups,
+                                    .m = tilewright::cdiv(rows, groups),
+                                    .n = n,
+                                    .k = k,
+                                    .element_bytes = sizeof(T),
+                                    .a_alignment = host::row_alignment(a),
+                                    .b_alignment = host::row_alignment(b)};
   host::launch_tuned(check, of_group, options, [&](const Options& o) {
     const ProductTiles tiles = host::tiles_of({1, rows, n, k, sizeof(T)}, *o.configuration);
     // Each group may have one tile that is not full.

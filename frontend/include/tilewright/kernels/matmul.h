@@ -163,6 +163,17 @@ inline ProductTiles tiles_of(const ProductShape& s, const Configuration& c) {
   return {.bm = c.bm, .bn = c.bn, .bk = c.bk, .group = c.group, .whole = s.m % c.bm == 0 && s.n % c.bn == 0};
 }
 
+/// The greatest power of two that divides the distances of a factor's rows in bytes, and of its matrices; of its columns if those are
+/// contiguous. At most a line of 128; an element's size if nothing is contiguous.
+template <class T, int R>
+int row_alignment(const View<T, R>& v) {
+  const std::int64_t row = stride_of(v, -2), column = stride_of(v, -1), size = sizeof(T);
+  std::int64_t bits = 128 | (column == 1 ? row : row == 1 ? column : 1) * size;
+  if constexpr (R == 3)
+    if (extent_of(v, 0) > 1) bits |= stride_of(v, 0) * size;
+  return static_cast<int>(bits & -bits);
+}
+
 /// Checks the arguments a [.., M, K], b [.., K, N] and c [.., M, N], and with `more` what else the function takes.
 template <class A, class B, class C, int R, class More = void (*)()>
 ProductShape check_product(
@@ -178,7 +189,13 @@ ProductShape check_product(
   more();
   check.options(options);
   check.finish();
-  return {.batch = batch, .m = extent_of(c, -2), .n = extent_of(c, -1), .k = extent_of(a, -1), .element_bytes = sizeof(A)};
+  return {.batch = batch,
+          .m = extent_of(c, -2),
+          .n = extent_of(c, -1),
+          .k = extent_of(a, -1),
+          .element_bytes = sizeof(A),
+          .a_alignment = row_alignment(a),
+          .b_alignment = row_alignment(b)};
 }
 
 template <class A, class B, class C, int R, class Epilogue, class... X>

@@ -82,12 +82,12 @@ TEST_CASE("graph programs: a variance whose first tile is hidden") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.device);
     check_at(variance<tw::f16>(Weights::mask, place.positions, 1000), place);
-    check_at(variance<tw::bf16>(Weights::numbers, place.positions, 1e4f), place);
+    check_at(variance<tw::bf16>(Weights::numbers, place.positions, 100), place);
   }
 }
 
-TEST_CASE("graph programs: a masked variance is one pass, since its shift follows the mean") {
-  const Program p = variance<float>(Weights::mask, 100, 1);
+TEST_CASE("graph programs: a variance with weights is one pass, since its shift follows the mean") {
+  const Program p = variance<float>(Weights::numbers, 100, 1);
   for (const char* target : {"cpu", "sm_90a"}) {
     const tw::Plan plan = p.graph.compile(target);
     CHECK(plan.kernels().size() == 1);
@@ -134,44 +134,6 @@ TEST_CASE("graph programs: the remainder of a Gram-Schmidt step") {
     p.output("next", rest * tw::rsqrt(tw::sum(rest * rest)), remainder, 1e-3);
     check_at(p, place);
   }
-}
-
-TEST_CASE("graph programs: the residual of conjugate gradients") {
-  constexpr int n = 48, steps = 8;
-  const auto ha = normal(n * n, 6), hb = normal(n, 7);
-  std::vector<float> matrix(n * n);
-  for (int i = 0; i < n; ++i)
-    for (int j = 0; j < n; ++j) {
-      double s = i == j ? 30 : 0;
-      for (int k = 0; k < n; ++k) s += double(ha[i * n + k]) * ha[j * n + k] / 8;
-      matrix[i * n + j] = float(s);
-    }
-  Numbers residual = numbers_of(hb), direction = residual;
-  double squared = std::inner_product(residual.begin(), residual.end(), residual.begin(), 0.0);
-  for (int step = 0; step < steps; ++step) {
-    Numbers image(n);
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) image[i] += double(matrix[i * n + j]) * direction[j];
-    const double alpha = squared / std::inner_product(direction.begin(), direction.end(), image.begin(), 0.0);
-    for (int i = 0; i < n; ++i) residual[i] -= alpha * image[i];
-    const double next = std::inner_product(residual.begin(), residual.end(), residual.begin(), 0.0);
-    for (int i = 0; i < n; ++i) direction[i] = residual[i] + next / squared * direction[i];
-    squared = next;
-  }
-  Program p;
-  auto a = p.input("a", {n, n}, matrix), b = p.input("b", {n}, hb);
-  auto r = b, d = b;
-  auto rr = tw::sum(r * r);
-  for (int step = 0; step < steps; ++step) {
-    auto image = tw::sum(a * d, 1);
-    auto alpha = rr / tw::sum(d * image);
-    r = r - alpha * image;
-    auto next = tw::sum(r * r);
-    d = r + next / rr * d;
-    rr = next;
-  }
-  p.output("squared", rr, {squared}, 1e-4);
-  p.check();
 }
 
 TEST_CASE("graph programs: a difference times a number is exact where the difference is") {

@@ -150,7 +150,11 @@ TEST_CASE("fusion plan: only squares of differences from an average of the data 
          const Formula w = other(g, "w");
          return square(x - sum(w * x, {0}) / maximum(sum(w, {0}), number(g, 1))) * w;
        }},
-      {"average of other data", 2, [&](graph::Graph& g, Formula x) { return square(x - average(other(g, "z"))); }},
+      {"average of other data", 2,
+       [&](graph::Graph& g, Formula x) {
+         const Formula z = other(g, "z");
+         return square(x - average(z)) * z;
+       }},
       {"multiple", 2,
        [&](graph::Graph& g, Formula x) {
          const Formula z = other(g, "z");
@@ -161,7 +165,11 @@ TEST_CASE("fusion plan: only squares of differences from an average of the data 
       {"scaled product", 1, [&](graph::Graph& g, Formula x) { return x / max(abs(x), {0}) * other(g, "z"); }},
       {"exp from a mean", 2, [](graph::Graph&, Formula x) { return exp(x - average(x)); }},
       {"exp from a maximum", 1, [](graph::Graph&, Formula x) { return exp(x - max(x, {0})); }},
-      {"exp from another maximum", 2, [&](graph::Graph& g, Formula x) { return exp(x - max(other(g, "z"), {0})); }},
+      {"exp from another maximum", 2,
+       [&](graph::Graph& g, Formula x) {
+         const Formula z = other(g, "z");
+         return exp(x - max(z, {0})) * z;
+       }},
   };
   for (const Case& c : cases) {
     CAPTURE(c.name);

@@ -1,0 +1,228 @@
+// The model of programs on GPUs that multiply matrices: products and attention.
+//
+// Time is counted in clocks of one multiprocessor. A program is a loop, and the tiles say what a step of it asks of each part of the
+// multiprocessor. As many programs share a multiprocessor as registers, shared memory and warps allow. Together they take as long as the
+// busiest part; alone, none is faster than its own chain: the barrier, its own work, and the time that loads need, of which the other
+// stages of the loop hide their share. Programs run in waves, and the last one may have fewer.
+//
+// Constants that say "fitted" reproduce 2,990 configurations that an H200 measured on 2026-11-26
+// (tests/bench/results/2026-11-26-h200-calibration.json). tests/tuner/calibration_test.cpp holds how far the first choices are from the
+// best.
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/kernels/models.h"
+
+namespace tilewright::kernels::host {
+
+namespace {
+
+/// A chip in clocks of a multiprocessor.
+struct Clocks {
+  double hertz;
+  double operations_8, operations_16, operations_32, operations_64;  // of products a clock, by bits of the factors
+  double cache_bytes;                                                // a clock, from caches
+  double operations(int element_bytes) const {
+    return element_bytes >= 8 ? operations_64 : element_bytes >= 4 ? operations_32 : element_bytes == 2 ? operations_16 : operations_8;
+  }
+};
+
+Clocks clocks_of(const ir::TargetDesc& target) {
+  // What data sheets say of a T4, which multiplies f32 by fused multiply-adds, and of an A100. The third is fitted: an H200 with mma.sync,
+  // which has about 60 % of the rate of wgmma; its doubles are those of the data sheet. Programs of one time read the same tiles, which its
+  // caches serve together.
+  static constexpr Clocks kTuring{1.59e9, 2048, 1024, 128, 4, 20}, kAmpere{1.41e9, 4096, 2048, 1024, 128, 30},
+      kHopper{1.755e9, 4800, 2400, 1200, 256, 64};
+  return target.sm >= 90 ? kHopper : target.sm >= 80 ? kAmpere : kTuring;
+}
+
+constexpr double kSharedBytes = 128;          // a clock, of shared memory
+constexpr double kLineBytes = 128;            // that caches find at once
+constexpr double kReservedBytes = 1024;       // of shared memory, for each program
+constexpr double kSchedulers = 4;             // of a multiprocessor, each with a matrix unit; a warp uses one
+constexpr double kExponentials = 16;          // a clock
+constexpr double kMostPrograms = 32;          // of a multiprocessor
+constexpr double kRegistersPerUnit = 8;       // of a thread, that are given out together
+constexpr double kBytesOfLdmatrix = 512;      // four matrices
+constexpr double kOperationsOfMma = 8192;     // m16n8k16, times the bytes of an f16
+constexpr double kMostElementsAhead = 32;     // of a thread, that a loop holds in registers for the next iteration
+constexpr double kLeastCopy = 4, kCopy = 16;  // bytes that a thread copies to shared memory without registers
+
+// Fitted, in clocks:
+constexpr double kStart = 3500;      // of a program, before and behind its loop
+constexpr double kLatency = 500;     // of loads
+constexpr double kBarrier = 50;      // of a step
+constexpr double kCopyIssue = 5;     // of a warp, for a piece that a thread copies: addresses, mask, the copy
+constexpr double kElementIssue = 6;  // the same for an element that goes through a register
+constexpr double kSpillIssue = 3;    // of a warp, for a register that has no room, in a step
+constexpr double kResultBytes = 20;  // of sums, that are stored in a clock
+constexpr double kScoreIssue = 1.7;  // of a warp, for a score of attention
+// Fitted, in registers of a thread:
+constexpr double kRegisters = 86;       // addresses, bounds, what the assembler wants beside tiles
+constexpr double kCopyRegisters = 1.3;  // of a piece that it copies
+constexpr double kTilesAlive = 0.85;    // of the registers of attention's tiles, that are alive at once
+constexpr double kMaskRegisters = 45;   // for steps with a mask
+
+/// What a program is to a multiprocessor; `matrix` to `issue` are clocks of a step.
+struct Program {
+  double warps = 1, registers = 0, shared_bytes = 0;
+  double matrix = 0, shared = 0, cache = 0, issue = 0;
+  double result_bytes = 0;
+  int stages = 1;  // 1: a step waits for its own loads
+
+  /// Registers of a thread beyond those that it can have are memory.
+  void spill(const ir::TargetDesc& target) {
+    const double spilled = std::max(0.0, registers - target.max_registers);
+    registers -= spilled;
+    issue += spilled * warps * kSpillIssue;
+  }
+};
+
+double resident(const ir::TargetDesc& t, const Program& p) {
+  const double registers = 32 * p.warps * std::ceil(p.registers / kRegistersPerUnit) * kRegistersPerUnit;
+  const double memory = (t.shared_bytes + kReservedBytes) / (p.shared_bytes + kReservedBytes);
+  return std::max(1.0, std::floor(std::min({kMostPrograms, t.warps_per_sm / p.warps, t.registers_per_sm / registers, memory})));
+}
+
+/// The busiest part, while n such programs are there.
+double busy_clocks(const Program& p, double n) {
+  const double used = std::min(1.0, n * p.warps / kSchedulers);
+  return n * std::max({p.matrix / used, p.shared, p.cache, p.issue / used});
+}
+
+/// A step of each of n programs.
+double step_clocks(const Program& p, double n) {
+  const double alone = busy_clocks(p, 1), loads = kLatency + p.cache;
+  const double chain = p.stages > 1 ? std::max(kBarrier + alone, loads / (p.stages - 1)) : 2 * kBarrier + loads + alone;
+  return std::max(busy_clocks(p, n) + kBarrier / n, chain);
+}
+
+double clocks(const Program& p, double n, double steps) {
+  return n > 0 ? kStart + n * p.result_bytes / kResultBytes + steps * step_clocks(p, n) : 0;
+}
+
+/// Programs of equal length.
+double clocks_of_all(const ir::TargetDesc& t, const Program& p, double programs, double steps) {
+  const double n = resident(t, p), places = t.processors * n, waves = std::floor(programs / places);
+  return waves * clocks(p, n, steps) + clocks(p, std::ceil((programs - waves * places) / t.processors), steps);
+}
+
+/// How many warps share the rows and the columns of a product, as select_mma divides them.
+struct Warps {
+  int rows = 1, columns = 1;
+};
+Warps warps_of(const Configuration& c) {
+  constexpr int kRows = 16, kColumns = 8;  // of an instruction
+  Warps w;
+  int rows = c.bm, columns = c.bn;
+  for (int left = c.num_warps; left > 1; left /= 2) {
+    const bool by_columns = columns > kColumns && (rows <= kRows || columns > rows);
+    (by_columns ? w.columns : w.rows) *= 2;
+    (by_columns ? columns : rows) /= 2;
+  }
+  return w;
+}
+
+/// A tile that is loaded in each step: what it adds to the program. Returns the elements of a thread that go through registers.
+double add_loads(Program& p, const Clocks& chip, double rows, double columns, int element_bytes, int row_alignment) {
+  const double bytes = rows * columns * element_bytes, threads = 32 * p.warps;
+  p.shared += bytes / kSharedBytes;
+  // Rows that begin inside of a line touch one more.
+  p.cache += (bytes + rows * (kLineBytes - row_alignment)) / chip.cache_bytes;
+  if (row_alignment < kLeastCopy) {
+    const double elements = rows * columns / threads;
+    p.issue += elements * p.warps * kElementIssue;
+    p.registers += elements * std::max(1.0, element_bytes / 4.0);
+    return elements;
+  }
+  const double copies = bytes / std::min<double>(kCopy, row_alignment) / threads;
+  p.issue += copies * p.warps * kCopyIssue;
+  p.registers += copies * kCopyRegisters;
+  return 0;
+}
+
+/// What memory moves at least; emulators count bytes and know no cache.
+double memory_seconds(const Machine& m, double bytes, double bytes_of_programs) {
+  return (m.is_emulated ? std::max(bytes, bytes_of_programs) : bytes) / m.facts.memory_bytes;
+}
+
+}  // namespace
+
+double gpu_seconds(const Machine& m, const ProductShape& s, const Configuration& c) {
+  const Clocks chip = clocks_of(m.target);
+  const int e = s.element_bytes;
+  const Warps warps = warps_of(c);
+  const double tile = static_cast<double>(c.bm) * c.bn * s.products, step_columns = static_cast<double>(s.products) * c.bn;
+  Program p{.warps = static_cast<double>(c.num_warps)};
+  double elements = add_loads(p, chip, c.bm, c.bk, e, s.a_alignment);
+  for (int i = 0; i < s.products; ++i) elements += add_loads(p, chip, c.bk, c.bn, e, s.b_alignment);
+  const bool loads_ahead = m.target.sm >= 80 && c.num_stages > 1 && elements <= kMostElementsAhead;
+  p.stages = !loads_ahead ? 1 : elements > 0 ? 2 : c.num_stages;
+  const double step_bytes = (c.bm + step_columns) * c.bk * e;
+  p.shared_bytes = step_bytes * (elements > 0 ? 1 : p.stages);
+  // Sums, and the fragments of one instruction along K, of 32 bytes.
+  p.registers += kRegisters + tile / (32 * p.warps) * std::max(1.0, e / 4.0) + static_cast<double>(c.bm) / warps.rows / 4 +
+                 step_columns / warps.columns / 4;
+  const double read = (static_cast<double>(warps.columns) * c.bm + warps.rows * step_columns) * c.bk * e, products = 2 * tile * c.bk;
+  p.matrix = products / chip.operations(e);
+  p.shared += read / kSharedBytes;
+  p.issue += products * e / kOperationsOfMma + read / kBytesOfLdmatrix;
+  p.result_bytes = tile * 4;
+  p.spill(m.target);
+
+  const auto parts = [](std::int64_t extent, int size) { return std::ceil(static_cast<double>(extent) / size); };
+  const double batch = static_cast<double>(s.batch), programs = batch * parts(s.m, c.bm) * parts(s.n, c.bn) * c.splits;
+  const double steps = std::ceil(parts(s.k, c.bk) / c.splits), results = batch * static_cast<double>(s.m * s.n) * s.products * 4;
+  const double factors = batch * static_cast<double>(s.m * s.k + s.products * s.n * s.k) * e;
+  const double memory = memory_seconds(m, factors + results, programs * (steps * step_bytes + p.result_bytes));
+  const double launch = m.facts.launch_seconds + m.facts.share_seconds;
+  const double seconds = std::max(clocks_of_all(m.target, p, programs, steps) / chip.hertz, memory) + launch;
+  return c.splits == 1 ? seconds : seconds + launch + (c.splits + 1) * results / m.facts.memory_bytes;
+}
+
+double gpu_seconds(const Machine& m, const AttentionShape& s, const Configuration& c) {
+  const Clocks chip = clocks_of(m.target);
+  const int e = s.element_bytes;
+  const double scores = static_cast<double>(c.bm) * c.bn, depths = s.depth + s.value_depth, step_bytes = c.bn * depths * e;
+  // Backwards there are five products instead of two, and the sums of two results.
+  const double passes = s.backward ? 2.5 : 1, sums = s.backward ? 2 : 1;
+  Program p{.warps = static_cast<double>(c.num_warps)};
+  p.stages = m.target.sm >= 80 ? c.num_stages : 1;
+  p.shared_bytes = p.stages * step_bytes + static_cast<double>(c.bm) * s.depth * e;
+  // Sums, queries, scores, and weights in the type of the factors.
+  const double word = std::max(1.0, e / 4.0);
+  p.registers = kRegisters +
+                kTilesAlive * c.bm * (sums * s.value_depth * word + s.depth * e / 4.0 + c.bn * (word + e / 4.0)) / (32 * p.warps) +
+                (s.causal ? kMaskRegisters : 0);
+  // All warps share the rows: each reads all keys and values.
+  const double moved = (p.warps + 1) * step_bytes, products = 2 * scores * depths;
+  p.matrix = passes * products / chip.operations(e);
+  p.shared = passes * moved / kSharedBytes;
+  p.cache = step_bytes / chip.cache_bytes;
+  p.issue = passes * ((scores * kScoreIssue + c.bm * s.value_depth) / 32 + products * e / kOperationsOfMma + moved / kBytesOfLdmatrix);
+  p.spill(m.target);
+  p.issue = std::max(p.issue, scores / kExponentials);
+
+  const double heads = static_cast<double>(s.heads), tiles = std::ceil(static_cast<double>(s.queries) / c.bm), programs = heads * tiles;
+  const double steps = std::ceil(static_cast<double>(s.keys) / c.bn), n = resident(m.target, p),
+               start = kStart + c.bm * depths * 2 / kResultBytes;
+  double all = 0;
+  if (s.causal) {
+    // The long programs of a head begin first. Those of the last head begin when most of the work is done, and their rest is short of
+    // company.
+    const double seen = (static_cast<double>(s.keys) - 0.5 * static_cast<double>(s.queries)) / c.bn;
+    const double average = std::clamp(seen + std::max(0.5, 0.5 * c.bm / c.bn), 1.0, steps), places = m.target.processors * n;
+    const double work = programs / places * (average * step_clocks(p, n) + start);
+    const double before_last = std::max(0.0, 1 - 1 / heads - 0.5 * places / programs);
+    const double company = std::clamp(std::ceil(tiles / m.target.processors), 1.0, n);
+    all = std::max(work, work * before_last + steps * step_clocks(p, company) + start);
+  } else {
+    p.result_bytes = c.bm * depths * 2;
+    all = clocks_of_all(m.target, p, programs, steps);
+  }
+  const double bytes = heads * static_cast<double>(s.queries + s.keys) * depths * e;
+  const double memory = memory_seconds(m, bytes, programs * (steps * (s.causal ? 0.5 : 1) * step_bytes + c.bm * depths * e));
+  return std::max(all / chip.hertz, memory) + (s.backward ? 3 : 1) * (m.facts.launch_seconds + m.facts.share_seconds);
+}
+
+}  // namespace tilewright::kernels::host
