@@ -351,6 +351,10 @@ TensorAtoms AxisAnalysis::operand_atoms(NodeId n, std::size_t i) const {
   return all;
 }
 
-const std::map<char, AtomList>& AxisAnalysis::labels(NodeId n) const { return labels_.at(n); }
+const std::map<char, AtomList>& AxisAnalysis::labels(NodeId n) const {
+  static const std::map<char, AtomList> kNone;  // a product of nothing
+  const auto known = labels_.find(n);
+  return known == labels_.end() ? kNone : known->second;
+}
 
 }  // namespace tilewright::passes::fusion

@@ -9,6 +9,7 @@
 #include "passes/fusion/field.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
+#include "tileir/graph/neutral.h"
 #include "tileir/op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -119,6 +120,7 @@ std::int64_t GraphValues::extent(const Node& n, std::size_t i, std::size_t axis)
 Number GraphValues::compute(const Key& k) {
   const Node& n = g_.node(k.node);
   if (axes_.is_stored(k.node)) return stored_element(g_, k.node, sample_, k.position);
+  if (graph::has_empty_operand(g_, n) && n.op != Op::pad && n.op != Op::concat) return from_bits(n.element, graph::bits_of_nothing(n));
   switch (n.op) {
 #define TW_GRAPH_OP(name, ...) \
   case Op::name: return run_##name(k);
