@@ -89,7 +89,7 @@ Expr GraphToExprs::written_product(Expr x, Expr y) {
   b_.note_written(product, {is_quotient ? WrittenValue::Kind::quotient : WrittenValue::Kind::product, x, y});
   // Without its coefficient it may be a term of a sum.
   const auto [c, unscaled] = b_.split_coefficient(product);
-  if (unscaled != product && is_moderate(c) && b_.pool().written_value(product))
+  if (unscaled != product && !c.is_zero() && is_moderate(c) && b_.pool().written_value(product))
     b_.note_written(unscaled, {WrittenValue::Kind::product, product, b_.number(Rational(1) / c)});
   return product;
 }

@@ -62,7 +62,7 @@ class ProgramBuilder {
 
  private:
   Program finish() {
-    add_to_proof(instances_.text());
+    add_to_proof(instances_.text(), false);
     // The buffers of each kernel were checked, whatever it computes.
     program_.proof.rounds = std::max(program_.proof.rounds, 1);
     program_.buffers = std::move(buffers_).finish(program_.kernels, program_.parameter_kernels);
@@ -449,7 +449,8 @@ class ProgramBuilder {
     add_to_proof("kernels of the program are not derived, and not checked");
   }
 
-  void add_to_proof(const std::string& text) {
+  void add_to_proof(const std::string& text, bool is_partial = true) {
+    program_.proof.is_partial = program_.proof.is_partial || (is_partial && !text.empty());
     std::string& all = program_.proof.text;
     if (all.find(text) == std::string::npos) all += (all.empty() ? "" : "; ") + text;
   }
