@@ -98,8 +98,8 @@ struct ProgramProof {
   bool exact = true;
   int rounds = 0;
   double log2_error = 0;
-  bool is_partial = false;  // something is left to the comparison at small instances, or not compared; the text says what
   std::string text;
+  bool is_partial = false;  // something is left to the comparison at small instances, or not compared; the text says what
 };
 
 struct ProgramOptions {
