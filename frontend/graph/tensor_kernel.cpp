@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/graph/tensor_call.h"
+#include "tileir/graph/neutral.h"
 #include "tileir/graph/opaque_kernel.h"
 #include "tileir/graph/shape_rules.h"
 
@@ -31,8 +32,11 @@ CallArguments::CallArguments(const CallLaunch& given, const CallShapes& out, std
                          results.size(), results.size() == 1 ? "" : "s"));
   const std::size_t rank = launch.grid.extents().size();
   if (rank < 1 || rank > 3) fail(at, fmt::format("the grid has {} extents; it must have 1 to 3", rank));
+  // Without programs a result that has elements would never be written.
+  const std::int64_t least = std::all_of(shapes.begin(), shapes.end(), [](const auto& s) { return graph::is_empty(s); }) ? 0 : 1;
   for (const Dim& d : launch.grid.extents())
-    if (d.is_constant() && d.value() < 1) fail(at, fmt::format("an extent of the grid is {}; it must be at least 1", d.value()));
+    if (d.is_constant() && d.value() < least)
+      fail(at, fmt::format("an extent of the grid is {}; it must be at least {}", d.value(), least));
 }
 
 Launch CallArguments::options() const {

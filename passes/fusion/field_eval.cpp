@@ -113,6 +113,8 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
       if (e->function == OpKind::cast_ && ir::is_float(e->element) && ir::is_integer(e->operands[0]->element))
         return value(e->operands[0], p, m);
       if (is_guard(e)) return 1;  // no value of the field is infinite
+      if (e->function == OpKind::maximum_ && ir::is_float(e->element))
+        if (const std::uint64_t x = value(e->operands[0], p, m); x == value(e->operands[1], p, m)) return x;
       break;
     case ExprKind::reference:
     case ExprKind::shift_reference:

@@ -120,6 +120,7 @@ Form Forms::reduction(Expr r) {
   if (r->combine == Combine::sum) {
     Form terms = form(inner);
     check_operand(r, terms);
+    if (terms.empty()) terms.push_back({b_.zero(), b_.zero(), b_.one()});  // all of them cancel
     return terms;
   }
   if (!has_pending(inner)) return {{b_.one(), b_.zero(), inner}};

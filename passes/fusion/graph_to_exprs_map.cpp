@@ -185,7 +185,7 @@ Expr GraphToExprs::cast(Expr x, Element from, Element to) {
     if (ir::is_float(to)) return b_.indicator(x, computed(to));
     return b_.select(x, b_.one(), b_.zero(), to);
   }
-  if (ir::is_integer(from) && ir::is_integer(to)) return fits(integer_range(x), to) ? x : b_.function(OpKind::cast_, {x}, to);
+  if (ir::is_integer(from) && ir::is_integer(to)) return b_.wrapped(x, to);
   if (x->is(ExprKind::number) && ir::is_float(from) && ir::is_integer(to)) return truncated(x, to);
   // A constant's rounding may move, but not out of its type into a wider one.
   if (x->is(ExprKind::number) && ir::is_float(from) && to == Element::f64)

@@ -341,6 +341,11 @@ Expr ExprBuilder::maximum(Expr a, Expr b) {
 
 Expr ExprBuilder::wrapped(Expr integer, Element element) {
   if (integer->element == element || fits(integer_range(integer), element)) return integer;
+  if (integer->is(ExprKind::number)) {
+    const ir::Int128 values = ir::Int128{1} << ir::bits(element), least = ir::is_signed(element) ? -values / 2 : 0;
+    const ir::Int128 above = (integer->number.numerator() - least) % values;
+    return number(Rational(above + (above < 0 ? values : 0) + least, 1));
+  }
   return function(OpKind::cast_, {integer}, element);
 }
 

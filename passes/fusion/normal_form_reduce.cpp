@@ -25,6 +25,7 @@ bool is_integer(Expr e) { return ir::is_integer(e->element); }
 Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, ProductElement operand_element, std::optional<Element> element) {
   const Element result = element.value_or(body->element);
   if (axes.empty()) return ir::is_integer(result) ? wrapped(body, result) : body;
+  if (combine == Combine::sum && body == zero_) return zero_;
   if (!rewrites()) return make_reduction(combine, axes, body, operand_element, result);
   const bool is_float = ir::is_float(result);
   if (combine == Combine::min && is_float) return scale(-1, reduce(Combine::max, axes, scale(-1, body), operand_element, result));
@@ -236,8 +237,9 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
     case ExprKind::exp: return exp(operands[0]);
     case ExprKind::log: return log(operands[0]);
     case ExprKind::function:
-      if (e->function == OpKind::abs_ && !is_integer(e)) return absolute(operands[0]);
-      if (e->function == OpKind::maximum_ && !is_integer(e)) return maximum(operands[0], operands[1]);
+      // As written, max(x, x) remains one: a value and what a plan makes of it are then the same function of the same values.
+      if (rewrites() && e->function == OpKind::abs_ && !is_integer(e)) return absolute(operands[0]);
+      if (rewrites() && e->function == OpKind::maximum_ && !is_integer(e)) return maximum(operands[0], operands[1]);
       return function(e->function, std::move(operands), e->element, e->bits);
     case ExprKind::select: return select(operands[0], operands[1], operands[2], e->element);
     case ExprKind::at_least_zero: return at_least_zero(operands[0]);

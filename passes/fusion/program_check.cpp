@@ -11,7 +11,10 @@ namespace tilewright::passes::fusion {
 void check_buffers(const Program& p) {
   std::set<int> written;
   const auto buffer = [&](int b) -> const ProgramBuffer& { return p.buffers[static_cast<std::size_t>(b)]; };
-  const auto is_given = [&](int b) { return buffer(b).kind == BufferKind::input || buffer(b).kind == BufferKind::constant; };
+  // What has no element has nothing to write.
+  const auto is_given = [&](int b) {
+    return buffer(b).kind == BufferKind::input || buffer(b).kind == BufferKind::constant || graph::is_empty(buffer(b).shape);
+  };
   for (const std::vector<ProgramKernel>* kernels : {&p.parameter_kernels, &p.kernels})
     for (const ProgramKernel& k : *kernels) {
       for (int b : k.reads)
@@ -20,7 +23,7 @@ void check_buffers(const Program& p) {
       written.insert(k.writes.begin(), k.writes.end());
     }
   for (int b = 0; b < static_cast<int>(p.buffers.size()); ++b)
-    TW_CHECK(buffer(b).kind != BufferKind::output || written.contains(b) || graph::is_empty(buffer(b).shape),
+    TW_CHECK(buffer(b).kind != BufferKind::output || written.contains(b) || is_given(b),
              "fusion: no kernel writes the output '" + buffer(b).name + "'");
 }
 

@@ -249,7 +249,8 @@ Number PlanValues::function(std::size_t kernel, Expr e, const Point& p) {
   const bool has_type = e->bits != 0 && (e->element == Element::boolean || e->function == OpKind::cast_);
   const Element of = has_type ? operand_of_bits(e->bits) : is_number(typed) && ir::is_integer(e->element) ? e->element : typed->element;
   if (e->function == OpKind::bitcast_) return bitcast(x[0], bitcast_from(e->bits), bitcast_to(e->bits));
-  if (e->function == OpKind::cast_) return cast(x[0], is_number(typed) && !has_type ? Element::f64 : of, e->element);
+  if (e->function == OpKind::cast_)
+    return cast(x[0], is_number(typed) && !has_type && !ir::is_integer(e->element) ? Element::f64 : of, e->element);
   if (ir::is_float(e->element)) return apply_float(e->function, x);
   if (e->element != Element::boolean) {
     const bool is_own = e->function != OpKind::popcount_ && e->function != OpKind::clz_ && e->function != OpKind::ffs_;

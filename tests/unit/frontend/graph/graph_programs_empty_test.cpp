@@ -1,6 +1,7 @@
 // Tensors without elements: sums of nothing, products of inner extent 0, empty batches.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "tests/unit/frontend/graph/graph_program.h"
 
@@ -125,6 +126,40 @@ void add_places(Program& p, const tw::Dim& n, int count) {
   }());
 }
 
+/// One program for each row: the row's elements doubled, and its sum.
+const tw::Kernel kRows("rows", [](tw::View<const float, 2> x, tw::View<float, 2> doubled, tw::Ptr<float> sums) {
+  auto row = tw::program_id(0);
+  tw::F32 sum = 0.0f;
+  for (auto k : tw::range(tw::I64(0), x.extent(1), tw::I64(16))) {
+    auto tile = x.load({row, k}, {1, 16});
+    doubled.store({row, k}, tile * 2.0f);
+    sum += tw::sum(tile);
+  }
+  tw::store(sums + row, sum);
+});
+
+/// Kernels of the program whose results are empty: both, or the one of rows without elements beside sums of nothing.
+void add_calls(Program& p, const tw::Dim& n, int count) {
+  const auto hx = normal(static_cast<std::size_t>(count * kColumns), 1);
+  Numbers doubled, turned(hx.size()), of_rows(static_cast<std::size_t>(count)), of_columns(kColumns), after;
+  for (int i = 0; i < count; ++i)
+    for (int c = 0; c < kColumns; ++c) {
+      const double v = hx[i * kColumns + c];
+      doubled.push_back(2 * v), turned[c * count + i] = 2 * v;
+      of_rows[i] += v, of_columns[c] += v;
+    }
+  for (double v : of_rows) after.push_back(std::exp(v) + 1);
+  auto x = p.input("x", {n, kColumns}, hx);
+  const auto [rows, row_sums] = p.graph.call<float, float>(kRows, {.grid = n}, {{n, kColumns}, {n}}, x);
+  p.output("rows", rows, doubled);
+  p.output("row_sums", row_sums, of_rows);
+  p.output("after", tw::exp(row_sums) + 1.0f, after);
+  const auto [columns, column_sums] = p.graph.call<float, float>(kRows, {.grid = kColumns}, {{kColumns, n}, {kColumns}}, tw::transpose(x));
+  p.output("columns", columns, turned);
+  p.output("column_sums", column_sums, of_columns);
+  p.output("all", tw::sum(columns) + tw::sum(column_sums), {3 * std::accumulate(of_rows.begin(), of_rows.end(), 0.0)});
+}
+
 template <class Add>
 void check_extents(Add&& add, const Devices& names = devices(), const std::vector<int>& extents = {0, 9}) {
   for (const bool is_symbol : {true, false})
@@ -158,6 +193,8 @@ TEST_CASE("graph programs: extents of 0, products and attention") {
 }
 
 TEST_CASE("graph programs: extents of 0, indices, scans and shapes") { check_extents(add_places); }
+
+TEST_CASE("graph programs: extents of 0, kernels of the program") { check_extents(add_calls); }
 
 TEST_CASE("graph programs: one plan with rows, without any, and with rows again") {
   const int columns = 33;

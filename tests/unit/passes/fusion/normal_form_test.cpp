@@ -156,6 +156,29 @@ TEST_CASE_FIXTURE(Fixture, "normal form: substitution rebuilds what holds the va
   CHECK(b.substitute(b.exp(b.add({x, y})), {{y, b.scale(-2, x)}}) == b.exp(b.scale(-1, x)));
 }
 
+// The value and what a plan makes of it are compared: both must be the same functions.
+TEST_CASE("normal form: as written, substitution keeps functions as they are") {
+  ExprPool pool;
+  ExprBuilder b(pool, Rewriting::none);
+  const Axis k = pool.axis("k", 5), other = pool.axis("k'", 5);
+  for (const ir::Element e : {ir::Element::f32, ir::Element::f64}) {
+    TensorInfo info;
+    info.name = ir::text(e);
+    info.element = e;
+    info.shape = {Dim(5)};
+    info.strides = {1};
+    const Tensor tensor = pool.add_tensor(std::move(info));
+    for (const ir::OpKind op : {ir::OpKind::maximum_, ir::OpKind::minimum_, ir::OpKind::sub_, ir::OpKind::abs_, ir::OpKind::tanh_}) {
+      const auto at = [&](Axis a) {
+        const Expr x = b.load(tensor, {b.index(a)});
+        return b.function(op, std::vector<Expr>(op == ir::OpKind::abs_ || op == ir::OpKind::tanh_ ? 1 : 2, x), e);
+      };
+      CHECK(b.substitute(at(k), {{b.index(k), b.index(other)}}) == at(other));
+    }
+    CHECK(b.reduce(graph::Combine::sum, {k}, b.zero(), e, e) == b.zero());
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "integer range: bounds of positions decide masks") {
   const Expr difference = b.subtract(b.index(k), b.index(r));
   CHECK(integer_range(difference).least == -6);

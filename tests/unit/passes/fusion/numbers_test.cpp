@@ -351,6 +351,24 @@ TEST_CASE("fusion numbers: conversions of every type to every type") {
     }
 }
 
+TEST_CASE("fusion numbers: constants wrap in the type to which they are converted") {
+  static constexpr Element kIntegers[] = {Element::i8,  Element::u8,  Element::i16, Element::u16,
+                                          Element::i32, Element::u32, Element::i64, Element::u64};
+  for (const Element from : kIntegers)
+    for (const std::uint64_t bits : {std::uint64_t{0xcd4e}, std::uint64_t{1} << 31, std::uint64_t{0x8000000000000081}, ~std::uint64_t{0}}) {
+      CAPTURE(ir::text(from));
+      CAPTURE(bits);
+      Graph g;
+      const Formula x = input(g, "x", {3}, from);
+      const std::uint64_t mask = ir::bits(from) == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << ir::bits(from)) - 1;
+      const Formula c{&g, builder(g).constant(from, {}, {bits & mask})};
+      for (const Element to : kIntegers) builder(g).output("to " + std::string(ir::text(to)), cast(x * 0.0 + c, to).id);
+      const Program p = build_program(g, {}, {});
+      CHECK(p.not_fused.empty());
+      check(g, {}, 0);
+    }
+}
+
 TEST_CASE("fusion numbers: doubles of masks, of constants and of counts") {
   Graph g;
   const Dim n = builder(g).dim("n", {});

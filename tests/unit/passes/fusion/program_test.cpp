@@ -57,15 +57,15 @@ TEST_CASE("fusion program: node by node gives the same values") {
 }
 
 // TILEWRIGHT_RANDOM_GRAPHS: how many, beside the default. TILEWRIGHT_RANDOM_GRAPH: the seed of one, which runs alone.
-TEST_CASE("fusion program: random graphs compute what they say") {
+void check_random_graphs(RandomExtents extents, int usual) {
   const char* wanted = std::getenv("TILEWRIGHT_RANDOM_GRAPHS");
   const char* only = std::getenv("TILEWRIGHT_RANDOM_GRAPH");
-  const int first = only ? std::atoi(only) : 0, last = only ? first + 1 : wanted ? std::atoi(wanted) : 150;
+  const int first = only ? std::atoi(only) : 0, last = only ? first + 1 : wanted ? std::atoi(wanted) : usual;
   constexpr double kRandomTolerance = 1e-3;  // differences of values that are nearly equal lose bits
   for (int seed = first; seed < last; ++seed) {
     CAPTURE(seed);
     graph::Graph g;
-    random_graph(g, static_cast<std::uint64_t>(seed));
+    random_graph(g, static_cast<std::uint64_t>(seed), extents);
     const std::string text = graph::print(g);
     CAPTURE(text);
     ProgramOptions as_written, unfused;
@@ -91,6 +91,32 @@ TEST_CASE("fusion program: random graphs compute what they say") {
       }
     }
   }
+}
+
+TEST_CASE("fusion program: random graphs compute what they say") { check_random_graphs(RandomExtents::positive, 150); }
+
+TEST_CASE("fusion program: random graphs with extents of 0 compute what they say") { check_random_graphs(RandomExtents::some_zero, 100); }
+
+// What an as-written formula keeps, such as the maximum of a value and itself, in a scan; and sums of what a mask hides whole.
+TEST_CASE("fusion program: as written, plans pass their check") {
+  for (const ir::Element e : {ir::Element::f32, ir::Element::f64, ir::Element::f16})
+    for (const bool reverse : {false, true}) {
+      CAPTURE(ir::text(e));
+      CAPTURE(reverse);
+      graph::Graph g;
+      const Formula x = input(g, "x", {1, 12}, e), most = maximum(x, x), i = iota(g, {1, 12}, 0);
+      const Formula running{&g, builder(g).scan(graph::Combine::prod, tanh(most - map(ir::OpKind::minimum_, {x, x}) + 0.5).id, 1, reverse)};
+      const Formula hidden = where(greater_equal(i, like(i, 2)), x, like(x, 0));
+      builder(g).output("mean", builder(g).mean(running.id, std::vector<std::int64_t>{1}, false));
+      builder(g).output("running", running.id);
+      builder(g).output("hidden", (tanh(hidden) * sum(hidden)).id);
+      ProgramOptions as_written;
+      as_written.reassociate = false;
+      const Program p = build_program(g, as_written, {});
+      CHECK(p.proof.exact);
+      CHECK(p.not_fused.empty());
+      check_values(g, p, {}, e == ir::Element::f16 ? 2e-3 : kTolerance);
+    }
 }
 
 // Constants, views and joined tensors as outputs, beside others that read them.

@@ -16,7 +16,7 @@ using ir::Element;
 
 class Maker {
  public:
-  Maker(Graph& g, std::uint64_t seed) : g_(g), engine_(seed) {}
+  Maker(Graph& g, std::uint64_t seed, RandomExtents extents) : g_(g), extents_(extents), engine_(seed) {}
 
   void run() {
     const int inputs = 2 + pick(3);
@@ -39,7 +39,7 @@ class Maker {
     static constexpr int kExtents[] = {1, 2, 3, 6, 12, 5};
     TensorShape shape;
     const int n = 1 + pick(3);
-    for (int i = 0; i < n; ++i) shape.push_back(kExtents[pick(6)]);
+    for (int i = 0; i < n; ++i) shape.push_back(extents_ == RandomExtents::some_zero && pick(5) == 0 ? 0 : kExtents[pick(6)]);
     return shape;
   }
 
@@ -140,12 +140,13 @@ class Maker {
   }
 
   Graph& g_;
+  RandomExtents extents_;
   std::mt19937_64 engine_;
   std::vector<Formula> values_;
 };
 
 }  // namespace
 
-void random_graph(Graph& g, std::uint64_t seed) { Maker(g, seed).run(); }
+void random_graph(Graph& g, std::uint64_t seed, RandomExtents extents) { Maker(g, seed, extents).run(); }
 
 }  // namespace tilewright::passes::fusion::test

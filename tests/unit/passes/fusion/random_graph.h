@@ -4,7 +4,10 @@
 
 namespace tilewright::passes::fusion::test {
 
-/// Appends inputs, a number of random ops and one or two outputs. Values stay of moderate size, so that errors can be told from rounding.
-void random_graph(graph::Graph&, std::uint64_t seed);
+enum class RandomExtents : std::uint8_t { positive, some_zero };
+
+/// Appends inputs, a number of random ops and one or two outputs. Values stay of moderate size, so that errors can be told from rounding;
+/// but with extents of 0 maxima and means of nothing are not finite.
+void random_graph(graph::Graph&, std::uint64_t seed, RandomExtents = RandomExtents::positive);
 
 }  // namespace tilewright::passes::fusion::test

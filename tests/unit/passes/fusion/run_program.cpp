@@ -123,7 +123,10 @@ std::map<std::string, double> errors_of(const graph::Graph& g, const Program& pr
     double difference = 0, size = 0;
     for (std::size_t i = 0; i < want.bits.size(); ++i) {
       const double w = want.number(i), got = outputs.at(name)[i];
-      if (std::isnan(w) && std::isnan(got)) continue;
+      if (!std::isfinite(w)) {  // as written; then the result is not finite either
+        if (std::isfinite(got)) difference = HUGE_VAL;
+        continue;
+      }
       difference += (got - w) * (got - w);
       size += w * w;
     }
