@@ -47,6 +47,8 @@ std::optional<ir::TargetDesc> describe(std::string_view target) {
   d.registers_per_sm = facts.registers_per_sm;
   d.warps_per_sm = facts.warps_per_sm;
   d.processors = facts.processors;
+  d.clock_mhz = facts.clock_mhz;
+  d.memory_gbs = facts.memory_gbs;
   return d;
 }
 

@@ -91,7 +91,7 @@ Machine machine_of(const Device& device) {
   Machine m;
   m.target = backend::describe_target(device.handle()->target());
   if (!m.target.is_gpu()) m.target.processors = rt::cpu_threads();
-  m.facts = passes::fusion::machine_facts(m.target);
+  m.facts = ir::machine_facts(m.target);
   m.is_emulated = device.name().starts_with("emulator:");
   return m;
 }

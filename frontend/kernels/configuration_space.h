@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "passes/fusion/cost.h"
+#include "tileir/target/machine_facts.h"
 #include "tileir/target/target_desc.h"
 #include "tilewright/kernels/configuration.h"
 
@@ -13,7 +13,7 @@ namespace tilewright::kernels::host {
 /// What candidates and model ask of a device.
 struct Machine {
   ir::TargetDesc target;
-  passes::fusion::MachineFacts facts;
+  ir::MachineFacts facts;
   bool is_emulated = false;  // time is estimated from counters, which know no L2
 };
 Machine machine_of(const Device&);

@@ -1,7 +1,7 @@
 // The model of programs on GPUs, but for those that multiply matrices (matrix_model.cpp): what one program does, and how long all take.
 //
 // Programs are shared out evenly, and each multiprocessor moves bytes, multiplies matrices and does other arithmetic. Memory moves what the
-// problem has at least once. Machine facts are those of the cost model of graphs; what depends on tiles is counted here.
+// problem has at least once. What depends on tiles is counted here.
 #include <algorithm>
 #include <cmath>
 
@@ -138,19 +138,17 @@ Work work_of(const Machine&, const DecodeShape& s, const Configuration& c) {
 }
 
 double seconds_of(const Machine& m, const Work& w, int element_bytes) {
-  const passes::fusion::MachineFacts& f = m.facts;
+  const ir::MachineFacts& f = m.facts;
   const double processors = m.target.processors, turns = std::ceil(w.programs / processors);
-  const double rate = element_bytes >= 4 ? f.matrix_flops_32 : element_bytes == 2 ? f.matrix_flops_16 : f.matrix_flops_8;
+  const double rate = f.matrix_flops(element_bytes);
   // A program starts, and each step of its loop computes addresses and conditions.
   constexpr double start = 0.3e-6, step = 0.05e-6;
   const double compute = w.products / rate + w.operations / f.flops + w.exponentials / f.exponentials + start + w.steps * step;
   const double moved = w.bytes / f.cache_bytes;
-  constexpr double kApart = 0.25;  // of the shorter of both that does not overlap
-  const double program = std::max(compute, moved) + kApart * std::min(compute, moved);
+  const double program = ir::overlapped_seconds(compute, moved);
   const double reread = m.is_emulated ? w.programs * w.bytes : w.memory_bytes;
   const double memory = std::max(reread, w.memory_bytes) / f.memory_bytes;
-  return std::max(turns * program, memory) + kApart * std::min(turns * program, memory) +
-         w.launches * (f.launch_seconds + (w.programs > 1 ? f.share_seconds : 0));
+  return ir::overlapped_seconds(turns * program, memory) + w.launches * (f.launch_seconds + (w.programs > 1 ? f.share_seconds : 0));
 }
 
 }  // namespace

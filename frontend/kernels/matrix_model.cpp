@@ -17,24 +17,9 @@ namespace tilewright::kernels::host {
 
 namespace {
 
-/// A chip in clocks of a multiprocessor.
-struct Clocks {
-  double hertz;
-  double operations_8, operations_16, operations_32, operations_64;  // of products a clock, by bits of the factors
-  double cache_bytes;                                                // a clock, from caches
-  double operations(int element_bytes) const {
-    return element_bytes >= 8 ? operations_64 : element_bytes >= 4 ? operations_32 : element_bytes == 2 ? operations_16 : operations_8;
-  }
-};
-
-Clocks clocks_of(const ir::TargetDesc& target) {
-  // What data sheets say of a T4, which multiplies f32 by fused multiply-adds, and of an A100. The third is fitted: an H200 with mma.sync,
-  // which has about 60 % of the rate of wgmma; its doubles are those of the data sheet. Programs of one time read the same tiles, which its
-  // caches serve together.
-  static constexpr Clocks kTuring{1.59e9, 2048, 1024, 128, 4, 20}, kAmpere{1.41e9, 4096, 2048, 1024, 128, 30},
-      kHopper{1.755e9, 4800, 2400, 1200, 256, 64};
-  return target.sm >= 90 ? kHopper : target.sm >= 80 ? kAmpere : kTuring;
-}
+/// What a clock of a multiprocessor moves from caches. Of an H200 it is fitted: programs of one time read the same tiles, which its caches
+/// serve together.
+double cache_bytes(const ir::TargetDesc& target) { return target.sm >= 90 ? 64 : target.sm >= 80 ? 30 : 20; }
 
 constexpr double kSharedBytes = 128;          // a clock, of shared memory
 constexpr double kLineBytes = 128;            // that caches find at once
@@ -124,11 +109,11 @@ Warps warps_of(const Configuration& c) {
 }
 
 /// A tile that is loaded in each step: what it adds to the program. Returns the elements of a thread that go through registers.
-double add_loads(Program& p, const Clocks& chip, double rows, double columns, int element_bytes, int row_alignment) {
+double add_loads(Program& p, const ir::TargetDesc& target, double rows, double columns, int element_bytes, int row_alignment) {
   const double bytes = rows * columns * element_bytes, threads = 32 * p.warps;
   p.shared += bytes / kSharedBytes;
   // Rows that begin inside of a line touch one more.
-  p.cache += (bytes + rows * (kLineBytes - row_alignment)) / chip.cache_bytes;
+  p.cache += (bytes + rows * (kLineBytes - row_alignment)) / cache_bytes(target);
   if (row_alignment < kLeastCopy) {
     const double elements = rows * columns / threads;
     p.issue += elements * p.warps * kElementIssue;
@@ -149,13 +134,12 @@ double memory_seconds(const Machine& m, double bytes, double bytes_of_programs) 
 }  // namespace
 
 double gpu_seconds(const Machine& m, const ProductShape& s, const Configuration& c) {
-  const Clocks chip = clocks_of(m.target);
   const int e = s.element_bytes;
   const Warps warps = warps_of(c);
   const double tile = static_cast<double>(c.bm) * c.bn * s.products, step_columns = static_cast<double>(s.products) * c.bn;
   Program p{.warps = static_cast<double>(c.num_warps)};
-  double elements = add_loads(p, chip, c.bm, c.bk, e, s.a_alignment);
-  for (int i = 0; i < s.products; ++i) elements += add_loads(p, chip, c.bk, c.bn, e, s.b_alignment);
+  double elements = add_loads(p, m.target, c.bm, c.bk, e, s.a_alignment);
+  for (int i = 0; i < s.products; ++i) elements += add_loads(p, m.target, c.bk, c.bn, e, s.b_alignment);
   const bool loads_ahead = m.target.sm >= 80 && c.num_stages > 1 && elements <= kMostElementsAhead;
   p.stages = !loads_ahead ? 1 : elements > 0 ? 2 : c.num_stages;
   const double step_bytes = (c.bm + step_columns) * c.bk * e;
@@ -164,7 +148,7 @@ double gpu_seconds(const Machine& m, const ProductShape& s, const Configuration&
   p.registers += kRegisters + tile / (32 * p.warps) * std::max(1.0, e / 4.0) + static_cast<double>(c.bm) / warps.rows / 4 +
                  step_columns / warps.columns / 4;
   const double read = (static_cast<double>(warps.columns) * c.bm + warps.rows * step_columns) * c.bk * e, products = 2 * tile * c.bk;
-  p.matrix = products / chip.operations(e);
+  p.matrix = products * m.facts.hertz / m.facts.matrix_flops(e);
   p.shared += read / kSharedBytes;
   p.issue += products * e / kOperationsOfMma + read / kBytesOfLdmatrix;
   p.result_bytes = tile * 4;
@@ -176,12 +160,11 @@ double gpu_seconds(const Machine& m, const ProductShape& s, const Configuration&
   const double factors = batch * static_cast<double>(s.m * s.k + s.products * s.n * s.k) * e;
   const double memory = memory_seconds(m, factors + results, programs * (steps * step_bytes + p.result_bytes));
   const double launch = m.facts.launch_seconds + m.facts.share_seconds;
-  const double seconds = std::max(clocks_of_all(m.target, p, programs, steps) / chip.hertz, memory) + launch;
+  const double seconds = ir::overlapped_seconds(clocks_of_all(m.target, p, programs, steps) / m.facts.hertz, memory) + launch;
   return c.splits == 1 ? seconds : seconds + launch + (c.splits + 1) * results / m.facts.memory_bytes;
 }
 
 double gpu_seconds(const Machine& m, const AttentionShape& s, const Configuration& c) {
-  const Clocks chip = clocks_of(m.target);
   const int e = s.element_bytes;
   const double scores = static_cast<double>(c.bm) * c.bn, depths = s.depth + s.value_depth, step_bytes = c.bn * depths * e;
   // Backwards there are five products instead of two, and the sums of two results.
@@ -196,9 +179,9 @@ double gpu_seconds(const Machine& m, const AttentionShape& s, const Configuratio
                 (s.causal ? kMaskRegisters : 0);
   // All warps share the rows: each reads all keys and values.
   const double moved = (p.warps + 1) * step_bytes, products = 2 * scores * depths;
-  p.matrix = passes * products / chip.operations(e);
+  p.matrix = passes * products * m.facts.hertz / m.facts.matrix_flops(e);
   p.shared = passes * moved / kSharedBytes;
-  p.cache = step_bytes / chip.cache_bytes;
+  p.cache = step_bytes / cache_bytes(m.target);
   p.issue = passes * ((scores * kScoreIssue + c.bm * s.value_depth) / 32 + products * e / kOperationsOfMma + moved / kBytesOfLdmatrix);
   p.spill(m.target);
   p.issue = std::max(p.issue, scores / kExponentials);
@@ -222,7 +205,7 @@ double gpu_seconds(const Machine& m, const AttentionShape& s, const Configuratio
   }
   const double bytes = heads * static_cast<double>(s.queries + s.keys) * depths * e;
   const double memory = memory_seconds(m, bytes, programs * (steps * (s.causal ? 0.5 : 1) * step_bytes + c.bm * depths * e));
-  return std::max(all / chip.hertz, memory) + (s.backward ? 3 : 1) * (m.facts.launch_seconds + m.facts.share_seconds);
+  return std::max(all / m.facts.hertz, memory) + (s.backward ? 3 : 1) * (m.facts.launch_seconds + m.facts.share_seconds);
 }
 
 }  // namespace tilewright::kernels::host

@@ -13,7 +13,7 @@
 #include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/products.h"
 #include "passes/fusion/stored_tensor.h"
-#include "tileir/target/gpu_chips.h"
+#include "tileir/target/machine_facts.h"
 
 namespace tilewright::passes::fusion {
 
@@ -45,7 +45,7 @@ bool is_transcendental(Expr e) {
 class Estimator {
  public:
   Estimator(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options)
-      : plan_(plan), b_(b), target_(target), facts_(machine_facts(target)), tiling_(tiling), tiles_(tiling.sizes) {
+      : plan_(plan), b_(b), target_(target), facts_(ir::machine_facts(target)), tiling_(tiling), tiles_(tiling.sizes) {
     if (!options.batch_invariant) return;
     for (const KernelOutput& o : plan.outputs) rows_.insert(o.value->axes);
     for (Axis a : bound_axes(plan.outputs)) rows_ = rows_.without({a});
@@ -208,15 +208,13 @@ class Estimator {
   double seconds() const {
     const double programs = most_programs() * cost_.parts, processors = target_.processors;
     const double share = std::ceil(programs / processors) / programs;  // of the work, that the busiest processor does
-    const double matrix = bits_ >= 32 ? facts_.matrix_flops_32 : bits_ == 16 ? facts_.matrix_flops_16 : facts_.matrix_flops_8;
+    const double matrix = facts_.matrix_flops(std::min(bits_, 32) / 8);
     const double compute =
         cost_.matrix_flops / matrix + precision_seconds_ + cost_.flops / facts_.flops + cost_.exponentials / facts_.exponentials;
     const double moved = cost_.read_bytes + cost_.written_bytes;
     const double memory =
         std::max(moved / facts_.memory_bytes, share * (moved + cost_.reread_bytes + cost_.spilled_bytes) / facts_.cache_bytes);
-    // Memory and arithmetic overlap for the most part.
-    constexpr double kApart = 0.25;
-    const double work = std::max(memory, share * compute) + kApart * std::min(memory, share * compute);
+    const double work = ir::overlapped_seconds(memory, share * compute);
     const double launch = facts_.launch_seconds + (programs > 1 ? facts_.share_seconds : 0);
     return work + launch + (cost_.parts > 1 ? facts_.launch_seconds + facts_.share_seconds : 0);
   }
@@ -224,7 +222,7 @@ class Estimator {
   const Plan& plan_;
   ExprBuilder& b_;
   const ir::TargetDesc& target_;
-  const MachineFacts& facts_;
+  const ir::MachineFacts facts_;
   const Tiling& tiling_;
   const TileSizes& tiles_;
   ExprSet stop_;
@@ -237,31 +235,6 @@ class Estimator {
 };
 
 }  // namespace
-
-const MachineFacts& machine_facts(const ir::TargetDesc& target) {
-  // Measured on a core of an AMD EPYC (Zen 5, AVX-512), 2026-11-25: sums of rows in the last cache, of products, of exponentials; launches.
-  static constexpr MachineFacts kHost{50e9, 40e9, 64, 1e11, 2e11, 2e11, 2e11, 8e9, 0.5e-6, 1.5e-6, 1 << 20};
-  if (!target.is_gpu()) return kHost;
-  // What data sheets say of a T4, an A100, an A40, an L40, an H100, a B200 and an RTX 5090, for one of their multiprocessors. Of products,
-  // what mma.sync does: of a B200 that is not published, and an H100's is assumed.
-  struct Row {
-    int capability;
-    MachineFacts facts;
-  };
-  static constexpr Row kRows[] = {
-      {75, {0.32e12, 32e9, 32, 0.2e12, 0.2e12, 1.6e12, 3.2e12, 25e9, 4e-6, 0, 192 << 10}},
-      {80, {1.9e12, 42e9, 32, 0.18e12, 1.44e12, 2.9e12, 5.8e12, 22e9, 3e-6, 0, 192 << 10}},
-      {86, {0.7e12, 42e9, 32, 0.44e12, 0.89e12, 1.8e12, 3.6e12, 28e9, 3e-6, 0, 192 << 10}},
-      {89, {0.86e12, 42e9, 32, 0.64e12, 0.64e12, 1.3e12, 2.5e12, 40e9, 3e-6, 0, 192 << 10}},
-      {90, {3.3e12, 42e9, 32, 0.5e12, 3.75e12, 7.5e12, 15e12, 30e9, 3e-6, 0, 192 << 10}},
-      {100, {8e12, 42e9, 32, 0.54e12, 3.75e12, 7.5e12, 15e12, 30e9, 3e-6, 0, 192 << 10}},
-      {120, {1.8e12, 42e9, 32, 0.62e12, 0.62e12, 1.2e12, 2.5e12, 39e9, 3e-6, 0, 192 << 10}},
-  };
-  const Row* of_chip = kRows;
-  for (const Row& row : kRows)
-    if (row.capability <= ir::chip_capability(target)) of_chip = &row;
-  return of_chip->facts;
-}
 
 KernelCost estimate(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options) {
   return Estimator(plan, tiling, b, target, options).run();

@@ -11,21 +11,6 @@
 
 namespace tilewright::passes::fusion {
 
-/// What a machine of the kind that a target stands for does in a second.
-struct MachineFacts {
-  double memory_bytes;  // the machine
-  // One processor: what it moves from and to memory or caches, and computes.
-  double cache_bytes;
-  double line_bytes;                                        // that memory moves at least
-  double flops;                                             // f32, outside of matrix instructions
-  double matrix_flops_32, matrix_flops_16, matrix_flops_8;  // by bits of the operands
-  double exponentials;
-  double launch_seconds;     // of a kernel
-  double share_seconds;      // more, if several processors take part
-  double accumulator_bytes;  // that one program holds
-};
-const MachineFacts& machine_facts(const ir::TargetDesc&);
-
 struct KernelCost {
   double read_bytes = 0, written_bytes = 0;  // each tensor once
   double reread_bytes = 0;                   // what programs read beyond that

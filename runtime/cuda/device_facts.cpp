@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "runtime/cuda/driver_failure.h"
 #include "tileir/target/gpu_chips.h"
 
@@ -31,6 +33,9 @@ class Asker {
   const Driver& driver_;
   std::string failure_;
 };
+
+/// 10^9 bytes that memory moves in a second at most: both edges of its clock move data.
+int memory_gbs(const DeviceFacts& facts) { return static_cast<int>(std::lround(2e-6 * facts.memory_khz * facts.bus_bits / 8)); }
 
 }  // namespace
 
@@ -80,16 +85,17 @@ std::string describe(const DeviceFacts& facts) {
   if (facts.clock_khz > 0) text += fmt::format(" of {} MHz", facts.clock_khz / 1000);
   if (facts.l2_bytes > 0) text += fmt::format(", {:.0f} MiB of L2", static_cast<double>(facts.l2_bytes) / (1 << 20));
   text += fmt::format(", {:.1f} GiB", static_cast<double>(facts.memory) / (std::size_t{1} << 30));
-  // Both edges of a clock move data.
-  const double bytes_a_second = 2.0 * facts.memory_khz * 1000 * facts.bus_bits / 8;
-  return bytes_a_second > 0 ? text + fmt::format(" of {:.0f} GB/s", bytes_a_second / 1e9) : text;
+  const int rate = memory_gbs(facts);
+  return rate > 0 ? text + fmt::format(" of {} GB/s", rate) : text;
 }
 
 std::string target_of(const DeviceFacts& facts) {
   return ir::target_name(ir::chip_for(facts.capability), {.shared_bytes = facts.shared_of_block,
                                                           .warps_per_sm = facts.threads_of_sm / 32,
                                                           .registers_per_sm = facts.registers_of_sm,
-                                                          .processors = facts.multiprocessors});
+                                                          .processors = facts.multiprocessors,
+                                                          .clock_mhz = facts.clock_khz / 1000,
+                                                          .memory_gbs = memory_gbs(facts)});
 }
 
 }  // namespace tilewright::rt::cuda

@@ -83,6 +83,8 @@ std::string text(const Configuration& c) { return tw::detail::text_of_constant(c
 /// An H200 as the model sees it, not the emulator of one.
 Machine h200() {
   Machine m = machine_of(tw::Device::open("emulator:sm_90a"));
+  m.target.memory_gbs = 4800;
+  m.facts = tilewright::ir::machine_facts(m.target);
   m.is_emulated = false;
   return m;
 }

@@ -14,22 +14,27 @@ namespace {
 
 /// CUDA C++ Programming Guide, "Compute Capabilities", technical specifications per compute capability.
 constexpr GpuChip kChips[] = {
-    {"sm_75", 75, "sm_75", 75, 64, 32, 40},     {"sm_80", 80, "sm_80", 80, 163, 64, 108},  {"sm_86", 86, "sm_86", 86, 99, 48, 84},
-    {"sm_89", 89, "sm_89", 89, 99, 48, 142},    {"sm_90", 90, "sm_90", 90, 227, 64, 132},  {"sm_90a", 90, "sm_90a", 90, 227, 64, 132},
-    {"sm_100", 100, "sm_90", 90, 227, 64, 148}, {"sm_120", 120, "sm_90", 90, 99, 48, 170},
+    {"sm_75", 75, "sm_75", 75, 64, 32, 40, 1590, 320},      {"sm_80", 80, "sm_80", 80, 163, 64, 108, 1410, 2039},
+    {"sm_86", 86, "sm_86", 86, 99, 48, 84, 1740, 696},      {"sm_89", 89, "sm_89", 89, 99, 48, 142, 2490, 864},
+    {"sm_90", 90, "sm_90", 90, 227, 64, 132, 1980, 3352},   {"sm_90a", 90, "sm_90a", 90, 227, 64, 132, 1980, 3352},
+    {"sm_100", 100, "sm_90", 90, 227, 64, 148, 1965, 8000}, {"sm_120", 120, "sm_90", 90, 99, 48, 170, 2407, 1792},
 };
 
 struct FactName {
   std::string_view name;
   int GpuFacts::* fact;
 };
-constexpr FactName kFactNames[] = {{"shared", &GpuFacts::shared_bytes},
-                                   {"warps", &GpuFacts::warps_per_sm},
-                                   {"registers", &GpuFacts::registers_per_sm},
-                                   {"processors", &GpuFacts::processors}};
+constexpr FactName kFactNames[] = {
+    {"shared", &GpuFacts::shared_bytes},   {"warps", &GpuFacts::warps_per_sm}, {"registers", &GpuFacts::registers_per_sm},
+    {"processors", &GpuFacts::processors}, {"clock", &GpuFacts::clock_mhz},    {"memory", &GpuFacts::memory_gbs}};
 
 GpuFacts facts_of(const GpuChip& chip) {
-  return {chip.shared_kib << 10, chip.warps_per_sm, TargetDesc().registers_per_sm, chip.multiprocessors};
+  return {.shared_bytes = chip.shared_kib << 10,
+          .warps_per_sm = chip.warps_per_sm,
+          .registers_per_sm = TargetDesc().registers_per_sm,
+          .processors = chip.multiprocessors,
+          .clock_mhz = chip.clock_mhz,
+          .memory_gbs = chip.memory_gbs};
 }
 
 }  // namespace

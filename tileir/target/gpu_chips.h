@@ -8,7 +8,7 @@ namespace tilewright::ir {
 
 struct TargetDesc;
 
-/// What a compute capability fixes, and how many multiprocessors a GPU of it has.
+/// What a compute capability fixes, and what a usual GPU of it has.
 struct GpuChip {
   std::string_view target;  // "sm_120": its name as a target
   int capability = 0;       // 120
@@ -18,7 +18,10 @@ struct GpuChip {
   int code_capability = 0;  // 90
   int shared_kib = 0;       // of shared memory, the most that a program can have
   int warps_per_sm = 0;
-  int multiprocessors = 0;  // of a T4, an A100, an A40, an L40, an H100, a B200 and an RTX 5090; a driver says how many a device has
+  // Of a T4, an A100, an A40, an L40, an H100, a B200 and an RTX 5090; a driver says what a device has.
+  int multiprocessors = 0;
+  int clock_mhz = 0;   // of multiprocessors, the highest
+  int memory_gbs = 0;  // 10^9 bytes a second
 };
 std::span<const GpuChip> gpu_chips();
 
@@ -30,7 +33,7 @@ int chip_capability(const TargetDesc&);
 
 /// The facts of a device that its chip leaves open or that no row of the table has, as the driver says; 0: not known.
 struct GpuFacts {
-  int shared_bytes = 0, warps_per_sm = 0, registers_per_sm = 0, processors = 0;
+  int shared_bytes = 0, warps_per_sm = 0, registers_per_sm = 0, processors = 0, clock_mhz = 0, memory_gbs = 0;
 };
 /// The chip of a compute capability whose code the device runs best: of the same one, or of the newest older one.
 const GpuChip& chip_for(int capability);

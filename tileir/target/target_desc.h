@@ -34,6 +34,8 @@ struct TargetDesc {
   int max_registers = 255;        // most that a thread can have
   int registers_per_sm = 65536;
   int warps_per_sm = 64;
+  int clock_mhz = 0;              // of multiprocessors, the highest
+  int memory_gbs = 0;             // 10^9 bytes that memory moves in a second at most
 
   bool is_gpu() const { return kind == Kind::nvptx; }
   static constexpr int kLog2WarpLanes = 5;

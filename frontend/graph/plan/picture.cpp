@@ -14,8 +14,8 @@
 #include "frontend/graph/plan/repetition.h"
 #include "frontend/graph/plan/svg_canvas.h"
 #include "passes/fusion/amount_text.h"
-#include "passes/fusion/cost.h"
 #include "tileir/graph/shape_rules.h"
+#include "tileir/target/machine_facts.h"
 #include "tileir/text/plural.h"
 
 namespace tilewright::detail {
@@ -41,7 +41,7 @@ std::string share_text(double share) { return fmt::format("; {:.0f} % of the tim
 class Picture {
  public:
   Picture(const graph::Graph& g, const fusion::Program& p, const Sizes& s, const ir::TargetDesc& target)
-      : graph_(g), program_(p), sizes_(s), facts_(fusion::machine_facts(target)), processors_(target.processors) {}
+      : graph_(g), program_(p), sizes_(s), facts_(ir::machine_facts(target)), processors_(target.processors) {}
 
   std::string draw(const std::string& title) {
     describe();
@@ -93,7 +93,7 @@ class Picture {
   const graph::Graph& graph_;
   const fusion::Program& program_;
   const Sizes& sizes_;
-  const fusion::MachineFacts& facts_;
+  const ir::MachineFacts facts_;
   const int processors_;
   SvgCanvas canvas_;
   std::vector<Row> rows_;

@@ -112,6 +112,16 @@ TEST_CASE("device_facts: the target is the chip whose code the device runs best,
   pcie.threads_of_sm = 2048;
   pcie.multiprocessors = 114;
   CHECK(of(90, pcie) == "sm_90a+processors=114");
+  pcie.clock_khz = 1'755'000;
+  pcie.memory_khz = 1'593'000;
+  pcie.bus_bits = 5120;
+  CHECK(of(90, pcie) == "sm_90a+processors=114,clock=1755,memory=2039");
+  DeviceFacts sxm;
+  sxm.multiprocessors = 132;
+  sxm.clock_khz = 1'980'000;
+  sxm.memory_khz = 2'619'000;
+  sxm.bus_bits = 5120;
+  CHECK(of(90, sxm) == "sm_90a");
 }
 
 TEST_CASE("device_facts: what a device is, or why it cannot be used") {

@@ -21,6 +21,8 @@ TEST_CASE("gpu_chips: the name of a target holds the facts that differ from its 
   CHECK(facts.warps_per_sm == 32);
   CHECK(facts.registers_per_sm == 65536);
   CHECK(facts.processors == 84);
+  CHECK(facts.clock_mhz == 2407);
+  CHECK(facts.memory_gbs == 1792);
   CHECK(gpu_chip("sm_70") == nullptr);
   CHECK(gpu_chip("cpu") == nullptr);
   for (const char* wrong : {"sm_120+", "sm_120+warps", "sm_120+warps=", "sm_120+warps=x", "sm_120+warps=0", "sm_120+speed=3",

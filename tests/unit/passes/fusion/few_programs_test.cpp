@@ -6,6 +6,7 @@
 #include "passes/fusion/program.h"
 #include "tests/unit/passes/fusion/derive.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
+#include "tileir/target/machine_facts.h"
 
 namespace tilewright::passes::fusion::test {
 namespace {
@@ -44,7 +45,7 @@ TEST_CASE("fusion cost: one multiprocessor takes its own time for a kernel of on
   const Plan plan = best_plan(*d.exprs, d.outputs);
   const KernelCost c = estimate(plan, choose_tiling(*d.exprs, plan, kHopper, {}), *d.exprs, kHopper);
   REQUIRE(c.programs * c.parts == 1);
-  CHECK(c.seconds > c.read_bytes / machine_facts(kHopper).cache_bytes);
+  CHECK(c.seconds > c.read_bytes / ir::machine_facts(kHopper).cache_bytes);
 }
 
 TEST_CASE("fusion cover: a row times large matrices is divided, times small ones it is one program's") {
