@@ -23,102 +23,144 @@ Value* interleave(llvm::IRBuilder<>& b, Value* even, Value* odd, std::int64_t la
   return b.CreateShuffleVector(even, odd, from);
 }
 
+/// The product of one op: loops over register tiles of the accumulator, of which rows and columns without an effect are left out.
+class Dot {
+ public:
+  Dot(Emitter& e, OpId id)
+      : e_(e),
+        b_(e.b()),
+        id_(id),
+        a_(e.f().type(e.f().op(id).operands[0])),
+        c_(e.f().type(e.f().op(id).results[0])),
+        M_(c_.extent(c_.rank() - 2)),
+        N_(c_.extent(c_.rank() - 1)),
+        K_(a_.extent(a_.rank() - 1)),
+        in_(register_type(e.context(), a_)),
+        out_(register_type(e.context(), c_)),
+        lanes_(std::min<std::int64_t>(N_, e.target().vector_bits / (8 * c_.element_bytes()))),
+        in_pairs_(in_ != out_ && K_ >= 2 && lanes_ == e.target().lanes()) {}
+
+  void run() {
+    const ValueId result = e_.f().op(id_).results[0];
+    const auto live = [&](int axis) { return e_.live().of_op(id_, axis); };
+    Value* const base[3] = {e_.operand_buffer(id_, 0), e_.operand_buffer(id_, 1), e_.buffer_of(result)};
+    const bool is_batched = c_.rank() == 3;
+    e_.loop_over_live(is_batched ? live(0) : passes::LiveIndices{true, 0}, is_batched ? c_.extent(0) : 1, [&](Value* batch) {
+      A_ = b_.CreateInBoundsGEP(in_, base[0], b_.CreateMul(batch, e_.i64(M_ * K_)));
+      B_ = b_.CreateInBoundsGEP(in_, base[1], b_.CreateMul(batch, e_.i64(K_ * N_)));
+      C_ = b_.CreateInBoundsGEP(out_, base[2], b_.CreateMul(batch, e_.i64(M_ * N_)));
+      emit_tiles(e_.live_count(live(c_.rank() - 2), M_), e_.live_count(live(c_.rank() - 1), N_));
+    });
+  }
+
+ private:
+  /// live_rows, live_columns: null if all are.
+  void emit_tiles(Value* live_rows, Value* live_columns) {
+    // 8 x 2 accumulators of 16 to 32 registers: more rows cost address arithmetic, more columns spill (measured on Zen 4, 2026-11).
+    const std::int64_t rows = std::min<std::int64_t>(M_, e_.target().vector_bits >= 512 ? 8 : 4),
+                       vectors = std::min<std::int64_t>(N_ / lanes_, 2);
+    Value* const columns_end = live_columns ? live_columns : e_.i64(N_);
+    const bool may_be_empty = live_rows || live_columns;
+    if (!live_rows) return emit_region(e_.i64(0), e_.i64(M_), columns_end, rows, vectors, may_be_empty);
+    // Up to half of a register tile's rows at the end run one by one, in as many vectors as cover the latency of a multiply-add.
+    constexpr std::int64_t kVectorsOfRow = 8;
+    Value* const whole = rows == 1 ? live_rows : b_.CreateAnd(b_.CreateAdd(live_rows, e_.i64(rows / 2 - 1)), e_.i64(-rows));
+    emit_region(e_.i64(0), whole, columns_end, rows, vectors, true);
+    if (rows > 1) emit_region(whole, live_rows, columns_end, 1, std::min(N_ / lanes_, kVectorsOfRow), true);
+  }
+
+  /// The rows from begin to below end by tiles of so many rows and vectors.
+  void emit_region(Value* begin, Value* end, Value* columns_end, std::int64_t rows, std::int64_t vectors, bool may_be_empty) {
+    e_.loop(e_.i64(0), columns_end, e_.i64(lanes_ * vectors), {}, may_be_empty, [&](Value* n, const Values&) {
+      e_.loop(begin, end, e_.i64(rows), {}, may_be_empty, [&](Value* m, const Values&) {
+        emit_tile(m, n, rows, vectors);
+        return Values{};
+      });
+      return Values{};
+    });
+  }
+
+  void emit_tile(Value* m, Value* n, std::int64_t rows, std::int64_t vectors) {
+    Value* c0 = b_.CreateInBoundsGEP(out_, C_, b_.CreateAdd(b_.CreateMul(m, e_.i64(N_)), n));
+    Value* a0 = b_.CreateInBoundsGEP(in_, A_, b_.CreateMul(m, e_.i64(K_)));
+    Value* b0 = b_.CreateInBoundsGEP(in_, B_, n);
+    const llvm::Align wide(std::min<std::int64_t>(64, lanes_ * c_.element_bytes()));
+    const auto accumulator = [&](std::int64_t i, std::int64_t j) { return b_.CreateInBoundsGEP(out_, c0, e_.i64(i * N_ + j * lanes_)); };
+    Values acc;
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < vectors; ++j) acc.push_back(b_.CreateAlignedLoad(vector(out_), accumulator(i, j), wide));
+    acc = e_.loop(e_.i64(0), e_.i64(K_), e_.i64(in_pairs_ ? 2 : 1), acc, false, [&](Value* k, const Values& carried) {
+      Value* bk = b_.CreateInBoundsGEP(in_, b0, b_.CreateMul(k, e_.i64(N_)));
+      Values right;
+      for (std::int64_t j = 0; j < vectors; ++j) right.push_back(right_factor(bk, j));
+      Value* ak = b_.CreateInBoundsGEP(in_, a0, k);
+      Values next = carried;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        Value* x = left_factor(b_.CreateInBoundsGEP(in_, ak, e_.i64(i * K_)));
+        for (std::int64_t j = 0; j < vectors; ++j) {
+          Value*& sum = next[static_cast<std::size_t>(i * vectors + j)];
+          sum = multiply_add(x, right[static_cast<std::size_t>(j)], sum);
+        }
+      }
+      return next;
+    });
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < vectors; ++j)
+        b_.CreateAlignedStore(acc[static_cast<std::size_t>(i * vectors + j)], accumulator(i, j), wide);
+  }
+
+  /// Vector j of a row of b, or pairs of two rows.
+  Value* right_factor(Value* row, std::int64_t j) {
+    const llvm::Align narrow(std::min<std::int64_t>(64, lanes_ * a_.element_bytes()));
+    const auto row_of_b = [&](std::int64_t step) {
+      return b_.CreateAlignedLoad(vector(in_), b_.CreateInBoundsGEP(in_, row, e_.i64(step * N_ + j * lanes_)), narrow);
+    };
+    Value* x = row_of_b(0);
+    llvm::Type* half = b_.getInt16Ty();
+    if (in_pairs_) return interleave(b_, b_.CreateSExt(x, vector(half)), b_.CreateSExt(row_of_b(1), vector(half)), lanes_);
+    return in_ != out_ ? b_.CreateSExt(x, vector(out_)) : x;
+  }
+
+  /// An element of a, or a pair of them, in all lanes.
+  Value* left_factor(Value* from) {
+    Value* x = nullptr;
+    if (in_pairs_) {
+      Value* pair = b_.CreateAlignedLoad(llvm::FixedVectorType::get(in_, 2), from, llvm::Align(2));
+      x = b_.CreateBitCast(b_.CreateSExt(pair, llvm::FixedVectorType::get(b_.getInt16Ty(), 2)), out_);
+    } else {
+      x = b_.CreateLoad(in_, from);
+      if (in_ != out_) x = b_.CreateSExt(x, out_);
+    }
+    return lanes_ > 1 ? b_.CreateVectorSplat(static_cast<unsigned>(lanes_), x) : x;
+  }
+
+  Value* multiply_add(Value* x, Value* y, Value* sum) {
+    const Type types[3] = {c_, c_, c_};
+    Value* const operands[3] = {x, y, sum};
+    if (c_.is_float()) return lower_elementwise(b_, e_.target(), OpKind::fma_, types, c_, operands);
+    if (!in_pairs_) return b_.CreateAdd(sum, b_.CreateMul(x, y));
+    return b_.CreateAdd(sum, b_.CreateIntrinsic(pair_products(e_.target().vector_bits), {}, {b_.CreateBitCast(x, y->getType()), y}));
+  }
+
+  llvm::Type* vector(llvm::Type* t) const {
+    return lanes_ > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(t, static_cast<unsigned>(lanes_))) : t;
+  }
+
+  Emitter& e_;
+  llvm::IRBuilder<>& b_;
+  const OpId id_;
+  const Type a_, c_;
+  const std::int64_t M_, N_, K_;
+  llvm::Type *const in_, *const out_;  // elements; int8 is added in int32
+  const std::int64_t lanes_;
+  // Two steps of k at once: the sums of two products of int8 are exact, and integers may be added in any order.
+  const bool in_pairs_;
+  Value *A_ = nullptr, *B_ = nullptr, *C_ = nullptr;  // of the batch
+};
+
 }  // namespace
 
 /// For each element the products are added in order of k, fused for floats, as in the interpreter.
-void emit_dot(Emitter& e, OpId id) {
-  const Function& f = e.f();
-  llvm::IRBuilder<>& b = e.b();
-  const auto& op = f.op(id);
-  const Type a = f.type(op.operands[0]);
-  const Type c = f.type(op.results[0]);
-  const int r = c.rank();
-  const std::int64_t batches = r == 3 ? c.extent(0) : 1;
-  const std::int64_t M = c.extent(r - 2);
-  const std::int64_t N = c.extent(r - 1);
-  const std::int64_t K = a.extent(a.rank() - 1);
-  llvm::Type* in = register_type(e.context(), a);
-  llvm::Type* out = register_type(e.context(), c);
-  const int in_bytes = a.element_bytes();
-  const int out_bytes = c.element_bytes();
-  // 8 x 2 accumulators of 16 to 32 registers: more rows cost address arithmetic, more columns spill (measured on Zen 4, 2026-11).
-  const auto lanes = std::min<std::int64_t>(N, e.target().vector_bits / (8 * out_bytes));
-  const std::int64_t columns = std::min<std::int64_t>(N / lanes, 2);
-  const std::int64_t rows = std::min<std::int64_t>(M, e.target().vector_bits >= 512 ? 8 : 4);
-  auto vector = [&](llvm::Type* t) -> llvm::Type* {
-    return lanes > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(t, static_cast<unsigned>(lanes))) : t;
-  };
-  const llvm::Align wide(std::min<std::int64_t>(64, lanes * out_bytes));
-  const llvm::Align narrow(std::min<std::int64_t>(64, lanes * in_bytes));
-  Value* base[3] = {e.operand_buffer(id, 0), e.operand_buffer(id, 1), e.buffer_of(op.results[0])};
-  const bool floating = c.is_float();
-  const bool grows = in != out;  // int8 into int32
-  // Two steps of k at once: the sums of two products of int8 are exact, and integers may be added in any order.
-  const bool in_pairs = grows && K >= 2 && lanes == e.target().lanes();
-  llvm::Type* half = b.getInt16Ty();
-
-  e.loop(batches, 1, [&](Value* batch) {
-    Value* A = b.CreateInBoundsGEP(in, base[0], b.CreateMul(batch, e.i64(M * K)));
-    Value* B = b.CreateInBoundsGEP(in, base[1], b.CreateMul(batch, e.i64(K * N)));
-    Value* C = b.CreateInBoundsGEP(out, base[2], b.CreateMul(batch, e.i64(M * N)));
-    e.loop(N, lanes * columns, [&](Value* n) {
-      e.loop(M, rows, [&](Value* m) {
-        Value* c0 = b.CreateInBoundsGEP(out, C, b.CreateAdd(b.CreateMul(m, e.i64(N)), n));
-        Value* a0 = b.CreateInBoundsGEP(in, A, b.CreateMul(m, e.i64(K)));
-        Value* b0 = b.CreateInBoundsGEP(in, B, n);
-        Values acc;
-        for (std::int64_t i = 0; i < rows; ++i)
-          for (std::int64_t j = 0; j < columns; ++j)
-            acc.push_back(b.CreateAlignedLoad(vector(out), b.CreateInBoundsGEP(out, c0, e.i64(i * N + j * lanes)), wide));
-        acc = e.loop(e.i64(0), e.i64(K), e.i64(in_pairs ? 2 : 1), acc, false, [&](Value* k, const Values& carried) {
-          Values next = carried;
-          Values right;
-          Value* bk = b.CreateInBoundsGEP(in, b0, b.CreateMul(k, e.i64(N)));
-          const auto row_of_b = [&](std::int64_t step, std::int64_t j) {
-            return b.CreateAlignedLoad(vector(in), b.CreateInBoundsGEP(in, bk, e.i64(step * N + j * lanes)), narrow);
-          };
-          for (std::int64_t j = 0; j < columns; ++j) {
-            Value* x = row_of_b(0, j);
-            if (in_pairs)
-              x = interleave(b, b.CreateSExt(x, vector(half)), b.CreateSExt(row_of_b(1, j), vector(half)), lanes);
-            else if (grows)
-              x = b.CreateSExt(x, vector(out));
-            right.push_back(x);
-          }
-          Value* ak = b.CreateInBoundsGEP(in, a0, k);
-          for (std::int64_t i = 0; i < rows; ++i) {
-            Value* from = b.CreateInBoundsGEP(in, ak, e.i64(i * K));
-            Value* x = nullptr;
-            if (in_pairs) {
-              Value* pair = b.CreateAlignedLoad(llvm::FixedVectorType::get(in, 2), from, llvm::Align(2));
-              x = b.CreateBitCast(b.CreateSExt(pair, llvm::FixedVectorType::get(half, 2)), out);
-            } else {
-              x = b.CreateLoad(in, from);
-              if (grows) x = b.CreateSExt(x, out);
-            }
-            if (lanes > 1) x = b.CreateVectorSplat(static_cast<unsigned>(lanes), x);
-            for (std::int64_t j = 0; j < columns; ++j) {
-              Value* y = right[static_cast<std::size_t>(j)];
-              Value*& sum = next[static_cast<std::size_t>(i * columns + j)];
-              const Type types[3] = {c, c, c};
-              Value* const operands[3] = {x, y, sum};
-              if (floating)
-                sum = lower_elementwise(b, e.target(), OpKind::fma_, types, c, operands);
-              else if (in_pairs)
-                sum = b.CreateAdd(sum, b.CreateIntrinsic(pair_products(e.target().vector_bits), {}, {b.CreateBitCast(x, y->getType()), y}));
-              else
-                sum = b.CreateAdd(sum, b.CreateMul(x, y));
-            }
-          }
-          return next;
-        });
-        for (std::int64_t i = 0; i < rows; ++i)
-          for (std::int64_t j = 0; j < columns; ++j)
-            b.CreateAlignedStore(acc[static_cast<std::size_t>(i * columns + j)], b.CreateInBoundsGEP(out, c0, e.i64(i * N + j * lanes)),
-                                 wide);
-      });
-    });
-  });
-}
+void emit_dot(Emitter& e, OpId id) { Dot(e, id).run(); }
 
 }  // namespace tilewright::backend::host

@@ -14,6 +14,7 @@ Emitter::Emitter(llvm::Module& m, const Function& f, const ir::TargetDesc& targe
       check_(check),
       axes_(f),
       plan_(f, check ? std::nullopt : std::optional(MemoryAxes{axes_, target.lanes()})),
+      live_(f, axes_),
       scalars_(f.value_capacity(), nullptr) {
   llvm::Type* ptr = b_.getPtrTy();
   llvm::Type* i64t = b_.getInt64Ty();
@@ -110,6 +111,15 @@ Values Emitter::loop(Value* lo, Value* hi, Value* step, const Values& init, bool
     out.push_back(phi);
   }
   return out;
+}
+
+void Emitter::loop_over_live(passes::LiveIndices live, std::int64_t extent, const std::function<void(Value*)>& body) {
+  Value* count = live_count(live, extent);
+  if (!count) return loop(extent, 1, body);
+  loop(i64(0), count, i64(1), {}, true, [&](Value* index, const Values&) {
+    body(index);
+    return Values{};
+  });
 }
 
 void Emitter::loop(std::int64_t end, std::int64_t step, const std::function<void(Value*)>& body) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/compiled_kernel.h"
+#include "backend/host/live_bounds.h"
 #include "backend/host/outlining.h"
 #include "backend/host/plan.h"
 #include "backend/host/scratch.h"
@@ -39,6 +40,7 @@ class Emitter {
   const Function& f() const { return f_; }
   const Plan& plan() const { return plan_; }
   const passes::AxisInfoAnalysis& axes() const { return axes_; }
+  const passes::LiveExtents& live() const { return live_.live(); }
   const ir::TargetDesc& target() const { return target_; }
   bool check() const { return check_; }
   llvm::Function& function() { return *function_; }
@@ -61,6 +63,8 @@ class Emitter {
   Value* end_program() { return function_->getArg(3); }
   /// Computes the ids of the program of this number.
   void set_program(Value* number);
+  /// Begins the code of the program whose ids are set.
+  void begin_program() { live_.begin_program(*this); }
   /// 0, i64, as an instruction that LLVM cannot fold.
   Value* unknown_zero() const { return unknown_zero_; }
 
@@ -74,6 +78,10 @@ class Emitter {
               const std::function<Values(Value* index, const Values& carried)>& body);
   /// From 0 to below `end` by `step`, at least once, without carried values.
   void loop(std::int64_t end, std::int64_t step, const std::function<void(Value* index)>& body);
+  /// From 0 by 1 over the live indices of an axis of this extent.
+  void loop_over_live(passes::LiveIndices, std::int64_t extent, const std::function<void(Value* index)>& body);
+  /// How many first indices of an axis are live, i64; null: all of them.
+  Value* live_count(passes::LiveIndices live, std::int64_t extent) { return live_.count(*this, live, extent); }
 
   // ---- values: scalars are LLVM values, tiles are in buffers ----
   Value* scalar(ValueId) const;
@@ -126,6 +134,7 @@ class Emitter {
   std::function<void(BlockId)> lower_block_;
   const passes::AxisInfoAnalysis axes_;
   const Plan plan_;
+  LiveBounds live_;
   Scratch scratch_;
   SplitPoints split_points_;
   llvm::Function* function_ = nullptr;

@@ -2,6 +2,7 @@
 #include "backend/host/loop_nest.h"
 
 #include <algorithm>
+#include <array>
 
 #include "backend/host/combine.h"
 #include "backend/host/memory.h"
@@ -23,6 +24,7 @@ class LoopNest {
     if (nest_.dims() == 0) return;
     const auto extent = static_cast<unsigned>(step.extents.back());
     nest_.set_lanes(std::min(extent, static_cast<unsigned>(e.target().lanes())));
+    find_live();
     for (const Item& item : step.items)
       if (item.op && is_inner_reduce(f_, step, item.op)) unroll_ = std::max(unroll_, vectors_of_reduce(nest_, item.op));
   }
@@ -30,6 +32,24 @@ class LoopNest {
   void run() { emit_dim(0); }
 
  private:
+  /// Along each dimension the indices that are live in some item.
+  void find_live() {
+    for (const Item& item : step_.items) {
+      const ValueId tile = item.fill ? item.fill : tile_of(item.op);
+      const AxisMap dims = nest_.dims_of(f_.type(tile));
+      for (int axis = 0; axis < f_.type(tile).rank(); ++axis)
+        if (dims[axis] >= 0) {
+          passes::LiveIndices& live = live_[static_cast<std::size_t>(dims[axis])];
+          live = passes::join(live, item.fill ? e_.live()(tile, axis) : e_.live().of_op(item.op, axis));
+        }
+    }
+  }
+  /// The tile whose shape the op's indices have.
+  ValueId tile_of(OpId id) const {
+    const auto& op = f_.op(id);
+    return op.kind == OpKind::store_ || op.kind == OpKind::reduce_ ? op.operands[0] : op.results[0];
+  }
+
   void emit_dim(int dim) {
     // What depends on outer indices only goes to the end of the block before this loop.
     nest_.enter(dim);
@@ -40,7 +60,7 @@ class LoopNest {
       emit_rows();
       return;
     }
-    e_.loop(step_.extents[static_cast<std::size_t>(dim)], 1, [&](Value* i) {
+    e_.loop_over_live(live_[static_cast<std::size_t>(dim)], step_.extents[static_cast<std::size_t>(dim)], [&](Value* i) {
       nest_.set_index(dim, i);
       emit_dim(dim + 1);
     });
@@ -59,13 +79,16 @@ class LoopNest {
       return;
     }
     const std::int64_t width = static_cast<std::int64_t>(nest_.lanes()) * unroll_;
-    Value* const extent = e_.i64(step_.extents.back());
+    // A row of one iteration runs whole.
+    Value* const live =
+        step_.extents.back() > width ? e_.live_count(live_[static_cast<std::size_t>(nest_.vector_dim())], step_.extents.back()) : nullptr;
+    Value* const extent = live ? live : e_.i64(step_.extents.back());
     // Where the loop runs once, a constant index would make masks that are constant in some lanes only. LLVM 19 gets those wrong when it
     // splits them into registers: it takes a constant lane x for x < 0, and so reads where the mask is off, or leaves an address undefined.
     Value* const begin = nest_.lanes() > 1 && step_.extents.back() <= width ? e_.unknown_zero() : e_.i64(0);
     const std::vector<PrefixMask> masks = prefix_masks(nest_);
     if (masks.empty()) {
-      emit_main_loop(begin, extent, width, init, false);
+      emit_main_loop(begin, extent, width, init, live != nullptr);
     } else {
       // The first lanes of a row, for which every mask holds, run without masks; the rest with them.
       Value* least = extent;
@@ -196,8 +219,9 @@ class LoopNest {
   NonTemporalStores& non_temporal_;
   const Step& step_;
   Nest nest_;
-  unsigned unroll_ = 1;            // vectors of an iteration
-  std::vector<Partials> reduces_;  // along the last extent
+  std::array<passes::LiveIndices, ir::kMaxRank> live_;  // by dimension
+  unsigned unroll_ = 1;                                 // vectors of an iteration
+  std::vector<Partials> reduces_;                       // along the last extent
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ LoweredFunction lower(llvm::Module& m, const Function& f, const ir::TargetDesc& 
   e.lower_blocks_by([&](BlockId block) { emit_steps(e, non_temporal, block); });
   e.loop(e.first_program(), e.end_program(), e.i64(1), {}, true, [&](Value* program, const Values&) {
     e.set_program(program);
+    e.begin_program();
     e.emit_block(f.body());
     return Values{};
   });

@@ -13,6 +13,7 @@
 #include "ir_text.h"
 #include "passes/analysis/axis_info.h"
 #include "passes/analysis/hazards.h"
+#include "passes/analysis/live_extents.h"
 #include "passes/analysis/register_pressure.h"
 #include "passes/layout/coalesce.h"
 #include "passes/pass_manager.h"
@@ -123,6 +124,7 @@ constexpr Analysis kAnalyses[] = {
     {"coalesce", print_coalescing},
     {"hazards", [](const ir::Function& f, const Case& c) { return passes::print_hazards(f, passes::LoweringPlans(f, c.warps)); }},
     {"live_data_words", [](const ir::Function& f, const Case&) { return fmt::format("{} words\n", passes::live_data_words(f)); }},
+    {"live_extents", [](const ir::Function& f, const Case&) { return passes::LiveExtents(f, passes::AxisInfoAnalysis(f)).print(); }},
     {"register_pressure", print_pressure},
 };
 

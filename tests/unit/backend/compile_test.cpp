@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "backend/llvm_errors.h"
 #include "tileir/diagnostics.h"
@@ -56,6 +57,59 @@ TEST_CASE("compile: contiguous accesses are whole vectors; their masks are in a 
   CHECK(has(narrow.llvm_ir, "load <4 x float>"));
   // Without masked instructions lanes that are off touch a place aside; nothing branches around each lane.
   CHECK_FALSE(has(narrow.llvm_ir, "@llvm.masked"));
+}
+
+TEST_CASE("compile: loops end behind the rows that are stored") {
+  // Rows 0 to 4 of 32, and rows below n.
+  const auto kernel = [](const char* bound) {
+    const std::string text = std::string(R"(kernel @rows(%x: ptr<const f32>, %y: ptr<f32>, %n: i32) {
+  %r = arange {lo = 0, hi = 32} : i32[32]
+  %five = constant {value = 5} : i32
+  %ends = broadcast )") + bound + R"( : i32[32]
+  %in = lt %r, %ends : i1[32]
+  %r1 = reshape %r : i32[32, 1]
+  %i = broadcast %r1 : i32[32, 256]
+  %c = arange {lo = 0, hi = 256} : i32[256]
+  %c1 = reshape %c : i32[1, 256]
+  %j = broadcast %c1 : i32[32, 256]
+  %width = constant {value = 256} : i32[32, 256]
+  %rows = mul %i, %width : i32[32, 256]
+  %at = add %rows, %j : i32[32, 256]
+  %xs = broadcast %x : ptr<const f32>[32, 256]
+  %xp = add_ptr %xs, %at : ptr<const f32>[32, 256]
+  %a = load %xp : f32[32, 256]
+  %s = reduce %a {axis = 1, commutative} : f32[32] (%u: f32, %v: f32) {
+    %w = add %u, %v : f32
+    yield %w
+  }
+  %s1 = reshape %s : f32[32, 1]
+  %ss = broadcast %s1 : f32[32, 256]
+  %b = div %a, %ss : f32[32, 256]
+  %ys = broadcast %y : ptr<f32>[32, 256]
+  %yp = add_ptr %ys, %at : ptr<f32>[32, 256]
+  %in1 = reshape %in : i1[32, 1]
+  %mask = broadcast %in1 : i1[32, 256]
+  store %yp, %b, %mask
+})";
+    return text;
+  };
+  const auto comparisons_with = [](const CompiledKernel& k, int end) {
+    std::istringstream lines(k.llvm_ir);
+    const std::string last = ", " + std::to_string(end);
+    int found = 0;
+    for (std::string line; std::getline(lines, line);) found += has(line, "icmp") && has(line, " i64 ") && line.ends_with(last);
+    return found;
+  };
+  for (const char* target : {"cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4"}) {
+    CAPTURE(target);
+    const auto constant = compiled(kernel("%five").c_str(), target), symbol = compiled(kernel("%n").c_str(), target);
+    const auto checked = compiled(kernel("%five").c_str(), target, true);
+    // The ends of the nests that sum and that store.
+    CHECK(comparisons_with(constant, 5) >= 2);
+    CHECK(comparisons_with(constant, 32) == 0);
+    CHECK(comparisons_with(symbol, 32) <= 1);  // the count itself is at most 32
+    CHECK(comparisons_with(checked, 32) >= 2);
+  }
 }
 
 TEST_CASE("compile: a masked load of what is also stored in part does not end LLVM") {
