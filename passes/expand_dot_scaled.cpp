@@ -59,7 +59,7 @@ class Expander {
 
  private:
   static bool multiplies_bf16(const ir::TargetDesc& target) {
-    return std::ranges::any_of(ir::matrix_instructions(), [&](const ir::MatrixInstruction& i) {
+    return std::ranges::any_of(ir::mma_instructions(), [&](const ir::MatrixInstruction& i) {
       return i.factors == ir::Element::bf16 && ir::has_instruction(target, i);
     });
   }

@@ -46,11 +46,11 @@ bool is_split(const Function& f, OpId dot) {
 std::optional<std::int64_t> select_instruction(const Function& f, OpId dot, const ir::TargetDesc& target) {
   const ir::Element sums = f.type(f.result(dot)).element();
   ir::Element factors = f.type(f.operand(dot, 0)).element();
-  if (factors == ir::Element::f32 && precision_of(f, dot) == ir::Precision::ieee) return std::nullopt;
   if (factors == ir::Element::f32 && precision_of(f, dot) == ir::Precision::bf16x3) factors = ir::Element::bf16;
-  const auto all = ir::matrix_instructions();
+  const auto all = ir::mma_instructions();
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].factors == factors && all[i].sums == sums && ir::has_instruction(target, all[i])) return static_cast<std::int64_t>(i);
+    if (all[i].factors == factors && all[i].sums == sums && ir::keeps(all[i], precision_of(f, dot)) && ir::has_instruction(target, all[i]))
+      return static_cast<std::int64_t>(i);
   return std::nullopt;
 }
 

@@ -31,7 +31,7 @@ struct MmaProduct {
   bool may_swap = false;  // the instruction may as well multiply the transposed tiles
   ir::MmaOrder order = {};
 
-  const ir::MatrixInstruction& instruction() const { return ir::matrix_instructions()[static_cast<std::size_t>(row)]; }
+  const ir::MatrixInstruction& instruction() const { return ir::mma_instructions()[static_cast<std::size_t>(row)]; }
 };
 
 /// Sets the orders, and swaps where `may_swap` allows it, so that a thread reads its factors by the fewest instructions: the elements of a

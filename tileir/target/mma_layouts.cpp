@@ -1,6 +1,7 @@
 // Builds the layouts of matrix instructions from their extents: all of mma.sync's fragments follow one scheme.
 #include "tileir/target/mma_layouts.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "tileir/diagnostics.h"
@@ -18,13 +19,26 @@ constexpr int kNewest = 999;
 constexpr ChipSet since(int sm) { return {{{sm, kNewest}, {}}}; }
 /// Ada, and consumer Blackwell.
 constexpr ChipSet fp8_chips() { return {{{89, 89}, {120, kNewest}}}; }
+constexpr ChipSet own_code(int sm) { return {{{sm, sm}, {}}, true}; }
 
-constexpr MatrixInstruction kInstructions[] = {
-#define TW_MATRIX_INSTRUCTION(name, chips, isa, factors, sums, m, n, k, ptx, section) \
-  {#name, chips, isa, Element::factors, Element::sums, log2(m), log2(n), log2(k), ptx},
+constexpr ExtentRange only(int n) { return {n, n, n, n}; }
+constexpr ExtentRange range(int least, int most, int step, int wide_step) { return {least, most, step, wide_step}; }
+
+using Row = MatrixInstruction;
+constexpr Row kInstructions[] = {
+#define TW_MATRIX_INSTRUCTION(name, chips, isa, factors, sums, m, n, k, a, b, warps, issue, major, accuracy, ptx, section)        \
+  {#name, chips,         isa,           Element::factors, Element::sums,     log2(m),           log2((n).least),         log2(k), \
+   n,     Row::Place::a, Row::Place::b, log2(warps),      Row::Issue::issue, Row::Major::major, Row::Accuracy::accuracy, ptx},
 #include "tileir/target/matrix_instructions.def"
 #undef TW_MATRIX_INSTRUCTION
 };
+
+/// Threads hold both factors, and each warp has its own.
+constexpr bool is_mma(const Row& i) {
+  return i.issue == Row::Issue::synchronous && i.a != Row::Place::shared && i.b != Row::Place::shared && i.log2_warps == 0;
+}
+constexpr std::size_t kMmaRows = static_cast<std::size_t>(std::ranges::count_if(kInstructions, is_mma));
+static_assert(std::ranges::is_partitioned(kInstructions, is_mma), "rows of mma stand first");
 
 /// Adds the bases of one tile: each call takes the next bits of an axis, in the order of the instruction's coordinates.
 class Bases {
@@ -62,9 +76,21 @@ class Bases {
 }  // namespace
 
 std::span<const MatrixInstruction> matrix_instructions() { return kInstructions; }
+std::span<const MatrixInstruction> mma_instructions() { return matrix_instructions().first(kMmaRows); }
 
 bool has_instruction(const TargetDesc& target, const MatrixInstruction& i) {
-  return target.is_gpu() && i.chips.has(chip_capability(target));
+  return target.is_gpu() && i.chips.has(chip_capability(target)) && (!i.chips.only_own_code || target.has_wgmma);
+}
+
+bool keeps(const MatrixInstruction& i, Precision precision) {
+  switch (i.accuracy) {
+    case Row::Accuracy::exact: return true;
+    case Row::Accuracy::tf32_nearest: return precision != Precision::ieee;
+    // No thread rounds what the instruction reads from shared memory.
+    case Row::Accuracy::tf32_truncated: return precision == Precision::standard;
+    case Row::Accuracy::short_sums: return precision != Precision::ieee;
+  }
+  return false;
 }
 
 const MatrixInstruction& matrix_instruction(const Function& f, OpId id) {
@@ -98,6 +124,7 @@ MmaLayouts mma_layouts(const MatrixInstruction& instruction, const std::vector<i
   // Elements of a 32-bit register; lanes 0 to 3 hold neighbouring registers along the inner axis, the other 8 lanes are along the outer.
   const int log2_packed = std::max(5 - log2(bits(instruction.factors)), 0);
   constexpr int kInnerLanes = 2, kOuterLanes = 3;
+  const int m_axis = order.swapped ? columns : rows;
 
   /// A fragment's bits of `inner` are `packed` register bits, then lanes; those of `outer` are lanes. Then what the fragment has more.
   /// k_axis: the axis of the tile that is K; -1: the accumulator.
@@ -112,21 +139,27 @@ MmaLayouts mma_layouts(const MatrixInstruction& instruction, const std::vector<i
     t.add(HardwareDim::lane, outer, kOuterLanes);
     t.add(HardwareDim::reg, outer, log2_outer - kOuterLanes);
     t.add(HardwareDim::reg, inner, log2_inner - packed - kInnerLanes);
+    t.add(HardwareDim::warp, m_axis, instruction.log2_warps);
     // Axes that warps share leave their highest bits to them.
-    for (int axis = rank - 1; axis >= 0; --axis) t.fill(axis, axis == k_axis ? 0 : log2_warps[static_cast<std::size_t>(axis)]);
+    const auto shared_by = [&](int axis) {
+      return log2_warps[static_cast<std::size_t>(axis)] - (axis == m_axis ? instruction.log2_warps : 0);
+    };
+    for (int axis = rank - 1; axis >= 0; --axis) t.fill(axis, axis == k_axis ? 0 : shared_by(axis));
     for (int axis = rank - 1; axis >= 0; --axis) {
-      const int count = log2_warps[static_cast<std::size_t>(axis)];
+      const int count = shared_by(axis);
       axis == k_axis ? t.skip(HardwareDim::warp, count) : t.add(HardwareDim::warp, axis, count);
     }
     return t.take();
   };
   // Of a the axis K is the columns, of b the rows.
-  const int of_rows = order.swapped ? instruction.log2_n : instruction.log2_m;
-  const int of_columns = order.swapped ? instruction.log2_m : instruction.log2_n;
-  MmaLayouts layouts{tile(columns, columns, log2_packed, instruction.log2_k, rows, of_rows),
-                     tile(rows, rows, log2_packed, instruction.log2_k, columns, of_columns), LinearLayout()};
-  layouts.acc = order.swapped ? tile(-1, rows, 1, instruction.log2_n, columns, instruction.log2_m)
-                              : tile(-1, columns, 1, instruction.log2_n, rows, instruction.log2_m);
+  const int log2_m = instruction.log2_m - instruction.log2_warps;  // of a warp
+  const int of_rows = order.swapped ? instruction.log2_n : log2_m, of_columns = order.swapped ? log2_m : instruction.log2_n;
+  const auto is_shared = [&](bool is_n) { return (is_n ? instruction.b : instruction.a) == Row::Place::shared; };
+  MmaLayouts layouts;
+  if (!is_shared(order.swapped)) layouts.a = tile(columns, columns, log2_packed, instruction.log2_k, rows, of_rows);
+  if (!is_shared(!order.swapped)) layouts.b = tile(rows, rows, log2_packed, instruction.log2_k, columns, of_columns);
+  layouts.acc =
+      order.swapped ? tile(-1, rows, 1, instruction.log2_n, columns, log2_m) : tile(-1, columns, 1, instruction.log2_n, rows, log2_m);
   return layouts;
 }
 

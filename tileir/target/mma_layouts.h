@@ -1,5 +1,6 @@
 // Matrix instructions, and the layouts of the tiles that they multiply.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -14,6 +15,7 @@ struct ChipSet {
   struct Range {
     int first = 1, last = 0;  // empty
   } ranges[2];
+  bool only_own_code = false;  // of these, code that runs on no other chip: sm_90a
   constexpr bool has(int sm) const {
     for (const Range& r : ranges)
       if (r.first <= sm && sm <= r.last) return true;
@@ -21,17 +23,38 @@ struct ChipSet {
   }
 };
 
-/// A row of matrix_instructions.def.
+/// The extents that an instruction can have along n: multiples of `step`, those above 32 of `wide_step`.
+struct ExtentRange {
+  int least, most, step, wide_step;
+  constexpr bool has(int n) const { return n >= least && n <= most && n % (n > 32 ? wide_step : step) == 0; }
+};
+
+/// A row of matrix_instructions.def, which explains the columns.
 struct MatrixInstruction {
+  enum class Place : std::uint8_t { registers, shared, either };
+  enum class Issue : std::uint8_t { synchronous, asynchronous };
+  enum class Major : std::uint8_t { k, either };
+  enum class Accuracy : std::uint8_t { exact, tf32_nearest, tf32_truncated, short_sums };
+
   std::string_view name;
   ChipSet chips;
   int ptx_version;
   Element factors, sums;
-  int log2_m, log2_n, log2_k;
+  int log2_m, log2_n, log2_k;  // n: the least
+  ExtentRange n;
+  Place a, b;
+  int log2_warps;
+  Issue issue;
+  Major major;
+  Accuracy accuracy;
   std::string_view ptx;
 };
 /// All rows; an op's attribute `instruction` is the index of its row.
 std::span<const MatrixInstruction> matrix_instructions();
+/// The first rows of the table: those that `mma` can be, which a warp executes by itself on factors in registers.
+std::span<const MatrixInstruction> mma_instructions();
+/// Whether sums of the instruction are as accurate as a dot of this precision promises.
+bool keeps(const MatrixInstruction&, Precision);
 /// Whether the chip of the target has it.
 bool has_instruction(const TargetDesc&, const MatrixInstruction&);
 /// Requires: mma.
@@ -58,14 +81,16 @@ std::uint32_t in_order(std::span<const std::int64_t> order, std::uint32_t coordi
 /// The least extent of K that mma can be divided to: that of the instruction or, if more, of the order.
 int log2_k_step(const MatrixInstruction&, const MmaOrder&);
 
-/// The layouts of a thread's elements in the operands and the accumulator of mma.
+/// The layouts of a thread's elements in the operands and the accumulator of a product. Operands that the instruction can read from shared
+/// memory alone have none.
 struct MmaLayouts {
   LinearLayout a, b, acc;
 };
 
 /// Each layout is a fragment of one instruction, as the PTX ISA defines it, repeated over further registers (the last axis first), then
-/// over warps (the last axis first). A tile that is smaller than a fragment has no registers, and copies in lanes, for what is outside of
-/// it. Factors of f32 for an instruction of 16-bit factors have as many registers as elements.
+/// over warps (the last axis first). Of an instruction of several warps, these come first along m. A tile that is smaller than a fragment
+/// has no registers, and copies in lanes, for what is outside of it. Factors of f32 for an instruction of 16-bit factors have as many
+/// registers as elements.
 ///
 /// The fragments of m16n8k16 of f16, where lane 4 g + t holds
 ///   a    row g, k 2 t and 2 t + 1; the same of row g + 8; both at k + 8     register [[0, 1], [8, 0], [0, 8]], lane [[0, 2], [0, 4], [1,

@@ -111,6 +111,8 @@ RuleResult rule_mma(const RuleInput& in) {
   RuleResult r = rule_dot(in);
   if (!r.ok()) return r;
   const MatrixInstruction& instruction = matrix_instructions()[static_cast<std::size_t>(in.number(AttrName::instruction))];
+  if (in.number(AttrName::instruction) >= static_cast<std::int64_t>(mma_instructions().size()))
+    return fail(in, -1, "{} is not one that a warp executes by itself, on factors in registers", instruction.name);
   const Type a = in.operands[0], acc = in.operands[2];
   const auto precision = static_cast<Precision>(in.number(AttrName::precision));
   const bool is_split = precision == Precision::tf32x3 || precision == Precision::bf16x3;

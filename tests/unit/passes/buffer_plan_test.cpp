@@ -36,7 +36,7 @@ struct Operand {
 
 /// `order`: of rows, columns and K.
 Operand operand(int row, int i, int log2_outer, int log2_k, std::vector<std::int64_t> warps, const MmaOrder& order = {}) {
-  const MatrixInstruction& instruction = matrix_instructions()[static_cast<std::size_t>(row)];
+  const MatrixInstruction& instruction = mma_instructions()[static_cast<std::size_t>(row)];
   const MmaLayouts layouts = mma_layouts(instruction, {i == 0 ? log2_outer : 4, i == 0 ? 3 : log2_outer}, log2_k, warps, order);
   return {fmt::format("{} of {}, {} x {}, {} x {} warps, row order {}, column order {}, k order {}, swapped {}", i == 0 ? "a" : "b",
                       instruction.name, 1 << log2_outer, 1 << log2_k, warps[0], warps[1], fmt::join(order.rows, " "),
@@ -151,7 +151,7 @@ std::string wrong_with_vectors(const LinearLayout& registers, const LinearLayout
 /// All operands of all instructions, in many sizes and by many warps.
 template <class F>
 void for_each_operand(F&& visit) {
-  for (int row = 0; row < static_cast<int>(matrix_instructions().size()); ++row)
+  for (int row = 0; row < static_cast<int>(mma_instructions().size()); ++row)
     for (int i : {0, 1})
       for (int log2_outer : {3, 4, 5, 6, 7})
         for (int log2_k : {3, 4, 5, 6})
@@ -171,12 +171,12 @@ std::vector<std::int64_t> moved_order(int packed, int lanes, int moved) {
 /// Operands in orders other than the instruction's, of the outer axis and of K.
 template <class F>
 void for_each_ordered_operand(F&& visit) {
-  for (int row = 0; row < static_cast<int>(matrix_instructions().size()); ++row)
+  for (int row = 0; row < static_cast<int>(mma_instructions().size()); ++row)
     for (int i : {0, 1})
       for (int outer : {0, 1, 2})
         for (int k : {0, 1, 2})
           for (bool swapped : {false, true}) {
-            const MatrixInstruction& instruction = matrix_instructions()[static_cast<std::size_t>(row)];
+            const MatrixInstruction& instruction = mma_instructions()[static_cast<std::size_t>(row)];
             MmaOrder order{swapped, {}, {}, {}};
             if (outer > 0) (i == 0 ? order.rows : order.columns) = moved_order(0, 3, outer);
             if (k > 0)
@@ -318,7 +318,7 @@ TEST_CASE("read_cost: ldmatrix, pairs with an exchange of bytes, vectors, single
   };
   const auto row_of = [](std::string_view name) {
     for (int i = 0;; ++i)
-      if (matrix_instructions()[static_cast<std::size_t>(i)].name == name) return i;
+      if (mma_instructions()[static_cast<std::size_t>(i)].name == name) return i;
   };
   const int i8 = row_of("m16n8k32_i8"), tf32 = row_of("m16n8k8_tf32"), f16 = row_of("m16n8k16_f16");
   // 64 columns of 32 of K: 64 elements a thread.

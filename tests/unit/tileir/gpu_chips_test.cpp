@@ -55,7 +55,7 @@ TEST_CASE("gpu_chips: products of 8-bit floats are instructions of the chips tha
     target.sm = chip.code_capability;
     CAPTURE(chip.target);
     bool any_fp8 = false, any_f16 = false;
-    for (const MatrixInstruction& i : matrix_instructions()) {
+    for (const MatrixInstruction& i : mma_instructions()) {
       if (!has_instruction(target, i)) continue;
       any_fp8 |= is_fp8(i.factors);
       any_f16 |= i.factors == Element::f16;

@@ -10,6 +10,7 @@
 
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"
+#include "tileir/target/target_desc.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::ir {
@@ -23,7 +24,7 @@ struct Product {
   OpId mma;
 
   Product(int row, std::int64_t m, std::int64_t n, std::int64_t k, Shape warps, std::int64_t batch = 0) {
-    const MatrixInstruction& instruction = matrix_instructions()[static_cast<std::size_t>(row)];
+    const MatrixInstruction& instruction = mma_instructions()[static_cast<std::size_t>(row)];
     Builder b{f};
     const auto tile = [&](Element e, std::int64_t rows, std::int64_t columns) {
       Shape shape{rows, columns};
@@ -101,8 +102,8 @@ void check_fragment(const LinearLayout& l, Formula formula, std::uint32_t elemen
 }
 
 TEST_CASE("mma_layouts: one instruction has the fragments that the manual gives") {
-  for (std::size_t row = 0; row < matrix_instructions().size(); ++row) {
-    const MatrixInstruction& instruction = matrix_instructions()[row];
+  for (std::size_t row = 0; row < mma_instructions().size(); ++row) {
+    const MatrixInstruction& instruction = mma_instructions()[row];
     CAPTURE(instruction.name);
     REQUIRE(formulas().contains(instruction.name));
     const Formulas& expected = formulas().at(instruction.name);
@@ -115,7 +116,7 @@ TEST_CASE("mma_layouts: one instruction has the fragments that the manual gives"
 }
 
 TEST_CASE("matrix_instructions: the name says the extents, the text says name and types") {
-  for (const MatrixInstruction& i : matrix_instructions()) {
+  for (const MatrixInstruction& i : mma_instructions()) {
     CAPTURE(i.name);
     const std::string shape =
         "m" + std::to_string(1 << i.log2_m) + "n" + std::to_string(1 << i.log2_n) + "k" + std::to_string(1 << i.log2_k);
@@ -130,9 +131,100 @@ TEST_CASE("matrix_instructions: the name says the extents, the text says name an
   }
 }
 
+TEST_CASE("matrix_instructions: wgmma is code of sm_90a alone, and no mma") {
+  const auto all = matrix_instructions();
+  REQUIRE(mma_instructions().size() + 6 == all.size());
+  const auto describe = [](const char* name, bool own_code) {
+    TargetDesc target;
+    target.kind = TargetDesc::Kind::nvptx;
+    target.name = name;
+    target.sm = 90;
+    target.has_wgmma = own_code;
+    return target;
+  };
+  for (const MatrixInstruction& i : all.subspan(mma_instructions().size())) {
+    CAPTURE(i.name);
+    CHECK(i.issue == MatrixInstruction::Issue::asynchronous);
+    CHECK(has_instruction(describe("sm_90a", true), i));
+    for (const char* other : {"sm_80", "sm_89", "sm_90", "sm_100", "sm_120"}) CHECK(!has_instruction(describe(other, false), i));
+    // 256 bits of K, as the manual's table of shapes; the other axis of 16-bit factors may be contiguous.
+    CHECK((bits(i.factors) << i.log2_k) == 256);
+    CHECK((i.major == MatrixInstruction::Major::either) == (bits(i.factors) == 16));
+    for (const int n : {8, 16, 24, 32, 48, 128, 256}) CHECK(i.n.has(n));
+    for (const int n : {0, 4, 12, 264}) CHECK(!i.n.has(n));
+    CHECK(i.n.has(40) == (i.sums == Element::f32));
+  }
+}
+
+TEST_CASE("matrix_instructions: a precision refuses sums that are less accurate than it promises") {
+  const auto keeps_of = [](std::string_view name, Precision precision) {
+    for (const MatrixInstruction& i : matrix_instructions())
+      if (i.name == name) return keeps(i, precision);
+    FAIL("no such row");
+    return false;
+  };
+  CHECK(keeps_of("m16n8k16_f16", Precision::ieee));
+  CHECK(keeps_of("m16n8k8_tf32", Precision::tf32));
+  CHECK(!keeps_of("m16n8k8_tf32", Precision::ieee));
+  CHECK(keeps_of("m64k8_tf32", Precision::standard));
+  CHECK(!keeps_of("m64k8_tf32", Precision::tf32));
+  CHECK(!keeps_of("m64k8_tf32", Precision::tf32x3));
+  CHECK(keeps_of("m64k32_e4m3", Precision::standard));
+  CHECK(!keeps_of("m64k32_e4m3", Precision::ieee));
+}
+
+/// Checks the layouts of a product of m x n by a warp group, or by several, against the manual's figures of wgmma: sums of register r are
+/// in row 16 w + g + 8 (r / 2 % 2) and column 8 (r / 4) + 2 t + r % 2 of the 64 rows of the group.
+void check_warp_group(const MatrixInstruction& i, int log2_m, int log2_n, const Shape& warps) {
+  const MmaLayouts l = mma_layouts(i, {log2_m, log2_n}, i.log2_k, warps, {});
+  CHECK(l.b.rank() == 0);
+  const std::uint32_t columns = 1u << (log2_n - static_cast<int>(warps[1] > 1));
+  const std::uint32_t groups_of_rows = static_cast<std::uint32_t>(warps[0]) / 4, rows = (1u << log2_m) / groups_of_rows;
+  REQUIRE(l.acc.size(HardwareDim::reg) == rows / 64 * columns / 2);
+  const std::uint32_t per_register = static_cast<std::uint32_t>(32 / bits(i.factors));
+  REQUIRE(l.a.size(HardwareDim::reg) == rows / 64 * 4 * per_register);
+  for (std::uint32_t warp = 0; warp < l.acc.size(HardwareDim::warp); ++warp)
+    for (std::uint32_t lane = 0; lane < 32; ++lane) {
+      const std::uint32_t g = lane / 4, t = lane % 4, w = warp % 4;
+      const std::uint32_t first_row = warps[0] > 4 ? warp / 4 * rows : 0, first_column = warps[1] > 1 ? warp / 4 * columns : 0;
+      for (std::uint32_t r = 0; r < l.acc.size(HardwareDim::reg); ++r) {
+        const std::uint32_t in_group = r % (columns / 2), block = r / (columns / 2);
+        const auto at = l.acc.coordinates(l.acc(r, lane, warp));
+        CHECK(at[0] == first_row + 64 * block + 16 * w + g + 8 * (in_group / 2 % 2));
+        CHECK(at[1] == first_column + 8 * (in_group / 4) + 2 * t + in_group % 2);
+      }
+      for (std::uint32_t r = 0; r < l.a.size(HardwareDim::reg); ++r) {
+        const std::uint32_t word = r / per_register % 4, block = r / per_register / 4;
+        const auto at = l.a.coordinates(l.a(r, lane, warp));
+        CHECK(at[0] == first_row + 64 * block + 16 * w + g + 8 * (word % 2));
+        CHECK(at[1] == per_register * (t + 4 * (word / 2)) + r % per_register);
+      }
+    }
+}
+
+TEST_CASE("mma_layouts: a warp group has the fragments of wgmma") {
+  for (const MatrixInstruction& i : matrix_instructions().subspan(mma_instructions().size())) {
+    CAPTURE(i.name);
+    check_warp_group(i, 6, 3, {4, 1});
+    check_warp_group(i, 6, 8, {4, 1});
+    check_warp_group(i, 7, 6, {4, 1});  // a warp group has 128 rows: rows 16 and 32 are still those of its warps
+    check_warp_group(i, 7, 7, {8, 1});
+    check_warp_group(i, 6, 7, {4, 2});
+  }
+}
+
+TEST_CASE("mma_layouts: the sums of wgmma of 16-bit factors are those of mma by four warps") {
+  // So code for fragments of mma serves the sums of a warp group as well: reductions of rows, casts, stores.
+  const Product by_warps(0, 64, 128, 16, {4, 1});
+  const MatrixInstruction& by_group = matrix_instructions()[mma_instructions().size()];
+  const MmaLayouts group = mma_layouts(by_group, {6, 7}, 4, Shape{4, 1}, {});
+  CHECK(group.acc == by_warps.layouts().acc);
+  CHECK(group.a == by_warps.layouts().a);
+}
+
 TEST_CASE("mma_layouts: of tiles of every size, each element has a thread, and operands and sums meet in one warp") {
   int tiles = 0;
-  for (std::size_t row = 0; row < matrix_instructions().size(); ++row)
+  for (std::size_t row = 0; row < mma_instructions().size(); ++row)
     for (std::int64_t m : {1, 2, 8, 16, 64})
       for (std::int64_t n : {1, 4, 8, 32})
         for (std::int64_t k : {1, 2, 4, 8, 16, 64})
@@ -166,7 +258,7 @@ TEST_CASE("mma_layouts: of tiles of every size, each element has a thread, and o
 
 TEST_CASE("mma_layouts: an order permutes the coordinates of all instructions of a tile, swapped exchanges the operands") {
   const std::vector<std::int64_t> kOrders[] = {{}, {1, 2, 3, 0}, {2, 3, 4, 0, 1}};
-  for (const MatrixInstruction& instruction : matrix_instructions())
+  for (const MatrixInstruction& instruction : mma_instructions())
     for (const auto& rows : kOrders)
       for (const auto& columns : kOrders)
         for (const auto& k : kOrders) {
