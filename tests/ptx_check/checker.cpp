@@ -38,6 +38,13 @@ std::string joined(const Texts& texts) {
   return header + declarations + bodies;
 }
 
+/// FNV-1a, so that hashes of other days and machines can be compared.
+std::uint64_t stable_hash(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
 /// Whether an atomic of the kernel acquires or releases.
 bool has_ordered_atomic(const ir::Function& f) {
   bool found = false;
@@ -66,6 +73,7 @@ void PtxChecker::add(const std::string& name, ir::Function f, std::span<const st
       continue;
     }
     ++counts_.texts;
+    hashes_.push_back(fmt::format("{}: {:016x} {:016x}", where, stable_hash(kernel.assembly), stable_hash(kernel.tile_ir)));
     const rt::PtxFacts facts = rt::read_ptx(kernel.assembly);
     for (const std::string& problem : facts.problems)
       // As a spill would be: what no thread has registers for.

@@ -30,6 +30,8 @@ class PtxChecker {
   /// What is wrong, one line each: "softmax for sm_80: line 12: local memory: ...".
   const std::vector<std::string>& problems() const { return problems_; }
   const PtxCounts& counts() const { return counts_; }
+  /// What was made, one line each: "softmax for sm_80, 4 warps: ", the hash of the PTX and that of the tile IR after the passes.
+  const std::vector<std::string>& hashes() const { return hashes_; }
 
  private:
   struct Body {
@@ -41,7 +43,7 @@ class PtxChecker {
   std::optional<std::string> ptxas_;
   bool no_spills_;
   std::map<std::string, std::vector<Body>> bodies_;  // by target
-  std::vector<std::string> problems_;
+  std::vector<std::string> problems_, hashes_;
   PtxCounts counts_;
 };
 

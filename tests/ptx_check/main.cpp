@@ -162,6 +162,8 @@ class Run {
     problems_.push_back(fmt::format("{}, {} warps: {}: {}", kernels[0].name, kernels[0].options.num_warps, strsignal(result.signal), said));
   }
 
+  const std::vector<std::string>& hashes() const { return hashes_; }
+
   int report() const {
     for (const std::string& problem : problems_) fmt::print("{}\n", problem);
     fmt::print("{} kernels, {} PTX texts for {}; refused {}; ", counts_.kernels, counts_.texts, fmt::join(targets_, " "), counts_.refused);
@@ -175,13 +177,14 @@ class Run {
   }
 
  private:
-  /// The counts in a line, then problems, each before a '\0': they may have many lines.
+  /// The counts in a line, then hashes and problems, each before a '\0': problems may have many lines.
   std::string outcome(std::span<const Kernel> kernels) const {
     test::PtxChecker checker(ptxas_, no_spills_);
     for (const Kernel& k : kernels) checker.add(k.name, k.function, k.targets, k.options);
     checker.finish();
     const test::PtxCounts& c = checker.counts();
     std::string text = fmt::format("{} {} {} {} {} {}\n", c.kernels, c.texts, c.assembled, c.with_spills, c.refused, c.too_long);
+    for (const std::string& hash : checker.hashes()) text += hash + '\0';
     for (const std::string& problem : checker.problems()) text += problem + '\0';
     return text;
   }
@@ -196,14 +199,16 @@ class Run {
     counts_.with_spills += c.with_spills;
     counts_.refused += c.refused;
     counts_.too_long += c.too_long;
-    for (std::string problem; std::getline(in, problem, '\0');) problems_.push_back(problem);
+    std::string line;
+    for (int i = 0; i < c.texts && std::getline(in, line, '\0'); ++i) hashes_.push_back(line);
+    while (std::getline(in, line, '\0')) problems_.push_back(line);
   }
 
   std::vector<std::string> targets_;
   std::optional<std::string> ptxas_;
   bool no_spills_;
   cli::ChildProcesses children_;
-  std::vector<std::string> problems_;
+  std::vector<std::string> problems_, hashes_;
   test::PtxCounts counts_;
 };
 
@@ -213,7 +218,7 @@ std::vector<std::string> all_targets() {
     const auto instructions_of = [](const ir::GpuChip& chip) {
       const ir::TargetDesc target = backend::describe_target(std::string(chip.target));
       std::vector<bool> has;
-      for (const ir::MatrixInstruction& i : ir::matrix_instructions()) has.push_back(ir::has_instruction(target, i));
+      for (const ir::MatrixInstruction& i : ir::mma_instructions()) has.push_back(ir::has_instruction(target, i));
       return has;
     };
     return a.code == b.code && a.shared_kib == b.shared_kib && a.warps_per_sm == b.warps_per_sm && instructions_of(a) == instructions_of(b);
@@ -234,6 +239,7 @@ int main(int argc, char** argv) {
   std::size_t share = 0, shares = 1;
   int warps = 0;
   bool no_spills = false;
+  std::string hashes;
   app.add_option("FOLDER", folders, "Where the files are, at any depth")->required();
   app.add_option("--target", targets, "Only for these; default: all");
   app.add_option("--share", share,
@@ -241,6 +247,8 @@ int main(int argc, char** argv) {
   app.add_option("--of", shares, "Number of shares that the targets are divided into");
   app.add_option("--warps", warps, "Of every program of tile IR; default: by the size of its tiles");
   app.add_flag("--no-spills", no_spills, "Local memory, spilled registers and too much shared memory are a problem");
+  app.add_option("--hashes", hashes,
+                 "Write the hashes of each kernel's PTX and tile IR to this file, to compare compilers by, and leave ptxas out");
   CLI11_PARSE(app, argc, argv);
   if (targets.empty()) targets = all_targets();
   // Shares by kernel would be uneven, because a few kernels take most of the time.
@@ -250,8 +258,9 @@ int main(int argc, char** argv) {
   for (const fs::path& file : files_in(folders)) reader.read(file);
   std::vector<Kernel>& kernels = reader.kernels();
   if (share != 0) std::erase_if(kernels, [](const Kernel& k) { return has_long_sort(k.function); });
-  Run run(my_targets, rt::find_ptxas(), no_spills);
+  Run run(my_targets, hashes.empty() ? rt::find_ptxas() : std::nullopt, no_spills);
   constexpr std::size_t kAtOnce = 32;
   for (std::size_t i = 0; i < kernels.size(); i += kAtOnce) run.check(std::span(kernels).subspan(i, std::min(kAtOnce, kernels.size() - i)));
+  if (!hashes.empty()) std::ofstream(hashes) << fmt::format("{}\n", fmt::join(run.hashes(), "\n"));
   return run.report();
 }
