@@ -303,7 +303,7 @@ class Divider {
     for (Segment& s : all)
       for (std::size_t i = 0; i < s.nodes.size(); ++i)
         if (const NodeId n = s.nodes[i];
-            known_.is_known(n) && read.contains(n) && std::binary_search(s.results.begin(), s.results.end(), n)) {
+            known_.is_known(n) && !has_own_memory(g_.node(n)) && read.contains(n) && std::binary_search(s.results.begin(), s.results.end(), n)) {
           s.ahead.push_back(n);
           s.structure += fmt::format("ahead {}\n", i);
         }

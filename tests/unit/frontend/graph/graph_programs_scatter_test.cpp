@@ -111,5 +111,27 @@ TEST_CASE("graph programs: sums at places give the same bits at every run") {
   CHECK(plan.explain().find("scatter_add") != std::string::npos);
 }
 
+// What is already in memory is not computed ahead of a run for those that read it there.
+TEST_CASE("graph programs: a parameter is an output and is added to or from") {
+  const int rows = 5, updates = 9, width = 4;
+  const auto hb = normal(rows * width, 1), hu = normal(updates * width, 2);
+  const auto at = places(updates, rows);
+  Numbers sum = numbers_of(hb);
+  for (int i = 0; i < updates; ++i)
+    for (int c = 0; c < width; ++c) sum[at[i] * width + c] += double(hu[i * width + c]);
+  for (const bool is_base : {true, false}) {
+    CAPTURE(is_base);
+    Program p;
+    p.set("base", hb), p.set("update", hu);
+    auto base = p.graph.parameter<float>("base", {rows, width}), update = p.graph.parameter<float>("update", {updates, width});
+    p.output("sum", tw::pad(tw::scatter_add(base, p.input("at", {updates}, at), update), 0, 0, 0), sum);
+    if (is_base)
+      p.output("same", base, numbers_of(hb));
+    else
+      p.output("same", update, numbers_of(hu));
+    p.check();
+  }
+}
+
 }  // namespace
 }  // namespace graph_program
