@@ -258,21 +258,27 @@ Expr ExprBuilder::exp(Expr u) {
   if (u == zero_) return one_;
   if (u->is_negative_infinity()) return zero_;
   if (is_masked(u)) return select(u->operands[0], exp(u->operands[1]), zero_, u->element);
-  // exp(u + c log x) = x^c exp(u), if x is known to be >= 0; exp(u + (m ? v : -inf)) = exp(u) [m] exp(v)
+  // exp(u + c log x) = x^c exp(u), if x is known to be >= 0; exp(u + (m ? v : -inf)) = exp(u) [m] exp(v), which is one exponential, or
+  // m ? exp(u + v) : 0 for a v that may be infinite. exp(v) alone may overflow where exp(u + v) does not.
   std::vector<Term> rest;
   std::vector<Factor> powers;
+  std::vector<Expr> conditions;
   const std::vector<Term> all = terms(u);
   for (const Term& t : all) {
     if (t.value->is(ExprKind::log) && t.value->operands[0]->is_nonnegative && !t.coefficient.is_zero() &&
         (all.size() == 1 || may_be_power(t, all)))
       powers.push_back({t.value->operands[0], t.coefficient});
-    else if (is_masked(t.value) && t.coefficient.is_one())
+    else if (is_masked(t.value) && t.coefficient.is_one() && t.value->operands[1]->finite != Finite::unknown)
       powers.push_back({exp(t.value), 1});
-    else
+    else if (is_masked(t.value) && t.coefficient.is_one()) {
+      conditions.push_back(t.value->operands[0]);
+      for (const Term& hidden : terms(t.value->operands[1])) rest.push_back(hidden);
+    } else
       rest.push_back(t);
   }
-  if (!powers.empty()) {
-    powers.push_back({exp(add_terms(rest)), 1});
+  if (!powers.empty() || !conditions.empty()) {
+    const Expr exponential = exp(add_terms(rest));
+    powers.push_back({conditions.empty() ? exponential : select(conjunction(conditions), exponential, zero_, u->element), 1});
     return multiply(1, std::move(powers));
   }
   return make(ExprKind::exp, {u}, is_integer(u) ? Element::f32 : common_element(std::span(&u, 1)));
@@ -287,16 +293,18 @@ Expr ExprBuilder::log(Expr u) {
   return make(ExprKind::log, {u}, is_integer(u) ? Element::f32 : common_element(std::span(&u, 1)));
 }
 
-// log(c x y) = log c + log x + log y for factors known to be >= 0; what is left stays together. log([m] x) = m ? log x : -inf.
+// log(c x y) = log c + log x + log y for factors known to be >= 0; what is left stays together, with what may be 0 beside it: log(0 x) is
+// -inf for a negative x, which an exponential makes 0, and log 0 + log x is NaN. log([m] x) = m ? log x : -inf.
 Expr ExprBuilder::log_of_product(Expr u) {
   std::vector<Expr> sum, hidden, conditions;  // hidden: under the conditions
   std::vector<Factor> rest;
   const auto is_hidden = [&](const Factor& f) { return finiteness(f) != Finite::unknown; };
+  const bool stays_together = !std::all_of(u->factors.begin(), u->factors.end(), [](const Factor& f) { return is_nonnegative(f); });
   for (const Factor& f : u->factors)
     if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) conditions.push_back(f.base->operands[0]);
   for (const Factor& f : u->factors) {
     if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) continue;
-    if (!is_nonnegative(f)) {
+    if (stays_together ? !fusion::is_positive(f) : !is_nonnegative(f)) {
       rest.push_back(f);
       continue;
     }

@@ -34,6 +34,9 @@ struct ExprHash {
 using ExprMap = std::unordered_map<Expr, Expr, ExprHash>;
 using ExprSet = std::unordered_set<Expr, ExprHash>;
 
+/// Whether base^exponent is known to be > 0, or +inf, for finite data.
+inline bool is_positive(const Factor& f) { return is_nonnegative(f) && (f.base->is_positive || f.exponent.is_negative()); }
+
 /// Whether formulas are rewritten: into normal form, or not at all. As written, sums are reduced as they are and nothing leaves them;
 /// GraphToExprs then makes each element-wise op of floats a `function`, which has no rule.
 enum class Rewriting : std::uint8_t { normal_form, none };
@@ -132,6 +135,7 @@ class ExprBuilder {
   bool has_rounded() const { return has_rounded_; }
 
  private:
+  Expr product_of_functions(const Rational& coefficient, const std::vector<Factor>&);
   class ProductBuilder;
   Expr make(ExprKind, std::vector<Expr> operands, ir::Element);
   bool may_be_power(const Term& logarithm, const std::vector<Term>& all);

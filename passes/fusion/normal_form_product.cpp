@@ -1,5 +1,6 @@
 // Products in normal form.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -162,12 +163,15 @@ class ExprBuilder::ProductBuilder {
     roots_.clear();
   }
 
-  // (c x y)^p: a fractional power is taken of the factors that are known to be >= 0; the others stay together.
+  // (c x y)^p: a fractional power is taken of the factors that are known to be >= 0; the others stay together. Beside them a factor must
+  // not be 0: sqrt(0 x) is 0 for a negative x, and 0 sqrt(x) is NaN.
   void take_product(Expr base, const Rational& exponent) {
     take_number(base->number, exponent);
+    const bool stays_together = !exponent.is_integer() &&
+                                !std::all_of(base->factors.begin(), base->factors.end(), [](const Factor& f) { return is_nonnegative(f); });
     std::vector<Factor> rest;
     for (const Factor& f : base->factors) {
-      if (!exponent.is_integer() && !is_nonnegative(f)) {
+      if (stays_together && !fusion::is_positive(f)) {
         rest.push_back(f);
         continue;
       }
@@ -257,9 +261,24 @@ class ExprBuilder::ProductBuilder {
 };
 
 Expr ExprBuilder::multiply(Rational coefficient, std::vector<Factor> factors) {
-  ProductBuilder product(*this, std::move(coefficient));
-  for (const Factor& f : factors) product.take(f.base, f.exponent);
-  return product.finish();
+  try {
+    ProductBuilder product(*this, coefficient);
+    for (const Factor& f : factors) product.take(f.base, f.exponent);
+    return product.finish();
+  } catch (const ir::RationalOverflow&) {
+    return product_of_functions(coefficient, factors);
+  }
+}
+
+// Exponents that have no 127 bits, as those of a value that is squared again and again, are not added: the product stays as it is written.
+Expr ExprBuilder::product_of_functions(const Rational& coefficient, const std::vector<Factor>& factors) {
+  Expr all;
+  for (const Factor& f : factors) {
+    const Element e = computed(f.base->element);
+    const Expr x = f.exponent.is_one() ? f.base : function(ir::OpKind::pow_, {f.base, number(f.exponent)}, e);
+    all = all ? function(ir::OpKind::mul_, {all, x}, common_element(std::array{all, x})) : x;
+  }
+  return scale(coefficient, all);
 }
 
 Expr ExprBuilder::product(std::initializer_list<Expr> values) {

@@ -191,5 +191,59 @@ TEST_CASE("graph range: quotients of great and of small numbers") {
   }
 }
 
+// exp(score) alone overflows; exp(score - max) does not, whether the score is known to be finite or, as a quotient is, not.
+template <class T>
+void check_masked_softmax(int columns, double tolerance) {
+  const int rows = 3;
+  const auto hx = normal(rows * columns, 1, 2), hy = normal(rows * columns, 2, 0.01f);
+  std::vector<T> x, y;
+  std::vector<bool> mask;
+  for (int i = 0; i < rows * columns; ++i) {
+    x.push_back(T(600 + hx[i])), y.push_back(T(1 + hy[i]));
+    mask.push_back(i % columns >= 7 && i % 3 != 0);
+  }
+  const auto softmax_of = [&](auto score) {
+    Numbers want;
+    for (int r = 0; r < rows; ++r) {
+      double most = -HUGE_VAL, total = 0;
+      for (int pass = 0; pass < 3; ++pass)
+        for (int c = 0; c < columns; ++c) {
+          const int i = r * columns + c;
+          const double s = mask[i] ? score(number_of(x[i]), number_of(y[i])) : -HUGE_VAL;
+          if (pass == 0) most = std::max(most, s);
+          if (pass == 1) total += std::exp(s - most);
+          if (pass == 2) want.push_back(std::exp(s - most) / total);
+        }
+    }
+    return want;
+  };
+  Program p;
+  auto tx = p.input("x", {rows, columns}, x), ty = p.input("y", {rows, columns}, y);
+  auto seen = p.input("mask", {rows, columns}, mask);
+  const auto masked = [&](auto s) { return tw::softmax(tw::where(seen, s, -tw::inf), 1); };
+  p.output("quotient", masked(tx / ty), softmax_of([](double a, double b) { return a / b; }), tolerance);
+  p.output("logarithm", masked(tw::log(tx) * 100), softmax_of([](double a, double) { return 100 * std::log(a); }), tolerance);
+  p.output("root", masked(tw::sqrt(tx) * 30), softmax_of([](double a, double) { return 30 * std::sqrt(a); }), tolerance);
+  p.check();
+}
+
+TEST_CASE("graph range: a masked softmax of scores that may be infinite") {
+  for (const int columns : {33, 150}) {
+    CAPTURE(columns);
+    check_masked_softmax<float>(columns, 2e-3);
+    check_masked_softmax<double>(columns, 1e-10);
+  }
+}
+
+TEST_CASE("graph range: a value that is squared more often than an exponent has bits") {
+  const std::vector<float> hx{1, -1, 0, 0.5f};
+  Program p;
+  auto x = p.input("x", {4}, hx);
+  for (int i = 0; i < 160; ++i) x = x * x;
+  p.output("power", x, {1, 1, 0, 0});
+  p.output("sum", tw::sum(x * 0.5f), {1});
+  p.check();
+}
+
 }  // namespace
 }  // namespace graph_program

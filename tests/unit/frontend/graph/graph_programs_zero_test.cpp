@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "tests/unit/frontend/graph/graph_program.h"
 #include "tilewright/tilewright.h"
 
 namespace tw = tilewright;
@@ -88,6 +89,38 @@ TEST_CASE("graph programs: roots and logarithms of negative numbers are NaN") {
         [&](std::size_t i, float v) { return x_at(i) < 0 ? std::isnan(v) : std::fabs(v - x_at(i)) < 1e-5f; });
   check([](auto x, auto, auto) { return tw::exp(3.0f * tw::log(x)); },
         [&](std::size_t i, float v) { return x_at(i) < 0 ? std::isnan(v) : std::fabs(v - x_at(i) * x_at(i) * x_at(i)) < 1e-3f; });
+}
+
+// A factor that is 0 makes the product 0, and not negative: in a loop, where the count is stored, and where it is not.
+template <class T>
+void check_zero_times_negative() {
+  const int rows = 4, columns = 6;
+  std::vector<T> hx;
+  std::vector<bool> mask;
+  graph_program::Numbers roots, powers, sums;
+  for (int i = 0; i < rows * columns; ++i) {
+    const double x = i % 7 - 3, factor = i / columns == 0 ? 0 : 1.0 / columns;
+    hx.push_back(T(x)), mask.push_back(i / columns != 0);
+    roots.push_back(x * factor == 0 ? 0 : std::sqrt(x * factor)), powers.push_back(x * factor == 0 ? 0 : std::exp(std::log(x * factor)));
+    sums.push_back(x * factor + (i % columns == 0 ? 0 : sums.back()));
+  }
+  for (const bool has_sums : {true, false}) {
+    graph_program::Program p;
+    const tw::Dim b = p.graph.dim("b"), n = p.graph.dim("n");
+    p.set_number("b", rows), p.set_number("n", columns);
+    auto x = p.input("x", {b, n}, hx);
+    auto count = tw::sum(p.input("mask", {b, n}, mask).template to<T>(), 1, true);
+    auto product = x * tw::where(count > 0, 1 / count, 0);
+    p.output("roots", tw::sqrt(product), roots);
+    p.output("powers", tw::exp(tw::log(product)), powers);
+    if (has_sums) p.output("sums", tw::cumsum(product, 1), sums);
+    p.check();
+  }
+}
+
+TEST_CASE("graph programs: roots and logarithms of 0 times a negative number") {
+  check_zero_times_negative<float>();
+  check_zero_times_negative<double>();
 }
 
 }  // namespace
