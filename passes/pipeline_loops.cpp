@@ -12,11 +12,14 @@
 //
 //   1. find_pipelined_loads: what is copied, and with which masks (passes/pipeline/pipelined_loads.h). If the order of iterations is free
 //      and masks along K are all-true before the last one, that one is copied first and the loop needs no such mask.
-//   2. emit_prologue, emit_copies: as above. Carried values that addresses need are carried a second time, for the iteration whose tile
+//   2. schedule_loop: the stage and the order of each op (passes/pipeline/loop_schedule.h).
+//   3. emit_prologue, expand: as above, by the schedule alone. Carried values that addresses need are carried a second time, for the
+//   iteration whose tile
 //      is copied, and the indices that addresses are computed from are loaded one iteration before the copy (passes/pipeline/
 //      tile_addresses.h).
 //      Tiles that cp.async cannot copy go through registers: loaded at the start of the iteration, stored to the slot at its end.
-//   3. read_ahead: in a loop that only multiplies, the fragments of the first slice of K are read one iteration ahead as well:
+//      In a loop that only multiplies, the fragments of the first slice of K are of an earlier stage than the products: they are read one
+//      iteration ahead as well:
 //
 //        copy tiles 0 ... S - 1; wait; read slice 0 of slot 0
 //        loop: read slice 1, multiply slice 0, ... read the last slice
@@ -31,18 +34,21 @@
 // so. Input, output: distributed. Numerics: with the last iteration first, products are added in another order. See
 // tests/files/passes/pipeline_loops/.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <set>
 
 #include "passes/canonicalize/rules.h"
 #include "passes/pass.h"
+#include "passes/pipeline/loop_schedule.h"
 #include "passes/pipeline/loop_values.h"
 #include "passes/pipeline/pipelined_loads.h"
 #include "passes/pipeline/stage_count.h"
 #include "passes/pipeline/tile_addresses.h"
 #include "passes/rewriter.h"
+#include "tileir/diagnostics.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
 
@@ -52,51 +58,21 @@ namespace {
 
 constexpr int kDefaultStages = 3;
 
-class LoopPipeliner {
+class LoopExpander {
  public:
-  LoopPipeliner(Rewriter& rw, OpId loop, PipelinedLoads found, int stages)
-      : rw_(rw), f_(rw.function()), loop_(loop), found_(std::move(found)), stages_(stages), reads_ahead_(only_multiplies()) {}
+  LoopExpander(Rewriter& rw, OpId loop, PipelinedLoads found, LoopSchedule schedule)
+      : rw_(rw), f_(rw.function()), loop_(loop), found_(std::move(found)), schedule_(std::move(schedule)) {}
 
   void run() {
     make_buffers();
     emit_prologue();
     use_slots();
-    if (reads_ahead_)
-      read_ahead();
-    else
-      emit_copies();
+    expand();
     erase_loads();
   }
 
  private:
   BlockId body() const { return f_.region(loop_); }
-
-  /// Whether the loop does nothing but one chain of products of slices that it reads from pipelined buffers.
-  bool only_multiplies() const {
-    std::set<OpId> known = found_.of_tiles.ops;
-    known.insert(found_.index_loads.begin(), found_.index_loads.end());
-    for (const PipelinedLoad& l : found_.loads) known.insert({l.load, l.store, l.alloc});
-    ValueId sum;
-    for (OpId id : f_.ops(body())) {
-      switch (f_.kind(id)) {
-        case OpKind::mma_:
-        case OpKind::dot_:
-          if (sum && f_.operand(id, 2) != sum) return false;
-          sum = f_.result(id);
-          for (int i : {0, 1})
-            if (const OpId read = f_.value(f_.operand(id, i)).op; !read || f_.kind(read) != OpKind::buffer_load_) return false;
-          break;
-        case OpKind::buffer_load_:
-        case OpKind::buffer_permute_:
-        case OpKind::yield_: break;
-        default:
-          if (!known.contains(id)) return false;
-      }
-    }
-    return sum.valid();
-  }
-
-  // ---- 2. emit ----
 
   void make_buffers() {
     unit_ = INT64_MAX;
@@ -174,7 +150,8 @@ class LoopPipeliner {
     addresses_.load_first_indices();
     for (int tile = 0; tile < lookahead_; ++tile) {
       Tiles t{.map = addresses_.first(tile), .exist = values_.exists(tile), .are_last = found_.last_comes_first && tile == 0, .loaded = {}};
-      copy(t, slot_number(tile), reads_ahead_);
+      // Reads of the next tile do not ask whether it exists.
+      copy(t, slot_number(tile), lookahead_ == stages_);
       load(t);
       store(t, slot_number(tile));
     }
@@ -213,60 +190,99 @@ class LoopPipeliner {
 
   void wait(int pending) { rw_.create(OpKind::async_wait_, {}, {{ir::AttrName::pending, pending, {}, {}}}); }
 
-  void emit_copies() {
-    rw_.at(loop_);
-    const ValueId limit = values_.end_of(lookahead_);
-    // The slot that was read in the iteration before.
-    const ValueId write = values_.carry(slot_number(stages_ - 1));
-    addresses_.carry();
-    rw_.at(f_.block(body()).first);
-    wait(stages_ - 2);
-    Tiles t = later_tiles(limit);
-    copy(t, write, false);
-    load(t);
-    addresses_.load_later_indices(t.map);
-    rw_.at(f_.terminator(body()));
-    store(t, write);
-    values_.set_next(slot_, next_slot(slot_)), values_.set_next(write, slot_);
+  // ---- expand ----
+
+  /// A use by an op of the last stage of what an op of the stage before reads.
+  struct EarlyRead {
+    OpId user;
+    int operand;
+    ValueId value;
+  };
+  std::vector<EarlyRead> early_reads() const {
+    std::vector<EarlyRead> all;
+    for (OpId id : f_.ops(body())) {
+      if (!is_of_last_stage(id)) continue;
+      for (int i = 0; i < static_cast<int>(f_.op(id).operands.size()); ++i)
+        if (const OpId read = f_.value(f_.operand(id, i)).op; read && f_.kind(read) == OpKind::buffer_load_ && is_early(read))
+          all.push_back({id, i, f_.operand(id, i)});
+    }
+    return all;
+  }
+  bool is_of_stage(OpId id, int stage) const {
+    const auto at = schedule_.ops.find(id);
+    return at != schedule_.ops.end() && at->second.stage == stage;
+  }
+  bool is_of_last_stage(OpId id) const { return is_of_stage(id, schedule_.last_stage); }
+  bool is_early(OpId id) const { return is_of_stage(id, schedule_.last_stage - 1); }
+
+  /// The op before which ops of this order stand; those of order 0 begin the iteration.
+  OpId position(int order) const {
+    if (order == 0) return f_.block(body()).first;
+    for (OpId id : f_.ops(body()))
+      if (is_of_last_stage(id) && schedule_.of(id).order >= order) return id;
+    return f_.terminator(body());
   }
 
-  // ---- 3. read ahead ----
+  /// Something that an iteration does for a later one. Steps are emitted in their order, addresses first.
+  struct Step {
+    int order;
+    OpId position;
+    std::function<void()> emit;
+  };
 
-  void read_ahead() {
-    std::vector<OpId> products;
-    for (OpId id : f_.ops(body()))
-      if (f_.kind(id) == OpKind::mma_ || f_.kind(id) == OpKind::dot_) products.push_back(id);
-    const std::array<ValueId, 2> first{f_.operand(products[0], 0), f_.operand(products[0], 1)};
-
+  void expand() {
+    const std::vector<EarlyRead> early = early_reads();
     rw_.at(loop_);
     const ValueId limit = values_.end_of(lookahead_);
-    wait(stages_ - 1);
-    const std::array<ValueId, 2> init = read_from(first, slot_number(0));
+    std::vector<ValueId> first_reads;
+    if (!early.empty()) wait(stages_ - 1), first_reads = read_from(early, slot_number(0));
+    // Of as many slots as iterations ahead, the one that this iteration reads; of more, the one that the iteration before has read.
+    const ValueId write = lookahead_ == stages_ ? slot_ : values_.carry(slot_number(stages_ - 1));
     addresses_.carry();
-    // Loads into registers begin with the iteration; else addresses are computed where they are used.
-    const bool loads = std::any_of(found_.loads.begin(), found_.loads.end(), [](const PipelinedLoad& l) { return l.through_registers; });
-    rw_.at(loads ? f_.block(body()).first : f_.terminator(body()));
-    Tiles t = later_tiles(limit);
-    load(t);
-    rw_.at(products.back());
-    wait(stages_ - 2);
-    rw_.at(f_.terminator(body()));
-    copy(t, slot_, false);
-    store(t, slot_);
-    addresses_.load_later_indices(t.map);
-    const ValueId following = next_slot(slot_);
-    values_.set_next(slot_, following);
-    const std::array<ValueId, 2> reads = read_from(first, following);
-    for (std::size_t i : {0, 1}) {
-      const ValueId fragments = values_.carry(init[i]);
-      rw_.set_operand(products[0], static_cast<int>(i), fragments);
-      values_.set_next(fragments, reads[i]);
+
+    Tiles tiles;
+    const auto registers = std::ranges::find_if(found_.loads, &PipelinedLoad::through_registers);
+    const bool any_loaded = registers != found_.loads.end();
+    const int first_of_tiles = any_loaded ? std::min(schedule_.of(registers->load).order, schedule_.copy_order) : schedule_.copy_order;
+    std::vector<Step> steps{{schedule_.wait_order, position(schedule_.wait_order), [&] { wait(stages_ - 2); }},
+                            {0, position(first_of_tiles), [&] { tiles = later_tiles(limit); }}};
+    const auto add = [&](int order, std::function<void()> emit) { steps.push_back({order, position(order), std::move(emit)}); };
+    add(schedule_.copy_order, [&] { copy(tiles, write, false); });
+    if (any_loaded) add(schedule_.of(registers->load).order, [&] { load(tiles); });
+    if (any_loaded) add(schedule_.of(registers->store).order, [&] { store(tiles, write); });
+    add(schedule_.copy_order, [&] { addresses_.load_later_indices(tiles.map); });
+    std::ranges::stable_sort(steps, {}, &Step::order);
+    steps.push_back({0, f_.terminator(body()), [&] { end_iteration(early, first_reads, write); }});
+    OpId at;
+    for (const Step& step : steps) {
+      if (step.position != at) rw_.at(at = step.position);
+      step.emit();
     }
+    if (early.empty()) return;
     // Zeros may still be on their way, and the memory of the buffers may be used again.
     rw_.after(loop_);
     wait(0);
-    for (ValueId v : first) {
-      const OpId read = f_.value(v).op;
+    erase_reads(early);
+  }
+
+  /// Yields the slots of the next iteration, and what is read of them ahead.
+  void end_iteration(const std::vector<EarlyRead>& early, const std::vector<ValueId>& first_reads, ValueId write) {
+    const ValueId following = next_slot(slot_);
+    values_.set_next(slot_, following);
+    if (write != slot_) values_.set_next(write, slot_);
+    const std::vector<ValueId> reads = read_from(early, following);
+    for (std::size_t i = 0; i < early.size(); ++i) {
+      const ValueId fragments = values_.carry(first_reads[i]);
+      rw_.set_operand(early[i].user, early[i].operand, fragments);
+      values_.set_next(fragments, reads[i]);
+    }
+  }
+
+  void erase_reads(const std::vector<EarlyRead>& early) {
+    std::set<OpId> erased;
+    for (const EarlyRead& e : early) {
+      const OpId read = f_.value(e.value).op;
+      if (!erased.insert(read).second) continue;
       const ValueId buffer = f_.operand(read, 0);
       rw_.erase(read);
       rw_.erase_unused(buffer);
@@ -274,11 +290,13 @@ class LoopPipeliner {
   }
 
   /// The same reads from another slot.
-  std::array<ValueId, 2> read_from(const std::array<ValueId, 2>& reads, ValueId slot) {
+  std::vector<ValueId> read_from(const std::vector<EarlyRead>& early, ValueId slot) {
     ir::ValueMap map;
     map.set(slot_, slot);
-    for (ValueId v : reads) clone_read(v, map);
-    return {map(reads[0]), map(reads[1])};
+    std::vector<ValueId> reads;
+    for (const EarlyRead& e : early) clone_read(e.value, map);
+    for (const EarlyRead& e : early) reads.push_back(map(e.value));
+    return reads;
   }
   void clone_read(ValueId v, ir::ValueMap& map) {
     const OpId id = f_.value(v).op;
@@ -299,9 +317,10 @@ class LoopPipeliner {
   Function& f_;
   const OpId loop_;
   PipelinedLoads found_;
-  const int stages_;
-  const bool reads_ahead_;                                      // fragments of the first slice as well
-  const int lookahead_ = reads_ahead_ ? stages_ : stages_ - 1;  // how many iterations before its use a tile is copied
+  const LoopSchedule schedule_;
+  const int stages_ = schedule_.slots;
+  /// How many iterations before its use a tile is copied.
+  const int lookahead_ = schedule_.last_stage - schedule_.of(found_.loads.front().load).stage;
   LoopValues values_{rw_, loop_};
   TileAddresses addresses_{rw_, values_, found_, lookahead_};
   std::int64_t unit_ = 1;  // bytes of the smallest slot
@@ -337,33 +356,58 @@ void remark_refused(const Function& f, const PassContext& context, const std::ve
     context.remarks->push_back({f.where(r.load), fmt::format("load: not copied ahead of its iteration: {}", r.reason)});
 }
 
-void pipeline_loop(Rewriter& rw, const PassContext& context, OpId loop) {
+/// What is copied ahead in a loop, and its schedule.
+struct LoopPlan {
+  PipelinedLoads found;
+  LoopSchedule schedule;
+};
+
+std::optional<LoopPlan> plan_loop(Rewriter& rw, const PassContext& context, OpId loop) {
   const Function& f = rw.ir();
   int stages = static_cast<int>(f.attr(loop, ir::AttrName::num_stages));
   const bool copies_all = stages >= 2;
   if (stages == 0) stages = context.num_stages > 0 ? context.num_stages : kDefaultStages;
-  if (stages < 2 || context.target.sm < 80) return;
+  if (stages < 2 || context.target.sm < 80) return std::nullopt;
   const LoopStores stores(f, loop);
   if (std::string why = why_no_load_moves(f, loop, stores); !why.empty()) {
     if (context.remarks && (copies_all || fetches_tiles(f, loop)))
       context.remarks->push_back({f.where(loop), fmt::format("for: nothing is copied ahead of its iteration: {}", why)});
-    return;
+    return std::nullopt;
   }
-  PipelinedLoads found = find_pipelined_loads(rw, loop, stores, copies_all);
-  remark_refused(f, context, found.refused);
-  stages = stages_that_fit(f, context, loop, found.loads, stages);
-  if (!found.loads.empty() && stages >= 2) LoopPipeliner(rw, loop, std::move(found), stages).run();
+  LoopPlan plan{find_pipelined_loads(rw, loop, stores, copies_all), {}};
+  remark_refused(f, context, plan.found.refused);
+  stages = stages_that_fit(f, context, loop, plan.found.loads, stages);
+  if (plan.found.loads.empty() || stages < 2) return std::nullopt;
+  plan.schedule = schedule_loop(f, loop, plan.found, stages);
+  const std::vector<std::string> errors = schedule_errors(f, loop, plan.found, plan.schedule);
+  TW_CHECK(errors.empty(), fmt::format("the schedule of a loop is wrong: {}", fmt::join(errors, "; ")));
+  return plan;
 }
 
-}  // namespace
-
-bool pipeline_loops(Function& f, const PassContext& context) {
-  Rewriter rw(f);
+std::vector<OpId> counted_loops(const Function& f) {
   std::vector<OpId> loops;
   f.walk([&](OpId id) {
     if (f.kind(id) == OpKind::for_) loops.push_back(id);
   });
-  for (OpId loop : loops) pipeline_loop(rw, context, loop);
+  return loops;
+}
+
+}  // namespace
+
+std::string print_schedules(const Function& f, const PassContext& context) {
+  Function copy = f;  // masks are reduced where loads are found
+  Rewriter rw(copy);
+  std::string out;
+  for (OpId loop : counted_loops(copy))
+    if (const std::optional<LoopPlan> plan = plan_loop(rw, context, loop)) out += print_schedule(copy, loop, plan->schedule);
+  return out;
+}
+
+bool pipeline_loops(Function& f, const PassContext& context) {
+  Rewriter rw(f);
+  for (OpId loop : counted_loops(f))
+    if (std::optional<LoopPlan> plan = plan_loop(rw, context, loop))
+      LoopExpander(rw, loop, std::move(plan->found), std::move(plan->schedule)).run();
   // Carried values that only addresses needed.
   if (rw.changed()) canonical::remove_dead(rw);
   return rw.changed();

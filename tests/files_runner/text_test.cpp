@@ -17,6 +17,7 @@
 #include "passes/analysis/register_pressure.h"
 #include "passes/layout/coalesce.h"
 #include "passes/pass_manager.h"
+#include "passes/pipeline/loop_schedule.h"
 #include "tileir/target/gpu_chips.h"
 #include "tileir/text/parser.h"
 #include "tileir/text/printer.h"
@@ -115,6 +116,15 @@ std::string print_pressure(const ir::Function& f, const Case& c) {
                      refusal);
 }
 
+std::string print_schedules(const ir::Function& f, const Case& c) {
+  passes::PlanCache plans;
+  passes::PassContext context;
+  context.target = c.target;
+  context.num_warps = c.warps;
+  context.plans = &plans;
+  return passes::print_schedules(f, context);
+}
+
 struct Analysis {
   std::string_view name;
   std::string (*print)(const ir::Function&, const Case&);
@@ -126,6 +136,7 @@ constexpr Analysis kAnalyses[] = {
     {"live_data_words", [](const ir::Function& f, const Case&) { return fmt::format("{} words\n", passes::live_data_words(f)); }},
     {"live_extents", [](const ir::Function& f, const Case&) { return passes::LiveExtents(f, passes::AxisInfoAnalysis(f)).print(); }},
     {"register_pressure", print_pressure},
+    {"schedules", print_schedules},
 };
 
 const Analysis* find_analysis(std::string_view name) {
