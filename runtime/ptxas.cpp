@@ -91,6 +91,16 @@ int number_before(std::string_view line, std::string_view what) {
   return n;
 }
 
+/// A warning or a numbered remark, without the program's name; else nothing:
+///   ptxas a.ptx, line 22; warning : .minnctapersm is ignored when neither .maxntid nor .reqntid is specified.
+///   ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.
+std::string_view remark_of(std::string_view line) {
+  constexpr std::string_view kInfo = "ptxas info    : (C", kWarning = "warning";
+  if (line.starts_with(kInfo)) return line.substr(kInfo.size() - 2);
+  const auto at = line.starts_with("ptxas ") ? line.find(kWarning) : line.npos;
+  return at == line.npos || line.find(':', at) == line.npos ? std::string_view() : line.substr(at);
+}
+
 /// Reads lines of `ptxas -v`:
 ///   ptxas info    : Compiling entry function 'add' for 'sm_80'
 ///       0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
@@ -98,11 +108,14 @@ int number_before(std::string_view line, std::string_view what) {
 std::vector<AssembledKernel> kernels_of(std::string_view log) {
   constexpr std::string_view kEntry = "Compiling entry function '";
   std::vector<AssembledKernel> kernels;
+  std::vector<std::string> remarks;
   for (std::size_t begin = 0; begin < log.size();) {
     const std::size_t end = std::min(log.find('\n', begin), log.size());
     const std::string_view line = log.substr(begin, end - begin);
     begin = end + 1;
-    if (const auto at = line.find(kEntry); at != line.npos) {
+    if (const std::string_view remark = remark_of(line); !remark.empty()) {
+      remarks.emplace_back(remark);
+    } else if (const auto at = line.find(kEntry); at != line.npos) {
       const std::string_view name = line.substr(at + kEntry.size());
       kernels.push_back({.name = std::string(name.substr(0, name.find('\'')))});
     } else if (!kernels.empty() && line.find("bytes stack frame") != line.npos) {
@@ -115,10 +128,17 @@ std::vector<AssembledKernel> kernels_of(std::string_view log) {
       kernels.back().shared_bytes = number_before(line, " bytes smem");
     }
   }
+  for (const std::string& remark : remarks) {
+    const bool names_one = remark.find("function '") != remark.npos;
+    for (AssembledKernel& k : kernels)
+      if (!names_one || remark.find(fmt::format("function '{}'", k.name)) != remark.npos) k.remarks.push_back(remark);
+  }
   return kernels;
 }
 
 }  // namespace
+
+bool is_performance_fault(std::string_view remark) { return remark.starts_with("(C75") && !remark.starts_with("(C7519)"); }
 
 std::optional<std::string> find_ptxas() {
   if (const std::string named = environment_ptxas(); !named.empty()) return can_run(named) ? std::optional(named) : std::nullopt;

@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/compiled_kernel.h"
@@ -13,12 +14,19 @@ namespace tilewright::rt {
 struct AssembledKernel {
   std::string name;
   int registers = -1, stack_bytes = -1, spill_store_bytes = -1, spill_load_bytes = -1, shared_bytes = -1, barriers = -1;
+  /// Warnings, and numbered remarks on code that is slower than it is written: products that are serialised, setmaxnreg that is ignored.
+  /// "(C7508) Potential Performance Loss: 'setmaxnreg' ignored; ...". Those that name no kernel are each kernel's.
+  std::vector<std::string> remarks = {};
 };
 
 struct Assembled {
   std::string cubin;
   std::vector<AssembledKernel> kernels;
 };
+
+/// Whether a remark says that asynchronous products or registers of roles are not what the PTX says. C7519 is harmless: a wait that has no
+/// effect.
+bool is_performance_fault(std::string_view remark);
 
 /// TILEWRIGHT_PTXAS, else the first ptxas of PATH, else that of /usr/local/cuda. None if TILEWRIGHT_PTXAS cannot be run.
 std::optional<std::string> find_ptxas();

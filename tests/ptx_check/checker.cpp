@@ -106,10 +106,12 @@ void PtxChecker::assemble(const std::string& target, std::span<const Body> bodie
   try {
     for (const rt::AssembledKernel& k : rt::assemble(*ptxas_, joined(bodies), target).kernels) {
       ++counts_.assembled;
+      const auto body = std::find_if(bodies.begin(), bodies.end(), [&](const Body& b) { return b.entry == k.name; });
+      for (const std::string& remark : k.remarks)
+        if (rt::is_performance_fault(remark)) problems_.push_back(fmt::format("{}: ptxas: {}", body->name, remark));
       if (k.spill_store_bytes + k.spill_load_bytes == 0) continue;
       ++counts_.with_spills;
       if (!no_spills_) continue;
-      const auto body = std::find_if(bodies.begin(), bodies.end(), [&](const Body& b) { return b.entry == k.name; });
       problems_.push_back(fmt::format("{}: {} bytes of spills", body->name, k.spill_store_bytes + k.spill_load_bytes));
     }
   } catch (const Error& e) {

@@ -54,6 +54,36 @@ for last; do :; done
 echo "$@" > "$last"
 )";
 
+// What ptxas 13.0 says of a module of two kernels that lose speed.
+constexpr const char* kWarns = R"(
+echo "ptxas a.ptx, line 22; warning : .minnctapersm is ignored when neither .maxntid nor .reqntid is specified."
+echo "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry."
+echo "ptxas info    : (C7517) warpgroup.wait is injected in around line 13 by compiler to allow use of registers defined by GMMA in function 'two'"
+echo "ptxas info    : 0 bytes gmem"
+echo "ptxas info    : Compiling entry function 'one' for 'sm_90a'"
+echo "ptxas info    : Used 8 registers, used 0 barriers"
+echo "ptxas info    : Compiling entry function 'two' for 'sm_90a'"
+echo "ptxas info    : Used 34 registers, used 0 barriers"
+for last; do :; done
+echo cubin > "$last"
+)";
+
+TEST_CASE("ptxas: warnings and remarks on lost speed are kept with the kernels that they are of") {
+  const Script script(kWarns);
+  const Assembled a = assemble(script.file(), ".version 8.0\n", "sm_90a");
+  REQUIRE(a.kernels.size() == 2);
+  const std::vector<std::string>&one = a.kernels[0].remarks, &two = a.kernels[1].remarks;
+  REQUIRE(one.size() == 2);
+  CHECK(one[0] == "warning : .minnctapersm is ignored when neither .maxntid nor .reqntid is specified.");
+  CHECK(one[1].starts_with("(C7508) Potential Performance Loss: 'setmaxnreg' ignored"));
+  REQUIRE(two.size() == 3);
+  CHECK(two[2].starts_with("(C7517) warpgroup.wait is injected"));
+  CHECK(!is_performance_fault(one[0]));
+  CHECK(is_performance_fault(one[1]));
+  CHECK(is_performance_fault(two[2]));
+  CHECK(!is_performance_fault("(C7519) a wait without an effect"));
+}
+
 TEST_CASE("ptxas: registers, stack, spills, barriers and shared memory are read off what it says") {
   const Script script(kSpeaks);
   const Assembled a = assemble(script.file(), ".version 8.0\n", "sm_80");
