@@ -57,6 +57,7 @@ class TileChooser {
 
   TileSizes run() {
     sizes_.has_exp2 = target_.is_gpu();
+    if (!target_.is_gpu()) sizes_.lanes = target_.lanes();
     AxisSet free;
     for (const KernelOutput& o : plan_.outputs) free.insert(o.value->axes);
     for (const KernelOutput& o : plan_.outputs)
@@ -124,6 +125,23 @@ class TileChooser {
     return found;
   }
 
+  // The longest axis of which each position reads the same along the loop: of pairs of points, those that are not summed over. None where
+  // the loop reads rows that fill vectors.
+  Axis beside_loop(const AxisSet& grid) const {
+    AxisSet beside = grid;
+    for (const Load& l : loads_) {
+      if (!l.axes.contains(plan_.loop)) continue;
+      beside = beside.without(l.axes);
+      if (l.contiguous && l.contiguous != plan_.loop && !sizes_.is_short(whole(l.contiguous), sizes_.lanes)) return nullptr;
+    }
+    AxisSet of_sums;
+    for (const Reduction& r : plan_.reductions) of_sums.insert(r.value->axes);
+    Axis longest = nullptr;
+    for (Axis a : beside.common(of_sums))
+      if (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)) longest = a;
+    return longest;
+  }
+
   // Matrix instructions of narrow elements need tiles of 128 x 128 to be fed; small results need more programs instead.
   bool is_narrow_and_large(const std::vector<Axis>& tiled) const {
     if (is_batch_invariant_ || !target_.is_gpu() || !sizes_.payload.empty() || tiled.size() < 2) return false;
@@ -189,7 +207,8 @@ class TileChooser {
   }
 
   void choose_for_rows(const AxisSet& grid) {
-    const Axis contiguous = contiguous_of(grid);
+    Axis contiguous = contiguous_of(grid);
+    const bool is_beside_loop = !target_.is_gpu() && !contiguous && (contiguous = beside_loop(grid));
     const std::int64_t line = target_.is_gpu() ? 32 : contiguous ? host_piece(contiguous, grid) : 1;
     // Hosts keep the accumulators of few rows.
     constexpr std::int64_t kHostRows = 8;
@@ -202,7 +221,10 @@ class TileChooser {
       cells *= sizes_.grid[contiguous];
     }
     cells *= choose_inner(most / cells, INT64_MAX);
-    sizes_.loop = std::min(whole(plan_.loop), most / cells);
+    // Of what a program reads for all its rows, some positions at once, however large the rows.
+    constexpr std::int64_t kLeastLoop = 8;
+    sizes_.loop = std::min(whole(plan_.loop), std::max(most / cells, is_beside_loop ? kLeastLoop : 1));
+    if (is_beside_loop) use_processors();
     if (contiguous) return;
     // Short rows: several at once.
     Axis longest = nullptr;

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 
+#include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/emit/loop_bounds.h"
 #include "passes/fusion/emit/program_grid.h"
 #include "passes/fusion/emit/state_emitter.h"
@@ -117,6 +118,7 @@ class KernelEmitter {
   void open(const std::vector<Written>& written) {
     for (const Written& w : written) tiles_.set_written(w.tensor);
     tiles_.set_exp2(sizes_.has_exp2);
+    tiles_.set_is_short([this](std::int64_t tile, std::int64_t others) { return sizes_.is_short(tile, others); });
     open_program(written);
   }
 
@@ -454,6 +456,10 @@ std::vector<Axis> accumulator_order(const Plan& plan, const TileSizes& sizes) {
   for (const auto& [axis, size] : sizes.payload) add(axis);
   for (const auto& [axis, size] : sizes.grid) add(axis);
   std::erase(order, plan.loop);
+  // Coordinates of points, [n, 3]: vectors of a host run along the points.
+  std::int64_t longest = 1;
+  for (Axis a : order) longest = std::max(longest, tile_of(a, plan, sizes));
+  std::stable_partition(order.begin(), order.end(), [&](Axis a) { return sizes.is_short(tile_of(a, plan, sizes), longest); });
   return order;
 }
 

@@ -31,6 +31,10 @@ struct TileSizes {
   AxisMap<Inner> inner;  // axes of reductions other than the loop's
   int num_warps = 4, num_stages = 0;
   bool has_exp2 = false;  // the target has it as an instruction
+  /// Of a host's vectors, along the last axis of a tile; 1: no axis is better than another.
+  std::int64_t lanes = 1;
+  /// Whether an axis with a tile of so many positions leaves half of a vector's lanes without work, and one of `others` does not.
+  bool is_short(std::int64_t tile, std::int64_t others) const { return 2 * tile <= lanes && others >= lanes; }
 };
 
 struct EmittedKernel {

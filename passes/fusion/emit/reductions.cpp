@@ -91,7 +91,8 @@ Part TileValues::combine(const Fold& fold, Expr reduction, const AxisSet& along,
   Order inner = restricted(order, body->axes), reduced;
   for (Axis a : along)
     if (is_tiled(a)) reduced.push_back(a);
-  const End end = end_of_reduced(body, along);
+  const bool is_short = !inner.empty() && !reduced.empty() && is_short_(elements(shape(reduced)), tile(inner.back()).size);
+  const End end = is_short ? End::first : end_of_reduced(body, along);
   inner.insert(end == End::first ? inner.begin() : inner.end(), reduced.begin(), reduced.end());
   Part x = value_as(body, inner, reduction->element);
   AxisSet masked;

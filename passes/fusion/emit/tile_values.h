@@ -4,6 +4,7 @@
 // tile over those of its axes that have more than one position at once, in the order in which its consumer wants them. Values that do not
 // depend on a loop are emitted before it.
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -80,6 +81,8 @@ class TileValues {
 
   /// exp2 is one instruction: exponentials of differences from references use it.
   void set_exp2(bool has_exp2) { has_exp2_ = has_exp2; }
+  /// TileSizes::is_short.
+  void set_is_short(std::function<bool(std::int64_t, std::int64_t)> is_short) { is_short_ = std::move(is_short); }
 
   // ---- scopes ----
   EmitScope& push(EmitScope scope);
@@ -206,6 +209,7 @@ class TileValues {
   std::vector<Parameter> parameters_;
   std::vector<Tensor> written_;
   bool has_exp2_ = false;
+  std::function<bool(std::int64_t, std::int64_t)> is_short_ = [](std::int64_t, std::int64_t) { return false; };
   std::vector<EmitScope> scopes_;
   AxisMap<InnerTile> inner_tiles_;
 };

@@ -6,6 +6,7 @@
 #include "passes/analysis/register_pressure.h"
 #include "passes/fusion/program.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
+#include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
 #include "tileir/op_kind.h"
 
@@ -71,6 +72,48 @@ TEST_CASE("fusion configuration: if other rows must not matter, neither the warp
           CHECK(few.kernels[i].grid[axis][f].tile == many.kernels[i].grid[axis][f].tile);
     }
   }
+}
+
+// Attraction between points in space, which are rows of 3 numbers: vectors run along the points, and a program has several, since all of
+// them read the same others.
+TEST_CASE("fusion configuration: the vectors of a host do not run along short axes") {
+  for (const int bits : {128, 256, 512})
+    for (const ir::Element e : {ir::Element::f32, ir::Element::f64})
+      for (const bool is_symbolic : {false, true}) {
+        CAPTURE(bits);
+        CAPTURE(is_symbolic);
+        graph::Graph g;
+        const Dim n = is_symbolic ? builder(g).dim("n", {}) : Dim(70);
+        const Formula p = input(g, "p", {n, 3}, e), m = input(g, "m", {n}, e);
+        const Formula d = reshape(p, {1, n, 3}) - reshape(p, {n, 1, 3});
+        const Formula squares = reduce(graph::Combine::sum, square(d), {2}, false) + 0.01;
+        const Formula s = reshape(m, {1, n}) * rsqrt(squares) / squares;
+        builder(g).output("f", reduce(graph::Combine::sum, d * reshape(s, {n, n, 1}), {1}, false).id);
+        ir::TargetDesc host;
+        host.vector_bits = bits;
+        host.processors = 2;
+        const Program program = build_program(g, {}, host);
+        REQUIRE(program.kernels.size() == 1);
+        const ProgramKernel& k = program.kernels[0];
+        std::int64_t rows = 0;
+        for (const auto& axis : k.grid)
+          for (const GridFactor& f : axis) rows = std::max(rows, f.tile);
+        // Four numbers fill a vector of 128 bits.
+        CHECK(rows >= (bits == 128 ? 1 : 16));
+        int computed = 0;
+        k.function.walk([&](ir::OpId id) {
+          const ir::OpKind kind = k.function.kind(id);
+          if (kind != ir::OpKind::rsqrt_ && kind != ir::OpKind::sub_ && kind != ir::OpKind::div_) return;
+          const ir::Type t = k.function.type(k.function.result(id));
+          if (!t.is_float()) return;
+          ++computed;
+          CHECK(t.extent(t.rank() - 1) >= (bits == 128 ? 4 : 16));
+        });
+        CHECK(computed >= 3);
+        const std::map<std::string, std::int64_t> symbols =
+            is_symbolic ? std::map<std::string, std::int64_t>{{"n", 37}} : std::map<std::string, std::int64_t>{};
+        for (const auto& [name, error] : errors_of(g, program, random_arguments(g, symbols, 7))) CHECK(error < 1e-5);
+      }
 }
 
 }  // namespace
