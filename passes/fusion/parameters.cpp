@@ -41,20 +41,6 @@ bool KnownNodes::is_fixed(const Dim& d) const {
 
 namespace {
 
-// Whether a kernel that reads the operands does more than to place and scale them.
-bool computes(Expr e) {
-  switch (e->kind) {
-    case ExprKind::number:
-    case ExprKind::infinity:
-    case ExprKind::constant:
-    case ExprKind::extent:
-    case ExprKind::index: return false;
-    case ExprKind::load: return std::any_of(e->operands.begin(), e->operands.end(), holds_load);
-    case ExprKind::mul: return e->factors.size() > 1 || !e->factors[0].exponent.is_one() || computes(e->factors[0].base);
-    default: return true;
-  }
-}
-
 double elements_of(Tensor t) {
   double elements = 1;
   for (const Dim& d : t->shape) elements *= estimated_extent(d);
@@ -96,8 +82,9 @@ std::vector<Tensor> tensors_of(Expr value) {
 bool ParameterFolding::pays(Expr value, Element element) const {
   // Integers are exact in formulas, and not in memory: only those that are complete in their type are stored.
   if (!ir::is_float(value->element) && !value->is(ExprKind::reduce)) return false;
+  // A run reads fewer bytes, by no less than the memory that is kept: not a gain of which a weight would be a second copy.
   const double stored = stored_bytes(value->axes, element), read = recomputed_bytes(value);
-  return (stored < read || (stored == read && computes(value))) && has_room(value, element);
+  return 2 * stored <= read && has_room(value, element);
 }
 
 bool ParameterFolding::has_room(Expr value, Element element) const {

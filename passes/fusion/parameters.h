@@ -1,16 +1,16 @@
 // Finds values that depend on parameters and constants alone: they are computed when a parameter is given, and not at every run.
 //
-//   x W g        with parameters W: [k, n] and g: [k]      x V,   V = W g
 //   x (A B)      with parameters A and B                   x C,   C = A B
+//   x (W + D)                                              x V,   V = W + D
 //   x cast(W)    to a narrower type                        x V,   V = cast(W)
 //
-//   (x g + b) W                                            x V + c,   V = g W, c = b W
+//   (x g + b) W                                            x g W + c,   c = b W
 //
-// Factors of a product and terms of a sum are taken together where one of them has the axes of all: storing W g moves no more bytes than
-// reading W and g. A value is stored if reading it moves at most the bytes that computing it again would read: views, broadcasts, and
-// weights that a kernel widens stay in the kernel. A mask stays, too: where it does not
+// Factors of a product and terms of a sum are taken together where one of them has the axes of all. A value is stored if each run then reads
+// fewer bytes, by at least the bytes that are stored: a gain g beside a weight W stays, since g W would be a second copy of W for the sake of
+// |g| bytes, and so do views, broadcasts, functions of one weight, and weights that a kernel widens. A mask stays, too: where it does not
 // hold, the whole product is 0, whatever the other factors are. Together the stored values take at most twice the memory of the parameters
-// and constants that the values read: one weight under many gains, or a product of narrow matrices, is not stored at any size.
+// and constants that the values read: a product of narrow matrices is not stored at any size.
 #pragma once
 #include <functional>
 #include <map>

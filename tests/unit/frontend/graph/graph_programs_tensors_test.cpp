@@ -154,17 +154,17 @@ TEST_CASE("graph programs: parameters with strides, folded and left out later") 
     tw::Device device = tw::Device::open(name);
     tw::Graph graph;
     auto x = graph.input<float>("x", {3, 4});
-    auto w = graph.parameter<float>("w", {4, 2}, {1, 6}), g = graph.parameter<float>("g", {4}, {2});
-    graph.output("y", tw::matmul(x * g, w));
+    auto w = graph.parameter<float>("w", {4, 2}, {1, 6}), g = graph.parameter<float>("g", {4, 2}, {2, 9});
+    graph.output("y", tw::matmul(x, w + g));
     const tw::Plan plan = graph.compile(device);
     CHECK(plan.parameter_kernels().size() == 1);
-    auto bx = device.upload(counted(12)), bw = device.upload(counted(10)), bg = device.upload(counted(9)), y = device.allocate<float>(6);
+    auto bx = device.upload(counted(12)), bw = device.upload(counted(10)), bg = device.upload(counted(16)), y = device.allocate<float>(6);
     plan.run({{"x", bx}, {"w", bw}, {"g", bg}, {"y", y}});
     Numbers want;
     for (int i = 0; i < 3; ++i)
       for (int n = 0; n < 2; ++n) {
         double sum = 0;
-        for (int k = 0; k < 4; ++k) sum += (i * 4.0 + k) * (2.0 * k) * (k + 6.0 * n);
+        for (int k = 0; k < 4; ++k) sum += (i * 4.0 + k) * (2.0 * k + 9.0 * n + k + 6.0 * n);
         want.push_back(sum);
       }
     CHECK(relative_error(numbers_of(y.download()), want) < 1e-6);

@@ -82,25 +82,39 @@ TEST_CASE("fusion parameters: random graphs compute what they say whichever inpu
       CHECK(error < kRandomTolerance);
     }
   }
-  CHECK(kernels > count / 4);
+  CHECK(kernels > count / 20);
 }
 
-TEST_CASE("fusion parameters: a gain is multiplied into the weight of a product") {
+// A copy of the weight would save a multiplication in each column of x, and 64 bytes of 512.
+TEST_CASE("fusion parameters: a gain stays beside the weight of a product") {
+  for (const Element e : {Element::f32, Element::bf16, Element::f16, Element::f64}) {
+    CAPTURE(ir::text(e));
+    graph::Graph g;
+    const Formula x = input(g, "x", {5, 16}, e), gamma = parameter(g, "gamma", {16}, e), w = parameter(g, "w", {16, 7}, e);
+    output("y", matmul(cast(rms(cast(x, Element::f32)), e) * gamma, w));
+    const Program p = check(g, {}, {}, ir::bits(e) == 16 ? 1e-2 : 4e-6);
+    REQUIRE(p.kernels.size() == 1);
+    CHECK(names_read(p) == Names{"gamma", "w", "x"});
+    CHECK(p.parameter_kernels.empty());
+    CHECK(derived(p).empty());
+  }
+}
+
+TEST_CASE("fusion parameters: a weight and a correction of it are one tensor") {
   graph::Graph g;
-  const Formula x = input(g, "x", {5, 16}), gamma = parameter(g, "gamma", {16}), w = parameter(g, "w", {16, 7});
-  output("y", matmul(rms(x) * gamma, w));
+  const Formula x = input(g, "x", {5, 16}), w = parameter(g, "w", {16, 7}), delta = parameter(g, "delta", {16, 7});
+  output("y", matmul(rms(x), w + delta * 0.5));
   const Program p = check(g);
   REQUIRE(p.kernels.size() == 1);
   CHECK(p.kernels[0].passes == 1);
-  CHECK(names_read(p) == Names{"gamma_w", "x"});
   REQUIRE(p.parameter_kernels.size() == 1);
   CHECK(p.parameter_kernels[0].reads.size() == 2);
   REQUIRE(derived(p).size() == 1);
+  CHECK(names_read(p) == Names{derived(p)[0]->name, "x"});
   // The layout is the weight's.
   CHECK(derived(p)[0]->shape == graph::TensorShape{16, 7});
   CHECK(derived(p)[0]->element == Element::f32);
-  // The run's kernel covers the norm and the product, the other one a part of the product.
-  CHECK(p.parameter_kernels[0].covers.size() == 1);
+  // The run's kernel covers the norm and the product, the other one the sum.
   CHECK(p.kernels[0].covers.size() >= 3);
 }
 
@@ -124,9 +138,7 @@ TEST_CASE("fusion parameters: what is kept takes at most twice the memory of the
       const std::string number = std::to_string(i);
       output("y" + number, matmul(x * parameter(g, "gamma" + number, {16}), w));
     }
-    const Program p = check(g);
-    CHECK(kept_bytes(p) > 0);
-    CHECK(kept_bytes(p) <= 2 * 4 * (16 * 24 + kGains * 16));
+    CHECK(kept_bytes(check(g)) == 0);
   }
   SUBCASE("a product of narrow matrices") {
     graph::Graph g;
@@ -139,9 +151,9 @@ TEST_CASE("fusion parameters: what is kept takes at most twice the memory of the
 TEST_CASE("fusion parameters: projections of one norm share a loop, and no program folds what another one folds") {
   graph::Graph g;
   const Formula n = rms(input(g, "x", {40, 64})) * parameter(g, "gamma", {64});
-  output("q", matmul(n, parameter(g, "wq", {64, 256})));
-  output("k", matmul(n, parameter(g, "wk", {64, 128})));
-  output("v", matmul(n, parameter(g, "wv", {64, 128})));
+  output("q", matmul(n, parameter(g, "wq", {64, 256}) + parameter(g, "delta_q", {64, 256})));
+  output("k", matmul(n, parameter(g, "wk", {64, 128}) + parameter(g, "delta_k", {64, 128})));
+  output("v", matmul(n, parameter(g, "wv", {64, 128}) + parameter(g, "delta_v", {64, 128})));
   const Program p = check(g);
   CHECK(p.kernels.size() == 1);
   CHECK(derived(p).size() == 3);
@@ -159,7 +171,7 @@ TEST_CASE("fusion parameters: projections of one norm share a loop, and no progr
   }
 }
 
-TEST_CASE("fusion parameters: a layer norm and a product with bias keep one vector and one matrix") {
+TEST_CASE("fusion parameters: a layer norm and a product with bias keep vectors, and no matrix") {
   graph::Graph g;
   const Formula x = input(g, "x", {5, 16}), gamma = parameter(g, "gamma", {16}), beta = parameter(g, "beta", {16}),
                 w = parameter(g, "w", {16, 7}), b = parameter(g, "b", {7});
@@ -169,8 +181,8 @@ TEST_CASE("fusion parameters: a layer norm and a product with bias keep one vect
   const Program p = check(g);
   CHECK(p.kernels.size() == 1);
   CHECK(p.kernels[0].passes == 1);
-  CHECK(derived(p).size() == 2);
-  CHECK(names_read(p).size() == 3);
+  REQUIRE(!derived(p).empty());
+  for (const ProgramBuffer* t : derived(p)) CHECK(t->shape == graph::TensorShape{7});
 }
 
 TEST_CASE("fusion parameters: products of parameters are computed once, through intermediate results if need be") {
@@ -200,26 +212,6 @@ TEST_CASE("fusion parameters: weights are cast ahead to the narrower type in whi
     strict.move_rounding = false;
     CHECK(derived(check(g, {}, strict, 1e-2)).size() == 1);
   }
-}
-
-TEST_CASE("fusion parameters: a gain and a weight of bf16 are one tensor of bf16, of f16 two") {
-  const auto build = [](graph::Graph& g, Element e) {
-    const Formula x = input(g, "x", {5, 16}, e), gamma = parameter(g, "gamma", {16}, e), w = parameter(g, "w", {16, 7}, e);
-    output("y", matmul(cast(rms(cast(x, Element::f32)), e) * gamma, w));
-  };
-  graph::Graph g;
-  build(g, Element::bf16);
-  const Program p = check(g, {}, {}, 1e-2);
-  REQUIRE(derived(p).size() == 1);
-  CHECK(derived(p)[0]->element == Element::bf16);
-  // A product of two numbers of f16 may be too small for f16.
-  graph::Graph h;
-  build(h, Element::f16);
-  CHECK(derived(check(h, {}, {}, 1e-2)).empty());
-  // Rounding that may not move stands between the two.
-  ProgramOptions strict;
-  strict.move_rounding = false;
-  CHECK(derived(check(g, {}, strict, 1e-2)).empty());
 }
 
 TEST_CASE("fusion parameters: sums of parameters are one term") {
@@ -291,8 +283,8 @@ TEST_CASE("fusion parameters: large constants are known as parameters are") {
   graph::Graph g;
   std::vector<std::uint64_t> bits;
   for (int i = 0; i < 16; ++i) bits.push_back(ir::element_bits(Element::f32, 1.0 + i));
-  const Formula x = input(g, "x", {5, 16}), k = {&g, builder(g).constant(Element::f32, {16}, bits)};
-  output("y", matmul(x * k, parameter(g, "w", {16, 7})));
+  const Formula x = input(g, "x", {5, 16}), k = {&g, builder(g).constant(Element::f32, {4, 4}, bits)};
+  output("y", matmul(x, reshape(k + parameter(g, "w", {4, 4}), {16, 1})));
   const Program p = check(g);
   CHECK(derived(p).size() == 1);
 }
@@ -300,12 +292,15 @@ TEST_CASE("fusion parameters: large constants are known as parameters are") {
 TEST_CASE("fusion parameters: symbols of parameters' shapes may be in what is computed ahead, others may not") {
   graph::Graph g;
   const Dim k = builder(g).dim("k", {.max = 4096}), seq = builder(g).dim("seq", {.max = 64});
-  const Formula x = input(g, "x", {seq, k}), gamma = parameter(g, "gamma", {k}), w = parameter(g, "w", {k, 7});
+  const Formula x = input(g, "x", {seq, k}), delta = parameter(g, "delta", {k, 7}), w = parameter(g, "w", {k, 7});
   const Formula table = parameter(g, "table", {64, 7}), other = parameter(g, "other", {64, 7});
-  output("y", matmul(x * gamma, w) + slice(table, 0, 0, seq) * slice(other, 0, 0, seq));
+  output("y", matmul(x, w + delta) + slice(table, 0, 0, seq) * slice(other, 0, 0, seq));
   for (const std::int64_t n : {1, 33}) {
     const Program p = check(g, {{"k", 20 + n}, {"seq", n}});
-    CHECK(names_read(p) == Names{"gamma_w", "other", "table", "x"});
+    REQUIRE(derived(p).size() == 1);
+    Names names{derived(p)[0]->name, "other", "table", "x"};
+    std::sort(names.begin(), names.end());
+    CHECK(names_read(p) == names);
   }
 }
 
@@ -328,7 +323,7 @@ TEST_CASE("fusion parameters: equal layers share kernels, and each has tensors o
     const auto weight = [&](const char* name, graph::TensorShape shape) {
       return parameter(g, std::string(name) + "." + std::to_string(i), std::move(shape));
     };
-    x = x + matmul(rms(x) * weight("gamma", {16}), weight("w", {16, 16}));
+    x = x + matmul(rms(x), weight("delta", {16, 16}) + weight("w", {16, 16}));
   }
   output("y", x);
   const Program p = check(g, {}, {}, 2e-5);
@@ -336,17 +331,17 @@ TEST_CASE("fusion parameters: equal layers share kernels, and each has tensors o
   CHECK(derived(p).size() == kLayers);
   std::vector<std::string> names;
   for (const ProgramBuffer* b : derived(p)) names.push_back(b->name);
-  CHECK(names == Names{"gamma_0_w_0", "gamma_1_w_1", "gamma_2_w_2", "gamma_3_w_3"});
+  CHECK(names == Names{"delta_0_w_0", "delta_1_w_1", "delta_2_w_2", "delta_3_w_3"});
   CHECK(p.parameter_kernels.back().like >= 0);
 }
 
 TEST_CASE("fusion parameters: a layer of inputs is not one of parameters") {
   graph::Graph g;
   Formula x = input(g, "x", {8, 16});
-  x = x + matmul(rms(x) * parameter(g, "gamma0", {16}), parameter(g, "w0", {16, 16}));
-  x = x + matmul(rms(x) * parameter(g, "gamma1", {16}), parameter(g, "w1", {16, 16}));
-  x = x + matmul(rms(x) * input(g, "gamma2", {16}), parameter(g, "w2", {16, 16}));
-  x = x + matmul(rms(x) * parameter(g, "gamma3", {16}), matmul(parameter(g, "a3", {16, 16}), parameter(g, "b3", {16, 16})));
+  x = x + matmul(rms(x), parameter(g, "delta0", {16, 16}) + parameter(g, "w0", {16, 16}));
+  x = x + matmul(rms(x), parameter(g, "delta1", {16, 16}) + parameter(g, "w1", {16, 16}));
+  x = x + matmul(rms(x), input(g, "delta2", {16, 16}) + parameter(g, "w2", {16, 16}));
+  x = x + matmul(rms(x), matmul(parameter(g, "a3", {16, 16}), parameter(g, "b3", {16, 16})));
   output("y", x);
   const Program p = check(g, {}, {}, 2e-5);
   CHECK(derived(p).size() == 3);
