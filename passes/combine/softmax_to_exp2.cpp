@@ -3,13 +3,15 @@
 //   exp(a - b)   -> exp2(fma(a, log2(e), -(b log2(e))))      an element costs one fma and the instruction
 //   exp(old - b) -> exp2(old log2(e) - b log2(e))            rounded as the elements above, so that their rounding errors cancel
 //
-// Rounding b log2(e) scales a whole row by one factor near 1, which cancels when the row is divided by its sum.
+// Rounding b log2(e) scales a whole row by one factor, which cancels when the row is divided by its sum: where it does not, as in a sum
+// that is stored, the difference is multiplied by log2(e) instead.
 #include "passes/combine/softmax_to_exp2.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "passes/combine/reductions.h"
+#include "passes/combine/row_factor.h"
 #include "tileir/op_kind.h"
 #include "tileir/slices.h"
 
@@ -81,13 +83,19 @@ bool is_only_rescale(const Function& f, ValueId difference) {
 
 }  // namespace
 
+bool SoftmaxToExp2::is_factor_hidden(ValueId reference) {
+  const auto [at, is_new] = hidden_.try_emplace(origin_of_maximum(f_, reference));
+  if (is_new) at->second = is_row_factor_hidden(f_, reference);
+  return at->second;
+}
+
 ValueId SoftmaxToExp2::is_moderate(ValueId row) {
   const ValueId limit = number(f_.type(row), 0x1p30);
   return rw_.binary(OpKind::lt_, rw_.unary(OpKind::abs_, row), limit);
 }
 
 // exp(a - b) -> exp2(fma(a, log2(e), -(b log2(e)))); or, if b is above the maximum but no running maximum, or the difference has other
-// uses, exp2((a - b) log2(e)).
+// uses, or the factor of the rounded product does not cancel, exp2((a - b) log2(e)).
 ValueId SoftmaxToExp2::exp_below_maximum(OpId id) {
   const ValueId difference = f_.operand(id, 0);
   const Type t = f_.type(difference);
@@ -98,8 +106,9 @@ ValueId SoftmaxToExp2::exp_below_maximum(OpId id) {
   const Bound bound = broadcast ? bound_of(f_, a, f_.operand(broadcast, 0)) : Bound{};
   if (bound.kind == Bound::none || !are_weights(f_, id)) return {};
   const bool is_running = bound.kind == Bound::at_least_maximum && carried_maximum(before_reshapes(f_, f_.operand(broadcast, 0)));
+  const bool is_rounded = is_running || (bound.kind == Bound::maximum && is_factor_hidden(f_.operand(broadcast, 0)));
   ValueId e;
-  if ((bound.kind == Bound::at_least_maximum && !is_running) || f_.value(difference).users.size() > 1 || !context_.contract) {
+  if (!is_rounded || f_.value(difference).users.size() > 1 || !context_.contract) {
     e = rw_.unary(OpKind::exp2_, rw_.binary(OpKind::mul_, difference, number(t, kLog2E)));
   } else {
     // From 2^30 on a difference is 0 or at most -64, of which exp2 as well as exp is 1 or nearly 0. With a factor of 1 nothing is rounded
@@ -145,7 +154,8 @@ ValueId SoftmaxToExp2::carried_maximum(ValueId b) {
     if (f_.kind(user) != OpKind::sub_ || f_.operand(user, 1) != used || !bound_of(f_, f_.operand(user, 0), b).kind)
       return ir::WalkResult::interrupt;
     const auto& differences = f_.value(f_.result(user)).users;
-    const bool is_weight = differences.size() == 1 && f_.kind(differences[0]) == OpKind::exp_ && are_weights(f_, differences[0]);
+    const bool is_weight =
+        differences.size() == 1 && f_.kind(differences[0]) == OpKind::exp_ && are_weights(f_, differences[0]) && is_factor_hidden(b);
     return is_weight ? ir::WalkResult::skip : ir::WalkResult::interrupt;
   });
   return only_differences ? at->second = old : ValueId{};
@@ -160,7 +170,9 @@ ValueId SoftmaxToExp2::exp_of_rescale(OpId id) {
   const ValueId old = f_.operand(sub, 0), b = f_.operand(sub, 1);
   if (carried_maximum(b) != old) return {};
   const ValueId scale = number(t, kLog2E);
-  const ValueId scaled_old = rw_.binary(OpKind::mul_, old, scale), scaled = rw_.binary(OpKind::mul_, b, scale);
+  // Both are rounded: the difference contracts no fma(x, y, 0).
+  const ValueId zero = number(t, 0), scaled_old = rw_.ternary(OpKind::fma_, old, scale, zero),
+                scaled = rw_.ternary(OpKind::fma_, b, scale, zero);
   const ValueId near = rw_.binary(OpKind::sub_, scaled_old, scaled), far = rw_.binary(OpKind::mul_, difference, scale);
   const ValueId old_is_moderate = is_moderate(old), new_is_moderate = is_moderate(b);
   const ValueId e = rw_.unary(OpKind::exp2_, rw_.select(rw_.binary(OpKind::bit_and_, old_is_moderate, new_is_moderate), near, far));

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "passes/pass.h"
 #include "passes/rewriter.h"
@@ -32,6 +33,8 @@ class SoftmaxToExp2 {
   /// The old maximum of a running maximum b = maximum(old, row maximum) that a loop carries, if both are used within the loop only for
   /// exponentials of differences from b. Else none.
   ValueId carried_maximum(ValueId b);
+  /// is_row_factor_hidden, as it was before any of the exponentials was rewritten.
+  bool is_factor_hidden(ValueId reference);
   ValueId is_moderate(ValueId row);
   ValueId of_shape(ValueId scalar, Type t) { return t.is_scalar() ? scalar : rw_.broadcast(scalar, t.shape()); }
   ValueId number(Type t, double v) { return rw_.constant_float(t, v); }
@@ -40,6 +43,7 @@ class SoftmaxToExp2 {
   const Function& f_;
   const PassContext& context_;
   std::map<std::uint32_t, ValueId> carried_;       // results of carried_maximum, by value
+  std::map<std::pair<OpId, int>, bool> hidden_;    // by origin_of_maximum
   std::map<std::uint32_t, std::int64_t> weights_;  // tiles of exponentials, the largest about 1 along this axis, by value
 };
 

@@ -175,17 +175,19 @@ class KernelEmitter {
     estimate_shifts(pass);
     const bool is_one_tile = plan_.loop->extent.is_constant() && plan_.loop->extent.value() <= sizes_.loop;
     std::map<int, Part> accumulated;
+    bool has_references = true;
     if (is_one_tile) {
       tiles_.scope().tiles[plan_.loop] = {sizes_.loop, {}, is_whole_tile(plan_.loop->extent, sizes_.loop)};
       const bool is_stored_along =
           std::any_of(plan_.outputs.begin(), plan_.outputs.end(), [&](const auto& o) { return o.has(plan_.loop); });
+      has_references = !is_stored_along;
       accumulated = (is_stored_along ? states_.absorb_whole(state) : states_.absorb(state, nullptr, nullptr)).accumulators;
       if (!along.empty()) run_scans({});
       for (const KernelOutput* o : along) store(*o);
     } else {
       accumulated = emit_loop(state, whole_loop(state, !along.empty()), along, nullptr);
     }
-    complete(pass, accumulated);
+    complete(pass, accumulated, has_references);
   }
 
   // ---- loops ----
@@ -424,13 +426,20 @@ class KernelEmitter {
     return tiles_.select(tiles_.value(has_positions, {}), value, tiles_.neutral(Combine::sum, tiles_.element(value), {}), value.axes);
   }
 
-  void complete(int pass, const std::map<int, Part>& accumulators) {
-    TileState last;
-    last.accumulators = accumulators;
+  // has_references: the accumulators refer to values so far.
+  void complete(int pass, const std::map<int, Part>& accumulators, bool has_references = true) {
+    TileState rounded, last;
+    rounded.accumulators = last.accumulators = accumulators;
     for (const Reduction& r : plan_.reductions) {
       if (r.pass != pass || r.policy == Policy::unused) continue;
+      if (has_references && !r.constant)
+        for (const AccumulatorTerm& t : r.terms) last.accumulators[t.accumulator] = states_.settled(t.accumulator, rounded, last);
       // What refers to a constant reference does so behind the loop, too.
-      last.values[r.value] = r.constant ? tiles_.constant(r.value->element, *r.constant) : of_some(r, states_.terms_value(r, last));
+      const auto value = [&](const TileState& s) {
+        return r.constant ? tiles_.constant(r.value->element, *r.constant) : of_some(r, states_.terms_value(r, s));
+      };
+      last.values[r.value] = value(last);
+      if (has_references && states_.is_referred_to(r.value)) rounded.values[r.value] = value(rounded);
       tiles_.know(r.value, last.values[r.value]);
     }
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -100,6 +101,26 @@ Part StateEmitter::terms_value(const Reduction& r, const TileState& s) {
 }
 
 // ---- from one reference to another ----
+
+Part StateEmitter::settled(int accumulator, const TileState& rounded, const TileState& last) {
+  const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(accumulator)];
+  const Part& x = rounded.accumulators.at(accumulator);
+  if (!tiles_.rounds_references(a.exponent->element) || tiles_.element(x) != Element::f32 || !refers(a)) return x;
+  const auto reference = [&](const TileState& s) { return pointed(with(s, a.exponent, order_, a.exponent->element)); };
+  const Part from = reference(rounded), to = reference(last);
+  const Part factor = tiles_.exp_of_rounding(to, from, from.axes);
+  return tiles_.binary(OpKind::mul_, x, factor, order_of(a.axes));
+}
+
+bool StateEmitter::refers(const Accumulator& a) const {
+  const Expr reference = exprs_.reference(a.exponent);
+  return reference->is(ExprKind::reference) && contains(a.body, reference);
+}
+
+bool StateEmitter::is_referred_to(Expr reduction) const {
+  return std::any_of(plan_.accumulators.begin(), plan_.accumulators.end(),
+                     [&](const Accumulator& a) { return contains(a.exponent, reduction); });
+}
 
 bool StateEmitter::has_sum(Expr exponent, const TileState& s) const {
   for (const Reduction& r : plan_.reductions)

@@ -31,6 +31,11 @@ class StateEmitter {
   /// exponential that is summed and stored is computed once.
   TileState absorb_whole(const PassState&);
 
+  /// An accumulator behind the loop, without the factor that rounding its reference has given it. `last`: the values of reductions, of
+  /// accumulators without their factors; `rounded`: those that the loop has referred to.
+  Part settled(int accumulator, const TileState& rounded, const TileState& last);
+  /// Whether a reference behind the loop is computed from this value.
+  bool is_referred_to(Expr reduction) const;
   /// The value of a reduction from its accumulators.
   Part terms_value(const Reduction&, const TileState&);
   /// The value of an expression for the reductions and shift references of a state.
@@ -51,6 +56,7 @@ class StateEmitter {
   Part shifted(const Accumulator&, const TileState& from, const TileState& to, const Order&);
   Part scale(Expr exponent, const TileState& from, const TileState& to);
   bool has_sum(Expr exponent, const TileState&) const;
+  bool refers(const Accumulator&) const;
   Expr alias(Expr, Axis part);
 
   TileValues& tiles_;

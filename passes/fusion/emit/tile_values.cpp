@@ -308,9 +308,8 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
   return sum ? *sum : unary(OpKind::neg_, *subtracted);
 }
 
-// exp(x + reference) is exp2 of one multiply-add where exp2 is an instruction. The product of the reference is rounded, which scales all
-// that refers to it by one factor near 1: sums that are divided by each other do not see it. From 2^30 on the factor would not be near 1;
-// then a difference is 0 or at most -64, of which exp2 as well as exp is 1 or nearly 0.
+// exp(x + reference) is exp2 of one multiply-add where exp2 is an instruction. The product of the reference is rounded: a factor of all that
+// refers to it, which exp_of_rounding takes back. From 2^30 on a difference is 0 or at most -64, of which exp2 as well as exp is 1 or 0.
 Part TileValues::emit_exp(Expr e, const Order& own) {
   // exp(x log 2) is exp2(x).
   for (const Factor& f : e->operands[0]->factors)
@@ -328,8 +327,7 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
     else
       rest.push_back(t);
   }
-  if (!has_exp2_ || e->element != Element::f32 || !reference || rest.empty())
-    return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
+  if (!rounds_references(e->element) || !reference || rest.empty()) return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
   const Part offset = value_as(reference, own, Element::f32);
   const Part unit = select(is_moderate(offset), constant(Element::f32, kLog2E), constant(Element::f32, 1), own);
   // The reference has the same factor, and is rounded: only powers of two leave a score that is its own reference at 0.
@@ -349,14 +347,24 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
   return unary(OpKind::exp2_, {sum, all});
 }
 
-// The change of an exponent as emit_exp rounds it: exp(to - from).
+// The change of an exponent as emit_exp rounds it: exp(to - from). A product that became part of the subtraction would not be rounded, and
+// each step of a loop would add an error: fma(x, y, 0) stays apart.
 Part TileValues::exp_of_change(const Part& to, const Part& from, const Order& order) {
   const Part difference = binary(OpKind::sub_, to, from, order);
   if (!has_exp2_ || element(difference) != Element::f32) return unary(OpKind::exp_, difference);
   const Part unit = constant(Element::f32, kLog2E);
-  const Part near = binary(OpKind::sub_, binary(OpKind::mul_, to, unit, order), binary(OpKind::mul_, from, unit, order), order);
+  const auto rounded = [&](const Part& x) { return ternary(OpKind::fma_, x, unit, constant(Element::f32, 0), x.axes); };
+  const Part near = binary(OpKind::sub_, rounded(to), rounded(from), order);
   const Part is_near = binary(OpKind::bit_and_, is_moderate(to), is_moderate(from), order);
   return unary(OpKind::exp2_, select(is_near, near, binary(OpKind::mul_, difference, unit, order), order));
+}
+
+// emit_exp took round(from log2(e)) for from log2(e). What is not moderate was not rounded.
+Part TileValues::exp_of_rounding(const Part& to, const Part& from, const Order& order) {
+  const Part unit = constant(Element::f32, kLog2E);
+  const Part rounded = binary(OpKind::mul_, from, unit, order);
+  const Part change = ternary(OpKind::fma_, to, unit, unary(OpKind::neg_, rounded), order);
+  return select(is_moderate(from), unary(OpKind::exp2_, change), constant(Element::f32, 1), order);
 }
 
 Part TileValues::is_moderate(const Part& x) { return binary(OpKind::lt_, unary(OpKind::abs_, x), constant(Element::f32, 0x1p30), x.axes); }

@@ -119,6 +119,10 @@ class TileValues {
   Part binary(ir::OpKind, Part, Part, const Order&);
   /// exp(to - from) of two references.
   Part exp_of_change(const Part& to, const Part& from, const Order&);
+  /// exp(to - from), as a factor of what refers to `from`, for an exact `to`: near 1 if both are equal.
+  Part exp_of_rounding(const Part& to, const Part& from, const Order&);
+  /// Whether exponentials of this type refer to rounded multiples of references.
+  bool rounds_references(ir::Element e) const { return has_exp2_ && e == ir::Element::f32; }
   Part select(const Part& condition, const Part& a, const Part& b, const Order&);
   Part ternary(ir::OpKind, const Part&, const Part&, const Part&, const Order&);
   std::vector<std::int64_t> shape(const Order&) const;
