@@ -57,6 +57,29 @@ TEST_CASE("checked: a page outside of the cache" * doctest::skip(is_off())) {
   });
 }
 
+TEST_CASE("checked: indices of a graph that lead out of a tensor" * doctest::skip(is_off())) {
+  on_every_device([](tw::Device& device) {
+    for (const int wrong : {-1, 4, -(1 << 30), 1 << 30}) {
+      tw::Graph g;
+      const auto table = g.input<float>("table", {4, 3});
+      const auto index = g.input<int>("index", {g.dim("n")});
+      g.output("rows", tw::exp(tw::gather(table, index)));
+      const tw::Plan plan = g.compile(device);
+      const auto t = device.upload(std::vector<float>(12, 1));
+      const auto good = device.upload(std::vector<int>{0, 3, 1}), bad = device.upload(std::vector<int>{0, wrong, 1});
+      auto out = device.allocate<float>(9);
+      plan.run({{"table", t}, {"index", good}, {"rows", out}});
+      device.synchronize();
+      const std::string text = message_of([&] {
+        plan.run({{"table", t}, {"index", bad}, {"rows", out}});
+        device.synchronize();
+      });
+      CHECK_MESSAGE(text.starts_with(std::string(__FILE__) + ":"), text);
+      CHECK_MESSAGE(has(text, "gather: index " + std::to_string(wrong) + " is outside of 0 to 3"), text);
+    }
+  });
+}
+
 TEST_CASE("checked: right calls are no mistakes" * doctest::skip(is_off())) {
   on_every_device([](tw::Device& device) {
     const auto x = device.upload(std::vector<float>(256, 1));

@@ -126,6 +126,36 @@ TEST_CASE("matmul: epilogues get buffers, views and numbers") {
   });
 }
 
+TEST_CASE("matmul: what an epilogue writes beside the result is written once for each element") {
+  on_every_device([](tw::Device& device) {
+    // Tiles reach past the end of rows and columns, where the sum is that of no element.
+    for (const auto& [m, n] : {std::pair{129, 65}, std::pair{33, 29}, std::pair{64, 64}, std::pair{1, 7}}) {
+      CAPTURE(m);
+      CAPTURE(n);
+      Array<float, 2> a(device, {m, 20}, 1), b(device, {20, n}, 2), c(device, {m, n}, 3), momentum(device, {m, n}, 4);
+      auto counts = device.upload(std::vector<int>(static_cast<std::size_t>(m) * static_cast<std::size_t>(n), 0));
+      auto rows = device.upload(std::vector<int>(static_cast<std::size_t>(m), 0));
+      const auto before = momentum.values();
+      const auto step = [](auto sum, auto row, auto column, auto state, auto count, auto row_count) {
+        const auto next = 0.9f * tw::load(state.pointer({row, column})) + sum;
+        tw::store(state.pointer({row, column}), next);
+        tw::atomic_add(count.pointer({row, column}), 1);
+        tw::atomic_add(row_count + row, 1);
+        return next;
+      };
+      kernels::matmul(a.view(), b.view(), c.view(), step, momentum.view(), tw::view(counts, {m, n}), rows,
+                      {.precision = tw::Precision::ieee});
+      auto want = product(a.values(), b.values(), 1, m, n, 20);
+      for (std::size_t i = 0; i < want.size(); ++i) want[i] += 0.9 * before[i];
+      CHECK(error(c.values(), want) < 1e-6);
+      CHECK(error(momentum.values(), want) < 1e-6);
+      CHECK(std::ranges::count(counts.download(), 1) == static_cast<std::ptrdiff_t>(counts.size()));
+      const auto of_rows = rows.download();
+      CHECK(std::ranges::count(of_rows, of_rows[0]) == m);  // once for each tile along the columns
+    }
+  });
+}
+
 TEST_CASE("matmul: a row does not depend on the others if the options say so") {
   on_every_device([](tw::Device& device) {
     Array<float, 2> a(device, {65, 100}, 1), b(device, {100, 20}, 2), c(device, {65, 20}, 3), d(device, {1, 20}, 4);

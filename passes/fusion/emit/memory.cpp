@@ -1,4 +1,6 @@
 // Loads and stores of tiles: addresses and masks from the positions along a tensor's axes.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "passes/fusion/emit/tile_values.h"
@@ -86,23 +88,50 @@ Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& ord
   return pointer;
 }
 
+// Whether the user's data choose the position along an axis of a load, and it must be inside of the tensor wherever the load is.
+bool TileValues::is_chosen(Expr load, std::size_t axis) {
+  const Expr index = load->operands[axis];
+  if (load->bits != 0 || stays_inside(index, load->tensor->shape[axis]) || may_leave_tensor(index)) return false;
+  for (const Term& term : exprs_.terms(index))
+    if (!term.value->is(ExprKind::index) && !term.value->is_number(1) && !term.value->is(ExprKind::extent)) return true;
+  return false;
+}
+
+// Conditions under which a position along an axis of a load is inside of the tensor, but those that hold anyway.
+std::optional<Part> TileValues::inside_mask(Expr load, std::size_t axis, std::optional<Part> all, const Order& order) {
+  const Expr index = load->operands[axis];
+  const Expr below = exprs_.at_least_zero(index);
+  const Expr above = exprs_.at_least_zero(exprs_.subtract(exprs_.extent(load->tensor->shape[axis] - Dim(1)), index));
+  for (Expr c : {below, above})
+    if (holds(c) != true) all = both(all, value(c, order), order);
+  return all;
+}
+
 // Positions outside of the tensor: of axes whose tile reaches beyond their extent, and of shifted positions.
 std::optional<Part> TileValues::access_mask(Expr load, const Order& order) {
-  const Tensor t = load->tensor;
-  const std::vector<Expr>& index = load->operands;
   std::optional<Part> all = mask(load->axes, order);
-  for (std::size_t i = 0; i < index.size(); ++i) {
-    if (stays_inside(index[i], t->shape[i])) continue;
-    const bool is_affine = [&] {
-      for (const Term& term : exprs_.terms(index[i]))
-        if (!term.value->is(ExprKind::index) && !term.value->is_number(1) && !term.value->is(ExprKind::extent)) return false;
-      return true;
-    }();
-    if (!is_affine && load->bits == 0 && !may_leave_tensor(index[i])) continue;
-    const Expr below = exprs_.at_least_zero(index[i]);
-    const Expr above = exprs_.at_least_zero(exprs_.subtract(exprs_.extent(t->shape[i] - Dim(1)), index[i]));
-    for (Expr c : {below, above})
-      if (holds(c) != true) all = both(all, value(c, order), order);
+  for (std::size_t i = 0; i < load->operands.size(); ++i)
+    if (!stays_inside(load->operands[i], load->tensor->shape[i]) && !is_chosen(load, i)) all = inside_mask(load, i, all, order);
+  return all;
+}
+
+// The positions along the axes of a load. Those that the user's data choose are inside of the tensor: in checked mode others are an Error,
+// elsewhere the nearest one that is inside stands for them, so that no memory but the tensor's is read.
+std::vector<Expr> TileValues::positions(Expr load, const Order& order) {
+  std::vector<Expr> all = load->operands;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!is_chosen(load, i)) continue;
+    const Expr last = exprs_.extent(load->tensor->shape[i] - Dim(1));
+    if (const std::optional<Part> inside = inside_mask(load, i, {}, order)) {
+      const Part index = value(all[i], order);
+      const std::optional<Part> mask = access_mask(load, order);
+      const ir::ValueId condition = broadcast(*inside, order);
+      const ir::ValueId read = mask ? broadcast(*mask, order) : ir_.constant(ir_.function().type(condition), 1);
+      ir_.create(OpKind::device_assert_, std::vector<ir::ValueId>{condition, read, broadcast(index, order)},
+                 {ir::Attr{ir::AttrName::text, 0, {}, fmt::format("0 to {}", (load->tensor->shape[i] - Dim(1)).text())},
+                  ir::Attr{ir::AttrName::reason, static_cast<std::int64_t>(ir::Reason::gather), {}, {}}});
+    }
+    all[i] = exprs_.minimum(exprs_.maximum(all[i], exprs_.zero()), last);
   }
   return all;
 }
@@ -114,7 +143,7 @@ Part TileValues::loaded(Expr e, const Order& order) {
   if (e->tensor->is_scalar) return {parameter(e->tensor), {}};
   const LineOf line(*this, e);
   const Part part = in_scope(at, [&]() -> Part {
-    const Part pointer = address(e->tensor, e->operands, own);
+    const Part pointer = address(e->tensor, positions(e, own), own);
     std::vector<ir::ValueId> operands{broadcast(pointer, own)};
     if (const auto inside = access_mask(e, own)) operands.push_back(broadcast(*inside, own));
     return {ir_.function().result(ir_.create(OpKind::load_, operands)), own};

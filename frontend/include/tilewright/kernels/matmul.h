@@ -38,12 +38,15 @@ Tile<Accumulator<T>> product_tile(const View<const T, 2>& a, const View<const T,
 }
 
 /// c = epilogue(sum, row, column, extras...) at one tile. Rows and columns past the end are those of the last one, so that an epilogue may
-/// load from any row and column that it gets.
+/// form the address of any row and column that it gets; what it loads for them is 0, and what it stores is not written.
 template <class S, class C, class Epilogue, class... Extra>
 void store_product(const View<C, 2>& c, const Tile<S>& sum, const I32& i, const I32& j, ProductTiles t, Epilogue epilogue,
                    const Extra&... extra) {
   auto row = tilewright::column(i + arange(0, t.bm)), column = tilewright::row(j + arange(0, t.bn));
+  std::optional<tilewright::detail::AccessLimit> rows, columns;
   if (!t.whole) {
+    rows.emplace(row < c.extent(0).template to<std::int32_t>());
+    columns.emplace(column < c.extent(1).template to<std::int32_t>());
     row = minimum(row, c.extent(0).template to<std::int32_t>() - 1);
     column = minimum(column, c.extent(1).template to<std::int32_t>() - 1);
   }
@@ -271,7 +274,8 @@ void matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const
 #define TW_MATMUL_OF(EACH) TW_MATMUL(EACH(TW_TYPE), EACH(TW_PARAMETER), EACH(TW_ARGUMENT), EACH(TW_FITS))
 /// c = epilogue(sum, row, column, extras...) with sum a tile [BM, BN] of a b, row its rows [BM, 1], column its columns [1, BN], as I32. The
 /// epilogue is a lambda without captures whose parameters are `auto`; what it returns is cast to the type of c. Extras, at most 6: a buffer
-/// arrives as Ptr, a view as View, a number as a scalar.
+/// arrives as Ptr, a view as View, a number as a scalar. Tiles reach past the end of c: there, rows and columns are those of the last one,
+/// and loads, stores and atomics with the shape of the sum, of its rows or of its columns access nothing; loads give 0.
 TW_MATMUL(, , , )
 TW_MATMUL_OF(TW_EACH1)
 TW_MATMUL_OF(TW_EACH2)

@@ -38,6 +38,20 @@ struct Value : Maybe {
   Value(S number) : Maybe(Scalar(number)) {}
 };
 
+/// While it lives, loads, stores and atomics access no element for which the condition does not hold, as far as the condition broadcasts to
+/// the shape of the pointer. For kernels that call a function of the user for elements of which some are none: what such a lane reads
+/// might be written by another one.
+class AccessLimit {
+ public:
+  explicit AccessLimit(const Bool& inside);
+  ~AccessLimit();
+  AccessLimit(const AccessLimit&) = delete;
+  AccessLimit& operator=(const AccessLimit&) = delete;
+
+ private:
+  Bool inside_;
+};
+
 Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const LoadOptions&, const Here&);
 void store(const Handle& pointer, const Maybe& value, const Maybe& mask, const StoreOptions&, const Here&);
 

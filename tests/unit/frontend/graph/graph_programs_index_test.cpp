@@ -1,5 +1,6 @@
 // Programs that index, route, slice, pad and join, as users write them.
 #include <algorithm>
+#include <cstdlib>
 
 #include "tests/unit/frontend/graph/graph_program.h"
 
@@ -52,6 +53,39 @@ TEST_CASE("graph programs: a loss that ignores some targets, and label smoothing
     return all;
   }());
   p.check();
+}
+
+// In checked mode it is an Error: tests/kernels/checked_mode_test.cpp.
+TEST_CASE("graph programs: an index outside of a tensor reads no memory but the tensor's" *
+          doctest::skip(std::getenv("TILEWRIGHT_CHECK"))) {
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    for (const bool fuse : {true, false}) {
+      CAPTURE(name);
+      CAPTURE(fuse);
+      const tw::Device device = tw::Device::open(name);
+      tw::Graph g;
+      const auto n = g.dim("n");
+      const auto table = g.input<float>("table", {5});
+      const auto rows = g.input<float>("rows", {4, 6});
+      const auto index = g.input<std::int64_t>("index", {n});
+      g.output("picked", tw::gather(table, index));
+      g.output("along", tw::take_along(rows, tw::broadcast_to(tw::reshape(index, {n, 1}), {n, 6}), 0));
+      g.output("sum", tw::sum(tw::gather(rows, index), -1));
+      const tw::Plan plan = g.compile(device, {.fuse = fuse});
+      // A buffer of exactly the tensor: the emulator finds any access beside it.
+      const std::vector<float> values{1, 2, 3, 4, 5};
+      const auto t = device.upload(values), r = device.upload(normal(24, 1, 7));
+      const std::vector<std::int64_t> places{0, 5, -1, 1'000'000, -1'000'000, INT64_MAX, INT64_MIN, 3};
+      const auto i = device.upload(places);
+      auto picked = device.upload(std::vector<float>(8, -1)), sums = device.upload(std::vector<float>(8, -1));
+      auto along = device.upload(std::vector<float>(48, -1));
+      plan.run({{"table", t}, {"rows", r}, {"index", i}, {"picked", picked}, {"along", along}, {"sum", sums}});
+      const auto got = picked.download();
+      CHECK(got[0] == 1);
+      CHECK(got[7] == 4);
+      for (float x : got) CHECK(std::ranges::count(values, x) == 1);
+    }
+  }
 }
 
 TEST_CASE("graph programs: routing each token to one expert") {
