@@ -206,7 +206,7 @@ GraphArguments parse_graph_arguments(const graph::Graph& g, std::span<const std:
 
 std::vector<std::int64_t> shape_of(const graph::Graph& g, graph::NodeId id, const std::vector<std::int64_t>& symbols) {
   std::vector<std::int64_t> shape;
-  for (const Dim& d : g.node(id).shape) shape.push_back(value_of(d, g.node(id), symbols, 1));
+  for (const Dim& d : g.node(id).shape) shape.push_back(value_of(d, g.node(id), symbols, 0));
   return shape;
 }
 
@@ -218,7 +218,7 @@ std::int64_t span_of(const graph::Graph& g, graph::NodeId id, const std::vector<
     count *= shape[i];
     if (!n.lengths.empty()) last += (shape[i] - 1) * value_of(n.lengths[i], n, symbols, 0);
   }
-  return n.lengths.empty() ? count : last + 1;
+  return n.lengths.empty() || count == 0 ? count : last + 1;
 }
 
 }  // namespace tilewright::cli

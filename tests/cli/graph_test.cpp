@@ -137,6 +137,26 @@ TEST_CASE("graph: random inputs, zeros of a size, results through standard outpu
   CHECK(contains(inexact.err, "tilewright: error: the relative error of 'out' is beyond --compare 0\n"));
 }
 
+TEST_CASE("graph: extents of 0, of a symbol and of a tensor") {
+  const char* const kEmpty = R"(graph {
+  symbol n {min = 0}
+  %x = input : f32[n, 3]
+  %y = input : f32[0, 3]
+  %0 = reduce %x {kind = sum, axes = [0]} : f32[3]
+  %1 = concat %x, %y {axes = [0]} : f32[n, 3]
+  output "sums" %0
+  output "joined" %1
+}
+)";
+  for (const char* n : {"n=0", "n=5"}) {
+    const Outcome o = graph(kEmpty, {"--random", "7", "--arg", n, "--compare", "1e-5"});
+    CAPTURE(o.err);
+    CHECK(o.code == 0);
+  }
+  CHECK(values<float>(graph(kEmpty, {"--random", "7", "--arg", "n=0", "--out", "sums=-"}).out) == std::vector<float>(3));
+  CHECK(contains(graph(kEmpty, {"--random", "7", "--arg", "n=-1"}).err, "it must be at least 0"));
+}
+
 struct Mistake {
   Words words;
   int code;
