@@ -330,17 +330,13 @@ class PlanChecker {
   std::map<Expr, Table, decltype([](Expr a, Expr b) { return a->key < b->key; })> final_;
 };
 
-// What the field has no law for, added to the text.
-std::string unmodelled(const Plan& plan, std::string text) {
-  const auto add = [&](const std::string& what) {
-    if (text.find(what) == std::string::npos) text += (text.empty() ? "" : "; ") + what;
-  };
-  for (const RunningScan& s : plan.scans)
-    if (s.value->combine != Combine::sum && s.value->combine != Combine::prod)
-      add("running maxima and minima are compared with the graph alone");
-  for (const Reduction& r : plan.reductions)
-    if (r.value->combine == Combine::combine) add("reductions by functions of the program are compared with the graph alone");
-  return text;
+// What the field has no law for.
+void add_unmodelled(const Plan& plan, std::vector<std::string>& left_open) {
+  const auto is_unmodelled = [](const RunningScan& s) { return s.value->combine != Combine::sum && s.value->combine != Combine::prod; };
+  if (std::any_of(plan.scans.begin(), plan.scans.end(), is_unmodelled))
+    left_open.push_back("running maxima and minima are compared with the graph alone");
+  if (std::any_of(plan.reductions.begin(), plan.reductions.end(), [](const Reduction& r) { return r.value->combine == Combine::combine; }))
+    left_open.push_back("reductions by functions of the program are compared with the graph alone");
 }
 
 }  // namespace
@@ -349,13 +345,13 @@ ProofResult check_plan(const ExprBuilder& b, const Plan& plan, int rounds, std::
   ProofResult result;
   if (b.has_rounded()) {
     result.exact = false;
-    result.text = "a coefficient has more than 127 bits and was rounded";
+    result.left_open.push_back("a coefficient has more than 127 bits and was rounded");
   }
   if (!plan.loop) {
     result.text = "no reduction: the formulas are computed as they are";
     return result;
   }
-  result.text = unmodelled(plan, std::move(result.text));
+  add_unmodelled(plan, result.left_open);
   // A polynomial of this degree at most, in each of the random values.
   constexpr double kDegree = 64;
   for (int i = 0; i < rounds; ++i) {

@@ -5,6 +5,7 @@
 // right, the loop need not keep maxima; that what they combine and their factors give the maximum is compared as for sums.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "passes/fusion/plan.h"
 
@@ -17,8 +18,10 @@ struct ProofResult {
   int rounds = 0;
   /// The logarithm to the base 2 of the probability that a wrong plan passes.
   double log2_error = 0;
-  /// What differs, or what could not be checked.
+  /// What differs, or why there was nothing to check.
   std::string text;
+  /// What the check does not cover, one sentence each.
+  std::vector<std::string> left_open;
 };
 
 /// `rounds`: of random points. Each makes a wrong plan pass with a probability of about 2^-54. Stops at the first that finds a mistake.

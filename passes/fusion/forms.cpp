@@ -22,13 +22,9 @@ using ir::OpKind;
 constexpr std::size_t kMostTerms = 12;
 constexpr std::int64_t kMostPower = 4;
 
-std::set<Tensor> tensors_of(Expr e) {
-  ExprSet seen;
-  std::vector<Expr> loads;
-  collect_loads(e, seen, loads);
-  std::set<Tensor> tensors;
-  for (Expr x : loads) tensors.insert(x->tensor);
-  return tensors;
+std::set<Tensor> data_of(Expr e) {
+  const std::vector<Tensor> tensors = tensors_of(e);
+  return {tensors.begin(), tensors.end()};
 }
 
 bool holds_mask(Expr e, ExprSet& seen) {
@@ -46,12 +42,12 @@ Expr without_coefficient(Expr e, ExprBuilder& b) {
 
 // The factors of an average's sums that are no data of the averaged values: masks and weights.
 std::vector<Expr> weights_of(const std::vector<Expr>& sums, Expr averaged, Axis loop, ExprBuilder& b) {
-  const std::set<Tensor> data = tensors_of(averaged);
+  const std::set<Tensor> data = data_of(averaged);
   std::vector<Expr> weights;
   for (Expr s : sums) {
     if (without_coefficient(s->operands[0], b) == without_coefficient(averaged, b)) continue;
     for (const Factor& f : b.factors(s->operands[0])) {
-      const std::set<Tensor> own = tensors_of(f.base);
+      const std::set<Tensor> own = data_of(f.base);
       ExprSet seen;
       const bool is_data = !own.empty() && std::includes(data.begin(), data.end(), own.begin(), own.end()) && !holds_mask(f.base, seen);
       if (f.base->axes.contains(loop) && !is_data) weights.push_back(f.base);
@@ -258,7 +254,7 @@ void Forms::check_power(Expr sum, Expr product) {
   }
   const Expr d = b_.add(data), p = b_.add(pending);
   if (!shift_ || !d->axes.contains(loop_)) refuse(reason, sum);
-  const std::set<Tensor> own = tensors_of(d), averaged = tensors_of(p);
+  const std::set<Tensor> own = data_of(d), averaged = data_of(p);
   if (!std::includes(averaged.begin(), averaged.end(), own.begin(), own.end())) refuse(reason, sum);
   std::vector<Expr> sums;
   for (Expr r : pending_)

@@ -86,6 +86,12 @@ Expr GraphToExprs::written_product(Expr x, Expr y) {
   if (!is_inverse(y) && (is_inverse(x) || y->key < x->key)) std::swap(x, y);
   const bool is_quotient = is_inverse(y);
   if (is_quotient) y = b_.power(y, -1);
+  // A moderate number in front of what has no order of its own says nothing of the order: (4 x) 0.25 is x.
+  const auto is_plain = [&](Expr number, Expr other) {
+    return number->is(ExprKind::number) && is_moderate(number->number) && !number->number.is_zero() && product->is(ExprKind::mul) &&
+           !b_.pool().written_value(other);
+  };
+  if (is_plain(x, y) || is_plain(y, x)) return product;
   b_.note_written(product, {is_quotient ? WrittenValue::Kind::quotient : WrittenValue::Kind::product, x, y});
   // Without its coefficient it may be a term of a sum.
   const auto [c, unscaled] = b_.split_coefficient(product);

@@ -157,6 +157,8 @@ class ExprBuilder {
 
 /// Adds the loads inside of an expression, but for what is in `seen`.
 void collect_loads(Expr, ExprSet& seen, std::vector<Expr>& loads);
+/// The tensors of the loads inside of an expression, in the order of the loads.
+std::vector<Tensor> tensors_of(Expr);
 
 /// The element type of arithmetic on these values: numbers and extents adapt to the others, integers are exact.
 ir::Element common_element(std::span<const Expr>);

@@ -159,6 +159,15 @@ void collect_loads(Expr e, ExprSet& seen, std::vector<Expr>& loads) {
   for (Expr x : children(e)) collect_loads(x, seen, loads);
 }
 
+std::vector<Tensor> tensors_of(Expr e) {
+  ExprSet seen;
+  std::vector<Expr> loads;
+  collect_loads(e, seen, loads);
+  std::vector<Tensor> tensors;
+  for (Expr x : loads) tensors.push_back(x->tensor);
+  return tensors;
+}
+
 void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
   const auto parts = [&](Expr e) {
     std::vector<Expr> all;
@@ -171,6 +180,7 @@ void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
   if (!value->is(ExprKind::mul) && !value->is(ExprKind::add)) return;
   // 0 x is 0, or NaN, and not the difference of two ways to compute x.
   if (value->is(ExprKind::mul) && value->number.is_zero()) return;
+  if (written.kind == WrittenValue::Kind::sum && !value->is(ExprKind::add)) return;  // 3 x - x is a product
   const std::vector<Expr> whole = parts(value);
   for (Expr part : {written.left, written.right}) {
     if (!part) continue;

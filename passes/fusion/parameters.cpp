@@ -68,15 +68,6 @@ double recomputed_bytes(Expr value) {
   return bytes;
 }
 
-std::vector<Tensor> tensors_of(Expr value) {
-  ExprSet seen;
-  std::vector<Expr> loads;
-  collect_loads(value, seen, loads);
-  std::vector<Tensor> tensors;
-  for (Expr e : loads) tensors.push_back(e->tensor);
-  return tensors;
-}
-
 }  // namespace
 
 bool ParameterFolding::pays(Expr value, Element element) const {

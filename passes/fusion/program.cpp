@@ -2,6 +2,7 @@
 #include "passes/fusion/program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -62,7 +63,8 @@ class ProgramBuilder {
 
  private:
   Program finish() {
-    add_to_proof(instances_.text(), false);
+    program_.proof.text = fmt::format("{}", fmt::join(program_.proof.left_open, "; "));
+    program_.proof.text += (program_.proof.is_partial() ? "; " : "") + instances_.text();
     // The buffers of each kernel were checked, whatever it computes.
     program_.proof.rounds = std::max(program_.proof.rounds, 1);
     program_.buffers = std::move(buffers_).finish(program_.kernels, program_.parameter_kernels);
@@ -415,7 +417,7 @@ class ProgramBuilder {
         is_atomic ? emit_scatter_atomic(k.name, f.exprs, s, sizes) : emit_scatter_in_order(k.name, f.exprs, s, target_, sizes);
     add_kernel(std::move(k), std::move(e), sizes);
     if (is_atomic) program_.kernels.back().reads.push_back(buffers_.of(s.result));
-    add_to_proof("of scatter_add the operands are compared, and not its sums");
+    leave_open("of scatter_add the operands are compared, and not its sums");
   }
 
   // The operands of a scatter_add, of which the kernel computes the sum.
@@ -446,13 +448,12 @@ class ProgramBuilder {
     k.name = kernel_names_.add(identifier(node.kernel->name));
     k.covers = {n};
     program_.kernels.push_back(std::move(k));
-    add_to_proof("kernels of the program are not derived, and not checked");
+    leave_open("kernels of the program are not derived, and not checked");
   }
 
-  void add_to_proof(const std::string& text, bool is_partial = true) {
-    program_.proof.is_partial = program_.proof.is_partial || (is_partial && !text.empty());
-    std::string& all = program_.proof.text;
-    if (all.find(text) == std::string::npos) all += (all.empty() ? "" : "; ") + text;
+  void leave_open(const std::string& what) {
+    std::vector<std::string>& all = program_.proof.left_open;
+    if (std::find(all.begin(), all.end(), what) == all.end()) all.push_back(what);
   }
 
   // A kernel of several outputs that tiles cannot hold at once becomes one for each output.
@@ -557,7 +558,7 @@ class ProgramBuilder {
     program_.proof.rounds = std::max(program_.proof.rounds, proof.rounds);
     if (proof.log2_error != 0)
       program_.proof.log2_error = program_.proof.log2_error == 0 ? proof.log2_error : std::max(program_.proof.log2_error, proof.log2_error);
-    if (!proof.text.empty() && proof.rounds > 0) add_to_proof(proof.text);
+    for (const std::string& what : proof.left_open) leave_open(what);
   }
 
   const graph::Graph& g_;

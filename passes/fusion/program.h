@@ -98,8 +98,10 @@ struct ProgramProof {
   bool exact = true;
   int rounds = 0;
   double log2_error = 0;
-  std::string text;
-  bool is_partial = false;  // something is left to the comparison at small instances, or not compared; the text says what
+  std::vector<std::string> left_open;  // what is left to the comparison at small instances, or not compared
+  std::string text;                    // that, and what was compared
+
+  bool is_partial() const { return !left_open.empty(); }
 };
 
 struct ProgramOptions {

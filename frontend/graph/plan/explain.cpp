@@ -134,7 +134,7 @@ std::string PlanState::explain() const {
   const Sizes sizes = sizes_of_report();
   const std::string proof = "proof: " + proof_text(p.proof) + "\n";
   // What is not proved comes before all that it would be true of.
-  const bool is_proved = p.proof.exact && !p.proof.is_partial;
+  const bool is_proved = p.proof.exact && !p.proof.is_partial();
   std::string text = (is_proved ? "" : proof) + header_text(sizes) + kernels_text(p.kernels, sizes.kernels, sizes);
   if (!p.parameter_kernels.empty())
     text += fmt::format("\nkernels that run when a parameter is given; what they write is kept, {}\n",
