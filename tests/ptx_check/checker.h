@@ -18,7 +18,7 @@ struct PtxCounts {
 
 class PtxChecker {
  public:
-  /// `ptxas`: none: only the lint. `no_spills`: local memory is a problem, of the PTX or where ptxas spills registers.
+  /// `ptxas`: none: only the lint. `no_spills`: local memory is a problem, of the PTX or where ptxas spills more than four registers.
   PtxChecker(std::optional<std::string> ptxas, bool no_spills) : ptxas_(std::move(ptxas)), no_spills_(no_spills) {}
 
   /// Compiles for each of the targets, of ir::gpu_chips(), with the other options; `name` is for messages. What needs more shared memory

@@ -246,7 +246,7 @@ int main(int argc, char** argv) {
                  "Which of the shares to check, from 0; the first one has the kernels that are compiled for one target only");
   app.add_option("--of", shares, "Number of shares that the targets are divided into");
   app.add_option("--warps", warps, "Of every program of tile IR; default: by the size of its tiles");
-  app.add_flag("--no-spills", no_spills, "Local memory, spilled registers and too much shared memory are a problem");
+  app.add_flag("--no-spills", no_spills, "Local memory, more than four spilled registers and too much shared memory are a problem");
   app.add_option("--hashes", hashes,
                  "Write the hashes of each kernel's PTX and tile IR to this file, to compare compilers by, and leave ptxas out");
   CLI11_PARSE(app, argc, argv);

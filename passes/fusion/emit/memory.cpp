@@ -115,25 +115,45 @@ std::optional<Part> TileValues::access_mask(Expr load, const Order& order) {
   return all;
 }
 
-// The positions along the axes of a load. Those that the user's data choose are inside of the tensor: in checked mode others are an Error,
-// elsewhere the nearest one that is inside stands for them, so that no memory but the tensor's is read.
-std::vector<Expr> TileValues::positions(Expr load, const Order& order) {
-  std::vector<Expr> all = load->operands;
-  for (std::size_t i = 0; i < all.size(); ++i) {
+// A position that the user's data choose. In checked mode one outside of the tensor is an Error; elsewhere the last one stands for it, so
+// that no memory but the tensor's is read.
+Part TileValues::chosen_position(Expr load, std::size_t axis, const Order& order) {
+  const Dim extent_of_axis = load->tensor->shape[axis];
+  const Part index = value(load->operands[axis], order);
+  const std::optional<Part> inside = inside_mask(load, axis, {}, order);
+  if (!inside) return index;
+  const std::optional<Part> mask = access_mask(load, order);
+  const Order own = united(*inside, index, mask ? *mask : index, order);
+  const ir::ValueId condition = broadcast(*inside, own);
+  const ir::ValueId read = mask ? broadcast(*mask, own) : ir_.constant(ir_.function().type(condition), 1);
+  ir_.create(OpKind::device_assert_, std::vector<ir::ValueId>{condition, read, broadcast(index, own)},
+             {ir::Attr{ir::AttrName::text, 0, {}, fmt::format("0 to {}", (extent_of_axis - Dim(1)).text())},
+              ir::Attr{ir::AttrName::reason, static_cast<std::int64_t>(ir::Reason::gather), {}, {}}});
+  // A negative number is a large one of the unsigned type.
+  const Element given = ir_.function().type(index.value).element();
+  const Element word = ir::bits(given) <= 32 && extent_of_axis.greatest() <= INT32_MAX ? Element::u32 : Element::u64;
+  const Part within = binary(OpKind::minimum_, cast(index, word), cast(extent(extent_of_axis - Dim(1), Element::i64), word), own);
+  return cast(within, word == Element::u32 ? Element::i32 : Element::i64);
+}
+
+// The address of a load: that of positions which are known, and what is chosen.
+Part TileValues::load_address(Expr load, const Order& order) {
+  std::vector<Expr> known = load->operands;
+  std::vector<Part> steps;
+  for (std::size_t i = 0; i < known.size(); ++i) {
     if (!is_chosen(load, i)) continue;
-    const Expr last = exprs_.extent(load->tensor->shape[i] - Dim(1));
-    if (const std::optional<Part> inside = inside_mask(load, i, {}, order)) {
-      const Part index = value(all[i], order);
-      const std::optional<Part> mask = access_mask(load, order);
-      const ir::ValueId condition = broadcast(*inside, order);
-      const ir::ValueId read = mask ? broadcast(*mask, order) : ir_.constant(ir_.function().type(condition), 1);
-      ir_.create(OpKind::device_assert_, std::vector<ir::ValueId>{condition, read, broadcast(index, order)},
-                 {ir::Attr{ir::AttrName::text, 0, {}, fmt::format("0 to {}", (load->tensor->shape[i] - Dim(1)).text())},
-                  ir::Attr{ir::AttrName::reason, static_cast<std::int64_t>(ir::Reason::gather), {}, {}}});
-    }
-    all[i] = exprs_.minimum(exprs_.maximum(all[i], exprs_.zero()), last);
+    const Expr furthest = exprs_.product({exprs_.extent(load->tensor->shape[i]), exprs_.extent(load->tensor->strides[i])});
+    const Element element = index_element(furthest);
+    const Part position = cast(chosen_position(load, i, order), element);
+    steps.push_back(binary(OpKind::mul_, position, extent(load->tensor->strides[i], element), position.axes));
+    known[i] = exprs_.zero();
   }
-  return all;
+  Part pointer = address(load->tensor, known, order);
+  for (const Part& step : steps) {
+    const Order own = united(pointer, step, step, order);
+    pointer = {ir_.add_ptr(broadcast(pointer, own), broadcast(step, own)), own};
+  }
+  return pointer;
 }
 
 Part TileValues::loaded(Expr e, const Order& order) {
@@ -143,7 +163,7 @@ Part TileValues::loaded(Expr e, const Order& order) {
   if (e->tensor->is_scalar) return {parameter(e->tensor), {}};
   const LineOf line(*this, e);
   const Part part = in_scope(at, [&]() -> Part {
-    const Part pointer = address(e->tensor, positions(e, own), own);
+    const Part pointer = load_address(e, own);
     std::vector<ir::ValueId> operands{broadcast(pointer, own)};
     if (const auto inside = access_mask(e, own)) operands.push_back(broadcast(*inside, own));
     return {ir_.function().result(ir_.create(OpKind::load_, operands)), own};

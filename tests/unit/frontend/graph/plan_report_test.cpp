@@ -58,7 +58,7 @@ struct Sample {
     second.source = {soft.node()}, second.contents = tw::passes::fusion::BufferContents::part;
     program->program.kernels[1].estimate = "1.0 KiB through memory";
     program->program.not_fused = {"not fused: exp (a.cpp:3) because sum (a.cpp:2) is complete only after all of j"};
-    program->program.proof = {.exact = true, .rounds = 3, .log2_error = -180};
+    program->program.proof = {.exact = true, .rounds = 3, .log2_error = -180, .left_open = {}, .text = ""};
   }
 };
 
