@@ -178,9 +178,7 @@ void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
     return all;
   };
   if (!value->is(ExprKind::mul) && !value->is(ExprKind::add)) return;
-  // 0 x is 0, or NaN, and not the difference of two ways to compute x.
-  if (value->is(ExprKind::mul) && value->number.is_zero()) return;
-  if (written.kind == WrittenValue::Kind::sum && !value->is(ExprKind::add)) return;  // 3 x - x is a product
+  if (written.kind == WrittenValue::Kind::sum && !value->is(ExprKind::add)) return;  // 3 x - x is a product, and x - x is 0 x
   const std::vector<Expr> whole = parts(value);
   for (Expr part : {written.left, written.right}) {
     if (!part) continue;

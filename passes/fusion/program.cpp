@@ -250,6 +250,7 @@ class ProgramBuilder {
     Stopwatch cover_time(program_.times.cover_ms);
     std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), target_, options_, buffers_.next_number());
     buffers_.take_numbers(static_cast<int>(formulas.pool.tensors()));
+    cover_time.stop();
     return kernels;
   }
 

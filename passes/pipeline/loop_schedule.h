@@ -29,6 +29,7 @@ struct LoopSchedule {
   const Entry& of(OpId id) const { return ops.at(id); }
 };
 
+/// The schedule that pipeline_loops expands:
 ///   1. What is loaded is copied as far ahead as slots allow: slots - 1 iterations, into the slot that the iteration before has read.
 ///   2. In a loop that only multiplies, the first slice of K is read one iteration ahead as well. Then a tile is copied `slots` iterations
 ///      ahead, into the slot that this iteration has read.

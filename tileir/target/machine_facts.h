@@ -30,7 +30,7 @@ struct MachineFacts {
 /// Of the target's chip, at the clock and with the memory that the device has (TargetDesc::clock_mhz, memory_gbs).
 MachineFacts machine_facts(const TargetDesc&);
 
-/// Two kinds of work of one program, memory and arithmetic for the most part overlap.
+/// How long one program takes that needs `a` seconds for memory and `b` for arithmetic, or the reverse: the two overlap for the most part.
 double overlapped_seconds(double a, double b);
 
 }  // namespace tilewright::ir

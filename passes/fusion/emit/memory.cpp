@@ -115,6 +115,17 @@ std::optional<Part> TileValues::access_mask(Expr load, const Order& order) {
   return all;
 }
 
+// Whether a tensor has elements at all, where the user's data choose one of them: no position stands for one outside of an empty axis.
+std::optional<Part> TileValues::has_elements(Expr load, const Order& order) {
+  std::optional<Part> all;
+  for (std::size_t i = 0; i < load->operands.size(); ++i) {
+    const Dim& extent = load->tensor->shape[i];
+    if (extent.least() < 1 && is_chosen(load, i))
+      all = both(all, value(exprs_.at_least_zero(exprs_.extent(extent - Dim(1))), order), order);
+  }
+  return all;
+}
+
 // A position that the user's data choose. In checked mode one outside of the tensor is an Error; elsewhere the last one stands for it, so
 // that no memory but the tensor's is read.
 Part TileValues::chosen_position(Expr load, std::size_t axis, const Order& order) {
@@ -165,7 +176,7 @@ Part TileValues::loaded(Expr e, const Order& order) {
   const Part part = in_scope(at, [&]() -> Part {
     const Part pointer = load_address(e, own);
     std::vector<ir::ValueId> operands{broadcast(pointer, own)};
-    if (const auto inside = access_mask(e, own)) operands.push_back(broadcast(*inside, own));
+    if (const auto inside = both(access_mask(e, own), has_elements(e, own), own)) operands.push_back(broadcast(*inside, own));
     return {ir_.function().result(ir_.create(OpKind::load_, operands)), own};
   });
   scopes_[at].loads[{e.operator->(), own}] = part;

@@ -202,6 +202,7 @@ class TileValues {
   std::optional<Part> access_mask(Expr load, const Order&);
   std::optional<Part> inside_mask(Expr load, std::size_t axis, std::optional<Part> all, const Order&);
   bool is_chosen(Expr load, std::size_t axis);
+  std::optional<Part> has_elements(Expr load, const Order&);
   Part chosen_position(Expr load, std::size_t axis, const Order&);
   Part load_address(Expr load, const Order&);
   std::optional<Part> dot(Expr reduction, const AxisSet& along, Expr body, const Order&, const std::optional<Part>& accumulator);

@@ -88,6 +88,27 @@ TEST_CASE("graph programs: an index outside of a tensor reads no memory but the 
   }
 }
 
+TEST_CASE("graph programs: an index into a tensor with no element reads no memory" * doctest::skip(std::getenv("TILEWRIGHT_CHECK"))) {
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    CAPTURE(name);
+    const tw::Device device = tw::Device::open(name);
+    tw::Graph g;
+    const auto n = g.dim("n", {.min = 0});
+    const auto table = g.input<float>("table", {n, 3});
+    const auto index = g.input<int>("index", {4});
+    g.output("rows", tw::gather(table, index));
+    const tw::Plan plan = g.compile(device);
+    const auto i = device.upload(std::vector<int>{0, 1, -1, 1 << 30});
+    auto rows = device.upload(std::vector<float>(12, -1));
+    plan.run({{"table", device.allocate<float>(0)}, {"index", i}, {"rows", rows}, {"n", 0}});
+    CHECK(rows.download() == std::vector<float>(12, 0));
+    const auto t = device.upload(normal(6, 1, 3));
+    plan.run({{"table", t}, {"index", i}, {"rows", rows}, {"n", 2}});
+    const auto values = t.download(), got = rows.download();
+    CHECK(std::equal(got.begin(), got.begin() + 6, values.begin()));
+  }
+}
+
 TEST_CASE("graph programs: routing each token to one expert") {
   const int tokens = 21, d = 16, hidden = 8, experts = 4;
   const auto hx = normal(tokens * d, 1), hr = normal(d * experts, 2), h1 = normal(experts * d * hidden, 3, 0.3f),

@@ -61,6 +61,21 @@ TEST_CASE("graph programs: what divides itself is 1, or NaN") {
   check([](auto x, auto y, auto) { return (x - x) + 0.0f / (y + 8.0f); }, [](std::size_t, float v) { return v == 0; });
 }
 
+TEST_CASE("graph programs: a product less itself is 0, and so is its square") {
+  const auto product = [](auto x, auto y) {
+    const auto s = tw::matmul(x, tw::transpose(y), tw::Precision::ieee) * 0.1f;
+    const auto a = tw::abs(s) + 0.1f, c = tw::abs(tw::sum(y, 1, true)) + 0.1f;
+    return (s / a) * (c / a);
+  };
+  check([&](auto x, auto y, auto) { return product(x, y) - product(x, y); }, [](std::size_t, float v) { return v == 0; });
+  check(
+      [&](auto x, auto y, auto) {
+        const auto q = product(x, y), none = q - q;
+        return none * none + (q - q) * q;
+      },
+      [](std::size_t, float v) { return v == 0; });
+}
+
 TEST_CASE("graph programs: a masked divisor below its own mask is never infinite") {
   check([](auto x, auto, auto mask) { return tw::where(mask, 1.0f / tw::where(mask, x + 8.0f, 0.0f), 0.0f); },
         [](std::size_t i, float v) { return i / 6 == 0 ? v == 0 : std::isfinite(v); });
