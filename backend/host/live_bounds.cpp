@@ -2,6 +2,7 @@
 #include "backend/host/live_bounds.h"
 
 #include "backend/host/emitter.h"
+#include "backend/host/prefix_masks.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/op_kind.h"
 
@@ -58,7 +59,9 @@ Value* LiveBounds::compared(Emitter& e, ir::OpId id, std::int64_t extent) {
     distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, bound, index);
     if (c.or_equal) distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, distance, e.i64(1));
   }
-  return greatest(b, least(b, distance, e.i64(extent)), e.i64(0));
+  // Indices that wrap may be below the bound again: every one may be live.
+  return b.CreateSelect(wraps(b, e.f().type(c.index).element(), index, extent), e.i64(extent),
+                        greatest(b, least(b, distance, e.i64(extent)), e.i64(0)));
 }
 
 Value* LiveBounds::first_element(Emitter& e, ValueId v) {

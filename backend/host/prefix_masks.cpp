@@ -38,10 +38,14 @@ std::optional<Lanes> compared_lanes(Nest& nest, OpId id, const AxisMap& dims) {
   first[axis] = -1;
   const auto wide = [&](ValueId v) { return b.CreateIntCast(nest.evaluate(v, first, false), b.getInt64Ty(), ir::is_signed(t.element())); };
   const ValueId low = op.operands[less ? 0 : 1], high = op.operands[less ? 1 : 0];
+  const auto unless_it_wraps = [&](ValueId index, Lanes lanes) {
+    Value* any = wraps(b, t.element(), wide(index), extent);
+    return Lanes{b.CreateSelect(any, e.i64(0), lanes.count), b.CreateSelect(any, e.i64(extent), lanes.end)};
+  };
   if (is_bound(low) && is_index(high)) {
     // A lower bound holds for the whole row, but for rows that begin below it.
     Value* holds = or_equal ? b.CreateICmpSLE(wide(low), wide(high)) : b.CreateICmpSLT(wide(low), wide(high));
-    return Lanes{b.CreateSelect(holds, e.i64(extent), e.i64(0)), e.i64(extent)};
+    return unless_it_wraps(high, {b.CreateSelect(holds, e.i64(extent), e.i64(0)), e.i64(extent)});
   }
   if (!is_index(low) || !is_bound(high)) return std::nullopt;
   Value* distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, wide(high), wide(low));
@@ -51,7 +55,7 @@ std::optional<Lanes> compared_lanes(Nest& nest, OpId id, const AxisMap& dims) {
   if (or_equal) distance = b.CreateAdd(distance, e.i64(1));
   distance =
       b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, distance, e.i64(extent)), e.i64(0));
-  return Lanes{distance, distance};
+  return unless_it_wraps(low, {distance, distance});
 }
 
 /// The lanes of the current row for which the mask holds, if they are certain to be the first ones, or likely. Appends to `parts` the
@@ -83,6 +87,12 @@ std::optional<Lanes> prefix_lanes(Nest& nest, ValueId mask, const AxisMap& dims,
 }
 
 }  // namespace
+
+Value* wraps(llvm::IRBuilder<>& b, ir::Element element, Value* first, std::int64_t extent) {
+  const int value_bits = ir::bits(element) - (ir::is_signed(element) ? 1 : 0);
+  const auto greatest = static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - value_bits));
+  return b.CreateICmpSGT(first, b.getInt64(static_cast<std::uint64_t>(greatest - (extent - 1))));
+}
 
 std::vector<PrefixMask> prefix_masks(Nest& nest) {
   std::vector<PrefixMask> out;

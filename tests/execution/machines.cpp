@@ -175,10 +175,11 @@ ValueId ProgramBuilder::scalar(Type t, std::uint64_t bits) {
   return program_.function.add_param(t, {"s" + std::to_string(program_.arguments.size()), 1});
 }
 
-void ProgramBuilder::output(ValueId v) {
+void ProgramBuilder::output(ValueId v, ValueId mask) {
   const Type t = builder_.function().type(v);
   const std::vector<std::byte> poison(static_cast<std::size_t>(t.elements()) * bytes(t.element()), std::byte{0xa5});
-  const ValueId operands[] = {pointers(t, false, poison), v};
+  std::vector<ValueId> operands{pointers(t, false, poison), v};
+  if (mask) operands.push_back(mask);
   builder_.create(OpKind::store_, operands);
 }
 

@@ -32,8 +32,8 @@ class ProgramBuilder {
   ir::ValueId small_input(ir::Type);
   /// A scalar parameter.
   ir::ValueId scalar(ir::Type, std::uint64_t bits);
-  /// Stores a tile (or scalar) to a new buffer of its own.
-  void output(ir::ValueId);
+  /// Stores a tile (or scalar) to a new buffer of its own, where the mask holds if there is one.
+  void output(ir::ValueId, ir::ValueId mask = {});
   fuzz::Program take();
 
  private:

@@ -294,6 +294,34 @@ TEST_CASE("memory: a store is seen by later loads, and never by earlier ones, ho
   }
 }
 
+// Hosts end their loops behind the last index that a store writes (passes/analysis/live_extents.h).
+TEST_CASE("memory: stores under a bound on indices of every type, also those that pass its greatest value and begin again") {
+  constexpr OpKind kComparisons[] = {OpKind::lt_, OpKind::le_, OpKind::gt_, OpKind::ge_};
+  for (Element e : {Element::i8, Element::i16, Element::i32, Element::i64, Element::u8, Element::u16, Element::u32, Element::u64}) {
+    CAPTURE(text(e));
+    const std::uint64_t all = ~std::uint64_t{0} >> (64 - bits(e));
+    const std::uint64_t greatest = is_signed(e) ? all >> 1 : all;
+    for (std::int64_t extent : {16, bits(e) == 8 ? 256 : 32}) {
+      ProgramBuilder p("bounds");
+      Builder& b = p.ir();
+      const Shape shape{extent};
+      const ValueId x = b.cast(p.small_input(Type(Element::f32, shape)), Element::f64);
+      for (std::uint64_t start : {std::uint64_t{0}, greatest - 20, greatest - 14}) {
+        const ValueId first = p.scalar(Type(e), start & all);
+        const ValueId index = b.binary(OpKind::add_, b.cast(b.arange(0, extent), e), b.broadcast(first, shape));
+        for (std::uint64_t bound : {greatest - 7, std::uint64_t{7}}) {
+          const ValueId limit = b.broadcast(p.scalar(Type(e), bound & all), shape);
+          for (OpKind k : kComparisons) {
+            const bool less = k == OpKind::lt_ || k == OpKind::le_;
+            p.output(b.binary(OpKind::add_, x, x), less ? b.binary(k, index, limit) : b.binary(k, limit, index));
+          }
+        }
+      }
+      check_on_machines(p.take());
+    }
+  }
+}
+
 // LLVM 19 ended the process over a masked load between others (backend/host/target.cpp).
 TEST_CASE("memory: a masked load of which all is masked off, between a load and stores of vectors") {
   fuzz::Program p;
