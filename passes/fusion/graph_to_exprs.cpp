@@ -143,13 +143,30 @@ Expr GraphToExprs::value_at(NodeId n, const std::vector<Expr>& index) {
 }
 
 Expr GraphToExprs::at(NodeId n, const Position& position) {
-  auto& known = memo_[n];
-  for (const auto& [where, value] : known)
-    if (where == position) return value;
+  const auto use = [&](std::size_t i) {
+    if (!open_.empty()) open_.back().push_back(i);
+    return values_[i].value;
+  };
+  for (const auto& [where, i] : memo_[n])
+    if (where == position) return use(i);
+  open_.emplace_back();
   const Expr value = rounded(g_.node(n), make(n, position));
   b_.pool().note_source(value, n);
-  memo_[n].push_back({position, value});
-  return value;
+  values_.push_back({n, value, has_all_elements(n, position), std::move(open_.back())});
+  open_.pop_back();
+  memo_[n].emplace_back(position, values_.size() - 1);
+  return use(values_.size() - 1);
+}
+
+bool GraphToExprs::has_all_elements(NodeId n, const Position& position) const {
+  const TensorAtoms atoms = axes_.atoms(n);
+  for (std::size_t axis = 0; axis < position.size(); ++axis) {
+    const std::vector<Expr>& parts = position[axis].parts;
+    if (position[axis].is_whole || parts.size() != atoms[axis].size()) return false;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (!parts[i]->is(ExprKind::index) || parts[i]->axis->extent != atoms[axis][i]->extent) return false;
+  }
+  return true;
 }
 
 // The operand's value; a detached operand is read from memory by the position in it.

@@ -12,6 +12,7 @@
 
 #include "passes/fusion/axes.h"
 #include "passes/fusion/normal_form.h"
+#include "passes/fusion/repeated_values.h"
 
 namespace tilewright::passes::fusion {
 
@@ -43,6 +44,8 @@ class GraphToExprs {
   Expr value_at(graph::NodeId, const std::vector<Expr>& index);
   /// The tensor in memory of an input, a constant or a stored node.
   Tensor tensor_of(graph::NodeId n) { return tensor(g_.node(n), n); }
+  /// Each value that was translated, operands first.
+  const std::vector<TranslatedValue>& values() const { return values_; }
 
  private:
   void name_axes();
@@ -50,6 +53,7 @@ class GraphToExprs {
   Axis axis_of(Atom*, const AxisSet& used);
   Axis axis_of_scan(graph::NodeId, const AtomList&, const AxisSet& used);
   Expr at(graph::NodeId, const Position&);
+  bool has_all_elements(graph::NodeId, const Position&) const;
   Expr make(graph::NodeId, const Position&);
   Expr operand(graph::NodeId, std::size_t i, const Position&);
   // Expr translate_input(graph::NodeId, const Position&); and so on: a tensor op without one does not link.
@@ -103,7 +107,9 @@ class GraphToExprs {
     std::string name, label;
   };
   std::map<Atom*, AxisName> names_;
-  std::map<graph::NodeId, std::vector<std::pair<Position, Expr>>> memo_;
+  std::vector<TranslatedValue> values_;
+  std::map<graph::NodeId, std::vector<std::pair<Position, std::size_t>>> memo_;  // indices of values_
+  std::vector<std::vector<std::size_t>> open_;                                   // the operands so far of values that are being translated
 };
 
 }  // namespace tilewright::passes::fusion

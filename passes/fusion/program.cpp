@@ -29,6 +29,7 @@
 #include "passes/fusion/program_buffers.h"
 #include "passes/fusion/program_check.h"
 #include "passes/fusion/refusal_text.h"
+#include "passes/fusion/repeated_values.h"
 #include "passes/fusion/segment_parts.h"
 #include "passes/fusion/segment_structure.h"
 #include "passes/fusion/segments.h"
@@ -178,6 +179,14 @@ class ProgramBuilder {
     for (NodeId n : s.results)
       for (const graph::Output* o : outputs_of(n)) given.push_back(o);
     std::sort(given.begin(), given.end());
+    for (const graph::Output* o : given)
+      if (!is_nothing(o->node)) translator.translate(o->node);
+    for (NodeId n : s.results)
+      if (!ahead_.contains(n) && !is_nothing(n)) translator.translate(n);
+    if (const std::set<NodeId> apart = values_in_two_orders(g_, translator.values()); !apart.empty()) {
+      program_.steps += formulas.pool.steps().taken();
+      return derive_apart(s, apart);
+    }
     for (const graph::Output* o : given) {
       if (is_nothing(o->node)) continue;
       const BoundValue v = translator.translate(o->node);
@@ -200,6 +209,12 @@ class ProgramBuilder {
     emit_covered(formulas, std::move(ahead), program_.parameter_kernels);
     emit_covered(formulas, std::move(kernels), program_.kernels);
     program_.steps += formulas.pool.steps().taken();
+  }
+
+  // Values that must be one number for all that needs them are stored.
+  void derive_apart(const Segment& s, const std::set<NodeId>& apart) {
+    for (NodeId n : apart) program_.not_fused.push_back(stored_text(g_, n));
+    for (const Segment& part : structure_.divided_at(s, apart)) derive_within_budget(part);
   }
 
   // Each node of a segment by itself: no plan of the segment has passed its check.
@@ -355,28 +370,26 @@ class ProgramBuilder {
       derive_own_kernels(n, std::move(stored));
       return;
     }
-    const AxisAnalysis axes(g_, {n}, std::move(stored));
-    Formulas formulas(options_);
-    GraphToExprs translator(g_, axes, formulas.exprs, translation());
-    const BoundValue v = translator.translate(n);
-    const Plan plan = best_plan(formulas.exprs, {{buffers_.name_of(n), v.value, translator.tensor_of(n), v.index}});
-    check_instances(axes, formulas, {{n, translator.tensor_of(n)}}, {&plan});
     kernels_ = known_.is_known(n) ? &program_.parameter_kernels : &program_.kernels;
-    emit(formulas, plan, "one node");
+    derive_alone(n, std::move(stored), nullptr, "one node");
     kernels_ = &program_.kernels;
   }
 
   void copy_output(const graph::Output& o, const std::set<NodeId>& stored) {
     if (is_nothing(o.node)) return;
-    std::set<NodeId> read = stored.contains(o.node) ? std::set<NodeId>{o.node} : stored_operands(g_, o.node, stored);
-    const AxisAnalysis axes(g_, {o.node}, std::move(read));
+    derive_alone(o.node, stored.contains(o.node) ? std::set<NodeId>{o.node} : stored_operands(g_, o.node, stored), &o, "an output");
+  }
+
+  // One kernel from memory to a node's own buffer, or to an output.
+  void derive_alone(NodeId n, std::set<NodeId> read, const graph::Output* output, const std::string& reason) {
+    const AxisAnalysis axes(g_, {n}, std::move(read));
     Formulas formulas(options_);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
-    const BoundValue v = translator.translate(o.node);
-    const Tensor written = buffers_.output_tensor(o, formulas.pool);
-    const Plan plan = best_plan(formulas.exprs, {{o.name, v.value, written, v.index}});
-    check_instances(axes, formulas, {{o.node, written}}, {&plan});
-    emit(formulas, plan, "an output");
+    const BoundValue v = translator.translate(n);
+    const Tensor written = output ? buffers_.output_tensor(*output, formulas.pool) : translator.tensor_of(n);
+    const Plan plan = best_plan(formulas.exprs, {{output ? output->name : buffers_.name_of(n), v.value, written, v.index}});
+    check_instances(axes, formulas, {{n, written}}, {&plan});
+    emit(formulas, plan, reason);
   }
 
   // ---- checks ----
@@ -388,7 +401,7 @@ class ProgramBuilder {
     const ProofResult proof = instances_.run(axes, f.pool, results, plans);
     check_time.stop();
     if (proof.is_refuted) throw PlanRefuted{proof.text};
-    add_proof(proof);
+    add_proof(program_.proof, proof);
   }
 
   // ---- nodes with kernels of their own ----
@@ -418,7 +431,7 @@ class ProgramBuilder {
         is_atomic ? emit_scatter_atomic(k.name, f.exprs, s, sizes) : emit_scatter_in_order(k.name, f.exprs, s, target_, sizes);
     add_kernel(std::move(k), std::move(e), sizes);
     if (is_atomic) program_.kernels.back().reads.push_back(buffers_.of(s.result));
-    leave_open("of scatter_add the operands are compared, and not its sums");
+    leave_open(program_.proof, "of scatter_add the operands are compared, and not its sums");
   }
 
   // The operands of a scatter_add, of which the kernel computes the sum.
@@ -433,7 +446,7 @@ class ProgramBuilder {
     const ProofResult proof = instances_.run(axes, f.pool, values);
     check_time.stop();
     TW_CHECK(!proof.is_refuted, "fusion: an operand of scatter_add computes another value: " + proof.text);
-    add_proof(proof);
+    add_proof(program_.proof, proof);
   }
 
   // The results of one call are written at once; those that no output needs have memory as well.
@@ -449,12 +462,7 @@ class ProgramBuilder {
     k.name = kernel_names_.add(identifier(node.kernel->name));
     k.covers = {n};
     program_.kernels.push_back(std::move(k));
-    leave_open("kernels of the program are not derived, and not checked");
-  }
-
-  void leave_open(const std::string& what) {
-    std::vector<std::string>& all = program_.proof.left_open;
-    if (std::find(all.begin(), all.end(), what) == all.end()) all.push_back(what);
+    leave_open(program_.proof, "kernels of the program are not derived, and not checked");
   }
 
   // A kernel of several outputs that tiles cannot hold at once becomes one for each output.
@@ -483,7 +491,7 @@ class ProgramBuilder {
     std::vector<int> written;
     for (const KernelOutput& o : plan.outputs) written.push_back(buffers_.of(o.tensor));
     const std::string name = kernel_name(written);
-    add_proof(proof);
+    add_proof(program_.proof, proof);
     if (tiling.split.parts == 1) {
       ProgramKernel k = described(f.pool, plan, reason.empty() ? reason_of(plan) : reason, plan.text());
       k.estimate = estimate;
@@ -552,14 +560,6 @@ class ProgramBuilder {
     }
     k.flops = count_flops(plan);
     return k;
-  }
-
-  void add_proof(const ProofResult& proof) {
-    program_.proof.exact = program_.proof.exact && proof.exact;
-    program_.proof.rounds = std::max(program_.proof.rounds, proof.rounds);
-    if (proof.log2_error != 0)
-      program_.proof.log2_error = program_.proof.log2_error == 0 ? proof.log2_error : std::max(program_.proof.log2_error, proof.log2_error);
-    for (const std::string& what : proof.left_open) leave_open(what);
   }
 
   const graph::Graph& g_;

@@ -139,6 +139,13 @@ std::string cut_text(const Graph& g, const SegmentCut& cut, const std::string& w
                      graph::display_name(g, cut.last), where.file, where.line, cut.parts, why);
 }
 
+std::string stored_text(const Graph& g, NodeId n) {
+  const Location& where = graph::call_location(g, n);
+  return fmt::format(
+      "not fused: {} ({}:{}) is stored, because it is added to what is computed from all of it, and both must read one number",
+      graph::display_name(g, n), where.file, where.line);
+}
+
 std::set<NodeId> stored_operands(const Graph& g, NodeId n, const std::set<NodeId>& stored) {
   std::set<NodeId> seen, read;
   const auto parts = [&](NodeId x) { return read.contains(x) ? std::vector<NodeId>() : g.node(x).operands; };

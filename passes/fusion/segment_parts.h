@@ -24,6 +24,9 @@ std::vector<std::vector<graph::NodeId>> results_of_parts(const graph::Graph&, co
 /// "not fused: 999 operations up to sin (chain.cpp:12) are derived in 7 parts, because ...".
 std::string cut_text(const graph::Graph&, const SegmentCut&, const std::string& why);
 
+/// "not fused: sub_2 (solver.cpp:12) is stored, because ...": of a value that would be computed twice (repeated_values.h).
+std::string stored_text(const graph::Graph&, graph::NodeId);
+
 /// What a kernel for one node reads of the values of other kernels, `stored`: behind views and leaves.
 std::set<graph::NodeId> stored_operands(const graph::Graph&, graph::NodeId, const std::set<graph::NodeId>& stored);
 

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "passes/fusion/graph_walk.h"
 #include "passes/fusion/segment_parts.h"
+#include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
 
@@ -102,6 +104,47 @@ std::vector<Segment> SegmentStructure::divided(Segment whole, std::size_t most) 
     describe(s, [&](NodeId n) { return stored.contains(n); });
     if (parts.empty()) s.cut = {operations_of(g_, whole), results.size(), whole.results.back()};
     stored.insert(s.results.begin(), s.results.end());
+    parts.push_back(std::move(s));
+  }
+  return parts;
+}
+
+std::vector<Segment> SegmentStructure::divided_at(const Segment& whole, const std::set<NodeId>& cuts) const {
+  std::map<NodeId, std::size_t> level;  // of what the segment computes
+  std::map<NodeId, bool> is_reduced;    // whether it holds a reduction behind what is stored
+  std::vector<std::set<NodeId>> results(1);
+  const auto add_result = [&](NodeId n) {
+    results.resize(std::max(results.size(), level.at(n) + 1));
+    results[level.at(n)].insert(n);
+  };
+  for (NodeId n : whole.nodes) {
+    if (whole.memory.contains(n)) continue;
+    const Node& node = g_.node(n);
+    level[n] = 0;
+    is_reduced[n] = node.op == Op::reduce || node.op == Op::scan || node.op == Op::einsum;
+    for (NodeId x : node.operands) {
+      if (!level.contains(x)) continue;
+      level[n] = std::max(level[n], level[x] + (cuts.contains(x) ? 1 : 0));
+      is_reduced[n] = is_reduced[n] || (is_reduced[x] && !cuts.contains(x));
+    }
+    for (NodeId x : node.operands) {
+      while (graph::is_view(g_.node(x).op) && level.contains(x)) x = g_.node(x).operands[0];
+      if (level.contains(x) && level[x] < level[n] && is_reduced[x]) add_result(x);
+    }
+    if (cuts.contains(n)) add_result(n);
+  }
+  for (NodeId n : whole.results)
+    if (level.contains(n))
+      add_result(n);
+    else
+      results[0].insert(n);
+  std::vector<Segment> parts;
+  std::set<NodeId> stored = whole.memory;
+  for (const std::set<NodeId>& own : results) {
+    Segment s;
+    s.results.assign(own.begin(), own.end());
+    describe(s, [&](NodeId n) { return stored.contains(n); });
+    stored.insert(own.begin(), own.end());
     parts.push_back(std::move(s));
   }
   return parts;

@@ -1,6 +1,7 @@
 // The structure of a segment as text: equal for segments that do the same with tensors of other names.
 #pragma once
 #include <functional>
+#include <set>
 #include <vector>
 
 #include "passes/fusion/parameters.h"
@@ -21,6 +22,9 @@ class SegmentStructure {
   Segment without_ahead(const Segment&) const;
   /// The parts of a segment, each with at most `most` operations; the first one has `cut` if there are several.
   std::vector<Segment> divided(Segment, std::size_t most) const;
+  /// The parts of a segment of which these nodes are stored: each has results that need equally many stored nodes behind each other. What
+  /// later parts need of a part is stored as well if it holds a reduction.
+  std::vector<Segment> divided_at(const Segment&, const std::set<graph::NodeId>& stored) const;
 
  private:
   const graph::Graph& g_;
