@@ -5,6 +5,7 @@
 // An op uses its scratch only while it runs, so scratch may overlap; but an op that reuses the scratch of the op before it needs a barrier
 // first. Offsets therefore increase from op to op, and start at 0 again where they would exceed the bytes that cost no occupancy:
 // kFreeBytes, or an eighth more than the largest scratch. Buffers live longer: scratch is behind those that are live at its op.
+// Roles run side by side: each instance of a role has memory of its own, behind the buffers that the roles share.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "passes/pass.h"
 #include "passes/plans/lowering_plans.h"
 #include "tileir/op_kind.h"
+#include "tileir/roles.h"
 #include "tileir/slices.h"
 
 namespace tilewright::passes {
@@ -32,7 +34,7 @@ struct Scratch {
 std::int64_t rounded_up(std::int64_t v, std::int64_t to) { return (v + to - 1) / to * to; }
 
 /// Buffers are live from alloc_buffer to their last use or, if that is in a loop that the buffer is older than, to the end of the loop.
-/// Each gets the lowest offset at which no live buffer is.
+/// Each gets the lowest offset, from `begin` on, at which no live buffer is.
 class BufferAllocator {
  public:
   explicit BufferAllocator(const ir::Function& f) : f_(f), position_(f.op_capacity()) {
@@ -40,25 +42,32 @@ class BufferAllocator {
   }
 
   /// Requires: called in program order.
-  std::int64_t allocate(OpId id, std::int64_t bytes) {
-    Live live{position_[id.index], last_use(f_.result(id), f_.op(id).parent), 0, rounded_up(bytes, kMostAlignment)};
+  std::int64_t allocate(OpId id, std::int64_t bytes, std::int64_t begin, std::int64_t alignment) {
+    const bool is_mbarrier = f_.kind(id) == ir::OpKind::alloc_mbarriers_;  // lives until the program ends
+    const std::size_t last = is_mbarrier ? next_ : last_use(f_.result(id), f_.op(id).parent);
+    Live live{position_[id.index], last, rounded_up(begin, alignment), rounded_up(bytes, kMostAlignment)};
     for (bool moved = true; std::exchange(moved, false);)
       for (const Live& other : live_)
         if (other.last >= live.first && other.offset < live.offset + live.bytes && live.offset < other.offset + other.bytes) {
-          live.offset = other.offset + other.bytes;
+          live.offset = rounded_up(other.offset + other.bytes, alignment);
           moved = true;
         }
     live_.push_back(live);
     return live.offset;
   }
   /// The end of the buffers that are live at an op. Requires: all buffers that are made before it have been allocated.
-  std::int64_t end_at(OpId id) const {
-    std::int64_t end = 0;
+  std::int64_t end_at(OpId id, std::int64_t begin) const {
+    std::int64_t end = begin;
     for (const Live& l : live_)
       if (l.first <= position_[id.index] && position_[id.index] <= l.last) end = std::max(end, l.offset + l.bytes);
     return end;
   }
-  bool any() const { return !live_.empty(); }
+  /// The end of all buffers.
+  std::int64_t end() const {
+    std::int64_t end = 0;
+    for (const Live& l : live_) end = std::max(end, l.offset + l.bytes);
+    return end;
+  }
 
  private:
   struct Live {
@@ -110,38 +119,90 @@ bool has_stages(const ir::Function& f) {
 
 }  // namespace
 
-bool allocate_shared(ir::Function& f, const PassContext& context) {
-  const LoweringPlans& plans = context.plans->get(f, context.num_warps);
-  BufferAllocator buffers(f);
-  std::vector<Scratch> all;
-  std::int64_t largest = 0;
-  f.walk([&](OpId id) {
-    const std::int64_t bytes = plans.scratch_bytes(id);
-    if (bytes == 0) return;
-    const auto whole = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes)));
-    const std::int64_t alignment = std::clamp(whole, kLeastAlignment, kMostAlignment);
-    const bool is_buffer = f.kind(id) == OpKind::alloc_buffer_;
-    const std::int64_t start = is_buffer ? buffers.allocate(id, bytes) : rounded_up(buffers.end_at(id), alignment);
-    if (start + bytes > context.target.shared_bytes)
-      throw lacking_resources(Error(
-          f.where(id),
-          fmt::format("{} of {} works in {} bytes of shared memory{}; a program of {} has at most {}: use smaller tiles{}",
-                      ir::text(f.kind(id)), tile_text(f, id), bytes, start > 0 ? fmt::format(" beside {} bytes of buffers", start) : "",
-                      context.target.name, context.target.shared_bytes, has_stages(f) ? ", or lower num_stages" : "")));
-    if (is_buffer) return f.set_attr(id, {ir::AttrName::shared, start});
-    all.push_back({id, rounded_up(bytes, alignment), alignment, start});
-    largest = std::max(largest, all.back().bytes);
-  });
-  const std::int64_t free = std::max(kFreeBytes, largest + largest / 8);
-  std::int64_t next = 0;
-  for (const Scratch& s : all) {
-    const std::int64_t end = std::max(s.start + s.bytes, std::min<std::int64_t>(s.start + free, context.target.shared_bytes));
-    next = rounded_up(std::max(next, s.start), s.alignment);
-    if (next + s.bytes > end) next = s.start;
-    f.set_attr(s.op, {ir::AttrName::shared, next});
-    next += s.bytes;
+namespace {
+
+/// Assigns offsets to the ops of the body without roles, or of one role.
+class SharedAllocator {
+ public:
+  SharedAllocator(ir::Function& f, const PassContext& context)
+      : f_(f), context_(context), plans_(context.plans->get(f, context.num_warps)), buffers_(f) {}
+
+  /// Buffers and scratch of these ops, from byte `begin` on. `instances`: as many times as their role needs them.
+  void allocate(const std::vector<OpId>& ops, std::int64_t begin, int instances) {
+    std::vector<Scratch> all;
+    std::int64_t largest = 0;
+    for (OpId id : ops) {
+      const std::int64_t bytes = plans_.scratch_bytes(id);
+      if (bytes == 0) continue;
+      const auto whole = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes)));
+      const std::int64_t alignment = std::clamp(whole, kLeastAlignment, kMostAlignment);
+      const bool is_buffer = lives_on(f_.kind(id));
+      const std::int64_t asked = std::max(kMostAlignment, f_.attr(id, ir::AttrName::alignment));
+      const std::int64_t start = is_buffer ? buffers_.allocate(id, bytes, begin, asked) : rounded_up(buffers_.end_at(id, begin), alignment);
+      if (begin + instances * (start + bytes - begin) > context_.target.shared_bytes) throw too_large(id, bytes, start);
+      any_ = true;
+      if (is_buffer) {
+        f_.set_attr(id, {ir::AttrName::shared, start});
+        continue;
+      }
+      all.push_back({id, rounded_up(bytes, alignment), alignment, start});
+      largest = std::max(largest, all.back().bytes);
+    }
+    const std::int64_t free = std::max(kFreeBytes, largest + largest / 8);
+    std::int64_t next = 0;
+    for (const Scratch& s : all) {
+      const std::int64_t end = std::max(s.start + s.bytes, std::min<std::int64_t>(s.start + free, context_.target.shared_bytes));
+      next = rounded_up(std::max(next, s.start), s.alignment);
+      if (next + s.bytes > end) next = s.start;
+      f_.set_attr(s.op, {ir::AttrName::shared, next});
+      next += s.bytes;
+    }
   }
-  return !all.empty() || buffers.any();
+
+  bool any() const { return any_; }
+  /// The end of all buffers.
+  std::int64_t end() const { return buffers_.end(); }
+  const LoweringPlans& plans() const { return plans_; }
+
+ private:
+  static bool lives_on(ir::OpKind k) { return k == ir::OpKind::alloc_buffer_ || k == ir::OpKind::alloc_mbarriers_; }
+
+  Error too_large(OpId id, std::int64_t bytes, std::int64_t start) const {
+    return lacking_resources(Error(
+        f_.where(id),
+        fmt::format("{} of {} works in {} bytes of shared memory{}; a program of {} has at most {}: use smaller tiles{}",
+                    ir::text(f_.kind(id)), tile_text(f_, id), bytes, start > 0 ? fmt::format(" beside {} bytes of buffers", start) : "",
+                    context_.target.name, context_.target.shared_bytes, has_stages(f_) ? ", or lower num_stages" : "")));
+  }
+
+  ir::Function& f_;
+  const PassContext& context_;
+  const LoweringPlans& plans_;
+  BufferAllocator buffers_;
+  bool any_ = false;
+};
+
+}  // namespace
+
+bool allocate_shared(ir::Function& f, const PassContext& context) {
+  SharedAllocator allocator(f, context);
+  std::vector<OpId> outside;
+  f.walk([&](OpId id) {
+    if (!ir::role_region(f, id)) outside.push_back(id);
+  });
+  allocator.allocate(outside, 0, 1);
+  const OpId op = ir::roles_op(f);
+  if (!op) return allocator.any();
+  // Roles run side by side, so each has memory of its own, behind the buffers of the body.
+  std::int64_t begin = allocator.end();
+  for (const ir::Role& r : ir::roles(f, op)) {
+    begin = rounded_up(begin, LoweringPlans::kInstanceAlignment);
+    std::vector<OpId> ops;
+    f.walk(r.region, [&](OpId id) { ops.push_back(id); });
+    allocator.allocate(ops, begin, r.instances);
+    begin += r.instances * allocator.plans().instance_memory(f, r.region).stride;
+  }
+  return allocator.any();
 }
 
 }  // namespace tilewright::passes

@@ -79,7 +79,7 @@ class LoopExpander {
     for (PipelinedLoad& l : found_.loads) {
       unit_ = std::min(unit_, slot_bytes(f_, l));
       const ir::Type tile = f_.type(f_.result(l.load)), all = ir::Type::buffer(tile.element(), stages_, tile.shape());
-      l.buffer = f_.result(rw_.create(OpKind::alloc_buffer_, {}, {}, std::span(&all, 1)));
+      l.buffer = f_.result(rw_.create(OpKind::alloc_buffer_, {}, {{ir::AttrName::ordered, 1, {}, {}}}, std::span(&all, 1)));
       f_.set_layout(l.buffer, l.layout);
     }
   }

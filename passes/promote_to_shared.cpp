@@ -25,6 +25,7 @@
 #include "passes/rewriter.h"
 #include "tileir/layout_rules.h"
 #include "tileir/op_kind.h"
+#include "tileir/roles.h"
 #include "tileir/target/mma_layouts.h"
 
 namespace tilewright::passes {
@@ -134,7 +135,7 @@ class Promoter {
   }
 
   void promote_dot(OpId id) {
-    if (!is_unrolled(f_, id, num_warps_)) return;
+    if (!is_unrolled(f_, id, ir::warps_of(f_, id, num_warps_))) return;
     std::array<Factor, 2> factors;
     bool is_loaded = false;
     for (int i : {0, 1}) {
@@ -142,7 +143,8 @@ class Promoter {
       const LinearLayout layout = dot_operand_layout(f_.layout(f_.result(id)), f_.type(operand), i);
       factors[static_cast<std::size_t>(i)] = {unpermuted(operand), f_.add_layout(layout)};
       const OpId load = f_.defined_by(factors[static_cast<std::size_t>(i)].promoted->source, OpKind::load_);
-      is_loaded = is_loaded || (load && f_.op(load).parent == f_.op(id).parent && is_matrix_operand(f_, load, num_warps_));
+      is_loaded =
+          is_loaded || (load && f_.op(load).parent == f_.op(id).parent && is_matrix_operand(f_, load, ir::warps_of(f_, load, num_warps_)));
     }
     if (is_loaded) promote(id, factors, dot_step(id, factors));
   }

@@ -17,9 +17,10 @@ ValueId mask_of(const Function& f, OpId id) {
   return at && f.op(id).operands.size() > static_cast<std::size_t>(*at) ? f.operand(id, *at) : ValueId{};
 }
 
+/// Of an mbarrier its alloc_mbarriers.
 OpId allocation_of(const Function& f, ValueId buffer) {
   OpId id = f.value(buffer).op;
-  while (f.kind(id) != OpKind::alloc_buffer_) id = f.value(f.operand(id, 0)).op;
+  while (f.kind(id) != OpKind::alloc_buffer_ && f.kind(id) != OpKind::alloc_mbarriers_) id = f.value(f.operand(id, 0)).op;
   return id;
 }
 

@@ -14,7 +14,26 @@ namespace tilewright::ir {
 enum class OpKind : std::uint8_t;
 
 enum class Family : std::uint8_t {
-  program, create, shape, unary, binary, ternary, convert, memory, atomic, reduce, index, linalg, control, debug, hint, escape, layout, shared, matrix
+  program,
+  create,
+  shape,
+  unary,
+  binary,
+  ternary,
+  convert,
+  memory,
+  atomic,
+  reduce,
+  index,
+  linalg,
+  control,
+  debug,
+  hint,
+  escape,
+  layout,
+  shared,
+  async,
+  matrix
 };
 
 enum Trait : std::uint32_t {
@@ -58,7 +77,7 @@ struct OpInfo {
   std::uint32_t traits;
   std::vector<OperandInfo> operands;
   int results;  // kAny: as many as the type rule says
-  int regions;
+  int regions;  // kAny: one or more
   std::vector<AttrInfo> attributes;
   LayoutRule layout;
   std::string_view documentation;

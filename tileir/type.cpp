@@ -68,6 +68,14 @@ Type Type::buffer(Element e, int slots, std::span<const std::int64_t> shape) {
   return t;
 }
 
+Type Type::mbarrier(int slots) {
+  TW_CHECK(slots >= 1 && slots <= kMaxSlots, "there are 1 to 16 mbarriers in one allocation");
+  Type t(Element::u64);
+  t.kind_ = Kind::mbarrier;
+  t.log2_[kMaxRank - 1] = static_cast<std::uint8_t>(slots);
+  return t;
+}
+
 std::vector<std::int64_t> Type::shape() const {
   std::vector<std::int64_t> s(rank_);
   for (int i = 0; i < rank_; ++i) s[i] = extent(i);
@@ -86,6 +94,7 @@ Type Type::with_element(Element e) const {
 
 Type Type::with_shape(std::span<const std::int64_t> shape) const {
   if (is_buffer()) return buffer(element_, slots(), shape);
+  if (is_mbarrier()) return *this;
   Type t(element_, shape);
   t.kind_ = kind_;
   return t;
@@ -97,6 +106,7 @@ Type Type::pointee() const {
 }
 
 std::string text(const Type& t) {
+  if (t.is_mbarrier()) return fmt::format("mbarrier<{}>", t.slots());
   std::string s{text(t.element())};
   if (t.is_buffer()) s = fmt::format("buffer<{}, {}>", t.slots(), s);
   if (t.is_pointer()) s = fmt::format("ptr<{}{}>", t.is_const_pointer() ? "const " : "", s);

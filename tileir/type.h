@@ -60,7 +60,8 @@ inline constexpr int kMaxBufferRank = 4;
 inline constexpr int kMaxSlots = 16;
 
 /// The type of a tile: an element, or a pointer to elements, and 0 to 5 extents that are powers of two (at most 2^20 elements). Or the type
-/// of a buffer: shared memory for tiles of 1 to 4 extents, in one or several slots of one tile each.
+/// of a buffer: shared memory for tiles of 1 to 4 extents, in one or several slots of one tile each. Or the type of mbarriers, one for each
+/// slot of a buffer.
 class Type {
  public:
   Type() = default;
@@ -72,15 +73,17 @@ class Type {
   static Type pointer(Element pointee, bool is_const, std::span<const std::int64_t> shape = {});
   /// `slots`: 1 to kMaxSlots.
   static Type buffer(Element e, int slots, std::span<const std::int64_t> shape);
+  static Type mbarrier(int slots);
 
   Element element() const { return element_; }  // of a pointer: its pointee
   bool is_pointer() const { return kind_ == Kind::pointer || kind_ == Kind::const_pointer; }
   bool is_const_pointer() const { return kind_ == Kind::const_pointer; }
   bool is_buffer() const { return kind_ == Kind::buffer; }
+  bool is_mbarrier() const { return kind_ == Kind::mbarrier; }
   bool is_bool() const { return kind_ == Kind::plain && element_ == Element::boolean; }
   bool is_float() const { return kind_ == Kind::plain && ir::is_float(element_); }
   bool is_integer() const { return kind_ == Kind::plain && ir::is_integer(element_); }
-  /// How many tiles a buffer holds. Requires: a buffer.
+  /// How many tiles a buffer holds, or how many mbarriers there are. Requires: a buffer, or mbarriers.
   int slots() const { return log2_[kMaxRank - 1]; }
   /// Bits of one element in a register: 1 for bool, 64 for a pointer.
   int element_bits() const { return is_pointer() ? 64 : bits(element_); }
@@ -111,14 +114,14 @@ class Type {
 
  private:
   Element element_ = Element::i32;
-  enum class Kind : std::uint8_t { plain, pointer, const_pointer, buffer };
+  enum class Kind : std::uint8_t { plain, pointer, const_pointer, buffer, mbarrier };
   Kind kind_ = Kind::plain;
   std::uint8_t rank_ = 0;
-  std::array<std::uint8_t, kMaxRank> log2_{};  // of the extents; of a buffer the last is the number of slots
+  std::array<std::uint8_t, kMaxRank> log2_{};  // of the extents; of a buffer and of mbarriers the last is the number of slots
 };
 static_assert(sizeof(Type) == 8);
 
-/// "f32[64, 32]", "ptr<const f16>", "i32", "buffer<3, f16>[64, 32]": the spelling of the textual IR.
+/// "f32[64, 32]", "ptr<const f16>", "i32", "buffer<3, f16>[64, 32]", "mbarrier<3>": the spelling of the textual IR.
 std::string text(const Type&);
 /// "[64, 32]"; a scalar is "a scalar".
 std::string shape_text(const Type&);

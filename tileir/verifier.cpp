@@ -11,6 +11,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/layout_rules.h"
 #include "tileir/op_kind.h"
+#include "tileir/role_rules.h"
 #include "tileir/type_rules/type_rules.h"
 
 namespace tilewright::ir {
@@ -27,6 +28,8 @@ class Verifier {
     check_uses();
     check_params();
     check_block(f_.body());
+    if (problems_.empty())
+      for (const auto& [op, text] : role_problems(f_)) report(op, "{}", text);
     if (problems_.empty() && f_.is_distributed()) check_layouts();
     return std::move(problems_);
   }
@@ -132,7 +135,8 @@ class Verifier {
         note(report(id, "'{}' is used where it is not defined", name), op.operands[i], name);
       }
     if (row.has(kTerminator)) check_terminator_place(id);
-    if (static_cast<int>(op.regions.size()) != row.regions) report(id, "{} regions; expected {}", op.regions.size(), row.regions);
+    if (row.regions != kAny && static_cast<int>(op.regions.size()) != row.regions)
+      report(id, "{} regions; expected {}", op.regions.size(), row.regions);
     check_rule(id);
   }
 
@@ -166,7 +170,7 @@ class Verifier {
   // ---- regions ----
   void check_regions(OpId id) {
     const OpData& op = f_.op(id);
-    if (static_cast<int>(op.regions.size()) != info(op.kind).regions) return;  // reported
+    if (info(op.kind).regions != kAny && static_cast<int>(op.regions.size()) != info(op.kind).regions) return;  // reported
     if (static_cast<int>(op.operands.size()) < info(op.kind).min_operands()) return;  // reported
     const std::vector<Type> operands = types(op.operands), results = types(op.results);
     switch (op.kind) {
@@ -188,6 +192,12 @@ class Verifier {
         for (int i = 0; i < 2; ++i) check_args(id, i, operands);
         check_end(id, 0, OpKind::condition_, operands);
         check_end(id, 1, OpKind::yield_, operands);
+        break;
+      case OpKind::roles_:
+        for (int i = 0; i < static_cast<int>(op.regions.size()); ++i) {
+          check_args(id, i, {});
+          check_end(id, i, OpKind::yield_, {});
+        }
         break;
       case OpKind::reduce_:
       case OpKind::scan_: check_combine(id, operands); break;

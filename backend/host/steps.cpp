@@ -137,6 +137,13 @@ TW_NO_STEP(buffer_load)
 TW_NO_STEP(copy_async)
 TW_NO_STEP(async_commit)
 TW_NO_STEP(async_wait)
+TW_NO_STEP(roles)
+TW_NO_STEP(role_instance)
+TW_NO_STEP(alloc_mbarriers)
+TW_NO_STEP(mbarrier_slot)
+TW_NO_STEP(mbarrier_arrive)
+TW_NO_STEP(copy_arrive)
+TW_NO_STEP(mbarrier_wait)
 TW_NO_STEP(mma)
 #undef TW_NO_STEP
 

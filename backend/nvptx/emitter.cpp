@@ -4,13 +4,28 @@
 #include <fmt/format.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "backend/nvptx/ptx_asm.h"
 #include "backend/nvptx/words.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::nvptx {
+
+namespace {
+
+/// Of the program's shared memory: what its buffers ask for.
+std::int64_t shared_alignment(const Function& f) {
+  std::int64_t most = 128;
+  f.walk([&](OpId id) {
+    if (f.kind(id) == OpKind::alloc_buffer_) most = std::max(most, f.attr(id, ir::AttrName::alignment));
+  });
+  return most;
+}
+
+}  // namespace
 
 void disable_unroll(llvm::Instruction* back) {
   llvm::LLVMContext& context = back->getContext();
@@ -67,9 +82,23 @@ std::vector<Value*> Emitter::combine(OpId id, std::span<Value* const> earlier, s
   return out;
 }
 
+// ---- roles ----
+
+void Emitter::emit_role(BlockId region, const ActiveRole& role) {
+  TW_CHECK(!role_, "a role in a role");
+  role_ = &role;
+  // Parts of the thread's number are computed from it, so those of one role are not those of another.
+  std::map<std::vector<std::uint32_t>, Value*> outer;
+  outer.swap(thread_parts_);
+  emit_block(region);
+  outer.swap(thread_parts_);
+  role_ = nullptr;
+}
+
 // ---- thread indices ----
 
 Value* Emitter::thread() {
+  if (role_) return role_->thread;
   if (!thread_) {
     llvm::CallInst* tid = b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, {});
     tid->addRangeRetAttr(llvm::ConstantRange(llvm::APInt(32, 0), llvm::APInt(32, static_cast<std::uint64_t>(32 * options_.num_warps))));
@@ -78,7 +107,7 @@ Value* Emitter::thread() {
   return thread_;
 }
 
-Value* Emitter::lane() { return options_.num_warps == 1 ? thread() : b_.CreateAnd(thread(), i32(31)); }
+Value* Emitter::lane() { return warps() == 1 ? thread() : b_.CreateAnd(thread(), i32(31)); }
 
 Value* Emitter::apply(const ir::F2Matrix& map, Value* x) {
   Value* sum = nullptr;
@@ -177,10 +206,12 @@ Value* Emitter::shared_address(std::int64_t offset) {
     auto* array =
         new llvm::GlobalVariable(*kernel_.getParent(), llvm::ArrayType::get(b_.getInt8Ty(), 0), false, llvm::GlobalValue::ExternalLinkage,
                                  nullptr, "tilewright_shared", nullptr, llvm::GlobalValue::NotThreadLocal, 3);
-    array->setAlignment(llvm::Align(128));
+    array->setAlignment(llvm::Align(static_cast<std::uint64_t>(shared_alignment(f_))));
     shared_ = llvm::ConstantExpr::getPtrToInt(array, b_.getInt32Ty());
   }
-  return offset == 0 ? shared_ : b_.CreateAdd(shared_, i32(offset));
+  Value* address = offset == 0 ? shared_ : b_.CreateAdd(shared_, i32(offset));
+  if (!role_ || role_->scratch_stride == 0 || offset < role_->scratch_begin) return address;
+  return b_.CreateAdd(address, b_.CreateMul(role_->instance, i32(role_->scratch_stride)));
 }
 
 std::int64_t Emitter::scratch_offset(OpId id) const {
@@ -215,8 +246,17 @@ std::vector<Value*> Emitter::load_shared(Type element, Value* address, std::int6
 // ---- communication of threads ----
 
 void Emitter::barrier() {
-  if (options_.num_warps == 1) return warp_barrier();
+  if (warps() == 1) return warp_barrier();
+  if (role_) return inline_ptx(b_, fmt::format("bar.sync $0, {};", threads()), {role_->barrier}, kCollective);
   b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_barrier0, {});
+}
+
+Value* Emitter::any_thread(Value* holds) {
+  if (warps() == 1) return b_.CreateIntrinsic(b_.getInt1Ty(), llvm::Intrinsic::nvvm_vote_any_sync, {b_.getInt32(UINT32_MAX), holds});
+  if (role_)
+    return inline_ptx(b_, fmt::format("bar.red.or.pred $0, $1, {}, $2;", threads()), b_.getInt1Ty(), {role_->barrier, holds}, kCollective);
+  Value* any = b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::nvvm_barrier0_or, {b_.CreateZExt(holds, b_.getInt32Ty())});
+  return b_.CreateICmpNE(any, i32(0));
 }
 
 void Emitter::warp_barrier() { b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {b_.getInt32(UINT32_MAX)}); }

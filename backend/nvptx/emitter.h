@@ -41,7 +41,7 @@ void disable_unroll(llvm::Instruction* back);
 class Emitter {
  public:
   struct Options {
-    int num_warps = 4;
+    int num_warps = 4;   // of the program
     bool check = false;  // checked mode
   };
   /// `lower_op` lowers one op, no terminator, at the builder's position. Requires: the kernel has its entry block.
@@ -74,8 +74,12 @@ class Emitter {
   std::vector<Value*> combine(OpId, std::span<Value* const> earlier, std::span<Value* const> later);
 
   // ---- thread indices; i32 ----
-  Value* thread();  // %tid.x, below 32 * num_warps
+  /// The number of the thread among those of the op that is lowered: %tid.x or, in a role, counted from its instance's first warp.
+  Value* thread();
   Value* lane();
+  /// The warps that execute the op that is lowered.
+  int warps() const { return role_ ? role_->warps : options_.num_warps; }
+  int threads() const { return 32 * warps(); }
   /// The image of x under a matrix over GF(2): the XOR of the columns that the bits of x select.
   Value* apply(const ir::F2Matrix&, Value* x);
   /// The thread's part of a flat index: the layout's lane and warp bases applied to its number.
@@ -100,9 +104,23 @@ class Emitter {
   void store_shared(Type element, Value* address, std::int64_t displacement, std::span<Value* const> elements, Value* predicate = nullptr);
   std::vector<Value*> load_shared(Type element, Value* address, std::int64_t displacement, std::size_t count, Value* predicate = nullptr);
 
-  // ---- communication of threads ----
+  // ---- roles ----
+  /// The threads of one instance of a role, while its region is lowered.
+  struct ActiveRole {
+    int warps = 1;
+    Value *thread = nullptr, *instance = nullptr, *barrier = nullptr;  // numbers of the thread and of the instance, and its named barrier
+    std::int64_t scratch_begin = 0, scratch_stride = 0;                // shared memory from `begin` on is each instance's own
+  };
+  /// Lowers a region as the program of a role.
+  void emit_role(BlockId, const ActiveRole&);
+  /// Requires: an op of a role.
+  Value* role_instance() const { return role_->instance; }
+
+  // ---- communication of threads: those that execute the op ----
   /// Every thread waits for all others and sees their shared and global writes.
   void barrier();
+  /// Whether the i1 holds in any thread; all of them wait for it.
+  Value* any_thread(Value*);
   /// Every lane of the warp waits for the others and sees their writes.
   void warp_barrier();
   /// The value of lane ^ x, x, lane - x or lane + x; v: any element of a register. Lanes without a partner keep theirs.
@@ -119,7 +137,8 @@ class Emitter {
   const passes::AxisInfoAnalysis axes_;
   std::vector<Registers> registers_;  // by value
   Value *thread_ = nullptr, *shared_ = nullptr;
-  std::map<std::vector<std::uint32_t>, Value*> thread_parts_;  // by columns; emitted in the entry block, so that they dominate every use
+  const ActiveRole* role_ = nullptr;                           // none: the whole program executes the op
+  std::map<std::vector<std::uint32_t>, Value*> thread_parts_;  // by columns; emitted behind thread(), so that they dominate every use
 };
 
 /// Whether no thread contributes to these bits of a flat index.

@@ -6,6 +6,7 @@
 #include "passes/analysis/register_pressure.h"
 #include "passes/plans/lowering_plans.h"
 #include "tileir/op_kind.h"
+#include "tileir/roles.h"
 #include "tileir/target/gpu_chips.h"
 #include "tileir/target/mma_layouts.h"
 
@@ -20,6 +21,12 @@ int ptx_version_of(const ir::Function& f) {
     if (f.kind(id) == ir::OpKind::mma_) version = std::max(version, ir::matrix_instruction(f, id).ptx_version);
   });
   return version;
+}
+
+/// Whether roles say how many registers they have: ptxas takes that if one program an SM is all that is asked for.
+bool changes_registers(const ir::Function& f) {
+  const ir::OpId op = ir::roles_op(f);
+  return op && !f.attr_list(op, ir::AttrName::registers).empty();
 }
 
 class NvptxHooks final : public TargetHooks {
@@ -38,15 +45,16 @@ class NvptxHooks final : public TargetHooks {
              CompiledKernel& kernel) const override {
     const passes::LoweringPlans& plans = cache.get(f, options.num_warps);
     const std::int64_t shared = plans.shared_bytes(f);
-    const int programs_per_sm = passes::blocks_per_sm(f, description(), options.num_warps, shared);
+    const int num_warps = ir::program_warps(f, options.num_warps);
+    const int programs_per_sm = changes_registers(f) ? 1 : passes::blocks_per_sm(f, description(), num_warps, shared);
     KernelSites sites =
         nvptx::lower(m, f, plans, description(),
-                     {.entry = kernel.entry, .num_warps = options.num_warps, .check = options.check, .programs_per_sm = programs_per_sm});
+                     {.entry = kernel.entry, .num_warps = num_warps, .check = options.check, .programs_per_sm = programs_per_sm});
     kernel.sites = std::move(sites.accesses);
     kernel.reports = std::move(sites.reports);
-    kernel.resources.num_warps = options.num_warps;
+    kernel.resources.num_warps = num_warps;
     kernel.resources.shared_bytes = static_cast<int>(shared);
-    if (std::string text = passes::too_large(f, description(), options.num_warps); !text.empty()) kernel.remarks.push_back(std::move(text));
+    if (std::string text = passes::too_large(f, description(), num_warps); !text.empty()) kernel.remarks.push_back(std::move(text));
   }
 
   void optimise(llvm::Module& m, llvm::TargetMachine& machine) const override { nvptx::optimise(m, machine); }

@@ -18,6 +18,7 @@
 #include "backend/nvptx/mma.h"
 #include "backend/nvptx/reduce.h"
 #include "backend/nvptx/report.h"
+#include "backend/nvptx/roles.h"
 #include "backend/nvptx/scan.h"
 #include "backend/nvptx/shape.h"
 #include "backend/nvptx/shared_buffer.h"
@@ -157,6 +158,7 @@ class KernelLowering {
 #define TW_OP_memory(name) TW_CASE(name, emit_##name(e_, bounds_, id))
 #define TW_OP_atomic(name) TW_CASE(name, emit_atomic(e_, bounds_, id))
 #define TW_OP_shared TW_NOTHING
+#define TW_OP_async(name) TW_CASE(name, emit_##name(e_, id))
 #define TW_OP_debug(name) TW_CASE(name, emit_##name(e_, reports_, id))
 #define TW_OP_control TW_NOTHING
 #define TW_OP_hint TW_NOTHING

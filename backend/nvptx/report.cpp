@@ -23,14 +23,7 @@ void emit_device_assert(Emitter& e, Reports& reports, OpId id) {
     if (operands.size() > 1) here = b.CreateAnd(here, e.registers(operands[1])[r]);
     fails = fails ? b.CreateOr(fails, here) : here;
   }
-  if (!f.type(operands[0]).is_scalar()) {
-    if (e.options().num_warps > 1) {
-      Value* any = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_barrier0_or, {b.CreateZExt(fails, b.getInt32Ty())});
-      fails = b.CreateICmpNE(any, e.i32(0));
-    } else {
-      fails = b.CreateIntrinsic(b.getInt1Ty(), llvm::Intrinsic::nvvm_vote_any_sync, {b.getInt32(UINT32_MAX), fails});
-    }
-  }
+  if (!f.type(operands[0]).is_scalar()) fails = e.any_thread(fails);
   reports.emit(e, id, fails);
 }
 
@@ -71,7 +64,7 @@ void Reports::emit(Emitter& e, OpId id, Value* condition) {
              kMemory);
 
   Value* offset = b.CreateSelect(fits, b.CreateTrunc(at, word), b.getInt32(kReportEnd));
-  if (e.options().num_warps > 1) {
+  if (e.warps() > 1) {
     Value* scratch = e.shared_address(e.scratch_offset(id));
     e.store_shared(Type(ir::Element::u32), scratch, 0, std::span(&offset, 1), first);
     e.barrier();

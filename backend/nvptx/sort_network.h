@@ -48,7 +48,7 @@ class RecordOps {
   int lane_bits() const { return static_cast<int>(plan_.order.lanes.size()); }
 
  private:
-  int threads() const { return 32 * e_.options().num_warps; }
+  int threads() const { return e_.threads(); }
 
   Emitter& e_;
   llvm::IRBuilder<>& b_;

@@ -4,6 +4,7 @@
 //   2. branch: both regions start from the set before it; the union is pending after it.
 //   3. loop: iterations are walked until the set at the back edge is complete, then again with the accesses before the loop. A hazard
 //      that only these cause requires a barrier before the loop.
+//   4. roles: each region has a set of its own.
 #include "passes/analysis/hazards.h"
 
 #include <fmt/format.h>
@@ -38,9 +39,12 @@ void add(State& s, const State& more) {
   for (const Pending& p : more) add(s, p);
 }
 
-/// The operand that is the buffer which the op reads or writes.
+/// An mbarrier itself orders the ops on it; they wait for its initialisation only, as if they read it.
+bool uses_mbarrier(OpKind k) { return k == OpKind::mbarrier_arrive_ || k == OpKind::copy_arrive_ || k == OpKind::mbarrier_wait_; }
+
+/// The operand that is the buffer, or the mbarrier, which the op reads or writes.
 std::optional<int> buffer_operand(OpKind k) {
-  if (k == OpKind::buffer_load_ || k == OpKind::buffer_store_) return 0;
+  if (k == OpKind::buffer_load_ || k == OpKind::buffer_store_ || uses_mbarrier(k)) return 0;
   return k == OpKind::copy_async_ ? std::optional(1) : std::nullopt;
 }
 
@@ -58,7 +62,7 @@ class HazardFinder {
         p.buffer = ir::allocation_of(f, f.operand(id, *at));
         p.begin = f.attr(p.buffer, ir::AttrName::shared);
         p.end = p.begin + plans.scratch_bytes(p.buffer);
-        p.only_reads_shared = f.kind(id) == OpKind::buffer_load_;
+        p.only_reads_shared = f.kind(id) == OpKind::buffer_load_ || uses_mbarrier(f.kind(id));
       } else if (const std::int64_t bytes = f.kind(id) == OpKind::alloc_buffer_ ? 0 : plans.scratch_bytes(id)) {
         p.begin = f.attr(id, ir::AttrName::shared);
         p.end = p.begin + bytes;
@@ -91,8 +95,13 @@ class HazardFinder {
         case OpKind::for_:
         case OpKind::while_: loop(id, s); break;
         case OpKind::if_: branch(id, s); break;
+        case OpKind::roles_: roles(id, s); break;
         case OpKind::async_wait_:
         case OpKind::barrier_: s.clear(); break;
+        case OpKind::mbarrier_arrive_:
+          op(id, s);
+          s.clear();
+          break;
         default: op(id, s); break;
       }
     }
@@ -118,6 +127,31 @@ class HazardFinder {
     s = std::move(after);
   }
 
+  /// Each role has a set of its own: barriers in it are of its threads, and mbarriers order it with the others. A hazard with an access
+  /// before the roles requires a barrier of all threads, before them.
+  void roles(OpId id, State& s) {
+    const auto each_role = [&](const State& before) {
+      for (BlockId b : f_.op(id).regions) {
+        State inside = before;
+        block(b, inside);
+      }
+    };
+    each_role({});
+    if (const OpId hazard = trial([&] { each_role(s); })) require_barrier(id, hazard, s);
+    each_role(s);
+    s.clear();
+  }
+
+  /// The earlier op of the first hazard that a walk finds, or none; the walk requires no barrier.
+  template <class Walk>
+  OpId trial(Walk&& walk) {
+    const bool was_trial = std::exchange(is_trial_, true);
+    const OpId outer_hazard = std::exchange(first_hazard_, OpId{});
+    walk();
+    is_trial_ = was_trial;
+    return std::exchange(first_hazard_, outer_hazard);
+  }
+
   /// One iteration of a loop; returns what is pending at the back edge. `exit`: what is pending when the loop ends.
   State iteration(OpId id, State s, State& exit) {
     for (BlockId b : f_.op(id).regions) {
@@ -139,13 +173,8 @@ class HazardFinder {
     // A trial with the accesses before the loop: a hazard with them requires a barrier before the loop.
     State both = s;
     add(both, back);
-    const bool was_trial = std::exchange(is_trial_, true);
-    const OpId outer_hazard = std::exchange(first_hazard_, OpId{});
     State ignored;
-    iteration(id, both, ignored);
-    const OpId hazard = std::exchange(first_hazard_, outer_hazard);
-    is_trial_ = was_trial;
-    if (hazard) {
+    if (const OpId hazard = trial([&] { iteration(id, both, ignored); })) {
       require_barrier(id, hazard, s);
       both = back;
     }
@@ -162,15 +191,15 @@ class HazardFinder {
   }
 
   bool conflict(const Pending& a, const Pending& b) {
-    if (a.begin < b.end && b.begin < a.end && !(a.only_reads_shared && b.only_reads_shared) && !in_other_slots(a, b)) return true;
+    if (a.begin < b.end && b.begin < a.end && !(a.only_reads_shared && b.only_reads_shared) && !is_ordered(a, b)) return true;
     const bool ordered = (a.writes && (b.reads || b.writes)) || (a.reads && b.writes);
     if (!ordered || is_same_thread(a, b) || commute(a.op, b.op)) return false;
     return releases(b.op) || !are_disjoint(a, b);
   }
 
-  /// Between two waits, a pipelined loop writes other slots than it reads, and each of them once.
-  bool in_other_slots(const Pending& a, const Pending& b) const {
-    return a.buffer && a.buffer == b.buffer && f_.op(a.op).parent == f_.op(b.op).parent && f_.type(f_.result(a.buffer)).slots() > 1;
+  /// Whether the pass that made the two accesses has put a wait between them where they meet.
+  bool is_ordered(const Pending& a, const Pending& b) const {
+    return a.buffer && a.buffer == b.buffer && f_.op(a.op).parent == f_.op(b.op).parent && f_.attr(a.buffer, AttrName::ordered) != 0;
   }
 
   bool are_disjoint(const Pending& a, const Pending& b) {

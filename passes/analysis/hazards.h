@@ -18,9 +18,12 @@ struct Barrier {
 /// Shared memory: an op must not write its scratch while another thread uses an overlapping one. An op with a barrier between its writes
 /// and its reads (LoweringPlans::has_internal_barrier) orders all accesses before it.
 ///
-/// Buffers: a store waits for earlier accesses, a load for earlier stores, of the same bytes. Asynchronous copies are in order by
-/// async_wait, which is a barrier, and so are stores to buffers of several slots, which pipelined loops make; both wait for accesses of
-/// their buffer before the pipelined loop.
+/// Buffers: a store waits for earlier accesses, a load for earlier stores, of the same bytes. Of an ordered buffer (alloc_buffer {ordered})
+/// the pass that made it has put an async_wait, which is a barrier, between conflicting accesses in one block; accesses in other blocks are
+/// waited for as those of any buffer.
+///
+/// Roles: barriers in a role are of its threads, and order these alone; what roles do to each other's buffers, mbarriers order. An
+/// mbarrier_arrive is a barrier of its role. Accesses before the roles are waited for before the roles.
 ///
 /// Global memory: an access waits for an earlier one whose address may be the same, if one of the two writes and they may belong to
 /// different threads: loads see the stores before them and none after. Two addresses are disjoint if the bounds of their offsets from one

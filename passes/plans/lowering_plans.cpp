@@ -5,6 +5,7 @@
 
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
+#include "tileir/roles.h"
 
 namespace tilewright::passes {
 
@@ -80,6 +81,7 @@ std::optional<LoweringPlans::OpPlan> LoweringPlans::make(const Function& f, OpId
       return OpPlan{std::move(plan), bytes};
     }
     case OpKind::alloc_buffer_: return OpPlan{{}, ir::buffer_bytes(f.type(f.result(id)))};
+    case OpKind::alloc_mbarriers_: return OpPlan{{}, kMbarrierBytes * f.type(f.result(id)).slots()};
     case OpKind::gather_: return OpPlan{{}, whole_or_slice(f.type(f.operand(id, 0)))};
     case OpKind::histogram_: return OpPlan{{}, whole_or_slice(f.type(f.result(id)))};
     case OpKind::device_print_:
@@ -90,7 +92,7 @@ std::optional<LoweringPlans::OpPlan> LoweringPlans::make(const Function& f, OpId
 
 LoweringPlans::LoweringPlans(const Function& f, int num_warps) {
   f.walk([&](OpId id) {
-    if (std::optional<OpPlan> plan = make(f, id, num_warps)) by_op_.emplace(id.index, *std::move(plan));
+    if (std::optional<OpPlan> plan = make(f, id, ir::warps_of(f, id, num_warps))) by_op_.emplace(id.index, *std::move(plan));
   });
 }
 
@@ -104,7 +106,24 @@ std::int64_t LoweringPlans::shared_bytes(const Function& f) const {
   f.walk([&](OpId id) {
     if (const std::int64_t bytes = scratch_bytes(id)) end = std::max(end, f.attr(id, ir::AttrName::shared) + bytes);
   });
+  if (const OpId op = ir::roles_op(f))
+    for (const ir::Role& r : ir::roles(f, op)) {
+      const InstanceMemory memory = instance_memory(f, r.region);
+      end = std::max(end, memory.begin + r.instances * memory.stride);
+    }
   return end;
+}
+
+LoweringPlans::InstanceMemory LoweringPlans::instance_memory(const Function& f, BlockId role) const {
+  std::int64_t begin = INT64_MAX, end = 0;
+  f.walk(role, [&](OpId id) {
+    const std::int64_t bytes = scratch_bytes(id);
+    if (bytes == 0) return;
+    begin = std::min(begin, f.attr(id, ir::AttrName::shared));
+    end = std::max(end, f.attr(id, ir::AttrName::shared) + bytes);
+  });
+  if (end == 0) return {};
+  return {begin, (end - begin + kInstanceAlignment - 1) / kInstanceAlignment * kInstanceAlignment};
 }
 
 bool LoweringPlans::has_internal_barrier(OpId id) const {

@@ -15,13 +15,15 @@
 
 namespace tilewright::passes {
 
+inline constexpr std::int64_t kMbarrierBytes = 8;
+
 /// The plan of each op that moves data between threads, and the bytes of shared memory that it works in (its scratch).
 ///
 /// A plan follows from the op, its types and its layouts, and from whether its results are used. So plans stay valid while passes only set
 /// the attribute `shared` or add barriers.
 class LoweringPlans {
  public:
-  /// Requires: a distributed function.
+  /// `num_warps`: of the program; each op is planned for the warps that execute it (tileir/roles.h). Requires: a distributed function.
   LoweringPlans(const ir::Function&, int num_warps);
 
   /// Requires: convert_layout, or flip of a tile.
@@ -43,8 +45,17 @@ class LoweringPlans {
   /// Of an allocated function: bytes of shared memory that a program needs, which is the end of the last scratch.
   std::int64_t shared_bytes(const ir::Function&) const;
 
-  /// Whether the op, which has scratch, executes a barrier of all threads after its accesses of global memory and its first writes of the
-  /// scratch, and before its last reads. When a thread has finished the op, these accesses and all earlier ops are then complete.
+  /// Of an allocated function: the shared memory that ops of a role work in, which each instance has for itself: bytes from `begin` on of
+  /// the first one, `stride` bytes further of the next. {0, 0}: none.
+  struct InstanceMemory {
+    std::int64_t begin = 0, stride = 0;
+  };
+  InstanceMemory instance_memory(const ir::Function&, ir::BlockId role) const;
+  static constexpr std::int64_t kInstanceAlignment = 1024;  // the most that a buffer asks for
+
+  /// Whether the op, which has scratch, executes a barrier of all threads of its role after its accesses of global memory and its first
+  /// writes of the scratch, and before its last reads. When a thread has finished the op, these accesses and all earlier ops are then
+  /// complete.
   bool has_internal_barrier(ir::OpId) const;
 
  private:

@@ -46,7 +46,7 @@ void EmulatorExecutor::run(const ir::Function& f, std::span<const std::uint64_t>
   emulator::Diagnostics diagnostics;
   emulator::LaunchParams launch;
   for (std::size_t i = 0; i < 3; ++i) launch.grid[i] = static_cast<std::uint32_t>(grid[i]);
-  launch.block = {static_cast<std::uint32_t>(32 * num_warps_), 1, 1};
+  launch.block = {static_cast<std::uint32_t>(32 * compiled.resources.num_warps), 1, 1};
   launch.dynamic_shared_bytes = static_cast<std::uint64_t>(compiled.resources.shared_bytes);
   std::optional<ReportBuffer> reports;
   std::vector<std::uint64_t> arguments(words.begin(), words.end());

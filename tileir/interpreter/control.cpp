@@ -1,6 +1,9 @@
-// Interprets control flow, prints, assertions and hints.
+// Interprets control flow, by a stack of the regions that are executed, so that an agent can stop in any of them; and prints, assertions
+// and hints.
 #include "tileir/builder.h"
+#include "tileir/diagnostics.h"
 #include "tileir/interpreter/state.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::ir {
 
@@ -11,39 +14,55 @@ void Interpreter::copy(std::span<const ValueId> source, std::span<const ValueId>
   for (std::size_t i = 0; i < target.size(); ++i) words(target[i]) = std::move(moved[i]);
 }
 
+void Interpreter::enter(OpId owner, BlockId b) { now_->frames.push_back({owner, b, f_.block(b).first}); }
+
+void Interpreter::begin_iteration(Frame& frame, std::span<const ValueId> carried) {
+  const std::span<const ValueId> args = f_.block(frame.block).args;
+  copy(carried, args.subspan(1));
+  words(args[0]).assign(1, element_bits(type(args[0]).element(), static_cast<std::int64_t>(frame.counter)));
+  frame.next = f_.block(frame.block).first;
+}
+
+void Interpreter::leave_region() {
+  Frame& frame = now_->frames.back();
+  const OpId id = frame.owner;
+  const auto finish = [&](std::span<const ValueId> results) {
+    copy(results, f_.op(id).results);
+    now_->frames.pop_back();
+  };
+  if (!id) return now_->frames.pop_back();
+  const std::span<const ValueId> passed_on = yielded(frame.block);
+  switch (f_.kind(id)) {
+    case OpKind::for_:
+      frame.counter += frame.step;
+      if (frame.step > 0 ? frame.counter < frame.hi : frame.counter > frame.hi) return begin_iteration(frame, passed_on);
+      return finish(passed_on);
+    case OpKind::if_: return finish(passed_on);
+    case OpKind::while_: {
+      const bool is_test = frame.block == f_.region(id, 0);
+      if (is_test && !scalar(passed_on[0])) return finish(passed_on.subspan(1));
+      frame.block = f_.region(id, is_test ? 1 : 0);
+      copy(is_test ? passed_on.subspan(1) : passed_on, f_.block(frame.block).args);
+      frame.next = f_.block(frame.block).first;
+      return;
+    }
+    case OpKind::roles_: return now_->frames.pop_back();
+    default: TW_UNREACHABLE("a region that no control flow enters");
+  }
+}
+
 void Interpreter::run_for(OpId id) {
-  const BlockId body = f_.region(id);
-  const std::span<const ValueId> args = f_.block(body).args, init = std::span(f_.op(id).operands).subspan(3);
-  const ValueId counter = args[0];
-  // 128 bits: the last step past a bound may leave the counter's own range.
-  __extension__ using Wide = __int128;
-  const Wide hi = scalar_integer(f_.operand(id, 1)), step = scalar_integer(f_.operand(id, 2));
-  std::span<const ValueId> carried = init;
-  for (Wide i = scalar_integer(f_.operand(id, 0)); step > 0 ? i < hi : step < 0 && i > hi; i += step) {
-    copy(carried, args.subspan(1));
-    words(counter).assign(1, element_bits(type(counter).element(), static_cast<std::int64_t>(i)));
-    run(body);
-    carried = yielded(body);
-  }
-  copy(carried, f_.op(id).results);
+  const std::span<const ValueId> init = std::span(f_.op(id).operands).subspan(3);
+  Frame frame{
+      id, f_.region(id), {}, scalar_integer(f_.operand(id, 0)), scalar_integer(f_.operand(id, 1)), scalar_integer(f_.operand(id, 2))};
+  if (!(frame.step > 0 ? frame.counter < frame.hi : frame.step < 0 && frame.counter > frame.hi)) return copy(init, f_.op(id).results);
+  now_->frames.push_back(frame);
+  begin_iteration(now_->frames.back(), init);
 }
-void Interpreter::run_if(OpId id) {
-  const BlockId taken = f_.region(id, scalar(f_.operand(id, 0)) ? 0 : 1);
-  run(taken);
-  copy(yielded(taken), f_.op(id).results);
-}
+void Interpreter::run_if(OpId id) { enter(id, f_.region(id, scalar(f_.operand(id, 0)) ? 0 : 1)); }
 void Interpreter::run_while(OpId id) {
-  const BlockId before = f_.region(id, 0), after = f_.region(id, 1);
-  std::span<const ValueId> carried = f_.op(id).operands;
-  while (true) {
-    copy(carried, f_.block(before).args);
-    run(before);
-    const std::span<const ValueId> condition = yielded(before), forwarded = condition.subspan(1);
-    if (!scalar(condition[0])) return copy(forwarded, f_.op(id).results);
-    copy(forwarded, f_.block(after).args);
-    run(after);
-    carried = yielded(after);
-  }
+  copy(f_.op(id).operands, f_.block(f_.region(id, 0)).args);
+  enter(id, f_.region(id, 0));
 }
 // A terminator does nothing: the enclosing op reads its operands.
 void Interpreter::run_yield(OpId) {}
@@ -53,7 +72,7 @@ void Interpreter::run_condition(OpId) {}
 void Interpreter::run_device_print(OpId id) {
   if (!options_.report) return;
   Report r{id, id_, {}, -1};
-  for (ValueId v : f_.op(id).operands) r.operands.push_back(&values_[v.index]);
+  for (ValueId v : f_.op(id).operands) r.operands.push_back(&now_->values[v.index]);
   options_.report(r);
 }
 void Interpreter::run_device_assert(OpId id) {

@@ -25,15 +25,17 @@ std::vector<std::int64_t> strides(const Type& t) {
   return s;
 }
 
-Interpreter::Interpreter(const Function& f, const InterpretOptions& options) : f_(f), options_(options), values_(f.value_capacity()) {
-  for (std::size_t i = 0; i < values_.size(); ++i) values_[i].type = f.value(ValueId{static_cast<std::uint32_t>(i)}).type;
+Interpreter::Interpreter(const Function& f, const InterpretOptions& options) : f_(f), options_(options) {
+  std::vector<TileValue>& values = now_->values;
+  values.resize(f.value_capacity());
+  for (std::size_t i = 0; i < values.size(); ++i) values[i].type = f.value(ValueId{static_cast<std::uint32_t>(i)}).type;
 }
 
 void Interpreter::run_program(std::span<const std::uint64_t> arguments, std::array<std::int32_t, 3> id) {
   id_ = id;
   executed_ = 0;
-  cells_.clear(), started_.clear(), groups_.clear();
-  epoch_ = 1;
+  cells_.clear(), mbarriers_.clear();
+  begin_body();
   if (options_.begin_program) options_.begin_program(id);
   const auto& args = f_.block(f_.body()).args;
   TW_CHECK(arguments.size() == args.size(), "interpret: one word a parameter");
@@ -41,7 +43,7 @@ void Interpreter::run_program(std::span<const std::uint64_t> arguments, std::arr
     const int width = type(args[i]).element_bits();
     words(args[i]).assign(1, width == 64 ? arguments[i] : arguments[i] & ((std::uint64_t{1} << width) - 1));
   }
-  run(f_.body());
+  run_agents();
 }
 
 Interpreter::Words& Interpreter::result(OpId id, int i) {
@@ -52,10 +54,14 @@ Interpreter::Words& Interpreter::result(OpId id, int i) {
 
 std::int64_t Interpreter::scalar_integer(ValueId v) { return integer_value(type(v).element(), scalar(v)); }
 
+void Interpreter::count_op(OpId id) {
+  if (++executed_ > options_.max_ops)
+    throw Error(f_.where(id), fmt::format("interpreter: more than {} operations in one program", options_.max_ops));
+}
+
 void Interpreter::run(BlockId b) {
   for (OpId id : f_.ops(b)) {
-    if (++executed_ > options_.max_ops)
-      throw Error(f_.where(id), fmt::format("interpreter: more than {} operations in one program", options_.max_ops));
+    count_op(id);
     execute(id);
   }
 }

@@ -34,6 +34,8 @@ struct InterpretOptions {
   std::function<void(std::array<std::int32_t, 3> id)> begin_program;
   /// Absent: nothing is printed, and asserts are passed over.
   std::function<void(const Report&)> report;
+  /// Roles of a program take turns at waits, arrivals and barriers: 0: in their order, else in a random order of this seed.
+  std::uint64_t role_seed = 0;
   /// At most this many ops are executed in one program; then Error. Guards fuzzers against endless loops.
   std::uint64_t max_ops = 1ull << 32;
 };

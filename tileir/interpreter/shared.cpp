@@ -35,7 +35,7 @@ void Interpreter::run_alloc_buffer(OpId id) {
   cells.clear();
   for (std::int64_t i = 0; i < t.slots() * t.elements(); ++i) {
     cells.push_back(cells_.size());
-    cells_.emplace_back().has_slots = t.slots() > 1;
+    cells_.emplace_back().is_ordered = f_.attr(id, AttrName::ordered) != 0;
   }
 }
 
@@ -60,15 +60,29 @@ std::uint64_t Interpreter::read_cell(OpId id, std::uint64_t cell) {
   Cell& c = cells_[cell];
   if (c.in_flight) throw Error(f_.where(id), "buffer_load: a copy of this element may not be complete; an async_wait is missing");
   if (!c.defined) throw Error(f_.where(id), "buffer_load: no op has written this element of the buffer");
-  if (c.has_slots && c.last_store == epoch_)
+  if (c.is_ordered && c.writer == now_->number && c.last_store == epoch())
     throw Error(f_.where(id), "buffer_load: another thread may not have written this element; a barrier or async_wait is missing");
-  c.last_read = epoch_;
+  if (now_->clock[c.writer] < c.last_store)
+    throw Error(f_.where(id), fmt::format("buffer_load: {} may not have written this element; an mbarrier_wait is missing",
+                                          name_of(agents_[c.writer % kMostAgents])));
+  c.last_read[now_->number] = epoch();
   return c.word;
 }
 
 void Interpreter::check_overwrite(OpId id, std::uint64_t cell) const {
-  if (cells_[cell].in_flight)
-    throw Error(f_.where(id), fmt::format("{}: an earlier copy to this element may not be complete", text(f_.kind(id))));
+  const Cell& c = cells_[cell];
+  if (c.in_flight) throw Error(f_.where(id), fmt::format("{}: an earlier copy to this element may not be complete", text(f_.kind(id))));
+  if (now_->clock[c.writer] < c.last_store)
+    throw Error(f_.where(id), fmt::format("{}: {} may write this element later; an mbarrier_wait is missing", text(f_.kind(id)),
+                                          name_of(agents_[c.writer % kMostAgents])));
+  for (const Agent& other : agents_)
+    if (now_->clock[other.number] < c.last_read[other.number])
+      throw Error(f_.where(id),
+                  fmt::format("{}: {} may still read this element; an mbarrier_wait is missing", text(f_.kind(id)), name_of(other)));
+}
+
+void Interpreter::complete(std::span<const std::uint64_t> cells) {
+  for (const std::uint64_t cell : cells) cells_[cell].in_flight = false, cells_[cell].defined = true;
 }
 
 void Interpreter::run_buffer_store(OpId id) {
@@ -76,9 +90,9 @@ void Interpreter::run_buffer_store(OpId id) {
   for (std::size_t i = 0; i < value.size(); ++i) {
     check_overwrite(id, cells[i]);
     Cell& c = cells_[cells[i]];
-    if (c.has_slots && c.last_read == epoch_)
+    if (c.is_ordered && c.last_read[now_->number] == epoch())
       throw Error(f_.where(id), "buffer_store: another thread may still read this element; a barrier or async_wait is missing");
-    c.word = value[i], c.defined = true, c.last_store = epoch_;
+    c.word = value[i], c.defined = true, c.writer = static_cast<std::uint8_t>(now_->number), c.last_store = epoch();
   }
 }
 
@@ -95,29 +109,36 @@ void Interpreter::run_copy_async(OpId id) {
   const Words &address = words(operands[0]), &cells = words(operands[1]);
   const Element e = type(operands[0]).element();
   if (!scalar(operands[2])) return;
+  const std::size_t copies = now_->number + kMostAgents;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     check_overwrite(id, cells[i]);
     Cell& c = cells_[cells[i]];
-    if (c.last_read == epoch_)
+    if (c.last_read[now_->number] == epoch())
       throw Error(f_.where(id), "copy_async: another thread may still read this element; a barrier or async_wait is missing");
-    const bool copies = (operands.size() < 4 || words(operands[3])[i]) && may_access(address[i], bytes(e), false, id);
-    c.word = copies ? read_element(address[i], e) : 0;
+    const bool is_read = (operands.size() < 4 || words(operands[3])[i]) && may_access(address[i], bytes(e), false, id);
+    c.word = is_read ? read_element(address[i], e) : 0;
     c.in_flight = true;
-    started_.push_back(cells[i]);
+    c.writer = static_cast<std::uint8_t>(copies), c.last_store = now_->clock[copies];
+    now_->started.push_back(cells[i]);
   }
 }
 
-void Interpreter::run_async_commit(OpId) { groups_.push_back(std::move(started_)), started_.clear(); }
+void Interpreter::run_async_commit(OpId) {
+  now_->groups.push_back(std::move(now_->started)), now_->started.clear();
+  ++now_->clock[now_->number + kMostAgents];
+}
 
 void Interpreter::run_async_wait(OpId id) {
-  while (static_cast<std::int64_t>(groups_.size()) > f_.attr(id, AttrName::pending)) {
-    for (const std::uint64_t cell : groups_.front()) cells_[cell].in_flight = false, cells_[cell].defined = true;
-    groups_.pop_front();
+  while (static_cast<std::int64_t>(now_->groups.size()) > f_.attr(id, AttrName::pending)) {
+    complete(now_->groups.front());
+    for (const std::uint64_t cell : now_->groups.front()) now_->complete_copies = std::max(now_->complete_copies, cells_[cell].last_store);
+    now_->groups.pop_front();
   }
-  ++epoch_;
+  begin_epoch();
+  ends_turn_ = true;
 }
 
-void Interpreter::run_barrier(OpId) { ++epoch_; }
+void Interpreter::run_barrier(OpId) { begin_epoch(), ends_turn_ = true; }
 
 // ---- slices and matrix instructions ----
 void Interpreter::run_extract_slice(OpId id) {

@@ -12,6 +12,12 @@ namespace tilewright::ir {
 
 struct ScanOrder;
 
+/// The body of a program, or an instance of a role: what runs one op after the other. Epochs and clocks are those of happens-before: an
+/// access of agent a in its epoch e is seen by agents whose clock[a] is at least e.
+/// The copies that an agent has started are an agent of their own, kMostAgents numbers higher: each group is an epoch of it.
+inline constexpr std::size_t kMostAgents = 16;  // the body, and one for each named barrier
+using AgentClock = std::array<std::uint32_t, 2 * kMostAgents>;
+
 class Interpreter {
  public:
   Interpreter(const Function&, const InterpretOptions&);
@@ -20,15 +26,17 @@ class Interpreter {
  private:
   using Words = std::vector<std::uint64_t>;
 
-  const Type& type(ValueId v) const { return values_[v.index].type; }
-  Words& words(ValueId v) { return values_[v.index].bits; }
+  const Type& type(ValueId v) const { return now_->values[v.index].type; }
+  Words& words(ValueId v) { return now_->values[v.index].bits; }
   /// The words of an op's result, as many as it has elements.
   Words& result(OpId, int i = 0);
   std::uint64_t scalar(ValueId v) { return words(v)[0]; }
   std::int64_t scalar_integer(ValueId);
 
+  /// Runs a region that has no control flow: that of a reduce, scan or atomic_update.
   void run(BlockId);
   void execute(OpId);
+  void count_op(OpId);
 
   // void run_flip(OpId); and so on, for ops that are not element-wise. An op of the table without one does not link.
 #define TW_ELEMENTWISE_OP(name)
@@ -58,11 +66,64 @@ class Interpreter {
   struct Cell {
     std::uint64_t word = 0;
     bool defined = false, in_flight = false;  // in_flight: a copy was started, and is not known to be complete
-    bool has_slots = false;                   // of a buffer of several: a wait is between reads and writes of one
-    std::uint64_t last_read = 0, last_store = 0;  // the epochs
+    bool is_ordered = false;                  // of an ordered buffer: a wait is between reads and writes
+    std::uint8_t writer = 0;                  // the agent of the last store
+    std::uint32_t last_store = 0;             // its epoch
+    std::array<std::uint32_t, kMostAgents> last_read{};  // by agent, their epochs
   };
   std::uint64_t read_cell(OpId, std::uint64_t cell);
   void check_overwrite(OpId, std::uint64_t cell) const;
+  void complete(std::span<const std::uint64_t> cells);
+  std::uint32_t epoch() const { return now_->clock[now_->number]; }
+  /// All threads of the agent have met.
+  void begin_epoch() { ++now_->clock[now_->number]; }
+
+  // control.cpp
+  /// A region that is executed, and where in it.
+  struct Frame {
+    OpId owner;  // none: the body of the function
+    BlockId block;
+    OpId next;
+    __extension__ __int128 counter = 0, hi = 0,
+                           step = 0;  // of a for; 128 bits, since the last step past a bound may leave its type's range
+  };
+  void enter(OpId owner, BlockId);
+  void begin_iteration(Frame&, std::span<const ValueId> carried);
+  /// The last op of a region was executed.
+  void leave_region();
+
+  // agents.cpp
+  struct Agent {
+    std::size_t number = 0;
+    OpId roles;  // none: the body
+    int role = 0, instance = 0, warps = 0;
+    std::vector<TileValue> values;
+    std::vector<Frame> frames;
+    AgentClock clock{};
+    std::vector<std::uint64_t> started;             // the cells of copies that no async_commit has ended
+    std::deque<std::vector<std::uint64_t>> groups;  // those of groups that may not be complete, the oldest first
+    std::uint32_t complete_copies = 0;              // the last epoch of its copies that an async_wait has seen
+    OpId waits_at;                                  // the mbarrier_wait that holds it up
+    std::vector<std::int64_t> seen;                 // by mbarrier: the phase it last waited for; kNoPhase: none
+  };
+  /// A phase of an mbarrier is over when no arrival is missing.
+  struct Mbarrier {
+    std::int64_t arrivals = 0, missing = 0;
+    std::int64_t completed = 0;                    // phases that are over; the one under way has this number
+    AgentClock arriving{}, published{};            // the clocks of the arrivals of this phase, and of the one before
+    std::vector<std::uint64_t> copied, delivered;  // cells of copies that the phase waits for, and of the phase before
+  };
+  static constexpr std::int64_t kNoPhase = INT64_MIN;
+  void begin_body();
+  /// Runs agents in turn until all have ended.
+  void run_agents();
+  /// Runs the current agent until it has ended or another one may go on.
+  void run_turn();
+  std::string name_of(const Agent&) const;
+  std::size_t mbarrier(OpId id) { return static_cast<std::size_t>(words(f_.operand(id, 0))[0]); }
+  void arrive(OpId, Mbarrier&, std::int64_t arrivals);
+  /// Whether the wait that holds the agent up is over; then it has acquired what the phase published.
+  bool try_wait(Agent&);
 
   // interpreter_control.cpp
   /// target[i] = source[i], all at once: a loop may yield its carried values in another order.
@@ -71,13 +132,13 @@ class Interpreter {
 
   const Function& f_;
   const InterpretOptions& options_;
-  std::vector<TileValue> values_;
+  std::vector<Agent> agents_{1};  // the body, then the instances of roles
+  Agent* now_ = agents_.data();   // the one that runs
+  bool ends_turn_ = false;        // another agent may go on
   std::array<std::int32_t, 3> id_{};
   std::uint64_t executed_ = 0;
   std::vector<Cell> cells_;
-  std::vector<std::uint64_t> started_;             // the cells of copies that no async_commit has ended
-  std::deque<std::vector<std::uint64_t>> groups_;  // those of groups that may not be complete, the oldest first
-  std::uint64_t epoch_ = 1;                        // 1 + how many barriers and waits the program has executed
+  std::vector<Mbarrier> mbarriers_;
 };
 
 /// The element at an address, its bits in the low end.

@@ -123,6 +123,7 @@ class Parser {
   }
 
   Type type() {
+    if (token_.kind == TokenKind::word && token_.text == "mbarrier") return mbarrier_type();
     if (token_.kind == TokenKind::word && token_.text == "buffer") return buffer_type();
     if (token_.kind != TokenKind::word || token_.text != "ptr") {
       const Element e = element();
@@ -137,20 +138,34 @@ class Parser {
     return Type::pointer(e, is_const, shape());
   }
 
+  Type mbarrier_type() {
+    advance();
+    expect('<', "after 'mbarrier'");
+    const int n = slots("mbarriers; one allocation");
+    expect('>', "after the number of mbarriers");
+    return Type::mbarrier(n);
+  }
+
+  /// whose: "slots; a buffer", for the message.
+  int slots(std::string_view whose) {
+    const Token at = token_;
+    const std::int64_t n = integer("the number of slots");
+    if (n < 1 || n > kMaxSlots) fail(at, fmt::format("{} {} has 1 to {}", n, whose, kMaxSlots));
+    return static_cast<int>(n);
+  }
+
   Type buffer_type() {
     const Token start = token_;
     advance();
     expect('<', "after 'buffer'");
-    const Token at = token_;
-    const std::int64_t slots = integer("the number of slots");
-    if (slots < 1 || slots > kMaxSlots) fail(at, fmt::format("{} slots; a buffer has 1 to {}", slots, kMaxSlots));
+    const int n = slots("slots; a buffer");
     expect(',', "after the number of slots");
     const Element e = element();
     expect('>', "after the element type of the buffer");
     const std::vector<std::int64_t> extents = shape();
     if (extents.empty() || static_cast<int>(extents.size()) > kMaxBufferRank)
       fail(start, fmt::format("a buffer has 1 to {} extents", kMaxBufferRank));
-    return Type::buffer(e, static_cast<int>(slots), extents);
+    return Type::buffer(e, n, extents);
   }
 
   // ---- layouts ----
@@ -308,7 +323,8 @@ class Parser {
     if (literal) resolve(*literal, types, attrs);
     const OpId id = f_->create_op(*kind, location(word), operands, types, std::move(attrs), b);
     for (std::size_t i = 0; i < layouts.size(); ++i) f_->set_layout(f_->result(id, static_cast<int>(i)), layouts[i]);
-    for (int i = 0; i < info(*kind).regions; ++i) region(id, depth + 1);
+    const int regions = info(*kind).regions;
+    for (int i = 0; regions == kAny ? token_.is('{') || i == 0 : i < regions; ++i) region(id, depth + 1);
     for (std::size_t i = 0; i < names.size(); ++i) define(names[i], f_->result(id, static_cast<int>(i)));
   }
 

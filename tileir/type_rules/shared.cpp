@@ -10,6 +10,7 @@ namespace tilewright::ir::rules {
 namespace {
 
 constexpr std::int64_t kMostWarps = 32;  // of a program
+constexpr std::int64_t kLeastAlignment = 128, kMostAlignment = 1024;  // of a buffer
 
 /// Operand i is a buffer of one slot.
 RuleResult check_slot(const RuleInput& in, int i) {
@@ -41,6 +42,9 @@ RuleResult check_slice(const RuleInput& in, Type part) {
 RuleResult rule_alloc_buffer(const RuleInput& in) {
   RuleResult r = stated(in);
   if (r.ok() && !r.types[0].is_buffer()) return fail(in, -1, "the result is {}; it must be a buffer", text(r.types[0]));
+  const std::int64_t alignment = in.number(AttrName::alignment, kLeastAlignment);
+  if (alignment < kLeastAlignment || alignment > kMostAlignment || !std::has_single_bit(static_cast<std::uint64_t>(alignment)))
+    return fail(in, -1, "alignment is {}; it must be a power of two from {} to {}", alignment, kLeastAlignment, kMostAlignment);
   return r;
 }
 

@@ -32,7 +32,7 @@ constexpr const char* kSetup = R"(
   %x1 = add_ptr %x0, %by4 : ptr<const i32>[4]
   %yb = broadcast %y : ptr<i32>[4]
   %y0 = add_ptr %yb, %i : ptr<i32>[4]
-  %b = alloc_buffer : buffer<3, i32>[4]
+  %b = alloc_buffer {ordered} : buffer<3, i32>[4]
   %s0 = buffer_slot %b, %zero : buffer<1, i32>[4]
   %s1 = buffer_slot %b, %one : buffer<1, i32>[4]
   %s2 = buffer_slot %b, %two : buffer<1, i32>[4]
@@ -73,7 +73,7 @@ void check_wrong(const std::string& body, const std::string& message, int n = 0,
 /// Copies n tiles of x to y by way of a buffer, `stages` - 1 of them ahead. Wrong pipelines have another wait, or too few slots.
 std::string pipeline(int stages, int slots, int pending, const std::string& mark = {}, const std::string& other_mark = {}) {
   std::string body = fmt::format(R"(
-  %ring = alloc_buffer : buffer<{}, i32>[4]
+  %ring = alloc_buffer {{ordered}} : buffer<{}, i32>[4]
   %slots = constant {{value = {}}} : i32
   %ahead = constant {{value = {}}} : i32
 )",
