@@ -149,9 +149,12 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
 
 // ---- references ----
 
-Expr ExprBuilder::reference(Expr e) { return e->is(ExprKind::number) ? e : make(ExprKind::reference, {e}, e->element); }
-Expr ExprBuilder::shift_reference(Expr e) { return e->is(ExprKind::number) ? e : make(ExprKind::shift_reference, {e}, e->element); }
-Expr ExprBuilder::delta(Expr e) { return make(ExprKind::delta, {e}, e->element); }
+// Of a number that is rounded to a narrow type, a reference and its change are floats like any other.
+Expr ExprBuilder::reference(Expr e) { return e->is(ExprKind::number) ? e : make(ExprKind::reference, {e}, computed(e->element)); }
+Expr ExprBuilder::shift_reference(Expr e) {
+  return e->is(ExprKind::number) ? e : make(ExprKind::shift_reference, {e}, computed(e->element));
+}
+Expr ExprBuilder::delta(Expr e) { return make(ExprKind::delta, {e}, computed(e->element)); }
 
 void collect_loads(Expr e, ExprSet& seen, std::vector<Expr>& loads) {
   if (!holds_load(e) || !seen.insert(e).second) return;

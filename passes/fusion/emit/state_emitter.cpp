@@ -106,7 +106,7 @@ Part StateEmitter::settled(int accumulator, const TileState& rounded, const Tile
   const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(accumulator)];
   const Part& x = rounded.accumulators.at(accumulator);
   if (!tiles_.rounds_references(a.exponent->element) || tiles_.element(x) != Element::f32 || !refers(a)) return x;
-  const auto reference = [&](const TileState& s) { return pointed(with(s, a.exponent, order_, a.exponent->element)); };
+  const auto reference = [&](const TileState& s) { return pointed(with(s, a.exponent, order_, computed(a.exponent->element))); };
   const Part from = reference(rounded), to = reference(last);
   const Part factor = tiles_.exp_of_rounding(to, from, from.axes);
   return tiles_.binary(OpKind::mul_, x, factor, order_of(a.axes));
@@ -132,10 +132,10 @@ bool StateEmitter::has_sum(Expr exponent, const TileState& s) const {
 Part StateEmitter::scale(Expr exponent, const TileState& from, const TileState& to) {
   const Expr reference = exprs_.reference(exponent);
   const bool is_known = tiles_.scope().known.count(reference) != 0;
-  const Part now = is_known ? tiles_.value(reference, order_) : pointed(with(to, exponent, order_, exponent->element));
+  const Part now = is_known ? tiles_.value(reference, order_) : pointed(with(to, exponent, order_, computed(exponent->element)));
   Order order = order_;
   if (from.part) order.push_back(from.part);
-  const Part raw = with(from, exponent, order, exponent->element);
+  const Part raw = with(from, exponent, order, computed(exponent->element));
   const Part old = has_sum(exponent, from) ? pointed(raw) : raw;
   return tiles_.exp_of_change(now, old, order);
 }

@@ -5,6 +5,8 @@
 
 #include "passes/fusion/emit/configuration.h"
 #include "tests/unit/passes/fusion/derive.h"
+#include "tests/unit/passes/fusion/gpu_targets.h"
+#include "tests/unit/passes/fusion/run_program.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion::test {
@@ -30,6 +32,24 @@ TEST_CASE("fusion emit: kernels compute their formulas, in one tile and in loops
 }
 
 // With tiles of 4, the 53 positions of most loops are 14 tiles: of 8 parts the last one is empty, of 16 the last nine are.
+// The shift of a difference is a position, which the program rounds to a narrow type; the parts of the loop store it.
+TEST_CASE("fusion emit: a reference that is rounded to a narrow type") {
+  for (const ir::Element narrow : {ir::Element::f16, ir::Element::bf16})
+    for (const bool move_rounding : {true, false}) {
+      CAPTURE(ir::text(narrow));
+      CAPTURE(move_rounding);
+      graph::Graph g;
+      const Dim n = builder(g).dim("n", {});
+      const Formula x = einsum("ik,kj->ij", {input(g, "a", {1, n}, narrow), input(g, "b", {n, n}, narrow)});
+      const Formula at = cast(reduce(graph::Combine::argmin, x, {-1}, true), narrow);
+      builder(g).output("y", sum(square(x + at)).id);
+      ProgramOptions options;
+      options.move_rounding = move_rounding;
+      const Program p = build_program(g, options, kAmpere);
+      CHECK(errors_of(g, p, random_arguments(g, {{"n", 21}}, 7)).at("y") < 3e-2);
+    }
+}
+
 TEST_CASE("fusion emit: ops have the line of the function that they compute") {
   Derived d;
   graph::Graph& g = *d.graph;
