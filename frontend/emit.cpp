@@ -140,20 +140,6 @@ ir::ValueId Emit::argument_onto(const Maybe& m, ir::Element element, std::string
   return broadcast_onto(value(*m.handle, operand), operand, onto, onto_operand);
 }
 
-ir::ValueId Emit::limited_mask(const Maybe& mask, ir::ValueId pointer) {
-  const std::vector<std::int64_t> shape = type(pointer).shape();
-  ir::ValueId all = mask.given() ? argument_onto(mask, ir::Element::boolean, "mask", pointer, "pointer") : ir::ValueId{};
-  for (const Handle* limit : trace_.access_limits) {
-    const ir::ValueId inside = value(*limit, "limit");
-    const std::vector<std::int64_t> own = type(inside).shape();
-    const auto fits = [](std::int64_t extent, std::int64_t onto) { return extent == 1 || extent == onto; };
-    if (own.size() > shape.size() || !std::equal(own.rbegin(), own.rend(), shape.rbegin(), fits)) continue;
-    const ir::ValueId part = broadcast(inside, shape);
-    all = all ? b_.binary(ir::OpKind::bit_and_, all, part) : part;
-  }
-  return all;
-}
-
 void Emit::broadcast_all(std::span<ir::ValueId> values, std::span<const std::string_view> operands) {
   const Extents shape = common_shape(values, operands);
   for (ir::ValueId& v : values) v = broadcast(v, shape);

@@ -44,8 +44,6 @@ class Emit {
   ir::ValueId broadcast_onto(ir::ValueId v, std::string_view operand, ir::ValueId onto, std::string_view onto_operand);
   /// A given argument in the shape of another one: a constant of this element, or a tile that broadcasts to the shape.
   ir::ValueId argument_onto(const Maybe&, ir::Element, std::string_view operand, ir::ValueId onto, std::string_view onto_operand);
-  /// The mask of an access, in the shape of the pointer: the given one, if any, and the limits of accesses of the trace. Null: none.
-  ir::ValueId limited_mask(const Maybe& mask, ir::ValueId pointer);
   void broadcast_all(std::span<ir::ValueId>, std::span<const std::string_view> operands);
 
   /// The index of an axis among `count`, counted from the end if negative.

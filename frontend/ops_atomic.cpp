@@ -58,7 +58,7 @@ Made atomic(Atomic a, const Handle& pointer, const Maybe& value, const Maybe& ma
   e.expect_no_combine();
   const ir::ValueId p = e.value(pointer, "pointer");
   std::vector<ir::ValueId> operands{p, e.argument_onto(value, e.type(p).element(), "value", p, "pointer")};
-  if (const ir::ValueId m = e.limited_mask(mask, p)) operands.push_back(m);
+  if (mask.given()) operands.push_back(e.argument_onto(mask, ir::Element::boolean, "mask", p, "pointer"));
   return made(e.trace().function().result(e.b().create(kind, operands, attributes(options))));
 }
 
@@ -70,7 +70,7 @@ Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desir
   const ir::Element element = e.type(p).element();
   std::vector<ir::ValueId> operands{p, e.argument_onto(expected, element, "expected", p, "pointer"),
                                     e.argument_onto(desired, element, "desired", p, "pointer")};
-  if (const ir::ValueId m = e.limited_mask(mask, p)) operands.push_back(m);
+  if (mask.given()) operands.push_back(e.argument_onto(mask, ir::Element::boolean, "mask", p, "pointer"));
   return made(e.trace().function().result(e.b().create(ir::OpKind::atomic_cas_, operands, attributes(options))));
 }
 

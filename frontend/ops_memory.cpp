@@ -23,7 +23,10 @@ std::vector<ir::Attr> attributes(const Options& o) {
   return attrs;
 }
 
-/// A value to load or store, in the shape of the pointer.
+/// A mask or a value to load or store, in the shape of the pointer.
+ir::ValueId mask_onto(Emit& e, const Maybe& mask, ir::ValueId pointer) {
+  return e.argument_onto(mask, ir::Element::boolean, "mask", pointer, "pointer");
+}
 ir::ValueId elements_onto(Emit& e, const Maybe& m, std::string_view name, ir::ValueId pointer) {
   return e.argument_onto(m, e.type(pointer).element(), name, pointer, "pointer");
 }
@@ -77,18 +80,11 @@ Block block_of(Emit& e, const ViewOf& view, std::span<const Offset> offsets, std
 
 }  // namespace
 
-AccessLimit::AccessLimit(const Bool& inside) : inside_(inside) {
-  Trace::current("AccessLimit", Here::current()).access_limits.push_back(&inside_);
-}
-AccessLimit::~AccessLimit() {
-  if (Trace* const trace = Trace::active()) std::erase(trace->access_limits, &inside_);
-}
-
 Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const LoadOptions& options, const Here& at) {
   Emit e("load", at);
   e.expect_no_combine();
   const ir::ValueId p = e.value(pointer, "pointer");
-  const ir::ValueId m = e.limited_mask(mask, p);
+  const ir::ValueId m = mask.given() ? mask_onto(e, mask, p) : ir::ValueId{};
   const ir::ValueId o = other.given() ? elements_onto(e, other, "other", p) : ir::ValueId{};
   return made(emit_load(e, p, m, o, attributes(options)));
 }
@@ -98,7 +94,7 @@ void store(const Handle& pointer, const Maybe& value, const Maybe& mask, const S
   e.expect_no_combine();
   const ir::ValueId p = e.value(pointer, "pointer");
   std::vector<ir::ValueId> operands{p, elements_onto(e, value, "value", p)};
-  if (const ir::ValueId m = e.limited_mask(mask, p)) operands.push_back(m);
+  if (mask.given()) operands.push_back(mask_onto(e, mask, p));
   e.b().create(ir::OpKind::store_, operands, attributes(options));
 }
 

@@ -52,10 +52,6 @@ class Trace {
   /// Handles that name a key of the map get the mapped value.
   void rename(const std::unordered_map<std::uint32_t, std::uint32_t>&);
 
-  // ---- limits of accesses ----
-  /// Conditions under which memory is read and written, the latest last: see AccessLimit.
-  std::vector<const Handle*> access_limits;
-
   // ---- bodies left early ----
   struct Broken {
     Location where;

@@ -126,6 +126,50 @@ TEST_CASE("matmul: epilogues get buffers, views and numbers") {
   });
 }
 
+TEST_CASE("matmul: an epilogue's accesses end where c does, in whatever shape, and those that have nothing to do with c do not") {
+  on_every_device([](tw::Device& device) {
+    const kernels::Options options{.precision = tw::Precision::ieee, .configuration = kernels::Configuration{.bm = 32, .bn = 32, .bk = 16}};
+    for (const auto& [m, n] : {std::pair{10, 60}, std::pair{60, 10}, std::pair{33, 29}, std::pair{64, 32}}) {
+      CAPTURE(m);
+      CAPTURE(n);
+      Array<float, 2> a(device, {m, 20}, 1), b(device, {20, n}, 2), c(device, {m, n}, 3), transposed(device, {n, m}, 4),
+          flat(device, {m, n}, 5);
+      Array<float, 1> table(device, {32}, 6), rows(device, {m}, 7);
+      auto counts = device.upload(std::vector<int>(static_cast<std::size_t>(n), 0));
+      const std::vector<double> sums = product(a.values(), b.values(), 1, m, n, 20), old_rows = rows.values(), entries = table.values();
+      kernels::matmul(
+          a.view(), b.view(), c.view(),
+          [](auto sum, auto row, auto column, auto t, auto f, auto table_, auto row_, auto count) {
+            const auto whole = [&](auto x) { return tw::broadcast_to(x, {sum.extent(0), sum.extent(1)}); };
+            tw::store(t.pointer({tw::transpose(whole(column)), tw::transpose(whole(row))}), tw::transpose(sum));
+            auto place = tw::reshape(f.pointer({whole(row), whole(column)}), {sum.extent(0) * sum.extent(1)});
+            for (auto i : tw::range(0, 2)) {
+              tw::store(place, tw::reshape(sum, {sum.extent(0) * sum.extent(1)}) + 0.0f * i.template to<float>());
+              place = place + 0;
+            }
+            tw::when(tw::program_id(0) >= 0, [&] { tw::atomic_add(count + tw::squeeze(column, 0), 1); });
+            // A table by number, and an operand of each row.
+            const auto all = tw::sum(tw::load(table_ + tw::column(tw::arange(0, 32))), 0, true);
+            return sum + all + tw::column(tw::load(row_ + tw::squeeze(row, 1)));
+          },
+          transposed.view(), flat.view(), table.buffer, rows.buffer, counts, options);
+      double all = 0;
+      for (const double x : entries) all += x;
+      std::vector<double> want = sums, turned(sums.size());
+      for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+          want[static_cast<std::size_t>(i * n + j)] += all + old_rows[static_cast<std::size_t>(i)];
+          turned[static_cast<std::size_t>(j * m + i)] = sums[static_cast<std::size_t>(i * n + j)];
+        }
+      CHECK(error(c.values(), want) < 1e-6);
+      CHECK(error(transposed.values(), turned) < 1e-6);
+      CHECK(error(flat.values(), sums) < 1e-6);
+      const int tiles = (m + 31) / 32;
+      for (const int count : counts.download()) CHECK(count == tiles);
+    }
+  });
+}
+
 TEST_CASE("matmul: what an epilogue writes beside the result is written once for each element") {
   on_every_device([](tw::Device& device) {
     // Tiles reach past the end of rows and columns, where the sum is that of no element.

@@ -43,14 +43,20 @@ template <class S, class C, class Epilogue, class... Extra>
 void store_product(const View<C, 2>& c, const Tile<S>& sum, const I32& i, const I32& j, ProductTiles t, Epilogue epilogue,
                    const Extra&... extra) {
   auto row = tilewright::column(i + arange(0, t.bm)), column = tilewright::row(j + arange(0, t.bn));
-  std::optional<tilewright::detail::AccessLimit> rows, columns;
+  std::optional<tilewright::detail::AccessLimit> limit;
   if (!t.whole) {
-    rows.emplace(row < c.extent(0).template to<std::int32_t>());
-    columns.emplace(column < c.extent(1).template to<std::int32_t>());
-    row = minimum(row, c.extent(0).template to<std::int32_t>() - 1);
-    column = minimum(column, c.extent(1).template to<std::int32_t>() - 1);
+    const auto rows = c.extent(0).template to<std::int32_t>(), columns = c.extent(1).template to<std::int32_t>();
+    const Bool is_row = row < rows, is_column = column < columns;
+    row = minimum(row, rows - 1);
+    column = minimum(column, columns - 1);
+    limit.emplace();
+    limit->add(row, is_row);
+    limit->add(column, is_column);
+    limit->add(sum, is_row);
+    limit->add(sum, is_column);
   }
   const auto value = epilogue(sum, row, column, extra...);
+  limit.reset();
   expect_shape(value, {t.bm, t.bn}, "matmul", "the epilogue", "the sum");
   c.store({i, j}, value.template to<C>());
 }

@@ -1,6 +1,8 @@
 // Loads and stores through tiles of pointers, and through views.
 #pragma once
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "tilewright/tile.h"
 
@@ -38,18 +40,26 @@ struct Value : Maybe {
   Value(S number) : Maybe(Scalar(number)) {}
 };
 
-/// While it lives, loads, stores and atomics access no element for which the condition does not hold, as far as the condition broadcasts to
-/// the shape of the pointer. For kernels that call a function of the user for elements of which some are none: what such a lane reads
-/// might be written by another one.
+/// For kernels that call a function of the user with tiles of which some elements are none, as those past the end of an array. From the last
+/// add() to the end of its life, loads, stores and atomics access nothing for these elements: neither at addresses that are computed of them
+/// nor with values that are. It follows them through arithmetic, shapes, gathers, products, loops and branches; what a reduction, scan or
+/// sort makes of them along an axis is an element as any other.
 class AccessLimit {
  public:
-  explicit AccessLimit(const Bool& inside);
-  ~AccessLimit();
+  AccessLimit();
+  /// `inside` broadcasts to the shape of the tile: the elements that are some.
+  void add(const Handle& tile, const Bool& inside);
+  ~AccessLimit() noexcept(false);
   AccessLimit(const AccessLimit&) = delete;
   AccessLimit& operator=(const AccessLimit&) = delete;
 
  private:
-  Bool inside_;
+  struct Limit {
+    std::uint32_t tile, inside;
+  };
+  std::vector<Limit> limits_;
+  std::uint32_t last_ = 0;  // the op behind which it holds
+  int exceptions_ = 0;
 };
 
 Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const LoadOptions&, const Here&);

@@ -226,11 +226,13 @@ TEST_CASE("graph programs: masked integers wrap, and are greater or less, in the
     std::vector<int32_t> kept(is_kept.begin(), is_kept.end());
     Numbers least, order, as_float, as_double;
     for (int r = 0; r < rows; ++r) {
-      T masked_sum = 0, sum = 0;
+      // Sums of integers wrap.
+      std::uint64_t masked_bits = 0, bits = 0;
       for (int i = 0; i < n; ++i) {
-        masked_sum = static_cast<T>(masked_sum + (is_kept[r * n + i] ? x[r * n + i] : T(0)));
-        sum = static_cast<T>(sum + y[r * n + i]);
+        masked_bits += static_cast<std::uint64_t>(is_kept[r * n + i] ? x[r * n + i] : T(0));
+        bits += static_cast<std::uint64_t>(y[r * n + i]);
       }
+      const T masked_sum = static_cast<T>(masked_bits), sum = static_cast<T>(bits);
       least.push_back(number_of(std::min(masked_sum, sum)));
       order.push_back(masked_sum < sum);
       for (int i = r * n; i < (r + 1) * n; ++i) {
