@@ -418,8 +418,9 @@ void ExprPool::note_source(Expr e, graph::NodeId node) {
   // A sum that the normal form has taken factors out of is the value of no node. It is part of this one, and of no operand of it.
   std::unordered_set<const ExprData*> seen;
   const std::function<void(Expr)> note_parts = [&](Expr outer) {
+    if (!outer->holds(ExprKind::reduce)) return;
     for (Expr x : children(outer)) {
-      if (sources_.count(x.operator->()) != 0 || !seen.insert(x.operator->()).second) continue;
+      if (!x->holds(ExprKind::reduce) || sources_.count(x.operator->()) != 0 || !seen.insert(x.operator->()).second) continue;
       note_parts(x);
       if (x->is(ExprKind::reduce)) {
         sources_[x.operator->()] = {node};

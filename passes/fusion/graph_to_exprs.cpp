@@ -342,31 +342,55 @@ Expr GraphToExprs::translate_pad(NodeId n, const Position& position) {
   return b_.select(inside, operand(n, 0, there), operand(n, 1, {}), node.element);
 }
 
+// A tree of conditions: of many operands, a position's own one is found in few of them.
 Expr GraphToExprs::translate_concat(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const int axis = node.axes[0];
-  const TensorAtoms own = axes_.atoms(n);
-  const Expr i = whole(position[axis], own[axis]);
-  Expr result;
-  Dim end = node.shape[axis];
-  for (std::size_t k = node.operands.size(); k-- > 0;) {
-    const Dim extent = g_.node(node.operands[k]).shape[axis];
-    if (extent == Dim(0)) continue;
-    const Dim begin = end - extent;
-    const Expr inner = b_.subtract(i, b_.extent(begin));
-    const TensorAtoms theirs = axes_.operand_atoms(n, k);
-    // Positions that lie in this operand for certain: its own axis, or an interval inside.
-    const bool is_axis = inner->is(ExprKind::index) && inner->axis->extent == extent;
-    const Range range = integer_range(inner);
-    const bool inside = is_axis || (range.least >= 0 && extent.is_constant() && range.greatest < extent.value());
+  const Expr i = whole(position[axis], axes_.atoms(n)[axis]);
+  const std::vector<JoinedPiece> pieces = joined_pieces(node);
+  const auto value = [&](const JoinedPiece& piece) {
     Position there = position;
-    there[axis] = parts({{inner}, true}, theirs[axis]);
-    const Expr value = operand(n, k, there);
-    if (inside) return value;
-    result = result ? b_.select(b_.at_least_zero(b_.subtract(b_.extent(end - Dim(1)), i)), value, result, node.element) : value;
-    end = begin;
+    there[axis] = parts({{b_.subtract(i, b_.extent(piece.begin))}, true}, axes_.operand_atoms(n, piece.operand)[axis]);
+    return operand(n, piece.operand, there);
+  };
+  if (const JoinedPiece* piece = piece_of(i, pieces)) return value(*piece);
+  const std::function<Expr(std::size_t, std::size_t)> choose = [&](std::size_t first, std::size_t last) {
+    if (last - first == 1) return value(pieces[first]);
+    const std::size_t middle = first + (last - first) / 2;
+    const Expr is_before = b_.at_least_zero(b_.subtract(b_.extent(pieces[middle].begin - Dim(1)), i));
+    return b_.select(is_before, choose(first, middle), choose(middle, last), node.element);
+  };
+  return choose(0, pieces.size());
+}
+
+// The operands that have elements, in their order.
+std::vector<GraphToExprs::JoinedPiece> GraphToExprs::joined_pieces(const Node& node) const {
+  std::vector<JoinedPiece> pieces;
+  Dim begin = 0;
+  for (std::size_t k = 0; k < node.operands.size(); ++k) {
+    const Dim extent = g_.node(node.operands[k]).shape[static_cast<std::size_t>(node.axes[0])];
+    if (extent == Dim(0)) continue;
+    pieces.push_back({k, begin, begin + extent});
+    begin = pieces.back().end;
   }
-  return result;
+  return pieces;
+}
+
+// The operand in which a position lies for certain: it is along that operand's own axis, or in an interval inside. Null if there is none.
+const GraphToExprs::JoinedPiece* GraphToExprs::piece_of(Expr position, const std::vector<JoinedPiece>& pieces) {
+  const Range range = integer_range(position);
+  for (const JoinedPiece& p : pieces) {
+    const bool is_constant = p.begin.is_constant() && p.end.is_constant();
+    if (is_constant && range.least >= p.begin.value() && range.greatest < p.end.value()) return &p;
+    if (is_constant) continue;
+    const Dim extent = p.end - p.begin;
+    const Expr inner = b_.subtract(position, b_.extent(p.begin));
+    const Range inside = integer_range(inner);
+    if ((inner->is(ExprKind::index) && inner->axis->extent == extent) ||
+        (inside.least >= 0 && extent.is_constant() && inside.greatest < extent.value()))
+      return &p;
+  }
+  return nullptr;
 }
 
 // ---- reductions and products ----

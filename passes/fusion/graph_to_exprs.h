@@ -77,6 +77,13 @@ class GraphToExprs {
   Expr cast(Expr, ir::Element from, ir::Element to);
   Expr truncated(Expr number, ir::Element to);
   Expr moved_along(graph::NodeId, const Position&, Expr along);
+  /// One operand of a concatenation, at positions begin to end.
+  struct JoinedPiece {
+    std::size_t operand;
+    Dim begin, end;
+  };
+  std::vector<JoinedPiece> joined_pieces(const graph::Node&) const;
+  const JoinedPiece* piece_of(Expr position, const std::vector<JoinedPiece>&);
   Expr some_element(graph::NodeId reduction);
   /// What a reduction combines of one piece of its axes: the value at `position`, in row-major order.
   struct ReducedPiece {

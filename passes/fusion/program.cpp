@@ -33,6 +33,7 @@
 #include "passes/fusion/segment_parts.h"
 #include "passes/fusion/segment_structure.h"
 #include "passes/fusion/segments.h"
+#include "passes/fusion/shifted_reads.h"
 #include "passes/fusion/stopwatch.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
@@ -66,8 +67,8 @@ class ProgramBuilder {
   Program finish() {
     program_.proof.text = fmt::format("{}", fmt::join(program_.proof.left_open, "; "));
     program_.proof.text += (program_.proof.is_partial() ? "; " : "") + instances_.text();
-    // The buffers of each kernel were checked, whatever it computes.
-    program_.proof.rounds = std::max(program_.proof.rounds, 1);
+    program_.steps += instances_.steps();
+    program_.proof.rounds = std::max(program_.proof.rounds, 1);  // the buffers of each kernel were checked, whatever it computes
     program_.buffers = std::move(buffers_).finish(program_.kernels, program_.parameter_kernels);
     check_buffers(program_);
     return std::move(program_);
@@ -105,11 +106,11 @@ class ProgramBuilder {
     std::map<std::string, Derivation> derivations;
     for (Segment& s : segments) {
       if (s.cut) program_.not_fused.push_back(cut_text(g_, *s.cut, fmt::format("a part has at most {}", kMostOperations)));
-      const auto known = derivations.find(s.structure);
-      if (known != derivations.end()) {
+      if (const auto known = derivations.find(s.structure); known != derivations.end()) {
         repeat(known->second, s);
         continue;
       }
+      for (NodeId n : s.repeated) program_.not_fused.push_back(repeated_text(g_, n));
       Derivation d;
       d.begin = program_.kernels.size();
       d.parameter_begin = program_.parameter_kernels.size();
@@ -142,8 +143,7 @@ class ProgramBuilder {
       return;
     }
     derive_ahead(s);
-    const Segment rest = structure_.without_ahead(s);
-    if (!rest.results.empty()) derive_within_budget(rest);
+    if (const Segment rest = structure_.without_ahead(s); !rest.results.empty()) derive_within_budget(rest);
   }
 
   // What takes too many steps as a whole is derived in halves.

@@ -12,6 +12,7 @@
 #include "passes/fusion/graph_walk.h"
 #include "passes/fusion/parameters.h"
 #include "passes/fusion/segment_structure.h"
+#include "passes/fusion/shifted_reads.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -134,6 +135,8 @@ class Divider {
         if (depth_[x.index] == kMostDepth && !is_cut_[x.index]) cut(bottleneck(x), id(i));
       depth_[i] = depth(id(i));
     }
+    repeated_ = values_at_many_positions(g_, known_, needed_, is_cut_);
+    for (NodeId n : repeated_) is_cut_[n.index] = true;
     for (std::size_t i = 0; i < g_.size(); ++i)
       for (NodeId x : g_.node(id(i)).operands) level_[i] = std::max(level_[i], level_[x.index] + (is_cut_[x.index] ? 1 : 0));
   }
@@ -292,6 +295,7 @@ class Divider {
     whole.results = std::move(results);
     structure_.describe(whole, [&](NodeId n) { return static_cast<bool>(is_stored_[n.index]); });
     for (Segment& s : structure_.divided(std::move(whole), most_operations_)) {
+      std::set_intersection(s.results.begin(), s.results.end(), repeated_.begin(), repeated_.end(), std::back_inserter(s.repeated));
       for (NodeId n : s.results) is_stored_[n.index] = true;
       all.push_back(std::move(s));
     }
@@ -302,8 +306,8 @@ class Divider {
     for (const Segment& s : all) read.insert(s.memory.begin(), s.memory.end());
     for (Segment& s : all)
       for (std::size_t i = 0; i < s.nodes.size(); ++i)
-        if (const NodeId n = s.nodes[i];
-            known_.is_known(n) && !has_own_memory(g_.node(n)) && read.contains(n) && std::binary_search(s.results.begin(), s.results.end(), n)) {
+        if (const NodeId n = s.nodes[i]; known_.is_known(n) && !has_own_memory(g_.node(n)) && read.contains(n) &&
+                                         std::binary_search(s.results.begin(), s.results.end(), n)) {
           s.ahead.push_back(n);
           s.structure += fmt::format("ahead {}\n", i);
         }
@@ -315,6 +319,7 @@ class Divider {
   const SegmentStructure structure_;
   const std::vector<bool> needed_;
   std::vector<bool> is_product_, is_cut_;
+  std::vector<NodeId> repeated_;
   std::vector<bool> is_stored_;  // by segments so far
   std::vector<int> depth_, level_;
   std::vector<int> products_;  // the greatest number of products on a way to the node

@@ -1,8 +1,8 @@
 // Divides a graph at values that are in memory whatever is fused, and finds the parts between them that have one structure.
 //
 // A value is needed again when a product of it is complete: the sum to which each layer of a model adds. A kernel that did not store it
-// would compute all that leads to it twice. Long chains of products are divided as well, and what is still large (segment_parts.h). The
-// parts between such values are derived one by one, and equal layers once.
+// would compute all that leads to it twice. So does what is read at many shifted positions. Long chains of products are divided as well,
+// and what is still large (segment_parts.h). The parts between such values are derived one by one, and equal layers once.
 #pragma once
 #include <optional>
 #include <set>
@@ -24,6 +24,8 @@ struct Segment {
   std::vector<graph::NodeId> results;
   /// Those results that depend on parameters alone and that later segments read: they are computed before a run.
   std::vector<graph::NodeId> ahead;
+  /// Those results that later segments read at many positions (shifted_reads.h).
+  std::vector<graph::NodeId> repeated;
   /// What it reads of the values of earlier segments.
   std::set<graph::NodeId> memory;
   /// All nodes, operands first: equal segments have nodes of the same meaning at each place.

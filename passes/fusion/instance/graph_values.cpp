@@ -109,9 +109,7 @@ std::size_t GraphValues::KeyHash::operator()(const Key& k) const {
   return h;
 }
 
-Number GraphValues::value(NodeId n, const Position& position) {
-  return values_.value({n, position}, [this](const Key& k) { return compute(k); });
-}
+Number GraphValues::value(NodeId n, const Position& position) { return values_.value({n, position}); }
 
 std::int64_t GraphValues::extent(const Node& n, std::size_t i, std::size_t axis) const {
   return sample_.value(g_.node(n.operands[i]).shape[axis]);

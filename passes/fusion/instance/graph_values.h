@@ -49,7 +49,8 @@ class GraphValues {
   const graph::Graph& g_;
   const AxisAnalysis& axes_;
   const Sample& sample_;
-  LazyValues<Key, KeyHash> values_;
+  friend class LazyValues<Key, KeyHash, GraphValues>;
+  LazyValues<Key, KeyHash, GraphValues> values_{*this};
 };
 
 }  // namespace tilewright::passes::fusion

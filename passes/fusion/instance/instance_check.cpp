@@ -72,7 +72,7 @@ InstanceCheck::InstanceCheck(const graph::Graph& g) : g_(g) {
     if (std::optional<Sample> sample = Sample::make(g, draw, kSeed)) samples_.push_back(std::move(*sample));
 }
 
-// make_derived(sample) gives a function from a result's number and position to its element, and mistake() of it.
+// make_derived(sample) gives a function from a result's number and position to its element, and computed().
 template <class MakeDerived>
 ProofResult InstanceCheck::compare(const AxisAnalysis& axes, const std::vector<NodeId>& nodes, MakeDerived&& make_derived) {
   ProofResult result;
@@ -99,7 +99,8 @@ ProofResult InstanceCheck::compare(const AxisAnalysis& axes, const std::vector<N
                            number_text(want), number_text(got)));
         return false;
       });
-    if (const std::optional<std::string>& mistake = derived.mistake(); mistake && !result.is_refuted) refute(*mistake);
+    steps_ += written.size() + derived.computed().size();
+    if (const std::optional<std::string>& mistake = derived.computed().mistake(); mistake && !result.is_refuted) refute(*mistake);
     if (result.is_refuted) return result;
     if (compared_ > before) ++result.rounds;
   }
@@ -112,7 +113,7 @@ ProofResult InstanceCheck::run(const AxisAnalysis& axes, const ExprPool& pool, s
     PlanValues values;
     std::span<const CheckedResult> results;
     Number element(std::size_t i, const std::vector<std::int64_t>& at) { return values.element(results[i].tensor, at); }
-    const std::optional<std::string>& mistake() const { return values.mistake(); }
+    const PlanValues& computed() const { return values; }
   };
   std::vector<NodeId> nodes;
   for (const CheckedResult& r : results) nodes.push_back(r.node);
@@ -127,7 +128,7 @@ ProofResult InstanceCheck::run(const AxisAnalysis& axes, const ExprPool& pool, s
       const auto point = plans.point_of(values[i].index, at);
       return point ? plans.value(values[i].value, *point) : Number::unknown();
     }
-    const std::optional<std::string>& mistake() const { return plans.mistake(); }
+    const PlanValues& computed() const { return plans; }
   };
   std::vector<NodeId> nodes;
   for (const CheckedValue& v : values) nodes.push_back(v.node);

@@ -40,6 +40,8 @@ class InstanceCheck {
 
   /// What was compared, for people.
   std::string text() const;
+  /// How many values were computed: what its time depends on.
+  std::uint64_t steps() const { return steps_; }
 
  private:
   template <class MakeDerived>
@@ -48,6 +50,7 @@ class InstanceCheck {
   const graph::Graph& g_;
   std::vector<Sample> samples_;
   std::size_t compared_ = 0, skipped_ = 0;
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace tilewright::passes::fusion

@@ -47,12 +47,10 @@ std::size_t PlanValues::KeyHash::operator()(const Key& k) const {
 
 Number PlanValues::element(Tensor t, const Position& position) {
   const std::optional<Key> k = stored(plans_.size(), t, position);
-  return k ? stored_as(t->element, values_.value(*k, [this](const Key& each) { return compute(each); })) : Number::unknown();
+  return k ? stored_as(t->element, values_.value(*k)) : Number::unknown();
 }
 
-Number PlanValues::value(Expr e, const Point& p) {
-  return values_.value(key(plans_.size(), e, p), [this](const Key& each) { return compute(each); });
-}
+Number PlanValues::value(Expr e, const Point& p) { return values_.value(key(plans_.size(), e, p)); }
 
 PlanValues::Position PlanValues::restricted(const AxisSet& axes, const Point& p) {
   Position position;
@@ -264,8 +262,7 @@ Number PlanValues::function(std::size_t kernel, Expr e, const Point& p) {
 Number PlanValues::reduction(std::size_t kernel, Expr e, const Point& p) {
   const Plan* plan = kernel < plans_.size() ? plans_[kernel] : nullptr;
   const Reduction* r = plan && plan->loop ? plan->find(e) : nullptr;
-  if (!r || r->policy == Policy::unused)
-    return stored_as(e->element, reduced(kernel, e->fold(), e->element, e->bound, e->operands[0], p));
+  if (!r || r->policy == Policy::unused) return stored_as(e->element, reduced(kernel, e->fold(), e->element, e->bound, e->operands[0], p));
   if (r->constant) return {*r->constant, 0};
   std::optional<Number> sum;
   for (const AccumulatorTerm& t : r->terms) {

@@ -29,6 +29,8 @@ class PlanValues {
   std::optional<Point> point_of(const std::vector<Expr>& index, const Position&) const;
   /// The first read of what no kernel before has written, if there is one.
   const std::optional<std::string>& mistake() const { return mistake_; }
+  /// How many values were computed.
+  std::size_t size() const { return values_.size(); }
 
  private:
   struct Key {
@@ -68,7 +70,8 @@ class PlanValues {
   const Sample& sample_;
   std::unordered_map<Tensor, Writer> writers_;
   std::optional<std::string> mistake_;
-  LazyValues<Key, KeyHash> values_;
+  friend class LazyValues<Key, KeyHash, PlanValues>;
+  LazyValues<Key, KeyHash, PlanValues> values_{*this};
 };
 
 }  // namespace tilewright::passes::fusion

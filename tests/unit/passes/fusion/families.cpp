@@ -145,15 +145,55 @@ void horner(Graph& g, int steps) {
   output(g, "y", y);
 }
 
+// Rows of many tensors, one below the other.
+void concatenation(Graph& g, int steps) {
+  std::vector<Formula> rows;
+  for (int i = 0; i < steps; ++i) rows.push_back(sine(input(g, "x" + std::to_string(i), {1 + i % 7, 32})));
+  output(g, "y", concat(rows, 0));
+}
+
+// The average of three neighbours, with zeros beyond both ends.
+void stencil(Graph& g, int steps) {
+  constexpr std::int64_t kLength = 512;
+  Formula x = input(g, "x", {kLength});
+  for (int i = 0; i < steps; ++i) {
+    const Formula p = pad(x, 0, 1, 1);
+    x = (slice(p, 0, 0, kLength) + x + slice(p, 0, 2, kLength + 2)) * (1.0 / 3);
+  }
+  output(g, "y", x);
+}
+
+// The same without padding: each step is two elements shorter.
+void valid_stencil(Graph& g, int steps) {
+  std::int64_t length = 2 * steps + 32;
+  Formula x = input(g, "x", {length});
+  for (int i = 0; i < steps; ++i) {
+    x = slice(x, 0, 0, length - 2) * 0.25 + slice(x, 0, 1, length - 1) * 0.5 + slice(x, 0, 2, length) * 0.25;
+    length -= 2;
+  }
+  output(g, "y", x);
+}
+
 }  // namespace
 
 const std::vector<Family>& families() {
   static const std::vector<Family> kFamilies = {
-      {"chain", chain},   {"sinkhorn", sinkhorn},   {"runge_kutta", runge_kutta},
-      {"layers", layers}, {"outputs", outputs},     {"join", join},
-      {"norms", norms},   {"softmaxes", softmaxes}, {"conjugate_gradients", conjugate_gradients},
-      {"dense", dense},   {"branches", branches},   {"ladder", ladder},
+      {"chain", chain},
+      {"sinkhorn", sinkhorn},
+      {"runge_kutta", runge_kutta},
+      {"layers", layers},
+      {"outputs", outputs},
+      {"join", join},
+      {"norms", norms},
+      {"softmaxes", softmaxes},
+      {"conjugate_gradients", conjugate_gradients},
+      {"dense", dense},
+      {"branches", branches},
+      {"ladder", ladder},
       {"horner", horner},
+      {"concatenation", concatenation},
+      {"stencil", stencil},
+      {"valid_stencil", valid_stencil},
   };
   return kFamilies;
 }

@@ -85,11 +85,14 @@ inline Formula broadcast_to(Formula x, graph::TensorShape shape) { return {x.gra
 inline Formula slice(Formula x, std::int64_t axis, const Dim& begin, const Dim& end) {
   return {x.graph, builder(*x.graph).slice(x.id, axis, begin, end, 1)};
 }
-inline Formula concat(std::initializer_list<Formula> all, std::int64_t axis) {
+inline Formula concat(const std::vector<Formula>& all, std::int64_t axis) {
   std::vector<graph::NodeId> ids;
   for (const Formula& f : all) ids.push_back(f.id);
-  graph::Graph& g = *all.begin()->graph;
+  graph::Graph& g = *all[0].graph;
   return {&g, builder(g).concat(ids, axis)};
+}
+inline Formula pad(Formula x, std::int64_t axis, const Dim& before, const Dim& after, double value = 0) {
+  return {x.graph, builder(*x.graph).pad(x.id, axis, before, after, like(x, value).id)};
 }
 inline Formula reduce(graph::Combine kind, Formula x, std::vector<std::int64_t> axes, bool keep) {
   return {x.graph, builder(*x.graph).reduce(kind, x.id, axes, keep)};

@@ -27,6 +27,8 @@ const Family& family(const std::string& name) {
   return families()[0];
 }
 
+Formula sine_of(Formula x) { return map(ir::OpKind::sin_, {x}); }
+
 TEST_CASE("fusion growth: no family takes more steps than its nodes to the power of 1.2") {
   constexpr double kMostPower = 1.2;
   for (const Family& f : families()) {
@@ -49,12 +51,15 @@ TEST_CASE("fusion growth: a segment has a bounded number of operations") {
     CAPTURE(f.name);
     graph::Graph g;
     build_family(f, g, 1000);
-    std::size_t cut = 0, parts = 0;
+    std::size_t cut = 0, parts = 0, repeated = 0;
     for (const Segment& s : divide(g)) {
       CHECK(operations_of(g, s) <= kMostOperations);
       if (s.cut) ++cut, parts += s.cut->parts;
+      repeated += s.repeated.size();
     }
-    if (f.name == "layers")
+    const bool is_shifted = f.name == "stencil" || f.name == "valid_stencil";
+    CHECK((repeated > 10) == is_shifted);
+    if (f.name == "layers" || is_shifted)
       CHECK(cut == 0);
     else
       CHECK(parts > 2);
@@ -96,8 +101,51 @@ TEST_CASE("fusion growth: reports say what is cut, and why") {
   CHECK(!has(program_of(family("softmaxes"), 60), "the whole takes more than "));
 }
 
+// The tree of conditions above the operands, and not all of them, is walked for each element.
+TEST_CASE("fusion growth: a concatenation takes as many steps as it has operands") {
+  const auto steps = [](int operands, const Dim& extent) {
+    graph::Graph g;
+    std::vector<Formula> all;
+    for (int i = 0; i < operands; ++i) all.push_back(input(g, "x" + std::to_string(i), {extent, 8}));
+    builder(g).output("y", concat(all, 0).id);
+    const Program p = build_program(g, {}, {});
+    CHECK(p.kernels.size() == 1);
+    CHECK(p.proof.exact);
+    return static_cast<double>(p.steps);
+  };
+  constexpr double kMost = 8 * 1.35;  // 8 times the operands, and three conditions more for each
+  CHECK(steps(320, 3) <= kMost * steps(40, 3));
+  CHECK(steps(320, 1) <= kMost * steps(40, 1));
+}
+
+TEST_CASE("fusion growth: what is read at many positions is stored, and what is cheap is not") {
+  const auto repeated = [](auto&& value, int taps) {
+    graph::Graph g;
+    const Formula padded = pad(value(input(g, "x", {64, 40})), 1, 0, taps - 1);
+    Formula total = slice(padded, 1, 0, 40);
+    for (int i = 1; i < taps; ++i) total = total + slice(padded, 1, i, i + 40) * (0.5 * i);
+    builder(g).output("y", total.id);
+    const Program p = build_program(g, {}, {});
+    CHECK(p.proof.exact);
+    for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 3))) CHECK(error < 1e-5);
+    const bool is_said = std::any_of(p.not_fused.begin(), p.not_fused.end(), [](const std::string& line) {
+      return line.find("is stored, because one element of what follows reads it at more than 8 positions") != line.npos;
+    });
+    CHECK(is_said == (p.kernels.size() > 1));
+    return p.kernels.size();
+  };
+  CHECK(repeated([](Formula x) { return sine_of(x); }, 8) == 1);
+  CHECK(repeated([](Formula x) { return sine_of(x); }, 9) == 2);
+  CHECK(repeated([](Formula x) { return cast(x, ir::Element::f64); }, 9) == 1);
+  CHECK(repeated([](Formula x) { return x; }, 30) == 1);
+  // Views between change nothing; along a reduced axis all positions are one.
+  CHECK(repeated([](Formula x) { return permute(permute(sine_of(x), {1, 0}), {1, 0}); }, 9) == 2);
+  CHECK(repeated([](Formula x) { return squeeze(expand(sine_of(x), 2)); }, 9) == 2);
+  CHECK(repeated([](Formula x) { return broadcast_to(sum(sine_of(x)), {64, 40}); }, 9) == 1);
+}
+
 TEST_CASE("fusion growth: equal steps of a solver are derived once") {
-  for (const char* name : {"chain", "sinkhorn", "runge_kutta", "norms", "softmaxes", "branches", "ladder"}) {
+  for (const char* name : {"chain", "stencil", "sinkhorn", "runge_kutta", "norms", "softmaxes", "branches", "ladder"}) {
     CAPTURE(name);
     const Program p = program_of(family(name), 2000);
     std::size_t own = 0;
