@@ -12,8 +12,8 @@ Handle scatter_add(const Handle&, const Handle& index, const Handle& updates, st
 }  // namespace detail::tensor
 
 /// The slices of the table that index names (an embedding): the axes of index stand in place of `axis`. The gather of tiles is take_along
-/// here. An index must be from 0 to below the extent, here and below: another one gives a value of some slice of the table, never memory
-/// beside it, and in checked mode (TILEWRIGHT_CHECK=1) the run is an Error.
+/// here. An index must be from 0 to below the extent, here and below: another one gives a value of some slice or 0, never memory beside the
+/// table. In checked mode (TILEWRIGHT_CHECK=1) the run is an Error, unless the table is computed by the same kernel.
 template <ValueElement T, IntegerElement I>
 Tensor<T> gather(const Tensor<T>& table, const Tensor<I>& index, Axis axis = 0, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::gather(table, index, axis.value, at));
