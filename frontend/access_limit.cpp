@@ -1,5 +1,5 @@
-// Limits of accesses, applied when all of a function's user code is traced: forwards through its ops, each value gets the conditions of the
-// elements that it is computed from.
+// Limits of accesses. They are applied when the user's function is traced as a whole: in the order of its ops, each value gets the
+// conditions of the values that it is computed from, and each access gets those of its operands as a mask.
 #include <algorithm>
 #include <exception>
 #include <unordered_map>

@@ -9,10 +9,11 @@ namespace tilewright::backend::host {
 struct PrefixMask {
   std::vector<ValueId> masks;  // the mask, then the values that it is the conjunction of
   Value* count;                // the mask holds for so many first lanes of the row, i64
-  Value* end;                  // and for no lane from here on, i64; the same as `count` but for a row that begins below a lower bound or that wraps
+  Value* end;                  // and for no lane from here on, i64; the same as `count`, but not in a row that begins below
+                               // a lower bound, nor in one whose index wraps
 };
 
-/// i1: whether `extent` indices that count up from `first`, modulo 2^bits of their type, pass its greatest value and begin again at the least.
+/// i1: whether an index that counts up from `first`, `extent` times, passes the greatest value of its type and goes on at the least one.
 /// `first` is extended to i64. Requires: the type is not u64.
 Value* wraps(llvm::IRBuilder<>&, ir::Element, Value* first, std::int64_t extent);
 

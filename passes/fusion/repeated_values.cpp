@@ -15,13 +15,22 @@ using graph::Node;
 using graph::NodeId;
 using graph::Op;
 
-void collect_outermost_reductions(Expr e, ExprSet& seen, std::set<ExprKey>& found) {
-  if (!e->holds(ExprKind::reduce) || !seen.insert(e).second) return;
-  if (e->is(ExprKind::reduce)) {
-    found.insert(e->key);
-    return;
+// The reductions in a formula that are in no other one. Formulas are deeper than the stack of a thread.
+std::set<ExprKey> outermost_reductions(Expr formula) {
+  std::set<ExprKey> found;
+  ExprSet seen;
+  std::vector<Expr> todo{formula};
+  while (!todo.empty()) {
+    const Expr e = todo.back();
+    todo.pop_back();
+    if (!e->holds(ExprKind::reduce) || !seen.insert(e).second) continue;
+    if (e->is(ExprKind::reduce)) {
+      found.insert(e->key);
+      continue;
+    }
+    for (Expr x : children(e)) todo.push_back(x);
   }
-  for (Expr x : children(e)) collect_outermost_reductions(x, seen, found);
+  return found;
 }
 
 bool is_sum(const Node& n) {
@@ -39,12 +48,7 @@ class Finder {
     for (const auto& [node, positions] : by_node) {
       if (positions.size() < 2) continue;
       std::map<std::set<ExprKey>, std::vector<std::size_t>> by_reductions;
-      for (std::size_t i : positions) {
-        ExprSet seen;
-        std::set<ExprKey> reductions;
-        collect_outermost_reductions(values[i].value, seen, reductions);
-        by_reductions[std::move(reductions)].push_back(i);
-      }
+      for (std::size_t i : positions) by_reductions[outermost_reductions(values[i].value)].push_back(i);
       for (const auto& [key, own] : by_reductions)
         for (const auto& [other_key, others] : by_reductions)
           if (key != other_key)

@@ -38,7 +38,7 @@ Tile<Accumulator<T>> product_tile(const View<const T, 2>& a, const View<const T,
 }
 
 /// c = epilogue(sum, row, column, extras...) at one tile. Rows and columns past the end are those of the last one, so that an epilogue may
-/// form the address of any row and column that it gets; what it loads for them is 0, and what it stores is not written.
+/// form the address of any row and column that it gets; what it loads for them is 0, and what it stores is not written. See AccessLimit.
 template <class S, class C, class Epilogue, class... Extra>
 void store_product(const View<C, 2>& c, const Tile<S>& sum, const I32& i, const I32& j, ProductTiles t, Epilogue epilogue,
                    const Extra&... extra) {

@@ -40,14 +40,14 @@ struct Value : Maybe {
   Value(S number) : Maybe(Scalar(number)) {}
 };
 
-/// For kernels that call a function of the user with tiles of which some elements are none, as those past the end of an array. From the last
-/// add() to the end of its life, loads, stores and atomics access nothing for these elements: neither at addresses that are computed of them
-/// nor with values that are. It follows them through arithmetic, shapes, gathers, products, loops and branches; what a reduction, scan or
-/// sort makes of them along an axis is an element as any other.
+/// For kernels that call a function of the user with tiles that reach past the end of an array. Between the last add() and the destructor,
+/// loads, stores and atomics skip the elements past the end, and all elements that are computed from them: where the address or the value
+/// of an access is such an element, memory is not accessed. Elements are followed through arithmetic, changes of shape, gathers, products,
+/// loops and branches. The result of a reduction, scan or sort along the axis that ends is not skipped.
 class AccessLimit {
  public:
   AccessLimit();
-  /// `inside` broadcasts to the shape of the tile: the elements that are some.
+  /// `inside`: which elements of the tile are not past the end. It broadcasts to the shape of the tile.
   void add(const Handle& tile, const Bool& inside);
   ~AccessLimit() noexcept(false);
   AccessLimit(const AccessLimit&) = delete;
