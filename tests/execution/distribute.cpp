@@ -51,23 +51,24 @@ void distribute(Function& f, const std::map<ValueId, LinearLayout>& given) {
   verify_or_throw(f);
 }
 
+void check_on(fuzz::Executor& machine, const fuzz::Program& p, int num_warps, const TargetDesc& target) {
+  fuzz::RewritingExecutor reference("interpreter", [&](Function& f) {
+    if (!f.is_distributed()) passes::run_passes(f, passes::pipeline(target), {target, true, false, num_warps});
+  });
+  const auto difference = fuzz::compare(p, reference, machine);
+  if (difference && difference->find(fuzz::DeviceExecutor::kTooLong) != std::string::npos) return;
+  INFO(machine.name(), ": ", difference.value_or(""), "\n", fuzz::text(p));
+  CHECK_FALSE(difference.has_value());
+}
+
 Emitted check_on_emulator(const fuzz::Program& p, int num_warps, const std::string& target) {
   fuzz::EmulatorExecutor candidate(target, num_warps);
   const TargetDesc description = backend::describe_target(target);
-  fuzz::RewritingExecutor reference("interpreter", [&](Function& f) {
-    if (!f.is_distributed()) passes::run_passes(f, passes::pipeline(description), {description, true, false, num_warps});
-  });
-  const auto check = [&](fuzz::Executor& machine) {
-    const auto difference = fuzz::compare(p, reference, machine);
-    if (difference && difference->find(fuzz::DeviceExecutor::kTooLong) != std::string::npos) return;
-    INFO(machine.name(), ": ", difference.value_or(""), "\n", fuzz::text(p));
-    CHECK_FALSE(difference.has_value());
-  };
-  check(candidate);
+  check_on(candidate, p, num_warps, description);
   for (const std::string& name : machines())
     if (name.starts_with("cuda:")) {
       fuzz::DeviceExecutor gpu(name, num_warps);
-      check(gpu);
+      check_on(gpu, p, num_warps, description);
     }
   const backend::CompiledKernel kernel = backend::compile(p.function, {.target = target, .num_warps = num_warps}, {.keep_text = true, .dump = {}});
   return {kernel.assembly, count(kernel.assembly, "bar.sync") + count(kernel.assembly, "bar.warp.sync") - count(kernel.tile_ir, "  barrier\n")};

@@ -1,10 +1,15 @@
-// Roles on emulated GPUs: warps divide, hand buffers to each other by mbarriers, and have barriers and scratch of their own. The emulator
-// finds races and divergent barriers; the interpreter gives the values.
+// Roles on emulated GPUs, and on GPUs where there are any: warps divide, hand buffers to each other by mbarriers, and have barriers and
+// scratch of their own. The emulator finds races and divergent barriers; the interpreter gives the values.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "backend/compile.h"
+#include "runtime/devices.h"
 #include "tests/execution/distribute.h"
+#include "tests/execution/machines.h"
+#include "tests/fuzz/device_executor.h"
+#include "tests/fuzz/emulator_executor.h"
+#include "tileir/roles.h"
 #include "tileir/text/parser.h"
 #include "tilewright/error.h"
 
@@ -24,7 +29,7 @@ std::string layout(int number, int warps) {
   return text + "]}\n";
 }
 
-/// n tiles go from x to y by way of two slots. `fill` and `use`: what the two roles do with %s, a slot.
+/// In each program n tiles go from x to y by way of two slots. `fill` and `use`: what the two roles do with %s, a slot.
 std::string hand_over(const std::string& roles, int writers, int readers, int full, int empty, const std::string& fill,
                       const std::string& use) {
   return "kernel @k(%x: ptr<const i32> {divisible_by = 16, disjoint}, %y: ptr<i32> {divisible_by = 16, disjoint}, %n: i32) {\n" +
@@ -34,6 +39,8 @@ std::string hand_over(const std::string& roles, int writers, int readers, int fu
   %two = constant {value = 2} : i32
   %four = constant {value = 4} : i32
   %yes = constant {value = true} : i1
+  %program = program_id {axis = 0} : i32
+  %base = mul %program, %n : i32
   %b = alloc_buffer : buffer<2, i32>[256] #2
 )" +
          fmt::format(
@@ -52,7 +59,8 @@ std::string hand_over(const std::string& roles, int writers, int readers, int fu
       %e = mbarrier_slot %empty, %w : mbarrier<1>
       %f = mbarrier_slot %full, %w4 {divisor = 4} : mbarrier<1>
       %s = buffer_slot %b, %w : buffer<1, i32>[256] #2
-      %kb = broadcast %k : i32[256] #0
+      %tile = add %base, %k : i32
+      %kb = broadcast %tile : i32[256] #0
       %o = mul %kb, %by : i32[256] #0
       %oi = add %o, %i : i32[256] #0
       %px = add_ptr %xb, %oi : ptr<const i32>[256] #0
@@ -73,7 +81,8 @@ std::string hand_over(const std::string& roles, int writers, int readers, int fu
       %e = mbarrier_slot %empty, %w : mbarrier<1>
       %f = mbarrier_slot %full, %w : mbarrier<1>
       %s = buffer_slot %b, %w : buffer<1, i32>[256] #2
-      %kb = broadcast %k : i32[256] #1
+      %tile = add %base, %k : i32
+      %kb = broadcast %tile : i32[256] #1
       %o = mul %kb, %by : i32[256] #1
       %oi = add %o, %i : i32[256] #1
       %py = add_ptr %yb, %oi : ptr<i32>[256] #1
@@ -107,14 +116,15 @@ const std::string kReduces = R"(
       store %py, %r
 )";
 
-fuzz::Program program(const std::string& text, int tiles) {
+fuzz::Program program(const std::string& text, int tiles, int programs = 1) {
   fuzz::Program p;
   p.function = ir::parse(text, "roles.tile").functions.at(0);
+  p.grid[0] = programs;
   for (int i : {0, 1}) {
     fuzz::Argument a;
     a.is_buffer = true;
     a.element = ir::Element::i32;
-    a.bytes.resize(static_cast<std::size_t>(tiles) * 1024);
+    a.bytes.resize(static_cast<std::size_t>(programs) * static_cast<std::size_t>(tiles) * 1024);
     for (std::size_t k = 0; k < a.bytes.size(); ++k) a.bytes[k] = static_cast<std::byte>(i == 0 ? k * 37 + k / 251 : 0);
     p.arguments.push_back(std::move(a));
   }
@@ -124,13 +134,33 @@ fuzz::Program program(const std::string& text, int tiles) {
   return p;
 }
 
+constexpr int kWarps = 4;  // unless roles say otherwise
+
+/// GPUs among machines(), on which warps of a program and programs run at the same time.
+void check_on_gpus(const fuzz::Program& p) {
+  const bool changes_registers = !p.function.attr_list(ir::roles_op(p.function), ir::AttrName::registers).empty();
+  for (const std::string& name : machines()) {
+    if (!name.starts_with("cuda:")) continue;
+    const ir::TargetDesc target = backend::describe_target(rt::open_device(name, {})->target());
+    if (target.sm < 80 || (changes_registers && !target.has_wgmma)) continue;  // refused there
+    fuzz::DeviceExecutor gpu(name, kWarps);
+    check_on(gpu, p, kWarps, target);
+  }
+}
+
+void check_on_emulator(const fuzz::Program& p, const char* target) {
+  CAPTURE(target);
+  fuzz::EmulatorExecutor emulator(target, kWarps);
+  check_on(emulator, p, kWarps, backend::describe_target(target));
+}
+
 void check(const std::string& text, std::initializer_list<const char*> targets = {"sm_80", "sm_90"}) {
-  for (const char* target : targets)
-    for (int tiles : {1, 2, 5}) {
-      CAPTURE(target);
-      CAPTURE(tiles);
-      check_on_emulator(program(text, tiles), 4, target);
-    }
+  for (const int tiles : {1, 2, 5}) {
+    CAPTURE(tiles);
+    for (const char* target : targets) check_on_emulator(program(text, tiles, /*programs=*/2), target);
+    check_on_gpus(program(text, tiles));
+  }
+  check_on_gpus(program(text, /*tiles=*/20, /*programs=*/150));
 }
 
 }  // namespace
@@ -195,7 +225,8 @@ TEST_CASE("roles: instances have tiles, barriers and scratch of their own") {
 }
 )";
     CAPTURE(warps);
-    check_on_emulator(program(text, 3), 4, "sm_80");
+    check_on_emulator(program(text, 3), "sm_80");
+    check_on_gpus(program(text, 3));
   }
 }
 

@@ -31,10 +31,12 @@ together.second  20  sleep 1; echo second
 together.long    20  sleep 60
 TEXT
 
-# run_pack ARG...: in the root folder, with a bare environment. Sets `status`, and leaves what it says in $work/said.
+# run_pack ARG...: in the root folder, with a bare environment and, where `driver` is a folder, the libcuda.so.1 in it. Sets `status`, and
+# leaves what it says in $work/said.
+driver=""
 run_pack() {
   status=0
-  (cd / && env -i PATH="$PATH" HOME="$work" "$pack/run" --device emulator:sm_80 "$@") >"$work/said" 2>&1 || status=$?
+  (cd / && env -i PATH="$PATH" HOME="$work" ${driver:+LD_LIBRARY_PATH="$driver"} "$pack/run" --device emulator:sm_80 "$@") >"$work/said" 2>&1 || status=$?
 }
 expect_status() { [ "$status" -eq "$1" ] || { cat "$work/said"; fail "$2: status $status, expected $1"; }; }
 
@@ -76,6 +78,13 @@ expect_status 0 "the list of a profile"
 [ "$(sed -n 's/^[0-9]* steps, \([0-9]*\) s at most$/\1/p' "$work/said")" -le 480 ] || fail "first contact takes more than 8 minutes"
 run_pack --profile contact --quick --out "$work/contact" device right.dots examples.01_vector_add fast counters
 expect_status 0 "first contact on an emulated GPU"
+if [ -e "$build/tests/cli/fake_nvidia/libcuda.so.1" ]; then
+  driver=$build/tests/cli/fake_nvidia
+  run_pack --profile contact --device cuda:4 --out "$work/roles" right.roles
+  expect_status 0 "roles on a driver with emulated GPUs"
+  grep -q "^right.roles .*passed" "$work/said" || fail "no roles ran on a driver with emulated GPUs"
+  driver=""
+fi
 [ "$(wc -c <"$work/contact/summary.txt")" -le 10000 ] || fail "the summary of first contact is too long"
 [ "$(tar -C "$pack/.." -c pack | xz -T0 -0 | wc -c)" -le $((45 << 20)) ] || fail "the archive is larger than 45 MiB"
 [ "$("$here/../../dev" gpu --print-call | head -n 1 | wc -c)" -lt 2000 ] || fail "the call is too long"
