@@ -89,7 +89,7 @@ class FactorWalk {
       case OpKind::reshape_:
       case OpKind::permute_:
       case OpKind::broadcast_: return of(x[0]);
-      case OpKind::cast_: return of(x[0]) == Power::one && f_.type(op.results[0]).is_float() ? Power::one : seen();
+      case OpKind::cast_: return of(x[0]) == Power::one && has_range(f_.type(op.results[0])) ? Power::one : seen();
       case OpKind::reduce_: return of(x[0]) == Power::one && reduction_by(f_, op.results[0], {OpKind::add_}) ? Power::one : seen();
       case OpKind::add_:
         for (int i : {0, 1})
@@ -137,6 +137,8 @@ class FactorWalk {
     return a == Power::one ? Power::none : seen();
   }
 
+  // Weights up to 1 by a factor between 2^-8 and 2^8 are in the range of the type, and as precise as without it: 8 bits are not enough.
+  static bool has_range(Type t) { return t.is_float() && t.element_bytes() >= 2; }
   // A sum that is 0 is 0 with any factor.
   bool is_comparison_with_zero(ValueId v) const {
     const OpId op = f_.value(before_reshapes(f_, v)).op;

@@ -89,9 +89,45 @@ bool SoftmaxToExp2::is_factor_hidden(ValueId reference) {
   return at->second;
 }
 
-ValueId SoftmaxToExp2::is_moderate(ValueId row) {
-  const ValueId limit = number(f_.type(row), 0x1p30);
+// Up to here rounding b log2(e) moves an exponent by 8 at most: the factor of a row is between 2^-8 and 2^8, which f16 has and any sum. Of
+// scores with a factor that is taken out, b and the factor are rounded too: by 9 at most.
+ValueId SoftmaxToExp2::is_moderate(ValueId row, bool is_scaled) {
+  const ValueId limit = number(f_.type(row), is_scaled ? 0x1p25 : 0x1.62p27);
   return rw_.binary(OpKind::lt_, rw_.unary(OpKind::abs_, row), limit);
+}
+
+// 2^k in (x, 2x], x > 0: the exponent of x without its fraction, and one more.
+ValueId SoftmaxToExp2::power_of_two_above(ValueId x) {
+  const Type t = f_.type(x), bits = Type(Element::i32);
+  const ValueId all = rw_.bitcast(x, bits), mask = rw_.constant(bits, 0x7f800000);
+  const ValueId below = rw_.bitcast(rw_.binary(OpKind::bit_and_, all, mask), t);
+  return rw_.binary(OpKind::mul_, below, number(t, 2));
+}
+
+// Beyond the limit the scale is a power of two, by which nothing is rounded: the greatest score has a weight of exactly 1. Scores that
+// differ are 8 or more apart there (with a factor, they are rounded to multiples of 4 as written), and those below the greatest have next
+// to none.
+SoftmaxToExp2::Exponents SoftmaxToExp2::exponents(const Scores& scores, ValueId b) {
+  const Type row = f_.type(b);
+  const ValueId is_near = is_moderate(b, scores.factor.valid()), log2_e = number(row, kLog2E);
+  if (!scores.factor) {
+    // Masks may be as low as the least finite number, of which a multiple is none.
+    const ValueId size = rw_.unary(OpKind::abs_, b), limit = number(row, 0x1p64), one = number(row, 1), two = number(row, 2);
+    const ValueId far = rw_.select(rw_.binary(OpKind::lt_, size, limit), two, one);
+    const ValueId scale = rw_.select(is_near, log2_e, far);
+    return {scale, rw_.unary(OpKind::neg_, rw_.binary(OpKind::mul_, b, scale))};
+  }
+  const ValueId near_offset = rw_.unary(OpKind::neg_, rw_.binary(OpKind::mul_, b, log2_e));
+  const ValueId factor = rw_.binary(OpKind::mul_, scores.factor, number(f_.type(scores.factor), kLog2E));
+  const ValueId near_scale = of_shape(factor, row), far_scale = of_shape(power_of_two_above(factor), row);
+  const ValueId maximum = rw_.reshape(scores.maximum, row.shape()), scaled = rw_.reshape(scores.scaled_maximum, row.shape());
+  // The reference may be above the maximum of these scores, by infinity where none of them counts. Then the sum is no number, for which any
+  // number stands: -infinity stays what it is.
+  const ValueId below = rw_.binary(OpKind::sub_, scaled, b), two = number(row, 2), zero_point = rw_.unary(OpKind::neg_, maximum);
+  const ValueId sum = rw_.ternary(OpKind::fma_, zero_point, far_scale, rw_.binary(OpKind::mul_, below, two));
+  const ValueId far_offset = rw_.binary(OpKind::fmin_, sum, number(row, 0x1.fffffep127));
+  const ValueId scale = rw_.select(is_near, near_scale, far_scale);
+  return {scale, rw_.select(is_near, near_offset, far_offset)};
 }
 
 // exp(a - b) -> exp2(fma(a, log2(e), -(b log2(e)))); or, if b is above the maximum but no running maximum, or the difference has other
@@ -105,30 +141,24 @@ ValueId SoftmaxToExp2::exp_below_maximum(OpId id) {
   const OpId broadcast = f_.defined_by(f_.operand(sub, 1), OpKind::broadcast_);
   const Bound bound = broadcast ? bound_of(f_, a, f_.operand(broadcast, 0)) : Bound{};
   if (bound.kind == Bound::none || !are_weights(f_, id)) return {};
-  const bool is_running = bound.kind == Bound::at_least_maximum && carried_maximum(before_reshapes(f_, f_.operand(broadcast, 0)));
-  const bool is_rounded = is_running || (bound.kind == Bound::maximum && is_factor_hidden(f_.operand(broadcast, 0)));
+  const Carried carried =
+      bound.kind == Bound::at_least_maximum ? carried_maximum(before_reshapes(f_, f_.operand(broadcast, 0))) : Carried{};
+  const bool is_rounded = carried.old || (bound.kind == Bound::maximum && is_factor_hidden(f_.operand(broadcast, 0)));
   ValueId e;
   if (!is_rounded || f_.value(difference).users.size() > 1 || !context_.contract) {
     e = rw_.unary(OpKind::exp2_, rw_.binary(OpKind::mul_, difference, number(t, kLog2E)));
   } else {
-    // From 2^30 on a difference is 0 or at most -64, of which exp2 as well as exp is 1 or nearly 0. With a factor of 1 nothing is rounded
-    // and the product does not overflow. (The least finite number is a common mask.)
-    const ValueId b = f_.operand(broadcast, 0);
-    const Type row = f_.type(b);
-    const Scaled scores = take_factor(a, id);
-    const ValueId moderate = is_moderate(b);
-    ValueId scale = rw_.select(moderate, number(row, kLog2E), number(row, 1));
-    const ValueId offset = rw_.unary(OpKind::neg_, rw_.binary(OpKind::mul_, b, scale));
-    if (scores.factor) scale = rw_.binary(OpKind::mul_, scale, of_shape(scores.factor, row));
-    const std::vector<std::int64_t> shape = t.shape();
-    const ValueId scales = rw_.broadcast(scale, shape), offsets = rw_.broadcast(offset, shape);
+    const std::optional<Factor> factor = !carried.old || carried.is_scaled ? factor_of(a, id) : std::nullopt;
+    const Scores scores = factor ? take_factor(*factor, id) : Scores{a, {}, {}, {}};
+    const Exponents row = exponents(scores, f_.operand(broadcast, 0));
+    const ValueId scales = rw_.broadcast(row.scale, t.shape()), offsets = rw_.broadcast(row.offset, t.shape());
     e = rw_.unary(OpKind::exp2_, rw_.ternary(OpKind::fma_, scores.tile, scales, offsets));
   }
   if (bound.kind == Bound::maximum) weights_[e.index] = bound.axis;
   return e;
 }
 
-ValueId SoftmaxToExp2::carried_maximum(ValueId b) {
+SoftmaxToExp2::Carried SoftmaxToExp2::carried_maximum(ValueId b) {
   const auto [at, is_new] = carried_.try_emplace(b.index);
   const OpId maximum = f_.defined_by(b, OpKind::maximum_);
   if (!is_new || !maximum || !context_.contract) return at->second;
@@ -148,6 +178,7 @@ ValueId SoftmaxToExp2::carried_maximum(ValueId b) {
   };
   for (OpId user : f_.value(old).users)
     if (user != maximum && !(is_rescale(user) && is_only_rescale(f_, f_.result(user)))) return {};
+  bool is_scaled = true;
   const bool only_differences = forward_uses(f_, b, [&](OpId user, ValueId used) {
     if (user == end || is_rescale(user)) return ir::WalkResult::skip;
     if (f_.kind(user) == OpKind::reshape_ || f_.kind(user) == OpKind::broadcast_) return ir::WalkResult::advance;
@@ -156,25 +187,29 @@ ValueId SoftmaxToExp2::carried_maximum(ValueId b) {
     const auto& differences = f_.value(f_.result(user)).users;
     const bool is_weight =
         differences.size() == 1 && f_.kind(differences[0]) == OpKind::exp_ && are_weights(f_, differences[0]) && is_factor_hidden(b);
+    is_scaled = is_scaled && is_weight && factor_of(f_.operand(user, 0), differences[0]);
     return is_weight ? ir::WalkResult::skip : ir::WalkResult::interrupt;
   });
-  return only_differences ? at->second = old : ValueId{};
+  return only_differences ? at->second = {old, is_scaled} : Carried{};
 }
 
-// exp(old - b) -> exp2(old log2(e) - b log2(e)); if one of both is large, exp2((old - b) log2(e)).
+// exp(old - b) -> exp2(old log2(e) - b log2(e)); if one of both is large, exp2((old - b) log2(e)). If just one is, that leaves out the
+// other's rounding, up to 2^8 times a factor that is below 2^-23: the two are 16 or more apart. (With a factor taken out they are 4 or more
+// apart, and their own rounding is half of that.)
 ValueId SoftmaxToExp2::exp_of_rescale(OpId id) {
   const ValueId difference = before_reshapes(f_, f_.operand(id, 0));
   const Type t = f_.type(difference);
   const OpId sub = f_.defined_by(difference, OpKind::sub_);
   if (!context_.target.is_gpu() || t.element() != Element::f32 || !sub) return {};
   const ValueId old = f_.operand(sub, 0), b = f_.operand(sub, 1);
-  if (carried_maximum(b) != old) return {};
+  const Carried carried = carried_maximum(b);
+  if (!carried.old || carried.old != old) return {};
   const ValueId scale = number(t, kLog2E);
   // Both are rounded: the difference contracts no fma(x, y, 0).
   const ValueId zero = number(t, 0), scaled_old = rw_.ternary(OpKind::fma_, old, scale, zero),
                 scaled = rw_.ternary(OpKind::fma_, b, scale, zero);
   const ValueId near = rw_.binary(OpKind::sub_, scaled_old, scaled), far = rw_.binary(OpKind::mul_, difference, scale);
-  const ValueId old_is_moderate = is_moderate(old), new_is_moderate = is_moderate(b);
+  const ValueId old_is_moderate = is_moderate(old, carried.is_scaled), new_is_moderate = is_moderate(b, carried.is_scaled);
   const ValueId e = rw_.unary(OpKind::exp2_, rw_.select(rw_.binary(OpKind::bit_and_, old_is_moderate, new_is_moderate), near, far));
   return rw_.reshape(e, f_.type(f_.result(id)).shape());
 }

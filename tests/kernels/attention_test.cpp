@@ -110,6 +110,43 @@ TEST_CASE("attention: lengths, depths and groups of heads, with gradients") {
   check_attention<float>(cpu, {1, 1, 1, 70, 130, 256, 256}, true);
 }
 
+// Each score is a product of two numbers. Keys have three levels, the higher the later, of which one alone counts wherever their scores are
+// far from each other; those of one level have equal scores.
+template <class T>
+void check_great_scores(tw::Device& device, double size, double scale, bool causal) {
+  INFO(device.name(), " scores of ", size * size * scale, " scale ", scale, " causal ", causal);
+  const Shape s{1, 1, 1, 45, 75, 16, 16};
+  const double levels[] = {0.5, 0.875, 1, 0.75};
+  std::vector<T> queries(static_cast<std::size_t>(s.m * s.d), T(0.0f)), keys(static_cast<std::size_t>(s.n * s.d), T(0.0f));
+  for (std::int64_t i = 0; i < s.m; ++i)
+    queries[static_cast<std::size_t>(i * s.d)] = T(static_cast<float>(std::copysign(size, scale) * (i % 3 ? 1 : 1.25)));
+  for (std::int64_t j = 0; j < s.n; ++j)
+    keys[static_cast<std::size_t>(j * s.d)] = T(static_cast<float>(size * levels[j < 20 ? 0 : 1 + j % 3]));
+  Array<T, 4> q(device, {1, 1, s.m, s.d}, 1), k(device, {1, 1, s.n, s.d}, 2), v(device, {1, 1, s.n, s.dv}, 3);
+  Array<T, 4> out(device, {1, 1, s.m, s.dv}, 4), dout(device, {1, 1, s.m, s.dv}, 5);
+  Array<float, 3> lse(device, {1, 1, s.m}, 9);
+  tw::Buffer<T> uploaded_q = device.upload(queries), uploaded_k = device.upload(keys);
+  kernels::attention(tw::view(uploaded_q, {1, 1, s.m, s.d}), tw::view(uploaded_k, {1, 1, s.n, s.d}), v.view(), out.view(),
+                     {.causal = causal, .scale = scale, .lse = lse.view()}, kSmall);
+  std::vector<double> wide_q, wide_k;
+  for (T x : queries) wide_q.push_back(number(x));
+  for (T x : keys) wide_k.push_back(number(x));
+  const Attention want = attention_of(s, wide_q, wide_k, v.values(), dout.values(), causal, 0, scale);
+  CHECK(error(out.values(), want.out) < 4 * epsilon<T>());
+  CHECK(error(lse.values(), want.lse) < 4 * epsilon<T>());
+}
+
+TEST_CASE("attention: scores up to where they lose their last bits, and beyond") {
+  on_every_device([](tw::Device& device) {
+    for (double scale : {1.0, -0.7, 1e-3})
+      for (bool causal : {false, true}) {
+        for (double size : {512.0, 4096.0, 6144.0, 8192.0, 12288.0, 16384.0, 24576.0, 40960.0})
+          check_great_scores<tw::f16>(device, size, scale, causal);
+        for (double size : {0x1p20, 0x1p30, 0x1p60}) check_great_scores<tw::bf16>(device, size, scale, causal);
+      }
+  });
+}
+
 TEST_CASE("attention: causal and windowed, with gradients") {
   on_every_device([](tw::Device& device) {
     for (auto [m, n] : {std::pair{37, 37}, {20, 41}, {41, 20}})

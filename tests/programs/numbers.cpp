@@ -452,3 +452,60 @@ TEST_CASE("numbers: scores of an attention may have any factor, also none and ne
     }
   });
 }
+
+namespace {
+
+constexpr int kRows = 16, kColumns = 64;
+
+/// Weights of scores in f16 by columns of numbers: of all scores at once.
+void weights_at_once(tw::Ptr<const float> x, tw::Ptr<const tw::f16> v, tw::Ptr<float> out) {
+  auto r = column(arange(0, kRows)), c = row(arange(0, kRows));
+  auto s = load(x + r * kColumns + row(arange(0, kColumns)));
+  auto p = tw::exp(s - tw::max(s, 1, true));
+  auto sum = tw::dot(p.to<tw::f16>(), load(v + column(arange(0, kColumns)) * kRows + c));
+  store(out + r * kRows + c, sum / tw::sum(p, 1, true));
+}
+/// Block by block, with a running maximum.
+void weights_by_blocks(tw::Ptr<const float> x, tw::Ptr<const tw::f16> v, tw::Ptr<float> out) {
+  auto r = column(arange(0, kRows)), c = row(arange(0, kRows));
+  auto most = tw::full<float>({kRows, 1}, -tw::inf), total = tw::zeros<float>({kRows, 1});
+  auto sum = tw::zeros<float>({kRows, kRows});
+  for (auto at : tw::range(0, kColumns, kRows)) {
+    auto s = load(x + r * kColumns + at + c);
+    auto now = tw::maximum(most, tw::max(s, 1, true));
+    auto p = tw::exp(s - now), change = tw::exp(most - now);
+    total = total * change + tw::sum(p, 1, true);
+    sum = tw::dot(p.to<tw::f16>(), load(v + (at + r) * kRows + c), sum * change);
+    most = now;
+  }
+  store(out + r * kRows + c, sum / total);
+}
+
+}  // namespace
+
+TEST_CASE("numbers: weights of a softmax in f16, of scores of any size") {
+  on_every_device([](tw::Device& device) {
+    for (float size : {1.0f, 1e5f, 1e7f, 1.2e8f, 1.8e8f, 3e8f, 6e8f, 1e9f, 1e12f, 3e37f, -3e8f, -3e37f})
+      for (auto* function : {weights_at_once, weights_by_blocks}) {
+        INFO(device.name(), " size ", size, " at once: ", function == weights_at_once);
+        // Three columns of a row have the greatest score, the more to the right in a block the greater it is.
+        std::vector<float> x;
+        for (int i = 0; i < kRows; ++i)
+          for (int j = 0; j < kColumns; ++j) x.push_back(size - std::fabs(size) * (j % 21 ? 0.25f : j < 16 && i % 2 ? 0.125f : 0.0f));
+        const auto v = numbers<tw::f16>(kColumns * kRows, 7);
+        auto out = device.upload(std::vector<float>(kRows * kRows, NAN));
+        tw::Kernel("weights", function)({.grid = 1}, device.upload(x), device.upload(v), out);
+        std::vector<double> want;
+        for (int i = 0; i < kRows; ++i)
+          for (int c = 0; c < kRows; ++c) {
+            double sum = 0, total = 0;
+            for (int j = 0; j < kColumns; ++j) {
+              const double p = std::exp(static_cast<double>(x[static_cast<std::size_t>(i * kColumns + j)]) - size);
+              total += p, sum += p * as_double(v[static_cast<std::size_t>(j * kRows + c)]);
+            }
+            want.push_back(sum / total);
+          }
+        check_close("weights", out.download(), want, 1e-3, 1e-3);
+      }
+  });
+}

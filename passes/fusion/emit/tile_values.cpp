@@ -309,7 +309,8 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
 }
 
 // exp(x + reference) is exp2 of one multiply-add where exp2 is an instruction. The product of the reference is rounded: a factor of all that
-// refers to it, which exp_of_rounding takes back. From 2^30 on a difference is 0 or at most -64, of which exp2 as well as exp is 1 or 0.
+// refers to it, which exp_of_rounding takes back. Beyond is_moderate, where differences are 0 or at most -16, the unit is a power of two, which
+// rounds nothing. (Masks may be as low as the least finite number, of which a multiple is none.)
 Part TileValues::emit_exp(Expr e, const Order& own) {
   // exp(x log 2) is exp2(x).
   for (const Factor& f : e->operands[0]->factors)
@@ -329,7 +330,8 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
   }
   if (!rounds_references(e->element) || !reference || rest.empty()) return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
   const Part offset = value_as(reference, own, Element::f32);
-  const Part unit = select(is_moderate(offset), constant(Element::f32, kLog2E), constant(Element::f32, 1), own);
+  const Part far = select(is_below(offset, 0x1p64), constant(Element::f32, 2), constant(Element::f32, 1), own);
+  const Part unit = select(is_moderate(offset), constant(Element::f32, kLog2E), far, own);
   // The reference has the same factor, and is rounded: only powers of two leave a score that is its own reference at 0.
   int exponent = 0;
   const bool is_scaled =
@@ -367,7 +369,11 @@ Part TileValues::exp_of_rounding(const Part& to, const Part& from, const Order& 
   return select(is_moderate(from), unary(OpKind::exp2_, change), constant(Element::f32, 1), order);
 }
 
-Part TileValues::is_moderate(const Part& x) { return binary(OpKind::lt_, unary(OpKind::abs_, x), constant(Element::f32, 0x1p30), x.axes); }
+// Up to here rounding x log2(e) moves an exponent by 8 at most: weights keep the range of f16.
+Part TileValues::is_moderate(const Part& x) { return is_below(x, 0x1.62p27); }
+Part TileValues::is_below(const Part& x, double limit) {
+  return binary(OpKind::lt_, unary(OpKind::abs_, x), constant(Element::f32, limit), x.axes);
+}
 
 Part TileValues::power(Expr base, const Rational& exponent, const Order& own, Element element) {
   const Part x = value_as(base, own, element);

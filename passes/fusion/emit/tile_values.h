@@ -187,6 +187,7 @@ class TileValues {
   std::optional<Part> emit_written_sum(Expr, const Order&);
   Part emit_exp(Expr, const Order&);
   Part is_moderate(const Part&);
+  Part is_below(const Part&, double limit);
   static bool is_far_from_one(Wide, ir::Element);
   Wide share_out(Wide number, std::vector<Part>& numerator, std::vector<Part>& denominator, ir::Element);
   Part power(Expr base, const Rational& exponent, const Order&, ir::Element);

@@ -299,4 +299,33 @@ TEST_CASE("graph programs: attention of wide heads fits GPUs with little shared 
   run(float(), 4e-3);
 }
 
+// Scores whose product with log2(e) loses up to its last 8 bits: weights that are rounded to f16, or great values, need them.
+TEST_CASE("graph programs: softmax of great scores, before narrow weights and before great values") {
+  constexpr int m = 18, n = 70, d = 16;
+  for (const float size : {1e6f, 1.7e8f, 6e8f, 3e38f})
+    for (const float value : {1.0f, 1e31f}) {
+      CAPTURE(size);
+      CAPTURE(value);
+      std::vector<float> scores, values;
+      for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j) scores.push_back(size * (1 - 0.015f * static_cast<float>(i)) * (j % 3 ? 0.875f : 1.0f));
+      for (int j = 0; j < n * d; ++j) values.push_back(value * static_cast<float>(j / d % 7 + 1));
+      std::vector<double> want;
+      for (int i = 0; i < m; ++i)
+        for (int c = 0; c < d; ++c) {
+          double sum = 0, count = 0;
+          for (int j = 0; j < n; j += 3) sum += values[static_cast<std::size_t>(j * d)], count += 1;
+          want.push_back(sum / count);
+        }
+      Program p;
+      auto x = p.input("x", {m, n}, scores);
+      auto weights = tw::softmax(x, -1);
+      if (value == 1)
+        p.output("narrow", tw::matmul<float>(weights.to<tw::f16>(), p.input("v", {n, d}, rounded_to<tw::f16>(values))), want, 2e-3);
+      else
+        p.output("wide", tw::matmul(weights, p.input("v", {n, d}, values), tw::Precision::ieee), want, 2e-3);
+      p.check_on_all();
+    }
+}
+
 }  // namespace graph_program
