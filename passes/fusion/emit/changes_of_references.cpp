@@ -1,0 +1,42 @@
+// Factors that take sums of exponentials from one reference to another, with the roundings that emit_exp has made.
+#include "passes/fusion/emit/tile_values.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+constexpr double kLog2E = 1.4426950408889634;
+
+using ir::Element;
+using ir::OpKind;
+
+}  // namespace
+
+// The change of an exponent as emit_exp rounds it: exp(to - from). A product that became part of the subtraction would not be rounded, and
+// each step of a loop would add an error: fma(x, y, 0) stays apart.
+Part TileValues::exp_of_change(const Part& to, const Part& from, const Order& order) {
+  const Part difference = binary(OpKind::sub_, to, from, order);
+  if (!has_exp2_ || element(difference) != Element::f32) return unary(OpKind::exp_, difference);
+  const Part unit = constant(Element::f32, kLog2E);
+  const auto rounded = [&](const Part& x) { return ternary(OpKind::fma_, x, unit, constant(Element::f32, 0), x.axes); };
+  const Part near = binary(OpKind::sub_, rounded(to), rounded(from), order);
+  const Part is_near = binary(OpKind::bit_and_, is_moderate(to), is_moderate(from), order);
+  return unary(OpKind::exp2_, select(is_near, near, binary(OpKind::mul_, difference, unit, order), order));
+}
+
+// emit_exp took round(from log2(e)) for from log2(e). What is not moderate was not rounded.
+Part TileValues::exp_of_rounding(const Part& to, const Part& from, const Order& order) {
+  const Part unit = constant(Element::f32, kLog2E);
+  const Part rounded = binary(OpKind::mul_, from, unit, order);
+  const Part change = ternary(OpKind::fma_, to, unit, unary(OpKind::neg_, rounded), order);
+  return select(is_moderate(from), unary(OpKind::exp2_, change), constant(Element::f32, 1), order);
+}
+
+// Up to here rounding x log2(e) moves an exponent by 8 at most: weights keep the range of f16.
+Part TileValues::is_moderate(const Part& x) { return is_below(x, 0x1.62p27); }
+Part TileValues::is_below(const Part& x, double limit) {
+  return binary(OpKind::lt_, unary(OpKind::abs_, x), constant(Element::f32, limit), x.axes);
+}
+
+}  // namespace tilewright::passes::fusion
