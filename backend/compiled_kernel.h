@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/launch_recipe.h"
 #include "tileir/attributes.h"
 #include "tileir/type.h"
 #include "tilewright/error.h"
@@ -48,6 +49,7 @@ struct CompiledKernel {
   Format format = Format::elf;
   std::vector<std::byte> image;   // relocatable ELF object, or PTX text
   std::vector<ir::Type> params;   // all scalars; pointers take 8 bytes
+  LaunchPlan launch;              // what the host makes at each launch
   std::size_t scratch_bytes = 0;  // host: per thread, 64-byte aligned
   std::vector<AccessSite> sites;  // checked: what a site number means
   std::vector<ReportSite> reports;  // likewise of HostLaunch::report

@@ -13,7 +13,9 @@
 
 namespace tilewright::backend {
 
-/// A kernel whose CompiledKernel::reports is not empty takes one parameter more, behind its own: the address of such a header in device memory,
+// The parameters of a kernel: those of its function, those of CompiledKernel::launch, then these two.
+
+/// A kernel whose CompiledKernel::reports is not empty takes one parameter more: the address of such a header in device memory,
 /// 8-byte aligned and followed by capacity_words words of 4 bytes; or null: nothing is reported. Programs append records: what device_print
 /// prints, and the operands of each device_assert that does not hold somewhere.
 ///

@@ -7,6 +7,7 @@
 
 #include "runtime/cuda/cuda_kernel.h"
 #include "runtime/cuda/launch_graph.h"
+#include "runtime/cuda/launch_parameters.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/cuda/transfers.h"
 #include "runtime/device_failure.h"
@@ -66,7 +67,7 @@ class CudaDevice : public Device {
     const Current current(context_);
     parts_.reports.deliver_after(wait, parts_.reports.take(handle(stream)));
   }
-  void submit(const CudaKernel&, const LaunchConfig&, CUstream, void** parameters);
+  void submit(const CudaKernel&, const LaunchConfig&, CUstream, LaunchParameters&);
   int attribute(CUdevice_attribute which, const Here& where) {
     int value = 0;
     TW_CUDA_CALL(context_, where, cuDeviceGetAttribute, &value, which, context_.device());
@@ -152,14 +153,11 @@ std::shared_ptr<const Executable> CudaDevice::load(const backend::CompiledKernel
 void CudaDevice::launch(const Executable& executable, const LaunchConfig& config, std::span<const std::uint64_t> arguments,
                         Stream& stream) {
   const auto& kernel = static_cast<const CudaKernel&>(executable);
-  TW_CHECK(arguments.size() == kernel.parameters, "a launch passes one word a parameter");
-  void* parameters[kMostParameters];
-  for (std::size_t i = 0; i < arguments.size(); ++i) parameters[i] = const_cast<std::uint64_t*>(&arguments[i]);
   const Current current(context_, config.where);
-  std::size_t count = arguments.size();
+  LaunchParameters parameters(kernel, arguments, config);
   CUdeviceptr report_buffer = 0, bounds_address = 0;
-  if (kernel.reports) parameters[count++] = &report_buffer;
-  if (kernel.sites) parameters[count++] = &bounds_address;
+  if (kernel.reports) parameters.add(report_buffer);
+  if (kernel.sites) parameters.add(bounds_address);
   // A graph may be launched later, when other buffers are live.
   std::optional<LaunchBounds> bounds;
   if (kernel.sites && !is_capturing(context_.driver(), handle(stream))) {
@@ -179,8 +177,8 @@ void CudaDevice::launch(const Executable& executable, const LaunchConfig& config
   if (bounds) bounds->finish();
 }
 
-void CudaDevice::submit(const CudaKernel& kernel, const LaunchConfig& config, CUstream stream, void** parameters) {
-  const std::array<std::int32_t, 3>& grid = config.grid;
+void CudaDevice::submit(const CudaKernel& kernel, const LaunchConfig& config, CUstream stream, LaunchParameters& parameters) {
+  const std::array<std::int32_t, 3>& grid = parameters.grid();
   const CUlaunchConfig launch{static_cast<unsigned>(grid[0]),
                               static_cast<unsigned>(grid[1]),
                               static_cast<unsigned>(grid[2]),
@@ -191,7 +189,8 @@ void CudaDevice::submit(const CudaKernel& kernel, const LaunchConfig& config, CU
                               stream,
                               /*attrs=*/nullptr,
                               /*numAttrs=*/0};
-  if (const CUresult status = context_.driver().cuLaunchKernelEx(&launch, kernel.function, parameters, nullptr); status != CUDA_SUCCESS)
+  if (const CUresult status = context_.driver().cuLaunchKernelEx(&launch, kernel.function, parameters.get(), nullptr);
+      status != CUDA_SUCCESS)
     context_.fail(status, "cuLaunchKernelEx", config.where,
                   fmt::format(", of kernel '{}' with grid {{{}, {}, {}}}, {} threads of {} registers, {} bytes of shared memory",
                               kernel.name, grid[0], grid[1], grid[2], kernel.threads, kernel.registers,

@@ -37,16 +37,20 @@ CudaKernel::CudaKernel(std::shared_ptr<Device> device, Context& on, const backen
     : keep(std::move(device)),
       context(on),
       name(on.keep(kernel.name)),
-      parameters(kernel.params.size()),
+      parameters(kernel.params),
+      plan(kernel.launch),
       reports(kernel.reports.empty() ? nullptr : std::make_shared<const std::vector<backend::ReportSite>>(kernel.reports)),
       sites(kernel.sites.empty() ? nullptr : std::make_shared<const std::vector<backend::AccessSite>>(kernel.sites)),
       threads(static_cast<unsigned>(kThreadsPerWarp * kernel.resources.num_warps)),
       dynamic_shared_bytes(static_cast<unsigned>(std::max(kernel.resources.shared_bytes, 0))) {
   TW_CHECK(kernel.format == backend::CompiledKernel::Format::ptx, "a CUDA device runs PTX");
   TW_CHECK(kernel.resources.num_warps > 0, "a kernel for a CUDA device says how many warps it has");
-  if (parameters + (reports ? 1 : 0) + (sites ? 1 : 0) > kMostParameters)
-    throw_device_error(where, fmt::format("kernel '{}' has {} parameters; device '{}' takes at most {}", name, parameters,
-                                          context.device_name(), kMostParameters));
+  const std::size_t count = parameters.size() + plan.parameters.size();
+  if (count + (reports ? 1 : 0) + (sites ? 1 : 0) > kMostParameters)
+    throw_device_error(where, fmt::format("kernel '{}' has {} parameters; device '{}' takes at most {}", name, count, context.device_name(),
+                                          kMostParameters));
+  const std::string problem = backend::plan_problem(plan, parameters.size());
+  TW_CHECK(problem.empty(), fmt::format("the launch plan of kernel '{}': {}", name, problem));
   assemble(kernel, where);
   try {
     measure(kernel, where);
@@ -82,6 +86,7 @@ void CudaKernel::assemble(const backend::CompiledKernel& kernel, const Here& whe
 
 void CudaKernel::measure(const backend::CompiledKernel& kernel, const Here& where) {
   TW_CUDA_CALL(context, where, cuModuleGetFunction, &function, module, kernel.entry.c_str());
+  if (!plan.is_empty()) TW_CUDA_CALL(context, where, cuDriverGetVersion, &driver_version);
   int most_threads = 0, most_shared = 0;
   TW_CUDA_CALL(context, where, cuFuncGetAttribute, &registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function);
   TW_CUDA_CALL(context, where, cuFuncGetAttribute, &local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/launch_parameters.h"
 #include "runtime/cuda/streams.h"
 
 namespace tilewright::rt::cuda {
@@ -16,8 +17,9 @@ const CudaKernel& kernel_of(const PreparedLaunch& l) { return static_cast<const 
 /// The parameters of a kernel node; the driver copies them.
 class NodeParameters {
  public:
-  NodeParameters(const CudaKernel& kernel, const std::array<std::int32_t, 3>& grid, std::span<const std::uint64_t> arguments) {
-    for (std::size_t i = 0; i < arguments.size(); ++i) words_[i] = const_cast<std::uint64_t*>(&arguments[i]);
+  explicit NodeParameters(const PreparedLaunch& l) : passed_(kernel_of(l), l.arguments, l.config) {
+    const CudaKernel& kernel = kernel_of(l);
+    const std::array<std::int32_t, 3>& grid = passed_.grid();
     parameters_ = {kernel.function,
                    static_cast<unsigned>(grid[0]),
                    static_cast<unsigned>(grid[1]),
@@ -26,7 +28,7 @@ class NodeParameters {
                    1,
                    1,
                    kernel.dynamic_shared_bytes,
-                   words_,
+                   passed_.get(),
                    /*extra=*/nullptr,
                    /*kern=*/nullptr,
                    /*ctx=*/nullptr};
@@ -34,7 +36,7 @@ class NodeParameters {
   const CUDA_KERNEL_NODE_PARAMS* get() const { return &parameters_; }
 
  private:
-  void* words_[kMostParameters];
+  LaunchParameters passed_;
   CUDA_KERNEL_NODE_PARAMS parameters_{};
 };
 
@@ -99,7 +101,7 @@ void LaunchGraph::build(std::span<const PreparedLaunch> launches) {
     Node node;
     node.set(l);
     const CUgraphNode* before = nodes_.empty() ? nullptr : &nodes_.back().handle;
-    const NodeParameters parameters(*node.kernel, node.grid, node.arguments);
+    const NodeParameters parameters(l);
     TW_CUDA_CALL(context_, where, cuGraphAddKernelNode, &node.handle, graph_, before, before ? 1 : 0, parameters.get());
     nodes_.push_back(std::move(node));
   }
@@ -110,9 +112,10 @@ bool LaunchGraph::update(std::span<const PreparedLaunch> launches) {
   for (std::size_t i = 0; i < launches.size(); ++i) {
     Node& node = nodes_[i];
     if (node.is(launches[i])) continue;
-    node.set(launches[i]);
-    const NodeParameters parameters(*node.kernel, node.grid, node.arguments);
+    // Throws if the arguments have no launch; then the node keeps those that it has.
+    const NodeParameters parameters(launches[i]);
     if (context_.driver().cuGraphExecKernelNodeSetParams(executable_, node.handle, parameters.get()) != CUDA_SUCCESS) return false;
+    node.set(launches[i]);
   }
   return true;
 }

@@ -187,6 +187,7 @@ ObjectLoader& HostDevice::loader(const Here& where) {
 
 std::shared_ptr<const Executable> HostDevice::load(const backend::CompiledKernel& kernel, const Here& where) {
   TW_CHECK(kernel.format == backend::CompiledKernel::Format::elf, "the cpu runs ELF objects");
+  TW_CHECK(kernel.launch.is_empty(), "launches on the cpu pass arguments only");
   auto executable = std::make_shared<HostExecutable>(kernel);
   executable->keep = shared_from_this();
   executable->object = loader(where).load(kernel.image, kernel.entry, where);

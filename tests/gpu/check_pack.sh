@@ -80,7 +80,7 @@ run_pack --profile contact --quick --out "$work/contact" device right.dots examp
 expect_status 0 "first contact on an emulated GPU"
 if [ -e "$build/tests/cli/fake_nvidia/libcuda.so.1" ]; then
   driver=$build/tests/cli/fake_nvidia
-  run_pack --profile contact --device cuda:4 --out "$work/roles" right.roles
+  run_pack --profile contact --device cuda:4 --out "$work/roles" right.roles right.tensor_maps
   expect_status 0 "roles on a driver with emulated GPUs"
   grep -q "^right.roles .*passed" "$work/said" || fail "no roles ran on a driver with emulated GPUs"
   driver=""

@@ -15,6 +15,7 @@ enum class TensorSwizzle : u8 { none, bytes32, bytes64, bytes128 };
 struct TensorMap {
   static constexpr u64 kMagic = 0x70616d20726f736e;  // "nsor map"
   u64 magic = kMagic;
+  u64 reserved = 0;  // programs clear a bit of the second word, for drivers that set it wrongly
   u64 address = 0;
   std::array<u64, 4> strides{};  // bytes, of the dimensions above the first
   std::array<u32, 5> last{};     // extents less one

@@ -8,6 +8,7 @@
 
 #include "backend/build_identity.h"
 #include "backend/compilation_key.h"
+#include "tests/unit/backend/sample_plan.h"
 #include "tileir/text/parser.h"
 
 namespace tilewright::backend {
@@ -21,6 +22,7 @@ CompiledKernel sample() {
   k.format = CompiledKernel::Format::ptx;
   k.image = {std::byte{1}, std::byte{0}, std::byte{255}};
   k.params = {ir::Type::pointer(ir::Element::f16, true), ir::Type(ir::Element::i32)};
+  k.launch = sample_plan();
   k.scratch_bytes = 4096;
   k.sites = {{{"a.cpp", 3, 7}, true, 2, 1, false, true}};
   const std::int64_t shape[] = {4, 8};
@@ -39,6 +41,7 @@ TEST_CASE("kernel_serialization: every member comes back") {
   CHECK(k->format == CompiledKernel::Format::ptx);
   CHECK(k->image == sample().image);
   CHECK(k->params == sample().params);
+  CHECK(k->launch == sample().launch);
   CHECK(k->scratch_bytes == 4096);
   REQUIRE(k->sites.size() == 1);
   CHECK(k->sites[0].where.file == "a.cpp");

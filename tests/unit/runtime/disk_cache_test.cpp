@@ -12,6 +12,7 @@
 #include "runtime/disk_cache/code_cache.h"
 #include "runtime/disk_cache/entry.h"
 #include "tests/scoped_cache.h"
+#include "tests/unit/backend/sample_plan.h"
 #include "tilewright/cache.h"
 #include "tilewright/log.h"
 
@@ -67,6 +68,20 @@ TEST_CASE("disk_cache: what was stored for a key is found, by another object too
   cache->clear();
   CHECK(cache->usage().entries == 0);
   CHECK(loaded(*cache, "key") == "nothing");
+}
+
+TEST_CASE("disk_cache: a kernel comes back with its launch plan") {
+  const ScopedCache scope;
+  const std::string key = "key";
+  backend::CompiledKernel kernel;
+  kernel.name = kernel.entry = "k";
+  kernel.params.assign(2, ir::Type(ir::Element::i64));
+  kernel.launch = backend::sample_plan();
+  store_kernel(*code_cache(), bytes_of(key), kernel);
+  const auto found = load_kernel(*code_cache(), bytes_of(key));
+  REQUIRE(found);
+  CHECK(found->launch == kernel.launch);
+  CHECK(found->params == kernel.params);
 }
 
 TEST_CASE("disk_cache: a file with any byte changed, cut at any length or longer is not used and is removed") {

@@ -156,12 +156,21 @@ struct Does {
     return *graph = fake().make_handle<CUgraph>(), CUDA_SUCCESS;
   }
   static CUresult cuGraphDestroy(CUgraph) { return --fake().graphs, CUDA_SUCCESS; }
+  static void copy_words(std::vector<std::uint64_t>& to, void** parameters) {
+    to.resize(fake().parameter_count);
+    for (std::size_t i = 0; i < to.size(); ++i) std::memcpy(&to[i], parameters[i], sizeof(std::uint64_t));
+  }
   static CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph, const CUgraphNode* dependencies, std::size_t count,
-                                       const CUDA_KERNEL_NODE_PARAMS*) {
+                                       const CUDA_KERNEL_NODE_PARAMS* parameters) {
+    copy_words(fake().node_parameters.emplace_back(), parameters->kernelParams);
     std::vector<CUgraphNode>& nodes = fake().nodes;
     const bool is_chain = nodes.empty() ? count == 0 : count == 1 && dependencies[0] == nodes.back();
     if (!is_chain) return wrong("a kernel node that does not follow the one before");
     nodes.push_back(*node = fake().make_handle<CUgraphNode>());
+    return CUDA_SUCCESS;
+  }
+  static CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+    copy_words(fake().node_parameters.emplace_back(), parameters->kernelParams);
     return CUDA_SUCCESS;
   }
   static CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph, unsigned long long) {
@@ -211,9 +220,18 @@ struct Does {
     FakeDriver& f = fake();
     f.finish();
     f.launched = *config;
-    f.parameters.resize(f.parameter_count);
-    for (std::size_t i = 0; i < f.parameter_count; ++i) std::memcpy(&f.parameters[i], parameters[i], sizeof(std::uint64_t));
+    copy_words(f.parameters, parameters);
+    if (f.look) f.look(parameters);
     return f.kernel ? f.kernel() : CUDA_SUCCESS;
+  }
+  static CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, std::uint32_t rank, void* address,
+                                         const std::uint64_t* extents, const std::uint64_t* strides, const std::uint32_t* box,
+                                         const std::uint32_t* steps, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+                                         CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+    std::fill(std::begin(map->opaque), std::end(map->opaque), ~std::uint64_t{0});
+    fake().map = {type,   address, {extents, extents + rank}, {strides, strides + rank - 1}, {box, box + rank}, {steps, steps + rank},
+                  swizzle};
+    return CUDA_SUCCESS;
   }
 };
 

@@ -47,7 +47,17 @@ class FakeDriver {
   CUlaunchConfig launched{};
   std::vector<std::uint64_t> parameters;
   std::size_t parameter_count = 0;
+  std::function<void(void** parameters)> look;              // at those of a launch, beside the words
+  std::vector<std::vector<std::uint64_t>> node_parameters;  // likewise of each node of graphs that was made or changed
   std::function<CUresult()> kernel;
+  struct Map {
+    CUtensorMapDataType type{};
+    void* address = nullptr;
+    std::vector<std::uint64_t> extents, strides;
+    std::vector<std::uint32_t> box, steps;
+    CUtensorMapSwizzle swizzle{};
+  };
+  Map map;  // what the last tensor map was made of; all of its bits are set
 
   // Live things.
   int contexts = 0, modules = 0, pools = 0, graphs = 0, graph_executables = 0;
