@@ -49,6 +49,11 @@ class Stream {
 class Executable {
  public:
   virtual ~Executable() = default;
+  /// What the device's assembler said of it that is no error: warnings, spills. Logged when it was loaded.
+  const std::vector<std::string>& remarks() const { return remarks_; }
+
+ protected:
+  std::vector<std::string> remarks_;
 };
 
 /// The largest grid along each axis, on every device: CUDA C++ Programming Guide, "Compute Capabilities", the same since 3.0.

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -80,65 +79,7 @@ int run(const std::string& program, std::vector<std::string> words, const std::s
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// The number before `what` in a line of text; 0 if there is none.
-int number_before(std::string_view line, std::string_view what) {
-  const auto end = line.find(what);
-  if (end == line.npos) return 0;
-  auto begin = end;
-  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
-  int n = 0;
-  std::from_chars(line.data() + begin, line.data() + end, n);
-  return n;
-}
-
-/// A warning or a numbered remark, without the program's name; else nothing:
-///   ptxas a.ptx, line 22; warning : .minnctapersm is ignored when neither .maxntid nor .reqntid is specified.
-///   ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.
-std::string_view remark_of(std::string_view line) {
-  constexpr std::string_view kInfo = "ptxas info    : (C", kWarning = "warning";
-  if (line.starts_with(kInfo)) return line.substr(kInfo.size() - 2);
-  const auto at = line.starts_with("ptxas ") ? line.find(kWarning) : line.npos;
-  return at == line.npos || line.find(':', at) == line.npos ? std::string_view() : line.substr(at);
-}
-
-/// Reads lines of `ptxas -v`:
-///   ptxas info    : Compiling entry function 'add' for 'sm_80'
-///       0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-///   ptxas info    : Used 12 registers, used 1 barriers, 16 bytes smem, 384 bytes cmem[0]
-std::vector<AssembledKernel> kernels_of(std::string_view log) {
-  constexpr std::string_view kEntry = "Compiling entry function '";
-  std::vector<AssembledKernel> kernels;
-  std::vector<std::string> remarks;
-  for (std::size_t begin = 0; begin < log.size();) {
-    const std::size_t end = std::min(log.find('\n', begin), log.size());
-    const std::string_view line = log.substr(begin, end - begin);
-    begin = end + 1;
-    if (const std::string_view remark = remark_of(line); !remark.empty()) {
-      remarks.emplace_back(remark);
-    } else if (const auto at = line.find(kEntry); at != line.npos) {
-      const std::string_view name = line.substr(at + kEntry.size());
-      kernels.push_back({.name = std::string(name.substr(0, name.find('\'')))});
-    } else if (!kernels.empty() && line.find("bytes stack frame") != line.npos) {
-      kernels.back().stack_bytes = number_before(line, " bytes stack frame");
-      kernels.back().spill_store_bytes = number_before(line, " bytes spill stores");
-      kernels.back().spill_load_bytes = number_before(line, " bytes spill loads");
-    } else if (!kernels.empty() && line.find(" registers") != line.npos) {
-      kernels.back().registers = number_before(line, " registers");
-      kernels.back().barriers = number_before(line, " barriers");
-      kernels.back().shared_bytes = number_before(line, " bytes smem");
-    }
-  }
-  for (const std::string& remark : remarks) {
-    const bool names_one = remark.find("function '") != remark.npos;
-    for (AssembledKernel& k : kernels)
-      if (!names_one || remark.find(fmt::format("function '{}'", k.name)) != remark.npos) k.remarks.push_back(remark);
-  }
-  return kernels;
-}
-
 }  // namespace
-
-bool is_performance_fault(std::string_view remark) { return remark.starts_with("(C75") && !remark.starts_with("(C7519)"); }
 
 std::optional<std::string> find_ptxas() {
   if (const std::string named = environment_ptxas(); !named.empty()) return can_run(named) ? std::optional(named) : std::nullopt;
@@ -166,19 +107,25 @@ Assembled assemble(const std::string& ptxas, const std::string& ptx, const std::
   const int code = run(ptxas, {"-v", "--generate-line-info", "--gpu-name=" + chip, in, "-o", out}, log);
   const std::string said = contents(log);
   if (code != 0) throw Error({}, fmt::format("'{}' ended with code {}:\n{}", ptxas, code, said));
-  return {contents(out), kernels_of(said)};
+  return {contents(out), read_assembler_log(said)};
+}
+
+std::optional<AssembledKernel> assembled_kernel(const std::string& ptx, const std::string& target) {
+  const std::optional<std::string> ptxas = find_ptxas();
+  if (!ptxas) return std::nullopt;
+  try {
+    Assembled assembled = assemble(*ptxas, ptx, target);
+    if (assembled.kernels.size() == 1) return std::move(assembled.kernels[0]);
+  } catch (const Error& e) {
+    log(LogLevel::warning, fmt::format("registers and spills are not known: {}", e.what()));
+  }
+  return std::nullopt;
 }
 
 backend::Resources measured_resources(const std::string& ptx, const std::string& target, backend::Resources known) {
-  const std::optional<std::string> ptxas = find_ptxas();
-  if (!ptxas) return known;
-  try {
-    const Assembled assembled = assemble(*ptxas, ptx, target);
-    if (assembled.kernels.size() != 1) return known;
-    known.registers = assembled.kernels[0].registers;
-    known.spill_bytes = assembled.kernels[0].spill_store_bytes;
-  } catch (const Error& e) {
-    log(LogLevel::warning, fmt::format("registers and spills are not known: {}", e.what()));
+  if (const auto kernel = assembled_kernel(ptx, target)) {
+    known.registers = kernel->registers;
+    known.spill_bytes = kernel->spill_store_bytes;
   }
   return known;
 }

@@ -94,16 +94,15 @@ std::string cubin(const backend::CompiledKernel& k) {
   }
 }
 
-/// Those of the compilation and, where ptxas is found, what it spills.
+/// Those of the compilation and, where it is found, of ptxas.
 void print_remarks(const backend::CompiledKernel& k) {
-  for (const std::string& remark : k.remarks) fmt::print(stderr, "remark: kernel '{}': {}\n", k.name, remark);
+  const auto print = [&](const std::vector<std::string>& remarks) {
+    for (const std::string& remark : remarks) fmt::print(stderr, "remark: kernel '{}': {}\n", k.name, remark);
+  };
+  print(k.remarks);
   if (k.format != backend::CompiledKernel::Format::ptx) return;
   const std::string ptx(reinterpret_cast<const char*>(k.image.data()), k.image.size());
-  const backend::Resources r = rt::measured_resources(ptx, k.target, k.resources);
-  if (r.spill_bytes > 0)
-    fmt::print(stderr,
-               "remark: kernel '{}': ptxas gives a thread {} registers and spills {} bytes; smaller tiles or more warps need fewer\n",
-               k.name, r.registers, r.spill_bytes);
+  if (const auto assembled = rt::assembled_kernel(ptx, k.target)) print(rt::remarks_of(*assembled, "ptxas"));
 }
 
 std::string emit(const ir::Function& f, const Options& options) {

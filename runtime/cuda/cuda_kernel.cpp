@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/assembler_log.h"
 #include "runtime/cuda/driver_loader.h"
 #include "runtime/device_failure.h"
 #include "runtime/log.h"
@@ -81,7 +82,12 @@ void CudaKernel::assemble(const backend::CompiledKernel& kernel, const Here& whe
     context.fail(status, "cuModuleLoadDataEx", where,
                  fmt::format(", of kernel '{}' for {}{}{}", name, kernel.target, log.empty() ? "" : ":\n", log));
   }
-  if (const std::string log = trimmed(notes); !log.empty()) rt::log(LogLevel::debug, fmt::format("kernel '{}': {}", name, log));
+  const std::string log = trimmed(notes);
+  if (!log.empty()) rt::log(LogLevel::debug, fmt::format("kernel '{}': {}", name, log));
+  for (const AssembledKernel& k : read_assembler_log(log))
+    if (k.name == kernel.entry) remarks_ = remarks_of(k, "the driver's assembler");
+  for (const std::string& remark : remarks_)
+    rt::log(LogLevel::warning, fmt::format("kernel '{}' on device '{}': {}", name, context.device_name(), remark));
 }
 
 void CudaKernel::measure(const backend::CompiledKernel& kernel, const Here& where) {

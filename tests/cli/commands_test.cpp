@@ -84,7 +84,8 @@ TEST_CASE("compile: PTX of every GPU, its statistics, and a cubin where there is
 
   folder.write(
       "ptxas",
-      "#!/bin/sh\necho \"Compiling entry function 'add'\"\necho '    16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads'\n"
+      "#!/bin/sh\necho 'ptxas add.ptx, line 2; warning : it is slow'\n"
+      "echo \"Compiling entry function 'add'\"\necho '    16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads'\n"
       "echo 'ptxas info : Used 77 registers, 360 bytes cmem[0]'\n"
       "for last; do :; done\necho cubin of \"$@\" > \"$last\"\n");
   std::filesystem::permissions(folder.path() / "ptxas", std::filesystem::perms::owner_all);
@@ -99,6 +100,7 @@ TEST_CASE("compile: PTX of every GPU, its statistics, and a cubin where there is
   const Outcome remarked = tilewright({"compile", "add.tile", "--target", "sm_80", "--remarks"}, "", folder.path());
   CHECK(remarked.code == 0);
   CHECK(contains(remarked.err,
+                 "remark: kernel 'add': warning : it is slow\n"
                  "remark: kernel 'add': ptxas gives a thread 77 registers and spills 12 bytes; smaller tiles or more warps need fewer\n"));
   CHECK(tilewright({"compile", "add.tile", "--target", "cpu:x86-64", "--remarks"}, "", folder.path()).err.empty());
   const Outcome cubin = tilewright({"compile", "add.tile", "--target", "sm_86", "--emit", "cubin", "-o", "add.cubin"}, "", folder.path());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/compile.h"
+#include "runtime/assembler_log.h"
 #include "runtime/devices.h"
 #include "tests/fuzz/report_buffer.h"
 
@@ -87,6 +88,8 @@ void DeviceExecutor::run(const ir::Function& f, std::span<const std::uint64_t> w
   }
 
   const auto executable = device_->load(compiled, {});
+  for (const std::string& remark : executable->remarks())
+    if (rt::is_performance_fault(remark)) throw std::runtime_error(remark);
   device_->launch(*executable, {.grid = grid, .num_warps = num_warps_, .check = false, .where = {}}, arguments, stream);
   device_->copy_out(image.data(), memory.address(), image.size(), stream);
   if (reports) device_->copy_out(reports->data(), report_memory->address(), reports->bytes(), stream);

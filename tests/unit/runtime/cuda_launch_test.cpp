@@ -8,6 +8,7 @@
 #include "fake_device.h"
 #include "runtime/cuda/cuda_kernel.h"
 #include "tilewright/device.h"
+#include "tilewright/log.h"
 
 namespace tilewright::rt::cuda {
 namespace {
@@ -98,6 +99,45 @@ TEST_CASE("cuda_launch: PTX that does not assemble is a DeviceError with the ass
                 text);
   driver.jit_errors.clear();
   CHECK(failure_of([&] { device->load(ptx_kernel(), Here::current()); }) == "no error");
+}
+
+// The log of an H100's driver, the numbers and the warnings put into it.
+constexpr const char* kNotes = R"(ptxas application ptx input, line 9; warning : .minnctapersm is ignored.
+ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'softmax_entry' for 'sm_90a'
+ptxas info    : Function properties for softmax_entry
+ptxas         .     264 bytes stack frame, 312 bytes spill stores, 316 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 264 bytes cumulative stack size
+)";
+
+TEST_CASE("cuda_launch: what the driver's assembler warns of is kept with the kernel and logged") {
+  FakeDriver driver;
+  const auto device = open_fake(driver);
+  std::vector<std::string> logged;
+  const auto load = [&](const std::string& notes) {
+    driver.jit_notes = notes;
+    logged.clear();
+    set_log_sink([&](LogLevel level, std::string_view text) {
+      if (level == LogLevel::warning) logged.emplace_back(text);
+    });
+    const auto kernel = device->load(ptx_kernel(), Here::current());
+    set_log_sink({});
+    return kernel->remarks();
+  };
+  const std::vector<std::string> expected{
+      "warning : .minnctapersm is ignored.",
+      "(C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.",
+      "the driver's assembler gives a thread 255 registers and spills 312 bytes; smaller tiles or more warps need fewer"};
+  CHECK(load(kNotes) == expected);
+  REQUIRE(logged.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(logged[i] == "kernel 'softmax' on device 'cuda:0': " + expected[i]);
+  CHECK(load("ptxas info    : Compiling entry function 'softmax_entry' for 'sm_90a'\n"
+             "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+             "ptxas info    : Used 40 registers\n")
+            .empty());
+  CHECK(load("").empty());
+  CHECK(logged.empty());
 }
 
 TEST_CASE("cuda_launch: PTX that is too new for the driver says what the driver takes") {
