@@ -199,7 +199,7 @@ Form Forms::sum(Expr e) {
   Form all;
   // Sums of integers do not cancel: they wrap.
   if (d != b_.zero() && p != b_.zero() && shift_ && ir::is_float(e->element) && d->axes.contains(loop_)) {
-    const Expr reference = b_.shift_reference(p);
+    const Expr reference = shift_of(pending);
     all = {{b_.one(), b_.zero(), b_.add({d, reference})}, {b_.subtract(p, reference), b_.zero(), b_.one()}};
   } else {
     if (d != b_.zero()) all.push_back({b_.one(), b_.zero(), d});
@@ -207,6 +207,14 @@ Form Forms::sum(Expr e) {
   }
   all.insert(all.end(), rest.begin(), rest.end());
   return all;
+}
+
+// What is subtracted as one number is rounded as one: of x - m - log l with a maximum m, the sum of m and log l would have lost log l where
+// x - m is exact. So maxima and the rest have references of their own.
+Expr Forms::shift_of(const std::vector<Expr>& pending) {
+  std::vector<Expr> extremes, others;
+  for (Expr p : pending) (is_extreme(b_, p) ? extremes : others).push_back(p);
+  return b_.add({b_.shift_reference(b_.add(extremes)), b_.shift_reference(b_.add(others))});
 }
 
 Form Forms::product(Expr e) {

@@ -56,6 +56,7 @@ class Forms {
  private:
   Form make(Expr);
   Form sum(Expr);
+  Expr shift_of(const std::vector<Expr>& pending);
   Form product(Expr);
   void check_power(Expr sum, Expr product);
   void check_operand(Expr reduce, const Form&);

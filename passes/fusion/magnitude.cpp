@@ -116,6 +116,28 @@ bool is_linear(ExprBuilder& b, Expr product) {
   return std::all_of(unknown.begin(), unknown.end(), [](const Rational& exponent) { return exponent.is_one(); });
 }
 
+// ---- maxima ----
+
+bool is_extreme(ExprBuilder& b, Expr e) {
+  const Expr value = b.split_coefficient(e).value;
+  const auto is_chosen = [&](Expr x) { return constant_value(x) || x->is(ExprKind::infinity) || is_extreme(b, x); };
+  switch (value->kind) {
+    case ExprKind::reduce: return value->combine == Combine::max;
+    case ExprKind::shift_reference: return is_extreme(b, value->operands[0]);
+    case ExprKind::add: return std::all_of(value->terms.begin(), value->terms.end(), [&](const Term& t) { return is_chosen(t.value); });
+    case ExprKind::mul:  // by a scale
+      return std::any_of(value->factors.begin(), value->factors.end(),
+                         [&](const Factor& f) { return f.exponent.is_one() && is_extreme(b, f.base); });
+    case ExprKind::select:
+      return is_chosen(value->operands[1]) && is_chosen(value->operands[2]) &&
+             !(constant_value(value->operands[1]) && constant_value(value->operands[2]));
+    case ExprKind::function:
+      return (value->function == OpKind::maximum_ || value->function == OpKind::abs_) &&
+             std::any_of(value->operands.begin(), value->operands.end(), [&](Expr x) { return is_extreme(b, x); });
+    default: return false;
+  }
+}
+
 // ---- exponentials ----
 
 bool is_at_most(ExprBuilder& b, Expr x, Expr bound, std::span<const Expr> conditions) {

@@ -20,6 +20,9 @@ bool is_moderate(const Rational&);
 /// Whether every value is moderate: of numbers, extents and masks, and of the sum of a softmax's exponentials.
 bool is_moderate(ExprBuilder&, Expr);
 
+/// Whether a value is one of those that it is chosen from, or a multiple of one, and so has no rounding error of its own: a maximum.
+bool is_extreme(ExprBuilder&, Expr);
+
 /// Whether x <= bound where the conditions hold: the bound is a maximum of x, or greater than one.
 bool is_at_most(ExprBuilder&, Expr x, Expr bound, std::span<const Expr> conditions = {});
 /// Whether exp(u) <= 1 where the conditions hold, since u is a difference of x and a maximum of x. References are what they stand for.

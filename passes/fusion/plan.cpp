@@ -265,6 +265,7 @@ bool Plan::is_rolling(Expr shift) const { return rolling_.contains(shift); }
 // The transport of a body with shift references y: the form of body[y + delta], with delta pending. Bodies that turn up become
 // accumulators.
 void Plan::make_moves() {
+  std::vector<std::vector<Expr>> moved_together;
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const std::vector<Expr> shifts = all_of_kind(accumulators[i].body, ExprKind::shift_reference);
     if (shifts.empty()) continue;
@@ -273,12 +274,20 @@ void Plan::make_moves() {
       moved[s] = b_->add({s, b_->delta(s->operands[0])});
       if (may_roll(s, accumulators[i].pass)) rolling_.insert(s);
     }
+    moved_together.push_back(shifts);
     Forms forms(*b_, loop, {}, false);
     const Form transported = forms.form(b_->substitute(accumulators[i].body, moved));
     std::vector<AccumulatorTerm> move;
     for (const FormTerm& t : transported)
       move.push_back(term(t, accumulators[i].pass, Combine::sum, accumulators[i].exponent, accumulators[i].reduce));
     accumulators[i].move = std::move(move);
+  }
+  // An accumulator moves with all of its shifts, or with none.
+  for (bool is_closed = false; !is_closed;) {
+    is_closed = true;
+    for (const std::vector<Expr>& shifts : moved_together)
+      if (std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return is_rolling(s); }))
+        for (Expr s : shifts) is_closed = !rolling_.insert(s).second && is_closed;
   }
 }
 

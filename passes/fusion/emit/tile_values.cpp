@@ -280,6 +280,7 @@ Part TileValues::emit(Expr e, const Order& own) {
 // Terms with few axes first, so that the sum grows to the whole tile as late as possible.
 Part TileValues::emit_float_sum(Expr e, const Order& own) {
   if (const auto written = emit_written_sum(e, own)) return *written;
+  if (const auto ordered = emit_exact_first(e, own)) return *ordered;
   struct Summand {
     Part part;
     Rational coefficient;

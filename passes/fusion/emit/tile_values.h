@@ -185,6 +185,7 @@ class TileValues {
   Part emit_written(const WrittenValue&, const Order&, ir::Element);
   std::optional<Part> emit_written_product(Expr, const Order&);
   std::optional<Part> emit_written_sum(Expr, const Order&);
+  std::optional<Part> emit_exact_first(Expr, const Order&);
   Part emit_exp(Expr, const Order&);
   Part is_moderate(const Part&);
   Part is_below(const Part&, double limit);

@@ -38,6 +38,21 @@ bool is_data(Expr e, ExprSet& seen) {
   return std::any_of(inside.begin(), inside.end(), [&](Expr x) { return is_data(x, seen); });
 }
 
+// Takes the change of a reference, s - y for a reference y to s, out of the terms, for each reference whose s is there.
+std::vector<std::vector<Term>> take_changes(ExprBuilder& b, std::vector<Term>& terms) {
+  std::vector<std::vector<Term>> changes;
+  for (const Term& shift : std::vector<Term>(terms)) {
+    if (!shift.value->is(ExprKind::shift_reference)) continue;
+    std::vector<Term> change = b.terms(b.scale(-shift.coefficient, shift.value->operands[0]));
+    const auto is_there = [&](const Term& t) { return std::find(terms.begin(), terms.end(), t) != terms.end(); };
+    if (!std::all_of(change.begin(), change.end(), is_there)) continue;
+    change.push_back(shift);
+    std::erase_if(terms, [&](const Term& t) { return std::find(change.begin(), change.end(), t) != change.end(); });
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
 // How many factors of a product may be of any magnitude; a power counts as often as its base is multiplied.
 double unknown_factors(ExprBuilder& b, Expr e) {
   double count = is_moderate(e->number) ? 0 : 1;
@@ -117,6 +132,44 @@ std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
   if (terms <= 2 || negative == 0 || negative == terms || data == 0) return std::nullopt;
   const WrittenValue* written = exprs_.pool().written_value(e);
   return written ? std::optional(emit_written(*written, own, e->element)) : std::nullopt;
+}
+
+// Of a sum whose order nobody has written, data less its maximum comes first, which is exact where they are near to each other, and then
+// what is rounded anyway: (x - m) - log l, and not x - (m + log l). So does the change of each reference.
+std::optional<Part> TileValues::emit_exact_first(Expr e, const Order& own) {
+  if (e->terms.size() <= 2) return std::nullopt;
+  std::vector<Term> left = e->terms, data, extremes, others;
+  std::vector<std::vector<Term>> groups = take_changes(exprs_, left);
+  AxisSet axes;
+  for (const Term& t : left)
+    if (is_extreme(exprs_, t.value)) {
+      extremes.push_back(t);
+      axes.insert(t.value->axes);
+    }
+  for (const Term& t : left)
+    if (!is_extreme(exprs_, t.value)) {
+      ExprSet seen;
+      (!axes.contains(t.value->axes) || is_data(t.value, seen) ? data : others).push_back(t);
+    }
+  if (groups.empty() && others.empty() && data.size() > 1 && !extremes.empty() && grouped_terms(e).size() > 1) {
+    groups = {std::move(data), std::move(extremes)};
+  } else if (extremes.empty() || others.empty() || extremes.size() + data.size() < 2) {
+    groups.push_back(std::move(left));
+  } else {
+    data.insert(data.end(), extremes.begin(), extremes.end());
+    groups.insert(groups.begin(), {std::move(data), std::move(others)});
+  }
+  std::erase_if(groups, [](const std::vector<Term>& g) { return g.empty(); });
+  if (groups.size() < 2) return std::nullopt;
+  std::optional<Part> sum;
+  for (std::vector<Term>& group : groups) {
+    const bool is_subtracted = sum && std::all_of(group.begin(), group.end(), [](const Term& t) { return t.coefficient.is_negative(); });
+    if (is_subtracted)
+      for (Term& t : group) t.coefficient = -t.coefficient;
+    const Part x = value_as(exprs_.add_terms(group), own, e->element);
+    sum = sum ? binary(is_subtracted ? OpKind::sub_ : OpKind::add_, *sum, x, own) : x;
+  }
+  return sum;
 }
 
 }  // namespace tilewright::passes::fusion

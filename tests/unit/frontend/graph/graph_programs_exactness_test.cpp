@@ -153,5 +153,123 @@ TEST_CASE("graph programs: a difference times a number is exact where the differ
   p.check();
 }
 
+// Rows whose values lie about a mean that is far greater than their differences.
+std::vector<Numbers> rows_of(const Numbers& all, int columns) {
+  std::vector<Numbers> rows;
+  for (std::size_t at = 0; at < all.size(); at += static_cast<std::size_t>(columns))
+    rows.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at) + columns);
+  return rows;
+}
+Numbers log_softmax_of(const Numbers& row) {
+  const double most = *std::max_element(row.begin(), row.end());
+  double sum = 0;
+  for (double v : row) sum += std::exp(v - most);
+  Numbers all;
+  for (double v : row) all.push_back(v - most - std::log(sum));
+  return all;
+}
+
+template <class T>
+struct MaximumFormula {
+  std::string name;
+  std::function<tw::Tensor<T>(tw::Tensor<T> x, tw::Tensor<T> z)> of;
+  std::function<double(const Numbers& x, const Numbers& z)> want;
+};
+template <class F>
+double sum_over(const Numbers& row, F term) {
+  double sum = 0;
+  for (std::size_t i = 0; i < row.size(); ++i) sum += term(i);
+  return sum;
+}
+template <class T>
+std::vector<MaximumFormula<T>> maximum_formulas() {
+  return {
+      {"entropy", [](auto x, auto) { return -tw::sum(tw::softmax(x, -1) * tw::log_softmax(x, -1), -1); },
+       [](const Numbers& x, const Numbers&) {
+         const Numbers l = log_softmax_of(x);
+         return -sum_over(x, [&](std::size_t i) { return std::exp(l[i]) * l[i]; });
+       }},
+      {"divergence", [](auto x, auto z) { return tw::sum(tw::softmax(x, -1) * (tw::log_softmax(x, -1) - tw::log_softmax(z, -1)), -1); },
+       [](const Numbers& x, const Numbers& z) {
+         const Numbers l = log_softmax_of(x), k = log_softmax_of(z);
+         return sum_over(x, [&](std::size_t i) { return std::exp(l[i]) * (l[i] - k[i]); });
+       }},
+      {"cross entropy with soft labels", [](auto x, auto z) { return -tw::sum(tw::softmax(z, -1) * tw::log_softmax(x, -1), -1); },
+       [](const Numbers& x, const Numbers& z) {
+         const Numbers l = log_softmax_of(x), k = log_softmax_of(z);
+         return -sum_over(x, [&](std::size_t i) { return std::exp(k[i]) * l[i]; });
+       }},
+      {"mean of the logarithm", [](auto x, auto) { return tw::mean(tw::log_softmax(x, -1), -1); },
+       [](const Numbers& x, const Numbers&) {
+         const Numbers l = log_softmax_of(x);
+         return sum_over(l, [&](std::size_t i) { return l[i]; }) / double(l.size());
+       }},
+      {"least logarithm", [](auto x, auto) { return tw::min(tw::log_softmax(x, -1), -1); },
+       [](const Numbers& x, const Numbers&) {
+         const Numbers l = log_softmax_of(x);
+         return *std::min_element(l.begin(), l.end());
+       }},
+      {"variance of the logarithm",
+       [](auto x, auto) {
+         auto p = tw::softmax(x, -1), l = tw::log_softmax(x, -1);
+         auto d = l - tw::sum(p * l, -1, true);
+         return tw::sum(p * (d * d), -1);
+       },
+       [](const Numbers& x, const Numbers&) {
+         const Numbers l = log_softmax_of(x);
+         const double mean = sum_over(l, [&](std::size_t i) { return std::exp(l[i]) * l[i]; });
+         return sum_over(l, [&](std::size_t i) { return std::exp(l[i]) * (l[i] - mean) * (l[i] - mean); });
+       }},
+      {"distance from a minimum and a mean",
+       [](auto x, auto z) {
+         auto w = z - tw::min(z, -1, true);
+         return tw::mean(w * (x - tw::min(x, -1, true) + tw::mean(w, -1, true)), -1);
+       },
+       [](const Numbers& x, const Numbers& z) {
+         const double least = *std::min_element(x.begin(), x.end()), other = *std::min_element(z.begin(), z.end());
+         const double mean = sum_over(z, [&](std::size_t i) { return z[i] - other; }) / double(z.size());
+         return sum_over(x, [&](std::size_t i) { return (z[i] - other) * (x[i] - least + mean) / double(z.size()); });
+       }},
+  };
+}
+
+template <class T>
+void check_maxima(const Place& place, float mean, float deviation, double tolerance) {
+  constexpr int kRows = 2;
+  const int n = place.positions;
+  const auto about_mean = [&](unsigned seed) {
+    auto values = normal(static_cast<std::size_t>(kRows * n), seed, deviation);
+    for (float& v : values) v += mean;
+    return rounded_to<T>(values);
+  };
+  const std::vector<T> hx = about_mean(11), hz = about_mean(12);
+  const std::vector<Numbers> rx = rows_of(numbers_of(hx), n), rz = rows_of(numbers_of(hz), n);
+  for (const MaximumFormula<T>& f : maximum_formulas<T>()) {
+    CAPTURE(f.name);
+    Numbers want;
+    for (int r = 0; r < kRows; ++r) want.push_back(f.want(rx[r], rz[r]));
+    Program p;
+    auto x = p.input("x", {kRows, n}, hx), z = p.input("z", {kRows, n}, hz);
+    p.output("y", f.of(x, z), want, tolerance);
+    tw::Device device = tw::Device::open(place.device);
+    CHECK(p.check_on(device).kernels().size() == 1);
+  }
+}
+
+// A maximum has no rounding error: what is subtracted from the data beside it, as log l of x - m - log l, is not added to it first.
+TEST_CASE("graph programs: differences from a maximum are exact where the values are far from 0") {
+  for (const Place& place : {Place{"cpu", 5000}, Place{"cpu", 40}, Place{"emulator:sm_80", 200}}) {
+    CAPTURE(place.device);
+    CAPTURE(place.positions);
+    for (const float mean : {1e4f, -1e6f}) {
+      CAPTURE(mean);
+      check_maxima<float>(place, mean, 2, 2e-5);
+    }
+    check_maxima<double>(place, 1e6f, 2, 1e-13);
+    check_maxima<tw::f16>(place, 1000, 4, 2e-3);
+    check_maxima<tw::bf16>(place, 300, 6, 2e-2);
+  }
+}
+
 }  // namespace
 }  // namespace graph_program
