@@ -4,7 +4,7 @@
 //   2. branch: both regions start from the set before it; the union is pending after it.
 //   3. loop: iterations are walked until the set at the back edge is complete, then again with the accesses before the loop. A hazard
 //      that only these cause requires a barrier before the loop.
-//   4. roles: each region has a set of its own.
+//   4. roles: each region has a set of its own. A hazard with an access before them requires a barrier before the roles.
 #include "passes/analysis/hazards.h"
 
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 #include "passes/analysis/address_form.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
+#include "tileir/roles.h"
 
 namespace tilewright::passes {
 
@@ -51,7 +52,7 @@ std::optional<int> buffer_operand(OpKind k) {
 class HazardFinder {
  public:
   HazardFinder(const Function& f, const LoweringPlans& plans)
-      : f_(f), pending_(f.op_capacity()), waits_for_(f.op_capacity()), internal_barrier_(f.op_capacity()) {
+      : f_(f), plans_(plans), pending_(f.op_capacity()), waits_for_(f.op_capacity()), internal_barrier_(f.op_capacity()) {
     f.walk([&](OpId id) {
       Pending& p = pending_[id.index];
       p.op = id;
@@ -66,7 +67,8 @@ class HazardFinder {
       } else if (const std::int64_t bytes = f.kind(id) == OpKind::alloc_buffer_ ? 0 : plans.scratch_bytes(id)) {
         p.begin = f.attr(id, ir::AttrName::shared);
         p.end = p.begin + bytes;
-        internal_barrier_[id.index] = plans.has_internal_barrier(id);
+        // One thread initialises mbarriers, and no other one waits for it there.
+        internal_barrier_[id.index] = f.kind(id) != OpKind::alloc_mbarriers_ && plans.has_internal_barrier(id);
       }
     });
     State none;
@@ -127,19 +129,38 @@ class HazardFinder {
     s = std::move(after);
   }
 
-  /// Each role has a set of its own: barriers in it are of its threads, and mbarriers order it with the others. A hazard with an access
-  /// before the roles requires a barrier of all threads, before them.
+  /// Each role has a set of its own: barriers in it are of its threads, and mbarriers order it with the others. None of them orders an
+  /// access of a thread that has another role, so a hazard with an access before the roles requires a barrier before them.
   void roles(OpId id, State& s) {
-    const auto each_role = [&](const State& before) {
-      for (BlockId b : f_.op(id).regions) {
-        State inside = before;
-        block(b, inside);
-      }
-    };
-    each_role({});
-    if (const OpId hazard = trial([&] { each_role(s); })) require_barrier(id, hazard, s);
-    each_role(s);
+    for (BlockId b : f_.op(id).regions) {
+      State inside;
+      block(b, inside);
+    }
+    if (const OpId hazard = hazard_before_roles(id, s)) require_barrier(id, hazard, s);
     s.clear();
+  }
+
+  /// Whether an arrival in a role may end a phase while threads still wait for the one before, in the body.
+  bool may_end_unseen(OpId wait, OpId arrival) const {
+    return f_.kind(wait) == OpKind::mbarrier_wait_ && pending_[wait.index].buffer == pending_[arrival.index].buffer &&
+           f_.kind(arrival) != OpKind::mbarrier_wait_;
+  }
+
+  /// The op of a pending access that an access in a role conflicts with, or none.
+  OpId hazard_before_roles(OpId id, const State& s) {
+    OpId found;
+    for (const ir::Role& role : ir::roles(f_, id)) {
+      f_.walk(role.region, [&](OpId inner) {
+        for (const Pending& earlier : s)
+          if (!found && (conflict(earlier, pending_[inner.index]) || may_end_unseen(earlier.op, inner))) found = earlier.op;
+      });
+      // The memory of the instances behind the first one, whose ops have no offsets of their own.
+      const auto [begin, stride] = plans_.instance_memory(f_, role.region);
+      for (const Pending& earlier : s)
+        if (!found && role.instances > 1 && earlier.begin < begin + role.instances * stride && begin + stride < earlier.end)
+          found = earlier.op;
+    }
+    return found;
   }
 
   /// The earlier op of the first hazard that a walk finds, or none; the walk requires no barrier.
@@ -225,7 +246,7 @@ class HazardFinder {
   /// Whether every location is accessed by the same thread in a and in b.
   bool is_same_thread(const Pending& a, const Pending& b) const {
     const ValueId p = f_.operand(a.op, 0);
-    if (p != f_.operand(b.op, 0) || a.loop) return false;
+    if (p != f_.operand(b.op, 0) || a.loop || ir::role_region(f_, a.op) != ir::role_region(f_, b.op)) return false;
     // Stores and atomics happen in one of the threads that hold the element (the first one for a scalar), loads in all of them.
     if (f_.kind(a.op) != OpKind::load_ && f_.kind(b.op) != OpKind::load_) return true;
     if (f_.type(p).is_scalar()) return false;
@@ -250,6 +271,7 @@ class HazardFinder {
   }
 
   const Function& f_;
+  const LoweringPlans& plans_;
   std::vector<Pending> pending_;  // by op
   std::vector<OpId> waits_for_;   // by op: what it waits for
   std::vector<bool> internal_barrier_;

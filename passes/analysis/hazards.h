@@ -23,7 +23,8 @@ struct Barrier {
 /// waited for as those of any buffer.
 ///
 /// Roles: barriers in a role are of its threads, and order these alone; what roles do to each other's buffers, mbarriers order. An
-/// mbarrier_arrive is a barrier of its role. Accesses before the roles are waited for before the roles.
+/// mbarrier_arrive is a barrier of its role. No barrier in a role orders an access before the roles, which is therefore waited for before
+/// the roles; so is an mbarrier_wait of the body, if a role arrives at its mbarrier.
 ///
 /// Global memory: an access waits for an earlier one whose address may be the same, if one of the two writes and they may belong to
 /// different threads: loads see the stores before them and none after. Two addresses are disjoint if the bounds of their offsets from one

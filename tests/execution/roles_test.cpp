@@ -116,6 +116,13 @@ const std::string kReduces = R"(
       store %py, %r
 )";
 
+/// Two roles, and what the body does before them.
+std::string with_body(const std::string& body, const std::string& first, const std::string& second, const std::string& attributes) {
+  return "kernel @k(%x: ptr<const i32>, %y: ptr<i32>, %n: i32) {\n" + layout(0, 2) + "  %zero = constant {value = 0} : i32\n" +
+         "  %one = constant {value = 1} : i32\n" + body + "  roles {" + attributes + "} {\n" + first + "    yield\n  } {\n" + second +
+         "    yield\n  }\n}\n";
+}
+
 fuzz::Program program(const std::string& text, int tiles, int programs = 1) {
   fuzz::Program p;
   p.function = ir::parse(text, "roles.tile").functions.at(0);
@@ -194,6 +201,104 @@ TEST_CASE("roles: a role that says registers has whole groups of warps, of which
   CHECK_THROWS_AS(backend::compile(p.function, {.target = "sm_90"}), Error);
   CHECK_THROWS_AS(backend::compile(program(hand_over("warps = [1, 4]", 1, 4, 1, 1, kStores, kUse), 1).function, {.target = "sm_75"}),
                   Error);
+}
+
+TEST_CASE("roles: mbarriers are initialised, and accesses before the roles complete, whatever is between") {
+  const std::string first = "barrier\n mbarrier_arrive %m\n", two = "warps = [1, 2]";
+  const std::string wait = "mbarrier_wait %m, %zero\n store %y, %n\n", sum = R"(
+    %i = arange {lo = 0, hi = 256} : i32[256] #0
+    %s = reduce %i {axis = 0, commutative} : i32 (%a: i32, %c: i32) {
+      %t = add %a, %c : i32
+      yield %t
+    }
+)";
+  const std::string m = "%m = alloc_mbarriers {arrivals = 1} : mbarrier<1>\n",
+                    unused = "%u = alloc_mbarriers {arrivals = 1} : mbarrier<3>\n";
+  std::vector<std::string> texts = {
+      with_body(m + unused, first, sum + wait, two),
+      with_body(m + unused + "mbarrier_wait %m, %one\n", "mbarrier_arrive %m\n", sum + wait, two),
+      with_body(m, first, sum + "barrier\n" + wait, two),
+      with_body("store %y, %n\n", "", sum + "%v = load %y : i32\n %p = add_ptr %y, %one : ptr<i32>\n store %p, %v\n", two),
+      with_body("store %y, %n\n", "", sum + "store %y, %s\n", two),
+  };
+  // Scratch of the body is where the second instance has its own.
+  std::string atomics = "%s0 = add %n, %n : i32\n";
+  for (int i = 0; i < 65; ++i) atomics += fmt::format("%v{0} = atomic_add %y, %one : i32\n %s{1} = add %s{0}, %v{0} : i32\n", i, i + 1);
+  texts.push_back(with_body(atomics, "%j = role_instance : i32\n" + sum + R"(
+    %q = add %s, %s65 : i32
+    %j1 = add %j, %one : i32
+    %p = add_ptr %y, %j1 : ptr<i32>
+    store %p, %q
+)",
+                            "", "warps = [2, 2], instances = [2, 1]"));
+  for (const std::string& text : texts) {
+    CAPTURE(text);
+    for (const char* target : {"sm_80", "sm_90"}) check_on_emulator(program(text, 1), target);
+    check_on_gpus(program(text, 1));
+  }
+}
+
+TEST_CASE("roles: two instances take turns at one slot, each waits for every second phase") {
+  const std::string text =
+      "kernel @k(%x: ptr<const i32> {divisible_by = 16, disjoint}, %y: ptr<i32> {divisible_by = 16, disjoint}, %n: i32) {\n" +
+      layout(0, 2) + R"(  layout #1 [256] {offset = [[1], [2], [4], [8], [16], [32], [64], [128]]}
+  %zero = constant {value = 0} : i32
+  %one = constant {value = 1} : i32
+  %two = constant {value = 2} : i32
+  %b = alloc_buffer : buffer<1, i32>[256] #1
+  %full = alloc_mbarriers {arrivals = 1} : mbarrier<1>
+  %empty = alloc_mbarriers {arrivals = 1} : mbarrier<1>
+  %turn = alloc_mbarriers {arrivals = 1} : mbarrier<2>
+  roles {warps = [2, 2], instances = [1, 2]} {
+    %i = arange {lo = 0, hi = 256} : i32[256] #0
+    %by = constant {value = 256} : i32[256] #0
+    %xb = broadcast %x : ptr<const i32>[256] #0
+    for %zero, %n, %one (%k: i32) {
+      %other = bit_xor %k, %one : i32
+      %kb = broadcast %k : i32[256] #0
+      %o = mul %kb, %by : i32[256] #0
+      %oi = add %o, %i : i32[256] #0
+      %px = add_ptr %xb, %oi : ptr<const i32>[256] #0
+      mbarrier_wait %empty, %other
+      %v = load %px : i32[256] #0
+      buffer_store %b, %v
+      mbarrier_arrive %full
+      yield
+    }
+    yield
+  } {
+    %j = role_instance : i32
+    %i = arange {lo = 0, hi = 256} : i32[256] #0
+    %by = constant {value = 256} : i32[256] #0
+    %yb = broadcast %y : ptr<i32>[256] #0
+    %jo = bit_xor %j, %one : i32
+    %mine = mbarrier_slot %turn, %j : mbarrier<1>
+    %his = mbarrier_slot %turn, %jo : mbarrier<1>
+    for %j, %n, %two (%k: i32) {
+      %h = div %k, %two : i32
+      %hx = add %h, %j : i32
+      %hy = add %hx, %one : i32
+      %kb = broadcast %k : i32[256] #0
+      %o = mul %kb, %by : i32[256] #0
+      %oi = add %o, %i : i32[256] #0
+      %py = add_ptr %yb, %oi : ptr<i32>[256] #0
+      mbarrier_wait %mine, %hy
+      mbarrier_wait %full, %k
+      %v = buffer_load %b : i32[256] #0
+      mbarrier_arrive %his
+      mbarrier_arrive %empty
+      store %py, %v
+      yield
+    }
+    yield
+  }
+}
+)";
+  for (const int tiles : {1, 5, 8}) {
+    CAPTURE(tiles);
+    for (const char* target : {"sm_80", "sm_90"}) check_on_emulator(program(text, tiles), target);
+    check_on_gpus(program(text, tiles));
+  }
 }
 
 TEST_CASE("roles: instances have tiles, barriers and scratch of their own") {
