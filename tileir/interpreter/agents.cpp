@@ -17,6 +17,11 @@ void acquire(AgentClock& clock, const AgentClock& other) {
   for (std::size_t i = 0; i < clock.size(); ++i) clock[i] = std::max(clock[i], other[i]);
 }
 
+void acquire(std::vector<std::int64_t>& known, const std::vector<std::int64_t>& other) {
+  known.resize(std::max(known.size(), other.size()));
+  for (std::size_t i = 0; i < other.size(); ++i) known[i] = std::max(known[i], other[i]);
+}
+
 /// Numbers that look random: splitmix64.
 std::uint64_t mixed(std::uint64_t& state) {
   std::uint64_t z = state += 0x9e3779b97f4a7c15u;
@@ -97,6 +102,7 @@ void Interpreter::run_roles(OpId id) {
       a.roles = id, a.role = static_cast<int>(role), a.instance = instance, a.warps = all[role].warps;
       a.values = agents_[0].values;
       a.clock = agents_[0].clock;
+      a.known = agents_[0].known;
       a.clock[a.number] = a.clock[a.number + kMostAgents] = 1;
       a.frames.push_back({id, all[role].region, f_.block(all[role].region).first});
       agents_.push_back(std::move(a));
@@ -136,18 +142,24 @@ void Interpreter::arrive(OpId id, Mbarrier& m, std::int64_t arrivals) {
   if (m.missing > 0) return;
   m.missing = m.arrivals;
   ++m.completed;
-  m.published = m.arriving, m.arriving = {};
-  m.delivered = std::move(m.copied), m.copied.clear();
+  acquire(m.published, m.arriving), m.arriving = {};
+  acquire(m.published_known, m.arriving_known), m.arriving_known.clear();
+  m.delivered.insert(m.delivered.end(), m.copied.begin(), m.copied.end()), m.copied.clear();
 }
 
 void Interpreter::run_mbarrier_arrive(OpId id) {
   const auto& operands = f_.op(id).operands;
   if (operands.size() < 2 || scalar(operands[1])) {
-    Mbarrier& m = mbarriers_[mbarrier(id)];
+    const std::size_t number = mbarrier(id);
+    Mbarrier& m = mbarriers_[number];
     AgentClock clock = now_->clock;
     clock[now_->number + kMostAgents] = now_->complete_copies;
     acquire(m.arriving, clock);
+    acquire(m.arriving_known, now_->known);
     arrive(id, m, (now_->warps + kWarpsOfGroup - 1) / kWarpsOfGroup);
+    // A wait that follows finds the mbarrier as the arrival left it, or later.
+    now_->known.resize(mbarriers_.size());
+    now_->known[number] = std::max(now_->known[number], m.completed);
   }
   begin_epoch();
   ends_turn_ = true;
@@ -164,22 +176,28 @@ void Interpreter::run_copy_arrive(OpId id) {
   arrive(id, m, std::int64_t{32} * now_->warps);
 }
 
+/// A parity says one of two phases: the last one that the agent knows to be over, or the next one. If more are over, it was chance which
+/// phase the wait has seen.
 bool Interpreter::try_wait(Agent& a) {
   const OpId id = a.waits_at;
   const auto& operands = f_.op(id).operands;
   const auto number = static_cast<std::size_t>(a.values[operands[0].index].bits[0]);
   const auto parity = static_cast<std::int64_t>(a.values[operands[1].index].bits[0] & 1);
-  const Mbarrier& m = mbarriers_[number];
-  a.seen.resize(mbarriers_.size(), kNoPhase);
-  const std::int64_t last = a.seen[number];
-  const std::int64_t phase = last == kNoPhase ? -parity : (last & 1) == parity ? last : last + 1;
+  Mbarrier& m = mbarriers_[number];
+  a.known.resize(mbarriers_.size());
+  const std::int64_t last = a.known[number] - 1;
+  const std::int64_t phase = (last & 1) == parity ? last : last + 1;
   if (m.completed <= phase) return false;
   if (m.completed > phase + 1)
     throw Error(f_.where(id),
                 fmt::format("mbarrier_wait: {} waits for phase {}, and phase {} is over: a phase was over before its wait saw it",
                             name_of(a), phase, m.completed - 1));
-  if (phase >= 0) acquire(a.clock, m.published), complete(m.delivered);
-  a.seen[number] = phase;
+  if (phase >= 0) {
+    acquire(a.clock, m.published);
+    acquire(a.known, m.published_known);
+    complete(m.delivered), m.delivered.clear();
+    a.known[number] = std::max(a.known[number], phase + 1);
+  }
   a.waits_at = {};
   return true;
 }

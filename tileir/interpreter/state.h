@@ -93,6 +93,7 @@ class Interpreter {
   void leave_region();
 
   // agents.cpp
+  using KnownPhases = std::vector<std::int64_t>;  // by mbarrier: so many phases are known to be over; 0 of those beyond its end
   struct Agent {
     std::size_t number = 0;
     OpId roles;  // none: the body
@@ -104,16 +105,16 @@ class Interpreter {
     std::deque<std::vector<std::uint64_t>> groups;  // those of groups that may not be complete, the oldest first
     std::uint32_t complete_copies = 0;              // the last epoch of its copies that an async_wait has seen
     OpId waits_at;                                  // the mbarrier_wait that holds it up
-    std::vector<std::int64_t> seen;                 // by mbarrier: the phase it last waited for; kNoPhase: none
+    KnownPhases known;
   };
   /// A phase of an mbarrier is over when no arrival is missing.
   struct Mbarrier {
     std::int64_t arrivals = 0, missing = 0;
     std::int64_t completed = 0;                    // phases that are over; the one under way has this number
-    AgentClock arriving{}, published{};            // the clocks of the arrivals of this phase, and of the one before
-    std::vector<std::uint64_t> copied, delivered;  // cells of copies that the phase waits for, and of the phase before
+    AgentClock arriving{}, published{};            // the clocks of the arrivals of this phase, and of those that are over
+    KnownPhases arriving_known, published_known;   // what the agents of these arrivals knew
+    std::vector<std::uint64_t> copied, delivered;  // cells of copies that the phase waits for, and that no wait has seen since
   };
-  static constexpr std::int64_t kNoPhase = INT64_MIN;
   void begin_body();
   /// Runs agents in turn until all have ended.
   void run_agents();
