@@ -105,7 +105,8 @@ class Verifier {
     if (args.size() != f_.params.size()) report({}, "{} parameters are described; there are {}", f_.params.size(), args.size());
     for (std::size_t i = 0; i < std::min(args.size(), f_.params.size()); ++i) {
       const Param& p = f_.params[i];
-      if (!f_.type(args[i]).is_scalar()) report({}, "parameter '{}' is {}; it must be a scalar", p.name, text(f_.type(args[i])));
+      const Type t = f_.type(args[i]);
+      if (!t.is_scalar() || t.is_mbarrier()) report({}, "parameter '{}' is {}; it must be a scalar", p.name, text(t));
       if (p.divisible_by < 1) report({}, "parameter '{}' is divisible by {}; expected a positive number", p.name, p.divisible_by);
     }
   }

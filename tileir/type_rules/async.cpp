@@ -1,6 +1,4 @@
 // The type rules of roles and mbarriers.
-#include <bit>
-
 #include "tileir/type_rules/checks.h"
 
 namespace tilewright::ir::rules {
@@ -35,9 +33,7 @@ RuleResult rule_alloc_mbarriers(const RuleInput& in) {
 RuleResult rule_mbarrier_slot(const RuleInput& in) {
   if (!in.operands[0].is_mbarrier()) return fail(in, 0, "{}; expected mbarriers", seen(in, 0));
   if (in.operands[1] != Type(Element::i32)) return fail(in, 1, "{}; it must be i32", seen(in, 1));
-  const std::int64_t divisor = in.number(AttrName::divisor, 1);
-  if (divisor < 1 || !std::has_single_bit(static_cast<std::uint64_t>(divisor)))
-    return fail(in, -1, "divisor is {}; it must be a power of two", divisor);
+  if (RuleResult r = check_divisor(in); !r.ok()) return r;
   return one(Type::mbarrier(1));
 }
 

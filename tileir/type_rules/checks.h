@@ -1,5 +1,6 @@
 // Declares the type rules of ops.def, one function each, and defines the checks that they share. Private to the type rules.
 #pragma once
+#include <bit>
 #include <string>
 #include <string_view>
 
@@ -75,6 +76,14 @@ inline RuleResult stated(const RuleInput& in) {
 }
 
 inline bool is_scalar_bool(Type t) { return t.is_scalar() && t.is_bool(); }
+
+/// The attribute divisor, by which an index of type i32 is divided.
+inline RuleResult check_divisor(const RuleInput& in) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  const std::int64_t divisor = in.number(AttrName::divisor, 1);
+  if (divisor >= 1 && divisor <= kMost && std::has_single_bit(static_cast<std::uint64_t>(divisor))) return {};
+  return fail(in, -1, "divisor is {}; it must be a power of two, at most {}", divisor, kMost);
+}
 
 /// Operand i, if there is one, is a mask for tiles of this shape.
 inline RuleResult check_mask(const RuleInput& in, int i, Type like) {

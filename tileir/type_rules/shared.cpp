@@ -52,9 +52,7 @@ RuleResult rule_buffer_slot(const RuleInput& in) {
   const Type t = in.operands[0];
   if (!t.is_buffer()) return fail(in, 0, "{}; expected a buffer", seen(in, 0));
   if (in.operands[1] != Type(Element::i32)) return fail(in, 1, "{}; it must be i32", seen(in, 1));
-  const std::int64_t divisor = in.number(AttrName::divisor, 1);
-  if (divisor < 1 || !std::has_single_bit(static_cast<std::uint64_t>(divisor)))
-    return fail(in, -1, "divisor is {}; it must be a power of two", divisor);
+  if (RuleResult r = check_divisor(in); !r.ok()) return r;
   return one(Type::buffer(t.element(), 1, t.shape()));
 }
 
