@@ -88,16 +88,14 @@ ir::TargetDesc describe_target(const std::string& target) { return find_target(t
 
 namespace {
 
-/// Layouts, and ops that passes make, are for GPUs; such ops but mma need the layouts.
+/// Layouts, and ops that passes make, are for GPUs.
 void refuse_ops_of_other_targets(const ir::Function& f, const ir::TargetDesc& target) {
+  if (target.is_gpu()) return;
   f.walk([&](ir::OpId id) {
-    const bool is_made = ir::is_made_by_passes(f.kind(id));
-    if (!target.is_gpu() && (is_made || f.is_distributed()))
+    if (ir::is_made_by_passes(f.kind(id)) || f.is_distributed())
       throw Error(f.where(id),
                   fmt::format("{}: this kernel was prepared for GPUs; {} compiles kernels as they were traced, without layouts",
                               ir::text(f.kind(id)), target.name));
-    if (is_made && !f.is_distributed() && f.kind(id) != ir::OpKind::mma_)
-      throw Error(f.where(id), fmt::format("{}: it needs tiles with layouts, as the passes for GPUs make them", ir::text(f.kind(id))));
   });
 }
 

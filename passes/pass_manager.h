@@ -31,7 +31,8 @@ std::vector<PassTiming> run_passes(ir::Function&, std::span<const std::string_vi
 
 /// The passes for a target, in order.
 std::vector<std::string_view> pipeline(const ir::TargetDesc&);
-/// The passes of the pipeline that a function still needs: all of them, or for a distributed one those from allocate_shared on.
+/// The passes of the pipeline that a function still needs: all of them or, for a distributed one on a GPU, those from allocate_shared on.
+/// Throws Error at an op on distributed tiles if the function has no layouts.
 std::vector<std::string_view> pipeline_for(const ir::Function&, const ir::TargetDesc&);
 
 }  // namespace tilewright::passes

@@ -1,7 +1,12 @@
 // The pipelines: the passes for a target, in order, with the reasons for the order.
 #include "passes/pass_manager.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "tileir/op_kind.h"
+#include "tilewright/error.h"
 
 namespace tilewright::passes {
 
@@ -69,8 +74,16 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
 
 std::vector<std::string_view> pipeline_for(const ir::Function& f, const ir::TargetDesc& target) {
   std::vector<std::string_view> passes = pipeline(target);
+  if (!target.is_gpu()) return passes;
   // A layout shows that every pass up to assign_layouts has run; the passes after it that find better layouts are optional.
-  if (f.is_distributed()) passes.erase(passes.begin(), std::find(passes.begin(), passes.end(), "allocate_shared"));
+  if (f.is_distributed()) {
+    passes.erase(passes.begin(), std::find(passes.begin(), passes.end(), "allocate_shared"));
+    return passes;
+  }
+  f.walk([&](ir::OpId id) {
+    if (ir::is_made_by_passes(f.kind(id)) && f.kind(id) != ir::OpKind::mma_)
+      throw Error(f.where(id), fmt::format("{}: it needs tiles with layouts, as the passes for GPUs make them", ir::text(f.kind(id))));
+  });
   return passes;
 }
 

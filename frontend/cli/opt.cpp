@@ -22,12 +22,13 @@ struct Options {
 
 void execute(const Options& options, Session& session) {
   const ir::TargetDesc target = find_target(options.target);
-  const std::vector<std::string_view> names = parse_pass_list(options.passes, target);
+  parse_pass_list(options.passes, [] { return std::vector<std::string_view>(); });  // mistakes in it come before those in the file
   ir::Module module = session.files.read_tile(options.file);
   if (!options.kernel.empty()) module.functions = {ir::Function(choose_kernel(module, options.kernel))};
   std::string timing;
   for (ir::Function& f : module.functions) {
     const backend::CompileOptions compile = compile_options("opt", f.name, {.num_warps = options.warps, .contract = !options.no_contract});
+    const std::vector<std::string_view> names = parse_pass_list(options.passes, [&] { return passes::pipeline_for(f, target); });
     const passes::PassContext context{target, compile.contract, false, compile.num_warps};
     passes::RunOptions run;
     run.verify_each = !options.no_verify_each;

@@ -20,13 +20,13 @@ std::string_view name_of(const passes::PassInfo& p) { return p.name; }
 }
 }  // namespace
 
-std::vector<std::string_view> parse_pass_list(std::string_view list, const ir::TargetDesc& target) {
+std::vector<std::string_view> parse_pass_list(std::string_view list, const std::function<std::vector<std::string_view>()>& pipeline) {
   std::vector<std::string_view> names;
   while (true) {
     const auto comma = list.find(',');
     const std::string_view name = list.substr(0, comma);
     if (name == "default") {
-      for (const std::string_view n : passes::pipeline(target)) names.push_back(n);
+      for (const std::string_view n : pipeline()) names.push_back(n);
     } else if (const passes::PassInfo* pass = passes::find_pass(name)) {
       names.push_back(pass->name);
     } else {

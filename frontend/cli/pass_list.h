@@ -1,15 +1,14 @@
 // Parses lists of passes on a command line.
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tileir/target/target_desc.h"
-
 namespace tilewright::cli {
 
-/// "a,b,default": names of passes; 'default' is the target's pipeline. Throws UsageError that suggests a name. The views live as long as
-/// the program.
-std::vector<std::string_view> parse_pass_list(std::string_view, const ir::TargetDesc&);
+/// "a,b,default": names of passes; 'default' stands for those of `pipeline`. Throws UsageError that suggests a name. The views live as long
+/// as the program.
+std::vector<std::string_view> parse_pass_list(std::string_view, const std::function<std::vector<std::string_view>()>& pipeline);
 
 }  // namespace tilewright::cli

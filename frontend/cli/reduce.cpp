@@ -7,6 +7,7 @@
 #include "frontend/cli/run_options.h"
 #include "frontend/cli/targets.h"
 #include "passes/debug/test_case_reducer.h"
+#include "passes/pass_manager.h"
 #include "tileir/text/printer.h"
 
 namespace tilewright::cli {
@@ -38,7 +39,7 @@ InterestingnessOptions interestingness_options(const Options& o) {
   InterestingnessOptions j;
   j.test_passes = !o.passes.empty();
   j.target = find_target(o.target);
-  if (j.test_passes) j.passes = parse_pass_list(o.passes, j.target);
+  if (j.test_passes) j.passes = parse_pass_list(o.passes, [&] { return passes::pipeline(j.target); });
   // Without --grid, several programs, so that program ids differ.
   j.execution = !o.run.grid.empty() ? execution_options(o.run)
                                     : ExecutionOptions{.device = o.run.device, .grid = {3}, .contract = !o.run.no_contract};

@@ -150,6 +150,21 @@ TEST_CASE("opt: runs the passes that are named, in order, and prints what can be
   CHECK(contains(tilewright({"opt", "-", "--passes=cse", "--locations"}, text).out, "@ \"<stdin>\":3:8"));
 }
 
+TEST_CASE("opt: the default passes of a kernel with layouts are those that are left, and ops on tiles with layouts need them") {
+  const std::string layout = "  layout #0 [32] {lane = [[1], [2], [4], [8], [16]]}\n";
+  const auto text = [&](const std::string& layouts, const std::string& under) {
+    return "kernel @k(%z: ptr<i32>) {\n" + layouts + "  roles {warps = [1]} {\n    %at = broadcast %z : ptr<i32>[32]" + under +
+           "\n    %i = arange {lo = 0, hi = 32} : i32[32]" + under + "\n    store %at, %i\n    yield\n  }\n}\n";
+  };
+  const Outcome left = tilewright({"opt", "-", "--passes=default", "--target", "sm_80", "--timing"}, text(layout, " #0"));
+  CHECK(left.code == 0);
+  CHECK(contains(left.err, "insert_barriers\n"));
+  CHECK_FALSE(contains(left.err, "assign_layouts\n"));
+  const Outcome refused = tilewright({"opt", "-", "--passes=default", "--target", "sm_80"}, text("", ""));
+  CHECK(refused.code == 1);
+  CHECK(contains(refused.err, "2:3: error: roles: it needs tiles with layouts, as the passes for GPUs make them"));
+}
+
 TEST_CASE("opt: --timing names every pass of the pipeline on standard error, results stay on standard output") {
   const Outcome o = tilewright({"opt", "-", "--passes=default", "--timing", "--verify-each"}, kernel_text("softmax"));
   CHECK(o.code == 0);
