@@ -32,7 +32,7 @@ std::optional<Lanes> compared_lanes(Nest& nest, OpId id, const AxisMap& dims) {
   const std::int64_t extent = nest.step().extents.back();
   int axis = 0;
   while (dims[axis] != nest.vector_dim()) ++axis;
-  const auto is_index = [&](ValueId v) { return e.axes()(v).contiguity[axis] >= extent; };
+  const auto is_index = [&](ValueId v) { return e.axes()(v).contiguity[axis] >= extent && !e.axes()(v).assumes_no_wrap; };
   const auto is_bound = [&](ValueId v) { return e.axes()(v).constancy[axis] >= extent; };
   AxisMap first = dims;
   first[axis] = -1;

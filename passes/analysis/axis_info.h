@@ -22,12 +22,15 @@ struct AxisInfo {
   std::array<std::int64_t, ir::kMaxRank> contiguity{1, 1, 1, 1, 1}, divisibility{1, 1, 1, 1, 1}, constancy{1, 1, 1, 1, 1};
   std::int64_t scalar_divisibility = 1;
   std::optional<std::int64_t> constant;  // every element is this
+  /// The runs hold modulo 2^32 alone: 32-bit indices that may wrap were extended. Addresses may take them for runs (AxisInfoAnalysis);
+  /// what is compared may not.
+  bool assumes_no_wrap = false;
 };
 
 inline constexpr std::int64_t kMaxDivisibility = std::int64_t{1} << 62;
 
 /// Forward data-flow analysis of the whole function, loops included, to a fixed point. Signed index arithmetic is assumed not to wrap
-/// within a run (a run that wraps would span the whole address range).
+/// within a run (a run that wraps would span the whole address range); runs that hold only so are marked.
 class AxisInfoAnalysis {
  public:
   explicit AxisInfoAnalysis(const ir::Function&);

@@ -1,5 +1,5 @@
 // Transfer functions. Each claim is proved of the bits, modulo 2^width, in the comment beside it. Where that needs the arithmetic not to
-// wrap (a signed 32- or 64-bit index extended to 64 bits), axis_info.h says so.
+// wrap (a signed 32- or 64-bit index extended to 64 bits), axis_info.h says so and `assumes_no_wrap` is set.
 //
 // Notation, of one axis: c contiguity, k constancy, d divisibility; "aligned run of L": positions [i L, (i + 1) L).
 #include "passes/analysis/axis_info_transfer.h"
@@ -77,8 +77,14 @@ LatticeElement extended(const LatticeElement& x) {
   const bool is_index = ir::is_signed(x.type.element()) && ir::bits(x.type.element()) >= 32;
   const Range all = full_range(x.type);
   // A run that wraps holds both ends of the type's range.
-  if (is_index || x.range.lo > all.lo || x.range.hi < all.hi) return r;
-  for (int d = 0; d < x.type.rank(); ++d) shorten(r, d, aligned_run(x, d));
+  if (x.range.lo > all.lo || x.range.hi < all.hi) return r;
+  for (int d = 0; d < x.type.rank(); ++d) {
+    const std::int64_t run = aligned_run(x, d);
+    if (is_index)
+      r.info.assumes_no_wrap = r.info.assumes_no_wrap || run < x.info.contiguity[d];
+    else
+      shorten(r, d, run);
+  }
   return r;
 }
 
@@ -230,6 +236,7 @@ LatticeElement cast(Type t, Operands in) {
   // To the same width or fewer bits: values are taken modulo 2^width, of which all claims are.
   LatticeElement r = ir::bits(t.element()) > ir::bits(x.type.element()) ? extended(x) : x;
   r.type = t;
+  if (ir::bits(t.element()) <= 32) r.info.assumes_no_wrap = false;
   return r;
 }
 
@@ -411,7 +418,7 @@ LatticeElement transfer_of(const Function& f, OpId id, Type t, Operands in) {
 
 bool operator==(const AxisInfo& a, const AxisInfo& b) {
   return a.contiguity == b.contiguity && a.divisibility == b.divisibility && a.constancy == b.constancy &&
-         a.scalar_divisibility == b.scalar_divisibility && a.constant == b.constant;
+         a.scalar_divisibility == b.scalar_divisibility && a.constant == b.constant && a.assumes_no_wrap == b.assumes_no_wrap;
 }
 
 LatticeElement unknown(Type t) { return divisible(t, 1); }
@@ -438,6 +445,7 @@ LatticeElement meet(const LatticeElement& a, const LatticeElement& b) {
     r.info.constancy[d] = std::min(a.info.constancy[d], b.info.constancy[d]);
   }
   if (a.info.constant == b.info.constant) r.info.constant = a.info.constant;
+  r.info.assumes_no_wrap = a.info.assumes_no_wrap || b.info.assumes_no_wrap;
   r.range = united(a.range, b.range);
   return r;
 }
@@ -445,6 +453,9 @@ LatticeElement meet(const LatticeElement& a, const LatticeElement& b) {
 LatticeElement transfer(const Function& f, OpId id, Operands in) {
   const Type t = f.type(f.result(id));
   LatticeElement r = transfer_of(f, id, t, in);
+  // What is computed of wider integers has runs that hold as theirs do.
+  if (t.is_pointer() || (t.is_integer() && ir::bits(t.element()) > 32))
+    for (const LatticeElement* x : in) r.info.assumes_no_wrap = r.info.assumes_no_wrap || x->info.assumes_no_wrap;
   std::array<Range, 3> ranges;
   std::array<Type, 3> types;
   if (in.size() > ranges.size()) return r;

@@ -101,7 +101,7 @@ int prefix_axis(const Function& f, const AxisInfoAnalysis& info, OpId id) {
   const Type t = f.type(op.operands[0]);
   if (t.is_scalar() || !t.is_integer() || t.element() == ir::Element::u64) return -1;
   const ValueId index = op.operands[less ? 0 : 1], bound = op.operands[less ? 1 : 0];
-  if (!is_constant_along(info(bound), t) || !is_of_program(f, index) || !is_of_program(f, bound)) return -1;
+  if (info(index).assumes_no_wrap || !is_constant_along(info(bound), t) || !is_of_program(f, index) || !is_of_program(f, bound)) return -1;
   for (int i = 0; i < t.rank(); ++i)
     if (t.log2_extent(i) > 0 && info(index).contiguity[static_cast<std::size_t>(i)] >= t.extent(i) && is_constant_along(info(index), t, i))
       return i;

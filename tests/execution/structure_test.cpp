@@ -308,14 +308,18 @@ TEST_CASE("memory: stores under a bound on indices of every type, also those tha
       const ValueId x = b.cast(p.small_input(Type(Element::f32, shape)), Element::f64);
       for (std::uint64_t start : {std::uint64_t{0}, greatest - 20, greatest - 14}) {
         const ValueId first = p.scalar(Type(e), start & all);
-        const ValueId index = b.binary(OpKind::add_, b.cast(b.arange(0, extent), e), b.broadcast(first, shape));
-        for (std::uint64_t bound : {greatest - 7, std::uint64_t{7}}) {
-          const ValueId limit = b.broadcast(p.scalar(Type(e), bound & all), shape);
-          for (OpKind k : kComparisons) {
-            const bool less = k == OpKind::lt_ || k == OpKind::le_;
-            p.output(b.binary(OpKind::add_, x, x), less ? b.binary(k, index, limit) : b.binary(k, limit, index));
+        const ValueId narrow = b.binary(OpKind::add_, b.cast(b.arange(0, extent), e), b.broadcast(first, shape));
+        // What was extended behind the sum does not pass the greatest value of the wide type, and begins again all the same.
+        std::vector<ValueId> indices{narrow};
+        if (bits(e) == 32) indices.push_back(b.cast(narrow, Element::i64));
+        for (ValueId index : indices)
+          for (std::uint64_t bound : {greatest - 7, std::uint64_t{7}}) {
+            const ValueId limit = b.broadcast(p.scalar(b.function().type(index).scalar(), bound & all), shape);
+            for (OpKind k : kComparisons) {
+              const bool less = k == OpKind::lt_ || k == OpKind::le_;
+              p.output(b.binary(OpKind::add_, x, x), less ? b.binary(k, index, limit) : b.binary(k, limit, index));
+            }
           }
-        }
       }
       check_on_machines(p.take());
     }
