@@ -1,7 +1,8 @@
-// Limits of accesses. They are applied when the user's function is traced as a whole: in the order of its ops, each value gets the
-// conditions of the values that it is computed from, and each access gets those of its operands as a mask.
+// Limits of accesses. They are applied when the user's function is traced as a whole: each value gets the conditions of the values that it
+// is computed from, and each access gets those of its operands as a mask.
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -24,16 +25,18 @@ using Conditions = std::vector<ValueId>;
 
 class LimitWalk {
  public:
-  /// Conditions are built in front of this op, which what they are made of dominates.
-  LimitWalk(ir::Function& f, OpId first) : f_(f), b_(f), first_(first) {
-    b_.before(first);
-    b_.set_loc(f.op(first).loc);
+  LimitWalk(ir::Function& f, OpId first) : f_(f), b_(f), first_(first) {}
+
+  void limit(ValueId v, ValueId condition) { add(v, condition); }
+
+  /// This op and those behind it in its block: follows the conditions until none is new, since loops carry them back, then applies them.
+  void run() {
+    do {
+      is_changed_ = false;
+      follow_from(first_);
+    } while (is_changed_);
+    apply_from(first_);
   }
-
-  void limit(ValueId v, ValueId condition) { add(v, {condition}); }
-
-  /// This op and those behind it in its block.
-  void run() { visit_from(first_); }
 
  private:
   const Conditions& of(ValueId v) const {
@@ -41,160 +44,248 @@ class LimitWalk {
     const auto known = conditions_.find(v.index);
     return known == conditions_.end() ? kNone : known->second;
   }
-  void add(ValueId v, const Conditions& more) {
-    if (more.empty()) return;
+  void add(ValueId v, ValueId condition) {
     Conditions& all = conditions_[v.index];
-    for (ValueId c : more)
-      if (std::find(all.begin(), all.end(), c) == all.end()) all.push_back(c);
+    if (std::find(all.begin(), all.end(), condition) != all.end()) return;
+    all.push_back(condition);
+    is_changed_ = true;
   }
-  std::vector<std::int64_t> shape_of(ValueId v) const { return f_.type(v).shape(); }
-
-  void visit_from(OpId first) {
-    for (OpId id = first; id; id = f_.op(id).next) visit(id);
+  void add(ValueId v, const Conditions& more) {
+    for (ValueId c : Conditions(more)) add(v, c);
   }
-
-  void visit(OpId id) {
-    const OpKind kind = f_.kind(id);
-    if (ir::mask_index(kind)) return visit_access(id);
-    if (kind == OpKind::for_ || kind == OpKind::while_ || kind == OpKind::if_) return visit_control(id);
-    const auto& operands = f_.op(id).operands;
-    if (f_.op(id).results.empty() || std::all_of(operands.begin(), operands.end(), [&](ValueId v) { return of(v).empty(); })) return;
-    if (ir::info(kind).has(ir::kElementwise)) {
-      for (ValueId v : operands) add(f_.result(id), of(v));
-    } else {
-      visit_shape(id);
-    }
-  }
-
-  void visit_access(OpId id) {
+  Conditions of_operands(OpId id) const {
     Conditions all;
     for (ValueId v : f_.op(id).operands)
       for (ValueId c : of(v))
         if (std::find(all.begin(), all.end(), c) == all.end()) all.push_back(c);
+    return all;
+  }
+  std::vector<std::int64_t> shape_of(ValueId v) const { return f_.type(v).shape(); }
+  void before(OpId id) {
+    b_.before(id);
+    b_.set_loc(f_.op(id).loc);
+  }
+
+  /// The op of the outermost block that holds this one: conditions of what leaves a loop stand in front of the loop.
+  OpId outermost(OpId id) const {
+    while (f_.op(id).parent != f_.op(first_).parent) id = f_.block(f_.op(id).parent).parent;
+    return id;
+  }
+  /// What an op makes of conditions, built once.
+  template <class Build>
+  Conditions derived(OpId id, const Conditions& from, Build build) {
+    std::vector<std::uint32_t> key{id.index};
+    for (ValueId c : from) key.push_back(c.index);
+    const auto [at, is_new] = derived_.try_emplace(std::move(key));
+    if (is_new) {
+      before(outermost(id));
+      at->second = build();
+    }
+    return at->second;
+  }
+  template <class Build>
+  void derive(OpId id, ValueId condition, Build build) {
+    add(f_.op(id).results[0], derived(id, {condition}, [&] { return Conditions{build()}; }));
+  }
+
+  void follow_from(OpId first) {
+    for (OpId id = first; id; id = f_.op(id).next) follow(id);
+  }
+  void follow(OpId id) {
+    const OpKind kind = f_.kind(id);
+    if (kind == OpKind::for_ || kind == OpKind::while_ || kind == OpKind::if_) return follow_control(id);
+    if (f_.op(id).results.empty() || of_operands(id).empty()) return;
+    if (ir::info(kind).has(ir::kElementwise) || ir::mask_index(kind))
+      for (ValueId r : std::vector<ValueId>(f_.op(id).results)) add(r, of_operands(id));
+    else
+      follow_shape(id);
+  }
+
+  // A variable that a loop changes has the conditions of all that it holds, in whichever turn.
+  void follow_control(OpId id) {
+    const std::vector<ir::BlockId> regions(f_.op(id).regions.begin(), f_.op(id).regions.end());
+    const auto flow = [&](ValueId from, ValueId to) { add(to, of(from)); };
+    const auto yielded = [&](ir::BlockId region, std::size_t i) { return f_.op(f_.terminator(region)).operands[i]; };
+    const auto args = [&](ir::BlockId region, std::size_t i) { return f_.block(region).args[i]; };
+    const std::size_t results = f_.op(id).results.size();
+    switch (f_.kind(id)) {
+      case OpKind::for_:
+        for (std::size_t i = 0; i < results; ++i) flow(f_.op(id).operands[i + 3], args(regions[0], i + 1));
+        follow_from(f_.block(regions[0]).first);
+        for (std::size_t i = 0; i < results; ++i) flow(yielded(regions[0], i), args(regions[0], i + 1));
+        break;
+      case OpKind::while_:
+        for (std::size_t i = 0; i < f_.op(id).operands.size(); ++i) flow(f_.op(id).operands[i], args(regions[0], i));
+        follow_from(f_.block(regions[0]).first);
+        for (std::size_t i = 0; i < results; ++i) flow(yielded(regions[0], i + 1), args(regions[1], i));
+        follow_from(f_.block(regions[1]).first);
+        for (std::size_t i = 0; i < f_.op(id).operands.size(); ++i) flow(yielded(regions[1], i), args(regions[0], i));
+        break;
+      default:
+        for (ir::BlockId region : regions) follow_from(f_.block(region).first);
+        break;
+    }
+    for (std::size_t i = 0; i < results; ++i) {
+      const ValueId result = f_.op(id).results[i];
+      if (f_.kind(id) == OpKind::for_) flow(args(regions[0], i + 1), result);
+      if (f_.kind(id) == OpKind::while_) flow(yielded(regions[0], i + 1), result);
+      if (f_.kind(id) == OpKind::if_)
+        for (ir::BlockId region : regions) flow(yielded(region, i), result);
+    }
+  }
+
+  void apply_from(OpId first) {
+    for (OpId id = first; id; id = f_.op(id).next) {
+      if (ir::mask_index(f_.kind(id))) apply(id);
+      if (f_.kind(id) == OpKind::device_assert_) apply_to_assertion(id);
+      for (ir::BlockId region : std::vector<ir::BlockId>(f_.op(id).regions.begin(), f_.op(id).regions.end()))
+        apply_from(f_.block(region).first);
+    }
+  }
+  void apply(OpId id) {
+    const Conditions all = of_operands(id);
     if (all.empty()) return;
-    for (ValueId r : f_.op(id).results) add(r, all);
     const std::vector<std::int64_t> shape = shape_of(f_.operand(id, 0));
     ValueId mask = ir::mask_of(f_, id);
-    ir::Builder b(f_);
-    b.before(id);
-    b.set_loc(f_.op(id).loc);
     const int index = *ir::mask_index(f_.kind(id));
     const bool is_masked = mask.valid();
+    before(id);
     for (ValueId c : all) {
-      const ValueId inside = b.broadcast(c, shape);
-      mask = mask ? b.binary(OpKind::bit_and_, mask, inside) : inside;
+      const ValueId inside = b_.broadcast(c, shape);
+      mask = mask ? b_.binary(OpKind::bit_and_, mask, inside) : inside;
     }
     is_masked ? f_.set_operand(id, index, mask) : f_.add_operand(id, mask);
   }
 
-  void visit_control(OpId id) {
-    const ir::OpData& op = f_.op(id);
-    const std::size_t first_init = op.kind == OpKind::for_ ? 3 : 0;
-    if (op.kind != OpKind::if_) {
-      // What a loop carries keeps the conditions of what it starts with.
-      for (std::size_t i = first_init; i < op.operands.size(); ++i) {
-        const std::size_t number = i - first_init + (op.kind == OpKind::for_ ? 1 : 0);
-        for (ir::BlockId region : op.regions) add(f_.block(region).args[number], of(op.operands[i]));
-        add(op.results[i - first_init], of(op.operands[i]));
-      }
-    }
-    const bool is_while = op.kind == OpKind::while_;
-    const std::vector<ir::BlockId> regions(op.regions.begin(), op.regions.end());
-    for (ir::BlockId region : regions) visit_from(f_.block(region).first);
-    if (is_while) return;
-    for (ir::BlockId region : f_.op(id).regions) {
-      const auto& yielded = f_.op(f_.terminator(region)).operands;
-      for (std::size_t i = 0; i < yielded.size(); ++i) add(f_.op(id).results[i], of(yielded[i]));
-    }
+  /// What is past the end need not hold.
+  void apply_to_assertion(OpId id) {
+    const ValueId asserted = f_.operand(id, 0);
+    if (of(asserted).empty()) return;
+    before(id);
+    const ValueId outside = b_.unary(OpKind::bit_not_, all_of(asserted));
+    f_.set_operand(id, 0, b_.binary(OpKind::bit_or_, asserted, outside));
   }
 
   /// Whether the condition is the same all along an axis.
   bool is_constant_along(ValueId condition, std::int64_t axis) const { return f_.type(condition).extent(static_cast<int>(axis)) == 1; }
 
-  void visit_shape(OpId id) {
+  void follow_shape(OpId id) {
     const ir::OpData& op = f_.op(id);
-    const ValueId x = op.operands[0];
-    const std::vector<std::int64_t> from = shape_of(x), to = shape_of(op.results[0]);
+    const ValueId x = op.operands[0], result = op.results[0];
+    const std::vector<std::int64_t> from = shape_of(x), to = shape_of(result);
+    const Conditions conditions = of(x);
     switch (op.kind) {
       case OpKind::broadcast_:
       case OpKind::multiple_of_:
-      case OpKind::max_contiguous_: return add(op.results[0], of(x));
+      case OpKind::max_contiguous_: return add(result, conditions);
       case OpKind::permute_: {
         const std::vector<std::int64_t> axes = f_.attr_list(id, AttrName::axes);
-        for (ValueId c : Conditions(of(x))) add(f_.op(id).results[0], {b_.permute(c, axes)});
+        for (ValueId c : conditions) derive(id, c, [&] { return b_.permute(c, axes); });
         return;
       }
       case OpKind::flip_:
-        for (ValueId c : Conditions(of(x)))
-          add(f_.op(id).results[0],
-              {is_constant_along(c, f_.attr(id, AttrName::axis)) ? c
-                                                                 : f_.result(b_.create(OpKind::flip_, std::span(&c, 1), f_.op(id).attrs))});
+        for (ValueId c : conditions)
+          derive(id, c, [&] {
+            if (is_constant_along(c, f_.attr(id, AttrName::axis))) return c;
+            return f_.result(b_.create(OpKind::flip_, std::span(&c, 1), f_.op(id).attrs));
+          });
         return;
       case OpKind::reshape_:
-        for (ValueId c : Conditions(of(x))) add(f_.op(id).results[0], {reshaped(c, from, to)});
+        for (ValueId c : conditions) derive(id, c, [&] { return reshaped(c, from, to); });
         return;
-      case OpKind::join_: {
-        Conditions joined;
-        for (ValueId v : op.operands)
-          for (ValueId c : of(v)) joined.push_back(c);
-        for (ValueId c : joined) {
-          std::vector<std::int64_t> shape = shape_of(c);
-          shape.push_back(1);
-          add(f_.op(id).results[0], {b_.reshape(c, shape)});
-        }
-        return;
-      }
+      case OpKind::join_:
+      case OpKind::cat_: return follow_pair(id);
       case OpKind::split_:
-        for (ValueId c : Conditions(of(x))) {
-          std::vector<std::int64_t> shape = shape_of(c);
-          if (shape.back() == 1) {
-            shape.pop_back();
-            const ValueId both = b_.reshape(c, shape);
-            for (ValueId r : f_.op(id).results) add(r, {both});
-          } else {
-            const OpId halves = b_.create(OpKind::split_, std::span(&c, 1));
-            for (int i : {0, 1}) add(f_.op(id).results[static_cast<std::size_t>(i)], {f_.result(halves, i)});
-          }
+        for (ValueId c : conditions) {
+          const Conditions halves = derived(id, {c}, [&] { return split(c); });
+          for (std::size_t i : {0, 1}) add(f_.op(id).results[i], halves[i]);
         }
         return;
       case OpKind::gather_: {
-        add(op.results[0], of(op.operands[1]));
-        for (ValueId c : Conditions(of(x)))
-          if (is_constant_along(c, f_.attr(id, AttrName::axis))) add(f_.op(id).results[0], {c});
+        const ValueId index = op.operands[1];
+        add(result, of(index));
+        for (ValueId c : conditions)
+          if (is_constant_along(c, f_.attr(id, AttrName::axis)))
+            add(result, c);
+          else
+            derive(id, c, [&] { return gathered(id, c); });
         return;
       }
       case OpKind::scan_:
-      case OpKind::sort_:
-        for (std::size_t i = 0; i < op.results.size() && i < op.operands.size(); ++i)
-          for (ValueId c : Conditions(of(op.operands[i])))
-            if (is_constant_along(c, f_.attr(id, AttrName::axis))) add(op.results[i], {c});
+      case OpKind::sort_: {
+        const std::int64_t axis = op.kind == OpKind::scan_ ? f_.attr(id, AttrName::axis) : static_cast<std::int64_t>(from.size()) - 1;
+        for (ValueId c : of_operands(id))
+          if (is_constant_along(c, axis))
+            for (ValueId r : std::vector<ValueId>(f_.op(id).results)) add(r, c);
         return;
-      case OpKind::reduce_: return visit_reduce(id);
+      }
+      case OpKind::reduce_: return follow_reduce(id);
       case OpKind::dot_: {
         // Rows of a and columns of b; along what is summed they count for nothing.
         const std::int64_t rank = static_cast<std::int64_t>(from.size());
-        add(op.results[0], of(op.operands[2]));
-        for (ValueId c : of(x))
-          if (is_constant_along(c, rank - 1)) add(op.results[0], {c});
-        for (ValueId c : of(op.operands[1]))
-          if (is_constant_along(c, rank - 2)) add(op.results[0], {c});
+        const ValueId right = op.operands[1];
+        add(result, of(op.operands[2]));
+        for (ValueId c : conditions)
+          if (is_constant_along(c, rank - 1)) add(result, c);
+        for (ValueId c : Conditions(of(right)))
+          if (is_constant_along(c, rank - 2)) add(result, c);
         return;
       }
       default: return;  // Of ops that mix elements no single one is outside.
     }
   }
 
-  void visit_reduce(OpId id) {
+  /// join and cat: of the two halves each keeps its own conditions.
+  void follow_pair(OpId id) {
+    const ValueId result = f_.op(id).results[0];
+    const ValueId a = f_.operand(id, 0), c = f_.operand(id, 1);
+    Conditions key = of(a);
+    key.push_back(ValueId{});
+    key.insert(key.end(), of(c).begin(), of(c).end());
+    add(result, derived(id, key, [&] {
+          const ValueId both[] = {all_of(a), all_of(c)};
+          return Conditions{f_.result(b_.create(f_.kind(id), both, f_.op(id).attrs))};
+        }));
+  }
+  /// All conditions of a tile in one of its shape.
+  ValueId all_of(ValueId v) {
+    ValueId all;
+    for (ValueId c : of(v)) {
+      const ValueId whole = b_.broadcast(c, shape_of(v));
+      all = all ? b_.binary(OpKind::bit_and_, all, whole) : whole;
+    }
+    return all ? all : b_.constant(ir::Type(ir::Element::boolean, shape_of(v)), 1);
+  }
+
+  Conditions split(ValueId condition) {
+    std::vector<std::int64_t> shape = shape_of(condition);
+    if (shape.back() == 1) {
+      shape.pop_back();
+      const ValueId both = b_.reshape(condition, shape);
+      return {both, both};
+    }
+    const OpId halves = b_.create(OpKind::split_, std::span(&condition, 1));
+    return {f_.result(halves, 0), f_.result(halves, 1)};
+  }
+
+  /// The condition of the elements that a gather takes. In a loop its index is not there yet where conditions stand.
+  ValueId gathered(OpId id, ValueId condition) {
+    if (f_.op(id).parent != f_.op(first_).parent)
+      throw Error(f_.where(id), "gather: takes elements of the tile's rows or columns inside of a loop or branch; do it outside of it");
+    const ValueId operands[] = {b_.broadcast(condition, shape_of(f_.operand(id, 0))), f_.operand(id, 1)};
+    return f_.result(b_.create(OpKind::gather_, operands, f_.op(id).attrs));
+  }
+
+  void follow_reduce(OpId id) {
     const std::int64_t axis = f_.attr(id, AttrName::axis);
-    Conditions kept;
-    for (ValueId v : f_.op(id).operands)
-      for (ValueId c : of(v))
-        if (is_constant_along(c, axis)) kept.push_back(c);
-    for (ValueId c : kept) {
-      std::vector<std::int64_t> shape = shape_of(c);
-      shape.erase(shape.begin() + axis);
-      const ValueId without = b_.reshape(c, shape);
-      for (ValueId r : std::vector<ValueId>(f_.op(id).results)) add(r, {without});
+    for (ValueId c : of_operands(id)) {
+      if (!is_constant_along(c, axis)) continue;
+      const Conditions without = derived(id, {c}, [&] {
+        std::vector<std::int64_t> shape = shape_of(c);
+        shape.erase(shape.begin() + axis);
+        return Conditions{b_.reshape(c, shape)};
+      });
+      for (ValueId r : std::vector<ValueId>(f_.op(id).results)) add(r, without);
     }
   }
 
@@ -217,6 +308,8 @@ class LimitWalk {
   ir::Builder b_;
   const OpId first_;
   std::unordered_map<std::uint32_t, Conditions> conditions_;  // by value
+  std::map<std::vector<std::uint32_t>, Conditions> derived_;  // by op and conditions
+  bool is_changed_ = false;
 };
 
 }  // namespace

@@ -95,3 +95,25 @@ TEST_CASE("checked: right calls are no mistakes" * doctest::skip(is_off())) {
     CHECK(message_of([&] { device.synchronize(); }) == "");
   });
 }
+
+TEST_CASE("checked: assertions of an epilogue hold for elements of the result" * doctest::skip(is_off())) {
+  on_every_device([](tw::Device& device) {
+    const auto ones = device.upload(std::vector<float>(10 * 6, 1));
+    auto out = device.allocate<float>(10 * 10);
+    const auto positive = [](auto sum, auto, auto) {
+      tw::device_assert(sum > 0.5f, "positive");
+      return sum;
+    };
+    const auto small = [](auto sum, auto row, auto) {
+      tw::device_assert(tw::broadcast_to(row, {sum.extent(0), sum.extent(1)}) < 9, "not the last row");
+      return sum;
+    };
+    const auto a = tw::view(ones, {10, 6}), b = tw::view(ones, {6, 10});
+    CHECK_NOTHROW(kernels::matmul(a, b, tw::view(out, {10, 10}), positive));
+    device.synchronize();
+    CHECK_MISTAKE("not the last row", {
+      kernels::matmul(a, b, tw::view(out, {10, 10}), small);
+      device.synchronize();
+    });
+  });
+}

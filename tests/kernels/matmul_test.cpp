@@ -1,4 +1,6 @@
 // Products against sums in double precision: shapes, strides, types, batches, epilogues and sums in parts.
+#include <algorithm>
+
 #include "tests/kernels/matrices.h"
 
 using namespace kernel_tests;
@@ -166,6 +168,54 @@ TEST_CASE("matmul: an epilogue's accesses end where c does, in whatever shape, a
       CHECK(error(flat.values(), sums) < 1e-6);
       const int tiles = (m + 31) / 32;
       for (const int count : counts.download()) CHECK(count == tiles);
+    }
+  });
+}
+
+TEST_CASE("matmul: an epilogue's accesses end where c does, through joins, gathers, and what loops carry on") {
+  on_every_device([](tw::Device& device) {
+    const kernels::Options options{.precision = tw::Precision::ieee, .configuration = kernels::Configuration{.bm = 32, .bn = 32, .bk = 16}};
+    for (const auto& [m, n] : {std::pair{10, 60}, std::pair{60, 10}, std::pair{33, 29}}) {
+      INFO(device.name(), " m ", m, " n ", n);
+      Array<float, 2> a(device, {m, 20}, 1), b(device, {20, n}, 2), c(device, {m, n}, 3), joined(device, {2, m * n}, 4),
+          reversed(device, {m, n}, 5);
+      const auto zeros = [&](int count) { return device.upload(std::vector<int>(static_cast<std::size_t>(count), 0)); };
+      // Elements, and one that what starts a loop leads to.
+      auto ahead = zeros(m * n + 1), behind = zeros(m * n + 1);
+      kernels::matmul(
+          a.view(), b.view(), c.view(),
+          [](auto sum, auto row, auto column, auto pair, auto turned, auto first, auto last, auto width, auto size) {
+            const auto place = row * width + column;
+            tw::store(pair + tw::cat(place, place + size, 1), tw::cat(sum, -sum, 1));
+            const auto back = tw::broadcast_to(tw::row(31 - tw::arange(0, 32)), {32, 32});
+            const auto columns = tw::gather(tw::broadcast_to(column, {32, 32}), back, 1);
+            tw::store(turned + row * width + columns, tw::gather(sum, back, 1));
+            auto at = tw::full<int>({32, 32}, 0) + size;
+            for (auto i : tw::range(0, 3)) {
+              tw::atomic_add(first + at, 1);
+              at = place + 0 * i;
+            }
+            auto when = tw::full<int>({32, 32}, 0) + size;
+            tw::I32 turn = 0;
+            tw::loop_while([&] { return turn < 2; },
+                           [&] {
+                             when = place;
+                             turn = turn + 1;
+                           });
+            tw::atomic_add(last + when, 1);
+            return sum;
+          },
+          joined.buffer, reversed.buffer, ahead, behind, n, m * n, options);
+      const std::vector<double> sums = product(a.values(), b.values(), 1, m, n, 20);
+      std::vector<double> both = sums;
+      for (const double x : sums) both.push_back(-x);
+      CHECK(error(joined.values(), both) < 1e-6);
+      CHECK(error(reversed.values(), sums) < 1e-6);
+      const std::vector<int> counts = ahead.download(), ends = behind.download();
+      CHECK(std::all_of(counts.begin(), counts.end() - 1, [](int count) { return count == 2; }));
+      CHECK(counts.back() == m * n);
+      CHECK(std::all_of(ends.begin(), ends.end() - 1, [](int count) { return count == 1; }));
+      CHECK(ends.back() == 0);
     }
   });
 }

@@ -280,8 +280,8 @@ void matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const
 #define TW_MATMUL_OF(EACH) TW_MATMUL(EACH(TW_TYPE), EACH(TW_PARAMETER), EACH(TW_ARGUMENT), EACH(TW_FITS))
 /// c = epilogue(sum, row, column, extras...) with sum a tile [BM, BN] of a b, row its rows [BM, 1], column its columns [1, BN], as I32. The
 /// epilogue is a lambda without captures whose parameters are `auto`; what it returns is cast to the type of c. Extras, at most 6: a buffer
-/// arrives as Ptr, a view as View, a number as a scalar. Tiles reach past the end of c: there, rows and columns are those of the last one,
-/// and loads, stores and atomics with the shape of the sum, of its rows or of its columns access nothing; loads give 0.
+/// arrives as Ptr, a view as View, a number as a scalar. Past the end of c tiles have sums of 0, and rows and columns of the last one. Loads
+/// (which give 0), stores and atomics skip what is computed from such a row or column; a reduction along them takes it.
 TW_MATMUL(, , , )
 TW_MATMUL_OF(TW_EACH1)
 TW_MATMUL_OF(TW_EACH2)

@@ -42,8 +42,8 @@ struct Value : Maybe {
 
 /// For kernels that call a function of the user with tiles that reach past the end of an array. Between the last add() and the destructor,
 /// loads, stores and atomics skip the elements past the end, and all elements that are computed from them: where the address or the value
-/// of an access is such an element, memory is not accessed. Elements are followed through arithmetic, changes of shape, gathers, products,
-/// loops and branches. The result of a reduction, scan or sort along the axis that ends is not skipped.
+/// of an access is such an element, memory is not accessed. Elements are followed through arithmetic, shapes, gathers, products, branches
+/// and loops (in any turn). The result of a reduction, scan or sort along the axis that ends is not skipped.
 class AccessLimit {
  public:
   AccessLimit();
