@@ -103,11 +103,29 @@ Rational operator*(const Rational& a, const Rational& b) {
 
 Rational operator/(const Rational& a, const Rational& b) { return a * Rational(b.denominator_, b.numerator_); }
 
+// By the terms of the continued fractions: nothing overflows. Whole parts decide unless they are equal; of what is left, below 1, the one with
+// the smaller reciprocal is the greater.
 std::strong_ordering operator<=>(const Rational& a, const Rational& b) {
-  const Rational difference = a - b;
-  return difference.is_zero()       ? std::strong_ordering::equal
-         : difference.is_negative() ? std::strong_ordering::less
-                                    : std::strong_ordering::greater;
+  struct Fraction {
+    Int128 numerator, denominator;
+    Int128 take_whole_part() {
+      Int128 whole = numerator / denominator;
+      numerator %= denominator;
+      if (numerator < 0) numerator += denominator, --whole;
+      return whole;
+    }
+    bool is_zero() const { return numerator == 0; }
+  };
+  Fraction x{a.numerator_, a.denominator_}, y{b.numerator_, b.denominator_};
+  while (true) {
+    const Int128 whole_x = x.take_whole_part(), whole_y = y.take_whole_part();
+    if (whole_x != whole_y) return whole_x < whole_y ? std::strong_ordering::less : std::strong_ordering::greater;
+    if (x.is_zero() && y.is_zero()) return std::strong_ordering::equal;
+    if (x.is_zero()) return std::strong_ordering::less;
+    if (y.is_zero()) return std::strong_ordering::greater;
+    x = std::exchange(y, {x.denominator, x.numerator});
+    x = {x.denominator, x.numerator};
+  }
 }
 
 Rational power(const Rational& base, std::int64_t exponent) {

@@ -181,13 +181,24 @@ Expr ExprBuilder::sum_of(std::span<const Term> given) {
   std::vector<Expr> values;
   for (auto& [key, t] : merged)
     if (!t.coefficient.is_zero() || t.value->finite != Finite::always) sum.terms.push_back(t), values.push_back(t.value);
-  sum.terms.insert(sum.terms.end(), apart.begin(), apart.end());
+  if (!apart.empty()) return sum_of_functions(sum.terms, apart);
   std::stable_sort(sum.terms.begin(), sum.terms.end(), [](const Term& a, const Term& b) { return by_key(a.value, b.value); });
   if (sum.terms.empty()) return zero_;
   if (sum.terms.size() == 1) return scale(sum.terms[0].coefficient, sum.terms[0].value);
   sum.kind = ExprKind::add;
   sum.element = common_element(values);
   return pool_.intern(std::move(sum));
+}
+
+// Coefficients that have no 127 bits, as those of a value that is doubled again and again, are not added: the sum stays as it is written, and
+// is one term of other sums.
+Expr ExprBuilder::sum_of_functions(std::span<const Term> merged, std::span<const Term> apart) {
+  Expr all = sum_of(merged);
+  for (const Term& t : apart) {
+    const Expr x = scale(t.coefficient, t.value);
+    all = function(OpKind::add_, {all, x}, common_element(std::array{all, x}));
+  }
+  return all;
 }
 
 // The mask of an additive mask becomes the mask of the sum; a negative multiple of one is +inf there and stays a term. So does what may be

@@ -140,6 +140,7 @@ class ExprBuilder {
   Expr make(ExprKind, std::vector<Expr> operands, ir::Element);
   bool may_be_power(const Term& logarithm, const std::vector<Term>& all);
   Expr sum_of(std::span<const Term>);
+  Expr sum_of_functions(std::span<const Term> merged, std::span<const Term> apart);
   Expr log_of_product(Expr);
   Expr make_reduction(graph::Combine, const AxisSet& bound, Expr body, const ProductElement&, ir::Element result);
   Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ProductElement operand_element, ir::Element result);

@@ -102,7 +102,7 @@ class ProgramBuilder {
     for (const Segment& s : segments) ahead_.insert(s.ahead.begin(), s.ahead.end());
     // A value that is an output and that later segments read is stored once; but inputs and constants are in memory of their own, and what
     // is known before a run is not an output's alone.
-    buffers_.store_in_outputs([&](NodeId n) { return !graph::is_leaf(g_.node(n).op) && !ahead_.contains(n); });
+    buffers_.store_in_outputs([&](NodeId n) { return !has_own_memory(g_.node(n)) && !ahead_.contains(n); });
     std::map<std::string, Derivation> derivations;
     for (Segment& s : segments) {
       if (s.cut) program_.not_fused.push_back(cut_text(g_, *s.cut, fmt::format("a part has at most {}", kMostOperations)));

@@ -245,5 +245,44 @@ TEST_CASE("graph range: a value that is squared more often than an exponent has 
   p.check();
 }
 
+// As written each coefficient is applied to its value; together they have no common scale.
+TEST_CASE("graph range: sums whose coefficients are far apart, and recurrences that make them so") {
+  const int n = 40;
+  const auto hx = normal(n, 1), hz = normal(n, 2);
+  Numbers far, three, horner, momentum, doubled;
+  const int doublings = 150, steps = 30;
+  for (int i = 0; i < n; ++i) {
+    const double x = hx[i], z = hz[i];
+    far.push_back(1e20 * x + 1e-25 * z);
+    three.push_back(1.1e-18 * x + 1.3e15 * z + 0.7 * (x * z));
+    double h = 0.3 * x, p = x, v = 0;
+    for (int k = 0; k < steps; ++k) h = 0.77 * h + (0.1 + 0.37 * k) * z;
+    for (int k = 0; k < steps; ++k) v = 0.9 * v - 0.01 * (p - z), p += v;
+    horner.push_back(h), momentum.push_back(p), doubled.push_back(std::ldexp(x * 1e-30, doublings));
+  }
+  Program p;
+  auto x = p.input("x", {n}, hx), z = p.input("z", {n}, hz);
+  p.output("far", 1e20f * x + 1e-25f * z, far);
+  p.output("three", 1.1e-18f * x + 1.3e15f * z + 0.7f * (x * z), three);
+  p.check();
+  // As written these are 200 kernels.
+  Program recurrences;
+  x = recurrences.input("x", {n}, hx), z = recurrences.input("z", {n}, hz);
+  auto h = 0.3f * x, at = x, v = z * 0.0f, t = x * 1e-30f;
+  for (int k = 0; k < steps; ++k) h = 0.77f * h + static_cast<float>(0.1 + 0.37 * k) * z;
+  for (int k = 0; k < steps; ++k) {
+    v = 0.9f * v - 0.01f * (at - z);
+    at = at + v;
+  }
+  for (int k = 0; k < doublings; ++k) t = t + t;
+  recurrences.output("horner", h, horner);
+  recurrences.output("momentum", at, momentum);
+  recurrences.output("doubled", t, doubled);
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    tw::Device device = tw::Device::open(name);
+    recurrences.check_on(device);
+  }
+}
+
 }  // namespace
 }  // namespace graph_program

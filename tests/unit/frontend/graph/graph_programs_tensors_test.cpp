@@ -321,4 +321,22 @@ TEST_CASE("graph programs: mistakes at compile and at run leave graph and plan u
   CHECK(z.download() == std::vector<float>{0, 2, 4, 6});
 }
 
+TEST_CASE("graph programs: positions, numbers and random numbers are outputs beside what is computed of them") {
+  const int n = 7;
+  const auto hx = normal(n, 1);
+  Program p;
+  const tw::Dim rows = p.graph.dim("n");
+  p.set_number("n", n);
+  auto x = p.input("x", {rows}, hx);
+  auto i = tw::iota<float>(p.graph, {rows}, 0), two = tw::full<float>(p.graph, {rows}, 2.0f);
+  Numbers positions, sums, products;
+  for (int k = 0; k < n; ++k) positions.push_back(k), sums.push_back(double(hx[k]) + k), products.push_back(2 * double(hx[k]) * k);
+  p.output("i", i, positions);
+  p.output("sum", x + i, sums);
+  p.output("two", two, Numbers(n, 2));
+  p.output("product", two * x * i, products);
+  p.output("again", i, positions);
+  p.check_on_all();
+}
+
 }  // namespace graph_program
