@@ -12,6 +12,7 @@
 #include "tests/fuzz/device_executor.h"
 #include "tests/fuzz/emulator_executor.h"
 #include "tileir/roles.h"
+#include "tileir/text/parser.h"
 #include "tilewright/error.h"
 
 namespace tilewright::test {
@@ -183,6 +184,21 @@ TEST_CASE("roles: two instances take turns at one slot, each waits for every sec
     for (const char* target : {"sm_80", "sm_90"}) check_on_emulator(program(text, tiles), target);
     check_on_gpus(program(text, tiles));
   }
+}
+
+TEST_CASE("roles: warps and named barriers are of one instance each") {
+  const std::string text =
+      "kernel @k() {\n  roles {warps = [1, 2, 4, 1], registers = [40, 40, 152, 40], instances = [1, 3, 2, 1]} {\n    yield\n  } {\n"
+      "    yield\n  } {\n    yield\n  } {\n    yield\n  }\n}\n";
+  const ir::Function f = ir::parse(text, "roles.tile").functions.at(0);
+  std::vector<int> warps, barriers;
+  for (const ir::Role& r : ir::roles(f, ir::roles_op(f))) {
+    warps.push_back(r.first_warp);
+    barriers.push_back(r.barrier);
+  }
+  CHECK(warps == std::vector<int>{0, 4, 12, 20});
+  CHECK(barriers == std::vector<int>{1, 2, 5, 7});
+  CHECK(ir::program_warps(f, 4) == 24);
 }
 
 TEST_CASE("roles: NVIDIA's assembler takes them for every chip, spills nothing and ignores nothing") {
