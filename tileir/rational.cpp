@@ -165,6 +165,16 @@ std::optional<Rational> intended(Float value, double most_product) {
 std::optional<Rational> intended_fraction(float value) { return intended(value, 0x1p20); }
 std::optional<Rational> intended_fraction(double value) { return intended(value, 0x1p48); }
 
+Int128 floor(const Rational& r) {
+  const Int128 towards_zero = r.numerator() / r.denominator();
+  return r.is_negative() && !r.is_integer() ? towards_zero - 1 : towards_zero;
+}
+
+Int128 ceil(const Rational& r) {
+  const Int128 towards_zero = r.numerator() / r.denominator();
+  return !r.is_negative() && !r.is_integer() ? towards_zero + 1 : towards_zero;
+}
+
 std::optional<Rational> exact_root(const Rational& x, std::int64_t root) {
   if (root == 1) return x;
   const auto numerator = integer_root(x.numerator(), root), denominator = integer_root(x.denominator(), root);

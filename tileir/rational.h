@@ -56,6 +56,10 @@ Rational power(const Rational& base, std::int64_t exponent);
 std::optional<Rational> intended_fraction(float);
 std::optional<Rational> intended_fraction(double);
 
+/// The greatest integer that is not above, and the least one that is not below.
+Int128 floor(const Rational&);
+Int128 ceil(const Rational&);
+
 /// The exact `root`-th root of a fraction that is not negative, if it is a fraction.
 std::optional<Rational> exact_root(const Rational&, std::int64_t root);
 

@@ -27,6 +27,9 @@ Int128 gcd(Int128 a, Int128 b) {
   return a;
 }
 
+/// The operator of cdiv.
+constexpr char kRoundedUp = 'c';
+
 /// The greatest rational number of which both are integral multiples.
 Rational gcd(const Rational& a, const Rational& b) {
   const Int128 denominator = a.denominator() / gcd(a.denominator(), b.denominator()) * b.denominator();
@@ -52,14 +55,14 @@ Rational step_of(const SymbolTable& table, const Polynomial& p) {
   return step;
 }
 
-/// q d + r -> n + r for a quotient q = n / d: so (n / d) * d == n reads as n.
+/// q d + r -> n + r for a quotient q = n / d that is not rounded: so (n / d) * d == n reads as n.
 Polynomial cancel_quotients(const SymbolTable& table, Polynomial p) {
   std::set<Variable, std::greater<>> quotients;
   for (const auto& [monomial, coefficient] : p.terms())
     for (const Factor& f : monomial)
-      if (f.variable >= kFirstQuotient) quotients.insert(f.variable);
+      if (f.variable >= kFirstQuotient && !table.quotient(f.variable).rounds_up) quotients.insert(f.variable);
   for (Variable q : quotients) {
-    const auto& [numerator, denominator] = table.quotient(q);
+    const Polynomial &numerator = table.quotient(q).numerator, &denominator = table.quotient(q).denominator;
     Polynomial multiples, rest;  // p = q * multiples + rest
     for (const auto& [monomial, coefficient] : p.terms()) {
       Monomial without = monomial;
@@ -108,6 +111,11 @@ std::optional<Polynomial> exact_quotient(const SymbolTable& table, const Polynom
 }
 
 std::int64_t combine_integers(char op, std::int64_t a, std::int64_t b, const Location& at) {
+  if (op == kRoundedUp) {
+    const auto quotient = in_64_bits(ir::ceil(Rational(a, b)));
+    if (!quotient) throw Error(at, fmt::format("extent cdiv({}, {}) overflows 64 bits", a, b));
+    return *quotient;
+  }
   if (op == '/') {
     if (Int128{a} % b != 0) throw Error(at, fmt::format("extent {} / {} is no integer", a, b));
   }
@@ -134,6 +142,7 @@ Dim Dim::make(detail::DimExpression e, const Location& at) {
 
 Dim Dim::combine(char op, const Dim& a, const Dim& b, const Location& at) {
   if (op == '/' && b == Dim(0)) throw Error(at, fmt::format("extent {} / 0", a.text()));
+  if (op == kRoundedUp && b == Dim(0)) throw Error(at, fmt::format("extent cdiv({}, 0)", a.text()));
   if (a.is_constant() && b.is_constant()) return Dim(combine_integers(op, a.value_, b.value_, at));
   if (!a.is_constant() && !b.is_constant() && a.table() != b.table())
     throw Error(at, fmt::format("extents '{}' and '{}' have symbols of two graphs", a.text(), b.text()));
@@ -145,13 +154,20 @@ Dim Dim::combine(char op, const Dim& a, const Dim& b, const Location& at) {
     if (op == '-') return expression(x - y);
     if (op == '*') return expression(x * y);
     if (x.is_zero()) return Dim(0);
-    if (const auto q = exact_quotient(*table, x, y)) return expression(*q);
+    const bool rounds_up = op == kRoundedUp;
+    // A polynomial whose values may be fractions is no exact quotient: n / 4.
+    if (const auto q = exact_quotient(*table, x, y); q && (!rounds_up || step_of(*table, *q).is_integer())) return expression(*q);
     Polynomial numerator = x, denominator = y;
     reduce(numerator, denominator);
-    return expression(Polynomial::variable(table->quotient(numerator, denominator)));
+    return expression(Polynomial::variable(table->quotient(numerator, denominator, rounds_up)));
   } catch (const ir::RationalOverflow&) {
+    if (op == kRoundedUp) throw Error(at, fmt::format("extent cdiv({}, {}) overflows", a.text(), b.text()));
     throw Error(at, fmt::format("extent ({}) {} ({}) overflows", a.text(), op, b.text()));
   }
+}
+
+Dim cdiv(const detail::DimOperand& a, const detail::DimOperand& b) {
+  return Dim::combine(kRoundedUp, a.value, b.value, detail::location_of(a.at));
 }
 
 std::optional<Dim> Dim::divide_exactly(const Dim& a, const Dim& b) {
@@ -210,11 +226,15 @@ Range range_of(const SymbolTable&, const Polynomial&);
 
 Range range_of(const SymbolTable& table, Variable v) {
   if (v >= kFirstQuotient) {
-    const Range n = range_of(table, table.quotient(v).numerator), d = range_of(table, table.quotient(v).denominator);
+    const SymbolTable::Quotient& q = table.quotient(v);
+    const Range n = range_of(table, q.numerator), d = range_of(table, q.denominator);
     if (!n.least || n.least->is_negative() || !d.least || *d.least <= Rational(0)) return {};
     Range r{Rational(), std::nullopt};
     if (d.greatest) r.least = *n.least / *d.greatest;
     if (n.greatest) r.greatest = *n.greatest / *d.least;
+    // What is above 0 is rounded up to 1 at least, however great the denominator.
+    if (q.rounds_up) r.least = Rational(!d.greatest && !n.least->is_zero() ? Int128{1} : ir::ceil(*r.least), 1);
+    if (q.rounds_up && r.greatest) r.greatest = Rational(ir::ceil(*r.greatest), 1);
     return r;
   }
   const DimBounds& b = table[v].bounds;
@@ -247,12 +267,6 @@ Range range_or_unbounded(const detail::DimExpression& e) {
   }
 }
 
-/// Rounds towards minus infinity.
-Int128 floor(const Rational& r) {
-  const Int128 q = r.numerator() / r.denominator();
-  return r.is_negative() && !r.is_integer() ? q - 1 : q;
-}
-
 void collect_symbols(const SymbolTable& table, const Polynomial& p, std::set<std::uint32_t>& found) {
   for (const auto& [monomial, coefficient] : p.terms())
     for (const Factor& f : monomial) {
@@ -270,13 +284,13 @@ void collect_symbols(const SymbolTable& table, const Polynomial& p, std::set<std
 std::int64_t Dim::least() const {
   if (is_constant()) return value_;
   const Range r = range_or_unbounded(*expression_);
-  return r.least ? static_cast<std::int64_t>(std::clamp<Int128>(-floor(-*r.least), INT64_MIN, INT64_MAX)) : INT64_MIN;
+  return r.least ? static_cast<std::int64_t>(std::clamp<Int128>(ir::ceil(*r.least), INT64_MIN, INT64_MAX)) : INT64_MIN;
 }
 
 std::int64_t Dim::greatest() const {
   if (is_constant()) return value_;
   const Range r = range_or_unbounded(*expression_);
-  return r.greatest ? static_cast<std::int64_t>(std::clamp<Int128>(floor(*r.greatest), INT64_MIN, INT64_MAX)) : INT64_MAX;
+  return r.greatest ? static_cast<std::int64_t>(std::clamp<Int128>(ir::floor(*r.greatest), INT64_MIN, INT64_MAX)) : INT64_MAX;
 }
 
 std::int64_t Dim::known_divisor() const {
@@ -310,11 +324,12 @@ bool is_one_word(const Polynomial& p) {
                              p.terms().begin()->first[0].exponent == 1);
 }
 
-/// A name that is no word stands in quotes.
+/// A name that is no word, or that of the function, stands in quotes.
 std::string text_of(const SymbolTable& table, Variable v) {
-  if (v < kFirstQuotient) return ir::is_word(table[v].name) ? table[v].name : "'" + table[v].name + "'";
-  const auto& [n, d] = table.quotient(v);
+  if (v < kFirstQuotient) return ir::is_word(table[v].name) && table[v].name != "cdiv" ? table[v].name : "'" + table[v].name + "'";
+  const Polynomial &n = table.quotient(v).numerator, &d = table.quotient(v).denominator;
   const std::string numerator = text_of(table, n), denominator = text_of(table, d);
+  if (table.quotient(v).rounds_up) return fmt::format("cdiv({}, {})", numerator, denominator);
   return fmt::format("{} / {}", n.terms().size() > 1 ? "(" + numerator + ")" : numerator,
                      is_one_word(d) ? denominator : "(" + denominator + ")");
 }
@@ -324,7 +339,8 @@ std::string text_of(const SymbolTable& table, const Monomial& m, const Rational&
   const Rational magnitude = coefficient.is_negative() ? -coefficient : coefficient;
   std::string text = magnitude.is_one() && !m.empty() ? "" : magnitude.text();
   for (const Factor& f : m) {
-    const bool bare = f.variable < kFirstQuotient || (alone && m.size() == 1 && f.exponent == 1 && magnitude.is_one());
+    const bool bare = f.variable < kFirstQuotient || table.quotient(f.variable).rounds_up ||
+                      (alone && m.size() == 1 && f.exponent == 1 && magnitude.is_one());
     text += (text.empty() ? "" : " ") + (bare ? text_of(table, f.variable) : "(" + text_of(table, f.variable) + ")");
     if (f.exponent > 1) text += fmt::format("^{}", f.exponent);
   }

@@ -17,10 +17,10 @@ Dim SymbolTable::add(std::string name, const DimBounds& bounds, Location where) 
   return dim(size() - 1);
 }
 
-Dim SymbolTable::dim(std::uint32_t symbol) const {
+Dim SymbolTable::dim(Variable v) const {
   // Extents share ownership of the table, which makes quotients when they are divided.
   const auto table = std::const_pointer_cast<SymbolTable>(shared_from_this());
-  return Dim::make({table, Polynomial::variable(symbol)}, symbols_[symbol].where);
+  return Dim::make({table, Polynomial::variable(v)}, {});
 }
 
 std::optional<std::uint32_t> SymbolTable::find(const std::string& name) const {
@@ -35,7 +35,7 @@ SymbolTable::Ratio SymbolTable::expand(const Polynomial& p) const {
     Ratio term{Polynomial(coefficient), Polynomial(Rational(1))};
     for (const Factor& f : monomial) {
       Ratio factor{Polynomial::variable(f.variable), Polynomial(Rational(1))};
-      if (f.variable >= graph::kFirstQuotient) {
+      if (f.variable >= graph::kFirstQuotient && !quotient(f.variable).rounds_up) {
         const Ratio n = expand(quotient(f.variable).numerator), d = expand(quotient(f.variable).denominator);
         factor = {n.numerator * d.denominator, n.denominator * d.numerator};
       }
@@ -64,11 +64,11 @@ bool SymbolTable::equal(const Polynomial& a, const Polynomial& b) const {
   return x.numerator * y.denominator == y.numerator * x.denominator;
 }
 
-Variable SymbolTable::quotient(const Polynomial& numerator, const Polynomial& denominator) {
+Variable SymbolTable::quotient(const Polynomial& numerator, const Polynomial& denominator, bool rounds_up) {
   for (std::size_t i = 0; i < quotients_.size(); ++i)
-    if (equal(numerator * quotients_[i].denominator, quotients_[i].numerator * denominator))
+    if (rounds_up == quotients_[i].rounds_up && equal(numerator * quotients_[i].denominator, quotients_[i].numerator * denominator))
       return graph::kFirstQuotient + static_cast<Variable>(i);
-  quotients_.push_back({numerator, denominator});
+  quotients_.push_back({numerator, denominator, rounds_up});
   return graph::kFirstQuotient + static_cast<Variable>(quotients_.size() - 1);
 }
 
@@ -81,10 +81,11 @@ std::optional<Rational> value_of(const SymbolTable& table, const Polynomial& p, 
     for (const Factor& f : monomial) {
       Rational value;
       if (f.variable >= kFirstQuotient) {
-        const auto n = value_of(table, table.quotient(f.variable).numerator, symbols);
-        const auto d = value_of(table, table.quotient(f.variable).denominator, symbols);
-        if (!n || !d || d->is_zero() || !(*n / *d).is_integer()) return std::nullopt;
-        value = *n / *d;
+        const SymbolTable::Quotient& q = table.quotient(f.variable);
+        const auto n = value_of(table, q.numerator, symbols), d = value_of(table, q.denominator, symbols);
+        if (!n || !d || d->is_zero()) return std::nullopt;
+        value = q.rounds_up ? Rational(ir::ceil(*n / *d), 1) : *n / *d;
+        if (!value.is_integer()) return std::nullopt;
       } else {
         value = symbols.at(f.variable);
       }

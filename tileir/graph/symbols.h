@@ -21,30 +21,32 @@ struct Symbol {
 /// The symbols of one graph, by number. Extents with symbols share their table.
 class SymbolTable : public std::enable_shared_from_this<SymbolTable> {
  public:
-  /// n / d as a variable of its own: where its value is no integer, the run is in error.
+  /// n / d as a variable of its own. Where its value is no integer, it is rounded up, or the run is in error.
   struct Quotient {
     graph::Polynomial numerator, denominator;
+    bool rounds_up = false;
   };
 
   /// A new symbol. Requires: the name is new, 0 <= min <= max, multiple_of >= 1 and some value within the bounds. The table is owned by a
   /// shared_ptr, here and below.
   Dim add(std::string name, const DimBounds&, Location where);
-  /// The symbol as an extent.
-  Dim dim(std::uint32_t symbol) const;
+  /// The symbol, or the quotient, as an extent.
+  Dim dim(graph::Variable) const;
   std::optional<std::uint32_t> find(const std::string& name) const;
   const Symbol& operator[](std::uint32_t symbol) const { return symbols_[symbol]; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(symbols_.size()); }
 
   const Quotient& quotient(graph::Variable v) const { return quotients_[v - graph::kFirstQuotient]; }
   /// The variable of n / d; an equal quotient that is there already gives its variable.
-  graph::Variable quotient(const graph::Polynomial& numerator, const graph::Polynomial& denominator);
+  graph::Variable quotient(const graph::Polynomial& numerator, const graph::Polynomial& denominator, bool rounds_up);
 
-  /// A ratio of polynomials of symbols alone.
+  /// A ratio of polynomials of symbols and of quotients that are rounded up.
   struct Ratio {
     graph::Polynomial numerator, denominator;
   };
   Ratio expand(const graph::Polynomial&) const;
-  /// The value for these values of the symbols, by number. None if it, or a quotient inside it, is no integer of 64 bits.
+  /// The value for these values of the symbols, by number. None if it, or a quotient inside it that is not rounded, is no integer of 64
+  /// bits.
   std::optional<std::int64_t> evaluate(const graph::Polynomial&, const std::vector<std::int64_t>& symbols) const;
   /// Whether the two are equal for all values of the symbols.
   bool equal(const graph::Polynomial&, const graph::Polynomial&) const;

@@ -1,6 +1,7 @@
 // Solves equations of extents for one symbol.
 #include "frontend/graph/plan/extent_equation.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tilewright::detail {
@@ -19,6 +20,15 @@ ExtentEquation::ExtentEquation(const Dim& extent, const SymbolTable& table) : ex
   for (const auto& [monomial, coefficient] : ratio.denominator.terms()) denominator_.push_back({coefficient, monomial});
 }
 
+/// Of a quotient that is rounded up. None if it depends on the unknown: many values of that have one quotient.
+std::optional<std::int64_t> ExtentEquation::rounded_value(graph::Variable quotient, std::uint32_t unknown,
+                                                          std::span<const std::int64_t> values) const {
+  const Dim q = extent_.table()->dim(quotient);
+  const std::vector<std::uint32_t> symbols = q.symbols();
+  if (std::find(symbols.begin(), symbols.end(), unknown) != symbols.end()) return std::nullopt;
+  return q.evaluate(std::vector<std::int64_t>(values.begin(), values.end()));
+}
+
 // numerator - value * denominator as a polynomial of the unknown: sum of c[k] x^k.
 ExtentEquation::Solution ExtentEquation::solve(std::uint32_t unknown, std::span<const std::int64_t> values, std::int64_t value) const {
   constexpr std::size_t kMostPowers = 16;
@@ -28,7 +38,11 @@ ExtentEquation::Solution ExtentEquation::solve(std::uint32_t unknown, std::span<
       Rational product = t.coefficient * scale;
       std::size_t power = 0;
       for (const graph::Factor& f : t.monomial) {
-        if (f.variable == unknown)
+        if (f.variable >= graph::kFirstQuotient) {
+          const auto value = rounded_value(f.variable, unknown, values);
+          if (!value) return false;
+          product *= ir::power(Rational(*value), f.exponent);
+        } else if (f.variable == unknown)
           power = static_cast<std::size_t>(f.exponent);
         else
           product *= ir::power(Rational(values[f.variable]), f.exponent);

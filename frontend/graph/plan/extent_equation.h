@@ -1,6 +1,7 @@
 // Equations between extents and the numbers that a run finds in views and buffers.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,7 +28,7 @@ class ExtentEquation {
     } kind;
     std::int64_t value = 0;
   };
-  /// Requires: values for all other symbols of the extent. Allocates nothing.
+  /// Requires: values for all other symbols of the extent. Allocates nothing, unless a quotient in it is rounded up.
   Solution solve(std::uint32_t unknown, std::span<const std::int64_t> values, std::int64_t value) const;
 
  private:
@@ -35,9 +36,11 @@ class ExtentEquation {
     ir::Rational coefficient;
     graph::Monomial monomial;
   };
+  std::optional<std::int64_t> rounded_value(graph::Variable quotient, std::uint32_t unknown, std::span<const std::int64_t> values) const;
+
   Dim extent_;
   std::vector<std::uint32_t> symbols_;
-  std::vector<Term> numerator_, denominator_;  // of the extent, in symbols alone
+  std::vector<Term> numerator_, denominator_;  // of the extent, in symbols and quotients that are rounded up
 };
 
 }  // namespace tilewright::detail

@@ -80,11 +80,22 @@ class DimParser {
       return inner;
     }
     if (std::isdigit(static_cast<unsigned char>(c)) != 0) return integer();
+    const bool is_quoted = c == '\'';
     const std::string name = word();
+    if (name == "cdiv" && !is_quoted) return rounded_up();
     if (name.empty()) fail("expected a number or a symbol");
     const auto symbol = symbols_.find(name);
     if (!symbol) fail(fmt::format("there is no symbol '{}'", name));
     return symbols_.dim(*symbol);
+  }
+
+  Dim rounded_up() {
+    if (!take('(')) fail("'cdiv' needs a '('");
+    const Dim numerator = sum();
+    if (!take(',')) fail("'cdiv' needs two numbers");
+    const Dim denominator = sum();
+    if (!take(')')) fail("a ')' is missing");
+    return cdiv(numerator, denominator);
   }
 
   std::int64_t integer() {

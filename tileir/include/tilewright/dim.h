@@ -42,6 +42,7 @@ class Dim {
   friend Dim operator-(const detail::DimOperand& a, const detail::DimOperand& b);
   friend Dim operator*(const detail::DimOperand& a, const detail::DimOperand& b);
   friend Dim operator/(const detail::DimOperand& a, const detail::DimOperand& b);
+  friend Dim cdiv(const detail::DimOperand& a, const detail::DimOperand& b);
   Dim& operator+=(const detail::DimOperand& b);
   Dim& operator-=(const detail::DimOperand& b);
   Dim& operator*=(const detail::DimOperand& b);
@@ -49,7 +50,7 @@ class Dim {
   /// Whether the two are equal for all values of the symbols.
   friend bool operator==(const Dim& a, const Dim& b);
 
-  /// "n", "2 n + 1", "n m / 2".
+  /// "n", "2 n + 1", "n m / 2", "cdiv(n, 64)".
   std::string text() const;
   /// a / b, if it is known to be an integer for all values of the symbols: 4 n m / n, or n / 4 for an n that is a multiple of 4. None
   /// otherwise. Makes no symbol.
@@ -77,6 +78,9 @@ class Dim {
   std::int64_t value_ = 0;
   std::shared_ptr<const detail::DimExpression> expression_;
 };
+
+/// a / b rounded up: the number of blocks of b elements that hold a.
+Dim cdiv(const detail::DimOperand& a, const detail::DimOperand& b);
 
 /// The bounds of a symbol; every value is a multiple of `multiple_of`.
 struct DimBounds {

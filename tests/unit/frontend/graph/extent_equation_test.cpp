@@ -29,6 +29,15 @@ TEST_CASE("extent equation: linear in the unknown") {
   CHECK(solve((n + 1) * m, 0, {0, 5}, 20).value == 3);
 }
 
+TEST_CASE("extent equation: a quotient that is rounded up gives no value, and takes part in others") {
+  Graph g;
+  const Dim n = g.dim("n"), m = g.dim("m");
+  CHECK(solve(cdiv(n, 64), 0, {0, 0}, 3).kind == Kind::open);
+  CHECK(solve(cdiv(n, 64) * n, 0, {0, 0}, 6).kind == Kind::open);
+  CHECK(solve(cdiv(n, 64) * m, 1, {100, 0}, 6).value == 3);
+  CHECK(solve(cdiv(n, 64) * m, 1, {100, 0}, 7).kind == Kind::none);
+}
+
 TEST_CASE("extent equation: powers") {
   Graph g;
   const Dim n = g.dim("n");

@@ -36,6 +36,40 @@ std::vector<float> counted(std::size_t n) {
 
 }  // namespace
 
+// Scales of blocks, of which the last one is not full: a user's quantisation by blocks.
+TEST_CASE("graph programs: blocks of an axis, rounded up") {
+  constexpr std::int64_t kBlock = 64;
+  tw::Graph graph;
+  const tw::Dim n = graph.dim("n", {.min = 0}), blocks = tw::cdiv(n, kBlock);
+  auto x = graph.input<float>("x", {n, 3});
+  auto bias = graph.input<float>("bias", {blocks, 3});
+  auto in_blocks = tw::reshape(tw::pad(x, 0, 0, kBlock * blocks - n), {blocks, kBlock, 3});
+  graph.output("sums", tw::sum(in_blocks, 1) + bias);
+  graph.output("y", tw::slice(tw::reshape(in_blocks * tw::expand_dims(bias, 1), {kBlock * blocks, 3}), 0, 0, n));
+  for (const std::string& name : two_devices())
+    for (const bool fuse : {true, false}) {
+      CAPTURE(name);
+      tw::Device device = tw::Device::open(name);
+      const tw::Plan plan = graph.compile(device, {.fuse = fuse});
+      for (const std::size_t hn : {0u, 1u, 63u, 64u, 65u, 300u}) {
+        CAPTURE(hn);
+        const std::size_t count = (hn + kBlock - 1) / kBlock;
+        auto bx = device.upload(counted(3 * hn)), bb = device.upload(counted(3 * count)), sums = device.allocate<float>(3 * count),
+             y = device.allocate<float>(3 * hn);
+        plan.run({{"x", bx}, {"bias", bb}, {"sums", sums}, {"y", y}});
+        std::vector<float> want_sums = counted(3 * count), want = counted(3 * hn);
+        for (std::size_t i = 0; i < 3 * hn; ++i) {
+          const std::size_t at = i / 3 / kBlock * 3 + i % 3;
+          want_sums[at] += static_cast<float>(i);
+          want[i] *= static_cast<float>(at);
+        }
+        CHECK(sums.download() == want_sums);
+        CHECK(y.download() == want);
+      }
+      CHECK(plan.compilations() == 0);
+    }
+}
+
 TEST_CASE("graph programs: extents are one if they are equal as expressions") {
   tw::Graph graph;
   const tw::Dim n = graph.dim("n"), m = graph.dim("m", {.min = 4, .max = 400, .multiple_of = 4});

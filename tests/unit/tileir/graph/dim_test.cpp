@@ -51,6 +51,40 @@ TEST_CASE("dim: texts") {
   CHECK((2 * (s.n / s.m) + 1).text() == "2 (n / m) + 1");
 }
 
+TEST_CASE("dim: quotients that are rounded up") {
+  const Symbols s;
+  const Dim blocks = cdiv(s.n, 64);
+  CHECK(cdiv(Dim(130), 64) == Dim(3));
+  CHECK(cdiv(Dim(-130), 64) == Dim(-2));
+  CHECK(blocks == cdiv(2 * s.n, 128));
+  CHECK(blocks != s.n / 64);
+  CHECK(blocks * 64 != s.n);
+  CHECK(blocks * 64 / 64 == blocks);
+  CHECK(blocks != cdiv(s.n, 32));
+  // What comes out even is not rounded.
+  CHECK(cdiv(s.n * s.m, s.m) == s.n);
+  CHECK(cdiv(s.t, 64) == s.t / 64);
+  CHECK(cdiv(s.n, 1) == s.n);
+  CHECK(cdiv(s.n, 64).text() == "cdiv(n, 64)");
+  CHECK((64 * blocks - s.n).text() == "-n + 64 cdiv(n, 64)");
+  CHECK((cdiv(s.n + 1, s.m) * s.n / 2).text() == "n cdiv(n + 1, m) / 2");
+  for (std::int64_t n : {1, 63, 64, 65, 1000}) {
+    CHECK(blocks.evaluate({n, 5, 64}) == (n + 63) / 64);
+    CHECK((64 * blocks - n).evaluate({n, 5, 64}) == (n + 63) / 64 * 64 - n);
+    CHECK(cdiv(s.n, s.m).evaluate({n, 5, 64}) == (n + 4) / 5);
+    CHECK(cdiv(1 - s.n, s.m).evaluate({n, 5, 64}) == -((n - 1) / 5));
+  }
+  CHECK(cdiv(s.n, s.m).evaluate({7, 0, 64}) == std::nullopt);
+  CHECK(blocks.least() == 1);
+  CHECK(cdiv(s.n, s.m).least() == 1);
+  CHECK(cdiv(s.t, 100).least() == 1);
+  CHECK(cdiv(s.t, 100).greatest() == 41);
+  CHECK((4 * blocks).known_divisor() == 4);
+  CHECK(blocks.symbols() == std::vector<std::uint32_t>{0});
+  CHECK(error_of([&] { (void)cdiv(s.n, 0); }).find("dim_test.cpp") != std::string::npos);
+  CHECK(error_of([&] { (void)cdiv(s.n, 0); }).find("extent cdiv(n, 0)") != std::string::npos);
+}
+
 TEST_CASE("dim: quotients of polynomials are exact") {
   const Symbols s;
   CHECK(s.n * s.m / s.m == s.n);

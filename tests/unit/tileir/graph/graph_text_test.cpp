@@ -32,7 +32,7 @@ const char* const kEveryOp = R"(graph {
   %14 = select %13, %12, %3 {label = "not a word"} : f32[n, 64]
   %15 = reshape %q : f32[2, "n / 2", 2, 64]
   %16 = permute %q {axes = [1, 0, 2]} : f32[n, 2, 64]
-  %17 = broadcast %s : f32[n, 3]
+  %17 = broadcast %s : f32["cdiv(n, 64) + 1", 3]
   %18 = slice %q {lengths = [0, n, 2], axes = [1]} : f32[2, "n / 2", 64]
   %19 = concat %q, %q {axes = [1]} : f32[2, "2 n", 64]
   %20 = pad %q, %3 {lengths = [1, m], axes = [1]} : f32[2, "n + m + 1", 64]
