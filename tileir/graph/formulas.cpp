@@ -218,11 +218,12 @@ NodeId rope(GraphBuilder& b, NodeId t, NodeId positions, double base) {
 }
 
 NodeId dropout(GraphBuilder& b, NodeId x, double p, std::uint64_t seed) {
-  if (!(p >= 0 && p < 1)) b.fail(fmt::format("p = {} must be from 0 to below 1", p));
+  if (!(p >= 0 && p <= 1)) b.fail(fmt::format("p = {} must be from 0 to 1", p));
   Formula f(b);
   const NodeId random = b.rand(seed, b.shape(x));
   const NodeId is_kept = f.apply(OpKind::ge_, random, f.number(random, p));
-  return b.map(OpKind::select_, {is_kept, f.div(x, f.number(x, 1 - p)), f.number(x, 0)});
+  // Of p = 1 nothing is kept, and nothing is divided by 0.
+  return b.map(OpKind::select_, {is_kept, p < 1 ? f.div(x, f.number(x, 1 - p)) : x, f.number(x, 0)});
 }
 
 }  // namespace tilewright::graph

@@ -199,7 +199,7 @@ TEST_CASE("graph mistakes: composite functions name the call and their own opera
   GRAPH_MISTAKE("rope: the last extent of 'x', which is [4, 7], must be even", tw::rope(f.b, f.i));
   GRAPH_MISTAKE("rope: 'positions' is [4] and does not broadcast to [n], the shape of 'x' without its last axis", tw::rope(f.p, f.i));
   GRAPH_MISTAKE("rope: base -1 must be a positive number", tw::rope(f.a, f.i, -1));
-  GRAPH_MISTAKE("dropout: p = 1 must be from 0 to below 1", tw::dropout(f.a, 1.0, 5));
+  GRAPH_MISTAKE("dropout: p = 1.5 must be from 0 to 1", tw::dropout(f.a, 1.5, 5));
   GRAPH_MISTAKE("rms_norm: 'x' is a scalar; it must have an axis", tw::rms_norm(tw::sum(f.a), tw::sum(f.a)));
 }
 

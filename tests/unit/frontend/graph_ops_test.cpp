@@ -413,6 +413,7 @@ TEST_CASE("graph ops: activations, norms and dropout against their formulas") {
 
   const Numbers random = numbers(tw::rand(f.graph, 77, {2, 3, 4})), dropped = numbers(tw::dropout(f.x, 0.25, 77), f.values);
   for (std::size_t i = 0; i < 24; ++i) CHECK(dropped[i] == (random[i] >= 0.25 ? double(f.data[i] / 0.75f) : 0));
+  CHECK(numbers(tw::dropout(f.x, 1, 77), f.values) == Numbers(24, 0.0));
 }
 
 TEST_CASE("graph ops: rope rotates pairs by position") {
