@@ -76,6 +76,45 @@ TEST_CASE("softmax: any rank, and infinities") {
   });
 }
 
+// x - (max + log(sum)) is rounded as the maximum is: the result of a row far from 0 had the error of its mean.
+template <class T>
+void check_far_rows(tw::Device& device, double mean, std::int64_t n, const kernels::Options& options) {
+  INFO(device.name(), ", mean ", mean, ", ", n, " elements");
+  std::mt19937 random(7);
+  std::normal_distribution<double> normal;
+  std::vector<T> values(static_cast<std::size_t>(3 * n));
+  for (T& v : values) v = static_cast<T>(static_cast<float>(mean + normal(random)));
+  std::vector<double> exact(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) exact[i] = static_cast<double>(values[i]);
+  const std::vector<double> logs = softmax_of(exact, static_cast<std::size_t>(n), true);
+  const std::vector<int> target{0, static_cast<int>(n / 2), static_cast<int>(n - 1)};
+  auto x = device.upload(values), y = device.allocate<T>(values.size());
+  auto targets = device.upload(target);
+  auto losses = device.allocate<double>(3);
+  kernels::log_softmax(tw::view(x, {3, n}), tw::view(y, {3, n}), options);
+  kernels::cross_entropy(tw::view(x, {3, n}), tw::view(targets, {3}), tw::view(losses, {3}), {}, options);
+  const std::vector<T> got = y.download();
+  CHECK(error(std::vector<double>(got.begin(), got.end()), logs) < epsilon<T>());
+  std::vector<double> wanted;
+  for (std::size_t row = 0; row < 3; ++row)
+    wanted.push_back(-logs[row * static_cast<std::size_t>(n) + static_cast<std::size_t>(target[row])]);
+  CHECK(error(losses.download(), wanted) < std::min(epsilon<T>(), 2e-6));
+}
+
+TEST_CASE("log_softmax, cross_entropy: rows far from 0") {
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    tw::Device device = tw::Device::open(name);
+    for (const kernels::Options& options : {kernels::Options(), kInSteps}) {
+      for (double mean : {1e4, -1e6}) check_far_rows<float>(device, mean, 150, options), check_far_rows<double>(device, mean, 150, options);
+      check_far_rows<tw::f16>(device, 3e4, 150, options);
+      check_far_rows<tw::bf16>(device, 1e6, 150, options);
+    }
+  }
+  tw::Device cpu = tw::Device::open("cpu");
+  check_far_rows<float>(cpu, 1e4, 40001, {});
+  check_far_rows<tw::bf16>(cpu, 1e4, 40001, {});
+}
+
 TEST_CASE("softmax_backward: against the derivative") {
   on_every_device([](tw::Device& device) {
     for (const kernels::Options& options : {kernels::Options(), kInSteps}) {

@@ -15,7 +15,8 @@ void cross_entropy_kernel(View<const T, R> logits, View<const I, kNumbersRank<R>
   const auto log_sum = sums.largest + log(sums.total);
   const I64 target = load_number<std::int64_t>(targets, row);
   const auto at_target = reshape(x.load({target}, {1}), {}).template to<S>();
-  const auto loss = where(target >= 0 && target < x.extent(0), log_sum - at_target, nan);
+  // The difference of two logits is exact where they are near to each other; log_sum is rounded as the largest is.
+  const auto loss = where(target >= 0 && target < x.extent(0), log(sums.total) - (at_target - sums.largest), nan);
   store_number(losses, row, where(target == ignore_index, S(0), loss));
   if (store_lse) store_number(lse, row, log_sum);
 }

@@ -46,10 +46,10 @@ void softmax_kernel(View<const T, R> x, View<T, R> y, int block, bool fits, bool
     return;
   }
   const auto sums = softmax_sums<T>(in, block, fits);
-  const auto shift = logarithm ? sums.largest + log(sums.total) : sums.largest;
   for (auto i : range(0, in.extent(0), block)) {
-    const auto v = in.load({i}, {block}, -inf).template to<S>() - shift;
-    out.store({i}, (logarithm ? v : exp(v) / sums.total).template to<T>());
+    // The difference is exact near the maximum; the sum of the maximum and the logarithm would be rounded as the maximum is.
+    const auto v = in.load({i}, {block}, -inf).template to<S>() - sums.largest;
+    out.store({i}, (logarithm ? v - log(sums.total) : exp(v) / sums.total).template to<T>());
   }
 }
 
