@@ -37,8 +37,12 @@ std::shared_ptr<Device> opened(const std::string& name, const std::function<std:
   return device;
 }
 
+void refuse_mistake(const std::string& mistake, const Here& at) {
+  if (!mistake.empty()) throw Error(detail::location_of(at), mistake);
+}
+
 std::shared_ptr<Device> host_device(const std::string& name, const Here& at) {
-  if (const std::string mistake = environment_threads_mistake(); !mistake.empty()) throw Error(detail::location_of(at), mistake);
+  refuse_mistake(environment_threads_mistake(), at);
   return opened(name, [&] { return make_host_device(name); });
 }
 
@@ -123,6 +127,7 @@ std::string usable_names() {
 }  // namespace
 
 std::shared_ptr<Device> open_device(std::string_view name, const Here& at) {
+  refuse_mistake(environment_log_mistake(), at);
   std::string reason;
   if (name == "cuda" || name.starts_with("cuda:")) {
     const cuda::DeviceFacts facts = cuda_facts(name);
@@ -143,6 +148,7 @@ std::shared_ptr<Device> open_device(std::string_view name, const Here& at) {
 }
 
 std::shared_ptr<Device> open_best_device(const Here& at) {
+  refuse_mistake(environment_log_mistake(), at);
   const std::string name = cuda_name(0);
   const cuda::DeviceFacts facts = cuda_facts(name);
   if (facts.reason.empty()) try {

@@ -45,6 +45,12 @@ std::string environment_log() {
   return means_off(value) ? "" : value;
 }
 
+std::string environment_log_mistake() {
+  const std::string value = environment_log();
+  const bool is_known = value.empty() || value == "debug" || value == "info" || value == "warning";
+  return is_known ? "" : "TILEWRIGHT_LOG is '" + value + "'; it must be debug, info, warning or off";
+}
+
 bool environment_no_color() { return !read("NO_COLOR").empty(); }
 
 std::string environment_ptxas() { return read("TILEWRIGHT_PTXAS"); }

@@ -20,6 +20,8 @@ std::string environment_dump_stage();
 
 /// TILEWRIGHT_LOG: debug, info, warning; any other value means warning; empty if unset or off. Read at each call.
 std::string environment_log();
+/// What is wrong with TILEWRIGHT_LOG; empty if it is unset, off or a level.
+std::string environment_log_mistake();
 
 /// NO_COLOR: no colours on a terminal, whatever its value, unless that is empty. Read at each call.
 bool environment_no_color();

@@ -209,6 +209,23 @@ TEST_CASE("environment: the number of threads is a positive number or nothing") 
   before.empty() ? unsetenv("TILEWRIGHT_THREADS") : setenv("TILEWRIGHT_THREADS", before.c_str(), 1);
 }
 
+TEST_CASE("environment: the level of the log is one of three, or off") {
+  const char* const before = getenv("TILEWRIGHT_LOG");
+  const std::string level = before ? before : "";
+  for (const char* text : {"xyz", "1", "Debug", "warn"})
+    for (const char* device : {"cpu", "emulator:sm_80"}) {
+      setenv("TILEWRIGHT_LOG", text, 1);
+      const std::string message = error_of([&] { (void)Device::open(device); });
+      CHECK_MESSAGE(has(message, fmt::format("TILEWRIGHT_LOG is '{}'; it must be debug, info, warning or off", text)), message);
+      CHECK(has(message, "device_test.cpp:"));
+    }
+  for (const char* text : {"debug", "info", "warning", "off", "OFF", ""}) {
+    setenv("TILEWRIGHT_LOG", text, 1);
+    CHECK(rt::environment_log_mistake() == "");
+  }
+  before ? setenv("TILEWRIGHT_LOG", level.c_str(), 1) : unsetenv("TILEWRIGHT_LOG");
+}
+
 TEST_CASE("environment: off is understood in capital letters too") {
   const char* const before = getenv("TILEWRIGHT_CACHE");
   const std::string cache = before ? before : "";
