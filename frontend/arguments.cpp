@@ -47,7 +47,7 @@ std::int64_t power_of_two_in(std::uint64_t n) {
 }  // namespace
 
 std::string Arguments::Position::text() const {
-  return field < 0 ? fmt::format("argument {}", argument) : fmt::format("argument {}, field {}", argument, field);
+  return field < 0 ? fmt::format("argument {}", argument + 1) : fmt::format("argument {}, field {}", argument + 1, field + 1);
 }
 
 void Arguments::fail(const std::string& message) const { throw Error(location_of(at_), fmt::format("{}: {}", position_.text(), message)); }

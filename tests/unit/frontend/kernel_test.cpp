@@ -92,7 +92,7 @@ TEST_CASE("kernel: one device, said once") {
   tw::Kernel k("set", set);
   tw::Kernel two("two", [](tw::Ptr<int> a, tw::Ptr<int> b) { tw::store(a, tw::load(b)); });
   CHECK_REFUSED(k({.grid = 1}, &raw, 1), "no buffer and no stream says on which device; name it in Launch::device");
-  CHECK_REFUSED(two({.grid = 1}, p, q), "argument 1: its buffer is on device 'cpu:x86-64', but that of argument 0 is on device 'cpu'");
+  CHECK_REFUSED(two({.grid = 1}, p, q), "argument 2: its buffer is on device 'cpu:x86-64', but that of argument 1 is on device 'cpu'");
   CHECK_REFUSED(k({.grid = 1, .stream = base.stream()}, p, 1), "the buffers are on device 'cpu', but the stream is 'cpu:x86-64'");
   CHECK_REFUSED(k({.grid = 1, .device = base}, p, 1), "the buffers are on device 'cpu', but Launch::device is 'cpu:x86-64'");
   CHECK_REFUSED(k({.grid = 1, .stream = cpu.stream(), .device = base}, &raw, 1), "the stream is on device 'cpu', but");
@@ -109,9 +109,9 @@ TEST_CASE("kernel: bad pointers are refused at the launch's line") {
   int* odd = reinterpret_cast<int*>(reinterpret_cast<char*>(moved.data()) + 2);
   CHECK_REFUSED(k({.grid = 1, .device = device}, odd, 1), "is not aligned to 4 bytes");
   CHECK_REFUSED((void)k.compile("cpu", {}, tw::pointer<int>(2), 1),
-                "argument 0: an alignment of 2 bytes; it must be a power of two and at least 4");
+                "argument 1: an alignment of 2 bytes; it must be a power of two and at least 4");
   CHECK_REFUSED((void)k.compile("cpu", {}, tw::pointer<int>(24), 1), "an alignment of 24 bytes");
-  CHECK_REFUSED((void)k.compile("cpu", {}, tw::pointer<int>(), tw::scalar<int>(0)), "argument 1: a multiple of 0");
+  CHECK_REFUSED((void)k.compile("cpu", {}, tw::pointer<int>(), tw::scalar<int>(0)), "argument 2: a multiple of 0");
 }
 
 TEST_CASE("kernel: results arrive, whatever the size") {

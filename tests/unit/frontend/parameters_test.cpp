@@ -174,9 +174,9 @@ TEST_CASE("parameters: mistakes in a struct name the field") {
   const auto x = device.upload(counted(64));
   auto y = device.allocate<float>(64);
   const tw::Kernel kernel("row", [](tw::Ptr<float> out, Row r) { tw::store(out, tw::load(r.x)); });
-  CHECK(has(error_of([&] { kernel({.grid = 1}, y, {tw::Buffer<float>(), 3, 64}); }), "error: argument 1, field 0: this buffer is empty"));
-  CHECK(has(error_of([&] { kernel({.grid = 1}, y, {x, 1ll << 40, 64}); }), "error: argument 1, field 1: 1099511627776 does not fit"));
-  CHECK(has(error_of([&] { kernel({.grid = 1}, y, {x, 3, std::size_t{1} << 32}); }), "argument 1, field 2: 4294967296 does not fit"));
+  CHECK(has(error_of([&] { kernel({.grid = 1}, y, {tw::Buffer<float>(), 3, 64}); }), "error: argument 2, field 1: this buffer is empty"));
+  CHECK(has(error_of([&] { kernel({.grid = 1}, y, {x, 1ll << 40, 64}); }), "error: argument 2, field 2: 1099511627776 does not fit"));
+  CHECK(has(error_of([&] { kernel({.grid = 1}, y, {x, 3, std::size_t{1} << 32}); }), "argument 2, field 3: 4294967296 does not fit"));
 }
 
 TEST_CASE("parameters: integers of other types are taken if the value fits") {
@@ -197,15 +197,15 @@ TEST_CASE("parameters: integers of other types are taken if the value fits") {
   CHECK(out.download() == std::vector<std::int64_t>{-1, 9, -128ll + UINT32_MAX, -5});
 
   const std::string wrong = launch(3000000000u, 1, 1, 1, 1);
-  CHECK(has(wrong, "error: argument 1: 3000000000 does not fit this parameter: it must be -2147483648 to 2147483647"));
+  CHECK(has(wrong, "error: argument 2: 3000000000 does not fit this parameter: it must be -2147483648 to 2147483647"));
   CHECK(has(wrong, "parameters_test.cpp:"));
-  CHECK(has(launch(std::size_t{1} << 63, 1, 1, 1, 1), "argument 1: 9223372036854775808 does not fit"));
-  CHECK(has(launch(1, -1, 1, 1, 1), "argument 2: -1 does not fit this parameter: it must be 0 to 18446744073709551615"));
-  CHECK(has(launch(1, 1, 128, 1, 1), "argument 3: 128 does not fit this parameter: it must be -128 to 127"));
-  CHECK(has(launch(1, 1, 1, -1ll, 1), "argument 4: -1 does not fit"));
-  CHECK(has(launch(1, 1, 1, 1, 1ull << 31), "argument 5: 2147483648 does not fit"));
+  CHECK(has(launch(std::size_t{1} << 63, 1, 1, 1, 1), "argument 2: 9223372036854775808 does not fit"));
+  CHECK(has(launch(1, -1, 1, 1, 1), "argument 3: -1 does not fit this parameter: it must be 0 to 18446744073709551615"));
+  CHECK(has(launch(1, 1, 128, 1, 1), "argument 4: 128 does not fit this parameter: it must be -128 to 127"));
+  CHECK(has(launch(1, 1, 1, -1ll, 1), "argument 5: -1 does not fit"));
+  CHECK(has(launch(1, 1, 1, 1, 1ull << 31), "argument 6: 2147483648 does not fit"));
   CHECK(out.download()[3] == -5);  // none of these ran
-  CHECK(has(error_of([&] { (void)kernel.compile("cpu", {}, out, 1ll << 32, 1, 1, 1, 1); }), "argument 1: 4294967296 does not fit"));
+  CHECK(has(error_of([&] { (void)kernel.compile("cpu", {}, out, 1ll << 32, 1, 1, 1, 1); }), "argument 2: 4294967296 does not fit"));
 }
 
 TEST_CASE("parameters: a double for a float is rounded, and an error if it overflows") {
@@ -218,7 +218,7 @@ TEST_CASE("parameters: a double for a float is rounded, and an error if it overf
   CHECK(out.download()[0] == std::numeric_limits<float>::infinity());
   kernel({.grid = 1}, out, 0.3L, 0.4L);
   CHECK(out.download() == std::vector<float>{0.3f, 0.4f});
-  CHECK(has(error_of([&] { kernel({.grid = 1}, out, 1e3000L, 0.0); }), "argument 1: inf does not fit"));
+  CHECK(has(error_of([&] { kernel({.grid = 1}, out, 1e3000L, 0.0); }), "argument 2: inf does not fit"));
   const tw::Kernel wide("wide", [](tw::Ptr<float> p, long double constant) { tw::store(p, static_cast<float>(constant)); });
   wide({.grid = 1}, out, 0.5L);
   wide({.grid = 1}, out, 0.25);
@@ -226,7 +226,7 @@ TEST_CASE("parameters: a double for a float is rounded, and an error if it overf
   kernel({.grid = 1}, out, std::nan(""), 1e-60);
   CHECK(std::isnan(out.download()[0]));
   CHECK(has(error_of([&] { kernel({.grid = 1}, out, 1e300, 0.0); }),
-            "argument 1: 1e+300 does not fit this parameter: it must be -3.40282e+38"));
+            "argument 2: 1e+300 does not fit this parameter: it must be -3.40282e+38"));
 }
 
 TEST_CASE("parameters: what is of another kind does not compile") {

@@ -67,5 +67,5 @@ TEST_CASE("view: using a host view as if it were a parameter is an error") {
   CHECK(has(error_of([&] { captured({.grid = 1}, b); }), "load: this view is no parameter of a kernel"));
   Kernel axes("axes", [](View<float, 2> p) { (void)p.extent(2); });
   CHECK(has(error_of([&] { axes({.grid = 1}, v); }), "extent: axis 2 of a view of rank 2; it must be -2 to 1"));
-  CHECK(has(error_of([&] { axes({.grid = 1}, View<float, 2>()); }), "argument 0: the view is empty"));
+  CHECK(has(error_of([&] { axes({.grid = 1}, View<float, 2>()); }), "argument 1: the view is empty"));
 }
