@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "tileir/graph/function_name.h"
+#include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
 
@@ -62,10 +63,20 @@ TensorNames::TensorNames(const Graph& g) : of_(g.size()) {
     if (needed[id.index] && name.empty() && !n.name.empty()) name = add(n.name);
   });
   const std::vector<NodeId> results = composite_results(g);
-  // What no output needs comes last, so that it changes no other name.
-  for (const bool is_needed : {true, false})
+  // A view inside of a composite function says nothing about its elements: what it shows does.
+  const auto inner_name = [&](NodeId id) {
+    NodeId shown = id;
+    while (graph::is_view(g.node(shown).op) && g.node(shown).composite == g.node(id).composite) shown = g.node(shown).operands[0];
+    return g.node(shown).composite == g.node(id).composite ? graph::function_name(g.node(shown)) : of_[shown.index];
+  };
+  // Views inside of composite functions, which seldom are in memory, come after the others, and last what no output needs: they change no
+  // other name.
+  const auto turn_of = [&](NodeId id, const Node& n) {
+    return !needed[id.index] ? 2 : n.composite && graph::is_view(n.op) && results[*n.composite] != id ? 1 : 0;
+  };
+  for (const int turn : {0, 1, 2})
     each([&](NodeId id, const Node& n, std::string& name) {
-      if (needed[id.index] != is_needed || !name.empty()) return;
+      if (turn_of(id, n) != turn || !name.empty()) return;
       if (!n.name.empty())
         name = add(n.name);
       else if (!n.composite)
@@ -73,7 +84,7 @@ TensorNames::TensorNames(const Graph& g) : of_(g.size()) {
       else if (const std::string& whole = g.composite(*n.composite).name; results[*n.composite] == id)
         name = add(whole);
       else
-        name = add(whole + "_" + graph::function_name(n));
+        name = add(whole + "_" + inner_name(id));
     });
 }
 

@@ -3,6 +3,7 @@
 //   q, loss       what the user has named, with graph.input, graph.output or name(), has that name
 //   softmax       another value has the name of the function that computes it
 //   softmax_max   a value inside of a composite function has the names of both
+//                 (softmax_x: a view of x inside of it)
 //   softmax_2     a number follows where a name is taken: the second softmax of the program
 //
 // Numbers count the values that outputs need, in the order of the program: equal graphs have equal names, whatever is fused.

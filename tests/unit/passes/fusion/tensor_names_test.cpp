@@ -9,6 +9,7 @@
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
 #include "tileir/graph/formulas.h"
+#include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/text/graph_text.h"
 
 namespace tilewright::passes::fusion::test {
@@ -59,6 +60,24 @@ void check_parameters(const Program& p) {
 }
 
 }  // namespace
+
+TEST_CASE("tensor names: a view inside of a function is called after what it shows") {
+  graph::Graph g;
+  const Formula logits = input(g, "logits", {4, 3, 50}), targets = input(g, "targets", {4, 3}, ir::Element::i32);
+  graph::GraphBuilder b(g, "cross_entropy", {"test.cpp", 1, 1});
+  builder(g).output("loss", graph::cross_entropy(b, logits.id, targets.id));
+  const TensorNames names(g);
+  std::set<std::string> views;
+  for (std::uint32_t i = 0; i < g.size(); ++i) {
+    const graph::Node& n = g.node({i});
+    if (!n.composite) continue;
+    CHECK(names.of({i}).starts_with("cross_entropy"));
+    if (graph::is_view(n.op)) views.insert(names.of({i}));
+  }
+  CHECK(views.contains("cross_entropy_targets"));       // its axis of one element
+  CHECK(views.contains("cross_entropy_take_along_2"));  // without that axis
+  for (const std::string& name : views) CHECK_MESSAGE(name.find("reshape") == std::string::npos, name);
+}
 
 TEST_CASE("tensor names: the user's names stand as they are, functions name the rest, and numbers follow") {
   graph::Graph g;
