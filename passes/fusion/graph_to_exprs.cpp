@@ -186,8 +186,8 @@ Expr GraphToExprs::make(NodeId n, const Position& position) {
   if (graph::has_empty_operand(g_, node) && node.op != Op::pad && node.op != Op::concat)
     return constant(node.element, graph::bits_of_nothing(node));
   switch (node.op) {
-#define TW_GRAPH_OP(name, ...) \
-  case Op::name: return translate_##name(n, position);
+#define TW_GRAPH_OP(name, family, operands, integers, ...) \
+  case Op::name: return typed(node, graph::Integers::integers, translate_##name(n, position));
 #include "tileir/graph/graph_ops.def"
 #undef TW_GRAPH_OP
   }
@@ -261,12 +261,10 @@ Expr GraphToExprs::translate_constant(NodeId n, const Position& position) {
 Expr GraphToExprs::translate_iota(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const TensorAtoms atoms = axes_.atoms(n);
-  return cast(whole(position[node.axes[0]], atoms[node.axes[0]]), Element::i64, node.element);
+  return whole(position[node.axes[0]], atoms[node.axes[0]]);
 }
 
-Expr GraphToExprs::translate_extent(NodeId n, const Position&) {
-  return cast(b_.extent(g_.node(n).lengths[0]), Element::i64, g_.node(n).element);
-}
+Expr GraphToExprs::translate_extent(NodeId n, const Position&) { return b_.extent(g_.node(n).lengths[0]); }
 
 Expr GraphToExprs::translate_rand(NodeId n, const Position& position) {
   return b_.random(g_.node(n).seed, linear(position, axes_.atoms(n), g_.node(n).shape));

@@ -13,6 +13,7 @@
 #include "passes/fusion/axes.h"
 #include "passes/fusion/normal_form.h"
 #include "passes/fusion/repeated_values.h"
+#include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
 
@@ -64,6 +65,8 @@ class GraphToExprs {
   Expr load(graph::NodeId, const Position&);
   Expr constant(ir::Element, std::uint64_t bits);
   Expr map(const graph::Node&, const std::vector<Expr>&);
+  /// What an op's translation gives, in the node's type.
+  Expr typed(const graph::Node&, graph::Integers, Expr);
   /// The value of a node, rounded to its type if roundings stay where they are.
   Expr rounded(const graph::Node&, Expr value);
   /// An op that gives numbers of this type.

@@ -67,6 +67,17 @@ Expr GraphToExprs::map(const Node& node, const std::vector<Expr>& x) {
   return b_.function(node.function, x, computed(node.element));
 }
 
+Expr GraphToExprs::typed(const Node& node, graph::Integers integers, Expr value) {
+  switch (integers) {
+    case graph::Integers::position: return cast(value, Element::i64, node.element);
+    case graph::Integers::computed: return ir::is_integer(node.element) ? b_.wrapped(value, node.element) : value;
+    case graph::Integers::stated:
+    case graph::Integers::operand:
+    case graph::Integers::none: return value;
+  }
+  TW_UNREACHABLE("what gives integers their type");
+}
+
 Expr GraphToExprs::rounded(const Node& node, Expr value) {
   if (options_.move_rounding || value->is(ExprKind::load) || !ir::is_float(node.element) || ir::bits(node.element) > 16) return value;
   return may_round(node) ? b_.function(OpKind::cast_, {value}, node.element) : value;

@@ -21,8 +21,9 @@ std::vector<std::string_view> words(std::string_view text) {
   return found;
 }
 
-OpInfo row(std::string_view name, Family family, std::string_view operands, std::string_view attributes, std::string_view documentation) {
-  OpInfo info{name, family, words(operands), false, {}, documentation};
+OpInfo row(std::string_view name, Family family, std::string_view operands, Integers integers, std::string_view attributes,
+           std::string_view documentation) {
+  OpInfo info{name, family, words(operands), false, integers, {}, documentation};
   for (std::string_view& operand : info.operands)
     if (operand.ends_with("...")) operand.remove_suffix(3), info.is_variadic = true;
   for (std::string_view attribute : words(attributes)) {
@@ -34,7 +35,8 @@ OpInfo row(std::string_view name, Family family, std::string_view operands, std:
 
 const std::vector<OpInfo>& table() {
   static const std::vector<OpInfo> rows = {
-#define TW_GRAPH_OP(name, family, operands, attributes, documentation) row(#name, Family::family, operands, attributes, documentation),
+#define TW_GRAPH_OP(name, family, operands, integers, attributes, documentation) \
+  row(#name, Family::family, operands, Integers::integers, attributes, documentation),
 #include "tileir/graph/graph_ops.def"
 #undef TW_GRAPH_OP
   };

@@ -12,6 +12,15 @@ namespace tilewright::graph {
 
 enum class Family : std::uint8_t { leaf, map, shape, reduce, product, index, call };
 
+/// What gives the integers of a result their type. Both translations convert by it what an op's own code gives.
+enum class Integers : std::uint8_t {
+  stated,    // they are in memory or in the graph, in the node's type
+  position,  // positions and extents, of 64 bits: converted to the node's type, which may be a float
+  operand,   // they are elements of operand 0, whose type is the node's
+  computed,  // exact integers or integers of the node's type: wrapped to it
+  none,      // the result is never of integers
+};
+
 struct AttributeInfo {
   std::string_view name;
   bool optional;
@@ -22,6 +31,7 @@ struct OpInfo {
   Family family;
   std::vector<std::string_view> operands;
   bool is_variadic;  // the last operand stands for any number
+  Integers integers;
   std::vector<AttributeInfo> attributes;
   std::string_view documentation;
 

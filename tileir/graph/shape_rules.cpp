@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/shape_rule_checks.h"
 #include "tileir/type_rules/type_rules.h"
@@ -287,6 +288,13 @@ Inferred rule_call(const RuleInput& in) { return stated(in); }
 
 namespace {
 
+/// A rule that gives a type which the column `integers` excludes is a mistake of that row.
+void check_type(const RuleInput& in, const Inferred& result) {
+  const Integers integers = info(in.node.op).integers;
+  TW_CHECK(integers != Integers::none || !ir::is_integer(result.element), "graph_ops.def: an op without integers gives them");
+  TW_CHECK(integers != Integers::operand || result.element == in.element(0), "graph_ops.def: an op gives no elements of its operand");
+}
+
 Inferred apply_rule(const RuleInput& in) {
   switch (in.node.op) {
 #define TW_GRAPH_OP(name, ...) \
@@ -307,6 +315,7 @@ Inferred infer(const Graph& graph, const Node& node) {
     return in.fail(fmt::format("{} operands; it takes {}{}", node.operands.size(), least, row.is_variadic ? " or more" : ""));
   try {
     Inferred result = apply_rule(in);
+    if (result.ok()) check_type(in, result);
     if (result.ok()) result.error = problem_of(result.shape);
     return result;
   } catch (const Error& e) {

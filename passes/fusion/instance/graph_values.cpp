@@ -9,6 +9,7 @@
 #include "passes/fusion/field.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
+#include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/neutral.h"
 #include "tileir/op_info.h"
 
@@ -24,6 +25,12 @@ using ir::OpKind;
 namespace {
 
 Number real(std::int64_t v) { return {static_cast<long double>(v), 0}; }
+
+// What an op gives, in the node's type.
+Number typed(const Node& n, graph::Integers integers, const Number& value) {
+  const bool converts = integers == graph::Integers::position || (integers == graph::Integers::computed && ir::is_integer(n.element));
+  return converts ? cast(value, Element::i64, n.element) : value;
+}
 
 // An element-wise op on elements of this type.
 Number apply(const Node& n, Element of, std::span<const Number> x) {
@@ -120,8 +127,8 @@ Number GraphValues::compute(const Key& k) {
   if (axes_.is_stored(k.node)) return stored_element(g_, k.node, sample_, k.position);
   if (graph::has_empty_operand(g_, n) && n.op != Op::pad && n.op != Op::concat) return from_bits(n.element, graph::bits_of_nothing(n));
   switch (n.op) {
-#define TW_GRAPH_OP(name, ...) \
-  case Op::name: return run_##name(k);
+#define TW_GRAPH_OP(name, family, operands, integers, ...) \
+  case Op::name: return typed(n, graph::Integers::integers, run_##name(k));
 #include "tileir/graph/graph_ops.def"
 #undef TW_GRAPH_OP
   }
@@ -133,10 +140,7 @@ Number GraphValues::compute(const Key& k) {
 Number GraphValues::run_input(const Key& k) { return stored_element(g_, k.node, sample_, k.position); }
 Number GraphValues::run_scalar(const Key& k) { return stored_element(g_, k.node, sample_, k.position); }
 Number GraphValues::run_constant(const Key& k) { return stored_element(g_, k.node, sample_, k.position); }
-Number GraphValues::run_iota(const Key& k) {
-  const Node& n = g_.node(k.node);
-  return cast(real(k.position[static_cast<std::size_t>(n.axes[0])]), Element::i64, n.element);
-}
+Number GraphValues::run_iota(const Key& k) { return real(k.position[static_cast<std::size_t>(g_.node(k.node).axes[0])]); }
 Number GraphValues::run_extent(const Key& k) { return real(sample_.value(g_.node(k.node).lengths[0])); }
 Number GraphValues::run_rand(const Key& k) {
   const Node& n = g_.node(k.node);
@@ -331,7 +335,7 @@ Number GraphValues::run_einsum(const Key& k) {
     sum = sum + product;
   };
   visit(visit, 0, 1);
-  return ir::is_float(n.element) || values_.is_missing() ? sum : cast(sum, Element::i64, n.element);
+  return sum;
 }
 
 // ---- indexed ----
