@@ -419,7 +419,7 @@ class ProgramBuilder {
     GraphToExprs translator(g_, axes, f.exprs, translation());
     const Scatter s = scatter_of(g_, n, translator, f.exprs);
     check_scatter(n, axes, f, s);
-    const bool is_atomic = adds_by_atomics(s.result->element, options_.deterministic);
+    const bool is_atomic = adds_by_atomics(s.result->element, options_.deterministic, target_);
     const bool has_updates = !graph::has_empty_operand(g_, g_.node(n));
     if (is_atomic || !has_updates)
       emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.own}}), "what updates are added to");

@@ -151,7 +151,10 @@ Scatter scatter_of(const graph::Graph& g, graph::NodeId n, GraphToExprs& values,
   return s;
 }
 
-bool adds_by_atomics(Element e, bool deterministic) {
+bool adds_by_atomics(Element e, bool deterministic, const ir::TargetDesc& target) {
+  // On a host an atomic takes as long as six additions of one thread that adds all updates in order.
+  constexpr int kFewProcessors = 6;
+  if (!target.is_gpu() && target.processors <= kFewProcessors) return false;
   return ir::bits(e) >= 32 && (ir::is_integer(e) || (!deterministic && ir::is_float(e)));
 }
 
@@ -164,9 +167,10 @@ EmittedKernel emit_scatter_in_order(const std::string& name, ExprBuilder& exprs,
     programs *= std::max(1.0, estimated_extent(axis->extent) / static_cast<double>(size));
     lanes *= static_cast<double>(size);
   }
-  // Few columns: programs share out the rows as well, and each of them reads every index.
-  const double wanted = target.is_gpu() ? 256 : 16;
-  if (programs * 2 <= wanted) {
+  // Few columns: programs of a GPU share out the rows as well, and each of them reads every index. A host predicts which updates are in a
+  // program's rows only if all are: two threads that test random indices take longer than one that adds them all.
+  constexpr double wanted = 256;
+  if (target.is_gpu() && programs * 2 <= wanted) {
     const double rows = std::max(1.0, estimated_extent(s.row->extent) * programs / wanted);
     sizes.grid[s.row] = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rows)));
   }

@@ -1,7 +1,7 @@
 // Emits scatter_add: t plus updates at positions that are data.
 //
-// In order: a program owns some columns of the result and a range of its rows. It copies t there, and walks all updates in order; those
-// of other rows it leaves aside. Each element is one program's, so the order of its sum is that of the updates.
+// In order: a program owns some columns of the result and, on GPUs, a range of its rows. It copies t there, and walks all updates in order;
+// those of other rows it leaves aside. Each element is one program's, so the order of its sum is that of the updates.
 //
 //   result[row, columns] = t[row, columns]                        for the program's rows
 //   result[index[u], columns] += updates[u, columns]              for each u whose index[u] is one of them
@@ -27,8 +27,8 @@ struct Scatter {
 
 Scatter scatter_of(const graph::Graph&, graph::NodeId, GraphToExprs&, ExprBuilder&);
 
-/// Whether atomics of the element exist and give the same bits in every order, or any order is allowed.
-bool adds_by_atomics(ir::Element, bool deterministic);
+/// Whether atomics of the element exist and give the same bits in every order, or any order is allowed; and the target is faster with them.
+bool adds_by_atomics(ir::Element, bool deterministic, const ir::TargetDesc&);
 
 EmittedKernel emit_scatter_in_order(const std::string& name, ExprBuilder&, const Scatter&, const ir::TargetDesc&, TileSizes&);
 EmittedKernel emit_scatter_atomic(const std::string& name, ExprBuilder&, const Scatter&, TileSizes&);

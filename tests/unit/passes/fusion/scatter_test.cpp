@@ -82,6 +82,25 @@ TEST_CASE("fusion scatter_add: integers add by atomics in every order, narrow on
     ProgramOptions any_order;
     any_order.deterministic = false;
     CHECK(has_atomics(build_program(g, any_order, {})) == (ir::bits(e) >= 32));
+    // A host of few threads has none.
+    ir::TargetDesc two_threads;
+    two_threads.processors = 2;
+    CHECK(!has_atomics(build_program(g, any_order, two_threads)));
+  }
+}
+
+// Each program reads every index, and a host predicts badly which of them are in its rows.
+TEST_CASE("fusion scatter_add: a host adds few columns by one program") {
+  Graph g;
+  const Formula i = input(g, "i", {100000}, Element::i32);
+  builder(g).output("y", scatter_add(input(g, "x", {5000, 8}), i, input(g, "u", {100000, 8}), 0).id);
+  for (const int processors : {1, 2, 16}) {
+    ir::TargetDesc host;
+    host.processors = processors;
+    const Program p = build_program(g, {}, host);
+    CHECK(p.kernels.size() == 1);
+    for (const auto& factors : p.kernels[0].grid)
+      for (const GridFactor& f : factors) CHECK(f.programs(f.extent.value()) == 1);
   }
 }
 
