@@ -20,8 +20,41 @@ BlockPlanner::BlockPlanner(Plan& plan, BlockId b)
       ready_(f_.value_capacity(), 0),
       made_in_(f_.value_capacity(), -1) {}
 
+/// What loads need, and loads, of rows come before those of tiles, up to the first effect. A row is a loop nest of its own, which ends that of
+/// the tiles before it: they would go through memory to what uses them beside the row.
+std::vector<OpId> BlockPlanner::ops_in_order() const {
+  std::vector<OpId> ops;
+  for (OpId id : f_.ops(block_)) ops.push_back(id);
+  const auto is_free = [&](OpId id) {
+    const OpKind k = f_.kind(id);
+    return k == OpKind::load_ ? !f_.attr(id, ir::AttrName::is_volatile) : ir::info(k).has(ir::kPure);
+  };
+  const auto elements = [&](OpId id) { return f_.type(f_.result(id)).elements(); };
+  const auto effect = std::find_if_not(ops.begin(), ops.end(), is_free);
+  std::int64_t most = 1;
+  bool row_follows_tile = false;
+  for (auto op = ops.begin(); op != effect; ++op) {
+    if (f_.kind(*op) != OpKind::load_) continue;
+    row_follows_tile = row_follows_tile || (elements(*op) > 1 && elements(*op) < most);
+    most = std::max<std::int64_t>(most, elements(*op));
+  }
+  if (!row_follows_tile) return ops;
+  std::vector<bool> comes_first(f_.value_capacity());
+  const auto is_ready = [&](ValueId x) { return f_.defining_block(x) != block_ || comes_first[x.index] || !f_.value(x).op.valid(); };
+  std::vector<OpId> rows, others;
+  for (auto op = ops.begin(); op != effect; ++op) {
+    const auto& operands = f_.op(*op).operands;
+    const bool is_row = f_.op(*op).regions.empty() && f_.op(*op).results.size() == 1 && elements(*op) < most &&
+                        std::all_of(operands.begin(), operands.end(), is_ready);
+    if (is_row) comes_first[f_.result(*op).index] = true;
+    (is_row ? rows : others).push_back(*op);
+  }
+  std::copy(others.begin(), others.end(), std::copy(rows.begin(), rows.end(), ops.begin()));
+  return ops;
+}
+
 void BlockPlanner::run() {
-  for (OpId id : f_.ops(block_)) {
+  for (OpId id : ops_in_order()) {
     const auto& op = f_.op(id);
     const auto& info = ir::info(op.kind);
     if (info.has(ir::kTerminator)) {

@@ -6,7 +6,7 @@
 
 namespace tilewright::backend::host {
 
-/// Plans one block and the blocks nested in it, in program order. An op joins the earliest loop nest of its extents that comes after
+/// Plans one block and the blocks nested in it, in program order, but for loads of rows, which come before those of tiles. An op joins the earliest loop nest of its extents that comes after
 /// everything it needs. Memory keeps its order: a load never passes a store, and a store never shares a nest with another access, because a
 /// lane of one may access the memory of another lane of the other.
 class BlockPlanner {
@@ -15,6 +15,7 @@ class BlockPlanner {
   void run();
 
  private:
+  std::vector<OpId> ops_in_order() const;
   int ready(ValueId) const;
   int needs(OpId, const std::vector<std::int64_t>& extents) const;
   int operand_needs(ValueId operand, const std::vector<std::int64_t>& extents) const;

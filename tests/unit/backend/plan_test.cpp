@@ -66,6 +66,53 @@ TEST_CASE("plan: loads and what is computed from them share a nest, the store ha
   CHECK(p.nests(p.function.body()) == std::vector<std::string>{"load load add", "store"});
 }
 
+// x[i, j] w[j] + x[i + 1, j] v[j], with the rows read where they are used.
+std::string tiles_and_rows(const char* between) {
+  return std::string(R"(kernel @taps(%x: ptr<const f32>, %w: ptr<const f32>, %v: ptr<const f32>, %z: ptr<f32>) {
+    %j = arange {lo = 0, hi = 64} : i32[64]
+    %i = arange {lo = 0, hi = 8} : i32[8]
+    %c = constant {value = 64} : i32[8]
+    %ic = mul %i, %c : i32[8]
+    %jr = reshape %j : i32[1, 64]
+    %ir = reshape %ic : i32[8, 1]
+    %jb = broadcast %jr : i32[8, 64]
+    %ib = broadcast %ir : i32[8, 64]
+    %at = add %ib, %jb : i32[8, 64]
+    %xb = broadcast %x : ptr<const f32>[8, 64]
+    %xp = add_ptr %xb, %at : ptr<const f32>[8, 64]
+    %zb = broadcast %z : ptr<f32>[8, 64]
+    %zp = add_ptr %zb, %at : ptr<f32>[8, 64]
+    %wb = broadcast %w : ptr<const f32>[64]
+    %wp = add_ptr %wb, %j : ptr<const f32>[64]
+    %vb = broadcast %v : ptr<const f32>[64]
+    %vp = add_ptr %vb, %j : ptr<const f32>[64]
+    %a = load %xp : f32[8, 64]
+    %f = load %wp : f32[64]
+    %fr = reshape %f : f32[1, 64]
+    %fb = broadcast %fr : f32[8, 64]
+    %p = mul %a, %fb : f32[8, 64]
+)") + between +
+         R"(    %next = constant {value = 64} : i32[8, 64]
+    %yp = add_ptr %xp, %next : ptr<const f32>[8, 64]
+    %b = load %yp : f32[8, 64]
+    %g = load %vp : f32[64]
+    %gr = reshape %g : f32[1, 64]
+    %gb = broadcast %gr : f32[8, 64]
+    %s = fma %b, %gb, %p : f32[8, 64]
+    store %zp, %s
+  })";
+}
+
+TEST_CASE("plan: rows are loaded before tiles, which share a nest with what is computed of both") {
+  const Planned p(tiles_and_rows("").c_str());
+  CHECK(p.nests(p.function.body()) == std::vector<std::string>{"load load", "load mul load fma", "store"});
+}
+
+TEST_CASE("plan: a row is not loaded before a store in front of it") {
+  const Planned p(tiles_and_rows("    store %zp, %p\n").c_str());
+  CHECK(p.nests(p.function.body()) == std::vector<std::string>{"load", "load mul", "store", "load", "load", "fma store"});
+}
+
 TEST_CASE("plan: a value computed from a reduction starts the next nest") {
   const Planned p(R"(kernel @normalise(%x: ptr<f32>) {
     %i = arange {lo = 0, hi = 64} : i32[64]
