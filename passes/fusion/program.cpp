@@ -98,7 +98,7 @@ class ProgramBuilder {
   };
 
   void build_fused() {
-    std::vector<Segment> segments = divide(g_);
+    std::vector<Segment> segments = divide(g_, kMostOperations, !target_.is_gpu());
     for (const Segment& s : segments) ahead_.insert(s.ahead.begin(), s.ahead.end());
     // A value that is an output and that later segments read is stored once; but inputs and constants are in memory of their own, and what
     // is known before a run is not an output's alone.

@@ -53,9 +53,10 @@ Dim elements(const graph::TensorShape& shape) {
 
 class Divider {
  public:
-  Divider(const Graph& g, std::size_t most_operations)
+  Divider(const Graph& g, std::size_t most_operations, bool stores_pads)
       : g_(g),
         most_operations_(most_operations),
+        stores_pads_(stores_pads),
         known_(g),
         structure_(g, known_),
         needed_(g.needed_nodes()),
@@ -135,7 +136,7 @@ class Divider {
         if (depth_[x.index] == kMostDepth && !is_cut_[x.index]) cut(bottleneck(x), id(i));
       depth_[i] = depth(id(i));
     }
-    repeated_ = values_at_many_positions(g_, known_, needed_, is_cut_);
+    repeated_ = values_at_many_positions(g_, known_, needed_, is_cut_, stores_pads_);
     for (NodeId n : repeated_) is_cut_[n.index] = true;
     for (std::size_t i = 0; i < g_.size(); ++i)
       for (NodeId x : g_.node(id(i)).operands) level_[i] = std::max(level_[i], level_[x.index] + (is_cut_[x.index] ? 1 : 0));
@@ -315,6 +316,7 @@ class Divider {
 
   const Graph& g_;
   const std::size_t most_operations_;
+  const bool stores_pads_;
   const KnownNodes known_;
   const SegmentStructure structure_;
   const std::vector<bool> needed_;
@@ -334,6 +336,8 @@ bool has_own_memory(const Node& n) { return n.op == Op::input || (n.op == Op::co
 
 bool has_own_kernels(Op op) { return op == Op::scatter_add || op == Op::call; }
 
-std::vector<Segment> divide(const Graph& g, std::size_t most_operations) { return Divider(g, most_operations).run(); }
+std::vector<Segment> divide(const Graph& g, std::size_t most_operations, bool stores_pads) {
+  return Divider(g, most_operations, stores_pads).run();
+}
 
 }  // namespace tilewright::passes::fusion

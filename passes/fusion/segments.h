@@ -47,6 +47,6 @@ bool has_own_kernels(graph::Op);
 bool has_own_memory(const graph::Node&);
 
 /// The segments of a graph's outputs, in an order in which each one's operands are computed before it.
-std::vector<Segment> divide(const graph::Graph&, std::size_t most_operations = kMostOperations);
+std::vector<Segment> divide(const graph::Graph&, std::size_t most_operations = kMostOperations, bool stores_pads = false);
 
 }  // namespace tilewright::passes::fusion

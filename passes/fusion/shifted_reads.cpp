@@ -52,8 +52,15 @@ ShiftedAxis moved(const ShiftedAxis& at, const Dim& step, const Dim& begin) {
 
 class ShiftedReads {
  public:
-  ShiftedReads(const Graph& g, const KnownNodes& known, const std::vector<bool>& is_needed, const std::vector<bool>& is_stored)
-      : g_(g), known_(known), is_needed_(is_needed), is_stored_(is_stored), places_(g.size()), reads_memory_(g.size()) {
+  ShiftedReads(const Graph& g, const KnownNodes& known, const std::vector<bool>& is_needed, const std::vector<bool>& is_stored,
+               bool stores_pads)
+      : g_(g),
+        known_(known),
+        is_needed_(is_needed),
+        is_stored_(is_stored),
+        stores_pads_(stores_pads),
+        places_(g.size()),
+        reads_memory_(g.size()) {
     for (std::uint32_t i = 0; i < g.size(); ++i) {
       const Node& n = g.node({i});
       reads_memory_[i] = n.op == Op::input || n.op == Op::scalar || n.op == Op::constant;
@@ -97,7 +104,7 @@ class ShiftedReads {
   bool is_computed(NodeId id) const {
     const Node& n = g_.node(id);
     const bool is_cast = n.op == Op::map && n.function == ir::OpKind::cast_;
-    return !graph::is_leaf(n.op) && !graph::is_view(n.op) && n.op != Op::pad && n.op != Op::concat && !is_cast && reads_memory_[id.index] &&
+    return !graph::is_leaf(n.op) && !graph::is_view(n.op) && (n.op != Op::pad || stores_pads_) && n.op != Op::concat && !is_cast && reads_memory_[id.index] &&
            !known_.is_known(id);
   }
 
@@ -172,6 +179,7 @@ class ShiftedReads {
   const Graph& g_;
   const KnownNodes& known_;
   const std::vector<bool>&is_needed_, &is_stored_;
+  const bool stores_pads_;
   std::vector<std::vector<Place>> places_;  // of nodes: where results read them
   std::vector<bool> reads_memory_;
 };
@@ -181,11 +189,11 @@ bool is_shift(Op op) { return op == Op::slice || op == Op::pad || op == Op::flip
 }  // namespace
 
 std::vector<NodeId> values_at_many_positions(const Graph& g, const KnownNodes& known, const std::vector<bool>& is_needed,
-                                             const std::vector<bool>& is_stored) {
+                                             const std::vector<bool>& is_stored, bool stores_pads) {
   std::size_t shifts = 0;
   for (std::uint32_t i = 0; i < g.size(); ++i) shifts += is_needed[i] && is_shift(g.node({i}).op) ? 1 : 0;
   if (shifts == 0) return {};
-  return ShiftedReads(g, known, is_needed, is_stored).run();
+  return ShiftedReads(g, known, is_needed, is_stored, stores_pads).run();
 }
 
 std::string repeated_text(const Graph& g, NodeId n) {

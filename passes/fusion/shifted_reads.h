@@ -19,9 +19,10 @@ inline constexpr std::size_t kMostPositions = 8;
 
 /// The values to store beside those that are stored anyway (`is_stored`), ascending. Positions are those that slices, pads, flips,
 /// concatenations and permutations give: along a reduced axis, or behind a reshape, all positions are one. Casts, what reads no memory and
-/// what depends on parameters alone are computed again.
+/// what depends on parameters alone are computed again. A pad is a mask at each position: that is free on a GPU, and on a host,
+/// where a loop over masked loads takes several times as long as one without masks, dearer than a copy (`stores_pads`).
 std::vector<graph::NodeId> values_at_many_positions(const graph::Graph&, const KnownNodes&, const std::vector<bool>& is_needed,
-                                                    const std::vector<bool>& is_stored);
+                                                    const std::vector<bool>& is_stored, bool stores_pads);
 
 /// "not fused: mul (blur.cpp:12) is stored, because one element of what follows reads it at more than 8 positions".
 std::string repeated_text(const graph::Graph&, graph::NodeId);
