@@ -20,8 +20,8 @@ BlockPlanner::BlockPlanner(Plan& plan, BlockId b)
       ready_(f_.value_capacity(), 0),
       made_in_(f_.value_capacity(), -1) {}
 
-/// What loads need, and loads, of rows come before those of tiles, up to the first effect. A row is a loop nest of its own, which ends that of
-/// the tiles before it: they would go through memory to what uses them beside the row.
+/// What loads need, and loads, of rows come before those of tiles, up to the first effect. A row is a loop nest of its own, which ends that
+/// of the tiles before it: they would go through memory to what uses them beside the row.
 std::vector<OpId> BlockPlanner::ops_in_order() const {
   std::vector<OpId> ops;
   for (OpId id : f_.ops(block_)) ops.push_back(id);

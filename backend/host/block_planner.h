@@ -6,9 +6,9 @@
 
 namespace tilewright::backend::host {
 
-/// Plans one block and the blocks nested in it, in program order, but for loads of rows, which come before those of tiles. An op joins the earliest loop nest of its extents that comes after
-/// everything it needs. Memory keeps its order: a load never passes a store, and a store never shares a nest with another access, because a
-/// lane of one may access the memory of another lane of the other.
+/// Plans one block and the blocks nested in it, in program order, but for loads of rows, which come before those of tiles. An op joins the
+/// earliest loop nest of its extents that comes after everything it needs. Memory keeps its order: a load never passes a store, and a store
+/// never shares a nest with another access, because a lane of one may access the memory of another lane of the other.
 class BlockPlanner {
  public:
   BlockPlanner(Plan&, BlockId);

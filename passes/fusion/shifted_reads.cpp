@@ -104,8 +104,8 @@ class ShiftedReads {
   bool is_computed(NodeId id) const {
     const Node& n = g_.node(id);
     const bool is_cast = n.op == Op::map && n.function == ir::OpKind::cast_;
-    return !graph::is_leaf(n.op) && !graph::is_view(n.op) && (n.op != Op::pad || stores_pads_) && n.op != Op::concat && !is_cast && reads_memory_[id.index] &&
-           !known_.is_known(id);
+    return !graph::is_leaf(n.op) && !graph::is_view(n.op) && (n.op != Op::pad || stores_pads_) && n.op != Op::concat && !is_cast &&
+           reads_memory_[id.index] && !known_.is_known(id);
   }
 
   Place operand_place(const Node& n, std::size_t k, const Dim& begin, const Place& p) const {
