@@ -17,7 +17,8 @@
 //   iteration whose tile
 //      is copied, and the indices that addresses are computed from are loaded one iteration before the copy (passes/pipeline/
 //      tile_addresses.h).
-//      Tiles that cp.async cannot copy go through registers: loaded at the start of the iteration, stored to the slot at its end.
+//      Tiles that cp.async cannot copy go through registers: loaded at the start of the iteration (at its end, if a thread has no registers
+//      that hold them for so long), stored to the slot at its end.
 //      In a loop that only multiplies, the fragments of the first slice of K are of an earlier stage than the products: they are read one
 //      iteration ahead as well:
 //

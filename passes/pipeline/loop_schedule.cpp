@@ -85,7 +85,7 @@ class Scheduler {
     s_.copy_order = copies;
     int first = copies;
     for (const PipelinedLoad& l : found_.loads) {
-      const int begins = l.through_registers ? loads : copies;
+      const int begins = !l.through_registers ? copies : found_.loads_late ? stores : loads;
       first = std::min(first, begins);
       for (OpId id : {l.load, l.alloc})
         if (id) s_.ops.emplace(id, LoopSchedule::Entry{copy_stage_, begins});

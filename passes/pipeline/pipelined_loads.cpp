@@ -19,7 +19,7 @@ namespace tilewright::passes {
 namespace {
 
 constexpr int kLeastCopyBytes = 4;       // of cp.async
-constexpr int kMostElements = 32;        // of a thread, that go through registers
+constexpr int kMostElements = 32;        // of a thread, that it holds for an iteration
 constexpr int kMostIndexRegisters = 16;  // of 32 bits, that a loop carries
 
 class LoadFinder {
@@ -112,18 +112,11 @@ class LoadFinder {
     return t.element_bytes() << log2_copied >= kLeastCopyBytes;
   }
 
-  /// All loads that go through registers, or none: one that stays in its iteration needs barriers there.
   void limit_elements() {
     int count = 0;
     for (const PipelinedLoad& l : found_.loads)
       if (l.through_registers) count += elements_of_thread(f_.result(l.load));
-    if (count <= kMostElements) return;
-    std::erase_if(found_.loads, [&](const PipelinedLoad& l) {
-      return l.through_registers &&
-             refuse(l.load,
-                    fmt::format("cp.async cannot copy it, and a thread would hold {} elements for an iteration; more warps hold fewer",
-                                count));
-    });
+    found_.loads_late = count > kMostElements;
   }
   int elements_of_thread(ValueId tile) const { return 1 << f_.layout(tile).without_free_registers().bits(HardwareDim::reg); }
 

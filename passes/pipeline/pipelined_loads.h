@@ -42,10 +42,12 @@ struct PipelinedLoads {
   /// The last iteration is done first: then the others have all-true masks along the axis that the loop moves along. Only for loops that
   /// do nothing but add products to accumulators: their order is free.
   bool last_comes_first = false;
+  /// A thread has no registers that hold for an iteration what goes through registers: it is loaded right before it is stored.
+  bool loads_late = false;
 };
 
-///   1. Find loads whose only use is a buffer_store: those that cp.async can do, and others (of rows at odd addresses), as far as a thread
-///      has registers that hold them for an iteration. Of other loads find those from which factors of products are computed or, if
+///   1. Find loads whose only use is a buffer_store: those that cp.async can do, and others (of rows at odd addresses), through
+///      registers. Of other loads find those from which factors of products are computed or, if
 ///      `copies_all`, all that cp.async can do: each thread reads back what it has copied. No load that may read what the loop stores.
 ///   2. Keep those whose addresses and masks can be computed for a later iteration: by pure ops, from the counter, from carried values that
 ///      are computed likewise, and from index loads, as far as a thread has registers to carry their values.
