@@ -109,7 +109,7 @@ const Form& Forms::form(Expr e) {
   return forms_.emplace(e, std::move(terms)).first->second;
 }
 
-Form Forms::reduction(Expr r) {
+Form Forms::reduction(Expr r, bool is_exponent) {
   const AxisSet others = r->bound.without({loop_});
   const Expr inner = others.empty() ? r->operands[0] : b_.reduce(r->combine, others, r->operands[0], r->operand_element, r->element);
   if (!b_.rewrites() && has_pending(inner)) refuse("a formula that is to be computed as it is written", inner);
@@ -126,6 +126,7 @@ Form Forms::reduction(Expr r) {
       (r->combine != Combine::max && terms[0].factor != b_.one()))
     refuse(fmt::format("{} of a value that is not monotone in its data", r->combine == Combine::max ? "the maximum" : "a reduction"),
            inner);
+  if (is_exponent && has_pending(terms[0].factor)) refuse("the maximum of an exponent with a factor that waits", inner);
   return terms;
 }
 

@@ -48,8 +48,9 @@ class Forms {
 
   /// The form of a value. Throws NoForm.
   const Form& form(Expr);
-  /// The form of what one reduction over the loop's axis combines. A maximum needs one term that is monotone in its body. Throws NoForm.
-  Form reduction(Expr reduce);
+  /// The form of what one reduction over the loop's axis combines. A maximum needs one term that is monotone in its body; one that an
+  /// exponential subtracts needs to be one of the values, as they are computed behind the loop. Throws NoForm.
+  Form reduction(Expr reduce, bool is_exponent = false);
   /// Whether a value depends on a pending reduction. References do not.
   bool has_pending(Expr);
 

@@ -138,6 +138,21 @@ bool is_extreme(ExprBuilder& b, Expr e) {
   }
 }
 
+std::optional<Multiple> multiple_of_chosen(ExprBuilder& b, Expr x, Expr maximum) {
+  const auto [factor, value] = b.split_coefficient(maximum);
+  if (factor.is_zero() || value == b.one()) return std::nullopt;
+  std::vector<Expr> candidates;
+  if (value->is(ExprKind::reduce) && value->combine == Combine::max) candidates = {value->operands[0]};
+  if (value->is(ExprKind::function) && value->function == OpKind::maximum_) candidates = value->operands;
+  for (Expr chosen : candidates) {
+    while (chosen->is(ExprKind::select) && chosen->operands[2]->is_negative_infinity()) chosen = chosen->operands[1];
+    const Expr scaled = b.scale(factor, chosen);
+    if (scaled == x) return Multiple{factor, chosen};
+    if (const auto inner = multiple_of_chosen(b, x, scaled)) return inner;
+  }
+  return std::nullopt;
+}
+
 // ---- exponentials ----
 
 bool is_at_most(ExprBuilder& b, Expr x, Expr bound, std::span<const Expr> conditions) {

@@ -7,6 +7,7 @@
 //   exp(x - p) is referred to a value of p so far if p is a maximum of x
 //   the operands of a product of narrow floats remain what such floats hold
 #pragma once
+#include <optional>
 #include <span>
 
 #include "passes/fusion/normal_form.h"
@@ -22,6 +23,14 @@ bool is_moderate(ExprBuilder&, Expr);
 
 /// Whether a value is one of those that it is chosen from, or a multiple of one, and so has no rounding error of its own: a maximum.
 bool is_extreme(ExprBuilder&, Expr);
+
+/// factor * value.
+struct Multiple {
+  Rational factor;
+  Expr value;
+};
+/// x as a multiple of what a maximum, or a multiple of it, is chosen from; none if it is no such multiple.
+std::optional<Multiple> multiple_of_chosen(ExprBuilder&, Expr x, Expr maximum);
 
 /// Whether x <= bound where the conditions hold: the bound is a maximum of x, or greater than one.
 bool is_at_most(ExprBuilder&, Expr x, Expr bound, std::span<const Expr> conditions = {});

@@ -181,8 +181,26 @@ bool KernelOutput::has(Axis a) const {
   return value->axes.contains(a) || std::any_of(index.begin(), index.end(), [a](Expr i) { return i->axes.contains(a); });
 }
 
+// The maxima that exponentials subtract.
+void collect_maxima(Expr e, ExprSet& seen, ExprSet& maxima) {
+  if (!seen.insert(e).second) return;
+  if (e->is(ExprKind::reduce)) {
+    if (e->combine == Combine::max) maxima.insert(e);
+    return;
+  }
+  if (!e->is(ExprKind::add) && !e->is(ExprKind::mul) && !e->is(ExprKind::select) && !e->is(ExprKind::function)) return;
+  for (Expr x : children(e)) collect_maxima(x, seen, maxima);
+}
+ExprSet maxima_of_exponents(const std::vector<KernelOutput>& outputs) {
+  ExprSet seen, maxima;
+  for (const KernelOutput& o : outputs)
+    for (Expr e : all_of_kind(o.value, ExprKind::exp)) collect_maxima(e->operands[0], seen, maxima);
+  return maxima;
+}
+
 // Each reduction goes into the first pass in which it has a form: taking each cut as late as possible gives the least number of passes.
 void Plan::assign_passes() {
+  const ExprSet exponents = maxima_of_exponents(outputs);
   for (Expr r : reductions_over(loop, outputs)) {
     Reduction planned;
     planned.value = r;
@@ -198,7 +216,7 @@ void Plan::assign_passes() {
         if (d->pass == planned.pass) pending.push_back(d->value);
       try {
         Forms forms(*b_, loop, pending);
-        forms_[r] = forms.reduction(r);
+        forms_[r] = forms.reduction(r, exponents.contains(r));
         break;
       } catch (const NoForm& why) {
         refusals.push_back({r, why});

@@ -16,7 +16,7 @@ using ir::OpKind;
 // The change of an exponent as emit_exp rounds it: exp(to - from). A product that became part of the subtraction would not be rounded, and
 // each step of a loop would add an error: fma(x, y, 0) stays apart.
 Part TileValues::exp_of_change(const Part& to, const Part& from, const Order& order) {
-  const Part difference = binary(OpKind::sub_, to, from, order);
+  const Part difference = binary(OpKind::sub_, rounded(to), rounded(from), order);
   if (!has_exp2_ || element(difference) != Element::f32) return unary(OpKind::exp_, difference);
   const Part unit = constant(Element::f32, kLog2E);
   const auto rounded = [&](const Part& x) { return ternary(OpKind::fma_, x, unit, constant(Element::f32, 0), x.axes); };

@@ -309,9 +309,9 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
   return sum ? *sum : unary(OpKind::neg_, *subtracted);
 }
 
-// exp(x + reference) is exp2 of one multiply-add where exp2 is an instruction. The product of the reference is rounded: a factor of all that
-// refers to it, which exp_of_rounding takes back. Beyond is_moderate, where differences are 0 or at most -16, the unit is a power of two, which
-// rounds nothing. (Masks may be as low as the least finite number, of which a multiple is none.)
+// exp(x + reference) is exp2 of one multiply-add where exp2 is an instruction. The product of the reference is rounded: a factor of all
+// that refers to it, which exp_of_rounding takes back. Beyond is_moderate, where differences are 0 or at most -16, the unit is a power of
+// two, which rounds nothing. (Masks may be as low as the least finite number, of which a multiple is none.)
 Part TileValues::emit_exp(Expr e, const Order& own) {
   // exp(x log 2) is exp2(x).
   for (const Factor& f : e->operands[0]->factors)
@@ -329,15 +329,24 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
     else
       rest.push_back(t);
   }
-  if (!rounds_references(e->element) || !reference || rest.empty()) return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
+  const std::optional<BelowMaximum> below = below_maximum(e->operands[0]);
+  if (!rounds_references(e->element) || !reference || rest.empty()) {
+    if (!below) return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
+    const Part x = rounded_multiple(below->x, own, e->element);
+    return unary(OpKind::exp_, binary(OpKind::add_, x, value_as(below->offset, own, e->element), own));
+  }
   const Part offset = value_as(reference, own, Element::f32);
   const Part far = select(is_below(offset, 0x1p64), constant(Element::f32, 2), constant(Element::f32, 1), own);
   const Part unit = select(is_moderate(offset), constant(Element::f32, kLog2E), far, own);
   // The reference has the same factor, and is rounded: only powers of two leave a score that is its own reference at 0.
   int exponent = 0;
+  const bool is_exact = below && below->offset == reference;
+  if (is_exact) rest = {{below->x.factor, below->x.value}};
   const bool is_scaled =
       rest.size() == 1 && !constant_value(rest[0].value) && std::fabs(std::frexp(rest[0].coefficient.to_double(), &exponent)) == 0.5;
-  const Part x = is_scaled ? value_as(rest[0].value, own, Element::f32) : value_as(exprs_.add_terms(rest), own, Element::f32);
+  const Part x = is_scaled  ? value_as(rest[0].value, own, Element::f32)
+                 : is_exact ? rounded_multiple(below->x, own, Element::f32)
+                            : value_as(exprs_.add_terms(rest), own, Element::f32);
   Part factor = unit;
   if (is_scaled && !rest[0].coefficient.is_one())
     factor = binary(OpKind::mul_, unit, constant(Element::f32, rest[0].coefficient.to_double()), own);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "passes/fusion/emit/constant_value.h"
+#include "passes/fusion/magnitude.h"
 #include "passes/fusion/normal_form.h"
 #include "tileir/builder.h"
 
@@ -187,6 +188,13 @@ class TileValues {
   std::optional<Part> emit_written_sum(Expr, const Order&);
   std::optional<Part> emit_exact_first(Expr, const Order&);
   Part emit_exp(Expr, const Order&);
+  struct BelowMaximum {
+    Multiple x;   // of what the maximum is chosen from
+    Expr offset;  // what is added to x: the maximum, negative, or a reference to it
+  };
+  std::optional<BelowMaximum> below_maximum(Expr exponent);
+  Part rounded_multiple(const Multiple&, const Order&, ir::Element);
+  Part rounded(const Part&);
   Part is_moderate(const Part&);
   Part is_below(const Part&, double limit);
   static bool is_far_from_one(Wide, ir::Element);

@@ -172,4 +172,39 @@ std::optional<Part> TileValues::emit_exact_first(Expr e, const Order& own) {
   return sum;
 }
 
+// A sum or a product less the maximum of such values. Computed in another order it may be far above the maximum, if both are great: the
+// exponent is the same value, multiplied as the maximum is. Where that is a value of one op, the sum is as good.
+std::optional<TileValues::BelowMaximum> TileValues::below_maximum(Expr exponent) {
+  const std::vector<Term> all = exprs_.terms(exponent);
+  for (const Term& t : all) {
+    const bool is_reference = t.value->is(ExprKind::reference);
+    if (t.coefficient.is_zero() || t.value == exprs_.one() || (is_reference && !t.coefficient.is_one())) continue;
+    std::vector<Term> rest = all;
+    std::erase(rest, t);
+    if (rest.empty()) continue;
+    const Expr offset = exprs_.scale(t.coefficient, t.value);
+    const Expr maximum = exprs_.scale(-1, is_reference ? t.value->operands[0] : offset);
+    const auto x = multiple_of_chosen(exprs_, exprs_.add_terms(rest), maximum);
+    if (x && (x->value->is(ExprKind::add) || x->value->is(ExprKind::mul))) return BelowMaximum{*x, offset};
+  }
+  return std::nullopt;
+}
+
+Part TileValues::rounded_multiple(const Multiple& m, const Order& own, Element element) {
+  const Part x = value_as(m.value, own, element);
+  if (m.factor.is_one()) return rounded(x);
+  return ternary(OpKind::fma_, x, constant(element, m.factor.to_double()), constant(element, 0), own);
+}
+
+// A product that became part of a subtraction would not be rounded: fma(x, y, 0) stays apart. So does the sum of a quotient and 0, which
+// may become a product with a reciprocal.
+Part TileValues::rounded(const Part& x) {
+  const ir::Function& f = ir_.function();
+  const Part zero = constant(element(x), 0);
+  if (f.defined_by(x.value, OpKind::div_)) return binary(OpKind::add_, x, zero, x.axes);
+  const ir::OpId product = f.defined_by(x.value, OpKind::mul_);
+  if (!product) return x;
+  return ternary(OpKind::fma_, {f.operand(product, 0), x.axes}, {f.operand(product, 1), x.axes}, zero, x.axes);
+}
+
 }  // namespace tilewright::passes::fusion

@@ -271,5 +271,43 @@ TEST_CASE("graph programs: differences from a maximum are exact where the values
   }
 }
 
+// A maximum of 1e10 or 1e30: if a value is computed again in another order, it is far above its maximum, or far below.
+template <class T>
+void check_great_exponents(const Place& place, float scale) {
+  constexpr int kRows = 3;
+  const int n = place.positions;
+  const std::vector<T> hx = rounded_to<T>(normal(static_cast<std::size_t>(kRows * n), 21));
+  Numbers want(hx.size());
+  for (int r = 0; r < kRows; ++r)
+    want[static_cast<std::size_t>(std::max_element(hx.begin() + r * n, hx.begin() + (r + 1) * n) - hx.begin())] = 1;
+  using Tensor = tw::Tensor<T>;
+  const std::vector<std::pair<std::string, std::function<Tensor(Tensor)>>> formulas{
+      {"softmax", [](Tensor x) { return tw::softmax(x, -1); }},
+      {"norm", [](Tensor x) { return x * tw::rsqrt(tw::mean(x * x, -1, true)); }},
+      {"centred", [](Tensor x) { return x - tw::mean(x, -1, true); }},
+      {"logarithm", [](Tensor x) { return tw::log(tw::softmax(x, -1)); }},
+  };
+  for (const auto& [name, normalized] : formulas) {
+    CAPTURE(name);
+    Program p;
+    auto x = p.input("x", {kRows, n}, hx);
+    p.output("y", tw::softmax(normalized(x) * T(scale), -1), want, 1e-5);
+    tw::Device device = tw::Device::open(place.device);
+    p.check_on(device);
+  }
+}
+
+TEST_CASE("graph programs: the maximum of a computed exponent is one of its values") {
+  for (const Place& place : {Place{"cpu", 3000}, Place{"cpu", 37}, Place{"emulator:sm_80", 37}}) {
+    CAPTURE(place.device);
+    CAPTURE(place.positions);
+    for (const float scale : {1e10f, 1e30f}) {
+      CAPTURE(scale);
+      check_great_exponents<float>(place, scale);
+    }
+    check_great_exponents<double>(place, 1e30f);
+  }
+}
+
 }  // namespace
 }  // namespace graph_program
