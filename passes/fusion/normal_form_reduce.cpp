@@ -92,11 +92,15 @@ Rational ExprBuilder::keep_in_range(Rational& coefficient, std::vector<Factor>& 
   const Expr product = multiply(1, inside);
   const bool is_kept = is_narrow(operand_element) && !factors_fit_operand(*this, product, operand_element);
   const bool is_free = !is_kept && is_linear(*this, product);
+  const auto stays = [&](const Factor& f) {
+    return !f.base->is(ExprKind::extent) && (is_kept || !(is_moderate(*this, multiply(1, {f})) || (is_free && !f.base->is_numeric)));
+  };
+  // Beside what stays extents do: the product is then as it was written, in an order of factors that keeps its range.
+  const bool as_written = std::any_of(outside.begin(), outside.end(), stays);
   for (auto f = outside.begin(); f != outside.end();) {
-    const bool may_leave = is_moderate(*this, multiply(1, {*f})) || (is_free && !f->base->is_numeric);
-    const bool stays = !f->base->is(ExprKind::extent) && (is_kept || !may_leave);
-    if (stays) inside.push_back(*f);
-    f = stays ? outside.erase(f) : f + 1;
+    const bool is_inside = stays(*f) || (as_written && f->base->is(ExprKind::extent));
+    if (is_inside) inside.push_back(*f);
+    f = is_inside ? outside.erase(f) : f + 1;
   }
   const bool leaves = !is_kept && is_moderate(coefficient);
   return leaves ? Rational(1) : std::exchange(coefficient, 1);

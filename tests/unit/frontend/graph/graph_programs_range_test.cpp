@@ -284,5 +284,43 @@ TEST_CASE("graph range: sums whose coefficients are far apart, and recurrences t
   }
 }
 
+// Each norm is near 1 whatever the size of the data; squares of products of all of them are not.
+TEST_CASE("graph range: norms with gains in a row, of symbolic lengths and of powers of two") {
+  for (const float size : {1e-8f, 1.0f, 3e7f})
+    for (const bool is_symbolic : {false, true}) {
+      const int rows = 3, columns = is_symbolic ? 70 : 64;
+      CAPTURE(size);
+      CAPTURE(is_symbolic);
+      const auto hx = scaled(normal(rows * columns, 1), size), hz = scaled(normal(rows * columns, 2), size),
+                 hw = scaled(normal(rows * columns, 3), size);
+      Numbers by_squares, by_sums;
+      for (int r = 0; r < rows; ++r) {
+        Numbers a(columns), b(columns);
+        const auto at = [&](const std::vector<float>& x, int c) { return double(x[static_cast<std::size_t>(r * columns + c)]); };
+        const auto divide = [&](Numbers& x, double power) {
+          double sum = 0;
+          for (double v : x) sum += std::pow(std::fabs(v), power) / columns;
+          for (double& v : x) v /= std::pow(sum, 1 / power);
+        };
+        for (int c = 0; c < columns; ++c) a[c] = b[c] = at(hx, c);
+        for (const std::vector<float>* gain : {&hz, &hw, static_cast<const std::vector<float>*>(nullptr)}) {
+          divide(a, 2), divide(b, gain == &hw ? 1 : 2);
+          for (int c = 0; c < columns && gain; ++c) a[c] *= at(*gain, c), b[c] *= at(*gain, c);
+        }
+        by_squares.insert(by_squares.end(), a.begin(), a.end()), by_sums.insert(by_sums.end(), b.begin(), b.end());
+      }
+      Program p;
+      const tw::Dim n = is_symbolic ? p.graph.dim("n") : tw::Dim(columns);
+      const auto input = [&](const char* name, const std::vector<float>& x) { return p.input(name, {rows, n}, x); };
+      auto x = input("x", hx), z = input("z", hz), w = input("w", hw);
+      if (is_symbolic) p.set_number("n", columns);
+      const auto rms = [](const auto& v) { return v / tw::sqrt(tw::mean(v * v, {1}, true)); };
+      const auto mean = [](const auto& v) { return v / tw::mean(tw::abs(v), {1}, true); };
+      p.output("squares", rms(rms(rms(x) * z) * w), by_squares);
+      p.output("sums", rms(mean(rms(x) * z) * w), by_sums);
+      p.check();
+    }
+}
+
 }  // namespace
 }  // namespace graph_program
