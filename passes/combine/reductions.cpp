@@ -2,7 +2,9 @@
 #include "passes/combine/reductions.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "tileir/builder.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes {
@@ -10,6 +12,21 @@ namespace tilewright::passes {
 ValueId before_reshapes(const Function& f, ValueId v) {
   while (const OpId reshape = f.defined_by(v, OpKind::reshape_)) v = f.operand(reshape, 0);
   return v;
+}
+
+ValueId maximum_of_reference(const Function& f, ValueId v) {
+  v = before_reshapes(f, v);
+  const OpId select = f.defined_by(v, OpKind::select_);
+  const OpId equal = select ? f.defined_by(f.operand(select, 0), OpKind::eq_) : OpId{};
+  if (!equal) return v;
+  const ValueId maximum = f.operand(select, 2);
+  const auto is_constant = [&](ValueId x, double number) {
+    const auto bits = f.constant_bits(x);
+    return f.type(x).is_float() && bits && ir::float_value(f.type(x).element(), *bits) == number;
+  };
+  const bool is_guarded = f.operand(equal, 0) == maximum && is_constant(f.operand(equal, 1), -std::numeric_limits<double>::infinity()) &&
+                          is_constant(f.operand(select, 1), 0);
+  return is_guarded ? before_reshapes(f, maximum) : v;
 }
 
 OpId reduction_by(const Function& f, ValueId v, std::initializer_list<OpKind> kinds) {

@@ -171,7 +171,7 @@ bool is_row_factor_hidden(const Function& f, ValueId reference) { return FactorW
 std::pair<OpId, int> origin_of_maximum(const Function& f, ValueId v) {
   constexpr int kMostLoops = 16;
   for (int i = 0; i < kMostLoops; ++i) {
-    v = before_reshapes(f, v);
+    v = maximum_of_reference(f, v);
     // The result of a loop is what its last iteration has yielded.
     if (const OpId loop = f.defined_by(v, OpKind::for_)) {
       const auto& results = f.op(loop).results;

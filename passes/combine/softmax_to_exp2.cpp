@@ -27,6 +27,9 @@ struct Bound {
   std::int64_t axis = 0;
 };
 Bound bound_of(const Function& f, ValueId a, ValueId x) {
+  // Where it is 0 all elements are -infinity.
+  if (const ValueId maximum = maximum_of_reference(f, x); maximum != before_reshapes(f, x))
+    return {bound_of(f, a, maximum).kind ? Bound::at_least_maximum : Bound::none};
   if (const OpId other = f.defined_by(before_reshapes(f, x), OpKind::maximum_)) {
     const bool found = bound_of(f, a, f.operand(other, 0)).kind || bound_of(f, a, f.operand(other, 1)).kind;
     return {found ? Bound::at_least_maximum : Bound::none};
@@ -160,14 +163,15 @@ ValueId SoftmaxToExp2::exp_below_maximum(OpId id) {
 
 SoftmaxToExp2::Carried SoftmaxToExp2::carried_maximum(ValueId b) {
   const auto [at, is_new] = carried_.try_emplace(b.index);
-  const OpId maximum = f_.defined_by(b, OpKind::maximum_);
+  const ValueId greatest = maximum_of_reference(f_, b);  // what the loop carries, where b is 0 for rows without a score yet
+  const OpId maximum = f_.defined_by(greatest, OpKind::maximum_);
   if (!is_new || !maximum || !context_.contract) return at->second;
   const BlockId body = f_.op(maximum).parent;
   const OpId loop = f_.block(body).parent, end = f_.terminator(body);
   if (!loop || f_.kind(loop) != OpKind::for_) return {};
   const auto is_carried = [&](ValueId v) {
     return !f_.value(v).op && f_.value(v).block == body && f_.value(v).number > 0 &&
-           f_.operand(end, static_cast<int>(f_.value(v).number) - 1) == b;
+           f_.operand(end, static_cast<int>(f_.value(v).number) - 1) == greatest;
   };
   ValueId old;
   for (ValueId v : f_.op(maximum).operands)
@@ -179,8 +183,10 @@ SoftmaxToExp2::Carried SoftmaxToExp2::carried_maximum(ValueId b) {
   for (OpId user : f_.value(old).users)
     if (user != maximum && !(is_rescale(user) && is_only_rescale(f_, f_.result(user)))) return {};
   bool is_scaled = true;
-  const bool only_differences = forward_uses(f_, b, [&](OpId user, ValueId used) {
+  const bool only_differences = forward_uses(f_, greatest, [&](OpId user, ValueId used) {
     if (user == end || is_rescale(user)) return ir::WalkResult::skip;
+    if (b != greatest && f_.kind(user) == OpKind::eq_) return ir::WalkResult::skip;  // the condition of the select that b is
+    if (b != greatest && f_.kind(user) == OpKind::select_ && f_.result(user) == b) return ir::WalkResult::advance;
     if (f_.kind(user) == OpKind::reshape_ || f_.kind(user) == OpKind::broadcast_) return ir::WalkResult::advance;
     if (f_.kind(user) != OpKind::sub_ || f_.operand(user, 1) != used || !bound_of(f_, f_.operand(user, 0), b).kind)
       return ir::WalkResult::interrupt;
