@@ -36,12 +36,6 @@ using ir::MatrixInstruction;
 
 ir::Precision precision_of(const Function& f, OpId dot) { return static_cast<ir::Precision>(f.attr(dot, ir::AttrName::precision)); }
 
-/// Whether each factor is multiplied as the sum of two.
-bool is_split(const Function& f, OpId dot) {
-  return f.type(f.operand(dot, 0)).element() == ir::Element::f32 &&
-         (precision_of(f, dot) == ir::Precision::tf32x3 || precision_of(f, dot) == ir::Precision::bf16x3);
-}
-
 /// The index of the row; none: the target multiplies such elements by fused multiply-adds.
 std::optional<std::int64_t> select_instruction(const Function& f, OpId dot, const ir::TargetDesc& target) {
   const ir::Element sums = f.type(f.result(dot)).element();
@@ -127,7 +121,8 @@ MmaProduct make_product(const Function& f, OpId dot, std::int64_t row, int num_w
 
 std::vector<ir::Attr> attributes_of(const Function& f, const MmaProduct& p) {
   std::vector<ir::Attr> attrs{{ir::AttrName::instruction, p.row, {}, {}}, {ir::AttrName::warps, 0, p.share.warps, {}}};
-  if (is_split(f, p.dot)) attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(precision_of(f, p.dot)), {}, {}});
+  if (f.type(f.operand(p.dot, 0)).element() == ir::Element::f32 && precision_of(f, p.dot) != ir::Precision::standard)
+    attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(precision_of(f, p.dot)), {}, {}});
   if (p.order.swapped) attrs.push_back({ir::AttrName::swapped, 1, {}, {}});
   for (const auto& [name, order] : {std::pair(ir::AttrName::row_order, &p.order.rows),
                                     std::pair(ir::AttrName::column_order, &p.order.columns), std::pair(ir::AttrName::k_order, &p.order.k)})

@@ -165,14 +165,31 @@ class MmaLowering {
           part.high = zero_absent_lanes(word(factors.high), t.log2_inner());
           part.low = zero_absent_lanes(word(rests(factors.whole, part.high)), t.log2_inner());
         } else {
-          part.high = zero_absent_lanes(word(elements), t.log2_inner());
+          part.high = zero_absent_lanes(is_near_enough() ? near_tf32(elements[0]) : word(elements), t.log2_inner());
         }
       }
     return known;
   }
 
-  bool is_split() const { return precision_ != ir::Precision::standard; }
+  bool is_split() const { return precision_ == ir::Precision::tf32x3 || precision_ == ir::Precision::bf16x3; }
   Value* zero() { return llvm::Constant::getNullValue(a_.value(0)->getType()); }
+
+  /// Whether factors are what near_tf32 makes of them. Rounding to nearest takes Ampere and Ada two machine instructions for each element
+  /// of a fragment, one of them a comparison: with what ptxas puts between, half of a main loop. Hopper has one instruction for it.
+  bool is_near_enough() const {
+    return element_.element() == ir::Element::f32 && log2_packed_ == 0 && precision_ == ir::Precision::standard && e_.target().sm < 90;
+  }
+
+  /// x (1 + c). The instruction does not read the last 13 bits, and so takes the number of tf32 that is not above that in size. With c =
+  /// 2^-11 / (2 ln 2), factors of all sizes have no error in the mean, where truncated ones are too small by 0.72 * 2^-11, which no sum
+  /// averages out. Each is within 2^-10 - c of x, 1.28 * 2^-11, or is x if that is a number of tf32, since c < 2^-11. Infinities and NaNs
+  /// stay.
+  Value* near_tf32(Value* x) {
+    llvm::IRBuilder<>& b = e_.b();
+    // As one product, 1 + c being an f32, ptxas spills.
+    Value* c = llvm::ConstantFP::get(x->getType(), 2955 * 0x1p-23);
+    return b.CreateBitCast(b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, c, x}), b.getInt32Ty());
+  }
 
   Value* word(const std::vector<Value*>& elements) {
     llvm::IRBuilder<>& b = e_.b();

@@ -9,7 +9,7 @@ namespace tilewright::ir::rules {
 
 namespace {
 
-constexpr std::int64_t kMostWarps = 32;  // of a program
+constexpr std::int64_t kMostWarps = 32;                               // of a program
 constexpr std::int64_t kLeastAlignment = 128, kMostAlignment = 1024;  // of a buffer
 
 /// Operand i is a buffer of one slot.
@@ -117,9 +117,8 @@ RuleResult rule_mma(const RuleInput& in) {
     return fail(in, -1, "{} is not one that a warp executes by itself, on factors in registers", instruction.name);
   const Type a = in.operands[0], acc = in.operands[2];
   const auto precision = static_cast<Precision>(in.number(AttrName::precision));
-  const bool is_split = precision == Precision::tf32x3 || precision == Precision::bf16x3;
-  if (precision != Precision::standard && (!is_split || a.element() != Element::f32))
-    return fail(in, 0, "precision must be standard or, for f32 factors, tf32x3 or bf16x3");
+  if (precision != Precision::standard && (precision == Precision::ieee || a.element() != Element::f32))
+    return fail(in, 0, "precision must be standard or, for f32 factors, tf32, tf32x3 or bf16x3");
   const Element multiplied = precision == Precision::bf16x3 ? Element::bf16 : a.element();
   if (instruction.factors != multiplied || instruction.sums != acc.element())
     return fail(in, 0, "{}; {} multiplies {} to {}", seen(in, 0), instruction.name, text(instruction.factors), text(instruction.sums));
