@@ -88,10 +88,8 @@ std::string hand_over(const std::string& roles, int writers, int readers, int fu
 }
 
 std::string instances(int warps) {
-  return "kernel @k(%x: ptr<const i32> {divisible_by = 16, disjoint}, %y: ptr<i32> {divisible_by = 16, disjoint}, %n: i32) {\n" +
-         layout(0, warps) + fmt::format("  roles {{warps = [1, {}], instances = [1, 3]}} {{\n", warps) + R"(    yield
-  } {
-    %j = role_instance : i32
+  const auto sorts_tile = [](const std::string& number) {
+    return "    %j = " + number + R"( : i32
     %i = arange {lo = 0, hi = 256} : i32[256] #0
     %by = constant {value = 256} : i32[256] #0
     %jb = broadcast %j : i32[256] #0
@@ -109,9 +107,11 @@ std::string instances(int warps) {
     %py = add_ptr %yb, %oi : ptr<i32>[256] #0
     store %py, %sum
     yield
-  }
-}
 )";
+  };
+  return "kernel @k(%x: ptr<const i32> {divisible_by = 16, disjoint}, %y: ptr<i32> {divisible_by = 16, disjoint}, %n: i32) {\n" +
+         layout(0, warps) + fmt::format("  roles {{warps = [1, {0}, {0}], instances = [1, 3, 1]}} {{\n    yield\n  }} {{\n", warps) +
+         sorts_tile("role_instance") + "  } {\n" + sorts_tile("constant {value = 4}") + "  }\n}\n";
 }
 
 fuzz::Program program(const std::string& text, int tiles, int programs) {

@@ -30,7 +30,7 @@ inline const std::string kReduces = R"(
       store %py, %r
 )";
 
-/// Three instances of a role, each of so many warps: instance j sorts and sums tile j of x.
+/// Three instances of a role, each of so many warps: instance j sorts and sums tile j of x. The role behind them does so with tile 4.
 std::string instances(int warps);
 
 /// Tiles of 256 numbers in x; y is empty.

@@ -1,6 +1,6 @@
 // Mistakes in the lowering of roles, made in the PTX of their kernels: waits, parities, arrivals and barriers, as for every kernel
 // (tests/mutants), and those that a lowering of roles may make besides: another slot, another named barrier or number of its threads, the
-// warps of another role. The emulator has to report each one, or the values have to differ.
+// warps of another role, a wait in another role. The emulator has to report each one, or the values have to differ.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -125,7 +125,7 @@ std::vector<Mutant> mistakes(const std::vector<Statement>& statements) {
     } else if (is_named_barrier(s)) {
       // The barrier of another role that has one, or the same for all instances; and a warp less or more.
       if (const std::string number = barrier_of(statements, i); number.empty() || barriers.size() > 1)
-        out.push_back(with(s, i, 0, number == "1" ? "2" : "1"));
+        out.push_back(with(s, i, 0, number.empty() || number == "2" ? "1" : "2"));
       for (const int warp : {-32, 32}) shifted(1, warp);
     } else if (s.base() == "setp" && is_number(s.operands[2])) {
       // The number of the warp is that of lane 0: a role gets the next warp, or loses one.
@@ -137,13 +137,58 @@ std::vector<Mutant> mistakes(const std::vector<Statement>& statements) {
   return out;
 }
 
+bool is_wait(const Statement& s) { return s.is("mbarrier", "try_wait") || s.is("mbarrier", "test_wait"); }
+
+/// The array of mbarriers that the operand "[%r1]" of statement `i` is in, by its place in shared memory; empty if that is not seen.
+std::string array_of(const std::vector<Statement>& statements, std::size_t i, const std::string& operand) {
+  const Statement* s = setter_of(statements, i, operand.substr(1, operand.size() - 2));
+  return s != nullptr && s->base() == "add" && is_number(s->operands[2]) ? s->operands[2] : "";
+}
+
+/// A wait in the wrong role: not the role that has to wait does, but the one that arrives, once it has arrived.
+std::vector<Mutant> waits_of_wrong_roles(const std::string& text, const std::vector<Statement>& statements) {
+  std::vector<Mutant> out;
+  for (std::size_t w = 0; w < statements.size(); ++w)
+    for (std::size_t a = 0; a < statements.size(); ++a) {
+      const Statement &wait = statements[w], &arrival = statements[a];
+      if (!is_wait(wait) || !arrival.has("arrive") || !arrival.operands.back().starts_with("[%")) continue;
+      const std::string array = array_of(statements, w, wait.operands[1]);
+      if (array.empty() || array != array_of(statements, a, arrival.operands.back())) continue;
+      // The parity for which the arriving role waited itself, before it arrived.
+      const auto own = std::find_if(statements.rend() - static_cast<std::ptrdiff_t>(a), statements.rend(), is_wait);
+      if (own == statements.rend() || own->begin == wait.begin) continue;
+      const std::string none = fmt::format("setp.eq.u32 {}, 0, 0;", wait.operands[0]);
+      const std::string loop = fmt::format(" $wrong_role: {} {}, {}, {}; @!{} bra $wrong_role;", wait.opcode, own->operands[0],
+                                           arrival.operands.back(), own->operands[2], own->operands[0]);
+      std::size_t arrived = arrival.end;
+      if (const std::size_t next = text.find_first_not_of(' ', arrived); text[next] == '}') arrived = next + 1;
+      const std::size_t begin = std::min(wait.begin, arrived), end = std::max(wait.end, arrived);
+      const std::string between =
+          wait.begin > arrived ? text.substr(arrived, wait.begin - arrived) : text.substr(wait.end, arrived - wait.end);
+      out.push_back({.weakening = Weakening::phase_not_awaited,
+                     .instruction = static_cast<u32>(w),
+                     .line = wait.parsed->line,
+                     .before = wait.opcode,
+                     .after = wait.begin > arrived ? loop + between + none : none + between + loop,
+                     .probe = "",
+                     .offset = begin,
+                     .length = end - begin});
+    }
+  return out;
+}
+
 /// `equivalent`: the kinds of those that change nothing.
 void check_mutants(const std::string& text, const std::string& target, const std::vector<std::string>& equivalent = {}) {
   CAPTURE(target);
   const RoleSubject kernel(text, target);
   std::vector<std::pair<std::string, Mutant>> all;
   for (const Mutant& m : mutants_of(kernel.subject().module(), kernel.subject().kernel())) all.emplace_back(name_of(m.weakening), m);
-  for (const Mutant& m : mistakes(kernel.statements())) all.emplace_back("lowered wrongly", m);
+  const std::vector<Statement> statements = kernel.statements();
+  for (const Mutant& m : mistakes(statements)) all.emplace_back("lowered wrongly", m);
+  const auto waits = std::count_if(statements.begin(), statements.end(), is_wait);
+  const auto moved = waits_of_wrong_roles(*kernel.subject().module().text, statements);
+  CHECK(static_cast<std::ptrdiff_t>(moved.size()) >= waits);
+  for (const Mutant& m : moved) all.emplace_back("waits in the wrong role", m);
   CHECK(std::count_if(all.begin(), all.end(), [](const auto& m) { return m.first == "lowered wrongly"; }) >= 4);
   std::vector<std::string> survivors;
   std::string told;

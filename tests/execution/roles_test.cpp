@@ -225,12 +225,12 @@ TEST_CASE("roles: NVIDIA's assembler takes them for every chip, spills nothing a
 }
 
 TEST_CASE("roles: instances have tiles, barriers and scratch of their own") {
-  // Instance j of the second role sorts and sums tile j of x.
+  // Instance j of the second role sorts and sums tile j of x, the third role tile 4.
   for (const int warps : {1, 2, 4}) {
     const std::string text = instances(warps);
     CAPTURE(warps);
-    check_on_emulator(program(text, 3), "sm_80");
-    check_on_gpus(program(text, 3));
+    check_on_emulator(program(text, 5), "sm_80");
+    check_on_gpus(program(text, 5));
   }
 }
 
