@@ -1,9 +1,11 @@
 // Rewrites patterns whose replacement may round differently: a * b + c to fma, the sum of a dot and a tile to the dot's accumulator,
 // quotients by one divisor to products with its reciprocal; on GPUs the exponentials of a softmax to exp2, and 1 / sqrt(x) to rsqrt.
 //
-// Input, output: any IR. Numerics change: fewer roundings where PassContext::contract allows it, f32 quotients within the 2 ulp that `/`
-// guarantees (div_rn stays exact), and exp of differences from a maximum as ACCURACY.md says; integers do not change.
+// Input, output: any IR. Numerics change: fewer roundings where PassContext::contract allows it (but not in the difference of a product and
+// the greatest of such products, which is exact near to it), f32 quotients within the 2 ulp that `/` guarantees (div_rn stays exact), and
+// exp of differences from a maximum as ACCURACY.md says; integers do not change.
 // See tests/files/passes/combine/.
+#include "passes/combine/chosen_products.h"
 #include "passes/combine/reciprocals.h"
 #include "passes/combine/softmax_to_exp2.h"
 #include "tileir/op_kind.h"
@@ -29,11 +31,15 @@ ValueId fuse_multiply(Rewriter& rw, OpId id, const PassContext& context) {
   if (!may_contract(f.type(f.result(id)), context)) return {};
   const bool is_sub = f.kind(id) == OpKind::sub_;
   const ValueId a = f.operand(id, 0), b = f.operand(id, 1);
-  if (const OpId mul = sole_use_of(f, a, OpKind::mul_, id)) {
+  const auto may_merge = [&](OpId mul, ValueId other) {
+    const bool is_difference = is_sub || f.defined_by(other, OpKind::neg_);
+    return mul && !(is_difference && is_chosen_among_products(f, other));
+  };
+  if (const OpId mul = sole_use_of(f, a, OpKind::mul_, id); may_merge(mul, b)) {
     // x * y + z -> fma(x, y, z), x * y - z -> fma(x, y, -z)
     return rw.ternary(OpKind::fma_, f.operand(mul, 0), f.operand(mul, 1), is_sub ? rw.unary(OpKind::neg_, b) : b);
   }
-  if (const OpId mul = sole_use_of(f, b, OpKind::mul_, id)) {
+  if (const OpId mul = sole_use_of(f, b, OpKind::mul_, id); may_merge(mul, a)) {
     // z + x * y -> fma(x, y, z), z - x * y -> fma(-x, y, z)
     const ValueId x = f.operand(mul, 0);
     return rw.ternary(OpKind::fma_, is_sub ? rw.unary(OpKind::neg_, x) : x, f.operand(mul, 1), a);

@@ -36,7 +36,7 @@ class MemoryOrder {
 
   std::optional<int> find(ValueId v, int& left) const {
     const OpId op = f_.value(v).op;
-    if (!op || left-- == 0) return std::nullopt;
+    if (!op || left-- <= 0) return std::nullopt;
     const int rank = f_.type(v).rank();
     if (f_.kind(op) == OpKind::load_) {
       const auto& contiguity = axes_(f_.operand(op, 0)).contiguity;

@@ -228,3 +228,16 @@ TEST_CASE("gpu code: masks of a loop's last tiles are in a branch, and no pass b
   CHECK(count_of(m[0].str(), "\\bselp\\.f32") == 0);
   CHECK(count_of(ptx, "\\bselp\\.f32") == 8 + 8);
 }
+
+// Each step uses its value twice.
+void products_of_indices(tw::Ptr<float> y, int steps) {
+  auto i = tw::column(tw::arange(0, 16)), j = tw::row(tw::arange(0, 16));
+  auto x = (i * j).to<float>();
+  for (int k = 0; k < steps; ++k) x = x * x + x;
+  tw::store(y + i * 16 + j, tw::dot(x, tw::load(y + i * 16 + j)));
+}
+
+TEST_CASE("GPU code: a factor of a product that is computed in many steps, each from two uses of the one before") {
+  constexpr int kSteps = 60;
+  tw::Kernel("products_of_indices", products_of_indices).compile("sm_80", {}, tw::pointer<float>(), kSteps);
+}

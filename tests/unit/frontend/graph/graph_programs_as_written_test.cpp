@@ -102,6 +102,34 @@ TEST_CASE("graph programs: as written, what cancels, overflows or is rounded doe
   check_as_written(p);
 }
 
+TEST_CASE("graph programs: as written, a softmax of products refers to the greatest of them") {
+  for (const auto& [scale, mean] : {std::pair(1.1f, 1e4f), std::pair(1.1f, 1e5f), std::pair(3e9f, 0.0f)})
+    for (const bool is_symbolic : {false, true}) {
+      CAPTURE(scale);
+      CAPTURE(mean);
+      CAPTURE(is_symbolic);
+      const int rows = 3, columns = 75;
+      std::vector<float> hx = normal(rows * columns, 1, 4);
+      Numbers weights;
+      for (int i = 0; i < rows; ++i) {
+        Numbers t;
+        double most = -HUGE_VAL, total = 0;
+        for (int j = 0; j < columns; ++j) {
+          hx[i * columns + j] += mean;
+          t.push_back(double(hx[i * columns + j] * scale));
+          most = std::max(most, t.back());
+        }
+        for (double& v : t) total += v = std::exp(v - most);
+        for (double v : t) weights.push_back(v / total);
+      }
+      Program p;
+      const tw::Dim m = is_symbolic ? p.graph.dim("m") : tw::Dim(columns);
+      auto x = p.input("x", {rows, m}, hx);
+      p.output("weights", tw::softmax(x * scale, 1), weights, 1e-5);
+      check_as_written(p);
+    }
+}
+
 TEST_CASE("graph programs: as written, the same bits as node by node where no sum has another order") {
   const int n = 1000;
   const auto hx = normal(n, 1), hy = normal(n, 2);
