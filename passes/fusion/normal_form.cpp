@@ -134,12 +134,24 @@ std::optional<Rational> ExprBuilder::added(const Rational& a, const Rational& b)
 
 std::optional<Expr> ExprBuilder::scaled_sum(const Rational& c, Expr sum) {
   std::vector<Term> scaled;
+  // A multiple of a sum is written as what was written, times a number.
+  WrittenValue multiple{WrittenValue::Kind::product, sum, {}};
+  Rational all = c;
   try {
     for (const Term& t : sum->terms) scaled.push_back({c * t.coefficient, t.value});
+    const WrittenValue* written = pool_.written_value(sum);
+    if (!written) return add_terms(scaled);
+    if (written->kind == WrittenValue::Kind::product && written->right->is(ExprKind::number)) {
+      multiple.left = written->left;
+      all = c * written->right->number;
+    }
   } catch (const ir::RationalOverflow&) {
     return std::nullopt;
   }
-  return add_terms(scaled);
+  multiple.right = number(all);
+  const Expr product = add_terms(scaled);
+  if (product->is(ExprKind::add)) note_written(product, multiple);
+  return product;
 }
 
 Term ExprBuilder::split_coefficient(Expr e) const {

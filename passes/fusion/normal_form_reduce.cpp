@@ -178,9 +178,10 @@ std::vector<Tensor> tensors_of(Expr e) {
 void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
   const auto parts = [&](Expr e) {
     std::vector<Expr> all;
+    if (e->is(ExprKind::number) && written.kind != WrittenValue::Kind::sum) return all;
     if (value->is(ExprKind::add))
       for (const Term& t : terms(e)) all.push_back(t.value);
-    else if (!e->is(ExprKind::number))
+    else
       for (const Factor& f : factors(e)) all.push_back(f.base);
     return all;
   };

@@ -131,7 +131,15 @@ std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
   });
   if (terms <= 2 || negative == 0 || negative == terms || data == 0) return std::nullopt;
   const WrittenValue* written = exprs_.pool().written_value(e);
-  return written ? std::optional(emit_written(*written, own, e->element)) : std::nullopt;
+  if (!written) return std::nullopt;
+  if (written->kind == WrittenValue::Kind::product && written->right->is(ExprKind::number) &&
+      is_power_of_two(magnitude(written->right->number))) {
+    const WrittenValue* sum = exprs_.pool().written_value(written->left);
+    const Rational& c = written->right->number;
+    if (sum && sum->kind == WrittenValue::Kind::sum)
+      return emit_written({WrittenValue::Kind::sum, exprs_.scale(c, sum->left), exprs_.scale(c, sum->right)}, own, e->element);
+  }
+  return emit_written(*written, own, e->element);
 }
 
 // Of a sum whose order nobody has written, data less its maximum comes first, which is exact where they are near to each other, and then

@@ -115,6 +115,29 @@ TEST_CASE("graph programs: squares of the residuals of a line") {
   }
 }
 
+TEST_CASE("graph programs: squares of the residuals of a line through data far from 0, either way around") {
+  for (const Place& place : kPlaces)
+    for (const bool is_opposite : {false, true}) {
+      CAPTURE(place.device);
+      CAPTURE(is_opposite);
+      const int n = place.positions;
+      const std::vector<float> ht = normal(static_cast<std::size_t>(n), 3);
+      std::vector<float> hy = normal(static_cast<std::size_t>(n), 4);
+      for (float& y : hy) y += 1e4f;
+      const double mt = std::accumulate(ht.begin(), ht.end(), 0.0) / n, my = std::accumulate(hy.begin(), hy.end(), 0.0) / n;
+      double tt = 0, ty = 0, squares = 0;
+      for (int i = 0; i < n; ++i) tt += (ht[i] - mt) * (ht[i] - mt), ty += (ht[i] - mt) * (hy[i] - my);
+      for (int i = 0; i < n; ++i) squares += std::pow((hy[i] - my) - ty / tt * (ht[i] - mt), 2);
+      Program p;
+      auto t = p.input("t", {n}, ht), y = p.input("y", {n}, hy);
+      auto from_t = t - tw::mean(t), from_y = y - tw::mean(y);
+      auto on_line = tw::sum(from_t * from_y) / tw::sum(from_t * from_t) * from_t;
+      auto residual = is_opposite ? on_line - from_y : from_y - on_line;
+      p.output("squares", tw::sum(residual * residual), {squares}, 1e-5);
+      check_at(p, place);
+    }
+}
+
 TEST_CASE("graph programs: the remainder of a Gram-Schmidt step") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.device);
