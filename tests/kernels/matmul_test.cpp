@@ -45,6 +45,17 @@ TEST_CASE("matmul: shapes of 1, odd and prime") {
   });
 }
 
+TEST_CASE("matmul: tiles that cover each axis exactly, or not") {
+  on_every_device([](tw::Device& device) {
+    for (const int splits : {1, 3})
+      for (const int m : {32, 33})
+        for (const int n : {32, 31})
+          for (const int k : {48, 50})
+            check_product<float, float>(device, m, n, k, Placement::dense,
+                                        {.configuration = kernels::Configuration{.bm = 16, .bn = 16, .bk = 16, .splits = splits}});
+  });
+}
+
 TEST_CASE("matmul: strides") {
   on_every_device([](tw::Device& device) {
     for (Placement p : {Placement::padded, Placement::reversed})

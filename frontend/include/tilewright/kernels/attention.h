@@ -5,6 +5,7 @@
 #include "tilewright/kernels/attention_options.h"
 #include "tilewright/kernels/configuration.h"
 #include "tilewright/kernels/rows.h"
+#include "tilewright/kernels/tiles.h"
 
 namespace tilewright::kernels {
 
@@ -27,13 +28,15 @@ void attention_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v
   auto largest = full<S>({t.bm}, -inf), total = zeros<S>({t.bm});
   auto sums = zeros<S>({t.bm, t.value_depth});
   for_each_step(keys_seen(i, queries, keys, numbers, t), t.bn, [&](const I32& n, bool masked) {
-    const auto key_tile = transposed(key_rows).load({0, n}, {t.depth, t.bn});
+    const bool inside = !masked && t.whole_depth;
+    const auto key_tile = tile_at<T>(transposed(key_rows), 0, n, {t.depth, t.bn}, inside);
     const auto scores = attention_scores<T>(query_tile, key_tile, i, n, queries, keys, numbers, head, t, precision, score, masked).scores;
     const auto larger = maximum(largest, max(scores, 1));
     const auto shift = masked || score ? where(larger == -inf, S(0), larger) : larger;  // no key seen yet
     const auto weights = exp(scores - column(shift)), rescale = exp(largest - shift);
     total = total * rescale + sum(weights, 1);
-    sums = dot(weights.template to<T>(), value_rows.load({n, 0}, {t.bn, t.value_depth}), sums * column(rescale), precision);
+    const auto value_tile = tile_at<T>(value_rows, n, 0, {t.bn, t.value_depth}, inside);
+    sums = dot(weights.template to<T>(), value_tile, sums * column(rescale), precision);
     largest = larger;
   });
   const auto divisor = where(total == S(0), S(1), total);
@@ -51,7 +54,7 @@ struct AttentionPlan {
   double scale;
   std::int64_t window;
   int depth, value_depth;  // extents of tiles
-  bool causal, windowed;
+  bool causal, windowed, whole_depth;
   AttentionShape shape;
   AttentionTiles tiles(const Configuration& c) const {
     return {.bm = c.bm,
@@ -61,7 +64,8 @@ struct AttentionPlan {
             .causal = causal,
             .windowed = windowed,
             .ragged_queries = queries % c.bm != 0,
-            .ragged_keys = keys % c.bn != 0};
+            .ragged_keys = keys % c.bn != 0,
+            .whole_depth = whole_depth};
   }
 };
 
@@ -89,6 +93,7 @@ AttentionPlan plan_attention(const ArgumentCheck& check, int element_bytes, cons
                   0,
                   attention.causal,
                   attention.window > 0,
+                  false,
                   {}};
   check.equal("k", 0, "batch", "q", 0);
   check.equal("k", 3, "d", "q", 3);
@@ -104,6 +109,7 @@ AttentionPlan plan_attention(const ArgumentCheck& check, int element_bytes, cons
   p.scale = scale_of(check, attention.scale, depth);
   p.window = std::min<std::int64_t>(attention.window, INT32_MAX / 2);
   p.depth = tile_depth(depth), p.value_depth = tile_depth(value_depth);
+  p.whole_depth = p.depth == depth && p.value_depth == value_depth;
   const std::int64_t seen = attention.window > 0 ? std::min(p.keys, p.window * (attention.causal ? 1 : 2)) : p.keys;
   p.shape = {.heads = p.batch * p.heads,
              .queries = p.queries,

@@ -62,6 +62,7 @@ struct AttentionTiles {
   int depth, value_depth;  // of a head, as extents of tiles
   bool causal, windowed;
   bool ragged_queries, ragged_keys;  // the last tile has queries, or keys, past the end
+  bool whole_depth;                  // a tile has no elements past the end of a head
 };
 
 /// What the kernels of attention compute with, besides the arrays.

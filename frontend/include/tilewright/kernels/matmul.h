@@ -5,6 +5,7 @@
 #include "tilewright/kernels/arguments.h"
 #include "tilewright/kernels/callers_functions.h"
 #include "tilewright/kernels/configuration.h"
+#include "tilewright/kernels/tiles.h"
 #include "tilewright/ops.h"
 
 namespace tilewright::kernels {
@@ -12,7 +13,8 @@ namespace tilewright::kernels {
 /// The constants of a product's kernel.
 struct ProductTiles {
   int bm, bn, bk, group;
-  bool whole;  // the tiles cover c exactly
+  bool whole;    // the tiles cover c exactly
+  bool whole_k;  // so do the steps of the sums, k
 };
 
 /// The tile of c that a program computes: its batch, and its first row and column.
@@ -28,12 +30,13 @@ inline ProductPlace product_place(const I32& program, const I64& m, const I64& n
   return {program / tiles, tile_m * t.bm, tile_n * t.bn};
 }
 
-/// The sum over k from `begin` to `end` of one tile.
+/// The sum over k from `begin` to `end` of one tile. `inside`: every step is inside of a and b.
 template <class T>
 Tile<Accumulator<T>> product_tile(const View<const T, 2>& a, const View<const T, 2>& b, const I32& i, const I32& j, const I32& begin,
-                                  const I32& end, ProductTiles t, Precision precision) {
+                                  const I32& end, ProductTiles t, Precision precision, bool inside = false) {
   auto sum = zeros<Accumulator<T>>({t.bm, t.bn});
-  for (auto k : range(begin, end, t.bk)) sum = dot(a.load({i, k}, {t.bm, t.bk}), b.load({k, j}, {t.bk, t.bn}), sum, precision);
+  for (auto k : range(begin, end, t.bk))
+    sum = dot(tile_at<T>(a, i, k, {t.bm, t.bk}, inside), tile_at<T>(b, k, j, {t.bk, t.bn}, inside), sum, precision);
   return sum;
 }
 
@@ -67,7 +70,7 @@ void matmul_kernel(View<const T, 3> a, View<const T, 3> b, View<C, 3> c, Product
                    Extra... extra) {
   const auto [batch, i, j] = product_place(program_id(0), c.extent(1), c.extent(2), t);
   const I32 K = a.extent(2).template to<std::int32_t>();
-  const auto sum = product_tile<T>(a.at(batch), b.at(batch), i, j, 0, K, t, precision);
+  const auto sum = product_tile<T>(a.at(batch), b.at(batch), i, j, 0, K, t, precision, t.whole && t.whole_k);
   store_product(c.at(batch), sum, i, j, t, epilogue, extra...);
 }
 
@@ -79,7 +82,7 @@ void matmul_parts_kernel(View<const T, 3> a, View<const T, 3> b, View<Accumulato
   const I32 batches = a.extent(0).template to<std::int32_t>(), K = a.extent(2).template to<std::int32_t>();
   const I32 batch = part % batches, begin = part / batches * length;
   // The end of a part is that of a step, so that no element counts twice.
-  const auto sum = product_tile<T>(a.at(batch), b.at(batch), i, j, begin, minimum(begin + length, K), t, precision);
+  const auto sum = product_tile<T>(a.at(batch), b.at(batch), i, j, begin, minimum(begin + length, K), t, precision, t.whole && t.whole_k);
   parts.at(part).store({i, j}, sum);
 }
 
@@ -169,7 +172,7 @@ inline std::int64_t programs_of(const ProductShape& s, const Configuration& c) {
   return s.batch * cdiv(s.m, std::int64_t{c.bm}) * cdiv(s.n, std::int64_t{c.bn});
 }
 inline ProductTiles tiles_of(const ProductShape& s, const Configuration& c) {
-  return {.bm = c.bm, .bn = c.bn, .bk = c.bk, .group = c.group, .whole = s.m % c.bm == 0 && s.n % c.bn == 0};
+  return {.bm = c.bm, .bn = c.bn, .bk = c.bk, .group = c.group, .whole = s.m % c.bm == 0 && s.n % c.bn == 0, .whole_k = s.k % c.bk == 0};
 }
 
 /// The greatest power of two that divides the distances of a factor's rows in bytes, and of its matrices; of its columns if those are

@@ -10,7 +10,7 @@ void matmul_scaled_kernel(View<const T, 3> a, View<const float, 2> a_scale, View
                           ProductTiles t) {
   const auto [batch, i, j] = product_place(program_id(0), c.extent(1), c.extent(2), t);
   const I32 K = a.extent(2).template to<std::int32_t>();
-  const auto sum = product_tile<T>(a.at(batch), b.at(batch), i, j, 0, K, t, Precision::standard).template to<float>();
+  const auto sum = product_tile<T>(a.at(batch), b.at(batch), i, j, 0, K, t, Precision::standard, t.whole && t.whole_k).template to<float>();
   const auto rows = column(a_scale.at(batch).load({i}, {t.bm})), columns = row(b_scale.at(batch).load({j}, {t.bn}));
   c.at(batch).store({i, j}, (sum * rows * columns).template to<C>());
 }
