@@ -1,12 +1,15 @@
-// Walks from a value to what bounds it; each function visits a few levels only.
+// Walks from a value to what bounds it. Values may share parts at many levels: each walk visits a part once.
 #include "passes/fusion/magnitude.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "passes/fusion/emit/constant_value.h"
+#include "passes/fusion/graph_walk.h"
 
 namespace tilewright::passes::fusion {
 
@@ -46,16 +49,36 @@ std::optional<MaskedExponential> masked_exponential(ExprBuilder& b, Expr e) {
   return found;
 }
 
+// Whether a property holds of a value and of all that it rests on: `holds` says it of one value, and adds the parts of which it must hold.
+template <class Holds>
+bool all_hold(Expr root, Holds holds) {
+  ExprSet seen;
+  std::vector<Expr> open{root};
+  while (!open.empty()) {
+    const Expr e = open.back();
+    open.pop_back();
+    if (seen.insert(e).second && !holds(e, open)) return false;
+  }
+  return true;
+}
+
 // Calls `visit` for each exponential of a sum of exponentials. False if it is none, or a call gives false.
-bool each_exponential(ExprBuilder& b, Expr x, const std::function<bool(const MaskedExponential&)>& visit) {
-  if (x->is(ExprKind::add))
-    return std::all_of(x->terms.begin(), x->terms.end(), [&](const Term& t) {
-      const bool is_positive = !t.coefficient.is_negative() && is_moderate(t.coefficient);
-      return is_positive && (t.value == b.one() || each_exponential(b, t.value, visit));
-    });
-  if (x->is(ExprKind::reduce)) return x->combine == Combine::sum && each_exponential(b, x->operands[0], visit);
-  const auto masked = masked_exponential(b, x);
-  return masked && visit(*masked);
+bool each_exponential(ExprBuilder& b, Expr root, const std::function<bool(const MaskedExponential&)>& visit) {
+  return all_hold(root, [&](Expr x, std::vector<Expr>& parts) {
+    if (x->is(ExprKind::add)) {
+      for (const Term& t : x->terms) {
+        if (t.coefficient.is_negative() || !is_moderate(t.coefficient)) return false;
+        if (t.value != b.one()) parts.push_back(t.value);
+      }
+      return true;
+    }
+    if (x->is(ExprKind::reduce)) {
+      parts.push_back(x->operands[0]);
+      return x->combine == Combine::sum;
+    }
+    const auto masked = masked_exponential(b, x);
+    return masked && visit(*masked);
+  });
 }
 
 bool holds_all(std::span<const Expr> conditions, Expr needed) {
@@ -86,6 +109,11 @@ bool is_moderate(Wide number) {
 }  // namespace
 
 bool is_moderate(const Rational& c) { return is_moderate(wide(c)); }
+
+bool is_power_of_two(const Rational& c) {
+  int exponent = 0;
+  return std::frexp(c.to_double(), &exponent) == 0.5;
+}
 
 bool is_moderate(ExprBuilder& b, Expr e) {
   constexpr std::int64_t kMostPower = 2;
@@ -118,67 +146,148 @@ bool is_linear(ExprBuilder& b, Expr product) {
 
 // ---- maxima ----
 
-bool is_extreme(ExprBuilder& b, Expr e) {
-  const Expr value = b.split_coefficient(e).value;
-  const auto is_chosen = [&](Expr x) { return constant_value(x) || x->is(ExprKind::infinity) || is_extreme(b, x); };
+namespace {
+
+bool is_maximum(Expr e) {
+  return (e->is(ExprKind::reduce) && e->combine == Combine::max) || (e->is(ExprKind::function) && e->function == OpKind::maximum_);
+}
+
+bool chooses(OpKind op) { return op == OpKind::maximum_ || op == OpKind::minimum_ || op == OpKind::abs_; }
+
+// The values without coefficients of which it depends whether a value is an extreme.
+std::vector<Expr> parts_of_extreme(ExprBuilder& b, Expr value) {
+  std::vector<Expr> parts;
+  const auto add = [&](Expr x) { parts.push_back(b.split_coefficient(x).value); };
   switch (value->kind) {
-    case ExprKind::reduce: return value->combine == Combine::max;
-    case ExprKind::shift_reference: return is_extreme(b, value->operands[0]);
-    case ExprKind::add: return std::all_of(value->terms.begin(), value->terms.end(), [&](const Term& t) { return is_chosen(t.value); });
-    case ExprKind::mul:  // by a scale
-      return std::any_of(value->factors.begin(), value->factors.end(),
-                         [&](const Factor& f) { return f.exponent.is_one() && is_extreme(b, f.base); });
+    case ExprKind::add:
+      for (const Term& t : value->terms) add(t.value);
+      break;
+    case ExprKind::mul:
+      for (const Factor& f : value->factors)
+        if (f.exponent.is_one()) add(f.base);
+      break;
     case ExprKind::select:
-      return is_chosen(value->operands[1]) && is_chosen(value->operands[2]) &&
-             !(constant_value(value->operands[1]) && constant_value(value->operands[2]));
+      add(value->operands[1]);
+      add(value->operands[2]);
+      break;
+    case ExprKind::shift_reference: add(value->operands[0]); break;
     case ExprKind::function:
-      return (value->function == OpKind::maximum_ || value->function == OpKind::abs_) &&
-             std::any_of(value->operands.begin(), value->operands.end(), [&](Expr x) { return is_extreme(b, x); });
-    default: return false;
+      if (chooses(value->function))
+        for (Expr x : value->operands) add(x);
+      break;
+    default: break;
   }
+  return parts;
+}
+
+}  // namespace
+
+bool is_extreme(ExprBuilder& b, Expr e) {
+  std::unordered_map<Expr, bool, ExprHash> known;
+  const auto decide = [&](Expr value) {
+    const std::vector<Expr> parts = parts_of_extreme(b, value);
+    const auto is_known = [&](Expr x) { return known.at(x); };
+    const auto is_constant = [&](Expr x) { return constant_value(x).has_value(); };
+    const auto is_chosen = [&](Expr x) { return is_constant(x) || x->is(ExprKind::infinity) || known.at(x); };
+    if (value->is(ExprKind::reduce)) return value->combine == Combine::max || value->combine == Combine::min;
+    if (value->is(ExprKind::add)) return std::all_of(parts.begin(), parts.end(), is_chosen);
+    if (value->is(ExprKind::select))
+      return std::all_of(parts.begin(), parts.end(), is_chosen) && !std::all_of(parts.begin(), parts.end(), is_constant);
+    return std::any_of(parts.begin(), parts.end(), is_known);  // a product by a scale
+  };
+  const Expr root = b.split_coefficient(e).value;
+  visit_operands_first(
+      root, [&](Expr value) { return parts_of_extreme(b, value); }, [&](Expr value) { return known.emplace(value, false).second; },
+      [&](Expr value) { known[value] = decide(value); });
+  return known.at(root);
 }
 
 std::optional<Multiple> multiple_of_chosen(ExprBuilder& b, Expr x, Expr maximum) {
-  const auto [factor, value] = b.split_coefficient(maximum);
-  if (factor.is_zero() || value == b.one()) return std::nullopt;
-  std::vector<Expr> candidates;
-  if (value->is(ExprKind::reduce) && value->combine == Combine::max) candidates = {value->operands[0]};
-  if (value->is(ExprKind::function) && value->function == OpKind::maximum_) candidates = value->operands;
-  for (Expr chosen : candidates) {
-    while (chosen->is(ExprKind::select) && chosen->operands[2]->is_negative_infinity()) chosen = chosen->operands[1];
-    const Expr scaled = b.scale(factor, chosen);
-    if (scaled == x) return Multiple{factor, chosen};
-    if (const auto inner = multiple_of_chosen(b, x, scaled)) return inner;
+  ExprSet seen;
+  std::vector<Expr> open{maximum};
+  while (!open.empty()) {
+    const auto [factor, value] = b.split_coefficient(open.back());
+    open.pop_back();
+    if (factor.is_zero() || !is_maximum(value)) continue;
+    for (Expr chosen : value->operands) {
+      while (chosen->is(ExprKind::select) && chosen->operands[2]->is_negative_infinity()) chosen = chosen->operands[1];
+      const Expr scaled = b.scale(factor, chosen);
+      if (scaled == x) return Multiple{factor, chosen};
+      if (seen.insert(scaled).second) open.push_back(scaled);
+    }
   }
   return std::nullopt;
 }
 
 // ---- exponentials ----
 
-bool is_at_most(ExprBuilder& b, Expr x, Expr bound, std::span<const Expr> conditions) {
-  if (x == bound) return true;
-  // A masked value is at most what it hides.
-  if (x->is(ExprKind::select) && x->operands[2]->is_negative_infinity()) {
-    std::vector<Expr> inside(conditions.begin(), conditions.end());
-    for (Expr c : conjuncts(x->operands[0])) inside.push_back(c);
-    return is_at_most(b, x->operands[1], bound, inside);
+namespace {
+
+// Whether x <= bound.
+struct Comparison {
+  Expr x, bound;
+  friend bool operator<(const Comparison& a, const Comparison& b) {
+    return std::pair(a.x->key, a.bound->key) < std::pair(b.x->key, b.bound->key);
   }
-  if (bound->is(ExprKind::select) && bound->operands[2]->is_negative_infinity())
-    return holds_all(conditions, bound->operands[0]) && is_at_most(b, x, bound->operands[1], conditions);
-  if (bound->is(ExprKind::reduce) && bound->combine == Combine::max) return is_at_most(b, x, bound->operands[0], conditions);
-  if (bound->is(ExprKind::function) && bound->function == OpKind::maximum_)
-    return std::any_of(bound->operands.begin(), bound->operands.end(), [&](Expr o) { return is_at_most(b, x, o, conditions); });
+};
+// What a comparison rests on: an answer, or one of the others, or all of them.
+struct Grounds {
+  std::optional<bool> answer;
+  bool needs_all = false;
+  std::vector<Comparison> others = {};
+};
+
+Grounds grounds_of(ExprBuilder& b, const Comparison& asked, std::span<const Expr> conditions) {
+  const auto [x, bound] = asked;
+  if (x == bound) return {true};
+  if (bound->is(ExprKind::select) && bound->operands[2]->is_negative_infinity()) {
+    if (!holds_all(conditions, bound->operands[0])) return {false};
+    return {.answer = {}, .others = {{x, bound->operands[1]}}};
+  }
+  Grounds grounds;
+  if (is_maximum(bound)) {
+    for (Expr o : bound->operands) grounds.others.push_back({x, o});
+    return grounds;
+  }
   const auto [c, value] = b.split_coefficient(bound);
-  if (value == bound || value == b.one() || c.is_zero()) return false;
-  if (!c.is_negative()) return is_at_most(b, b.scale(Rational(1) / c, x), value, conditions);
+  if (value == bound || value == b.one() || c.is_zero()) return {false};
+  if (!c.is_negative()) return {.answer = {}, .others = {{b.scale(Rational(1) / c, x), value}}};
   // A minimum is -max(-u, -w). Of a limit beyond any score, as that to which logsumexp clamps a maximum, only infinity is not below.
   constexpr double kLimit = 60000;
-  if (!value->is(ExprKind::function) || value->function != OpKind::maximum_) return false;
-  return std::all_of(value->operands.begin(), value->operands.end(), [&](Expr o) {
+  if (!value->is(ExprKind::function) || value->function != OpKind::maximum_) return {false};
+  grounds.needs_all = true;
+  for (Expr o : value->operands) {
     const Expr limit = b.scale(c, o);
     const std::optional<Wide> constant = constant_value(limit);
-    return constant ? *constant >= kLimit : is_at_most(b, x, limit, conditions);
-  });
+    if (!constant)
+      grounds.others.push_back({x, limit});
+    else if (!(*constant >= kLimit))
+      return {false};
+  }
+  return grounds;
+}
+
+}  // namespace
+
+bool is_at_most(ExprBuilder& b, Expr x, Expr bound, std::span<const Expr> given) {
+  if (x == bound) return true;
+  // A masked value is at most what it hides.
+  std::vector<Expr> conditions(given.begin(), given.end());
+  for (; x->is(ExprKind::select) && x->operands[2]->is_negative_infinity(); x = x->operands[1])
+    for (Expr c : conjuncts(x->operands[0])) conditions.push_back(c);
+  std::map<Comparison, bool> known;
+  const Comparison root{x, bound};
+  visit_operands_first(
+      root, [&](const Comparison& c) { return grounds_of(b, c, conditions).others; },
+      [&](const Comparison& c) { return known.emplace(c, false).second; },
+      [&](const Comparison& c) {
+        const Grounds grounds = grounds_of(b, c, conditions);
+        const auto holds = [&](const Comparison& o) { return known.at(o); };
+        const std::vector<Comparison>& others = grounds.others;
+        known[c] = grounds.answer.value_or(grounds.needs_all ? std::all_of(others.begin(), others.end(), holds)
+                                                             : std::any_of(others.begin(), others.end(), holds));
+      });
+  return known.at(root);
 }
 
 bool is_exp_at_most_one(ExprBuilder& b, Expr u, std::span<const Expr> conditions) {
@@ -201,10 +310,10 @@ bool is_exp_at_most_one(ExprBuilder& b, Expr u, std::span<const Expr> conditions
 
 bool is_narrow(Element e) { return ir::is_float(e) && greatest_exponent(e) < greatest_exponent(Element::f32); }
 
-bool fits_operand(ExprBuilder& b, Expr e, Element type) {
-  const auto all_fit = [&](std::span<const Expr> values) {
-    return std::all_of(values.begin(), values.end(), [&](Expr x) { return fits_operand(b, x, type); });
-  };
+namespace {
+
+// Whether a value fits if these parts of it do.
+bool fits_with_parts(ExprBuilder& b, Expr e, Element type, std::vector<Expr>& parts) {
   switch (e->kind) {
     case ExprKind::number: return std::fabs(wide(e->number)) < std::ldexp(1.0, greatest_exponent(type) - 1);
     case ExprKind::indicator:
@@ -216,25 +325,33 @@ bool fits_operand(ExprBuilder& b, Expr e, Element type) {
                                               : ir::bits(e->tensor->element) <= greatest_exponent(type);
     case ExprKind::exp: return is_exp_at_most_one(b, e->operands[0]);
     case ExprKind::add:
-      return std::all_of(e->terms.begin(), e->terms.end(),
-                         [&](const Term& t) { return is_moderate(t.coefficient) && fits_operand(b, t.value, type); });
+      for (const Term& t : e->terms) parts.push_back(t.value);
+      return std::all_of(e->terms.begin(), e->terms.end(), [&](const Term& t) { return fusion::is_moderate(t.coefficient); });
     case ExprKind::mul: {
       const std::vector<Expr> conditions = conditions_of(e->factors);
-      return is_moderate(e->number) && std::all_of(e->factors.begin(), e->factors.end(), [&](const Factor& f) {
+      return fusion::is_moderate(e->number) && std::all_of(e->factors.begin(), e->factors.end(), [&](const Factor& f) {
                if (f.exponent.is_negative()) return false;
                if (f.base->is(ExprKind::exp)) return is_exp_at_most_one(b, f.base->operands[0], conditions);
-               return fits_operand(b, f.base, type);
+               parts.push_back(f.base);
+               return true;
              });
     }
-    case ExprKind::select: return fits_operand(b, e->operands[1], type) && fits_operand(b, e->operands[2], type);
+    case ExprKind::select: parts.insert(parts.end(), e->operands.begin() + 1, e->operands.end()); return true;
     case ExprKind::function:
       if (e->function == OpKind::cast_ || e->function == OpKind::bitcast_)
         return ir::is_float(e->element) && greatest_exponent(e->element) <= greatest_exponent(type) && e->element != Element::f32;
       if (is_bounded_function(e->function)) return true;
-      return (e->function == OpKind::abs_ || e->function == OpKind::maximum_) && all_fit(e->operands);
-    case ExprKind::reduce: return e->combine == Combine::max && fits_operand(b, e->operands[0], type);
+      parts.insert(parts.end(), e->operands.begin(), e->operands.end());
+      return e->function == OpKind::abs_ || e->function == OpKind::maximum_;
+    case ExprKind::reduce: parts.push_back(e->operands[0]); return e->combine == Combine::max;
     default: return false;
   }
+}
+
+}  // namespace
+
+bool fits_operand(ExprBuilder& b, Expr e, Element type) {
+  return all_hold(e, [&](Expr x, std::vector<Expr>& parts) { return fits_with_parts(b, x, type, parts); });
 }
 
 bool factors_fit_operand(ExprBuilder& b, Expr product, Element type) { return fits_operand(b, b.multiply(1, b.factors(product)), type); }

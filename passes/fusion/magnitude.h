@@ -18,6 +18,8 @@ namespace tilewright::passes::fusion {
 inline constexpr int kSpareBits = 24;
 
 bool is_moderate(const Rational&);
+/// Whether it is 2^k: a product with it is exact.
+bool is_power_of_two(const Rational&);
 /// Whether every value is moderate: of numbers, extents and masks, and of the sum of a softmax's exponentials.
 bool is_moderate(ExprBuilder&, Expr);
 

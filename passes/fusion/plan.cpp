@@ -182,19 +182,20 @@ bool KernelOutput::has(Axis a) const {
 }
 
 // The maxima that exponentials subtract.
-void collect_maxima(Expr e, ExprSet& seen, ExprSet& maxima) {
-  if (!seen.insert(e).second) return;
-  if (e->is(ExprKind::reduce)) {
-    if (e->combine == Combine::max) maxima.insert(e);
-    return;
-  }
-  if (!e->is(ExprKind::add) && !e->is(ExprKind::mul) && !e->is(ExprKind::select) && !e->is(ExprKind::function)) return;
-  for (Expr x : children(e)) collect_maxima(x, seen, maxima);
-}
 ExprSet maxima_of_exponents(const std::vector<KernelOutput>& outputs) {
   ExprSet seen, maxima;
+  std::vector<Expr> open;
   for (const KernelOutput& o : outputs)
-    for (Expr e : all_of_kind(o.value, ExprKind::exp)) collect_maxima(e->operands[0], seen, maxima);
+    for (Expr e : all_of_kind(o.value, ExprKind::exp)) open.push_back(e->operands[0]);
+  while (!open.empty()) {
+    const Expr e = open.back();
+    open.pop_back();
+    if (!seen.insert(e).second) continue;
+    if (e->is(ExprKind::reduce) && e->combine == Combine::max) maxima.insert(e);
+    if (!e->is(ExprKind::add) && !e->is(ExprKind::mul) && !e->is(ExprKind::select) && !e->is(ExprKind::function)) continue;
+    const std::vector<Expr> inside = children(e);
+    open.insert(open.end(), inside.begin(), inside.end());
+  }
   return maxima;
 }
 
