@@ -8,10 +8,12 @@
 #include "passes/combine/softmax_to_exp2.h"
 
 #include <algorithm>
+#include <numbers>
 #include <vector>
 
 #include "passes/combine/reductions.h"
 #include "passes/combine/row_factor.h"
+#include "passes/rounded_exponents.h"
 #include "tileir/op_kind.h"
 #include "tileir/slices.h"
 
@@ -19,7 +21,8 @@ namespace tilewright::passes {
 
 namespace {
 
-constexpr double kLog2E = 1.4426950408889634;
+// kMostRoundedExponent of scores with a factor that is taken out: b and the factor are rounded too, and exponents move by 9 at most.
+constexpr double kMostScaledExponent = 0x1p25;
 
 /// Whether x is the maximum of a's elements along an axis, or an upper bound of them: then a - x is nowhere above 0.
 struct Bound {
@@ -92,10 +95,8 @@ bool SoftmaxToExp2::is_factor_hidden(ValueId reference) {
   return at->second;
 }
 
-// Up to here rounding b log2(e) moves an exponent by 8 at most: the factor of a row is between 2^-8 and 2^8, which f16 has and any sum. Of
-// scores with a factor that is taken out, b and the factor are rounded too: by 9 at most.
 ValueId SoftmaxToExp2::is_moderate(ValueId row, bool is_scaled) {
-  const ValueId limit = number(f_.type(row), is_scaled ? 0x1p25 : 0x1.62p27);
+  const ValueId limit = number(f_.type(row), is_scaled ? kMostScaledExponent : kMostRoundedExponent);
   return rw_.binary(OpKind::lt_, rw_.unary(OpKind::abs_, row), limit);
 }
 
@@ -112,7 +113,7 @@ ValueId SoftmaxToExp2::power_of_two_above(ValueId x) {
 // to none.
 SoftmaxToExp2::Exponents SoftmaxToExp2::exponents(const Scores& scores, ValueId b) {
   const Type row = f_.type(b);
-  const ValueId is_near = is_moderate(b, scores.factor.valid()), log2_e = number(row, kLog2E);
+  const ValueId is_near = is_moderate(b, scores.factor.valid()), log2_e = number(row, std::numbers::log2e);
   if (!scores.factor) {
     // Masks may be as low as the least finite number, of which a multiple is none.
     const ValueId size = rw_.unary(OpKind::abs_, b), limit = number(row, 0x1p64), one = number(row, 1), two = number(row, 2);
@@ -121,7 +122,7 @@ SoftmaxToExp2::Exponents SoftmaxToExp2::exponents(const Scores& scores, ValueId 
     return {scale, rw_.unary(OpKind::neg_, rw_.binary(OpKind::mul_, b, scale))};
   }
   const ValueId near_offset = rw_.unary(OpKind::neg_, rw_.binary(OpKind::mul_, b, log2_e));
-  const ValueId factor = rw_.binary(OpKind::mul_, scores.factor, number(f_.type(scores.factor), kLog2E));
+  const ValueId factor = rw_.binary(OpKind::mul_, scores.factor, number(f_.type(scores.factor), std::numbers::log2e));
   const ValueId near_scale = of_shape(factor, row), far_scale = of_shape(power_of_two_above(factor), row);
   const ValueId maximum = rw_.reshape(scores.maximum, row.shape()), scaled = rw_.reshape(scores.scaled_maximum, row.shape());
   // The reference may be above the maximum of these scores, by infinity where none of them counts. Then the sum is no number, for which any
@@ -149,7 +150,7 @@ ValueId SoftmaxToExp2::exp_below_maximum(OpId id) {
   const bool is_rounded = carried.old || (bound.kind == Bound::maximum && is_factor_hidden(f_.operand(broadcast, 0)));
   ValueId e;
   if (!is_rounded || f_.value(difference).users.size() > 1 || !context_.contract) {
-    e = rw_.unary(OpKind::exp2_, rw_.binary(OpKind::mul_, difference, number(t, kLog2E)));
+    e = rw_.unary(OpKind::exp2_, rw_.binary(OpKind::mul_, difference, number(t, std::numbers::log2e)));
   } else {
     const std::optional<Factor> factor = !carried.old || carried.is_scaled ? factor_of(a, id) : std::nullopt;
     const Scores scores = factor ? take_factor(*factor, id) : Scores{a, {}, {}, {}};
@@ -210,7 +211,7 @@ ValueId SoftmaxToExp2::exp_of_rescale(OpId id) {
   const ValueId old = f_.operand(sub, 0), b = f_.operand(sub, 1);
   const Carried carried = carried_maximum(b);
   if (!carried.old || carried.old != old) return {};
-  const ValueId scale = number(t, kLog2E);
+  const ValueId scale = number(t, std::numbers::log2e);
   // Both are rounded: the difference contracts no fma(x, y, 0).
   const ValueId zero = number(t, 0), scaled_old = rw_.ternary(OpKind::fma_, old, scale, zero),
                 scaled = rw_.ternary(OpKind::fma_, b, scale, zero);

@@ -1,12 +1,13 @@
 // Factors that take sums of exponentials from one reference to another, with the roundings that emit_exp has made.
+#include <numbers>
+
 #include "passes/fusion/emit/tile_values.h"
+#include "passes/rounded_exponents.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {
 
 namespace {
-
-constexpr double kLog2E = 1.4426950408889634;
 
 using ir::Element;
 using ir::OpKind;
@@ -18,7 +19,7 @@ using ir::OpKind;
 Part TileValues::exp_of_change(const Part& to, const Part& from, const Order& order) {
   const Part difference = binary(OpKind::sub_, rounded(to), rounded(from), order);
   if (!has_exp2_ || element(difference) != Element::f32) return unary(OpKind::exp_, difference);
-  const Part unit = constant(Element::f32, kLog2E);
+  const Part unit = constant(Element::f32, std::numbers::log2e);
   const auto rounded = [&](const Part& x) { return ternary(OpKind::fma_, x, unit, constant(Element::f32, 0), x.axes); };
   const Part near = binary(OpKind::sub_, rounded(to), rounded(from), order);
   const Part is_near = binary(OpKind::bit_and_, is_moderate(to), is_moderate(from), order);
@@ -27,14 +28,13 @@ Part TileValues::exp_of_change(const Part& to, const Part& from, const Order& or
 
 // emit_exp took round(from log2(e)) for from log2(e). What is not moderate was not rounded.
 Part TileValues::exp_of_rounding(const Part& to, const Part& from, const Order& order) {
-  const Part unit = constant(Element::f32, kLog2E);
+  const Part unit = constant(Element::f32, std::numbers::log2e);
   const Part rounded = binary(OpKind::mul_, from, unit, order);
   const Part change = ternary(OpKind::fma_, to, unit, unary(OpKind::neg_, rounded), order);
   return select(is_moderate(from), unary(OpKind::exp2_, change), constant(Element::f32, 1), order);
 }
 
-// Up to here rounding x log2(e) moves an exponent by 8 at most: weights keep the range of f16.
-Part TileValues::is_moderate(const Part& x) { return is_below(x, 0x1.62p27); }
+Part TileValues::is_moderate(const Part& x) { return is_below(x, kMostRoundedExponent); }
 Part TileValues::is_below(const Part& x, double limit) {
   return binary(OpKind::lt_, unary(OpKind::abs_, x), constant(Element::f32, limit), x.axes);
 }
