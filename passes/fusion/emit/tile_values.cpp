@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numbers>
 
 #include "passes/fusion/integer_range.h"
 #include "passes/fusion/tensor_names.h"
@@ -14,7 +15,6 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-constexpr double kLog2E = 1.4426950408889634;
 // Of an integer power that is a product.
 constexpr std::int64_t kMostFactors = 4;
 
@@ -286,11 +286,14 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
     Rational coefficient;
   };
   std::vector<Summand> all;
+  // What is less its maximum is 0 or less if each product is rounded as it was when the maximum was chosen.
+  const bool has_maximum = std::any_of(e->terms.begin(), e->terms.end(), [&](const Term& t) { return is_extreme(exprs_, t.value); });
+  const auto summand = [&](const Part& x) { return has_maximum ? rounded(x) : x; };
   for (const Term& t : grouped_terms(e)) {
     if (const std::optional<Wide> number = constant_value(t.value))
       all.push_back({constant(e->element, static_cast<double>(wide(t.coefficient) * *number)), 1});
     else
-      all.push_back({value_as(t.value, own, e->element), t.coefficient});
+      all.push_back({summand(value_as(t.value, own, e->element)), t.coefficient});
   }
   std::stable_sort(all.begin(), all.end(), [](const Summand& a, const Summand& b) {
     return std::pair(a.part.axes.size(), a.coefficient.is_negative()) < std::pair(b.part.axes.size(), b.coefficient.is_negative());
@@ -299,6 +302,7 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
   for (const Summand& s : all) {
     const Rational magnitude = s.coefficient.is_negative() ? -s.coefficient : s.coefficient;
     Part x = magnitude.is_one() ? s.part : binary(OpKind::mul_, s.part, constant(e->element, magnitude.to_double()), own);
+    if (!is_power_of_two(magnitude)) x = summand(x);
     if (!s.coefficient.is_negative())
       sum = sum ? binary(OpKind::add_, *sum, x, own) : subtracted ? binary(OpKind::sub_, x, *subtracted, own) : x;
     else if (sum)
@@ -333,17 +337,16 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
   if (!rounds_references(e->element) || !reference || rest.empty()) {
     if (!below) return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
     const Part x = rounded_multiple(below->x, own, e->element);
-    return unary(OpKind::exp_, binary(OpKind::add_, x, value_as(below->offset, own, e->element), own));
+    return unary(OpKind::exp_, binary(OpKind::add_, x, rounded(value_as(below->offset, own, e->element)), own));
   }
   const Part offset = value_as(reference, own, Element::f32);
   const Part far = select(is_below(offset, 0x1p64), constant(Element::f32, 2), constant(Element::f32, 1), own);
-  const Part unit = select(is_moderate(offset), constant(Element::f32, kLog2E), far, own);
+  const Part unit = select(is_moderate(offset), constant(Element::f32, std::numbers::log2e), far, own);
   // The reference has the same factor, and is rounded: only powers of two leave a score that is its own reference at 0.
-  int exponent = 0;
   const bool is_exact = below && below->offset == reference;
   if (is_exact) rest = {{below->x.factor, below->x.value}};
-  const bool is_scaled =
-      rest.size() == 1 && !constant_value(rest[0].value) && std::fabs(std::frexp(rest[0].coefficient.to_double(), &exponent)) == 0.5;
+  const bool is_scaled = rest.size() == 1 && !constant_value(rest[0].value) &&
+                         is_power_of_two(rest[0].coefficient.is_negative() ? -rest[0].coefficient : rest[0].coefficient);
   const Part x = is_scaled  ? value_as(rest[0].value, own, Element::f32)
                  : is_exact ? rounded_multiple(below->x, own, Element::f32)
                             : value_as(exprs_.add_terms(rest), own, Element::f32);
@@ -581,6 +584,9 @@ Part TileValues::emit_function(Expr e, const Order& own) {
     for (Expr x : e->operands) element = constant_value(x) ? (element == Element::boolean ? Element::f32 : element) : x->element;
   std::vector<Part> x;
   for (Expr operand : e->operands) x.push_back(value_as(operand, own, element));
+  // A formula that is computed as it is written.
+  const bool subtracts_maximum = e->function == OpKind::sub_ && ir::is_float(element) && is_extreme(exprs_, e->operands[1]);
+  if (subtracts_maximum) x = {rounded(x[0]), rounded(x[1])};
   if (x.size() == 1) return unary(e->function, x[0]);
   if (x.size() == 2) return binary(e->function, x[0], x[1], own);
   return ternary(e->function, x[0], x[1], x[2], own);

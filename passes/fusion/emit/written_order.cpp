@@ -15,11 +15,6 @@ using ir::OpKind;
 
 Rational magnitude(const Rational& c) { return c.is_negative() ? -c : c; }
 
-bool is_power_of_two(const Rational& c) {
-  int exponent = 0;
-  return std::frexp(c.to_double(), &exponent) == 0.5;
-}
-
 // None if the fraction does not fit, or there is none.
 std::optional<Rational> quotient(const Rational& a, const Rational& b) {
   if (b.is_zero()) return std::nullopt;
@@ -181,7 +176,8 @@ std::optional<Part> TileValues::emit_exact_first(Expr e, const Order& own) {
 }
 
 // A sum or a product less the maximum of such values. Computed in another order it may be far above the maximum, if both are great: the
-// exponent is the same value, multiplied as the maximum is. Where that is a value of one op, the sum is as good.
+// exponent is the same value, multiplied as the maximum is. Of a value of one op, c x - c max(x) is c (x - max(x)), which is exact, and a
+// power of two rounds nothing.
 std::optional<TileValues::BelowMaximum> TileValues::below_maximum(Expr exponent) {
   const std::vector<Term> all = exprs_.terms(exponent);
   for (const Term& t : all) {
@@ -193,7 +189,11 @@ std::optional<TileValues::BelowMaximum> TileValues::below_maximum(Expr exponent)
     const Expr offset = exprs_.scale(t.coefficient, t.value);
     const Expr maximum = exprs_.scale(-1, is_reference ? t.value->operands[0] : offset);
     const auto x = multiple_of_chosen(exprs_, exprs_.add_terms(rest), maximum);
-    if (x && (x->value->is(ExprKind::add) || x->value->is(ExprKind::mul))) return BelowMaximum{*x, offset};
+    if (!x) continue;
+    const bool is_difference = !is_reference && exprs_.split_coefficient(offset).coefficient == -x->factor;
+    const bool is_one_op = !x->value->is(ExprKind::add) && !x->value->is(ExprKind::mul);
+    if (is_one_op && (is_difference || is_power_of_two(magnitude(x->factor)))) continue;
+    return BelowMaximum{*x, offset};
   }
   return std::nullopt;
 }
@@ -205,13 +205,19 @@ Part TileValues::rounded_multiple(const Multiple& m, const Order& own, Element e
 }
 
 // A product that became part of a subtraction would not be rounded: fma(x, y, 0) stays apart. So does the sum of a quotient and 0, which
-// may become a product with a reciprocal.
+// may become a product with a reciprocal, and that of a product in another order of axes.
 Part TileValues::rounded(const Part& x) {
   const ir::Function& f = ir_.function();
   const Part zero = constant(element(x), 0);
+  if (const ir::OpId negative = f.defined_by(x.value, OpKind::neg_)) return unary(OpKind::neg_, rounded({f.operand(negative, 0), x.axes}));
   if (f.defined_by(x.value, OpKind::div_)) return binary(OpKind::add_, x, zero, x.axes);
   const ir::OpId product = f.defined_by(x.value, OpKind::mul_);
-  if (!product) return x;
+  if (!product) {
+    ir::ValueId source = x.value;
+    while (const ir::OpId permute = f.defined_by(source, OpKind::permute_)) source = f.operand(permute, 0);
+    const bool is_product = source != x.value && (f.defined_by(source, OpKind::mul_) || f.defined_by(source, OpKind::div_));
+    return is_product ? binary(OpKind::add_, x, zero, x.axes) : x;
+  }
   return ternary(OpKind::fma_, {f.operand(product, 0), x.axes}, {f.operand(product, 1), x.axes}, zero, x.axes);
 }
 
