@@ -22,6 +22,22 @@ bool is_comparison(OpKind op) {
 // What counts bits needs to know how many there are.
 bool counts_bits(OpKind op) { return op == OpKind::popcount_ || op == OpKind::clz_ || op == OpKind::ffs_; }
 
+// Whether a value is computed from a part, as the program writes it.
+bool is_written_with(const ExprPool& pool, Expr value, Expr part) {
+  ExprSet seen;
+  std::vector<Expr> open{value};
+  while (!open.empty()) {
+    const Expr e = open.back();
+    open.pop_back();
+    if (e == part) return true;
+    const WrittenValue* written = seen.insert(e).second ? pool.written_value(e) : nullptr;
+    if (!written) continue;
+    open.push_back(written->left);
+    if (written->right) open.push_back(written->right);
+  }
+  return false;
+}
+
 // Whether a float of the node's type need not hold the result exactly. A cast rounds by itself.
 bool may_round(const Node& node) {
   using graph::Combine;
@@ -104,10 +120,18 @@ Expr GraphToExprs::written_product(Expr x, Expr y) {
   };
   if (is_plain(x, y) || is_plain(y, x)) return product;
   b_.note_written(product, {is_quotient ? WrittenValue::Kind::quotient : WrittenValue::Kind::product, x, y});
-  // Without its coefficient it may be a term of a sum.
-  const auto [c, unscaled] = b_.split_coefficient(product);
-  if (unscaled != product && !c.is_zero() && is_moderate(c) && b_.pool().written_value(product))
-    b_.note_written(unscaled, {WrittenValue::Kind::product, product, b_.number(Rational(1) / c)});
+  // Without its coefficient it may be a term of a sum, and what is summed without any number.
+  if (!product->is(ExprKind::mul) || !b_.pool().written_value(product)) return product;
+  std::vector<Factor> roots, others;
+  for (const Factor& f : product->factors) (f.base->is_numeric ? roots : others).push_back(f);
+  const auto note_without = [&](Expr number, std::vector<Factor> rest) {
+    if (number == b_.one() || number->is_number(0) || !is_moderate(b_, number)) return;
+    const Expr unscaled = b_.multiply(1, std::move(rest));
+    if (!b_.pool().written_value(unscaled) && !is_written_with(b_.pool(), product, unscaled))
+      b_.note_written(unscaled, {WrittenValue::Kind::product, product, b_.power(number, -1)});
+  };
+  note_without(b_.number(product->number), product->factors);
+  if (!roots.empty()) note_without(b_.multiply(product->number, roots), others);
   return product;
 }
 

@@ -182,7 +182,8 @@ void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
     if (value->is(ExprKind::add))
       for (const Term& t : terms(e)) all.push_back(t.value);
     else
-      for (const Factor& f : factors(e)) all.push_back(f.base);
+      for (const Factor& f : factors(e))
+        if (!f.base->is_numeric) all.push_back(f.base);
     return all;
   };
   if (!value->is(ExprKind::mul) && !value->is(ExprKind::add)) return;
