@@ -13,7 +13,7 @@
 //   6. m ? a : 0 = [m] a for an a that is finite for finite data; [m]^2 = [m]; [m] [n] = [m and n]; [m] (m ? a : b) = [m] a.
 //   7. x + (m ? 0 : -inf) = m ? x : -inf for such an x; exp(m ? u : -inf) = [m] exp(u).
 //   8. Reductions of one kind over several axes, one inside of the other, are one.
-//   9. In a sum that stands in a product or under a sum, the first term that is no constant has the coefficient 1.
+//   9. Of a sum that stands in a product or under a sum, the coefficient of the first term leaves (leading_coefficient.h).
 //
 // Integer expressions are exact integers: GraphToExprs makes sums and products of them only where no step can wrap.
 #pragma once

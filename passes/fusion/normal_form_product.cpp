@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "passes/fusion/leading_coefficient.h"
 #include "passes/fusion/normal_form.h"
 #include "tileir/diagnostics.h"
 
@@ -187,16 +188,13 @@ class ExprBuilder::ProductBuilder {
     if (!rest.empty()) merge(b_.multiply(1, std::move(rest)), exponent);
   }
 
-  // The first term that is no constant gets the coefficient 1.
   void take_sum(Expr base, const Rational& exponent) {
     if (!is_integer(base)) {
-      const auto first = std::find_if(base->terms.begin(), base->terms.end(),
-                                      [&](const Term& t) { return t.value != b_.one() && !t.coefficient.is_zero(); });
-      const Rational c = first == base->terms.end() ? Rational(1) : first->coefficient;
+      const Rational c = leading_coefficient(b_, base);
       const bool is_movable = !c.is_one() && (!c.is_negative() || exponent.is_integer());
-      if (const std::optional<Expr> monic = is_movable ? b_.scaled_sum(Rational(1) / c, base) : std::nullopt) {
+      if (const std::optional<Expr> divided = is_movable ? b_.scaled_sum(Rational(1) / c, base) : std::nullopt) {
         take_number(c, exponent);
-        base = *monic;
+        base = *divided;
       }
     }
     merge(base, exponent);

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "passes/fusion/leading_coefficient.h"
 #include "passes/fusion/magnitude.h"
 #include "passes/fusion/normal_form.h"
 #include "tileir/diagnostics.h"
@@ -124,11 +125,8 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
   }
   Term scaled = split_coefficient(body);
   if (body->is(ExprKind::add)) {
-    const auto first =
-        std::find_if(body->terms.begin(), body->terms.end(), [&](const Term& t) { return t.value != one_ && !t.coefficient.is_zero(); });
-    const bool has_first = first != body->terms.end();
-    if (const std::optional<Expr> monic = has_first ? scaled_sum(Rational(1) / first->coefficient, body) : std::nullopt)
-      scaled = {first->coefficient, *monic};
+    const Rational c = leading_coefficient(*this, body);
+    if (const std::optional<Expr> divided = scaled_sum(Rational(1) / c, body)) scaled = {c, *divided};
   }
   std::vector<Factor> inside;
   for (const Factor& f : factors(scaled.value)) {

@@ -332,5 +332,34 @@ TEST_CASE("graph programs: the maximum of a computed exponent is one of its valu
   }
 }
 
+// Sums of small integers times small integers have no rounding error, in whatever order they are added.
+TEST_CASE("graph programs: sums of small integers are exact") {
+  const int rows = 5, columns = 25;
+  std::vector<float> hx(rows * columns), hz(rows * columns);
+  for (int i = 0; i < rows * columns; ++i) hx[i] = static_cast<float>(i % 7 - 3), hz[i] = static_cast<float>(i * 5 % 11 - 3);
+  const auto sums = [&](double c, double d) {
+    Numbers all(columns);
+    for (int i = 0; i < rows * columns; ++i) all[i % columns] += c * double(hx[i]) + d * double(hz[i]);
+    return all;
+  };
+  const auto product = [&](const Numbers& s) {
+    Numbers all(rows);
+    for (int i = 0; i < rows * columns; ++i) all[i / columns] += double(hx[i]) * s[i % columns];
+    return all;
+  };
+  Program p;
+  auto n = p.graph.dim("n"), m = p.graph.dim("m");
+  p.set_number("n", rows), p.set_number("m", columns);
+  auto x = p.input("x", {n, m}, hx), z = p.input("z", {n, m}, hz);
+  const auto times = [&](const tw::Tensor<float>& s) { return tw::matmul(x, tw::transpose(s), tw::Precision::ieee); };
+  const auto sum = [](const tw::Tensor<float>& t) { return tw::sum(t, 0, true); };
+  p.output("sums", times(3.0f * sum(x) + sum(z)), product(sums(3, 1)), 0);
+  p.output("further sums", times(sum(x) - 7.0f * sum(z)), product(sums(1, -7)), 0);
+  p.output("halves", times(2.5f * sum(x) + 0.75f * sum(z)), product(sums(2.5, 0.75)), 0);
+  p.output("sum of terms", times(sum(3.0f * x + z)), product(sums(3, 1)), 0);
+  p.output("other terms", times(sum(x * 6.0f - 10.0f * z)), product(sums(6, -10)), 0);
+  p.check();
+}
+
 }  // namespace
 }  // namespace graph_program

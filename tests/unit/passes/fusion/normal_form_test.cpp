@@ -1,6 +1,8 @@
 // The rules of the normal form: formulas of one meaning are one object.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "passes/fusion/expr_text.h"
 #include "passes/fusion/integer_range.h"
 #include "passes/fusion/normal_form.h"
@@ -148,6 +150,27 @@ TEST_CASE_FIXTURE(Fixture, "normal form: a mask hides what is a number, and noth
 TEST_CASE_FIXTURE(Fixture, "normal form: a sum in a product has a leading coefficient of 1") {
   const Expr sum = b.add({b.scale(2, x), b.scale(4, y)});
   CHECK(b.product({sum, z}) == b.product({b.number(2), b.scale(Rational(1, 2), sum), z}));
+  const Expr tenth = b.add({b.scale(Rational(1, 10), x), y});
+  CHECK(b.product({tenth, z}) == b.product({b.number(3), b.scale(Rational(1, 3), tenth), z}));
+}
+
+TEST_CASE_FIXTURE(Fixture, "normal form: small integers in a sum remain integers") {
+  const auto coefficients = [&](Expr e) {
+    std::vector<Rational> all;
+    for (const Term& t : e->terms) all.push_back(t.coefficient);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  for (const Rational& scale : {Rational(1), Rational(6), Rational(-5), Rational(3, 8)}) {
+    const Expr sum = b.scale(scale, b.add({b.scale(3, x), b.scale(5, y)}));
+    const std::vector<Factor> factors = b.factors(b.product({sum, z}));
+    const auto in_product = std::find_if(factors.begin(), factors.end(), [](const Factor& f) { return f.base->is(ExprKind::add); });
+    REQUIRE(in_product != factors.end());
+    CHECK(coefficients(in_product->base) == std::vector<Rational>{3, 5});
+    const Expr reduced = b.reduce(graph::Combine::sum, {k}, sum);
+    CHECK(b.split_coefficient(reduced).coefficient == scale);
+    CHECK(coefficients(b.split_coefficient(reduced).value->operands[0]) == std::vector<Rational>{3, 5});
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "normal form: substitution rebuilds what holds the value") {
