@@ -242,7 +242,7 @@ Finite compute_finite(const ExprData& e) {
     case ExprKind::shift_reference:
     case ExprKind::delta: return Finite::always;
     case ExprKind::constant: return std::isfinite(std::bit_cast<double>(e.bits)) ? Finite::always : Finite::unknown;
-    case ExprKind::load: return Finite::for_finite_data;
+    case ExprKind::load: return e.tensor->finite;
     case ExprKind::add:
       for (const Term& t : e.terms) take(t.value->finite);
       return all;

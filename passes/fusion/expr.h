@@ -163,6 +163,7 @@ struct TensorInfo {
   bool is_parameter = false;
   bool is_scalar = false;       // a number that a run gets, not memory
   bool is_nonnegative = false;  // every element is known to be >= 0, or NaN
+  Finite finite = Finite::for_finite_data;
   graph::NodeId node;           // the graph's node whose value it holds; none for an intermediate result
 };
 using Tensor = const TensorInfo*;

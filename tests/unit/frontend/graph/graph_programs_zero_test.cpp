@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "tests/unit/frontend/graph/graph_program.h"
@@ -96,6 +97,33 @@ TEST_CASE("graph programs: a query that sees no key has no value, and 0 below it
         [](std::size_t i, float v) { return std::isfinite(v) == (i / 4 != 0); });
   check([&](auto x, auto y, auto mask) { return tw::matmul(tw::where(mask, softmax(x, mask), 0.0f), tw::transpose(y)); },
         [](std::size_t i, float v) { return i / 4 == 0 ? v == 0 : std::isfinite(v); });
+}
+
+// The sum of a row in which nothing counts is 0, and is stored by one kernel and divides in another.
+TEST_CASE("graph programs: weights of a row in which nothing counts are NaN, also behind a tensor in memory") {
+  for (const char* name : {"cpu", "emulator:sm_80"})
+    for (const bool hides : {false, true}) {
+      tw::Device device = tw::Device::open(name);
+      tw::Graph g;
+      const tw::Dim rows = g.dim("rows"), columns = g.dim("columns");
+      auto x = g.input<float>("x", {rows, columns});
+      auto mask = g.input<bool>("mask", {1, columns});
+      const auto exponentials = [](const auto& t) { return tw::exp(t - tw::max(t, 1, true)); };
+      auto counted = exponentials(tw::where(mask, exponentials(x), -kInfinity));
+      g.output("out", tw::min(counted / tw::sum(counted, 1, true), 0));
+      constexpr int kColumns = 8;
+      std::vector<float> hx;
+      for (int i = 0; i < 2 * kColumns; ++i) hx.push_back(static_cast<float>(i % 5));
+      auto kept = device.allocate<bool>(kColumns);
+      const bool all_kept[kColumns] = {true, true, true, true, true, true, true, true}, none_kept[kColumns] = {};
+      kept.upload(std::span<const bool>(hides ? none_kept : all_kept));
+      auto out = device.allocate<float>(kColumns);
+      g.compile(device).run({{"x", device.upload(hx)}, {"mask", kept}, {"out", out}, {"rows", 2}, {"columns", kColumns}});
+      for (const float v : out.download()) {
+        CAPTURE(name);
+        CHECK(std::isnan(v) == hides);
+      }
+    }
 }
 
 TEST_CASE("graph programs: roots and logarithms of negative numbers are NaN") {
