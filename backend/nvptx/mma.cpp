@@ -181,9 +181,9 @@ class MmaLowering {
   }
 
   /// x (1 + c). The instruction does not read the last 13 bits, and so takes the number of tf32 that is not above that in size. With c =
-  /// 2^-11 / (2 ln 2), factors of all sizes have no error in the mean, where truncated ones are too small by 0.72 * 2^-11, which no sum
-  /// averages out. Each is within 2^-10 - c of x, 1.28 * 2^-11, or is x if that is a number of tf32, since c < 2^-11. Infinities and NaNs
-  /// stay.
+  /// 2^-11 / (2 ln 2), factors whose logarithms are spread evenly have no error in the mean (evenly spread mantissas: 0.054 * 2^-11), where
+  /// truncated ones are too small by 0.72 * 2^-11, which no sum averages out. Each is within 2^-10 - c of x, 1.28 * 2^-11, or is x if that
+  /// is a number of tf32, since c < 2^-11. Infinities and NaNs stay.
   Value* near_tf32(Value* x) {
     llvm::IRBuilder<>& b = e_.b();
     // As one product, 1 + c being an f32, ptxas spills.
