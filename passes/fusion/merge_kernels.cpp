@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "passes/fusion/products.h"
@@ -100,8 +101,12 @@ class Merger {
     std::optional<MergedPlan> merged = merged_plan(b_, held_, first, second, loops, shared_out, target_, options_);
     const double apart = a.cost.seconds + c.cost.seconds;
     if (!merged || merged->cost.seconds >= apart) return false;
-    Tiling tiling = fit_tiling(b_, merged->plan, target_, options_);
-    const KernelCost cost = estimate(merged->plan, tiling, b_, target_, options_);
+    Tiling tiling;
+    KernelCost cost = merged->cost;
+    if (!fits_as_before(merged->plan, first.size(), second.size())) {
+      tiling = fit_tiling(b_, merged->plan, target_, options_);
+      cost = estimate(merged->plan, tiling, b_, target_, options_);
+    }
     if (!cost.fits || cost.seconds >= apart) return false;
     ProofResult proof = options_.check(b_, merged->plan);
     if (proof.is_refuted) return false;
@@ -109,6 +114,14 @@ class Merger {
     kernels_[i] = planned_kernel(std::move(merged->plan), std::move(tiling), cost, std::move(proof), std::move(reason));
     kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
     return true;
+  }
+
+  // Kernels of many outputs that are computed element by element grow by one output after the other. Whether the tiles fit is found out by
+  // emitting the kernel: again when it has twice as many outputs, and at last when it is emitted.
+  static bool fits_as_before(const Plan& merged, std::size_t first, std::size_t second) {
+    constexpr std::size_t kFewOutputs = 8;
+    const std::size_t before = std::max(first, second);
+    return !merged.loop && before >= kFewOutputs && std::bit_floor(merged.outputs.size()) == std::bit_floor(before);
   }
 
   // Whether kernel `to` needs a result of kernel `from`, directly or through others.
