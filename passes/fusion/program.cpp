@@ -22,6 +22,7 @@
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/graph_to_exprs.h"
 #include "passes/fusion/instance/instance_check.h"
+#include "passes/fusion/joined_part.h"
 #include "passes/fusion/kernel_arguments.h"
 #include "passes/fusion/loop_report.h"
 #include "passes/fusion/parameters.h"
@@ -30,6 +31,7 @@
 #include "passes/fusion/program_check.h"
 #include "passes/fusion/refusal_text.h"
 #include "passes/fusion/repeated_values.h"
+#include "passes/fusion/repetition.h"
 #include "passes/fusion/segment_parts.h"
 #include "passes/fusion/segment_structure.h"
 #include "passes/fusion/segments.h"
@@ -99,7 +101,10 @@ class ProgramBuilder {
 
   void build_fused() {
     std::vector<Segment> segments = divide(g_, kMostOperations, !target_.is_gpu());
-    for (const Segment& s : segments) ahead_.insert(s.ahead.begin(), s.ahead.end());
+    for (const Segment& s : segments) {
+      ahead_.insert(s.ahead.begin(), s.ahead.end());
+      if (s.joined && s.joined->is_ahead) ahead_.insert(s.joined->whole);
+    }
     // A value that is an output and that later segments read is stored once; but inputs and constants are in memory of their own, and what
     // is known before a run is not an output's alone.
     buffers_.store_in_outputs([&](NodeId n) { return !has_own_memory(g_.node(n)) && !ahead_.contains(n); });
@@ -117,6 +122,7 @@ class ProgramBuilder {
       try {
         derive(s);
       } catch (const PlanRefuted& why) {
+        if (s.joined) throw;
         program_.kernels.resize(d.begin);
         program_.parameter_kernels.resize(d.parameter_begin);
         derive_unfused(s, why);
@@ -124,6 +130,7 @@ class ProgramBuilder {
       d.end = program_.kernels.size();
       d.parameter_end = program_.parameter_kernels.size();
       d.segment = s;
+      finish_joined(s, d.begin, d.parameter_begin);
       derivations.emplace(s.structure, std::move(d));
     }
   }
@@ -133,13 +140,9 @@ class ProgramBuilder {
 
   void derive(const Segment& s) {
     if (std::all_of(s.results.begin(), s.results.end(), [&](NodeId n) { return is_nothing(n); })) return;
-    if (has_own_kernels(g_.node(s.results[0]).op)) {
+    if (!s.joined && has_own_kernels(g_.node(s.results[0]).op)) {
       derive_own_kernels(s.results[0], s.memory);
-      // A second output of the same value is a copy.
-      for (NodeId n : s.results) {
-        const std::vector<const graph::Output*> outputs = outputs_of(n);
-        for (std::size_t i = 1; i < outputs.size(); ++i) copy_output(*outputs[i], {n});
-      }
+      for (NodeId n : s.results) copy_outputs(n, {n}, false);
       return;
     }
     derive_ahead(s);
@@ -176,13 +179,14 @@ class ProgramBuilder {
     std::vector<KernelOutput> outputs;
     std::vector<CheckedResult> results;
     std::vector<const graph::Output*> given;  // in the order of the graph's outputs
-    for (NodeId n : s.results)
+    const std::vector<NodeId> stored = s.joined ? std::vector<NodeId>() : s.results;
+    for (NodeId n : stored)
       for (const graph::Output* o : outputs_of(n)) given.push_back(o);
     std::sort(given.begin(), given.end());
     for (const graph::Output* o : given)
       if (!is_nothing(o->node)) translator.translate(o->node);
     for (NodeId n : s.results)
-      if (!ahead_.contains(n) && !is_nothing(n)) translator.translate(n);
+      if (s.joined || (!ahead_.contains(n) && !is_nothing(n))) translator.translate(n);
     if (const std::set<NodeId> apart = values_in_two_orders(g_, translator.values()); !apart.empty()) {
       program_.steps += formulas.pool.steps().taken();
       return derive_apart(s, apart);
@@ -193,7 +197,14 @@ class ProgramBuilder {
       outputs.push_back({o->name, folding.fold(v.value), buffers_.output_tensor(*o, formulas.pool), v.index});
       results.push_back({o->node, outputs.back().tensor});
     }
-    for (NodeId n : s.results) {
+    if (s.joined) {
+      BoundValue v = translator.translate(s.results[0]);
+      v.value = folding.fold(v.value);
+      const NodeId whole = s.joined->whole;
+      outputs.push_back(joined_output(g_, *s.joined, buffers_.name_of(whole), translator.tensor_of(whole), std::move(v), formulas.exprs));
+      results.push_back({s.results[0], outputs.back().tensor});
+    }
+    for (NodeId n : stored) {
       if (ahead_.contains(n) || is_nothing(n) || !buffers_.outputs_of(n).empty()) continue;
       const BoundValue v = translator.translate(n);
       outputs.push_back({buffers_.name_of(n), folding.fold(v.value), translator.tensor_of(n), v.index});
@@ -207,7 +218,7 @@ class ProgramBuilder {
     formulas.pool.steps().limit(UINT64_MAX);
     check_instances(axes, formulas, results, plans);
     emit_covered(formulas, std::move(ahead), program_.parameter_kernels);
-    emit_covered(formulas, std::move(kernels), program_.kernels);
+    emit_covered(formulas, std::move(kernels), s.joined && s.joined->is_ahead ? program_.parameter_kernels : program_.kernels);
     program_.steps += formulas.pool.steps().taken();
   }
 
@@ -228,11 +239,7 @@ class ProgramBuilder {
       if (is_stored && stored.insert(n).second) computed.push_back(n);
     }
     for (NodeId n : computed) derive_node(n, stored_operands(g_, n, stored));
-    for (NodeId n : s.results) {
-      const std::vector<const graph::Output*> outputs = outputs_of(n);
-      // What is known before a run is kept elsewhere than in the output.
-      for (std::size_t i = known_.is_known(n) ? 0 : 1; i < outputs.size(); ++i) copy_output(*outputs[i], stored);
-    }
+    for (NodeId n : s.results) copy_outputs(n, stored, known_.is_known(n));
     const Location& where = g_.node(s.results.back()).where;
     program_.not_fused.push_back(fmt::format("not fused: node by node ({}:{}), because the check of the fused kernels failed: {}",
                                              where.file, where.line, why.text));
@@ -285,25 +292,30 @@ class ProgramBuilder {
 
   // The kernels of an equal segment, with this one's buffers.
   void repeat(const Derivation& d, const Segment& s) {
-    std::map<int, int> buffers;
-    std::map<NodeId, NodeId> nodes;
-    std::map<std::string, std::string> names;
-    for (std::size_t i = 0; i < s.nodes.size(); ++i) {
-      const NodeId from = d.segment.nodes[i], to = s.nodes[i];
-      nodes[from] = to;
-      const Op op = g_.node(from).op;
-      if (op == Op::input || op == Op::scalar) names[g_.node(from).text] = g_.node(to).text;
-      if (op != Op::input && op != Op::constant && d.segment.memory.count(from) == 0 && !is_result(d.segment, from)) continue;
-      if (op == Op::constant && g_.node(from).data->bits.size() == 1) continue;
-      buffers[buffers_.of(from)] = buffers_.of(to);
+    Repetition repetition(g_, buffers_, d.segment, s);
+    const std::size_t begin = program_.kernels.size(), parameter_begin = program_.parameter_kernels.size();
+    repeat_kernels(program_.kernels, d.begin, d.end, repetition);
+    repeat_kernels(program_.parameter_kernels, d.parameter_begin, d.parameter_end, repetition);
+    finish_joined(s, begin, parameter_begin);
+  }
+
+  void repeat_kernels(std::vector<ProgramKernel>& kernels, std::size_t begin, std::size_t end, Repetition& repetition) {
+    for (std::size_t i = begin; i < end; ++i) {
+      ProgramKernel k = repetition.kernel(kernels[i]);
+      k.name = kernel_name(k.writes);
+      name_function(k);
+      k.like = k.like < 0 ? static_cast<int>(i) : k.like;
+      kernels.push_back(std::move(k));
     }
-    for (NodeId n : d.segment.results) {
-      const std::vector<int> from = buffers_.outputs_of(n), to = buffers_.outputs_of(nodes.at(n));
-      for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) buffers[from[i]] = to[i];
-    }
-    for (auto [from, to] : buffers) names[buffers_[from].name] = buffers_[to].name;
-    repeat_kernels(program_.kernels, d.begin, d.end, buffers, nodes, names);
-    repeat_kernels(program_.parameter_kernels, d.parameter_begin, d.parameter_end, buffers, nodes, names);
+  }
+
+  // The kernels from these on are those of a part of a concatenation.
+  void finish_joined(const Segment& s, std::size_t begin, std::size_t parameter_begin) {
+    if (!s.joined) return;
+    const int whole = buffers_.of(s.joined->whole);
+    place(*s.joined, whole, std::span(program_.kernels).subspan(begin));
+    place(*s.joined, whole, std::span(program_.parameter_kernels).subspan(parameter_begin));
+    if (s.joined->is_last) copy_outputs(s.joined->whole, {s.joined->whole}, s.joined->is_ahead);
   }
 
   std::vector<const graph::Output*> outputs_of(NodeId n) const {
@@ -312,35 +324,6 @@ class ProgramBuilder {
   }
 
   static bool is_result(const Segment& s, NodeId n) { return std::binary_search(s.results.begin(), s.results.end(), n); }
-
-  void repeat_kernels(std::vector<ProgramKernel>& kernels, std::size_t begin, std::size_t end, std::map<int, int>& buffers,
-                      const std::map<NodeId, NodeId>& nodes, std::map<std::string, std::string>& names) {
-    const auto mapped = [&](int b) {
-      if (const auto known = buffers.find(b); known != buffers.end()) return known->second;
-      const int own = buffers_.add_like(b, nodes, names);
-      names[buffers_[b].name] = buffers_[own].name;
-      return buffers[b] = own;
-    };
-    for (std::size_t i = begin; i < end; ++i) {
-      ProgramKernel k = kernels[i];
-      for (KernelArgument& a : k.arguments) {
-        if (a.kind == KernelArgument::Kind::buffer) a.buffer = mapped(a.buffer);
-        if (a.kind == KernelArgument::Kind::scalar) a.scalar = names.at(a.scalar);
-      }
-      for (int& b : k.reads) b = mapped(b);
-      for (int& b : k.writes) b = mapped(b);
-      for (NodeId& n : k.covers)
-        if (const auto own = nodes.find(n); own != nodes.end()) n = own->second;
-      k.reason = fmt::format("the same formulas as in kernel {}, which has the same code", k.name);
-      k.loop = {};
-      k.error_text.clear();
-      k.estimate.clear();
-      k.name = kernel_name(k.writes);
-      name_function(k);
-      k.like = k.like < 0 ? static_cast<int>(i) : k.like;
-      kernels.push_back(std::move(k));
-    }
-  }
 
   // Each node that computes something is a kernel; views are part of the kernel that reads them.
   void build_unfused() {
@@ -373,6 +356,12 @@ class ProgramBuilder {
     kernels_ = known_.is_known(n) ? &program_.parameter_kernels : &program_.kernels;
     derive_alone(n, std::move(stored), nullptr, "one node");
     kernels_ = &program_.kernels;
+  }
+
+  // A second output of the same value is a copy, and so is the first of what is known before a run: that is kept elsewhere.
+  void copy_outputs(NodeId n, const std::set<NodeId>& stored, bool is_kept) {
+    const std::vector<const graph::Output*> outputs = outputs_of(n);
+    for (std::size_t i = is_kept ? 0 : 1; i < outputs.size(); ++i) copy_output(*outputs[i], stored);
   }
 
   void copy_output(const graph::Output& o, const std::set<NodeId>& stored) {

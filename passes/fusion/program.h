@@ -54,6 +54,7 @@ struct KernelArgument {
   Dim extent;              // extent: passed as the parameter's integer type
   std::string scalar;      // scalar: the name that run() gives a number for
   std::uint64_t bits = 0;  // number: the word
+  bool is_begin = false;   // extent: where in a concatenation the kernel's part begins
 };
 
 /// The number of programs along one axis of the grid is the product of these: extent / tile, rounded up.

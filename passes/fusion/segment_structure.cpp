@@ -42,6 +42,8 @@ std::string node_text(const Node& n) {
 
 }  // namespace
 
+std::string joined_text(const Node& whole) { return fmt::format("joined {}{}\n", whole.axes[0], dims_text(whole.shape)); }
+
 SegmentStructure::SegmentStructure(const graph::Graph& g, const KnownNodes& known) : g_(g), known_(known), outputs_(g.size()) {
   for (const graph::Output& o : g.outputs()) ++outputs_[o.node.index];
 }
@@ -90,6 +92,15 @@ Segment SegmentStructure::without_ahead(const Segment& s) const {
   return rest;
 }
 
+namespace {
+
+// The part that computes what is written to its place does that.
+void pass_on_joined(const Segment& whole, Segment& part) {
+  if (whole.joined && std::binary_search(part.results.begin(), part.results.end(), whole.results[0])) part.joined = whole.joined;
+}
+
+}  // namespace
+
 std::vector<Segment> SegmentStructure::divided(Segment whole, std::size_t most) const {
   std::vector<std::vector<NodeId>> results = results_of_parts(g_, whole, most);
   std::vector<Segment> parts;
@@ -103,6 +114,7 @@ std::vector<Segment> SegmentStructure::divided(Segment whole, std::size_t most) 
     s.results = std::move(own);
     describe(s, [&](NodeId n) { return stored.contains(n); });
     if (parts.empty()) s.cut = {operations_of(g_, whole), results.size(), whole.results.back()};
+    pass_on_joined(whole, s);
     stored.insert(s.results.begin(), s.results.end());
     parts.push_back(std::move(s));
   }
@@ -144,6 +156,7 @@ std::vector<Segment> SegmentStructure::divided_at(const Segment& whole, const st
     Segment s;
     s.results.assign(own.begin(), own.end());
     describe(s, [&](NodeId n) { return stored.contains(n); });
+    pass_on_joined(whole, s);
     stored.insert(own.begin(), own.end());
     parts.push_back(std::move(s));
   }

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "passes/fusion/parameters.h"
@@ -11,6 +12,9 @@ namespace tilewright::passes::fusion {
 
 /// Whether a leaf is a tensor or a number that a run gets, or a constant of several elements.
 bool is_in_memory(const graph::Node&);
+
+/// What a kernel that writes to a place in a concatenation does beside computing the operand.
+std::string joined_text(const graph::Node& whole);
 
 class SegmentStructure {
  public:

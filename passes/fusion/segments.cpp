@@ -14,6 +14,7 @@
 #include "passes/fusion/segment_structure.h"
 #include "passes/fusion/shifted_reads.h"
 #include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/neutral.h"
 
 namespace tilewright::passes::fusion {
 
@@ -53,10 +54,10 @@ Dim elements(const graph::TensorShape& shape) {
 
 class Divider {
  public:
-  Divider(const Graph& g, std::size_t most_operations, bool stores_pads)
+  Divider(const Graph& g, std::size_t most_operations, bool is_host)
       : g_(g),
         most_operations_(most_operations),
-        stores_pads_(stores_pads),
+        is_host_(is_host),
         known_(g),
         structure_(g, known_),
         needed_(g.needed_nodes()),
@@ -103,6 +104,10 @@ class Divider {
  private:
   static NodeId id(std::size_t i) { return {static_cast<std::uint32_t>(i)}; }
 
+  // Whether a node is a segment of its own, or several.
+  bool is_apart(NodeId n) const { return has_own_kernels(g_.node(n).op) || is_in_parts(n); }
+  bool is_in_parts(NodeId n) const { return is_written_in_parts(g_, g_.node(n), is_host_); }
+
   // ---- values that are stored ----
 
   // Nodes with kernels of their own are cut, and so is what these read.
@@ -112,7 +117,7 @@ class Divider {
       const Node& n = g_.node(id(i));
       is_computed[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
       for (NodeId x : n.operands) is_computed[i] = is_computed[i] || (is_computed[x.index] && !is_cut_[x.index]);
-      if (!needed_[i] || !has_own_kernels(n.op)) continue;
+      if (!needed_[i] || !is_apart(id(i))) continue;
       is_cut_[i] = true;
       for (NodeId x : n.operands)
         if (!has_own_memory(g_.node(x)) && (n.op == Op::call || is_computed[x.index])) is_cut_[x.index] = true;
@@ -136,7 +141,7 @@ class Divider {
         if (depth_[x.index] == kMostDepth && !is_cut_[x.index]) cut(bottleneck(x), id(i));
       depth_[i] = depth(id(i));
     }
-    repeated_ = values_at_many_positions(g_, known_, needed_, is_cut_, stores_pads_);
+    repeated_ = values_at_many_positions(g_, known_, needed_, is_cut_, is_host_);
     for (NodeId n : repeated_) is_cut_[n.index] = true;
     for (std::size_t i = 0; i < g_.size(); ++i)
       for (NodeId x : g_.node(id(i)).operands) level_[i] = std::max(level_[i], level_[x.index] + (is_cut_[x.index] ? 1 : 0));
@@ -273,7 +278,7 @@ class Divider {
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Node& result = g_.node(results[i]);
       if (result.op == Op::call) join(i, calls.emplace(result.kernel.get(), i).first->second);
-      if (has_own_kernels(result.op)) continue;
+      if (is_apart(results[i])) continue;
       const auto is_read = [&](NodeId n) { return is_stored_[n.index] || (is_in_memory(g_.node(n)) && g_.node(n).op != Op::scalar); };
       const auto enter = [&](NodeId n) {
         if (graph::is_leaf(g_.node(n).op) && !is_read(n)) return false;
@@ -292,6 +297,7 @@ class Divider {
   }
 
   void add_segments(std::vector<NodeId> results, std::vector<Segment>& all) {
+    if (is_in_parts(results[0])) return add_joined(results[0], all);
     Segment whole;
     whole.results = std::move(results);
     structure_.describe(whole, [&](NodeId n) { return static_cast<bool>(is_stored_[n.index]); });
@@ -302,21 +308,52 @@ class Divider {
     }
   }
 
+  // The operands of a concatenation, each in the segments that compute it.
+  void add_joined(NodeId whole, std::vector<Segment>& all) {
+    const Node& n = g_.node(whole);
+    const auto along = static_cast<std::size_t>(n.axes[0]);
+    Dim begin = 0;
+    for (NodeId operand : n.operands) {
+      const Dim& extent = g_.node(operand).shape[along];
+      if (extent == Dim(0)) continue;
+      Segment part;
+      part.results = {operand};
+      structure_.describe(part, [&](NodeId x) { return static_cast<bool>(is_stored_[x.index]); });
+      part.joined = {whole, begin};
+      for (Segment& s : structure_.divided(std::move(part), most_operations_)) {
+        if (s.joined)
+          s.structure += joined_text(n);
+        else
+          for (NodeId x : s.results) is_stored_[x.index] = true;
+        all.push_back(std::move(s));
+      }
+      begin = begin + extent;
+    }
+    all.back().joined->is_last = true;
+    is_stored_[whole.index] = true;
+  }
+
   void find_ahead(std::vector<Segment>& all) const {
     std::set<NodeId> read;
     for (const Segment& s : all) read.insert(s.memory.begin(), s.memory.end());
-    for (Segment& s : all)
+    for (Segment& s : all) {
+      if (s.joined) {
+        s.joined->is_ahead = known_.is_known(s.joined->whole) && read.contains(s.joined->whole);
+        s.structure += s.joined->is_ahead ? "ahead\n" : "";
+        continue;
+      }
       for (std::size_t i = 0; i < s.nodes.size(); ++i)
         if (const NodeId n = s.nodes[i]; known_.is_known(n) && !has_own_memory(g_.node(n)) && read.contains(n) &&
                                          std::binary_search(s.results.begin(), s.results.end(), n)) {
           s.ahead.push_back(n);
           s.structure += fmt::format("ahead {}\n", i);
         }
+    }
   }
 
   const Graph& g_;
   const std::size_t most_operations_;
-  const bool stores_pads_;
+  const bool is_host_;
   const KnownNodes known_;
   const SegmentStructure structure_;
   const std::vector<bool> needed_;
@@ -334,10 +371,25 @@ class Divider {
 
 bool has_own_memory(const Node& n) { return n.op == Op::input || (n.op == Op::constant && n.data->bits.size() > 1); }
 
+bool is_written_in_parts(const Graph& g, const Node& n, bool is_host) {
+  if (n.op != Op::concat) return false;
+  // Where rows of several operands share a vector, masks are cheaper than rows by themselves.
+  constexpr std::size_t kFewOperands = 8, kManyOperands = 32;
+  constexpr std::int64_t kShortRow = 16;
+  const auto along = static_cast<std::size_t>(n.axes[0]);
+  const Dim& extent = n.shape[along];
+  const bool has_short_rows =
+      along + 1 == n.shape.size() && extent.is_constant() && extent.value() < kShortRow * static_cast<std::int64_t>(n.operands.size());
+  const std::size_t most = is_host && !has_short_rows ? kFewOperands : kManyOperands;
+  if (n.operands.size() <= most) return false;
+  return std::count_if(n.operands.begin(), n.operands.end(), [&](NodeId x) { return !graph::is_empty(g.node(x).shape); }) >
+         static_cast<std::ptrdiff_t>(most);
+}
+
 bool has_own_kernels(Op op) { return op == Op::scatter_add || op == Op::call; }
 
-std::vector<Segment> divide(const Graph& g, std::size_t most_operations, bool stores_pads) {
-  return Divider(g, most_operations, stores_pads).run();
+std::vector<Segment> divide(const Graph& g, std::size_t most_operations, bool is_host) {
+  return Divider(g, most_operations, is_host).run();
 }
 
 }  // namespace tilewright::passes::fusion

@@ -19,6 +19,14 @@ struct SegmentCut {
   graph::NodeId last;  // of its results
 };
 
+/// An operand of a concatenation of many: what its segment computes is written to its place in the whole.
+struct JoinedPart {
+  graph::NodeId whole;
+  Dim begin;              // along the joined axis
+  bool is_last = false;   // the whole is in memory behind this segment
+  bool is_ahead = false;  // the whole depends on parameters alone, and later segments read it
+};
+
 struct Segment {
   /// What it computes: each node is stored, or an output of the graph. Ascending.
   std::vector<graph::NodeId> results;
@@ -34,6 +42,8 @@ struct Segment {
   std::string structure;
   /// Of the first part of what was cut.
   std::optional<SegmentCut> cut;
+  /// The result is not stored, but written to its place in a concatenation.
+  std::optional<JoinedPart> joined;
 };
 
 /// A segment has at most so many operations, as segment_parts.h counts them.
@@ -43,10 +53,15 @@ inline constexpr std::size_t kMostOperations = 160;
 /// element by element from what is.
 bool has_own_kernels(graph::Op);
 
+/// Whether a concatenation is written operand by operand. One kernel for all of it would test for each element which of the operands it is
+/// in, and read all of them under masks: a host is slower by that from a few operands on, unless their rows are shorter than its vectors.
+bool is_written_in_parts(const graph::Graph&, const graph::Node&, bool is_host);
+
 /// Whether a node's value is in memory that no kernel writes: an input, or a constant of several elements.
 bool has_own_memory(const graph::Node&);
 
 /// The segments of a graph's outputs, in an order in which each one's operands are computed before it.
-std::vector<Segment> divide(const graph::Graph&, std::size_t most_operations = kMostOperations, bool stores_pads = false);
+/// is_host: what the kernels are for.
+std::vector<Segment> divide(const graph::Graph&, std::size_t most_operations = kMostOperations, bool is_host = false);
 
 }  // namespace tilewright::passes::fusion

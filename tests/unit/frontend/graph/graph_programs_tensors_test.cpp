@@ -373,4 +373,47 @@ TEST_CASE("graph programs: positions, numbers and random numbers are outputs bes
   p.check_on_all();
 }
 
+// More operands than one kernel reads: each is written to its place, along either axis, where rows are no multiple of anything.
+template <class T>
+void check_joined(int axis, bool has_symbol) {
+  CAPTURE(axis);
+  CAPTURE(has_symbol);
+  constexpr int kOperands = 34, kColumns = 17;
+  const int n = 5;
+  Program p;
+  const tw::Dim rows = has_symbol ? p.graph.dim("n") : tw::Dim(n);
+  std::vector<tw::Tensor<T>> all;
+  std::vector<Numbers> values;
+  for (int i = 0; i < kOperands; ++i) {
+    const auto h = rounded_to<T>(normal(n * kColumns, 40 + i));
+    auto x = p.input("x" + std::to_string(i), {rows, kColumns}, h);
+    values.push_back(numbers_of(h));
+    if (i % 3 == 1)
+      for (double& v : values.back()) v *= 2;
+    all.push_back(i % 3 == 1 ? x + x : x);
+  }
+  Numbers want, sums(axis == 0 ? n * kOperands : n);
+  const auto add = [&](int row, double v) { want.push_back(v), sums[row] += v; };
+  if (axis == 0)
+    for (int i = 0; i < kOperands; ++i)
+      for (int k = 0; k < n * kColumns; ++k) add(i * n + k / kColumns, values[i][k]);
+  else
+    for (int r = 0; r < n; ++r)
+      for (int i = 0; i < kOperands; ++i)
+        for (int c = 0; c < kColumns; ++c) add(r, values[i][r * kColumns + c]);
+  const double tolerance = sizeof(T) == 2 ? 2e-3 : 1e-6;
+  auto joined = tw::concat(all, axis);
+  p.output("y", joined, want, tolerance);
+  p.output("sums", tw::sum(joined, 1), sums, tolerance);
+  p.check();
+}
+
+TEST_CASE("graph programs: a concatenation of many tensors") {
+  for (const int axis : {0, 1})
+    for (const bool has_symbol : {false, true}) {
+      check_joined<float>(axis, has_symbol);
+      check_joined<tw::f16>(axis, has_symbol);
+    }
+}
+
 }  // namespace graph_program
