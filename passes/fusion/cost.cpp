@@ -17,17 +17,11 @@
 
 namespace tilewright::passes::fusion {
 
-namespace {
-
-constexpr std::int64_t kLongestPayload = 1024;
-
 using graph::Combine;
 using ir::OpKind;
 
-bool is_transcendental(Expr e) {
-  if (e->is(ExprKind::exp) || e->is(ExprKind::log)) return true;
-  if (!e->is(ExprKind::function)) return false;
-  switch (e->function) {
+bool is_transcendental(OpKind op) {
+  switch (op) {
     case OpKind::exp_:
     case OpKind::exp2_:
     case OpKind::exp10_:
@@ -40,6 +34,14 @@ bool is_transcendental(Expr e) {
     case OpKind::erf_: return true;
     default: return false;
   }
+}
+
+namespace {
+
+constexpr std::int64_t kLongestPayload = 1024;
+
+bool is_transcendental(Expr e) {
+  return e->is(ExprKind::exp) || e->is(ExprKind::log) || (e->is(ExprKind::function) && fusion::is_transcendental(e->function));
 }
 
 class Estimator {

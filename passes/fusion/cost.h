@@ -11,6 +11,9 @@
 
 namespace tilewright::passes::fusion {
 
+/// Whether a processor takes as long for an op as for several additions, and longer than to read its result.
+bool is_transcendental(ir::OpKind);
+
 struct KernelCost {
   double read_bytes = 0, written_bytes = 0;  // each tensor once
   double reread_bytes = 0;                   // what programs read beyond that

@@ -29,6 +29,7 @@
 #include "passes/fusion/plan_numbers.h"
 #include "passes/fusion/program_buffers.h"
 #include "passes/fusion/program_check.h"
+#include "passes/fusion/recurring_values.h"
 #include "passes/fusion/refusal_text.h"
 #include "passes/fusion/repeated_values.h"
 #include "passes/fusion/repetition.h"
@@ -116,6 +117,7 @@ class ProgramBuilder {
         continue;
       }
       for (NodeId n : s.repeated) program_.not_fused.push_back(repeated_text(g_, n));
+      for (NodeId n : s.recurring) program_.not_fused.push_back(recurring_text(g_, n));
       Derivation d;
       d.begin = program_.kernels.size();
       d.parameter_begin = program_.parameter_kernels.size();

@@ -11,6 +11,7 @@
 
 #include "passes/fusion/graph_walk.h"
 #include "passes/fusion/parameters.h"
+#include "passes/fusion/recurring_values.h"
 #include "passes/fusion/segment_structure.h"
 #include "passes/fusion/shifted_reads.h"
 #include "tileir/graph/graph_op_info.h"
@@ -141,6 +142,8 @@ class Divider {
         if (depth_[x.index] == kMostDepth && !is_cut_[x.index]) cut(bottleneck(x), id(i));
       depth_[i] = depth(id(i));
     }
+    recurring_ = recurring_values(g_, needed_);
+    for (NodeId n : recurring_) is_cut_[n.index] = true;
     repeated_ = values_at_many_positions(g_, known_, needed_, is_cut_, is_host_);
     for (NodeId n : repeated_) is_cut_[n.index] = true;
     for (std::size_t i = 0; i < g_.size(); ++i)
@@ -303,6 +306,7 @@ class Divider {
     structure_.describe(whole, [&](NodeId n) { return static_cast<bool>(is_stored_[n.index]); });
     for (Segment& s : structure_.divided(std::move(whole), most_operations_)) {
       std::set_intersection(s.results.begin(), s.results.end(), repeated_.begin(), repeated_.end(), std::back_inserter(s.repeated));
+      std::set_intersection(s.results.begin(), s.results.end(), recurring_.begin(), recurring_.end(), std::back_inserter(s.recurring));
       for (NodeId n : s.results) is_stored_[n.index] = true;
       all.push_back(std::move(s));
     }
@@ -358,7 +362,7 @@ class Divider {
   const SegmentStructure structure_;
   const std::vector<bool> needed_;
   std::vector<bool> is_product_, is_cut_;
-  std::vector<NodeId> repeated_;
+  std::vector<NodeId> repeated_, recurring_;
   std::vector<bool> is_stored_;  // by segments so far
   std::vector<int> depth_, level_;
   std::vector<int> products_;  // the greatest number of products on a way to the node

@@ -34,6 +34,8 @@ struct Segment {
   std::vector<graph::NodeId> ahead;
   /// Those results that later segments read at many positions (shifted_reads.h).
   std::vector<graph::NodeId> repeated;
+  /// Those results that later segments compute one reduction after the other from (recurring_values.h).
+  std::vector<graph::NodeId> recurring;
   /// What it reads of the values of earlier segments.
   std::set<graph::NodeId> memory;
   /// All nodes, operands first: equal segments have nodes of the same meaning at each place.

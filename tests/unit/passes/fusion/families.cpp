@@ -152,6 +152,35 @@ void concatenation(Graph& g, int steps) {
   output(g, "y", concat(rows, 0));
 }
 
+// Of a concatenation of two tensors again and again, that and another one again and again.
+void joined_twice(Graph& g, int steps) {
+  const Formula x = input(g, "x", {3, 4}), z = input(g, "z", {3, 4});
+  std::vector<Formula> inner, outer;
+  for (int i = 0; i < steps; ++i) inner.push_back(i % 2 == 0 ? x : z);
+  const Formula joined = concat(inner, 0);
+  for (int i = 0; i < steps; ++i) outer.push_back(i % 2 == 0 ? joined : slice(joined, 0, i % 3, 3 + i % 3) + 1.0);
+  output(g, "y", concat(outer, 0));
+}
+
+// The logistic map, where it goes to and fro between two values.
+void logistic_map(Graph& g, int steps) {
+  Formula x = tanh(input(g, "x", {64, 32})) * 0.25 + 0.5;
+  for (int i = 0; i < steps; ++i) x = x * (like(x, 1) - x) * 3.25;
+  output(g, "y", x);
+}
+
+// The method of Sinkhorn with a row and a column of factors, of which the matrix is made at the end.
+void sinkhorn_factors(Graph& g, int steps) {
+  const Formula k = exp(input(g, "x", {64, 32}) * 0.25);
+  const Formula a = exp(input(g, "a", {64})), b = exp(input(g, "b", {32}));
+  Formula u = a, v = b;
+  for (int i = 0; i < steps; ++i) {
+    u = a / einsum("ij,j->i", {k, v});
+    v = b / einsum("ij,i->j", {k, u});
+  }
+  output(g, "y", k * expand(u, 1) * v);
+}
+
 // The average of three neighbours, with zeros beyond both ends.
 void stencil(Graph& g, int steps) {
   constexpr std::int64_t kLength = 512;
@@ -192,6 +221,9 @@ const std::vector<Family>& families() {
       {"ladder", ladder},
       {"horner", horner},
       {"concatenation", concatenation},
+      {"joined_twice", joined_twice},
+      {"logistic_map", logistic_map},
+      {"sinkhorn_factors", sinkhorn_factors},
       {"stencil", stencil},
       {"valid_stencil", valid_stencil},
   };
