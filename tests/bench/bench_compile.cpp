@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <map>
 
 #include "backend/compile.h"
@@ -19,6 +20,7 @@
 #include "tests/bench/large.h"
 #include "tests/bench/report.h"
 #include "tests/bench/traced.h"
+#include "tests/unit/passes/fusion/families.h"
 
 namespace {
 
@@ -97,6 +99,8 @@ class CompileBench {
     measure_graph("graph_attention", graphs::attention);
     measure_graph("graph_block", [](tw::Graph& g) { graphs::transformer(g, 1); });
     measure_graph("graph_48_layers", [](tw::Graph& g) { graphs::transformer(g, 48); });
+    for (const auto& family : tw::passes::fusion::test::families())
+      for (std::size_t nodes : {100, 1000, 10000}) measure_family(family, nodes);
     warm_launch();
     warm_launch_on_host();
     warm_run_on_host();
@@ -148,6 +152,37 @@ class CompileBench {
     auto values = medians(runs);
     values.emplace_back("kernels", static_cast<double>(kernels));
     report_.row(name, values);
+  }
+
+  /// How the time grows with the number of nodes: of deriving the kernels, and of compiling those that differ; once, in time of processors.
+  void measure_family(const tw::passes::fusion::test::Family& family, std::size_t nodes) {
+    const std::string name = "graph " + family.name + " nodes " + std::to_string(nodes);
+    if (!options_.wants(name)) return;
+    const std::string target = device_.handle()->target();
+    tw::graph::Graph graph;
+    build_family(family, graph, nodes);
+    const auto ms_of = [](auto&& work) {
+      const std::clock_t start = std::clock();
+      work();
+      return 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    };
+    tw::passes::fusion::Program program;
+    const double derive_ms = ms_of([&] { program = tw::passes::fusion::build_program(graph, {}, tw::backend::describe_target(target)); });
+    double compiled = 0;
+    const double compile_ms = ms_of([&] {
+      for (auto& k : program.kernels) {
+        if (k.like >= 0) continue;
+        tw::backend::CompileOptions options;
+        options.target = target;
+        options.num_warps = k.num_warps;
+        tw::backend::compile(std::move(k.function), options);
+        ++compiled;
+      }
+    });
+    report_.row(name, {{"derive CPU ms", derive_ms},
+                       {"passes and LLVM CPU ms", compile_ms},
+                       {"kernels", static_cast<double>(program.kernels.size())},
+                       {"kernels compiled", compiled}});
   }
 
   /// All that a user waits for at the first launch of a process, and at the first launch of a later kernel.
