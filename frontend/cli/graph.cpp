@@ -30,7 +30,7 @@ constexpr std::string_view kInterpreter = "interpreter";
 
 struct Options {
   std::string file, target, device, emit, kernel, output = "-";
-  bool no_fuse = false, no_reassociate = false, no_move_rounding = false, no_deterministic = false, batch_invariant = false;
+  bool no_fuse = false, no_reassociate = false, no_move_rounding = false, no_deterministic = false, batch_invariant = false, check = false;
   std::optional<std::uint64_t> max_workspace;
   std::vector<std::string> arguments, outputs;
   std::optional<std::uint64_t> random, limit;
@@ -60,7 +60,8 @@ PlanOptions plan_options(const Options& o) {
           .move_rounding = !o.no_move_rounding,
           .deterministic = !o.no_deterministic,
           .batch_invariant = o.batch_invariant,
-          .max_workspace = o.max_workspace.value_or(SIZE_MAX)};
+          .max_workspace = o.max_workspace.value_or(SIZE_MAX),
+          .check = o.check};
 }
 
 /// Those of parameters first, as they run.
@@ -187,6 +188,7 @@ void add_plan_options(CLI::App& c, Options& o) {
   c.add_flag("--no-move-rounding", o.no_move_rounding, "Round every value to its element type, also between fused nodes");
   c.add_flag("--no-deterministic", o.no_deterministic, "Allow float atomics, whose order differs from run to run");
   c.add_flag("--batch-invariant", o.batch_invariant, "A row's bits do not depend on how many rows there are");
+  c.add_flag("--check", o.check, "Compile for checked mode: an index outside of a tensor is an error of the run");
   c.add_option("--max-workspace", o.max_workspace, "The most memory for tensors between kernels")->type_name("BYTES");
 }
 

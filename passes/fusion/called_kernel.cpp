@@ -23,13 +23,13 @@ ProgramKernel called_kernel(const graph::OpaqueKernel& kernel, const std::vector
     }
     k.arguments.push_back(std::move(to));
   }
-  for (std::size_t i = 0; i < 3; ++i) k.grid[i].push_back({kernel.grid[i], 1});
+  for (std::size_t i = 0; i < 3; ++i) k.grid[i].push_back({kernel.grid[i], i == 0 ? kernel.lanes : 1});
   k.num_warps = kernel.num_warps;
   k.num_stages = kernel.num_stages;
   k.contract = kernel.contract;
   k.check = kernel.check;
-  k.reason = "a kernel of the program";
-  k.plan_text = fmt::format("{} as the program has written it", kernel.name);
+  k.reason = kernel.reason.empty() ? "a kernel of the program" : kernel.reason;
+  k.plan_text = kernel.reason.empty() ? fmt::format("{} as the program has written it", kernel.name) : kernel.reason;
   return k;
 }
 

@@ -453,7 +453,7 @@ class ProgramBuilder {
     k.name = kernel_names_.add(identifier(node.kernel->name));
     k.covers = {n};
     program_.kernels.push_back(std::move(k));
-    leave_open(program_.proof, "kernels of the program are not derived, and not checked");
+    if (node.kernel->reason.empty()) leave_open(program_.proof, "kernels of the program are not derived, and not checked");
   }
 
   // A kernel of several outputs that tiles cannot hold at once becomes one for each output.

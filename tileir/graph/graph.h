@@ -87,6 +87,10 @@ struct Output {
 
 class Graph {
  public:
+  Graph() = default;
+  /// Of the symbols of another graph.
+  explicit Graph(std::shared_ptr<SymbolTable> symbols) : symbols_(std::move(symbols)) {}
+
   const Node& node(NodeId id) const { return nodes_[id.index]; }
   std::size_t size() const { return nodes_.size(); }
   const std::vector<Output>& outputs() const { return outputs_; }

@@ -1,4 +1,4 @@
-// A kernel of the user as a node of a graph: traced, with its launch. Shared by the nodes of its results.
+// A kernel as a node of a graph: the user's, traced, with its launch, or one that the library adds. Shared by the nodes of its results.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -36,8 +36,10 @@ class OpaqueKernel {
   std::vector<Argument> arguments;
   std::vector<Result> results;
   std::array<Dim, 3> grid{1, 1, 1};
+  std::int64_t lanes = 1;  // one program stands for so many along the first axis of the grid
   int num_warps = 4, num_stages = 0;
   bool contract = true, check = false;
+  std::string reason;  // why the library has added it; empty: the user calls it
 };
 
 }  // namespace tilewright::graph

@@ -6,6 +6,7 @@
 #include "backend/compile.h"
 #include "frontend/dump.h"
 #include "frontend/graph/plan/plan_state.h"
+#include "passes/fusion/checked_indices.h"
 #include "runtime/active_call.h"
 #include "runtime/environment.h"
 #include "runtime/host/cpu_model.h"
@@ -72,14 +73,22 @@ Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::share
                                  .deterministic = o.deterministic,
                                  .batch_invariant = o.batch_invariant,
                                  .max_workspace = o.max_workspace};
+  const bool is_checked = o.check || rt::environment_check();
+  if (is_checked) nodes = std::make_shared<const graph::Graph>(fusion::with_checked_indices(*nodes));
+  const auto program = [nodes, facts, is_checked](const fusion::ProgramOptions& by) {
+    fusion::Program p = fusion::build_program(*nodes, by, facts);
+    for (auto* kernels : {&p.kernels, &p.parameter_kernels})
+      for (fusion::ProgramKernel& k : *kernels) k.check = k.check || is_checked;
+    return p;
+  };
   PlanParts parts{.graph = nodes,
-                  .program = fusion::build_program(*nodes, options, facts),
+                  .program = program(options),
                   .unfused = {},
                   .device = std::move(device),
                   .target = target,
                   .max_workspace = o.max_workspace};
   options.fuse = false;
-  parts.unfused = [nodes, options, facts] { return fusion::build_program(*nodes, options, facts); };
+  parts.unfused = [program, options] { return program(options); };
   const std::shared_ptr<PlanState> state = make_plan_state(std::move(parts), at);
   dump.write(*state);
   return Plan(state);

@@ -2,7 +2,6 @@
 #include "frontend/graph/plan/plan_kernel.h"
 
 #include "frontend/compile_request.h"
-#include "runtime/environment.h"
 #include "tileir/diagnostics.h"
 #include "tileir/text/printer.h"
 #include "tilewright/kernel_key.h"
@@ -23,7 +22,7 @@ std::uint64_t hash_of(const ir::Function& f, const backend::CompileOptions& opti
 }  // namespace
 
 PlanKernel::PlanKernel(const passes::fusion::ProgramKernel& source, const std::string& target, const Here& at)
-    : source_(source), target_(target), is_checked_(rt::environment_check() || source.check) {
+    : source_(source), target_(target), is_checked_(source.check) {
   TW_CHECK(source.function.params.size() == source.arguments.size(), "a kernel of a program has an argument for each parameter");
   compiled_[kPromised] = compile(kPromised, at);
 }

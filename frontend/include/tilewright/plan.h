@@ -23,6 +23,7 @@ struct PlanOptions {
   bool deterministic = true;             // false: float atomics are allowed
   bool batch_invariant = false;          // a row's bits do not depend on how many rows there are
   std::size_t max_workspace = SIZE_MAX;  // bytes
+  bool check = false;                    // checked mode: a run with an index outside of a tensor, or whose kernels fail, is an Error
 };
 
 /// The exact check of what was derived against the formulas of the graph.

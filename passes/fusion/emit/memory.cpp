@@ -1,6 +1,4 @@
 // Loads and stores of tiles: addresses and masks from the positions along a tensor's axes.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "passes/fusion/emit/tile_values.h"
@@ -98,20 +96,20 @@ bool TileValues::is_chosen(Expr load, std::size_t axis) {
 }
 
 // Conditions under which a position along an axis of a load is inside of the tensor, but those that hold anyway.
-std::optional<Part> TileValues::inside_mask(Expr load, std::size_t axis, std::optional<Part> all, const Order& order) {
+std::vector<Expr> TileValues::inside_conditions(Expr load, std::size_t axis) {
   const Expr index = load->operands[axis];
-  const Expr below = exprs_.at_least_zero(index);
-  const Expr above = exprs_.at_least_zero(exprs_.subtract(exprs_.extent(load->tensor->shape[axis] - Dim(1)), index));
-  for (Expr c : {below, above})
-    if (holds(c) != true) all = both(all, value(c, order), order);
-  return all;
+  std::vector<Expr> conditions = {exprs_.at_least_zero(index),
+                                  exprs_.at_least_zero(exprs_.subtract(exprs_.extent(load->tensor->shape[axis] - Dim(1)), index))};
+  std::erase_if(conditions, [](Expr c) { return holds(c) == true; });
+  return conditions;
 }
 
 // Positions outside of the tensor: of axes whose tile reaches beyond their extent, and of shifted positions.
 std::optional<Part> TileValues::access_mask(Expr load, const Order& order) {
   std::optional<Part> all = mask(load->axes, order);
   for (std::size_t i = 0; i < load->operands.size(); ++i)
-    if (!stays_inside(load->operands[i], load->tensor->shape[i]) && !is_chosen(load, i)) all = inside_mask(load, i, all, order);
+    if (!stays_inside(load->operands[i], load->tensor->shape[i]) && !is_chosen(load, i))
+      for (Expr c : inside_conditions(load, i)) all = both(all, value(c, order), order);
   return all;
 }
 
@@ -126,24 +124,15 @@ std::optional<Part> TileValues::has_elements(Expr load, const Order& order) {
   return all;
 }
 
-// A position that the user's data choose. In checked mode one outside of the tensor is an Error; elsewhere the last one stands for it, so
-// that no memory but the tensor's is read.
+// A position that the user's data choose. For one outside of the tensor the last one stands, so that no memory but the tensor's is read.
 Part TileValues::chosen_position(Expr load, std::size_t axis, const Order& order) {
   const Dim extent_of_axis = load->tensor->shape[axis];
   const Part index = value(load->operands[axis], order);
-  const std::optional<Part> inside = inside_mask(load, axis, {}, order);
-  if (!inside) return index;
-  const std::optional<Part> mask = access_mask(load, order);
-  const Order own = united(*inside, index, mask ? *mask : index, order);
-  const ir::ValueId condition = broadcast(*inside, own);
-  const ir::ValueId read = mask ? broadcast(*mask, own) : ir_.constant(ir_.function().type(condition), 1);
-  ir_.create(OpKind::device_assert_, std::vector<ir::ValueId>{condition, read, broadcast(index, own)},
-             {ir::Attr{ir::AttrName::text, 0, {}, fmt::format("0 to {}", (extent_of_axis - Dim(1)).text())},
-              ir::Attr{ir::AttrName::reason, static_cast<std::int64_t>(ir::Reason::gather), {}, {}}});
+  if (inside_conditions(load, axis).empty()) return index;
   // A negative number is a large one of the unsigned type.
   const Element given = ir_.function().type(index.value).element();
   const Element word = ir::bits(given) <= 32 && extent_of_axis.greatest() <= INT32_MAX ? Element::u32 : Element::u64;
-  const Part within = binary(OpKind::minimum_, cast(index, word), cast(extent(extent_of_axis - Dim(1), Element::i64), word), own);
+  const Part within = binary(OpKind::minimum_, cast(index, word), cast(extent(extent_of_axis - Dim(1), Element::i64), word), order);
   return cast(within, word == Element::u32 ? Element::i32 : Element::i64);
 }
 

@@ -210,7 +210,7 @@ class TileValues {
   ir::ValueId parameter(Tensor);
   Part address(Tensor, std::span<const Expr> index, const Order&);
   std::optional<Part> access_mask(Expr load, const Order&);
-  std::optional<Part> inside_mask(Expr load, std::size_t axis, std::optional<Part> all, const Order&);
+  std::vector<Expr> inside_conditions(Expr load, std::size_t axis);
   bool is_chosen(Expr load, std::size_t axis);
   std::optional<Part> has_elements(Expr load, const Order&);
   Part chosen_position(Expr load, std::size_t axis, const Order&);

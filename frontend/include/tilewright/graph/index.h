@@ -13,7 +13,8 @@ Handle scatter_add(const Handle&, const Handle& index, const Handle& updates, st
 
 /// The slices of the table that index names (an embedding): the axes of index stand in place of `axis`. The gather of tiles is take_along
 /// here. An index must be from 0 to below the extent, here and below: another one gives a value of some slice or 0, never memory beside the
-/// table. In checked mode (TILEWRIGHT_CHECK=1) the run is an Error, unless the table is computed by the same kernel.
+/// table, and scatter_add leaves its update out. In checked mode (PlanOptions::check, TILEWRIGHT_CHECK=1) the run is an Error that names
+/// the index, whatever uses the result.
 template <ValueElement T, IntegerElement I>
 Tensor<T> gather(const Tensor<T>& table, const Tensor<I>& index, Axis axis = 0, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::gather(table, index, axis.value, at));
