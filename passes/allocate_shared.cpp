@@ -13,6 +13,7 @@
 
 #include "passes/pass.h"
 #include "passes/plans/lowering_plans.h"
+#include "tileir/op_info.h"
 #include "tileir/op_kind.h"
 #include "tileir/roles.h"
 #include "tileir/slices.h"
@@ -98,16 +99,36 @@ class BufferAllocator {
   std::vector<Live> live_;
 };
 
-/// "f16[128, 32]", or "3 stages of f16[128, 32]" of a buffer.
-std::string tile_text(const ir::Function& f, OpId id) {
-  if (f.kind(id) == OpKind::alloc_buffer_) {
+/// "dot: operand 'b', ", if the buffer holds what a product reads: passes have made it, and the user has written the product.
+std::string reader_text(const ir::Function& f, ValueId buffer) {
+  std::string text;
+  ir::forward_uses(f, buffer, [&](OpId user, ValueId v) {
+    const OpKind k = f.kind(user);
+    if (k != OpKind::mma_ && k != OpKind::dot_) {
+      const bool passes_on = k == OpKind::buffer_slot_ || k == OpKind::buffer_permute_ || k == OpKind::buffer_load_ ||
+                             ir::info(k).has(ir::kKeepsElements) || ir::info(k).has(ir::kElementwise);
+      return passes_on ? ir::WalkResult::advance : ir::WalkResult::skip;
+    }
+    if (f.operand(user, 0) != v && f.operand(user, 1) != v) return ir::WalkResult::skip;
+    text = fmt::format("dot: operand '{}', ", f.operand(user, 0) == v ? 'a' : 'b');
+    return ir::WalkResult::interrupt;
+  });
+  return text;
+}
+
+/// What takes shared memory, in words of the user's program: "dot: operand 'a', 3 stages of f16[128, 32],", "sort of f32[4096]".
+std::string subject_text(const ir::Function& f, OpId id) {
+  const OpKind kind = f.kind(id);
+  if (kind == OpKind::alloc_buffer_) {
     const ir::Type t = f.type(f.result(id));
-    const std::string tile = ir::text(ir::Type(t.element(), t.shape()));
-    return t.slots() > 1 ? fmt::format("{} stages of {}", t.slots(), tile) : tile;
+    const std::string tile = ir::text(ir::Type(t.element(), t.shape())), reader = reader_text(f, f.result(id));
+    const std::string held = t.slots() > 1 ? fmt::format("{} stages of {}", t.slots(), tile) : tile;
+    return reader.empty() ? "a buffer of " + held : reader + held + ",";
   }
-  const auto& op = f.op(id);
-  const ir::ValueId v = op.operands.empty() ? op.results[0] : op.operands[0];
-  return ir::text(f.type(v));
+  if (kind == OpKind::alloc_mbarriers_) return fmt::format("{} mbarriers", f.type(f.result(id)).slots());
+  const std::string tile = ir::text(f.type(f.op(id).operands.empty() ? f.op(id).results[0] : f.op(id).operands[0]));
+  if (kind == OpKind::convert_layout_) return "an exchange of " + tile + " between threads";
+  return fmt::format("{} of {}", ir::text(kind), tile);
 }
 
 /// Whether a buffer has more than one slot: fewer stages would need less.
@@ -169,10 +190,9 @@ class SharedAllocator {
 
   Error too_large(OpId id, std::int64_t bytes, std::int64_t start) const {
     return lacking_resources(Error(
-        f_.where(id),
-        fmt::format("{} of {} works in {} bytes of shared memory{}; a program of {} has at most {}: use smaller tiles{}",
-                    ir::text(f_.kind(id)), tile_text(f_, id), bytes, start > 0 ? fmt::format(" beside {} bytes of buffers", start) : "",
-                    context_.target.name, context_.target.shared_bytes, has_stages(f_) ? ", or lower num_stages" : "")));
+        f_.where(id), fmt::format("{} takes {} bytes of shared memory{}; a program of {} has at most {}: use smaller tiles{}",
+                                  subject_text(f_, id), bytes, start > 0 ? fmt::format(" beside {} bytes of buffers", start) : "",
+                                  context_.target.name, context_.target.shared_bytes, has_stages(f_) ? ", or lower num_stages" : "")));
   }
 
   ir::Function& f_;

@@ -70,8 +70,8 @@ TEST_CASE("allocate_shared: what does not fit is refused at its line, with what 
   ir::Function f = conversions(14, 1);  // 128 KiB, which go through 64 KiB piece by piece
   CHECK_THROWS_WITH_AS(
       places(f, 48 * 1024),
-      "conversions.tile:6:9: error: convert_layout of f64[16384] works in 65536 bytes of shared memory; a program of sm_80 has "
-      "at most 49152: use smaller tiles",
+      "conversions.tile:6:9: error: an exchange of f64[16384] between threads takes 65536 bytes of shared memory; a program of "
+      "sm_80 has at most 49152: use smaller tiles",
       Error);
   CHECK(places(f, 64 * 1024) == std::vector<std::int64_t>{0});
 }
@@ -92,12 +92,12 @@ TEST_CASE("allocate_shared: a buffer that does not fit is refused by its tile an
   ir::Function f = m.functions.at(0);
   CHECK_THROWS_WITH_AS(
       places(f, 1024),
-      "buffers.tile:5:8: error: alloc_buffer of 4 stages of f32[128] works in 2048 bytes of shared memory; a program of sm_80 has "
+      "buffers.tile:5:8: error: a buffer of 4 stages of f32[128] takes 2048 bytes of shared memory; a program of sm_80 has "
       "at most 1024: use smaller tiles, or lower num_stages",
       Error);
   CHECK_THROWS_WITH_AS(
       places(f, 2048),
-      "buffers.tile:6:8: error: alloc_buffer of f32[128] works in 512 bytes of shared memory beside 2048 bytes of buffers; a "
+      "buffers.tile:6:8: error: a buffer of f32[128] takes 512 bytes of shared memory beside 2048 bytes of buffers; a "
       "program of sm_80 has at most 2048: use smaller tiles, or lower num_stages",
       Error);
 }
