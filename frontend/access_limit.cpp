@@ -1,13 +1,15 @@
 // Limits of accesses. They are applied when the user's function is traced as a whole: each value gets the conditions of the values that it
 // is computed from, and each access gets those of its operands as a mask.
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <exception>
 #include <map>
 #include <unordered_map>
 #include <vector>
 
 #include "frontend/emit.h"
 #include "tileir/memory_ops.h"
+#include "tileir/op_info.h"
 #include "tileir/op_kind.h"
 #include "tilewright/ops/memory.h"
 
@@ -22,6 +24,14 @@ using ir::ValueId;
 
 /// Tiles of bool that broadcast to the shape of a value: an element counts where all of them hold.
 using Conditions = std::vector<ValueId>;
+
+/// Whether element i of each result is computed from elements i of the operands.
+bool is_element_by_element(OpKind kind) {
+  return ir::info(kind).has(ir::kElementwise) || ir::mask_index(kind) || kind == OpKind::inline_ptx_;
+}
+
+/// The index of the operand that leaves elements out: of an access, and of a histogram those that do not count.
+std::optional<int> limited_by(OpKind kind) { return kind == OpKind::histogram_ ? 1 : ir::mask_index(kind); }
 
 class LimitWalk {
  public:
@@ -95,7 +105,7 @@ class LimitWalk {
     const OpKind kind = f_.kind(id);
     if (kind == OpKind::for_ || kind == OpKind::while_ || kind == OpKind::if_) return follow_control(id);
     if (f_.op(id).results.empty() || of_operands(id).empty()) return;
-    if (ir::info(kind).has(ir::kElementwise) || ir::mask_index(kind))
+    if (is_element_by_element(kind))
       for (ValueId r : std::vector<ValueId>(f_.op(id).results)) add(r, of_operands(id));
     else
       follow_shape(id);
@@ -136,7 +146,7 @@ class LimitWalk {
 
   void apply_from(OpId first) {
     for (OpId id = first; id; id = f_.op(id).next) {
-      if (ir::mask_index(f_.kind(id))) apply(id);
+      if (limited_by(f_.kind(id))) apply(id);
       if (f_.kind(id) == OpKind::device_assert_) apply_to_assertion(id);
       for (ir::BlockId region : std::vector<ir::BlockId>(f_.op(id).regions.begin(), f_.op(id).regions.end()))
         apply_from(f_.block(region).first);
@@ -146,9 +156,9 @@ class LimitWalk {
     const Conditions all = of_operands(id);
     if (all.empty()) return;
     const std::vector<std::int64_t> shape = shape_of(f_.operand(id, 0));
-    ValueId mask = ir::mask_of(f_, id);
-    const int index = *ir::mask_index(f_.kind(id));
-    const bool is_masked = mask.valid();
+    const int index = *limited_by(f_.kind(id));
+    const bool is_masked = f_.op(id).operands.size() > static_cast<std::size_t>(index);
+    ValueId mask = is_masked ? f_.operand(id, index) : ValueId{};
     before(id);
     for (ValueId c : all) {
       const ValueId inside = b_.broadcast(c, shape);
@@ -220,19 +230,32 @@ class LimitWalk {
         return;
       }
       case OpKind::reduce_: return follow_reduce(id);
-      case OpKind::dot_: {
-        // Rows of a and columns of b; along what is summed they count for nothing.
-        const std::int64_t rank = static_cast<std::int64_t>(from.size());
-        const ValueId right = op.operands[1];
-        add(result, of(op.operands[2]));
-        for (ValueId c : conditions)
-          if (is_constant_along(c, rank - 1)) add(result, c);
-        for (ValueId c : Conditions(of(right)))
-          if (is_constant_along(c, rank - 2)) add(result, c);
-        return;
-      }
-      default: return;  // Of ops that mix elements no single one is outside.
+      case OpKind::dot_:
+      case OpKind::dot_scaled_: return follow_product(id);
+      case OpKind::histogram_: return;  // Its own mask leaves elements out.
+      default:
+        throw Error(f_.where(id), fmt::format("{}: elements past the end of an array are not followed through it", ir::text(op.kind)));
     }
+  }
+
+  // Rows of a and columns of b; along what is summed they count for nothing.
+  void follow_product(OpId id) {
+    const std::vector<ValueId> operands = f_.op(id).operands;
+    const bool is_scaled = f_.kind(id) == OpKind::dot_scaled_;
+    const ValueId result = f_.op(id).results[0];
+    const auto rank = static_cast<std::int64_t>(f_.type(result).rank());
+    const auto along = [&](ValueId v, std::int64_t summed) {
+      Conditions kept = of(v);
+      std::erase_if(kept, [&](ValueId c) { return !is_constant_along(c, summed); });
+      return kept;
+    };
+    add(result, of(operands.back()));
+    add(result, along(operands[0], rank - 1));
+    add(result, along(operands[is_scaled ? 2 : 1], rank - 2));
+    if (!is_scaled) return;
+    // The scales are [M, K / 32] and [N, K / 32].
+    add(result, along(operands[1], 1));
+    for (ValueId c : along(operands[3], 1)) derive(id, c, [&] { return b_.permute(c, std::vector<std::int64_t>{1, 0}); });
   }
 
   /// join and cat: of the two halves each keeps its own conditions.
@@ -314,7 +337,7 @@ class LimitWalk {
 
 }  // namespace
 
-AccessLimit::AccessLimit() : exceptions_(std::uncaught_exceptions()) { Trace::current("AccessLimit", Here::current()); }
+AccessLimit::AccessLimit() { Trace::current("AccessLimit", Here::current()); }
 
 void AccessLimit::add(const Handle& tile, const Bool& inside) {
   Emit e("AccessLimit", Here::current());
@@ -322,9 +345,9 @@ void AccessLimit::add(const Handle& tile, const Bool& inside) {
   last_ = e.trace().function().block(e.trace().block()).last.index;
 }
 
-AccessLimit::~AccessLimit() noexcept(false) {
+void AccessLimit::apply() {
   Trace* const trace = Trace::active();
-  if (trace == nullptr || trace->broken() || std::uncaught_exceptions() > exceptions_ || limits_.empty()) return;
+  if (trace == nullptr || trace->broken() || limits_.empty()) return;
   ir::Function& f = trace->function();
   const OpId first = f.op(OpId{last_}).next;
   if (!first) return;

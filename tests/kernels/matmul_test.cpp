@@ -231,6 +231,55 @@ TEST_CASE("matmul: an epilogue's accesses end where c does, through joins, gathe
   });
 }
 
+TEST_CASE("matmul: an epilogue's accesses end where c does, through scaled products, PTX, and what histograms count") {
+  on_every_device([](tw::Device& device) {
+    const kernels::Options options{.precision = tw::Precision::ieee, .configuration = kernels::Configuration{.bm = 32, .bn = 32, .bk = 16}};
+    for (const auto& [m, n] : {std::pair{10, 25}, std::pair{25, 10}, std::pair{32, 32}}) {
+      INFO(device.name(), " m ", m, " n ", n);
+      const auto elements = static_cast<std::size_t>(m) * static_cast<std::size_t>(n);
+      const auto a = device.upload(std::vector<float>(static_cast<std::size_t>(m) * 20, 1));
+      const auto b = device.upload(std::vector<float>(static_cast<std::size_t>(n) * 20, 1));
+      auto c = device.allocate<float>(elements);
+      auto bins = device.upload(std::vector<int>(32, 0));
+      const auto untouched = [&] { return device.upload(std::vector<float>(32 * 32, -1)); };
+      auto rows = untouched(), columns = untouched(), by_scale = untouched(), by_ptx = untouched();
+      kernels::matmul(
+          tw::view(a, {m, 20}), tw::view(b, {20, n}), tw::view(c, {m, n}),
+          [](auto sum, auto, auto column, auto bin, auto row_, auto column_, auto scale_, auto ptx) {
+            tw::atomic_add(bin + tw::arange(0, 32), tw::histogram(tw::reshape(sum, {32 * 32}).template to<int>(), 32));
+            // Addresses that no row and no column leads to: what is stored says what is left out.
+            const auto place = tw::column(tw::arange(0, 32)) * 32 + tw::row(tw::arange(0, 32));
+            const auto ones = tw::full<tw::f8e4m3>({32, 32}, 1);
+            const auto one = tw::full<std::uint8_t>({32, 1}, 127);
+            const auto narrow = sum.template to<tw::f8e4m3>();
+            const auto of_rows = tw::broadcast_to(tw::max(narrow.template to<float>(), 1, true), {32, 32}).template to<tw::f8e4m3>();
+            const auto of_columns = tw::broadcast_to(tw::max(narrow.template to<float>(), 0, true), {32, 32}).template to<tw::f8e4m3>();
+            tw::store(row_ + place, tw::dot_scaled(of_rows, one, ones, one));
+            tw::store(column_ + place, tw::dot_scaled(ones, one, of_columns, one));
+            const auto scales = (tw::transpose(column) * 0 + 127).template to<std::uint8_t>();
+            tw::store(scale_ + place, tw::dot_scaled(ones, one, ones, scales));
+            const auto twice = [](auto x) { return x + x; };
+            tw::store(ptx + place, tw::inline_ptx<float>("add.rn.f32 $0, $1, $1;", "=f,f", sum, twice));
+            return sum;
+          },
+          bins, rows, columns, by_scale, by_ptx, options);
+      const std::vector<int> counts = bins.download();
+      for (std::size_t i = 0; i < 32; ++i) CHECK(counts[i] == (i == 20 ? m * n : 0));
+      const std::vector<float> r = rows.download(), k = columns.download(), s = by_scale.download(), p = by_ptx.download();
+      int wrong = 0;
+      for (int i = 0; i < 32; ++i)
+        for (int j = 0; j < 32; ++j) {
+          const auto at = static_cast<std::size_t>(i * 32 + j);
+          wrong += r[at] != (i < m ? 640.0f : -1.0f);
+          wrong += k[at] != (j < n ? 640.0f : -1.0f);
+          wrong += s[at] != (j < n ? 32.0f : -1.0f);
+          wrong += p[at] != (i < m && j < n ? 40.0f : -1.0f);
+        }
+      CHECK(wrong == 0);
+    }
+  });
+}
+
 TEST_CASE("matmul: what an epilogue writes beside the result is written once for each element") {
   on_every_device([](tw::Device& device) {
     // Tiles reach past the end of rows and columns, where the sum is that of no element.

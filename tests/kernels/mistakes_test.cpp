@@ -12,6 +12,20 @@ concept Scannable = requires(X& x, Y& y) { kernels::scan(x, y, kAdd, 0); };
 static_assert(Scannable<tw::View<float, 2>, tw::View<float, 2>> && Scannable<tw::Buffer<float>, tw::View<float, 1>>);
 static_assert(!Scannable<tw::View<float, 2>, tw::View<float, 1>>, "an array of other axes is refused by the declaration");
 
+constexpr int kLineOfGather = __LINE__ + 9;
+
+/// Adds rows or columns in reverse order, in a loop.
+template <int Axis>
+struct Turned {
+  auto operator()(auto sum, auto, auto) const {
+    const tw::I32 last = 15 - tw::arange(0, 16);
+    const auto back = tw::broadcast_to(Axis == 0 ? tw::column(last) : tw::row(last), {16, 16});
+    auto all = sum;
+    for (auto i : tw::range(0, 2)) all = all + tw::gather(sum, back, Axis) * i.template to<float>();
+    return all;
+  }
+};
+
 }  // namespace
 
 // A mistake and its check stand on one line:
@@ -54,6 +68,34 @@ TEST_CASE("mistakes: epilogues and what is passed on to them") {
   CHECK_MISTAKE("matmul: the epilogue returned [16, 1]; it must return [16, 16], the shape of the sum", kernels::matmul(a, b, c, [](auto sum, auto, auto) { return tw::sum(sum, 1, true); }, {.configuration = kernels::Configuration{.bm = 16, .bn = 16, .bk = 16}}));
   CHECK_MISTAKE("matmul: the epilogue returned a scalar; it must return [16, 16], the shape of the sum", kernels::matmul(a, b, c, [](auto, auto, auto, auto x) { return x; }, 2.0f, {.configuration = kernels::Configuration{.bm = 16, .bn = 16, .bk = 16}}));
   CHECK_MISTAKE("stencil: the function returned [8, 1]; it must return [8, 4], the shape of the elements near", kernels::stencil(c, tw::view(other, {8, 4}), [](auto at) { return tw::max(at(0, 0), 1, true); }, 1, {.configuration = kernels::Configuration{.bm = 8, .bn = 4}}));
+}
+
+TEST_CASE("mistakes: tiles that do not fit shared memory are those of the product that the user has written") {
+  tw::Device device = tw::Device::open("emulator:sm_80");
+  const auto one = [&]<class T>(T, int bk, const std::string& tile) {
+    auto a = device.allocate<T>(16 * bk), b = device.allocate<T>(16 * bk);
+    auto c = device.allocate<float>(256);
+    const std::string text = message_of([&] { kernels::matmul(tw::view(a, {16, bk}), tw::view(b, {bk, 16}), tw::view(c, {16, 16}), {.configuration = kernels::Configuration{.bm = 16, .bn = 16, .bk = bk}}); });
+    CHECK_MESSAGE(has(text, "dot: operand '"), text);
+    CHECK_MESSAGE(has(text, tile), text);
+    CHECK_MESSAGE(has(text, "a program of sm_80 has at most 166912: use smaller tiles"), text);
+    for (const char* internal : {"alloc_buffer", "convert_layout", "buffer_"}) CHECK_MESSAGE(!has(text, internal), text);
+  };
+  one(float(), 4096, "f32[");
+  one(tw::f16(), 8192, "f16[");
+}
+
+TEST_CASE("mistakes: an epilogue that takes elements past the end inside of a loop") {
+  tw::Device device = tw::Device::open("cpu");
+  auto buffer = device.allocate<float>(10000), other = device.allocate<float>(10000), result = device.allocate<float>(10000);
+  const auto a = tw::view(buffer, {8, 6}), b = tw::view(other, {6, 4}), c = tw::view(result, {8, 4});
+  const kernels::Options options{.configuration = kernels::Configuration{.bm = 16, .bn = 16, .bk = 16}};
+  const auto text_of = [&](auto turned) { return message_of([&] { kernels::matmul(a, b, c, turned, options); }); };
+  // The line is that of the gather.
+  for (const std::string& text : {text_of(Turned<0>()), text_of(Turned<1>())}) {
+    CHECK_MESSAGE(text.starts_with(std::string(__FILE__) + ":" + std::to_string(kLineOfGather) + ":"), text);
+    CHECK_MESSAGE(has(text, "gather: takes elements of the tile's rows or columns inside of a loop or branch; do it outside of it"), text);
+  }
 }
 
 TEST_CASE("mistakes: rows") {

@@ -59,7 +59,7 @@ void store_product(const View<C, 2>& c, const Tile<S>& sum, const I32& i, const 
     limit->add(sum, is_column);
   }
   const auto value = epilogue(sum, row, column, extra...);
-  limit.reset();
+  if (limit) limit->apply();
   expect_shape(value, {t.bm, t.bn}, "matmul", "the epilogue", "the sum");
   c.store({i, j}, value.template to<C>());
 }

@@ -40,16 +40,18 @@ struct Value : Maybe {
   Value(S number) : Maybe(Scalar(number)) {}
 };
 
-/// For kernels that call a function of the user with tiles that reach past the end of an array. Between the last add() and the destructor,
-/// loads, stores and atomics skip the elements past the end, and all elements that are computed from them: where the address or the value
-/// of an access is such an element, memory is not accessed. Elements are followed through arithmetic, shapes, gathers, products, branches
-/// and loops (in any turn). The result of a reduction, scan or sort along the axis that ends is not skipped.
+/// For kernels that call a function of the user with tiles that reach past the end of an array. Between the last add() and apply(), loads,
+/// stores and atomics skip the elements past the end, and all elements that are computed from them: where the address or the value of an
+/// access is such an element, memory is not accessed. Elements are followed through arithmetic, shapes, gathers, products, branches and
+/// loops (in any turn); what they cannot be followed through is an Error. The result of a reduction, scan or sort along the axis that ends
+/// is not skipped; a histogram does not count them.
 class AccessLimit {
  public:
   AccessLimit();
   /// `inside`: which elements of the tile are not past the end. It broadcasts to the shape of the tile.
   void add(const Handle& tile, const Bool& inside);
-  ~AccessLimit() noexcept(false);
+  /// Masks the accesses that were traced since.
+  void apply();
   AccessLimit(const AccessLimit&) = delete;
   AccessLimit& operator=(const AccessLimit&) = delete;
 
@@ -59,7 +61,6 @@ class AccessLimit {
   };
   std::vector<Limit> limits_;
   std::uint32_t last_ = 0;  // the op behind which it holds
-  int exceptions_ = 0;
 };
 
 Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const LoadOptions&, const Here&);
