@@ -123,13 +123,27 @@ NodeId log_softmax(GraphBuilder& b, NodeId t, std::int64_t axis) {
   });
 }
 
+namespace {
+
+/// logsumexp = reference + log_sum; the reduced axes stay with extent 1.
+struct ReferredSum {
+  NodeId reference;  // the maximum, or a finite number if that is none
+  NodeId log_sum;    // log(sum(exp(x - reference)))
+};
+
+ReferredSum referred_sum(GraphBuilder& b, Formula& f, NodeId x, const GivenAxes& axes) {
+  const double limit = greatest(b.element(x));
+  const NodeId finite = clamp(b, f.keep(Combine::max, x, axes), f.number(x, -limit), f.number(x, limit));
+  return {finite, f.apply(OpKind::log_, f.keep(Combine::sum, f.exp(f.sub(x, finite)), axes))};
+}
+
+}  // namespace
+
 NodeId logsumexp(GraphBuilder& b, NodeId t, const GivenAxes& given, bool keep_dims) {
   Formula f(b);
   return rounded_once(b, t, [&](NodeId x) {
-    const double limit = greatest(b.element(x));
-    const NodeId finite = clamp(b, f.keep(Combine::max, x, given), f.number(x, -limit), f.number(x, limit));
-    const NodeId sum = f.apply(OpKind::log_, f.keep(Combine::sum, f.exp(f.sub(x, finite)), given));
-    const NodeId result = f.add(finite, sum);
+    const ReferredSum total = referred_sum(b, f, x, given);
+    const NodeId result = f.add(total.reference, total.log_sum);
     if (keep_dims) return result;
     TensorShape left;  // without the axes that are reduced
     std::vector<bool> is_reduced(b.shape(x).size(), !given);
@@ -152,8 +166,10 @@ NodeId cross_entropy(GraphBuilder& b, NodeId logits, NodeId targets) {
   }
   Formula f(b);
   return rounded_once(b, logits, [&](NodeId x) {
-    const NodeId total = logsumexp(b, x, GivenAxes{{-1}}, false);
-    return f.sub(total, b.squeeze(b.take_along(x, b.expand_dims(targets, -1), -1), -1));
+    // logsumexp - logit, without the reference in both: far from 0 the two would leave few digits of their difference.
+    const ReferredSum total = referred_sum(b, f, x, GivenAxes{{-1}});
+    const NodeId logit = b.squeeze(b.take_along(x, b.expand_dims(targets, -1), -1), -1);
+    return f.sub(b.squeeze(total.log_sum, -1), f.sub(logit, b.squeeze(total.reference, -1)));
   });
 }
 

@@ -359,6 +359,44 @@ TEST_CASE("graph programs: sums of small integers are exact") {
   p.output("sum of terms", times(sum(3.0f * x + z)), product(sums(3, 1)), 0);
   p.output("other terms", times(sum(x * 6.0f - 10.0f * z)), product(sums(6, -10)), 0);
   p.check();
+
+// Logits far from 0: what the loss adds to the greatest one has all digits, in one kernel.
+template <class T>
+void check_far_logits(const Place& place, float mean, float deviation, double tolerance) {
+  const int rows = 5, classes = place.positions;
+  std::vector<float> logits = normal(static_cast<std::size_t>(rows * classes), 31, deviation);
+  for (float& x : logits) x += mean;
+  const std::vector<T> narrow = rounded_to<T>(logits);
+  const Numbers x = numbers_of(narrow);
+  std::vector<int> targets;
+  Numbers losses, logs;
+  for (int r = 0; r < rows; ++r) {
+    const auto row = x.begin() + r * classes, end = row + classes;
+    targets.push_back(r * 7 % classes);
+    const double greatest = *std::max_element(row, end);
+    const double sum = std::accumulate(row, end, 0.0, [&](double s, double v) { return s + std::exp(v - greatest); });
+    for (auto v = row; v != end; ++v) logs.push_back(*v - greatest - std::log(sum));
+    losses.push_back(-logs[static_cast<std::size_t>(r * classes + targets.back())]);
+  }
+  Program loss, log;
+  loss.output("loss", tw::cross_entropy(loss.input("x", {rows, classes}, narrow), loss.input("t", {rows}, targets)), losses, tolerance);
+  log.output("log", tw::log_softmax(log.input("x", {rows, classes}, narrow), -1), logs, tolerance);
+  check_at(loss, place);
+  check_at(log, place);
+  CHECK(loss.graph.compile(tw::Device::open(place.device)).kernels().size() == 1);
+}
+
+TEST_CASE("graph programs: cross entropy and log softmax of logits far from 0 have the digits of those near 0") {
+  for (const Place& place : {Place{"cpu", 3000}, Place{"cpu", 37}, Place{"emulator:sm_80", 400}}) {
+    CAPTURE(place.device);
+    for (const float mean : {-1e6f, 0.0f, 1e4f, 1e6f}) {
+      CAPTURE(mean);
+      check_far_logits<float>(place, mean, 1, 2e-7);
+      check_far_logits<double>(place, mean, 1, 2e-15);
+      check_far_logits<tw::bf16>(place, mean, std::max(1.0f, std::fabs(mean) / 50), 8e-3);
+    }
+    for (const float mean : {0.0f, 1e4f}) check_far_logits<tw::f16>(place, mean, mean == 0 ? 1 : 8, 1e-3);
+  }
 }
 
 }  // namespace
