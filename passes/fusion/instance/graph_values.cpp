@@ -40,7 +40,7 @@ Number apply(const Node& n, Element of, std::span<const Number> x) {
   return ir::is_float(of) ? apply_float(n.function, x) : apply_integer(n.function, x, of, n.element);
 }
 
-std::int64_t linear(const std::vector<std::int64_t>& position, const std::vector<std::int64_t>& shape) {
+std::int64_t linear(const Coordinates& position, std::span<const std::int64_t> shape) {
   std::int64_t all = 0;
   for (std::size_t i = 0; i < shape.size(); ++i) all = all * shape[i] + position[i];
   return all;
@@ -48,10 +48,9 @@ std::int64_t linear(const std::vector<std::int64_t>& position, const std::vector
 
 }  // namespace
 
-Number stored_element(const graph::Graph& g, NodeId id, const Sample& sample, const std::vector<std::int64_t>& position) {
+Number stored_element(const graph::Graph& g, NodeId id, const Sample& sample, const Coordinates& position) {
   const Node& n = g.node(id);
-  std::vector<std::int64_t> shape;
-  for (const Dim& d : n.shape) shape.push_back(sample.value(d));
+  const std::span<const std::int64_t> shape = sample.shape(id);
   for (std::size_t i = 0; i < shape.size(); ++i)
     if (position[i] < 0 || position[i] >= shape[i]) return Number::unknown();
   if (n.op != Op::constant) return sample.element(id.index, n.element, position);
@@ -116,11 +115,7 @@ std::size_t GraphValues::KeyHash::operator()(const Key& k) const {
   return h;
 }
 
-Number GraphValues::value(NodeId n, const Position& position) { return values_.value({n, position}); }
-
-std::int64_t GraphValues::extent(const Node& n, std::size_t i, std::size_t axis) const {
-  return sample_.value(g_.node(n.operands[i]).shape[axis]);
-}
+Number GraphValues::value(NodeId n, const Coordinates& position) { return values_.value({n, position}); }
 
 Number GraphValues::compute(const Key& k) {
   const Node& n = g_.node(k.node);
@@ -143,10 +138,7 @@ Number GraphValues::run_constant(const Key& k) { return stored_element(g_, k.nod
 Number GraphValues::run_iota(const Key& k) { return real(k.position[static_cast<std::size_t>(g_.node(k.node).axes[0])]); }
 Number GraphValues::run_extent(const Key& k) { return real(sample_.value(g_.node(k.node).lengths[0])); }
 Number GraphValues::run_rand(const Key& k) {
-  const Node& n = g_.node(k.node);
-  std::vector<std::int64_t> shape;
-  for (const Dim& d : n.shape) shape.push_back(sample_.value(d));
-  return sample_.uniform(n.seed, real(linear(k.position, shape)));
+  return sample_.uniform(g_.node(k.node).seed, real(linear(k.position, sample_.shape(k.node))));
 }
 Number GraphValues::run_argument(const Key&) { return Number::unknown(); }
 Number GraphValues::run_call(const Key&) { return Number::unknown(); }
@@ -155,13 +147,13 @@ Number GraphValues::run_call(const Key&) { return Number::unknown(); }
 
 Number GraphValues::run_map(const Key& k) {
   const Node& n = g_.node(k.node);
-  std::vector<Number> x;
+  InlineVector<Number, 3> x;
   const auto at = [&](std::size_t i) {
     const graph::TensorShape& shape = g_.node(n.operands[i]).shape;
-    Position p(k.position.end() - static_cast<std::ptrdiff_t>(shape.size()), k.position.end());
+    Coordinates p(k.position.end() - static_cast<std::ptrdiff_t>(shape.size()), k.position.end());
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
       if (shape[axis] == Dim(1)) p[axis] = 0;
-    return operand(n, i, std::move(p));
+    return operand(n, i, p);
   };
   if (n.op == Op::map && n.function == OpKind::select_) {
     // What the condition does not choose need not have a value.
@@ -170,7 +162,9 @@ Number GraphValues::run_map(const Key& k) {
     return condition.is_known() ? at(condition.is_true() ? 1 : 2) : Number::unknown();
   }
   for (std::size_t i = 0; i < n.operands.size(); ++i) x.push_back(at(i));
-  return values_.is_missing() ? Number{} : n.op == Op::broadcast ? x[0] : apply(n, g_.node(n.operands.back()).element, x);
+  return values_.is_missing()    ? Number{}
+         : n.op == Op::broadcast ? x[0]
+                                 : apply(n, g_.node(n.operands.back()).element, {x.begin(), x.size()});
 }
 Number GraphValues::run_broadcast(const Key& k) { return run_map(k); }
 
@@ -178,68 +172,78 @@ Number GraphValues::run_broadcast(const Key& k) { return run_map(k); }
 
 Number GraphValues::run_reshape(const Key& k) {
   const Node& n = g_.node(k.node);
-  std::vector<std::int64_t> shape;
-  for (const Dim& d : n.shape) shape.push_back(sample_.value(d));
-  std::int64_t rest = linear(k.position, shape);
-  Position p(g_.node(n.operands[0]).shape.size());
+  std::int64_t rest = linear(k.position, sample_.shape(k.node));
+  Coordinates p(g_.node(n.operands[0]).shape.size());
   for (std::size_t axis = p.size(); axis-- > 0;) {
     p[axis] = rest % extent(n, 0, axis);
     rest /= extent(n, 0, axis);
   }
-  return operand(n, 0, std::move(p));
+  return operand(n, 0, p);
 }
 Number GraphValues::run_permute(const Key& k) {
   const Node& n = g_.node(k.node);
-  Position p(k.position.size());
+  Coordinates p(k.position.size());
   for (std::size_t i = 0; i < p.size(); ++i) p[static_cast<std::size_t>(n.axes[i])] = k.position[i];
-  return operand(n, 0, std::move(p));
+  return operand(n, 0, p);
 }
 Number GraphValues::run_slice(const Key& k) {
   const Node& n = g_.node(k.node);
-  Position p = k.position;
+  Coordinates p = k.position;
   std::int64_t& i = p[static_cast<std::size_t>(n.axes[0])];
   i = sample_.value(n.lengths[0]) + i * sample_.value(n.lengths[2]);
-  return operand(n, 0, std::move(p));
+  return operand(n, 0, p);
 }
 Number GraphValues::run_flip(const Key& k) {
   const Node& n = g_.node(k.node);
   const auto axis = static_cast<std::size_t>(n.axes[0]);
-  Position p = k.position;
+  Coordinates p = k.position;
   p[axis] = extent(n, 0, axis) - 1 - p[axis];
-  return operand(n, 0, std::move(p));
+  return operand(n, 0, p);
 }
 Number GraphValues::run_concat(const Key& k) {
   const Node& n = g_.node(k.node);
   const auto axis = static_cast<std::size_t>(n.axes[0]);
-  Position p = k.position;
+  Coordinates p = k.position;
   std::size_t i = 0;
   for (; i + 1 < n.operands.size() && p[axis] >= extent(n, i, axis); ++i) p[axis] -= extent(n, i, axis);
-  return operand(n, i, std::move(p));
+  return operand(n, i, p);
 }
 Number GraphValues::run_pad(const Key& k) {
   const Node& n = g_.node(k.node);
   const auto axis = static_cast<std::size_t>(n.axes[0]);
-  Position p = k.position;
+  Coordinates p = k.position;
   p[axis] -= sample_.value(n.lengths[0]);
   const bool is_inside = p[axis] >= 0 && p[axis] < extent(n, 0, axis);
-  return is_inside ? operand(n, 0, std::move(p)) : operand(n, 1, {});
+  return is_inside ? operand(n, 0, p) : operand(n, 1, {});
 }
 
 // ---- reductions and products ----
 
+// By axis of the operand; none for an axis that stays.
+const std::vector<std::vector<SampledPosition>>& GraphValues::reduced_positions(NodeId id) {
+  const auto [at, is_new] = reduced_.try_emplace(id.index);
+  if (!is_new) return at->second;
+  const Node& n = g_.node(id);
+  const TensorAtoms atoms = axes_.operand_atoms(id, 0);
+  at->second.resize(atoms.size());
+  // A reduction by a function need not be commutative: it is not taken apart.
+  for (int axis : n.axes)
+    at->second[static_cast<std::size_t>(axis)] = sample_.positions(atoms[static_cast<std::size_t>(axis)], n.kind != Combine::combine);
+  return at->second;
+}
+
 template <class F>
 void GraphValues::for_each_reduced(const Key& k, F&& body) {
   const Node& n = g_.node(k.node);
-  const TensorAtoms atoms = axes_.operand_atoms(k.node, 0);
-  Position p(atoms.size());
+  const std::vector<std::vector<SampledPosition>>& reduced = reduced_positions(k.node);
+  Coordinates p(reduced.size());
   const auto visit = [&](const auto& self, std::size_t axis, std::size_t kept, std::int64_t weight) -> void {
     if (axis == p.size()) return body(p, weight);
     if (std::find(n.axes.begin(), n.axes.end(), static_cast<int>(axis)) == n.axes.end()) {
       p[axis] = k.position[kept];
       return self(self, axis + 1, kept + 1, weight);
     }
-    // A reduction by a function need not be commutative: it is not taken apart.
-    for (const SampledPosition& s : sample_.positions(atoms[axis], n.kind != Combine::combine)) {
+    for (const SampledPosition& s : reduced[axis]) {
       p[axis] = s.position;
       self(self, axis + 1, kept + (n.keep_dims ? 1 : 0), weight * s.weight);
     }
@@ -253,7 +257,7 @@ Number GraphValues::run_reduce(const Key& k) {
   const bool is_position = n.kind == Combine::argmax || n.kind == Combine::argmin;
   bool is_first = true;
   Number result, place;
-  for_each_reduced(k, [&](const Position& p, std::int64_t weight) {
+  for_each_reduced(k, [&](const Coordinates& p, std::int64_t weight) {
     const Number x = operand(n, 0, p);
     if (values_.is_missing()) return;
     if (is_position) {
@@ -289,15 +293,15 @@ Number GraphValues::run_scan(const Key& k) {
   const Node& n = g_.node(k.node);
   const auto axis = static_cast<std::size_t>(n.axes[0]);
   const std::int64_t here = k.position[axis];
-  std::vector<SampledPosition> all = sample_.positions(n.shape[axis]);
+  AxisPositions all = sample_.positions(sample_.shape(k.node)[axis]);
   if (n.reverse) std::reverse(all.begin(), all.end());
   bool is_first = true;
   Number result = combined(Combine::sum, n.element, {}, {});
   for (const SampledPosition& s : all) {
     if (n.reverse ? s.position < here : s.position > here) continue;
-    Position p = k.position;
+    Coordinates p = k.position;
     p[axis] = s.position;
-    const Number x = operand(n, 0, std::move(p));
+    const Number x = operand(n, 0, p);
     if (values_.is_missing()) continue;
     result = is_first ? x : combined(n.kind, n.element, result, x);
     is_first = false;
@@ -305,34 +309,60 @@ Number GraphValues::run_scan(const Key& k) {
   return is_first && !values_.is_missing() ? Number::unknown() : result;
 }
 
+const GraphValues::Product& GraphValues::product_of(NodeId id) {
+  const auto [found, is_new] = products_.try_emplace(id.index);
+  Product& product = found->second;
+  if (!is_new) return product;
+  const Node& n = g_.node(id);
+  std::string labels;  // by number
+  const auto number = [&](char c) {
+    const std::size_t at = labels.find(c);
+    if (at != labels.npos) return at;
+    labels += c;
+    return labels.size() - 1;
+  };
+  const std::size_t arrow = n.text.find("->");
+  for (char c : n.text.substr(arrow + 2)) product.free.push_back(number(c));
+  const std::size_t free = labels.size();
+  for (const auto& [label, atoms] : axes_.labels(id))
+    if (number(label) >= free) product.bound.push_back(sample_.positions(atoms));
+  std::size_t at = 0;
+  for (NodeId x : n.operands) {
+    std::vector<std::size_t>& axes = product.operands.emplace_back();
+    for (const Dim& d : g_.node(x).shape) {
+      const char c = n.text[at++];
+      axes.push_back(d == Dim(1) ? kOne : number(c));
+    }
+    ++at;
+  }
+  return product;
+}
+
 Number GraphValues::run_einsum(const Key& k) {
   const Node& n = g_.node(k.node);
-  const std::size_t arrow = n.text.find("->");
-  std::unordered_map<char, std::int64_t> at;
-  for (std::size_t i = 0; i < k.position.size(); ++i) at[n.text[arrow + 2 + i]] = k.position[i];
-  std::vector<std::pair<char, std::vector<SampledPosition>>> summed;
-  for (const auto& [label, atoms] : axes_.labels(k.node))
-    if (!at.contains(label)) summed.emplace_back(label, sample_.positions(atoms));
+  const Product& product = product_of(k.node);
+  Coordinates at;  // by number of the label
+  for (std::size_t i = 0; i < k.position.size(); ++i) {
+    if (product.free[i] == at.size()) at.push_back(0);
+    at[product.free[i]] = k.position[i];
+  }
   Number sum;
   const auto visit = [&](const auto& self, std::size_t next, std::int64_t weight) -> void {
-    if (next < summed.size()) {
-      for (const SampledPosition& s : summed[next].second) {
-        at[summed[next].first] = s.position;
+    if (next < product.bound.size()) {
+      for (const SampledPosition& s : product.bound[next]) {
+        at.push_back(s.position);
         self(self, next + 1, weight * s.weight);
+        at.pop_back();
       }
       return;
     }
-    Number product = real(weight);
-    std::size_t label = 0;
-    for (std::size_t i = 0; i < n.operands.size(); ++i, ++label) {
-      Position p;
-      for (const Dim& d : g_.node(n.operands[i]).shape) {
-        const char c = n.text[label++];
-        p.push_back(d == Dim(1) ? 0 : at.at(c));
-      }
-      product = product * operand(n, i, std::move(p));
+    Number term = real(weight);
+    for (std::size_t i = 0; i < n.operands.size(); ++i) {
+      Coordinates p;
+      for (std::size_t label : product.operands[i]) p.push_back(label == kOne ? 0 : at[label]);
+      term = term * operand(n, i, p);
     }
-    sum = sum + product;
+    sum = sum + term;
   };
   visit(visit, 0, 1);
   return sum;
@@ -342,7 +372,7 @@ Number GraphValues::run_einsum(const Key& k) {
 
 // Sums with one term pick elements of computed values: they visit the first positions, once.
 namespace {
-bool is_visited(const Sample& sample, const Dim& extent, const Number& index) {
+bool is_visited(const Sample& sample, std::int64_t extent, const Number& index) {
   if (index.error != 0) return false;
   for (const SampledPosition& s : sample.positions(extent))
     if (static_cast<long double>(s.position) == index.value) return s.weight == 1;
@@ -355,29 +385,29 @@ Number GraphValues::run_gather(const Key& k) {
   const auto axis = static_cast<std::ptrdiff_t>(n.axes[0]);
   const auto rank = static_cast<std::ptrdiff_t>(g_.node(n.operands[1]).shape.size());
   const auto begin = k.position.begin() + axis;
-  const Number index = operand(n, 1, Position(begin, begin + rank));
+  const Number index = operand(n, 1, Coordinates(begin, begin + rank));
   if (values_.is_missing()) return {};
-  if (!is_visited(sample_, g_.node(n.operands[0]).shape[static_cast<std::size_t>(axis)], index)) return Number::unknown();
-  Position p(k.position.begin(), begin);
+  if (!is_visited(sample_, extent(n, 0, static_cast<std::size_t>(axis)), index)) return Number::unknown();
+  Coordinates p(k.position.begin(), begin);
   p.push_back(static_cast<std::int64_t>(index.value));
-  p.insert(p.end(), begin + rank, k.position.end());
-  return operand(n, 0, std::move(p));
+  p.append(begin + rank, k.position.end());
+  return operand(n, 0, p);
 }
 
 Number GraphValues::run_take_along(const Key& k) {
   const Node& n = g_.node(k.node);
   const auto axis = static_cast<std::size_t>(n.axes[0]);
-  Position p = k.position;
+  Coordinates p = k.position;
   for (std::size_t i = 0; i < p.size(); ++i)
     if (g_.node(n.operands[1]).shape[i] == Dim(1)) p[i] = 0;
   const Number index = operand(n, 1, p);
   if (values_.is_missing()) return {};
-  if (!is_visited(sample_, g_.node(n.operands[0]).shape[axis], index)) return Number::unknown();
+  if (!is_visited(sample_, extent(n, 0, axis), index)) return Number::unknown();
   p = k.position;
   p[axis] = static_cast<std::int64_t>(index.value);
   for (std::size_t i = 0; i < p.size(); ++i)
     if (i != axis && g_.node(n.operands[0]).shape[i] == Dim(1)) p[i] = 0;
-  return operand(n, 0, std::move(p));
+  return operand(n, 0, p);
 }
 
 // A node with kernels of its own, which are not derived.

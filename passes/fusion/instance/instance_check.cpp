@@ -47,13 +47,14 @@ double elements_of(const graph::Graph& g, const AxisAnalysis& axes) {
 }
 
 // The elements of a node that are compared.
-void for_each_element(const AxisAnalysis& axes, const Sample& sample, NodeId n,
-                      const std::function<bool(const std::vector<std::int64_t>&)>& body) {
+void for_each_element(const AxisAnalysis& axes, const Sample& sample, NodeId n, const std::function<bool(const Coordinates&)>& body) {
   const TensorAtoms atoms = axes.atoms(n);
-  std::vector<std::int64_t> position(atoms.size());
+  std::vector<std::vector<SampledPosition>> visited;
+  for (const AtomList& axis : atoms) visited.push_back(sample.positions(axis));
+  Coordinates position(atoms.size());
   const auto visit = [&](const auto& self, std::size_t axis) -> bool {
     if (axis == atoms.size()) return body(position);
-    for (const SampledPosition& s : sample.positions(atoms[axis])) {
+    for (const SampledPosition& s : visited[axis]) {
       position[axis] = s.position;
       if (!self(self, axis + 1)) return false;
     }
@@ -89,7 +90,7 @@ ProofResult InstanceCheck::compare(const AxisAnalysis& axes, const std::vector<N
     auto derived = make_derived(sample);
     const std::size_t before = compared_;
     for (std::size_t i = 0; i < nodes.size() && !result.is_refuted; ++i)
-      for_each_element(axes, sample, nodes[i], [&](const std::vector<std::int64_t>& position) {
+      for_each_element(axes, sample, nodes[i], [&](const Coordinates& position) {
         const Number want = written.value(nodes[i], position), got = derived.element(i, position);
         const Outcome outcome = fusion::compare(want, got);
         ++(outcome == Outcome::equal ? compared_ : skipped_);
@@ -112,7 +113,7 @@ ProofResult InstanceCheck::run(const AxisAnalysis& axes, const ExprPool& pool, s
   struct Stored {
     PlanValues values;
     std::span<const CheckedResult> results;
-    Number element(std::size_t i, const std::vector<std::int64_t>& at) { return values.element(results[i].tensor, at); }
+    Number element(std::size_t i, const Coordinates& at) { return values.element(results[i].tensor, at); }
     const PlanValues& computed() const { return values; }
   };
   std::vector<NodeId> nodes;
@@ -124,7 +125,7 @@ ProofResult InstanceCheck::run(const AxisAnalysis& axes, const ExprPool& pool, s
   struct Translated {
     PlanValues plans;
     std::span<const CheckedValue> values;
-    Number element(std::size_t i, const std::vector<std::int64_t>& at) {
+    Number element(std::size_t i, const Coordinates& at) {
       const auto point = plans.point_of(values[i].index, at);
       return point ? plans.value(values[i].value, *point) : Number::unknown();
     }

@@ -186,7 +186,7 @@ Number power(const Number& base, const ir::Rational& exponent) {
   constexpr std::int64_t kMostFactors = 8;
   if (exponent.is_integer() && exponent <= ir::Rational(kMostFactors)) {
     Number result = base;
-    for (ir::Rational i = 1; i < exponent; i += 1) result = result * base;
+    for (std::int64_t i = 1, n = static_cast<std::int64_t>(exponent.numerator()); i < n; ++i) result = result * base;
     return result;
   }
   if (holds_zero(base)) return Number::unknown();

@@ -45,18 +45,44 @@ std::size_t PlanValues::KeyHash::operator()(const Key& k) const {
   return h;
 }
 
-Number PlanValues::element(Tensor t, const Position& position) {
+std::span<const std::int64_t> PlanValues::extents(Tensor t) {
+  const auto [at, is_new] = extents_.try_emplace(t);
+  if (is_new)
+    for (const Dim& d : t->shape) at->second.push_back(sample_.value(d));
+  return at->second;
+}
+
+const AxisPositions& PlanValues::positions(Axis a) {
+  const auto [at, is_new] = positions_.try_emplace(a);
+  if (is_new) at->second = sample_.positions(sample_.value(a->extent));
+  return at->second;
+}
+
+// What is known at once needs no place among the values.
+Number PlanValues::get(std::size_t kernel, Expr e, const Point& p) {
+  switch (e->kind) {
+    case ExprKind::number:
+    case ExprKind::infinity:
+    case ExprKind::constant:
+    case ExprKind::index: return compute_expr(kernel, e, p);
+    default: return values_.get(key(kernel, e, p));
+  }
+}
+
+Number PlanValues::element(Tensor t, const Coordinates& position) {
   const std::optional<Key> k = stored(plans_.size(), t, position);
   return k ? stored_as(t->element, values_.value(*k)) : Number::unknown();
 }
 
 Number PlanValues::value(Expr e, const Point& p) { return values_.value(key(plans_.size(), e, p)); }
 
-PlanValues::Position PlanValues::restricted(const AxisSet& axes, const Point& p) {
-  Position position;
+// The latest index of each axis.
+Coordinates PlanValues::restricted(const AxisSet& axes, const Point& p) {
+  Coordinates position;
   for (Axis a : axes) {
-    const auto at = std::find_if(p.rbegin(), p.rend(), [a](const auto& x) { return x.first == a; });
-    position.push_back(at == p.rend() ? 0 : at->second);
+    const AxisIndex* at = p.end();
+    while (at != p.begin() && (at - 1)->axis != a) --at;
+    position.push_back(at == p.begin() ? 0 : (at - 1)->index);
   }
   return position;
 }
@@ -64,8 +90,8 @@ PlanValues::Position PlanValues::restricted(const AxisSet& axes, const Point& p)
 Number PlanValues::compute(const Key& k) {
   const AxisSet& axes = k.expr ? k.expr->axes : plans_[k.kernel]->accumulators[static_cast<std::size_t>(k.accumulator)].axes;
   Point p;
-  auto at = k.position.begin();
-  for (Axis a : axes) p.emplace_back(a, *at++);
+  const std::int64_t* at = k.position.begin();
+  for (Axis a : axes) p.push_back({a, *at++});
   return k.expr ? compute_expr(k.kernel, Expr(k.expr), p) : accumulator(k.kernel, k.accumulator, p);
 }
 
@@ -92,21 +118,25 @@ std::int64_t PlanValues::integer(Expr e, const Point& p) const {
   }
 }
 
-std::optional<PlanValues::Point> PlanValues::point_of(const std::vector<Expr>& index, const Position& position) const {
+std::optional<PlanValues::Point> PlanValues::point_of(const std::vector<Expr>& index, const Coordinates& position) const {
   Point p;
   for (std::size_t i = 0; i < index.size(); ++i) {
     struct Digit {
       std::int64_t step, extent;
       Axis axis;
     };
-    std::vector<Digit> digits;
+    InlineVector<Digit, 4> digits;
     const std::int64_t begin = integer(index[i], {});
-    for (Axis a : index[i]->axes) digits.push_back({integer(index[i], {{a, 1}}) - begin, sample_.value(a->extent), a});
+    for (Axis a : index[i]->axes) {
+      Point one;
+      one.push_back({a, 1});
+      digits.push_back({integer(index[i], one) - begin, sample_.value(a->extent), a});
+    }
     std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.step > b.step; });
     std::int64_t rest = position[i] - begin;
     for (const Digit& d : digits) {
       const std::int64_t at = d.step < 1 ? 0 : std::min(rest / d.step, d.extent - 1);
-      p.emplace_back(d.axis, at);
+      p.push_back({d.axis, at});
       rest -= at * d.step;
     }
     if (rest != 0) return std::nullopt;
@@ -114,7 +144,7 @@ std::optional<PlanValues::Point> PlanValues::point_of(const std::vector<Expr>& i
   return p;
 }
 
-std::optional<PlanValues::Key> PlanValues::stored(std::size_t reader, Tensor t, const Position& position) {
+std::optional<PlanValues::Key> PlanValues::stored(std::size_t reader, Tensor t, const Coordinates& position) {
   const auto writer = writers_.find(t);
   if (writer == writers_.end() || writer->second.kernel >= reader) {
     if (!mistake_) mistake_ = fmt::format("'{}' is read before a kernel has written it", t->name);
@@ -129,7 +159,7 @@ std::optional<PlanValues::Key> PlanValues::stored(std::size_t reader, Tensor t, 
 }
 
 Number PlanValues::load(std::size_t kernel, Expr e, const Point& p) {
-  Position position;
+  Coordinates position;
   for (Expr i : e->operands) {
     const Number at = get(kernel, i, p);
     if (values_.is_missing()) continue;
@@ -140,8 +170,9 @@ Number PlanValues::load(std::size_t kernel, Expr e, const Point& p) {
   Tensor t = e->tensor;
   // What a formula does not need it does not ask for: an element outside of the tensor is a mistake, unless the program's own index is
   // wrong.
+  const std::span<const std::int64_t> shape = extents(t);
   for (std::size_t i = 0; i < position.size(); ++i)
-    if (position[i] < 0 || position[i] >= sample_.value(t->shape[i])) return {std::nanl(""), 0};
+    if (position[i] < 0 || position[i] >= shape[i]) return {std::nanl(""), 0};
   if (t->node.valid() && !writers_.contains(t)) {
     const graph::Op op = g_.node(t->node).op;
     if (op == graph::Op::input || op == graph::Op::scalar || op == graph::Op::constant || axes_.is_stored(t->node))
@@ -238,8 +269,9 @@ Number PlanValues::product(std::size_t kernel, Expr e, const Point& p) {
 }
 
 Number PlanValues::function(std::size_t kernel, Expr e, const Point& p) {
-  std::vector<Number> x;
-  for (Expr o : e->operands) x.push_back(get(kernel, o, p));
+  InlineVector<Number, 3> operands;
+  for (Expr o : e->operands) operands.push_back(get(kernel, o, p));
+  const std::span<const Number> x(operands.begin(), operands.size());
   if (values_.is_missing()) return {};
   Expr typed = e->operands.back();
   for (Expr o : e->operands)
@@ -282,11 +314,13 @@ Number PlanValues::accumulator(std::size_t kernel, int i, const Point& p) {
 Number PlanValues::reduced(std::size_t kernel, const Fold& fold, Element element, const AxisSet& bound, Expr body, const Point& p) {
   std::optional<Number> result;
   Point at = p;
-  const std::vector<Axis> axes(bound.begin(), bound.end());
+  InlineVector<const AxisPositions*, 4> visited;
+  InlineVector<Axis, 4> axes;
+  for (Axis a : bound) axes.push_back(a), visited.push_back(&positions(a));
   const auto visit = [&](const auto& self, std::size_t next, std::int64_t weight) -> void {
     if (next < axes.size()) {
-      for (const SampledPosition& s : sample_.positions(axes[next]->extent)) {
-        at.emplace_back(axes[next], s.position);
+      for (const SampledPosition& s : *visited[next]) {
+        at.push_back({axes[next], s.position});
         self(self, next + 1, weight * s.weight);
         at.pop_back();
       }
@@ -313,7 +347,7 @@ Number PlanValues::scan(std::size_t kernel, Expr e, const Point& p) {
   if (values_.is_missing()) return {};
   if (here.error != 0) return Number::unknown();
   const Axis axis = *e->bound.begin();
-  std::vector<SampledPosition> all = sample_.positions(axis->extent);
+  AxisPositions all = positions(axis);
   const bool is_reverse = e->bits != 0;
   if (is_reverse) std::reverse(all.begin(), all.end());
   std::optional<Number> result;
@@ -321,7 +355,7 @@ Number PlanValues::scan(std::size_t kernel, Expr e, const Point& p) {
   for (const SampledPosition& s : all) {
     const auto there = static_cast<long double>(s.position);
     if (is_reverse ? there < here.value : there > here.value) continue;
-    at.emplace_back(axis, s.position);
+    at.push_back({axis, s.position});
     const Number x = get(kernel, e->operands[0], at);
     at.pop_back();
     if (values_.is_missing()) continue;

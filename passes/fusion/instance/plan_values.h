@@ -19,14 +19,17 @@ class PlanValues {
   /// The kernels run in this order. Other tensors are in memory if `axes` says so.
   PlanValues(const graph::Graph&, const AxisAnalysis& axes, const ExprPool&, std::span<const Plan* const> kernels, const Sample&);
 
-  using Position = std::vector<std::int64_t>;
-  using Point = std::vector<std::pair<Axis, std::int64_t>>;
+  struct AxisIndex {
+    Axis axis = nullptr;
+    std::int64_t index = 0;
+  };
+  using Point = InlineVector<AxisIndex, 8>;
   /// An element of a tensor, when all kernels have run.
-  Number element(Tensor, const Position&);
+  Number element(Tensor, const Coordinates&);
   /// The value of an expression whose index along each of its axes is given.
   Number value(Expr, const Point&);
   /// Where the index along each axis of a tensor is the position, if it is anywhere.
-  std::optional<Point> point_of(const std::vector<Expr>& index, const Position&) const;
+  std::optional<Point> point_of(const std::vector<Expr>& index, const Coordinates&) const;
   /// The first read of what no kernel before has written, if there is one.
   const std::optional<std::string>& mistake() const { return mistake_; }
   /// How many values were computed.
@@ -37,7 +40,7 @@ class PlanValues {
     std::size_t kernel;
     const ExprData* expr;  // null: an accumulator
     int accumulator;
-    Position position;  // along the axes of the expression or of the accumulator
+    Coordinates position;  // along the axes of the expression or of the accumulator
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct KeyHash {
@@ -48,9 +51,9 @@ class PlanValues {
     const KernelOutput* output;
   };
 
-  static Position restricted(const AxisSet&, const Point&);
+  static Coordinates restricted(const AxisSet&, const Point&);
   Key key(std::size_t kernel, Expr e, const Point& p) const { return {kernel, e.operator->(), -1, restricted(e->axes, p)}; }
-  Number get(std::size_t kernel, Expr e, const Point& p) { return values_.get(key(kernel, e, p)); }
+  Number get(std::size_t kernel, Expr e, const Point& p);
   Number compute(const Key&);
   Number compute_expr(std::size_t kernel, Expr, const Point&);
   Number product(std::size_t kernel, Expr, const Point&);
@@ -60,8 +63,10 @@ class PlanValues {
   Number scan(std::size_t kernel, Expr, const Point&);
   Number accumulator(std::size_t kernel, int, const Point&);
   Number reduced(std::size_t kernel, const Fold&, ir::Element, const AxisSet& bound, Expr body, const Point&);
-  std::optional<Key> stored(std::size_t reader, Tensor, const Position&);
+  std::optional<Key> stored(std::size_t reader, Tensor, const Coordinates&);
   std::int64_t integer(Expr, const Point&) const;
+  std::span<const std::int64_t> extents(Tensor);
+  const AxisPositions& positions(Axis);
 
   const graph::Graph& g_;
   const AxisAnalysis& axes_;
@@ -72,6 +77,8 @@ class PlanValues {
   std::optional<std::string> mistake_;
   friend class LazyValues<Key, KeyHash, PlanValues>;
   LazyValues<Key, KeyHash, PlanValues> values_{*this};
+  std::unordered_map<Tensor, std::vector<std::int64_t>> extents_;
+  std::unordered_map<Axis, AxisPositions> positions_;
 };
 
 }  // namespace tilewright::passes::fusion

@@ -42,16 +42,20 @@ std::optional<Sample> Sample::make(const graph::Graph& g, Draw draw, std::uint64
             1, i + 1, static_cast<std::int64_t>(table.size() - i), (i + 1) % 2 + 1, i % 2 + 1, std::int64_t{1} << std::min(i, 8u)};
         s.symbols_.push_back(bounded(table[i].bounds, base * factors[order]));
       }
-      if (is_possible(g, s.symbols_)) return s;
+      if (!is_possible(g, s.symbols_)) continue;
+      for (std::uint32_t i = 0; i < g.size(); ++i) {
+        std::vector<std::int64_t>& shape = s.shapes_.emplace_back();
+        for (const Dim& d : g.node({i}).shape) shape.push_back(s.value(d));
+      }
+      return s;
     }
   return std::nullopt;
 }
 
 std::int64_t Sample::value(const Dim& d) const { return d.is_constant() ? d.value() : d.evaluate(symbols_).value_or(1); }
 
-std::vector<SampledPosition> Sample::positions(const Dim& extent) const {
-  const std::int64_t n = value(extent);
-  std::vector<SampledPosition> all;
+AxisPositions Sample::positions(std::int64_t n) const {
+  AxisPositions all;
   const std::int64_t first = std::min<std::int64_t>(n, most_) - 1;
   for (std::int64_t i = 0; i < first; ++i) all.push_back({i, 1});
   all.push_back({n - 1, n - first});
@@ -62,19 +66,20 @@ std::vector<SampledPosition> Sample::positions(const AtomList& given, bool by_pi
   std::vector<SampledPosition> all{{0, 1}};
   for (Atom* atom : AxisAnalysis::flat(given)) {
     std::vector<SampledPosition> own;
-    if (atom->pieces.empty() || !by_pieces) own = positions(atom->extent);
+    const std::int64_t extent = value(atom->extent);
+    if (atom->pieces.empty() || !by_pieces)
+      for (const SampledPosition& p : positions(extent)) own.push_back(p);
     for (const Atom::Piece& piece : by_pieces ? atom->pieces : std::vector<Atom::Piece>())
       for (const SampledPosition& p : positions(piece.atoms, false)) own.push_back({value(piece.begin) + p.position, p.weight});
     std::vector<SampledPosition> longer;
     for (const SampledPosition& outer : all)
-      for (const SampledPosition& inner : own)
-        longer.push_back({outer.position * value(atom->extent) + inner.position, outer.weight * inner.weight});
+      for (const SampledPosition& inner : own) longer.push_back({outer.position * extent + inner.position, outer.weight * inner.weight});
     all = std::move(longer);
   }
   return all;
 }
 
-Number Sample::element(std::uint64_t name, ir::Element e, const std::vector<std::int64_t>& position) const {
+Number Sample::element(std::uint64_t name, ir::Element e, const Coordinates& position) const {
   std::uint64_t row = mix(seed_, name);
   for (std::size_t i = 0; i + 1 < position.size(); ++i) row = mix(row, static_cast<std::uint64_t>(position[i]));
   const std::uint64_t h = position.empty() ? row : mix(row, static_cast<std::uint64_t>(position.back()));

@@ -5,9 +5,11 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "passes/fusion/axes.h"
+#include "passes/fusion/instance/coordinates.h"
 #include "passes/fusion/instance/number.h"
 #include "tileir/graph/graph.h"
 
@@ -24,6 +26,9 @@ struct SampledPosition {
   std::int64_t weight;  // in sums
 };
 
+/// Of one axis without parts.
+using AxisPositions = InlineVector<SampledPosition, 3>;
+
 class Sample {
  public:
   /// None if no values of the symbols make all extents of the graph whole and positive.
@@ -32,17 +37,20 @@ class Sample {
   /// How many positions of an axis are visited at most: 2 or 3.
   void set_most_positions(int most) { most_ = most; }
   std::int64_t value(const Dim&) const;
-  std::vector<SampledPosition> positions(const Dim& extent) const;
+  /// The extents of a node's value.
+  std::span<const std::int64_t> shape(graph::NodeId n) const { return shapes_[n.index]; }
+  AxisPositions positions(std::int64_t extent) const;
   /// Of an axis with these atoms; of a concatenated axis those of each tensor, or those of all of it.
   std::vector<SampledPosition> positions(const AtomList&, bool by_pieces = true) const;
 
   /// An element of a tensor in memory, which is called `name` on both sides.
-  Number element(std::uint64_t name, ir::Element, const std::vector<std::int64_t>& position) const;
+  Number element(std::uint64_t name, ir::Element, const Coordinates&) const;
   /// Uniform in [0, 1): rand.
   Number uniform(std::uint64_t seed, const Number& counter) const;
 
  private:
   std::vector<std::int64_t> symbols_;
+  std::vector<std::vector<std::int64_t>> shapes_;  // by node
   Draw draw_{};
   std::uint64_t seed_ = 0;
   int most_ = 3;

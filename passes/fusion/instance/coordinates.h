@@ -1,0 +1,64 @@
+// Short lists of positions: of an element of a tensor, of a point. A check makes millions of them, so up to 8 need no memory of their own.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tilewright::passes::fusion {
+
+/// A vector of trivial elements that holds up to N of them itself.
+template <class T, std::size_t N>
+class InlineVector {
+ public:
+  InlineVector() = default;
+  explicit InlineVector(std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) push_back(T());
+  }
+  template <class Iterator>
+  InlineVector(Iterator begin, Iterator end) {
+    append(begin, end);
+  }
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* begin() { return rest_.empty() ? own_.data() : rest_.data(); }
+  T* end() { return begin() + size_; }
+  const T* begin() const { return rest_.empty() ? own_.data() : rest_.data(); }
+  const T* end() const { return begin() + size_; }
+  T& operator[](std::size_t i) { return begin()[i]; }
+  const T& operator[](std::size_t i) const { return begin()[i]; }
+  const T& back() const { return begin()[size_ - 1]; }
+
+  void push_back(const T& value) {
+    if (size_ < N && rest_.empty()) {
+      own_[size_++] = value;
+      return;
+    }
+    if (rest_.empty()) rest_.assign(own_.begin(), own_.end());
+    rest_.push_back(value);
+    ++size_;
+  }
+  void pop_back() {
+    if (!rest_.empty()) rest_.pop_back();
+    --size_;
+  }
+  template <class Iterator>
+  void append(Iterator begin, Iterator end) {
+    for (; begin != end; ++begin) push_back(*begin);
+  }
+  friend bool operator==(const InlineVector& a, const InlineVector& b) {
+    return a.size_ == b.size_ && std::equal(a.begin(), a.end(), b.begin());
+  }
+
+ private:
+  std::size_t size_ = 0;
+  std::array<T, N> own_{};
+  std::vector<T> rest_;  // all elements, once there were more than N
+};
+
+/// Where an element is, along each axis.
+using Coordinates = InlineVector<std::int64_t, 8>;
+
+}  // namespace tilewright::passes::fusion
