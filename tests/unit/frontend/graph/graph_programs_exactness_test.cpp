@@ -359,6 +359,7 @@ TEST_CASE("graph programs: sums of small integers are exact") {
   p.output("sum of terms", times(sum(3.0f * x + z)), product(sums(3, 1)), 0);
   p.output("other terms", times(sum(x * 6.0f - 10.0f * z)), product(sums(6, -10)), 0);
   p.check();
+}
 
 // Logits far from 0: what the loss adds to the greatest one has all digits, in one kernel.
 template <class T>
