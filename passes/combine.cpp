@@ -33,7 +33,7 @@ ValueId fuse_multiply(Rewriter& rw, OpId id, const PassContext& context) {
   const ValueId a = f.operand(id, 0), b = f.operand(id, 1);
   const auto may_merge = [&](OpId mul, ValueId other) {
     const bool is_difference = is_sub || f.defined_by(other, OpKind::neg_);
-    return mul && !(is_difference && is_chosen_among_products(f, other));
+    return mul && !(is_difference && is_chosen_among_products(f, other, f.type(f.result(id)).rank()));
   };
   if (const OpId mul = sole_use_of(f, a, OpKind::mul_, id); may_merge(mul, b)) {
     // x * y + z -> fma(x, y, z), x * y - z -> fma(x, y, -z)

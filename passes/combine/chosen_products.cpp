@@ -60,12 +60,12 @@ void add_sources(const Function& f, Visit visit, std::vector<Visit>& to) {
 
 }  // namespace
 
-bool is_chosen_among_products(const Function& f, ValueId v) {
+bool is_chosen_among_products(const Function& f, ValueId v, int rank) {
   constexpr std::size_t kMostVisits = 64;
   std::vector<Visit> visits{{v, false}};
   for (std::size_t next = 0; next < visits.size() && next < kMostVisits; ++next) {
     const Visit visit = visits[next];
-    if (visit.second && f.defined_by(visit.first, OpKind::mul_)) return true;
+    if (visit.second && f.type(visit.first).rank() == rank && f.defined_by(visit.first, OpKind::mul_)) return true;
     std::vector<Visit> sources;
     add_sources(f, visit, sources);
     for (const Visit& s : sources)
