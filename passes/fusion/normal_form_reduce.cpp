@@ -174,6 +174,12 @@ std::vector<Tensor> tensors_of(Expr e) {
 }
 
 void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
+  // A product holds a sum without its coefficient.
+  const auto without_coefficient = [&](Expr e) {
+    if (!e->is(ExprKind::add) || is_integer(e)) return e;
+    const Rational c = leading_coefficient(*this, e);
+    return c.is_one() ? e : scaled_sum(Rational(1) / c, e).value_or(e);
+  };
   const auto parts = [&](Expr e) {
     std::vector<Expr> all;
     if (e->is(ExprKind::number) && written.kind != WrittenValue::Kind::sum) return all;
@@ -181,7 +187,7 @@ void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
       for (const Term& t : terms(e)) all.push_back(t.value);
     else
       for (const Factor& f : factors(e))
-        if (!f.base->is_numeric) all.push_back(f.base);
+        if (!f.base->is_numeric) all.push_back(without_coefficient(f.base));
     return all;
   };
   if (!value->is(ExprKind::mul) && !value->is(ExprKind::add)) return;

@@ -290,10 +290,13 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
   const bool has_maximum = std::any_of(e->terms.begin(), e->terms.end(), [&](const Term& t) { return is_extreme(exprs_, t.value); });
   const auto summand = [&](const Part& x) { return has_maximum ? rounded(x) : x; };
   for (const Term& t : grouped_terms(e)) {
+    // A product beside a great coefficient may be far from what was written.
+    const bool is_apart = !fusion::is_moderate(t.coefficient) && t.value->is(ExprKind::mul);
     if (const std::optional<Wide> number = constant_value(t.value))
       all.push_back({constant(e->element, static_cast<double>(wide(t.coefficient) * *number)), 1});
     else
-      all.push_back({summand(value_as(t.value, own, e->element)), t.coefficient});
+      all.push_back({summand(value_as(is_apart ? exprs_.scale(t.coefficient, t.value) : t.value, own, e->element)),
+                     is_apart ? Rational(1) : t.coefficient});
   }
   std::stable_sort(all.begin(), all.end(), [](const Summand& a, const Summand& b) {
     return std::pair(a.part.axes.size(), a.coefficient.is_negative()) < std::pair(b.part.axes.size(), b.coefficient.is_negative());
