@@ -281,6 +281,7 @@ Part TileValues::emit(Expr e, const Order& own) {
 Part TileValues::emit_float_sum(Expr e, const Order& own) {
   if (const auto written = emit_written_sum(e, own)) return *written;
   if (const auto ordered = emit_exact_first(e, own)) return *ordered;
+  if (const auto scaled = emit_scaled_difference(e, own)) return *scaled;
   struct Summand {
     Part part;
     Rational coefficient;

@@ -187,6 +187,7 @@ class TileValues {
   std::optional<Part> emit_written_product(Expr, const Order&);
   std::optional<Part> emit_written_sum(Expr, const Order&);
   std::optional<Part> emit_exact_first(Expr, const Order&);
+  std::optional<Part> emit_scaled_difference(Expr sum, const Order&);
   Part emit_exp(Expr, const Order&);
   struct BelowMaximum {
     Multiple x;   // of what the maximum is chosen from

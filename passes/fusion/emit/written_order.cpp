@@ -175,6 +175,29 @@ std::optional<Part> TileValues::emit_exact_first(Expr e, const Order& own) {
   return sum;
 }
 
+// A difference of data from a reference may stand with a number, as n x - sum(x) for x - mean(x). There n x is rounded for each element, if
+// it is used twice and so no part of an fma, where x - sum(x) / n is exact near to the reference: the number is applied to the difference.
+std::optional<Part> TileValues::emit_scaled_difference(Expr e, const Order& own) {
+  std::optional<Rational> c;
+  bool has_reference = false;
+  for (const Term& t : e->terms) {
+    ExprSet seen;
+    if (constant_value(t.value)) return std::nullopt;
+    has_reference = has_reference || t.value->is(ExprKind::shift_reference);
+    if (!is_data(t.value, seen)) continue;
+    if (c && *c != magnitude(t.coefficient)) return std::nullopt;
+    c = magnitude(t.coefficient);
+  }
+  if (!c || !has_reference || c->is_zero() || is_power_of_two(*c)) return std::nullopt;
+  std::vector<Term> difference;
+  for (const Term& t : e->terms) {
+    const std::optional<Rational> part = quotient(t.coefficient, *c);
+    if (!part) return std::nullopt;
+    difference.push_back({*part, t.value});
+  }
+  return binary(OpKind::mul_, value_as(exprs_.add_terms(difference), own, e->element), constant(e->element, c->to_double()), own);
+}
+
 // A sum or a product less the maximum of such values. Computed in another order it may be far above the maximum, if both are great: the
 // exponent is the same value, multiplied as the maximum is. Of a value of one op, c x - c max(x) is c (x - max(x)), which is exact, and a
 // power of two rounds nothing.

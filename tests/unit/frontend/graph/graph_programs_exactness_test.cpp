@@ -138,6 +138,28 @@ TEST_CASE("graph programs: squares of the residuals of a line through data far f
     }
 }
 
+TEST_CASE("graph programs: squares of data that is centred twice, of constant and of symbolic lengths") {
+  for (const char* device_name : {"cpu", "emulator:sm_80"})
+    for (const int n : {10, 70, 300})
+      for (const bool is_symbolic : {false, true}) {
+        CAPTURE(device_name);
+        CAPTURE(n);
+        CAPTURE(is_symbolic);
+        std::vector<float> hy = normal(static_cast<std::size_t>(n), 3);
+        for (float& y : hy) y += 1e4f;
+        const double mean = std::accumulate(hy.begin(), hy.end(), 0.0) / n;
+        double squares = 0;
+        for (float y : hy) squares += std::pow(double(1.1f) * (double(y) - mean), 2);
+        Program p;
+        const tw::Dim extent = is_symbolic ? p.graph.dim("n") : tw::Dim(n);
+        auto y = p.input("y", {extent}, hy);
+        auto scaled = 1.1f * (y - tw::mean(y)), centred = scaled - tw::mean(scaled);
+        p.output("squares", tw::sum(centred * centred), {squares}, 1e-5);
+        tw::Device device = tw::Device::open(device_name);
+        p.check_on(device);
+      }
+}
+
 TEST_CASE("graph programs: the remainder of a Gram-Schmidt step") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.device);
