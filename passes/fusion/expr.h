@@ -162,6 +162,7 @@ struct TensorInfo {
   std::vector<Dim> strides;  // in elements
   bool is_parameter = false;
   bool is_scalar = false;       // a number that a run gets, not memory
+  bool is_begin = false;        // of a kernel alone: where in a concatenation its part begins
   bool is_nonnegative = false;  // every element is known to be >= 0, or NaN
   Finite finite = Finite::for_finite_data;
   graph::NodeId node;           // the graph's node whose value it holds; none for an intermediate result

@@ -5,19 +5,14 @@
 
 namespace tilewright::passes::fusion {
 
-namespace {
-
-constexpr const char* kBegin = "begin of part";
-
-}  // namespace
-
-bool is_begin_of_part(const std::string& tensor) { return tensor == kBegin; }
-
 KernelOutput joined_output(const graph::Graph& g, const JoinedPart& part, std::string name, Tensor whole, BoundValue v, ExprBuilder& b) {
   TensorInfo begin;
-  begin.name = kBegin;
+  begin.name = "begin";
+  // A tensor of the user may have that name.
+  for (Tensor known = b.pool().find_tensor(begin.name); known && !known->is_begin; known = b.pool().find_tensor(begin.name))
+    begin.name += '_';
   begin.element = ir::Element::i64;
-  begin.is_scalar = true;
+  begin.is_scalar = begin.is_begin = true;
   Expr& along = v.index[static_cast<std::size_t>(g.node(part.whole).axes[0])];
   along = b.add({along, b.load(b.pool().add_tensor(std::move(begin)), {})});
   return {std::move(name), v.value, whole, std::move(v.index)};

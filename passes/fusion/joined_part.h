@@ -11,9 +11,6 @@
 
 namespace tilewright::passes::fusion {
 
-/// Whether a tensor of this name is the argument.
-bool is_begin_of_part(const std::string& tensor);
-
 /// The value of an operand at its place in `whole`.
 KernelOutput joined_output(const graph::Graph&, const JoinedPart&, std::string name, Tensor whole, BoundValue, ExprBuilder&);
 

@@ -9,7 +9,6 @@
 
 #include "passes/fusion/covered_nodes.h"
 #include "passes/fusion/expr_text.h"
-#include "passes/fusion/joined_part.h"
 
 namespace tilewright::passes::fusion {
 
@@ -20,7 +19,7 @@ void take_emitted(ProgramKernel& k, EmittedKernel e, const TileSizes& sizes, Pro
     if (!p.tensor) {
       a.kind = KernelArgument::Kind::extent;
       a.extent = p.extent;
-    } else if (p.tensor->is_scalar && is_begin_of_part(p.tensor->name)) {
+    } else if (p.tensor->is_begin) {
       a.kind = KernelArgument::Kind::extent;
       a.is_begin = true;
     } else if (p.tensor->is_scalar) {

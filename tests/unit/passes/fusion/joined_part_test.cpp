@@ -58,6 +58,17 @@ TEST_CASE("fusion joined: operands that are alike have one kernel, and write to 
     }
 }
 
+TEST_CASE("fusion joined: an input has the name of the argument") {
+  for (const char* name : {"begin", "begin of part"}) {
+    CAPTURE(name);
+    graph::Graph g;
+    std::vector<Formula> all = inputs(g, {3, 5}, Element::f32, kOperands - 1);
+    all.push_back(input(g, name, {3, 5}, Element::f32));
+    output("y", concat(all, 0));
+    check(g);
+  }
+}
+
 TEST_CASE("fusion joined: extents may be symbols, and 0") {
   graph::Graph g;
   const Dim n = builder(g).dim("n", {.min = 0}), m = builder(g).dim("m", {.min = 0});
