@@ -15,6 +15,7 @@
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_builder.h"
 #include "tileir/graph/opaque_kernel.h"
+#include "tileir/graph/shape_rules.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {
@@ -30,12 +31,6 @@ using ir::Type;
 using ir::ValueId;
 
 bool takes_index(Op op) { return op == Op::gather || op == Op::take_along || op == Op::scatter_add; }
-
-Dim elements(const graph::TensorShape& shape) {
-  Dim all = 1;
-  for (const Dim& d : shape) all *= d;
-  return all;
-}
 
 /// One use of an index.
 struct IndexUse {
@@ -78,7 +73,7 @@ ir::Function check_function(const IndexUse& use, std::int64_t lanes) {
 
 std::shared_ptr<OpaqueKernel> check_kernel(const IndexUse& use) {
   constexpr std::int64_t kMostLanes = 1024;
-  const Dim count = elements(use.shape);
+  const Dim count = graph::element_count(use.shape);
   const std::int64_t most = std::clamp<std::int64_t>(count.greatest(), 1, kMostLanes);
   auto kernel = std::make_shared<OpaqueKernel>();
   kernel->lanes = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(most)));

@@ -11,6 +11,7 @@
 #include "passes/fusion/segments.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/shape_rules.h"
 
 namespace tilewright::passes::fusion {
 
@@ -22,12 +23,6 @@ using graph::NodeId;
 using graph::Op;
 
 constexpr std::size_t kMostReaders = 3;
-
-Dim elements(const graph::TensorShape& shape) {
-  Dim product = 1;
-  for (const Dim& d : shape) product = product * d;
-  return product;
-}
 
 class RecurringValues {
  public:
@@ -62,13 +57,13 @@ class RecurringValues {
     }
     const bool is_elementwise = n.op == Op::map || n.op == Op::broadcast || n.op == Op::permute || n.op == Op::reshape;
     f.is_pure = is_elementwise;
-    const Dim count = elements(n.shape);
+    const Dim count = graph::element_count(n.shape);
     for (NodeId x : n.operands) {
       const Facts& operand = facts_[x.index];
       f.reductions = std::max(f.reductions, operand.reductions);
       f.is_pure = f.is_pure && operand.is_pure;
       f.is_costly = f.is_costly || operand.is_costly;
-      f.is_full = f.is_full || (operand.is_full && elements(g_.node(x).shape) == count);
+      f.is_full = f.is_full || (operand.is_full && graph::element_count(g_.node(x).shape) == count);
     }
     f.is_costly = f.is_costly || (n.op == Op::map && is_transcendental(n.function));
     if (f.is_pure) return;

@@ -16,6 +16,7 @@
 #include "passes/fusion/shifted_reads.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/neutral.h"
+#include "tileir/graph/shape_rules.h"
 
 namespace tilewright::passes::fusion {
 
@@ -45,12 +46,6 @@ bool is_product(const Node& n) {
     for (const std::string& b : operands)
       if (lacks(a, b) && lacks(b, a)) return true;
   return false;
-}
-
-Dim elements(const graph::TensorShape& shape) {
-  Dim product = 1;
-  for (const Dim& d : shape) product = product * d;
-  return product;
 }
 
 class Divider {
@@ -223,7 +218,7 @@ class Divider {
       for (std::size_t k = 0; k < n.operands.size(); ++k) {
         if (i == k) continue;
         constexpr int kFarthest = 6;
-        if (const NodeId a = needed_again(n.operands[i], n.operands[k], elements(n.shape), kFarthest); a.valid()) return a;
+        if (const NodeId a = needed_again(n.operands[i], n.operands[k], graph::element_count(n.shape), kFarthest); a.valid()) return a;
       }
     return {};
   }
@@ -231,7 +226,7 @@ class Divider {
   NodeId needed_again(NodeId a, NodeId other, const Dim& count, int farthest) const {
     while (graph::is_view(g_.node(a).op)) a = g_.node(a).operands[0];
     const Node& n = g_.node(a);
-    if (graph::is_leaf(n.op) || elements(n.shape) != count) return {};
+    if (graph::is_leaf(n.op) || graph::element_count(n.shape) != count) return {};
     if (depends_by_product(other, a)) return a;
     if (n.op != Op::map || farthest == 0) return {};
     for (NodeId x : n.operands)
