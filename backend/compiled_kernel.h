@@ -32,8 +32,8 @@ struct AccessSite {
 struct ReportSite {
   Location where;
   bool is_print;
-  std::string text;               // of a print with a {} for each operand
-  ir::Reason reason{};            // of an assert
+  std::string text;                // of a print with a {} for each operand
+  ir::Reason reason{};             // of an assert
   std::vector<ir::Type> operands;  // what a report points to; of an assert the condition, and the mask if there is one
 };
 
@@ -47,11 +47,11 @@ struct CompiledKernel {
   std::string entry;   // symbol of the entry point
   std::string target;  // "cpu:x86-64-v4", "sm_90a"
   Format format = Format::elf;
-  std::vector<std::byte> image;   // relocatable ELF object, or PTX text
-  std::vector<ir::Type> params;   // all scalars; pointers take 8 bytes
-  LaunchPlan launch;              // what the host makes at each launch
-  std::size_t scratch_bytes = 0;  // host: per thread, 64-byte aligned
-  std::vector<AccessSite> sites;  // checked: what a site number means
+  std::vector<std::byte> image;     // relocatable ELF object, or PTX text
+  std::vector<ir::Type> params;     // all scalars; pointers take 8 bytes
+  LaunchPlan launch;                // what the host makes at each launch
+  std::size_t scratch_bytes = 0;    // host: per thread, 64-byte aligned
+  std::vector<AccessSite> sites;    // checked: what a site number means
   std::vector<ReportSite> reports;  // likewise of HostLaunch::report
   Resources resources;
   std::vector<std::string> remarks;  // "file:line: ": where it does less than the program asks for, or can be seen to be slow

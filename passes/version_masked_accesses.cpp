@@ -87,7 +87,8 @@ class MaskVersioner {
     const ir::OpData& op = f_.op(id);
     if (op.kind != OpKind::load_ && op.kind != OpKind::store_) return false;
     const ValueId mask = ir::mask_of(f_, id);
-    if (!mask || f_.attr(id, AttrName::is_volatile) || is_matrix_operand(f_, id, context_.num_warps)) return false;  // masks of copies cost nothing
+    if (!mask || f_.attr(id, AttrName::is_volatile) || is_matrix_operand(f_, id, context_.num_warps))
+      return false;  // masks of copies cost nothing
     // Values that an earlier version of this pass's branches made are not analysed.
     if (!axes_.knows(op.operands[0]) || !axes_.knows(mask)) return false;
     const Type pointer = f_.type(op.operands[0]);

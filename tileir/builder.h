@@ -56,9 +56,9 @@ class Builder {
   ValueId binary(OpKind, ValueId, ValueId);
   ValueId ternary(OpKind, ValueId, ValueId, ValueId);
   ValueId select(ValueId condition, ValueId a, ValueId b);
-  ValueId cast(ValueId, Element);       // the value itself if it has that element already
-  ValueId bitcast(ValueId, Type element_of);  // shape of the value, element (and pointerness) of the type
-  ValueId reshape(ValueId, std::span<const std::int64_t> shape);    // the value itself if it has that shape already
+  ValueId cast(ValueId, Element);                                 // the value itself if it has that element already
+  ValueId bitcast(ValueId, Type element_of);                      // shape of the value, element (and pointerness) of the type
+  ValueId reshape(ValueId, std::span<const std::int64_t> shape);  // the value itself if it has that shape already
   ValueId broadcast(ValueId, std::span<const std::int64_t> shape);
   ValueId permute(ValueId, std::span<const std::int64_t> axes);
   ValueId arange(std::int64_t lo, std::int64_t hi);

@@ -45,8 +45,8 @@ struct Param {
 struct OpData {
   OpKind kind{};
   Loc loc;
-  BlockId parent;     // none once erased
-  OpId prev, next;    // within the parent
+  BlockId parent;   // none once erased
+  OpId prev, next;  // within the parent
   std::vector<ValueId> operands, results;
   std::vector<BlockId> regions;  // each region is one block
   std::vector<Attr> attrs;       // in the order of the op's row; absent ones left out
@@ -60,8 +60,8 @@ struct BlockData {
 
 struct ValueData {
   Type type;
-  OpId op;          // the op that defines it, or none:
-  BlockId block;    // the block whose argument it is
+  OpId op;                   // the op that defines it, or none:
+  BlockId block;             // the block whose argument it is
   std::uint32_t number = 0;  // which result or argument
   LayoutId layout;           // of a tile in a distributed function, else none
   std::vector<OpId> users;   // an op once for each operand that is this value
@@ -117,9 +117,11 @@ class Function {
   template <class F>
   void walk(BlockId, F&& visit) const;
   template <class F>
-  void walk(F&& visit) const { walk(body(), visit); }
+  void walk(F&& visit) const {
+    walk(body(), visit);
+  }
 
-  std::size_t op_capacity() const { return ops_.size(); }        // ids are below this
+  std::size_t op_capacity() const { return ops_.size(); }  // ids are below this
   std::size_t value_capacity() const { return values_.size(); }
   std::size_t block_capacity() const { return blocks_.size(); }
   bool erased(OpId id) const { return !op(id).parent.valid(); }

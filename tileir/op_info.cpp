@@ -68,9 +68,7 @@ int OpInfo::min_operands() const {
   return n;
 }
 
-int OpInfo::max_operands() const {
-  return !operands.empty() && operands.back().variadic ? kAny : static_cast<int>(operands.size());
-}
+int OpInfo::max_operands() const { return !operands.empty() && operands.back().variadic ? kAny : static_cast<int>(operands.size()); }
 
 std::string_view OpInfo::operand_name(int i) const {
   if (operands.empty()) return "operand";

@@ -88,9 +88,7 @@ int Type::log2_elements() const {
   return n;
 }
 
-Type Type::with_element(Element e) const {
-  return Type(e, shape());
-}
+Type Type::with_element(Element e) const { return Type(e, shape()); }
 
 Type Type::with_shape(std::span<const std::int64_t> shape) const {
   if (is_buffer()) return buffer(element_, slots(), shape);

@@ -5,29 +5,29 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <optional>
 #include <vector>
 
 namespace tilewright::ir {
 
 // name in C++, spelling in text, bits, kind (b bool, s signed, u unsigned, f float)
-#define TW_ELEMENTS(X)   \
-  X(boolean, "i1", 1, b) \
-  X(i8, "i8", 8, s)      \
-  X(i16, "i16", 16, s)   \
-  X(i32, "i32", 32, s)   \
-  X(i64, "i64", 64, s)   \
-  X(u8, "u8", 8, u)      \
-  X(u16, "u16", 16, u)   \
-  X(u32, "u32", 32, u)   \
-  X(u64, "u64", 64, u)   \
-  X(f16, "f16", 16, f)   \
-  X(bf16, "bf16", 16, f) \
-  X(f32, "f32", 32, f)   \
-  X(f64, "f64", 64, f)   \
+#define TW_ELEMENTS(X)      \
+  X(boolean, "i1", 1, b)    \
+  X(i8, "i8", 8, s)         \
+  X(i16, "i16", 16, s)      \
+  X(i32, "i32", 32, s)      \
+  X(i64, "i64", 64, s)      \
+  X(u8, "u8", 8, u)         \
+  X(u16, "u16", 16, u)      \
+  X(u32, "u32", 32, u)      \
+  X(u64, "u64", 64, u)      \
+  X(f16, "f16", 16, f)      \
+  X(bf16, "bf16", 16, f)    \
+  X(f32, "f32", 32, f)      \
+  X(f64, "f64", 64, f)      \
   X(f8e4m3, "f8e4m3", 8, f) \
   X(f8e5m2, "f8e5m2", 8, f)
 

@@ -172,7 +172,7 @@ class Verifier {
   void check_regions(OpId id) {
     const OpData& op = f_.op(id);
     if (info(op.kind).regions != kAny && static_cast<int>(op.regions.size()) != info(op.kind).regions) return;  // reported
-    if (static_cast<int>(op.operands.size()) < info(op.kind).min_operands()) return;  // reported
+    if (static_cast<int>(op.operands.size()) < info(op.kind).min_operands()) return;                            // reported
     const std::vector<Type> operands = types(op.operands), results = types(op.results);
     switch (op.kind) {
       case OpKind::for_: {

@@ -198,11 +198,7 @@ void add_layout(CLI::App& root, Session& session) {
   const auto step = [&](const char* name) { return [o, name](const std::string& value) { o->steps.push_back({name, value}); }; };
   // The result depends on the order of these options, so each is recorded when it is parsed.
   c->add_flag_function(
-       "--transpose",
-       [o](std::int64_t) {
-         o->steps.push_back({"--transpose", ""});
-       },
-       "Then the axes in reverse order")
+       "--transpose", [o](std::int64_t) { o->steps.push_back({"--transpose", ""}); }, "Then the axes in reverse order")
       ->trigger_on_parse();
   c->add_option_function<std::string>("--reshape", step("--reshape"), "Then the same elements under other extents")
       ->trigger_on_parse()

@@ -71,8 +71,8 @@ class Sum {
           break;
         case OpKind::cast_:
           // A cast keeps a narrower or equally wide signed number; it may truncate others.
-          if (const ir::Type from = f_.type(f_.operand(id, 0)); from.is_integer() && ir::bits(from.element()) <= ir::bits(t.element()) &&
-                                                                ir::is_signed(from.element()))
+          if (const ir::Type from = f_.type(f_.operand(id, 0));
+              from.is_integer() && ir::bits(from.element()) <= ir::bits(t.element()) && ir::is_signed(from.element()))
             return add(f_.operand(id, 0), times, depth + 1);
           break;
         case OpKind::broadcast_:
@@ -114,9 +114,12 @@ std::optional<std::int64_t> step_of(const Function& f, OpId loop, ValueId v) {
   } else {
     const OpId next = f.value(f.operand(f.terminator(body), static_cast<int>(f.value(v).number) - 1)).op;
     if (!next || f.kind(next) != OpKind::add_) return std::nullopt;
-    if (f.operand(next, 0) == v) step = f.operand(next, 1);
-    else if (f.operand(next, 1) == v) step = f.operand(next, 0);
-    else return std::nullopt;
+    if (f.operand(next, 0) == v)
+      step = f.operand(next, 1);
+    else if (f.operand(next, 1) == v)
+      step = f.operand(next, 0);
+    else
+      return std::nullopt;
   }
   const auto c = f.constant_bits(step);
   return c ? std::optional(ir::integer_value(f.type(step).element(), *c)) : std::nullopt;

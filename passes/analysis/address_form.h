@@ -10,7 +10,7 @@ namespace tilewright::passes {
 
 /// The bytes that an access touches: base + sum of scalar * factor + [lo, hi). Signed index arithmetic is assumed not to wrap.
 struct AddressForm {
-  ir::ValueId base;                           // a parameter of the kernel
+  ir::ValueId base;                             // a parameter of the kernel
   std::map<ir::ValueId, std::int64_t> scalars;  // and their factors
   std::int64_t lo = 0, hi = 0;
 };

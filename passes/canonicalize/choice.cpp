@@ -35,9 +35,7 @@ std::optional<OpKind> inverse(OpKind k, bool is_float) {
   }
 }
 
-ValueId truth(Rewriter& rw, const Binary& x, bool value) {
-  return rw.constant_bits(x.type.with_element(ir::Element::boolean), value);
-}
+ValueId truth(Rewriter& rw, const Binary& x, bool value) { return rw.constant_bits(x.type.with_element(ir::Element::boolean), value); }
 
 ValueId fold_integer_comparison(Rewriter& rw, OpKind k, const Binary& x) {
   const Function& f = rw.ir();
@@ -47,7 +45,8 @@ ValueId fold_integer_comparison(Rewriter& rw, OpKind k, const Binary& x) {
   const auto next = [&] { return rw.constant_bits(x.type, (*x.c + 1) & mask); };
   switch (k) {
     case OpKind::lt_: return x.is(least) ? truth(rw, x, false) : ValueId{};  // x < least -> false
-    case OpKind::ge_: return x.is(least) ? truth(rw, x, true) : ValueId{};   // x >= least -> true
+    case OpKind::ge_:
+      return x.is(least) ? truth(rw, x, true) : ValueId{};  // x >= least -> true
     // x <= c -> x < c + 1, x > c -> x >= c + 1: one form for all bounds
     case OpKind::le_: return x.is(greatest) ? truth(rw, x, true) : rw.binary(OpKind::lt_, x.a, next());
     case OpKind::gt_: return x.is(greatest) ? truth(rw, x, false) : rw.binary(OpKind::ge_, x.a, next());
@@ -86,16 +85,18 @@ ValueId fold_not(Rewriter& rw, ValueId x) {
 ValueId fold_select(Rewriter& rw, OpId id) {
   const Function& f = rw.ir();
   const ValueId c = f.operand(id, 0), a = f.operand(id, 1), b = f.operand(id, 2);
-  if (const auto known = f.constant_bits(c)) return *known != 0 ? a : b;  // true ? x : y -> x
-  if (a == b) return a;                                                   // c ? x : x -> x
+  if (const auto known = f.constant_bits(c)) return *known != 0 ? a : b;                        // true ? x : y -> x
+  if (a == b) return a;                                                                         // c ? x : x -> x
   if (const ValueId not_c = operand_of(f, c, OpKind::bit_not_)) return rw.select(not_c, b, a);  // ~c ? x : y -> c ? y : x
   const auto ca = f.constant_bits(a), cb = f.constant_bits(b);
   if (ca && cb && *ca == *cb) return a;
   if (!f.type(a).is_bool()) return {};
-  if (ca) return *ca != 0 ? rw.binary(OpKind::bit_or_, c, b)                                // c ? true : x -> c | x
-                          : rw.binary(OpKind::bit_and_, rw.unary(OpKind::bit_not_, c), b);  // c ? false : x -> ~c & x
-  if (cb) return *cb != 0 ? rw.binary(OpKind::bit_or_, rw.unary(OpKind::bit_not_, c), a)    // c ? x : true -> ~c | x
-                          : rw.binary(OpKind::bit_and_, c, a);                              // c ? x : false -> c & x
+  if (ca)
+    return *ca != 0 ? rw.binary(OpKind::bit_or_, c, b)                                // c ? true : x -> c | x
+                    : rw.binary(OpKind::bit_and_, rw.unary(OpKind::bit_not_, c), b);  // c ? false : x -> ~c & x
+  if (cb)
+    return *cb != 0 ? rw.binary(OpKind::bit_or_, rw.unary(OpKind::bit_not_, c), a)  // c ? x : true -> ~c | x
+                    : rw.binary(OpKind::bit_and_, c, a);                            // c ? x : false -> c & x
   return {};
 }
 

@@ -26,7 +26,7 @@ bool is_exact(Element from, Element to) {
   if (to == Element::boolean) return false;
   if (ir::is_float(to)) {
     if (ir::is_fp8(to) || precision(from) > precision(to)) return false;
-    if (!ir::is_float(from)) return true;  // no integer of at most 11, 8, 24, 53 bits exceeds f16, bf16, f32, f64
+    if (!ir::is_float(from)) return true;                   // no integer of at most 11, 8, 24, 53 bits exceeds f16, bf16, f32, f64
     return !(from == Element::bf16 && to == Element::f16);  // the exponents of fp8 fit those of the 16-bit floats
   }
   if (ir::is_float(from)) return false;

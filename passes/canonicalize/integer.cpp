@@ -28,7 +28,7 @@ ValueId fold_associative(Rewriter& rw, OpKind k, const Binary& x) {
 
 ValueId fold_add(Rewriter& rw, const Binary& x) {
   const Function& f = rw.ir();
-  if (x.is(0)) return x.a;  // x + 0 -> x
+  if (x.is(0)) return x.a;                                                                         // x + 0 -> x
   if (const ValueId y = operand_of(f, x.b, OpKind::neg_)) return rw.binary(OpKind::sub_, x.a, y);  // x + -y -> x - y
   if (const ValueId y = operand_of(f, x.a, OpKind::neg_)) return rw.binary(OpKind::sub_, x.b, y);  // -y + x -> x - y
   // (x - y) + y -> x, y + (x - y) -> x
@@ -52,34 +52,34 @@ ValueId fold_sub(Rewriter& rw, const Binary& x) {
 
 ValueId fold_mul(Rewriter& rw, const Binary& x) {
   const Function& f = rw.ir();
-  if (x.is(0)) return x.b;                                          // x * 0 -> 0
-  if (x.is(1)) return x.a;                                          // x * 1 -> x
-  if (x.is_all_ones()) return rw.unary(OpKind::neg_, x.a);          // x * -1 -> -x
+  if (x.is(0)) return x.b;                                  // x * 0 -> 0
+  if (x.is(1)) return x.a;                                  // x * 1 -> x
+  if (x.is_all_ones()) return rw.unary(OpKind::neg_, x.a);  // x * -1 -> -x
   if (const OpId inner = f.defined_by(x.a, OpKind::shl_); inner && x.c) {
     const Binary in(f, inner);
-    if (in.c && *in.c < static_cast<std::uint64_t>(x.width))        // (x << c1) * c2 -> x * (c2 << c1)
+    if (in.c && *in.c < static_cast<std::uint64_t>(x.width))  // (x << c1) * c2 -> x * (c2 << c1)
       return rw.binary(OpKind::mul_, in.a, rw.constant_bits(x.type, (*x.c << *in.c) & element_mask(x.element)));
   }
-  if (ir::is_unsigned(x.element) && x.is_power_of_two())            // unsigned x * 2^k -> x << k
+  if (ir::is_unsigned(x.element) && x.is_power_of_two())  // unsigned x * 2^k -> x << k
     return rw.binary(OpKind::shl_, x.a, rw.constant_bits(x.type, std::countr_zero(*x.c)));
   return {};
 }
 
 ValueId fold_div(Rewriter& rw, const Binary& x) {
-  if (x.is(1)) return x.a;                                                              // x / 1 -> x
-  if (x.is(0)) return rw.constant_bits(x.type, element_mask(x.element));                // x / 0 -> all bits set
+  if (x.is(1)) return x.a;                                                                         // x / 1 -> x
+  if (x.is(0)) return rw.constant_bits(x.type, element_mask(x.element));                           // x / 0 -> all bits set
   if (ir::is_signed(x.element)) return x.is_all_ones() ? rw.unary(OpKind::neg_, x.a) : ValueId{};  // x / -1 -> -x, least / -1 = least
-  if (x.is_power_of_two())                                                              // unsigned x / 2^k -> x >> k
+  if (x.is_power_of_two())                                                                         // unsigned x / 2^k -> x >> k
     return rw.binary(OpKind::shr_, x.a, rw.constant_bits(x.type, std::countr_zero(*x.c)));
   return {};
 }
 
 ValueId fold_rem(Rewriter& rw, const Binary& x) {
-  if (x.a == x.b || x.is(1)) return zero(rw, x);                                        // x % x -> 0 (0 % 0 = 0), x % 1 -> 0
-  if (x.is(0)) return x.a;                                                              // x % 0 -> x
-  if (rw.ir().constant_bits(x.a) == 0u) return x.a;                                     // 0 % x -> 0
-  if (ir::is_signed(x.element)) return x.is_all_ones() ? zero(rw, x) : ValueId{};       // x % -1 -> 0
-  if (x.is_power_of_two())                                                              // unsigned x % 2^k -> x & (2^k - 1)
+  if (x.a == x.b || x.is(1)) return zero(rw, x);                                   // x % x -> 0 (0 % 0 = 0), x % 1 -> 0
+  if (x.is(0)) return x.a;                                                         // x % 0 -> x
+  if (rw.ir().constant_bits(x.a) == 0u) return x.a;                                // 0 % x -> 0
+  if (ir::is_signed(x.element)) return x.is_all_ones() ? zero(rw, x) : ValueId{};  // x % -1 -> 0
+  if (x.is_power_of_two())                                                         // unsigned x % 2^k -> x & (2^k - 1)
     return rw.binary(OpKind::bit_and_, x.a, rw.constant_bits(x.type, *x.c - 1));
   return {};
 }
@@ -120,23 +120,23 @@ ValueId fold_bits(Rewriter& rw, OpKind k, const Binary& x) {
   const auto all_ones = [&] { return rw.constant_bits(x.type, element_mask(x.element)); };
   switch (k) {
     case OpKind::bit_and_:
-      if (x.a == x.b || x.is_all_ones()) return x.a;     // x & x, x & ~0 -> x
-      if (x.is(0)) return x.b;                           // x & 0 -> 0
-      if (are_opposite(f, x)) return zero(rw, x);        // x & ~x -> 0
+      if (x.a == x.b || x.is_all_ones()) return x.a;  // x & x, x & ~0 -> x
+      if (x.is(0)) return x.b;                        // x & 0 -> 0
+      if (are_opposite(f, x)) return zero(rw, x);     // x & ~x -> 0
       // (x & y) & y -> x & y, and mirrored
       if (operand_of(f, x.a, k, 0) == x.b || operand_of(f, x.a, k, 1) == x.b) return x.a;
       if (operand_of(f, x.b, k, 0) == x.a || operand_of(f, x.b, k, 1) == x.a) return x.b;
       return {};
     case OpKind::bit_or_:
-      if (x.a == x.b || x.is(0)) return x.a;             // x | x, x | 0 -> x
-      if (x.is_all_ones()) return x.b;                   // x | ~0 -> ~0
-      if (are_opposite(f, x)) return all_ones();         // x | ~x -> ~0
+      if (x.a == x.b || x.is(0)) return x.a;      // x | x, x | 0 -> x
+      if (x.is_all_ones()) return x.b;            // x | ~0 -> ~0
+      if (are_opposite(f, x)) return all_ones();  // x | ~x -> ~0
       return {};
     default:
-      if (x.a == x.b) return zero(rw, x);                // x ^ x -> 0
-      if (x.is(0)) return x.a;                           // x ^ 0 -> x
+      if (x.a == x.b) return zero(rw, x);                           // x ^ x -> 0
+      if (x.is(0)) return x.a;                                      // x ^ 0 -> x
       if (x.is_all_ones()) return rw.unary(OpKind::bit_not_, x.a);  // x ^ ~0 -> ~x
-      if (are_opposite(f, x)) return all_ones();         // x ^ ~x -> ~0
+      if (are_opposite(f, x)) return all_ones();                    // x ^ ~x -> ~0
       return {};
   }
 }
@@ -171,7 +171,7 @@ ValueId fold_binary(Rewriter& rw, OpKind k, const Binary& x) {
     case OpKind::bit_or_:
     case OpKind::bit_xor_: return fold_bits(rw, k, x);
     case OpKind::minimum_:
-    case OpKind::maximum_: return x.a == x.b ? x.a : ValueId{};               // min(x, x), max(x, x) -> x
+    case OpKind::maximum_: return x.a == x.b ? x.a : ValueId{};                 // min(x, x), max(x, x) -> x
     case OpKind::umulhi_: return x.is(0) || x.is(1) ? zero(rw, x) : ValueId{};  // the upper half of x * 0, x * 1
     default: return {};
   }

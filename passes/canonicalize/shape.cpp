@@ -55,7 +55,9 @@ ValueId compute_before_broadcast(Rewriter& rw, OpId id) {
 std::optional<std::vector<int>> unit_axes_moved(Type from, Type to) {
   std::vector<int> axes(to.rank(), -1);
   int i = 0;
-  const auto skip_units = [&] { while (i < from.rank() && from.log2_extent(i) == 0) ++i; };
+  const auto skip_units = [&] {
+    while (i < from.rank() && from.log2_extent(i) == 0) ++i;
+  };
   for (int d = 0; d < to.rank(); ++d) {
     if (to.log2_extent(d) == 0) continue;
     skip_units();

@@ -165,7 +165,7 @@ struct TensorInfo {
   bool is_begin = false;        // of a kernel alone: where in a concatenation its part begins
   bool is_nonnegative = false;  // every element is known to be >= 0, or NaN
   Finite finite = Finite::for_finite_data;
-  graph::NodeId node;           // the graph's node whose value it holds; none for an intermediate result
+  graph::NodeId node;  // the graph's node whose value it holds; none for an intermediate result
 };
 using Tensor = const TensorInfo*;
 

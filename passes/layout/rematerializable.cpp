@@ -81,7 +81,8 @@ bool RematerializableValues::is_rematerializable(OpId id) const {
   const ir::OpData& op = f_.op(id);
   if (op.kind == OpKind::broadcast_) return true;
   if (!std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return f_.type(v).is_scalar() || (*this)(v); })) return false;
-  return recompute_cost(f_, id) || op.kind == OpKind::inline_ptx_ || (op.kind == OpKind::load_ && f_.attr(id, ir::AttrName::is_volatile) == 0 && is_only_broadcast(op.results[0]));
+  return recompute_cost(f_, id) || op.kind == OpKind::inline_ptx_ ||
+         (op.kind == OpKind::load_ && f_.attr(id, ir::AttrName::is_volatile) == 0 && is_only_broadcast(op.results[0]));
 }
 
 bool RematerializableValues::is_only_broadcast(ValueId v) const {

@@ -9,9 +9,9 @@
 namespace tilewright::rt::cuda {
 
 struct CudaDeviceOptions {
-  std::string name;              // "cuda:0"
-  DeviceFacts facts;             // without a reason against it
-  std::string target;            // see target_for
+  std::string name;          // "cuda:0"
+  DeviceFacts facts;         // without a reason against it
+  std::string target;        // see target_for
   bool is_emulated = false;  // the emulator: the context remains usable after a kernel failed, and every access is checked
 };
 

@@ -73,7 +73,7 @@ class KernelReports {
 
   Context& context_;
   DeviceMemory& memory_;
-  std::mutex mutex_;  // guards the members below; held during submission, so that take() sees submitted launches only
+  std::mutex mutex_;              // guards the members below; held during submission, so that take() sees submitted launches only
   std::vector<Written> written_;  // in the order of the launches
   std::array<CUdeviceptr, 4> idle_{};
   std::size_t idle_count_ = 0;

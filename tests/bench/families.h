@@ -61,10 +61,12 @@ inline void loop(In x, Out y, int block) {
 template <class V>
 void each(V&& visit) {
 #define TW_FAMILY(NAME) visit(#NAME, NAME);
-  TW_FAMILY(arithmetic)
-  TW_FAMILY(exponential) TW_FAMILY(trigonometry) TW_FAMILY(power) TW_FAMILY(conversions) TW_FAMILY(integer_division) TW_FAMILY(strided)
-      TW_FAMILY(masked) TW_FAMILY(transpose) TW_FAMILY(flip) TW_FAMILY(reduction) TW_FAMILY(row_reduction) TW_FAMILY(argmax) TW_FAMILY(scan)
-          TW_FAMILY(sort) TW_FAMILY(topk) TW_FAMILY(gather) TW_FAMILY(histogram) TW_FAMILY(atomic) TW_FAMILY(philox) TW_FAMILY(loop)
+  // clang-format off
+  TW_FAMILY(arithmetic) TW_FAMILY(exponential) TW_FAMILY(trigonometry) TW_FAMILY(power) TW_FAMILY(conversions)
+  TW_FAMILY(integer_division) TW_FAMILY(strided) TW_FAMILY(masked) TW_FAMILY(transpose) TW_FAMILY(flip) TW_FAMILY(reduction)
+  TW_FAMILY(row_reduction) TW_FAMILY(argmax) TW_FAMILY(scan) TW_FAMILY(sort) TW_FAMILY(topk) TW_FAMILY(gather)
+  TW_FAMILY(histogram) TW_FAMILY(atomic) TW_FAMILY(philox) TW_FAMILY(loop)
+  // clang-format on
 #undef TW_FAMILY
 }
 

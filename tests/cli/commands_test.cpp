@@ -82,12 +82,11 @@ TEST_CASE("compile: PTX of every GPU, its statistics, and a cubin where there is
   CHECK(contains(tilewright({"compile", "-", "--target=sm_80", "--emit=llvm"}, kernel_text("add")).out, "nvptx64"));
   CHECK(contains(tilewright({"compile", "-", "--target=sm_80"}, kernel_text("add")).out, "f32[256] #"));
 
-  folder.write(
-      "ptxas",
-      "#!/bin/sh\necho 'ptxas add.ptx, line 2; warning : it is slow'\n"
-      "echo \"Compiling entry function 'add'\"\necho '    16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads'\n"
-      "echo 'ptxas info : Used 77 registers, 360 bytes cmem[0]'\n"
-      "for last; do :; done\necho cubin of \"$@\" > \"$last\"\n");
+  folder.write("ptxas",
+               "#!/bin/sh\necho 'ptxas add.ptx, line 2; warning : it is slow'\n"
+               "echo \"Compiling entry function 'add'\"\necho '    16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads'\n"
+               "echo 'ptxas info : Used 77 registers, 360 bytes cmem[0]'\n"
+               "for last; do :; done\necho cubin of \"$@\" > \"$last\"\n");
   std::filesystem::permissions(folder.path() / "ptxas", std::filesystem::perms::owner_all);
   const std::string before = std::getenv("TILEWRIGHT_PTXAS") ? std::getenv("TILEWRIGHT_PTXAS") : "";
   setenv("TILEWRIGHT_PTXAS", (folder.path() / "ptxas").c_str(), 1);

@@ -70,8 +70,10 @@ Emitted check_on_emulator(const fuzz::Program& p, int num_warps, const std::stri
       fuzz::DeviceExecutor gpu(name, num_warps);
       check_on(gpu, p, num_warps, description);
     }
-  const backend::CompiledKernel kernel = backend::compile(p.function, {.target = target, .num_warps = num_warps}, {.keep_text = true, .dump = {}});
-  return {kernel.assembly, count(kernel.assembly, "bar.sync") + count(kernel.assembly, "bar.warp.sync") - count(kernel.tile_ir, "  barrier\n")};
+  const backend::CompiledKernel kernel =
+      backend::compile(p.function, {.target = target, .num_warps = num_warps}, {.keep_text = true, .dump = {}});
+  return {kernel.assembly,
+          count(kernel.assembly, "bar.sync") + count(kernel.assembly, "bar.warp.sync") - count(kernel.tile_ir, "  barrier\n")};
 }
 
 Type tile(Element e, const std::vector<int>& log2_extents) {

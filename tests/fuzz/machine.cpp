@@ -21,8 +21,7 @@ std::string target_of(const std::string& machine) {
 }  // namespace
 
 Machine::Machine(const std::string& machine, int warps)
-    : name(machine), target(target_of(machine)),
-      description(backend::describe_target(target)), num_warps(warps) {
+    : name(machine), target(target_of(machine)), description(backend::describe_target(target)), num_warps(warps) {
   if (name.starts_with(kCuda))
     executor = std::make_unique<DeviceExecutor>(name, num_warps);
   else if (description.is_gpu())

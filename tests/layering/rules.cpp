@@ -44,11 +44,10 @@ bool may_emulator_include(std::string_view path) {
       path, {"tileir/include/tilewright/error.h", "runtime/cuda/driver.h", "runtime/cuda/driver_types.h", "runtime/environment.h"});
 }
 
-
 // Its folders, from the bottom: each may include itself and those of lower floors.
 constexpr std::pair<std::string_view, int> kEmulatorFolders[] = {
-    {"simd", 0},  {"ptx", 1},    {"program", 2}, {"shadow", 3}, {"cost", 4},    {"state", 5},   {"races", 6},
-    {"memory", 7}, {"isa", 8}, {"async", 8},  {"matrix", 8}, {"machine", 9}, {"driver", 10},
+    {"simd", 0},   {"ptx", 1}, {"program", 2}, {"shadow", 3}, {"cost", 4},    {"state", 5},   {"races", 6},
+    {"memory", 7}, {"isa", 8}, {"async", 8},   {"matrix", 8}, {"machine", 9}, {"driver", 10},
 };
 
 /// The folder of the emulator that a file is in; "" for other files.
@@ -218,7 +217,8 @@ class Checker {
     const std::string_view from = emulator_folder(path), to = emulator_folder(target);
     if (from.empty() || to.empty() || from == to) return;
     if (emulator_floor(from) < 0 || emulator_floor(from) <= emulator_floor(to))
-      report(path, line, "the emulator's " + std::string(from) + "/ stands below or beside " + std::string(to) + "/ and does not include it");
+      report(path, line,
+             "the emulator's " + std::string(from) + "/ stands below or beside " + std::string(to) + "/ and does not include it");
   }
 
   static bool is_std(const Include& include) { return include.angled && include.name.find_first_of("./") == std::string::npos; }

@@ -133,15 +133,16 @@ void look_back_scan(tw::Ptr<const std::int32_t> x, tw::Ptr<std::int32_t> out, tw
                                     else
                                       seen = tw::atomic_add(state + at, 0, {}, {.order = tw::Order::acquire});
                                   });
-                   tw::when(seen == 2,
-                            [&] {
-                              before += load(prefixes + at);
-                              at = -1;
-                            },
-                            [&] {
-                              before += load(sums + at);
-                              at -= 1;
-                            });
+                   tw::when(
+                       seen == 2,
+                       [&] {
+                         before += load(prefixes + at);
+                         at = -1;
+                       },
+                       [&] {
+                         before += load(sums + at);
+                         at -= 1;
+                       });
                  });
   publish(prefixes, before + total, 2);
   store(out + me * kBlock + lanes, running + before);

@@ -74,12 +74,11 @@ void check_scans(tw::Device& device) {
 /// h[t] = a[t] h[t - 1] + x[t] for each channel, time along the first or the last axis.
 void recurrence(tw::Ptr<const float> a, tw::Ptr<const float> x, tw::Ptr<float> h, int T, int C, bool time_first) {
   auto at = time_first ? column(arange(0, T)) * C + row(arange(0, C)) : column(arange(0, C)) * T + row(arange(0, T));
-  auto [decay, state] = tw::scan(
-      std::tuple{load(a + at), load(x + at)}, time_first ? 0 : 1, [](auto earlier, auto later) {
-        auto [a1, h1] = earlier;
-        auto [a2, h2] = later;
-        return std::tuple{a1 * a2, tw::fma(a2, h1, h2)};
-      });
+  auto [decay, state] = tw::scan(std::tuple{load(a + at), load(x + at)}, time_first ? 0 : 1, [](auto earlier, auto later) {
+    auto [a1, h1] = earlier;
+    auto [a2, h2] = later;
+    return std::tuple{a1 * a2, tw::fma(a2, h1, h2)};
+  });
   store(h + at, state);
 }
 

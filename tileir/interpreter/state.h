@@ -65,10 +65,10 @@ class Interpreter {
   /// An element of a buffer.
   struct Cell {
     std::uint64_t word = 0;
-    bool defined = false, in_flight = false;  // in_flight: a copy was started, and is not known to be complete
-    bool is_ordered = false;                  // of an ordered buffer: a wait is between reads and writes
-    std::uint8_t writer = 0;                  // the agent of the last store
-    std::uint32_t last_store = 0;             // its epoch
+    bool defined = false, in_flight = false;             // in_flight: a copy was started, and is not known to be complete
+    bool is_ordered = false;                             // of an ordered buffer: a wait is between reads and writes
+    std::uint8_t writer = 0;                             // the agent of the last store
+    std::uint32_t last_store = 0;                        // its epoch
     std::array<std::uint32_t, kMostAgents> last_read{};  // by agent, their epochs
   };
   std::uint64_t read_cell(OpId, std::uint64_t cell);

@@ -20,22 +20,22 @@ struct TargetDesc {
   enum class Kind { host, nvptx };
   std::string name = "host-baseline";
   Kind kind = Kind::host;
-  int vector_bits = 128;          // width of a SIMD register
-  bool has_fma = false;           // a fused multiply-add instruction for f32 and f64
+  int vector_bits = 128;            // width of a SIMD register
+  bool has_fma = false;             // a fused multiply-add instruction for f32 and f64
   bool has_f16_conversion = false;  // f16 <-> f32 instructions
   bool has_masked_memory = false;   // masked vector loads and stores
   ReductionOrder reduction;
   int processors = 8;  // that run programs at once: threads of a host, multiprocessors of a GPU
 
   // nvptx
-  int sm = 0;                     // compute capability: 75, 80, 86, 89, 90
-  bool has_wgmma = false;         // sm_90a
-  int shared_bytes = 0;           // most that a CTA can have
-  int max_registers = 255;        // most that a thread can have
+  int sm = 0;               // compute capability: 75, 80, 86, 89, 90
+  bool has_wgmma = false;   // sm_90a
+  int shared_bytes = 0;     // most that a CTA can have
+  int max_registers = 255;  // most that a thread can have
   int registers_per_sm = 65536;
   int warps_per_sm = 64;
-  int clock_mhz = 0;              // of multiprocessors, the highest
-  int memory_gbs = 0;             // 10^9 bytes that memory moves in a second at most
+  int clock_mhz = 0;   // of multiprocessors, the highest
+  int memory_gbs = 0;  // 10^9 bytes that memory moves in a second at most
 
   bool is_gpu() const { return kind == Kind::nvptx; }
   static constexpr int kLog2WarpLanes = 5;

@@ -195,22 +195,24 @@ class Parser {
     if (!l.bases(dim).empty()) fail(name, fmt::format("'{}' is given twice", name.text));
     expect('=', "after the dimension");
     expect('[', "before its bases");
-    if (!token_.is(']')) list([&] {
-      const Token at = token_;
-      if (l.bits(dim) == kMaxLog2Elements) fail(at, fmt::format("a dimension has at most {} bases", kMaxLog2Elements));
-      std::vector<std::uint32_t> coordinates;
-      expect('[', "before the coordinates of a basis");
+    if (!token_.is(']'))
       list([&] {
-        const Token number = token_;
-        const std::int64_t c = integer("a coordinate");
-        if (coordinates.size() == extents.size() || c < 0 || c >= extents[coordinates.size()])
-          fail(number, "a basis has one coordinate for each axis, below its extent");
-        coordinates.push_back(static_cast<std::uint32_t>(c));
+        const Token at = token_;
+        if (l.bits(dim) == kMaxLog2Elements) fail(at, fmt::format("a dimension has at most {} bases", kMaxLog2Elements));
+        std::vector<std::uint32_t> coordinates;
+        expect('[', "before the coordinates of a basis");
+        list([&] {
+          const Token number = token_;
+          const std::int64_t c = integer("a coordinate");
+          if (coordinates.size() == extents.size() || c < 0 || c >= extents[coordinates.size()])
+            fail(number, "a basis has one coordinate for each axis, below its extent");
+          coordinates.push_back(static_cast<std::uint32_t>(c));
+        });
+        expect(']', "after the coordinates of a basis");
+        if (coordinates.size() != extents.size())
+          fail(at, fmt::format("{} coordinates; there are {} axes", coordinates.size(), extents.size()));
+        l.add_basis(dim, l.flat(coordinates));
       });
-      expect(']', "after the coordinates of a basis");
-      if (coordinates.size() != extents.size()) fail(at, fmt::format("{} coordinates; there are {} axes", coordinates.size(), extents.size()));
-      l.add_basis(dim, l.flat(coordinates));
-    });
     expect(']', "after the bases");
   }
   std::int64_t layout_number() {
@@ -280,7 +282,8 @@ class Parser {
       p.disjoint = true;
       return;
     }
-    if (key.text != "divisible_by") fail(key, fmt::format("unknown attribute '{}' of a parameter; expected 'divisible_by' or 'disjoint'", key.text));
+    if (key.text != "divisible_by")
+      fail(key, fmt::format("unknown attribute '{}' of a parameter; expected 'divisible_by' or 'disjoint'", key.text));
     expect('=', "after 'divisible_by'");
     const Token at = token_;
     p.divisible_by = integer("a number");
@@ -314,10 +317,11 @@ class Parser {
     if (attributes_follow(*kind)) attributes(*kind, attrs, literal);
     std::vector<Type> types;
     std::vector<LayoutId> layouts;
-    if (accept(':')) list([&] {
-      const auto [t, layout] = type_and_layout();
-      types.push_back(t), layouts.push_back(layout);
-    });
+    if (accept(':'))
+      list([&] {
+        const auto [t, layout] = type_and_layout();
+        types.push_back(t), layouts.push_back(layout);
+      });
     if (types.size() != names.size())
       fail(word, fmt::format("{}: {} names for results of {} types", word.text, names.size(), types.size()));
     if (literal) resolve(*literal, types, attrs);

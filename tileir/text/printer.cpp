@@ -37,8 +37,10 @@ class Printer {
   }
 
   void argument_attributes(const Param& p) {
-    if (p.divisible_by != 1) put(" {{divisible_by = {}{}}}", p.divisible_by, p.disjoint ? ", disjoint" : "");
-    else if (p.disjoint) put(" {{disjoint}}");
+    if (p.divisible_by != 1)
+      put(" {{divisible_by = {}{}}}", p.divisible_by, p.disjoint ? ", disjoint" : "");
+    else if (p.disjoint)
+      put(" {{disjoint}}");
   }
 
   std::string line(OpId id) {

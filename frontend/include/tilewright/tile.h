@@ -44,7 +44,8 @@ template <class T>
 struct Operand : Input {
   Operand(const Tile<T>& tile, Here here = Here::current()) : Input(tile, here) {}
   template <class U>
-  requires WidensTo<U, T> Operand(const Tile<U>& tile, Here here = Here::current()) : Input(tile, here) {}
+    requires WidensTo<U, T>
+  Operand(const Tile<U>& tile, Here here = Here::current()) : Input(tile, here) {}
   template <ConstantOf<T> S>
   Operand(S number, Here here = Here::current()) : Input(Scalar(number), here) {}
 };
@@ -91,8 +92,8 @@ class Tile : public detail::Handle {
   Tile(S constant, Here at = Here::current()) : Handle(detail::constant(detail::Scalar(constant), detail::kCode<T>, at)) {}
   /// Ptr<T> -> Ptr<const T>.
   template <class U>
-  requires detail::PointerAddsConst<U, T> Tile(const Tile<U>& pointer, Here at = Here::current())
-      : Handle(detail::add_const(pointer, at)) {}
+    requires detail::PointerAddsConst<U, T>
+  Tile(const Tile<U>& pointer, Here at = Here::current()) : Handle(detail::add_const(pointer, at)) {}
 
   /// Extents, outermost first.
   Shape shape(Here at = Here::current()) const {
@@ -108,25 +109,31 @@ class Tile : public detail::Handle {
   /// The values in another element type: to float rounds to nearest even, float to integer truncates and saturates (NaN: 0),
   /// integers wrap, to bool is != 0.
   template <ValueElement U>
-  requires ValueElement<T> Tile<U> to(Here at = Here::current())
-  const { return Tile<U>(detail::cast(*this, detail::kCode<U>, at)); }
+    requires ValueElement<T>
+  Tile<U> to(Here at = Here::current()) const {
+    return Tile<U>(detail::cast(*this, detail::kCode<U>, at));
+  }
   /// The same bits as another element type of the same width.
   template <Element U>
-  requires(detail::kBytes<U> == detail::kBytes<T>) Tile<U> bitcast(Here at = Here::current())
-  const { return Tile<U>(detail::bitcast(*this, detail::kCode<U>, at)); }
+    requires(detail::kBytes<U> == detail::kBytes<T>)
+  Tile<U> bitcast(Here at = Here::current()) const {
+    return Tile<U>(detail::bitcast(*this, detail::kCode<U>, at));
+  }
 
 // Tile<T> with Tile<T>, a narrower tile or a constant; and f16 with bf16, which meet in f32.
 #define TW_BINARY(OP, NAME, KIND, RESULT, THIRD)                                                              \
-  friend RESULT operator OP(Operand a, Operand b) requires KIND<T> {                                          \
+  friend RESULT operator OP(Operand a, Operand b)                                                             \
+    requires KIND<T>                                                                                          \
+  {                                                                                                           \
     return RESULT(detail::binary(Binary::NAME, a, b, detail::kCode<T>));                                      \
   }                                                                                                           \
   template <class U>                                                                                          \
-  requires KIND<T> && detail::MeetInThird<T, U>                                                               \
+    requires KIND<T> && detail::MeetInThird<T, U>                                                             \
   friend THIRD operator OP(Operand a, const Tile<U>& b) {                                                     \
     return THIRD(detail::binary(Binary::NAME, a, {b, a.at}, detail::kCode<typename Third<U>::element_type>)); \
   }                                                                                                           \
   template <class U>                                                                                          \
-  requires KIND<T> && detail::MeetInThird<T, U>                                                               \
+    requires KIND<T> && detail::MeetInThird<T, U>                                                             \
   friend THIRD operator OP(const Tile<U>& a, Operand b) {                                                     \
     return THIRD(detail::binary(Binary::NAME, {a, b.at}, b, detail::kCode<typename Third<U>::element_type>)); \
   }
@@ -158,22 +165,58 @@ class Tile : public detail::Handle {
 #undef TW_BINARY
 
   /// Integers wrap; -(+0) is -0.
-  friend Tile operator-(Operand a) requires NumberElement<T> { return Tile(detail::unary(Unary::neg, a)); }
+  friend Tile operator-(Operand a)
+    requires NumberElement<T>
+  {
+    return Tile(detail::unary(Unary::neg, a));
+  }
   /// Each bit turned around.
-  friend Tile operator~(Operand a) requires detail::Bitwise<T> { return Tile(detail::unary(Unary::bit_not, a)); }
+  friend Tile operator~(Operand a)
+    requires detail::Bitwise<T>
+  {
+    return Tile(detail::unary(Unary::bit_not, a));
+  }
   /// Not, lane by lane.
-  friend Tile operator!(Operand a) requires BoolElement<T> { return Tile(detail::unary(Unary::logical_not, a)); }
+  friend Tile operator!(Operand a)
+    requires BoolElement<T>
+  {
+    return Tile(detail::unary(Unary::logical_not, a));
+  }
 
   /// Pointers move by elements; offsets of any integer type are extended to 64 bits first.
-  friend Tile operator+(Operand p, Offset n) requires PointerElement<T> { return Tile(detail::offset_pointer(p, n, false)); }
-  friend Tile operator+(Offset n, Operand p) requires PointerElement<T> { return Tile(detail::offset_pointer(p, n, false)); }
-  friend Tile operator-(Operand p, Offset n) requires PointerElement<T> { return Tile(detail::offset_pointer(p, n, true)); }
-  Tile& operator+=(Offset n) requires PointerElement<T> { return *this = Tile(detail::offset_pointer({*this, n.at}, n, false)); }
-  Tile& operator-=(Offset n) requires PointerElement<T> { return *this = Tile(detail::offset_pointer({*this, n.at}, n, true)); }
+  friend Tile operator+(Operand p, Offset n)
+    requires PointerElement<T>
+  {
+    return Tile(detail::offset_pointer(p, n, false));
+  }
+  friend Tile operator+(Offset n, Operand p)
+    requires PointerElement<T>
+  {
+    return Tile(detail::offset_pointer(p, n, false));
+  }
+  friend Tile operator-(Operand p, Offset n)
+    requires PointerElement<T>
+  {
+    return Tile(detail::offset_pointer(p, n, true));
+  }
+  Tile& operator+=(Offset n)
+    requires PointerElement<T>
+  {
+    return *this = Tile(detail::offset_pointer({*this, n.at}, n, false));
+  }
+  Tile& operator-=(Offset n)
+    requires PointerElement<T>
+  {
+    return *this = Tile(detail::offset_pointer({*this, n.at}, n, true));
+  }
 
 // The right side converts to Tile<T>: a compound assignment never changes the handle's type.
-#define TW_ASSIGN(OP, NAME, KIND) \
-  Tile& operator OP(Operand b) requires KIND<T> { return *this = Tile(detail::binary(Binary::NAME, {*this, b.at}, b, detail::kCode<T>)); }
+#define TW_ASSIGN(OP, NAME, KIND)                                                          \
+  Tile& operator OP(Operand b)                                                             \
+    requires KIND<T>                                                                       \
+  {                                                                                        \
+    return *this = Tile(detail::binary(Binary::NAME, {*this, b.at}, b, detail::kCode<T>)); \
+  }
   TW_ASSIGN(+=, add, NumberElement)
   TW_ASSIGN(-=, sub, NumberElement)
   TW_ASSIGN(*=, mul, NumberElement)
@@ -219,9 +262,7 @@ struct ElementOf<Tile<T>> {
   using type = T;
 };
 template <class A>
-concept AnyTile = requires {
-  typename ElementOf<std::remove_cvref_t<A>>::type;
-};
+concept AnyTile = requires { typename ElementOf<std::remove_cvref_t<A>>::type; };
 template <class A>
 concept Argument = AnyTile<A> || HostScalar<std::remove_cvref_t<A>>;
 
@@ -233,21 +274,17 @@ struct Fold<A> : ElementOf<A> {};
 template <AnyTile A, AnyTile B>
 struct Fold<A, B> : CommonOf<typename ElementOf<A>::type, typename ElementOf<B>::type> {};
 template <AnyTile A, HostScalar S>
-requires ConstantOf<S, typename ElementOf<A>::type>
-struct Fold<A, S> : ElementOf<A> {
-};
+  requires ConstantOf<S, typename ElementOf<A>::type>
+struct Fold<A, S> : ElementOf<A> {};
 template <HostScalar S, AnyTile A>
-requires ConstantOf<S, typename ElementOf<A>::type>
-struct Fold<S, A> : ElementOf<A> {
-};
+  requires ConstantOf<S, typename ElementOf<A>::type>
+struct Fold<S, A> : ElementOf<A> {};
 template <class A, class B, class C>
-requires AnyTile<A> || AnyTile<B>
-struct Fold<A, B, C> : Fold<Tile<typename Fold<A, B>::type>, C> {
-};
+  requires AnyTile<A> || AnyTile<B>
+struct Fold<A, B, C> : Fold<Tile<typename Fold<A, B>::type>, C> {};
 template <HostScalar A, HostScalar B, AnyTile C>
-requires ConstantOf<A, typename ElementOf<C>::type> && ConstantOf<B, typename ElementOf<C>::type>
-struct Fold<A, B, C> : ElementOf<C> {
-};
+  requires ConstantOf<A, typename ElementOf<C>::type> && ConstantOf<B, typename ElementOf<C>::type>
+struct Fold<A, B, C> : ElementOf<C> {};
 
 template <class... A>
 using Common = typename Fold<std::remove_cvref_t<A>...>::type;

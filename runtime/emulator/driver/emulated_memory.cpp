@@ -122,9 +122,13 @@ CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, voi
   const bool is_known = owner != nullptr || is_pinned;
   for (unsigned i = 0; i < count; ++i) switch (attributes[i]) {
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        *static_cast<unsigned*>(values[i]) = owner != nullptr ? unsigned{CU_MEMORYTYPE_DEVICE} : is_known ? unsigned{CU_MEMORYTYPE_HOST} : 0u;
+        *static_cast<unsigned*>(values[i]) = owner != nullptr ? unsigned{CU_MEMORYTYPE_DEVICE}
+                                             : is_known       ? unsigned{CU_MEMORYTYPE_HOST}
+                                                              : 0u;
         break;
-      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *static_cast<int*>(values[i]) = owner != nullptr ? owner->ordinal : is_known ? 0 : -2; break;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *static_cast<int*>(values[i]) = owner != nullptr ? owner->ordinal : is_known ? 0 : -2;
+        break;
       case CU_POINTER_ATTRIBUTE_IS_MANAGED: *static_cast<unsigned*>(values[i]) = 0; break;
       case CU_POINTER_ATTRIBUTE_CONTEXT: *static_cast<const void**>(values[i]) = owner; break;
       default: return CUDA_ERROR_INVALID_VALUE;

@@ -45,8 +45,7 @@ void track_matrix_registers(std::span<const Value> values, std::span<const Opera
   for (bool changed = true; changed;) {
     const u32 before = kernel.matrix_registers;
     for (const auto& [instruction, used] : by_instruction)
-      if (is_copy(kernel, instruction, used) && numbers[used[used[0].is_write].value] >= 0)
-        number(used[!used[0].is_write].value);
+      if (is_copy(kernel, instruction, used) && numbers[used[used[0].is_write].value] >= 0) number(used[!used[0].is_write].value);
     changed = kernel.matrix_registers != before;
   }
   for (const auto& [instruction, used] : by_instruction) {

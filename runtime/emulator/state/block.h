@@ -27,7 +27,7 @@ struct Block {
   std::vector<Warp> warps;
   std::unique_ptr<std::byte[]> registers, locals, shared;
   u64 shared_bytes = 0;
-  u64 writes = 0;  // to shared memory that were checked
+  u64 writes = 0;       // to shared memory that were checked
   SharedShadow shadow;  // of shared memory
   UndefinedBytes undefined;
   RemoteAccesses remote_accesses;  // to shared memory, but for operations on mbarriers
@@ -36,10 +36,10 @@ struct Block {
   // By offset in shared memory. Apart from the offsets, which are looked for often.
   ByOffset<Mbarrier> mbarriers;
   std::vector<std::unique_ptr<Mbarrier>> spare_mbarriers;
-  std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;  // of each warpgroup, the traces of all groups
+  std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;               // of each warpgroup, the traces of all groups
   std::array<std::shared_ptr<PackedPanels>, kMaxWarps / 4> packed_panels;  // of each warpgroup, operands of wgmma
-  int running = 0;         // warps that have not finished
-  u32 free_registers = 0;  // a thread's, of all warps that have given some back
+  int running = 0;                                                         // warps that have not finished
+  u32 free_registers = 0;                                                  // a thread's, of all warps that have given some back
 };
 
 }  // namespace tilewright::rt::emulator

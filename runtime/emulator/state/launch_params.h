@@ -32,9 +32,9 @@ struct LaunchParams {
   bool check = true;                  // races and reads of unwritten shared memory; bounds and alignment are always checked
   Order order = Order::forward;
   AsyncOrder async_order = AsyncOrder::lazy;
-  u64 seed = 0;                  // of the random AsyncOrder
-  u64 order_seed = 0;            // of the random Order
-  int workers = 0;               // threads that run blocks; 0: one a core, or a single one in random order, which a seed then repeats
+  u64 seed = 0;        // of the random AsyncOrder
+  u64 order_seed = 0;  // of the random Order
+  int workers = 0;     // threads that run blocks; 0: one a core, or a single one in random order, which a seed then repeats
   // Checks, loads and stores may take fast paths beside their plain rules. Both give the same results and reports; tests compare them.
   bool fast_paths = true;
   bool stop_at_diagnostic = false;  // gives the launch up soon after the first one

@@ -38,8 +38,8 @@ struct Warp {
   Worker* worker = nullptr;
   const Kernel* kernel = nullptr;
   int index = 0;
-  Mask live = 0;                    // lanes that have not exited
-  Mask carry = 0;                   // the flag of add.cc and its like
+  Mask live = 0;                      // lanes that have not exited
+  Mask carry = 0;                     // the flag of add.cc and its like
   std::vector<SimtStackEntry> stack;  // a tree; dead ones are reused
   std::vector<s32> free_entries;
   s32 current = 0;

@@ -65,7 +65,8 @@ TEST_CASE("compile: loops end behind the rows that are stored") {
     const std::string text = std::string(R"(kernel @rows(%x: ptr<const f32>, %y: ptr<f32>, %n: i32) {
   %r = arange {lo = 0, hi = 32} : i32[32]
   %five = constant {value = 5} : i32
-  %ends = broadcast )") + bound + R"( : i32[32]
+  %ends = broadcast )") + bound +
+                             R"( : i32[32]
   %in = lt %r, %ends : i1[32]
   %r1 = reshape %r : i32[32, 1]
   %i = broadcast %r1 : i32[32, 256]

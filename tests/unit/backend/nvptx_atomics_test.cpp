@@ -23,10 +23,13 @@ std::string tile_atomic(const char* op, const char* element, const char* attrs, 
   %o = {1} %a, %v {2} : {0}[512]
   {3}
 }})",
-                     e, op, attrs, uses ? fmt::format("%c = broadcast %q : ptr<{0}>[512]\n %d = add_ptr %c, %i : ptr<{0}>[512]\n store %d, %o", e) : "");
+                     e, op, attrs,
+                     uses ? fmt::format("%c = broadcast %q : ptr<{0}>[512]\n %d = add_ptr %c, %i : ptr<{0}>[512]\n store %d, %o", e) : "");
 }
 
-std::string ptx(const std::string& tile, const char* target = "sm_80", int warps = 4) { return checked_ptx(compile_for(tile, target, warps)); }
+std::string ptx(const std::string& tile, const char* target = "sm_80", int warps = 4) {
+  return checked_ptx(compile_for(tile, target, warps));
+}
 
 }  // namespace
 

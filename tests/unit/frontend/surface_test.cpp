@@ -143,8 +143,7 @@ static_assert(float(tw::f16(1.5f)) == 1.5f && float(tw::bf16(1.00390625f)) == 1.
   for (auto i : tw::range(tw::program_id(0), n, tw::num_programs(0))) is<tw::I32>(i);
   auto [pm, pn] = tw::grouped_order(n, tw::cdiv(n, 64), 8, 8);
   tw::when(pm == 0, [&] { x = x + 1; });
-  tw::when(
-      pn == 0 && n > 1, [&] { x = tw::zeros_like(x); }, [&] { tw::store(p, x); });
+  tw::when(pn == 0 && n > 1, [&] { x = tw::zeros_like(x); }, [&] { tw::store(p, x); });
   tw::loop_while([&] { return n > 1; }, [&] { n = n / 2; });
 }
 
@@ -155,13 +154,9 @@ static_assert(float(tw::f16(1.5f)) == 1.5f && float(tw::bf16(1.00390625f)) == 1.
 }
 
 template <class A, class B>
-concept Adds = requires(A a, B b) {
-  a + b;
-};
+concept Adds = requires(A a, B b) { a + b; };
 template <class A>
-concept IsCondition = requires(A a) {
-  a ? 1 : 0;
-};
+concept IsCondition = requires(A a) { a ? 1 : 0; };
 
 }  // namespace
 

@@ -26,8 +26,9 @@ struct Parameters<void (L::*)(tw::Tile<T>...) const> {
     (params.push_back({tw::detail::ir_type(tw::detail::kCode<T>), {"p" + std::to_string(params.size()), 1}}), ...);
     return tw::detail::trace_kernel(name, params,
                                     [&] {
-                                      [&]<std::size_t... I>(std::index_sequence<I...>) { body(tw::detail::parameter<T>(int(I))...); }
-                                      (std::index_sequence_for<T...>());
+                                      [&]<std::size_t... I>(std::index_sequence<I...>) {
+                                        body(tw::detail::parameter<T>(int(I))...);
+                                      }(std::index_sequence_for<T...>());
                                     },
                                     {"launch.cpp", 1, 1});
   }
@@ -44,7 +45,8 @@ std::uint64_t word(std::vector<T>& v) {
   return reinterpret_cast<std::uint64_t>(v.data());
 }
 template <class T>
-requires std::is_trivially_copyable_v<T> std::uint64_t word(const T& v) {
+  requires std::is_trivially_copyable_v<T>
+std::uint64_t word(const T& v) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, &v, sizeof v);
   return bits;

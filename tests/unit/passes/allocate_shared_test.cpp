@@ -95,11 +95,10 @@ TEST_CASE("allocate_shared: a buffer that does not fit is refused by its tile an
       "buffers.tile:5:8: error: a buffer of 4 stages of f32[128] takes 2048 bytes of shared memory; a program of sm_80 has "
       "at most 1024: use smaller tiles, or lower num_stages",
       Error);
-  CHECK_THROWS_WITH_AS(
-      places(f, 2048),
-      "buffers.tile:6:8: error: a buffer of f32[128] takes 512 bytes of shared memory beside 2048 bytes of buffers; a "
-      "program of sm_80 has at most 2048: use smaller tiles, or lower num_stages",
-      Error);
+  CHECK_THROWS_WITH_AS(places(f, 2048),
+                       "buffers.tile:6:8: error: a buffer of f32[128] takes 512 bytes of shared memory beside 2048 bytes of buffers; a "
+                       "program of sm_80 has at most 2048: use smaller tiles, or lower num_stages",
+                       Error);
 }
 
 TEST_CASE("allocate_shared: nothing to do without exchanges") {

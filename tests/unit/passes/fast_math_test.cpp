@@ -50,12 +50,13 @@ double reference(OpKind k, double x) {
 struct Bound {
   OpKind op;
   float lo, hi;
-  double ulp;       // of the result; 0: absolute
+  double ulp;  // of the result; 0: absolute
   double absolute;
 };
 constexpr Bound kBounds[] = {
-    {OpKind::exp_, -87.3f, 88.3f, 6, 0},         {OpKind::log_, 0x1p-126f, 0x1.fffffep127f, 4, 0},  {OpKind::sin_, -10000, 10000, 0, 2e-7},
-    {OpKind::cos_, -10000, 10000, 0, 2e-7},      {OpKind::tanh_, -kInf, kInf, 0, 3e-7},
+    {OpKind::exp_, -87.3f, 88.3f, 6, 0},    {OpKind::log_, 0x1p-126f, 0x1.fffffep127f, 4, 0},
+    {OpKind::sin_, -10000, 10000, 0, 2e-7}, {OpKind::cos_, -10000, 10000, 0, 2e-7},
+    {OpKind::tanh_, -kInf, kInf, 0, 3e-7},
 };
 
 TEST_CASE("fast functions: f32 keeps the documented bounds in the documented range") {

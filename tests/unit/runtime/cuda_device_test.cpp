@@ -142,7 +142,9 @@ TEST_CASE("cuda_device: allocation is good on every stream, reuses what was free
   FakeDriver driver;
   const tilewright::Device device(open_fake(driver));
   const std::size_t first = driver.calls.size();
-  { const auto buffer = device.allocate<float>(100); }
+  {
+    const auto buffer = device.allocate<float>(100);
+  }
   CHECK(device.allocate<float>(0).data() != nullptr);
   CHECK(has(driver.since(first), "cuMemAllocFromPoolAsync cuStreamSynchronize"));
   CHECK(device.free_memory() == driver.memory - driver.used + 600);
@@ -272,8 +274,8 @@ TEST_CASE("cuda_device: every driver call that fails is a DeviceError by its nam
   // Failures without a consequence: what these do is done otherwise, or belongs to the end of something.
   const std::set<std::string> made_up_for = {
       "cuMemPoolCreate",          "cuMemHostAlloc", "cuPointerGetAttributes", "cuStreamIsCapturing",
-      "cuCtxPopCurrent",          "cuModuleUnload", "cuStreamDestroy",       "cuEventDestroy",
-      "cuMemFreeAsync",           "cuMemFreeHost",  "cuMemPoolDestroy",      "cuThreadExchangeStreamCaptureMode",
+      "cuCtxPopCurrent",          "cuModuleUnload", "cuStreamDestroy",        "cuEventDestroy",
+      "cuMemFreeAsync",           "cuMemFreeHost",  "cuMemPoolDestroy",       "cuThreadExchangeStreamCaptureMode",
       "cuDevicePrimaryCtxRelease"};
   for (const std::string& name : names)
     for (int after = 0; after < std::min(16, static_cast<int>(clean.count(name))); ++after) {

@@ -23,12 +23,12 @@ namespace {
 // What a call passes for each: an integer of some size, a float, or an address.
 template <class A, class B>
 constexpr bool kSameClass =
-    sizeof(A) == sizeof(B) && std::is_pointer_v<A> == std::is_pointer_v<B>&& std::is_floating_point_v<A> == std::is_floating_point_v<B>;
+    sizeof(A) == sizeof(B) && std::is_pointer_v<A> == std::is_pointer_v<B> && std::is_floating_point_v<A> == std::is_floating_point_v<B>;
 template <class A, class B>
 struct SameCall : std::false_type {};
 template <class R, class... A, class S, class... B>
-requires(sizeof...(A) == sizeof...(B)) struct SameCall<R(A...), S(B...)>
-    : std::bool_constant<kSameClass<R, S> && (kSameClass<A, B> && ...)> {
+  requires(sizeof...(A) == sizeof...(B))
+struct SameCall<R(A...), S(B...)> : std::bool_constant<kSameClass<R, S> && (kSameClass<A, B> && ...)> {
   // A pointer to one of our structs stands where theirs does, with the same size behind it.
   template <class P, class Q>
   static constexpr bool pointee() {

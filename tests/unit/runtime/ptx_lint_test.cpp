@@ -14,7 +14,9 @@ std::string kernel(const std::string& body, const std::string& before = "") {
          body + "\n\tret;\n}\n";
 }
 
-std::vector<std::string> problems(const std::string& body, const std::string& before = "") { return read_ptx(kernel(body, before)).problems; }
+std::vector<std::string> problems(const std::string& body, const std::string& before = "") {
+  return read_ptx(kernel(body, before)).problems;
+}
 
 /// The only problem, or all of them.
 std::string problem(const std::string& body, const std::string& before = "") {
@@ -65,7 +67,8 @@ $L__BB0_1:
 }
 
 TEST_CASE("ptx_lint: finds functions and variables that are elsewhere, and calls") {
-  CHECK(has(problem("", ".extern .func (.param .b32 r) __nv_expf (.param .b32 x);\n"), "line 4: the function '__nv_expf' is defined nowhere"));
+  CHECK(has(problem("", ".extern .func (.param .b32 r) __nv_expf (.param .b32 x);\n"),
+            "line 4: the function '__nv_expf' is defined nowhere"));
   CHECK(has(problem("", ".extern .global .u32 counter;\n"), "the variable 'counter' is defined nowhere"));
   CHECK(problem("", ".extern .shared .align 16 .b8 memory[];\n").empty());
   const std::string declared = ".extern .func (.param .b32 r) __nv_expf (.param .b32 x);\n";

@@ -21,8 +21,7 @@ TEST_CASE("blocked_layout: what a small tile does not need, lanes and warps hold
   CHECK(l.free_bits(HardwareDim::lane) == 0b11100);
   CHECK(l.free_bits(HardwareDim::warp) == 1);
   // A vector is no longer than the row.
-  CHECK(text(blocked_layout({1, 1}, 4, std::array{1, 0}, 0)) ==
-        "{register = [[0, 1]], lane = [[1, 0], [0, 0], [0, 0], [0, 0], [0, 0]]}");
+  CHECK(text(blocked_layout({1, 1}, 4, std::array{1, 0}, 0)) == "{register = [[0, 1]], lane = [[1, 0], [0, 0], [0, 0], [0, 0], [0, 0]]}");
 }
 
 TEST_CASE("blocked_layout: by axis, as Triton's sizePerThread, threadsPerWarp and warpsPerCTA") {

@@ -1,6 +1,6 @@
 // The printer on functions that are built in C++.
-#include "tileir/op_kind.h"
 #include "tileir/text/printer.h"
+#include "tileir/op_kind.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Type rules: accepted operands, and error messages.
-#include "tileir/op_kind.h"
 #include "tileir/type_rules/type_rules.h"
+#include "tileir/op_kind.h"
 
 #include <doctest/doctest.h>
 

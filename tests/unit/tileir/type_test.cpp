@@ -1,6 +1,6 @@
 // The table of element types, and tile types.
-#include "tileir/op_kind.h"
 #include "tileir/type.h"
+#include "tileir/op_kind.h"
 
 #include <doctest/doctest.h>
 

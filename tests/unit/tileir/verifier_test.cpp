@@ -1,6 +1,6 @@
 // The verifier on IR that has no text: broken links and misplaced values. (tests/files/verify has the cases that can be written as text.)
-#include "tileir/op_kind.h"
 #include "tileir/verifier.h"
+#include "tileir/op_kind.h"
 
 #include <doctest/doctest.h>
 

@@ -29,7 +29,7 @@ template <class Bits, FloatFormat F>
 struct SmallFloat {
   SmallFloat() = default;
   template <class S>
-  requires std::is_arithmetic_v<S>
+    requires std::is_arithmetic_v<S>
   explicit constexpr SmallFloat(S value) : bits(static_cast<Bits>(encode(F, static_cast<double>(value)))) {}
   explicit constexpr SmallFloat(FloatConstant c) : bits(static_cast<Bits>(encode(F, c.value))) {}
   explicit constexpr operator float() const { return static_cast<float>(decode(F, bits)); }
@@ -101,9 +101,9 @@ concept ConstantOf = (AnyFloatElement<T> && (HostInteger<S> || HostFloat<S>)) ||
 
 // "Same kind widens": strictly, from U to T.
 template <class U, class T>
-concept WidensTo = (SignedElement<U> && SignedElement<T> && sizeof(U) < sizeof(T)) ||
-                   (UnsignedElement<U> && IntegerElement<T> && sizeof(U) < sizeof(T)) || (OneOf<U, f16, bf16> && OneOf<T, float, double>) ||
-                   (OneOf<U, float> && OneOf<T, double>);
+concept WidensTo =
+    (SignedElement<U> && SignedElement<T> && sizeof(U) < sizeof(T)) || (UnsignedElement<U> && IntegerElement<T> && sizeof(U) < sizeof(T)) ||
+    (OneOf<U, f16, bf16> && OneOf<T, float, double>) || (OneOf<U, float> && OneOf<T, double>);
 
 // Two types that meet in a third one. In this order only; operators and CommonOf take care of the other.
 template <class T, class U>
@@ -116,17 +116,18 @@ struct CommonOf<A, A> {
   using type = A;
 };
 template <class A, class B>
-requires WidensTo<A, B>
+  requires WidensTo<A, B>
 struct CommonOf<A, B> {
   using type = B;
 };
 template <class A, class B>
-requires WidensTo<B, A>
+  requires WidensTo<B, A>
 struct CommonOf<A, B> {
   using type = A;
 };
 template <class A, class B>
-requires(MeetInThird<A, B> || MeetInThird<B, A>) struct CommonOf<A, B> {
+  requires(MeetInThird<A, B> || MeetInThird<B, A>)
+struct CommonOf<A, B> {
   using type = float;
 };
 
@@ -181,7 +182,7 @@ inline constexpr TypeCode kCode =
 //! @cond
 // Small floats as compile-time constants of kernels and as keys: equal values hash alike (-0 equals +0).
 template <class T>
-requires tilewright::OneOf<T, tilewright::f16, tilewright::bf16, tilewright::f8e4m3, tilewright::f8e5m2>
+  requires tilewright::OneOf<T, tilewright::f16, tilewright::bf16, tilewright::f8e4m3, tilewright::f8e5m2>
 struct std::hash<T> {
   std::size_t operator()(T v) const { return std::hash<float>{}(static_cast<float>(v)); }
 };

@@ -57,8 +57,7 @@ std::tuple<Tile<T>...> combine(Combination kind, const std::tuple<Tile<T>...>& t
     const Handle* yields[] = {&std::get<I>(combined)...};
     c.finish(yields);
     return State(Tile<T>(c.result(I))...);
-  }
-  (std::index_sequence_for<T...>());
+  }(std::index_sequence_for<T...>());
 }
 
 }  // namespace tilewright::detail

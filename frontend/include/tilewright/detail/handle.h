@@ -101,19 +101,21 @@ struct Maybe {
 };
 
 // The element-wise operations: their names in the op table, and in messages.
-#define TW_UNARY_OPERATIONS(X)                                                                                                  \
-  X(neg, "operator-")                                                                                                           \
-  X(bit_not, "operator~") X(abs, "abs") X(ceil, "ceil") X(floor, "floor") X(round, "round") X(rint, "rint") X(trunc, "trunc")   \
-      X(sqrt, "sqrt") X(rsqrt, "rsqrt") X(exp, "exp") X(exp2, "exp2") X(log, "log") X(log2, "log2") X(sin, "sin") X(cos, "cos") \
-          X(tan, "tan") X(tanh, "tanh") X(erf, "erf") X(isnan, "isnan") X(isinf, "isinf") X(popcount, "popcount") X(clz, "clz") \
-              X(ffs, "ffs") X(reverse_bits, "reverse_bits") X(exp10, "exp10") X(expm1, "expm1") X(log10, "log10") X(log1p, "log1p") \
-                  X(asin, "asin") X(acos, "acos") X(atan, "atan") X(sinh, "sinh") X(cosh, "cosh") X(cbrt, "cbrt")
-#define TW_BINARY_OPERATIONS(X)                                                                                                    \
-  X(add, "operator+")                                                                                                              \
-  X(sub, "operator-") X(mul, "operator*") X(div, "operator/") X(rem, "operator%") X(bit_and, "operator&") X(bit_or, "operator|")   \
-      X(bit_xor, "operator^") X(shl, "operator<<") X(shr, "operator>>") X(eq, "operator==") X(ne, "operator!=") X(lt, "operator<") \
-          X(le, "operator<=") X(gt, "operator>") X(ge, "operator>=") X(minimum, "minimum") X(maximum, "maximum") X(fmin, "fmin")   \
-              X(fmax, "fmax") X(copysign, "copysign") X(pow, "pow") X(umulhi, "umulhi") X(div_rn, "div_rn") X(atan2, "atan2") X(hypot, "hypot")
+// clang-format off
+#define TW_UNARY_OPERATIONS(X)                                                                                            \
+  X(neg, "operator-") X(bit_not, "operator~") X(abs, "abs") X(ceil, "ceil") X(floor, "floor") X(round, "round")           \
+  X(rint, "rint") X(trunc, "trunc") X(sqrt, "sqrt") X(rsqrt, "rsqrt") X(exp, "exp") X(exp2, "exp2") X(log, "log")         \
+  X(log2, "log2") X(sin, "sin") X(cos, "cos") X(tan, "tan") X(tanh, "tanh") X(erf, "erf") X(isnan, "isnan")               \
+  X(isinf, "isinf") X(popcount, "popcount") X(clz, "clz") X(ffs, "ffs") X(reverse_bits, "reverse_bits") X(exp10, "exp10") \
+  X(expm1, "expm1") X(log10, "log10") X(log1p, "log1p") X(asin, "asin") X(acos, "acos") X(atan, "atan") X(sinh, "sinh")   \
+  X(cosh, "cosh") X(cbrt, "cbrt")
+#define TW_BINARY_OPERATIONS(X)                                                                                         \
+  X(add, "operator+") X(sub, "operator-") X(mul, "operator*") X(div, "operator/") X(rem, "operator%")                   \
+  X(bit_and, "operator&") X(bit_or, "operator|") X(bit_xor, "operator^") X(shl, "operator<<") X(shr, "operator>>")      \
+  X(eq, "operator==") X(ne, "operator!=") X(lt, "operator<") X(le, "operator<=") X(gt, "operator>") X(ge, "operator>=") \
+  X(minimum, "minimum") X(maximum, "maximum") X(fmin, "fmin") X(fmax, "fmax") X(copysign, "copysign") X(pow, "pow")     \
+  X(umulhi, "umulhi") X(div_rn, "div_rn") X(atan2, "atan2") X(hypot, "hypot")
+// clang-format on
 enum class Unary : std::uint8_t {
   logical_not,
 #define X(name, text) name,

@@ -11,7 +11,7 @@ namespace detail {
 template <class A, class B>
 struct DotOf {};
 template <class T>
-requires OneOf<T, f16, bf16, f8e4m3, f8e5m2, float>
+  requires OneOf<T, f16, bf16, f8e4m3, f8e5m2, float>
 struct DotOf<T, T> {
   using type = float;
 };

@@ -87,11 +87,12 @@ TW_UNARY(reverse_bits, IntegerElement, T)
 #undef TW_UNARY
 
 // Two or more arguments: tiles and constants in any mixture with at least one tile.
-#define TW_BINARY(NAME, KIND)                                                                                              \
-  template <detail::Argument A, detail::Argument B>                                                                        \
-  requires KIND<detail::Common<A, B>> Tile<detail::Common<A, B>> NAME(const A& a, const B& b, Here at = Here::current()) { \
-    using T = detail::Common<A, B>;                                                                                        \
-    return Tile<T>(detail::binary(detail::Binary::NAME, detail::input(a, at), detail::input(b, at), detail::kCode<T>));    \
+#define TW_BINARY(NAME, KIND)                                                                                           \
+  template <detail::Argument A, detail::Argument B>                                                                     \
+    requires KIND<detail::Common<A, B>>                                                                                 \
+  Tile<detail::Common<A, B>> NAME(const A& a, const B& b, Here at = Here::current()) {                                  \
+    using T = detail::Common<A, B>;                                                                                     \
+    return Tile<T>(detail::binary(detail::Binary::NAME, detail::input(a, at), detail::input(b, at), detail::kCode<T>)); \
   }
 /// a to the b, with the special cases of C; for f32 at most 16 ulp from it.
 TW_BINARY(pow, FloatElement)
@@ -115,8 +116,8 @@ TW_BINARY(div_rn, FloatElement)
 
 #define TW_TERNARY(NAME, KIND)                                                                                        \
   template <detail::Argument A, detail::Argument B, detail::Argument C>                                               \
-  requires KIND<detail::Common<A, B, C>> Tile<detail::Common<A, B, C>> NAME(const A& a, const B& b, const C& c,       \
-                                                                            Here at = Here::current()) {              \
+    requires KIND<detail::Common<A, B, C>>                                                                            \
+  Tile<detail::Common<A, B, C>> NAME(const A& a, const B& b, const C& c, Here at = Here::current()) {                 \
     using T = detail::Common<A, B, C>;                                                                                \
     return Tile<T>(detail::NAME(detail::input(a, at), detail::input(b, at), detail::input(c, at), detail::kCode<T>)); \
   }
@@ -128,10 +129,10 @@ TW_TERNARY(clamp, NumberElement)
 
 /// Cheaper f32 (and 16-bit) functions of a documented, smaller range and accuracy: passes/ACCURACY.md. f64 is as without `fast`.
 namespace fast {
-#define TW_FAST_UNARY(NAME)                                                \
-  template <FloatElement T>                                                \
-  Tile<T> NAME(const Tile<T>& x, Here at = Here::current()) {              \
-    return Tile<T>(detail::fast_unary(detail::Unary::NAME, {x, at}));      \
+#define TW_FAST_UNARY(NAME)                                           \
+  template <FloatElement T>                                           \
+  Tile<T> NAME(const Tile<T>& x, Here at = Here::current()) {         \
+    return Tile<T>(detail::fast_unary(detail::Unary::NAME, {x, at})); \
   }
 /// 0 below -87.6, infinite from 88.3 on.
 TW_FAST_UNARY(exp)
@@ -144,7 +145,8 @@ TW_FAST_UNARY(tanh)
 #undef TW_FAST_UNARY
 /// a times the reciprocal of b, where that is cheaper.
 template <detail::Argument A, detail::Argument B>
-requires FloatElement<detail::Common<A, B>> Tile<detail::Common<A, B>> div(const A& a, const B& b, Here at = Here::current()) {
+  requires FloatElement<detail::Common<A, B>>
+Tile<detail::Common<A, B>> div(const A& a, const B& b, Here at = Here::current()) {
   using T = detail::Common<A, B>;
   return Tile<T>(detail::fast_div(detail::input(a, at), detail::input(b, at), detail::kCode<T>));
 }
@@ -152,8 +154,8 @@ requires FloatElement<detail::Common<A, B>> Tile<detail::Common<A, B>> div(const
 
 /// condition ? a : b, lane by lane; pointers too.
 template <detail::Argument A, detail::Argument B>
-requires Element<detail::Common<A, B>> Tile<detail::Common<A, B>> where(const Bool& condition, const A& a, const B& b,
-                                                                        Here at = Here::current()) {
+  requires Element<detail::Common<A, B>>
+Tile<detail::Common<A, B>> where(const Bool& condition, const A& a, const B& b, Here at = Here::current()) {
   using T = detail::Common<A, B>;
   return Tile<T>(detail::where(condition, detail::input(a, at), detail::input(b, at), detail::kCode<T>));
 }

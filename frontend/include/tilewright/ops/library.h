@@ -18,7 +18,7 @@ Made next_power_of_two(const Handle&, const Here&);
 std::pair<Made, Made> grouped_order(const Handle& pid, const Input& tiles_m, const Input& tiles_n, const Input& group);
 
 template <class A>
-concept Integers = HostInteger<std::remove_cvref_t<A>> ||(AnyTile<A>&& IntegerElement<typename ElementOf<std::remove_cvref_t<A>>::type>);
+concept Integers = HostInteger<std::remove_cvref_t<A>> || (AnyTile<A> && IntegerElement<typename ElementOf<std::remove_cvref_t<A>>::type>);
 
 }  // namespace detail
 
@@ -53,7 +53,8 @@ Tile<T> log_softmax(const Tile<T>& t, Axis axis, Here at = Here::current()) {
 
 /// a / b rounded up.
 template <detail::Argument A, detail::Argument B>
-requires IntegerElement<detail::Common<A, B>> Tile<detail::Common<A, B>> cdiv(const A& a, const B& b, Here at = Here::current()) {
+  requires IntegerElement<detail::Common<A, B>>
+Tile<detail::Common<A, B>> cdiv(const A& a, const B& b, Here at = Here::current()) {
   using T = detail::Common<A, B>;
   return Tile<T>(detail::cdiv(detail::input(a, at), detail::input(b, at), detail::kCode<T>));
 }

@@ -11,10 +11,10 @@ enum class Scan : std::uint8_t { cumsum, cumprod, cummax, cummin };
 Made scan(Scan, const Handle&, std::int64_t axis, bool reverse, const Here&);
 }  // namespace detail
 
-#define TW_SCAN(NAME)                                                                              \
-  template <NumberElement T>                                                                       \
-  Tile<T> NAME(const Tile<T>& t, Axis axis, bool reverse = false, Here at = Here::current()) {     \
-    return Tile<T>(detail::scan(detail::Scan::NAME, t, axis.value, reverse, at));                  \
+#define TW_SCAN(NAME)                                                                          \
+  template <NumberElement T>                                                                   \
+  Tile<T> NAME(const Tile<T>& t, Axis axis, bool reverse = false, Here at = Here::current()) { \
+    return Tile<T>(detail::scan(detail::Scan::NAME, t, axis.value, reverse, at));              \
   }
 /// Element k of the result combines elements 0 to k along the axis; reverse: those from k to the end, as flip, scan, flip. Of the tile's
 /// type; 16-bit floats accumulate in f32, integers wrap.

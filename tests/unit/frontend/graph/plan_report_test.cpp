@@ -112,7 +112,8 @@ TEST_CASE("plan report: explain") {
   const tw::Plan plan = sample.program->plan(tw::Device::open("cpu"));
   const std::string text = plan.explain();
   INFO(text);
-  CHECK(text.starts_with("plan for cpu: 4 kernels; 1.0 KiB between kernels, in a workspace of 1.0 KiB; estimates and sizes are for n = 8\n"));
+  CHECK(
+      text.starts_with("plan for cpu: 4 kernels; 1.0 KiB between kernels, in a workspace of 1.0 KiB; estimates and sizes are for n = 8\n"));
   const std::vector<std::string> in_order = {
       "\n1. make_t0: grid [2], 1 pass\n",
       "covers     scaled & <biased> (mul) (plan_report_test.cpp:",
