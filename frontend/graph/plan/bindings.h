@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "frontend/graph/plan/run_call.h"
-#include "passes/fusion/program.h"
+#include "passes/fusion/program/program.h"
 #include "runtime/device.h"
 #include "tilewright/plan.h"
 

@@ -6,7 +6,7 @@
 #include "backend/compile.h"
 #include "frontend/dump.h"
 #include "frontend/graph/plan/plan_state.h"
-#include "passes/fusion/checked_indices.h"
+#include "passes/fusion/graph/checked_indices.h"
 #include "runtime/active_call.h"
 #include "runtime/environment.h"
 #include "runtime/host/cpu_model.h"

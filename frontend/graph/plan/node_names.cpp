@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "passes/fusion/covered_nodes.h"
+#include "passes/fusion/report/covered_nodes.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/program.h"
+#include "passes/fusion/program/program.h"
 #include "tileir/graph/graph.h"
 #include "tilewright/plan.h"
 

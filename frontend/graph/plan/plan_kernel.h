@@ -8,7 +8,7 @@
 #include <string>
 
 #include "backend/compiled_kernel.h"
-#include "passes/fusion/program.h"
+#include "passes/fusion/program/program.h"
 #include "runtime/device.h"
 #include "tilewright/here.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/program.h"
+#include "passes/fusion/program/program.h"
 
 namespace tilewright::detail {
 

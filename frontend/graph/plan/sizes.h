@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "frontend/graph/plan/run_call.h"
-#include "passes/fusion/program.h"
+#include "passes/fusion/program/program.h"
 
 namespace tilewright::detail {
 

@@ -6,11 +6,11 @@
 #include <set>
 #include <span>
 
-#include "passes/fusion/emit/configuration.h"
-#include "passes/fusion/emit/loop_bounds.h"
 #include "passes/fusion/emit/program_grid.h"
 #include "passes/fusion/emit/state_emitter.h"
-#include "passes/fusion/integer_range.h"
+#include "passes/fusion/expr/integer_range.h"
+#include "passes/fusion/tiles/choose_tiles.h"
+#include "passes/fusion/tiles/loop_bounds.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 

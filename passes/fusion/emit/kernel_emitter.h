@@ -13,9 +13,9 @@
 #include <map>
 #include <string>
 
-#include "passes/fusion/emit/split_loop.h"
-#include "passes/fusion/plan.h"
-#include "passes/fusion/program.h"
+#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/program/program.h"
+#include "passes/fusion/tiles/split_loop.h"
 
 namespace tilewright::passes::fusion {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "passes/fusion/emit/tile_values.h"
-#include "passes/fusion/integer_range.h"
+#include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/tensor_names.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"

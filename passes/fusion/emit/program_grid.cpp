@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "passes/fusion/integer_range.h"
+#include "passes/fusion/expr/integer_range.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "passes/fusion/emit/tile_values.h"
-#include "passes/fusion/integer_range.h"
+#include "passes/fusion/expr/integer_range.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 

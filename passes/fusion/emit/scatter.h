@@ -9,7 +9,7 @@
 // Atomic: the result holds t already; programs share out the updates and add them by atomics.
 #pragma once
 #include "passes/fusion/emit/kernel_emitter.h"
-#include "passes/fusion/graph_to_exprs.h"
+#include "passes/fusion/translate/graph_to_exprs.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes::fusion {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "passes/fusion/emit/tile_values.h"
-#include "passes/fusion/plan.h"
+#include "passes/fusion/plan/plan.h"
 
 namespace tilewright::passes::fusion {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "passes/fusion/integer_range.h"
+#include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/tensor_names.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"

@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "passes/fusion/emit/constant_value.h"
-#include "passes/fusion/magnitude.h"
-#include "passes/fusion/normal_form.h"
+#include "passes/fusion/expr/constant_value.h"
+#include "passes/fusion/expr/magnitude.h"
+#include "passes/fusion/expr/normal_form.h"
 #include "tileir/builder.h"
 
 namespace tilewright::passes::fusion {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "passes/fusion/emit/tile_values.h"
-#include "passes/fusion/magnitude.h"
+#include "passes/fusion/expr/magnitude.h"
 
 namespace tilewright::passes::fusion {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <random>
 
-#include "passes/fusion/cover.h"
-#include "passes/fusion/graph_to_exprs.h"
+#include "passes/fusion/cover/cover.h"
+#include "passes/fusion/translate/graph_to_exprs.h"
 #include "tileir/graph/interpreter.h"
 #include "tileir/interpreter/interpreter.h"
 #include "tileir/verifier.h"

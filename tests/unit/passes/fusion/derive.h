@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "passes/fusion/emit/kernel_emitter.h"
-#include "passes/fusion/plan.h"
+#include "passes/fusion/plan/plan.h"
 #include "tests/unit/passes/fusion/workloads.h"
 
 namespace tilewright::passes::fusion::test {

@@ -1,0 +1,391 @@
+// Runs a plan in the field, and compares it with the definitions.
+#include "passes/fusion/check/field_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "passes/fusion/check/field_eval.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+
+constexpr int kTile = 2;
+
+// Residues of one value modulo both primes.
+struct Residues {
+  std::uint64_t value = 0, exponent = 0;
+  std::uint64_t at(const Modulus& m) const { return m.prime() == Modulus::values().prime() ? value : exponent; }
+};
+using Table = std::map<Point, Residues>;
+
+class PlanChecker {
+ public:
+  PlanChecker(const Plan& plan, std::uint64_t seed) : plan_(plan), seed_(seed) {}
+
+  /// The first reduction whose terms are not its value, or scan whose tiles are not.
+  std::optional<Expr> run() {
+    for (const RunningScan& s : plan_.scans)
+      if (!is_running(s)) return s.value;
+    draw_complete_values();
+    for (int pass = 1; pass <= plan_.passes; ++pass)
+      if (const auto wrong = run_pass(pass)) return wrong;
+    return std::nullopt;
+  }
+
+ private:
+  // The references of a state and its accumulators at them.
+  struct State {
+    std::map<const ExprData*, Table> references, shifts;
+    std::map<int, std::map<Point, std::uint64_t>> accumulators;
+  };
+
+  Residues random() {
+    ++drawn_;
+    return {mix(seed_, drawn_) % (Modulus::values().prime() - 1) + 1, mix(seed_ + 1, drawn_) % (Modulus::exponents().prime() - 1) + 1};
+  }
+
+  // What a root is taken of, and the axes of a reduction along which its values are those of the base: it may read others besides.
+  struct RootBase {
+    Expr value;
+    AxisSet shared;
+  };
+
+  // Half of the residues have no root: one that a formula takes the root of is drawn until it has one, so that the square of the root is
+  // it.
+  void draw_complete_values() {
+    constexpr int kMostDraws = 200;
+    const std::vector<Expr> bases = bases_of_roots();
+    for (const Reduction& r : plan_.reductions) {
+      std::vector<RootBase> own;
+      for (Expr b : bases)
+        if (contains(b, r.value) && is_drawn(b, r)) own.push_back({b, shared_axes(b, r.value)});
+      for (const Point& p : points(r.value->axes, plan_.loop))
+        for (int i = 0; i < kMostDraws; ++i) {
+          final_[r.value][p] = random();
+          if (std::all_of(own.begin(), own.end(), [&](const RootBase& b) { return has_roots(b, p); })) break;
+        }
+    }
+  }
+
+  // A softmax reads its scores at the position of its own, and at all others: the maximum and the sum bind the axis.
+  AxisSet shared_axes(Expr base, Expr reduction) const {
+    AxisSet bound;
+    ExprSet seen;
+    const std::function<void(Expr)> visit = [&](Expr e) {
+      if (e == reduction || !seen.insert(e).second) return;
+      if (e->bound.intersects(reduction->axes) && contains(e, reduction)) bound.insert(e->bound);
+      for (Expr x : children(e)) visit(x);
+    };
+    visit(base);
+    return base->axes.common(reduction->axes).without(bound);
+  }
+
+  // What roots are taken of, without the loop's axis.
+  std::vector<Expr> bases_of_roots() const {
+    std::vector<Expr> found;
+    ExprSet seen;
+    const std::function<void(Expr)> visit = [&](Expr e) {
+      if (!seen.insert(e).second) return;
+      for (const Factor& f : e->factors)
+        if (!f.exponent.is_integer() && !f.base->axes.contains(plan_.loop)) found.push_back(f.base);
+      for (Expr x : children(e)) visit(x);
+    };
+    for (const KernelOutput& o : plan_.outputs) visit(o.value);
+    return found;
+  }
+
+  // Whether no later reduction is part of the base.
+  bool is_drawn(Expr base, const Reduction& last) const {
+    return std::none_of(&last + 1, plan_.reductions.data() + plan_.reductions.size(),
+                        [&](const Reduction& r) { return contains(base, r.value); });
+  }
+
+  // Whether the base has a root wherever the values that are drawn so far, the one at p last, decide it.
+  bool has_roots(const RootBase& base, const Point& p) const {
+    const Point here = restricted(p, base.shared);
+    for (const Point& at : points(base.value->axes, plan_.loop)) {
+      if (restricted(at, base.shared) != here) continue;
+      bool is_decided = true;
+      FieldEvaluator evaluator(seed_, plan_.loop, [&](Expr e, const Point& point, const Modulus& n) -> std::optional<std::uint64_t> {
+        const Reduction* r = e->is(ExprKind::reduce) ? plan_.find(e) : nullptr;
+        if (!r) return std::nullopt;
+        if (const auto table = final_.find(e); table != final_.end())
+          if (const auto drawn = table->second.find(restricted(point, e->axes)); drawn != table->second.end()) return drawn->second.at(n);
+        is_decided = false;
+        return 1;
+      });
+      const std::uint64_t value = evaluator.value(base.value, at, Modulus::values());
+      if (is_decided && !has_root(value)) return false;
+    }
+    return true;
+  }
+
+  // Complete values of reductions of earlier passes, or of all but one.
+  std::optional<std::uint64_t> complete(Expr e, const Point& p, const Modulus& m,
+                                        const std::function<bool(const Reduction&)>& is_complete) const {
+    if (!e->is(ExprKind::reduce)) return std::nullopt;
+    const Reduction* r = plan_.find(e);
+    if (!r || !is_complete(*r)) return std::nullopt;
+    return final_.at(e).at(restricted(p, e->axes)).at(m);
+  }
+
+  // The value of a shift or its change; a plan that lacks the step which makes it is wrong.
+  std::uint64_t found(const std::map<const ExprData*, Table>& tables, Expr key, Expr value, const Point& p, const Modulus& m) const {
+    const auto table = tables.find(key.operator->());
+    if (table == tables.end()) missing_ = value;
+    return table == tables.end() ? 0 : table->second.at(restricted(p, value->axes)).at(m);
+  }
+
+  // Evaluates with the references of a state.
+  FieldEvaluator at_references(const State& state, int pass, const std::map<const ExprData*, Table>* deltas = nullptr) const {
+    return FieldEvaluator(seed_, plan_.loop,
+                          [this, &state, pass, deltas](Expr e, const Point& p, const Modulus& m) -> std::optional<std::uint64_t> {
+                            if (e->is(ExprKind::reference)) return with_references(state, pass).value(e->operands[0], p, m);
+                            if (e->is(ExprKind::shift_reference)) return found(state.shifts, e, e, p, m);
+                            if (e->is(ExprKind::delta) && deltas) return found(*deltas, e->operands[0], e, p, m);
+                            return complete(e, p, m, [pass](const Reduction& r) { return r.pass < pass; });
+                          });
+  }
+
+  // Evaluates what references stand for: pending reductions have the references' values.
+  FieldEvaluator with_references(const State& state, int pass) const {
+    return FieldEvaluator(seed_, plan_.loop,
+                          [this, &state, pass](Expr e, const Point& p, const Modulus& m) -> std::optional<std::uint64_t> {
+                            const auto reference = state.references.find(e.operator->());
+                            if (reference != state.references.end()) return reference->second.at(restricted(p, e->axes)).at(m);
+                            if (const Reduction* r = plan_.find(e); r && r->pass == pass) missing_ = e;
+                            return complete(e, p, m, [pass](const Reduction& r) { return r.pass < pass; });
+                          });
+  }
+
+  std::uint64_t accumulated(int index, const State& state, const Point& p) const {
+    const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(index)];
+    const auto table = state.accumulators.find(index);
+    if (table == state.accumulators.end()) missing_ = a.body;
+    return table == state.accumulators.end() ? 0 : table->second.at(restricted(p, a.axes));
+  }
+
+  // The accumulator of one state at the references of another: moved by its shifts, then by its exponent.
+  std::uint64_t moved(const AbsorbStep& step, const State& from, const State& to, int pass, const Point& p) const {
+    const Modulus& m = Modulus::values();
+    const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
+    std::uint64_t result = accumulated(step.index, from, p);
+    if (step.moves_by_shifts) {
+      std::map<const ExprData*, Table> deltas;
+      for (const auto& [shift, table] : to.shifts)
+        for (const auto& [at, value] : table) {
+          const Residues old = from.shifts.at(shift).at(at);
+          deltas[shift->operands[0].operator->()][at] = {m.subtract(value.value, old.value),
+                                                         Modulus::exponents().subtract(value.exponent, old.exponent)};
+        }
+      FieldEvaluator evaluator = at_references(from, pass, &deltas);
+      result = 0;
+      for (const AccumulatorTerm& t : a.move) {
+        result = m.add(result, m.multiply(evaluator.value(t.factor, p, m), accumulated(t.accumulator, from, p)));
+      }
+    }
+    if (step.moves_by_exponent) {
+      const Modulus& e = Modulus::exponents();
+      const std::uint64_t change =
+          e.subtract(with_references(to, pass).value(a.exponent, p, e), with_references(from, pass).value(a.exponent, p, e));
+      result = m.multiply(result, field_exp(change));
+    }
+    return result;
+  }
+
+  // Follows the steps of the pass: the state `old` takes in other states, or a tile of the loop's positions. References are random, but
+  // those of the last absorption are the complete values. Accumulators of maxima are not modelled here.
+  State absorb(int pass, const State* old, const std::vector<const State*>& others, const std::vector<std::int64_t>& tile, bool is_last) {
+    const Modulus& m = Modulus::values();
+    const PassState& steps = plan_.states[static_cast<std::size_t>(pass - 1)];
+    State now;
+    now.shifts = fixed_shifts_;
+    FieldEvaluator body = at_references(now, pass);
+    for (const Reduction& r : plan_.reductions)
+      if (r.pass == pass && r.constant) now.references[r.value.operator->()] = final_.at(r.value);
+    for (const AbsorbStep& step : steps.steps) {
+      if (step.kind == AbsorbStep::Kind::refer) {
+        const Expr value = plan_.reductions[static_cast<std::size_t>(step.index)].value;
+        for (const auto& [p, complete] : final_.at(value)) now.references[value.operator->()][p] = is_last ? complete : random();
+      } else if (step.kind == AbsorbStep::Kind::shift) {
+        for (const Point& p : points(step.shift->axes, plan_.loop)) {
+          with_references(now, pass).value(step.shift->operands[0], p, m);  // what it is made of must be there
+          now.shifts[step.shift.operator->()][p] = random();
+        }
+      } else if (const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)]; a.combine == Combine::sum) {
+        for (const Point& p : points(a.axes, plan_.loop)) {
+          std::uint64_t sum = old ? moved(step, *old, now, pass, p) : 0;
+          for (const State* other : others) sum = m.add(sum, moved(step, *other, now, pass, p));
+          for (std::int64_t position : tile) {
+            Point all = p;
+            all[plan_.loop] = position;
+            sum = m.add(sum, body.value(a.body, all, m));
+          }
+          now.accumulators[step.index][p] = sum;
+        }
+      }
+    }
+    return now;
+  }
+
+  // The whole loop; then three parts of it, of which one is empty, and the merge of their states: two at once, then the third.
+  std::optional<Expr> run_pass(int pass) {
+    fixed_shifts_.clear();
+    for (Expr shift : plan_.states[static_cast<std::size_t>(pass - 1)].fixed_shifts)
+      for (const Point& p : points(shift->axes, plan_.loop)) fixed_shifts_[shift.operator->()][p] = random();
+    const int extent = checked_extent(plan_.loop, plan_.loop);
+    std::optional<Expr> wrong = compare(walk(pass, 0, extent, true), pass);
+    if (!wrong && plan_.passes == 1) {
+      const State first = walk(pass, 0, kTile, false), second = walk(pass, kTile, extent, false), empty = walk(pass, 0, 0, false);
+      const State both = absorb(pass, nullptr, {&first, &empty}, {}, false);
+      wrong = compare(absorb(pass, &both, {&second}, {}, true), pass);
+    }
+    return missing_ ? missing_ : wrong;
+  }
+
+  // The last tile brings the state to the complete values, if it is that of the whole loop.
+  State walk(int pass, int begin, int end, bool is_whole) {
+    State state = absorb(pass, nullptr, {}, {}, false);
+    for (int i = begin; i < end; i += kTile) {
+      std::vector<std::int64_t> tile;
+      for (int j = i; j < std::min(i + kTile, end); ++j) tile.push_back(j);
+      state = absorb(pass, &state, {}, tile, is_whole && i + kTile >= end);
+    }
+    return state;
+  }
+
+  // Whether tiles that continue what the tiles before them gave are the running sum or product.
+  bool is_running(const RunningScan& s) const {
+    const bool is_sum = s.value->combine == Combine::sum;
+    if (!is_sum && s.value->combine != Combine::prod) return true;
+    const Modulus& m = Modulus::values();
+    const auto both = [&](std::uint64_t x, std::uint64_t y) { return is_sum ? m.add(x, y) : m.multiply(x, y); };
+    const auto nothing = [](Expr, const Point&, const Modulus&) -> std::optional<std::uint64_t> { return std::nullopt; };
+    FieldEvaluator body(seed_, plan_.loop, nothing), definition(seed_, plan_.loop, nothing);
+    const int extent = checked_extent(plan_.loop, plan_.loop), tiles = (extent + kTile - 1) / kTile;
+    for (const Point& row : points(s.value->axes.without({plan_.loop}), plan_.loop)) {
+      std::uint64_t before = is_sum ? 0 : 1;
+      for (int k = 0; k < tiles; ++k) {
+        const int begin = (plan_.is_reverse ? tiles - 1 - k : k) * kTile, end = std::min(begin + kTile, extent);
+        std::uint64_t inside = is_sum ? 0 : 1;
+        for (int i = 0; i < end - begin; ++i) {
+          Point at = row;
+          at[plan_.loop] = plan_.is_reverse ? end - 1 - i : begin + i;
+          inside = both(inside, body.value(s.body, at, m));
+          if (both(before, inside) != definition.value(s.value, at, m)) return false;
+        }
+        before = both(before, inside);
+      }
+    }
+    return true;
+  }
+
+  std::optional<Expr> compare(const State& state, int pass) {
+    const Modulus& m = Modulus::values();
+    FieldEvaluator factors(seed_, plan_.loop, [&](Expr e, const Point& p, const Modulus& n) -> std::optional<std::uint64_t> {
+      if (e->is(ExprKind::shift_reference)) return found(state.shifts, e, e, p, n);
+      return complete(e, p, n, [](const Reduction&) { return true; });
+    });
+    for (const Reduction& r : plan_.reductions) {
+      if (r.pass != pass || (r.value->combine != Combine::sum && !is_float_extreme(r.value))) continue;
+      FieldEvaluator definition(seed_, plan_.loop, [&](Expr e, const Point& p, const Modulus& n) {
+        return complete(e, p, n, [&](const Reduction& other) { return &other != &r; });
+      });
+      for (const Point& p : points(r.value->axes, plan_.loop)) {
+        std::uint64_t sum = 0;
+        for (const AccumulatorTerm& t : r.terms) {
+          const std::uint64_t whole = r.value->combine == Combine::sum ? accumulated(t.accumulator, state, p) : extreme(factors, t, p);
+          sum = m.add(sum, m.multiply(factors.value(t.factor, p, m), whole));
+        }
+        if (sum != definition.value(r.value, p, m)) return r.value;
+      }
+    }
+    return std::nullopt;
+  }
+
+  static bool is_float_extreme(Expr e) {
+    return e->is(ExprKind::reduce) && (e->combine == Combine::max || e->combine == Combine::min) && ir::is_float(e->element);
+  }
+
+  // What an accumulator of extremes has after the loop, which walks its axis in any order.
+  std::uint64_t extreme(FieldEvaluator& evaluator, const AccumulatorTerm& t, const Point& p) const {
+    const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(t.accumulator)];
+    const bool is_one = is_float_extreme(a.body) && a.body->combine == a.combine;
+    AxisSet bound{plan_.loop};
+    if (is_one) bound.insert(a.body->bound);
+    return evaluator.extreme(a.combine, bound, is_one ? a.body->operands[0] : a.body, p, Modulus::values());
+  }
+
+  const Plan& plan_;
+  std::map<const ExprData*, Table> fixed_shifts_;
+  mutable std::optional<Expr> missing_;  // a reduction whose value a step needs before it is there
+  std::uint64_t seed_, drawn_ = 0;
+  std::map<Expr, Table, decltype([](Expr a, Expr b) { return a->key < b->key; })> final_;
+};
+
+// What the field has no law for.
+void add_unmodelled(const Plan& plan, std::vector<std::string>& left_open) {
+  const auto is_unmodelled = [](const RunningScan& s) { return s.value->combine != Combine::sum && s.value->combine != Combine::prod; };
+  if (std::any_of(plan.scans.begin(), plan.scans.end(), is_unmodelled))
+    left_open.push_back("running maxima and minima are compared with the graph alone");
+  if (std::any_of(plan.reductions.begin(), plan.reductions.end(), [](const Reduction& r) { return r.value->combine == Combine::combine; }))
+    left_open.push_back("reductions by functions of the program are compared with the graph alone");
+}
+
+}  // namespace
+
+ProofResult check_plan(const ExprBuilder& b, const Plan& plan, int rounds, std::uint64_t seed) {
+  ProofResult result;
+  if (b.has_rounded()) {
+    result.exact = false;
+    result.left_open.push_back("a coefficient has more than 127 bits and was rounded");
+  }
+  if (!plan.loop) {
+    result.text = "no reduction: the formulas are computed as they are";
+    return result;
+  }
+  add_unmodelled(plan, result.left_open);
+  // A polynomial of this degree at most, in each of the random values.
+  constexpr double kDegree = 64;
+  for (int i = 0; i < rounds; ++i) {
+    if (const auto wrong = PlanChecker(plan, mix(seed, static_cast<std::uint64_t>(i))).run()) {
+      result.exact = false;
+      result.is_refuted = true;
+      result.text = "the accumulators do not give a reduction, or the tiles a scan";
+      return result;
+    }
+    ++result.rounds;
+    result.log2_error += std::log2(kDegree) - std::log2(static_cast<double>(Modulus::values().prime()));
+  }
+  return result;
+}
+
+std::vector<Expr> unobserved_maxima(const Plan& plan, std::uint64_t seed) {
+  std::vector<Expr> found;
+  const Modulus& m = Modulus::values();
+  for (const Reduction& r : plan.reductions) {
+    if (r.value->combine != Combine::max) continue;
+    const auto with_value = [&](std::uint64_t variant) {
+      return FieldEvaluator(seed, plan.loop, [&, variant](Expr e, const Point& p, const Modulus& n) -> std::optional<std::uint64_t> {
+        if (e == r.value) return random_residue(seed + variant, e->key, restricted(p, e->axes), n);
+        return std::nullopt;
+      });
+    };
+    FieldEvaluator one = with_value(1), two = with_value(2);
+    const bool is_unobserved = std::all_of(plan.outputs.begin(), plan.outputs.end(), [&](const KernelOutput& o) {
+      const std::vector<Point> all = points(o.value->axes, plan.loop);
+      return std::all_of(all.begin(), all.end(), [&](const Point& p) { return one.value(o.value, p, m) == two.value(o.value, p, m); });
+    });
+    if (is_unobserved) found.push_back(r.value);
+  }
+  return found;
+}
+
+}  // namespace tilewright::passes::fusion

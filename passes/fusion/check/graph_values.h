@@ -1,0 +1,67 @@
+// Elements of a graph's values at a small instance, op by op as the graph is written.
+#pragma once
+#include <unordered_map>
+#include <vector>
+
+#include "passes/fusion/check/lazy_values.h"
+#include "passes/fusion/check/sample.h"
+
+namespace tilewright::passes::fusion {
+
+/// An element of a tensor in memory: of an input, a constant, a scalar, or a stored node.
+Number stored_element(const graph::Graph&, graph::NodeId, const Sample&, const Coordinates&);
+
+/// The function of a reduction of two elements.
+Number combined(const graph::Graph&, graph::NodeId function, const Number& earlier, const Number& later);
+/// Two elements combined by an op.
+Number combined(graph::Combine, ir::Element, const Number& earlier, const Number& later);
+
+class GraphValues {
+ public:
+  /// `axes` says which nodes are in memory, and which positions of an axis a reduction visits.
+  GraphValues(const graph::Graph& g, const AxisAnalysis& axes, const Sample& sample) : g_(g), axes_(axes), sample_(sample) {}
+
+  Number value(graph::NodeId, const Coordinates&);
+  std::size_t size() const { return values_.size(); }
+
+ private:
+  struct Key {
+    graph::NodeId node;
+    Coordinates position;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key&) const;
+  };
+
+  Number operand(const graph::Node& n, std::size_t i, const Coordinates& p) { return values_.get({n.operands[i], p}); }
+  Number compute(const Key&);
+  std::int64_t extent(const graph::Node& n, std::size_t i, std::size_t axis) const { return sample_.shape(n.operands[i])[axis]; }
+
+  // Number run_map(const Key&); and so on: an op without one does not link.
+#define TW_GRAPH_OP(name, ...) Number run_##name(const Key&);
+#include "tileir/graph/graph_ops.def"
+#undef TW_GRAPH_OP
+  /// Calls body(position in the operand, weight) for each visited position of the reduced axes, in row-major order.
+  template <class F>
+  void for_each_reduced(const Key&, F&& body);
+  /// What is summed by a product: where its labels stand, and which positions of those that are bound are visited.
+  struct Product {
+    std::vector<std::size_t> free;                    // by axis of the result: the label's number
+    std::vector<std::vector<std::size_t>> operands;   // by operand and axis, likewise; kOne: an extent of 1
+    std::vector<std::vector<SampledPosition>> bound;  // by number, behind those of the result
+  };
+  static constexpr std::size_t kOne = SIZE_MAX;
+  const Product& product_of(graph::NodeId);
+  const std::vector<std::vector<SampledPosition>>& reduced_positions(graph::NodeId);
+
+  const graph::Graph& g_;
+  const AxisAnalysis& axes_;
+  const Sample& sample_;
+  friend class LazyValues<Key, KeyHash, GraphValues>;
+  LazyValues<Key, KeyHash, GraphValues> values_{*this};
+  std::unordered_map<std::uint32_t, Product> products_;                                   // by node
+  std::unordered_map<std::uint32_t, std::vector<std::vector<SampledPosition>>> reduced_;  // by node, then by axis of the operand
+};
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,257 @@
+// Counts what programs do, and divides by what a processor does in a second.
+#include "passes/fusion/cover/cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "passes/fusion/amount_text.h"
+#include "passes/fusion/cover/cover.h"
+#include "passes/fusion/expr/products.h"
+#include "passes/fusion/expr/stored_tensor.h"
+#include "passes/fusion/tiles/choose_tiles.h"
+#include "tileir/target/machine_facts.h"
+
+namespace tilewright::passes::fusion {
+
+using graph::Combine;
+using ir::OpKind;
+
+bool is_transcendental(OpKind op) {
+  switch (op) {
+    case OpKind::exp_:
+    case OpKind::exp2_:
+    case OpKind::exp10_:
+    case OpKind::log_:
+    case OpKind::log2_:
+    case OpKind::log10_:
+    case OpKind::tanh_:
+    case OpKind::sin_:
+    case OpKind::cos_:
+    case OpKind::erf_: return true;
+    default: return false;
+  }
+}
+
+namespace {
+
+constexpr std::int64_t kLongestPayload = 1024;
+
+bool is_transcendental(Expr e) {
+  return e->is(ExprKind::exp) || e->is(ExprKind::log) || (e->is(ExprKind::function) && fusion::is_transcendental(e->function));
+}
+
+class Estimator {
+ public:
+  Estimator(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options)
+      : plan_(plan), b_(b), target_(target), facts_(ir::machine_facts(target)), tiling_(tiling), tiles_(tiling.sizes) {
+    if (!options.batch_invariant) return;
+    for (const KernelOutput& o : plan.outputs) rows_.insert(o.value->axes);
+    for (Axis a : bound_axes(plan.outputs)) rows_ = rows_.without({a});
+  }
+
+  KernelCost run() {
+    for (const auto& [axis, size] : tiles_.grid) cost_.programs *= tile_count(axis);
+    cost_.parts = static_cast<double>(tiling_.split.parts);
+    for (const Reduction& r : plan_.reductions) stop_.insert(r.value);
+    // What a pass has computed is not computed again by what follows in it: the outputs belong to the last one. If a tile is the whole
+    // loop, there is one pass.
+    ExprSet seen;
+    for (int pass = 1; pass <= plan_.passes; ++pass) {
+      if (!has_one_tile()) seen.clear();
+      add_pass(pass, seen);
+    }
+    for (const KernelOutput& o : plan_.outputs) {
+      visit(o.value, seen);
+      cost_.written_bytes += extent(o.value->axes) * ir::bytes(o.tensor->element);
+    }
+    for (const auto& [tensor, bytes] : read_) {
+      const double once = std::min(bytes, tensor_bytes(tensor));
+      cost_.read_bytes += once;
+      cost_.reread_bytes += bytes - once;
+    }
+    if (plan_.loop) {
+      const double tiles = std::ceil(extent(plan_.loop) / static_cast<double>(tiles_.loop));
+      cost_.spilled_bytes = 2 * 4 * static_cast<double>(tiling_.spilled_words) * tiles * plan_.passes * cost_.programs;
+    }
+    cost_.fits = fits();
+    cost_.seconds = seconds();
+    return cost_;
+  }
+
+ private:
+  bool has_one_tile() const { return plan_.loop && plan_.loop->extent.is_constant() && plan_.loop->extent.value() <= tiles_.loop; }
+
+  // Where other rows must not matter, the number of rows is a typical one.
+  double extent(Axis a) const {
+    constexpr double kTypical = 1024;
+    return rows_.contains(a) ? kTypical : estimated_extent(a->extent);
+  }
+  double extent(const AxisSet& axes) const {
+    double product = 1;
+    for (Axis a : axes) product *= extent(a);
+    return product;
+  }
+
+  // Of all that is read, each element once.
+  double tensor_bytes(Tensor t) const {
+    double elements = 1;
+    for (const Dim& d : t->shape) elements *= estimated_extent(d);
+    if (!rows_.empty()) elements = extent(axes_.at(t));
+    return elements * ir::bytes(t->element);
+  }
+
+  double tile_count(Axis a) const { return std::ceil(extent(a) / static_cast<double>(tiles_.grid.at(a))); }
+
+  // How many elements of a value with these axes all programs compute.
+  double evaluations(const AxisSet& axes) const {
+    double count = 1;
+    for (Axis a : axes) count *= extent(a);
+    for (const auto& [axis, size] : tiles_.grid)
+      if (!axes.contains(axis)) count *= tile_count(axis);
+    return count;
+  }
+
+  // Memory moves whole lines: neighbours in a tile that are less than a line move it once for each tile.
+  double lines_per_run(Expr load) const {
+    const std::vector<Axis> contiguous = contiguous_axes(b_, load->tensor, load->operands);
+    if (contiguous.empty()) return 1;
+    const double run = std::min(static_cast<double>(tile_of(contiguous[0], plan_, tiles_)), extent(contiguous[0]));
+    return std::max(1.0, facts_.line_bytes / (run * ir::bytes(load->tensor->element)));
+  }
+
+  static AxisSet both(AxisSet a, const AxisSet& b) {
+    a.insert(b);
+    return a;
+  }
+
+  void add_pass(int pass, ExprSet& seen) {
+    for (std::size_t i = 0; i < plan_.accumulators.size(); ++i) {
+      const Accumulator& a = plan_.accumulators[i];
+      if (a.pass != pass || !plan_.is_read(static_cast<int>(i))) continue;
+      const Expr body = has_one_tile() ? body_at_values(b_, a) : a.body;
+      add_reduction(a.combine, body, {plan_.loop}, a.reduce->operand_element, a.axes, seen);
+      if (!a.exponent->is_number(0)) {
+        const double steps = std::ceil(extent(plan_.loop) / static_cast<double>(tiles_.loop));
+        cost_.flops += steps * evaluations(a.axes);
+        cost_.exponentials += steps * evaluations(a.exponent->axes);
+      }
+      double cells = 4;
+      for (Axis x : a.axes) {
+        const auto grid = tiles_.grid.find(x);
+        cells *= grid == tiles_.grid.end() ? extent(x) : static_cast<double>(grid->second);
+      }
+      cost_.accumulator_bytes += cells;
+    }
+  }
+
+  void add_reduction(Combine c, Expr body, const AxisSet& along, const ProductElement& operands, const AxisSet& axes, ExprSet& seen) {
+    const double count = evaluations(both(axes, along));
+    if (c == Combine::sum && is_product(b_.factors(body), along)) {
+      cost_.matrix_flops += 2 * count;
+      precision_seconds_ += 2 * count * seconds_of_precision(operands.precision);
+      bits_ = std::min(bits_, ir::bits(operands.element));
+      for (const Factor& f : b_.factors(body)) visit(f.base, seen);
+    } else {
+      cost_.flops += count;
+      visit(body, seen);
+    }
+  }
+
+  // What one operation of a product costs beyond one of the standard precision: products of three parts of the factors, or no matrix
+  // instruction.
+  double seconds_of_precision(graph::ProductPrecision p) const {
+    using graph::ProductPrecision;
+    if (!target_.is_gpu() || p == ProductPrecision::standard || p == ProductPrecision::tf32) return 0;
+    if (p == ProductPrecision::tf32x3 || p == ProductPrecision::bf16x3) return 2 / facts_.matrix_flops_32;
+    return 1 / facts_.flops - 1 / facts_.matrix_flops_32;
+  }
+
+  void visit(Expr e, ExprSet& seen) {
+    if (e->is_reference() || e->is(ExprKind::delta) || stop_.count(e) != 0 || !seen.insert(e).second) return;
+    b_.pool().steps().take(1);
+    if (e->is(ExprKind::load)) {
+      if (e->tensor->is_scalar) return;
+      read_[e->tensor] += evaluations(e->axes) * ir::bytes(e->tensor->element) * lines_per_run(e);
+      axes_[e->tensor].insert(e->axes);
+      return;
+    }
+    if (e->is(ExprKind::index) || e->is(ExprKind::extent) || e->is(ExprKind::number)) return;
+    if (e->is(ExprKind::reduce)) {
+      return add_reduction(e->combine, e->operands[0], e->bound, e->operand_element, e->axes, seen);
+    }
+    if (is_transcendental(e)) {
+      cost_.exponentials += evaluations(e->axes);
+    } else {
+      cost_.flops += evaluations(e->axes) * static_cast<double>(std::max<std::size_t>(children(e).size(), 1));
+    }
+    for (Expr x : children(e)) visit(x, seen);
+  }
+
+  // An axis that a program has whole must fit for every value of its symbols.
+  bool fits() const {
+    const bool is_bounded =
+        std::all_of(tiles_.payload.begin(), tiles_.payload.end(), [](const auto& axis) { return axis.second <= kLongestPayload; });
+    return is_bounded && tiling_.fits && fits_on_chip(plan_) && cost_.accumulator_bytes <= facts_.accumulator_bytes;
+  }
+
+  // Extents that are not known may be large, and then time matters.
+  double most_programs() const {
+    double programs = 1;
+    for (const auto& [axis, size] : tiles_.grid)
+      programs *=
+          std::ceil((rows_.contains(axis) ? extent(axis) : static_cast<double>(axis->extent.greatest())) / static_cast<double>(size));
+    return programs;
+  }
+
+  double seconds() const {
+    const double programs = most_programs() * cost_.parts, processors = target_.processors;
+    const double share = std::ceil(programs / processors) / programs;  // of the work, that the busiest processor does
+    const double matrix = facts_.matrix_flops(std::min(bits_, 32) / 8);
+    const double compute =
+        cost_.matrix_flops / matrix + precision_seconds_ + cost_.flops / facts_.flops + cost_.exponentials / facts_.exponentials;
+    const double moved = cost_.read_bytes + cost_.written_bytes;
+    const double memory =
+        std::max(moved / facts_.memory_bytes, share * (moved + cost_.reread_bytes + cost_.spilled_bytes) / facts_.cache_bytes);
+    const double work = ir::overlapped_seconds(memory, share * compute);
+    const double launch = facts_.launch_seconds + (programs > 1 ? facts_.share_seconds : 0);
+    return work + launch + (cost_.parts > 1 ? facts_.launch_seconds + facts_.share_seconds : 0);
+  }
+
+  const Plan& plan_;
+  ExprBuilder& b_;
+  const ir::TargetDesc& target_;
+  const ir::MachineFacts facts_;
+  const Tiling& tiling_;
+  const TileSizes& tiles_;
+  ExprSet stop_;
+  AxisSet rows_;  // of outputs whose bits must not depend on their number
+  std::map<Tensor, double> read_;
+  std::map<Tensor, AxisSet> axes_;  // along which it is read
+  int bits_ = 64;                   // of the narrowest operands of a product
+  double precision_seconds_ = 0;    // of products that are multiplied more exactly than by one instruction
+  KernelCost cost_;
+};
+
+}  // namespace
+
+KernelCost estimate(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options) {
+  return Estimator(plan, tiling, b, target, options).run();
+}
+
+std::string KernelCost::text() const {
+  std::string all = fmt::format("{} through memory", bytes_text(read_bytes + written_bytes));
+  if (reread_bytes > 0) all += fmt::format(", {} again from caches", bytes_text(reread_bytes));
+  if (spilled_bytes > 0) all += fmt::format(", {} of spilled registers", bytes_text(spilled_bytes));
+  if (matrix_flops > 0) all += fmt::format(", {} in products", flops_text(matrix_flops));
+  all += fmt::format(", {} {}", flops_text(flops), matrix_flops > 0 ? "elsewhere" : "of arithmetic");
+  if (exponentials > 0) all += fmt::format(", {} exponentials", count_text(exponentials));
+  if (accumulator_bytes > 0) all += fmt::format(", {} of accumulators in each program", bytes_text(accumulator_bytes));
+  return all + fmt::format(": about {} in {:.0f} program{}", time_text(seconds), programs * parts, programs * parts == 1 ? "" : "s") +
+         (fits ? "" : "; does not fit");
+}
+
+}  // namespace tilewright::passes::fusion

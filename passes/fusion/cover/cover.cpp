@@ -1,0 +1,351 @@
+// Chooses loops, stores intermediate results and merges kernels.
+#include "passes/fusion/cover/cover.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "passes/fusion/cover/cost.h"
+#include "passes/fusion/cover/merge_kernels.h"
+#include "passes/fusion/cover/stored_values.h"
+#include "passes/fusion/expr/own_axes.h"
+#include "passes/fusion/expr/products.h"
+#include "passes/fusion/expr/scans.h"
+#include "passes/fusion/expr/stored_tensor.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+class Coverer {
+ public:
+  Coverer(ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options, int first)
+      : b_(b),
+        target_(target),
+        options_(options),
+        held_(b),
+        stored_(b, held_, [this](Expr value) { return load_of(value); }),
+        own_axes_(b),
+        first_(first) {}
+
+  std::vector<CoveredKernel> run(std::vector<KernelOutput> outputs) {
+    for (const KernelOutput& o : outputs) know_output(o);
+    for (const KernelOutput& o : outputs) add(o);
+    std::set<Tensor> given;
+    for (const KernelOutput& o : outputs) given.insert(o.tensor);
+    merge_kernels(b_, kernels_, given, target_, options_);
+    std::vector<CoveredKernel> covered;
+    for (PlannedKernel& k : in_order(std::move(kernels_)))
+      covered.push_back(
+          {std::move(*k.plan), std::move(k.tiling), std::move(k.proof), k.cost.text() + (k.reason.empty() ? "" : "\n" + k.reason)});
+    return covered;
+  }
+
+ private:
+  using Operands = StoredValues::Operands;
+  using Combined = StoredValues::Combined;
+  using Reductions = StoredValues::Reductions;
+
+  // A way to compute one output: a loop, and the values that other kernels store before it.
+  struct Choice {
+    std::optional<Plan> plan;
+    Tiling tiling;
+    ExprMap stored;
+    KernelCost cost;
+    double of_stored = 0;     // seconds that it takes to store what it reads
+    bool is_emitted = false;  // the tiles and the cost are final, and the plan is checked
+    ProofResult proof;
+    std::string rejected;  // the next best way
+
+    double seconds() const { return cost.seconds + of_stored; }
+  };
+
+  // An output that holds a reduction is read where another kernel needs its value.
+  void know_output(const KernelOutput& o) {
+    AxisSet axes;
+    for (Expr i : o.index) {
+      if (i->is_number(0)) continue;
+      if (!i->is(ExprKind::index) || axes.contains(i->axis)) return;
+      axes.insert(i->axis);
+    }
+    if (axes != o.value->axes || o.tensor->element != o.value->element || !held_.holds_reduction(o.value)) return;
+    if (loads_.emplace(o.value, b_.load(o.tensor, o.index)).second) started_.insert(o.value);
+  }
+
+  // ---- one output ----
+
+  void add(KernelOutput output) {
+    if (add_scans(output)) return;
+    Choice& choice = best_emitted(output);
+    store_all(choice.stored);
+    kernels_.push_back(planned_kernel(std::move(*choice.plan), std::move(choice.tiling), choice.cost, std::move(choice.proof),
+                                      std::move(choice.rejected)));
+  }
+
+  // What a kernel reads is computed before it.
+  void store_all(const ExprMap& stored) {
+    for (Expr v : sorted_values(stored))
+      if (started_.insert(v).second) add(stored_output(v));
+  }
+
+  static std::vector<Expr> sorted_values(const ExprMap& stored) {
+    std::vector<Expr> values;
+    for (const auto& [value, load] : stored) values.push_back(value);
+    std::sort(values.begin(), values.end(), [](Expr a, Expr c) { return a->key < c->key; });
+    return values;
+  }
+
+  // Scans run in kernels of their own, with what is computed element by element before and after them. A value whose scans one loop
+  // computes is such a kernel: then the result is true. Of other values, scans are stored.
+  bool add_scans(KernelOutput& output) {
+    const std::optional<ScanLoop> loop = scan_loop({output.value});
+    ExprMap replaced, stored;
+    ExprSet seen;
+    const std::function<void(Expr, bool)> visit = [&](Expr e, bool is_scanned) {
+      if (!seen.insert(e).second) return;
+      if (e->is(ExprKind::scan) && (is_scanned || !loop)) {
+        visit(e->operands[1], is_scanned);
+        const Expr value = stored_scan(b_, e);
+        stored[value] = load_of(value);
+        replaced[e] = b_.substitute(stored[value], {{b_.index(scan_axis(value)), b_.substitute(e->operands[1], replaced)}});
+      } else if (e->is(ExprKind::reduce) && is_scanned) {
+        stored[e] = replaced[e] = load_of(e);
+      } else {
+        for (Expr x : children(e)) visit(x, is_scanned || e->is(ExprKind::scan));
+      }
+    };
+    visit(output.value, false);
+    if (!replaced.empty()) output.value = b_.substitute(output.value, replaced);
+    store_all(stored);
+    if (!loop) return false;
+    if (!scan_loop({output.value})) return add_scans(output);  // a scan of the loop is inside of another one, too, and stored
+    Plan plan(b_, {output}, loop->axis);
+    Tiling tiling = fit_tiling(b_, plan, target_, options_);
+    const KernelCost cost = estimate(plan, tiling, b_, target_, options_);
+    ProofResult proof = options_.check(b_, plan);
+    if (proof.is_refuted) throw PlanRefuted{proof.text};
+    kernels_.push_back(planned_kernel(std::move(plan), std::move(tiling), cost, std::move(proof), {}));
+    return true;
+  }
+
+  KernelOutput stored_output(Expr value) const {
+    const Expr load = loads_.at(value);
+    return {load->tensor->name, value, load->tensor, load->operands};
+  }
+
+  // The way that takes the least time by its estimate, with the kernels that store what it reads: a dynamic program over the values.
+  const Choice& best(const KernelOutput& output) { return ways(output).front(); }
+
+  // The same for tiles that fit: smaller tiles take longer, so what is the best way with its own tiles is the best of all. A plan that its
+  // check refutes is the worst way.
+  Choice& best_emitted(const KernelOutput& output) {
+    std::vector<Choice>& all = ways(output);
+    while (!all.front().is_emitted) {
+      Choice& first = all.front();
+      first.proof = options_.check(b_, *first.plan);
+      if (!first.proof.is_refuted && first.cost.fits) {
+        first.tiling = fit_tiling(b_, *first.plan, target_, options_);
+        first.cost = estimate(*first.plan, first.tiling, b_, target_, options_);
+      }
+      first.is_emitted = true;
+      sort(all);
+    }
+    if (all.front().proof.is_refuted) throw PlanRefuted{all.front().proof.text};
+    if (all.size() > 1) all[0].rejected = rejection(all[0], all[1]);
+    return all.front();
+  }
+
+  // All ways, the best first.
+  std::vector<Choice>& ways(const KernelOutput& output) {
+    if (const auto known = ways_.find(output.tensor); known != ways_.end()) return known->second;
+    std::vector<Choice> ways;
+    std::vector<Axis> loops = bound_axes({output});
+    if (loops.empty()) loops.push_back(nullptr);
+    for (Axis loop : loops)
+      for (const Operands which : {Operands{true, false}, Operands{true, true}, Operands{false, false}, Operands{false, true}}) {
+        ExprMap stored;
+        KernelOutput reduced = output;
+        reduced.value = stored_.store_operands(output.value, loop, which, stored);
+        if (loop && reductions_over(loop, {reduced}).empty()) continue;
+        const bool is_known =
+            std::any_of(ways.begin(), ways.end(), [&](const Choice& c) { return c.plan->loop == loop && c.stored == stored; });
+        if (is_known) continue;
+        add_ways(reduced, loop, std::move(stored), ways);
+      }
+    for (Axis loop : loops)
+      for (const Combined which : {Combined::outermost, Combined::same_along_loop}) {
+        ExprMap stored;
+        KernelOutput reduced = output;
+        reduced.value = stored_.store_combined(output.value, loop, which, stored);
+        if (!loop || stored.empty() || reductions_over(loop, {reduced}).empty()) continue;
+        add_ways(reduced, loop, std::move(stored), ways);
+      }
+    const auto add_with_stored_reductions = [&](Reductions which) {
+      ExprMap stored;
+      KernelOutput reduced = output;
+      reduced.value = stored_.store_reductions(output.value, which, stored);
+      if (stored.empty()) return;
+      Plan plan = best_plan(b_, {reduced});
+      if (const Expr value = own_axes_.apply(reduced.value, plan.loop); value != reduced.value) {
+        reduced.value = value;
+        ways.push_back(way(Plan(b_, {reduced}, plan.loop), stored));
+      }
+      ways.push_back(way(std::move(plan), std::move(stored)));
+    };
+    // A row times a matrix is no product to store_operands, but a reduction, which stays inside. Stored, it is computed once, and not again
+    // for each tile of another axis.
+    add_with_stored_reductions(Reductions::inner);
+    if (std::none_of(ways.begin(), ways.end(), [](const Choice& c) { return c.cost.fits; })) add_with_stored_reductions(Reductions::all);
+    sort(ways);
+    return ways_.emplace(output.tensor, std::move(ways)).first->second;
+  }
+
+  void sort(std::vector<Choice>& ways) const {
+    const auto is_better = [&](const Choice& a, const Choice& c) {
+      // Estimates are rough, and what is stored needs memory of its own.
+      constexpr double kOfStoring = 1.25;
+      const auto weighted = [&](const Choice& x) { return x.seconds() * (stores_more(x.stored) ? kOfStoring : 1); };
+      return std::tuple(a.proof.is_refuted, !a.cost.fits, weighted(a)) < std::tuple(c.proof.is_refuted, !c.cost.fits, weighted(c));
+    };
+    std::stable_sort(ways.begin(), ways.end(), is_better);
+  }
+
+  // Whether a value has no memory yet.
+  bool stores_more(const ExprMap& stored) const {
+    return std::any_of(stored.begin(), stored.end(), [&](const auto& s) { return started_.count(s.first) == 0; });
+  }
+
+  // With the axes of reductions as they are, with axes of their own where that makes a difference, and with the reductions stored that are
+  // not over the loop's axis.
+  void add_ways(KernelOutput output, Axis loop, ExprMap stored, std::vector<Choice>& ways) {
+    const Expr value = output.value;
+    if (loop) {
+      ExprMap more = stored;
+      output.value = own_axes_.apply(stored_.store_reductions(value, Reductions::of_other_loops, more, loop), loop);
+      if (more.size() > stored.size() && !reductions_over(loop, {output}).empty())
+        ways.push_back(way(Plan(b_, {output}, loop), std::move(more)));
+    }
+    output.value = own_axes_.apply(value, loop);
+    if (output.value != value) ways.push_back(way(Plan(b_, {output}, loop), stored));
+    output.value = value;
+    ways.push_back(way(Plan(b_, {output}, loop), std::move(stored)));
+  }
+
+  Choice way(Plan plan, ExprMap stored) {
+    Choice c;
+    c.tiling = choose_tiling(b_, plan, target_, options_);
+    c.cost = estimate(plan, c.tiling, b_, target_, options_);
+    c.of_stored = seconds_to_store(stored);
+    c.stored = std::move(stored);
+    c.plan.emplace(std::move(plan));
+    return c;
+  }
+
+  // Seconds of all kernels that run before: each value is stored once, however many kernels read it. The kernels of values with a product
+  // in common become one, so their products count once. Values join the first kernel that takes less time with them.
+  double seconds_to_store(const ExprMap& stored) {
+    struct Kernel {
+      std::vector<Expr> values;
+      Axis loop;
+      double seconds;
+    };
+    ExprMap all;
+    const std::function<void(const ExprMap&)> collect = [&](const ExprMap& values) {
+      for (const auto& [value, load] : values)
+        if (started_.count(value) == 0 && all.emplace(value, load).second) collect(best(stored_output(value)).stored);
+    };
+    collect(stored);
+    std::vector<Kernel> kernels;
+    for (Expr v : sorted_values(all)) {
+      const Choice& own = best(stored_output(v));
+      const auto joined = std::find_if(kernels.begin(), kernels.end(), [&](Kernel& k) {
+        if (k.loop != own.plan->loop || !own.plan->scans.empty()) return false;
+        const std::optional<double> together = seconds_together(k.values, v, k.loop);
+        if (!together || *together >= k.seconds + own.cost.seconds) return false;
+        k.seconds = *together;
+        k.values.push_back(v);
+        return true;
+      });
+      if (joined == kernels.end()) kernels.push_back({{v}, own.plan->loop, own.cost.seconds});
+    }
+    double seconds = 0;
+    for (const Kernel& k : kernels) seconds += k.seconds;
+    return seconds;
+  }
+
+  // What one kernel for the values takes, if they have a product in common.
+  std::optional<double> seconds_together(const std::vector<Expr>& values, Expr more, Axis loop) {
+    const std::vector<Expr>& own = products_of(more);
+    const auto has_common = [&](Expr v) {
+      const std::vector<Expr>& others = products_of(v);
+      return std::find_first_of(own.begin(), own.end(), others.begin(), others.end()) != own.end();
+    };
+    if (std::none_of(values.begin(), values.end(), has_common)) return std::nullopt;
+    std::vector<Tensor> all{loads_.at(more)->tensor};
+    for (Expr v : values) all.push_back(loads_.at(v)->tensor);
+    if (const auto known = together_.find(all); known != together_.end()) return known->second;
+    std::vector<KernelOutput> first;
+    for (Expr v : values) first.push_back(best(stored_output(v)).plan->outputs[0]);
+    const std::optional<MergedPlan> merged =
+        merged_plan(b_, held_, first, best(stored_output(more)).plan->outputs, {loop}, {}, target_, options_);
+    return together_[all] = merged ? std::optional(merged->cost.seconds) : std::nullopt;
+  }
+
+  // The products that the kernel of a stored value computes.
+  const std::vector<Expr>& products_of(Expr value) {
+    if (const auto known = products_.find(value); known != products_.end()) return known->second;
+    std::vector<Expr> products = reductions_over(nullptr, best(stored_output(value)).plan->outputs);
+    std::erase_if(products, [&](Expr r) { return !is_product(r, b_); });
+    return products_.emplace(value, std::move(products)).first->second;
+  }
+
+  static std::string rejection(const Choice& chosen, const Choice& other) {
+    std::string text = other.plan->loop ? fmt::format("next best: a loop over {}", other.plan->loop->label) : "next best: no loop";
+    if (other.plan->passes > 1) text += fmt::format(" with {} passes", other.plan->passes);
+    if (other.stored.size() != chosen.stored.size())
+      text += fmt::format(" that stores {} value{} first", other.stored.empty() ? "no" : std::to_string(other.stored.size()),
+                          other.stored.size() == 1 ? "" : "s");
+    if (!other.cost.fits) return text + ", which does not fit on chip";
+    const double ratio = other.seconds() / chosen.seconds();
+    // sort() wants more of what stores values.
+    return text + fmt::format(", {:.2f} times as long{}", ratio, ratio < 1 ? ", which is too little to store values for" : "");
+  }
+
+  Expr load_of(Expr value) {
+    if (const auto known = loads_.find(value); known != loads_.end()) return known->second;
+    std::string name = fmt::format("t{}", static_cast<std::size_t>(first_) + loads_.size());
+    while (b_.pool().find_tensor(name)) name += "_";
+    const Expr load = add_stored_tensor(b_, value, value->element, std::move(name));
+    loads_[value] = load;
+    return load;
+  }
+
+  ExprBuilder& b_;
+  const ir::TargetDesc& target_;
+  const ProgramOptions& options_;
+  HeldReductions held_;
+  StoredValues stored_;
+  OwnAxes own_axes_;
+  const int first_;  // the number of the first intermediate result
+  ExprMap loads_;
+  ExprSet started_;
+  std::map<Tensor, std::vector<Choice>> ways_;                     // to compute it
+  std::map<std::vector<Tensor>, std::optional<double>> together_;  // seconds of one kernel for all of them
+  std::unordered_map<Expr, std::vector<Expr>, ExprHash> products_;
+  std::vector<PlannedKernel> kernels_;
+};
+
+}  // namespace
+
+std::vector<CoveredKernel> cover(ExprBuilder& b, std::vector<KernelOutput> outputs, const ir::TargetDesc& target,
+                                 const ProgramOptions& options, int first) {
+  return Coverer(b, target, options, first).run(std::move(outputs));
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,91 @@
+// Halves tiles, and counts what is alive in emitted kernels.
+#include "passes/fusion/cover/limits.h"
+
+#include <algorithm>
+
+#include "passes/analysis/register_pressure.h"
+#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/tiles/choose_tiles.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+// Halves the tiles of the grid and of the loop, then those of other reductions.
+bool halve_all(TileSizes& sizes) {
+  bool is_smaller = sizes.loop > 1;
+  sizes.loop = std::max<std::int64_t>(sizes.loop / 2, 1);
+  for (auto& [axis, size] : sizes.grid) {
+    is_smaller = is_smaller || size > 1;
+    size = std::max<std::int64_t>(size / 2, 1);
+  }
+  for (auto& [axis, inner] : sizes.inner) {
+    if (is_smaller || inner.size == 1 || sizes.payload.count(axis) != 0) continue;
+    inner = {inner.size / 2, true};
+    is_smaller = true;
+  }
+  return is_smaller;
+}
+
+// Halves the largest tile: of equal ones the loop's, which does not change what programs read.
+bool halve_largest(TileSizes& sizes) {
+  std::int64_t* largest = largest_grid_tile(sizes);
+  if (!largest || *largest <= sizes.loop) largest = &sizes.loop;
+  if (*largest <= kLeastOfMatrix) return false;
+  *largest /= 2;
+  return true;
+}
+
+// With fewer than 16 rows, matrix instructions are not used in full.
+bool halve_grid(TileSizes& sizes) {
+  std::int64_t* largest = largest_grid_tile(sizes);
+  if (!largest || *largest == 1) return false;
+  *largest /= 2;
+  return true;
+}
+
+// The words that a program of 4 or 8 warps can hold in registers.
+//
+// A thread needs registers for addresses and temporaries beside data. Each warp holds at least 16 rows of a product: with fewer rows, warps
+// hold the same operands, and there is room for about half as many words as registers. As many are enough for kernels without products,
+// which wait for memory. More than 8 warps do not have more registers together.
+//
+// The shares are measured with ptxas 13.0.88 (2026-11-25) on the kernels of examples 14 to 16 for sm_75 to sm_90a. In words a thread: 4
+// warps spill nothing up to 212 with 64 rows (from 253 on they do), and up to 96 with fewer (from 131 on they do); 8 warps up to 132 (from
+// 146 on they do).
+std::int64_t room_for_words(const ir::Function& f, TileSizes& sizes, const ir::TargetDesc& target, int warps) {
+  constexpr double kOwnRows = 212.0 / 255, kSharedRowsOf4 = 96.0 / 255, kSharedRowsOf8 = 132.0 / 255;
+  bool has_product = false;
+  f.walk([&](ir::OpId id) { has_product = has_product || f.kind(id) == ir::OpKind::dot_; });
+  const std::int64_t* rows = largest_grid_tile(sizes);
+  const bool has_own_rows = has_product && rows && *rows >= kLeastOfMatrix * warps;
+  const double share = warps == 8 ? kSharedRowsOf8 : has_own_rows ? kOwnRows : kSharedRowsOf4;
+  const int threads = 32 * warps, registers = std::min(target.max_registers, target.registers_per_sm / threads);
+  return static_cast<std::int64_t>(threads * share * registers);
+}
+
+}  // namespace
+
+LimitedKernel emit_within_limits(TileSizes& sizes, const ir::TargetDesc& target, const std::function<EmittedKernel()>& emit) {
+  for (;;) {
+    try {
+      EmittedKernel kernel = emit();
+      if (!target.is_gpu()) return {std::move(kernel)};
+      const std::int64_t words = live_data_words(kernel.function);
+      for (const int warps : {4, 8}) {
+        sizes.num_warps = warps;
+        if (words <= room_for_words(kernel.function, sizes, target, warps)) return {std::move(kernel)};
+      }
+      if (halve_largest(sizes)) continue;
+      // A few spilled words cost less than reading all of the loop in more programs.
+      constexpr std::int64_t kShareToSpill = 8;
+      const std::int64_t room = room_for_words(kernel.function, sizes, target, 8), spilled = words - room;
+      if (spilled <= room / kShareToSpill || !halve_grid(sizes)) return {std::move(kernel), spilled};
+    } catch (const TileTooLarge&) {
+      if (!halve_all(sizes)) throw;
+    }
+  }
+}
+
+}  // namespace tilewright::passes::fusion

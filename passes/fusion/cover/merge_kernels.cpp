@@ -1,0 +1,222 @@
+// Tries pairs of kernels, and estimates what one kernel for both would take.
+#include "passes/fusion/cover/merge_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include "passes/fusion/expr/products.h"
+#include "passes/fusion/expr/scans.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+std::set<Tensor> tensors_read(const std::vector<KernelOutput>& outputs) {
+  ExprSet seen;
+  std::vector<Expr> loads;
+  for (const KernelOutput& o : outputs) collect_loads(o.value, seen, loads);
+  std::set<Tensor> tensors;
+  for (Expr e : loads) tensors.insert(e->tensor);
+  return tensors;
+}
+
+bool reads_from(const PlannedKernel& k, const PlannedKernel& other) {
+  return std::any_of(other.plan->outputs.begin(), other.plan->outputs.end(),
+                     [&](const KernelOutput& o) { return k.reads.count(o.tensor) != 0; });
+}
+
+// Two values that both vary along an axis of the grid which the other one lacks have more programs together than apart.
+bool share_programs(const Plan& merged, const std::vector<KernelOutput>& first, const std::vector<KernelOutput>& second) {
+  const auto tiled = [&](const KernelOutput& o) { return o.value->axes.common(merged.grid).without(merged.payload); };
+  for (const KernelOutput& x : first)
+    for (const KernelOutput& y : second)
+      if (!tiled(x).contains(tiled(y)) && !tiled(y).contains(tiled(x))) return false;
+  return true;
+}
+
+// The axis of a loop that has the scans of all outputs, and computes none of them again for further rows. Null if there is none.
+Axis common_scan_axis(const std::vector<KernelOutput>& outputs) {
+  std::vector<Expr> values;
+  for (const KernelOutput& o : outputs) values.push_back(o.value);
+  const bool is_alike = std::all_of(values.begin(), values.end(), [&](Expr v) { return v->axes == values[0]->axes; });
+  const std::optional<ScanLoop> loop = is_alike ? scan_loop(values) : std::nullopt;
+  return loop ? loop->axis : nullptr;
+}
+
+// Whether each output has a reduction over the loop's axis, or is computed element by element: that can be part of any loop.
+bool is_loop_of(HeldReductions& held, const std::vector<KernelOutput>& outputs, Axis loop) {
+  return std::all_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) {
+    return !held.holds_reduction(o.value) || (loop && !reductions_over(loop, {o}).empty());
+  });
+}
+
+class Merger {
+ public:
+  Merger(ExprBuilder& b, std::vector<PlannedKernel>& kernels, const std::set<Tensor>& given, const ir::TargetDesc& target,
+         const ProgramOptions& options)
+      : b_(b), kernels_(kernels), given_(given), target_(target), options_(options), held_(b) {}
+
+  void run() {
+    constexpr std::size_t kWindow = 12;  // kernels further apart seldom share anything
+    for (std::size_t i = 0; i < kernels_.size(); ++i)
+      for (std::size_t j = i + 1; j < std::min(kernels_.size(), i + kWindow);) {
+        if (try_merge(i, j))
+          j = i + 1;
+        else
+          ++j;
+      }
+  }
+
+ private:
+  bool try_merge(std::size_t i, std::size_t j) {
+    const PlannedKernel &a = kernels_[i], &c = kernels_[j];
+    std::vector<KernelOutput> first = a.plan->outputs, second = c.plan->outputs;
+    bool is_reader = false;
+    if (waits(j, i)) {
+      is_reader = is_only_reader(j, i) && compute_again(second, first);
+      if (!is_reader) return false;
+    } else if (waits(i, j)) {
+      is_reader = is_only_reader(i, j) && compute_again(first, second);
+      if (!is_reader) return false;
+    }
+    const std::set<Tensor> reads = tensors_read(first), others = tensors_read(second);
+    if (std::none_of(reads.begin(), reads.end(), [&](Tensor t) { return !t->is_scalar && others.count(t) != 0; })) return false;
+    std::vector<KernelOutput> both = first;
+    both.insert(both.end(), second.begin(), second.end());
+    const Axis scanned = common_scan_axis(both);
+    if ((!a.plan->scans.empty() || !c.plan->scans.empty()) && !scanned) return false;
+    std::vector<Axis> loops{a.plan->loop};
+    if (c.plan->loop != a.plan->loop) loops.push_back(c.plan->loop);
+    if (scanned) std::erase_if(loops, [&](Axis loop) { return loop != scanned; });
+    AxisSet shared_out;
+    // What reads all rows of another output would have one program compute all of them.
+    if (is_reader) {
+      shared_out = a.plan->grid;
+      shared_out.insert(c.plan->grid);
+    }
+    std::optional<MergedPlan> merged = merged_plan(b_, held_, first, second, loops, shared_out, target_, options_);
+    const double apart = a.cost.seconds + c.cost.seconds;
+    if (!merged || merged->cost.seconds >= apart) return false;
+    Tiling tiling;
+    KernelCost cost = merged->cost;
+    if (!fits_as_before(merged->plan, first.size(), second.size())) {
+      tiling = fit_tiling(b_, merged->plan, target_, options_);
+      cost = estimate(merged->plan, tiling, b_, target_, options_);
+    }
+    if (!cost.fits || cost.seconds >= apart) return false;
+    ProofResult proof = options_.check(b_, merged->plan);
+    if (proof.is_refuted) return false;
+    std::string reason = fmt::format("next best: two kernels in its place, {:.2f} times as long", apart / cost.seconds);
+    kernels_[i] = planned_kernel(std::move(merged->plan), std::move(tiling), cost, std::move(proof), std::move(reason));
+    kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
+    return true;
+  }
+
+  // Kernels of many outputs that are computed element by element grow by one output after the other. Whether the tiles fit is found out by
+  // emitting the kernel: again when it has twice as many outputs, and at last when it is emitted.
+  static bool fits_as_before(const Plan& merged, std::size_t first, std::size_t second) {
+    constexpr std::size_t kFewOutputs = 8;
+    const std::size_t before = std::max(first, second);
+    return !merged.loop && before >= kFewOutputs && std::bit_floor(merged.outputs.size()) == std::bit_floor(before);
+  }
+
+  // Whether kernel `to` needs a result of kernel `from`, directly or through others.
+  bool waits(std::size_t to, std::size_t from) const {
+    std::vector<bool> seen(kernels_.size());
+    const std::function<bool(std::size_t)> visit = [&](std::size_t k) {
+      if (k == from) return true;
+      if (seen[k]) return false;
+      seen[k] = true;
+      for (std::size_t i = 0; i < kernels_.size(); ++i)
+        if (reads_from(kernels_[k], kernels_[i]) && visit(i)) return true;
+      return false;
+    };
+    return visit(to);
+  }
+
+  // Whether kernel `to` waits for kernel `from` because it reads outputs of the segment there, and not for a kernel between.
+  bool is_only_reader(std::size_t to, std::size_t from) const {
+    for (const KernelOutput& o : kernels_[from].plan->outputs)
+      if (kernels_[to].reads.count(o.tensor) != 0 && given_.count(o.tensor) == 0) return false;
+    for (std::size_t i = 0; i < kernels_.size(); ++i)
+      if (i != from && i != to && reads_from(kernels_[to], kernels_[i]) && waits(i, from)) return false;
+    return true;
+  }
+
+  // Replaces what is read from other outputs by their values. False if an element is read at another position than the one written.
+  bool compute_again(std::vector<KernelOutput>& readers, const std::vector<KernelOutput>& outputs) {
+    ExprMap values;
+    for (const KernelOutput& o : outputs) values[b_.load(o.tensor, o.index)] = o.value;
+    for (KernelOutput& r : readers) r.value = b_.substitute(r.value, values);
+    const std::set<Tensor> left = tensors_read(readers);
+    return std::none_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return left.count(o.tensor) != 0; });
+  }
+
+  ExprBuilder& b_;
+  std::vector<PlannedKernel>& kernels_;
+  const std::set<Tensor>& given_;
+  const ir::TargetDesc& target_;
+  const ProgramOptions& options_;
+  HeldReductions held_;
+};
+
+}  // namespace
+
+std::optional<MergedPlan> merged_plan(ExprBuilder& b, HeldReductions& held, const std::vector<KernelOutput>& first,
+                                      const std::vector<KernelOutput>& second, const std::vector<Axis>& loops, const AxisSet& shared_out,
+                                      const ir::TargetDesc& target, const ProgramOptions& options) {
+  std::vector<KernelOutput> both = first;
+  both.insert(both.end(), second.begin(), second.end());
+  std::optional<MergedPlan> best;
+  for (Axis loop : loops) {
+    if (!is_loop_of(held, both, loop)) continue;
+    Plan plan(b, both, loop);
+    if (!share_programs(plan, first, second) || !plan.grid.contains(shared_out)) continue;
+    const KernelCost cost = estimate(plan, choose_tiling(b, plan, target, options), b, target, options);
+    if (cost.fits && (!best || cost.seconds < best->cost.seconds)) best.emplace(MergedPlan{std::move(plan), cost});
+  }
+  return best;
+}
+
+PlannedKernel planned_kernel(Plan plan, Tiling tiling, const KernelCost& cost, ProofResult proof, std::string reason) {
+  PlannedKernel k;
+  k.reads = tensors_read(plan.outputs);
+  k.plan.emplace(std::move(plan));
+  k.tiling = std::move(tiling);
+  k.cost = cost;
+  k.proof = std::move(proof);
+  k.reason = std::move(reason);
+  return k;
+}
+
+void merge_kernels(ExprBuilder& b, std::vector<PlannedKernel>& kernels, const std::set<Tensor>& given, const ir::TargetDesc& target,
+                   const ProgramOptions& options) {
+  Merger(b, kernels, given, target, options).run();
+}
+
+std::vector<PlannedKernel> in_order(std::vector<PlannedKernel> kernels) {
+  std::vector<PlannedKernel> ordered;
+  std::set<std::size_t> done;
+  std::set<Tensor> unwritten;
+  for (const PlannedKernel& k : kernels)
+    for (const KernelOutput& o : k.plan->outputs) unwritten.insert(o.tensor);
+  while (done.size() < kernels.size()) {
+    bool has_progress = false;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      PlannedKernel& k = kernels[i];
+      if (done.count(i) != 0 || std::any_of(k.reads.begin(), k.reads.end(), [&](Tensor t) { return unwritten.count(t) != 0; })) continue;
+      for (const KernelOutput& o : k.plan->outputs) unwritten.erase(o.tensor);
+      ordered.push_back(std::move(k));
+      done.insert(i);
+      has_progress = true;
+    }
+    TW_CHECK(has_progress, "fusion: kernels wait for each other");
+  }
+  return ordered;
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,42 @@
+// Makes one kernel of two, where that takes less time.
+#pragma once
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "passes/fusion/cover/cost.h"
+#include "passes/fusion/expr/products.h"
+#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/tiles/tiling.h"
+
+namespace tilewright::passes::fusion {
+
+struct PlannedKernel {
+  std::optional<Plan> plan;
+  Tiling tiling;
+  KernelCost cost;
+  ProofResult proof;
+  std::set<Tensor> reads;
+  std::string reason;  // for reports
+};
+PlannedKernel planned_kernel(Plan, Tiling, const KernelCost&, ProofResult, std::string reason);
+
+struct MergedPlan {
+  Plan plan;
+  KernelCost cost;  // with the tiles of choose_tiling
+};
+/// The cheapest plan of the outputs of two kernels with one of these loops, in which programs share out at least the axes `shared_out`.
+/// None if no loop is both kernels', if the programs of one would compute the other's again, or if no plan fits.
+std::optional<MergedPlan> merged_plan(ExprBuilder&, HeldReductions&, const std::vector<KernelOutput>& first,
+                                      const std::vector<KernelOutput>& second, const std::vector<Axis>& loops, const AxisSet& shared_out,
+                                      const ir::TargetDesc&, const ProgramOptions&);
+
+/// Merges kernels that share what they read and have one loop: those that do not wait for each other, and those of which one reads an
+/// output of the segment (`given`) that the other one computes: x and a sum of x.
+void merge_kernels(ExprBuilder&, std::vector<PlannedKernel>&, const std::set<Tensor>& given, const ir::TargetDesc&, const ProgramOptions&);
+
+/// What a kernel reads is written before it.
+std::vector<PlannedKernel> in_order(std::vector<PlannedKernel>);
+
+}  // namespace tilewright::passes::fusion

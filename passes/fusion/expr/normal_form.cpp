@@ -1,0 +1,477 @@
+// Leaves, sums, functions and conditions in normal form.
+#include "passes/fusion/expr/normal_form.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "passes/fusion/expr/integer_range.h"
+#include "passes/fusion/expr/magnitude.h"
+#include "tileir/diagnostics.h"
+#include "tileir/graph/symbols.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+using ir::Element;
+using ir::OpKind;
+
+bool by_key(Expr a, Expr b) { return a->key < b->key; }
+
+bool is_integer(Expr e) { return ir::is_integer(e->element); }
+bool is_masked(Expr e) { return e->is(ExprKind::select) && e->operands[2]->is_negative_infinity(); }
+
+}  // namespace
+
+Element common_element(std::span<const Expr> values) {
+  bool has_integer = false, has_float = false;
+  for (Expr e : values) {
+    if (e->is(ExprKind::number) || e->is(ExprKind::infinity)) continue;
+    if (e->element == Element::f64) return Element::f64;
+    if (ir::is_integer(e->element))
+      has_integer = true;
+    else
+      has_float = true;
+  }
+  return has_integer && !has_float ? Element::i64 : Element::f32;
+}
+
+// ---- leaves ----
+
+ExprBuilder::ExprBuilder(ExprPool& pool, Rewriting rewriting) : pool_(pool), rewriting_(rewriting) {
+  zero_ = number(0);
+  one_ = number(1);
+  ExprData infinity;
+  infinity.kind = ExprKind::infinity;
+  infinity.element = Element::f32;
+  infinity.number = -1;
+  negative_infinity_ = pool_.intern(std::move(infinity));
+}
+
+Expr ExprBuilder::make(ExprKind kind, std::vector<Expr> operands, Element element) {
+  ExprData e;
+  e.kind = kind;
+  e.element = element;
+  e.operands = std::move(operands);
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::number(const Rational& value) {
+  ExprData e;
+  e.kind = ExprKind::number;
+  e.element = Element::f32;
+  e.number = value;
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::constant(double value) {
+  if (const auto exact = Rational::from_double(value)) return number(*exact);
+  if (std::isinf(value)) return value < 0 ? negative_infinity_ : scale(-1, negative_infinity_);
+  ExprData e;
+  e.kind = ExprKind::constant;
+  e.element = Element::f32;
+  e.bits = std::bit_cast<std::uint64_t>(std::isnan(value) ? std::nan("") : value);
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::extent(const Dim& dim, Element element) {
+  if (dim.is_constant()) return number(dim.value());
+  // A product of symbols is a product here, too: 1 / (n m) = 1 / n * 1 / m.
+  for (std::uint32_t symbol : dim.symbols()) {
+    const Dim factor = dim.table()->dim(symbol);
+    if (factor == dim) break;
+    if (const auto rest = Dim::divide_exactly(dim, factor)) return product({extent(factor, element), extent(*rest, element)});
+  }
+  ExprData e;
+  e.kind = ExprKind::extent;
+  e.element = element;
+  e.extent = dim;
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::random(std::uint64_t seed, Expr counter) {
+  ExprData e;
+  e.kind = ExprKind::random;
+  e.element = Element::f32;
+  e.bits = seed;
+  e.operands = {counter};
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::index(Axis axis) {
+  ExprData e;
+  e.kind = ExprKind::index;
+  e.element = Element::i64;
+  e.axis = axis;
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::load(Tensor tensor, std::vector<Expr> indices, bool may_leave) {
+  ExprData e;
+  e.kind = ExprKind::load;
+  e.element = ir::is_float(tensor->element) && tensor->element != Element::f64 ? Element::f32 : tensor->element;
+  e.tensor = tensor;
+  e.operands = std::move(indices);
+  e.bits = may_leave ? 1 : 0;
+  return pool_.intern(std::move(e));
+}
+
+// ---- sums ----
+
+std::optional<Rational> ExprBuilder::added(const Rational& a, const Rational& b) {
+  try {
+    return a + b;
+  } catch (const ir::RationalOverflow&) {
+    const std::optional<Rational> rounded = Rational::from_double(a.to_double() + b.to_double());
+    has_rounded_ = has_rounded_ || rounded.has_value();
+    return rounded;
+  }
+}
+
+std::optional<Expr> ExprBuilder::scaled_sum(const Rational& c, Expr sum) {
+  std::vector<Term> scaled;
+  // A multiple of a sum is written as what was written, times a number.
+  WrittenValue multiple{WrittenValue::Kind::product, sum, {}};
+  Rational all = c;
+  try {
+    for (const Term& t : sum->terms) scaled.push_back({c * t.coefficient, t.value});
+    const WrittenValue* written = pool_.written_value(sum);
+    if (!written) return add_terms(scaled);
+    if (written->kind == WrittenValue::Kind::product && written->right->is(ExprKind::number)) {
+      multiple.left = written->left;
+      all = c * written->right->number;
+    }
+  } catch (const ir::RationalOverflow&) {
+    return std::nullopt;
+  }
+  multiple.right = number(all);
+  const Expr product = add_terms(scaled);
+  if (product->is(ExprKind::add)) note_written(product, multiple);
+  return product;
+}
+
+Term ExprBuilder::split_coefficient(Expr e) const {
+  if (e->is(ExprKind::number)) return {e->number, one_};
+  if (!e->is(ExprKind::mul) || e->number.is_one()) return {1, e};
+  return {e->number, const_cast<ExprBuilder*>(this)->multiply(1, e->factors)};
+}
+
+std::vector<Term> ExprBuilder::terms(Expr e) const {
+  if (e->is(ExprKind::add)) return e->terms;
+  return {split_coefficient(e)};
+}
+
+std::vector<Factor> ExprBuilder::factors(Expr e) const {
+  if (e->is(ExprKind::mul)) return e->factors;
+  return {{e, 1}};
+}
+
+Expr ExprBuilder::add(std::span<const Expr> values) {
+  std::vector<Term> all;
+  for (Expr e : values)
+    for (const Term& t : terms(e)) all.push_back(t);
+  return add_terms(all);
+}
+
+// The terms of a sum, merged. 0 x stays where x need not be finite: x - x is NaN for an infinite x.
+Expr ExprBuilder::sum_of(std::span<const Term> given) {
+  std::map<ExprKey, Term> merged;
+  std::vector<Term> apart;  // whose coefficient and that of their equal do not fit into one
+  for (const Term& t : given) {
+    const auto [at, is_new] = merged.emplace(t.value->key, t);
+    if (is_new) continue;
+    if (const std::optional<Rational> both = added(at->second.coefficient, t.coefficient))
+      at->second.coefficient = *both;
+    else
+      apart.push_back(t);
+  }
+  ExprData sum;
+  std::vector<Expr> values;
+  for (auto& [key, t] : merged)
+    if (!t.coefficient.is_zero() || t.value->finite != Finite::always) sum.terms.push_back(t), values.push_back(t.value);
+  if (!apart.empty()) return sum_of_functions(sum.terms, apart);
+  std::stable_sort(sum.terms.begin(), sum.terms.end(), [](const Term& a, const Term& b) { return by_key(a.value, b.value); });
+  if (sum.terms.empty()) return zero_;
+  if (sum.terms.size() == 1) return scale(sum.terms[0].coefficient, sum.terms[0].value);
+  sum.kind = ExprKind::add;
+  sum.element = common_element(values);
+  return pool_.intern(std::move(sum));
+}
+
+// Coefficients that have no 127 bits, as those of a value that is doubled again and again, are not added: the sum stays as it is written, and
+// is one term of other sums.
+Expr ExprBuilder::sum_of_functions(std::span<const Term> merged, std::span<const Term> apart) {
+  Expr all = sum_of(merged);
+  for (const Term& t : apart) {
+    const Expr x = scale(t.coefficient, t.value);
+    all = function(OpKind::add_, {all, x}, common_element(std::array{all, x}));
+  }
+  return all;
+}
+
+// The mask of an additive mask becomes the mask of the sum; a negative multiple of one is +inf there and stays a term. So does what may be
+// +inf or NaN beside a mask that does not hold: -inf does not hide it.
+Expr ExprBuilder::add_terms(std::span<const Term> given) {
+  std::vector<Term> masked, inside, outside;
+  for (const Term& t : given) {
+    const bool is_mask = is_masked(t.value) && t.coefficient.is_one();
+    const bool is_finite = t.value->finite != Finite::unknown && !t.coefficient.is_zero();
+    (is_mask ? masked : is_finite ? inside : outside).push_back(t);
+  }
+  if (masked.empty()) return sum_of(given);
+  std::vector<Expr> conditions, masks, values{sum_of(inside)};
+  for (const Term& m : masked) {
+    conditions.push_back(m.value->operands[0]);
+    masks.push_back(m.value);
+    values.push_back(m.value->operands[1]);
+  }
+  const Expr sum = select(conjunction(conditions), add(values), negative_infinity_, common_element(masks));
+  if (outside.empty()) return sum;
+  if (!is_masked(sum)) {
+    for (const Term& t : terms(sum)) outside.push_back(t);
+    return add_terms(outside);
+  }
+  outside.push_back({1, sum});
+  return sum_of(outside);
+}
+
+Expr ExprBuilder::scale(const Rational& c, Expr e) {
+  if (c.is_one()) return e;
+  if (c.is_zero() && e->finite == Finite::always) return zero_;
+  if (e->is(ExprKind::infinity)) {
+    if (c.is_zero()) return constant(std::nan(""));
+    ExprData infinity;
+    infinity.kind = ExprKind::infinity;
+    infinity.element = Element::f32;
+    infinity.number = c.is_negative() == e->number.is_negative() ? 1 : -1;
+    return pool_.intern(std::move(infinity));
+  }
+  if (e->is(ExprKind::add))
+    if (const std::optional<Expr> sum = scaled_sum(c, e)) return *sum;
+  // A masked value keeps its infinity, with the sign of the coefficient.
+  if (e->is(ExprKind::select) && e->operands[2]->is(ExprKind::infinity))
+    return select(e->operands[0], scale(c, e->operands[1]), scale(c, e->operands[2]), e->element);
+  return multiply(c, {{e, 1}});
+}
+
+// ---- functions ----
+
+// Whether exp(.. + c log x) is in the range of x^c and of the exponential of the other terms: x is the sum of a softmax, or of the
+// exponentials of these terms. Of a density, x^199 is 0 where its product with another power is not.
+bool ExprBuilder::may_be_power(const Term& logarithm, const std::vector<Term>& all) {
+  const Expr x = logarithm.value->operands[0];
+  if (x->is(ExprKind::number) && !x->number.is_negative())
+    return std::fabs(logarithm.coefficient.to_double() * std::log2(x->number.to_double())) <= kSpareBits;
+  if (logarithm.coefficient > Rational(1) || -logarithm.coefficient > Rational(1) || !is_sum_of_exponentials(*this, x)) return false;
+  if (is_moderate(*this, x)) return true;
+  std::vector<Term> others;
+  for (const Term& t : all)
+    if (!t.value->is(ExprKind::log)) others.push_back(t);
+  const Expr exponential = exp(add_terms(others));
+  if (!x->is(ExprKind::reduce)) return false;
+  const std::vector<Factor> summed = factors(x->operands[0]);
+  return std::any_of(summed.begin(), summed.end(), [&](const Factor& f) { return f.base == exponential; });
+}
+
+Expr ExprBuilder::exp(Expr u) {
+  if (u == zero_) return one_;
+  if (u->is_negative_infinity()) return zero_;
+  if (is_masked(u)) return select(u->operands[0], exp(u->operands[1]), zero_, u->element);
+  // exp(u + c log x) = x^c exp(u), if x is known to be >= 0; exp(u + (m ? v : -inf)) = exp(u) [m] exp(v), which is one exponential, or
+  // m ? exp(u + v) : 0 for a v that may be infinite. exp(v) alone may overflow where exp(u + v) does not.
+  std::vector<Term> rest;
+  std::vector<Factor> powers;
+  std::vector<Expr> conditions;
+  const std::vector<Term> all = terms(u);
+  for (const Term& t : all) {
+    if (t.value->is(ExprKind::log) && t.value->operands[0]->is_nonnegative && !t.coefficient.is_zero() &&
+        (all.size() == 1 || may_be_power(t, all)))
+      powers.push_back({t.value->operands[0], t.coefficient});
+    else if (is_masked(t.value) && t.coefficient.is_one() && t.value->operands[1]->finite != Finite::unknown)
+      powers.push_back({exp(t.value), 1});
+    else if (is_masked(t.value) && t.coefficient.is_one()) {
+      conditions.push_back(t.value->operands[0]);
+      for (const Term& hidden : terms(t.value->operands[1])) rest.push_back(hidden);
+    } else
+      rest.push_back(t);
+  }
+  if (!powers.empty() || !conditions.empty()) {
+    const Expr exponential = exp(add_terms(rest));
+    powers.push_back({conditions.empty() ? exponential : select(conjunction(conditions), exponential, zero_, u->element), 1});
+    return multiply(1, std::move(powers));
+  }
+  return make(ExprKind::exp, {u}, is_integer(u) ? Element::f32 : common_element(std::span(&u, 1)));
+}
+
+Expr ExprBuilder::log(Expr u) {
+  if (u == one_) return zero_;
+  if (u == zero_) return negative_infinity_;
+  if (u->is(ExprKind::exp)) return u->operands[0];
+  if (u->is(ExprKind::indicator)) return select(u->operands[0], zero_, negative_infinity_, u->element);
+  if (u->is(ExprKind::mul) && !u->number.is_negative() && !u->number.is_zero()) return log_of_product(u);
+  return make(ExprKind::log, {u}, is_integer(u) ? Element::f32 : common_element(std::span(&u, 1)));
+}
+
+// log(c x y) = log c + log x + log y for factors known to be >= 0; what is left stays together, with what may be 0 beside it: log(0 x) is
+// -inf for a negative x, which an exponential makes 0, and log 0 + log x is NaN. log([m] x) = m ? log x : -inf.
+Expr ExprBuilder::log_of_product(Expr u) {
+  std::vector<Expr> sum, hidden, conditions;  // hidden: under the conditions
+  std::vector<Factor> rest;
+  const auto is_hidden = [&](const Factor& f) { return finiteness(f) != Finite::unknown; };
+  const bool stays_together = !std::all_of(u->factors.begin(), u->factors.end(), [](const Factor& f) { return is_nonnegative(f); });
+  for (const Factor& f : u->factors)
+    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) conditions.push_back(f.base->operands[0]);
+  for (const Factor& f : u->factors) {
+    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) continue;
+    if (stays_together ? !fusion::is_positive(f) : !is_nonnegative(f)) {
+      rest.push_back(f);
+      continue;
+    }
+    const Expr x = log(f.exponent.is_even() && !f.base->is_nonnegative ? absolute(f.base) : f.base);
+    (is_hidden(f) ? hidden : sum).push_back(scale(f.exponent, x));
+  }
+  if (!u->number.is_one()) hidden.push_back(make(ExprKind::log, {number(u->number)}, Element::f32));
+  if (!conditions.empty() && !std::all_of(rest.begin(), rest.end(), is_hidden)) {
+    // 0 times what may be infinite is NaN, and so is its logarithm.
+    rest.push_back({make(ExprKind::indicator, {conjunction(conditions)}, Element::f32), 1});
+    conditions.clear();
+  }
+  const bool is_split = !sum.empty() || !hidden.empty() || !conditions.empty();
+  if (!is_split) return make(ExprKind::log, {u}, common_element(std::span(&u, 1)));
+  if (!rest.empty()) hidden.push_back(log(multiply(1, std::move(rest))));
+  Expr inside = add(hidden);
+  if (!conditions.empty()) inside = select(conjunction(conditions), inside, negative_infinity_);
+  sum.push_back(inside);
+  return add(sum);
+}
+
+Expr ExprBuilder::absolute(Expr u) {
+  if (u->is_nonnegative) return u;
+  if (u->is(ExprKind::number)) return number(-u->number);
+  if (u->is(ExprKind::mul) && !is_integer(u) && (!u->number.is_one() || u->factors.size() > 1)) {
+    std::vector<Factor> all;
+    for (const Factor& f : u->factors) all.push_back({is_nonnegative(f) ? f.base : absolute(f.base), f.exponent});
+    return multiply(u->number.is_negative() ? -u->number : u->number, std::move(all));
+  }
+  return function(OpKind::abs_, {u}, is_integer(u) ? u->element : common_element(std::span(&u, 1)));
+}
+
+Expr ExprBuilder::maximum(Expr a, Expr b) {
+  if (a == b) return a;
+  if (a->is_negative_infinity()) return b;
+  if (b->is_negative_infinity()) return a;
+  std::vector<Expr> both{a, b};
+  std::sort(both.begin(), both.end(), by_key);
+  const Element element = common_element(both);
+  return function(OpKind::maximum_, std::move(both), element);
+}
+
+Expr ExprBuilder::wrapped(Expr integer, Element element) {
+  if (integer->element == element || fits(integer_range(integer), element)) return integer;
+  if (integer->is(ExprKind::number)) {
+    const ir::Int128 values = ir::Int128{1} << ir::bits(element), least = ir::is_signed(element) ? -values / 2 : 0;
+    const ir::Int128 above = (integer->number.numerator() - least) % values;
+    return number(Rational(above + (above < 0 ? values : 0) + least, 1));
+  }
+  return function(OpKind::cast_, {integer}, element);
+}
+
+Expr ExprBuilder::function(OpKind op, std::vector<Expr> operands, Element element, std::uint64_t bits) {
+  // Odd functions: tanh(-x) = -tanh(x), and the like.
+  if (rewrites() && (op == OpKind::tanh_ || op == OpKind::erf_) && split_coefficient(operands[0]).coefficient.is_negative())
+    return scale(-1, function(op, {scale(-1, operands[0])}, element, bits));
+  ExprData e;
+  e.kind = ExprKind::function;
+  e.element = element;
+  e.function = op;
+  e.operands = std::move(operands);
+  e.bits = bits;
+  return pool_.intern(std::move(e));
+}
+
+// Narrow floats are computed in f32: `bits` names the types between which the bits are the same.
+Expr ExprBuilder::bitcast(Expr x, Element from, Element to) {
+  return function(OpKind::bitcast_, {x}, computed(to), bitcast_types(from, to));
+}
+
+// ---- conditions ----
+
+std::vector<Expr> conjuncts(Expr condition) {
+  if (condition->is(ExprKind::conjunction)) return condition->operands;
+  return {condition};
+}
+
+Expr ExprBuilder::at_least_zero(Expr e) {
+  if (e->is(ExprKind::number)) return truth(!e->number.is_negative());
+  return make(ExprKind::at_least_zero, {e}, Element::boolean);
+}
+
+Expr ExprBuilder::equal(Expr a, Expr b) {
+  std::vector<Expr> both{a, b};
+  std::sort(both.begin(), both.end(), by_key);
+  return make(ExprKind::equal, std::move(both), Element::boolean);
+}
+
+Expr ExprBuilder::truth(bool holds) { return make(ExprKind::at_least_zero, {holds ? zero_ : number(-1)}, Element::boolean); }
+
+Expr ExprBuilder::is_positive(const Dim& d) { return d.least() >= 1 ? truth(true) : at_least_zero(extent(d - Dim(1))); }
+
+Expr ExprBuilder::have_positions(const AxisSet& axes) {
+  std::vector<Expr> conditions;
+  for (Axis a : axes) conditions.push_back(is_positive(a->extent));
+  return conjunction(conditions);
+}
+
+Expr ExprBuilder::conjunction(std::span<const Expr> conditions) {
+  std::vector<Expr> all;
+  for (Expr c : conditions)
+    for (Expr x : conjuncts(c)) {
+      if (x == truth(false)) return x;
+      if (x != truth(true)) all.push_back(x);
+    }
+  if (all.empty()) return truth(true);
+  std::sort(all.begin(), all.end(), by_key);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (all.size() == 1) return all[0];
+  return make(ExprKind::conjunction, std::move(all), Element::boolean);
+}
+
+Expr ExprBuilder::negation(Expr condition) {
+  if (condition->is(ExprKind::negation)) return condition->operands[0];
+  // not (e >= 0)  ->  -e - 1 >= 0
+  if (condition->is(ExprKind::at_least_zero)) return at_least_zero(add({scale(-1, condition->operands[0]), number(-1)}));
+  return make(ExprKind::negation, {condition}, Element::boolean);
+}
+
+Expr ExprBuilder::indicator(Expr condition, Element element) {
+  if (condition == truth(true)) return one_;
+  if (condition == truth(false)) return zero_;
+  return multiply(1, {{make(ExprKind::indicator, {condition}, element), 1}});
+}
+
+Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element) {
+  if (value == other || condition == truth(true)) return value;
+  if (condition == truth(false)) return other;
+  if (condition->is(ExprKind::negation)) return select(condition->operands[0], other, value, element);
+  // m ? (n ? a : b) : b = m and n ? a : b
+  if (value->is(ExprKind::select) && value->operands[2] == other)
+    return select(conjunction({condition, value->operands[0]}), value->operands[1], other, element);
+  if (value->element == Element::boolean) return make(ExprKind::select, {condition, value, other}, Element::boolean);
+  // Positions are integers of no type: 64 bits hold them.
+  if (ir::is_integer(element) || is_integer(value) || is_integer(other))
+    return make(ExprKind::select, {condition, value, other}, ir::is_integer(element) ? element : Element::i64);
+  const Expr both[] = {value, other};
+  const Element common = element == Element::f64 ? Element::f64 : common_element(both);
+  // m ? a : 0 = [m] a, if a is a number where m does not hold: 0 times infinity is none.
+  if (other == zero_ && value->finite != Finite::unknown) return multiply(1, {{value, 1}, {indicator(condition, common), 1}});
+  if (value == zero_ && other->finite != Finite::unknown) return multiply(1, {{other, 1}, {indicator(negation(condition), common), 1}});
+  if (other == zero_ && value->is(ExprKind::mul) && !value->number.is_one() && !value->number.is_zero())
+    return scale(value->number, select(condition, multiply(1, value->factors), other, element));
+  return make(ExprKind::select, {condition, value, other}, common);
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,290 @@
+// Products in normal form.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "passes/fusion/expr/leading_coefficient.h"
+#include "passes/fusion/expr/magnitude.h"
+#include "passes/fusion/expr/normal_form.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using ir::Element;
+
+bool is_integer(Expr e) { return ir::is_integer(e->element); }
+
+}  // namespace
+
+// Collects the factors of a product: merges equal bases, exponentials and indicators, and takes products apart.
+class ExprBuilder::ProductBuilder {
+ public:
+  ProductBuilder(ExprBuilder& b, Rational coefficient) : b_(b), coefficient_(std::move(coefficient)) {}
+
+  void take(Expr base, const Rational& exponent) {
+    if (exponent.is_zero()) return;
+    if (is_guard(base)) {
+      guards_.emplace(base->key, base);
+      return;
+    }
+    switch (base->kind) {
+      case ExprKind::number: return take_number(base->number, exponent);
+      case ExprKind::mul:
+        if (exponent.is_integer() || !base->number.is_negative()) return take_product(base, exponent);
+        break;
+      case ExprKind::exp: exponents_.push_back(b_.scale(exponent, base->operands[0])); return;
+      case ExprKind::indicator:
+        if (!exponent.is_negative()) {
+          take_condition(base->operands[0], base->element);
+          return;
+        }
+        return merge(base, -1);
+      case ExprKind::add: return take_sum(base, exponent);
+      default: break;
+    }
+    merge(base, exponent);
+  }
+
+  Expr finish() {
+    take_roots();
+    if (coefficient_.is_zero()) drop_finite();
+    if (!conditions_.empty()) {
+      const Expr condition = b_.conjunction(conditions_);
+      if (condition == b_.truth(false)) return b_.zero();
+      if (const Expr selected = resolve_select(condition)) return selected;
+      if (condition != b_.truth(true)) merge(b_.make(ExprKind::indicator, {condition}, mask_element_), 1);
+    }
+    if (!exponents_.empty()) {
+      const Expr exponential = b_.exp(b_.add(exponents_));
+      if (!exponential->is(ExprKind::exp)) {
+        std::vector<Factor> all = listed();
+        all.push_back({exponential, 1});
+        return b_.multiply(coefficient_, std::move(all));
+      }
+      merge(exponential, 1);
+    }
+    std::vector<Factor> all = listed();
+    if (all.empty()) return b_.number(coefficient_);
+    if (all.size() == 1 && all[0].exponent.is_one()) {
+      const Expr only = all[0].base;
+      if (coefficient_.is_one()) return only;
+      if (only->is(ExprKind::add))
+        if (const std::optional<Expr> sum = b_.scaled_sum(coefficient_, only)) return *sum;
+      if ((only->is(ExprKind::select) && only->operands[2]->is(ExprKind::infinity)) || only->is(ExprKind::infinity))
+        return b_.scale(coefficient_, only);
+    }
+    ExprData e;
+    e.kind = ExprKind::mul;
+    std::vector<Expr> bases;
+    for (const Factor& f : all) bases.push_back(f.base);
+    e.element = common_element(bases);
+    e.number = coefficient_;
+    e.factors = std::move(all);
+    return b_.pool_.intern(std::move(e));
+  }
+
+ private:
+  // A number that does not fit into the coefficient is a factor.
+  void times(const Rational& c) {
+    try {
+      coefficient_ = coefficient_ * c;
+    } catch (const ir::RationalOverflow&) {
+      if (c.is_negative()) coefficient_ = -coefficient_;
+      merge(b_.number(c.is_negative() ? -c : c), 1);
+    }
+  }
+
+  void take_condition(Expr condition, Element element) {
+    conditions_.push_back(condition);
+    if (element == Element::f64) mask_element_ = Element::f64;
+  }
+
+  // The powers of one base: those that multiply and those that divide.
+  struct Powers {
+    Expr base;
+    Rational positive, negative;
+    bool has_root = false;  // of a base whose sign is not known: the product is NaN where it is negative
+  };
+
+  void merge(Expr base, const Rational& exponent, bool has_root = false) {
+    Powers& p = powers_.emplace(base->key, Powers{base, 0, 0}).first->second;
+    (exponent.is_negative() ? p.negative : p.positive) += exponent;
+    p.has_root = p.has_root || ((has_root || !exponent.is_integer()) && !base->is_nonnegative);
+  }
+
+  // Of 0 x y what remains is whether x and y are numbers: powers say no more than their sign.
+  void drop_finite() {
+    for (auto at = powers_.begin(); at != powers_.end();) {
+      Powers& p = at->second;
+      if (p.positive > Rational(0)) p.positive = p.has_root ? Rational(1, 2) : Rational(1);
+      if (p.negative.is_negative()) p.negative = p.has_root ? Rational(-1, 2) : Rational(-1);
+      const bool is_finite = p.base->finite == Finite::always && (p.negative.is_zero() || p.base->is_positive);
+      at = is_finite && !p.has_root ? powers_.erase(at) : std::next(at);
+    }
+    std::erase_if(exponents_, [](Expr u) { return u->finite == Finite::always; });
+    if (powers_.empty() && exponents_.empty() && guards_.empty()) conditions_.clear();
+  }
+
+  void take_number(const Rational& value, const Rational& exponent) {
+    if (exponent.is_integer() || value.is_zero()) {
+      if (value.is_zero() && exponent.is_negative()) return merge(b_.zero(), exponent);
+      try {
+        times(ir::power(value, static_cast<std::int64_t>(exponent.numerator())));
+      } catch (const ir::RationalOverflow&) {
+        merge(b_.number(value), exponent);
+      }
+      return;
+    }
+    if (value.is_negative()) return merge(b_.number(value), exponent);
+    take_root(value.numerator(), exponent);
+    take_root(value.denominator(), -exponent);
+  }
+
+  // Small prime factors one by one, what remains as one base, so that equal products of roots are equal.
+  void take_root(ir::Int128 value, const Rational& exponent) {
+    constexpr int kMostPrime = 1000;
+    for (int prime = 2; prime <= kMostPrime && value > 1; ++prime)
+      for (; value % prime == 0; value /= prime) roots_[prime] += exponent;
+    if (value > 1) roots_[value] += exponent;
+  }
+
+  void take_roots() {
+    for (auto& [base, exponent] : roots_) {
+      ir::Int128 whole = exponent.numerator() / exponent.denominator();
+      if (exponent.is_negative() && !exponent.is_integer()) --whole;
+      try {
+        times(ir::power(Rational(base, 1), static_cast<std::int64_t>(whole)));
+        exponent = exponent - Rational(whole, 1);
+      } catch (const ir::RationalOverflow&) {
+      }
+      if (!exponent.is_zero()) merge(b_.number(Rational(base, 1)), exponent);
+    }
+    roots_.clear();
+  }
+
+  // (c x y)^p: a fractional power is taken of the factors that are known to be >= 0; the others stay together. Beside them a factor must
+  // not be 0: sqrt(0 x) is 0 for a negative x, and 0 sqrt(x) is NaN.
+  void take_product(Expr base, const Rational& exponent) {
+    take_number(base->number, exponent);
+    const bool stays_together = !exponent.is_integer() &&
+                                !std::all_of(base->factors.begin(), base->factors.end(), [](const Factor& f) { return is_nonnegative(f); });
+    std::vector<Factor> rest;
+    for (const Factor& f : base->factors) {
+      if (stays_together && !fusion::is_positive(f)) {
+        rest.push_back(f);
+        continue;
+      }
+      const Rational powered = f.exponent * exponent;
+      const bool was_even = f.exponent.is_even();
+      if (!f.exponent.is_integer() && !f.base->is_nonnegative) {
+        merge(f.base, powered, true);  // the square of a root of x is x where x is not negative
+        continue;
+      }
+      // (x^2)^(1/2) = |x|
+      take(!exponent.is_integer() && was_even && !powered.is_even() ? b_.absolute(f.base) : f.base, powered);
+    }
+    if (!rest.empty()) merge(b_.multiply(1, std::move(rest)), exponent);
+  }
+
+  // Not a number that is great already: the steps of x = c x (1 - x) would square it each time.
+  void take_sum(Expr base, const Rational& exponent) {
+    if (!is_integer(base)) {
+      const Rational c = leading_coefficient(b_, base);
+      const bool is_movable = !c.is_one() && is_moderate(c) && (!c.is_negative() || exponent.is_integer());
+      if (const std::optional<Expr> divided = is_movable ? b_.scaled_sum(Rational(1) / c, base) : std::nullopt) {
+        take_number(c, exponent);
+        base = *divided;
+      }
+    }
+    merge(base, exponent);
+  }
+
+  // [m] (m ? a : b) = [m] a, if b is a number
+  Expr resolve_select(Expr condition) {
+    const std::vector<Expr> known = conjuncts(condition);
+    for (auto at = powers_.begin(); at != powers_.end(); ++at) {
+      const Powers p = at->second;
+      if (!p.base->is(ExprKind::select) || (!p.positive.is_zero() && !p.negative.is_zero()) || p.has_root) continue;
+      const Rational exponent = p.positive + p.negative;
+      if (finiteness({p.base->operands[2], exponent}) == Finite::unknown) continue;
+      const std::vector<Expr> needed = conjuncts(p.base->operands[0]);
+      if (!std::all_of(needed.begin(), needed.end(), [&](Expr c) { return std::find(known.begin(), known.end(), c) != known.end(); }))
+        continue;
+      powers_.erase(at);
+      std::vector<Factor> all = listed();
+      all.push_back({p.base->operands[1], exponent});
+      all.push_back({b_.indicator(condition, p.base->element == Element::f64 ? Element::f64 : mask_element_), 1});
+      for (Expr u : exponents_) all.push_back({b_.exp(u), 1});
+      return b_.multiply(coefficient_, std::move(all));
+    }
+    return {};
+  }
+
+  // A factor and its inverse are 1 where the base is finite and not 0, else NaN: what is left of them is x / x.
+  std::vector<Factor> listed() const {
+    std::map<ExprKey, Expr> guards = guards_;
+    std::map<ExprKey, std::vector<Factor>> by_key;
+    for (const auto& [key, p] : powers_) {
+      const Rational total = p.positive + p.negative;
+      const bool is_cancelled = !p.positive.is_zero() && !p.negative.is_zero();
+      const bool is_harmless = p.base->finite == Finite::always && p.base->is_positive;
+      if ((is_cancelled && !is_harmless) || (total.is_zero() && p.has_root)) {
+        const Expr base = p.has_root ? b_.power(p.base, Rational(1, 2)) : p.base;
+        const Expr guard = b_.function(ir::OpKind::div_, {base, base}, base->element);
+        guards.emplace(guard->key, guard);
+      }
+      if (total.is_zero()) continue;
+      if (p.has_root && total.is_integer()) {
+        const Rational half(total.is_negative() ? -1 : 1, 2);
+        by_key[key] = {{p.base, total - half}, {p.base, half}};
+        if (total - half < half) std::swap(by_key[key][0], by_key[key][1]);
+      } else {
+        by_key[key] = {{p.base, total}};
+      }
+    }
+    for (const auto& [key, guard] : guards) by_key[key].push_back({guard, 1});
+    std::vector<Factor> all;
+    for (const auto& [key, factors] : by_key) all.insert(all.end(), factors.begin(), factors.end());
+    return all;
+  }
+
+  ExprBuilder& b_;
+  Rational coefficient_;
+  std::map<ExprKey, Powers> powers_;
+  std::map<ExprKey, Expr> guards_;
+  std::map<ir::Int128, Rational> roots_;
+  std::vector<Expr> exponents_, conditions_;
+  Element mask_element_ = Element::f32;  // of the indicator of all conditions
+};
+
+Expr ExprBuilder::multiply(Rational coefficient, std::vector<Factor> factors) {
+  try {
+    ProductBuilder product(*this, coefficient);
+    for (const Factor& f : factors) product.take(f.base, f.exponent);
+    return product.finish();
+  } catch (const ir::RationalOverflow&) {
+    return product_of_functions(coefficient, factors);
+  }
+}
+
+// Exponents that have no 127 bits, as those of a value that is squared again and again, are not added: the product stays as it is written.
+Expr ExprBuilder::product_of_functions(const Rational& coefficient, const std::vector<Factor>& factors) {
+  Expr all;
+  for (const Factor& f : factors) {
+    const Element e = computed(f.base->element);
+    const Expr x = f.exponent.is_one() ? f.base : function(ir::OpKind::pow_, {f.base, number(f.exponent)}, e);
+    all = all ? function(ir::OpKind::mul_, {all, x}, common_element(std::array{all, x})) : x;
+  }
+  return scale(coefficient, all);
+}
+
+Expr ExprBuilder::product(std::initializer_list<Expr> values) {
+  std::vector<Factor> all;
+  for (Expr e : values) all.push_back({e, 1});
+  return multiply(1, std::move(all));
+}
+
+}  // namespace tilewright::passes::fusion

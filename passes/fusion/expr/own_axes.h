@@ -1,0 +1,25 @@
+// Gives reductions axes of their own, where a value has the axis that they bind.
+#pragma once
+#include <map>
+
+#include "passes/fusion/expr/normal_form.h"
+
+namespace tilewright::passes::fusion {
+
+/// x[n] + sum over n of x[n]^2 becomes x[n] + sum over n' of x[n']^2: then programs can share out n, and each computes the sum. Reductions
+/// over the axis of the kernel's loop stay.
+class OwnAxes {
+ public:
+  explicit OwnAxes(ExprBuilder& b) : b_(b) {}
+  /// The same expression if there is no such reduction.
+  Expr apply(Expr value, Axis loop);
+
+ private:
+  Expr renamed(Expr, Axis, ExprMap& done);
+  Axis own(Axis);
+
+  ExprBuilder& b_;
+  AxisMap<Axis> own_;
+};
+
+}  // namespace tilewright::passes::fusion

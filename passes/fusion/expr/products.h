@@ -1,0 +1,36 @@
+// Which reductions are matrix products.
+#pragma once
+#include "passes/fusion/expr/normal_form.h"
+
+namespace tilewright::passes::fusion {
+
+/// Whether factors that lack different axes of the result are multiplied along common ones.
+bool is_product(const std::vector<Factor>& factors, const AxisSet& along);
+/// Whether an expression is a sum of such products.
+bool is_product(Expr, const ExprBuilder&);
+
+/// The factors of a product, by the operand to which they belong.
+struct OperandGroups {
+  std::vector<std::vector<Factor>> groups;  // by the axes of the result that the factors share
+  std::vector<Factor> shared;               // of contracted axes only
+};
+OperandGroups operand_groups(Expr reduce, const ExprBuilder&);
+
+/// Whether expressions are reductions, or have some inside; each is visited once.
+class HeldReductions {
+ public:
+  explicit HeldReductions(const ExprBuilder& b) : b_(b) {}
+  bool holds_product(Expr e) { return facts(e).holds_product; }
+  bool holds_reduction(Expr e) { return facts(e).holds_reduction; }
+
+ private:
+  struct Facts {
+    bool holds_product = false, holds_reduction = false;
+  };
+  Facts facts(Expr);
+
+  const ExprBuilder& b_;
+  std::unordered_map<Expr, Facts, ExprHash> known_;
+};
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,30 @@
+// Scans inside of expressions: which of them one loop computes, and the form in which they are stored.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "passes/fusion/expr/normal_form.h"
+
+namespace tilewright::passes::fusion {
+
+/// The scans of some values, as one loop computes them.
+struct ScanLoop {
+  Axis axis = nullptr;
+  bool is_reverse = false;
+  std::vector<Expr> scans;  // by key
+};
+
+/// The loop that computes every scan of the values, those inside of other scans aside. None if there are no scans, if they run along
+/// several axes or in both directions, if one is read at another position than its own, or if a reduction holds one.
+std::optional<ScanLoop> scan_loop(const std::vector<Expr>& values);
+
+/// What a scan adds up, as an expression of the axis of its position.
+Expr scanned(ExprBuilder&, Expr scan);
+
+/// The scan at each position of an axis of its own: equal scans that are read at several positions are one value in memory.
+Expr stored_scan(ExprBuilder&, Expr scan);
+
+/// The axis of the position of a stored scan.
+Axis scan_axis(Expr stored);
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,66 @@
+// Chooses the layout of stored values.
+#include "passes/fusion/expr/stored_tensor.h"
+
+#include <algorithm>
+#include <map>
+
+#include "passes/fusion/expr/scans.h"
+#include "passes/fusion/plan/plan.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+// Each load votes for the axis along which it is contiguous, with the number of its elements.
+std::vector<Axis> memory_order(const ExprBuilder& b, Expr value) {
+  AxisMap<double> votes;
+  ExprSet seen;
+  const std::function<void(Expr)> visit = [&](Expr e) {
+    if (e->is_reference() || !seen.insert(e).second) return;
+    if (e->is(ExprKind::load))
+      for (Axis a : contiguous_axes(b, e->tensor, e->operands)) votes[a] += estimated_extent(e->axes);
+    for (Expr x : children(e)) visit(x);
+  };
+  visit(value);
+  if (value->is(ExprKind::scan) && scan_axis(value)) votes[scan_axis(value)] = votes[*value->bound.begin()];
+  std::vector<Axis> axes(value->axes.begin(), value->axes.end());
+  std::stable_sort(axes.begin(), axes.end(), [&](Axis x, Axis y) { return votes[x] < votes[y]; });
+  return axes;
+}
+
+}  // namespace
+
+std::vector<Axis> contiguous_axes(const ExprBuilder& b, Tensor tensor, const std::vector<Expr>& index) {
+  std::vector<Axis> found;
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    if (tensor->strides[i] != Dim(1)) continue;
+    for (const Term& t : b.terms(index[i]))
+      if (t.value->is(ExprKind::index) && t.coefficient.is_one()) found.push_back(t.value->axis);
+  }
+  return found;
+}
+
+Expr add_stored_tensor(ExprBuilder& b, Expr value, ir::Element element, std::string name) {
+  TensorInfo info;
+  info.name = std::move(name);
+  info.element = element;
+  info.is_nonnegative = value->is_nonnegative;
+  if (value->finite == Finite::unknown) info.finite = Finite::unknown;  // 1 / l may be infinite in memory, too
+  std::vector<Expr> index;
+  const std::vector<Axis> axes = memory_order(b, value);
+  for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b.index(a));
+  info.strides = row_major(info.shape);
+  const Expr load = b.load(b.pool().add_tensor(std::move(info)), std::move(index));
+  b.pool().copy_sources(value, load);
+  return load;
+}
+
+double stored_bytes(const AxisSet& axes, ir::Element e) { return estimated_extent(axes) * ir::bytes(e); }
+
+std::vector<Dim> row_major(const graph::TensorShape& shape) {
+  std::vector<Dim> strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+}  // namespace tilewright::passes::fusion

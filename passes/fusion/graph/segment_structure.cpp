@@ -1,0 +1,166 @@
+// Numbers the nodes of a segment and prints what each computes.
+#include "passes/fusion/graph/segment_structure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "passes/fusion/graph/segment_parts.h"
+#include "passes/fusion/graph_walk.h"
+#include "tileir/graph/graph_op_info.h"
+
+namespace tilewright::passes::fusion {
+
+using graph::Node;
+using graph::NodeId;
+using graph::Op;
+
+bool is_in_memory(const Node& n) { return n.op == Op::input || n.op == Op::scalar || (n.op == Op::constant && n.data->bits.size() > 1); }
+
+namespace {
+
+std::string dims_text(const std::vector<Dim>& dims) {
+  std::string text = " [";
+  for (const Dim& d : dims) text += d.text() + ",";
+  return text + "]";
+}
+
+// All that decides what a node computes from its operands.
+std::string node_text(const Node& n) {
+  std::string text =
+      fmt::format("{} {} {} {} {}{} {} {} {} {}", static_cast<int>(n.op), static_cast<int>(n.element), static_cast<int>(n.function),
+                  static_cast<int>(n.kind), n.keep_dims, n.reverse, static_cast<int>(n.precision), n.position, n.text, n.seed);
+  for (int a : n.axes) text += fmt::format(" {}", a);
+  text += dims_text(n.shape) + dims_text(n.lengths);
+  if (n.data) text += fmt::format(" {:x}", n.data->bits[0]);
+  if (n.identity) text += fmt::format(" {:x}", *n.identity);
+  if (n.kernel) text += fmt::format(" {}", static_cast<const void*>(n.kernel.get()));
+  return text;
+}
+
+}  // namespace
+
+std::string joined_text(const Node& whole) { return fmt::format("joined {}{}\n", whole.axes[0], dims_text(whole.shape)); }
+
+SegmentStructure::SegmentStructure(const graph::Graph& g, const KnownNodes& known) : g_(g), known_(known), outputs_(g.size()) {
+  for (const graph::Output& o : g.outputs()) ++outputs_[o.node.index];
+}
+
+void SegmentStructure::describe(Segment& s, const std::function<bool(NodeId)>& is_stored) const {
+  std::map<NodeId, std::size_t> numbers;
+  const auto is_read = [&](NodeId n) { return is_stored(n) || is_in_memory(g_.node(n)); };
+  const auto parts = [&](NodeId n) {
+    if (is_read(n)) return std::vector<NodeId>();
+    std::vector<NodeId> all = g_.node(n).operands;
+    if (g_.node(n).combiner.valid()) all.push_back(g_.node(n).combiner);
+    return all;
+  };
+  const auto number = [&](NodeId n) {
+    const Node& node = g_.node(n);
+    std::string line;
+    if (is_read(n)) {
+      line = fmt::format("memory {} {} {}", node.op == Op::scalar, known_.is_known(n), static_cast<int>(node.element));
+      line += dims_text(node.shape) + (node.op == Op::input && !node.lengths.empty() ? dims_text(node.lengths) : "");
+      if (is_stored(n)) s.memory.insert(n);
+    } else {
+      line = node_text(node);
+      for (NodeId x : node.operands) line += fmt::format(" {}", numbers.at(x));
+      if (node.combiner.valid()) line += fmt::format(" by {}", numbers.at(node.combiner));
+    }
+    s.structure += line + "\n";
+    numbers[n] = s.nodes.size();
+    s.nodes.push_back(n);
+  };
+  s.nodes.clear(), s.memory.clear(), s.structure.clear();
+  for (NodeId n : s.results) {
+    visit_operands_first(n, parts, [&](NodeId x) { return !numbers.contains(x); }, number);
+    s.structure += fmt::format("result {}\n", numbers.at(n));
+  }
+  for (NodeId n : s.results)
+    if (outputs_[n.index] > 1) s.structure += fmt::format("result {} is {} outputs\n", numbers.at(n), outputs_[n.index]);
+}
+
+Segment SegmentStructure::without_ahead(const Segment& s) const {
+  if (s.ahead.empty()) return s;
+  const std::set<NodeId> ahead(s.ahead.begin(), s.ahead.end());
+  Segment rest;
+  for (NodeId n : s.results)
+    if (!ahead.contains(n) || outputs_[n.index] > 0) rest.results.push_back(n);
+  describe(rest, [&](NodeId n) { return s.memory.contains(n) || ahead.contains(n); });
+  return rest;
+}
+
+namespace {
+
+// The part that computes what is written to its place does that.
+void pass_on_joined(const Segment& whole, Segment& part) {
+  if (whole.joined && std::binary_search(part.results.begin(), part.results.end(), whole.results[0])) part.joined = whole.joined;
+}
+
+}  // namespace
+
+std::vector<Segment> SegmentStructure::divided(Segment whole, std::size_t most) const {
+  std::vector<std::vector<NodeId>> results = results_of_parts(g_, whole, most);
+  std::vector<Segment> parts;
+  if (results.size() == 1) {
+    parts.push_back(std::move(whole));
+    return parts;
+  }
+  std::set<NodeId> stored = whole.memory;
+  for (std::vector<NodeId>& own : results) {
+    Segment s;
+    s.results = std::move(own);
+    describe(s, [&](NodeId n) { return stored.contains(n); });
+    if (parts.empty()) s.cut = {operations_of(g_, whole), results.size(), whole.results.back()};
+    pass_on_joined(whole, s);
+    stored.insert(s.results.begin(), s.results.end());
+    parts.push_back(std::move(s));
+  }
+  return parts;
+}
+
+std::vector<Segment> SegmentStructure::divided_at(const Segment& whole, const std::set<NodeId>& cuts) const {
+  std::map<NodeId, std::size_t> level;  // of what the segment computes
+  std::map<NodeId, bool> is_reduced;    // whether it holds a reduction behind what is stored
+  std::vector<std::set<NodeId>> results(1);
+  const auto add_result = [&](NodeId n) {
+    results.resize(std::max(results.size(), level.at(n) + 1));
+    results[level.at(n)].insert(n);
+  };
+  for (NodeId n : whole.nodes) {
+    if (whole.memory.contains(n)) continue;
+    const Node& node = g_.node(n);
+    level[n] = 0;
+    is_reduced[n] = node.op == Op::reduce || node.op == Op::scan || node.op == Op::einsum;
+    for (NodeId x : node.operands) {
+      if (!level.contains(x)) continue;
+      level[n] = std::max(level[n], level[x] + (cuts.contains(x) ? 1 : 0));
+      is_reduced[n] = is_reduced[n] || (is_reduced[x] && !cuts.contains(x));
+    }
+    for (NodeId x : node.operands) {
+      while (graph::is_view(g_.node(x).op) && level.contains(x)) x = g_.node(x).operands[0];
+      if (level.contains(x) && level[x] < level[n] && is_reduced[x]) add_result(x);
+    }
+    if (cuts.contains(n)) add_result(n);
+  }
+  for (NodeId n : whole.results)
+    if (level.contains(n))
+      add_result(n);
+    else
+      results[0].insert(n);
+  std::vector<Segment> parts;
+  std::set<NodeId> stored = whole.memory;
+  for (const std::set<NodeId>& own : results) {
+    Segment s;
+    s.results.assign(own.begin(), own.end());
+    describe(s, [&](NodeId n) { return stored.contains(n); });
+    pass_on_joined(whole, s);
+    stored.insert(own.begin(), own.end());
+    parts.push_back(std::move(s));
+  }
+  return parts;
+}
+
+}  // namespace tilewright::passes::fusion

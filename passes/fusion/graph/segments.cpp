@@ -1,0 +1,394 @@
+// Finds the values that are stored, assigns nodes to segments and describes the structure of each.
+#include "passes/fusion/graph/segments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <map>
+#include <numeric>
+
+#include "passes/fusion/graph/recurring_values.h"
+#include "passes/fusion/graph/segment_structure.h"
+#include "passes/fusion/graph/shifted_reads.h"
+#include "passes/fusion/graph_walk.h"
+#include "passes/fusion/translate/parameters.h"
+#include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/neutral.h"
+#include "tileir/graph/shape_rules.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::Op;
+
+// Whether operands that lack different labels of the result are contracted.
+bool is_product(const Node& n) {
+  if (n.op != Op::einsum) return false;
+  const std::size_t arrow = n.text.find("->");
+  const std::string result = n.text.substr(arrow + 2);
+  std::vector<std::string> operands(1);
+  for (char c : n.text.substr(0, arrow)) {
+    if (c == ',')
+      operands.emplace_back();
+    else
+      operands.back() += c;
+  }
+  const auto lacks = [&](const std::string& a, const std::string& b) {
+    return std::any_of(result.begin(), result.end(), [&](char c) { return a.find(c) == a.npos && b.find(c) != b.npos; });
+  };
+  for (const std::string& a : operands)
+    for (const std::string& b : operands)
+      if (lacks(a, b) && lacks(b, a)) return true;
+  return false;
+}
+
+class Divider {
+ public:
+  Divider(const Graph& g, std::size_t most_operations, bool is_host)
+      : g_(g),
+        most_operations_(most_operations),
+        is_host_(is_host),
+        known_(g),
+        structure_(g, known_),
+        needed_(g.needed_nodes()),
+        is_product_(g.size()),
+        is_cut_(g.size()),
+        is_stored_(g.size()),
+        depth_(g.size()),
+        level_(g.size()),
+        products_(g.size()),
+        users_(g.size()),
+        visited_(g.size()) {
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      is_product_[i] = is_product(g.node(id(i)));
+      for (NodeId x : g.node(id(i)).operands) {
+        products_[i] = std::max(products_[i], products_[x.index]);
+        if (needed_[i]) users_[x.index].push_back(id(i));
+      }
+      products_[i] += is_product_[i] ? 1 : 0;
+    }
+  }
+
+  std::vector<Segment> run() {
+    find_cuts();
+    delay();
+    std::map<int, std::set<NodeId>> results;
+    for (const graph::Output& o : g_.outputs()) results[level_[o.node.index]].insert(o.node);
+    for (std::size_t i = 0; i < g_.size(); ++i) {
+      if (!needed_[i]) continue;
+      if (is_cut_[i]) results[level_[i]].insert(id(i));
+      // What is expensive and needed by a later segment is stored as well.
+      for (NodeId x : g_.node(id(i)).operands)
+        if (level_[x.index] < level_[i] && depth_[x.index] > 0) results[level_[x.index]].insert(x);
+    }
+    std::vector<Segment> all;
+    for (auto& [level, nodes] : results) {
+      // What a part of an earlier segment stores is no result a second time.
+      std::erase_if(nodes, [&](NodeId n) { return is_stored_[n.index]; });
+      for (std::vector<NodeId>& part : components({nodes.begin(), nodes.end()})) add_segments(std::move(part), all);
+    }
+    find_ahead(all);
+    return all;
+  }
+
+ private:
+  static NodeId id(std::size_t i) { return {static_cast<std::uint32_t>(i)}; }
+
+  // Whether a node is a segment of its own, or several.
+  bool is_apart(NodeId n) const { return has_own_kernels(g_.node(n).op) || is_in_parts(n); }
+  bool is_in_parts(NodeId n) const { return is_written_in_parts(g_, g_.node(n), is_host_); }
+
+  // ---- values that are stored ----
+
+  // Nodes with kernels of their own are cut, and so is what these read.
+  void find_own_kernels() {
+    std::vector<bool> is_computed(g_.size());  // other than element by element
+    for (std::size_t i = 0; i < g_.size(); ++i) {
+      const Node& n = g_.node(id(i));
+      is_computed[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
+      for (NodeId x : n.operands) is_computed[i] = is_computed[i] || (is_computed[x.index] && !is_cut_[x.index]);
+      if (!needed_[i] || !is_apart(id(i))) continue;
+      is_cut_[i] = true;
+      for (NodeId x : n.operands)
+        if (!has_own_memory(g_.node(x)) && (n.op == Op::call || is_computed[x.index])) is_cut_[x.index] = true;
+    }
+  }
+
+  void find_cuts() {
+    find_own_kernels();
+    std::vector<bool> is_candidate(g_.size());
+    for (std::size_t i = 0; i < g_.size(); ++i)
+      if (needed_[i] && g_.node(id(i)).op == Op::map)
+        if (const NodeId n = needed_again(id(i)); n.valid()) is_candidate[n.index] = true;
+    // Products that need each other, in one segment.
+    constexpr int kMostDepth = 4;
+    for (std::size_t i = 0; i < g_.size(); ++i) {
+      if (!needed_[i]) continue;
+      depth_[i] = depth(id(i));
+      is_cut_[i] = is_cut_[i] || (is_candidate[i] && depth_[i] > 0);
+      if (depth_[i] <= kMostDepth) continue;
+      for (NodeId x : g_.node(id(i)).operands)
+        if (depth_[x.index] == kMostDepth && !is_cut_[x.index]) cut(bottleneck(x), id(i));
+      depth_[i] = depth(id(i));
+    }
+    recurring_ = recurring_values(g_, needed_);
+    for (NodeId n : recurring_) is_cut_[n.index] = true;
+    repeated_ = values_at_many_positions(g_, known_, needed_, is_cut_, is_host_);
+    for (NodeId n : repeated_) is_cut_[n.index] = true;
+    for (std::size_t i = 0; i < g_.size(); ++i)
+      for (NodeId x : g_.node(id(i)).operands) level_[i] = std::max(level_[i], level_[x.index] + (is_cut_[x.index] ? 1 : 0));
+  }
+
+  // The greatest number of products on a way to the node, from the values that are stored.
+  int depth(NodeId n) const {
+    int most = 0;
+    for (NodeId x : g_.node(n).operands)
+      if (!is_cut_[x.index]) most = std::max(most, depth_[x.index]);
+    return most + (is_product_[n.index] ? 1 : 0);
+  }
+
+  // Stores a value; `last` is the last node whose depth is known.
+  void cut(NodeId stored, NodeId last) {
+    is_cut_[stored.index] = true;
+    std::set<NodeId> changed{stored};  // in their order, operands first
+    while (!changed.empty()) {
+      const NodeId n = *changed.begin();
+      changed.erase(changed.begin());
+      const int before = depth_[n.index];
+      depth_[n.index] = depth(n);
+      if (n != stored && (before == depth_[n.index] || is_cut_[n.index])) continue;
+      for (NodeId user : users_[n.index])
+        if (user <= last) changed.insert(user);
+    }
+  }
+
+  // The last value through which all products inside of `sink` go before a reduction of them; `sink` if there is none.
+  NodeId bottleneck(NodeId sink) const {
+    std::set<NodeId> region;
+    std::vector<std::pair<NodeId, NodeId>> edges;
+    std::vector<NodeId> todo{sink};
+    NodeId last_product;
+    while (!todo.empty()) {
+      const NodeId n = todo.back();
+      todo.pop_back();
+      if (!region.insert(n).second) continue;
+      if (is_product_[n.index]) {
+        if (!last_product.valid() || last_product < n) last_product = n;
+        continue;
+      }
+      for (NodeId x : g_.node(n).operands)
+        if (depth_[x.index] > 0 && !is_cut_[x.index]) edges.emplace_back(x, n), todo.push_back(x);
+    }
+    std::sort(edges.begin(), edges.end());
+    NodeId found = sink, reached;  // the farthest end of the edges that begin before a node
+    auto edge = edges.begin();
+    for (NodeId n : region) {
+      for (; edge != edges.end() && edge->first < n; ++edge)
+        if (!reached.valid() || reached < edge->second) reached = edge->second;
+      if (g_.node(n).op == Op::reduce) break;
+      const bool is_passed = reached.valid() && n < reached;
+      const bool has_all = !last_product.valid() || last_product <= n;
+      if (!is_passed && has_all) found = n;
+    }
+    return found;
+  }
+
+  // A value that only later segments need is computed there.
+  void delay() {
+    std::vector<int> latest(g_.size(), INT_MAX);
+    for (const graph::Output& o : g_.outputs()) latest[o.node.index] = level_[o.node.index];
+    for (std::size_t i = g_.size(); i-- > 0;) {
+      if (!needed_[i]) continue;
+      // The results of one call are one kernel's.
+      if (!has_own_kernels(g_.node(id(i)).op)) level_[i] = std::max(level_[i], latest[i]);
+      for (NodeId x : g_.node(id(i)).operands) latest[x.index] = std::min(latest[x.index], level_[i] - (is_cut_[x.index] ? 1 : 0));
+    }
+  }
+
+  // The value that `join` takes element by element beside a product of the same value.
+  NodeId needed_again(NodeId join) const {
+    const Node& n = g_.node(join);
+    for (std::size_t i = 0; i < n.operands.size(); ++i)
+      for (std::size_t k = 0; k < n.operands.size(); ++k) {
+        if (i == k) continue;
+        constexpr int kFarthest = 6;
+        if (const NodeId a = needed_again(n.operands[i], n.operands[k], graph::element_count(n.shape), kFarthest); a.valid()) return a;
+      }
+    return {};
+  }
+
+  NodeId needed_again(NodeId a, NodeId other, const Dim& count, int farthest) const {
+    while (graph::is_view(g_.node(a).op)) a = g_.node(a).operands[0];
+    const Node& n = g_.node(a);
+    if (graph::is_leaf(n.op) || graph::element_count(n.shape) != count) return {};
+    if (depends_by_product(other, a)) return a;
+    if (n.op != Op::map || farthest == 0) return {};
+    for (NodeId x : n.operands)
+      if (const NodeId found = needed_again(x, other, count, farthest - 1); found.valid()) return found;
+    return {};
+  }
+
+  bool depends_by_product(NodeId from, NodeId on) const {
+    constexpr std::size_t kMostSteps = 2048;  // values further apart are not in one segment
+    const int products = products_[on.index];
+    if (products_[from.index] <= products) return false;
+    ++walk_;
+    std::vector<std::pair<NodeId, bool>> todo{{from, false}};
+    for (std::size_t steps = 0; !todo.empty() && steps < kMostSteps; ++steps) {
+      const auto [n, has_product] = todo.back();
+      todo.pop_back();
+      if (n == on) {
+        if (has_product) return true;
+        continue;
+      }
+      // On each way down there is one product less behind each product.
+      if (n < on || products_[n.index] < products + (has_product ? 0 : 1)) continue;
+      std::uint64_t& visited = visited_[n.index][has_product ? 1 : 0];
+      if (visited == walk_) continue;
+      visited = walk_;
+      for (NodeId x : g_.node(n).operands) todo.emplace_back(x, has_product || is_product_[n.index]);
+    }
+    return false;
+  }
+
+  // ---- segments ----
+
+  // Results that read a common tensor are one segment.
+  std::vector<std::vector<NodeId>> components(const std::vector<NodeId>& results) const {
+    std::map<NodeId, std::size_t> owner;  // of nodes: the result that reached it first
+    std::vector<std::size_t> parent(results.size());
+    std::iota(parent.begin(), parent.end(), std::size_t{0});
+    const auto group = [&](std::size_t i) {
+      while (parent[i] != i) i = parent[i] = parent[parent[i]];
+      return i;
+    };
+    const auto join = [&](std::size_t i, std::size_t k) {
+      i = group(i), k = group(k);
+      parent[std::max(i, k)] = std::min(i, k);
+    };
+    std::map<const graph::OpaqueKernel*, std::size_t> calls;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const Node& result = g_.node(results[i]);
+      if (result.op == Op::call) join(i, calls.emplace(result.kernel.get(), i).first->second);
+      if (is_apart(results[i])) continue;
+      const auto is_read = [&](NodeId n) { return is_stored_[n.index] || (is_in_memory(g_.node(n)) && g_.node(n).op != Op::scalar); };
+      const auto enter = [&](NodeId n) {
+        if (graph::is_leaf(g_.node(n).op) && !is_read(n)) return false;
+        const auto [at, is_new] = owner.emplace(n, i);
+        if (!is_new) join(i, at->second);
+        return is_new;
+      };
+      const auto parts = [&](NodeId n) { return is_read(n) ? std::vector<NodeId>() : g_.node(n).operands; };
+      visit_operands_first(results[i], parts, enter, [](NodeId) {});
+    }
+    std::map<std::size_t, std::vector<NodeId>> parts;
+    for (std::size_t i = 0; i < results.size(); ++i) parts[group(i)].push_back(results[i]);
+    std::vector<std::vector<NodeId>> all;
+    for (auto& [first, nodes] : parts) all.push_back(std::move(nodes));
+    return all;
+  }
+
+  void add_segments(std::vector<NodeId> results, std::vector<Segment>& all) {
+    if (is_in_parts(results[0])) return add_joined(results[0], all);
+    Segment whole;
+    whole.results = std::move(results);
+    structure_.describe(whole, [&](NodeId n) { return static_cast<bool>(is_stored_[n.index]); });
+    for (Segment& s : structure_.divided(std::move(whole), most_operations_)) {
+      std::set_intersection(s.results.begin(), s.results.end(), repeated_.begin(), repeated_.end(), std::back_inserter(s.repeated));
+      std::set_intersection(s.results.begin(), s.results.end(), recurring_.begin(), recurring_.end(), std::back_inserter(s.recurring));
+      for (NodeId n : s.results) is_stored_[n.index] = true;
+      all.push_back(std::move(s));
+    }
+  }
+
+  // The operands of a concatenation, each in the segments that compute it.
+  void add_joined(NodeId whole, std::vector<Segment>& all) {
+    const Node& n = g_.node(whole);
+    const auto along = static_cast<std::size_t>(n.axes[0]);
+    Dim begin = 0;
+    for (NodeId operand : n.operands) {
+      const Dim& extent = g_.node(operand).shape[along];
+      if (extent == Dim(0)) continue;
+      Segment part;
+      part.results = {operand};
+      structure_.describe(part, [&](NodeId x) { return static_cast<bool>(is_stored_[x.index]); });
+      part.joined = {whole, begin};
+      for (Segment& s : structure_.divided(std::move(part), most_operations_)) {
+        if (s.joined)
+          s.structure += joined_text(n);
+        else
+          for (NodeId x : s.results) is_stored_[x.index] = true;
+        all.push_back(std::move(s));
+      }
+      begin = begin + extent;
+    }
+    all.back().joined->is_last = true;
+    is_stored_[whole.index] = true;
+  }
+
+  void find_ahead(std::vector<Segment>& all) const {
+    std::set<NodeId> read;
+    for (const Segment& s : all) read.insert(s.memory.begin(), s.memory.end());
+    for (Segment& s : all) {
+      if (s.joined) {
+        s.joined->is_ahead = known_.is_known(s.joined->whole) && read.contains(s.joined->whole);
+        s.structure += s.joined->is_ahead ? "ahead\n" : "";
+        continue;
+      }
+      for (std::size_t i = 0; i < s.nodes.size(); ++i)
+        if (const NodeId n = s.nodes[i]; known_.is_known(n) && !has_own_memory(g_.node(n)) && read.contains(n) &&
+                                         std::binary_search(s.results.begin(), s.results.end(), n)) {
+          s.ahead.push_back(n);
+          s.structure += fmt::format("ahead {}\n", i);
+        }
+    }
+  }
+
+  const Graph& g_;
+  const std::size_t most_operations_;
+  const bool is_host_;
+  const KnownNodes known_;
+  const SegmentStructure structure_;
+  const std::vector<bool> needed_;
+  std::vector<bool> is_product_, is_cut_;
+  std::vector<NodeId> repeated_, recurring_;
+  std::vector<bool> is_stored_;  // by segments so far
+  std::vector<int> depth_, level_;
+  std::vector<int> products_;  // the greatest number of products on a way to the node
+  std::vector<std::vector<NodeId>> users_;
+  mutable std::vector<std::array<std::uint64_t, 2>> visited_;  // by depends_by_product: the last walk that was here
+  mutable std::uint64_t walk_ = 0;
+};
+
+}  // namespace
+
+bool has_own_memory(const Node& n) { return n.op == Op::input || (n.op == Op::constant && n.data->bits.size() > 1); }
+
+bool is_written_in_parts(const Graph& g, const Node& n, bool is_host) {
+  if (n.op != Op::concat) return false;
+  // Where rows of several operands share a vector, masks are cheaper than rows by themselves.
+  constexpr std::size_t kFewOperands = 8, kManyOperands = 32;
+  constexpr std::int64_t kShortRow = 16;
+  const auto along = static_cast<std::size_t>(n.axes[0]);
+  const Dim& extent = n.shape[along];
+  const bool has_short_rows =
+      along + 1 == n.shape.size() && extent.is_constant() && extent.value() < kShortRow * static_cast<std::int64_t>(n.operands.size());
+  const std::size_t most = is_host && !has_short_rows ? kFewOperands : kManyOperands;
+  if (n.operands.size() <= most) return false;
+  return std::count_if(n.operands.begin(), n.operands.end(), [&](NodeId x) { return !graph::is_empty(g.node(x).shape); }) >
+         static_cast<std::ptrdiff_t>(most);
+}
+
+bool has_own_kernels(Op op) { return op == Op::scatter_add || op == Op::call; }
+
+std::vector<Segment> divide(const Graph& g, std::size_t most_operations, bool is_host) {
+  return Divider(g, most_operations, is_host).run();
+}
+
+}  // namespace tilewright::passes::fusion

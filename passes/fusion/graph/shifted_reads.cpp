@@ -1,0 +1,205 @@
+// Hands positions from users to operands, from the results on.
+#include "passes/fusion/graph/shifted_reads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "passes/fusion/graph/segments.h"
+#include "tileir/graph/function_name.h"
+#include "tileir/graph/graph_op_info.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::Op;
+
+// Where along an axis: step * (the position along an axis of the result) + begin.
+struct ShiftedAxis {
+  static constexpr int kNone = -1;   // an extent of 1
+  static constexpr int kOther = -2;  // all positions: a reduced axis, or one that data choose
+  int axis = kNone;
+  Dim step = 0, begin = 0;
+  friend bool operator==(const ShiftedAxis&, const ShiftedAxis&) = default;
+};
+using Place = std::vector<ShiftedAxis>;
+
+const ShiftedAxis kAllPositions{ShiftedAxis::kOther, 1, 0};
+
+bool is_one(const Dim& d) { return d == Dim(1); }
+
+Place own_place(const graph::TensorShape& shape) {
+  Place place;
+  for (std::size_t i = 0; i < shape.size(); ++i) place.push_back(is_one(shape[i]) ? ShiftedAxis() : ShiftedAxis{static_cast<int>(i), 1, 0});
+  return place;
+}
+
+Place all_positions(const graph::TensorShape& shape) {
+  Place place;
+  for (const Dim& d : shape) place.push_back(is_one(d) ? ShiftedAxis() : kAllPositions);
+  return place;
+}
+
+ShiftedAxis moved(const ShiftedAxis& at, const Dim& step, const Dim& begin) {
+  return at.axis < 0 ? at : ShiftedAxis{at.axis, step * at.step, step * at.begin + begin};
+}
+
+class ShiftedReads {
+ public:
+  ShiftedReads(const Graph& g, const KnownNodes& known, const std::vector<bool>& is_needed, const std::vector<bool>& is_stored,
+               bool stores_pads)
+      : g_(g),
+        known_(known),
+        is_needed_(is_needed),
+        is_stored_(is_stored),
+        stores_pads_(stores_pads),
+        places_(g.size()),
+        reads_memory_(g.size()) {
+    for (std::uint32_t i = 0; i < g.size(); ++i) {
+      const Node& n = g.node({i});
+      reads_memory_[i] = n.op == Op::input || n.op == Op::scalar || n.op == Op::constant;
+      if (n.op == Op::constant) reads_memory_[i] = has_own_memory(n);
+      for (NodeId x : n.operands) reads_memory_[i] = reads_memory_[i] || reads_memory_[x.index];
+    }
+  }
+
+  std::vector<NodeId> run() {
+    std::vector<NodeId> found;
+    for (const graph::Output& o : g_.outputs()) add(o.node, own_place(g_.node(o.node).shape));
+    for (std::uint32_t i = static_cast<std::uint32_t>(g_.size()); i-- > 0;) {
+      const NodeId n{i};
+      if (!is_needed_[i] || places_[i].empty()) continue;
+      const bool is_repeated = places_[i].size() > kMostPositions && is_computed(n);
+      if (is_repeated) found.push_back(n);
+      if (is_repeated || is_stored_[i]) places_[i] = {own_place(g_.node(n).shape)};
+      hand_on(n, std::exchange(places_[i], {}));
+    }
+    std::reverse(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  void hand_on(NodeId id, const std::vector<Place>& places) {
+    const Node& n = g_.node(id);
+    Dim begin = 0;  // of a concatenation's operand
+    for (std::size_t k = 0; k < n.operands.size(); ++k) {
+      for (const Place& p : places) add(n.operands[k], operand_place(n, k, begin, p));
+      if (n.op == Op::concat) begin += g_.node(n.operands[k]).shape[static_cast<std::size_t>(n.axes[0])];
+    }
+  }
+
+  void add(NodeId n, Place p) {
+    // So many that further ones change nothing.
+    constexpr std::size_t kMostKept = 2 * kMostPositions;
+    std::vector<Place>& all = places_[n.index];
+    if (all.size() < kMostKept && std::find(all.begin(), all.end(), p) == all.end()) all.push_back(std::move(p));
+  }
+
+  bool is_computed(NodeId id) const {
+    const Node& n = g_.node(id);
+    const bool is_cast = n.op == Op::map && n.function == ir::OpKind::cast_;
+    return !graph::is_leaf(n.op) && !graph::is_view(n.op) && (n.op != Op::pad || stores_pads_) && n.op != Op::concat && !is_cast &&
+           reads_memory_[id.index] && !known_.is_known(id);
+  }
+
+  Place operand_place(const Node& n, std::size_t k, const Dim& begin, const Place& p) const {
+    const graph::TensorShape& shape = g_.node(n.operands[k]).shape;
+    const auto axis = n.axes.empty() ? std::size_t{0} : static_cast<std::size_t>(n.axes[0]);
+    Place there = p;
+    switch (n.op) {
+      case Op::map:
+      case Op::broadcast:
+        there.erase(there.begin(), there.end() - static_cast<std::ptrdiff_t>(shape.size()));
+        for (std::size_t i = 0; i < shape.size(); ++i)
+          if (is_one(shape[i])) there[i] = {};
+        return there;
+      case Op::permute:
+        for (std::size_t i = 0; i < p.size(); ++i) there[static_cast<std::size_t>(n.axes[i])] = p[i];
+        return there;
+      case Op::slice: there[axis] = moved(p[axis], n.lengths[2], n.lengths[0]); return there;
+      case Op::flip: there[axis] = moved(p[axis], -1, n.shape[axis] - Dim(1)); return there;
+      case Op::pad:
+        if (k == 1) return {};
+        there[axis] = moved(p[axis], 1, Dim(0) - n.lengths[0]);
+        return there;
+      case Op::concat: there[axis] = moved(p[axis], 1, Dim(0) - begin); return there;
+      case Op::reshape: return reshaped(n, shape, p);
+      case Op::reduce: return of_reduction(n, shape, p);
+      case Op::einsum: return of_product(n, k, p);
+      default: return all_positions(shape);
+    }
+  }
+
+  // Axes of extent 1 come and go; of other reshapes all positions are one.
+  static Place reshaped(const Node& n, const graph::TensorShape& shape, const Place& p) {
+    Place longer;
+    for (std::size_t i = 0; i < p.size(); ++i)
+      if (!is_one(n.shape[i])) longer.push_back(p[i]);
+    Place there = all_positions(shape);
+    std::size_t next = 0, own = 0;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (is_one(shape[i])) continue;
+      while (own < n.shape.size() && is_one(n.shape[own])) ++own;
+      if (next == longer.size() || own == n.shape.size() || !(n.shape[own++] == shape[i])) return all_positions(shape);
+      there[i] = longer[next++];
+    }
+    return next == longer.size() ? there : all_positions(shape);
+  }
+
+  static Place of_reduction(const Node& n, const graph::TensorShape& shape, const Place& p) {
+    Place there = all_positions(shape);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      const bool is_reduced = std::find(n.axes.begin(), n.axes.end(), static_cast<int>(i)) != n.axes.end();
+      if (!is_reduced) there[i] = p[kept];
+      if (!is_reduced || n.keep_dims) ++kept;
+    }
+    return there;
+  }
+
+  Place of_product(const Node& n, std::size_t k, const Place& p) const {
+    const std::string_view equation = n.text;
+    const std::size_t arrow = equation.find("->");
+    const std::string_view result = equation.substr(arrow + 2);
+    std::size_t label = 0;
+    for (std::size_t i = 0; i < k; ++i) label = equation.find(',', label) + 1;
+    Place there = all_positions(g_.node(n.operands[k]).shape);
+    for (std::size_t i = 0; i < there.size(); ++i)
+      if (const std::size_t at = result.find(equation[label + i]); at != result.npos && there[i].axis == ShiftedAxis::kOther)
+        there[i] = p[at];
+    return there;
+  }
+
+  const Graph& g_;
+  const KnownNodes& known_;
+  const std::vector<bool>&is_needed_, &is_stored_;
+  const bool stores_pads_;
+  std::vector<std::vector<Place>> places_;  // of nodes: where results read them
+  std::vector<bool> reads_memory_;
+};
+
+bool is_shift(Op op) { return op == Op::slice || op == Op::pad || op == Op::flip || op == Op::concat; }
+
+}  // namespace
+
+std::vector<NodeId> values_at_many_positions(const Graph& g, const KnownNodes& known, const std::vector<bool>& is_needed,
+                                             const std::vector<bool>& is_stored, bool stores_pads) {
+  std::size_t shifts = 0;
+  for (std::uint32_t i = 0; i < g.size(); ++i) shifts += is_needed[i] && is_shift(g.node({i}).op) ? 1 : 0;
+  if (shifts == 0) return {};
+  return ShiftedReads(g, known, is_needed, is_stored, stores_pads).run();
+}
+
+std::string repeated_text(const Graph& g, NodeId n) {
+  const Location& where = graph::call_location(g, n);
+  return fmt::format("not fused: {} ({}:{}) is stored, because one element of what follows reads it at more than {} positions",
+                     graph::display_name(g, n), where.file, where.line, kMostPositions);
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,40 @@
+// The plan of a kernel whose outputs are given: by what fits on chip, then by passes, then by accumulators.
+#include <optional>
+#include <tuple>
+
+#include "passes/fusion/cover/cover.h"
+#include "passes/fusion/expr/scans.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+std::tuple<bool, int, double> cost(const Plan& p) { return {!fits_on_chip(p), p.passes, p.cells + p.resident + p.after}; }
+
+}  // namespace
+
+bool fits_on_chip(const Plan& p) {
+  // Programs hold the axes that they do not share out whole: of such an axis a longest extent must be known.
+  constexpr std::int64_t kMostWhole = 8192;
+  AxisSet whole = p.payload;
+  for (const KernelOutput& o : p.outputs) whole.insert(o.value->axes.without(p.grid));
+  for (Axis a : whole)
+    if (p.loop && a != p.loop && a->extent.greatest() > kMostWhole) return false;
+  return p.cells + p.after <= kMostRowCells;
+}
+
+Plan best_plan(ExprBuilder& b, const std::vector<KernelOutput>& outputs) {
+  std::optional<Plan> best;
+  std::vector<Axis> candidates = bound_axes(outputs);
+  std::vector<Expr> values;
+  for (const KernelOutput& o : outputs) values.push_back(o.value);
+  if (const std::optional<ScanLoop> scans = scan_loop(values)) candidates = {scans->axis};
+  if (candidates.empty()) candidates.push_back(nullptr);
+  for (Axis loop : candidates) {
+    Plan plan(b, outputs, loop);
+    if (!best || cost(plan) < cost(*best)) best.emplace(std::move(plan));
+  }
+  return std::move(*best);
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,359 @@
+// The rules of forms, one for each kind of expression.
+#include "passes/fusion/plan/forms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "passes/fusion/expr/magnitude.h"
+#include "passes/fusion/expr/value_bounds.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+using ir::OpKind;
+
+// More accumulators than this cost more than another pass.
+constexpr std::size_t kMostTerms = 12;
+constexpr std::int64_t kMostPower = 4;
+
+std::set<Tensor> data_of(Expr e) {
+  const std::vector<Tensor> tensors = tensors_of(e);
+  return {tensors.begin(), tensors.end()};
+}
+
+bool holds_mask(Expr e, ExprSet& seen) {
+  if (e->is(ExprKind::indicator)) return true;
+  if (!seen.insert(e).second) return false;
+  const std::vector<Expr> inside = children(e);
+  return std::any_of(inside.begin(), inside.end(), [&](Expr x) { return holds_mask(x, seen); });
+}
+
+// What is left of a value when its first coefficient is 1: equal for multiples of one value.
+Expr without_coefficient(Expr e, ExprBuilder& b) {
+  const Rational c = b.terms(e).front().coefficient;
+  return c.is_zero() ? e : b.scale(Rational(1) / c, e);
+}
+
+// The factors of an average's sums that are no data of the averaged values: masks and weights.
+std::vector<Expr> weights_of(const std::vector<Expr>& sums, Expr averaged, Axis loop, ExprBuilder& b) {
+  const std::set<Tensor> data = data_of(averaged);
+  std::vector<Expr> weights;
+  for (Expr s : sums) {
+    if (without_coefficient(s->operands[0], b) == without_coefficient(averaged, b)) continue;
+    for (const Factor& f : b.factors(s->operands[0])) {
+      const std::set<Tensor> own = data_of(f.base);
+      ExprSet seen;
+      const bool is_data = !own.empty() && std::includes(data.begin(), data.end(), own.begin(), own.end()) && !holds_mask(f.base, seen);
+      if (f.base->axes.contains(loop) && !is_data) weights.push_back(f.base);
+    }
+  }
+  return weights;
+}
+
+// Whether a product is 0 wherever the weight is.
+bool has_weight(Expr product, Expr weight, const ExprBuilder& b) {
+  const std::vector<Factor> factors = b.factors(product);
+  if (!weight->is(ExprKind::indicator))
+    return std::any_of(factors.begin(), factors.end(), [&](const Factor& f) { return f.base == weight && !f.exponent.is_negative(); });
+  const std::vector<Expr> known = conditions_of(factors), needed = conjuncts(weight->operands[0]);
+  return std::all_of(needed.begin(), needed.end(), [&](Expr c) { return std::find(known.begin(), known.end(), c) != known.end(); });
+}
+
+}  // namespace
+
+bool is_ratio_of_sums(ExprBuilder& b, Expr value, const std::vector<Expr>& sums) {
+  ExprMap grown;
+  for (Expr s : sums)
+    if (contains(value, s)) grown[s] = b.scale(2, s);
+  return !grown.empty() && b.substitute(value, grown) == value;
+}
+
+Forms::Forms(ExprBuilder& b, Axis loop, std::vector<Expr> pending, bool shift)
+    : b_(b), loop_(loop), pending_(std::move(pending)), shift_(shift) {}
+
+bool Forms::has_pending(Expr e) {
+  if (e->is_reference()) return false;
+  if (e->is(ExprKind::delta)) return true;
+  if (const auto known = has_pending_.find(e); known != has_pending_.end()) return known->second;
+  bool result = std::find(pending_.begin(), pending_.end(), e) != pending_.end();
+  for (Expr x : children(e)) result = result || has_pending(x);
+  has_pending_[e] = result;
+  return result;
+}
+
+Expr Forms::first_pending(Expr e) {
+  if (std::find(pending_.begin(), pending_.end(), e) != pending_.end()) return e;
+  for (Expr x : children(e))
+    if (has_pending(x)) return first_pending(x);
+  return e;
+}
+
+Forms& Forms::without_shift() {
+  if (!shift_) return *this;
+  if (!without_shift_) without_shift_ = std::make_unique<Forms>(b_, loop_, pending_, false);
+  return *without_shift_;
+}
+
+void Forms::refuse(std::string reason, Expr node) { throw NoForm{std::move(reason), node, first_pending(node)}; }
+
+const Form& Forms::form(Expr e) {
+  if (const auto known = forms_.find(e); known != forms_.end()) return known->second;
+  Form terms = merge(make(e));
+  if (terms.size() > kMostTerms) refuse(fmt::format("a value that needs more than {} accumulators", kMostTerms), e);
+  return forms_.emplace(e, std::move(terms)).first->second;
+}
+
+Form Forms::reduction(Expr r, bool is_exponent) {
+  const AxisSet others = r->bound.without({loop_});
+  const Expr inner = others.empty() ? r->operands[0] : b_.reduce(r->combine, others, r->operands[0], r->operand_element, r->element);
+  if (!b_.rewrites() && has_pending(inner)) refuse("a formula that is to be computed as it is written", inner);
+  if (r->combine == Combine::sum) {
+    Form terms = form(inner);
+    check_operand(r, terms);
+    if (terms.empty()) terms.push_back({b_.zero(), b_.zero(), b_.one()});  // all of them cancel
+    return terms;
+  }
+  if (!has_pending(inner)) return {{b_.one(), b_.zero(), inner}};
+  Form terms = without_shift().form(inner);
+  if (terms.size() == 1) terms[0] = with_positive_factor(terms[0]);
+  if (terms.size() != 1 || terms[0].exponent != b_.zero() || !terms[0].factor->is_nonnegative ||
+      (r->combine != Combine::max && terms[0].factor != b_.one()))
+    refuse(fmt::format("{} of a value that is not monotone in its data", r->combine == Combine::max ? "the maximum" : "a reduction"),
+           inner);
+  if (is_exponent && has_pending(terms[0].factor)) refuse("the maximum of an exponent with a factor that waits", inner);
+  return terms;
+}
+
+// A factor that is never positive gives its sign to the body, so that the term is monotone in its body.
+FormTerm Forms::with_positive_factor(FormTerm t) {
+  const Expr negated = b_.scale(-1, t.factor);
+  return t.factor->is_nonnegative || !negated->is_nonnegative ? t : FormTerm{negated, t.exponent, b_.scale(-1, t.body)};
+}
+
+// Terms with equal exponents and bodies add their factors; terms with equal factors and exponents add their bodies.
+Form Forms::merge(Form terms) {
+  for (const bool by_body : {true, false}) {
+    std::map<std::pair<ExprKey, ExprKey>, FormTerm> merged;
+    for (const FormTerm& t : terms) {
+      const std::pair key{t.exponent->key, by_body ? t.body->key : t.factor->key};
+      const auto [at, is_new] = merged.emplace(key, t);
+      if (is_new) continue;
+      FormTerm& sum = at->second;
+      (by_body ? sum.factor : sum.body) = by_body ? b_.add({sum.factor, t.factor}) : b_.add({sum.body, t.body});
+    }
+    terms.clear();
+    for (auto& [key, t] : merged)
+      if (t.factor != b_.zero() && t.body != b_.zero()) terms.push_back(t);
+  }
+  return terms;
+}
+
+Form Forms::multiply(const Form& a, const Form& b) {
+  Form all;
+  for (const FormTerm& x : a)
+    for (const FormTerm& y : b)
+      all.push_back({b_.product({x.factor, y.factor}), b_.add({x.exponent, y.exponent}), b_.product({x.body, y.body})});
+  return merge(std::move(all));
+}
+
+Form Forms::make(Expr e) {
+  if (!has_pending(e)) return {{b_.one(), b_.zero(), e}};
+  if (!e->axes.contains(loop_)) return {{e, b_.zero(), b_.one()}};
+  switch (e->kind) {
+    case ExprKind::add: return sum(e);
+    case ExprKind::mul: return product(e);
+    case ExprKind::exp: return exponential(e, {});
+    case ExprKind::select: return selection(e);
+    case ExprKind::log: return logarithm(e);
+    case ExprKind::reduce: return inner_reduction(e);
+    case ExprKind::indicator: refuse("a mask that depends on a pending reduction", e);
+    case ExprKind::function:
+      if (e->function == OpKind::abs_) {
+        const Form& x = form(e->operands[0]);
+        if (x.size() == 1) return {{b_.absolute(x[0].factor), x[0].exponent, b_.absolute(x[0].body)}};
+      }
+      refuse(fmt::format("{} of a value with data and a pending reduction", ir::text(e->function)), e);
+    default: refuse("a value with data and a pending reduction", e);
+  }
+}
+
+Form Forms::sum(Expr e) {
+  std::vector<Expr> data, pending;
+  Form rest;
+  for (const Term& t : e->terms) {
+    const Expr value = b_.scale(t.coefficient, t.value);
+    if (!has_pending(t.value)) {
+      data.push_back(value);
+    } else if (!t.value->axes.contains(loop_)) {
+      pending.push_back(value);
+    } else {
+      for (const FormTerm& x : form(t.value)) rest.push_back({b_.scale(t.coefficient, x.factor), x.exponent, x.body});
+    }
+  }
+  const Expr d = b_.add(data), p = b_.add(pending);
+  Form all;
+  // Sums of integers do not cancel: they wrap.
+  if (d != b_.zero() && p != b_.zero() && shift_ && ir::is_float(e->element) && d->axes.contains(loop_)) {
+    const Expr reference = shift_of(pending);
+    all = {{b_.one(), b_.zero(), b_.add({d, reference})}, {b_.subtract(p, reference), b_.zero(), b_.one()}};
+  } else {
+    if (d != b_.zero()) all.push_back({b_.one(), b_.zero(), d});
+    if (p != b_.zero()) all.push_back({p, b_.zero(), b_.one()});
+  }
+  all.insert(all.end(), rest.begin(), rest.end());
+  return all;
+}
+
+// What is subtracted as one number is rounded as one: of x - m - log l with a maximum m, the sum of m and log l would have lost log l where
+// x - m is exact. So maxima and the rest have references of their own.
+Expr Forms::shift_of(const std::vector<Expr>& pending) {
+  std::vector<Expr> extremes, others;
+  for (Expr p : pending) (is_extreme(b_, p) ? extremes : others).push_back(p);
+  return b_.add({b_.shift_reference(b_.add(extremes)), b_.shift_reference(b_.add(others))});
+}
+
+Form Forms::product(Expr e) {
+  Form all{{b_.number(e->number), b_.zero(), b_.one()}};
+  const std::vector<Expr> conditions = conditions_of(e->factors);
+  bool is_scaled = false;  // by a pending value of any magnitude
+  Rational sums = 0;       // factors that are sums of data and pending values
+  for (const Factor& f : e->factors) {
+    const Form x = f.base->is(ExprKind::exp) && has_pending(f.base) ? exponential(f.base, conditions) : form(f.base);
+    // A root is taken of both parts of a product if one of them is known to be >= 0: two negative parts have no roots.
+    if (x.size() == 1 && !f.exponent.is_integer() && !x[0].factor->is_nonnegative && !x[0].body->is_nonnegative)
+      refuse("a root of a product of data and a pending reduction whose signs are not known", f.base);
+    if (x.size() == 1) {
+      const Expr factor = b_.power(x[0].factor, f.exponent);
+      is_scaled = is_scaled || (!pending_.empty() && has_pending(factor) && !is_moderate(b_, factor));
+      all = multiply(all, {{factor, b_.scale(f.exponent, x[0].exponent), b_.power(x[0].body, f.exponent)}});
+    } else if (f.exponent.is_integer() && !f.exponent.is_negative() && f.exponent <= Rational(kMostPower)) {
+      for (Rational i = 0; i < f.exponent; i += 1) all = multiply(all, x);
+      sums += f.exponent;
+    } else {
+      refuse(f.exponent.is_negative() ? "a division by a sum of data and a pending reduction"
+                                      : "a root of a sum of data and a pending reduction",
+             f.base);
+    }
+  }
+  if (sums > Rational(1))
+    for (const Factor& f : e->factors)
+      if (form(f.base).size() > 1) check_power(f.base, e);
+  if (is_scaled && !std::all_of(all.begin(), all.end(), [&](const FormTerm& t) { return is_linear(b_, t.body); }))
+    refuse("a power that keeps its range by a pending reduction", e);
+  return all;
+}
+
+// The terms of a product of sums cancel where the sums are small. That of a shift does not if its reference is near to the data: if it is
+// an average of the data, by weights that are 0 only where the product is.
+void Forms::check_power(Expr sum, Expr product) {
+  if (pending_.empty() || !ir::is_float(sum->element)) return;  // the transport of a shift; integers wrap, and do not cancel
+  const Form& terms = form(sum);
+  if (std::all_of(terms.begin(), terms.end(), [](const FormTerm& t) { return t.factor->is_nonnegative && t.body->is_nonnegative; })) return;
+  const char* const reason = "a product of differences of data and a pending reduction that is no average of the data";
+  std::vector<Expr> data, pending;
+  for (const Term& t : b_.terms(sum)) {
+    if (has_pending(t.value) && t.value->axes.contains(loop_)) refuse(reason, sum);
+    (has_pending(t.value) ? pending : data).push_back(b_.scale(t.coefficient, t.value));
+  }
+  const Expr d = b_.add(data), p = b_.add(pending);
+  if (!shift_ || !d->axes.contains(loop_)) refuse(reason, sum);
+  const std::set<Tensor> own = data_of(d), averaged = data_of(p);
+  if (!std::includes(averaged.begin(), averaged.end(), own.begin(), own.end())) refuse(reason, sum);
+  std::vector<Expr> sums;
+  for (Expr r : pending_)
+    if (r->combine == Combine::sum && contains(p, r)) sums.push_back(r);
+  const std::vector<Expr> weights = weights_of(sums, d, loop_, b_);
+  if (weights.empty()) return;
+  const bool is_weighted = std::all_of(weights.begin(), weights.end(), [&](Expr w) { return has_weight(product, w, b_); });
+  if (!is_weighted || !is_ratio_of_sums(b_, p, sums)) refuse("a product of differences of data and an average by other weights", sum);
+}
+
+// Operands of products of narrow floats must be what such floats hold, also without the factors that wait.
+void Forms::check_operand(Expr reduce, const Form& terms) {
+  if (!is_narrow(reduce->operand_element.element)) return;
+  for (const FormTerm& t : terms)
+    if ((has_pending(t.factor) || has_pending(t.exponent)) && !factors_fit_operand(b_, t.body, reduce->operand_element.element))
+      refuse(fmt::format("an operand that keeps the range of {} by a pending reduction", ir::text(reduce->operand_element.element)),
+             reduce);
+}
+
+// exp(u): each term of u must be data, or pending. The reference of what is pending is its value so far: it keeps the exponential in range
+// if it is a maximum of the data, or bounded.
+Form Forms::exponential(Expr e, const std::vector<Expr>& conditions) {
+  std::vector<Expr> pending, data;
+  for (const Term& t : b_.terms(e->operands[0])) {
+    if (!has_pending(t.value)) {
+      data.push_back(b_.scale(t.coefficient, t.value));
+    } else if (!t.value->axes.contains(loop_)) {
+      pending.push_back(b_.scale(t.coefficient, t.value));
+    } else {
+      for (const FormTerm& x : without_shift().form(t.value)) {
+        const bool is_pending = has_pending(x.factor);
+        if (x.exponent != b_.zero() || (is_pending && x.body->axes.contains(loop_)))
+          refuse("exp of a product of data and a pending reduction", e);
+        (is_pending ? pending : data).push_back(b_.scale(t.coefficient, b_.product({x.factor, x.body})));
+      }
+    }
+  }
+  const Expr a = b_.add(pending);
+  data.push_back(b_.reference(a));
+  const Expr body = b_.add(data);
+  const ValueBounds bounds = value_bounds(a);
+  const double moderate = kSpareBits * std::log(2.0);
+  const bool is_transport = pending_.empty();
+  if (!is_transport && !is_exp_at_most_one(b_, body, conditions) && !(bounds.least >= -moderate && bounds.greatest <= moderate))
+    refuse("exp of a difference of data and a pending reduction that is no maximum of the data", e);
+  return {{b_.one(), a, b_.exp(body)}};
+}
+
+Form Forms::selection(Expr e) {
+  const Expr condition = e->operands[0], value = e->operands[1], other = e->operands[2];
+  if (has_pending(condition)) refuse("a mask that depends on a pending reduction", e);
+  if (other->is(ExprKind::infinity)) refuse("an infinity outside of an exponent and of a maximum", e);
+  Form all;
+  // 0 times a factor that is infinite is NaN, where the mask gives 0.
+  for (Expr part : {value, other})
+    for (const FormTerm& x : form(part))
+      if (has_pending(x.factor) && x.factor->finite == Finite::unknown) refuse("a mask that hides a factor which may be infinite", e);
+  for (const FormTerm& x : form(value)) all.push_back({x.factor, x.exponent, b_.select(condition, x.body, b_.zero(), e->element)});
+  for (const FormTerm& x : form(other)) all.push_back({x.factor, x.exponent, b_.select(condition, b_.zero(), x.body, e->element)});
+  return all;
+}
+
+Form Forms::logarithm(Expr e) {
+  const Form& x = form(e->operands[0]);
+  if (x.size() != 1) refuse("log of a sum of data and a pending reduction", e);
+  if (x[0].exponent != b_.zero()) refuse("log of a value that moves with a reference", e);
+  if (!x[0].factor->is_nonnegative && !x[0].body->is_nonnegative)
+    refuse("log of a product of data and a pending reduction whose signs are not known", e);
+  return {{b_.log(x[0].factor), b_.zero(), b_.one()}, {b_.one(), b_.zero(), b_.log(x[0].body)}};
+}
+
+// A reduction over other axes: linear in what does not vary along them.
+Form Forms::inner_reduction(Expr e) {
+  const bool is_sum = e->combine == Combine::sum;
+  if (e->operands.size() > 1 || (!is_sum && e->combine != Combine::max))
+    refuse("a reduction of a value with data and a pending reduction", e);
+  const Form body = (is_sum ? *this : without_shift()).form(e->operands[0]);
+  Form all;
+  for (FormTerm x : body) {
+    if (!is_sum) x = with_positive_factor(x);
+    if (e->bound.intersects(x.factor->axes) || e->bound.intersects(x.exponent->axes))
+      refuse("a factor that depends on a pending reduction, inside of a reduction over an axis of that factor", e);
+    if (!is_sum && (body.size() != 1 || x.exponent != b_.zero() || !x.factor->is_nonnegative))
+      refuse("the maximum of a value that is not monotone in its data", e);
+    // The sum of nothing is 0, whatever its factor is.
+    if (is_sum && !x.factor->is(ExprKind::number)) x.factor = b_.select(b_.have_positions(e->bound), x.factor, b_.zero());
+    all.push_back({x.factor, x.exponent, b_.reduce(e->combine, e->bound, x.body, e->operand_element, e->element)});
+  }
+  if (is_sum) check_operand(e, body);
+  return all;
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,85 @@
+// Separates what depends on data from what depends on pending reductions: the derivation of one-pass kernels.
+//
+// A loop walks an axis L. A reduction over L is pending until the loop ends, and other values need it: in sum of exp(s - m) v the maximum m
+// of s is pending. A form of a value is
+//
+//   value = sum over i of  c_i(pending) * exp(a_i(pending) - a_i(reference)) * body_i(data, reference)
+//
+// The references stand for the pending values; any number serves as a reference, and a loop takes the value so far. An accumulator holds
+// the reduction of body_i, and moves with exp(a_i(new) - a_i(old)) when its reference does. c_i is applied when the loop has ended.
+//
+//   exp(s - m) / l * v   has one term:  c = 1 / l,  a = -m,  body = exp(s - reference(m)) v
+//
+// A value without a form is computed in a further pass over L, when the reductions in it are complete. So is one whose form would leave the
+// range of the formula (magnitude.h), and one whose terms would cancel where the formula subtracts numbers that are near to each other:
+// (x - m)^2 has a form for an average m of x, since an estimate of m stands in its body, and (y - a - b x)^2 has none.
+#pragma once
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/fusion/expr/normal_form.h"
+
+namespace tilewright::passes::fusion {
+
+/// factor * exp(exponent - exponent at the reference) * body.
+struct FormTerm {
+  Expr factor;    // of pending values only
+  Expr exponent;  // of pending values only
+  Expr body;      // of data and references
+};
+using Form = std::vector<FormTerm>;
+
+/// Why a value has no form.
+struct NoForm {
+  std::string reason;
+  Expr node;     // what rules it out
+  Expr pending;  // a pending reduction inside of it
+};
+
+/// Whether a value stays as it is if all these sums grow by one factor: an average with weights does, and its value so far is an estimate.
+bool is_ratio_of_sums(ExprBuilder&, Expr value, const std::vector<Expr>& sums);
+
+class Forms {
+ public:
+  /// shift: data + pending becomes (data + reference) + (pending - reference), which cancels less than two terms.
+  Forms(ExprBuilder&, Axis loop, std::vector<Expr> pending, bool shift = true);
+
+  /// The form of a value. Throws NoForm.
+  const Form& form(Expr);
+  /// The form of what one reduction over the loop's axis combines. A maximum needs one term that is monotone in its body; one that an
+  /// exponential subtracts needs to be one of the values, as they are computed behind the loop. Throws NoForm.
+  Form reduction(Expr reduce, bool is_exponent = false);
+  /// Whether a value depends on a pending reduction. References do not.
+  bool has_pending(Expr);
+
+ private:
+  Form make(Expr);
+  Form sum(Expr);
+  Expr shift_of(const std::vector<Expr>& pending);
+  Form product(Expr);
+  void check_power(Expr sum, Expr product);
+  void check_operand(Expr reduce, const Form&);
+  Form exponential(Expr, const std::vector<Expr>& conditions);
+  Form selection(Expr);
+  Form logarithm(Expr);
+  Form inner_reduction(Expr);
+  FormTerm with_positive_factor(FormTerm);
+  Form multiply(const Form&, const Form&);
+  Form merge(Form);
+  Expr first_pending(Expr);
+  /// The same values without shifts. One for all exponents and extremes inside: one for each would visit again what they share.
+  Forms& without_shift();
+  [[noreturn]] void refuse(std::string reason, Expr node);
+
+  ExprBuilder& b_;
+  Axis loop_;
+  std::vector<Expr> pending_;
+  bool shift_;
+  std::unordered_map<Expr, Form, ExprHash> forms_;
+  std::unordered_map<Expr, bool, ExprHash> has_pending_;
+  std::unique_ptr<Forms> without_shift_;
+};
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,484 @@
+// Assigns passes, makes accumulators, and chooses references and the grid.
+#include "passes/fusion/plan/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "passes/fusion/expr/integer_range.h"
+#include "passes/fusion/expr/magnitude.h"
+#include "passes/fusion/expr/scans.h"
+#include "passes/fusion/expr/typical_value.h"
+#include "passes/fusion/expr/value_bounds.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+
+bool by_key(Expr a, Expr b) { return a->key < b->key; }
+
+void collect_kind(Expr e, ExprKind kind, ExprSet& seen, std::vector<Expr>& found) {
+  if (!e->holds(kind) || !seen.insert(e).second) return;
+  if (e->is(kind)) found.push_back(e);
+  for (Expr x : children(e)) collect_kind(x, kind, seen, found);
+}
+std::vector<Expr> all_of_kind(Expr e, ExprKind kind) {
+  ExprSet seen;
+  std::vector<Expr> found;
+  collect_kind(e, kind, seen, found);
+  std::sort(found.begin(), found.end(), by_key);
+  return found;
+}
+
+// Whether a value changes with `inner`, of finite values; references are free and do not count.
+bool depends(Expr e, Expr inner, ExprSet& seen) {
+  if (e == inner) return true;
+  if (e->height <= inner->height || e->is_reference() || is_guard(e) || !seen.insert(e).second) return false;
+  for (const Term& t : e->terms)
+    if (!t.coefficient.is_zero() && depends(t.value, inner, seen)) return true;
+  for (const Factor& f : e->factors)
+    if (!e->number.is_zero() && depends(f.base, inner, seen)) return true;
+  for (Expr x : e->operands)
+    if (depends(x, inner, seen)) return true;
+  return false;
+}
+bool depends(Expr e, Expr inner) {
+  ExprSet seen;
+  return depends(e, inner, seen);
+}
+// Whether a value is computed from `inner`, if only to know whether it is finite.
+bool reads(Expr e, Expr inner, ExprSet& seen) {
+  if (e == inner) return true;
+  if (e->is_reference() || !seen.insert(e).second) return false;
+  for (Expr x : children(e))
+    if (reads(x, inner, seen)) return true;
+  return false;
+}
+
+// A tensor's element as the grid rule counts it: two uses of one element are one read.
+struct Read {
+  Tensor tensor;
+  AxisSet axes;
+  friend bool operator==(const Read&, const Read&) = default;
+};
+
+void collect_reads(Expr e, ExprSet& seen, std::vector<Read>& reads) {
+  if (e->is_reference() || !seen.insert(e).second) return;
+  if (e->is(ExprKind::load)) {
+    const Read r{e->tensor, e->axes};
+    if (std::find(reads.begin(), reads.end(), r) == reads.end()) reads.push_back(r);
+  }
+  for (Expr x : children(e)) collect_reads(x, seen, reads);
+}
+
+// The reads along axis x itself, not those inside of a reduction whose result lacks x.
+void collect_reads_along(Expr e, Axis x, ExprSet& seen, std::vector<Read>& reads) {
+  if ((e->is(ExprKind::reduce) && !e->axes.contains(x)) || !seen.insert(e).second) return;
+  ExprSet inside;
+  if (e->is(ExprKind::load)) return collect_reads(e, inside, reads);
+  for (Expr y : children(e)) collect_reads_along(y, x, seen, reads);
+}
+
+void collect_inner_reductions(Expr e, Axis loop, ExprSet& seen, std::vector<Expr>& found) {
+  if (!e->holds(ExprKind::reduce) || e->is_reference() || !seen.insert(e).second) return;
+  if (e->is(ExprKind::reduce) && !e->bound.contains(loop)) found.push_back(e);
+  for (Expr x : children(e)) collect_inner_reductions(x, loop, seen, found);
+}
+
+void collect_bound(Expr e, const ExprSet& stop, ExprSet& seen, AxisSet& bound) {
+  const bool binds = e->holds(ExprKind::reduce) || e->holds(ExprKind::scan);
+  if (!binds || e->is_reference() || stop.count(e) != 0 || !seen.insert(e).second) return;
+  bound.insert(e->bound);
+  for (Expr x : children(e)) collect_bound(x, stop, seen, bound);
+}
+
+void collect_reductions(Expr e, Axis axis, ExprSet& seen, std::vector<Expr>& found) {
+  if (!e->holds(ExprKind::reduce) || !seen.insert(e).second) return;
+  for (Expr x : children(e)) collect_reductions(x, axis, seen, found);
+  if (e->is(ExprKind::reduce) && (!axis || e->bound.contains(axis))) found.push_back(e);
+}
+
+}  // namespace
+
+std::string_view text(Policy p) {
+  switch (p) {
+    case Policy::complete: return "complete";
+    case Policy::deferred: return "deferred";
+    case Policy::rolling: return "rolling";
+    case Policy::shifted: return "shifted";
+    case Policy::constant: return "constant";
+    case Policy::unused: return "unused";
+  }
+  return "";
+}
+
+std::int64_t typical_value(const DimBounds& b) {
+  const auto up = [&](std::int64_t v) { return (v / b.multiple_of + (v % b.multiple_of != 0 ? 1 : 0)) * b.multiple_of; };
+  return std::min(std::max(up(static_cast<std::int64_t>(kTypicalExtent)), up(b.min)), b.max / b.multiple_of * b.multiple_of);
+}
+
+double estimated_extent(const Dim& d) {
+  if (d.is_constant()) return static_cast<double>(d.value());
+  const SymbolTable& table = *d.table();
+  const std::vector<std::uint32_t> symbols = d.symbols();
+  std::vector<std::int64_t> values(table.size());
+  for (std::uint32_t s : symbols) values[s] = typical_value(table[s].bounds);
+  const std::optional<std::int64_t> value = d.evaluate(values);
+  // A quotient that does not come out even.
+  const double typical = value ? static_cast<double>(*value) : kTypicalExtent;
+  return std::clamp(typical, static_cast<double>(std::max<std::int64_t>(d.least(), 1)),
+                    static_cast<double>(std::max<std::int64_t>(d.greatest(), 1)));
+}
+double estimated_extent(const AxisSet& axes) {
+  double product = 1;
+  for (Axis a : axes) product *= estimated_extent(a->extent);
+  return product;
+}
+
+std::vector<Expr> reductions_over(Axis axis, const std::vector<KernelOutput>& outputs) {
+  ExprSet seen;
+  std::vector<Expr> found;
+  for (const KernelOutput& o : outputs) collect_reductions(o.value, axis, seen, found);
+  return found;
+}
+
+std::vector<Axis> bound_axes(const std::vector<KernelOutput>& outputs) {
+  AxisSet all;
+  for (Expr r : reductions_over(nullptr, outputs)) all.insert(r->bound);
+  return {all.begin(), all.end()};
+}
+
+Plan::Plan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis) : outputs(std::move(given)), loop(axis), b_(&b), forms_(by_key) {
+  std::sort(outputs.begin(), outputs.end(), [](const KernelOutput& x, const KernelOutput& y) { return x.name < y.name; });
+  find_scans();
+  if (loop) {
+    assign_passes();
+    make_accumulators();
+    make_moves();
+    b.pool().steps().take(reductions.size() * (reductions.size() + accumulators.size()));
+    choose_policies();
+    for (int pass = 1; pass <= passes; ++pass) states.push_back(pass_state(*this, pass));
+  }
+  choose_grid();
+}
+
+void Plan::find_scans() {
+  std::vector<Expr> values;
+  for (const KernelOutput& o : outputs) values.push_back(o.value);
+  ExprSet seen;
+  std::vector<Expr> all;
+  for (Expr v : values) collect_kind(v, ExprKind::scan, seen, all);
+  if (all.empty()) return;
+  const std::optional<ScanLoop> found = scan_loop(values);
+  TW_CHECK(found && found->axis == loop && found->scans.size() == all.size(), "fusion: a kernel with scans that its loop does not compute");
+  is_reverse = found->is_reverse;
+  for (Expr s : found->scans) scans.push_back({s, scanned(*b_, s)});
+}
+
+bool KernelOutput::has(Axis a) const {
+  return value->axes.contains(a) || std::any_of(index.begin(), index.end(), [a](Expr i) { return i->axes.contains(a); });
+}
+
+// The maxima that exponentials subtract.
+ExprSet maxima_of_exponents(const std::vector<KernelOutput>& outputs) {
+  ExprSet seen, maxima;
+  std::vector<Expr> open;
+  for (const KernelOutput& o : outputs)
+    for (Expr e : all_of_kind(o.value, ExprKind::exp)) open.push_back(e->operands[0]);
+  while (!open.empty()) {
+    const Expr e = open.back();
+    open.pop_back();
+    if (!seen.insert(e).second) continue;
+    if (e->is(ExprKind::reduce) && e->combine == Combine::max) maxima.insert(e);
+    if (!e->is(ExprKind::add) && !e->is(ExprKind::mul) && !e->is(ExprKind::select) && !e->is(ExprKind::function)) continue;
+    const std::vector<Expr> inside = children(e);
+    open.insert(open.end(), inside.begin(), inside.end());
+  }
+  return maxima;
+}
+
+// Each reduction goes into the first pass in which it has a form: taking each cut as late as possible gives the least number of passes.
+void Plan::assign_passes() {
+  const ExprSet exponents = maxima_of_exponents(outputs);
+  for (Expr r : reductions_over(loop, outputs)) {
+    Reduction planned;
+    planned.value = r;
+    std::vector<const Reduction*> needed;
+    for (const Reduction& d : reductions)
+      if (contains(r, d.value)) {
+        needed.push_back(&d);
+        planned.pass = std::max(planned.pass, d.pass);
+      }
+    for (;;) {
+      std::vector<Expr> pending;
+      for (const Reduction* d : needed)
+        if (d->pass == planned.pass) pending.push_back(d->value);
+      try {
+        Forms forms(*b_, loop, pending);
+        forms_[r] = forms.reduction(r, exponents.contains(r));
+        break;
+      } catch (const NoForm& why) {
+        refusals.push_back({r, why});
+        ++planned.pass;
+      }
+    }
+    reductions.push_back(std::move(planned));
+  }
+  for (const Reduction& r : reductions) passes = std::max(passes, r.pass);
+  // An output that varies along the loop's axis is written in a pass behind the reductions that it needs.
+  for (const KernelOutput& o : outputs) {
+    if (!o.has(loop)) continue;
+    for (const Reduction& r : reductions)
+      if (contains(o.value, r.value)) passes = std::max(passes, r.pass + 1);
+  }
+}
+
+int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr reduce) {
+  for (std::size_t i = 0; i < accumulators.size(); ++i) {
+    const Accumulator& a = accumulators[i];
+    const bool is_one_fold = a.combine == combine && (combine != Combine::combine || a.fold() == reduce->fold());
+    // Products of another precision are other numbers.
+    const bool is_one_product = !body->is(ExprKind::mul) || a.reduce->operand_element.precision == reduce->operand_element.precision;
+    const bool is_one_body = a.body == body && a.element() == reduce->element;
+    if (a.pass == pass && is_one_fold && is_one_product && is_one_body) return static_cast<int>(i);
+  }
+  Accumulator a;
+  a.combine = combine;
+  a.exponent = exponent;
+  a.body = body;
+  a.axes = body->axes.without({loop});
+  a.pass = pass;
+  a.reduce = reduce;
+  accumulators.push_back(std::move(a));
+  return static_cast<int>(accumulators.size()) - 1;
+}
+
+// Bodies that differ by a moderate number are one accumulator.
+AccumulatorTerm Plan::term(const FormTerm& t, int pass, Combine combine, Expr exponent, Expr reduce) {
+  Term body{1, t.body};
+  if (combine == Combine::sum && ir::is_float(t.body->element) && !t.body->is(ExprKind::number)) body = b_->split_coefficient(t.body);
+  const bool keeps_range = !is_narrow(reduce->operand_element.element) || factors_fit_operand(*b_, t.body, reduce->operand_element.element);
+  if (!is_moderate(body.coefficient) || !keeps_range) body = {1, t.body};
+  return {b_->scale(body.coefficient, t.factor), accumulator(pass, combine, exponent, body.value, reduce)};
+}
+
+void Plan::make_accumulators() {
+  for (Reduction& r : reductions)
+    for (const FormTerm& t : forms_[r.value]) r.terms.push_back(term(t, r.pass, r.value->combine, t.exponent, r.value));
+}
+
+bool Plan::may_roll(Expr shift, int pass) const {
+  std::vector<Expr> sums;
+  for (const Reduction& r : reductions) {
+    if (!contains(shift->operands[0], r.value)) continue;
+    if (r.value->combine != Combine::sum) return true;
+    if (r.pass == pass) sums.push_back(r.value);
+  }
+  return is_ratio_of_sums(*b_, shift->operands[0], sums);
+}
+
+bool Plan::is_rolling(Expr shift) const { return rolling_.contains(shift); }
+
+// The transport of a body with shift references y: the form of body[y + delta], with delta pending. Bodies that turn up become
+// accumulators.
+void Plan::make_moves() {
+  std::vector<std::vector<Expr>> moved_together;
+  for (std::size_t i = 0; i < accumulators.size(); ++i) {
+    const std::vector<Expr> shifts = all_of_kind(accumulators[i].body, ExprKind::shift_reference);
+    if (shifts.empty()) continue;
+    ExprMap moved;
+    for (Expr s : shifts) {
+      moved[s] = b_->add({s, b_->delta(s->operands[0])});
+      if (may_roll(s, accumulators[i].pass)) rolling_.insert(s);
+    }
+    moved_together.push_back(shifts);
+    Forms forms(*b_, loop, {}, false);
+    const Form transported = forms.form(b_->substitute(accumulators[i].body, moved));
+    std::vector<AccumulatorTerm> move;
+    for (const FormTerm& t : transported)
+      move.push_back(term(t, accumulators[i].pass, Combine::sum, accumulators[i].exponent, accumulators[i].reduce));
+    accumulators[i].move = std::move(move);
+  }
+  // An accumulator moves with all of its shifts, or with none.
+  for (bool is_closed = false; !is_closed;) {
+    is_closed = true;
+    for (const std::vector<Expr>& shifts : moved_together)
+      if (std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return is_rolling(s); }))
+        for (Expr s : shifts) is_closed = !rolling_.insert(s).second && is_closed;
+  }
+}
+
+void Plan::choose_policies() {
+  struct References {
+    int pass;
+    std::vector<Expr> exponents, shifts;
+  };
+  std::vector<References> references;
+  for (const Accumulator& a : accumulators)
+    references.push_back({a.pass, all_of_kind(a.body, ExprKind::reference), all_of_kind(a.body, ExprKind::shift_reference)});
+  const auto is_inside = [](Expr value, const std::vector<Expr>& all) {
+    return std::any_of(all.begin(), all.end(), [&](Expr x) { return contains(x->operands[0], value); });
+  };
+  std::optional<std::vector<Expr>> at_references;
+  for (Reduction& r : reductions) {
+    bool is_exponent = false, is_shift = false, is_needed_later = false;
+    for (const References& x : references) {
+      is_exponent = is_exponent || (x.pass == r.pass && is_inside(r.value, x.exponents));
+      is_shift = is_shift || (x.pass == r.pass && is_inside(r.value, x.shifts));
+    }
+    for (const Reduction& later : reductions) is_needed_later |= later.pass > r.pass && contains(later.value, r.value);
+    r.policy = is_exponent ? Policy::rolling : is_shift ? Policy::shifted : is_needed_later ? Policy::complete : Policy::deferred;
+    if (r.value->combine != Combine::max || (r.policy != Policy::rolling && r.policy != Policy::deferred)) continue;
+    if (!at_references) at_references = outputs_at_references();
+    r.is_only_reference = std::none_of(at_references->begin(), at_references->end(), [&](Expr e) { return depends(e, r.value); });
+    if (!r.is_only_reference) continue;
+    if (r.policy == Policy::deferred) {
+      if (!is_read_behind_loop(r.value)) r.policy = Policy::unused;
+      continue;
+    }
+    if (const auto middle = constant_reference(r)) {
+      r.policy = Policy::constant;
+      r.constant = middle;
+    }
+  }
+}
+
+// The middle of the values that a maximum has for all data, if exponentials of what remains are moderate, and none of them is 0 as an
+// operand of a product.
+std::optional<double> Plan::constant_reference(const Reduction& r) const {
+  // 2^32 to both sides; in f16 2^7, of numbers down to 2^-14 that have all their bits.
+  constexpr double kMostSpread = 22, kMostNarrowSpread = 5;
+  const ValueBounds bounds = value_bounds(accumulators[r.terms[0].accumulator].body);
+  const double middle = (bounds.least + bounds.greatest) / 2;
+  for (const Accumulator& a : accumulators)
+    for (const Term& t : b_->terms(a.exponent)) {
+      if (!contains(t.value, r.value)) continue;
+      const ir::Element type = a.reduce->operand_element.element;
+      if (ir::is_fp8(type)) return std::nullopt;
+      const double most = is_narrow(type) ? kMostNarrowSpread : kMostSpread;
+      if (!(std::fabs(t.coefficient.to_double()) * (bounds.greatest - middle) <= most)) return std::nullopt;
+    }
+  return middle;
+}
+
+// The outputs with every sum as its terms at the references: what they still depend on is more than a reference.
+std::vector<Expr> Plan::outputs_at_references() {
+  ExprMap sums;
+  ExprSet stop;
+  for (const Reduction& r : reductions) {
+    stop.insert(r.value);
+    if (r.value->combine != Combine::sum) continue;
+    std::vector<Expr> terms;
+    for (const AccumulatorTerm& t : r.terms) {
+      const Accumulator& a = accumulators[t.accumulator];
+      // A name for the accumulator's value at its reference.
+      const Axis name = b_->pool().axis("T" + std::to_string(t.accumulator), 1);
+      terms.push_back(
+          b_->product({t.factor, b_->exp(a.exponent), b_->function(ir::OpKind::copysign_, {b_->index(name)}, ir::Element::f32)}));
+    }
+    sums[r.value] = b_->add(terms);
+  }
+  std::vector<Expr> values;
+  for (const KernelOutput& o : outputs) {
+    Expr e = o.value;
+    for (auto r = reductions.rbegin(); r != reductions.rend(); ++r) {
+      const auto sum = sums.find(r->value);
+      if (sum != sums.end() && contains(e, r->value)) e = b_->substitute(e, {{r->value, sum->second}}, stop);
+    }
+    values.push_back(e);
+  }
+  return values;
+}
+
+// What cancels when references take its place may stand in the formulas all the same.
+bool Plan::is_read_behind_loop(Expr reduce) const {
+  ExprSet others;
+  for (const Reduction& r : reductions)
+    if (r.value != reduce) others.insert(r.value);
+  const auto is_read = [&](Expr e) {
+    ExprSet seen = others;
+    return reads(e, reduce, seen);
+  };
+  return std::any_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return is_read(o.value); }) ||
+         std::any_of(reductions.begin(), reductions.end(), [&](const Reduction& r) {
+           return std::any_of(r.terms.begin(), r.terms.end(), [&](const AccumulatorTerm& t) { return is_read(t.factor); });
+         });
+}
+
+Expr body_at_values(ExprBuilder& b, const Accumulator& a) {
+  ExprMap values;
+  for (Expr r : all_of_kind(a.body, ExprKind::reference)) values[r] = r->operands[0];
+  return values.empty() ? a.body : b.substitute(a.body, values);
+}
+
+const Reduction* Plan::find(Expr reduce) const {
+  for (const Reduction& r : reductions)
+    if (r.value == reduce) return &r;
+  return nullptr;
+}
+
+bool Plan::is_read(int accumulator) const {
+  for (const Reduction& r : reductions)
+    for (const AccumulatorTerm& t : r.terms)
+      if (t.accumulator == accumulator && r.is_computed()) return true;
+  return false;
+}
+
+// A free axis is shared out over programs if what lacks it is cheap to repeat: no product, and nothing is read that is not read along the
+// axis anyway, or that has fewer axes than such a read.
+void Plan::choose_grid() {
+  AxisSet free;
+  for (const KernelOutput& o : outputs) free.insert(o.value->axes);
+  if (loop) free = free.without({loop});
+  std::vector<const Accumulator*> live;
+  AxisSet rows;
+  for (std::size_t i = 0; i < accumulators.size(); ++i) {
+    const Accumulator& a = accumulators[i];
+    rows.insert(a.axes);
+    if (a.axes.intersects(free) && is_read(static_cast<int>(i))) live.push_back(&a);
+  }
+  std::vector<Expr> parts;
+  for (const Accumulator* a : live) {
+    parts.push_back(a->body);
+    ExprSet seen;
+    collect_inner_reductions(a->body, loop, seen, parts);
+  }
+  const auto is_cheap_without = [&](Axis x, Expr part) {
+    if (part->axes.contains(x) || !part->axes.intersects(free)) return true;
+    std::vector<Read> along, read;
+    for (const Accumulator* a : live)
+      if (ExprSet visited; a->axes.contains(x)) collect_reads_along(a->body, x, visited, along);
+    ExprSet seen;
+    collect_reads(part, seen, read);
+    AxisSet space = part->axes;
+    space.insert(part->bound);
+    const bool is_product = std::none_of(read.begin(), read.end(), [&](const Read& r) { return r.axes.contains(space); });
+    return !is_product && std::all_of(read.begin(), read.end(), [&](const Read& r) {
+      return std::any_of(along.begin(), along.end(),
+                         [&](const Read& a) { return a == r || (a.axes.contains(r.axes) && a.axes.size() > r.axes.size()); });
+    });
+  };
+  // An axis that a reduction binds as well is whole in each program: the reduction needs all of it.
+  AxisSet bound;
+  for (Axis a : bound_axes(outputs)) bound.insert(a);
+  for (Axis x : free.without(bound)) {
+    const bool is_grid = live.empty() || std::all_of(parts.begin(), parts.end(), [&](Expr p) { return is_cheap_without(x, p); });
+    if (is_grid) grid.insert(x);
+  }
+  payload = rows.without(grid);
+  AxisSet inner, after_loop;
+  ExprSet seen;
+  for (const Accumulator& a : accumulators) {
+    if (!a.axes.empty()) cells += estimated_extent(a.axes.without(grid));
+    collect_bound(a.body, {}, seen, inner);
+  }
+  resident = estimated_extent(loop ? inner.without({loop}) : inner);
+  ExprSet stop, visited;
+  for (const Reduction& r : reductions) stop.insert(r.value);
+  for (const KernelOutput& o : outputs) collect_bound(o.value, stop, visited, after_loop);
+  after = after_loop.empty() ? 0 : estimated_extent(after_loop);
+}
+
+}  // namespace tilewright::passes::fusion

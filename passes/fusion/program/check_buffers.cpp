@@ -1,0 +1,42 @@
+// Follows the buffers through the kernels of a run.
+#include "passes/fusion/program/check_buffers.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tileir/diagnostics.h"
+#include "tileir/graph/neutral.h"
+
+namespace tilewright::passes::fusion {
+
+void check_buffers(const Program& p) {
+  std::set<int> written;
+  const auto buffer = [&](int b) -> const ProgramBuffer& { return p.buffers[static_cast<std::size_t>(b)]; };
+  // What has no element has nothing to write.
+  const auto is_given = [&](int b) {
+    return buffer(b).kind == BufferKind::input || buffer(b).kind == BufferKind::constant || graph::is_empty(buffer(b).shape);
+  };
+  for (const std::vector<ProgramKernel>* kernels : {&p.parameter_kernels, &p.kernels})
+    for (const ProgramKernel& k : *kernels) {
+      for (int b : k.reads)
+        TW_CHECK(is_given(b) || written.contains(b),
+                 "fusion: kernel '" + k.name + "' reads '" + buffer(b).name + "', which no kernel before it writes");
+      written.insert(k.writes.begin(), k.writes.end());
+    }
+  for (int b = 0; b < static_cast<int>(p.buffers.size()); ++b)
+    TW_CHECK(buffer(b).kind != BufferKind::output || written.contains(b) || is_given(b),
+             "fusion: no kernel writes the output '" + buffer(b).name + "'");
+}
+
+void add_proof(ProgramProof& all, const ProofResult& proof) {
+  all.exact = all.exact && proof.exact;
+  all.rounds = std::max(all.rounds, proof.rounds);
+  if (proof.log2_error != 0) all.log2_error = all.log2_error == 0 ? proof.log2_error : std::max(all.log2_error, proof.log2_error);
+  for (const std::string& what : proof.left_open) leave_open(all, what);
+}
+
+void leave_open(ProgramProof& all, const std::string& what) {
+  if (std::find(all.left_open.begin(), all.left_open.end(), what) == all.left_open.end()) all.left_open.push_back(what);
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,19 @@
+// Kernels of a program: the arguments of what was emitted, and what reports say of a scatter.
+#pragma once
+#include <string>
+
+#include "passes/fusion/emit/kernel_emitter.h"
+#include "passes/fusion/emit/scatter.h"
+#include "passes/fusion/program/buffers.h"
+#include "passes/fusion/program/program.h"
+#include "passes/fusion/tiles/choose_tiles.h"
+
+namespace tilewright::passes::fusion {
+
+/// Gives a kernel what was emitted for it: its function, its grid, an argument for each parameter, and what these read and write.
+void take_emitted(ProgramKernel&, EmittedKernel, const TileSizes&, ProgramBuffers&);
+
+/// The kernel that adds the updates of a scatter_add, without its function. `name`: of the result.
+ProgramKernel scatter_kernel(const graph::Graph&, const ExprPool&, graph::NodeId, const Scatter&, bool is_atomic, const std::string& name);
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,28 @@
+// The kernels of a segment, for a segment of the same structure: their code stays, and their buffers are those of the other one.
+#pragma once
+#include <map>
+#include <string>
+
+#include "passes/fusion/graph/segments.h"
+#include "passes/fusion/program/buffers.h"
+#include "passes/fusion/program/program.h"
+
+namespace tilewright::passes::fusion {
+
+class Repetition {
+ public:
+  /// Keeps the reference to the buffers.
+  Repetition(const graph::Graph&, ProgramBuffers&, const Segment& derived, const Segment& like);
+  /// A kernel of the derived segment with the buffers of the other one, and without a name of its own.
+  ProgramKernel kernel(const ProgramKernel&);
+
+ private:
+  int buffer(int);
+
+  ProgramBuffers& buffers_;
+  std::map<int, int> known_;
+  std::map<graph::NodeId, graph::NodeId> nodes_;
+  std::map<std::string, std::string> names_;
+};
+
+}  // namespace tilewright::passes::fusion

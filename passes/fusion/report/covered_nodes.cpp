@@ -1,0 +1,98 @@
+// Collects the sources of expressions.
+#include "passes/fusion/report/covered_nodes.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "tileir/graph/graph_op_info.h"
+
+namespace tilewright::passes::fusion {
+
+bool computes_nothing(graph::Op op) { return graph::is_leaf(op) && op != graph::Op::rand; }
+
+void cover_sources(const graph::Graph& g, const ExprPool& pool, Expr e, ExprSet& seen, std::set<std::uint32_t>& covered) {
+  if (!seen.insert(e).second) return;
+  // What is read from memory is another kernel's work; views of it are this one's.
+  if (e->is(ExprKind::load) && !e->tensor->node.valid()) return;
+  for (graph::NodeId n : pool.sources(e))
+    if (!computes_nothing(g.node(n).op) && !(e->is(ExprKind::load) && n == e->tensor->node)) covered.insert(n.index);
+  if (e->is(ExprKind::load)) return;
+  for (Expr x : children(e)) cover_sources(g, pool, x, seen, covered);
+}
+
+namespace {
+
+// The nodes whose values a kernel reads, in whole or in part.
+void collect_read_nodes(const ExprPool& pool, Expr e, ExprSet& seen, std::set<std::uint32_t>& read) {
+  if (!holds_load(e) || !seen.insert(e).second) return;
+  if (e->is(ExprKind::load)) {
+    if (e->tensor->node.valid())
+      read.insert(e->tensor->node.index);
+    else
+      for (graph::NodeId n : pool.sources(e)) read.insert(n.index);
+  }
+  for (Expr x : children(e)) collect_read_nodes(pool, x, seen, read);
+}
+
+// Whether a kernel that reads these nodes has all that a node needs: one that stores gamma * w is part of norm(x) * gamma * w, and computes
+// nothing of x.
+class Available {
+ public:
+  Available(const graph::Graph& g, const std::set<std::uint32_t>& read) : g_(g), read_(read) {}
+
+  bool operator()(std::uint32_t n) {
+    if (read_.contains(n)) return true;
+    const graph::Node& node = g_.node({n});
+    if (graph::is_leaf(node.op)) return node.op != graph::Op::input && (node.op != graph::Op::constant || node.data->bits.size() == 1);
+    if (const auto known = known_.find(n); known != known_.end()) return known->second;
+    constexpr std::size_t kMostNodes = 512;  // a kernel has fewer
+    if (known_.size() >= kMostNodes) return false;
+    known_[n] = false;
+    const bool has_all = std::all_of(node.operands.begin(), node.operands.end(), [&](graph::NodeId x) { return (*this)(x.index); });
+    return known_[n] = has_all;
+  }
+
+ private:
+  const graph::Graph& g_;
+  const std::set<std::uint32_t>& read_;
+  std::map<std::uint32_t, bool> known_;
+};
+
+// Formulas in normal form lack values that became part of others: x * 2 in (x * 2 + 1) * 3. They are computed where their users are.
+void cover_operands(const graph::Graph& g, const std::set<std::uint32_t>& read, std::set<std::uint32_t>& covered) {
+  Available available(g, read);
+  std::vector<std::uint32_t> todo(covered.begin(), covered.end());
+  while (!todo.empty()) {
+    const std::uint32_t n = todo.back();
+    todo.pop_back();
+    if (read.contains(n)) continue;
+    for (graph::NodeId x : g.node({n}).operands)
+      if (!read.contains(x.index) && !computes_nothing(g.node(x).op) && available(x.index) && covered.insert(x.index).second)
+        todo.push_back(x.index);
+  }
+}
+
+}  // namespace
+
+std::vector<graph::NodeId> covered_nodes(const graph::Graph& g, const ExprPool& pool, const Plan& plan, Share share) {
+  ExprSet seen;
+  std::set<std::uint32_t> nodes;
+  for (const Reduction& r : plan.reductions) {
+    if (share == Share::reductions) cover_sources(g, pool, r.value, seen, nodes);
+    if (share == Share::rest) seen.insert(r.value);
+  }
+  if (share != Share::reductions)
+    for (const KernelOutput& o : plan.outputs) cover_sources(g, pool, o.value, seen, nodes);
+  if (share != Share::rest) {
+    ExprSet visited;
+    std::set<std::uint32_t> read;
+    for (const KernelOutput& o : plan.outputs) collect_read_nodes(pool, o.value, visited, read);
+    cover_operands(g, read, nodes);
+  }
+  std::vector<graph::NodeId> all;
+  for (std::uint32_t n : nodes) all.push_back({n});
+  return all;
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,21 @@
+// Which nodes of a graph a kernel computes, for reports.
+#pragma once
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "passes/fusion/plan/plan.h"
+
+namespace tilewright::passes::fusion {
+
+/// What a kernel computes of a plan: all, the reductions, or what follows them.
+enum class Share : std::uint8_t { whole, reductions, rest };
+
+/// Whether an op only names what is known: a leaf that is no random number.
+bool computes_nothing(graph::Op);
+
+std::vector<graph::NodeId> covered_nodes(const graph::Graph&, const ExprPool&, const Plan&, Share);
+/// Adds the indices of the nodes whose values are computed inside of an expression.
+void cover_sources(const graph::Graph&, const ExprPool&, Expr, ExprSet& seen, std::set<std::uint32_t>& covered);
+
+}  // namespace tilewright::passes::fusion

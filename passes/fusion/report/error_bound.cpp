@@ -1,0 +1,97 @@
+// Counts additions and changes of references.
+#include "passes/fusion/report/error_bound.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+constexpr double kUnit32 = 0x1p-24, kUnit64 = 0x1p-53;
+// Of exp on GPUs, which is the less exact one: two units in the last place.
+constexpr double kExpError32 = 0x1p-22, kExpError64 = 0x1p-51;
+
+// Positions of axes that a reduction binds beside the loop's.
+double inner_positions(const AxisSet& bound, Axis loop) { return estimated_extent(bound.without({loop})); }
+
+bool moves_by_exponent(const Plan& plan, const Reduction& r) {
+  const std::vector<AbsorbStep>& steps = plan.states[static_cast<std::size_t>(r.pass - 1)].steps;
+  return std::any_of(steps.begin(), steps.end(), [&](const AbsorbStep& s) {
+    return s.kind == AbsorbStep::Kind::accumulate && (s.moves_by_exponent || s.moves_by_shifts) &&
+           std::any_of(r.terms.begin(), r.terms.end(), [&](const AccumulatorTerm& t) { return t.accumulator == s.index; });
+  });
+}
+
+// A count that grows with the loop's extent.
+std::string count_text(const SumBound& b, std::int64_t more) {
+  if (b.extent.is_constant()) return fmt::format("{:.0f}", b.steps(b.extent.value()) + static_cast<double>(more));
+  const std::string steps = b.per_step == 1 ? b.extent.text() : fmt::format("{} / {}", b.extent.text(), b.per_step);
+  return more == 0 ? fmt::format("({})", steps) : fmt::format("({} + {})", steps, more);
+}
+
+}  // namespace
+
+double SumBound::steps(std::int64_t n) const { return std::ceil(static_cast<double>(n) / static_cast<double>(per_step)); }
+double SumBound::reference_changes(std::int64_t n) const { return moves ? steps(n) + (parts > 1 ? 1 : 0) : 0; }
+
+std::vector<SumBound> sum_bounds(const Plan& plan, const TileSizes& sizes, std::int64_t parts) {
+  std::vector<SumBound> bounds;
+  for (const Reduction& r : plan.reductions) {
+    if (r.value->combine != graph::Combine::sum || !ir::is_float(r.value->element)) continue;
+    SumBound b;
+    b.reduction = r.value;
+    b.extent = plan.loop->extent;
+    const std::int64_t tile = b.extent.is_constant() ? std::min(sizes.loop, b.extent.value()) : sizes.loop;
+    b.per_step = sizes.loop * parts;
+    b.fixed = static_cast<std::int64_t>(static_cast<double>(tile) * inner_positions(r.value->bound, plan.loop)) + (parts > 1 ? parts : 0);
+    b.parts = parts;
+    b.parts_of_sum = static_cast<int>(r.terms.size());
+    b.moves = moves_by_exponent(plan, r);
+    b.unit = r.value->element == ir::Element::f64 ? kUnit64 : kUnit32;
+    b.exp_error = r.value->element == ir::Element::f64 ? kExpError64 : kExpError32;
+    bounds.push_back(b);
+  }
+  return bounds;
+}
+
+std::string error_text(const Plan& plan, const std::vector<SumBound>& bounds) {
+  struct Line {
+    std::vector<std::string> sums;
+    std::string terms, moves, rest;
+  };
+  std::vector<Line> lines;
+  for (const SumBound& b : bounds) {
+    const auto at =
+        std::find_if(plan.reductions.begin(), plan.reductions.end(), [&](const Reduction& r) { return r.value == b.reduction; });
+    Line own;
+    own.sums = {fmt::format("r{}", at - plan.reductions.begin())};
+    // Of a sum that is taken apart, those of each part with its factor.
+    const char* const terms = b.parts_of_sum > 1 ? "sum|c_i terms_i|" : "sum|terms|";
+    own.terms = fmt::format("{} u {}", count_text(b, b.fixed), terms);
+    if (b.moves) own.moves = fmt::format(" + {} (u + e) ", count_text(b, b.parts > 1 ? 1 : 0));
+    // Node by node the terms are stored, each rounded once more, and the reference does not change.
+    own.rest = fmt::format("; unfused {} u sum|terms|; u = 2^{:.0f}{}", count_text(b, b.fixed + 1), std::log2(b.unit),
+                           b.moves ? fmt::format(", e = 2^{:.0f}", std::log2(b.exp_error)) : "");
+    const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& l) {
+      return std::tie(l.terms, l.moves, l.rest) == std::tie(own.terms, own.moves, own.rest);
+    });
+    if (same == lines.end())
+      lines.push_back(std::move(own));
+    else
+      same->sums.push_back(own.sums[0]);
+  }
+  std::string all;
+  for (const Line& l : lines) {
+    const std::string names = fmt::format("{}", fmt::join(l.sums, ", "));
+    const std::string moves = l.moves.empty() ? "" : fmt::format("{}|{}|", l.moves, l.sums.size() == 1 ? names : "sum");
+    all += fmt::format("|error of {}| <= {}{}{}\n", names, l.terms, moves, l.rest);
+  }
+  return all;
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,16 @@
+// Describes loops.
+#include "passes/fusion/report/loop_report.h"
+
+namespace tilewright::passes::fusion {
+
+LoopReport report_loop(const Plan& plan, const std::function<graph::NodeId(Expr)>& source) {
+  if (!plan.loop) return {};
+  LoopReport report{plan.loop->label, plan.loop->extent.text(), plan.cells, {}};
+  for (int pass = 1; pass <= plan.passes; ++pass)
+    for (std::size_t i = 0; i < plan.reductions.size(); ++i)
+      if (const Reduction& r = plan.reductions[i]; r.pass == pass)
+        report.reductions.push_back({static_cast<int>(i), pass, r.policy, r.value->combine, source(r.value)});
+  return report;
+}
+
+}  // namespace tilewright::passes::fusion

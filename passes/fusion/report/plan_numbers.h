@@ -1,0 +1,14 @@
+// What reports say of a plan: how many multiplications and additions it takes, and why its values are one kernel.
+#pragma once
+#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/program/program.h"
+
+namespace tilewright::passes::fusion {
+
+/// The multiplications and additions of floats in the formulas of the outputs: each value once, at each point of its axes.
+std::vector<FlopCount> count_flops(const Plan&);
+
+/// Why the outputs of a plan are one kernel, in words.
+std::string reason_of(const Plan&);
+
+}  // namespace tilewright::passes::fusion

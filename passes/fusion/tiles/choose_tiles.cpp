@@ -1,0 +1,337 @@
+// Tile sizes of products, of rows and of element-wise kernels.
+#include "passes/fusion/tiles/choose_tiles.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/expr/products.h"
+#include "passes/fusion/expr/stored_tensor.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+// Positions along which operands of products are contracted at once; on hosts only of the axis of the loop.
+constexpr std::int64_t kContracted = 32;
+// More than this does not fit in any case.
+constexpr std::int64_t kMany = std::int64_t{1} << 20;
+
+std::int64_t power_of_two(std::int64_t at_least) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(at_least, 1))));
+}
+
+// The least power of two that holds the whole axis, or INT64_MAX / 2 if that is not known.
+std::int64_t whole(Axis a) {
+  const std::int64_t most = a->extent.greatest();
+  return most > (std::int64_t{1} << 30) ? INT64_MAX / 2 : power_of_two(most);
+}
+
+struct Load {
+  Tensor tensor;
+  AxisSet axes;
+  Axis contiguous = nullptr;  // neighbouring positions are neighbours in memory
+};
+
+// The axis along which an output is contiguous; null if there is none.
+Axis contiguous_axis(const KernelOutput& o, const ExprBuilder& b) {
+  const std::vector<Axis> contiguous = contiguous_axes(b, o.tensor, o.index);
+  return contiguous.empty() ? nullptr : contiguous.front();
+}
+
+class TileChooser {
+ public:
+  TileChooser(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant)
+      : plan_(plan), b_(b), target_(target), is_batch_invariant_(is_batch_invariant) {
+    ExprSet seen;
+    std::vector<Expr> loads;
+    for (const KernelOutput& o : plan.outputs) collect_loads(o.value, seen, loads);
+    for (Expr e : loads) {
+      if (e->operands.empty()) continue;
+      const std::vector<Axis> contiguous = contiguous_axes(b, e->tensor, e->operands);
+      loads_.push_back({e->tensor, e->axes, contiguous.empty() ? nullptr : contiguous.back()});
+    }
+  }
+
+  TileSizes run() {
+    sizes_.has_exp2 = target_.is_gpu();
+    if (!target_.is_gpu()) sizes_.lanes = target_.lanes();
+    AxisSet free;
+    for (const KernelOutput& o : plan_.outputs) free.insert(o.value->axes);
+    for (const KernelOutput& o : plan_.outputs)
+      for (Expr i : o.index) free.insert(i->axes);
+    if (plan_.loop) free = free.without({plan_.loop});
+    AxisSet grid = plan_.grid;
+    for (Axis a : free)
+      if (!plan_.loop) grid.insert(a);
+    AxisSet payload = free.without(grid);
+    payload.insert(plan_.payload);
+    // Along a long axis that an output has and the reductions lack, programs repeat the reductions.
+    for (Axis a : payload.without(plan_.payload))
+      if (whole(a) > kMostWholeExtent) grid.insert(a);
+    payload = payload.without(grid);
+    for (Axis a : payload) sizes_.payload[a] = whole(a);
+    for (Axis a : grid) sizes_.grid[a] = 1;
+    if (plan_.loop && has_product()) {
+      choose_for_product(grid);
+      choose_inner(INT64_MAX, target_.is_gpu() ? kContracted : INT64_MAX);
+    } else if (plan_.loop) {
+      choose_for_rows(grid);
+    } else {
+      choose_for_elements(grid);
+    }
+    return sizes_;
+  }
+
+ private:
+  // Whether tensors that lack different axes of the result are multiplied along a common one.
+  bool has_product() const {
+    for (Expr r : reductions_over(nullptr, plan_.outputs))
+      if (is_product(r, b_)) return true;
+    return false;
+  }
+
+  // Whether each position of the loop is a column of a product: scores, logits.
+  bool has_product_along_loop() const {
+    for (Expr r : reductions_over(nullptr, plan_.outputs))
+      if (r->axes.contains(plan_.loop) && is_product(r, b_)) return true;
+    return false;
+  }
+
+  // What each program reads that lacks an axis: a tile of the axis shares it.
+  double shared_along(Axis a, const AxisSet& grid) const {
+    double elements = 0;
+    for (const Load& l : loads_)
+      if (!l.axes.contains(a)) elements += estimated_extent(l.axes.without(grid));
+    return elements;
+  }
+
+  bool is_contiguous(Axis a) const {
+    return std::any_of(loads_.begin(), loads_.end(), [&](const Load& l) { return l.contiguous == a; });
+  }
+
+  // The axis along which most of what is read is contiguous: that of the rows of a table, and not that of the indices into it.
+  Axis contiguous_of(const AxisSet& grid) const {
+    Axis found = nullptr;
+    double most = 0;
+    for (Axis a : grid) {
+      double elements = 0;
+      for (const Load& l : loads_)
+        if (l.contiguous == a) elements += estimated_extent(l.axes);
+      if (elements > most) found = a, most = elements;
+    }
+    return found;
+  }
+
+  // The longest axis of which each position reads the same along the loop: of pairs of points, those that are not summed over. None where
+  // the loop reads rows that fill vectors.
+  Axis beside_loop(const AxisSet& grid) const {
+    AxisSet beside = grid;
+    for (const Load& l : loads_) {
+      if (!l.axes.contains(plan_.loop)) continue;
+      beside = beside.without(l.axes);
+      if (l.contiguous && l.contiguous != plan_.loop && !sizes_.is_short(whole(l.contiguous), sizes_.lanes)) return nullptr;
+    }
+    AxisSet of_sums;
+    for (const Reduction& r : plan_.reductions) of_sums.insert(r.value->axes);
+    Axis longest = nullptr;
+    for (Axis a : beside.common(of_sums))
+      if (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)) longest = a;
+    return longest;
+  }
+
+  // Matrix instructions of narrow elements need tiles of 128 x 128 to be fed; small results need more programs instead.
+  bool is_narrow_and_large(const std::vector<Axis>& tiled) const {
+    if (is_batch_invariant_ || !target_.is_gpu() || !sizes_.payload.empty() || tiled.size() < 2) return false;
+    constexpr double kLarge = 1024;
+    if (estimated_extent(tiled[0]->extent) < kLarge || estimated_extent(tiled[1]->extent) < kLarge) return false;
+    for (const Reduction& r : plan_.reductions)
+      if (ir::bits(r.value->operand_element.element) < 32) return plan_.accumulators.size() <= 2;
+    return false;
+  }
+
+  void choose_for_product(const AxisSet& grid) {
+    AxisMap<double> shared;
+    double most_shared = 0;
+    for (Axis a : grid) most_shared = std::max(most_shared, shared[a] = shared_along(a, grid));
+    std::vector<Axis> tiled;
+    constexpr double kWorthATile = 1.0 / 16;
+    for (Axis a : grid)
+      if (shared[a] > 0 && (is_batch_invariant_ || shared[a] >= kWorthATile * most_shared)) tiled.push_back(a);
+    if (!is_batch_invariant_)
+      std::stable_sort(tiled.begin(), tiled.end(),
+                       [](Axis a, Axis b) { return estimated_extent(a->extent) > estimated_extent(b->extent); });
+    const std::int64_t side = is_narrow_and_large(tiled) ? 128 : 64;
+    const std::size_t most = sizes_.payload.empty() ? 2 : 1;
+    for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i)
+      sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
+    std::int64_t cells = 0;  // of all accumulators of a row
+    for (const Accumulator& a : plan_.accumulators) {
+      std::int64_t own = 1;
+      for (const auto& [axis, size] : sizes_.payload)
+        if (a.axes.contains(axis)) own = std::min(own * std::min(size, kMany), kMany);
+      if (own > 1) cells = std::min(cells + own, kMany);
+    }
+    cells = std::max<std::int64_t>(cells, 1);
+    // Rows with long payloads: fewer of them.
+    constexpr std::int64_t kMostCells = 64 * 256;
+    for (auto& [axis, size] : sizes_.grid)
+      while (size > kLeastOfMatrix && size * cells > kMostCells) size /= 2;
+    use_processors();
+    const bool is_contracted = sizes_.payload.empty() && !has_product_along_loop();
+    sizes_.loop = std::min(is_contracted ? kContracted : 64, whole(plan_.loop));
+    sizes_.loop = std::max(sizes_.loop, kLeastOfMatrix);
+    while (sizes_.loop > 32 && cells * sizes_.loop > 64 * 128) sizes_.loop /= 2;
+    // A product over several axes contracts the others in each position of the loop.
+    for (const Reduction& r : plan_.reductions)
+      if (r.value->bound.size() > 1) sizes_.loop = 1;
+  }
+
+  // Smaller tiles where more than half of a host's threads would have no program: what tiles read twice is in their caches. Extents that
+  // are not known may be large.
+  void use_processors() {
+    constexpr std::int64_t kLeastSide = 16;
+    const auto programs = [&] {
+      double product = 1;
+      for (const auto& [axis, size] : sizes_.grid)
+        product *= std::ceil(static_cast<double>(axis->extent.greatest()) / static_cast<double>(size));
+      return product;
+    };
+    while (!is_batch_invariant_ && !target_.is_gpu() && 2 * programs() <= target_.processors) {
+      std::int64_t* largest = largest_grid_tile(sizes_);
+      if (!largest || *largest <= kLeastSide) return;
+      *largest /= 2;
+    }
+  }
+
+  void choose_for_rows(const AxisSet& grid) {
+    Axis contiguous = contiguous_of(grid);
+    const bool is_beside_loop = !target_.is_gpu() && !contiguous && (contiguous = beside_loop(grid));
+    const std::int64_t line = target_.is_gpu() ? 32 : contiguous ? host_piece(contiguous, grid) : 1;
+    // Hosts keep the accumulators of few rows.
+    constexpr std::int64_t kHostRows = 8;
+    const std::int64_t most = target_.is_gpu() ? 4096 : contiguous ? kHostRows * line : 2048;
+    std::int64_t cells = 1;
+    for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * std::min(size, most), most);
+    // An axis along which memory is contiguous gets a tile, so that whole cache lines are read.
+    if (contiguous) {
+      sizes_.grid[contiguous] = std::min({is_batch_invariant_ ? line : whole(contiguous), line, most / cells});
+      cells *= sizes_.grid[contiguous];
+    }
+    cells *= choose_inner(most / cells, INT64_MAX);
+    // Of what a program reads for all its rows, some positions at once, however large the rows.
+    constexpr std::int64_t kLeastLoop = 8;
+    sizes_.loop = std::min(whole(plan_.loop), std::max(most / cells, is_beside_loop ? kLeastLoop : 1));
+    if (is_beside_loop) use_processors();
+    if (contiguous) return;
+    // Short rows: several at once.
+    Axis longest = nullptr;
+    for (Axis a : grid)
+      if (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)) longest = a;
+    if (longest && !is_batch_invariant_)
+      while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < 512) sizes_.grid[longest] *= 2;
+  }
+
+  // How much of a row a program of a host has. Parts stay in registers: a row times a 256 x 640 matrix takes 22 us by tiles of 64 x 32, and
+  // 11 us by 8 x 64 (AMD EPYC Zen 5, one core, 2026-11-25). Memory is read faster by whole rows, which threads share out: a row times a
+  // 2816 x 1024 matrix takes 240 us by 8 x 64 and 124 us by 16 x 1024 (Zen 4, two cores).
+  std::int64_t host_piece(Axis contiguous, const AxisSet& grid) const {
+    constexpr std::int64_t kOfRegisters = 64, kOfMemory = 4096;
+    constexpr double kLeastBytes = 4 << 20;
+    const std::int64_t piece = std::min(whole(contiguous), kOfMemory);
+    double bytes = 0;
+    for (const Load& l : loads_)
+      if (l.contiguous == contiguous)
+        bytes += estimated_extent(l.axes.without(grid)) * static_cast<double>(piece) * ir::bytes(l.tensor->element);
+    return std::min(piece, bytes < kLeastBytes ? kOfRegisters : kOfMemory);
+  }
+
+  void choose_for_elements(const AxisSet& grid) {
+    std::int64_t left = 1024;
+    std::vector<Axis> order;
+    for (const KernelOutput& o : plan_.outputs)
+      if (const Axis a = contiguous_axis(o, b_); a && grid.contains(a) && std::find(order.begin(), order.end(), a) == order.end())
+        order.push_back(a);
+    if (order.size() > 1) left = 4096;
+    for (Axis a : grid)
+      if (std::find(order.begin(), order.end(), a) == order.end()) order.push_back(a);
+    for (std::size_t i = 0; i < order.size() && left > 1 && i < 3; ++i) {
+      const std::int64_t size = std::min(whole(order[i]), i == 0 && order.size() > 1 && left == 4096 ? 64 : left);
+      sizes_.grid[order[i]] = size;
+      left /= size;
+    }
+  }
+
+  // Tiles of the axes that reductions bind beside the loop's, of at most so many positions together; `most_with_loop`: of axes that a
+  // reduction over the loop's axis binds as well. Returns how many they are.
+  std::int64_t choose_inner(std::int64_t most, std::int64_t most_with_loop) {
+    AxisSet bound, with_loop;
+    for (Expr r : computed_reductions(plan_)) {
+      bound.insert(r->bound);
+      if (r->bound.contains(plan_.loop)) with_loop.insert(r->bound);
+    }
+    std::vector<Axis> order;
+    for (Axis a : bound) {
+      if (const auto payload = sizes_.payload.find(a); payload != sizes_.payload.end())
+        sizes_.inner[a] = {payload->second, false};
+      else if (a != plan_.loop)
+        order.push_back(a);
+    }
+    std::stable_partition(order.begin(), order.end(), [&](Axis a) { return is_contiguous(a); });
+    std::int64_t all = 1, beside_loop = 1;
+    for (Axis a : order) {
+      constexpr std::int64_t kWalked = 64;
+      const bool is_with_loop = with_loop.contains(a);
+      const std::int64_t size = whole(a), left = std::min(most / all, is_with_loop ? most_with_loop / beside_loop : INT64_MAX);
+      const bool is_whole = size <= std::min(kMostWholeExtent, left);
+      sizes_.inner[a] = is_whole ? TileSizes::Inner{size, false} : TileSizes::Inner{std::min(kWalked, left), true};
+      all *= sizes_.inner[a].size;
+      if (is_with_loop) beside_loop *= sizes_.inner[a].size;
+    }
+    return all;
+  }
+
+  const Plan& plan_;
+  const ExprBuilder& b_;
+  const ir::TargetDesc& target_;
+  bool is_batch_invariant_;
+  std::vector<Load> loads_;
+  TileSizes sizes_;
+};
+
+}  // namespace
+
+TileSizes choose_tiles(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant) {
+  return TileChooser(plan, b, target, is_batch_invariant).run();
+}
+
+std::vector<Expr> computed_reductions(const Plan& plan) {
+  std::vector<KernelOutput> all = plan.outputs;
+  for (const Accumulator& a : plan.accumulators) {
+    all.push_back({{}, a.body, nullptr, {}});
+    all.push_back({{}, a.exponent, nullptr, {}});
+    for (const AccumulatorTerm& t : a.move) all.push_back({{}, t.factor, nullptr, {}});
+  }
+  for (const Reduction& r : plan.reductions)
+    for (const AccumulatorTerm& t : r.terms) all.push_back({{}, t.factor, nullptr, {}});
+  return reductions_over(nullptr, all);
+}
+
+std::int64_t tile_of(Axis a, const Plan& plan, const TileSizes& sizes) {
+  if (a == plan.loop) return sizes.loop;
+  if (const auto inner = sizes.inner.find(a); inner != sizes.inner.end()) return inner->second.size;
+  if (const auto grid = sizes.grid.find(a); grid != sizes.grid.end()) return grid->second;
+  const auto payload = sizes.payload.find(a);
+  return payload != sizes.payload.end() ? payload->second : 1;
+}
+
+std::int64_t* largest_grid_tile(TileSizes& sizes) {
+  const auto largest = std::max_element(sizes.grid.begin(), sizes.grid.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second, b.first->name) < std::pair(b.second, a.first->name);
+  });
+  return largest == sizes.grid.end() ? nullptr : &largest->second;
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,46 @@
+// Finds the conditions that all accumulators have in common.
+#include "passes/fusion/tiles/loop_bounds.h"
+
+#include <algorithm>
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+
+// Conditions without which an accumulator takes nothing from a position.
+std::vector<Expr> needed_conditions(const Accumulator& a) {
+  if (a.combine == Combine::max && a.body->is(ExprKind::select) && a.body->operands[2]->is_negative_infinity())
+    return conjuncts(a.body->operands[0]);
+  if (a.combine != Combine::sum) return {};
+  if (a.body->is(ExprKind::indicator)) return conjuncts(a.body->operands[0]);
+  for (const Factor& f : a.body->factors)
+    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) return conjuncts(f.base->operands[0]);
+  return {};
+}
+
+}  // namespace
+
+std::vector<LoopBound> loop_bounds(ExprBuilder& b, const Plan& plan, const PassState& state) {
+  std::vector<LoopBound> bounds;
+  if (state.accumulators.empty()) return bounds;
+  const auto conditions = [&](int i) { return needed_conditions(plan.accumulators[static_cast<std::size_t>(i)]); };
+  std::vector<Expr> common = conditions(state.accumulators[0]);
+  for (int i : state.accumulators) {
+    const std::vector<Expr> own = conditions(i);
+    std::erase_if(common, [&](Expr c) { return std::find(own.begin(), own.end(), c) == own.end(); });
+  }
+  for (Expr c : common) {
+    if (!c->is(ExprKind::at_least_zero)) continue;
+    std::vector<Term> rest = b.terms(c->operands[0]);
+    const auto own = std::find_if(rest.begin(), rest.end(), [&](const Term& t) { return t.value == b.index(plan.loop); });
+    if (own == rest.end()) continue;
+    const Rational direction = own->coefficient;
+    rest.erase(own);
+    if (direction == Rational(-1) || direction == Rational(1)) bounds.push_back({direction == Rational(-1), std::move(rest)});
+  }
+  return bounds;
+}
+
+}  // namespace tilewright::passes::fusion

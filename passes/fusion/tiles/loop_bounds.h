@@ -1,0 +1,18 @@
+// Masks that compare positions, as bounds of the loop: positions behind the diagonal of a causal mask, or before a window, are not visited.
+#pragma once
+#include <vector>
+
+#include "passes/fusion/plan/plan.h"
+
+namespace tilewright::passes::fusion {
+
+/// A position at which an accumulator takes something is at most `rest`, or at least `-rest`.
+struct LoopBound {
+  bool is_upper;
+  std::vector<Term> rest;
+};
+
+/// The bounds that hold for every accumulator of a pass.
+std::vector<LoopBound> loop_bounds(ExprBuilder&, const Plan&, const PassState&);
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,82 @@
+// Counts the positions of operands, and halves their longest tiles.
+#include "passes/fusion/tiles/operand_tiles.h"
+
+#include <algorithm>
+
+#include "passes/fusion/expr/products.h"
+#include "passes/fusion/tiles/choose_tiles.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+// More than this does not fit in any case.
+constexpr std::int64_t kMany = std::int64_t{1} << 20;
+
+class OperandTiles {
+ public:
+  OperandTiles(TileSizes& sizes, const Plan& plan, const ExprBuilder& b) : sizes_(sizes), plan_(plan), b_(b) {}
+
+  // The axes of each operand of a product: of factors that have an axis of the result in common which has a tile.
+  std::vector<AxisSet> operands(Expr product) const {
+    std::vector<AxisSet> all;
+    for (const Factor& f : b_.factors(product->operands[0])) {
+      AxisSet own;
+      for (Axis a : f.base->axes.without(product->bound))
+        if (size(a) > 1) own.insert(a);
+      if (own.empty()) continue;
+      own.insert(f.base->axes.common(product->bound));
+      const auto joins = [&](const AxisSet& other) { return other.without(product->bound).intersects(own); };
+      for (const AxisSet& other : all)
+        if (joins(other)) own.insert(other);
+      std::erase_if(all, joins);
+      all.push_back(own);
+    }
+    return all;
+  }
+
+  std::int64_t positions(const AxisSet& axes) const {
+    std::int64_t all = 1;
+    for (Axis a : axes) all = std::min(all * std::min(size(a), kMany), kMany);
+    return all;
+  }
+
+  // The larger one of the loop's tile and that of an axis that programs share out. False if no tile can be halved.
+  bool halve(const AxisSet& axes) {
+    std::int64_t* largest = axes.contains(plan_.loop) ? &sizes_.loop : nullptr;
+    for (auto& [axis, size] : sizes_.grid)
+      if (axes.contains(axis) && (!largest || size > *largest)) largest = &size;
+    if (!largest || *largest <= kLeastOfMatrix) return false;
+    *largest /= 2;
+    return true;
+  }
+
+ private:
+  // A reduction may bind an axis of the result's name: here it is the result's.
+  std::int64_t size(Axis a) const {
+    const auto grid = sizes_.grid.find(a);
+    return grid != sizes_.grid.end() ? grid->second : tile_of(a, plan_, sizes_);
+  }
+
+  TileSizes& sizes_;
+  const Plan& plan_;
+  const ExprBuilder& b_;
+};
+
+}  // namespace
+
+bool fit_operands(TileSizes& sizes, const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target) {
+  if (!plan.loop) return true;
+  OperandTiles tiles(sizes, plan, b);
+  const std::int64_t most = target.shared_bytes / 4;
+  for (Expr r : computed_reductions(plan)) {
+    if (!is_product(r, b)) continue;
+    const std::int64_t bytes = std::max(ir::bits(r->operand_element.element) / 8, 1);
+    for (const AxisSet& axes : tiles.operands(r))
+      while (tiles.positions(axes) > most / bytes)
+        if (!tiles.halve(axes)) return false;
+  }
+  return true;
+}
+
+}  // namespace tilewright::passes::fusion

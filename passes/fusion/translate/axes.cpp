@@ -1,0 +1,360 @@
+// Unifies and splits the atoms of axes, op by op.
+#include "passes/fusion/translate/axes.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "tileir/diagnostics.h"
+#include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/neutral.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::NodeId;
+using graph::Op;
+
+bool is_one(const Dim& d) { return d == Dim(1); }
+
+}  // namespace
+
+AxisAnalysis::AxisAnalysis(const graph::Graph& g, const std::vector<NodeId>& outputs, std::set<NodeId> stored)
+    : g_(g), outputs_(outputs), stored_(std::move(stored)) {
+  for (NodeId n : outputs_) visit(n);
+  // Each attempt that fails detaches one more operand.
+  while (!try_build()) {
+  }
+}
+
+void AxisAnalysis::visit(NodeId n) {
+  if (!visited_.insert(n).second) return;
+  const auto& operands = g_.node(n).operands;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (is_visited(n, i)) visit(operands[i]);
+  order_.push_back(n);
+}
+
+// A tensor without elements needs no operands; one of a reduction or a product of nothing is a constant; a pad or a concatenation has the
+// other operands.
+bool AxisAnalysis::is_visited(NodeId n, std::size_t i) const {
+  const graph::Node& node = g_.node(n);
+  if (stored_.count(n) != 0 || graph::is_empty(node.shape)) return false;
+  if (!graph::has_empty_operand(g_, node)) return true;
+  return (node.op == Op::pad || node.op == Op::concat) && !graph::is_empty(g_.node(node.operands[i]).shape);
+}
+
+bool AxisAnalysis::try_build() {
+  pool_.clear();
+  atoms_.clear();
+  detached_atoms_.clear();
+  labels_.clear();
+  try {
+    for (NodeId n : order_) atoms_[n] = make_atoms(n);
+  } catch (const Mismatch& m) {
+    detached_.insert(m.use);
+    return false;
+  }
+  return true;
+}
+
+// ---- atoms ----
+
+Atom* AxisAnalysis::root(Atom* a) {
+  while (a->parent) a = a->parent;
+  return a;
+}
+
+AtomList AxisAnalysis::flat(const AtomList& atoms) {
+  AtomList all;
+  for (Atom* a : atoms) {
+    a = root(a);
+    if (a->parts.empty()) {
+      all.push_back(a);
+    } else {
+      const AtomList parts = flat(a->parts);
+      all.insert(all.end(), parts.begin(), parts.end());
+    }
+  }
+  return all;
+}
+
+AtomList AxisAnalysis::fresh(const Dim& extent) {
+  if (is_one(extent)) return {};
+  pool_.push_back({extent, nullptr, {}, {}, {}});
+  return {&pool_.back()};
+}
+
+TensorAtoms AxisAnalysis::fresh(const graph::TensorShape& shape, NodeId tagged) {
+  TensorAtoms all;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    all.push_back(fresh(shape[axis]));
+    if (tagged.valid())
+      for (Atom* a : all.back()) a->tags.push_back({g_.node(tagged).text, static_cast<int>(axis)});
+  }
+  return all;
+}
+
+// The class of an atom becomes [outer, extent / outer]. Requires: the division is exact.
+void AxisAnalysis::split(Atom* a, const Dim& outer) {
+  pool_.push_back({outer, nullptr, {}, {}, {}});
+  Atom* first = &pool_.back();
+  pool_.push_back({*Dim::divide_exactly(a->extent, outer), nullptr, {}, {}, {}});
+  a->parts = {first, &pool_.back()};
+}
+
+void AxisAnalysis::merge(Atom* kept, Atom* other) {
+  other->parent = kept;
+  kept->tags.insert(kept->tags.end(), other->tags.begin(), other->tags.end());
+  const std::vector<Atom::Piece> theirs = std::move(other->pieces);
+  if (kept->pieces.empty()) {
+    kept->pieces = theirs;
+    return;
+  }
+  // Two concatenations that meet: equal pieces are one.
+  for (std::size_t i = 0; i < std::min(kept->pieces.size(), theirs.size()); ++i)
+    if (kept->pieces[i].begin == theirs[i].begin && kept->pieces[i].end == theirs[i].end) unify(kept->pieces[i].atoms, theirs[i].atoms, {});
+}
+
+// Makes two axes one, from the left: equal atoms merge, of unequal ones the greater is split.
+void AxisAnalysis::unify(AtomList a, AtomList b, Use blamed) {
+  for (;;) {
+    a = flat(a), b = flat(b);
+    std::size_t i = 0;
+    while (i < a.size() && i < b.size() && a[i] == b[i]) ++i;
+    if (i == a.size() && i == b.size()) return;
+    if (i == a.size() || i == b.size()) throw Mismatch{blamed};
+    if (a[i]->extent == b[i]->extent)
+      merge(a[i], b[i]);
+    else if (Dim::divide_exactly(a[i]->extent, b[i]->extent))
+      split(a[i], b[i]->extent);
+    else if (Dim::divide_exactly(b[i]->extent, a[i]->extent))
+      split(b[i], a[i]->extent);
+    else
+      throw Mismatch{blamed};
+  }
+}
+
+// ---- nodes ----
+
+TensorAtoms AxisAnalysis::operand(NodeId n, std::size_t i) {
+  const Use use{n, i};
+  if (!is_detached(use)) return atoms_.at(g_.node(n).operands[i]);
+  TensorAtoms own = fresh(g_.node(g_.node(n).operands[i]).shape);
+  detached_atoms_[use] = own;
+  return own;
+}
+
+TensorAtoms AxisAnalysis::make_atoms(NodeId n) {
+  const graph::Node& node = g_.node(n);
+  if (stored_.count(n) != 0) return fresh(node.shape, n);
+  const bool is_constant = !node.operands.empty() && !is_visited(n, 0) && !(node.op == Op::pad || node.op == Op::concat);
+  if (is_constant) return fresh(node.shape);
+  switch (node.op) {
+#define TW_GRAPH_OP(name, ...) \
+  case Op::name: return atoms_##name(n);
+#include "tileir/graph/graph_ops.def"
+#undef TW_GRAPH_OP
+  }
+  TW_UNREACHABLE("a tensor op");
+}
+
+TensorAtoms AxisAnalysis::atoms_input(NodeId n) { return fresh(g_.node(n).shape, n); }
+TensorAtoms AxisAnalysis::atoms_scalar(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_constant(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_iota(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_extent(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_rand(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_argument(NodeId n) { return fresh(g_.node(n).shape); }
+// Results of kernels of their own have axes of their own.
+TensorAtoms AxisAnalysis::atoms_scatter_add(NodeId n) { return fresh(g_.node(n).shape, n); }
+TensorAtoms AxisAnalysis::atoms_call(NodeId n) { return fresh(g_.node(n).shape, n); }
+
+TensorAtoms AxisAnalysis::atoms_map(NodeId n) {
+  const graph::Node& node = g_.node(n);
+  TensorAtoms result(node.shape.size());
+  for (std::size_t i = 0; i < node.operands.size(); ++i) {
+    const TensorAtoms x = operand(n, i);
+    const std::size_t missing = result.size() - x.size();
+    for (std::size_t axis = 0; axis < x.size(); ++axis) {
+      AtomList& r = result[missing + axis];
+      if (x[axis].empty()) continue;
+      if (r.empty())
+        r = x[axis];
+      else
+        unify(r, x[axis], {n, i});
+    }
+  }
+  for (std::size_t axis = 0; axis < result.size(); ++axis)
+    if (result[axis].empty()) result[axis] = fresh(node.shape[axis]);
+  return result;
+}
+
+TensorAtoms AxisAnalysis::atoms_broadcast(NodeId n) { return atoms_map(n); }
+
+TensorAtoms AxisAnalysis::atoms_permute(NodeId n) {
+  const TensorAtoms x = operand(n, 0);
+  TensorAtoms result;
+  for (int axis : g_.node(n).axes) result.push_back(x[axis]);
+  return result;
+}
+
+// Along one axis the result has positions of its own.
+TensorAtoms AxisAnalysis::atoms_pad(NodeId n) {
+  const graph::Node& node = g_.node(n);
+  if (!is_visited(n, 0)) return fresh(node.shape);
+  TensorAtoms result = operand(n, 0);
+  result[node.axes[0]] = fresh(node.shape[node.axes[0]]);
+  return result;
+}
+TensorAtoms AxisAnalysis::atoms_scan(NodeId n) { return atoms_pad(n); }
+TensorAtoms AxisAnalysis::atoms_flip(NodeId n) { return atoms_pad(n); }
+
+TensorAtoms AxisAnalysis::atoms_reduce(NodeId n) {
+  const graph::Node& node = g_.node(n);
+  const TensorAtoms x = operand(n, 0);
+  TensorAtoms result;
+  for (std::size_t axis = 0; axis < x.size(); ++axis) {
+    const bool reduced = std::find(node.axes.begin(), node.axes.end(), static_cast<int>(axis)) != node.axes.end();
+    if (!reduced)
+      result.push_back(x[axis]);
+    else if (node.keep_dims)
+      result.push_back({});
+  }
+  return result;
+}
+
+TensorAtoms AxisAnalysis::atoms_gather(NodeId n) {
+  TensorAtoms table = operand(n, 0);
+  const TensorAtoms index = operand(n, 1);
+  const auto at = table.begin() + g_.node(n).axes[0];
+  table.insert(table.erase(at), index.begin(), index.end());
+  return table;
+}
+
+TensorAtoms AxisAnalysis::atoms_take_along(NodeId n) {
+  TensorAtoms result = operand(n, 0);
+  const TensorAtoms index = operand(n, 1);
+  for (std::size_t axis = 0; axis < result.size(); ++axis) {
+    if (static_cast<int>(axis) == g_.node(n).axes[0] || result[axis].empty())
+      result[axis] = index[axis];
+    else if (!index[axis].empty())
+      unify(result[axis], index[axis], {n, 1});
+  }
+  return result;
+}
+
+TensorAtoms AxisAnalysis::atoms_reshape(NodeId n) {
+  const graph::Node& node = g_.node(n);
+  AtomList todo;
+  for (const AtomList& axis : operand(n, 0)) todo.insert(todo.end(), axis.begin(), axis.end());
+  if (is_detached({n, 0})) return fresh(node.shape);
+  TensorAtoms result;
+  for (const Dim& extent : node.shape) {
+    AtomList axis;
+    for (Dim wanted = extent; !is_one(wanted);) {
+      todo = flat(todo);
+      if (todo.empty()) throw Mismatch{{n, 0}};
+      Atom* next = todo.front();
+      if (const auto rest = Dim::divide_exactly(wanted, next->extent)) {
+        axis.push_back(next);
+        todo.erase(todo.begin());
+        wanted = *rest;
+      } else if (Dim::divide_exactly(next->extent, wanted)) {
+        split(next, wanted);
+      } else {
+        throw Mismatch{{n, 0}};
+      }
+    }
+    result.push_back(axis);
+  }
+  return result;
+}
+
+// A slice that is exactly one tensor of a concatenation has that tensor's axis.
+TensorAtoms AxisAnalysis::atoms_slice(NodeId n) {
+  const graph::Node& node = g_.node(n);
+  TensorAtoms result = operand(n, 0);
+  AtomList& axis = result[node.axes[0]];
+  const AtomList all = flat(axis);
+  if (all.size() == 1 && node.lengths[2] == Dim(1))
+    for (const Atom::Piece& piece : all[0]->pieces)
+      if (piece.begin == node.lengths[0] && piece.end == node.lengths[1]) {
+        axis = piece.atoms;
+        return result;
+      }
+  axis = fresh(node.shape[node.axes[0]]);
+  return result;
+}
+
+TensorAtoms AxisAnalysis::atoms_concat(NodeId n) {
+  const graph::Node& node = g_.node(n);
+  const int along = node.axes[0];
+  struct Joined {
+    std::size_t operand;
+    TensorAtoms atoms;
+  };
+  std::vector<Joined> all;
+  for (std::size_t i = 0; i < node.operands.size(); ++i)
+    if (is_visited(n, i)) all.push_back({i, operand(n, i)});
+  if (all.empty()) return fresh(node.shape);
+  TensorAtoms result = all[0].atoms;
+  for (const Joined& j : all)
+    for (std::size_t axis = 0; axis < result.size(); ++axis)
+      if (static_cast<int>(axis) != along && j.operand != all[0].operand) unify(result[axis], j.atoms[axis], {n, j.operand});
+  result[along] = fresh(node.shape[along]);
+  if (result[along].empty()) return result;
+  Dim begin = 0;
+  for (const Joined& j : all) {
+    const Dim end = begin + g_.node(node.operands[j.operand]).shape[along];
+    result[along][0]->pieces.push_back({begin, end, j.atoms[along]});
+    begin = end;
+  }
+  return result;
+}
+
+TensorAtoms AxisAnalysis::atoms_einsum(NodeId n) {
+  const graph::Node& node = g_.node(n);
+  const std::string_view equation = node.text;
+  const std::size_t arrow = equation.find("->");
+  std::map<char, AtomList>& labels = labels_[n];
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < node.operands.size(); ++i) {
+    const TensorAtoms x = operand(n, i);
+    for (const AtomList& axis : x) {
+      AtomList& label = labels[equation[at++]];
+      if (axis.empty()) continue;
+      if (label.empty())
+        label = axis;
+      else
+        unify(label, axis, {n, i});
+    }
+    ++at;  // the comma, or the arrow
+  }
+  TensorAtoms result;
+  for (char c : equation.substr(arrow + 2)) result.push_back(labels[c]);
+  return result;
+}
+
+// ---- reading ----
+
+TensorAtoms AxisAnalysis::atoms(NodeId n) const {
+  TensorAtoms all = atoms_.at(n);
+  for (AtomList& axis : all) axis = flat(axis);
+  return all;
+}
+
+TensorAtoms AxisAnalysis::operand_atoms(NodeId n, std::size_t i) const {
+  const auto at = detached_atoms_.find({n, i});
+  TensorAtoms all = at == detached_atoms_.end() ? atoms_.at(g_.node(n).operands[i]) : at->second;
+  for (AtomList& axis : all) axis = flat(axis);
+  return all;
+}
+
+const std::map<char, AtomList>& AxisAnalysis::labels(NodeId n) const {
+  static const std::map<char, AtomList> kNone;  // a product of nothing
+  const auto known = labels_.find(n);
+  return known == labels_.end() ? kNone : known->second;
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,125 @@
+// Translates the values of a graph into expressions over named axes.
+//
+// Names are given from the outputs down: the axes of an output get names, each op hands them to its operands, and a reduction names the
+// axes that it binds. A name that is already in use where a reduction binds it gets a prime: in x x^T with one x, rows and columns are two
+// axes of one tensor. Names come from inputs only (input and axis), so no rewriting of the formulas between can change them.
+#pragma once
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "passes/fusion/expr/normal_form.h"
+#include "passes/fusion/translate/axes.h"
+#include "passes/fusion/translate/repeated_values.h"
+#include "tileir/graph/graph_op_info.h"
+
+namespace tilewright::passes::fusion {
+
+/// Where along one axis of a tensor: the position in each of its atoms, outermost first, or in all of them at once.
+struct AxisPosition {
+  std::vector<Expr> parts;
+  bool is_whole = false;  // parts is one expression for an axis of several atoms
+  friend bool operator==(const AxisPosition&, const AxisPosition&) = default;
+};
+using Position = std::vector<AxisPosition>;
+
+/// A value of the graph over free axes: element [index[0], index[1], ...] is the expression.
+struct BoundValue {
+  Expr value;
+  std::vector<Expr> index;
+};
+
+class GraphToExprs {
+ public:
+  struct Options {
+    bool move_rounding = true;                               // casts to narrower floats may round elsewhere
+    std::function<std::string(graph::NodeId)> name_of = {};  // what reports call a node's value
+  };
+  GraphToExprs(const graph::Graph&, const AxisAnalysis&, ExprBuilder&, Options);
+
+  /// A node's value at each of its elements.
+  BoundValue translate(graph::NodeId);
+  /// A node's value at an index along each of its axes.
+  Expr value_at(graph::NodeId, const std::vector<Expr>& index);
+  /// The tensor in memory of an input, a constant or a stored node.
+  Tensor tensor_of(graph::NodeId n) { return tensor(g_.node(n), n); }
+  /// Each value that was translated, operands first.
+  const std::vector<TranslatedValue>& values() const { return values_; }
+
+ private:
+  void name_axes();
+  std::string label_of(graph::NodeId, std::size_t axis, std::size_t part, std::size_t parts) const;
+  Axis axis_of(Atom*, const AxisSet& used);
+  Axis axis_of_scan(graph::NodeId, const AtomList&, const AxisSet& used);
+  Expr at(graph::NodeId, const Position&);
+  bool has_all_elements(graph::NodeId, const Position&) const;
+  Expr make(graph::NodeId, const Position&);
+  Expr operand(graph::NodeId, std::size_t i, const Position&);
+  // Expr translate_input(graph::NodeId, const Position&); and so on: a tensor op without one does not link.
+#define TW_GRAPH_OP(name, ...) Expr translate_##name(graph::NodeId, const Position&);
+#include "tileir/graph/graph_ops.def"
+#undef TW_GRAPH_OP
+  /// An element of a tensor in memory.
+  Expr load(graph::NodeId, const Position&);
+  Expr constant(ir::Element, std::uint64_t bits);
+  Expr map(const graph::Node&, const std::vector<Expr>&);
+  /// What an op's translation gives, in the node's type.
+  Expr typed(const graph::Node&, graph::Integers, Expr);
+  /// The value of a node, rounded to its type if roundings stay where they are.
+  Expr rounded(const graph::Node&, Expr value);
+  /// An op that gives numbers of this type.
+  Expr arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
+  Expr written_sum(Expr x, Expr y);
+  Expr written_product(Expr x, Expr y);
+  Expr written_power(Expr x, const Rational& exponent);
+  Expr float_arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
+  Expr integer_arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
+  Expr compare(ir::OpKind, Expr a, Expr b, ir::Element);
+  Expr cast(Expr, ir::Element from, ir::Element to);
+  Expr truncated(Expr number, ir::Element to);
+  Expr moved_along(graph::NodeId, const Position&, Expr along);
+  /// One operand of a concatenation, at positions begin to end.
+  struct JoinedPiece {
+    std::size_t operand;
+    Dim begin, end;
+  };
+  std::vector<JoinedPiece> joined_pieces(const graph::Node&) const;
+  const JoinedPiece* piece_of(Expr position, const std::vector<JoinedPiece>&);
+  Expr some_element(graph::NodeId reduction);
+  /// What a reduction combines of one piece of its axes: the value at `position`, in row-major order.
+  struct ReducedPiece {
+    AxisSet bound;
+    Expr body, position;
+  };
+  Expr combined(graph::Combine, Expr a, Expr b, ir::Element);
+  Expr position_of_extreme(const graph::Node&, const std::vector<ReducedPiece>&);
+  Expr reduce_by_function(graph::NodeId, const Position&);
+  Expr indexed(graph::NodeId, const Position&);
+  Expr pick(Expr, const AxisPosition& along, const AtomList&, Expr position);
+  Tensor tensor(const graph::Node&, graph::NodeId);
+
+  /// The ways to bind the atoms of an axis: one, or one for each tensor of a concatenation.
+  std::vector<AxisPosition> bindings(const AtomList&, const AxisSet& used);
+  /// The position in row-major order of several atoms.
+  Expr combine(const std::vector<Expr>& parts, const AtomList&);
+  Expr whole(const AxisPosition&, const AtomList&);
+  AxisPosition parts(const AxisPosition&, const AtomList&);
+  /// The position in a whole tensor in row-major order.
+  Expr linear(const Position&, const TensorAtoms&, const graph::TensorShape&);
+
+  const graph::Graph& g_;
+  const AxisAnalysis& axes_;
+  ExprBuilder& b_;
+  Options options_;
+  struct AxisName {
+    std::string name, label;
+  };
+  std::map<Atom*, AxisName> names_;
+  std::vector<TranslatedValue> values_;
+  std::map<graph::NodeId, std::vector<std::pair<Position, std::size_t>>> memo_;  // indices of values_
+  std::vector<std::vector<std::size_t>> open_;                                   // the operands so far of values that are being translated
+};
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,244 @@
+// The element-wise ops of a graph as expressions.
+#include <algorithm>
+
+#include "passes/fusion/expr/integer_range.h"
+#include "passes/fusion/expr/magnitude.h"
+#include "passes/fusion/translate/graph_to_exprs.h"
+#include "tileir/builder.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Node;
+using ir::Element;
+using ir::OpKind;
+
+bool is_comparison(OpKind op) {
+  return op == OpKind::eq_ || op == OpKind::ne_ || op == OpKind::lt_ || op == OpKind::le_ || op == OpKind::gt_ || op == OpKind::ge_;
+}
+
+// What counts bits needs to know how many there are.
+bool counts_bits(OpKind op) { return op == OpKind::popcount_ || op == OpKind::clz_ || op == OpKind::ffs_; }
+
+// Whether a value is computed from a part, as the program writes it.
+bool is_written_with(const ExprPool& pool, Expr value, Expr part) {
+  ExprSet seen;
+  std::vector<Expr> open{value};
+  while (!open.empty()) {
+    const Expr e = open.back();
+    open.pop_back();
+    if (e == part) return true;
+    const WrittenValue* written = seen.insert(e).second ? pool.written_value(e) : nullptr;
+    if (!written) continue;
+    open.push_back(written->left);
+    if (written->right) open.push_back(written->right);
+  }
+  return false;
+}
+
+// Whether a float of the node's type need not hold the result exactly. A cast rounds by itself.
+bool may_round(const Node& node) {
+  using graph::Combine;
+  if (node.op == graph::Op::reduce) return node.kind != Combine::max && node.kind != Combine::min;
+  if (node.op != graph::Op::map) return node.op == graph::Op::einsum;
+  switch (node.function) {
+    case OpKind::cast_:
+    case OpKind::bitcast_:
+    case OpKind::select_:
+    case OpKind::neg_:
+    case OpKind::abs_:
+    case OpKind::maximum_:
+    case OpKind::minimum_:
+    case OpKind::fmax_:
+    case OpKind::fmin_:
+    case OpKind::copysign_: return false;
+    default: return true;
+  }
+}
+
+}  // namespace
+
+Expr GraphToExprs::map(const Node& node, const std::vector<Expr>& x) {
+  const Element operand_element = g_.node(node.operands.back()).element;
+  if (node.function == OpKind::cast_) return cast(x[0], operand_element, node.element);
+  if (node.function == OpKind::select_) return b_.select(x[0], x[1], x[2], node.element);
+  if (is_comparison(node.function)) return compare(node.function, x[0], x[1], operand_element);
+  if (operand_element == Element::boolean && node.element == Element::boolean) {
+    switch (node.function) {
+      case OpKind::bit_and_: return b_.conjunction({x[0], x[1]});
+      case OpKind::bit_or_: return b_.negation(b_.conjunction({b_.negation(x[0]), b_.negation(x[1])}));
+      case OpKind::bit_not_: return b_.negation(x[0]);
+      default: return b_.function(node.function, x, Element::boolean);
+    }
+  }
+  if (counts_bits(node.function)) {
+    const bool is_typed = x[0]->element == operand_element;
+    return b_.function(node.function, {is_typed ? x[0] : b_.function(OpKind::cast_, {x[0]}, operand_element)}, node.element);
+  }
+  if (node.function == OpKind::bitcast_) return b_.bitcast(x[0], operand_element, node.element);
+  if (ir::is_float(node.element) == ir::is_float(operand_element)) return arithmetic(node.function, x, node.element);
+  if (node.element == Element::boolean) return b_.function(node.function, x, Element::boolean, operand_bits(computed(operand_element)));
+  return b_.function(node.function, x, computed(node.element));
+}
+
+Expr GraphToExprs::typed(const Node& node, graph::Integers integers, Expr value) {
+  switch (integers) {
+    case graph::Integers::position: return cast(value, Element::i64, node.element);
+    case graph::Integers::computed: return ir::is_integer(node.element) ? b_.wrapped(value, node.element) : value;
+    case graph::Integers::stated:
+    case graph::Integers::operand:
+    case graph::Integers::none: return value;
+  }
+  TW_UNREACHABLE("what gives integers their type");
+}
+
+Expr GraphToExprs::rounded(const Node& node, Expr value) {
+  if (options_.move_rounding || value->is(ExprKind::load) || !ir::is_float(node.element) || ir::bits(node.element) > 16) return value;
+  return may_round(node) ? b_.function(OpKind::cast_, {value}, node.element) : value;
+}
+
+Expr GraphToExprs::arithmetic(OpKind op, const std::vector<Expr>& x, Element element) {
+  return ir::is_float(element) ? float_arithmetic(op, x, element) : integer_arithmetic(op, x, element);
+}
+
+// A product, and how it is written: x * (1 / y) as x / y.
+Expr GraphToExprs::written_product(Expr x, Expr y) {
+  const Expr product = b_.product({x, y});
+  const auto is_inverse = [](Expr e) {
+    return e->is(ExprKind::mul) && e->number.is_one() &&
+           std::all_of(e->factors.begin(), e->factors.end(), [](const Factor& f) { return f.exponent.is_negative(); });
+  };
+  if (!is_inverse(y) && (is_inverse(x) || y->key < x->key)) std::swap(x, y);
+  const bool is_quotient = is_inverse(y);
+  if (is_quotient) y = b_.power(y, -1);
+  // A moderate number in front of what has no order of its own says nothing of the order: (4 x) 0.25 is x.
+  const auto is_plain = [&](Expr number, Expr other) {
+    return number->is(ExprKind::number) && is_moderate(number->number) && !number->number.is_zero() && product->is(ExprKind::mul) &&
+           !b_.pool().written_value(other);
+  };
+  if (is_plain(x, y) || is_plain(y, x)) return product;
+  b_.note_written(product, {is_quotient ? WrittenValue::Kind::quotient : WrittenValue::Kind::product, x, y});
+  // Without its coefficient it may be a term of a sum, and what is summed without any number.
+  if (!product->is(ExprKind::mul) || !b_.pool().written_value(product)) return product;
+  std::vector<Factor> roots, others;
+  for (const Factor& f : product->factors) (f.base->is_numeric ? roots : others).push_back(f);
+  const auto note_without = [&](Expr number, std::vector<Factor> rest) {
+    if (number == b_.one() || number->is_number(0) || !is_moderate(b_, number)) return;
+    const Expr unscaled = b_.multiply(1, std::move(rest));
+    if (!b_.pool().written_value(unscaled) && !is_written_with(b_.pool(), product, unscaled))
+      b_.note_written(unscaled, {WrittenValue::Kind::product, product, b_.power(number, -1)});
+  };
+  note_without(b_.number(product->number), product->factors);
+  if (!roots.empty()) note_without(b_.multiply(product->number, roots), others);
+  return product;
+}
+
+Expr GraphToExprs::written_power(Expr x, const Rational& exponent) {
+  const Expr power = b_.power(x, exponent);
+  if (power != x) b_.note_written(power, {WrittenValue::Kind::power, x, {}, exponent});
+  return power;
+}
+
+Expr GraphToExprs::written_sum(Expr x, Expr y) {
+  const Expr sum = b_.add({x, y});
+  if (y->key < x->key) std::swap(x, y);
+  b_.note_written(sum, {WrittenValue::Kind::sum, x, y});
+  return sum;
+}
+
+Expr GraphToExprs::float_arithmetic(OpKind op, const std::vector<Expr>& x, Element element) {
+  if (!b_.rewrites()) return b_.function(op, x, computed(element));
+  const auto base = [&](int n) { return b_.log(b_.number(n)); };
+  switch (op) {
+    case OpKind::neg_: return written_product(x[0], b_.number(-1));
+    case OpKind::abs_: return b_.absolute(x[0]);
+    case OpKind::add_: return written_sum(x[0], x[1]);
+    case OpKind::sub_: return written_sum(x[0], b_.scale(-1, x[1]));
+    case OpKind::mul_: return written_product(x[0], x[1]);
+    case OpKind::div_: return written_product(x[0], b_.power(x[1], -1));
+    case OpKind::fma_: return written_sum(written_product(x[0], x[1]), x[2]);
+    case OpKind::sqrt_: return written_power(x[0], Rational(1, 2));
+    case OpKind::rsqrt_: return written_power(x[0], Rational(-1, 2));
+    case OpKind::exp_: return b_.exp(x[0]);
+    case OpKind::exp2_: return b_.exp(b_.product({x[0], base(2)}));
+    case OpKind::exp10_: return b_.exp(b_.product({x[0], base(10)}));
+    case OpKind::log_: return b_.log(x[0]);
+    case OpKind::log2_: return b_.divide(b_.log(x[0]), base(2));
+    case OpKind::log10_: return b_.divide(b_.log(x[0]), base(10));
+    case OpKind::maximum_: return b_.maximum(x[0], x[1]);
+    case OpKind::minimum_: return b_.minimum(x[0], x[1]);
+    case OpKind::pow_:
+      if (x[1]->is(ExprKind::number)) return written_power(x[0], x[1]->number);
+      break;
+    default: break;
+  }
+  return b_.function(op, x, computed(element));
+}
+
+// Sums and products that cannot wrap are exact integers; others stay ops of their type.
+Expr GraphToExprs::integer_arithmetic(OpKind op, const std::vector<Expr>& x, Element element) {
+  const Expr wrapping = b_.function(op, x, element);
+  Expr exact;
+  switch (op) {
+    case OpKind::neg_: exact = b_.scale(-1, x[0]); break;
+    case OpKind::add_: exact = b_.add({x[0], x[1]}); break;
+    case OpKind::sub_: exact = b_.subtract(x[0], x[1]); break;
+    case OpKind::mul_: exact = b_.product({x[0], x[1]}); break;
+    default: return wrapping;
+  }
+  return fits(integer_range(exact), element) ? exact : wrapping;
+}
+
+Expr GraphToExprs::compare(OpKind op, Expr a, Expr b, Element element) {
+  if (op == OpKind::ne_) return b_.negation(compare(OpKind::eq_, a, b, element));
+  if (op == OpKind::lt_) return compare(OpKind::gt_, b, a, element);
+  if (op == OpKind::le_) return compare(OpKind::ge_, b, a, element);
+  if (ir::is_integer(element)) {
+    if (op == OpKind::eq_) return b_.equal(a, b);
+    const Expr difference = op == OpKind::gt_ ? b_.add({a, b_.scale(-1, b), b_.number(-1)}) : b_.subtract(a, b);
+    if (fits(integer_range(difference), Element::i64)) return b_.at_least_zero(difference);
+  }
+  if (a->is(ExprKind::number) && b->is(ExprKind::number))
+    return b_.truth(op == OpKind::eq_ ? a == b : op == OpKind::gt_ ? a->number > b->number : a->number >= b->number);
+  std::vector<Expr> both{a, b};
+  if (op == OpKind::eq_) std::sort(both.begin(), both.end(), [](Expr l, Expr r) { return l->key < r->key; });
+  return b_.function(op, std::move(both), Element::boolean, operand_bits(computed(element)));
+}
+
+// A float toward zero; what the type does not hold is cast by the op.
+Expr GraphToExprs::truncated(Expr number, Element to) {
+  const ir::Int128 whole = number->number.numerator() / number->number.denominator();
+  const Expr integer = b_.number(Rational(whole, 1));
+  const ir::Int128 least = ir::is_signed(to) ? -(ir::Int128{1} << (ir::bits(to) - 1)) : 0;
+  const ir::Int128 greatest = (ir::Int128{1} << (ir::is_signed(to) ? ir::bits(to) - 1 : ir::bits(to))) - 1;
+  return whole >= least && whole <= greatest ? integer : b_.function(OpKind::cast_, {number}, to, operand_bits(Element::f64));
+}
+
+Expr GraphToExprs::cast(Expr x, Element from, Element to) {
+  if (from == to) return x;
+  if (to == Element::boolean) {
+    if (ir::is_integer(from)) return b_.negation(b_.equal(x, b_.zero()));
+    return b_.negation(compare(OpKind::eq_, x, b_.zero(), from));
+  }
+  if (from == Element::boolean) {
+    if (ir::is_float(to)) return b_.indicator(x, computed(to));
+    return b_.select(x, b_.one(), b_.zero(), to);
+  }
+  if (ir::is_integer(from) && ir::is_integer(to)) return b_.wrapped(x, to);
+  if (x->is(ExprKind::number) && ir::is_float(from) && ir::is_integer(to)) return truncated(x, to);
+  // A constant's rounding may move, but not out of its type into a wider one.
+  if (x->is(ExprKind::number) && ir::is_float(from) && to == Element::f64)
+    return b_.constant(ir::float_value(from, ir::element_bits(from, x->number.to_double())));
+  if (b_.rewrites() && x->is(ExprKind::number) && ir::is_float(to)) return x;
+  if (x->is(ExprKind::extent) && ir::is_integer(from) && ir::is_float(to)) return b_.extent(x->extent, computed(to));
+  if (ir::is_float(from) && ir::is_float(to)) {
+    const bool is_wide = from == Element::f64 || to == Element::f64;
+    const bool widens = ir::bits(to) > ir::bits(from);
+    if (!is_wide && (widens || (options_.move_rounding && !ir::is_fp8(to)))) return x;
+  }
+  return b_.function(OpKind::cast_, {x}, to);
+}
+
+}  // namespace tilewright::passes::fusion

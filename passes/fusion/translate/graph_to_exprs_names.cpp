@@ -1,0 +1,100 @@
+// Names the axes of expressions.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "passes/fusion/translate/graph_to_exprs.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Node;
+using graph::NodeId;
+using graph::Op;
+
+bool is_identifier(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; }) &&
+         !std::isdigit(static_cast<unsigned char>(text[0]));
+}
+
+}  // namespace
+
+// "axis 1 of k", "part 0 of axis 1 of k".
+std::string GraphToExprs::label_of(NodeId n, std::size_t axis, std::size_t part, std::size_t parts) const {
+  const std::string of = options_.name_of ? options_.name_of(n) : g_.node(n).text;
+  return fmt::format("{}axis {} of {}", parts > 1 ? fmt::format("part {} of ", part) : "", axis, of);
+}
+
+// An atom is named for the first axis, by input and position, that has it: by that axis's symbol, or by input and number.
+void GraphToExprs::name_axes() {
+  struct Claim {
+    Atom::Tag tag;
+    std::size_t part;
+    Atom* atom;
+    AxisName name;
+    bool is_symbol;
+  };
+  std::vector<Claim> claims;
+  for (NodeId n : axes_.nodes()) {
+    const Node& node = g_.node(n);
+    if (node.op != Op::input && !axes_.is_stored(n)) continue;
+    const TensorAtoms all = axes_.atoms(n);
+    for (std::size_t axis = 0; axis < all.size(); ++axis)
+      for (std::size_t part = 0; part < all[axis].size(); ++part) {
+        const std::string symbol = node.shape[axis].text();
+        const bool is_symbol = is_identifier(symbol);
+        std::string name = is_symbol ? symbol : (node.op == Op::input ? node.text : "t") + std::to_string(axis);
+        if (all[axis].size() > 1) name += "_" + std::to_string(part);
+        claims.push_back({{node.text, static_cast<int>(axis)},
+                          part,
+                          all[axis][part],
+                          {std::move(name), label_of(n, axis, part, all[axis].size())},
+                          is_symbol && all[axis].size() == 1});
+      }
+  }
+  std::stable_sort(claims.begin(), claims.end(),
+                   [](const Claim& a, const Claim& b) { return std::tie(a.tag, a.part) < std::tie(b.tag, b.part); });
+  std::set<std::string> used;
+  const auto give = [&](Atom* atom, AxisName name, bool is_symbol) {
+    if (names_.count(atom) != 0) return;
+    // The symbol is a label of one axis; others with this extent are called after their tensors.
+    if (is_symbol && !used.contains(name.name)) name.label = name.name;
+    while (!used.insert(name.name).second) name.name += "_";
+    names_[atom] = std::move(name);
+  };
+  for (const Claim& c : claims) give(c.atom, c.name, c.is_symbol);
+  for (NodeId n : axes_.nodes()) {
+    const TensorAtoms all = axes_.atoms(n);
+    for (std::size_t axis = 0; axis < all.size(); ++axis)
+      for (std::size_t part = 0; part < all[axis].size(); ++part)
+        if (!names_.contains(all[axis][part]))
+          give(all[axis][part], {"i" + std::to_string(names_.size()), label_of(n, axis, part, all[axis].size())}, false);
+  }
+}
+
+Axis GraphToExprs::axis_of(Atom* atom, const AxisSet& used) {
+  atom = AxisAnalysis::root(atom);
+  const std::string unnamed = "i" + std::to_string(names_.size());
+  auto [name, label] = names_.emplace(atom, AxisName{unnamed, unnamed}).first->second;
+  for (;; name += "'", label = label_again(label)) {
+    const Axis axis = b_.pool().axis(name, atom->extent, label);
+    if (!used.contains(axis)) return axis;
+  }
+}
+
+// The axis that a scan binds has a name that no position has, so that no substitution of a position meets it.
+Axis GraphToExprs::axis_of_scan(graph::NodeId n, const AtomList& atoms, const AxisSet& used) {
+  const graph::Node& node = g_.node(n);
+  const Axis same = atoms.size() == 1 ? axis_of(atoms[0], {}) : nullptr;
+  const auto scanned = static_cast<std::size_t>(node.axes[0]);
+  std::string name = same ? same->name : "scan" + std::to_string(n.index);
+  const std::string label = same ? same->label : label_of(n, scanned, 0, 1);
+  for (;;) {
+    name += "*";
+    const Axis axis = b_.pool().axis(name, node.shape[scanned], label);
+    if (!used.contains(axis)) return axis;
+  }
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,170 @@
+// Estimates of kernels count what programs do.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "passes/fusion/cover/cost.h"
+#include "passes/fusion/cover/cover.h"
+#include "tests/unit/passes/fusion/derive.h"
+#include "tileir/graph/formulas.h"
+
+namespace tilewright::passes::fusion::test {
+namespace {
+
+Derived derived(const std::string& name, const Sizes& sizes) {
+  const auto w = std::find_if(workloads().begin(), workloads().end(), [&](const Workload& x) { return x.name == name; });
+  REQUIRE(w != workloads().end());
+  Variants plain;
+  plain.at = sizes;
+  return derive(*w, plain);
+}
+
+KernelCost estimated(const Plan& plan, ExprBuilder& b, const ir::TargetDesc& target = {}) {
+  return estimate(plan, choose_tiling(b, plan, target, {}), b, target);
+}
+
+TEST_CASE("fusion cost: attention reads its operands once, and counts products and exponentials") {
+  constexpr double kHeads = 8, kLength = 1024, kDim = 64;
+  Derived d = derived("attention", {.batch = 1, .heads = 8, .queries = 1024, .keys = 1024, .head = 64, .value_head = 64});
+  const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, {});
+  REQUIRE(kernels.size() == 1);
+  const KernelCost c = estimated(kernels[0].plan, *d.exprs);
+  CHECK(c.read_bytes == 3 * 4 * kHeads * kLength * kDim);
+  CHECK(c.written_bytes == 4 * kHeads * kLength * kDim);
+  CHECK(c.reread_bytes == 2 * 4 * kHeads * kLength * kDim * (kLength / 64 - 1));  // keys and values, by each tile of 64 rows
+  CHECK(c.matrix_flops == 4 * kHeads * kLength * kLength * kDim);
+  CHECK(c.exponentials >= kHeads * kLength * kLength);
+  CHECK(c.exponentials <= 1.1 * kHeads * kLength * kLength);
+  CHECK(c.programs == kHeads * kLength / 64);
+  CHECK(c.fits);
+}
+
+TEST_CASE("fusion cost: a wide second product of a chain is a kernel of its own, a narrow one is not") {
+  for (const int columns : {64, 8192}) {
+    CAPTURE(columns);
+    Derived d;
+    graph::Graph& g = *d.graph;
+    const Formula x = input(g, "x", {4096, 64}), w = input(g, "w", {64, 2048}), u = input(g, "u", {2048, columns});
+    const Formula h = tanh(einsum("rk,kf->rf", {x, w}));
+    builder(g).output("y", einsum("rf,fn->rn", {h, u}).id);
+    translate_outputs(d);
+    CHECK(cover(*d.exprs, d.outputs, {}).size() == (columns == 64 ? 1 : 2));
+  }
+}
+
+TEST_CASE("fusion cover: an operand is stored with the norm that scales it") {
+  Derived d;
+  graph::Graph& g = *d.graph;
+  const Formula x = input(g, "x", {4096, 1024}), w = input(g, "w", {1024, 4096}), u = input(g, "u", {1024, 4096}),
+                v = input(g, "v", {4096, 1024});
+  const Formula n = x * rsqrt(sum(square(x)) / 1024.0 + 1e-6);
+  const Formula gate = einsum("rk,kf->rf", {n, w}), up = einsum("rk,kf->rf", {n, u});
+  builder(g).output("y", (x + einsum("rf,fn->rn", {gate / (1.0 + exp(-gate)) * up, v})).id);
+  translate_outputs(d);
+  const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, {});
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels[0].plan.reductions.size() == 3);
+  CHECK(kernels[1].plan.reductions.size() == 1);
+}
+
+// A row, its norm, a gate of two products, and a product of that: what a decoding step computes behind its attention.
+void gated_row(Derived& d) {
+  graph::Graph& g = *d.graph;
+  const Formula x = input(g, "x", {1, 256}), w = input(g, "w", {256, 640}), u = input(g, "u", {256, 640}), v = input(g, "v", {640, 256});
+  const Formula n = x * rsqrt(sum(square(x)) / 256.0 + 1e-6);
+  const Formula gate = einsum("rk,kf->rf", {n, w}), up = einsum("rk,kf->rf", {n, u});
+  builder(g).output("y", (x + einsum("rf,fn->rn", {gate / (1.0 + exp(-gate)) * up, v})).id);
+  translate_outputs(d);
+}
+
+TEST_CASE("fusion cover: products of one row are kernels of several programs, each product computed once") {
+  for (const int processors : {2, 8}) {
+    CAPTURE(processors);
+    Derived d;
+    gated_row(d);
+    ir::TargetDesc host;
+    host.processors = processors;
+    const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, host);
+    for (const CoveredKernel& k : kernels) {
+      const KernelCost c = estimated(k.plan, *d.exprs, host);
+      CHECK(c.programs * c.parts >= std::min(processors, 4));
+      CHECK(c.reread_bytes < c.read_bytes);
+      CHECK(k.plan.passes == 1);
+    }
+  }
+}
+
+// What attention reads: both halves of each rotated head need the same two products.
+TEST_CASE("fusion cover: values with products in common are stored by one kernel, and no product is computed twice") {
+  constexpr int kRows = 128, kModel = 1024, kKv = 4, kEach = 4, kDim = 64;
+  for (const int processors : {2, 8}) {
+    CAPTURE(processors);
+    Derived d;
+    graph::Graph& g = *d.graph;
+    graph::GraphBuilder b = builder(g);
+    const Formula x = input(g, "x", {kRows, kModel}), position = iota(g, {kRows}, 0);
+    const Formula n = x * rsqrt(sum(square(x)) / static_cast<double>(kModel) + 1e-6);
+    const auto heads = [&](const char* weight, int each) {
+      const Formula t = einsum("rk,kf->rf", {n, input(g, weight, {kModel, kKv * each * kDim})});
+      return permute(reshape(t, {kRows, kKv, each, kDim}), {1, 2, 0, 3});
+    };
+    const auto rope = [&](Formula t) { return Formula{&g, graph::rope(b, t.id, position.id, 10000)}; };
+    const Formula q = rope(heads("wq", kEach)), k = rope(heads("wk", 1)), v = heads("wv", 1);
+    const Formula causal = greater_equal(expand(position, 1), expand(position, 0));
+    const Formula scores = where(causal, einsum("ghqd,gokd->ghqk", {q, k}) / 8.0, number(g, -HUGE_VAL));
+    const Formula e = exp(scores - max(scores));
+    const Formula attended = einsum("ghqk,gokd->ghqd", {e / sum(e), v});
+    const Formula flat = reshape(permute(attended, {2, 0, 1, 3}), {kRows, kModel});
+    builder(g).output("y", (x + einsum("rk,kn->rn", {flat, input(g, "wo", {kModel, kModel})})).id);
+    translate_outputs(d);
+    ir::TargetDesc host;
+    host.processors = processors;
+    const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, host);
+    std::string plans;
+    for (const CoveredKernel& c : kernels) plans += c.plan.text() + "\n" + c.reason + "\n";
+    CAPTURE(plans);
+    CHECK(kernels.size() == 5);  // keys and values, queries, scores, the softmax times values, the last product
+    double flops = 0;
+    for (const CoveredKernel& c : kernels) flops += estimated(c.plan, *d.exprs, host).matrix_flops;
+    const double projections = 2.0 * kRows * kModel * (2 * kModel + 2 * kKv * kDim);
+    CHECK(flops == projections + 4.0 * kKv * kEach * kRows * kRows * kDim);
+  }
+}
+
+TEST_CASE("fusion cost: few programs leave processors idle, neighbours of less than a line move it again") {
+  Derived d;
+  gated_row(d);
+  ir::TargetDesc two;
+  two.processors = 2;
+  const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, two);
+  const auto seconds = [&](int processors) {
+    ir::TargetDesc host;
+    host.processors = processors;
+    return estimated(kernels[0].plan, *d.exprs, host).seconds;
+  };
+  CHECK(seconds(1) > seconds(2));
+  CHECK(seconds(64) == doctest::Approx(seconds(32)));
+  // Loops over the gate's axis read few neighbours of each row of w and u.
+  const Plan whole = best_plan(*d.exprs, d.outputs);
+  CHECK(estimated(whole, *d.exprs).reread_bytes > 4 * 256 * 640);
+}
+
+TEST_CASE("fusion cover: the mean of an output reads it") {
+  Derived d;
+  graph::Graph& g = *d.graph;
+  const Formula x = input(g, "x", {90, 64}), w = input(g, "w", {1000, 64}), s = einsum("rk,vk->rv", {x, w});
+  const Formula e = exp(s - max(s)), lse = log(sum(e)) + max(s);
+  builder(g).output("lse", lse.id);
+  builder(g).output("mean", (sum(reshape(lse, {90})) / 90.0).id);
+  translate_outputs(d);
+  for (const int processors : {1, 2, 8, 64}) {
+    CAPTURE(processors);
+    ir::TargetDesc host;
+    host.processors = processors;
+    CHECK(cover(*d.exprs, d.outputs, host).size() == 2);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion::test

@@ -1,0 +1,109 @@
+// What is divided among the multiprocessors of a GPU, and what is small enough for one of them.
+#include <doctest/doctest.h>
+
+#include "passes/fusion/cover/cost.h"
+#include "passes/fusion/cover/cover.h"
+#include "passes/fusion/program/program.h"
+#include "tests/unit/passes/fusion/derive.h"
+#include "tests/unit/passes/fusion/gpu_targets.h"
+#include "tileir/target/machine_facts.h"
+
+namespace tilewright::passes::fusion::test {
+namespace {
+
+double programs_of(const ProgramKernel& k) {
+  double programs = 1;
+  for (const auto& dimension : k.grid)
+    for (const GridFactor& f : dimension) programs *= std::ceil(estimated_extent(f.extent) / static_cast<double>(f.tile));
+  return programs;
+}
+
+// Of the buffers of f32 that a kernel reads.
+double bytes_read(const Program& p, const ProgramKernel& k) {
+  double bytes = 0;
+  for (int b : k.reads) {
+    double elements = 1;
+    for (const Dim& d : p.buffers[static_cast<std::size_t>(b)].shape) elements *= estimated_extent(d);
+    bytes += 4 * elements;
+  }
+  return bytes;
+}
+
+// A row, its norm, a gate of two products, and a product of that.
+void gated_row(graph::Graph& g, int model, int hidden) {
+  const Formula x = input(g, "x", {1, model}), w = input(g, "w", {model, hidden}), u = input(g, "u", {model, hidden}),
+                v = input(g, "v", {hidden, model});
+  const Formula n = x * rsqrt(sum(square(x)) / static_cast<double>(model) + 1e-6);
+  const Formula gate = einsum("rk,kf->rf", {n, w}), up = einsum("rk,kf->rf", {n, u});
+  builder(g).output("y", (x + einsum("rf,fn->rn", {gate / (1.0 + exp(-gate)) * up, v})).id);
+}
+
+TEST_CASE("fusion cost: one multiprocessor takes its own time for a kernel of one program") {
+  Derived d;
+  builder(*d.graph).output("y", sum(input(*d.graph, "x", {30000}), {0}, false).id);
+  translate_outputs(d);
+  const Plan plan = best_plan(*d.exprs, d.outputs);
+  const KernelCost c = estimate(plan, choose_tiling(*d.exprs, plan, kHopper, {}), *d.exprs, kHopper);
+  REQUIRE(c.programs * c.parts == 1);
+  CHECK(c.seconds > c.read_bytes / ir::machine_facts(kHopper).cache_bytes);
+}
+
+TEST_CASE("fusion cover: a row times large matrices is divided, times small ones it is one program's") {
+  for (const ir::TargetDesc& target : {kTuring, kAmpere, kHopper}) {
+    CAPTURE(target.name);
+    graph::Graph large, small;
+    gated_row(large, 1024, 4096);
+    const Program divided = build_program(large, {}, target);
+    for (const ProgramKernel& k : divided.kernels) {
+      CAPTURE(k.name);
+      CAPTURE(k.reason);
+      CAPTURE(programs_of(k));
+      const bool merges = k.reason.starts_with("merges");
+      CHECK((merges || 4 * programs_of(k) >= target.processors || bytes_read(divided, k) < 1 << 19));
+    }
+    gated_row(small, 16, 40);
+    const Program p = build_program(small, {}, target);
+    CHECK(p.kernels.size() == 1);
+    CHECK(programs_of(p.kernels[0]) == 1);
+  }
+}
+
+TEST_CASE("fusion cover: the sum of a large array is two kernels, of a small one it is one") {
+  for (const ir::TargetDesc& target : {kTuring, kAmpere, kHopper}) {
+    CAPTURE(target.name);
+    for (const graph::TensorShape& shape : {graph::TensorShape{1 << 22}, {2048, 2048}, {64, 256, 256}, {4, 1 << 20}, {1 << 20, 4}}) {
+      CAPTURE(shape.size());
+      CAPTURE(shape[0].value());
+      graph::Graph g;
+      Formula x = input(g, "x", shape);
+      std::vector<std::int64_t> all(shape.size());
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+      builder(g).output("y", sum(x, all, false).id);
+      const Program p = build_program(g, {}, target);
+      CHECK(p.kernels.size() == 2);
+      CHECK(programs_of(p.kernels[0]) >= 16);
+    }
+    graph::Graph g;
+    builder(g).output("y", sum(input(g, "x", {8, 64}), {0, 1}, false).id);
+    CHECK(build_program(g, {}, target).kernels.size() == 1);
+  }
+}
+
+TEST_CASE("fusion cover: one query over a long cache is divided, over a short one it is not") {
+  for (const ir::TargetDesc& target : {kTuring, kAmpere, kHopper}) {
+    CAPTURE(target.name);
+    for (const int keys : {64, 65536}) {
+      CAPTURE(keys);
+      graph::Graph g;
+      const Formula q = input(g, "q", {8, 1, 64}), k = input(g, "k", {8, keys, 64}), v = input(g, "v", {8, keys, 64});
+      const Formula s = einsum("hqd,hkd->hqk", {q, k}) * 0.125, e = exp(s - max(s));
+      builder(g).output("y", einsum("hqk,hkd->hqd", {e / sum(e), v}).id);
+      const Program p = build_program(g, {}, target);
+      CHECK(p.kernels.size() == (keys == 64 ? 1 : 2));
+      if (keys > 64) CHECK(programs_of(p.kernels[0]) >= target.processors / 2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion::test

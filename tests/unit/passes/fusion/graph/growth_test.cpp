@@ -1,0 +1,254 @@
+// What derivations take as graphs grow, in steps and not in seconds, and that graphs of any depth are derived.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "passes/fusion/expr/expr_text.h"
+#include "passes/fusion/expr/integer_range.h"
+#include "passes/fusion/expr/value_bounds.h"
+#include "passes/fusion/graph/segment_parts.h"
+#include "passes/fusion/graph/segments.h"
+#include "tests/unit/passes/fusion/families.h"
+#include "tests/unit/passes/fusion/gpu_targets.h"
+#include "tests/unit/passes/fusion/run_program.h"
+
+namespace tilewright::passes::fusion::test {
+namespace {
+
+Program program_of(const Family& f, std::size_t nodes, const ProgramOptions& options = {}) {
+  graph::Graph g;
+  build_family(f, g, nodes);
+  return build_program(g, options, {});
+}
+
+const Family& family(const std::string& name) {
+  for (const Family& f : families())
+    if (f.name == name) return f;
+  FAIL("no family " << name);
+  return families()[0];
+}
+
+Formula sine_of(Formula x) { return map(ir::OpKind::sin_, {x}); }
+
+TEST_CASE("fusion growth: no family takes more steps than its nodes to the power of 1.2") {
+  constexpr double kMostPower = 1.2;
+  for (const Family& f : families()) {
+    CAPTURE(f.name);
+    // Steps of both sizes have parts of all kinds; where parts are alike, most of them take no step at all.
+    graph::Graph few, many;
+    build_family(f, few, 500);
+    build_family(f, many, 2000);
+    const auto steps = static_cast<double>(build_program(few, {}, {}).steps), more = static_cast<double>(build_program(many, {}, {}).steps);
+    const double growth = static_cast<double>(many.size()) / static_cast<double>(few.size());
+    CAPTURE(steps);
+    CAPTURE(more);
+    CHECK(more <= steps * std::pow(growth, kMostPower));
+    CHECK(more <= 500 * static_cast<double>(many.size()));
+  }
+}
+
+TEST_CASE("fusion growth: a segment has a bounded number of operations") {
+  for (const Family& f : families()) {
+    CAPTURE(f.name);
+    graph::Graph g;
+    build_family(f, g, 1000);
+    std::size_t cut = 0, parts = 0, repeated = 0;
+    for (const Segment& s : divide(g)) {
+      CHECK(operations_of(g, s) <= kMostOperations);
+      if (s.cut) ++cut, parts += s.cut->parts;
+      repeated += s.repeated.size();
+    }
+    const bool is_shifted = f.name == "stencil" || f.name == "valid_stencil";
+    CHECK((repeated > 10) == is_shifted);
+    // Each operand of a concatenation is a segment.
+    const bool is_joined = f.name == "concatenation" || f.name == "joined_twice";
+    if (f.name == "layers" || is_shifted || is_joined)
+      CHECK(cut == 0);
+    else
+      CHECK(parts > 2);
+  }
+}
+
+TEST_CASE("fusion growth: what is cut has the values of the whole") {
+  for (const Family& f : families()) {
+    CAPTURE(f.name);
+    for (const std::uint64_t steps : {ProgramOptions().steps_of_operation, std::uint64_t{3}}) {
+      CAPTURE(steps);
+      graph::Graph g;
+      build_family(f, g, f.name == "conjugate_gradients" ? 80 : 240);
+      ProgramOptions options;
+      options.steps_of_operation = steps;
+      const Program p = build_program(g, options, {});
+      CHECK(p.proof.exact);
+      constexpr double kTolerance = 1e-4;  // of hundreds of roundings, one after the other
+      for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 3))) {
+        CAPTURE(name);
+        CHECK(error < kTolerance);
+      }
+    }
+  }
+}
+
+TEST_CASE("fusion growth: reports say what is cut, and why") {
+  const auto has = [](const Program& p, const std::string& text) {
+    return std::any_of(p.not_fused.begin(), p.not_fused.end(), [&](const std::string& line) { return line.find(text) != line.npos; });
+  };
+  const Program chain = program_of(family("chain"), 1000);
+  REQUIRE(chain.not_fused.size() == 1);
+  CHECK(chain.not_fused[0] == "not fused: 999 operations up to sin (test.cpp:1000) are derived in 7 parts, because a part has at most 160");
+  CHECK(chain.kernels.size() == 7);
+  CHECK(program_of(family("chain"), 100).not_fused.empty());
+  ProgramOptions few_steps;
+  few_steps.steps_of_operation = 10;
+  CHECK(has(program_of(family("softmaxes"), 60, few_steps), "are derived in 2 parts, because the whole takes more than "));
+  CHECK(!has(program_of(family("softmaxes"), 60), "the whole takes more than "));
+}
+
+// The tree of conditions above the operands, and not all of them, is walked for each element.
+TEST_CASE("fusion growth: a concatenation takes as many steps as it has operands") {
+  const auto steps = [](int operands, const Dim& extent, const ir::TargetDesc& target, std::size_t kernels) {
+    graph::Graph g;
+    std::vector<Formula> all;
+    for (int i = 0; i < operands; ++i) all.push_back(input(g, "x" + std::to_string(i), {extent, 8}));
+    builder(g).output("y", concat(all, 0).id);
+    const Program p = build_program(g, {}, target);
+    CHECK(p.kernels.size() == kernels);
+    CHECK(p.proof.exact);
+    return static_cast<double>(p.steps);
+  };
+  constexpr double kMost = 8 * 1.35;  // 8 times the operands, and three conditions more for each
+  for (const int extent : {1, 3}) {
+    CHECK(steps(32, extent, kAmpere, 1) <= kMost / 4 * steps(16, extent, kAmpere, 1));
+    CHECK(steps(320, extent, kAmpere, 320) <= kMost * steps(40, extent, kAmpere, 40));
+    CHECK(steps(320, extent, {}, 320) <= kMost * steps(40, extent, {}, 40));
+  }
+}
+
+TEST_CASE("fusion growth: what is read at many positions is stored, and what is cheap is not") {
+  ir::TargetDesc gpu, host;
+  gpu.kind = ir::TargetDesc::Kind::nvptx;
+  gpu.sm = 80;
+  gpu.shared_bytes = 166912;
+  const auto repeated = [](auto&& value, int taps, const ir::TargetDesc& target) {
+    CAPTURE(target.is_gpu());
+    graph::Graph g;
+    const Formula padded = pad(value(input(g, "x", {64, 40})), 1, 0, taps - 1);
+    Formula total = slice(padded, 1, 0, 40);
+    for (int i = 1; i < taps; ++i) total = total + slice(padded, 1, i, i + 40) * (0.5 * i);
+    builder(g).output("y", total.id);
+    const Program p = build_program(g, {}, target);
+    CHECK(p.proof.exact);
+    for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 3))) CHECK(error < 1e-5);
+    const bool is_said = std::any_of(p.not_fused.begin(), p.not_fused.end(), [](const std::string& line) {
+      return line.find("is stored, because one element of what follows reads it at more than 8 positions") != line.npos;
+    });
+    CHECK(is_said == (p.kernels.size() > 1));
+    return p.kernels.size();
+  };
+  CHECK(repeated([](Formula x) { return sine_of(x); }, 8, gpu) == 1);
+  CHECK(repeated([](Formula x) { return sine_of(x); }, 9, gpu) == 2);
+  CHECK(repeated([](Formula x) { return cast(x, ir::Element::f64); }, 9, gpu) == 1);
+  CHECK(repeated([](Formula x) { return x; }, 30, gpu) == 1);
+  // A host copies a pad with its values, once.
+  CHECK(repeated([](Formula x) { return sine_of(x); }, 8, host) == 1);
+  CHECK(repeated([](Formula x) { return sine_of(x); }, 9, host) == 2);
+  CHECK(repeated([](Formula x) { return cast(x, ir::Element::f64); }, 9, host) == 2);
+  CHECK(repeated([](Formula x) { return x; }, 30, host) == 2);
+  // Views between change nothing; along a reduced axis all positions are one.
+  CHECK(repeated([](Formula x) { return permute(permute(sine_of(x), {1, 0}), {1, 0}); }, 9, gpu) == 2);
+  CHECK(repeated([](Formula x) { return squeeze(expand(sine_of(x), 2)); }, 9, gpu) == 2);
+  CHECK(repeated([](Formula x) { return broadcast_to(sum(sine_of(x)), {64, 40}); }, 9, gpu) == 1);
+}
+
+TEST_CASE("fusion growth: a function that one reduction after the other reads is stored, and read") {
+  const auto is_stored = [](int steps, bool is_outer, Formula (*function)(Formula)) {
+    graph::Graph g;
+    const Formula x = is_outer ? input(g, "x", {24, 1}) + input(g, "z", {32}) : input(g, "x", {24, 32});
+    const Formula k = function(x * 0.25), a = input(g, "a", {24}) * 0.125 + 2.0, b = input(g, "b", {32}) * 0.125 + 2.0;
+    Formula u = a, v = b;
+    for (int i = 0; i < steps; ++i) {
+      u = a / einsum("ij,j->i", {k, v});
+      v = b / einsum("ij,i->j", {k, u});
+    }
+    builder(g).output("y", (k * expand(u, 1) * v).id);
+    const Program p = build_program(g, {}, {});
+    CHECK(p.proof.exact);
+    for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 3))) CHECK(error < 1e-5);
+    const bool is_said = std::any_of(p.not_fused.begin(), p.not_fused.end(), [](const std::string& line) {
+      return line.find("is stored, because more than 3 reductions that wait for each other read it") != line.npos;
+    });
+    const auto is_computed = [&](const ProgramKernel& kernel) {
+      return std::any_of(kernel.covers.begin(), kernel.covers.end(), [&](graph::NodeId n) { return n == k.id; });
+    };
+    if (is_said) {
+      CHECK(std::count_if(p.kernels.begin(), p.kernels.end(), is_computed) == 1);
+      CHECK(p.kernels.size() > 1);
+    }
+    return is_said;
+  };
+  const auto positive = [](Formula x) { return exp(x); };
+  CHECK_FALSE(is_stored(1, false, positive));
+  CHECK(is_stored(2, false, positive));
+  CHECK(is_stored(6, false, positive));
+  // The data of an outer sum are fewer than its elements; a product takes no longer than to read it.
+  CHECK_FALSE(is_stored(6, true, positive));
+  CHECK_FALSE(is_stored(6, false, [](Formula x) { return x * x + 1.0; }));
+}
+
+TEST_CASE("fusion growth: equal steps of a solver are derived once") {
+  for (const char* name : {"chain", "stencil", "sinkhorn", "runge_kutta", "norms", "softmaxes", "branches", "ladder"}) {
+    CAPTURE(name);
+    const Program p = program_of(family(name), 2000);
+    std::size_t own = 0;
+    for (const ProgramKernel& k : p.kernels) own += k.like < 0 ? 1 : 0;
+    CHECK(own <= 3 * (p.kernels.size() / 4));
+  }
+}
+
+TEST_CASE("fusion growth: no walk is as deep as a graph") {
+  constexpr std::size_t kNodes = 30000;
+  for (const char* name : {"chain", "ladder", "dense"}) {
+    CAPTURE(name);
+    const Program p = program_of(family(name), kNodes);
+    CHECK(p.proof.exact);
+    CHECK(p.kernels.size() < kNodes / 100);
+  }
+}
+
+// As a tree it has 2^40 parts.
+TEST_CASE("fusion growth: a formula that uses its parts again is printed with names for them") {
+  ExprPool pool;
+  ExprBuilder b(pool);
+  TensorInfo info;
+  info.name = "x";
+  info.element = ir::Element::f32;
+  Expr e = b.load(pool.add_tensor(info), {});
+  for (int i = 0; i < 40; ++i) e = b.function(ir::OpKind::atan2_, {b.exp(e), e}, ir::Element::f32);
+  const std::string printed = text(e);
+  CHECK(printed.size() < 4000);
+  CHECK(printed.starts_with("atan2(exp(v"));
+  CHECK(printed.find(" where v0 = atan2(exp(x), x), v1 = atan2(exp(v0), v0), ") != printed.npos);
+}
+
+// As a tree it has 2^60 leaves.
+TEST_CASE("fusion growth: bounds of values visit what is used twice once") {
+  ExprPool pool;
+  ExprBuilder b(pool);
+  const Axis axis = pool.axis("i", 4);
+  constexpr int kSteps = 60;
+  Expr real = b.function(ir::OpKind::tanh_, {b.index(axis)}, ir::Element::f32), whole = b.index(axis);
+  for (int i = 0; i < kSteps; ++i) {
+    const Expr condition = b.at_least_zero(b.subtract(b.index(axis), b.number(i % 3 + 1)));
+    real = b.select(condition, b.add({real, b.one()}), b.scale(Rational(1, 2), real));
+    whole = b.select(condition, b.add({whole, b.one()}), b.scale(-1, whole), ir::Element::i32);
+  }
+  const ValueBounds bounds = value_bounds(real);
+  CHECK(bounds.least >= -1);
+  CHECK(bounds.greatest <= kSteps + 1);
+  const Range range = integer_range(whole);
+  CHECK(range.least >= -kSteps - 4);
+  CHECK(range.greatest <= kSteps + 4);
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion::test

@@ -1,0 +1,99 @@
+// What reports say of kernels: the nodes that they cover, and what else was considered; and choices that bytes decide.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "passes/fusion/expr/typical_value.h"
+#include "passes/fusion/plan/plan.h"
+#include "tests/unit/passes/fusion/run_program.h"
+#include "tests/unit/passes/fusion/workloads.h"
+
+namespace tilewright::passes::fusion::test {
+namespace {
+
+void output(const std::string& name, Formula f) { builder(*f.graph).output(name, f.id); }
+ir::TargetDesc host() {
+  ir::TargetDesc target;
+  target.processors = 2;
+  return target;
+}
+
+TEST_CASE("fusion report: a kernel covers what became part of other values in normal form") {
+  graph::Graph g;
+  const Formula x = input(g, "x", {8, 16});
+  output("y", sum((x * 2.0 + 1.0) * 3.0));
+  const Program p = build_program(g, {}, {});
+  REQUIRE(p.kernels.size() == 1);
+  CHECK(p.kernels[0].covers.size() == 4);
+}
+
+TEST_CASE("fusion report: a kernel covers nothing that another one computes") {
+  for (const Workload& w : workloads()) {
+    CAPTURE(w.name);
+    graph::Graph g;
+    Variants plain;
+    plain.at = {
+        .batch = 2, .heads = 4, .queries = 65, .keys = 530, .head = 64, .value_head = 64, .rows = 1, .inner = 1024, .columns = 1024};
+    w.build(g, plain);
+    const Program p = build_program(g, {}, host());
+    for (const ProgramKernel& k : p.kernels) {
+      for (int b : k.reads) {
+        const graph::NodeId read = p.buffers[static_cast<std::size_t>(b)].node;
+        CHECK(std::find(k.covers.begin(), k.covers.end(), read) == k.covers.end());
+      }
+    }
+  }
+}
+
+TEST_CASE("fusion report: the next best way is slower, or stores more") {
+  constexpr const char* kTimes = " times as long";
+  int compared = 0;
+  for (const Workload& w : workloads())
+    for (const std::int64_t rows : {1, 64, 4096}) {
+      CAPTURE(w.name);
+      graph::Graph g;
+      Variants plain;
+      plain.at = {
+          .queries = rows, .keys = 1024, .head = 64, .value_head = 64, .rows = rows, .inner = 1024, .columns = 1024, .vocabulary = 4096};
+      w.build(g, plain);
+      for (const ProgramKernel& k : build_program(g, {}, host()).kernels) {
+        const std::size_t at = k.estimate.find(kTimes);
+        if (at == k.estimate.npos) continue;
+        CAPTURE(k.estimate);
+        const double ratio = std::strtod(k.estimate.c_str() + k.estimate.rfind(' ', at - 1), nullptr);
+        CHECK((ratio >= 1 || k.estimate.find(", which is too little to store values for") != k.estimate.npos));
+        ++compared;
+      }
+    }
+  CHECK(compared > 10);
+}
+
+TEST_CASE("fusion report: estimates are for one value of each symbol") {
+  const auto table = std::make_shared<SymbolTable>();
+  const Dim n = table->add("n", {}, {}), m = table->add("m", {.min = 0, .max = 100}, {}),
+            k = table->add("k", {.min = 1, .multiple_of = 48}, {}), far = table->add("far", {.min = 5000}, {});
+  CHECK(estimated_extent(n) == 1024);
+  CHECK(estimated_extent(n * 2) == 2048);
+  CHECK(estimated_extent(n + m) == 1124);
+  CHECK(estimated_extent(k) == 1056);
+  CHECK(estimated_extent(far) == 5000);
+  CHECK(estimated_extent(m) == 100);
+  CHECK(typical_value((*table)[2].bounds) == 1056);
+}
+
+TEST_CASE("fusion configuration: a host's tile is along the axis of which most is read") {
+  graph::Graph g;
+  const Formula x = input(g, "x", {64, 128}), w = input(g, "w", {100, 128, 256}), index = input(g, "index", {64}, ir::Element::i32);
+  output("y", einsum("nd,ndh->nh", {x, {&g, builder(g).gather(w.id, index.id, 0)}}));
+  const Program p = build_program(g, {}, host());
+  REQUIRE(p.kernels.size() == 1);
+  std::int64_t along_rows = 0, along_columns = 0;
+  for (const auto& axis : p.kernels[0].grid)
+    for (const GridFactor& f : axis) (f.extent == Dim(64) ? along_rows : along_columns) = f.tile;
+  CHECK(along_rows <= 1);
+  CHECK(along_columns >= 64);
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion::test
