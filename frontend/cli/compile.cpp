@@ -10,7 +10,7 @@
 #include "frontend/cli/command.h"
 #include "frontend/cli/diagnostics_text.h"
 #include "frontend/cli/targets.h"
-#include "frontend/compile_request.h"
+#include "frontend/launch/compile_request.h"
 #include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"
 #include "tileir/text/suggestion.h"

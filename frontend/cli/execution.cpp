@@ -11,7 +11,7 @@
 #include "frontend/cli/command.h"
 #include "frontend/cli/diagnostics_text.h"
 #include "frontend/cli/targets.h"
-#include "frontend/compile_request.h"
+#include "frontend/launch/compile_request.h"
 #include "runtime/bounds_check.h"
 #include "runtime/devices.h"
 #include "runtime/ptxas.h"

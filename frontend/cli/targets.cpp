@@ -3,7 +3,7 @@
 
 #include "frontend/cli/command.h"
 #include "frontend/cli/diagnostics_text.h"
-#include "frontend/compile_request.h"
+#include "frontend/launch/compile_request.h"
 
 namespace tilewright::cli {
 

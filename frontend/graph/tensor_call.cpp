@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "frontend/scalar_fit.h"
+#include "frontend/trace/scalar_fit.h"
 
 namespace tilewright::detail::tensor {
 

@@ -1,6 +1,6 @@
 // Records element-wise operations and conversions of tensors.
-#include "frontend/elementwise_ops.h"
 #include "frontend/graph/tensor_call.h"
+#include "frontend/ops/elementwise_ops.h"
 #include "tileir/graph/formulas.h"
 #include "tileir/op_kind.h"
 

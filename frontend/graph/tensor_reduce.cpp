@@ -1,6 +1,6 @@
 // Records reductions, scans and products of tensors.
 #include "frontend/graph/tensor_call.h"
-#include "frontend/scalar_fit.h"
+#include "frontend/trace/scalar_fit.h"
 #include "tileir/graph/formulas.h"
 
 namespace tilewright::detail::tensor {

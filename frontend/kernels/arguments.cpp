@@ -10,7 +10,7 @@
 #include <numeric>
 #include <span>
 
-#include "frontend/scalar_fit.h"
+#include "frontend/trace/scalar_fit.h"
 #include "runtime/device.h"
 
 namespace tilewright::kernels::host {

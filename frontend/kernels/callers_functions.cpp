@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "frontend/derivative.h"
+#include "frontend/ops/derivative.h"
 
 namespace tilewright::kernels {
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "frontend/compile_request.h"
+#include "frontend/launch/compile_request.h"
 #include "frontend/tuning/saved_memory.h"
 #include "frontend/tuning/search.h"
 #include "runtime/active_call.h"

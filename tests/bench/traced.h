@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "frontend/trace.h"
+#include "frontend/trace/trace.h"
 
 namespace bench {
 

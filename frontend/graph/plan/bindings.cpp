@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "frontend/scalar_fit.h"
+#include "frontend/trace/scalar_fit.h"
 
 namespace tilewright::detail {
 

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "backend/compile.h"
-#include "frontend/dump.h"
 #include "frontend/graph/plan/plan_state.h"
+#include "frontend/launch/dump.h"
 #include "passes/fusion/graph/checked_indices.h"
 #include "runtime/active_call.h"
 #include "runtime/environment.h"

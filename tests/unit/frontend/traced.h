@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/trace.h"
+#include "frontend/trace/trace.h"
 #include "tileir/interpreter/interpreter.h"
 #include "tileir/text/printer.h"
 #include "tilewright/ops.h"

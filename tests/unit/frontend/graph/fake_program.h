@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "frontend/compile_request.h"
 #include "frontend/graph/plan/plan_state.h"
+#include "frontend/launch/compile_request.h"
 #include "tileir/graph/shape_rules.h"
 #include "tileir/text/parser.h"
 #include "tilewright/tilewright.h"

@@ -1,5 +1,5 @@
 // Checks the options of a launch, and compiles with the disk cache or with dumps.
-#include "frontend/compile_request.h"
+#include "frontend/launch/compile_request.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "backend/compilation_key.h"
-#include "frontend/dump.h"
+#include "frontend/launch/dump.h"
 #include "runtime/device.h"
 #include "runtime/disk_cache/code_cache.h"
 #include "runtime/environment.h"

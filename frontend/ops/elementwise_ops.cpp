@@ -1,5 +1,5 @@
 // The table from operators and functions to ops.
-#include "frontend/elementwise_ops.h"
+#include "frontend/ops/elementwise_ops.h"
 
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"

@@ -1,9 +1,9 @@
 // Traces atomics.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/atomic.h"
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 

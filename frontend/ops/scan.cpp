@@ -1,9 +1,9 @@
 // Traces the named scans.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/scan.h"
 
-#include "frontend/combine.h"
+#include "frontend/ops/combine.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 

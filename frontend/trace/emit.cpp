@@ -1,12 +1,12 @@
 // Makes constants, broadcasts, and makes the checks that only the front end can make.
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 
-#include "frontend/scalar_fit.h"
+#include "frontend/trace/scalar_fit.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 

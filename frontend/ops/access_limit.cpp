@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_info.h"
 #include "tileir/op_kind.h"

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <unordered_map>
 
-#include "frontend/derivative.h"
+#include "frontend/ops/derivative.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 

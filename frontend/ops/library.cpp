@@ -1,12 +1,12 @@
 // Functions that are composed of other operations.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/library.h"
 
 #include <cmath>
 #include <numbers>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 

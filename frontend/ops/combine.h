@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
 
 namespace tilewright::detail {
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string_view>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
 
 namespace tilewright::detail {
 

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "backend/compile.h"
-#include "frontend/compile_request.h"
-#include "frontend/trace.h"
-#include "frontend/trace_state.h"
-#include "frontend/tuning/first_write.h"
+#include "frontend/launch/compile_request.h"
+#include "frontend/launch/first_write.h"
+#include "frontend/trace/trace.h"
+#include "frontend/trace/trace_state.h"
 #include "runtime/active_call.h"
 #include "runtime/devices.h"
 #include "runtime/kernel_cache.h"

@@ -1,5 +1,5 @@
 // Checks C++ numbers against the element types that they meet.
-#include "frontend/scalar_fit.h"
+#include "frontend/trace/scalar_fit.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Opens and closes combine regions, and traces users' functions into them.
-#include "frontend/combine.h"
+#include "frontend/ops/combine.h"
 
 #include <fmt/format.h>
 

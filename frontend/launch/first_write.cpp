@@ -1,5 +1,5 @@
 // Follows a pointer from the parameter to the operands of stores: forwards, through the control flow, to a fixed point.
-#include "frontend/tuning/first_write.h"
+#include "frontend/launch/first_write.h"
 
 #include <algorithm>
 #include <vector>

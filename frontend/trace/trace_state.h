@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "frontend/trace.h"
+#include "frontend/trace/trace.h"
 #include "tileir/builder.h"
 #include "tilewright/ops/control.h"
 

@@ -1,5 +1,4 @@
 // Traces loops and branches: the variables that a body assigns become region iteration arguments and results.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/control.h"
 
 #include <fmt/format.h>
@@ -8,8 +7,9 @@
 #include <exception>
 #include <unordered_set>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 

@@ -1,11 +1,11 @@
 // Traces the named reductions.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/reduce.h"
 
 #include <fmt/format.h>
 
-#include "frontend/combine.h"
+#include "frontend/ops/combine.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 

@@ -1,11 +1,11 @@
 // Traces element-wise operations, conversions and pointer arithmetic.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/elementwise.h"
 
 #include <fmt/format.h>
 
-#include "frontend/elementwise_ops.h"
-#include "frontend/emit.h"
+#include "frontend/ops/elementwise_ops.h"
+#include "frontend/trace/emit.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 

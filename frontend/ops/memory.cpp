@@ -1,10 +1,10 @@
 // Traces loads and stores, through pointers and through views.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/memory.h"
 
 #include <fmt/format.h>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 

@@ -1,12 +1,12 @@
 // sort, argsort and topk: one op, with an index as the value where indices are asked for.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/sort.h"
 
 #include <fmt/format.h>
 
 #include <bit>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 

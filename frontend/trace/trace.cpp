@@ -1,5 +1,5 @@
 // Traces, and the handles of their values.
-#include "frontend/trace.h"
+#include "frontend/trace/trace.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "frontend/trace_state.h"
+#include "frontend/trace/trace_state.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 #include "tileir/verifier.h"

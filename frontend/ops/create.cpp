@@ -1,12 +1,12 @@
 // Traces program ids, creation and shape operations.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/create.h"
 
 #include <fmt/format.h>
 
 #include <array>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/trace_state.h"
+#include "frontend/trace/trace_state.h"
 #include "tilewright/tile.h"
 
 namespace tilewright::detail {

@@ -1,10 +1,10 @@
 // Traces prints, assertions, hints and inline PTX.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/debug.h"
 
 #include <fmt/format.h>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
+#include "tileir/op_kind.h"
 #include "tileir/target/ptx_constraints.h"
 
 namespace tilewright::detail {

@@ -1,5 +1,5 @@
 // Writes the stages of a compilation as files.
-#include "frontend/dump.h"
+#include "frontend/launch/dump.h"
 
 #include <fmt/format.h>
 

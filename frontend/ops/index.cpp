@@ -1,12 +1,12 @@
 // Traces gather, roll and histogram.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/index.h"
 
 #include <fmt/format.h>
 
 #include <bit>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 

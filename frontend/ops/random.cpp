@@ -1,13 +1,13 @@
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011) and the distributions made from its
 // words.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/random.h"
 
 #include <fmt/format.h>
 
 #include <numbers>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
+#include "tileir/op_kind.h"
 #include "tileir/philox.h"
 
 namespace tilewright::detail {

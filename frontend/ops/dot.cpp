@@ -1,10 +1,10 @@
 // The matrix products.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/dot.h"
 
 #include <fmt/format.h>
 
-#include "frontend/emit.h"
+#include "frontend/trace/emit.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 
