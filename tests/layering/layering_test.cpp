@@ -36,6 +36,7 @@ Sources with(const std::string& path, const std::string& text) {
       {"backend/emit.h", "// Emission.\n#include <llvm/IR/Module.h>\n"},
       {"runtime/emulator/state/warp.h", "// Warps.\n"},
       {"runtime/emulator/async/cluster.h", "// Clusters.\n#include \"runtime/emulator/state/warp.h\"\n"},
+      {"frontend/launch/request.h", "// Requests.\n#include \"backend/compile.h\"\n"},
       {"runtime/launch.cpp", "// Launch.\n#include \"backend/compile.h\"\n#include \"tilewright/error.h\"\n"},
   };
   sources[path] = text;
@@ -66,7 +67,7 @@ TEST_CASE("layering: an include against the direction is caught") {
   CHECK(only_violation("tileir/a.cpp", "// A.\n#include \"passes/pass.h\"\n") ==
         "tileir/a.cpp:2: tileir stands below passes and does not include it");
   CHECK(only_violation("passes/a.cpp", "// A.\n#include \"backend/compile.h\"\n").find("passes stands below backend") != std::string::npos);
-  CHECK(only_violation("frontend/trace.cpp", "// A.\n#include \"passes/pass.h\"\n").find("tracing includes tileir only") !=
+  CHECK(only_violation("frontend/trace/trace.cpp", "// A.\n#include \"passes/pass.h\"\n").find("tracing includes tileir only") !=
         std::string::npos);
 }
 
@@ -76,8 +77,21 @@ TEST_CASE("layering: a folder of the emulator includes only folders below it") {
   };
   CHECK(caught("runtime/emulator/simd/a.cpp", "runtime/emulator/state/warp.h"));
   CHECK(caught("runtime/emulator/isa/a.cpp", "runtime/emulator/async/cluster.h"));
-  CHECK(caught("runtime/emulator/unknown/a.cpp", "runtime/emulator/state/warp.h"));
+  CHECK(only_violation("runtime/emulator/unknown/a.cpp", "// A.\n#include \"runtime/emulator/state/warp.h\"\n")
+            .find("'unknown' stands on no floor of the emulator") != std::string::npos);
   CHECK(violations(with("runtime/emulator/machine/a.cpp", "// A.\n#include \"runtime/emulator/async/cluster.h\"\n")).empty());
+}
+
+TEST_CASE("layering: a folder of the front end includes only folders below it") {
+  const auto found_in = [](const std::string& path) { return violations(with(path, "// A.\n#include \"frontend/launch/request.h\"\n")); };
+  for (const char* below : {"frontend/trace/a.cpp", "frontend/ops/a.cpp"}) {
+    REQUIRE(found_in(below).size() == 1);
+    CHECK(found_in(below)[0].find("stands below or beside launch/") != std::string::npos);
+  }
+  REQUIRE(found_in("frontend/loose.cpp").size() == 1);
+  CHECK(found_in("frontend/loose.cpp")[0].find("'loose.cpp' stands on no floor of the front end") != std::string::npos);
+  for (const char* above : {"frontend/launch/a.cpp", "frontend/graph/a.cpp", "frontend/kernels/a.cpp", "frontend/cli/a.cpp"})
+    CHECK(found_in(above).empty());
 }
 
 TEST_CASE("layering: the emulator includes nothing of the compiler and the runtime") {
@@ -105,10 +119,10 @@ TEST_CASE("layering: the command line is the top: it may print and include every
            "// Run.\n#include <CLI/CLI.hpp>\n#include \"frontend/cli/run.h\"\n#include \"tileir/ir.h\"\nint x = puts(\"\");\n");
   sources["frontend/cli/run.h"] = "// Run.\n#include \"backend/compile.h\"\n";
   CHECK(violations(sources).empty());
-  sources["frontend/kernel.cpp"] = "// Kernel.\n#include \"frontend/cli/run.h\"\n";
+  sources["frontend/launch/kernel.cpp"] = "// Kernel.\n#include \"frontend/cli/run.h\"\n";
   const auto found = violations(sources);
   REQUIRE(found.size() == 1);
-  CHECK(found[0].find("the command line stands above the library") != std::string::npos);
+  CHECK(found[0].find("the front end's launch/ stands below or beside cli/") != std::string::npos);
   CHECK(only_violation("runtime/a.cpp", "// A.\n#include <CLI/CLI.hpp>\n").find("CLI11 is known to frontend/cli/ only") !=
         std::string::npos);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 #include <sstream>
 #include <string_view>
 
@@ -30,9 +31,8 @@ bool may_include_llvm(std::string_view path) { return !is_public(path) && starts
 
 // The half of the front end that only traces: it makes IR and must not depend on passes, back ends and devices.
 bool is_tracing(std::string_view path) {
-  if (!path.starts_with("frontend/")) return false;
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  return path.find("/ops/") != std::string_view::npos || starts_with_any(name, {"trace", "ops", "emit", "tile.h", "handle.h"});
+  return starts_with_any(path, {"frontend/trace/", "frontend/ops/", "frontend/include/tilewright/ops", "frontend/include/tilewright/tile.h",
+                                "frontend/include/tilewright/detail/handle.h"});
 }
 
 bool may_print(std::string_view path) { return starts_with_any(path, {"frontend/cli/", "runtime/log.cpp", "tileir/diagnostics.cpp"}); }
@@ -44,23 +44,40 @@ bool may_emulator_include(std::string_view path) {
       path, {"tileir/include/tilewright/error.h", "runtime/cuda/driver.h", "runtime/cuda/driver_types.h", "runtime/environment.h"});
 }
 
-// Its folders, from the bottom: each may include itself and those of lower floors.
-constexpr std::pair<std::string_view, int> kEmulatorFolders[] = {
+// A folder that is divided into folders on floors: each may include itself and those of lower floors.
+struct Floor {
+  std::string_view folder;
+  int number;
+};
+struct Building {
+  std::string_view root;
+  std::string_view name;  // in messages
+  std::span<const Floor> floors;
+};
+
+constexpr Floor kEmulatorFloors[] = {
     {"simd", 0},   {"ptx", 1}, {"program", 2}, {"shadow", 3}, {"cost", 4},    {"state", 5},   {"races", 6},
     {"memory", 7}, {"isa", 8}, {"async", 8},   {"matrix", 8}, {"machine", 9}, {"driver", 10},
 };
+constexpr Floor kFrontendFloors[] = {
+    {"include", 0}, {"trace", 1}, {"ops", 2}, {"launch", 3}, {"graph", 4}, {"kernels", 4}, {"tuning", 4}, {"cli", 5},
+};
+constexpr Building kBuildings[] = {
+    {kEmulator, "the emulator", kEmulatorFloors},
+    {"frontend/", "the front end", kFrontendFloors},
+};
 
-/// The folder of the emulator that a file is in; "" for other files.
-std::string_view emulator_folder(std::string_view path) {
-  if (!path.starts_with(kEmulator)) return "";
-  path.remove_prefix(kEmulator.size());
+/// The folder of a building that a file is in; "" for files outside of it. A loose file is a folder of its own, which stands on no floor.
+std::string_view folder_within(const Building& building, std::string_view path) {
+  if (!path.starts_with(building.root)) return "";
+  path.remove_prefix(building.root.size());
   return path.substr(0, path.find('/'));
 }
 
-/// -1 if it is no folder of the emulator.
-int emulator_floor(std::string_view folder) {
-  for (const auto& [name, floor] : kEmulatorFolders)
-    if (name == folder) return floor;
+/// -1 if the folder stands on none.
+int floor_of(const Building& building, std::string_view folder) {
+  for (const Floor& floor : building.floors)
+    if (floor.folder == folder) return floor.number;
   return -1;
 }
 
@@ -185,10 +202,8 @@ class Checker {
     }
     if (starts_with_any(include.name, {"llvm/", "llvm-c/"}) && !may_include_llvm(path))
       report(path, include.line, "LLVM is known to backend/ and runtime/host/ only");
-    const bool is_cli = path.starts_with("frontend/cli/");
-    if (include.name.starts_with("CLI/") && !is_cli) report(path, include.line, "CLI11 is known to frontend/cli/ only");
-    if (include.name.starts_with("frontend/cli/") && !is_cli)
-      report(path, include.line, "the command line stands above the library, which does not include it");
+    if (include.name.starts_with("CLI/") && !path.starts_with("frontend/cli/"))
+      report(path, include.line, "CLI11 is known to frontend/cli/ only");
     if (starts_with_any(include.name, {"tests/", "examples/"})) report(path, include.line, "the library includes no tests");
 
     if (path.ends_with(".h") && ((include.name == "tileir/ops.def" && path != "tileir/type_rules/checks.h") ||
@@ -209,16 +224,20 @@ class Checker {
       report(path, include.line, std::string(kLayers[layer]) + " stands below " + std::string(kLayers[other]) + " and does not include it");
     if (path.starts_with(kEmulator) && !target.starts_with(kEmulator) && !may_emulator_include(target))
       report(path, include.line, "the emulator is a library of its own, which does not include '" + target + "'");
-    check_emulator_folders(path, include.line, target);
+    for (const Building& building : kBuildings) check_floors(building, path, include.line, target);
     if (is_tracing(path) && other > 0 && other < layer) report(path, include.line, "tracing includes tileir only, not '" + target + "'");
   }
 
-  void check_emulator_folders(const std::string& path, int line, const std::string& target) {
-    const std::string_view from = emulator_folder(path), to = emulator_folder(target);
+  void check_floors(const Building& building, const std::string& path, int line, const std::string& target) {
+    const std::string_view from = folder_within(building, path), to = folder_within(building, target);
     if (from.empty() || to.empty() || from == to) return;
-    if (emulator_floor(from) < 0 || emulator_floor(from) <= emulator_floor(to))
+    const int floor = floor_of(building, from);
+    if (floor < 0)
+      report(path, line, "'" + std::string(from) + "' stands on no floor of " + std::string(building.name) + ": rules.cpp has the table");
+    else if (floor <= floor_of(building, to))
       report(path, line,
-             "the emulator's " + std::string(from) + "/ stands below or beside " + std::string(to) + "/ and does not include it");
+             std::string(building.name) + "'s " + std::string(from) + "/ stands below or beside " + std::string(to) +
+                 "/ and does not include it");
   }
 
   static bool is_std(const Include& include) { return include.angled && include.name.find_first_of("./") == std::string::npos; }
