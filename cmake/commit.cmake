@@ -5,7 +5,7 @@ if(failed)
   set(commit "")
 endif()
 set(text "// The commit of the sources.
-#include \"frontend/cli/bench/output.h\"
+#include \"frontend/cli/bench/report/output.h\"
 
 namespace tilewright::cli::bench {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <string_view>
 
-#include "frontend/cli/command.h"
-#include "frontend/cli/diagnostics_text.h"
-#include "frontend/cli/interruption.h"
+#include "frontend/cli/commands/command.h"
+#include "frontend/cli/execution/interruption.h"
+#include "frontend/cli/output/diagnostics_text.h"
 #include "tileir/text/suggestion.h"
 
 namespace {

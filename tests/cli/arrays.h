@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/cli/npy.h"
+#include "frontend/cli/files/npy.h"
 
 namespace tilewright::test {
 

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "frontend/cli/bench/measurement.h"
+#include "frontend/cli/bench/measuring/measurement.h"
 
 namespace tilewright::cli::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <map>
 
-#include "frontend/cli/bench/kernel_row.h"
+#include "frontend/cli/bench/rows/kernel_row.h"
 #include "tests/cli/arrays.h"
 #include "tests/cli/program.h"
 

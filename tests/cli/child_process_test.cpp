@@ -1,5 +1,5 @@
 // Child processes of `tilewright reduce`: results, signals and time limits, and that no process is left behind.
-#include "frontend/cli/child_process.h"
+#include "frontend/cli/execution/child_process.h"
 
 #include <doctest/doctest.h>
 

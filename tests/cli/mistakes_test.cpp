@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "frontend/cli/npy.h"
+#include "frontend/cli/files/npy.h"
 #include "tests/cli/program.h"
 
 namespace tilewright::test {

@@ -1,5 +1,5 @@
 // The NPY reader and writer: each dtype written and read again, and files with each kind of broken header.
-#include "frontend/cli/npy.h"
+#include "frontend/cli/files/npy.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

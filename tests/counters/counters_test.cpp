@@ -13,7 +13,7 @@
 #include <map>
 #include <sstream>
 
-#include "frontend/cli/execution.h"
+#include "frontend/cli/execution/execution.h"
 #include "runtime/emulator/driver/emulated_driver.h"
 #include "tests/counters/assertion.h"
 

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "frontend/cli/child_process.h"
+#include "frontend/cli/execution/child_process.h"
 
 namespace tilewright::fuzz {
 

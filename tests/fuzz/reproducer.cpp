@@ -9,7 +9,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "frontend/cli/npy.h"
+#include "frontend/cli/files/npy.h"
 #include "tileir/text/literal.h"
 
 namespace tilewright::fuzz {

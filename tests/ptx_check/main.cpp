@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "backend/compile.h"
-#include "frontend/cli/child_process.h"
+#include "frontend/cli/execution/child_process.h"
 #include "passes/fusion/program/program.h"
 #include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"

@@ -1,0 +1,53 @@
+// Parses the arguments of a kernel on a command line: NAME=VALUE.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/cli/files/files.h"
+#include "tileir/ir.h"
+
+namespace tilewright::cli {
+
+/// The argument of one parameter: a scalar's bits, or the contents of a buffer.
+struct Argument {
+  std::string name;
+  ir::Type type;
+  std::uint64_t word = 0;                // a scalar's bits
+  std::vector<std::int64_t> shape = {};  // a buffer's
+  std::int64_t elements = 0;
+  std::vector<std::byte> bytes = {};  // empty: zeros
+  bool is_buffer() const { return type.is_pointer(); }
+};
+
+/// Splits "NAME=VALUE". Throws UsageError, naming `option`, if there is no '='.
+std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option);
+
+/// The index of a parameter by its name, or by its position if no parameter is called so. Throws UsageError that suggests one.
+int find_parameter(const ir::Function&, const std::string& name);
+
+/// What a VALUE is given to: a parameter of a kernel, or an input of a graph.
+struct Receiver {
+  std::string name;
+  ir::Type type;                  // a pointer: a buffer
+  std::string text;               // "parameter 'n' of 'add' is i32", for messages
+  std::int64_t divisible_by = 1;  // of a scalar, or of the address of a buffer
+  /// The values that fit: "f32:NUMBER".
+  std::string expected() const;
+};
+
+/// Parses a VALUE: FILE.npy, zeros:TYPE:N or TYPE:NUMBER. Throws UsageError if it does not fit the receiver, Failure if the file is
+/// malformed.
+Argument parse_value(const Receiver&, const std::string& value, Files&);
+
+/// One argument for each parameter, from NAME=VALUE words. Throws UsageError if one is missing or given twice.
+std::vector<Argument> parse_arguments(const ir::Function&, std::span<const std::string> words, Files&);
+
+/// "X[,Y[,Z]]": 1 to 3 positive extents. Throws UsageError.
+std::vector<std::int64_t> parse_grid(const std::string&);
+
+}  // namespace tilewright::cli

@@ -1,0 +1,41 @@
+// The peers that kernels can be measured beside, by name.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/cli/bench/measuring/contender.h"
+
+namespace tilewright::cli::bench {
+
+struct PeerOptions {
+  std::string python;  // the interpreter; empty: python3
+};
+
+struct PeerKind {
+  std::string_view name, about;
+  bool on_cpu, on_gpu;
+  /// Throws Unavailable if the peer is not there. The setting must outlive the peer.
+  std::unique_ptr<Peer> (*open)(const Setting&, const PeerOptions&);
+};
+
+std::span<const PeerKind> peer_kinds();
+
+/// Throws UsageError that suggests one and lists them.
+const PeerKind& find_peer(const std::string& name);
+
+// Each is in a file of its name.
+std::unique_ptr<Peer> open_cublas(const Setting&, const PeerOptions&);
+std::unique_ptr<Peer> open_openblas(const Setting&, const PeerOptions&);
+std::unique_ptr<Peer> open_onednn(const Setting&, const PeerOptions&);
+std::unique_ptr<Peer> open_torch(const Setting&, const PeerOptions&);
+std::unique_ptr<Peer> open_triton(const Setting&, const PeerOptions&);
+std::unique_ptr<Peer> open_numpy(const Setting&, const PeerOptions&);
+std::unique_ptr<Peer> open_memcpy(const Setting&, const PeerOptions&);
+
+/// A copy of as many bytes as a case moves, half of them read and half written.
+std::unique_ptr<Contender> copy_of(const Setting&, double bytes);
+
+}  // namespace tilewright::cli::bench

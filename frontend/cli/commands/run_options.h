@@ -1,0 +1,23 @@
+// The options of a launch, which 'run' and 'reduce' share.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "frontend/cli/execution/execution.h"
+
+namespace tilewright::cli {
+
+struct RunOptions {
+  std::string file, kernel, device = "cpu", grid;
+  std::vector<std::string> arguments;
+  int warps = 4;
+  bool check = false, no_contract = false;
+};
+
+void add_run_options(CLI::App& command, RunOptions&);
+
+/// Throws UsageError if there is no grid or a malformed one.
+ExecutionOptions execution_options(const RunOptions&);
+
+}  // namespace tilewright::cli

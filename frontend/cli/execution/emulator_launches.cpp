@@ -1,0 +1,22 @@
+// Sets what launches on emulators have in common.
+#include "frontend/cli/execution/emulator_launches.h"
+
+#include "frontend/cli/commands/command.h"
+#include "runtime/emulator/driver/emulated_driver.h"
+
+namespace tilewright::cli {
+
+EmulatorLaunches::EmulatorLaunches(const std::string& device, std::optional<std::uint64_t> limit) {
+  if (!device.starts_with("emulator:")) {
+    if (limit) throw UsageError("--limit is for emulators");
+    return;
+  }
+  interruption_.emplace();
+  rt::emulator::set_launch_defaults({.instruction_limit = limit, .interrupted = &Interruption::flag()});
+}
+
+EmulatorLaunches::~EmulatorLaunches() {
+  if (interruption_) rt::emulator::set_launch_defaults({});
+}
+
+}  // namespace tilewright::cli
