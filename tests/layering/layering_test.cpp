@@ -94,6 +94,18 @@ TEST_CASE("layering: a folder of the front end includes only folders below it") 
     CHECK(found_in(above).empty());
 }
 
+TEST_CASE("layering: floors hold for folders inside of a folder that stands on one") {
+  Sources sources = with("frontend/cli/bench/rows/a.cpp", "// A.\n#include \"frontend/cli/bench/peers/a.h\"\n");
+  sources["frontend/cli/bench/peers/a.h"] = "// A.\n#include \"frontend/cli/bench/rows/a.h\"\n";
+  sources["frontend/cli/bench/rows/a.h"] = "// A.\n#include \"frontend/cli/files/a.h\"\n";
+  sources["frontend/cli/files/a.h"] = "// A.\n#include \"frontend/cli/commands/a.h\"\n";
+  sources["frontend/cli/commands/a.h"] = "// A.\n";
+  const auto found = violations(sources);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0] == "frontend/cli/bench/rows/a.cpp:2: the benchmark's rows/ stands below or beside peers/ and does not include it");
+  CHECK(found[1].find("the command line's files/ stands below or beside commands/") != std::string::npos);
+}
+
 TEST_CASE("layering: the emulator includes nothing of the compiler and the runtime") {
   CHECK(only_violation("runtime/emulator/a.cpp", "// A.\n#include \"backend/compile.h\"\n").find("library of its own") !=
         std::string::npos);
@@ -115,11 +127,11 @@ TEST_CASE("layering: LLVM outside of its two folders is caught, named or brought
 
 TEST_CASE("layering: the command line is the top: it may print and include every layer, and no layer includes it or its parser") {
   Sources sources =
-      with("frontend/cli/run.cpp",
-           "// Run.\n#include <CLI/CLI.hpp>\n#include \"frontend/cli/run.h\"\n#include \"tileir/ir.h\"\nint x = puts(\"\");\n");
-  sources["frontend/cli/run.h"] = "// Run.\n#include \"backend/compile.h\"\n";
+      with("frontend/cli/commands/run.cpp",
+           "// Run.\n#include <CLI/CLI.hpp>\n#include \"frontend/cli/commands/run.h\"\n#include \"tileir/ir.h\"\nint x = puts(\"\");\n");
+  sources["frontend/cli/commands/run.h"] = "// Run.\n#include \"backend/compile.h\"\n";
   CHECK(violations(sources).empty());
-  sources["frontend/launch/kernel.cpp"] = "// Kernel.\n#include \"frontend/cli/run.h\"\n";
+  sources["frontend/launch/kernel.cpp"] = "// Kernel.\n#include \"frontend/cli/commands/run.h\"\n";
   const auto found = violations(sources);
   REQUIRE(found.size() == 1);
   CHECK(found[0].find("the front end's launch/ stands below or beside cli/") != std::string::npos);

@@ -62,9 +62,17 @@ constexpr Floor kEmulatorFloors[] = {
 constexpr Floor kFrontendFloors[] = {
     {"include", 0}, {"trace", 1}, {"ops", 2}, {"launch", 3}, {"graph", 4}, {"kernels", 4}, {"tuning", 4}, {"cli", 5},
 };
+constexpr Floor kCommandLineFloors[] = {
+    {"files", 0}, {"output", 1}, {"arguments", 2}, {"execution", 3}, {"bench", 4}, {"commands", 5}, {"main.cpp", 6},
+};
+constexpr Floor kBenchFloors[] = {
+    {"rows", 0}, {"measuring", 1}, {"peers", 2}, {"report", 2}, {"runs", 3},
+};
 constexpr Building kBuildings[] = {
     {kEmulator, "the emulator", kEmulatorFloors},
     {"frontend/", "the front end", kFrontendFloors},
+    {"frontend/cli/", "the command line", kCommandLineFloors},
+    {"frontend/cli/bench/", "the benchmark", kBenchFloors},
 };
 
 /// The folder of a building that a file is in; "" for files outside of it. A loose file is a folder of its own, which stands on no floor.

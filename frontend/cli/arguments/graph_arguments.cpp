@@ -7,8 +7,9 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <utility>
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 #include "frontend/graph/plan/extent_equation.h"
 #include "tileir/builder.h"
 #include "tileir/graph/shape_rules.h"

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 #include "passes/pass_manager.h"
 #include "tileir/text/suggestion.h"
 

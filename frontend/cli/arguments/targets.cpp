@@ -1,7 +1,7 @@
 // Parses targets and compile options.
 #include "frontend/cli/arguments/targets.h"
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 #include "frontend/cli/output/diagnostics_text.h"
 #include "frontend/launch/compile_request.h"
 

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <optional>
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 #include "frontend/cli/files/npy.h"
 #include "tileir/builder.h"
 #include "tileir/text/literal.h"

@@ -1,25 +1,14 @@
-// Declares the subcommands, and the two exceptions that they throw.
+// Declares the subcommands.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <stdexcept>
+#include <memory>
 #include <string>
 
+#include "frontend/cli/files/errors.h"
 #include "frontend/cli/files/files.h"
 
 namespace tilewright::cli {
-
-/// The command line is wrong: exit code 2. what() is the message without a prefix.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// The command failed, for instance because of the contents of a file: exit code 1. A tilewright::Error gives 1 as well.
-class Failure : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 /// One call of the program: the files that it has read, and the subcommand of its command line.
 struct Session {

@@ -16,7 +16,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 
 namespace tilewright::cli {
 

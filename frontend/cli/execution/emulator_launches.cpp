@@ -1,7 +1,7 @@
 // Sets what launches on emulators have in common.
 #include "frontend/cli/execution/emulator_launches.h"
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 #include "runtime/emulator/driver/emulated_driver.h"
 
 namespace tilewright::cli {

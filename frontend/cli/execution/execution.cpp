@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "frontend/cli/arguments/targets.h"
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 #include "frontend/cli/output/diagnostics_text.h"
 #include "frontend/launch/compile_request.h"
 #include "runtime/bounds_check.h"

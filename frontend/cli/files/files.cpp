@@ -8,8 +8,9 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 #include "tileir/graph/text/graph_text.h"
 #include "tileir/text/parser.h"
 #include "tileir/text/suggestion.h"

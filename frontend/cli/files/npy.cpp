@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 
 namespace tilewright::cli {
 

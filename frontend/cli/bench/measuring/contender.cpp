@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
-#include "frontend/cli/commands/command.h"
 #include "frontend/cli/execution/execution.h"
+#include "frontend/cli/files/errors.h"
 #include "runtime/devices.h"
 
 namespace tilewright::cli::bench {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 #include "tileir/text/suggestion.h"
 
 namespace tilewright::cli::bench {

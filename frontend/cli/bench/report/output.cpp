@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "frontend/cli/bench/measuring/contender.h"
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 
 namespace tilewright::cli::bench {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 #include "frontend/cli/files/npy.h"
 #include "tileir/text/suggestion.h"
 

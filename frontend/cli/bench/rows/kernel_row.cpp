@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 #include "tileir/text/suggestion.h"
 
 namespace tilewright::cli::bench {

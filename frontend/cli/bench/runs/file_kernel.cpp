@@ -8,9 +8,9 @@
 #include "frontend/cli/bench/peers/peers.h"
 #include "frontend/cli/bench/report/output.h"
 #include "frontend/cli/bench/report/progress.h"
-#include "frontend/cli/commands/command.h"
 #include "frontend/cli/execution/emulator_launches.h"
 #include "frontend/cli/execution/execution.h"
+#include "frontend/cli/files/errors.h"
 #include "tilewright/device_print.h"
 
 namespace tilewright::cli::bench {

@@ -11,8 +11,8 @@
 #include "frontend/cli/bench/report/progress.h"
 #include "frontend/cli/bench/rows/cases.h"
 #include "frontend/cli/bench/runs/temporary_folder.h"
-#include "frontend/cli/commands/command.h"
 #include "frontend/cli/execution/emulator_launches.h"
+#include "frontend/cli/files/errors.h"
 
 namespace tilewright::cli::bench {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "frontend/cli/commands/command.h"
+#include "frontend/cli/files/errors.h"
 
 namespace tilewright::cli::bench {
 
