@@ -58,7 +58,7 @@ class ByteReader {
     const auto from = take(read<std::uint64_t>());
     return {from.begin(), from.end()};
   }
-  /// The length of a list whose elements take at least one byte each: 0 if there are not as many bytes.
+  /// The length of a list whose elements take at least one byte each; 0 if fewer bytes than that are left.
   std::size_t length() {
     const auto count = read<std::uint64_t>();
     if (count <= rest_.size()) return static_cast<std::size_t>(count);

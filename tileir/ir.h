@@ -15,7 +15,7 @@
 
 namespace tilewright::ir {
 
-/// An index into a pool of a Function; default-constructed: none.
+/// An index into a pool of a Function; a default-constructed id means none.
 template <class Tag>
 struct Id {
   std::uint32_t index = UINT32_MAX;
@@ -28,28 +28,28 @@ using OpId = Id<struct OpTag>;
 using BlockId = Id<struct BlockTag>;
 using LayoutId = Id<struct LayoutTag>;
 
-/// Where an op was written: an index into Function::files, line and column; line 0 where not known.
+/// The source location of an op: an index into Function::files, line and column; line 0 if not known.
 struct Loc {
   std::uint32_t file = 0, line = 0, column = 0;
   friend bool operator==(const Loc&, const Loc&) = default;
 };
 
-/// The name and the argument attributes of a kernel parameter: facts that each launch guarantees.
+/// The name of a kernel parameter and its argument attributes: facts that each launch guarantees.
 struct Param {
   std::string name;
-  std::int64_t divisible_by = 1;  // an integer's value; a pointer's address in bytes
-  bool disjoint = false;          // a pointer: no other parameter leads to the memory that this one leads to (LLVM: noalias)
+  std::int64_t divisible_by = 1;  // of an integer's value, or of a pointer's address in bytes
+  bool disjoint = false;          // a pointer: no other parameter points into the memory that this one points into (LLVM: noalias)
   friend bool operator==(const Param&, const Param&) = default;
 };
 
 struct OpData {
   OpKind kind{};
   Loc loc;
-  BlockId parent;   // none once erased
+  BlockId parent;   // none after the op was erased
   OpId prev, next;  // within the parent
   std::vector<ValueId> operands, results;
   std::vector<BlockId> regions;  // each region is one block
-  std::vector<Attr> attrs;       // in the order of the op's row; absent ones left out
+  std::vector<Attr> attrs;       // in the order of the op's row; absent ones are left out
 };
 
 struct BlockData {
@@ -63,20 +63,20 @@ struct ValueData {
   OpId op;                   // the op that defines it, or none:
   BlockId block;             // the block whose argument it is
   std::uint32_t number = 0;  // which result or argument
-  LayoutId layout;           // of a tile in a distributed function, else none
-  std::vector<OpId> users;   // an op once for each operand that is this value
+  LayoutId layout;           // the layout of a tile in a distributed function, else none
+  std::vector<OpId> users;   // an op appears once for each of its operands that is this value
 };
 
-/// One kernel, in one of three stages. Traced: as the user wrote it, for any target. Distributed: every tile but scalars has a layout (each
-/// thread holds all scalars). Allocated: every op that needs shared memory has its offset too (attribute shared).
+/// One kernel, in one of three stages. Traced: as the user wrote it, for any target. Distributed: every tile except scalars has a layout
+/// (each thread holds all scalars). Allocated: in addition, every op that needs shared memory has its offset (attribute shared).
 class Function {
  public:
   Function() = default;
   explicit Function(std::string name);
 
   std::string name;
-  std::vector<Param> params;       // of the arguments of body()
-  std::vector<std::string> files;  // by Loc::file
+  std::vector<Param> params;       // those of the arguments of body()
+  std::vector<std::string> files;  // indexed by Loc::file
 
   BlockId body() const { return BlockId{0}; }
 
@@ -121,7 +121,7 @@ class Function {
     walk(body(), visit);
   }
 
-  std::size_t op_capacity() const { return ops_.size(); }  // ids are below this
+  std::size_t op_capacity() const { return ops_.size(); }  // every id is below this
   std::size_t value_capacity() const { return values_.size(); }
   std::size_t block_capacity() const { return blocks_.size(); }
   bool erased(OpId id) const { return !op(id).parent.valid(); }
@@ -130,7 +130,7 @@ class Function {
   /// The block a value is defined in.
   BlockId defining_block(ValueId) const;
   Location where(OpId) const;
-  Location where(ValueId) const;  // of the op that defines the value, or of the op around the block whose argument it is
+  Location where(ValueId) const;  // where the op is that defines the value, or whose block has it as an argument
 
   // ---- building; used by Builder, the parser and Rewriter only ----
   std::uint32_t add_file(const std::string&);

@@ -12,7 +12,7 @@ namespace tilewright::ir {
 
 namespace {
 
-/// The layout with every basis mapped, of a tile of another shape.
+/// The layout of a tile of another shape whose bases are these, each mapped by a function.
 template <class F>
 LinearLayout mapped(const LinearLayout& from, std::vector<int> extents, F&& map) {
   LinearLayout to(std::move(extents));
@@ -32,7 +32,7 @@ LinearLayout joined(const LinearLayout& half) {
   return to;
 }
 
-/// The inverse of joined(); none unless the layout is a result of it.
+/// The inverse of joined(); none if the layout is not a result of joined().
 std::optional<LinearLayout> halved(const LinearLayout& whole) {
   const auto& registers = whole.bases(HardwareDim::reg);
   if (registers.empty() || registers[0] != 1) return std::nullopt;
@@ -53,7 +53,7 @@ LinearLayout concatenated(const LinearLayout& half, int axis) {
   return to;
 }
 
-/// The inverse of concatenated(); none unless the layout is a result of it.
+/// The inverse of concatenated(); none if the layout is not a result of concatenated().
 std::optional<LinearLayout> front_of(const LinearLayout& whole, int axis) {
   std::vector<int> extents = whole.log2_extents();
   const int top = whole.axis_shift(axis) + --extents[axis];
@@ -67,7 +67,7 @@ std::optional<LinearLayout> front_of(const LinearLayout& whole, int axis) {
   return concatenated(to, axis) == whole ? std::optional(to) : std::nullopt;
 }
 
-/// The layout of sorted rows of which the first 2^log2_kept elements are kept: lanes and warps that held the others get copies. None: the
+/// The layout of sorted rows of which the first 2^log2_kept elements are kept: lanes and warps that held the others get copies. None if the
 /// last axis is not in order.
 std::optional<LinearLayout> sorted(const LinearLayout& rows, int log2_kept) {
   const std::optional<AxisOrder> places = axis_order(rows, rows.rank() - 1);
@@ -120,7 +120,7 @@ std::optional<int> axis_in_order(const Function& f, OpId id) {
 
 namespace {
 
-// infer_<name>: the result's layout of each op of rule infer_result. `extents`: the log2 extents of its first result.
+// infer_<name>: the result's layout of each op with the rule infer_result. `extents`: the log2 extents of its first result.
 
 std::optional<LinearLayout> infer_reshape(const Function&, OpId, const LinearLayout& operand, const std::vector<int>& extents) {
   return operand.reshaped(extents);
@@ -194,7 +194,7 @@ std::string layout_mismatch(const Function& f, ValueId v, const LinearLayout& la
   return fmt::format("{} has layout {}; it must have {}", whose, has_layout(f, v) ? text(f.layout(v)) : "none", text(layout));
 }
 
-/// What is wrong unless all tiles among the values have the layout of the first one.
+/// The problem if the tiles among the values do not all have the layout of the first one; else empty.
 std::string same_layout_problem(const Function& f, std::initializer_list<std::span<const ValueId>> lists) {
   LayoutId first;
   for (const auto& values : lists)
@@ -206,7 +206,7 @@ std::string same_layout_problem(const Function& f, std::initializer_list<std::sp
   return {};
 }
 
-/// What is wrong unless loop-carried values, pairwise, have one layout.
+/// The problem if two loop-carried values of a pair have different layouts; else empty.
 std::string tied_layouts_problem(const Function& f, std::span<const ValueId> from, std::span<const ValueId> to) {
   for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i)
     if (f.layout_id(from[i]) != f.layout_id(to[i])) return fmt::format("value {} changes its layout where it is passed on", i + 1);

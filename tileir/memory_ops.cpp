@@ -1,4 +1,4 @@
-// Which operand of a load, store or atomic is its mask.
+// Finds the mask operand of a load, store or atomic, and the allocation of a buffer.
 #include "tileir/memory_ops.h"
 
 #include "tileir/op_kind.h"
@@ -17,7 +17,7 @@ ValueId mask_of(const Function& f, OpId id) {
   return at && f.op(id).operands.size() > static_cast<std::size_t>(*at) ? f.operand(id, *at) : ValueId{};
 }
 
-/// Of an mbarrier its alloc_mbarriers.
+/// For an mbarrier: its alloc_mbarriers.
 OpId allocation_of(const Function& f, ValueId buffer) {
   OpId id = f.value(buffer).op;
   while (f.kind(id) != OpKind::alloc_buffer_ && f.kind(id) != OpKind::alloc_mbarriers_) id = f.value(f.operand(id, 0)).op;

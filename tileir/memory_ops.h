@@ -1,4 +1,4 @@
-// The mask operand of loads, stores and atomics.
+// The mask operand of loads, stores and atomics, and the allocations of buffers.
 #pragma once
 #include <optional>
 
@@ -6,12 +6,12 @@
 
 namespace tilewright::ir {
 
-/// The index of the mask operand; none: ops of this kind have no mask.
+/// The index of the mask operand; none if ops of this kind have no mask.
 std::optional<int> mask_index(OpKind);
 /// The op's mask, or none.
 ValueId mask_of(const Function&, OpId);
 
-/// The alloc_buffer of a buffer, through its views.
+/// The alloc_buffer that made a buffer, found through its views.
 OpId allocation_of(const Function&, ValueId buffer);
 /// Bytes of all slots of a buffer.
 std::int64_t buffer_bytes(const Type&);

@@ -1,4 +1,4 @@
-// Expands the op table into data, once, from the rows' texts.
+// Expands the op table into data, once, from the texts of its rows.
 #include "tileir/op_info.h"
 
 #include <array>

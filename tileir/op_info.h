@@ -1,4 +1,4 @@
-// What the op table says of each op.
+// The columns of the op table as data.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tilewright::ir {
 
-/// The ops by number; op_kind.h names them.
+/// The ops as numbers; op_kind.h names them.
 enum class OpKind : std::uint8_t;
 
 enum class Family : std::uint8_t {
@@ -49,7 +49,7 @@ enum Trait : std::uint32_t {
 };
 inline constexpr int kAny = -1;
 
-/// What an op requires of the layouts of the tiles that it takes and makes.
+/// What an op requires of the layouts of its operands and results.
 enum class LayoutRule : std::uint8_t {
   same_layout,          // all operands and results of the result's shape have one layout: element-wise, memory, scan, flip, ...
   infer_result,         // the layouts of results follow from the operand's: reshape, permute, reduce, sort, join, split, cat
@@ -92,9 +92,9 @@ struct OpInfo {
 
 const OpInfo& info(OpKind);
 inline std::string_view text(OpKind k) { return info(k).name; }
-/// Whether only passes for GPUs make such ops: they move data between threads, which traced functions know nothing of.
+/// Whether only passes for GPUs make such ops: they move data between threads, which traced functions do not know.
 inline bool is_made_by_passes(OpKind k) { return info(k).family >= Family::layout; }
-/// Whether the op's region is a function of its own, from an earlier and a later element of each tile to the combined ones.
+/// Whether the op's region is a combining function: it maps an earlier and a later element of each tile to the combined ones.
 bool combines(OpKind);
 std::optional<OpKind> parse_op(std::string_view name);
 /// Every op of the table, in its order.

@@ -1,4 +1,4 @@
-// The kinds of ops by name. Included only where a kind is named, since a new row of ops.def changes it.
+// The kinds of ops by name. Include it only where a kind is named, since a new row of ops.def changes it.
 #pragma once
 #include "tileir/op_info.h"
 

@@ -1,4 +1,4 @@
-// The rounds of Philox4x32 as ops.
+// Emits the rounds of Philox4x32 as ops.
 #include "tileir/philox.h"
 
 #include "tileir/op_kind.h"

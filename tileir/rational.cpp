@@ -95,7 +95,7 @@ Rational operator+(const Rational& a, const Rational& b) {
 }
 
 Rational operator*(const Rational& a, const Rational& b) {
-  // Cross-cancel first, so that only results that do not fit overflow.
+  // Cancel across the operands first, so that a product overflows only if the result does not fit.
   const Int128 left = std::max<Int128>(gcd(a.numerator_, b.denominator_), 1),
                right = std::max<Int128>(gcd(b.numerator_, a.denominator_), 1);
   return {multiply(a.numerator_ / left, b.numerator_ / right), multiply(a.denominator_ / right, b.denominator_ / left)};
@@ -103,8 +103,8 @@ Rational operator*(const Rational& a, const Rational& b) {
 
 Rational operator/(const Rational& a, const Rational& b) { return a * Rational(b.denominator_, b.numerator_); }
 
-// By the terms of the continued fractions: nothing overflows. Whole parts decide unless they are equal; of what is left, below 1, the one with
-// the smaller reciprocal is the greater.
+// Compares the terms of the continued fractions, so that nothing overflows. Whole parts decide unless they are equal; of the remainders,
+// below 1, the one with the smaller reciprocal is the greater.
 std::strong_ordering operator<=>(const Rational& a, const Rational& b) {
   struct Fraction {
     Int128 numerator, denominator;

@@ -17,7 +17,7 @@ class Rational {
   constexpr Rational(std::int64_t value) : numerator_(value) {}  // NOLINT: an integer is a rational number
   Rational(Int128 numerator, Int128 denominator);
 
-  /// Every finite double is a fraction. None if it does not fit, or is not finite.
+  /// The exact fraction of a finite double. None if it does not fit, or if the double is not finite.
   static std::optional<Rational> from_double(double);
 
   Int128 numerator() const { return numerator_; }
@@ -46,17 +46,17 @@ class Rational {
   Int128 numerator_ = 0, denominator_ = 1;
 };
 
-/// A result of rational arithmetic that does not fit.
+/// Thrown when a result of rational arithmetic does not fit.
 struct RationalOverflow {};
 
 /// base^exponent for an integer exponent. Requires: base is not zero if the exponent is negative.
 Rational power(const Rational& base, std::int64_t exponent);
-/// The fraction that a rounded constant stands for: 0.1f is 1/10. None if no fraction whose numerator and denominator have together at most
-/// 20 bits (f32) rounds to the value, so that a fraction is no accident.
+/// The fraction that a rounded constant stands for: 0.1f is 1/10. None if no fraction whose numerator and denominator together have at most
+/// 20 bits rounds to the value; the limit makes a match by accident unlikely.
 std::optional<Rational> intended_fraction(float);
 std::optional<Rational> intended_fraction(double);
 
-/// The greatest integer that is not above, and the least one that is not below.
+/// floor: the greatest integer that is not above the fraction. ceil: the least integer that is not below it.
 Int128 floor(const Rational&);
 Int128 ceil(const Rational&);
 

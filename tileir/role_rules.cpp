@@ -1,4 +1,4 @@
-// Checks roles one rule after the other; the later rules rely on attributes that the first one has checked.
+// Checks the rules of roles in order; later rules rely on attributes that the first rule has checked.
 #include "tileir/role_rules.h"
 
 #include <bit>
@@ -12,7 +12,7 @@ namespace tilewright::ir {
 
 namespace {
 
-constexpr int kRegisterFile = 65536;                                                   // of a multiprocessor
+constexpr int kRegisterFile = 65536;                                                   // registers of a multiprocessor
 constexpr std::int64_t kLeastRegisters = 24, kMostRegisters = 256, kRegisterStep = 8;  // PTX ISA, setmaxnreg
 
 class RoleChecker {

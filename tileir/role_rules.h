@@ -1,4 +1,4 @@
-// What a function with roles must satisfy beyond the types of its ops.
+// The rules for a function with roles, beyond the types of its ops.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,13 +8,13 @@
 
 namespace tilewright::ir {
 
-/// The rules of `roles` and of the ops that belong to roles, each broken one with its op:
-///   1. roles is the last op of the body, and one; warps, registers and instances have a number for each region; the warps, the named
+/// The broken rules for `roles` and for ops that belong to roles, each with its op:
+///   1. The body ends with `roles`, its only one. warps, registers and instances have a number for each region; the warps, the named
 ///   barriers
 ///      and the registers exist.
-///   2. A region takes no tile from the body, and the body has none: its warps are those of all roles, of which no layout knows.
-///   3. In a role each tile is distributed over the warps of an instance.
-///   4. Arrivals are counted by the warps of a role, so they are in one; mbarriers are made in the body.
+///   2. A region uses no tile of the body, and the body has none: the body runs on the warps of all roles, for which there is no layout.
+///   3. In a role, each tile is distributed over the warps of one instance.
+///   4. Arrivals are counted by the warps of a role, so they are inside of one; mbarriers are made in the body.
 std::vector<std::pair<OpId, std::string>> role_problems(const Function&);
 
 }  // namespace tilewright::ir

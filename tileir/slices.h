@@ -10,11 +10,11 @@
 
 namespace tilewright::ir {
 
-/// How a walk goes on after a visit: through the results of the visited op, not through them, or not at all.
+/// How a walk continues after a visit: through the results of the visited op, past the op, or not at all.
 enum class WalkResult : std::uint8_t { advance, skip, interrupt };
 
-/// The ops that the values are computed from, nearest first, each once: definers for which `include(OpId)` holds, and their operands'
-/// definers likewise. At most `limit` ops.
+/// The ops that the values are computed from, nearest first, each once: the definers for which `include(OpId)` holds, and in turn the
+/// definers of their operands. At most `limit` ops.
 template <class Include>
 std::vector<OpId> backward_slice(const Function& f, std::span<const ValueId> values, Include&& include, std::size_t limit = SIZE_MAX) {
   std::vector<OpId> slice;
@@ -53,15 +53,15 @@ bool forward_uses(const Function& f, ValueId value, Visit&& visit) {
   return true;
 }
 
-/// The op whose region holds this one; none: an op of the function's body.
+/// The op whose region contains this op; none for an op of the function's body.
 inline OpId parent_op(const Function& f, OpId id) { return f.block(f.op(id).parent).parent; }
-/// The innermost for or while around a block; none: the block is in no loop.
+/// The innermost for or while around a block; none if the block is in no loop.
 OpId enclosing_loop(const Function&, BlockId);
-/// The op of `block` that is `id` or holds it; none: `id` is elsewhere.
+/// The op of `block` that is `id` or contains it; none if `id` is elsewhere.
 OpId ancestor_in(const Function&, OpId id, BlockId block);
 
 inline bool is_defined_in(const Function& f, ValueId v, BlockId region) { return f.encloses(region, f.defining_block(v)); }
-/// What ops of a region, or nested in it, use from outside of it: in program order, each value once.
+/// The values that ops in a region, also nested ones, use from outside of it: in program order, each once.
 std::vector<ValueId> used_from_above(const Function&, BlockId region);
 
 }  // namespace tilewright::ir

@@ -1,4 +1,4 @@
-// Splats are constants and broadcasts of scalars.
+// Recognises splats: constants and broadcasts of scalars.
 #include "tileir/splat.h"
 
 #include "tileir/op_kind.h"

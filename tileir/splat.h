@@ -1,4 +1,4 @@
-// Splats: tiles of which every element is one scalar.
+// Splats: tiles whose elements all equal one scalar.
 #pragma once
 #include "tileir/builder.h"
 
@@ -6,7 +6,7 @@ namespace tilewright::ir {
 
 /// Whether the value is a constant or a broadcast of a scalar.
 bool is_splat(const Function&, ValueId);
-/// The scalar that every element of an integer splat is, as this element (extended by its own sign). Requires: is_splat.
+/// The scalar that an integer splat consists of, converted to this element type (extended by its own sign). Requires: is_splat.
 ValueId splat_scalar(Builder&, ValueId, Element as);
 
 }  // namespace tilewright::ir

@@ -67,7 +67,7 @@ class StructureWriter {
   static constexpr std::uint16_t kEndOfBlock = UINT16_MAX;
   const Function& f_;
   ByteWriter& out_;
-  std::vector<std::uint32_t> numbers_;  // by value
+  std::vector<std::uint32_t> numbers_;  // indexed by value
   std::uint32_t next_ = 0;
 };
 

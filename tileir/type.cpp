@@ -1,4 +1,4 @@
-// Tables of the element types, and shapes.
+// Tables of the element types, and the shapes of types.
 #include "tileir/type.h"
 
 #include <fmt/format.h>

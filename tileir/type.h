@@ -67,7 +67,7 @@ class Type {
   Type() = default;
   /// A scalar.
   explicit Type(Element e) : element_(e) {}
-  /// Requires: each extent a power of two, at most five, at most 2^20 elements in all. The front end and the parser check this first.
+  /// Requires: at most five extents, each a power of two, and 2^20 elements. The front end and the parser check this first.
   Type(Element e, std::span<const std::int64_t> shape);
 
   static Type pointer(Element pointee, bool is_const, std::span<const std::int64_t> shape = {});
@@ -75,7 +75,7 @@ class Type {
   static Type buffer(Element e, int slots, std::span<const std::int64_t> shape);
   static Type mbarrier(int slots);
 
-  Element element() const { return element_; }  // of a pointer: its pointee
+  Element element() const { return element_; }  // of a pointer: the pointee
   bool is_pointer() const { return kind_ == Kind::pointer || kind_ == Kind::const_pointer; }
   bool is_const_pointer() const { return kind_ == Kind::const_pointer; }
   bool is_buffer() const { return kind_ == Kind::buffer; }
@@ -99,13 +99,13 @@ class Type {
   std::int64_t elements() const { return std::int64_t{1} << log2_elements(); }
 
   bool same_shape(const Type& o) const { return rank_ == o.rank_ && log2_ == o.log2_; }
-  /// The same extents, whatever the number of slots.
+  /// Whether the extents are equal; the number of slots may differ.
   bool same_extents(const Type& o) const { return shape() == o.shape(); }
-  /// The same shape with other elements.
+  /// The type with the same shape and other elements.
   Type with_element(Element e) const;
-  /// The same elements (pointer or not) in another shape.
+  /// The type with the same elements (pointer or not) in another shape.
   Type with_shape(std::span<const std::int64_t> shape) const;
-  /// The value type a pointer tile loads: this shape of pointees.
+  /// The type that a pointer tile loads: the same shape of pointees.
   Type pointee() const;
   Type scalar() const { return with_shape({}); }
 
@@ -117,7 +117,7 @@ class Type {
   enum class Kind : std::uint8_t { plain, pointer, const_pointer, buffer, mbarrier };
   Kind kind_ = Kind::plain;
   std::uint8_t rank_ = 0;
-  std::array<std::uint8_t, kMaxRank> log2_{};  // of the extents; of a buffer and of mbarriers the last is the number of slots
+  std::array<std::uint8_t, kMaxRank> log2_{};  // of the extents; the last is the number of slots of a buffer or of mbarriers
 };
 static_assert(sizeof(Type) == 8);
 

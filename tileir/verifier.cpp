@@ -24,7 +24,7 @@ class Verifier {
 
   std::vector<Problem> run() {
     check_links(f_.body(), {});
-    if (!problems_.empty()) return std::move(problems_);  // walking the rest could fail to end
+    if (!problems_.empty()) return std::move(problems_);  // walking an inconsistent function might not terminate
     check_uses();
     check_params();
     check_block(f_.body());
@@ -48,7 +48,7 @@ class Verifier {
   // ---- links ----
   void check_links(BlockId b, OpId parent) {
     if (b.index >= f_.block_capacity()) return void(report(parent, "its region does not exist"));
-    if (linked_[b.index]) return void(report(parent, "its region is another op's too"));  // or encloses it: a cycle
+    if (linked_[b.index]) return void(report(parent, "its region is another op's too"));  // or its region encloses it: a cycle
     linked_[b.index] = true;
     const BlockData& block = f_.block(b);
     if (block.parent != parent) report(parent, "its region belongs to another op");
@@ -153,7 +153,7 @@ class Verifier {
     const std::vector<Type> operands = types(op.operands), results = types(op.results);
     const RuleResult r = infer({op.kind, operands, op.attrs, results});
     if (!r.ok()) {
-      // The rule's message names the op already.
+      // The rule's message already names the op.
       Problem& p = problems_.emplace_back(Problem{f_.where(id), id, r.error, {}});
       if (r.note_operand >= 0) note(p, op.operands[r.note_operand], info(op.kind).operand_name(r.note_operand));
     } else if (results.size() != r.types.size()) {
@@ -203,7 +203,7 @@ class Verifier {
       case OpKind::reduce_:
       case OpKind::scan_: check_combine(id, operands); break;
       case OpKind::atomic_update_:
-        if (operands[0].is_pointer()) check_combine(id, {operands[0].pointee()});  // else reported
+        if (operands[0].is_pointer()) check_combine(id, {operands[0].pointee()});  // otherwise reported already
         break;
       default: TW_CHECK(op.regions.empty(), "an op with regions that the verifier does not know");
     }
@@ -220,7 +220,7 @@ class Verifier {
         report(id, "argument {} of {} is {}; it must be {}", k + 1, region_name(id, i), text(f_.type(args[k])), text(expected[k]));
   }
 
-  /// The region ends with `last`, and that passes on values of these types (`condition`: after the condition itself).
+  /// The region must end with `last`, which must pass on values of these types (`condition`: after the condition itself).
   void check_end(OpId id, int i, OpKind last, const std::vector<Type>& expected) {
     const OpId end = f_.terminator(f_.region(id, i));
     if (!end || f_.kind(end) != last) return void(report(id, "{} must end with {}", region_name(id, i), text(last)));
@@ -241,7 +241,7 @@ class Verifier {
     if (const Location where = f_.where(id); where.line > 0) p.notes.push_back({where, fmt::format("'{}' starts here", text(f_.kind(id)))});
   }
 
-  /// The region must be a pure function of scalars: targets apply it to pairs of elements in an order of their own.
+  /// The region must be a pure function of scalars: targets apply it to pairs of elements in an order of their choice.
   void check_combine(OpId id, const std::vector<Type>& operands) {
     std::vector<Type> elements, pairs;
     for (Type t : operands) elements.push_back(t.scalar());
@@ -263,8 +263,8 @@ class Verifier {
 
   const Function& f_;
   std::vector<Problem> problems_;
-  std::vector<bool> linked_;    // by block: reached by check_links
-  std::vector<bool> visible_;   // by value
+  std::vector<bool> linked_;    // indexed by block: reached by check_links
+  std::vector<bool> visible_;   // indexed by value
   std::vector<ValueId> order_;  // the visible values in order of definition
 };
 

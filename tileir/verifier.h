@@ -1,4 +1,4 @@
-// The verifier: lists everything that is ill-formed in a function, not only the first problem.
+// The verifier: lists every problem of a function, not only the first one.
 #pragma once
 #include <vector>
 

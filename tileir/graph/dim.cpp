@@ -1,4 +1,4 @@
-// Arithmetic of extents: canonical polynomials over symbols, and quotients that are none as variables of their own.
+// Arithmetic of extents: canonical polynomials over symbols; a quotient that is not a polynomial becomes a variable.
 #include "tilewright/dim.h"
 
 #include <fmt/format.h>
@@ -27,10 +27,10 @@ Int128 gcd(Int128 a, Int128 b) {
   return a;
 }
 
-/// The operator of cdiv.
+/// The operator that stands for cdiv.
 constexpr char kRoundedUp = 'c';
 
-/// The greatest rational number of which both are integral multiples.
+/// The greatest rational number that divides both into integers.
 Rational gcd(const Rational& a, const Rational& b) {
   const Int128 denominator = a.denominator() / gcd(a.denominator(), b.denominator()) * b.denominator();
   return {gcd(a.numerator() * (denominator / a.denominator()), b.numerator() * (denominator / b.denominator())), denominator};
@@ -43,7 +43,7 @@ std::optional<std::int64_t> in_64_bits(Int128 v) {
 
 Polynomial polynomial_of(const Dim& d, const detail::DimExpression* e) { return e ? e->polynomial : Polynomial(Rational(d.value())); }
 
-/// The greatest number of which each value of the polynomial is a multiple.
+/// The greatest number that divides every value of the polynomial.
 Rational step_of(const SymbolTable& table, const Polynomial& p) {
   Rational step;
   for (const auto& [monomial, coefficient] : p.terms()) {
@@ -103,7 +103,7 @@ void reduce(Polynomial& numerator, Polynomial& denominator) {
   denominator = *Polynomial::divide(denominator, divisor);
 }
 
-/// The quotient as a polynomial, seen through quotients, if it is one.
+/// The quotient as a polynomial, after quotient variables are cancelled; none if it is not a polynomial.
 std::optional<Polynomial> exact_quotient(const SymbolTable& table, const Polynomial& a, const Polynomial& b) {
   if (auto q = Polynomial::divide(a, b)) return q;
   const SymbolTable::Ratio x = table.expand(a), y = table.expand(b);
@@ -155,7 +155,7 @@ Dim Dim::combine(char op, const Dim& a, const Dim& b, const Location& at) {
     if (op == '*') return expression(x * y);
     if (x.is_zero()) return Dim(0);
     const bool rounds_up = op == kRoundedUp;
-    // A polynomial whose values may be fractions is no exact quotient: n / 4.
+    // n / 4: a polynomial whose values may be fractions is not an exact quotient.
     if (const auto q = exact_quotient(*table, x, y); q && (!rounds_up || step_of(*table, *q).is_integer())) return expression(*q);
     Polynomial numerator = x, denominator = y;
     reduce(numerator, denominator);
@@ -205,7 +205,7 @@ const SymbolTable* Dim::table() const { return expression_ ? expression_->table.
 
 namespace {
 
-/// A range of rational numbers; no value: unbounded.
+/// A range of rational numbers; a missing bound means unbounded.
 struct Range {
   std::optional<Rational> least, greatest;
 };
@@ -232,7 +232,7 @@ Range range_of(const SymbolTable& table, Variable v) {
     Range r{Rational(), std::nullopt};
     if (d.greatest) r.least = *n.least / *d.greatest;
     if (n.greatest) r.greatest = *n.greatest / *d.least;
-    // What is above 0 is rounded up to 1 at least, however great the denominator.
+    // A quotient above 0 is rounded up to at least 1, however great the denominator is.
     if (q.rounds_up) r.least = Rational(!d.greatest && !n.least->is_zero() ? Int128{1} : ir::ceil(*r.least), 1);
     if (q.rounds_up && r.greatest) r.greatest = Rational(ir::ceil(*r.greatest), 1);
     return r;
@@ -296,7 +296,7 @@ std::int64_t Dim::greatest() const {
 std::int64_t Dim::known_divisor() const {
   if (is_constant()) return value_ == INT64_MIN ? INT64_MAX : std::abs(value_);
   try {
-    // Every value is an integer and a multiple of the step p / q, so of p.
+    // Every value is an integer and a multiple of the step p / q in lowest terms, so it is a multiple of p.
     return in_64_bits(step_of(*expression_->table, expression_->polynomial).numerator()).value_or(1);
   } catch (const ir::RationalOverflow&) {
     return 1;
@@ -324,7 +324,7 @@ bool is_one_word(const Polynomial& p) {
                              p.terms().begin()->first[0].exponent == 1);
 }
 
-/// A name that is no word, or that of the function, stands in quotes.
+/// A name is quoted if it is not a word or if it equals the function's name.
 std::string text_of(const SymbolTable& table, Variable v) {
   if (v < kFirstQuotient) return ir::is_word(table[v].name) && table[v].name != "cdiv" ? table[v].name : "'" + table[v].name + "'";
   const Polynomial &n = table.quotient(v).numerator, &d = table.quotient(v).denominator;

@@ -13,7 +13,7 @@ constexpr std::string_view kEllipsis = "...";
 
 bool is_label(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
-/// What is wrong with the labels of one operand or of the result.
+/// The error in the labels of one operand or of the result; empty if they are right.
 std::string check_labels(std::string_view labels, bool ellipsis) {
   if (const std::size_t at = labels.find(kEllipsis); ellipsis && at != std::string_view::npos)
     return check_labels(std::string(labels.substr(0, at)) + std::string(labels.substr(at + kEllipsis.size())), false);

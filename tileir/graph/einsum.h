@@ -12,13 +12,13 @@ struct Equation {
   std::string result;
   /// "bqd,bkd->bqk".
   std::string text() const;
-  /// The labels of the operands that the result lacks, in order of their first appearance: what is summed over.
+  /// The labels that are summed over: those of the operands that the result lacks, in order of their first appearance.
   std::string summed() const;
 };
 
 struct ParsedEquation {
   Equation equation;
-  std::string error;  // empty if there is none
+  std::string error;  // empty if the equation is valid
 };
 /// Spaces are skipped. `ellipsis`: "..." is kept as three dots in the labels; otherwise it is an error.
 ParsedEquation parse_equation(std::string_view text, bool ellipsis);

@@ -1,4 +1,4 @@
-// A run of a graph by the interpreter: values of nodes, and what the families of ops share. Private to the interpreter.
+// One run of a graph by the interpreter: the values of its nodes, and functions that the families of ops share. Private to the interpreter.
 #pragma once
 #include <span>
 #include <string>
@@ -11,14 +11,14 @@ namespace tilewright::graph {
 class Evaluation {
  public:
   Evaluation(const Graph&, const Arguments&, Rounding);
-  /// The node and what it needs.
+  /// Computes the node and every node that it depends on.
   const Array& value(NodeId);
 
  private:
   const Array& operand(const Node& n, std::size_t i) const { return values_[n.operands[i].index]; }
-  /// The element in which values of this element are computed.
+  /// The element type in which values of this element type are computed.
   ir::Element carried(ir::Element) const;
-  /// Bits of an element, as it is carried.
+  /// Converts the bits of an element to the type in which it is computed.
   std::uint64_t carry(ir::Element, std::uint64_t bits) const;
   std::int64_t value_of(const Dim&, const Node&) const;
   /// An array of the node's shape and element, filled with zeros.
@@ -27,7 +27,7 @@ class Evaluation {
   const std::vector<std::uint64_t>& argument(const Node&) const;
   [[noreturn]] void fail(const Node&, const std::string& message) const;
 
-  // Array run_input(const Node&); and so on: an op without one does not link.
+  // Declares Array run_input(const Node&) and so on: an op without its function does not link.
 #define TW_GRAPH_OP(name, ...) Array run_##name(const Node&);
 #include "tileir/graph/graph_ops.def"
 #undef TW_GRAPH_OP
@@ -42,7 +42,7 @@ class Evaluation {
   const Graph& graph_;
   const Arguments& arguments_;
   Rounding rounding_;
-  std::vector<std::int64_t> symbols_;  // by number; kUnknown without a value
+  std::vector<std::int64_t> symbols_;  // indexed by symbol number; kUnknown: no value given
   std::vector<Array> values_;
   std::vector<bool> is_done_;
 };

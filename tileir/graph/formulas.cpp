@@ -39,7 +39,7 @@ class Formula {
   GraphBuilder& b_;
 };
 
-/// The element that a formula on these computes in.
+/// The element type in which a formula on these elements computes.
 ir::Element wide(ir::Element e) { return ir::bits(e) <= 16 ? ir::Element::f32 : e; }
 
 /// compute(x in the wide element), rounded to the element of x.
@@ -127,7 +127,7 @@ namespace {
 
 /// logsumexp = reference + log_sum; the reduced axes stay with extent 1.
 struct ReferredSum {
-  NodeId reference;  // the maximum, or a finite number if that is none
+  NodeId reference;  // the maximum, or a finite number if the maximum is infinite
   NodeId log_sum;    // log(sum(exp(x - reference)))
 };
 
@@ -145,7 +145,7 @@ NodeId logsumexp(GraphBuilder& b, NodeId t, const GivenAxes& given, bool keep_di
     const ReferredSum total = referred_sum(b, f, x, given);
     const NodeId result = f.add(total.reference, total.log_sum);
     if (keep_dims) return result;
-    TensorShape left;  // without the axes that are reduced
+    TensorShape left;  // the axes that are not reduced
     std::vector<bool> is_reduced(b.shape(x).size(), !given);
     for (std::int64_t a : given.value_or(std::vector<std::int64_t>()))
       is_reduced[static_cast<std::size_t>(b.axis(a, b.rank(x), {x, "t"}))] = true;
@@ -166,7 +166,8 @@ NodeId cross_entropy(GraphBuilder& b, NodeId logits, NodeId targets) {
   }
   Formula f(b);
   return rounded_once(b, logits, [&](NodeId x) {
-    // logsumexp - logit, without the reference in both: far from 0 the two would leave few digits of their difference.
+    // logsumexp - logit, with the reference subtracted from both: without that, a difference of numbers far from 0 would keep few
+    // digits.
     const ReferredSum total = referred_sum(b, f, x, GivenAxes{{-1}});
     const NodeId logit = b.squeeze(b.take_along(x, b.expand_dims(targets, -1), -1), -1);
     return f.sub(b.squeeze(total.log_sum, -1), f.sub(logit, b.squeeze(total.reference, -1)));
@@ -238,7 +239,7 @@ NodeId dropout(GraphBuilder& b, NodeId x, double p, std::uint64_t seed) {
   Formula f(b);
   const NodeId random = b.rand(seed, b.shape(x));
   const NodeId is_kept = f.apply(OpKind::ge_, random, f.number(random, p));
-  // Of p = 1 nothing is kept, and nothing is divided by 0.
+  // For p = 1 no element is kept, and 1 - p is not divided by.
   return b.map(OpKind::select_, {is_kept, p < 1 ? f.div(x, f.number(x, 1 - p)) : x, f.number(x, 0)});
 }
 

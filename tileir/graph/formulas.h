@@ -1,5 +1,5 @@
-// Functions that are formulas of tensor ops: each is its formula and nothing else, so that writing it by hand gives the same graph but for
-// the name in reports. Elements of 8 and 16 bits are computed in f32 and rounded once.
+// Functions that are formulas of tensor ops. Writing the formula by hand gives the same graph, except for the name in reports. Elements of
+// 8 and 16 bits are computed in f32 and rounded once.
 #pragma once
 #include "tileir/graph/graph_builder.h"
 
@@ -22,7 +22,7 @@ NodeId clamp(GraphBuilder&, NodeId x, NodeId lo, NodeId hi);
 NodeId softmax(GraphBuilder&, NodeId t, std::int64_t axis);
 /// t - max t - log sum exp(t - max t) along an axis.
 NodeId log_softmax(GraphBuilder&, NodeId t, std::int64_t axis);
-/// m + log sum exp(t - m), with m = max t brought within the finite numbers: so it is -inf of nothing but -inf, and inf beside inf.
+/// m + log sum exp(t - m), where m is max t clamped to finite numbers: the result is -inf if all elements are -inf, and inf if one is inf.
 NodeId logsumexp(GraphBuilder&, NodeId t, const GivenAxes&, bool keep_dims);
 
 /// (x - mean x) rsqrt(mean (x - mean x)^2 + eps) gamma + beta over the last axis.

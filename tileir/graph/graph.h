@@ -22,10 +22,10 @@ enum class Op : std::uint8_t {
 #undef TW_GRAPH_OP
 };
 
-/// What a reduce or a scan combines elements with.
+/// The operation by which a reduce or a scan combines elements.
 enum class Combine : std::uint8_t { sum, prod, max, min, argmax, argmin, any, all, combine };
 
-/// How a product of f32 multiplies: as Precision of the tile language.
+/// The precision in which a product of f32 multiplies: the same values as Precision of the tile language.
 enum class ProductPrecision : std::uint8_t { standard, tf32, tf32x3, bf16x3, ieee };
 
 struct NodeId {
@@ -41,10 +41,10 @@ struct ConstantData {
   std::vector<std::uint64_t> bits;
 };
 
-/// A kernel of the user as a node; what it launches is known to the front end only.
+/// A kernel of the user as a node; only the front end knows what it launches.
 class OpaqueKernel;
 
-/// One function that the user called, of which a node is a part: softmax, layer_norm, ... Reports name it instead of its formula.
+/// A function that the user called and whose formula consists of several nodes: softmax, layer_norm, ... Reports name it, not the formula.
 struct Composite {
   std::string name;
   Location where;
@@ -61,10 +61,10 @@ struct Node {
   Combine kind{};                // reduce, scan
   bool keep_dims = false;        // reduce: reduced axes stay with extent 1
   bool reverse = false;          // scan
-  bool is_parameter = false;     // input: seldom changes
+  bool is_parameter = false;     // input: its values seldom change
   ProductPrecision precision{};  // einsum
   int position = 0;              // argument, call
-  std::vector<int> axes;         // not negative; of reduce: ascending
+  std::vector<int> axes;         // never negative; ascending in a reduce
   std::vector<Dim> lengths;      // slice, pad, strided input
   std::string text;              // einsum: the equation; input, scalar: the name that run() uses
   std::uint64_t seed = 0;        // rand
@@ -88,19 +88,19 @@ struct Output {
 class Graph {
  public:
   Graph() = default;
-  /// Of the symbols of another graph.
+  /// An empty graph that shares the symbols of another graph.
   explicit Graph(std::shared_ptr<SymbolTable> symbols) : symbols_(std::move(symbols)) {}
 
   const Node& node(NodeId id) const { return nodes_[id.index]; }
   std::size_t size() const { return nodes_.size(); }
   const std::vector<Output>& outputs() const { return outputs_; }
   const Composite& composite(std::uint32_t index) const { return composites_[index]; }
-  /// How many composites there are.
+  /// The number of composites.
   std::uint32_t composites() const { return static_cast<std::uint32_t>(composites_.size()); }
   const std::shared_ptr<SymbolTable>& symbols() const { return symbols_; }
   /// The input or scalar of this name, if there is one.
   std::optional<NodeId> find_input(const std::string& name) const;
-  /// By node: whether an output needs its value.
+  /// Indexed by node: whether an output depends on its value.
   std::vector<bool> needed_nodes() const;
 
   /// Appends a node whose shape and element are already inferred; only GraphBuilder and the parser call this.

@@ -13,8 +13,8 @@ namespace tilewright::graph {
 /// The axes of a reduction as the user gives them: negative ones count from the end. None: all axes.
 using GivenAxes = std::optional<std::vector<std::int64_t>>;
 
-/// `function`: what the user called; messages begin with it. Every function throws Error at the user's line, with a note at the line of
-/// each other party, and returns the node of the result. Operands must be in the graph.
+/// `function`: the name of the function that the user called; messages begin with it. Every function throws Error at the user's line, with
+/// a note at the line of each other operand involved, and returns the node of the result. Operands must be in the graph.
 class GraphBuilder {
  public:
   GraphBuilder(Graph& graph, std::string_view function, Location where) : graph_(graph), function_(function), where_(std::move(where)) {}
@@ -24,7 +24,7 @@ class GraphBuilder {
   int rank(NodeId id) const { return static_cast<int>(shape(id).size()); }
   ir::Element element(NodeId id) const { return graph_.node(id).element; }
 
-  /// The nodes made from here on are parts of one composite function, named after the call.
+  /// Nodes that are made from here on belong to one composite function, named after the call.
   void begin_composite();
   [[noreturn]] void fail(const std::string& message, std::span<const Party> parties = {}) const;
   [[noreturn]] void fail(const std::string& message, const Party& party) const { fail(message, std::span(&party, 1)); }
@@ -45,14 +45,14 @@ class GraphBuilder {
   /// A number as a tensor of rank 0, rounded to the element.
   NodeId number(ir::Element, double);
   NodeId iota(ir::Element, TensorShape, std::int64_t axis);
-  /// An extent as a number: a constant if it is one.
+  /// An extent as a number: a constant node if the extent is constant.
   NodeId extent(ir::Element, const Dim&);
   NodeId rand(std::uint64_t seed, TensorShape);
 
   // ---- element-wise ----
   /// Operands of the types that the op takes; they broadcast.
   NodeId map(ir::OpKind, std::vector<NodeId> operands);
-  /// The same node if it has this element.
+  /// The node itself if it has this element type already.
   NodeId cast(NodeId, ir::Element);
   NodeId bitcast(NodeId, ir::Element);
 
@@ -75,7 +75,7 @@ class GraphBuilder {
   NodeId mean(NodeId, const GivenAxes&, bool keep_dims);
   /// The arguments of a combining function: the earlier element and the later one.
   NodeId argument(ir::Element, int position);
-  /// By a function of two arguments whose result is `combiner`; a function that is one op of a named reduction is that reduction.
+  /// Reduces by a function of two arguments with the result `combiner`; if the function is one op, this may be a named reduction.
   NodeId reduce_by(NodeId, const GivenAxes&, std::uint64_t identity, NodeId combiner);
   NodeId scan(Combine, NodeId, std::int64_t axis, bool reverse);
 
@@ -91,10 +91,10 @@ class GraphBuilder {
   NodeId scatter_add(NodeId, NodeId index, NodeId updates, std::int64_t axis);
 
   // ---- kernels of the user ----
-  /// A node for each result of the kernel. Operands that are not row-major in memory become tensors that are.
+  /// Makes one node for each result of the kernel. Operands that are not row-major in memory are copied to row-major tensors.
   std::vector<NodeId> call(std::shared_ptr<OpaqueKernel>, std::vector<NodeId> operands);
 
-  /// An axis of `rank`, counted from the end if negative.
+  /// The axis of a tensor of this rank, counted from the end if negative.
   int axis(std::int64_t axis, int rank, const Party& of) const;
 
  private:

@@ -12,12 +12,12 @@ namespace tilewright::graph {
 
 namespace {
 
-/// Whether running sums and products of this element keep too few bits: they are computed in f32.
+/// Whether this element type keeps too few bits for running sums and products, so that they are computed in f32.
 bool is_short_float(ir::Element e) { return ir::is_float(e) && ir::bits(e) <= 16; }
 
 bool sums_or_multiplies(Combine kind) { return kind == Combine::sum || kind == Combine::prod; }
 
-/// The reduction by this op alone, if there is one.
+/// The named reduction that consists of this op alone; none if there is none.
 std::optional<Combine> combine_of(ir::OpKind function, ir::Element e) {
   const bool is_bool = e == ir::Element::boolean;
   if (function == ir::OpKind::add_) return Combine::sum;
@@ -77,7 +77,7 @@ NodeId GraphBuilder::reduce_by(NodeId t, const GivenAxes& given, std::uint64_t i
   if (function.op == Op::map && function.operands.size() == 2 && is_argument(function.operands[0]) && is_argument(function.operands[1]) &&
       graph_.node(function.operands[0]).position != graph_.node(function.operands[1]).position)
     if (const auto kind = combine_of(function.function, element(t))) return reduce(*kind, t, given, false);
-  // Of the rest of the graph a function sees constants only: a kernel may apply it to any elements, many at once.
+  // A combining function may use only constants of the rest of the graph: a kernel may apply it to any elements, many at once.
   std::vector<NodeId> work = {combiner};
   while (!work.empty()) {
     const Node& n = graph_.node(work.back());
@@ -131,7 +131,7 @@ NodeId GraphBuilder::matmul(NodeId a, NodeId b, ir::Element result, ProductPreci
 
 namespace {
 
-/// Replaces "..." by letters that the equation lacks, the last axes of all operands alike.
+/// Replaces "..." by letters that the equation does not use; the last axes of all operands get the same letters.
 void expand_ellipsis(Equation& e, const std::vector<std::size_t>& ranks) {
   constexpr std::string_view kDots = "...";
   std::string used = e.result;
@@ -163,15 +163,15 @@ NodeId GraphBuilder::einsum(std::string_view text, const std::vector<NodeId>& te
   std::vector<std::size_t> ranks;
   for (NodeId t : tensors) ranks.push_back(shape(t).size());
   if (equation.operands.size() == tensors.size()) expand_ellipsis(equation, ranks);
-  std::map<char, bool> is_wide;  // by label: whether an operand has another extent than 1
+  std::map<char, bool> is_wide;  // indexed by label: whether an operand has an extent other than 1
   for (std::size_t k = 0; k < std::min(tensors.size(), equation.operands.size()); ++k)
     for (std::size_t i = 0; i < std::min(equation.operands[k].size(), ranks[k]); ++i)
       is_wide[equation.operands[k][i]] |= shape(tensors[k])[i] != Dim(1);
-  // An extent of 1 beside a wider one broadcasts: without its axis the operand says the same, and all extents of a label are equal.
+  // An extent of 1 beside a wider one broadcasts. Without that axis the operand means the same, and all extents of a label are equal.
   std::vector<NodeId> operands = tensors;
   for (std::size_t k = 0; k < std::min(tensors.size(), equation.operands.size()); ++k) {
     std::string& labels = equation.operands[k];
-    if (labels.size() != ranks[k]) continue;  // the rule says so
+    if (labels.size() != ranks[k]) continue;  // the shape rule reports this
     std::string kept;
     TensorShape extents;
     for (std::size_t i = 0; i < labels.size(); ++i) {

@@ -1,4 +1,4 @@
-// What the table of tensor ops says of each op, as data.
+// The columns of the table of tensor ops as data.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@ namespace tilewright::graph {
 
 enum class Family : std::uint8_t { leaf, map, shape, reduce, product, index, call };
 
-/// What gives the integers of a result their type. Both translations convert by it what an op's own code gives.
+/// Where the type of an integer result comes from. The interpreter's and fusion's translations convert results to that type.
 enum class Integers : std::uint8_t {
   stated,    // they are in memory or in the graph, in the node's type
   position,  // positions and extents, of 64 bits: converted to the node's type, which may be a float
@@ -30,12 +30,12 @@ struct OpInfo {
   std::string_view name;
   Family family;
   std::vector<std::string_view> operands;
-  bool is_variadic;  // the last operand stands for any number
+  bool is_variadic;  // the last operand stands for any number of operands
   Integers integers;
   std::vector<AttributeInfo> attributes;
   std::string_view documentation;
 
-  /// The name of operand i as messages say it.
+  /// The name of operand i as it appears in messages.
   std::string_view operand_name(std::size_t i) const { return operands[i < operands.size() ? i : operands.size() - 1]; }
 };
 
@@ -44,12 +44,12 @@ inline std::string_view text(Op op) { return info(op).name; }
 std::optional<Op> parse_op(std::string_view name);
 /// Every op of the table, in its order.
 std::span<const Op> all_ops();
-/// Whether an op has no operands: one of the family `leaf`.
+/// Whether an op has no operands, that is whether it is of the family `leaf`.
 bool is_leaf(Op);
-/// Whether the elements of an op's result are elements of its one operand: it computes indices alone.
+/// Whether every element of an op's result is an element of its one operand: the op only changes indices.
 bool is_view(Op);
 
-/// The function of a map by its name in tile IR; none for ops that are not element-wise.
+/// The op of tile IR with this name that a map can apply; none for ops that are not element-wise.
 std::optional<ir::OpKind> parse_function(std::string_view name);
 bool is_function(ir::OpKind);
 

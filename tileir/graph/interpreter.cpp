@@ -212,7 +212,7 @@ Array Evaluation::run_map(const Node& n) {
   for (std::size_t i = 0; i < n.operands.size(); ++i) {
     operands.push_back(broadcast(operand(n, i), a.shape));
     types.emplace_back(operand(n, i).element);
-    // The bits of a float that is carried in f64 are those of its own type.
+    // A bitcast uses the bits of the float's own type, not of the f64 that carries it.
     const ir::Element own = graph_.node(n.operands[i]).element;
     if (is_bitcast && own != operand(n, i).element) {
       for (std::uint64_t& word : operands[i]) word = ir::element_bits(own, ir::float_value(ir::Element::f64, word));

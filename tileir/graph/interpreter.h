@@ -15,7 +15,7 @@ struct Array {
   std::vector<std::int64_t> shape;
   std::vector<std::uint64_t> bits;
 
-  /// Element i as a number: exact but for 64-bit integers beyond 2^53.
+  /// Element i as a number: exact except for 64-bit integers beyond 2^53.
   double number(std::size_t i) const;
 };
 
@@ -31,7 +31,7 @@ struct Arguments {
 };
 
 /// The outputs by name. Floats are f64 under double_precision. Throws Error if an argument is missing or has the wrong size, if a symbol
-/// has no value or is out of its bounds, if an extent is negative or no integer, and for an index out of range.
+/// has no value or is out of its bounds, if an extent is negative or not an integer, and if an index is out of range.
 std::map<std::string, Array> interpret(const Graph&, const Arguments&, Rounding);
 /// The value of one node.
 Array interpret(const Graph&, NodeId, const Arguments&, Rounding);

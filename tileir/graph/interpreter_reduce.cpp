@@ -58,7 +58,7 @@ std::uint64_t Evaluation::combine(const Node& n, std::uint64_t earlier, std::uin
   return apply(function_of(n.kind), e, both);
 }
 
-/// Whether argmax (argmin) takes the candidate, which comes later, instead: NaN wins, and of equals the first.
+/// Whether argmax (argmin) replaces its best element by the candidate, which comes later. NaN wins; of equal elements the first one wins.
 bool Evaluation::is_better(Combine kind, ir::Element e, std::uint64_t candidate, std::uint64_t best) const {
   if (is_nan(e, best)) return false;
   if (is_nan(e, candidate)) return true;
@@ -116,7 +116,7 @@ Array Evaluation::run_scan(const Node& n) {
 
 namespace {
 
-/// The sum of products of one element of the result, over the labels that are summed.
+/// One element of the result: the sum of products over the summed labels.
 template <class Product>
 void for_each_product(const std::vector<const Array*>& operands, const std::vector<Index>& result_strides, const Index& at,
                       const Index& extents, const std::vector<Index>& summed_strides, Product&& product) {
@@ -129,7 +129,7 @@ void for_each_product(const std::vector<const Array*>& operands, const std::vect
   });
 }
 
-/// sum + the product of the factors, the last multiplication and the addition as one fma.
+/// sum + the product of the factors; the last multiplication and the addition are one fma.
 template <class Real>
 Real add_product(Real sum, ir::Element e, const std::vector<std::uint64_t>& factors) {
   Real product = 1;
@@ -154,7 +154,7 @@ Array Evaluation::run_einsum(const Node& n) {
     summed_strides.emplace_back(summed.size());
     for (std::size_t i = 0; i < x.shape.size(); ++i) {
       const char label = equation.operands[k][i];
-      // A label that an operand has twice takes its diagonal: the strides add up.
+      // A label that occurs twice in an operand selects its diagonal: the two strides add up.
       if (const std::size_t j = equation.result.find(label); j != std::string::npos) result_strides[k][j] += strides[i];
       if (const std::size_t j = summed.find(label); j != std::string::npos) summed_strides[k][j] += strides[i], extents[j] = x.shape[i];
     }

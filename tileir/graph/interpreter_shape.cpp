@@ -98,7 +98,8 @@ std::int64_t Evaluation::index_at(const Node& n, const Array& index, std::size_t
 
 namespace {
 
-/// Calls body(i, j, k) for each element i of gather's result: it is element j of the table whose axis is at 0, and k that of the index.
+/// Calls body(i, j, k) for each element i of gather's result. j: its offset in the table with the gathered axis at 0; k: its offset in the
+/// index.
 template <class F>
 void for_each_gathered(const Index& table, const Index& index, std::size_t axis, F&& body) {
   Index shape(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(axis));

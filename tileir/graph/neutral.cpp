@@ -1,4 +1,4 @@
-// Neutral elements, and operands without elements.
+// Computes neutral elements, and finds operands that have no elements.
 #include "tileir/graph/neutral.h"
 
 #include <algorithm>

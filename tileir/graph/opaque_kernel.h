@@ -1,4 +1,4 @@
-// A kernel as a node of a graph: the user's, traced, with its launch, or one that the library adds. Shared by the nodes of its results.
+// A kernel as a node of a graph: a traced kernel of the user with its launch, or one that the library adds. Its results share it.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -19,7 +19,7 @@ class OpaqueKernel {
       result,   // the memory of result `index`: row-major
       extent,   // the value of an extent
       number,   // bits
-      scalar,   // what a run gets under a name
+      scalar,   // a value that a run passes by name
     } kind{};
     std::size_t index = 0;
     Dim extent;
@@ -36,7 +36,7 @@ class OpaqueKernel {
   std::vector<Argument> arguments;
   std::vector<Result> results;
   std::array<Dim, 3> grid{1, 1, 1};
-  std::int64_t lanes = 1;  // one program stands for so many along the first axis of the grid
+  std::int64_t lanes = 1;  // how many elements along the grid's first axis one program handles
   int num_warps = 4, num_stages = 0;
   bool contract = true, check = false;
   std::string reason;  // why the library has added it; empty: the user calls it

@@ -36,7 +36,7 @@ std::optional<Monomial> quotient(const Monomial& a, const Monomial& b) {
     if (exponent < 0) return std::nullopt;
     if (exponent > 0) result.push_back({f.variable, exponent});
   }
-  if (j != b.end()) return std::nullopt;  // a variable that a lacks
+  if (j != b.end()) return std::nullopt;  // a variable that `a` does not have
   return result;
 }
 
@@ -49,7 +49,7 @@ bool MonomialOrder::operator()(const Monomial& a, const Monomial& b) const {
     if (a[i].variable != b[i].variable) return a[i].variable < b[i].variable;
     if (a[i].exponent != b[i].exponent) return a[i].exponent > b[i].exponent;
   }
-  return false;  // of equal degree, so neither continues
+  return false;  // of equal degree, so neither has further factors
 }
 
 Polynomial Polynomial::variable(Variable v) {

@@ -9,7 +9,7 @@
 
 namespace tilewright::graph {
 
-/// A variable of a polynomial by number. Symbols count from 0, quotients from kFirstQuotient.
+/// A variable of a polynomial, as a number. Symbols count from 0, quotients from kFirstQuotient.
 using Variable = std::uint32_t;
 inline constexpr Variable kFirstQuotient = Variable{1} << 31;
 

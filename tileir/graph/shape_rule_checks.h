@@ -1,4 +1,4 @@
-// Declares the shape rules of graph_ops.def, one function each, and what they see of a node. Private to the shape rules.
+// Declares the shape rules of graph_ops.def, one function each, and the view of a node that they get. Private to the shape rules.
 #pragma once
 #include <initializer_list>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tilewright::graph {
 
-/// The input of a rule: a node that need not be in the graph, though its operands are.
+/// The input of a rule: a node that need not be in the graph, whose operands are in it.
 struct RuleInput {
   const Graph& graph;
   const Node& node;
@@ -26,7 +26,7 @@ struct RuleInput {
 };
 
 namespace rules {
-// Inferred rule_input(const RuleInput&); and so on: an op without one does not link.
+// Declares Inferred rule_input(const RuleInput&) and so on: an op without its function does not link.
 #define TW_GRAPH_OP(name, ...) Inferred rule_##name(const RuleInput&);
 #include "tileir/graph/graph_ops.def"
 #undef TW_GRAPH_OP

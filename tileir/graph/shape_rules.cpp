@@ -1,4 +1,4 @@
-// The shape rules of leaves, maps and shape ops, and what all rules share.
+// The shape rules of leaves, maps and shape ops, and the checks that all rules share.
 #include "tileir/graph/shape_rules.h"
 
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ std::string problem_of(const TensorShape& shape) {
 
 Inferred common_shape(const Graph& graph, const std::vector<Party>& operands) {
   Inferred result;
-  std::vector<std::size_t> from;  // the operand that each extent comes from, aligned as the shape
+  std::vector<std::size_t> from;  // the operand that each extent comes from, in the order of the shape
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const TensorShape& s = graph.node(operands[k].node).shape;
     while (result.shape.size() < s.size()) result.shape.insert(result.shape.begin(), 1), from.insert(from.begin(), k);
@@ -177,7 +177,7 @@ Inferred rule_map(const RuleInput& in) {
   const ir::RuleResult types_rule =
       ir::infer({node.function, types, {}, is_conversion ? std::span<const ir::Type>(declared) : std::span<const ir::Type>()});
   if (!types_rule.ok()) {
-    // The rule of the tile op begins with the op's name, which the caller gives.
+    // The message of the tile op's rule begins with the op's name; here the caller adds the name.
     const std::size_t colon = types_rule.error.find(": ");
     const std::string message = types_rule.error.substr(colon == std::string::npos ? 0 : colon + 2);
     if (types_rule.note_operand < 0) return in.fail(message);
@@ -229,7 +229,7 @@ Inferred rule_slice(const RuleInput& in) {
   const Dim &begin = in.node.lengths[0], &end = in.node.lengths[1], &step = in.node.lengths[2];
   Inferred result{in.shape(0), in.element(0), {}, {}};
   Dim& extent = result.shape[static_cast<std::size_t>(axis)];
-  // Of symbols, only what is wrong at every run is an error here.
+  // With symbols, only a range that is wrong in every run is an error here.
   if (begin.greatest() < 0 || (end - begin).greatest() < 0 || (extent - end).greatest() < 0)
     return in.fail(fmt::format("from {} to {} of axis {}, which has extent {}; it must be 0 <= begin <= end <= extent", begin.text(),
                                end.text(), axis, extent.text()),
@@ -288,7 +288,7 @@ Inferred rule_call(const RuleInput& in) { return stated(in); }
 
 namespace {
 
-/// A rule that gives a type which the column `integers` excludes is a mistake of that row.
+/// A rule must not give a type that the column `integers` of its row excludes: that is a mistake in the table.
 void check_type(const RuleInput& in, const Inferred& result) {
   const Integers integers = info(in.node.op).integers;
   TW_CHECK(integers != Integers::none || !ir::is_integer(result.element), "graph_ops.def: an op without integers gives them");
@@ -319,7 +319,7 @@ Inferred infer(const Graph& graph, const Node& node) {
     if (result.ok()) result.error = problem_of(result.shape);
     return result;
   } catch (const Error& e) {
-    // Arithmetic on extents: the message without the line, which is one of this file.
+    // An overflow of extents reports a line of this file: keep the message without the line.
     const std::string_view text = e.what(), mark = "error: ";
     return in.fail(std::string(text.substr(text.find(mark) + mark.size())));
   }

@@ -16,7 +16,7 @@ struct Party {
   std::string name;  // "a"
 };
 
-/// What a rule finds: a shape and an element, or an error ("'a' is [4, 8] and 'b' is [4, 7]; ...") and the operands it speaks of.
+/// The result of a rule: a shape and an element type, or an error ("'a' is [4, 8] and 'b' is [4, 7]; ...") and the operands that it names.
 struct Inferred {
   TensorShape shape;
   ir::Element element{};
@@ -25,13 +25,13 @@ struct Inferred {
   bool ok() const { return error.empty(); }
 };
 
-/// Checks the operands and attributes of a node. Its `shape` and `element` count only where they do not follow from the operands (leaves,
-/// reshape, broadcast, cast, bitcast, einsum's element). Requires: operands that are in the graph.
+/// Checks the operands and attributes of a node. Its `shape` and `element` are read only where they do not follow from the operands
+/// (leaves, reshape, broadcast, cast, bitcast, einsum's element). Requires: operands that are in the graph.
 Inferred infer(const Graph&, const Node&);
 
 /// "[4, n + 1]", or "a scalar".
 std::string shape_text(const TensorShape&);
-/// Whether two extents may stand in one axis of a broadcast: equal, or one of them 1.
+/// Whether two extents may be on one axis of a broadcast: they are equal, or one is 1.
 bool fits(const Dim& a, const Dim& b);
 /// Whether `from` broadcasts to `to`, aligned from the right.
 bool broadcasts(const TensorShape& from, const TensorShape& to);
@@ -39,11 +39,11 @@ bool broadcasts(const TensorShape& from, const TensorShape& to);
 Inferred common_shape(const Graph&, const std::vector<Party>&);
 /// The product of the extents.
 Dim element_count(const TensorShape&);
-/// Why a constant of this shape cannot have so many elements; empty if it can.
+/// Why a constant of this shape cannot have this number of elements; empty if it can.
 std::string problem_of_count(std::size_t elements, const TensorShape&);
-/// The shape of gather's result: the axes of index in place of `axis` of the table.
+/// The shape of gather's result: the table's shape with `axis` replaced by the axes of the index.
 TensorShape gather_shape(const TensorShape& table, const TensorShape& index, int axis);
-/// Why this is no shape of a tensor; empty if it is one.
+/// Why a tensor cannot have this shape; empty if it can.
 std::string problem_of(const TensorShape&);
 
 }  // namespace tilewright::graph

@@ -14,7 +14,7 @@ namespace {
 
 bool is_arg(Combine kind) { return kind == Combine::argmax || kind == Combine::argmin; }
 
-/// Why elements of this type cannot be combined so.
+/// Why this reduction cannot combine elements of this type; empty if it can.
 std::string check_combine(Combine kind, ir::Element e) {
   const bool is_logic = kind == Combine::any || kind == Combine::all;
   if (is_logic && e != ir::Element::boolean) return fmt::format("'t' has elements {}; they must be i1", ir::text(e));
@@ -34,7 +34,7 @@ Inferred check_combiner(const RuleInput& in) {
   return {};
 }
 
-/// The types that a product of operands of this type may have.
+/// Whether a product of operands of type `from` may have a result of type `to`.
 bool is_product_element(ir::Element from, ir::Element to) {
   if (ir::is_float(from)) return to == from || (ir::bits(from) < 32 && to == ir::Element::f32);
   if (!ir::is_integer(from)) return false;
@@ -77,7 +77,7 @@ Inferred rule_einsum(const RuleInput& in) {
   if (equation.operands.size() != in.node.operands.size())
     return in.fail(
         fmt::format("equation '{}' has {} operands; there are {}", in.node.text, equation.operands.size(), in.node.operands.size()));
-  std::map<char, std::pair<std::size_t, Dim>> extents;  // by label: the first operand that has it
+  std::map<char, std::pair<std::size_t, Dim>> extents;  // indexed by label: the first operand that has it, and its extent
   for (std::size_t k = 0; k < equation.operands.size(); ++k) {
     const std::string& labels = equation.operands[k];
     if (in.element(k) != in.element(0))

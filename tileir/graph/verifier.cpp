@@ -63,7 +63,7 @@ class Verifier {
                        shape_text(inferred.shape)));
   }
 
-  /// A combining function sees constants, and arguments of the element that is reduced.
+  /// A combining function may use constants, and arguments of the element type that is reduced.
   void check_combiner(const Node& reduce) {
     std::vector<NodeId> work = {reduce.combiner};
     while (!work.empty()) {

@@ -1,4 +1,4 @@
-// Checks graphs: every rule that the builder keeps, for graphs from texts and after passes.
+// Checks graphs that were parsed or changed by passes against every rule that the builder enforces.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ struct GraphProblem {
   std::string message;
 };
 
-/// Everything that is ill-formed; empty for a graph that is well-formed.
+/// All problems of the graph; empty if it is well formed.
 std::vector<GraphProblem> verify(const Graph&);
 
 }  // namespace tilewright::graph

@@ -1,6 +1,6 @@
-// Interprets roles and mbarriers: instances of roles are agents that take turns, each with values, copies and a clock of its own. What an
-// agent did before an arrival is seen by an agent that waited for its phase, and by no other: a slot that is read before its full phase, or
-// overwritten before its empty one, is an Error at the op.
+// Interprets roles and mbarriers: instances of roles are agents that take turns, each with values, copies and a vector clock of its own. An
+// agent that has waited for a phase sees what another agent did before it arrived at that phase; other agents do not. Reading a slot before
+// its full phase, or overwriting it before its empty phase, is an Error at the op.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void acquire(std::vector<std::int64_t>& known, const std::vector<std::int64_t>& 
   for (std::size_t i = 0; i < other.size(); ++i) known[i] = std::max(known[i], other[i]);
 }
 
-/// Numbers that look random: splitmix64.
+/// The next pseudo-random number, by splitmix64.
 std::uint64_t mixed(std::uint64_t& state) {
   std::uint64_t z = state += 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -157,7 +157,7 @@ void Interpreter::run_mbarrier_arrive(OpId id) {
     acquire(m.arriving, clock);
     acquire(m.arriving_known, now_->known);
     arrive(id, m, (now_->warps + kWarpsOfGroup - 1) / kWarpsOfGroup);
-    // A wait that follows finds the mbarrier as the arrival left it, or later.
+    // A later wait finds the mbarrier as this arrival left it, or in a later state.
     now_->known.resize(mbarriers_.size());
     now_->known[number] = std::max(now_->known[number], m.completed);
   }
@@ -171,13 +171,13 @@ void Interpreter::run_copy_arrive(OpId id) {
   for (const auto& group : now_->groups) m.copied.insert(m.copied.end(), group.begin(), group.end());
   m.copied.insert(m.copied.end(), now_->started.begin(), now_->started.end());
   m.arriving[copies] = std::max(m.arriving[copies], now_->clock[copies]);
-  // Copies that follow are no part of the phase.
+  // Copies that are started after this arrival do not belong to the phase.
   ++now_->clock[copies];
   arrive(id, m, std::int64_t{32} * now_->warps);
 }
 
-/// A parity says one of two phases: the last one that the agent knows to be over, or the next one. If more are over, it was chance which
-/// phase the wait has seen.
+/// A parity names one of two phases: the last one that the agent knows to be complete, or the next one. If more phases are complete, the
+/// program has a race: chance decides which phase the wait observes.
 bool Interpreter::try_wait(Agent& a) {
   const OpId id = a.waits_at;
   const auto& operands = f_.op(id).operands;

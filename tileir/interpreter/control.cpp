@@ -1,5 +1,5 @@
-// Interprets control flow, by a stack of the regions that are executed, so that an agent can stop in any of them; and prints, assertions
-// and hints.
+// Interprets control flow with an explicit stack of the regions that are executing, so that an agent can stop in any of them; also prints,
+// assertions and hints.
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 #include "tileir/interpreter/state.h"

@@ -14,7 +14,7 @@ std::uint64_t low_mask(int bits) { return bits >= 64 ? ~std::uint64_t{0} : (std:
 std::uint64_t width_mask(const Lanes& l) { return low_mask(bits(l.types[0].element())); }
 std::uint64_t sign_bit(const Lanes& l) { return std::uint64_t{1} << (bits(l.types[0].element()) - 1); }
 
-// Word-wise ops: on the bits themselves, whatever the element.
+// Word-wise ops work on the bits, whatever the element type.
 template <class F>
 void words1(const Lanes& l, F f) {
   for (std::size_t i = 0; i < l.count; ++i) l.out[i] = f(l.operands[0][i]);
@@ -24,7 +24,7 @@ void words2(const Lanes& l, F f) {
   for (std::size_t i = 0; i < l.count; ++i) l.out[i] = f(l.operands[0][i], l.operands[1][i]);
 }
 
-// Each of integer and real is a functor of two values of one type.
+// `integer` and `real` are functors of two values of one type.
 template <class Integer, class Real>
 void number(const Lanes& l, Integer integer, Real real) {
   const Element e = l.types[0].element();
@@ -42,7 +42,7 @@ void compare(const Lanes& l, F f) {
   with_element(l.types[0].element(), [&]<class C>() { map2<C, BoolCodec>(l, f); });
 }
 
-/// Through 64 unsigned bits, where nothing overflows and u16 * u16 is not promoted to int.
+/// Computes in 64 unsigned bits, where nothing overflows and u16 * u16 is not promoted to int.
 template <class T>
 std::uint64_t wide(T v) {
   return static_cast<std::uint64_t>(v);
@@ -65,13 +65,13 @@ T remainder(T a, T b) {
 
 enum class NanRule { wins, loses };
 
-/// The lesser (or greater) of two floats as bits: the chosen operand comes through unchanged, NaN payload included.
+/// The lesser (or greater) of two floats as bits: the chosen operand is returned unchanged, with its NaN payload.
 template <class C>
 std::uint64_t extreme(std::uint64_t wa, std::uint64_t wb, bool greatest, NanRule rule) {
   const auto a = C::get(wa), b = C::get(wb);
   if (std::isnan(a)) return rule == NanRule::wins || std::isnan(b) ? wa : wb;
   if (std::isnan(b)) return rule == NanRule::wins ? wb : wa;
-  if (a == b) return std::signbit(a) == greatest ? wb : wa;  // only zeros of two signs differ here
+  if (a == b) return std::signbit(a) == greatest ? wb : wa;  // here only zeros of different signs differ
   return (a < b) != greatest ? wa : wb;
 }
 void extreme(const Lanes& l, bool greatest, NanRule rule) {
@@ -164,7 +164,7 @@ void evaluate_shl(const Lanes& l) {
 void evaluate_shr(const Lanes& l) {
   const std::uint64_t width = bits(l.types[0].element());
   with_integer(l.types[0].element(), [&]<class C>() {
-    // Past the width the sign (or 0) is all that is left: as by the width less one, and for unsigned 0.
+    // A shift by the width or more leaves only sign bits, as a shift by width - 1 does, or 0 for unsigned types.
     words2(l, [=](std::uint64_t a, std::uint64_t b) -> std::uint64_t {
       using T = typename C::Value;
       if (b >= width && !std::is_signed_v<T>) return 0;

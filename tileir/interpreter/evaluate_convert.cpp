@@ -16,14 +16,14 @@ template <class T>
 T saturate(double v) {
   using Limits = std::numeric_limits<T>;
   if (std::isnan(v)) return 0;
-  const double limit = std::ldexp(1.0, Limits::digits);  // one past the greatest value, exact where the greatest itself is not
+  const double limit = std::ldexp(1.0, Limits::digits);  // one past the greatest value: exact even if the greatest value is not
   if (v >= limit) return Limits::max();
   if (v <= (Limits::is_signed ? -limit : 0.0)) return Limits::min();
   return static_cast<T>(v);
 }
 
-/// An integer as a double, rounded to odd: of its 53 bits, the last one is 1 if any bits were lost. Rounding that to a format of at most 51
-/// bits gives what rounding the integer itself would, where two roundings to nearest may not (Boldo and Melquiond 2008).
+/// An integer as a double, rounded to odd: the last of its 53 bits is 1 if any bits were lost. Rounding that to a format of at most 51 bits
+/// gives the same as rounding the integer itself; two roundings to nearest may not (Boldo and Melquiond 2008).
 template <class T>
 double to_odd(T v) {
   const bool negative = v < 0;
@@ -35,7 +35,7 @@ double to_odd(T v) {
   return negative ? -d : d;
 }
 
-/// The bits of one element, converted between the types of two codecs (lane_loops.h).
+/// The bits of one element, converted from one codec's type to the other's (lane_loops.h).
 template <class From, class To>
 std::uint64_t convert(std::uint64_t word) {
   using T = typename To::Value;

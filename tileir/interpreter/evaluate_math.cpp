@@ -1,7 +1,7 @@
 // Evaluates rounding, roots, fma and the elementary functions, lane by lane.
 //
-// Elementary functions call the C library in the next larger format (double for up to f32, long double for f64) and round once: in practice
-// the correctly rounded result, the reference for errors in ulp.
+// Elementary functions call the C library in the next larger format (double for types up to f32, long double for f64) and round once. In
+// practice that is the correctly rounded result: the reference for errors in ulp.
 #include <cmath>
 
 #include "tileir/interpreter/lane_loops.h"
@@ -10,7 +10,7 @@ namespace tilewright::ir {
 
 namespace {
 
-/// A function that is exact or correctly rounded in the type it is given.
+/// A function that is exact or correctly rounded in the type of its operand.
 template <class F>
 void exact(const Lanes& l, F f) {
   with_float(l.types[0].element(), [&]<class C>() { map1<C, C>(l, f); });
@@ -32,8 +32,8 @@ void elementary2(const Lanes& l, F f) {
   });
 }
 
-/// a * b + c rounded to odd: when inexact, the neighbour whose last bit is set, so that a second rounding to fewer than 52 bits sees
-/// on which side of a tie the sum is. Requires: a * b is exact in double.
+/// a * b + c rounded to odd: if inexact, the neighbour whose last bit is set, so that a second rounding to fewer than 52 bits sees on which
+/// side of a tie the sum is. Requires: a * b is exact in double.
 double fma_to_odd(double a, double b, double c) {
   const double p = a * b, s = p + c;
   if (!std::isfinite(s)) return s;

@@ -1,5 +1,5 @@
-// The reference interpreter executes every op of a function in order, on whole tiles. This file has the loop over a block's ops, and the
-// ops that read no tile.
+// The reference interpreter executes every op of a function in order, on whole tiles. This file has the loop over a block's ops and the ops
+// that read no tiles.
 #include "tileir/interpreter/interpreter.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The reference meaning of tile IR: slow and obvious. One program at a time, memory as the host's own.
+// The reference semantics of tile IR, slow and obvious: programs run one at a time, on the host's own memory.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -17,24 +17,24 @@ struct TileValue {
   std::vector<std::uint64_t> bits;
 };
 
-/// What a program says to the outside: a device_print, or a device_assert that does not hold.
+/// An output of a program: a device_print, or a device_assert that failed.
 struct Report {
   OpId op;
   std::array<std::int32_t, 3> program;
-  std::vector<const TileValue*> operands;  // of a print
-  std::int64_t lane = -1;                  // of an assert: the first at fault, row-major
+  std::vector<const TileValue*> operands;  // the operands of a print
+  std::int64_t lane = -1;                  // the first failing lane of an assert, row-major
 };
 
 struct InterpretOptions {
   std::array<std::int32_t, 3> grid{1, 1, 1};
   ReductionOrder reduction;
-  /// Asked before each access of a lane; false: the access does not happen (a load gives 0). Absent: every access happens.
+  /// Called before each access of a lane; if it returns false, the access is skipped (a load gives 0). Absent: every access happens.
   std::function<bool(std::uint64_t address, int bytes, bool is_store, OpId)> may_access;
   /// Called before each program with its id.
   std::function<void(std::array<std::int32_t, 3> id)> begin_program;
-  /// Absent: nothing is printed, and asserts are passed over.
+  /// Absent: nothing is printed, and asserts are not checked.
   std::function<void(const Report&)> report;
-  /// Roles of a program take turns at waits, arrivals and barriers: 0: in their order, else in a random order of this seed.
+  /// Roles of a program take turns at waits, arrivals and barriers: in their order if 0, else in a random order with this seed.
   std::uint64_t role_seed = 0;
   /// At most this many ops are executed in one program; then Error. Guards fuzzers against endless loops.
   std::uint64_t max_ops = 1ull << 32;
@@ -43,8 +43,8 @@ struct InterpretOptions {
 /// Runs every program of the grid, in order of the linear program id (axis 0 fastest). `arguments`: one word a parameter.
 void interpret(const Function&, std::span<const std::uint64_t> arguments, const InterpretOptions& = {});
 
-/// One element-wise op on one lane: the meaning that folding and the interpreter share. `operands` are bits, with their types.
-/// cast and bitcast take the result's type from `result`.
+/// Evaluates one element-wise op on one lane; constant folding and the interpreter share it. `operands` are bits, with their types. cast
+/// and bitcast take the result's type from `result`.
 std::uint64_t evaluate_scalar(OpKind, std::span<const Type> operand_types, std::span<const std::uint64_t> operands, Type result);
 
 }  // namespace tilewright::ir

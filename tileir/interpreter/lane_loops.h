@@ -11,8 +11,8 @@
 
 namespace tilewright::ir {
 
-// How the bits of an element become a C++ value and back. 16-bit floats are carried as the double of the same value: the result of
-// one + - * / sqrt in double, rounded again, is the correctly rounded one, since 53 >= 2 * 11 + 2 bits (Figueroa 1995).
+// Codecs convert the bits of an element to a C++ value and back. 16-bit floats are carried as a double of the same value: the result of one
+// + - * / sqrt in double, rounded again, is the correctly rounded one, since 53 >= 2 * 11 + 2 bits (Figueroa 1995).
 template <std::integral T>
 struct IntegerCodec {
   using Value = T;
@@ -43,7 +43,7 @@ struct SmallFloatCodec {
 using F16Codec = SmallFloatCodec<detail::kF16>;
 using BF16Codec = SmallFloatCodec<detail::kBF16>;
 
-/// Call f.template operator()<Codec>() for the element. Require: an integer, a float, any element that is no pointer.
+/// Call f.template operator()<Codec>() for the element. They require, in this order: an integer, a float, any element but a pointer.
 template <class F>
 decltype(auto) with_integer(Element e, F&& f) {
   switch (e) {

@@ -8,8 +8,8 @@
 
 namespace tilewright::ir {
 
-/// acc + a b with the sum taken from acc over ascending k. Floats: one fused multiply-add a step, in the type of acc, after an
-/// exact conversion of a and b (every precision is the most exact one here). i8: wrapping 32-bit sums.
+/// acc + a b; the sum starts with acc and goes over ascending k. Floats: one fused multiply-add per step, in the type of acc, after an
+/// exact conversion of a and b (here every precision is the most exact one). i8: wrapping 32-bit sums.
 void Interpreter::run_dot(OpId id) {
   const ValueId a = f_.operand(id, 0), b = f_.operand(id, 1);
   const Type &ta = type(a), &tb = type(b);
@@ -19,7 +19,7 @@ void Interpreter::run_dot(OpId id) {
   const auto& acc = words(f_.operand(id, 2));
   std::copy(acc.begin(), acc.end(), out.begin());
   const Element from = ta.element(), to = type(f_.result(id)).element();
-  std::vector<double> fa, fb;  // exact for every element that dot takes
+  std::vector<double> fa, fb;  // exact for every element type that dot takes
   if (is_float(from)) {
     for (std::uint64_t w : words(a)) fa.push_back(float_value(from, w));
     for (std::uint64_t w : words(b)) fb.push_back(float_value(from, w));
@@ -54,7 +54,8 @@ float e2m1(unsigned nibble) {
 /// Section 5.4.1: a power of two, or NaN.
 float e8m0(std::uint64_t s) { return s == 255 ? std::nanf("") : std::ldexp(1.0f, static_cast<int>(s) - 127); }
 
-/// Element k of row i of an operand; `step` is the distance of neighbours along K, `row_step` that of rows. Packed: two elements in a byte.
+/// Element k of row i of an operand. `step`: the distance between neighbours along K; `row_step`: between rows. Packed: two elements a
+/// byte.
 struct Scaled {
   const std::vector<std::uint64_t>&words, &scales;
   Element element;

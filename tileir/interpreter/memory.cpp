@@ -60,7 +60,7 @@ void Interpreter::run_atomic(OpId id, F&& update) {
   }
 }
 
-/// An element-wise op on the old value and the new one.
+/// Applies an element-wise op to the old value and the new one.
 std::uint64_t Interpreter::combined(OpId id, std::uint64_t old, std::uint64_t value, OpKind k) {
   const Type t = type(f_.operand(id, 1)).scalar();
   const Type types[] = {t, t};

@@ -39,7 +39,7 @@ void Interpreter::run_cat(OpId id) {
   const auto axis = static_cast<int>(f_.attr(id, AttrName::axis));
   interleave(id, strides(type(a))[axis] * type(a).extent(axis));
 }
-/// Row-major: `block` elements of operand 0, as many of operand 1, the next ones of operand 0, and so on.
+/// Interleaves operands row-major: `block` elements of operand 0, `block` elements of operand 1, the next elements of operand 0, and so on.
 void Interpreter::interleave(OpId id, std::int64_t block) {
   auto& out = result(id);
   const Words* const from[] = {&words(f_.operand(id, 0)), &words(f_.operand(id, 1))};

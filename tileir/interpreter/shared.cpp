@@ -1,5 +1,5 @@
-// Interprets shared memory, asynchronous copies and matrix instructions. What a copy delivers arrives with the wait for its group: an
-// element that is read before it is there, or overwritten while a copy or another thread may still use it, is an Error at the op.
+// Interprets shared memory, asynchronous copies and matrix instructions. The data of a copy arrives with the wait for its group. Reading an
+// element before it arrives, or overwriting it while a copy or another thread may still use it, is an Error at the op.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace tilewright::ir {
 
 namespace {
 
-/// The coordinates of a part of a tile: calls visit(index in the tile) for each element of the part, row-major.
+/// Calls visit(index in the tile) for each element of a part of a tile, in row-major order.
 template <class F>
 void for_each_in_slice(const Type& whole, const Type& part, std::span<const std::int64_t> offsets, F&& visit) {
   const std::vector<std::int64_t> step = strides(whole);
@@ -149,7 +149,7 @@ void Interpreter::run_extract_slice(OpId id) {
                     [&](std::size_t i) { out[next++] = x[i]; });
 }
 
-/// As dot: every order and rounding of a matrix instruction is allowed, the most exact one included.
+/// Computes as dot does: a matrix instruction may sum in any order and round in any way, so the most exact result is allowed.
 void Interpreter::run_mma(OpId id) { run_dot(id); }
 
 }  // namespace tilewright::ir

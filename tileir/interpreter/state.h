@@ -12,10 +12,10 @@ namespace tilewright::ir {
 
 struct ScanOrder;
 
-/// The body of a program, or an instance of a role: what runs one op after the other. Epochs and clocks are those of happens-before: an
-/// access of agent a in its epoch e is seen by agents whose clock[a] is at least e.
-/// The copies that an agent has started are an agent of their own, kMostAgents numbers higher: each group is an epoch of it.
-inline constexpr std::size_t kMostAgents = 16;  // the body, and one for each named barrier
+/// The body of a program, or an instance of a role: it executes one op after the other. Epochs and clocks are those of happens-before: an
+/// access of agent a in its epoch e is visible to agents whose clock[a] is at least e.
+/// The copies that an agent has started form an agent of their own, numbered kMostAgents higher; each group of copies is an epoch of it.
+inline constexpr std::size_t kMostAgents = 16;  // the body, and one agent for each named barrier
 using AgentClock = std::array<std::uint32_t, 2 * kMostAgents>;
 
 class Interpreter {
@@ -28,17 +28,17 @@ class Interpreter {
 
   const Type& type(ValueId v) const { return now_->values[v.index].type; }
   Words& words(ValueId v) { return now_->values[v.index].bits; }
-  /// The words of an op's result, as many as it has elements.
+  /// The words of an op's result, one for each element.
   Words& result(OpId, int i = 0);
   std::uint64_t scalar(ValueId v) { return words(v)[0]; }
   std::int64_t scalar_integer(ValueId);
 
-  /// Runs a region that has no control flow: that of a reduce, scan or atomic_update.
+  /// Runs a region without control flow: that of a reduce, scan or atomic_update.
   void run(BlockId);
   void execute(OpId);
   void count_op(OpId);
 
-  // void run_flip(OpId); and so on, for ops that are not element-wise. An op of the table without one does not link.
+  // Declares void run_flip(OpId) and so on for ops that are not element-wise. An op of the table without its function does not link.
 #define TW_ELEMENTWISE_OP(name)
 #define TW_OTHER_OP(name) void run_##name(OpId);
 #include "tileir/dispatch.def"
@@ -58,84 +58,84 @@ class Interpreter {
   // interpreter_tiles.cpp
   /// Combines the words of `earlier` and `later`, one for each tile of the op, into `earlier`, by the op's region.
   void combine(OpId, std::uint64_t* earlier, const std::uint64_t* later);
-  /// Scans the elements of a row, of each tile of the op one after the other.
+  /// Scans the elements of a row, for each tile of the op in turn.
   void scan_row(OpId, Words& elements, const ScanOrder&);
 
   // shared.cpp
-  /// An element of a buffer.
+  /// An element of a buffer in shared memory.
   struct Cell {
     std::uint64_t word = 0;
-    bool defined = false, in_flight = false;             // in_flight: a copy was started, and is not known to be complete
-    bool is_ordered = false;                             // of an ordered buffer: a wait is between reads and writes
+    bool defined = false, in_flight = false;             // in_flight: a copy was started that is not known to be complete
+    bool is_ordered = false;                             // in an ordered buffer: a wait is between reads and writes
     std::uint8_t writer = 0;                             // the agent of the last store
-    std::uint32_t last_store = 0;                        // its epoch
-    std::array<std::uint32_t, kMostAgents> last_read{};  // by agent, their epochs
+    std::uint32_t last_store = 0;                        // the epoch of that store
+    std::array<std::uint32_t, kMostAgents> last_read{};  // indexed by agent: the epoch of its last read
   };
   std::uint64_t read_cell(OpId, std::uint64_t cell);
   void check_overwrite(OpId, std::uint64_t cell) const;
   void complete(std::span<const std::uint64_t> cells);
   std::uint32_t epoch() const { return now_->clock[now_->number]; }
-  /// All threads of the agent have met.
+  /// Called where all threads of the agent have met at a barrier.
   void begin_epoch() { ++now_->clock[now_->number]; }
 
   // control.cpp
-  /// A region that is executed, and where in it.
+  /// A region that is being executed, and the position in it.
   struct Frame {
     OpId owner;  // none: the body of the function
     BlockId block;
     OpId next;
     __extension__ __int128 counter = 0, hi = 0,
-                           step = 0;  // of a for; 128 bits, since the last step past a bound may leave its type's range
+                           step = 0;  // the step of a for; 128 bits, since the last step past a bound may leave its type's range
   };
   void enter(OpId owner, BlockId);
   void begin_iteration(Frame&, std::span<const ValueId> carried);
-  /// The last op of a region was executed.
+  /// Called after the last op of a region.
   void leave_region();
 
   // agents.cpp
-  using KnownPhases = std::vector<std::int64_t>;  // by mbarrier: so many phases are known to be over; 0 of those beyond its end
+  using KnownPhases = std::vector<std::int64_t>;  // indexed by mbarrier: how many phases are known to be complete; 0 beyond the end
   struct Agent {
     std::size_t number = 0;
-    OpId roles;  // none: the body
+    OpId roles;  // none: the agent is the body
     int role = 0, instance = 0, warps = 0;
     std::vector<TileValue> values;
     std::vector<Frame> frames;
     AgentClock clock{};
-    std::vector<std::uint64_t> started;             // the cells of copies that no async_commit has ended
-    std::deque<std::vector<std::uint64_t>> groups;  // those of groups that may not be complete, the oldest first
+    std::vector<std::uint64_t> started;             // the cells of copies that no async_commit has ended yet
+    std::deque<std::vector<std::uint64_t>> groups;  // the cells of groups that may not be complete, oldest first
     std::uint32_t complete_copies = 0;              // the last epoch of its copies that an async_wait has seen
-    OpId waits_at;                                  // the mbarrier_wait that holds it up
+    OpId waits_at;                                  // the mbarrier_wait at which it is blocked
     KnownPhases known;
   };
-  /// A phase of an mbarrier is over when no arrival is missing.
+  /// A phase of an mbarrier is complete when no arrival is missing.
   struct Mbarrier {
     std::int64_t arrivals = 0, missing = 0;
-    std::int64_t completed = 0;                    // phases that are over; the one under way has this number
-    AgentClock arriving{}, published{};            // the clocks of the arrivals of this phase, and of those that are over
-    KnownPhases arriving_known, published_known;   // what the agents of these arrivals knew
-    std::vector<std::uint64_t> copied, delivered;  // cells of copies that the phase waits for, and that no wait has seen since
+    std::int64_t completed = 0;                    // number of complete phases; the current phase has this number
+    AgentClock arriving{}, published{};            // clocks of the arrivals of the current phase, and of complete phases
+    KnownPhases arriving_known, published_known;   // what the agents knew that arrived in these phases
+    std::vector<std::uint64_t> copied, delivered;  // cells of copies that the phase waits for, and cells that no wait has acquired since
   };
   void begin_body();
   /// Runs agents in turn until all have ended.
   void run_agents();
-  /// Runs the current agent until it has ended or another one may go on.
+  /// Runs the current agent until it has ended or another agent may continue.
   void run_turn();
   std::string name_of(const Agent&) const;
   std::size_t mbarrier(OpId id) { return static_cast<std::size_t>(words(f_.operand(id, 0))[0]); }
   void arrive(OpId, Mbarrier&, std::int64_t arrivals);
-  /// Whether the wait that holds the agent up is over; then it has acquired what the phase published.
+  /// Whether the phase that the agent waits for is complete; if so, the agent acquires what the phase published.
   bool try_wait(Agent&);
 
   // interpreter_control.cpp
-  /// target[i] = source[i], all at once: a loop may yield its carried values in another order.
+  /// target[i] = source[i], all at once, since a loop may yield its carried values in another order.
   void copy(std::span<const ValueId> source, std::span<const ValueId> target);
   std::span<const ValueId> yielded(BlockId b) const { return f_.op(f_.terminator(b)).operands; }
 
   const Function& f_;
   const InterpretOptions& options_;
   std::vector<Agent> agents_{1};  // the body, then the instances of roles
-  Agent* now_ = agents_.data();   // the one that runs
-  bool ends_turn_ = false;        // another agent may go on
+  Agent* now_ = agents_.data();   // the agent that runs
+  bool ends_turn_ = false;        // another agent may continue
   std::array<std::int32_t, 3> id_{};
   std::uint64_t executed_ = 0;
   std::vector<Cell> cells_;

@@ -24,7 +24,7 @@ void Interpreter::combine(OpId id, std::uint64_t* earlier, const std::uint64_t* 
   for (std::size_t i = 0; i < n; ++i) earlier[i] = scalar(yielded[i]);
 }
 
-/// Whether index k is the later one of the two that a step combines.
+/// Whether index k is the later one of the two elements that a step combines.
 static bool is_later(const ReduceStep& step, std::uint32_t k) { return std::popcount(k & step.later) % 2 != 0; }
 static bool is_first(std::span<const ReduceStep> steps, std::uint32_t done, std::uint32_t k) {
   return std::none_of(steps.begin(), steps.begin() + done, [&](const ReduceStep& s) { return is_later(s, k); });
@@ -42,13 +42,13 @@ void Interpreter::run_reduce(OpId id) {
   const std::int64_t block = innermost && !commutative ? std::min<std::int64_t>(extent, options_.reduction.block) : 1;
   const std::size_t n = x.size();
   for (ValueId r : f_.op(id).results) words(r).resize(static_cast<std::size_t>(rows));
-  Words elements(static_cast<std::size_t>(extent) * n);  // element k of tile j at k * n + j
+  Words elements(static_cast<std::size_t>(extent) * n);  // element k of tile j is at k * n + j
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t base = row / inner * extent * inner + row % inner;
     for (std::int64_t k = 0; k < extent; ++k)
       for (std::size_t j = 0; j < n; ++j) elements[k * n + j] = words(x[j])[base + k * inner];
     if (distributed) {
-      // After a step only the indices on the earlier side of it and of all steps before are left.
+      // After a step, only the indices on the earlier side of this step and of all earlier steps are left.
       std::uint32_t done = 0;
       for (const ReduceStep& step : steps) {
         for (std::uint32_t k = 0; k < extent; ++k)
@@ -80,7 +80,7 @@ void Interpreter::scan_row(OpId id, Words& elements, const ScanOrder& order) {
   const auto set = [&](std::size_t k, const Words& v) { std::copy(v.begin(), v.end(), &elements[k * n]); };
   for (std::size_t k = 0; k < runs * run; ++k)
     if (k % run != 0) set(k, with(element(k - 1), element(k)));
-  std::vector<Words> total;  // of a run with the lanes before it in its warp
+  std::vector<Words> total;  // the total of a run, combined with the lanes before it in its warp
   for (std::size_t q = 0; q < runs; ++q) total.push_back(element(q * run + run - 1));
   for (int i = 0; i < order.lanes; ++i)
     for (std::size_t q = 0; q < runs; ++q)
@@ -112,7 +112,7 @@ void Interpreter::run_scan(OpId id) {
   for (std::size_t j = 0; j < n; ++j) result(id, static_cast<int>(j));
   Words running(n), element(n);
   const bool distributed = f_.layout_id(x[0]).valid();
-  Words elements(distributed ? static_cast<std::size_t>(extent) * n : 0);  // element k of tile j at k * n + j, as the scan goes
+  Words elements(distributed ? static_cast<std::size_t>(extent) * n : 0);  // element k of tile j at k * n + j, in scan order
   const ScanOrder order = distributed ? scan_order(axis_order(f_.layout(x[0]), axis).value()) : ScanOrder();
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t base = row / inner * extent * inner + row % inner;

@@ -1,4 +1,4 @@
-// Finds and builds layouts in which an axis is in order.
+// Finds out whether an axis is in order in a layout, and builds layouts in which it is.
 #include "tileir/layout/axis_order.h"
 
 #include <algorithm>

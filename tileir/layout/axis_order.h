@@ -12,7 +12,7 @@ namespace tilewright::ir {
 ///
 /// Example: 64 elements, register [1], lane [2, 4, 8, 16], warp [32] -> low_registers {0}, lanes {0, 1, 2, 3}, warps {0}.
 struct AxisOrder {
-  std::vector<int> low_registers, lanes, warps, high_registers;  // which bit of the dimension each bit of the axis is
+  std::vector<int> low_registers, lanes, warps, high_registers;  // for each bit of the axis: which bit of that hardware dimension it is
 };
 
 /// None if the axis is not in order, or if a basis changes the coordinate along this axis and another one.

@@ -15,13 +15,13 @@ namespace {
 constexpr int kSlabBytes[] = {128, 64, 32};
 constexpr int kChunkBytes = 16, kPatternRows = 8;
 constexpr int kMostBoxExtent = 256;
-constexpr int kStepBytes = 32, kGroupRows = 64;  // of an instruction: along K, and rows of a
+constexpr int kStepBytes = 32, kGroupRows = 64;  // of an instruction: its bytes along K, and its rows of a
 
 int log2(int n) { return std::countr_zero(static_cast<unsigned>(n)); }
 
 struct Shape {
   int inner, slab_bytes;
-  int log2_slab;  // elements
+  int log2_slab;  // in elements
   int rows, slabs;
 
   int bytes_of_slab() const { return rows * slab_bytes; }
@@ -35,8 +35,8 @@ Shape shape_of(const std::vector<int>& log2_extents, int inner, int element_byte
   return s;
 }
 
-/// The shape of a canonical buffer that has this layout. With rows of one slab, or with few rows, two shapes have the same layout: the one
-/// of the longest slabs is taken.
+/// The shape of a canonical buffer that has this layout. If a row is one slab, or if there are few rows, two shapes have the same layout:
+/// the one with the longer slabs is taken.
 std::optional<Shape> recognise(const LinearLayout& layout, int element_bytes, int inner) {
   const std::vector<int>& extents = layout.log2_extents();
   for (int slab_bytes : kSlabBytes) {
@@ -60,7 +60,7 @@ LinearLayout canonical_buffer(const std::vector<int>& log2_extents, int inner, i
   LinearLayout memory(log2_extents);
   const int shift = memory.axis_shift(inner);
   for (int i = 0; i < log2_slab; ++i) memory.add_basis(HardwareDim::offset, 1u << (shift + i));
-  // The pattern is one of lines of 128 bytes: the rows of a line have their chunks permuted alike.
+  // The swizzle pattern is one of lines of 128 bytes: all rows of a line have their chunks permuted in the same way.
   int row_bit = chunk_bits - 3;
   for (int axis = static_cast<int>(log2_extents.size()) - 1; axis >= 0; --axis)
     for (int i = 0; axis != inner && i < log2_extents[static_cast<std::size_t>(axis)]; ++i, ++row_bit) {
@@ -88,7 +88,7 @@ std::variant<MatrixDescriptor, NotCanonical> matrix_descriptor(const LinearLayou
     MatrixDescriptor d{.along_k = along_k, .stride = kPatternRows * s->slab_bytes, .slab_bytes = s->slab_bytes};
     const int k_of_step = kStepBytes / element_bytes;
     if (along_k) {
-      d.leading = kChunkBytes;  // not read
+      d.leading = kChunkBytes;  // the hardware does not read it
       d.k_step = kStepBytes, d.k_steps_of_slab = s->slab_bytes / kStepBytes, d.k_slab = s->bytes_of_slab();
       d.group = kGroupRows * s->slab_bytes;
     } else {
@@ -112,14 +112,14 @@ std::variant<CopyBoxes, NotCanonical> copy_boxes(const LinearLayout& layout, int
     CopyBoxes c{.inner = inner, .slab_bytes = s->slab_bytes, .extents = {}, .boxes = {}};
     for (int e : layout.log2_extents()) c.extents.push_back(1 << e);
     c.extents[static_cast<std::size_t>(inner)] = 1 << s->log2_slab;
-    // The outermost axis of the rows is divided: the rows of a box follow each other.
+    // A box is a slice of the outermost row axis: the rows of a box must be consecutive.
     const auto outermost = static_cast<std::size_t>(inner == 0 ? 1 : 0);
     const int rows = c.extents[outermost];
     c.extents[outermost] = std::min(rows, kMostBoxExtent);
     for (int axis = 0; axis < rank; ++axis)
       if (c.extents[static_cast<std::size_t>(axis)] > kMostBoxExtent)
         return NotCanonical{fmt::format("axis {} has {} elements; a box has at most 256", axis, c.extents[static_cast<std::size_t>(axis)])};
-    const int bytes_of_row = s->bytes_of_slab() / rows;  // of the outermost axis
+    const int bytes_of_row = s->bytes_of_slab() / rows;  // bytes for one index of the outermost axis
     for (int slab = 0; slab < s->slabs; ++slab)
       for (int row = 0; row < rows; row += c.extents[outermost]) {
         std::vector<int> first(static_cast<std::size_t>(rank), 0);

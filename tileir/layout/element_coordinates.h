@@ -1,4 +1,4 @@
-// The hardware coordinates that hold each element of a tile, one for each, for pictures of layouts.
+// Finds the hardware coordinate that holds each element of a tile, one for each element, for pictures of layouts.
 #pragma once
 #include <array>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace tilewright::ir {
 
-/// A register, lane, warp and block, or an offset, by HardwareDim.
+/// A register, lane, warp and block, or an offset, indexed by HardwareDim.
 using HardwareCoordinate = std::array<std::uint32_t, kHardwareDims>;
 
 class ElementCoordinates {
@@ -19,7 +19,7 @@ class ElementCoordinates {
   /// log2 of how many neighbours along the last axis are in consecutive registers or offsets.
   int log2_run() const { return log2_run_; }
   bool in_memory() const { return in_memory_; }
-  /// "w0 l12 r3-6" for `length` neighbours from this coordinate on; dimensions without bits are left out. In shared memory the offsets.
+  /// "w0 l12 r3-6" for `length` neighbours that start here; dimensions without bits are left out. In shared memory: the offsets.
   std::string text(const HardwareCoordinate&, std::uint32_t length) const;
 
  private:

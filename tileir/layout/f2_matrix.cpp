@@ -1,4 +1,4 @@
-// Gaussian elimination over F2, a machine word a vector.
+// Gaussian elimination over F2; a vector is a machine word.
 #include "tileir/layout/f2_matrix.h"
 
 #include <bit>
@@ -10,7 +10,7 @@ namespace tilewright::ir {
 
 F2Span::Remainder F2Span::reduce(std::uint32_t v) const {
   std::uint32_t inputs = 0;
-  // Later steps leave the leading bits of earlier vectors as they are and only change lower bits.
+  // Later steps change only bits below the leading bits of earlier vectors.
   for (std::uint32_t rest = v; rest != 0;) {
     const auto lead = static_cast<std::size_t>(std::bit_width(rest) - 1);
     v ^= value_[lead];
@@ -40,7 +40,7 @@ std::vector<std::uint32_t> F2Span::insert(std::span<const std::uint32_t> vectors
 std::vector<std::uint32_t> intersection(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {
   F2Span span(a);
   std::vector<std::uint32_t> both;
-  // A vector of b that the span has already equals a sum of vectors of a and earlier ones of b. The part from a is in both spans.
+  // If a vector of b is in the span already, it equals a sum of vectors of a and earlier ones of b. The part from a is in both spans.
   for (const std::uint32_t v : b)
     if (!span.insert(v, v)) both.push_back(v ^ span.reduce(v).inputs);
   return both;
@@ -48,7 +48,7 @@ std::vector<std::uint32_t> intersection(std::span<const std::uint32_t> a, std::s
 
 namespace {
 
-/// The span of the columns, each with the bit that selects it.
+/// The span of the columns; the input word of each column has the one bit that selects the column.
 F2Span span_of(const F2Matrix& m) {
   TW_CHECK(m.width() <= 32, "a matrix has at most 32 columns");
   F2Span span;

@@ -21,11 +21,11 @@ struct F2Matrix {
   std::uint32_t dependent_columns() const;
   /// A basis of the inputs that map to 0.
   std::vector<std::uint32_t> kernel() const;
-  /// An x with (*this)(x) == y, the one that uses no dependent column; none if there is none.
+  /// An x with (*this)(x) == y that uses no dependent column; none if there is no x.
   std::optional<std::uint32_t> solve(std::uint32_t y) const;
-  /// X with right.width() columns and (*this)(X(e)) == right(e) for every e; none if there is none. Uses no dependent column.
+  /// X with right.width() columns and (*this)(X(e)) == right(e) for every e; none if there is no such X. Uses no dependent column.
   std::optional<F2Matrix> solve(const F2Matrix& right) const;
-  /// R of `bits` columns with (*this)(R(y)) == y for every y < 2^bits; none unless this matrix maps some input to each of these y.
+  /// R with `bits` columns and (*this)(R(y)) == y for every y < 2^bits; none unless this matrix maps some input to each of these y.
   std::optional<F2Matrix> right_inverse(int bits) const;
 
   friend bool operator==(const F2Matrix&, const F2Matrix&) = default;

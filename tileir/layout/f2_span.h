@@ -15,8 +15,8 @@ namespace tilewright::ir {
 class F2Span {
  public:
   struct Remainder {
-    std::uint32_t value;   // the vector less a sum of inserted vectors; 0 if the span contains it
-    std::uint32_t inputs;  // of that sum
+    std::uint32_t value;   // the vector minus a sum of inserted vectors; 0 if the span contains the vector
+    std::uint32_t inputs;  // the inputs of that sum
   };
 
   F2Span() = default;
@@ -25,14 +25,14 @@ class F2Span {
   int dimension() const { return dimension_; }
   bool contains(std::uint32_t v) const { return reduce(v).value == 0; }
   Remainder reduce(std::uint32_t v) const;
-  /// False if the span contains v already; then nothing changes.
+  /// Returns false and changes nothing if the span already contains v.
   bool insert(std::uint32_t v, std::uint32_t input = 0);
   /// Inserts the vectors and returns those that increased the dimension.
   std::vector<std::uint32_t> insert(std::span<const std::uint32_t> vectors);
 
  private:
   int dimension_ = 0;
-  std::array<std::uint32_t, 32> value_{}, inputs_{};  // by leading bit
+  std::array<std::uint32_t, 32> value_{}, inputs_{};  // indexed by the position of the leading bit
 };
 
 /// A basis of the intersection of the two spans. Requires: b is linearly independent.

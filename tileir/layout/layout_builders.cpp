@@ -19,7 +19,7 @@ class AxisBits {
   int left(int axis) const { return layout_.log2_extents()[static_cast<std::size_t>(axis)] - used_[static_cast<std::size_t>(axis)]; }
   std::span<const int> order() const { return order_; }
 
-  /// Adds `bits` bases of d along the axis. Beyond the axis' extent lanes and warps get zero bases (copies), registers get none.
+  /// Maps the next `bits` bits of the axis to d. Beyond the axis' extent lanes and warps get zero bases (copies), registers get none.
   void take(HardwareDim d, int axis, int bits) {
     for (; bits > 0; --bits) {
       if (left(axis) > 0)
@@ -29,7 +29,7 @@ class AxisBits {
     }
   }
 
-  /// Adds `bits` bases of d from the bits of the axes that are left, then zero bases.
+  /// Maps `bits` bits of the axes that are left to d; if there are too few, zero bases follow.
   void fill(HardwareDim d, int bits) {
     for (const int axis : order_) {
       const int here = std::min(bits, left(axis));

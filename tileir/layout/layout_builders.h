@@ -7,9 +7,9 @@
 
 namespace tilewright::ir {
 
-/// A blocked layout (Triton's BlockedEncoding): for each axis log2 of the number of neighbours that a thread holds, then of lanes, then of
-/// warps along it; order[0] is the axis that varies fastest in each of the three. A larger tile is covered by further registers, in
-/// the same order; of a smaller tile lanes and warps hold copies.
+/// A blocked layout (Triton's BlockedEncoding): for each axis, log2 of the number of neighbours that a thread holds, then of lanes and of
+/// warps along the axis; order[0] is the axis that varies fastest in each of the three. If the tile is larger, further registers cover it,
+/// in the same order; if it is smaller, lanes and warps hold copies.
 struct BlockedLayout {
   std::vector<int> log2_per_thread, log2_lanes, log2_warps;  // by axis
   std::vector<int> order;
@@ -17,7 +17,7 @@ struct BlockedLayout {
 LinearLayout blocked_layout(std::vector<int> log2_extents, const BlockedLayout&);
 
 /// The blocked layout whose threads hold 2^log2_vector neighbours along order[0]; lanes and then warps fill that axis up to its extent,
-/// then the next axis of `order`. 2^log2_lanes lanes (5), 2^log2_warps warps.
+/// then the next axis of `order`. There are 2^log2_lanes lanes (5) and 2^log2_warps warps.
 ///
 /// Example: [8, 16], vector 2 (log2), order {1, 0}, 0 warps (log2) -> register [1, 2], lane [4, 8, 16, 32, 64].
 LinearLayout blocked_layout(std::vector<int> log2_extents, int log2_vector, std::span<const int> order, int log2_warps, int log2_lanes = 5);

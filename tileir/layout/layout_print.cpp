@@ -1,4 +1,4 @@
-// Layouts in words and as text grids for a terminal.
+// Describes layouts in words and draws them as text grids for a terminal.
 #include "tileir/layout/layout_print.h"
 
 #include <fmt/format.h>
@@ -89,7 +89,7 @@ class Grid {
   std::size_t width_ = 1;
 };
 
-/// The accesses of shared memory of a conversion: "4 accesses of 16 bytes a thread, 4 wavefronts each".
+/// The shared memory accesses of a conversion: "4 accesses of 16 bytes a thread, 4 wavefronts each".
 std::string accesses_text(const LinearLayout& l, const LinearLayout& shared, int log2_vector, int bytes, std::uint32_t idle) {
   const SharedAccesses a = shared_accesses(l, shared, log2_vector);
   const int lanes = l.bits(HardwareDim::lane), wavefronts = shared_wavefronts(a.warp_offset(lanes, idle), bytes, log2_vector);

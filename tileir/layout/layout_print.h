@@ -8,12 +8,12 @@
 
 namespace tilewright::ir {
 
-/// A few lines: "f16[16, 64], 4 warps of 32 lanes, 8 registers a thread: ...", then the bases, neighbours in a thread, copies.
+/// A few lines: "f16[16, 64], 4 warps of 32 lanes, 8 registers a thread: ...", then bases, neighbours in a thread, and copies.
 std::string describe(const LinearLayout&, Element);
 
-/// A grid for each index of the axes but the last two, which go down and across. A cell is a run of neighbours in the registers of one
-/// thread, "w0 l12 r0-3", or a run of offsets of shared memory. Of an element with copies it shows the coordinate with free bits 0.
-/// `colour`: cells in the colour of their warp, by terminal escapes.
+/// One grid for each index of the outer axes; the last two axes go down and across. A cell is a run of neighbours in the registers of one
+/// thread, "w0 l12 r0-3", or a run of offsets of shared memory. If an element has copies, the coordinate with free bits 0 is shown.
+/// `colour`: cells have the colour of their warp, by terminal escapes.
 std::string draw(const LinearLayout&, bool colour = false);
 
 /// A layout with its title, for draw_svg.
@@ -22,7 +22,7 @@ struct Picture {
   LinearLayout layout;
 };
 inline constexpr int kMaxLog2SvgElements = 14;
-/// The same grids as SVG, one below the other, coloured by warp, or by bank in shared memory. Requires: at most 2^kMaxLog2SvgElements
+/// The grids of draw() as SVG, one below the other, coloured by warp, or by bank in shared memory. Requires: at most 2^kMaxLog2SvgElements
 /// elements each.
 std::string draw_svg(std::span<const Picture>, Element);
 

@@ -1,4 +1,4 @@
-// Layouts as SVG.
+// Draws layouts as SVG.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr int kRowHeight = 18, kMargin = 40, kTitleHeight = 28, kLetterWidth = 6;
 constexpr int kBanks = 32, kBankBytes = 4;
 
-/// What one picture adds below those before it.
+/// Builds the SVG text of one picture below those before it.
 class SvgPicture {
  public:
   SvgPicture(const Picture& picture, Element e) : picture_(picture), layout_(picture.layout), coordinates_(layout_), element_(e) {

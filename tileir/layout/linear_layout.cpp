@@ -1,4 +1,4 @@
-// Linear layouts: queries, the layouts that shape ops give, and the algebra.
+// Linear layouts: queries, the layouts that shape ops produce, and the algebra.
 #include "tileir/layout/linear_layout.h"
 
 #include <bit>
@@ -20,7 +20,7 @@ std::uint32_t moved(std::uint32_t flat, std::span<const Field> fields) {
   return result;
 }
 
-/// The bases of `from` under other extents; bits that are in no field are dropped.
+/// The bases of `from` for other extents; bits outside of all fields are dropped.
 LinearLayout with_fields(const LinearLayout& from, std::vector<int> log2_extents, std::span<const Field> fields) {
   LinearLayout result(std::move(log2_extents));
   for (int d = 0; d < kHardwareDims; ++d) {
@@ -31,7 +31,7 @@ LinearLayout with_fields(const LinearLayout& from, std::vector<int> log2_extents
   return result;
 }
 
-/// Axis by axis the bits of `part` inside of `whole`, from bit `above[a]` of each axis up.
+/// The bits of `part` as fields of `whole`, axis by axis; on axis a they start at bit above[a].
 std::vector<Field> axes_within(const LinearLayout& part, const LinearLayout& whole, std::span<const int> above) {
   std::vector<Field> fields;
   for (int a = 0; a < part.rank(); ++a) {
@@ -143,7 +143,7 @@ LinearLayout LinearLayout::permuted(std::span<const std::int64_t> axes) const {
 
 LinearLayout LinearLayout::narrowed(std::vector<int> log2_extents) const {
   std::vector<Field> fields;
-  if (!log2_extents.empty()) {  // else an operand that is a scalar
+  if (!log2_extents.empty()) {  // otherwise the operand is a scalar
     TW_CHECK(log2_extents.size() == log2_extents_.size(), "broadcast keeps the number of axes");
     const LinearLayout narrow(log2_extents);
     for (int a = 0; a < rank(); ++a) {
@@ -224,8 +224,8 @@ F2Matrix conversion(const LinearLayout& source, const LinearLayout& destination)
 
 F2Matrix nearest_conversion(const LinearLayout& source, const LinearLayout& destination) {
   F2Matrix m = conversion(source, destination);
-  // The coordinates of two copies differ by a sum of these vectors. In echelon form each has another leading bit, as high as possible:
-  // block before warp before lane.
+  // The coordinates of two copies differ by a sum of these vectors. In echelon form each has a different leading bit, as high as possible:
+  // block bits first, then warp bits, then lane bits.
   std::vector<std::uint32_t> copies = source.matrix().kernel();
   if (copies.empty()) return m;
   for (std::size_t i = 0; i < copies.size(); ++i) {
@@ -238,7 +238,7 @@ F2Matrix nearest_conversion(const LinearLayout& source, const LinearLayout& dest
   int source_bit = 0;
   for (int d = 0; d < kHardwareDims; ++d) {
     for (int i = 0; i < destination.bits(HardwareDim(d)); ++i, ++column) {
-      // Any register of the right thread will do: only the bits of the other dimensions are matched.
+      // Any register of that thread will do: only the bits of the other dimensions are matched.
       const bool matters = HardwareDim(d) != HardwareDim::reg && i < source.bits(HardwareDim(d));
       const std::uint32_t wanted = matters ? 1u << (source_bit + i) : 0;
       for (const std::uint32_t copy : copies)

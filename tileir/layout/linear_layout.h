@@ -49,7 +49,7 @@ class LinearLayout {
   std::uint32_t operator()(std::uint32_t reg, std::uint32_t lane, std::uint32_t warp) const;
   /// All bases side by side: register, lane, warp, block, offset, from bit 0 up.
   F2Matrix matrix() const;
-  /// Bit of the flat index where axis a begins; its bits are [axis_shift(a), axis_shift(a) + log2_extents()[a]).
+  /// The lowest bit of axis a in the flat index; its bits are [axis_shift(a), axis_shift(a) + log2_extents()[a]).
   int axis_shift(int axis) const;
   std::uint32_t axis_mask(int axis) const;
   /// The coordinates of a flat index, outermost first.
@@ -58,11 +58,11 @@ class LinearLayout {
 
   bool is_surjective() const;  // every element has a coordinate
   bool is_injective() const;   // no element has two
-  /// The free bits of d: those whose basis is a sum of the bases before it (of dimensions before d, or lower in d), so that the bit only
-  /// selects another copy. A store happens where all free bits are 0, and so once for each element.
+  /// The free bits of d: those whose basis is a sum of the bases before it (of earlier dimensions, or of lower bits of d), so that the bit
+  /// only selects another copy. A store is executed where all free bits are 0, so each element is stored once.
   std::uint32_t free_bits(HardwareDim d) const;
-  /// The largest k for which the low k register bits map to the low k bits of the flat index in order, and no other coordinate to any of
-  /// these bits: a thread holds aligned runs of 2^k neighbours, in order.
+  /// The largest k for which the low k register bits map to the low k bits of the flat index in order, and no other hardware bit maps to
+  /// any of these: a thread holds aligned runs of 2^k neighbours, in order.
   int log2_contiguity() const;
   friend bool operator==(const LinearLayout&, const LinearLayout&) = default;
 
@@ -77,9 +77,9 @@ class LinearLayout {
   LinearLayout permuted(std::span<const std::int64_t> axes) const;
   /// The layout of an operand of these extents that is broadcast to this tile: axes of extent 1 contribute nothing.
   LinearLayout narrowed(std::vector<int> log2_extents) const;
-  /// Without an axis: the layout of the results of a reduce.
+  /// The layout without an axis: that of the results of a reduce.
   LinearLayout without_axis(int axis) const;
-  /// Without the free register bits, that is without registers that hold copies.
+  /// The layout without free register bits, that is without registers that hold copies.
   LinearLayout without_free_registers() const;
 
   // ---- algebra ----
@@ -88,7 +88,7 @@ class LinearLayout {
   LinearLayout operator*(const LinearLayout& outer) const;
   /// The layout `outer` for which inner * outer == *this; none if there is none.
   std::optional<LinearLayout> divided_by(const LinearLayout& inner) const;
-  /// Only these dimensions.
+  /// The layout restricted to these dimensions.
   LinearLayout sublayout(std::span<const HardwareDim> dims) const;
 
  private:
@@ -101,8 +101,8 @@ class LinearLayout {
 /// Requires: equal extents, source surjective.
 F2Matrix conversion(const LinearLayout& source, const LinearLayout& destination);
 
-/// As conversion, but of the copies that the source holds it chooses the nearest: in the block of the thread that needs the element if
-/// possible, then in its warp, then in its lane. Where this map keeps lane and warp, elements only change registers.
+/// As conversion, but chooses the nearest of several copies in the source: in the block of the thread that needs the element if possible,
+/// then in its warp, then in its lane. Where this map keeps lane and warp, elements only change registers.
 F2Matrix nearest_conversion(const LinearLayout& source, const LinearLayout& destination);
 
 /// log2 of each extent, as the functions above take them.
@@ -111,7 +111,7 @@ std::vector<int> log2_extents(const Type&);
 /// "{register = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0]]}": each basis by its coordinates; empty dimensions are left out. The extents
 /// are not part of it.
 std::string text(const LinearLayout&);
-/// Reads that form, with the dimensions in any order. None if it is wrong; then `error` says why. Requires: extents that a tile can have.
+/// Reads that form, with the dimensions in any order. None if it is wrong; then `error` says why. Requires: valid extents.
 std::optional<LinearLayout> parse_layout(std::string_view text, std::vector<int> log2_extents, std::string& error);
 
 }  // namespace tilewright::ir

@@ -13,7 +13,7 @@ namespace {
 
 constexpr HardwareDim kDims[] = {HardwareDim::reg, HardwareDim::lane, HardwareDim::warp, HardwareDim::block, HardwareDim::offset};
 
-/// Reads a layout; the first mistake ends it.
+/// Reads a layout; stops at the first mistake.
 class LayoutReader {
  public:
   LayoutReader(std::string_view text, std::vector<int> log2_extents) : rest_(text), layout_(std::move(log2_extents)) {}

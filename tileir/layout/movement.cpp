@@ -36,7 +36,7 @@ Movement movement(const LinearLayout& source, const LinearLayout& destination) {
       }
     }
   }
-  // Fewer registers: those left out held copies.
+  // The destination has fewer registers: those left out held copies.
   if (farthest == Movement::none && source.bits(HardwareDim::reg) != destination.bits(HardwareDim::reg)) return Movement::registers;
   return farthest;
 }

@@ -6,9 +6,9 @@
 
 namespace tilewright::ir {
 
-/// In ascending order of cost. If the source holds copies of an element, the nearest one counts.
+/// The values are in ascending order of cost. If the source holds copies of an element, the nearest one counts.
 enum class Movement : std::uint8_t {
-  none,          // every register holds its element already
+  none,          // every register already holds its element
   registers,     // every thread holds its elements, in other registers, by a permutation that is the same in all threads
   intra_thread,  // every thread holds its elements, in registers that differ between threads
   intra_warp,    // between lanes: shuffles

@@ -1,5 +1,5 @@
-// Finds the steps of a reduce. A hardware coordinate moves along the axis alone if it is in the kernel of the layout's map to the other
-// axes.
+// Finds the steps of a reduce. A change of the hardware coordinate moves along the axis only if it is in the kernel of the layout's map to
+// the other axes.
 #include "tileir/layout/reduce_steps.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ struct Direction {
   std::uint32_t hardware, axis;
 };
 
-/// Hardware coordinates that move along the axis only, one for each of its bits. Those of registers come first, then of lanes, then of
-/// warps.
+/// Changes of the hardware coordinate that move along the axis only, one for each bit of the axis: first those of registers, then of lanes,
+/// then of warps.
 std::vector<Direction> directions_along(const LinearLayout& l, int axis) {
   const F2Matrix all = l.matrix();
   const std::uint32_t mask = l.axis_mask(axis);

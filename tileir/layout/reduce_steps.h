@@ -12,18 +12,18 @@ namespace tilewright::ir {
 struct ReduceStep {
   std::uint32_t reg = 0, lane = 0, warp = 0;
   std::uint32_t axis = 0;
-  /// Of the two, index i is the later one if an odd number of these bits are set in it. Earlier steps do not change that parity.
+  /// Index i is the later one of the two if an odd number of these bits are set in it. Earlier steps do not change that parity.
   std::uint32_t later = 0;
 
   bool crosses_warps() const { return warp != 0; }
 };
 
 /// One step for each bit of the axis. If the region is commutative: registers, then lanes, then warps, each from the highest bit of the
-/// axis down, so that registers are free early and halves are added to halves. Else from the lowest bit of the axis up, so that each step
-/// combines neighbours and keeps their order.
+/// axis down, so that registers become free early and halves are added to halves. Otherwise from the lowest bit of the axis up, so that
+/// each step combines neighbours and keeps their order.
 /// Requires: a surjective layout.
 ///
-/// Example: 8 elements, two registers of four lanes, register [1], lane [2, 4]. Commutative: 1 (register), 4, 2 (lanes). Else: 1, 2, 4.
+/// Example: 8 elements, four lanes of two registers, register [1], lane [2, 4]. Commutative: 1 (register), 4, 2 (lanes). Else: 1, 2, 4.
 std::vector<ReduceStep> reduce_steps(const LinearLayout&, int axis, bool commutative);
 
 }  // namespace tilewright::ir

@@ -28,7 +28,7 @@ using Vectors = std::vector<std::uint32_t>;
 constexpr int kLog2WordBytes = 2, kLog2LineBytes = 7, kLog2VectorBytes = 4;
 
 int log2_exact(int x) { return std::countr_zero(static_cast<unsigned>(x)); }
-/// log2 of the number of groups of lanes that are served one after the other.
+/// log2 of the number of groups of lanes that are served one after another.
 int log2_phases(int log2_bytes, int log2_lanes) { return std::clamp(log2_bytes - kLog2WordBytes, 0, log2_lanes); }
 
 Vectors joined(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {
@@ -40,13 +40,13 @@ std::span<const std::uint32_t> head(const Vectors& v, int n) {
   return std::span(v).first(std::min(static_cast<std::size_t>(std::max(n, 0)), v.size()));
 }
 int size(const Vectors& v) { return static_cast<int>(v.size()); }
-/// The n lowest bits, each alone.
+/// The n lowest unit vectors.
 Vectors units(int n) { return identity_matrix(n).columns; }
 
 /// One side of a plan: the bases of its registers, lanes and threads.
 struct Side {
-  Vectors registers;       // independent
-  Vectors lanes, threads;  // threads: lanes, warps, blocks
+  Vectors registers;       // linearly independent
+  Vectors lanes, threads;  // threads: lanes, warps and blocks together
 
   Side(const LinearLayout& l, bool stores) {
     const auto bases = [&](HardwareDim d, bool without_free) {
@@ -61,7 +61,7 @@ struct Side {
     threads = joined(joined(lanes, bases(HardwareDim::warp, stores)), bases(HardwareDim::block, stores));
   }
 
-  /// The lanes that are served at once.
+  /// The lanes that are served in one phase.
   std::span<const std::uint32_t> phase(int log2_bytes) const {
     const int lane_bits = size(lanes);
     return head(lanes, lane_bits - log2_phases(log2_bytes, lane_bits));
@@ -70,18 +70,18 @@ struct Side {
 
 /// A subspace, split into vectors of the wider side and the rest.
 struct Split {
-  Vectors rest;     // a basis of the offsets above the wider vectors
-  Vectors touched;  // the part of their span that a wavefront of the narrow side touches
+  Vectors rest;     // a basis of the offsets that are not in the wider vectors
+  Vectors touched;  // the part of the span of `rest` that a wavefront of the narrow side touches
 };
 
 /// A complement of `extra` in the span of `whole` that contains `aligned` and has the smallest possible intersection with `touched`.
 Split split(const Vectors& whole, const Vectors& extra, const Vectors& aligned, const Vectors& touched) {
-  F2Span span;  // the inputs say which of `extra` a vector contains
+  F2Span span;  // the input of a reduced vector says which vectors of `extra` it contains
   Split result;
   for (const std::uint32_t v : aligned)
     if (span.insert(v, 0)) result.rest.push_back(v);
   for (int i = 0; i < size(extra); ++i) span.insert(extra[static_cast<std::size_t>(i)], 1u << i);
-  F2Span used;  // the parts of `extra` by which touched vectors differ already
+  F2Span used;  // the parts of `extra` by which touched vectors differ so far
   const Vectors basis = F2Span().insert(touched);
   for (const std::uint32_t v : intersection(joined(aligned, extra), basis)) used.insert(span.reduce(v).inputs);
   for (const std::uint32_t v : basis) {
@@ -110,7 +110,7 @@ Vectors lines_apart(const Vectors& whole, const Vectors& a, const Vectors& b, in
 }
 
 struct Widths {
-  int narrow, wide, element;  // log2: of the vectors in elements, of an element in bytes
+  int narrow, wide, element;  // log2: narrow and wide vectors in elements, an element in bytes
 };
 
 /// The basis of the offsets, from bit 0 up, or none if there would be bank conflicts or the wide side has no vectors of that width.
@@ -122,12 +122,12 @@ std::optional<Vectors> offset_basis(const Side& narrow, const Side& wide, const 
   const Vectors wide_vector = joined(narrow_vector, head(candidates, w.wide - w.narrow));
   if (size(wide_vector) < w.wide) return std::nullopt;
 
-  // Above the narrow vectors: the threads of both sides, then the rest of the space.
+  // The bits above the narrow vectors: the threads of both sides, then the rest of the space.
   F2Span all(narrow_vector);
   Vectors above_narrow = all.insert(joined(narrow.threads, wide.threads));
   for (const std::uint32_t v : all.insert(units(bits))) above_narrow.push_back(v);
   const Vectors extra = intersection(above_narrow, wide_vector);
-  // Elements of one word are in one bank.
+  // Elements of one word are in the same bank.
   const int word = std::max(kLog2WordBytes - w.element, 0);
   const Vectors narrow_touched = joined(narrow.phase(w.narrow + w.element), head(extra, word - w.narrow));
   const Split above_wide = split(above_narrow, extra, wide.threads, narrow_touched);
@@ -170,7 +170,7 @@ SharedPlan plan_swizzle(const LinearLayout& source, const LinearLayout& destinat
   TW_CHECK(source.is_surjective(), "the source of a conversion holds every element");
   const int element = log2_exact(element_bytes), widest = kLog2VectorBytes - element, bits = source.log2_elements();
   const Side store(source, true), load(destination, false);
-  // The directions of registers on both sides, less those that threads of a side have too: these would misalign its vectors.
+  // The directions of registers on both sides, without those that threads of a side also have: these would misalign that side's vectors.
   const Vectors shared_registers = intersection(store.registers, load.registers);
   const Vectors threads = joined(store.threads, load.threads);
   F2Span spanned(intersection(threads, shared_registers));

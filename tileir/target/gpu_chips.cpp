@@ -1,4 +1,4 @@
-// The table of chips, and names of targets with the facts of devices.
+// The table of chips, and target names that carry facts of a device.
 #include "tileir/target/gpu_chips.h"
 
 #include <fmt/format.h>
@@ -55,9 +55,9 @@ int chip_capability(const TargetDesc& target) {
 const GpuChip& chip_for(int capability) {
   const GpuChip* best = kChips;
   for (const GpuChip& chip : kChips)
-    // Of two rows for one capability the last one has the more instructions.
+    // If two rows have the same capability, the later one has more instructions.
     if (chip.capability <= capability) best = &chip;
-  // PTX of sm_90a runs on 9.0 alone.
+  // PTX of sm_90a runs only on devices of capability 9.0.
   return best->capability == 90 && capability != 90 ? *gpu_chip("sm_90") : *best;
 }
 

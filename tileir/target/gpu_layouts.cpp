@@ -1,4 +1,4 @@
-// Layouts for dots without tensor cores, scans and sorts.
+// Chooses layouts for dots without tensor cores, for scans and for sorts.
 #include "tileir/target/gpu_layouts.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace tilewright::ir {
 
 namespace {
 
-/// Lanes that tell columns apart in turn with those that do not: then lanes 0 and 1, or 0 and 2, of each four read the same rows of a or
-/// columns of b, and vectors of both are read for 16 lanes at once (shared_wavefronts).
+/// Alternates lane bits that select columns with lane bits that do not: then lanes 0 and 1, or 0 and 2, of each four read the same rows of
+/// a or columns of b, and one access reads vectors of both for 16 lanes (shared_wavefronts).
 void interleave_lanes(LinearLayout& l, int columns) {
   std::vector<std::uint32_t> by_column, by_row, lanes;
   for (const std::uint32_t basis : l.bases(HardwareDim::lane)) ((basis & l.axis_mask(columns)) != 0 ? by_column : by_row).push_back(basis);
@@ -36,7 +36,7 @@ LinearLayout dot_layout(std::vector<int> log2_extents, int log2_warps, int log2_
   for (int a = rank - 1; a >= 0; --a) b.order.push_back(a);
   b.log2_per_thread[columns] = std::min({(each + 1) / 2, kLog2Block, log2_extents[columns]});
   b.log2_per_thread[rows] = std::min({each - b.log2_per_thread[columns], kLog2Block, log2_extents[rows]});
-  // About as many lanes along one axis as along the other, within the extents; the other lanes and warps go to the remaining axes.
+  // About equally many lanes along the two axes, within the extents; the remaining lanes and warps go to the other axes.
   const auto left = [&](int a) { return log2_extents[a] - b.log2_per_thread[a] - b.log2_lanes[a] - b.log2_warps[a]; };
   const auto spread = [&](std::vector<int>& over, int count) {
     for (int i = 0; i < count; ++i) {
@@ -57,7 +57,7 @@ LinearLayout working_layout(const Function& f, OpId id, const LinearLayout& oper
   const std::optional<int> axis = axis_in_order(f, id);
   if (!axis) return operand;
   const std::optional<AxisOrder> order = axis_order(operand, *axis);
-  // A scan continues sequentially at each value of the high register bits: a few steps are cheaper than a conversion.
+  // A scan continues sequentially over the values of the high register bits; a few such steps are cheaper than a conversion.
   constexpr std::size_t kMostHighRegisters = 2;
   if (order && order->high_registers.size() <= (f.kind(id) == OpKind::scan_ ? kMostHighRegisters : 0)) return operand;
   return layout_along(operand.log2_extents(), *axis, log2_warps);

@@ -10,7 +10,7 @@ namespace tilewright::ir {
 
 namespace {
 
-// Measured on a core of an AMD EPYC (Zen 5, AVX-512), 2026-11-25: sums of rows in the last cache, products, exponentials, launches.
+// Measured on a core of an AMD EPYC (Zen 5, AVX-512), 2026-11-25: sums of rows in the last-level cache, products, exponentials, launches.
 constexpr MachineFacts kHost{.memory_bytes = 50e9,
                              .cache_bytes = 40e9,
                              .line_bytes = 64,
@@ -24,19 +24,19 @@ constexpr MachineFacts kHost{.memory_bytes = 50e9,
                              .share_seconds = 1.5e-6,
                              .accumulator_bytes = 1 << 20};
 
-/// A multiprocessor of a chip.
+/// The rates of one multiprocessor of a chip, and its device's memory bandwidth.
 struct GpuRates {
   int capability;
-  double memory_bytes;  // a second, that a copy moves on the device that stands for the chip
-  double busy_hertz;    // while matrix instructions run
-  // A clock.
+  double memory_bytes;  // bytes per second that a copy moves on the device that represents the chip
+  double busy_hertz;    // the clock while matrix instructions run
+  // Operations per clock.
   double flops, matrix_64, matrix_32, matrix_16, matrix_8;
 };
 
-// What data sheets say of a T4, an A100, an A40, an L40, an H100, a B200 and an RTX 5090, with sums in f32. A T4 multiplies f32 by fused
-// multiply-adds. Of an H100 the memory, the clock, and the rates of f32 to 8 bits are measured (2026-11-26 and 2026-11-27,
-// tests/bench/results), since mma.sync does not reach the rate of the data sheet, which is that of wgmma. Of a B200 that rate is not
-// published, and an H100's is assumed.
+// Data sheet values of a T4, A100, A40, L40, H100, B200 and RTX 5090, with sums in f32. A T4 multiplies f32 by fused multiply-adds. For an
+// H100, the memory, the clock, and the rates from f32 to 8 bits are measured (2026-11-26 and 2026-11-27, tests/bench/results): mma.sync
+// does not reach the rate of the data sheet, which is that of wgmma. For a B200 the rate of mma.sync is not published; the rate of an H100
+// is assumed.
 constexpr GpuRates kGpus[] = {
     {75, 0.32e12, 1.59e9, 128, 4, 128, 1024, 2048},    {80, 1.9e12, 1.41e9, 128, 128, 1024, 2048, 4096},
     {86, 0.7e12, 1.74e9, 256, 4, 512, 1024, 2048},     {89, 0.86e12, 2.49e9, 256, 4, 256, 512, 1024},
@@ -44,15 +44,15 @@ constexpr GpuRates kGpus[] = {
     {120, 1.65e12, 2.407e9, 256, 4, 256, 512, 1024},
 };
 
-constexpr double kGpuCacheBytes = 24;  // a clock
+constexpr double kGpuCacheBytes = 24;  // per clock
 constexpr double kGpuSectorBytes = 32;
-constexpr double kGpuExponentials = 16;  // a clock
+constexpr double kGpuExponentials = 16;  // per clock
 constexpr double kTuringLaunch = 4e-6, kGpuLaunch = 3e-6;
-constexpr double kGpuAccumulatorBytes = 192 << 10;  // of 256 KiB of registers
+constexpr double kGpuAccumulatorBytes = 192 << 10;  // of the 256 KiB of registers
 
-constexpr double kApart = 0.25;  // of the shorter of two kinds of work, that does not overlap with the longer
+constexpr double kApart = 0.25;  // the part of the shorter of two kinds of work that does not overlap with the longer one
 
-/// A device's own figure beside its chip's.
+/// A device's own value divided by its chip's; 1 if either is unknown.
 double ratio(int of_device, int of_chip) { return of_device > 0 && of_chip > 0 ? static_cast<double>(of_device) / of_chip : 1; }
 
 }  // namespace

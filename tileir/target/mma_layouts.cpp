@@ -1,4 +1,4 @@
-// Builds the layouts of matrix instructions from their extents: all of mma.sync's fragments follow one scheme.
+// Builds the layouts of matrix instructions from their extents: all fragments of mma.sync follow one scheme.
 #include "tileir/target/mma_layouts.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr int log2(int extent) { return std::countr_zero(static_cast<unsigned>(e
 
 constexpr int kNewest = 999;
 constexpr ChipSet since(int sm) { return {{{sm, kNewest}, {}}}; }
-/// Ada, and consumer Blackwell.
+/// The chips with fp8 instructions: Ada and consumer Blackwell.
 constexpr ChipSet fp8_chips() { return {{{89, 89}, {120, kNewest}}}; }
 constexpr ChipSet own_code(int sm) { return {{{sm, sm}, {}}, true}; }
 
@@ -33,7 +33,7 @@ constexpr Row kInstructions[] = {
 #undef TW_MATRIX_INSTRUCTION
 };
 
-/// Threads hold both factors, and each warp has its own.
+/// Whether both factors are in registers, and each warp has its own.
 constexpr bool is_mma(const Row& i) {
   return i.issue == Row::Issue::synchronous && i.a != Row::Place::shared && i.b != Row::Place::shared && i.log2_warps == 0;
 }
@@ -46,7 +46,7 @@ class Bases {
   Bases(const std::vector<int>& log2_extents, std::vector<std::span<const std::int64_t>> orders)
       : layout_(log2_extents), orders_(std::move(orders)), next_(log2_extents.size()) {}
 
-  /// The next `count` bits of an axis go to a dimension. Bits beyond the extent: lanes and warps hold copies, registers are left out.
+  /// Maps the next `count` bits of an axis to a dimension. Beyond the extent, lanes and warps hold copies, and registers are left out.
   void add(HardwareDim d, int axis, int count) {
     const auto a = static_cast<std::size_t>(axis);
     for (int i = 0; i < count; ++i) {
@@ -57,7 +57,7 @@ class Bases {
         layout_.add_basis(d, 0);
     }
   }
-  /// All bits of an axis that are left but the highest `kept` go to registers.
+  /// Maps all remaining bits of an axis, except the highest `kept`, to registers.
   void fill(int axis, int kept) {
     const int left = layout_.log2_extents()[static_cast<std::size_t>(axis)] - next_[static_cast<std::size_t>(axis)] - kept;
     add(HardwareDim::reg, axis, std::max(left, 0));
@@ -69,8 +69,8 @@ class Bases {
 
  private:
   LinearLayout layout_;
-  std::vector<std::span<const std::int64_t>> orders_;  // by axis
-  std::vector<int> next_;  // by axis: the first bit of the instruction's coordinate that no hardware bit maps to yet
+  std::vector<std::span<const std::int64_t>> orders_;  // indexed by axis
+  std::vector<int> next_;  // indexed by axis: the first coordinate bit of the instruction to which no hardware bit maps yet
 };
 
 }  // namespace
@@ -86,7 +86,7 @@ bool keeps(const MatrixInstruction& i, Precision precision) {
   switch (i.accuracy) {
     case Row::Accuracy::exact: return true;
     case Row::Accuracy::tf32_nearest: return precision != Precision::ieee;
-    // No thread rounds what the instruction reads from shared memory.
+    // What the instruction reads from shared memory passes through no thread, so it cannot be rounded first.
     case Row::Accuracy::tf32_truncated: return precision == Precision::standard;
     case Row::Accuracy::short_sums: return precision != Precision::ieee;
   }
@@ -121,13 +121,14 @@ MmaLayouts mma_layouts(const MatrixInstruction& instruction, const std::vector<i
   const int rank = static_cast<int>(log2_sums.size()), rows = rank - 2, columns = rank - 1;
   std::vector<int> log2_warps;
   for (std::int64_t n : warps) log2_warps.push_back(log2(static_cast<int>(n)));
-  // Elements of a 32-bit register; lanes 0 to 3 hold neighbouring registers along the inner axis, the other 8 lanes are along the outer.
+  // Elements of a 32-bit register. Lane bits 0 and 1 select neighbouring registers along the inner axis, the others the outer
+  // axis.
   const int log2_packed = std::max(5 - log2(bits(instruction.factors)), 0);
   constexpr int kInnerLanes = 2, kOuterLanes = 3;
   const int m_axis = order.swapped ? columns : rows;
 
-  /// A fragment's bits of `inner` are `packed` register bits, then lanes; those of `outer` are lanes. Then what the fragment has more.
-  /// k_axis: the axis of the tile that is K; -1: the accumulator.
+  /// A fragment's bits of `inner` are `packed` register bits, then lane bits; those of `outer` are lane bits. Further bits follow. k_axis:
+  /// the axis of the tile that is K; -1 for the accumulator.
   const auto tile = [&](int k_axis, int inner, int packed, int log2_inner, int outer, int log2_outer) {
     std::vector<int> extents = log2_sums;
     std::vector<std::span<const std::int64_t>> orders(extents.size());
@@ -140,7 +141,7 @@ MmaLayouts mma_layouts(const MatrixInstruction& instruction, const std::vector<i
     t.add(HardwareDim::reg, outer, log2_outer - kOuterLanes);
     t.add(HardwareDim::reg, inner, log2_inner - packed - kInnerLanes);
     t.add(HardwareDim::warp, m_axis, instruction.log2_warps);
-    // Axes that warps share leave their highest bits to them.
+    // Axes that warps share keep their highest bits for the warps.
     const auto shared_by = [&](int axis) {
       return log2_warps[static_cast<std::size_t>(axis)] - (axis == m_axis ? instruction.log2_warps : 0);
     };
@@ -151,8 +152,8 @@ MmaLayouts mma_layouts(const MatrixInstruction& instruction, const std::vector<i
     }
     return t.take();
   };
-  // Of a the axis K is the columns, of b the rows.
-  const int log2_m = instruction.log2_m - instruction.log2_warps;  // of a warp
+  // K is the columns of a and the rows of b.
+  const int log2_m = instruction.log2_m - instruction.log2_warps;  // of one warp
   const int of_rows = order.swapped ? instruction.log2_n : log2_m, of_columns = order.swapped ? log2_m : instruction.log2_n;
   const auto is_shared = [&](bool is_n) { return (is_n ? instruction.b : instruction.a) == Row::Place::shared; };
   MmaLayouts layouts;

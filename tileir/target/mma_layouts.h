@@ -1,4 +1,4 @@
-// Matrix instructions, and the layouts of the tiles that they multiply.
+// Matrix instructions, and the layouts of their operands and accumulators.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,7 +15,7 @@ struct ChipSet {
   struct Range {
     int first = 1, last = 0;  // empty
   } ranges[2];
-  bool only_own_code = false;  // of these, code that runs on no other chip: sm_90a
+  bool only_own_code = false;  // only code that runs on no other chip can use it: sm_90a
   constexpr bool has(int sm) const {
     for (const Range& r : ranges)
       if (r.first <= sm && sm <= r.last) return true;
@@ -23,7 +23,7 @@ struct ChipSet {
   }
 };
 
-/// The extents that an instruction can have along n: multiples of `step`, those above 32 of `wide_step`.
+/// The extents along n that an instruction can have: multiples of `step`, and above 32 multiples of `wide_step`.
 struct ExtentRange {
   int least, most, step, wide_step;
   constexpr bool has(int n) const { return n >= least && n <= most && n % (n > 32 ? wide_step : step) == 0; }
@@ -40,7 +40,7 @@ struct MatrixInstruction {
   ChipSet chips;
   int ptx_version;
   Element factors, sums;
-  int log2_m, log2_n, log2_k;  // n: the least
+  int log2_m, log2_n, log2_k;  // log2_n: of the least n
   ExtentRange n;
   Place a, b;
   int log2_warps;
@@ -51,55 +51,56 @@ struct MatrixInstruction {
 };
 /// All rows; an op's attribute `instruction` is the index of its row.
 std::span<const MatrixInstruction> matrix_instructions();
-/// The first rows of the table: those that `mma` can be, which a warp executes by itself on factors in registers.
+/// The first rows of the table: those that `mma` can use. One warp executes the instruction, on factors in registers.
 std::span<const MatrixInstruction> mma_instructions();
-/// Whether sums of the instruction are as accurate as a dot of this precision promises.
+/// Whether the instruction's sums are as accurate as a dot of this precision requires.
 bool keeps(const MatrixInstruction&, Precision);
-/// Whether the chip of the target has it.
+/// Whether the target's chip has the instruction.
 bool has_instruction(const TargetDesc&, const MatrixInstruction&);
-/// Requires: mma.
+/// Requires: an mma op.
 const MatrixInstruction& matrix_instruction(const Function&, OpId);
 
-/// Which elements of the tiles an instruction's coordinates are.
+/// Maps the coordinates of instructions to the elements of the tiles.
 ///
 /// A product does not depend on the order of its rows, columns and summands, as long as both operands, or operand and sums, agree on it. So
-/// bit i of an instruction's coordinate along an axis may be any bit of the tile's coordinate: order[i], and i beyond the list.
+/// bit i of an instruction's coordinate along an axis may be any bit of the tile's coordinate: it is order[i], or i beyond the list.
 ///
-/// Example: of m16n8k32 with columns = [1, 2, 3, 0], the first instruction multiplies columns 0, 2, 4, ..., 14, the second one columns 1,
-/// 3, 5, ..., 15: lane 4 g + t has columns 2 g and 2 g + 1 of b.
+/// Example: m16n8k32 with columns = [1, 2, 3, 0]. The first instruction multiplies columns 0, 2, 4, ..., 14, the second one columns 1, 3,
+/// 5, ..., 15: lane 4 g + t has columns 2 g and 2 g + 1 of b.
 struct MmaOrder {
-  bool swapped = false;  // the instruction multiplies b^T a^T: its m are the columns of the result, its n the rows
+  bool swapped = false;  // the instruction computes b^T a^T: its m are the columns of the result, its n the rows
   std::vector<std::int64_t> rows, columns, k;
 
   friend bool operator==(const MmaOrder&, const MmaOrder&) = default;
 };
-/// Requires: mma.
+/// Requires: an mma op.
 MmaOrder mma_order(const Function&, OpId);
-/// The bit of a tile's coordinate, and the tile's coordinate, for those of an instruction.
+/// The bit of the tile's coordinate that a bit of the instruction's coordinate is; and the same for a whole coordinate.
 int bit_in_order(std::span<const std::int64_t> order, int bit);
 std::uint32_t in_order(std::span<const std::int64_t> order, std::uint32_t coordinate);
-/// The least extent of K that mma can be divided to: that of the instruction or, if more, of the order.
+/// log2 of the least extent of K into which mma can be divided: that of the instruction, or of the order if it is larger.
 int log2_k_step(const MatrixInstruction&, const MmaOrder&);
 
-/// The layouts of a thread's elements in the operands and the accumulator of a product. Operands that the instruction can read from shared
-/// memory alone have none.
+/// The layouts of a thread's elements in the operands and the accumulator of a product. An operand that the instruction can read only from
+/// shared memory has none.
 struct MmaLayouts {
   LinearLayout a, b, acc;
 };
 
 /// Each layout is a fragment of one instruction, as the PTX ISA defines it, repeated over further registers (the last axis first), then
-/// over warps (the last axis first). Of an instruction of several warps, these come first along m. A tile that is smaller than a fragment
-/// has no registers, and copies in lanes, for what is outside of it. Factors of f32 for an instruction of 16-bit factors have as many
-/// registers as elements.
+/// over warps (the last axis first). If an instruction takes several warps, these come first, along m. For a tile that is smaller than a
+/// fragment, registers outside of it are left out and lanes outside of it hold copies. Factors of f32 for an instruction of 16-bit factors
+/// have one register for each element.
 ///
-/// The fragments of m16n8k16 of f16, where lane 4 g + t holds
-///   a    row g, k 2 t and 2 t + 1; the same of row g + 8; both at k + 8     register [[0, 1], [8, 0], [0, 8]], lane [[0, 2], [0, 4], [1,
-///   0], ...] b    k 2 t and 2 t + 1 of column g; both at k + 8 acc  row g, columns 2 t and 2 t + 1; the same of row g + 8
+/// The fragments of m16n8k16 of f16, where lane 4 g + t holds:
+///   a    row g, k 2 t and 2 t + 1; the same of row g + 8; both at k + 8     register [[0, 1], [8, 0], [0, 8]], lane [[0, 2], ...]
+///   b    k 2 t and 2 t + 1 of column g; both at k + 8
+///   acc  row g, columns 2 t and 2 t + 1; the same of row g + 8
 ///
-/// log2_sums: the extents of the accumulator, perhaps with a batch axis first; warps: how many share each of these axes.
+/// log2_sums: the extents of the accumulator, possibly with a batch axis first; warps: how many warps share each of these axes.
 MmaLayouts mma_layouts(const MatrixInstruction&, const std::vector<int>& log2_sums, int log2_k, std::span<const std::int64_t> warps,
                        const MmaOrder&);
-/// Requires: mma.
+/// Requires: an mma op.
 MmaLayouts mma_layouts(const Function&, OpId);
 
 }  // namespace tilewright::ir

@@ -1,4 +1,4 @@
-// Checks inline PTX when a kernel is traced and when text is compiled. Mistakes that only ptxas finds would appear at the user's machine.
+// Checks inline PTX when a kernel is traced and when text is compiled. A mistake that only ptxas finds would appear on the user's machine.
 #include "tileir/target/ptx_constraints.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ std::string wrong_with_class(std::string_view given, const Type& t, const std::s
   return fmt::format("the constraint of {} is '{}'; it must be '{}' for {}", what, given, expected, text(t.scalar()));
 }
 
-/// Whether every $n names the output or an input.
+/// The error if a $n names neither the output nor an input; else empty.
 std::string wrong_with_names(std::string_view ptx, std::size_t inputs) {
   for (std::size_t i = 0; i < ptx.size(); ++i) {
     if (ptx[i] != '$') continue;

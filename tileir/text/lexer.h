@@ -27,9 +27,9 @@ struct Token {
 
 class Lexer {
  public:
-  /// Throws Error if the text is too large for 32-bit positions.
+  /// Throws Error if the text is too long for 32-bit positions.
   Lexer(std::string_view text, const std::string& file);
-  /// The next token; at the end of the text always `end`. Throws Error at a character that starts no token.
+  /// The next token; at the end of the text always `end`. Throws Error at a character that cannot start a token.
   Token next();
 
  private:
@@ -46,7 +46,7 @@ class Lexer {
   std::uint32_t line_ = 1, column_ = 1;
 };
 
-/// A string in quotes, so that the lexer reads it back.
+/// The string in quotes, as the lexer reads it.
 std::string quoted(std::string_view);
 /// Whether the printer may write a name without quotes.
 bool is_word(std::string_view);

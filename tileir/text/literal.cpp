@@ -25,7 +25,7 @@ Reading read_whole(std::string_view word, T& out) {
   return error == std::errc() && end == word.data() + word.size() ? Reading::ok : Reading::malformed;
 }
 
-/// A decimal, rounded once for f32 and f64; smaller formats go through double.
+/// Reads a decimal and rounds it once for f32 and f64; smaller formats go through double.
 Reading read_decimal(Element e, std::string_view word, std::uint64_t& bits) {
   // from_chars accepts these words too, but not every format has inf and nan.
   if (word.find_first_of("iInN") != std::string_view::npos) return Reading::malformed;
@@ -46,7 +46,7 @@ std::string shortest(Element e, std::uint64_t bits) {
   const double v = float_value(e, bits);
   if (e == Element::f64) return fmt::format("{}", v);
   if (e == Element::f32) return fmt::format("{}", static_cast<float>(v));
-  if (v == std::trunc(v) && std::fabs(v) < 1e6) return fmt::format("{}", v);  // 65504, not its neighbour 65500 that reads back as it
+  if (v == std::trunc(v) && std::fabs(v) < 1e6) return fmt::format("{}", v);  // all digits: 65504, not 65500, which has the same bits
   for (int digits = 1;; ++digits) {
     std::string s = fmt::format("{:.{}g}", v, digits);
     std::uint64_t back = 0;

@@ -14,7 +14,7 @@ std::string literal(const Type&, std::uint64_t bits);
 
 struct ParsedLiteral {
   std::uint64_t bits = 0;
-  std::string error;  // "300 does not fit u8"; empty if there is none
+  std::string error;  // empty if the word is valid
 };
 /// Also takes 0x... bits for every element, and integers for floats.
 ParsedLiteral parse_literal(const Type&, std::string_view word);

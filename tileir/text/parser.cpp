@@ -17,9 +17,9 @@ namespace tilewright::ir {
 
 namespace {
 
-constexpr int kMaxNesting = 128;  // of regions; bounds the recursion of every later walk too
+constexpr int kMaxNesting = 128;  // of regions; this also bounds the recursion of every later walk
 
-/// The text of a constant's value; it is converted when its type is known, which comes after it.
+/// The text of a constant's value; it is converted when the constant's type is known, which the text gives later.
 using Literal = std::optional<Token>;
 
 class Parser {
@@ -85,7 +85,7 @@ class Parser {
     if (error != std::errc() || stop != end) fail(t, fmt::format("expected {}, found '{}'", what, t.text));
     return v;
   }
-  /// A line, at least 1, or a column, at least 0; column 0 means not known.
+  /// A line, at least 1, or a column, at least 0; column 0 means unknown.
   std::uint32_t position(std::string_view what, std::int64_t least) {
     const Token at = token_;
     const std::int64_t v = integer(what);
@@ -146,7 +146,7 @@ class Parser {
     return Type::mbarrier(n);
   }
 
-  /// whose: "slots; a buffer", for the message.
+  /// `whose`: the subject of the message, "slots; a buffer".
   int slots(std::string_view whose) {
     const Token at = token_;
     const std::int64_t n = integer("the number of slots");
@@ -169,7 +169,7 @@ class Parser {
   }
 
   // ---- layouts ----
-  /// layout #0 [64, 32] {register = [[0, 1], [0, 2]], lane = [...], warp = [...]}; numbered in order.
+  /// layout #0 [64, 32] {register = [[0, 1], [0, 2]], lane = [...], warp = [...]}; layouts are numbered in order.
   void layout() {
     advance();
     const Token at = token_;
@@ -219,7 +219,7 @@ class Parser {
     expect('#', "before the number of a layout");
     return integer("the number of a layout");
   }
-  /// A type and, in a distributed function, the layout of a tile.
+  /// A type and, in a distributed function, the layout if it is a tile's type.
   std::pair<Type, LayoutId> type_and_layout() {
     const Type t = type();
     if (!token_.is('#')) return {t, {}};
@@ -310,7 +310,7 @@ class Parser {
     const auto kind = parse_op(word.text);
     if (!kind) fail(word, fmt::format("unknown op '{}'{}", word.text, suggestion(word.text, all_ops(), [](OpKind k) { return text(k); })));
     std::vector<ValueId> operands;
-    // After an op without operands a value may be a result of the next op: then it is on another line.
+    // After an op without operands, a value on another line is the result of the next op, not an operand.
     if (token_.kind == TokenKind::value && token_.line == word.line) list([&] { operands.push_back(use()); });
     std::vector<Attr> attrs;
     Literal literal;

@@ -7,10 +7,10 @@
 
 namespace tilewright::ir {
 
-/// The kernels of a text. `file` names it in errors; ops without a location of their own get the text's line.
-/// Throws Error at the location of the first syntax error, or verify_or_throw's for a text that reads but is not well formed.
+/// The kernels of a text. `file` is its name in errors; ops without a location of their own get the line of the text. Throws Error at the
+/// first syntax error, or the error of verify_or_throw for a text that parses but is not well formed.
 Module parse(std::string_view text, const std::string& file);
-/// The same, without verifying: for tests of the verifier.
+/// As parse(), but without verification: for tests of the verifier.
 Module parse_unverified(std::string_view text, const std::string& file);
 
 }  // namespace tilewright::ir

@@ -17,12 +17,12 @@ namespace tilewright::ir {
 
 namespace {
 
-// NumPy's defaults: tiles with more elements than the first number are shortened to the second number at either end of an axis.
+// NumPy's defaults: a tile with more elements than the first number is shortened to the second number at each end of an axis.
 constexpr std::int64_t kMostElements = 1000, kEnds = 3;
 constexpr int kMostDigits = 3;  // of a width or a precision
 
 struct PrintFormat {
-  std::vector<std::string> literals;  // one more than there are placeholders
+  std::vector<std::string> literals;  // the text between placeholders: one more than there are placeholders
   std::vector<std::string> specs;     // the text after the colon
   std::string error;
 };

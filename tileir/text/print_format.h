@@ -10,12 +10,12 @@
 
 namespace tilewright::ir {
 
-/// What is wrong with a text for values of these types ("1 placeholder for 2 values"); empty if nothing is. {} is a value, {:spec} one
-/// whose elements are formatted as std::format does it, {{ and }} are braces.
+/// The error in a text for values of these types ("1 placeholder for 2 values"); empty if there is none. {} is a value, {:spec} a value
+/// whose elements are formatted as std::format does; {{ and }} are braces.
 std::string wrong_with_print(std::string_view text, std::span<const Type> values);
 
-/// The text with its values filled in: a tile as nested lists, of more than 1000 elements only the ends of each axis.
-/// bits(i, k): the bits of element k, row-major, of value i. Requires: nothing is wrong with the text.
+/// The text with its values filled in: a tile as nested lists; if it has more than 1000 elements, only the ends of each axis. bits(i, k):
+/// the bits of element k, row-major, of value i. Requires: the text has no errors.
 std::string fill_print(std::string_view text, std::span<const Type> values,
                        const std::function<std::uint64_t(int i, std::int64_t k)>& bits);
 

@@ -1,4 +1,4 @@
-// Prints ops from their rows of the table; no op has code of its own.
+// Prints ops from their rows of the table; no op has printing code of its own.
 #include "tileir/text/printer.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ class Printer {
   void name_next(ValueId v) { names_[v.index] = fmt::format("%{}", next_++); }
 
   std::string name(ValueId v) const {
-    // Reports print malformed IR too: a use of an erased value is %?.
+    // Reports may print malformed IR: a use of an erased value is shown as %?.
     return v.index < names_.size() && !names_[v.index].empty() ? names_[v.index] : "%?";
   }
   std::string names(const std::vector<ValueId>& values) const {
@@ -120,7 +120,7 @@ class Printer {
     return {};
   }
 
-  /// Whether an optional attribute has its default value, and so is left out.
+  /// Whether an optional attribute differs from its default, and so must be printed.
   static bool worth_printing(OpKind k, const Attr& a) {
     if (a.number != 0 || !a.list.empty() || !a.text.empty()) return true;
     const std::vector<AttrInfo>& row = info(k).attributes;
@@ -165,7 +165,7 @@ class Printer {
 
   const Function& f_;
   PrintOptions options_;
-  std::vector<std::string> names_;  // by value
+  std::vector<std::string> names_;  // indexed by value
   std::uint32_t next_ = 0;
   std::string out_;
 };

@@ -10,7 +10,7 @@
 
 namespace tilewright::ir {
 
-/// How many letters to insert, delete, change or swap with their neighbour to get from a to b. Quadratic.
+/// The number of letters to insert, delete, change or swap with their neighbour to get from a to b. Quadratic.
 inline int edit_distance(std::string_view a, std::string_view b) {
   std::vector<int> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
@@ -29,7 +29,7 @@ inline int edit_distance(std::string_view a, std::string_view b) {
 /// "; did you mean 'load'?" if a candidate is near the word, else nothing. `spell` gives a candidate's name.
 template <class Range, class Spell = std::identity>
 std::string suggestion(std::string_view word, const Range& candidates, Spell&& spell = {}) {
-  constexpr std::size_t kLongest = 32;  // no name is longer, and the distance is quadratic
+  constexpr std::size_t kLongest = 32;  // no name is longer; the limit bounds the quadratic cost
   if (word.size() > kLongest) return {};
   int best = static_cast<int>(word.size()) / 3 + 1;
   std::string_view found;

@@ -5,7 +5,7 @@
 
 namespace tilewright::ir {
 
-/// The text as the content of an element, or as an attribute's value in double quotes. Control characters, which XML has not, become
+/// The text as the content of an element, or as an attribute's value in double quotes. Control characters, which XML does not allow, become
 /// spaces.
 inline std::string xml_escaped(std::string_view text) {
   std::string out;

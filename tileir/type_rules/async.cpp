@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kMostArrivals = (1 << 20) - 1;  // PTX ISA, mbarrier.init
 
-/// Operand i is one mbarrier.
+/// Checks that operand i is one mbarrier.
 RuleResult check_mbarrier(const RuleInput& in, int i) {
   const Type t = in.operands[static_cast<std::size_t>(i)];
   if (!t.is_mbarrier()) return fail(in, i, "{}; expected an mbarrier", seen(in, i));

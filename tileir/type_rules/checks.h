@@ -10,7 +10,7 @@
 
 namespace tilewright::ir::rules {
 
-/// An error of an op; `operand`: the wrong one, or -1.
+/// An error of an op; `operand`: the index of the wrong operand, or -1.
 template <class... Args>
 RuleResult fail(const RuleInput& in, int operand, fmt::format_string<Args...> format, Args&&... args) {
   return {{}, fmt::format("{}: {}", text(in.kind), fmt::format(format, std::forward<Args>(args)...)), operand};
@@ -19,7 +19,7 @@ RuleResult fail(const RuleInput& in, int operand, fmt::format_string<Args...> fo
 inline RuleResult one(Type t) { return {{t}, {}, -1}; }
 inline RuleResult none() { return {}; }
 
-/// "'mask'"; of several that share a name: "'init' 2".
+/// "'mask'"; if several operands share a name: "'init' 2".
 inline std::string name(const RuleInput& in, int i) {
   const OpInfo& row = info(in.kind);
   const int last = static_cast<int>(row.operands.size()) - 1;
@@ -35,7 +35,7 @@ inline bool is_number(Type t) { return t.is_integer() || (t.is_float() && !is_fp
 inline bool is_arithmetic_float(Type t) { return t.is_float() && !is_fp8(t.element()); }
 inline bool is_plain(Type t) { return !t.is_pointer() && !t.is_buffer() && !t.is_mbarrier(); }
 
-/// All operands have the type of the first, for which `accepts` is true. On success the result is empty.
+/// Checks that all operands have the type of the first one, and that `accepts` is true for it. On success the result is empty.
 inline RuleResult check_alike(const RuleInput& in, bool (*accepts)(Type), std::string_view expected) {
   const Type first = in.operands[0];
   if (!accepts(first)) {
@@ -66,10 +66,10 @@ inline RuleResult check_size(const RuleInput& in, Type t) {
   return fail(in, -1, "the result {} has 2^{} elements; a tile has at most 2^{}", text(t), t.log2_elements(), kMaxLog2Elements);
 }
 
-/// The declared result type, for ops whose result does not follow from their operands.
+/// The declared result type, for ops whose result type does not follow from their operands.
 inline RuleResult stated(const RuleInput& in) {
   if (in.declared.size() == 1) {
-    RuleResult r = check_size(in, in.declared[0]);  // first, since rules go on to count its elements
+    RuleResult r = check_size(in, in.declared[0]);  // first, because rules continue by counting its elements
     return r.ok() ? one(in.declared[0]) : r;
   }
   return fail(in, -1, "{} result types are stated; it must be 1", in.declared.size());
@@ -77,7 +77,7 @@ inline RuleResult stated(const RuleInput& in) {
 
 inline bool is_scalar_bool(Type t) { return t.is_scalar() && t.is_bool(); }
 
-/// The attribute divisor, by which an index of type i32 is divided.
+/// Checks the attribute divisor, which divides an index of type i32.
 inline RuleResult check_divisor(const RuleInput& in) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   const std::int64_t divisor = in.number(AttrName::divisor, 1);
@@ -85,7 +85,7 @@ inline RuleResult check_divisor(const RuleInput& in) {
   return fail(in, -1, "divisor is {}; it must be a power of two, at most {}", divisor, kMost);
 }
 
-/// Operand i, if there is one, is a mask for tiles of this shape.
+/// Checks that operand i, if present, is a mask for tiles of this shape.
 inline RuleResult check_mask(const RuleInput& in, int i, Type like) {
   if (i >= static_cast<int>(in.operands.size())) return {};
   const Type mask = in.operands[i];
@@ -95,13 +95,13 @@ inline RuleResult check_mask(const RuleInput& in, int i, Type like) {
   return {};
 }
 
-/// Operand i, if there is one, is what operand 0 points to.
+/// Checks that operand i, if present, has the type that operand 0 points to.
 inline RuleResult check_pointee(const RuleInput& in, int i) {
   if (i >= static_cast<int>(in.operands.size()) || in.operands[i] == in.operands[0].pointee()) return {};
   return fail(in, i, "{}; it must be {}, which 'pointer' points to", seen(in, i), text(in.operands[0].pointee()));
 }
 
-/// The attribute axis is an axis of operand 0. purpose: " to reduce".
+/// Checks that the attribute axis is an axis of operand 0. purpose: " to reduce".
 inline RuleResult check_axis(const RuleInput& in, std::string_view purpose = "") {
   const Type t = in.operands[0];
   const std::int64_t axis = in.number(AttrName::axis);
@@ -110,7 +110,7 @@ inline RuleResult check_axis(const RuleInput& in, std::string_view purpose = "")
   return {};
 }
 
-/// Every operand has the shape of the first and is no pointer; the results are the operands in `shape`. done: "reduced".
+/// Checks that every operand has the first one's shape and is not a pointer; the results are the operands in `shape`. done: "reduced".
 inline RuleResult tiles_in(const RuleInput& in, std::span<const std::int64_t> shape, std::string_view done) {
   RuleResult r;
   for (std::size_t i = 0; i < in.operands.size(); ++i) {
@@ -123,7 +123,7 @@ inline RuleResult tiles_in(const RuleInput& in, std::span<const std::int64_t> sh
   return r;
 }
 
-// RuleResult rule_number(const RuleInput&); and so on.
+// Declares RuleResult rule_number(const RuleInput&) and so on.
 #define TW_OP(name, family, traits, operands, results, regions, attributes, rule, layout, doc) RuleResult rule_##rule(const RuleInput&);
 #include "tileir/ops.def"
 #undef TW_OP

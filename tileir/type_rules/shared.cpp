@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kMostWarps = 32;                               // of a program
 constexpr std::int64_t kLeastAlignment = 128, kMostAlignment = 1024;  // of a buffer
 
-/// Operand i is a buffer of one slot.
+/// Checks that operand i is a buffer of one slot.
 RuleResult check_slot(const RuleInput& in, int i) {
   const Type t = in.operands[i];
   if (!t.is_buffer()) return fail(in, i, "{}; expected a buffer", seen(in, i));
@@ -20,7 +20,7 @@ RuleResult check_slot(const RuleInput& in, int i) {
   return {};
 }
 
-/// The result is a part of operand 0, of which `offsets` says the first element; no offsets: the start.
+/// Checks that the result is a part of operand 0; `offsets` gives its first element, and without `offsets` the part is at the start.
 RuleResult check_slice(const RuleInput& in, Type part) {
   const Type x = in.operands[0];
   if (part.element() != x.element() || !is_plain(part) || part.rank() != x.rank())
@@ -94,7 +94,7 @@ RuleResult rule_async_wait(const RuleInput& in) {
 
 namespace {
 
-/// `order` must be a permutation of the lowest bits of an axis of this extent.
+/// Checks that `order` is a permutation of the lowest bits of an axis of this extent.
 RuleResult check_order(const RuleInput& in, AttrName name, std::int64_t extent) {
   const std::span<const std::int64_t> order = in.list(name);
   std::vector<std::int64_t> sorted(order.begin(), order.end());

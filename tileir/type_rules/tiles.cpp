@@ -54,7 +54,7 @@ RuleResult rule_histogram(const RuleInput& in) {
 
 // ---- atomics ----
 
-/// Operand 0 points to elements that `accepts` is true for and that may be written.
+/// Checks that operand 0 points to elements for which `accepts` is true and that may be written.
 static RuleResult check_atomic(const RuleInput& in, bool (*accepts)(Type), std::string_view expected) {
   const Type pointer = in.operands[0];
   if (!pointer.is_pointer()) return fail(in, 0, "{}; expected pointers", seen(in, 0));

@@ -1,4 +1,4 @@
-// The type rules of ops.def but for those of type_rules_tiles.cpp, and the checks that are the same for every op.
+// The type rules of ops.def, except those in type_rules/tiles.cpp, shared.cpp and async.cpp, and the checks that apply to every op.
 #include "tileir/type_rules/type_rules.h"
 
 #include <algorithm>
@@ -191,7 +191,7 @@ RuleResult rule_bitcast(const RuleInput& in) {
   RuleResult r = stated(in);
   if (!r.ok()) return r;
   const Type from = in.operands[0], to = r.types[0];
-  if (from.element_bits() != to.element_bits())  // 1 for i1, so that it meets only itself
+  if (from.element_bits() != to.element_bits())  // element_bits is 1 for i1, so i1 converts only to itself
     return fail(in, 0, "{}, {} bits wide; the result {} has {}", seen(in, 0), from.element_bits(), text(to), to.element_bits());
   RuleResult shape = check_same_shape(in, to);
   return shape.ok() ? r : shape;
@@ -237,7 +237,7 @@ RuleResult rule_reduce(const RuleInput& in) {
 
 // ---- linear algebra ----
 
-/// What a product of this element accumulates in, if there is one.
+/// The element type in which a product of this element type is accumulated; none if there is no such product.
 static std::optional<Element> accumulator(Element e) {
   switch (e) {
     case Element::f16:
@@ -375,7 +375,7 @@ RuleResult check_results(const RuleInput& in, RuleResult r) {
 
 }  // namespace
 
-/// Only ops of the families shared and async work on buffers and mbarriers, and each of their rules says on which.
+/// Only ops of the families shared and async take buffers and mbarriers; each of their rules checks which.
 static RuleResult check_buffers(const RuleInput& in) {
   if (info(in.kind).family == Family::shared || info(in.kind).family == Family::async) return {};
   for (std::size_t i = 0; i < in.operands.size(); ++i)

@@ -1,4 +1,4 @@
-// Parses extents by recursive descent: sums of products of factors, which stand side by side.
+// Parses extents by recursive descent: a sum of products; the factors of a product stand side by side.
 #include "tileir/graph/text/dim_text.h"
 
 #include <fmt/format.h>
@@ -131,7 +131,7 @@ Dim parse_dim(std::string_view text, const SymbolTable& symbols, const Location&
     return DimParser(text, symbols, where).parse();
   } catch (const Error& e) {
     if (e.where().line == where.line && e.where().file == where.file) throw;
-    // Arithmetic on extents reports a line of this file.
+    // An overflow of extents reports a line of this file, which the message must not show.
     const std::string_view what = e.what(), mark = "error: ";
     throw Error(where, fmt::format("extent '{}': {}", text, what.substr(what.find(mark) + mark.size())));
   }

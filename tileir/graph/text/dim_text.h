@@ -6,7 +6,7 @@
 
 namespace tilewright::graph {
 
-/// "2 n + 1", "(n + 1) / 2", "'batch size' n^2". Throws Error at `where` for an unknown symbol or a text that is no extent.
+/// "2 n + 1", "(n + 1) / 2", "'batch size' n^2". Throws Error at `where` for an unknown symbol or a text that is not an extent.
 Dim parse_dim(std::string_view text, const SymbolTable&, const Location& where);
 
 }  // namespace tilewright::graph

@@ -72,7 +72,7 @@ class Parser {
     return static_cast<std::uint32_t>(value);
   }
 
-  /// The location behind "@", or that of the text itself.
+  /// The location that follows "@", or the text's own location.
   Location location(const Token& start) {
     if (!take('@')) return at(start);
     Location there{expect(TokenKind::string, "a file in quotes").text, 0, 0};
@@ -163,7 +163,7 @@ class Parser {
       while (take(','));
     }
     if (ir::is_word(name.text)) n.name = name.text;
-    std::vector<Attribute> later;  // those that need the element type, which comes after them
+    std::vector<Attribute> later;  // attributes that need the element type, which comes after them
     bool is_named = false;
     if (take('{')) {
       do attribute(n, later, is_named);

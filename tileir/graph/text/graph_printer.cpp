@@ -14,7 +14,7 @@ namespace tilewright::graph {
 
 namespace {
 
-/// A constant or a symbol by itself, or an expression in quotes.
+/// A constant or a symbol as it is; any other expression in quotes.
 std::string extent_text(const Dim& d) {
   const std::string text = d.text();
   return d.is_constant() || ir::is_word(text) ? text : ir::quoted(text);
@@ -71,7 +71,7 @@ class Printer {
     }
   }
 
-  /// A node goes by its name for reports, an input by the name that a run uses, others by a number; names are unique.
+  /// Names a node by its name for reports, an input by the name that a run uses, and others by a number. Names are made unique.
   void name_nodes() {
     std::set<std::string> used;
     for (std::uint32_t i = 0; i < graph_.size(); ++i) {
@@ -99,7 +99,7 @@ class Printer {
     end_line(n.where);
   }
 
-  /// "axes = [1]"; empty if the absence of the attribute says the same.
+  /// "axes = [1]"; empty if the attribute has the value that its absence means.
   std::string attribute(NodeId id, std::string_view name) const {
     const Node& n = graph_.node(id);
     if (name == "name") return n.name.empty() && n.text == names_[id.index] ? "" : "name = " + ir::quoted(n.text);
@@ -133,7 +133,7 @@ class Printer {
 
   const Graph& graph_;
   PrintOptions options_;
-  std::vector<std::string> names_;  // by node
+  std::vector<std::string> names_;  // indexed by node
   std::string out_;
 };
 

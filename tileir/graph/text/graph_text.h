@@ -1,4 +1,4 @@
-// The textual form of graphs. print() and parse() are exact inverses but for kernels of the user.
+// The textual form of graphs. print() and parse() are exact inverses, except for kernels of the user.
 #pragma once
 #include <string>
 #include <string_view>
@@ -20,7 +20,7 @@ struct PrintOptions {
 //   }
 std::string print(const Graph&, PrintOptions = {});
 
-/// Throws Error with line and column at what is no graph: the text, an operand that does not fit, a type that does not follow.
+/// Throws Error with line and column for invalid syntax, an operand that does not fit, or a type that does not follow from the operands.
 /// `file`: the name that errors show.
 Graph parse(std::string_view text, const std::string& file);
 

@@ -7,10 +7,10 @@
 
 namespace tilewright {
 
-/// A check of the compiler that failed: a bug of this library, not a mistake of the program that uses it, so it is no Error. what() says
-/// which check failed, in which pass and kernel, and the path of a file with the tile IR that reproduces it. The library remains usable:
-/// the next launch of the kernel compiles it again. Only what cannot be unwound, as a fatal error of LLVM, prints this text and ends the
-/// process.
+/// A check of the compiler that failed: a bug of this library and not a mistake of the program that uses it, so it does not derive from
+/// Error. what() says which check failed, in which pass and kernel, and the path of a file with the tile IR that reproduces it. The library
+/// remains usable: the next launch of the kernel compiles it again. Only a failure that cannot be unwound, such as a fatal error of LLVM,
+/// prints this text and ends the process.
 class CompilerBug : public std::logic_error {
  public:
   CompilerBug(Location where, const std::string& what, std::string reproducer)

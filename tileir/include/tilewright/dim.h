@@ -23,8 +23,8 @@ struct DimOperand;
 }  // namespace detail
 
 /// A number of elements along an axis: a constant, or a sum of products of symbols with rational coefficients, kept in one canonical form:
-/// (n + 1) * 2 - n == n + 2. A quotient that is no such sum is a symbol of its own, which every equal quotient shares. Symbols belong to
-/// one graph.
+/// (n + 1) * 2 - n == n + 2. A quotient that is not such a sum becomes a symbol of its own, which every equal quotient shares. Symbols
+/// belong to one graph.
 class Dim {
  public:
   Dim() : Dim(0) {}
@@ -36,8 +36,8 @@ class Dim {
   /// Requires: is_constant().
   std::int64_t value() const { return value_; }
 
-  /// Throw Error if the two have symbols of different graphs, on overflow of 64 bits, and / by zero. A quotient that does not come out even
-  /// is an error of the run that finds it, or at once for two integers.
+  /// Throw Error if the two have symbols of different graphs, on overflow of 64 bits, and for division by zero. A quotient that is not an
+  /// integer is an error of the run that computes it; for two integers it is an error at once.
   friend Dim operator+(const detail::DimOperand& a, const detail::DimOperand& b);
   friend Dim operator-(const detail::DimOperand& a, const detail::DimOperand& b);
   friend Dim operator*(const detail::DimOperand& a, const detail::DimOperand& b);
@@ -52,22 +52,22 @@ class Dim {
 
   /// "n", "2 n + 1", "n m / 2", "cdiv(n, 64)".
   std::string text() const;
-  /// a / b, if it is known to be an integer for all values of the symbols: 4 n m / n, or n / 4 for an n that is a multiple of 4. None
-  /// otherwise. Makes no symbol.
+  /// a / b if it is an integer for all values of the symbols: 4 n m / n, or n / 4 for an n that is a multiple of 4. None otherwise. Does
+  /// not make a symbol.
   static std::optional<Dim> divide_exactly(const Dim& a, const Dim& b);
-  /// The least and the greatest value for symbols within their bounds; saturates at the limits of 64 bits.
+  /// The least and the greatest value when each symbol is within its bounds; saturates at the limits of 64 bits.
   std::int64_t least() const;
   std::int64_t greatest() const;
   /// The greatest known constant that divides every value; 0 for the constant 0.
   std::int64_t known_divisor() const;
-  /// The value for these values of the symbols, by symbol number. None if it, or a quotient inside it, is no integer of 64 bits. Requires: a
-  /// value for each symbol of the expression.
+  /// The value for these values of the symbols, by symbol number. None if the result, or a quotient inside it, is not an integer of 64
+  /// bits. Requires: a value for each symbol of the expression.
   std::optional<std::int64_t> evaluate(const std::vector<std::int64_t>& symbols) const;
-  /// The numbers of the symbols in it, quotients taken apart, ascending.
+  /// The numbers of the symbols that the expression contains, also inside quotients, ascending.
   std::vector<std::uint32_t> symbols() const;
   /// Null for a constant.
   const SymbolTable* table() const;
-  // For the library itself: null for a constant.
+  // For the library itself. Null for a constant.
   const detail::DimExpression* expression() const { return expression_.get(); }
 
  private:
@@ -79,7 +79,7 @@ class Dim {
   std::shared_ptr<const detail::DimExpression> expression_;
 };
 
-/// a / b rounded up: the number of blocks of b elements that hold a.
+/// a / b rounded up: the number of blocks of b elements that cover a elements.
 Dim cdiv(const detail::DimOperand& a, const detail::DimOperand& b);
 
 /// The bounds of a symbol; every value is a multiple of `multiple_of`.

@@ -14,12 +14,12 @@ namespace tilewright {
 template <class T, class... Us>
 concept OneOf = (std::same_as<T, Us> || ...);
 
-/// What inf and nan are: they take the float type of the tile that they meet.
+/// The type of inf and nan: they take the float type of the tile that they are combined with.
 struct FloatConstant {
   double value;
   friend constexpr FloatConstant operator-(FloatConstant c) { return {-c.value}; }
 };
-/// Infinity and not-a-number, for every float type that has them: -tw::inf is a constant, too.
+/// Infinity and not-a-number, for every float type that has them. -tw::inf is a constant, too.
 inline constexpr FloatConstant inf{__builtin_inf()}, nan{__builtin_nan("")};
 
 namespace detail {
@@ -41,7 +41,7 @@ struct SmallFloat {
 
 }  // namespace detail
 
-/// IEEE binary16, 1 + 5 + 10 bits: as bits on the host, with explicit conversions that round to nearest even, as the three below.
+/// IEEE binary16, 1 + 5 + 10 bits: as bits on the host, with explicit conversions that round to nearest even, as in the three types below.
 struct f16 : detail::SmallFloat<std::uint16_t, detail::kF16> {
   using SmallFloat::SmallFloat;
 };
@@ -94,18 +94,18 @@ concept HostFloat = OneOf<S, float, double, f16, bf16, f8e4m3, f8e5m2, FloatCons
 template <class S>
 concept HostScalar = HostInteger<S> || HostFloat<S> || std::same_as<S, bool>;
 
-// "A C++ scalar meets a tile as a constant of the tile's element type": integers meet integers and floats, floats only floats.
+// A C++ scalar becomes a constant of a tile's element type: integers for integers and floats, floats only for floats.
 template <class S, class T>
 concept ConstantOf = (AnyFloatElement<T> && (HostInteger<S> || HostFloat<S>)) || (IntegerElement<T> && HostInteger<S>) ||
                      (BoolElement<T> && std::same_as<S, bool>);
 
-// "Same kind widens": strictly, from U to T.
+// Whether U converts to the wider type T of the same kind.
 template <class U, class T>
 concept WidensTo =
     (SignedElement<U> && SignedElement<T> && sizeof(U) < sizeof(T)) || (UnsignedElement<U> && IntegerElement<T> && sizeof(U) < sizeof(T)) ||
     (OneOf<U, f16, bf16> && OneOf<T, float, double>) || (OneOf<U, float> && OneOf<T, double>);
 
-// Two types that meet in a third one. In this order only; operators and CommonOf take care of the other.
+// The common type of two types that is neither of them. Only in this order of T and U; operators and CommonOf handle the other order.
 template <class T, class U>
 concept MeetInThird = std::same_as<T, f16> && std::same_as<U, bf16>;
 
@@ -136,7 +136,7 @@ using Pointee = std::remove_const_t<std::remove_pointer_t<P>>;
 template <class T>
 inline constexpr std::size_t kBytes = std::is_pointer_v<T> ? 8 : sizeof(T);
 
-/// An element type by number: the order of tilewright::ir::Element, which this mirrors so that no header of the compiler is needed.
+/// The element types as numbers, in the order of tilewright::ir::Element: a copy, so that public headers need no header of the compiler.
 enum class Code : std::uint8_t { boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f8e4m3, f8e5m2 };
 enum class Indirection : std::uint8_t { value, pointer, const_pointer };
 /// The element type of a tile: a value, or a pointer to values.
@@ -180,7 +180,7 @@ inline constexpr TypeCode kCode =
 }  // namespace tilewright
 
 //! @cond
-// Small floats as compile-time constants of kernels and as keys: equal values hash alike (-0 equals +0).
+// Small floats as compile-time constants of kernels and as keys: equal values have equal hashes (-0 equals +0).
 template <class T>
   requires tilewright::OneOf<T, tilewright::f16, tilewright::bf16, tilewright::f8e4m3, tilewright::f8e5m2>
 struct std::hash<T> {

@@ -7,13 +7,13 @@
 
 namespace tilewright {
 
-/// A location in the user's source. `column` is 0 where it is not known, `line` is 0 where there is no location at all.
+/// A location in the user's source. `column` is 0 if it is not known; `line` is 0 if there is no location.
 struct Location {
   std::string file;
   int line = 0, column = 0;
 };
 
-/// What a further line of an error says: where the other party was defined.
+/// A further line of an error, for instance where the other operand was defined.
 struct Note {
   Location where;
   std::string text;
@@ -26,7 +26,7 @@ class Error : public std::runtime_error {
   /// The same error with a further note.
   Error(const Error&, const Note&);
   const Location& where() const { return where_; }
-  /// Whether a program needs more shared memory, registers or memory than there is, so that smaller tiles may run.
+  /// Whether the program needs more shared memory, registers or memory than there is, so that smaller tiles may work.
   bool lacks_resources() const { return lacks_resources_; }
 
  private:

@@ -10,10 +10,10 @@
 
 namespace tilewright {
 
-/// A last, defaulted parameter of every function that can fail: the user's line.
+/// The user's line: the last, defaulted parameter of every function that can fail.
 using Here = std::source_location;
 
-/// One extent, count or offset: any C++ integer, none of them narrowed.
+/// One extent, count or offset: takes any C++ integer without narrowing it.
 struct Extent {
   template <std::integral I>
     requires(!std::same_as<I, bool>)

@@ -5,23 +5,23 @@
 
 namespace tilewright::detail {
 
-/// A binary format of `exponent` and `mantissa` bits under a sign. `ieee`: has infinities (the highest exponent is theirs and
-/// NaN's); otherwise (f8e4m3, OCP OFP8) only the all-ones magnitude is NaN and the highest exponent holds numbers.
+/// A binary format of a sign bit, `exponent` and `mantissa` bits. `ieee`: it has infinities (the highest exponent is for them and NaN);
+/// otherwise (f8e4m3, OCP OFP8) only the magnitude of all ones is NaN and the highest exponent holds numbers.
 struct FloatFormat {
   int exponent, mantissa;
   bool ieee;
 };
 inline constexpr FloatFormat kF16{5, 10, true}, kBF16{8, 7, true}, kF8E4M3{4, 3, false}, kF8E5M2{5, 2, true};
 
-/// Rounds to nearest even. NaN gives the quiet NaN (its sign kept, no payload); what overflows gives infinity, or NaN where the
-/// format has no infinity (as PTX cvt without .satfinite, and ml_dtypes).
+/// Rounds to nearest even. NaN gives the quiet NaN with its sign and no payload. A value that overflows gives infinity, or NaN if the
+/// format has no infinity (as PTX cvt without .satfinite and ml_dtypes do).
 constexpr std::uint32_t encode(FloatFormat f, double v) {
   const std::uint64_t u = std::bit_cast<std::uint64_t>(v);
   const std::uint32_t sign = static_cast<std::uint32_t>(u >> 63) << (f.exponent + f.mantissa);
   const std::uint32_t top = ((1u << f.exponent) - 1) << f.mantissa;  // exponent field of all ones
   const std::uint32_t nan = f.ieee ? top | 1u << (f.mantissa - 1) : top | ((1u << f.mantissa) - 1);
   const std::uint32_t overflow = f.ieee ? top : nan;
-  const std::uint32_t limit = f.ieee ? top : nan;  // first magnitude that is no number
+  const std::uint32_t limit = f.ieee ? top : nan;  // first magnitude that is not a number
   const std::uint64_t magnitude = u & ~(std::uint64_t{1} << 63);
   if (magnitude > 0x7ff0000000000000u) return sign | nan;
   if (magnitude == 0x7ff0000000000000u) return sign | overflow;
@@ -29,7 +29,7 @@ constexpr std::uint32_t encode(FloatFormat f, double v) {
   const int e = static_cast<int>(magnitude >> 52) - 1023;  // doubles below 2^-1022 round to zero in every format
   if (e < -1022) return sign;
   const std::uint64_t significand = (magnitude & 0xfffffffffffffu) | (std::uint64_t{1} << 52);
-  // Bits to drop: down to the format's mantissa, more for its subnormals.
+  // Bits to drop: all below the format's mantissa, and more for its subnormals.
   const int shift = 52 - f.mantissa + (e < 1 - bias ? 1 - bias - e : 0);
   if (shift > 54) return sign;
   std::uint64_t kept = significand >> shift;
