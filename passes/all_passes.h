@@ -1,10 +1,10 @@
-// Declares the functions of passes.def, for the table and for tests that call one pass. A new row recompiles what includes this.
+// Declares the functions of passes.def, for the table of passes and for tests that call one pass. A new row recompiles every includer.
 #pragma once
 #include "passes/pass.h"
 
 namespace tilewright::passes {
 
-// bool canonicalize(ir::Function&, const PassContext&); and so on.
+// Declares bool canonicalize(ir::Function&, const PassContext&) and so on.
 #define TW_PASS(name, summary) bool name(ir::Function&, const PassContext&);
 #include "passes/passes.def"
 #undef TW_PASS_KEEPING_PLANS

@@ -22,7 +22,7 @@ namespace tilewright::passes {
 
 namespace {
 
-// All banks: with this alignment the offset does not change bank conflicts. A smaller scratch has each bank at most once at any offset.
+// 128 bytes are all banks: with this alignment the offset does not change bank conflicts. A smaller scratch uses each bank at most once.
 constexpr std::int64_t kMostAlignment = 128, kLeastAlignment = 16;
 constexpr std::int64_t kFreeBytes = 8 * 1024;
 
@@ -34,8 +34,8 @@ struct Scratch {
 
 std::int64_t rounded_up(std::int64_t v, std::int64_t to) { return (v + to - 1) / to * to; }
 
-/// Buffers are live from alloc_buffer to their last use or, if that is in a loop that the buffer is older than, to the end of the loop.
-/// Each gets the lowest offset, from `begin` on, at which no live buffer is.
+/// A buffer is live from its alloc_buffer to its last use. If the last use is in a loop that does not contain the alloc_buffer, the buffer
+/// is live to the end of the loop. Each buffer gets the lowest offset, from `begin` on, where no live buffer is.
 class BufferAllocator {
  public:
   explicit BufferAllocator(const ir::Function& f) : f_(f), position_(f.op_capacity()) {
@@ -56,7 +56,7 @@ class BufferAllocator {
     live_.push_back(live);
     return live.offset;
   }
-  /// The end of the buffers that are live at an op. Requires: all buffers that are made before it have been allocated.
+  /// The end of the buffers that are live at an op. Requires: all buffers that are made before the op have been allocated.
   std::int64_t end_at(OpId id, std::int64_t begin) const {
     std::int64_t end = begin;
     for (const Live& l : live_)
@@ -94,12 +94,12 @@ class BufferAllocator {
   }
 
   const ir::Function& f_;
-  std::vector<std::size_t> position_;  // by op
+  std::vector<std::size_t> position_;  // indexed by op
   std::size_t next_ = 0;
   std::vector<Live> live_;
 };
 
-/// "dot: operand 'b', ", if the buffer holds what a product reads: passes have made it, and the user has written the product.
+/// "dot: operand 'b', " if the buffer holds an operand of a product: a pass made the buffer, but the user wrote the product.
 std::string reader_text(const ir::Function& f, ValueId buffer) {
   std::string text;
   ir::forward_uses(f, buffer, [&](OpId user, ValueId v) {
@@ -116,7 +116,7 @@ std::string reader_text(const ir::Function& f, ValueId buffer) {
   return text;
 }
 
-/// What takes shared memory, in words of the user's program: "dot: operand 'a', 3 stages of f16[128, 32],", "sort of f32[4096]".
+/// What needs the shared memory, in words of the user's kernel: "dot: operand 'a', 3 stages of f16[128, 32],", "sort of f32[4096]".
 std::string subject_text(const ir::Function& f, OpId id) {
   const OpKind kind = f.kind(id);
   if (kind == OpKind::alloc_buffer_) {
@@ -131,7 +131,7 @@ std::string subject_text(const ir::Function& f, OpId id) {
   return fmt::format("{} of {}", ir::text(kind), tile);
 }
 
-/// Whether a buffer has more than one slot: fewer stages would need less.
+/// Whether a buffer has more than one slot, so that fewer stages would need less memory.
 bool has_stages(const ir::Function& f) {
   bool found = false;
   f.walk([&](OpId id) { found = found || (f.kind(id) == OpKind::alloc_buffer_ && f.type(f.result(id)).slots() > 1); });
@@ -142,13 +142,13 @@ bool has_stages(const ir::Function& f) {
 
 namespace {
 
-/// Assigns offsets to the ops of the body without roles, or of one role.
+/// Assigns offsets to the ops of the body outside of roles, or to the ops of one role.
 class SharedAllocator {
  public:
   SharedAllocator(ir::Function& f, const PassContext& context)
       : f_(f), context_(context), plans_(context.plans->get(f, context.num_warps)), buffers_(f) {}
 
-  /// Buffers and scratch of these ops, from byte `begin` on. `instances`: as many times as their role needs them.
+  /// Allocates the buffers and the scratch of these ops, from byte `begin` on, `instances` times: once for each instance of their role.
   void allocate(const std::vector<OpId>& ops, std::int64_t begin, int instances) {
     std::vector<Scratch> all;
     std::int64_t largest = 0;
@@ -213,7 +213,7 @@ bool allocate_shared(ir::Function& f, const PassContext& context) {
   allocator.allocate(outside, 0, 1);
   const OpId op = ir::roles_op(f);
   if (!op) return allocator.any();
-  // Roles run side by side, so each has memory of its own, behind the buffers of the body.
+  // Roles run at the same time, so each has memory of its own, behind the buffers of the body.
   std::int64_t begin = allocator.end();
   for (const ir::Role& r : ir::roles(f, op)) {
     begin = rounded_up(begin, LoweringPlans::kInstanceAlignment);

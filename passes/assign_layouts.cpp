@@ -3,9 +3,9 @@
 //   1. Propagate: LayoutPropagation chooses the layouts of tiles that are not rematerialisable.
 //   2. Assign results: these tiles get their layouts.
 //   3. Assign operands: each op's operands are provided under the layouts that the op needs. Rematerialisable tiles are computed for the
-//      layouts that are asked for (passes/layout/rematerializer.h), where they were defined, and so once, outside of the loops that use
-//      them.
-//   4. Sweep: removes rematerialisable tiles without a use.
+//      requested layouts (passes/layout/rematerializer.h) at the place of their definition: once, and outside of the loops that
+//      use them.
+//   4. Sweep: removes rematerialisable tiles that are unused.
 //
 // Input: traced. Output: distributed. Numerics do not change. See tests/files/passes/assign_layouts/.
 #include <bit>
@@ -46,7 +46,7 @@ class LayoutAssigner {
             [this](ValueId v, LayoutId layout) { return first_layout(v, layout); }};
   }
 
-  /// Of a tile of the input; conversions and recomputed tiles are asked for under their own layout only.
+  /// Whether this is a tile of the input that is rematerialisable. Conversions and recomputed tiles are used only under their own layout.
   bool is_rematerializable(ValueId v) const { return !f_.type(v).is_scalar() && v.index < input_values_ && rematerializable_(v); }
 
   void assign_results(OpId id) {
@@ -62,7 +62,7 @@ class LayoutAssigner {
 
   void assign_operands(OpId id) {
     const ir::OpData& op = f_.op(id);
-    if (op.results.size() == 1 && is_rematerializable(op.results[0])) return;  // computed when it is asked for
+    if (op.results.size() == 1 && is_rematerializable(op.results[0])) return;  // computed on request
     if (op.kind == OpKind::for_) return set_iter_args(id, f_.block(op.regions[0]).args, 3, 1);
     if (op.kind == OpKind::while_) return set_iter_args(id, f_.block(op.regions[0]).args, 0, 0);
     if (ir::info(op.kind).has(ir::kTerminator)) return assign_terminator(id);
@@ -73,10 +73,10 @@ class LayoutAssigner {
     }
   }
 
-  /// The layout that a tile has, or will get if no op asks for another one.
+  /// The layout that a tile has, or will get if no op needs another one.
   LayoutId any_layout(ValueId v) { return f_.layout_id(v) ? f_.layout_id(v) : propagation_.default_layout(v); }
 
-  /// Operands from number `operand` on get the layouts of the values from number `first` on.
+  /// Operands from index `operand` on get the layouts of the values from index `first` on.
   void set_iter_args(OpId id, const std::vector<ValueId>& to, std::size_t operand, std::size_t first) {
     for (std::size_t k = 0; first + k < to.size(); ++k) set_operand(id, static_cast<int>(operand + k), f_.layout_id(to[first + k]));
   }
@@ -90,7 +90,7 @@ class LayoutAssigner {
       case OpKind::while_:
         if (block == f_.region(parent, 0)) return set_iter_args(id, f_.op(parent).results, 1, 0);
         return set_iter_args(id, f_.block(f_.region(parent, 0)).args, 0, 0);
-      default: return;  // of a combining region: scalars
+      default: return;  // the terminator of a combining region: its operands are scalars
     }
   }
 
@@ -99,7 +99,7 @@ class LayoutAssigner {
     if (made != v) rw_.set_operand(id, i, made);
   }
 
-  /// A load is computed under the layout that is asked for unless its group's layout and a conversion cost less.
+  /// A load is computed under the requested layout, unless its group's layout and a conversion cost less.
   LayoutId first_layout(ValueId v, LayoutId layout) {
     const Coalescing::Access* access = coalescing_.access(f_.value(v).op);
     if (!access) return layout;
@@ -125,7 +125,7 @@ class LayoutAssigner {
   LayoutPropagation propagation_;
   Rematerializer rematerializer_;
   std::size_t input_values_ = f_.value_capacity();
-  std::vector<OpId> ops_;  // of the input
+  std::vector<OpId> ops_;  // those of the input
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 //
 //   for ... (p = init) { use p; yield p + broadcast(s) }   ->   for ... (o = 0) { p = init + broadcast(o); use p; yield o + s }
 //
-// The loop carries 8 bytes instead of a tile of pointers, and contiguity and alignment of the addresses are known in the loop too.
+// The loop carries 8 bytes instead of a tile of pointers, and the contiguity and alignment of the addresses are known inside of the loop.
 //
 // Input, output: any IR. Numerics do not change: integers wrap. See tests/files/passes/canonicalize_pointers/.
 #include "passes/pass.h"
@@ -15,13 +15,13 @@ namespace tilewright::passes {
 
 namespace {
 
-/// The op (add, sub or add_ptr) by which a loop advances a carried tile, and the step: a splat.
+/// The op (add, sub or add_ptr) by which a loop advances a carried tile, and the step, which is a splat.
 struct Advance {
   OpId op;
   ValueId step;
 };
 
-/// The advance of carried value k, if its step is uniform.
+/// The advance of carried value k; none if its step is not uniform.
 std::optional<Advance> uniform_advance(const Function& f, OpId loop, int k) {
   const BlockId body = f.region(loop);
   const ValueId arg = f.arg(body, k + 1), next = f.operand(f.terminator(body), k);
@@ -51,7 +51,7 @@ void carry_offset(Rewriter& rw, OpId loop, int k, Advance advance) {
 
   rw.at(loop);
   rw.set_operand(loop, k + 3, rw.constant(Type(element), 0));
-  // The offset's own ops are made first, and the uses of the tile listed before the tile is computed from the offset: these two use the
+  // The ops on the offset are made first, and the uses of the tile are listed before the tile is computed from the offset: both need the
   // carried value itself.
   rw.at(advance.op);
   const ValueId step = splat_scalar(rw, advance.step, element);

@@ -1,10 +1,10 @@
-// Rewrites patterns whose replacement may round differently: a * b + c to fma, the sum of a dot and a tile to the dot's accumulator,
-// quotients by one divisor to products with its reciprocal; on GPUs the exponentials of a softmax to exp2, and 1 / sqrt(x) to rsqrt.
+// Rewrites patterns whose replacement may round differently: a * b + c to fma, the sum of a dot and a tile to a dot with that accumulator,
+// quotients with a common divisor to products with its reciprocal; on GPUs exponentials of a softmax to exp2, 1 / sqrt(x) to rsqrt.
 //
-// Input, output: any IR. Numerics change: fewer roundings where PassContext::contract allows it (but not in the difference of a product and
-// the greatest of such products, which is exact near to it), f32 quotients within the 2 ulp that `/` guarantees (div_rn stays exact), and
-// exp of differences from a maximum as ACCURACY.md says; integers do not change.
-// See tests/files/passes/combine/.
+// Input, output: any IR. Numerics change: fewer roundings where PassContext::contract allows it (except in the difference of a
+// product and the maximum of such products, which is exact near the maximum), f32 quotients within the 2 ulp that `/` guarantees
+// (div_rn stays exact), and exp of differences from a maximum as ACCURACY.md says. Integers do not change. See
+// tests/files/passes/combine/.
 #include "passes/combine/chosen_products.h"
 #include "passes/combine/reciprocals.h"
 #include "passes/combine/softmax_to_exp2.h"
@@ -17,10 +17,10 @@ namespace {
 bool may_contract(Type t, const PassContext& context) {
   if (!context.contract || !context.target.has_fma || !t.is_float()) return false;
   if (t.element() == Element::f32 || t.element() == Element::f64) return true;
-  return context.target.kind == ir::TargetDesc::Kind::nvptx;  // a host has no 16-bit fma: one in software costs more than it saves
+  return context.target.kind == ir::TargetDesc::Kind::nvptx;  // a host has no 16-bit fma, and one in software costs more than it saves
 }
 
-/// The op that defines `v`, if it is of kind `k`, in the user's block, and has no other use: merging it duplicates and moves no op.
+/// The op of kind `k` that defines `v`, if it is in the user's block and has no other use: merging it duplicates and moves no op.
 OpId sole_use_of(const Function& f, ValueId v, OpKind k, OpId user) {
   const OpId id = f.defined_by(v, k);
   return id && f.value(v).users.size() == 1 && f.op(id).parent == f.op(user).parent ? id : OpId{};
@@ -54,14 +54,14 @@ ValueId accumulate_in_dot(Rewriter& rw, OpId id, const PassContext& context) {
   for (int i = 0; i < 2; ++i) {
     const OpId dot = sole_use_of(f, f.operand(id, i), OpKind::dot_, id);
     if (!dot || f.constant_bits(f.operand(dot, 2)) != 0u) continue;
-    // dot(a, b, 0) + c -> dot(a, b, c); with another dot as c, one accumulates onto the other
+    // dot(a, b, 0) + c -> dot(a, b, c); if c is another dot, one accumulates onto the other
     const ValueId operands[] = {f.operand(dot, 0), f.operand(dot, 1), f.operand(id, 1 - i)};
     return f.result(rw.create(OpKind::dot_, operands, f.op(dot).attrs));
   }
   return {};
 }
 
-/// GPU: 1 / sqrt(x) -> rsqrt(x), f32: the instruction is as precise as the two operations together.
+/// GPU, f32: 1 / sqrt(x) -> rsqrt(x). The instruction is as precise as the two operations together.
 ValueId reciprocal_square_root(Rewriter& rw, OpId id, const PassContext& context) {
   const Function& f = rw.ir();
   const Type t = f.type(f.result(id));

@@ -1,9 +1,10 @@
-// Common subexpression elimination: merges equal pure ops of which one dominates the other, and equal loads of one block without a write
+// Common subexpression elimination: merges equal pure ops if one dominates the other, and equal loads of one block if there is no write
 // between them.
 //
-//   1. visit: walks the blocks in order with a hash table of the ops that dominate the present one; those of a block leave it at its end.
+//   1. visit: walks the blocks in order with a hash table of the ops that dominate the current one; a block's ops leave it at the block's
+//      end.
 //   2. known: looks for an equal op in the table. Equal: kind, attributes, operands (in either order if commutative), types, regions.
-//   3. If there is one, its results replace the op's; else the op enters the table.
+//   3. If there is one, its results replace the op's results; otherwise the op enters the table.
 //
 // Input, output: any IR. Numerics do not change. See tests/files/passes/cse/.
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace {
 /// Adds x to the hash h (after boost::hash_combine).
 void mix(std::size_t& h, std::uint64_t x) { h ^= x * 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2); }
 
-/// The state of memory before an op: equal loads in equal states read equal values. Every op that may write begins a new epoch.
+/// The state of memory before an op: equal loads in equal states read equal values. Every op that may write starts a new epoch.
 struct MemoryState {
   BlockId block;
   std::uint32_t epoch = 0;
@@ -37,7 +38,7 @@ class Merger {
   }
 
  private:
-  /// Whether the ops compute equal values. `map`: in the regions of two ops under comparison, a value of the first -> that of the second.
+  /// Whether the ops compute equal values. `map`: for the regions of the two ops, the value of the second for each value of the first.
   bool equal_ops(OpId a, OpId b, const std::unordered_map<std::uint32_t, ValueId>& map) const {
     const ir::OpData &x = f_.op(a), &y = f_.op(b);
     if (x.kind != y.kind || x.attrs != y.attrs || x.operands.size() != y.operands.size() || x.results.size() != y.results.size() ||
@@ -76,7 +77,7 @@ class Merger {
     return !y;
   }
 
-  /// Equal ops have equal hashes. Regions are left out: their values differ even where the ops are equal.
+  /// A hash that is equal for equal ops. Regions are left out: their values have different ids even in equal ops.
   std::size_t hash(OpId id) const {
     const ir::OpData& op = f_.op(id);
     std::size_t h = static_cast<std::size_t>(op.kind);
@@ -96,7 +97,7 @@ class Merger {
     return h;
   }
 
-  /// Whether the op or one in its regions may write. Volatile loads count: another program may write between two of them.
+  /// Whether the op, or an op in its regions, may write. Volatile loads count: another program may write between two of them.
   bool may_write(OpId id) const {
     if (ir::info(f_.kind(id)).has(ir::kWrites) || f_.attr(id, ir::AttrName::is_volatile) != 0) return true;
     bool found = false;
@@ -104,7 +105,7 @@ class Merger {
     return found;
   }
 
-  /// An op of the table that computes the same values; none if there is none.
+  /// An op of the table that computes the same values, or none.
   OpId known(OpId id, std::size_t h, MemoryState state) const {
     const bool is_load = f_.kind(id) == OpKind::load_;
     const auto [first, last] = table_.equal_range(h);
@@ -130,7 +131,7 @@ class Merger {
         scope.push_back(table_.emplace(h, id));
       }
       if (ir::combines(f_.kind(id))) {
-        // A combine region is a function of its arguments only: it must not use values from outside.
+        // A combine region depends only on its arguments: it must not use values from outside.
         std::unordered_multimap<std::size_t, OpId> outside;
         std::swap(outside, table_);
         visit(f_.region(id));
@@ -146,7 +147,7 @@ class Merger {
   Rewriter rw_;
   const Function& f_;
   std::unordered_multimap<std::size_t, OpId> table_;
-  std::vector<MemoryState> states_;  // by op, for those in the table
+  std::vector<MemoryState> states_;  // indexed by op, for ops in the table
   std::uint32_t epoch_ = 0;
 };
 

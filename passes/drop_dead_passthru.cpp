@@ -1,8 +1,8 @@
-// Drops the passthrough value of a masked load (attribute poison_passthru) whose elements have uses only where the mask is true.
+// Drops the passthrough value of a masked load (attribute poison_passthru) if its elements are used only where the mask is true.
 //
 //   x = load p, m; store q, f(x), m   ->   x = load p, m {poison_passthru}; ...     f element-wise; any store mask that implies m
 //
-// An element-wise op that is lowered to branches uses every element: what a warp does next may not depend on poison.
+// An element-wise op that is lowered to branches uses every element, since control flow must not depend on poison.
 //
 // Input, output: any IR. Numerics do not change. See tests/files/passes/drop_dead_passthru/.
 #include "passes/pass.h"
@@ -22,8 +22,8 @@ bool implies(const Function& f, ValueId mask, ValueId condition, int depth = 8) 
          (implies(f, f.operand(both, 0), condition, depth - 1) || implies(f, f.operand(both, 1), condition, depth - 1));
 }
 
-/// Whether machine code for the op branches on its operands. LLVM's BypassSlowDivision divides 64-bit integers by instructions for 32 bits
-/// where both fit.
+/// Whether machine code for the op branches on its operands. LLVM's BypassSlowDivision divides 64-bit integers by 32-bit instructions if
+/// both operands fit.
 bool is_lowered_to_branches(const Function& f, const ir::OpData& op) {
   if (op.kind != OpKind::div_ && op.kind != OpKind::rem_) return false;
   const ir::Type t = f.type(op.results[0]);
@@ -34,7 +34,7 @@ bool is_used_only_under(const Function& f, ValueId value, ValueId mask) {
   return forward_uses(f, value, [&](OpId user, ValueId used) {
     const ir::OpData& op = f.op(user);
     if (op.kind == OpKind::store_) {
-      // Elements that are masked out of an address may not be poison either: a vector access takes its address from its first element.
+      // Masked-out elements of an address must not be poison either: a vector access takes its address from its first element.
       const bool is_address = op.operands[0] == used;
       const ValueId store_mask = ir::mask_of(f, user);
       const bool is_masked = !is_address && store_mask && store_mask != used && implies(f, store_mask, mask);

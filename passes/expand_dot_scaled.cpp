@@ -1,8 +1,8 @@
-// Expands dot_scaled to a dot of the products of elements and scales in f32, each rounded once. Where matrix instructions multiply bf16,
-// the products are factors of bf16: all of them are exact, but for those below 2^-126 that are no multiples of 2^-133.
+// Expands dot_scaled to a dot of the products of elements and scales in f32, each rounded once. If matrix instructions multiply bf16, the
+// products become factors of bf16; they are exact, except those below 2^-126 that are not multiples of 2^-133.
 //
-// Input, output: traced IR. Numerics: by bf16, sums are in the order of matrix instructions, and tiny products are rounded as said. See
-// tests/files/passes/expand_dot_scaled/.
+// Input, output: traced IR. Numerics: with bf16, sums are in the order of matrix instructions, and tiny products are rounded as described.
+// See tests/files/passes/expand_dot_scaled/.
 #include <algorithm>
 
 #include "passes/math/emitter.h"
@@ -21,7 +21,7 @@ using Extents = std::vector<std::int64_t>;
 
 constexpr std::int64_t kBlock = 32;  // elements of K that share a scale
 
-/// 2^(s - 127), NaN for 255.
+/// 2^(s - 127); NaN for 255.
 Expr scale_of(Expr s) {
   const Expr u = cast(s, Element::u32);
   // The exponent field is s, except for 2^-127, a subnormal.
@@ -29,10 +29,10 @@ Expr scale_of(Expr s) {
   return bitcast(bits, Element::f32);
 }
 
-/// The value of four bits: sign, two of exponent, one of mantissa.
+/// The value of four bits: one sign bit, two exponent bits, one mantissa bit.
 Expr e2m1(Expr nibble) {
   const Expr u = cast(nibble, Element::u32), magnitude = u & 7;
-  // From 1 on the bits are those of an f32 after a shift and a change of bias; 0 and 1/2 are the bits times 1/2.
+  // From 1 on, a shift and a change of bias turn the bits into those of an f32; for 0 and 1/2 the value is the bits times 1/2.
   const Expr normal = bitcast((magnitude << 22) + (std::int64_t{126} << 23), Element::f32);
   const Expr small = cast(bitcast(magnitude, Element::i32), Element::f32) * 0.5;
   return bitcast(unsigned_bits(select(magnitude < 2, small, normal)) | ((u & 8) << 28), Element::f32);
@@ -64,7 +64,7 @@ class Expander {
     });
   }
 
-  /// The elements in f32; two elements of a byte along `axis` become a further axis of 2 behind that one.
+  /// The elements in f32; the two elements of a byte along `axis` become an additional axis of 2 after that one.
   Expr values(ValueId x, int axis) {
     const ir::Type t = rw_.ir().type(x);
     if (t.is_float()) return cast(emitter_.wrap(x), Element::f32);

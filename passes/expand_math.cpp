@@ -1,5 +1,5 @@
-// Expands math functions to arithmetic, so that they give the same bits on every target and need no library. f32 functions that GPUs have
-// instructions for are kept there. 16-bit floats are computed in f32. Every lane computes the same ops: no branches, no tables.
+// Expands math functions to arithmetic, so that they give the same bits on every target and need no library. f32 functions for which GPUs
+// have instructions stay there. 16-bit floats are computed in f32. Every lane computes the same ops: no branches, no tables.
 //
 // Input, output: traced IR. Numerics: the expansion determines a function's error, see ACCURACY.md. See tests/files/passes/expand_math/.
 #include "passes/math/functions.h"
@@ -25,7 +25,7 @@ namespace {
 using math::Expr;
 using Unary = Expr (*)(Expr);
 
-/// The cheaper expansions of f32, for attribute fast.
+/// The cheaper expansions of f32, for the attribute fast.
 Unary fast_expansion(ir::OpKind k) {
   switch (k) {
     case ir::OpKind::exp_: return math::fast_exp;

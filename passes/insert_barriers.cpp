@@ -1,5 +1,5 @@
 // Barrier insertion: inserts a barrier of all threads before each access that has a hazard with an earlier one, in shared or global memory.
-// passes/analysis/hazards.h has the rules.
+// The rules are in passes/analysis/hazards.h.
 //
 // Input, output: allocated. Numerics do not change. See tests/files/passes/insert_barriers/.
 #include "passes/analysis/hazards.h"

@@ -1,4 +1,4 @@
-// The IR's types under their own names in namespace passes.
+// Names of the IR's types for use in namespace passes.
 #pragma once
 #include "tileir/ir.h"
 

@@ -1,4 +1,4 @@
-// Legalises atomics: those without an instruction on the target become atomic_update, whose region computes the new value. These are max
+// Legalises atomics: those for which the target has no instruction become atomic_update, whose region computes the new value. These are max
 // and min on floats, add on f16 (cpu) and bf16 (cpu, GPUs before sm_90). Code generation supports add on f32 and f64.
 //
 // Input, output: traced IR. Numerics do not change. See tests/files/passes/legalize_atomics/.

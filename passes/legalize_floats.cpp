@@ -1,6 +1,6 @@
-// Legalises small floats: arithmetic on f16 and bf16 is done in f32, and casts of small floats become bit operations. Ops that the target
-// has an instruction for are kept (f16 <-> f32 on most hosts; sums, products, fma, comparisons and more on GPUs). Afterwards only these
-// ops, moves, bitcasts and dot use small floats.
+// Legalises small floats: arithmetic on f16 and bf16 is done in f32, and casts of small floats become bit operations. Ops for which the
+// target has an instruction stay (f16 <-> f32 on most hosts; sums, products, fma, comparisons and more on GPUs). Afterwards only these ops,
+// moves, bitcasts and dot use small floats.
 //
 // Input, output: traced IR. Numerics do not change: each result is the exact one, rounded once. Rounding + - * / and sqrt to f32 first
 // gives the same result, since f32 has more than twice the precision of f16 and bf16 plus two bits. See
@@ -19,7 +19,7 @@ namespace {
 
 using math::Expr;
 
-/// GPUs (PTX ISA 8.0: "Half Precision Floating Point Instructions", "cvt") by compute capability; 0 for a host.
+/// The casts of a target. GPUs: PTX ISA 8.0, "Half Precision Floating Point Instructions" and "cvt", by compute capability (0 for a host).
 math::SmallFloatCasts casts_of(const ir::TargetDesc& t) { return {t.has_f16_conversion, t.sm >= 80, t.sm >= 90}; }
 
 /// Whether a GPU computes the op on this small float in one instruction.
@@ -48,14 +48,14 @@ class Legalizer {
   Legalizer(Rewriter& rewriter, const ir::TargetDesc& target)
       : rewriter_(rewriter), emitter_(rewriter, target.has_fma), target_(target), casts_(casts_of(target)) {}
 
-  /// The value that replaces the op; none if the op is legal.
+  /// The value that replaces the op's result; none if the op is legal.
   std::optional<Expr> replacement(ir::OpId);
 
  private:
   Expr operand(ir::OpId id, int i) { return emitter_.wrap(rewriter_.ir().operand(id, i)); }
   std::optional<Expr> cast(ir::OpId);
   bool is_instruction(Element from, Element to) const;
-  /// Ops on signs and classes, as bit operations; they keep the payloads of NaNs.
+  /// Ops on signs and classes of floats, as bit operations; they preserve the payloads of NaNs.
   std::optional<Expr> on_bits(OpKind, Expr x, ir::OpId);
   Expr through_f32(ir::OpId);
 
@@ -65,7 +65,7 @@ class Legalizer {
   math::SmallFloatCasts casts_;
 };
 
-/// Whether the result for operands of the small type is always a number of that type.
+/// Whether the result for operands of the small type is always exact in that type.
 bool is_exact(OpKind k) {
   switch (k) {
     case OpKind::minimum_:
@@ -87,7 +87,7 @@ bool Legalizer::is_instruction(Element from, Element to) const {
     if (small == Element::bf16) return casts_.bf16 && to == small;
     return small == Element::f16 ? casts_.f16 : casts_.fp8;
   }
-  // GPUs convert f16 from and to all types of 8 to 64 bits.
+  // GPUs convert f16 from and to every type of 8 to 64 bits.
   const Element other = from == Element::f16 ? to : from;
   return target_.is_gpu() && (from == Element::f16 || to == Element::f16) && (other == Element::f64 || ir::is_integer(other));
 }
@@ -117,13 +117,13 @@ std::optional<Expr> Legalizer::on_bits(OpKind k, Expr x, ir::OpId id) {
 
 Expr Legalizer::through_f32(ir::OpId id) {
   OpKind kind = rewriter_.ir().kind(id);
-  // `/` on a GPU's f32 is not exact.
+  // On GPUs `/` of f32 is not correctly rounded.
   if (kind == OpKind::div_ && target_.is_gpu()) kind = OpKind::div_rn_;
   const Element small = operand(id, 0).element();
   std::vector<ir::ValueId> wide;
   for (int i = 0; i < static_cast<int>(rewriter_.ir().op(id).operands.size()); ++i) wide.push_back(math::widen(operand(id, i), casts_).id);
   const Expr y = emitter_.wrap(rewriter_.ir().result(rewriter_.create(kind, wide)));
-  if (y.element() != Element::f32) return y;  // a comparison
+  if (y.element() != Element::f32) return y;  // the result of a comparison
   return is_exact(kind) ? math::narrow_exact(y, small, casts_) : math::narrow(y, small, casts_);
 }
 

@@ -1,4 +1,4 @@
-// Loop-invariant code motion: moves pure ops out of loops if all values that they use are defined outside.
+// Loop-invariant code motion: moves pure ops out of loops if all values that they use are defined outside of the loop.
 //
 // No op of the table traps, so an op may be moved out of a loop that runs zero times. Expensive ops (trait kExpensive) move only if the
 // loop is known to run.
@@ -41,7 +41,7 @@ void visit(Rewriter& rw, BlockId b) {
   for (OpId id : f.ops(b)) {
     const OpKind k = f.kind(id);
     if (ir::combines(k)) continue;
-    // Inner loops first: an op that leaves one may leave this loop too.
+    // Inner loops come first: an op that leaves an inner loop may leave this one too.
     for (BlockId r : std::vector<BlockId>(f.op(id).regions)) visit(rw, r);
     if (k == OpKind::for_) {
       hoist_from(rw, id, f.region(id), canonical::constant_trip_count(f, id).value_or(0) > 0);

@@ -1,5 +1,5 @@
-// Lowers assumptions: hints become equalities and multiple_of ops that other passes use or, in checked mode, assertions. Replaces inline
-// PTX by its fallback on targets that do not run PTX.
+// Lowers assumptions: hints become equalities and multiple_of ops that other passes use or, in checked mode, assertions. Inline PTX is
+// replaced by its fallback on targets that do not run PTX.
 //
 // Input: traced IR. Output: traced IR without assume and, unless checked, without device_assert. Numerics do not change if the hints
 // hold. See tests/files/passes/lower_assumptions/.
@@ -17,7 +17,7 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Whether the op is in a combine region, which takes elements one by one: hints on them have no meaning.
+/// Whether the op is in a combine region, which takes elements one by one: hints about a tile make no sense there.
 bool is_in_combine_region(const Function& f, OpId id) {
   for (OpId owner = parent_op(f, id); owner; owner = parent_op(f, owner))
     if (ir::combines(f.kind(owner))) return true;
@@ -49,14 +49,14 @@ class HintChecker {
   void expect(ir::Reason reason, std::string text, ValueId condition, ValueId seen) {
     std::vector<ValueId> operands{condition};
     if (seen) {
-      operands.push_back(rw_.constant(f_.type(condition), 1));  // an all-true mask, since `seen` is the operand behind it
+      operands.push_back(rw_.constant(f_.type(condition), 1));  // an all-true mask: `seen` is the operand after the mask
       operands.push_back(seen);
     }
     rw_.create(OpKind::device_assert_, operands,
                {ir::Attr{AttrName::text, 0, {}, std::move(text)}, ir::Attr{AttrName::reason, static_cast<std::int64_t>(reason), {}, {}}});
   }
 
-  /// Integers and addresses as 64-bit integers, so that neither a divisor nor a sum leaves the type.
+  /// Integers and addresses as 64-bit integers, so that a divisor or a sum fits.
   ValueId wide(ValueId x) {
     const Type t = f_.type(x);
     if (t.is_pointer()) return rw_.bitcast(x, Type(Element::u64));
@@ -73,7 +73,7 @@ class HintChecker {
     return rw_.broadcast(rw_.reshape(rw_.arange(0, line.back()), line), t.shape());
   }
 
-  /// Whether an element is its predecessor along the last axis plus `step`; false at index 0, which is compared with itself.
+  /// Whether an element equals its predecessor along the last axis plus `step`; false at index 0, which is compared with itself.
   ValueId follows(ValueId x, std::int64_t step) {
     const Type t = f_.type(x);
     const ValueId at = positions(x);
@@ -108,7 +108,7 @@ class HintChecker {
   void check_gather(OpId id) {
     const ValueId index = f_.operand(id, 1);
     const std::int64_t extent = f_.type(f_.operand(id, 0)).extent(static_cast<int>(f_.attr(id, AttrName::axis)));
-    // Negative indices are large ones of the unsigned type.
+    // As unsigned numbers, negative indices are large.
     const ValueId word = rw_.cast(rw_.cast(index, Element::i64), Element::u64);
     const ValueId holds = rw_.binary(OpKind::lt_, word, splat(word, extent));
     expect(ir::Reason::gather, fmt::format("0 to {}", extent - 1), holds, index);
@@ -120,7 +120,7 @@ class HintChecker {
 
 // ---- otherwise ----
 
-/// Applies an assumption to the ops after it: later in its block, and in their regions.
+/// Applies an assumption to the ops after it: those later in its block, and those in their regions.
 class AssumptionLowering {
  public:
   explicit AssumptionLowering(Rewriter& rw) : rw_(rw), f_(rw.ir()) {}
@@ -146,13 +146,13 @@ class AssumptionLowering {
       else if (constant(a))
         assume_equal(assume, b, a);
     }
-    // if (c) after assume(c)
+    // `if (c)` after assume(c)
     if (!constant(condition)) replace_after(assume, condition, rw_.constant(f_.type(condition), 1));
   }
 
   void assume_equal(OpId assume, ValueId x, ValueId c) {
     const Type t = f_.type(x);
-    if (!t.is_integer()) return;  // +0 == -0, and NaN is not itself
+    if (!t.is_integer()) return;  // floats are excluded: +0 == -0, and NaN != NaN
     if (constant(c) == 0u) {
       if (const OpId rem = f_.defined_by(x, OpKind::rem_)) {  // x % d == 0
         if (const auto d = constant(f_.operand(rem, 1))) assume_multiple(assume, f_.operand(rem, 0), ir::integer_value(t.element(), *d));
@@ -165,13 +165,13 @@ class AssumptionLowering {
     replace_after(assume, x, c);
   }
 
-  /// x, and the value that x was cast or bitcast from, are multiples of d.
+  /// Records that x, and the value that x was cast or bitcast from, are multiples of d.
   void assume_multiple(OpId assume, ValueId x, std::int64_t d) {
     if (d < 2 || constant(x)) return;
     const OpId def = f_.value(x).op;
     if (def && (f_.kind(def) == OpKind::cast_ || f_.kind(def) == OpKind::bitcast_)) {
       const Type from = f_.type(f_.operand(def, 0)), to = f_.type(x);
-      // A cast keeps the value modulo a power of two, so only that factor of d divides its operand.
+      // A cast preserves the value modulo a power of two, so only that factor of d divides the operand of the cast.
       if ((from.is_integer() || from.is_pointer()) && from.element_bits() <= to.element_bits())
         assume_multiple(assume, f_.operand(def, 0), d & -d);
     }
@@ -179,7 +179,7 @@ class AssumptionLowering {
     replace_after(assume, x, f_.result(hint), hint);
   }
 
-  /// Uses of `from` in ops after `where` become uses of `to`.
+  /// Replaces uses of `from` by `to` in ops after `where`.
   void replace_after(OpId where, ValueId from, ValueId to, OpId except = {}) {
     const std::vector<OpId> users = f_.value(from).users;
     for (OpId user : users) {
@@ -189,7 +189,7 @@ class AssumptionLowering {
     }
   }
 
-  /// Whether `op`, or an op that it is nested in, is behind `where` in its block.
+  /// Whether `op`, or an op that contains it, comes after `where` in its block.
   bool comes_after(OpId op, OpId where) const {
     op = ancestor_in(f_, op, f_.op(where).parent);
     if (!op || op == where) return false;
@@ -198,7 +198,7 @@ class AssumptionLowering {
     return false;
   }
 
-  /// The bits of a constant, also of a broadcast one, which traced IR may hold.
+  /// The bits of a constant, or of a broadcast of a constant, which traced IR may contain.
   std::optional<std::uint64_t> constant(ValueId v) const {
     while (true) {
       if (const auto bits = f_.constant_bits(v)) return bits;
@@ -212,7 +212,7 @@ class AssumptionLowering {
   const Function& f_;
 };
 
-/// The front end has checked inline PTX; a kernel that was read from text has not been checked.
+/// The front end has checked inline PTX; a kernel that was parsed from text has not been checked.
 void check_inline_ptx(const Function& f, OpId id) {
   std::vector<Type> types;
   for (ValueId v : f.op(id).operands) types.push_back(f.type(v));

@@ -1,8 +1,8 @@
-// Narrows offsets of pointers from 64 to 32 bits, which cost half or less, if the value ranges of all intermediate results fit.
+// Narrows offsets of pointers from 64 to 32 bits, which cost half or less, if the ranges of all intermediate results fit.
 //
 //   add_ptr(p, cast<i64>(a) * c + cast<i64>(b))   ->   add_ptr(p, a * c + b)     if the ranges of the product and of the sum fit i32
 //
-// Input, output: any IR. Integers only: no bit changes. See tests/files/passes/narrow_offsets/.
+// Input, output: any IR. Only integers change, and their values stay the same. See tests/files/passes/narrow_offsets/.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -38,7 +38,7 @@ class Narrower {
  private:
   enum class Answer { impossible, possible, profitable };
 
-  /// Whether the value can be computed in 32 bits, and whether that narrows arithmetic.
+  /// Whether the value can be computed in 32 bits, and whether this narrows any arithmetic.
   Answer answer_of(ValueId v) {
     if (const auto known = answers_.find(v.index); known != answers_.end()) return known->second;
     return answers_[v.index] = compute_answer(v);
@@ -68,7 +68,7 @@ class Narrower {
     }
   }
 
-  /// Whether an op other than add_ptr uses the 64 bits, so that both would be computed.
+  /// Whether an op other than add_ptr uses the 64-bit value, so that both would be computed.
   bool has_wide_user(ValueId v) const {
     const auto& users = f_.value(v).users;
     return std::any_of(users.begin(), users.end(), [&](OpId user) { return f_.kind(user) != OpKind::add_ptr_; });
@@ -94,7 +94,7 @@ class Narrower {
 
   Rewriter rw_;
   Function& f_;
-  AxisInfoAnalysis axes_;  // of the values of the input, the only ones that are queried
+  AxisInfoAnalysis axes_;  // of the values of the input: only these are queried
   std::map<std::uint32_t, Answer> answers_;
   std::map<std::uint32_t, ValueId> narrow_;
 };

@@ -13,7 +13,7 @@ namespace tilewright::passes {
 
 class PlanCache;
 
-/// What a user may want to know of a compilation that is right: it does less than the program asks for, or will be slow, and why.
+/// A message about a correct compilation: the kernel does less than the program asks for, or will be slow, and why.
 struct Remark {
   Location where;
   std::string text;
@@ -24,26 +24,26 @@ struct PassContext {
   ir::TargetDesc target;
   bool contract = true;  // a * b + c may become fma(a, b, c)
   bool check = false;    // checked mode: assertions are kept, hints become assertions
-  int num_warps = 4;     // of a program, on a GPU
-  int num_stages = 0;    // of pipelined loops that do not say how many; 0: the default
-  /// Lowering plans of the function, which passes after the last change of a layout share. Null: run_passes keeps its own.
+  int num_warps = 4;     // warps of a program, on a GPU
+  int num_stages = 0;    // stages of pipelined loops that do not specify them; 0: the default
+  /// Lowering plans of the function, shared by the passes after the last change of a layout. Null: run_passes uses a cache of its own.
   PlanCache* plans = nullptr;
   std::vector<Remark>* remarks = nullptr;  // null: no caller wants them
 };
 
-/// Changes the function; true if it changed anything.
+/// Changes the function; returns whether anything changed.
 using PassFunction = bool (*)(ir::Function&, const PassContext&);
 
 struct PassInfo {
   std::string_view name;
   std::string_view summary;
   PassFunction run;
-  bool keeps_plans = false;  // lowering plans (passes/plans/lowering_plans.h) stay valid when the pass has changed the function
+  bool keeps_plans = false;  // lowering plans (passes/plans/lowering_plans.h) stay valid after the pass
 };
 
-/// The passes of passes.def.
+/// All passes of passes.def.
 std::span<const PassInfo> all_passes();
-/// The pass of this name, or null.
+/// The pass with this name, or null.
 const PassInfo* find_pass(std::string_view name);
 
 }  // namespace tilewright::passes

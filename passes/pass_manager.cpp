@@ -1,4 +1,4 @@
-// Runs passes in order, and reports the pass during which the compiler failed.
+// Runs passes in order, and reports which pass was running when the compiler failed.
 #include "passes/pass_manager.h"
 
 #include <fmt/format.h>
@@ -26,8 +26,8 @@ void run_pass(const PassInfo& pass, Function& f, const PassContext& context) {
   if (changed && !pass.keeps_plans) context.plans->invalidate();
 }
 
-/// The context of a report of a compiler bug. Passes are functions of their input, so the IR before any pass can be computed again from one
-/// copy of the first input.
+/// The context of a compiler bug report. Passes are functions of their input, so the IR before any pass can be computed again from one copy
+/// of the first input.
 struct Replay {
   const Function& start;
   const PassContext& context;
@@ -59,8 +59,8 @@ std::vector<PassTiming> run_passes(Function& f, std::span<const std::string_view
   PlanCache own_plans;
   PassContext context = given;
   if (!context.plans) context.plans = &own_plans;
-  context.plans->invalidate();          // they may be of another function
-  std::vector<const PassInfo*> passes;  // an unknown name is an error before any pass runs
+  context.plans->invalidate();          // they may belong to another function
+  std::vector<const PassInfo*> passes;  // looked up first: an unknown name is an error before any pass runs
   for (std::string_view name : names) passes.push_back(&pass_named(name));
   if (options.dump) options.dump("00_traced", f);
   const Function start = f;

@@ -25,14 +25,14 @@ struct RunOptions {
   std::function<void(const std::string& stage, const ir::Function&)> dump;
 };
 
-/// Runs the named passes in order. Throws Error naming an unknown pass. If a pass leaves a malformed function, the CompilerBug names the
+/// Runs the named passes in order. Throws Error for an unknown pass name. If a pass leaves a malformed function, the CompilerBug names the
 /// pass and a file with the IR before it.
 std::vector<PassTiming> run_passes(ir::Function&, std::span<const std::string_view> names, const PassContext&, const RunOptions& = {});
 
 /// The passes for a target, in order.
 std::vector<std::string_view> pipeline(const ir::TargetDesc&);
-/// The passes of the pipeline that a function still needs: all of them or, for a distributed one on a GPU, those from allocate_shared on.
-/// Throws Error at an op on distributed tiles if the function has no layouts.
+/// The passes of the pipeline that a function still needs: all of them or, for a distributed function on a GPU, those from allocate_shared
+/// on. Throws Error at an op on distributed tiles if the function has no layouts.
 std::vector<std::string_view> pipeline_for(const ir::Function&, const ir::TargetDesc&);
 
 }  // namespace tilewright::passes

@@ -1,4 +1,4 @@
-// Pipelines loops: what a loop fetches into shared memory is copied asynchronously, several iterations before the one that uses it.
+// Pipelines loops: tiles that a loop loads into shared memory are copied asynchronously, several iterations before they are used.
 //
 //   for i = lo to hi step s                         b = alloc_buffer of S slots
 //     p = f(i); x = load p, m                       copy f(lo) to slot 0; commit; ... copy f(lo + (S - 2) s) to slot S - 2; commit
@@ -8,19 +8,17 @@
 //                                                     use(slot of b); slot += 1, of S slots
 //
 // The wait is the only barrier of an iteration: the slot that is written was read in the iteration before, which every thread has finished.
-// S is the number of stages. Slots are counted in bytes of the smallest one, so that a slot's address is a sum.
+// S is the number of stages. Slot numbers count bytes of the smallest slot, so that a slot's address is a sum.
 //
-//   1. find_pipelined_loads: what is copied, and with which masks (passes/pipeline/pipelined_loads.h). If the order of iterations is free
-//      and masks along K are all-true before the last one, that one is copied first and the loop needs no such mask.
+//   1. find_pipelined_loads: which loads are copied, and under which masks (passes/pipeline/pipelined_loads.h). If the order of iterations
+//      is free and masks along K are all-true before the last one, the last one is executed first and the loop needs no such mask.
 //   2. schedule_loop: the stage and the order of each op (passes/pipeline/loop_schedule.h).
-//   3. emit_prologue, expand: as above, by the schedule alone. Carried values that addresses need are carried a second time, for the
-//   iteration whose tile
-//      is copied, and the indices that addresses are computed from are loaded one iteration before the copy (passes/pipeline/
-//      tile_addresses.h).
-//      Tiles that cp.async cannot copy go through registers: loaded at the start of the iteration (at its end, if a thread has no registers
-//      that hold them for so long), stored to the slot at its end.
-//      In a loop that only multiplies, the fragments of the first slice of K are of an earlier stage than the products: they are read one
-//      iteration ahead as well:
+//   3. emit_prologue, expand: the form above, following the schedule. Carried values that addresses need are carried a second time, for the
+//      iteration whose tile is copied, and the indices from which addresses are computed are loaded one iteration before the copy
+//      (passes/pipeline/tile_addresses.h). Tiles that cp.async cannot copy go through registers: they are loaded at the start of the
+//      iteration (at its end, if a thread has too few registers to hold them that long) and stored to the slot at its end. In a loop that
+//      only multiplies, the fragments of the first slice of K have an earlier stage than the products: they are also read one iteration
+//      ahead:
 //
 //        copy tiles 0 ... S - 1; wait; read slice 0 of slot 0
 //        loop: read slice 1, multiply slice 0, ... read the last slice
@@ -28,11 +26,11 @@
 //              copy the tile S iterations ahead to this slot; read slice 0 of the next slot
 //        async_wait {pending = 0}
 //
-//      The last iteration reads a slot without a tile: the prologue writes zeros to slots whose tile does not exist. The wait behind the
+//      The last iteration reads a slot without a tile: the prologue writes zeros to slots whose tile does not exist. The wait after the
 //      loop is for these zeros.
 //
-// Not pipelined: loads that may read what the loop stores, loops with atomics, and loops whose step is no positive constant. Remarks say
-// so. Input, output: distributed. Numerics: with the last iteration first, products are added in another order. See
+// Not pipelined: loads that may read what the loop stores, loops with atomics, and loops whose step is not a positive constant. Remarks
+// tell the reason. Input, output: distributed. Numerics: if the last iteration comes first, products are added in another order. See
 // tests/files/passes/pipeline_loops/.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -92,12 +90,12 @@ class LoopExpander {
     return slot;
   }
 
-  /// What is copied ahead in one iteration: a tile of each load.
+  /// The tiles that one iteration copies ahead: one of each load.
   struct Tiles {
     ir::ValueMap map;             // from values of the loop's body to those of the tiles' iteration
-    ValueId exist;                // whether there is such an iteration
-    bool are_last = false;        // of the last iteration, under all masks
-    std::vector<ValueId> loaded;  // those that go through registers
+    ValueId exist;                // whether the iteration that uses them exists
+    bool are_last = false;        // they belong to the last iteration, and all masks apply
+    std::vector<ValueId> loaded;  // tiles that go through registers
   };
 
   ValueId mask_of(const PipelinedLoad& l, const Tiles& t) const {
@@ -105,7 +103,7 @@ class LoopExpander {
     return mask ? t.map(mask) : mask;
   }
 
-  /// Starts the asynchronous copies. If the tiles do not exist, the slot keeps what it has or, if `writes_zeros`, gets zeros.
+  /// Starts the asynchronous copies. If the tiles do not exist, the slot keeps its contents or, if `writes_zeros`, gets zeros.
   void copy(const Tiles& t, ValueId slot, bool writes_zeros) {
     const ir::Loc loc = rw_.loc();
     const ValueId always = writes_zeros ? rw_.constant(ir::Type(ir::Element::boolean), 1) : ValueId{};
@@ -125,8 +123,8 @@ class LoopExpander {
     rw_.create(OpKind::async_commit_, {});
   }
 
-  /// Loads the tiles that go through registers. Of those that do not exist nothing is read: no product takes them, so that they may be
-  /// anything, which saves instructions that set registers to zero.
+  /// Loads the tiles that go through registers. Tiles that do not exist are not read: no product uses them, so they may have any value,
+  /// which saves the instructions that would set registers to zero.
   void load(Tiles& t) {
     const ir::Loc loc = rw_.loc();
     for (const PipelinedLoad& l : found_.loads) {
@@ -151,16 +149,16 @@ class LoopExpander {
     addresses_.load_first_indices();
     for (int tile = 0; tile < lookahead_; ++tile) {
       Tiles t{.map = addresses_.first(tile), .exist = values_.exists(tile), .are_last = found_.last_comes_first && tile == 0, .loaded = {}};
-      // Reads of the next tile do not ask whether it exists.
+      // Reads of the next tile do not check whether it exists.
       copy(t, slot_number(tile), lookahead_ == stages_);
       load(t);
       store(t, slot_number(tile));
     }
   }
 
-  /// The number of a slot, in units.
+  /// The number of a slot, in units of `unit_` bytes.
   ValueId slot_number(std::int64_t slot) { return rw_.constant(ir::Type(ir::Element::i32), slot * unit_); }
-  /// The slot behind this one, of S slots, around.
+  /// The slot after this one, cyclically over S slots.
   ValueId next_slot(ValueId number) {
     const ValueId next = rw_.binary(OpKind::add_, number, slot_number(1));
     return rw_.select(rw_.binary(OpKind::eq_, next, slot_number(stages_)), slot_number(0), next);
@@ -183,7 +181,7 @@ class LoopExpander {
     }
   }
 
-  /// In the loop: the tiles that the iteration copies, where the counter is less than the limit.
+  /// Emits, in the loop: the tiles that the iteration copies, if the counter is less than the limit.
   Tiles later_tiles(ValueId limit) {
     ir::ValueMap map = addresses_.later();
     return {.map = std::move(map), .exist = rw_.binary(OpKind::lt_, values_.counter(), limit), .loaded = {}};
@@ -193,7 +191,7 @@ class LoopExpander {
 
   // ---- expand ----
 
-  /// A use by an op of the last stage of what an op of the stage before reads.
+  /// A use, by an op of the last stage, of a value that an op of the stage before reads.
   struct EarlyRead {
     OpId user;
     int operand;
@@ -216,7 +214,7 @@ class LoopExpander {
   bool is_of_last_stage(OpId id) const { return is_of_stage(id, schedule_.last_stage); }
   bool is_early(OpId id) const { return is_of_stage(id, schedule_.last_stage - 1); }
 
-  /// The op before which ops of this order stand; those of order 0 begin the iteration.
+  /// The op before which ops of this order are inserted; ops of order 0 begin the iteration.
   OpId position(int order) const {
     if (order == 0) return f_.block(body()).first;
     for (OpId id : f_.ops(body()))
@@ -224,7 +222,7 @@ class LoopExpander {
     return f_.terminator(body());
   }
 
-  /// Something that an iteration does for a later one. Steps are emitted in their order, addresses first.
+  /// Work that an iteration does for a later one. Steps are emitted in their order, addresses first.
   struct Step {
     int order;
     OpId position;
@@ -237,7 +235,7 @@ class LoopExpander {
     const ValueId limit = values_.end_of(lookahead_);
     std::vector<ValueId> first_reads;
     if (!early.empty()) wait(stages_ - 1), first_reads = read_from(early, slot_number(0));
-    // Of as many slots as iterations ahead, the one that this iteration reads; of more, the one that the iteration before has read.
+    // With as many slots as iterations ahead: the slot that this iteration reads; with more: the one that the iteration before has read.
     const ValueId write = lookahead_ == stages_ ? slot_ : values_.carry(slot_number(stages_ - 1));
     addresses_.carry();
 
@@ -260,13 +258,13 @@ class LoopExpander {
       step.emit();
     }
     if (early.empty()) return;
-    // Zeros may still be on their way, and the memory of the buffers may be used again.
+    // Writes of zeros may not be complete, and the memory of the buffers may be used again.
     rw_.after(loop_);
     wait(0);
     erase_reads(early);
   }
 
-  /// Yields the slots of the next iteration, and what is read of them ahead.
+  /// Yields the slots of the next iteration, and the values that are read from them ahead.
   void end_iteration(const std::vector<EarlyRead>& early, const std::vector<ValueId>& first_reads, ValueId write) {
     const ValueId following = next_slot(slot_);
     values_.set_next(slot_, following);
@@ -290,7 +288,7 @@ class LoopExpander {
     }
   }
 
-  /// The same reads from another slot.
+  /// Emits the same reads from another slot.
   std::vector<ValueId> read_from(const std::vector<EarlyRead>& early, ValueId slot) {
     ir::ValueMap map;
     map.set(slot_, slot);
@@ -320,12 +318,12 @@ class LoopExpander {
   PipelinedLoads found_;
   const LoopSchedule schedule_;
   const int stages_ = schedule_.slots;
-  /// How many iterations before its use a tile is copied.
+  /// The number of iterations by which a tile is copied before its use.
   const int lookahead_ = schedule_.last_stage - schedule_.of(found_.loads.front().load).stage;
   LoopValues values_{rw_, loop_};
   TileAddresses addresses_{rw_, values_, found_, lookahead_};
   std::int64_t unit_ = 1;  // bytes of the smallest slot
-  ValueId slot_;           // that the iteration reads
+  ValueId slot_;           // the slot that the iteration reads
 };
 
 bool has_known_step(const Function& f, OpId loop) {
@@ -343,21 +341,21 @@ std::string why_no_load_moves(const Function& f, OpId loop, const LoopStores& st
                      where);
 }
 
-/// Whether the loop loads tiles that it writes to shared memory.
+/// Whether the loop loads tiles and writes them to shared memory.
 bool fetches_tiles(const Function& f, OpId loop) {
   for (OpId id : f.ops(f.region(loop)))
     if (f.kind(id) == OpKind::buffer_store_ && f.defined_by(f.operand(id, 1), OpKind::load_)) return true;
   return false;
 }
 
-/// Says which loads stay in their iteration, and why.
+/// Adds remarks about loads that stay in their iteration, with the reason.
 void remark_refused(const Function& f, const PassContext& context, const std::vector<RefusedLoad>& refused) {
   if (!context.remarks) return;
   for (const RefusedLoad& r : refused)
     context.remarks->push_back({f.where(r.load), fmt::format("load: not copied ahead of its iteration: {}", r.reason)});
 }
 
-/// What is copied ahead in a loop, and its schedule.
+/// The loads of a loop that are copied ahead, and the loop's schedule.
 struct LoopPlan {
   PipelinedLoads found;
   LoopSchedule schedule;
@@ -396,7 +394,7 @@ std::vector<OpId> counted_loops(const Function& f) {
 }  // namespace
 
 std::string print_schedules(const Function& f, const PassContext& context) {
-  Function copy = f;  // masks are reduced where loads are found
+  Function copy = f;  // a copy, since finding loads reduces masks
   Rewriter rw(copy);
   std::string out;
   for (OpId loop : counted_loops(copy))
@@ -409,7 +407,7 @@ bool pipeline_loops(Function& f, const PassContext& context) {
   for (OpId loop : counted_loops(f))
     if (std::optional<LoopPlan> plan = plan_loop(rw, context, loop))
       LoopExpander(rw, loop, std::move(plan->found), std::move(plan->schedule)).run();
-  // Carried values that only addresses needed.
+  // Removes carried values that only addresses needed.
   if (rw.changed()) canonical::remove_dead(rw);
   return rw.changed();
 }

@@ -18,26 +18,26 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
       "canonicalize",
       // Before canonicalize_pointers: equal addresses and steps must be one value for that pass to recognise them.
       "cse",
-      // Before canonicalize, which turns the sums that it makes, (init + broadcast(offset)) + x, into scalar arithmetic.
+      // Before canonicalize, which turns the sums made here, (init + broadcast(offset)) + x, into scalar arithmetic.
       "canonicalize_pointers",
       "canonicalize",
       // After canonicalize_pointers: sums with carried tiles have become loop-invariant.
       "licm",
       // Before combine, which moves a tile that is added to a dot into its accumulator.
       "expand_dot_scaled",
-      // After licm, so that an invariant product stays outside of its loop; before expand_math, whose polynomials choose their own fmas.
+      // After licm, so that an invariant product stays outside of its loop; before expand_math, whose polynomials contain fmas already.
       "combine",
-      // Before expand_math and legalize_floats, which rewrite the arithmetic of the regions that it makes.
+      // Before expand_math and legalize_floats, which rewrite the arithmetic in the regions made here.
       "legalize_atomics",
       "expand_math",
-      // After combine, which has moved sums into accumulators; before widen_dot, which is for dots without a matrix instruction.
+      // After combine, which has moved sums into accumulators; before widen_dot, which handles dots without a matrix instruction.
       "select_mma",
-      // Before legalize_floats, which rewrites the casts that it makes.
+      // Before legalize_floats, which rewrites the casts made here.
       "widen_dot",
       // After expand_math, which makes 16-bit arithmetic too.
       "legalize_floats",
-      // The last two passes rewrite op by op: they leave pairs of inverse casts, constants inside of loops, and repeated casts of one
-      // value.
+      // The last two passes rewrite one op at a time: they leave pairs of inverse casts, constants inside of loops, and repeated casts of
+      // one value.
       "canonicalize",
       "cse",
       "licm",
@@ -54,15 +54,15 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
         "version_masked_accesses",
         // From here on every tile has a layout; the passes above do not support layouts.
         "assign_layouts",
-        // After assign_layouts, which inserts conversions op by op, behind the definition of the converted tile.
+        // After assign_layouts, which inserts each conversion directly after the definition of the converted tile.
         "remove_layout_conversions",
-        // The two passes before may compute one tile under one layout in two ways.
+        // The two passes before may have computed one tile under one layout in two ways.
         "cse",
-        // Once layouts, and so the conversions of operands, are final.
+        // After layouts, and so the conversions of operands, are final.
         "promote_to_shared",
-        // After promote_to_shared, which makes the buffers that are filled ahead.
+        // After promote_to_shared, which makes the buffers that this pass fills ahead.
         "pipeline_loops",
-        // Once layouts are final: they say which ops use scratch, and how much.
+        // After layouts are final: they determine which ops use scratch, and how much.
         "allocate_shared",
         // Last: hazards depend on the offsets of scratch.
         "insert_barriers",
@@ -75,7 +75,7 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
 std::vector<std::string_view> pipeline_for(const ir::Function& f, const ir::TargetDesc& target) {
   std::vector<std::string_view> passes = pipeline(target);
   if (!target.is_gpu()) return passes;
-  // A layout shows that every pass up to assign_layouts has run; the passes after it that find better layouts are optional.
+  // If the function has layouts, every pass up to assign_layouts has run; the later passes that improve layouts are optional.
   if (f.is_distributed()) {
     passes.erase(passes.begin(), std::find(passes.begin(), passes.end(), "allocate_shared"));
     return passes;

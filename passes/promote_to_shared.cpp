@@ -1,17 +1,17 @@
-// Promotes operands of products to shared memory: an operand that is needed in other threads than those that have it is written to a
-// buffer, from which fragments are read for one slice of K at a time.
+// Promotes operands of products to shared memory: if other threads need an operand than those that hold it, it is written to a buffer,
+// from which fragments are read for one slice of K at a time.
 //
 //   y = convert_layout x                     b = alloc_buffer
 //   z = mma y, w, acc                        buffer_store b, x
 //                                 ->         y0 = buffer_load b {offsets = [0, 0]}; y1 = buffer_load b {offsets = [0, 16]}; ...
 //                                            z0 = mma y0, w0, acc; z = mma y1, w1, z0
 //
-//   1. find_operand: operands of mma behind a conversion that is no renaming of registers, in the block of the op. A conversion that was
-//      moved out of a loop stays: its result is fetched once. Of a dot, which multiply-adds compute, all operands if one of them is loaded
-//      in its loop, and the dot is short enough to be unrolled; other dots pass their operands through scratch of their own.
+//   1. find_operand: operands of mma after a conversion that moves elements between threads, in the block of the op. A conversion that was
+//      moved out of a loop stays: its result is fetched once. For a dot that multiply-adds compute: all operands, if one of them is loaded
+//      in its loop and the dot is short enough to be unrolled; other dots pass their operands through scratch of their own.
 //   2. make_buffer: its layout has no bank conflicts for the writer and the reader (passes/plans/buffer_plan.h). A transposed tile is
 //      written as it is, and read through a view.
-//   3. multiply: slice by slice; the fragments of a slice are read before the slice before it is multiplied.
+//   3. multiply: slice by slice; the fragments of a slice are read before the previous slice is multiplied.
 //
 // Input, output: distributed. Numerics do not change: slices are added in the order of K. See tests/files/passes/promote_to_shared/.
 #include <algorithm>
@@ -34,8 +34,8 @@ namespace {
 
 using ir::LinearLayout;
 
-constexpr int kVectorBytes = 16;        // of a read from shared memory
-constexpr int kMostDotRegisters = 208;  // of the sums and the fragments of two slices of a dot
+constexpr int kVectorBytes = 16;        // width of a read from shared memory
+constexpr int kMostDotRegisters = 208;  // for the sums and the fragments of two slices of a dot
 
 class Promoter {
  public:
@@ -51,11 +51,11 @@ class Promoter {
   }
 
  private:
-  /// An operand that goes through a buffer: `source` is what is written; the operand is `source` with its axes permuted.
+  /// An operand that goes through a buffer: `source` is written to it; the operand is `source` with its axes permuted.
   struct Promoted {
     ValueId source;
     std::vector<std::int64_t> axes;
-    ValueId view;  // of the buffer, as the op needs it
+    ValueId view;  // of the buffer, with the axes that the op needs
   };
 
   // ---- 1. find operands ----
@@ -101,13 +101,13 @@ class Promoter {
 
   // ---- 3. multiply ----
 
-  /// An operand that is multiplied: the layout of its fragments.
+  /// An operand of the product, and the layout of its fragments.
   struct Factor {
     std::optional<Promoted> promoted;
     LayoutId layout;
   };
 
-  /// The elements k .. k + extent of K of operand i.
+  /// Elements k to k + extent, along K, of operand i.
   ValueId slice(OpId id, int i, const Factor& factor, std::int64_t k, std::int64_t extent) {
     const ir::Type whole = f_.type(f_.operand(id, i));
     const int k_axis = whole.rank() - (i == 0 ? 1 : 2);
@@ -121,7 +121,7 @@ class Promoter {
     if (part != whole) attrs.push_back({ir::AttrName::offsets, 0, offsets, {}});
     const OpKind kind = factor.promoted ? OpKind::buffer_load_ : OpKind::extract_slice_;
     const OpId made = rw_.create(kind, std::span(&from, 1), attrs, std::span(&part, 1));
-    // The layout of the operand without the registers of the rest of K.
+    // The layout of the operand without the registers for the rest of K.
     f_.set_layout(f_.result(made), f_.add_layout(*ir::part_of_layout(f_.layout(factor.layout), ir::log2_extents(part))));
     return f_.result(made);
   }
@@ -149,7 +149,7 @@ class Promoter {
     if (is_loaded) promote(id, factors, dot_step(id, factors));
   }
 
-  /// Elements of K that a thread reads at once, if it has registers for them.
+  /// The number of elements along K that a thread reads at once, if it has enough registers for them.
   std::int64_t dot_step(OpId id, const std::array<Factor, 2>& factors) const {
     const auto registers = [&](const LinearLayout& l) { return std::int64_t{1} << l.without_free_registers().bits(ir::HardwareDim::reg); };
     const ir::Type a = f_.type(f_.operand(id, 0));
@@ -164,7 +164,7 @@ class Promoter {
   void promote(OpId id, std::array<Factor, 2>& factors, std::int64_t most) {
     for (Factor& factor : factors) {
       if (!factor.promoted) continue;
-      // What a loop does not change is written once.
+      // An operand that does not change in the loop is written once.
       const OpId definition = f_.value(factor.promoted->source).op;
       rw_.at(id);
       if (definition && f_.op(definition).parent != f_.op(id).parent) rw_.after(definition);

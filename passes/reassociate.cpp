@@ -1,11 +1,11 @@
-// Reassociates addresses in loops: what does not change in the loop is added first, in front of the loop.
+// Reassociates addresses in loops: the terms that do not change in the loop are added first, before the loop.
 //
 //   add_ptr(broadcast(add_ptr(b, (i + r) * n)), c)   ->   base = add_ptr(b, c), rows = r * n in front of the loop;
 //                                                         add_ptr(base, broadcast(i * n) + rows) in the loop on i
 //
 //   1. Terms of an address: the offsets of a chain of add_ptr and broadcasts, down to a pointer that does not change in the loop.
-//   2. Split each offset into a uniform part, a scalar that changes in the loop, and an invariant part, a tile that does not.
-//   3. Emit the invariant terms in front of the loop, and in the loop the others, each as the sum of a scalar and an invariant tile.
+//   2. Split each offset into a uniform part, a scalar that changes in the loop, and an invariant part, a tile that does not change.
+//   3. Emit the invariant terms before the loop, and in the loop the others, each as the sum of a scalar and an invariant tile.
 //
 // Input, output: traced IR. Numerics: integers and addresses wrap, so no bit changes. See tests/files/passes/reassociate/.
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace tilewright::passes {
 
 namespace {
 
-/// The addresses of one loop.
+/// The address computations of one loop.
 class LoopAddresses {
  public:
   LoopAddresses(Rewriter& rw, OpId loop) : rw_(rw), f_(rw.function()), loop_(loop), body_(f_.region(loop)) {}
@@ -42,7 +42,7 @@ class LoopAddresses {
 
   bool is_invariant(ValueId v) const { return !is_defined_in(f_, v, body_); }
 
-  /// Whether an op is the address of an access, and no term of another address.
+  /// Whether the op is the address of an access, and not a term of another address.
   bool is_last_of_chain(OpId id) const {
     if (f_.kind(id) != OpKind::add_ptr_ || f_.type(f_.result(id)).is_scalar()) return false;
     const auto& users = f_.value(f_.result(id)).users;
@@ -54,7 +54,7 @@ class LoopAddresses {
   // ---- 1. terms ----
 
   void reassociate(OpId id) {
-    std::vector<ValueId> terms;  // the last one first
+    std::vector<ValueId> terms;  // last one first
     ValueId base = f_.result(id);
     while (!is_invariant(base)) {
       const OpId op = f_.value(base).op;
@@ -89,13 +89,13 @@ class LoopAddresses {
       default: return false;
     }
   }
-  /// The operand of a product whose other operand is an invariant splat; -1: there is none.
+  /// The operand of a product whose other operand is an invariant splat; -1 if there is none.
   int scaled_operand(OpId id) const {
     for (int i : {0, 1})
       if (const ValueId scale = f_.operand(id, 1 - i); is_splat(f_, scale) && is_invariant(scale)) return i;
     return -1;
   }
-  /// Whether the loop multiplies the tile: what the split saves.
+  /// Whether the loop multiplies the tile, which the split avoids.
   bool multiplies(ValueId v) const {
     const OpId id = f_.value(v).op;
     if (is_invariant(v) || is_splat(f_, v) || !id) return false;

@@ -1,6 +1,6 @@
-// Replaces conversions by cheaper ones: of smaller tiles, of the tiles that their operand is computed from, or none at all.
+// Replaces conversions by cheaper ones: of smaller tiles, or of tiles from which their operand is computed; or removes them.
 //
-//   convert(cast(x))            -> cast(convert(x))       if x has smaller elements; other cheap element-wise and shape ops likewise
+//   convert(cast(x))            -> cast(convert(x))       if x has smaller elements; the same for other cheap element-wise and shape ops
 //   convert(broadcast(x))       -> broadcast(convert(x))
 //   convert(convert(x))         -> convert(x)
 //

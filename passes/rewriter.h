@@ -1,4 +1,4 @@
-// The rewriter, the only way in which a pass changes IR: a Builder that also replaces and erases ops, and records the ops around each
+// The rewriter is the only way in which a pass changes IR: a Builder that also replaces and erases ops, and records the ops around each
 // change.
 #pragma once
 #include <initializer_list>
@@ -16,7 +16,7 @@ class Rewriter : public ir::Builder {
   explicit Rewriter(ir::Function& f) : Builder(f) {}
 
   const ir::Function& ir() { return function(); }
-  /// Sets the insertion point before `id`, and the location to that of `id`, so that a replacement keeps the user's line.
+  /// Sets the insertion point to before `id`, and the location to that of `id`, so that a replacement keeps the user's line.
   void at(ir::OpId id);
 
   void replace_uses(ir::ValueId from, ir::ValueId to);
@@ -27,7 +27,7 @@ class Rewriter : public ir::Builder {
   void erase_operand(ir::OpId, int i);
   /// Requires: no result has a use.
   void erase(ir::OpId);
-  /// Erases the pure op that defines a value without uses, and then its operands likewise.
+  /// Erases the pure op that defines a value without uses; then its operands, in the same way, if they have become unused.
   void erase_unused(ir::ValueId);
   void erase_arg(ir::BlockId, int i);
   void erase_result(ir::OpId, int i);
@@ -38,7 +38,7 @@ class Rewriter : public ir::Builder {
   std::vector<ir::ValueId> inline_block(ir::BlockId, std::span<const ir::ValueId> values, ir::OpId where);
 
   bool changed() const { return changed_; }
-  /// Ops since the last call that were made, whose operands or whose regions' terminators changed, or whose results lost a use.
+  /// The ops, since the last call, that were made, whose operands or whose regions' terminators changed, or whose results lost a use.
   std::vector<ir::OpId> take_touched();
 
  private:

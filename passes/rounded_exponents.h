@@ -1,10 +1,10 @@
-// How exponentials are rounded where exp2 is an instruction: exp(x - b) is exp2(fma(x, log2(e), -(b log2(e)))).
+// How exponentials are rounded if exp2 is an instruction: exp(x - b) is computed as exp2(fma(x, log2(e), -(b log2(e)))).
 #pragma once
 
 namespace tilewright::passes {
 
-/// Below this magnitude of b, rounding b log2(e) moves an exponent by 8 at most: the factor of a row is between 2^-8 and 2^8, which f16 has
-/// and any sum. Beyond it the scale is a power of two, which rounds nothing.
+/// If |b| is below this limit, rounding b log2(e) changes an exponent by at most 8: the factor of a row is between 2^-8 and 2^8, which f16
+/// and every sum can hold. Beyond it the scale is a power of two, which causes no rounding.
 inline constexpr double kMostRoundedExponent = 0x1.62p27;
 
 }  // namespace tilewright::passes

@@ -3,19 +3,19 @@
 //   dot a, b, acc   ->   mma a, b, acc {instruction = m16n8k16_f16, warps = [2, 2]}
 //
 //   1. select_instruction: the first row of matrix_instructions.def for the types, the precision and the compute capability. Factors of
-//      8-bit floats are cast to f16 where there is none for them.
-//   2. is_swapped: whether the instruction multiplies b^T a^T. Its n is smaller than its m, and so wastes less of a result of few rows.
-//   3. share: how many warps share each axis of the result. A batch axis first, since its warps read different operands; then the axis of
-//      which a warp has more, so that the block of a warp is nearly square and it reads little of the operands. Of dots that depend on each
-//      other by element-wise ops (attention) all warps share the rows: then rows stay within a warp, and the result of the first dot is the
-//      operand of the second one without a change of threads.
+//      8-bit floats are cast to f16 if there is no instruction for them.
+//   2. is_swapped: whether the instruction multiplies b^T a^T. Its n is smaller than its m, so it wastes less if the result has few rows.
+//   3. share: how many warps share each axis of the result. A batch axis comes first, since its warps read different operands; then the
+//      axis of which a warp has more, so that the block of a warp is nearly square and it reads little of the operands. If dots depend on
+//      each other through element-wise ops (attention), all warps share the rows: then rows stay within a warp, and the result of the first
+//      dot is the operand of the second one without a change of threads.
 //   4. choose_mma_orders: the order of rows, columns and K (ir::MmaOrder) in which a thread's elements of the factors are neighbours in
-//      memory, if ldmatrix does not bring them into the instruction's own order: then a thread reads several at once. Also whether the
+//      memory, unless ldmatrix brings them into the instruction's own order: then a thread reads several at once. Also decides whether the
 //      operands are swapped, if step 2 leaves it open (passes/layout/mma_order.h).
 //
 //   dot of f64, b row-major   ->   mma {instruction = m8n8k4_f64, column_order = [1, 2, 3, 0], k_order = [1, 2, 0]}: vectors of 2 elements
 //
-// Input, output: traced. Numerics: f32 factors may be rounded to tf32, or be sums of two of bf16; sums are in another order. See
+// Input, output: traced. Numerics: f32 factors may be rounded to tf32, or be split into sums of two bf16; sums are in another order. See
 // tests/files/passes/select_mma/.
 #include <algorithm>
 #include <bit>
@@ -36,7 +36,7 @@ using ir::MatrixInstruction;
 
 ir::Precision precision_of(const Function& f, OpId dot) { return static_cast<ir::Precision>(f.attr(dot, ir::AttrName::precision)); }
 
-/// The index of the row; none: the target multiplies such elements by fused multiply-adds.
+/// The index of the row; none if the target multiplies these elements by fused multiply-adds.
 std::optional<std::int64_t> select_instruction(const Function& f, OpId dot, const ir::TargetDesc& target) {
   const ir::Element sums = f.type(f.result(dot)).element();
   ir::Element factors = f.type(f.operand(dot, 0)).element();
@@ -48,7 +48,7 @@ std::optional<std::int64_t> select_instruction(const Function& f, OpId dot, cons
   return std::nullopt;
 }
 
-/// Casts 8-bit floats, if there is no instruction for them, to f16, which holds them exactly.
+/// Casts 8-bit floats to f16, which holds them exactly, if there is no instruction for them.
 void cast_factors(Function& f, OpId dot, const ir::TargetDesc& target) {
   const ir::Type a = f.type(f.operand(dot, 0));
   if (!a.is_float() || a.element_bytes() > 1 || select_instruction(f, dot, target)) return;
@@ -60,7 +60,8 @@ void cast_factors(Function& f, OpId dot, const ir::TargetDesc& target) {
 
 bool is_product(OpKind k) { return k == OpKind::dot_ || k == OpKind::mma_; }
 
-/// The products whose result the first operand is computed from, or the other way around, by element-wise ops alone.
+/// The product from which the first operand is computed, and whether the result is an operand of another product, by element-wise ops
+/// alone.
 MmaChain chain_of(const Function& f, OpId dot) {
   const auto is_elementwise = [&](OpId id) { return ir::info(f.kind(id)).has(ir::kElementwise); };
   MmaChain chain;
@@ -86,7 +87,7 @@ MmaShare share(const Function& f, const MmaProduct& p, bool swapped, int num_war
   const auto halves = [&](int axis) { return part(axis) > least[static_cast<std::size_t>(axis)]; };
   const bool by_rows = p.chain.any();
   for (int left = num_warps; left > 1; left /= 2) {
-    int axis = rows;  // if nothing is left to share: copies
+    int axis = rows;  // if nothing is left to share: warps hold copies
     if (rank == 3 && halves(0))
       axis = 0;
     else if (!halves(rows) || (!by_rows && halves(columns) && part(columns) > part(rows)))
@@ -97,7 +98,7 @@ MmaShare share(const Function& f, const MmaProduct& p, bool swapped, int num_war
   return s;
 }
 
-/// The instructions of a warp for one step of K.
+/// The number of instructions of a warp for one step of K.
 int instructions_of_warp(const MmaShare& s, const MatrixInstruction& instruction, bool swapped) {
   const std::size_t rank = s.log2_part.size();
   const int rows = std::max(s.log2_part[rank - 2] - (swapped ? instruction.log2_n : instruction.log2_m), 0);

@@ -7,11 +7,11 @@
 // For each block:
 //   1. Group: collects accesses that are profitable to version and can run together in one branch, with element-wise ops between loads and
 //      stores. An access is profitable if its mask prevents vector accesses or one predicate for the whole access. In loops a select is
-//      profitable too: in attention only the last tile of scores has elements that are masked out.
+//      profitable too: in attention only the last tile of scores has masked elements.
 //   2. Version: inserts a branch on a scalar that is true where all masks of the group are all-true.
 //   3. Emit fast path: copies of the ops without masks.
 //   4. Emit slow path: the ops themselves.
-// Each path computes its own masks and, where a thread has many, its own addresses: across the branch they would occupy registers.
+// Each path computes its own masks and, if a thread has many, its own addresses: kept across the branch, they would occupy registers.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -30,13 +30,13 @@ namespace tilewright::passes {
 
 namespace {
 
-// Elements of a thread; a larger tile has enough code without a second version.
+// Elements of a thread. A larger tile makes enough code without a second version.
 constexpr int kMaxElements = 64;
-// Elements of a thread; a select of fewer costs no more than the branch.
+// Elements of a thread. A select of fewer elements costs no more than the branch.
 constexpr int kMinSelectedElements = 8;
-// Addresses of a thread from which on each path computes its own.
+// From this number of addresses of a thread on, each path computes its own.
 constexpr int kManyAddresses = 16;
-// Ops of a group, which are duplicated.
+// Limit of the ops in a group, which are duplicated.
 constexpr std::size_t kMaxOps = 24;
 
 class MaskVersioner {
@@ -52,7 +52,7 @@ class MaskVersioner {
   }
 
  private:
-  /// Ops that are versioned together: loads, element-wise ops on what is loaded, stores of the results.
+  /// Ops that are versioned together: loads, element-wise ops on the loaded values, stores of the results.
   struct Group {
     std::vector<OpId> ops;
     bool has_stores = false;
@@ -89,7 +89,7 @@ class MaskVersioner {
     const ValueId mask = ir::mask_of(f_, id);
     if (!mask || f_.attr(id, AttrName::is_volatile) || is_matrix_operand(f_, id, context_.num_warps))
       return false;  // masks of copies cost nothing
-    // Values that an earlier version of this pass's branches made are not analysed.
+    // The analysis does not know values in branches that this pass made earlier.
     if (!axes_.knows(op.operands[0]) || !axes_.knows(mask)) return false;
     const Type pointer = f_.type(op.operands[0]);
     if (pointer.is_scalar() || pointer.elements() > elements_of_threads(kMaxElements)) return false;
@@ -106,7 +106,7 @@ class MaskVersioner {
 
   std::int64_t elements_of_threads(std::int64_t each) const { return each * 32 * context_.num_warps; }
 
-  /// Element by element; then the op may become part of the group.
+  /// Whether the op is computed element by element from the group, so that it may become part of the group.
   bool is_computed_from(OpId id, const Group& group) const {
     const auto is_in_group = [&](OpId op) { return std::find(group.ops.begin(), group.ops.end(), op) != group.ops.end(); };
     const auto slice = backward_slice(
@@ -114,13 +114,13 @@ class MaskVersioner {
     return std::any_of(slice.begin(), slice.end(), is_in_group);
   }
 
-  /// Whether an op may stay where it is while later accesses move up past it.
+  /// Whether an op may stay where it is while later accesses are moved up past it.
   bool can_move_past(OpId id) const {
     const ir::OpInfo& info = ir::info(f_.kind(id));
     return info.regions == 0 && info.has(ir::kPure) && !info.has(ir::kTerminator);
   }
 
-  /// Adds an access to a group before it, if what it is computed from can move before the group or join it.
+  /// Adds an access to a group before it, if the ops from which it is computed can move before the group or join it.
   bool try_add(OpId id, Group& group) {
     const bool is_store = f_.kind(id) == OpKind::store_;
     if (group.has_stores && !is_store) return false;
@@ -149,7 +149,7 @@ class MaskVersioner {
     return true;
   }
 
-  /// Marks the ops from `first` to the end of its block that an op is computed from.
+  /// Marks the ops, from `first` to the end of its block, from which an op is computed.
   std::vector<bool> mark_slice(OpId id, OpId first) const {
     std::vector<bool> is_after(f_.op_capacity()), slice(f_.op_capacity());
     for (OpId op = first; op; op = f_.op(op).next) is_after[op.index] = true;
@@ -159,7 +159,7 @@ class MaskVersioner {
 
   // ---- 2. version ----
 
-  /// The operand that is the mask of an op of a group; none: the op has no mask. A select is versioned only in a group of its own.
+  /// The index of an op's mask in a group; none if the op has no mask. A select is versioned only in a group of its own.
   std::optional<int> mask_index(OpId id, const std::vector<OpId>& group) const {
     if (group.size() == 1 && f_.kind(id) == OpKind::select_) return 0;
     return f_.kind(id) == OpKind::load_ || f_.kind(id) == OpKind::store_ ? ir::mask_index(f_.kind(id)) : std::nullopt;
@@ -171,7 +171,7 @@ class MaskVersioner {
     rw_.at(first);
     const ValueId condition = all_masks_true(group);
     const auto is_inside = [&](OpId user) { return std::find(group.begin(), group.end(), user) != group.end(); };
-    std::vector<ValueId> results;  // with uses outside of the group
+    std::vector<ValueId> results;  // used outside of the group
     std::vector<Type> types;
     for (OpId id : group)
       for (ValueId v : f_.op(id).results)
@@ -192,7 +192,7 @@ class MaskVersioner {
     emit_slow_path(group, results, f_.add_region(branch));
   }
 
-  /// A scalar; where it is true, so is every element of every mask of the group.
+  /// A scalar; if it is true, every element of every mask of the group is true.
   ValueId all_masks_true(const std::vector<OpId>& group) {
     ValueId all;
     std::map<ValueId, ValueId> known;
@@ -251,22 +251,22 @@ class MaskVersioner {
 
   // ---- masks and addresses of each path ----
 
-  /// Whether each path computes the addresses of an access. The addresses of a store are the same in both paths, and would occupy registers
-  /// while the loaded values do.
+  /// Whether each path computes the addresses of an access. The addresses of a store are the same in both paths; kept, they would occupy
+  /// registers together with the loaded values.
   bool has_own_addresses(OpId id) const {
     if (f_.kind(id) != OpKind::load_ && f_.kind(id) != OpKind::store_) return false;
     if (enclosing_loop(f_, f_.op(id).parent)) return false;
     return f_.type(f_.operand(id, 0)).elements() >= elements_of_threads(kManyAddresses);
   }
 
-  /// Whether every thread computes the op's elements from its own.
+  /// Whether every thread computes the op's elements from its own elements.
   bool is_cheap(OpId id) const {
     const ir::OpInfo& info = ir::info(f_.kind(id));
     return can_move_past(id) && f_.op(id).results.size() == 1 &&
            (info.has(ir::kElementwise) || info.family == Family::create || info.family == Family::shape);
   }
 
-  /// Clones a tile, and the tiles that it is computed from as far as that is cheap, at the rewriter's insertion point.
+  /// Clones a tile at the rewriter's insertion point, together with the tiles that it is computed from, as far as they are cheap.
   ValueId rematerialize(ValueId v, ir::ValueMap& copies) {
     const OpId id = f_.value(v).op;
     if (f_.type(v).is_scalar() || !id || !is_cheap(id) || copies.contains(v)) return copies(v);
@@ -279,7 +279,7 @@ class MaskVersioner {
   Rewriter rw_;
   AllTrueMask masks_;
   AxisInfoAnalysis axes_;
-  std::vector<ValueId> rematerialized_;  // masks and addresses, perhaps without a use by now
+  std::vector<ValueId> rematerialized_;  // masks and addresses that may be unused by now
 };
 
 }  // namespace

@@ -70,7 +70,7 @@ class Sum {
           }
           break;
         case OpKind::cast_:
-          // A cast keeps a narrower or equally wide signed number; it may truncate others.
+          // A cast preserves a signed number if it does not narrow it; other casts may truncate.
           if (const ir::Type from = f_.type(f_.operand(id, 0));
               from.is_integer() && ir::bits(from.element()) <= ir::bits(t.element()) && ir::is_signed(from.element()))
             return add(f_.operand(id, 0), times, depth + 1);
@@ -103,7 +103,7 @@ class Sum {
   Wide lo_ = 0, hi_ = 0;
 };
 
-/// The step of a scalar from one iteration of the loop to the next: 0 if it is defined outside, none if the step is not constant.
+/// The step of a scalar between iterations of the loop: 0 if it is defined outside of the loop, none if it is not constant.
 std::optional<std::int64_t> step_of(const Function& f, OpId loop, ValueId v) {
   const ir::BlockId body = f.region(loop), at = f.defining_block(v);
   if (!f.encloses(body, at)) return 0;
@@ -146,7 +146,7 @@ bool are_apart_in_iterations(const Function& f, OpId loop, const AddressForm& a,
     if (!s) return false;
     step += Wide{*s} * times;
   }
-  // b is at least one step further.
+  // b belongs to a later iteration: it is at least one step further.
   return (step > 0 && b.lo + step >= a.hi) || (step < 0 && b.hi + step <= a.lo);
 }
 

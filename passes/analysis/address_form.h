@@ -11,16 +11,16 @@ namespace tilewright::passes {
 /// The bytes that an access touches: base + sum of scalar * factor + [lo, hi). Signed index arithmetic is assumed not to wrap.
 struct AddressForm {
   ir::ValueId base;                             // a parameter of the kernel
-  std::map<ir::ValueId, std::int64_t> scalars;  // and their factors
+  std::map<ir::ValueId, std::int64_t> scalars;  // each with its factor
   std::int64_t lo = 0, hi = 0;
 };
 
 /// The address form of a load, store or atomic; none if the pointer is not computed from one parameter, or its offsets are unbounded.
 std::optional<AddressForm> address_form(const ir::Function&, ir::OpId, const AxisInfoAnalysis&);
 
-/// Whether the two accesses touch no common byte, if both see the same values of their scalars.
+/// Whether the two accesses touch no common byte, provided that both see the same values of their scalars.
 bool are_apart(const AddressForm&, const AddressForm&);
-/// Whether they touch no common byte if `a` belongs to an earlier iteration of a loop (a for) than `b`.
+/// Whether the two touch no common byte if `a` belongs to an earlier iteration of a loop (a for) than `b`.
 bool are_apart_in_iterations(const ir::Function&, ir::OpId loop, const AddressForm& a, const AddressForm& b);
 
 }  // namespace tilewright::passes

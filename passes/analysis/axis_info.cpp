@@ -53,8 +53,8 @@ class Solver {
     at(f_.result(id)) = transfer(f_, id, operands);
   }
 
-  /// Joins the lattice element of a region argument with that of one more incoming value. Descending chains are long (a divisor that halves
-  /// in every iteration, a bound that grows by one), so an element that still changes after a few rounds becomes unknown.
+  /// Joins the lattice element of a region argument with that of another incoming value. Descending chains can be long (a divisor that
+  /// halves in every iteration, a bound that grows by one), so an element that still changes after a few rounds becomes unknown.
   bool weaken(ValueId arg, const LatticeElement& incoming, int round) {
     LatticeElement met = meet(at(arg), incoming);
     if (met == at(arg)) return false;
@@ -68,7 +68,7 @@ class Solver {
   LatticeElement induction_variable(OpId loop) {
     const LatticeElement &lo = at(f_.operand(loop, 0)), &hi = at(f_.operand(loop, 1)), &step = at(f_.operand(loop, 2));
     const Type t = f_.type(f_.operand(loop, 0));
-    // lo + n step, bounded by lo on one side and hi on the other, by the sign of the step.
+    // lo + n step, bounded by lo on one side and by hi on the other; the sign of the step says which.
     Range range{std::min(lo.range.lo, hi.range.lo + 1), std::max(lo.range.hi, hi.range.hi - 1)};
     if (step.range.lo >= 0) range = {lo.range.lo, hi.range.hi - 1};
     if (step.range.hi <= 0) range = {hi.range.lo + 1, lo.range.hi};
@@ -157,7 +157,7 @@ std::string AxisInfoAnalysis::print() const {
   };
   const auto& args = f_->block(f_->body()).args;
   for (std::size_t i = 0; i < args.size(); ++i) line(args[i], i < f_->params.size() ? f_->params[i].name : fmt::format("arg{}", i));
-  int next = 0;  // the numbers that the printer gives: in order of definition
+  int next = 0;  // values are numbered as by the printer: in order of definition
   const auto block = [&](const auto& self, BlockId b) -> void {
     for (OpId id : f_->ops(b)) {
       for (ValueId v : f_->op(id).results) line(v, fmt::format("{}", next++));

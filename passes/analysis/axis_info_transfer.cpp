@@ -1,7 +1,7 @@
-// Transfer functions. Each claim is proved of the bits, modulo 2^width, in the comment beside it. Where that needs the arithmetic not to
+// Transfer functions. The comment beside each claim proves it for the bits, modulo 2^width. Where the proof needs arithmetic that does not
 // wrap (a signed 32- or 64-bit index extended to 64 bits), axis_info.h says so and `assumes_no_wrap` is set.
 //
-// Notation, of one axis: c contiguity, k constancy, d divisibility; "aligned run of L": positions [i L, (i + 1) L).
+// Notation, for one axis: c contiguity, k constancy, d divisibility; "aligned run of L": positions [i L, (i + 1) L).
 #include "passes/analysis/axis_info_transfer.h"
 
 #include <algorithm>
@@ -20,15 +20,15 @@ using Operands = std::span<const LatticeElement* const>;
 /// The largest power of two that divides x.
 std::int64_t power_of_two_in(std::uint64_t x) { return x == 0 ? kMaxDivisibility : std::int64_t{1} << std::min(std::countr_zero(x), 62); }
 
-std::int64_t saturating_product(std::int64_t a, std::int64_t b) {  // of powers of two
+std::int64_t saturating_product(std::int64_t a, std::int64_t b) {  // both are powers of two
   const int log = std::countr_zero(static_cast<std::uint64_t>(a)) + std::countr_zero(static_cast<std::uint64_t>(b));
   return std::int64_t{1} << std::min(log, 62);
 }
 
-/// The distance of successive elements in the unit of divisibility.
+/// The distance of successive elements, in the unit of divisibility.
 std::int64_t unit(Type t) { return t.is_pointer() ? ir::bytes(t.element()) : 1; }
 
-/// A divisor of the elements at multiples of `run` along axis d: they are starts of runs, or a multiple of `run` behind one.
+/// A divisor of the elements at multiples of `run` along axis d: each is the start of a run, or a multiple of `run` after a start.
 std::int64_t divisibility_at(const LatticeElement& x, int d, std::int64_t run) {
   const std::int64_t start = x.info.divisibility[d];
   return run >= x.info.contiguity[d] ? start : std::min(start, saturating_product(run, unit(x.type)));
@@ -40,13 +40,13 @@ std::int64_t aligned_run(const LatticeElement& x, int d) {
   return std::min({x.info.contiguity[d], x.info.divisibility[d], half});
 }
 
-/// Shorter runs: their starts are divisible by less.
+/// Shortens the runs along axis d. The starts of shorter runs have a smaller divisor.
 void shorten(LatticeElement& x, int d, std::int64_t run) {
   x.info.divisibility[d] = divisibility_at(x, d, run);
   x.info.contiguity[d] = std::min(x.info.contiguity[d], run);
 }
 
-/// Elements that `all` divides, nothing else known.
+/// An element about which only the divisor `all` is known.
 LatticeElement divisible(Type t, std::int64_t all) {
   LatticeElement r{t, {}, full_range(t)};
   r.info.scalar_divisibility = all;
@@ -54,7 +54,7 @@ LatticeElement divisible(Type t, std::int64_t all) {
   return r;
 }
 
-/// The same, and constant where all operands are.
+/// As divisible(); in addition constant along runs where all operands are constant.
 LatticeElement lane_wise(Type t, std::int64_t all, Operands in) {
   LatticeElement r = divisible(t, all);
   for (int d = 0; d < t.rank(); ++d) {
@@ -64,19 +64,19 @@ LatticeElement lane_wise(Type t, std::int64_t all, Operands in) {
   return r;
 }
 
-/// Sets the runs along axis d; what divides all elements divides the starts of runs too.
+/// Sets the runs along axis d; a divisor of all elements also divides the starts of runs.
 void set_run(LatticeElement& r, int d, std::int64_t run, std::int64_t start_divisibility) {
   r.info.contiguity[d] = run;
   r.info.divisibility[d] = std::max(r.info.scalar_divisibility, start_divisibility);
 }
 
-/// An integer as the 64-bit offset or the wider integer it is extended to: a run that may wrap is cut into aligned ones, which do not.
+/// An integer extended to the 64-bit offset or to a wider integer: a run that may wrap is cut into aligned runs, which do not wrap.
 LatticeElement extended(const LatticeElement& x) {
   LatticeElement r = x;
   if (!x.type.is_integer()) return r;
   const bool is_index = ir::is_signed(x.type.element()) && ir::bits(x.type.element()) >= 32;
   const Range all = full_range(x.type);
-  // A run that wraps holds both ends of the type's range.
+  // A run that wraps contains both ends of the type's range.
   if (x.range.lo > all.lo || x.range.hi < all.hi) return r;
   for (int d = 0; d < x.type.rank(); ++d) {
     const std::int64_t run = aligned_run(x, d);
@@ -90,7 +90,7 @@ LatticeElement extended(const LatticeElement& x) {
 
 // ---- sums ----
 
-// Runs of a over constant b, or the other way round, stay runs: (x + j) + y. Starts: the sum of what divides the parts.
+// If a has runs and b is constant, or the other way round, the sum has runs: (x + j) + y. Its starts have the common divisor of the parts.
 LatticeElement sum(Type t, const LatticeElement& a, const LatticeElement& b, bool subtract) {
   const LatticeElement* in[] = {&a, &b};
   LatticeElement r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);
@@ -103,7 +103,7 @@ LatticeElement sum(Type t, const LatticeElement& a, const LatticeElement& b, boo
 }
 
 LatticeElement address(Type t, const LatticeElement& p, const LatticeElement& offset) {
-  LatticeElement bytes = extended(offset);  // the offset in bytes: of a run of elements
+  LatticeElement bytes = extended(offset);  // the offset in bytes: a run of elements
   bytes.type = Type::pointer(t.element(), false, t.shape());
   for (auto& x : bytes.info.divisibility) x = saturating_product(x, unit(t));
   bytes.info.scalar_divisibility = saturating_product(bytes.info.scalar_divisibility, unit(t));
@@ -116,7 +116,7 @@ LatticeElement multiply(Type t, Operands in) {
   return lane_wise(t, saturating_product(divisibility_of_all(*in[0]), divisibility_of_all(*in[1])), in);
 }
 
-/// What is left of a divisor of x in x / 2^log: 1 unless it says that the division is exact. (Of 64 bits, 2^62 may be all there is.)
+/// A divisor of x / 2^log, where `divisibility` is one of x; at least 1. (The shift is at most 62, since kMaxDivisibility is 2^62.)
 std::int64_t divided(std::int64_t divisibility, int log) { return std::max<std::int64_t>(divisibility >> std::min(log, 62), 1); }
 
 // floor((s + j) / b) = s / b for j < L if L divides s and b: constant over aligned runs of L. Division truncates, so x >= 0 is required.
@@ -154,7 +154,7 @@ LatticeElement shift_left(Type t, Operands in) {
   return lane_wise(t, all, in);
 }
 
-// x >> y is floor(x / 2^y), of negative x too: as divide, without its condition.
+// x >> y is floor(x / 2^y), also for negative x: the claim of divide, without its condition.
 LatticeElement shift_right(Type t, Operands in) {
   const LatticeElement &a = *in[0], &b = *in[1];
   if (!b.info.constant || *b.info.constant < 0 || *b.info.constant >= ir::bits(t.element())) return lane_wise(t, 1, in);
@@ -168,7 +168,7 @@ LatticeElement shift_right(Type t, Operands in) {
 // ---- bits ----
 
 LatticeElement bit_and(Type t, Operands in) {
-  // The low zeros of either are low zeros of the result.
+  // Low bits that are zero in either operand are zero in the result.
   LatticeElement r = lane_wise(t, std::max(divisibility_of_all(*in[0]), divisibility_of_all(*in[1])), in);
   for (int i = 0; i < 2; ++i) {
     const LatticeElement &a = *in[i], &mask = *in[1 - i];
@@ -176,11 +176,11 @@ LatticeElement bit_and(Type t, Operands in) {
     const auto m = static_cast<std::uint64_t>(*mask.info.constant);
     for (int d = 0; d < t.rank(); ++d) {
       if (std::has_single_bit(m + 1)) {
-        // x & (2^n - 1) is x modulo 2^n: aligned runs of at most 2^n stay runs.
+        // x & (2^n - 1) is x modulo 2^n: aligned runs of at most 2^n are preserved.
         const std::int64_t run = std::min(aligned_run(a, d), power_of_two_in(m + 1));
         set_run(r, d, run, divisibility_at(a, d, run));
       } else {
-        // x & ...1000 has the same upper bits all along an aligned run of at most 2^zeros.
+        // x & ...1000 has the same upper bits throughout an aligned run of at most 2^zeros.
         r.info.constancy[d] = std::max(r.info.constancy[d], std::min(aligned_run(a, d), power_of_two_in(m)));
       }
     }
@@ -196,14 +196,14 @@ LatticeElement least_divisor(Type t, Operands in) {
 
 LatticeElement extreme(Type t, Operands in, bool least) {
   const Range &a = in[0]->range, &b = in[1]->range;
-  if (least ? a.hi <= b.lo : a.lo >= b.hi) return *in[0];  // always the one, or always the other
+  if (least ? a.hi <= b.lo : a.lo >= b.hi) return *in[0];  // one operand is always chosen
   if (least ? b.hi <= a.lo : b.lo >= a.hi) return *in[1];
   return least_divisor(t, in);
 }
 
 // ---- choices ----
 
-// Where the condition has equal elements, the result is a slice of one of the arms.
+// Where the condition is constant, the result is a slice of one of the arms.
 LatticeElement select(Type t, Operands in) {
   const LatticeElement &c = *in[0], &a = *in[1], &b = *in[2];
   LatticeElement r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);
@@ -214,7 +214,7 @@ LatticeElement select(Type t, Operands in) {
   return r;
 }
 
-// s + j < b is s < b for j < L if L divides s and b, and so is >=. (<= and > may change at s = b.)
+// If L divides s and b, s + j < b is the same as s < b for every j < L, and so is >=. (<= and > may change at s = b.)
 LatticeElement compare(OpKind k, Type t, Operands in) {
   LatticeElement r = lane_wise(t, 1, in);
   if (!in[0]->type.is_integer()) return r;
@@ -233,7 +233,7 @@ LatticeElement compare(OpKind k, Type t, Operands in) {
 LatticeElement cast(Type t, Operands in) {
   const LatticeElement& x = *in[0];
   if (!t.is_integer() || !x.type.is_integer()) return lane_wise(t, 1, in);
-  // To the same width or fewer bits: values are taken modulo 2^width, of which all claims are.
+  // A cast to the same width or fewer bits takes values modulo 2^width, and all claims hold modulo 2^width.
   LatticeElement r = ir::bits(t.element()) > ir::bits(x.type.element()) ? extended(x) : x;
   r.type = t;
   if (ir::bits(t.element()) <= 32) r.info.assumes_no_wrap = false;
@@ -247,7 +247,7 @@ LatticeElement bitcast(Type t, Operands in) {
   r.type = t;
   if (alike) return r;
   const bool addresses = (t.is_pointer() || t.is_integer()) && (x.type.is_pointer() || x.type.is_integer());
-  return lane_wise(t, addresses ? divisibility_of_all(x) : 1, in);  // runs of another step are none
+  return lane_wise(t, addresses ? divisibility_of_all(x) : 1, in);  // a run with a step other than 1 is not a run
 }
 
 // ---- shapes ----
@@ -257,7 +257,7 @@ LatticeElement broadcast(Type t, const LatticeElement& x) {
   LatticeElement r = x;
   r.type = t;
   for (int d = 0; d < t.rank(); ++d)
-    if (t.log2_extent(d) != x.type.log2_extent(d)) r.info.constancy[d] = t.extent(d);  // from one element, which was a run of one
+    if (t.log2_extent(d) != x.type.log2_extent(d)) r.info.constancy[d] = t.extent(d);  // from one element, a run of one
   return r;
 }
 
@@ -280,8 +280,8 @@ int last_long_axis(Type t, int end) {
   return -1;
 }
 
-// From the last axis on, axes of equal extent are the same ones. The first pair that differs starts at the same elements too, so runs no
-// longer than the shorter extent survive; of the axes further out nothing is known.
+// From the last axis outwards, axes of equal extent correspond. The first pair of unequal axes starts at the same elements too, so runs
+// that are no longer than the shorter extent are preserved; for axes further out nothing is known.
 LatticeElement reshape(Type t, const LatticeElement& x) {
   if (x.type.is_scalar()) return uniform(t, x.info.scalar_divisibility, x.range);
   LatticeElement r = divisible(t, divisibility_of_all(x));
@@ -306,7 +306,7 @@ LatticeElement arange(const Function& f, OpId id, Type t) {
   return r;
 }
 
-/// The most that a chain of hints says of one value, as powers of two.
+/// The strongest claims that a chain of hints makes about one value, as powers of two.
 struct Claims {
   std::int64_t divisor = 1, length = 1;
 };
@@ -320,8 +320,8 @@ Claims claims_of(const Function& f, OpId id) {
   return c;
 }
 
-// A hint's divisor is that of the first element of each run. A known run may be part of a longer one, which started a multiple of the known
-// run's length before: a divisor of both divides its start. Equal neighbours belong to no run.
+// A hint's divisor is that of the first element of each run. A known run may be part of a longer run, which started a multiple of the known
+// run's length before: a number that divides that length and the hint's divisor also divides the start. Equal neighbours form no run.
 LatticeElement hinted(const Function& f, OpId id, const LatticeElement& x) {
   LatticeElement r = x;
   const Claims c = claims_of(f, id);
@@ -340,7 +340,7 @@ LatticeElement hinted(const Function& f, OpId id, const LatticeElement& x) {
   return r;
 }
 
-/// Every element is v.
+/// The lattice element of a tile whose elements are all v.
 LatticeElement known(Type t, std::int64_t v) {
   LatticeElement r = uniform(t, power_of_two_in(static_cast<std::uint64_t>(v)), {});
   r.info.constant = v;
@@ -353,7 +353,7 @@ LatticeElement constant(const Function& f, OpId id, Type t) {
   return known(t, ir::integer_value(t.element(), static_cast<std::uint64_t>(f.attr(id, ir::AttrName::value))));
 }
 
-/// An element-wise op or a change of shape whose operands are all known constants.
+/// Evaluates an element-wise op or a change of shape whose operands are all known constants.
 std::optional<LatticeElement> evaluated(OpKind k, Type t, Operands in) {
   const auto same_constant = [&](const LatticeElement* x) { return x->info.constant && x->info.constant == in[0]->info.constant; };
   if (ir::info(k).family == ir::Family::shape && std::all_of(in.begin(), in.end(), same_constant)) return known(t, *in[0]->info.constant);
@@ -431,7 +431,7 @@ LatticeElement uniform(Type t, std::int64_t divisibility, Range range) {
 }
 
 std::int64_t divisibility_of_all(const LatticeElement& x) {
-  // Each axis tells of all elements; for a scalar there is none.
+  // The divisor for all elements follows from any axis; a scalar has no axis.
   std::int64_t all = x.type.is_scalar() ? x.info.scalar_divisibility : 1;
   for (int d = 0; d < x.type.rank(); ++d) all = std::max(all, divisibility_at(x, d, 1));
   return all;
@@ -453,7 +453,7 @@ LatticeElement meet(const LatticeElement& a, const LatticeElement& b) {
 LatticeElement transfer(const Function& f, OpId id, Operands in) {
   const Type t = f.type(f.result(id));
   LatticeElement r = transfer_of(f, id, t, in);
-  // What is computed of wider integers has runs that hold as theirs do.
+  // A value that is computed from wider integers has runs under the same assumption as theirs.
   if (t.is_pointer() || (t.is_integer() && ir::bits(t.element()) > 32))
     for (const LatticeElement* x : in) r.info.assumes_no_wrap = r.info.assumes_no_wrap || x->info.assumes_no_wrap;
   std::array<Range, 3> ranges;

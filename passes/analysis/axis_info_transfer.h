@@ -7,7 +7,7 @@
 
 namespace tilewright::passes {
 
-/// What the analysis knows of one value.
+/// The knowledge of the analysis about one value.
 struct LatticeElement {
   ir::Type type;
   AxisInfo info;
@@ -19,15 +19,15 @@ inline bool operator==(const LatticeElement& a, const LatticeElement& b) {
   return a.type == b.type && a.info == b.info && a.range == b.range;
 }
 
-/// Nothing known.
+/// The lattice element about which nothing is known.
 LatticeElement unknown(ir::Type);
-/// Every element is the same value, of which a divisor and a range are known.
+/// A tile whose elements all have one value, with a known divisor and range.
 LatticeElement uniform(ir::Type, std::int64_t divisibility, Range);
-/// What is known if the value may be either: the meet of the lattice.
+/// The knowledge about a value that may be either of the two: the meet of the lattice.
 LatticeElement meet(const LatticeElement&, const LatticeElement&);
-/// What divides every element (pointers: every address in bytes).
+/// A number that divides every element (of pointers: every address in bytes).
 std::int64_t divisibility_of_all(const LatticeElement&);
-/// The result of an op of one result and no region; `operands` as many as the op has.
+/// The lattice element of the result of an op with one result and no region; `operands`: one for each operand of the op.
 LatticeElement transfer(const ir::Function&, ir::OpId, std::span<const LatticeElement* const> operands);
 
 }  // namespace tilewright::passes

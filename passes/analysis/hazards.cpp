@@ -23,12 +23,12 @@ namespace {
 /// An access that other threads may not have completed.
 struct Pending {
   OpId op;
-  std::int64_t begin = 0, end = 0;  // of shared memory
+  std::int64_t begin = 0, end = 0;  // bytes of shared memory
   bool only_reads_shared = false;
-  OpId buffer;                         // the access is of this buffer
+  OpId buffer;                         // the buffer that is accessed
   bool reads = false, writes = false;  // global memory
-  OpId loop;                           // the access is of an earlier iteration of this loop, which computes the pointer
-  bool from_outer_iteration = false;   // of several such loops, so that nothing is known of the pointer
+  OpId loop;                           // set if the access belongs to an earlier iteration of this loop, which computes the pointer
+  bool from_outer_iteration = false;   // set if there are several such loops, so that nothing is known about the pointer
   friend bool operator==(const Pending&, const Pending&) = default;
 };
 using State = std::vector<Pending>;
@@ -40,10 +40,10 @@ void add(State& s, const State& more) {
   for (const Pending& p : more) add(s, p);
 }
 
-/// An mbarrier itself orders the ops on it; they wait for its initialisation only, as if they read it.
+/// An mbarrier itself orders the ops on it, so they only wait for its initialisation, as if they read it.
 bool uses_mbarrier(OpKind k) { return k == OpKind::mbarrier_arrive_ || k == OpKind::copy_arrive_ || k == OpKind::mbarrier_wait_; }
 
-/// The operand that is the buffer, or the mbarrier, which the op reads or writes.
+/// The operand that is the buffer or the mbarrier that the op reads or writes.
 std::optional<int> buffer_operand(OpKind k) {
   if (k == OpKind::buffer_load_ || k == OpKind::buffer_store_ || uses_mbarrier(k)) return 0;
   return k == OpKind::copy_async_ ? std::optional(1) : std::nullopt;
@@ -67,7 +67,7 @@ class HazardFinder {
       } else if (const std::int64_t bytes = f.kind(id) == OpKind::alloc_buffer_ ? 0 : plans.scratch_bytes(id)) {
         p.begin = f.attr(id, ir::AttrName::shared);
         p.end = p.begin + bytes;
-        // One thread initialises mbarriers, and no other one waits for it there.
+        // One thread initialises mbarriers, and the op does not make other threads wait for it.
         internal_barrier_[id.index] = f.kind(id) != OpKind::alloc_mbarriers_ && plans.has_internal_barrier(id);
       }
     });
@@ -129,8 +129,8 @@ class HazardFinder {
     s = std::move(after);
   }
 
-  /// Each role has a set of its own: barriers in it are of its threads, and mbarriers order it with the others. None of them orders an
-  /// access of a thread that has another role, so a hazard with an access before the roles requires a barrier before them.
+  /// Each role has a set of its own: barriers in a role involve only its threads, and mbarriers order it with the other roles. None of them
+  /// orders an access of a thread that runs another role, so a hazard with an access before the roles requires a barrier before them.
   void roles(OpId id, State& s) {
     for (BlockId b : f_.op(id).regions) {
       State inside;
@@ -140,13 +140,13 @@ class HazardFinder {
     s.clear();
   }
 
-  /// Whether an arrival in a role may end a phase while threads still wait for the one before, in the body.
+  /// Whether an arrival in a role may end a phase while threads of the body still wait for the phase before.
   bool may_end_unseen(OpId wait, OpId arrival) const {
     return f_.kind(wait) == OpKind::mbarrier_wait_ && pending_[wait.index].buffer == pending_[arrival.index].buffer &&
            f_.kind(arrival) != OpKind::mbarrier_wait_;
   }
 
-  /// The op of a pending access that an access in a role conflicts with, or none.
+  /// The op of a pending access that conflicts with an access in a role; none if there is no conflict.
   OpId hazard_before_roles(OpId id, const State& s) {
     OpId found;
     for (const ir::Role& role : ir::roles(f_, id)) {
@@ -154,7 +154,7 @@ class HazardFinder {
         for (const Pending& earlier : s)
           if (!found && (conflict(earlier, pending_[inner.index]) || may_end_unseen(earlier.op, inner))) found = earlier.op;
       });
-      // The memory of the instances behind the first one, whose ops have no offsets of their own.
+      // The memory of the second and later instances: the offsets of the ops are those of the first one.
       const auto [begin, stride] = plans_.instance_memory(f_, role.region);
       for (const Pending& earlier : s)
         if (!found && role.instances > 1 && earlier.begin < begin + role.instances * stride && begin + stride < earlier.end)
@@ -163,7 +163,7 @@ class HazardFinder {
     return found;
   }
 
-  /// The earlier op of the first hazard that a walk finds, or none; the walk requires no barrier.
+  /// The earlier op of the first hazard that a walk finds; none if there is no hazard. The walk does not insert barriers.
   template <class Walk>
   OpId trial(Walk&& walk) {
     const bool was_trial = std::exchange(is_trial_, true);
@@ -173,7 +173,7 @@ class HazardFinder {
     return std::exchange(first_hazard_, outer_hazard);
   }
 
-  /// One iteration of a loop; returns what is pending at the back edge. `exit`: what is pending when the loop ends.
+  /// Walks one iteration of a loop; returns the accesses that are pending at the back edge. `exit`: those pending when the loop ends.
   State iteration(OpId id, State s, State& exit) {
     for (BlockId b : f_.op(id).regions) {
       block(b, s);
@@ -191,7 +191,7 @@ class HazardFinder {
     State exit;
     const State once = iteration(id, {}, exit);
     State back = iteration(id, once, exit);
-    // A trial with the accesses before the loop: a hazard with them requires a barrier before the loop.
+    // A trial walk with the accesses before the loop: a hazard with them requires a barrier before the loop.
     State both = s;
     add(both, back);
     State ignored;
@@ -218,7 +218,7 @@ class HazardFinder {
     return releases(b.op) || !are_disjoint(a, b);
   }
 
-  /// Whether the pass that made the two accesses has put a wait between them where they meet.
+  /// Whether the two accesses are to an ordered buffer and in one block: the pass that made them has put a wait between them.
   bool is_ordered(const Pending& a, const Pending& b) const {
     return a.buffer && a.buffer == b.buffer && f_.op(a.op).parent == f_.op(b.op).parent && f_.attr(a.buffer, AttrName::ordered) != 0;
   }
@@ -247,14 +247,14 @@ class HazardFinder {
   bool is_same_thread(const Pending& a, const Pending& b) const {
     const ValueId p = f_.operand(a.op, 0);
     if (p != f_.operand(b.op, 0) || a.loop || ir::role_region(f_, a.op) != ir::role_region(f_, b.op)) return false;
-    // Stores and atomics happen in one of the threads that hold the element (the first one for a scalar), loads in all of them.
+    // Stores and atomics are done by one of the threads that hold the element (the first one for a scalar), loads by all of them.
     if (f_.kind(a.op) != OpKind::load_ && f_.kind(b.op) != OpKind::load_) return true;
     if (f_.type(p).is_scalar()) return false;
     const ir::LinearLayout& l = f_.layout(p);
     return l.free_bits(ir::HardwareDim::lane) == 0 && l.free_bits(ir::HardwareDim::warp) == 0;
   }
 
-  /// Atomics whose order cannot be observed.
+  /// Whether the order of two atomics cannot be observed.
   bool commute(OpId a, OpId b) const {
     const OpKind k = f_.kind(a);
     if (k != f_.kind(b) || ir::info(k).family != Family::atomic || k == OpKind::atomic_exchange_ || k == OpKind::atomic_cas_ ||
@@ -263,7 +263,7 @@ class HazardFinder {
     return !f_.has_uses(f_.result(a)) && !f_.has_uses(f_.result(b));
   }
 
-  /// A scalar atomic that publishes the accesses before it to other programs.
+  /// Whether the op is a scalar atomic that publishes earlier accesses to other programs.
   bool releases(OpId id) const {
     if (ir::info(f_.kind(id)).family != Family::atomic || !f_.type(f_.operand(id, 0)).is_scalar()) return false;
     const auto order = static_cast<ir::Order>(f_.attr(id, ir::AttrName::order));
@@ -272,11 +272,11 @@ class HazardFinder {
 
   const Function& f_;
   const LoweringPlans& plans_;
-  std::vector<Pending> pending_;  // by op
-  std::vector<OpId> waits_for_;   // by op: what it waits for
+  std::vector<Pending> pending_;  // indexed by op
+  std::vector<OpId> waits_for_;   // indexed by op: the earlier op that it waits for
   std::vector<bool> internal_barrier_;
-  bool is_trial_ = false;                 // hazards are found, but no barrier is required
-  OpId first_hazard_;                     // of a trial: the earlier op of its first hazard
+  bool is_trial_ = false;                 // only looks for hazards, inserts no barrier
+  OpId first_hazard_;                     // in a trial: the earlier op of the first hazard
   std::optional<AxisInfoAnalysis> axes_;  // computed when first needed
   std::map<OpId, std::optional<AddressForm>> forms_;
 };

@@ -1,4 +1,4 @@
-// The operands, arguments and results that belong to one loop-carried value.
+// Collects the operands, arguments and results that belong to one loop-carried value.
 #include "passes/analysis/iter_args.h"
 
 #include "tileir/op_kind.h"

@@ -1,4 +1,4 @@
-// The bounds that the masks of stores set, and their way backwards through the ops.
+// Derives bounds from the masks of stores and propagates them backwards through the ops.
 #include "passes/analysis/live_extents.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using ir::ValueId;
 
 namespace {
 
-/// For each axis of a value the axis of another tile that runs with it; -1: none.
+/// For each axis of a value: the axis of another tile with the same index; -1 if there is none.
 using AxisMap = std::array<int, ir::kMaxRank>;
 
 /// Axes with an extent other than 1, in order.
@@ -30,8 +30,8 @@ std::vector<int> running_axes(const Type& t) {
   return axes;
 }
 
-/// For an op that maps indices (broadcast, permute, reshape that moves extents of 1, hints): the axis of the result that runs with each
-/// axis of the operand, -1 where there is none. Nothing for another op.
+/// For an op that maps indices (broadcast, permute, reshape that moves extents of 1, hints): the axis of the result with the same index as
+/// each axis of the operand, -1 where there is none. None for other ops.
 std::optional<AxisMap> mapped_axes(const Function& f, OpId id) {
   const auto& op = f.op(id);
   if (op.operands.empty() || f.type(op.operands[0]).is_scalar() || op.results.empty()) return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<AxisMap> mapped_axes(const Function& f, OpId id) {
   }
 }
 
-/// Whether the value, at the first index of each axis, is computed of parameters and of the program's numbers alone.
+/// Whether the first element of the value along each axis is computed only from parameters and program ids.
 bool is_of_program(const Function& f, ValueId v, int depth = 0) {
   constexpr int kMostOps = 16;
   const OpId id = f.value(v).op;
@@ -93,7 +93,7 @@ bool is_constant_along(const AxisInfo& info, const Type& t, int but = -1) {
   return true;
 }
 
-/// The axis along which the comparison is a prefix; -1: none.
+/// The axis along which the comparison holds for a prefix of the indices; -1 if there is none.
 int prefix_axis(const Function& f, const AxisInfoAnalysis& info, OpId id) {
   const auto& op = f.op(id);
   const bool less = op.kind == OpKind::lt_ || op.kind == OpKind::le_;
@@ -182,7 +182,7 @@ LiveIndices LiveExtents::of_op(OpId id, int axis) const {
   const auto& op = f_.op(id);
   if (op.kind == OpKind::store_) return stores_.at(id)[static_cast<std::size_t>(axis)];
   if (op.kind == OpKind::reduce_) {
-    // It reads its own axis whole, and along the others what its results have.
+    // The op reads its own axis completely; along the other axes it reads the live indices of its results.
     const int own = static_cast<int>(f_.attr(id, ir::AttrName::axis));
     LiveIndices live{axis == own, 0};
     for (ValueId r : op.results)
@@ -243,7 +243,7 @@ void LiveExtents::visit(OpId id) {
     case OpKind::while_:
     case OpKind::if_: return visit_control(id);
     case OpKind::yield_:
-    case OpKind::condition_: return;  // by the op around them
+    case OpKind::condition_: return;  // handled with the op around them
     case OpKind::store_: {
       demand_all(op.operands[0]);
       if (const ValueId mask = ir::mask_of(f_, id)) demand_all(mask);
@@ -291,7 +291,7 @@ std::string LiveExtents::print() const {
   for (std::size_t i = 0; i < params.size(); ++i)
     names[params[i].index] = i < f_.params.size() ? f_.params[i].name : fmt::format("arg{}", i);
   std::vector<ValueId> tiles;
-  int next = 0;  // the numbers that the printer gives: in order of definition
+  int next = 0;  // values are numbered as by the printer: in order of definition
   const auto name = [&](ValueId v) {
     names[v.index] = fmt::format("{}", next++);
     if (f_.type(v).rank() > 0) tiles.push_back(v);

@@ -1,7 +1,7 @@
 // Live extents: how many first indices of each axis of a tile can have an effect.
 //
-// A store of a tile of 64 rows under the mask "row < n" writes n - first of them. Backwards from the stores, the other rows are in no value
-// that anybody observes, and a host's loops need not run over them: a tile with one live row costs one row.
+// A store of a tile of 64 rows under the mask "row < n" writes the first n rows. The analysis goes backwards from the stores: the values of
+// the other rows are never observed, so a host's loops need not compute them, and a tile with one live row costs one row.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace tilewright::passes {
 
-/// Comparisons, each of an index that counts up along one axis and of a bound that is constant along every axis, with scalars that do not
-/// change within a program. Indices at which one of them is false, and all those behind, are dead.
+/// Comparisons of an index that counts up along one axis with a bound that is constant along every axis; their scalars do not change within
+/// a program. Indices at which one of the comparisons is false, and all indices after them, are dead.
 struct PrefixBound {
   std::vector<ir::OpId> comparisons;
   friend bool operator==(const PrefixBound&, const PrefixBound&) = default;
 };
 
-/// The live indices of an axis: all, or those that are live in one of the bounds, as a set of their numbers. Of a value that has no effect:
-/// none.
+/// The live indices of an axis: all, or those that are live under one of the bounds, given as a set of their numbers. A value without
+/// effect has none.
 struct LiveIndices {
   bool is_all = false;
   std::uint64_t bounds = 0;
@@ -31,16 +31,16 @@ struct LiveIndices {
 LiveIndices join(LiveIndices, LiveIndices);
 
 /// Backward data-flow analysis of the whole function, loops included, to a fixed point. It begins at effects: a store has a live index
-/// where its mask may hold, and every other op with an effect demands its operands whole. So do addresses and masks, which must be valid
-/// wherever an access reads them, and every op that is not named in live_extents.cpp.
+/// where its mask may hold, and every other op with an effect needs its operands completely. So do addresses and masks, which must be valid
+/// wherever an access reads them, and every op that live_extents.cpp does not handle.
 class LiveExtents {
  public:
   LiveExtents(const ir::Function&, const AxisInfoAnalysis&);
   LiveIndices operator()(ir::ValueId v, int axis) const { return live_[v.index][static_cast<std::size_t>(axis)]; }
-  /// At which indices an op of tiles has work to do, along an axis of its first result, of what a store writes, or of what a reduce reads.
+  /// The indices at which an op on tiles has work to do, along an axis of its first result, of a store's value, or of a reduce's operand.
   LiveIndices of_op(ir::OpId, int axis) const;
   const PrefixBound& bound(int number) const { return bounds_[static_cast<std::size_t>(number)]; }
-  /// One line a tile: "%3: live = [all, %2]", where %2 is the comparison under which an index of axis 1 is live.
+  /// One line for each tile: "%3: live = [all, %2]", where %2 is the comparison under which an index of axis 1 is live.
   std::string print() const;
 
  private:
@@ -48,14 +48,14 @@ class LiveExtents {
   void visit(ir::OpId);
   void demand(ir::ValueId, int axis, LiveIndices);
   void demand_all(ir::ValueId);
-  void pass_on(ir::ValueId from, ir::ValueId to);  // of the same shape
+  void pass_on(ir::ValueId from, ir::ValueId to);  // `to` has the same shape
   void visit_control(ir::OpId);
   Axes stored(ir::OpId store);
   int number_of(const PrefixBound&);
 
   const ir::Function& f_;
   const AxisInfoAnalysis& info_;
-  std::vector<Axes> live_;  // by value
+  std::vector<Axes> live_;  // indexed by value
   std::map<ir::OpId, Axes> stores_;
   std::vector<PrefixBound> bounds_;
   bool changed_ = false;

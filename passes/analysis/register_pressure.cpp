@@ -13,7 +13,7 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Registers for addresses of loops, the thread index and temporaries of an instruction.
+/// Registers for the addresses of loops, the thread index, and temporaries of an instruction.
 constexpr int kOther = 16;
 
 /// Whether each value is computed from thread indices and scalars only.
@@ -32,7 +32,7 @@ std::vector<bool> index_values(const Function& f) {
   return is_index;
 }
 
-/// The op at which live tiles are largest together, by `size`: int(ValueId), 0 for scalars.
+/// Finds the op at which the live tiles are largest in sum. `size`: int(ValueId), 0 for scalars.
 template <class Size>
 class LiveTiles {
  public:
@@ -89,18 +89,18 @@ class LiveTiles {
 
   const Function& f_;
   Size size_;
-  std::vector<bool> live_;  // by value
+  std::vector<bool> live_;  // indexed by value
   std::vector<ValueId> live_list_;
   std::int64_t now_ = 0, most_ = 0;
   OpId at_;
   ValueId largest_;
 };
 
-/// Of a thread, for a tile of a distributed function.
+/// The registers that a thread needs for a tile of a distributed function.
 int registers_of(const Function& f, ValueId v, bool is_index) {
   const ir::Type t = f.type(v);
   const int each = (t.element_bits() + 31) / 32;
-  if (t.is_scalar()) return 0;  // in uniform registers, or few
+  if (t.is_scalar()) return 0;  // scalars need few registers, or uniform ones
   const OpId id = f.value(v).op;
   if (f.constant_bits(v)) return 0;
   if (id && f.kind(id) == OpKind::broadcast_ && f.type(f.operand(id, 0)).is_scalar()) return each;
@@ -134,8 +134,8 @@ std::int64_t live_data_words(const Function& f) {
 }
 
 int blocks_per_sm(const Function& f, const ir::TargetDesc& target, int num_warps, std::int64_t shared_bytes) {
-  // CUDA C++ Programming Guide, "Compute Capabilities": registers go to warps in units of 8 a thread; each program takes 1 KiB of shared
-  // memory for the system.
+  // CUDA C++ Programming Guide, "Compute Capabilities": registers are allocated to warps in units of 8 for each thread; the system takes 1
+  // KiB of shared memory for each program.
   constexpr std::int64_t kSystemBytes = 1024;
   const int estimate = register_pressure(f).registers,
             available = std::min(target.max_registers, target.registers_per_sm / (32 * num_warps));

@@ -1,4 +1,4 @@
-// Register pressure, estimated before code generation: the basis of occupancy and of the refusal of tiles that are too large.
+// Estimates register pressure before code generation: for occupancy, and for the refusal of tiles that are too large.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,28 +8,28 @@
 
 namespace tilewright::passes {
 
-/// An estimate from the live tiles: data counts in full; indices, masks and addresses count by a quarter, since most are a thread index
-/// plus a constant.
+/// An estimate from the live tiles: data counts fully; indices, masks and addresses count as a quarter, since most are a thread index plus
+/// a constant.
 struct RegisterPressure {
-  int registers = 0;    // 32-bit registers of a thread, at the op of highest pressure
+  int registers = 0;    // 32-bit registers of a thread at the op of highest pressure
   ir::OpId at;          // that op
-  ir::ValueId largest;  // the tile that takes most of them
+  ir::ValueId largest;  // the tile that needs most of them
   int largest_registers = 0;
 };
 /// Requires: a distributed function.
 RegisterPressure register_pressure(const ir::Function&);
 
-/// 32-bit words that the tiles of a program hold at once where they hold most, before layouts are assigned. Of data: indices, masks and
-/// addresses are left out, so that extents make no difference, and a broadcast tile counts as what it repeats.
+/// The most 32-bit words that the tiles of a program hold at once, before layouts are assigned. Only data counts, not indices, masks and
+/// addresses, so that extents make no difference; a broadcast tile counts as the tile that it repeats.
 std::int64_t live_data_words(const ir::Function&);
 
 /// How many programs an SM should hold at once, if the estimate is at least half of the registers that a thread can have: as many as warps,
-/// shared memory and twice the estimate allow, at least 1. With this number (.minnctapersm) ptxas gives a thread up to the registers that
-/// remain; without it ptxas may fall to 32 if it cannot have all that it wants. 0: ptxas chooses a good number by itself.
+/// shared memory and twice the estimate allow, at least 1. Given this number (.minnctapersm), ptxas may use all registers that remain;
+/// without it ptxas may fall to 32 if it cannot have all that it wants. 0: ptxas chooses a good number by itself.
 /// Measured with ptxas 13.0.88 for sm_80 (2026-11-24) on 730 compilations of the kernels of tests/programs, 39 of them with a number, and
 /// on 30 of the product of tests/bench: one tf32 product spills 316 bytes with its number and 308 without, no other kernel spills more;
-/// without it an int8 product of odd rows falls to 32 registers and 5976 bytes of spills (with it 255 and 1600). ptxas takes at most 1.2
-/// times the estimate where it spills nothing.
+/// without it an int8 product of odd rows falls to 32 registers and 5976 bytes of spills (255 and 1600 with it). ptxas needs at most 1.2
+/// times the estimate where it does not spill.
 int blocks_per_sm(const ir::Function&, const ir::TargetDesc&, int num_warps, std::int64_t shared_bytes);
 
 /// If the tiles are too large for the threads: a message with the largest tile, its location and a sufficient number of warps. Else empty.

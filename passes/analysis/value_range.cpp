@@ -39,7 +39,7 @@ Range remainder(Type t, const Range& a, const Range& b) {
   return {a.lo >= 0 ? Wide{0} : std::max(a.lo, -(b.hi - 1)), a.hi <= 0 ? Wide{0} : std::min(a.hi, b.hi - 1)};
 }
 
-/// The least 2^k - 1 that is not below a nonnegative x.
+/// The least 2^k - 1 that is greater than or equal to a nonnegative x.
 Wide all_ones_above(Wide x) {
   Wide m = 0;
   while (m < x) m = m * 2 + 1;

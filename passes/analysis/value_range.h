@@ -1,14 +1,14 @@
-// Value ranges: bounds of every element of an integer value. axis_info computes them, and uses them to prove that values are not negative
+// Value ranges: bounds of every element of an integer value. axis_info computes them and uses them to prove that values are not negative
 // and do not wrap.
 #pragma once
 #include "passes/ir_names.h"
 
 namespace tilewright::passes {
 
-/// Wide enough for any 64-bit integer, signed or not.
+/// Holds any 64-bit integer, signed or unsigned.
 __extension__ typedef __int128 Wide;
 
-/// lo <= every element <= hi, the elements read as their type says. Floats and pointers have none (an interval of nothing but 0).
+/// lo <= every element <= hi, where elements are read as their type says. Floats and pointers have no range (the interval [0, 0]).
 struct Range {
   Wide lo = 0, hi = 0;
   friend bool operator==(const Range&, const Range&) = default;
@@ -19,10 +19,10 @@ struct Range {
 
 /// All values of the type.
 Range full_range(ir::Type);
-/// The range if the type holds all of it; else the full range, since results may have wrapped.
+/// The range if the type holds all of it; otherwise the full range, since results may have wrapped.
 Range clipped(ir::Type, Range);
 Range united(const Range&, const Range&);
-/// The range of an integer or bool op of one result. `operands`: ranges of the operands, as many as the op has; `types`: their types.
+/// The range of an integer or bool op with one result. `operands`: the ranges of its operands; `types`: their types.
 Range range_of(const ir::Function&, ir::OpId, std::span<const Range> operands, std::span<const ir::Type> types);
 
 }  // namespace tilewright::passes

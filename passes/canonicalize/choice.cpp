@@ -1,4 +1,4 @@
-// Rules for comparisons, select, and bit_not of them.
+// Rules for comparisons, for select, and for bit_not of either.
 #include "passes/canonicalize/rules.h"
 #include "tileir/op_kind.h"
 
@@ -18,7 +18,7 @@ bool is_comparison(OpKind k) {
   }
 }
 
-/// The negation of a comparison `k`; of floats only == and != have one, since NaN is neither < nor >=.
+/// The negation of a comparison `k`. For floats only == and != have a negation, since NaN is neither < nor >=.
 std::optional<OpKind> inverse(OpKind k, bool is_float) {
   switch (k) {
     case OpKind::eq_: return OpKind::ne_;

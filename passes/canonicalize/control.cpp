@@ -11,7 +11,7 @@ std::optional<std::int64_t> constant_integer(const Function& f, ValueId v) {
   return c ? std::optional(ir::integer_value(f.type(v).element(), *c)) : std::nullopt;
 }
 
-/// Operands of an op from position `first` on.
+/// The operands of an op from index `first` on.
 std::vector<ValueId> operands_from(const Function& f, OpId id, int first) {
   const auto& all = f.op(id).operands;
   return {all.begin() + first, all.end()};
@@ -44,7 +44,7 @@ bool fold_for(Rewriter& rw, OpId id) {
     const ValueId arg = f.arg(body, i + 1), result = f.result(id, i), next = f.operand(f.terminator(body), i);
     // If the next value is the argument or the initial value, the argument is always the initial value.
     if ((next != arg && next != init[k]) || !has_any_use(f, {arg, result})) continue;
-    if (next == arg && f.value(arg).users.size() == 1 && !f.has_uses(result)) continue;  // dead, not invariant: remove_dead erases it
+    if (next == arg && f.value(arg).users.size() == 1 && !f.has_uses(result)) continue;  // dead, not invariant: left to remove_dead
     rw.replace_uses(arg, init[k]);
     rw.replace_uses(result, init[k]);
     changed = true;
@@ -107,7 +107,7 @@ bool fold_while(Rewriter& rw, OpId id) {
   const BlockId before = f.region(id, 0), after = f.region(id, 1);
   const OpId condition = f.terminator(before), yield = f.terminator(after);
   const std::vector<ValueId> init = f.op(id).operands;
-  if (const auto c = f.constant_bits(f.operand(condition, 0)); c && *c == 0) {  // while false: the first region, once
+  if (const auto c = f.constant_bits(f.operand(condition, 0)); c && *c == 0) {  // while false: the first region runs once
     std::vector<ValueId> out = rw.inline_block(before, init, id);
     out.erase(out.begin());
     rw.replace(id, out);
@@ -167,7 +167,7 @@ std::optional<std::uint64_t> constant_trip_count(const Function& f, OpId loop) {
   if (!lo || !hi || !step) return std::nullopt;
   const bool up = *step > 0;
   if (up ? *lo >= *hi : *lo <= *hi) return 0;
-  // Differences of 64-bit integers fit 64 bits unsigned.
+  // The difference of two 64-bit integers fits into 64 bits unsigned.
   const auto from = static_cast<std::uint64_t>(up ? *lo : *hi), to = static_cast<std::uint64_t>(up ? *hi : *lo);
   const std::uint64_t stride = up ? static_cast<std::uint64_t>(*step) : 0 - static_cast<std::uint64_t>(*step);
   return (to - from - 1) / stride + 1;

@@ -7,7 +7,7 @@ namespace tilewright::passes::canonical {
 
 namespace {
 
-/// Bits of the significand, the leading one included.
+/// The bits of the significand, including the leading one.
 int precision(Element e) {
   switch (e) {
     case Element::f16: return 11;
@@ -16,7 +16,7 @@ int precision(Element e) {
     case Element::f64: return 53;
     case Element::f8e4m3: return 4;
     case Element::f8e5m2: return 3;
-    default: return ir::bits(e) - (ir::is_signed(e) ? 1 : 0);  // -2^(n-1), of one bit, needs no more
+    default: return ir::bits(e) - (ir::is_signed(e) ? 1 : 0);  // -2^(n-1) has one significant bit and so fits too
   }
 }
 
@@ -26,7 +26,7 @@ bool is_exact(Element from, Element to) {
   if (to == Element::boolean) return false;
   if (ir::is_float(to)) {
     if (ir::is_fp8(to) || precision(from) > precision(to)) return false;
-    if (!ir::is_float(from)) return true;                   // no integer of at most 11, 8, 24, 53 bits exceeds f16, bf16, f32, f64
+    if (!ir::is_float(from)) return true;                   // an integer of at most 11, 8, 24, 53 bits fits f16, bf16, f32, f64
     return !(from == Element::bf16 && to == Element::f16);  // the exponents of fp8 fit those of the 16-bit floats
   }
   if (ir::is_float(from)) return false;
@@ -42,11 +42,11 @@ ValueId fold_cast(Rewriter& rw, OpId id) {
   const ValueId source = operand_of(f, x, OpKind::cast_);
   if (!source) return {};
   const Element from = f.type(source).element(), middle = f.type(x).element();
-  // A cast through f32 from or to a small float is kept: it may come from legalize_floats, since hardware converts to and from f32.
+  // A cast through f32 from or to a small float stays: legalize_floats may have made it, since hardware converts from and to f32.
   const auto is_small = [](Element e) { return ir::is_float(e) && ir::bits(e) < 32; };
   if (from != to && middle == Element::f32 && (is_small(from) || is_small(to))) return {};
-  // to(middle(x)) -> to(x) if the middle keeps the value, or if all three are integers and the last keeps no more bits than the middle.
-  // But an integer that does not fit wraps when it comes from an integer, and saturates when it comes from a float.
+  // to(middle(x)) -> to(x) if the middle type keeps the value, or if all three are integers and the last keeps no more bits than the
+  // middle. Integers and floats differ when a value does not fit: from an integer it wraps, from a float it saturates.
   const bool all_integers = ir::is_integer(from) && ir::is_integer(middle) && ir::is_integer(to);
   const bool saturates = ir::is_integer(from) && ir::is_float(middle) && ir::is_integer(to) && !is_exact(from, to);
   const bool may_skip = (is_exact(from, middle) && !saturates) || (all_integers && ir::bits(to) <= ir::bits(middle));
@@ -78,7 +78,7 @@ ValueId fold_add_ptr(Rewriter& rw, OpId id) {
   }
   const ValueId base = operand_of(f, q, OpKind::broadcast_);
   if (!base) return {};
-  // (broadcast(b) + x) + y -> broadcast(b + y) + x for a splat y: the sum is one of the small tile, and x may be loop-invariant
+  // (broadcast(b) + x) + y -> broadcast(b + y) + x for a splat y: the sum is one of small tiles, and x may be loop-invariant
   const ValueId moved = rw.add_ptr(base, rw.broadcast(splat_scalar(rw, y, Element::i64), f.type(base).shape()));
   return rw.add_ptr(rw.broadcast(moved, t.shape()), x);
 }

@@ -39,7 +39,7 @@ class Liveness {
     pending_.push_back(v);
   }
 
-  /// A live op makes the op that it is nested in live, and its operands, except for loop-carried values, which are followed one by one.
+  /// A live op makes its enclosing op and its operands live, except for loop-carried values, which are followed one by one.
   void mark(OpId id) {
     if (!id || ops_[id.index]) return;
     ops_[id.index] = true;
@@ -93,21 +93,21 @@ bool remove_dead(Rewriter& rw) {
     const OpKind k = f.kind(id);
     if (ir::info(k).has(ir::kTerminator)) return;
     const OpId parent = f.block(f.op(id).parent).parent;
-    if (parent && !live(parent)) return;  // erased with its parent
+    if (parent && !live(parent)) return;  // erased together with its parent
     if (!live(id))
       dead.push_back(id);
     else if ((k == OpKind::for_ || k == OpKind::if_) && !std::all_of(f.op(id).results.begin(), f.op(id).results.end(), live))
       partly_dead.push_back(id);
   });
   if (dead.empty() && partly_dead.empty()) return false;
-  const auto dead_slots = [&](OpId id) {  // last first, so that erasing keeps the positions of the others
+  const auto dead_slots = [&](OpId id) {  // last first, so that erasing does not move the others
     std::vector<int> slots;
     for (int k = static_cast<int>(f.op(id).results.size()) - 1; k >= 0; --k)
       if (!live(f.result(id, k))) slots.push_back(k);
     return slots;
   };
-  // Operands of terminators and initial values first: they may be the only uses of dead ops. Then dead ops, users before their operands.
-  // Then the dead arguments and results have no use.
+  // Operands of terminators and initial values come first: they may be the only uses of dead ops. Then come dead ops, users before their
+  // operands. After that the dead arguments and results have no uses.
   for (OpId id : partly_dead)
     for (int k : dead_slots(id)) {
       for (BlockId b : std::vector<BlockId>(f.op(id).regions)) rw.erase_operand(f.terminator(b), k);

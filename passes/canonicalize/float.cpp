@@ -1,4 +1,4 @@
-// Rules for floats that give the same bits for every input, NaN, infinities, both zeros and subnormals included; only a NaN's payload may
+// Rules for floats that give the same bits for every input, including NaN, infinities, both zeros and subnormals; only a NaN's payload may
 // differ.
 #include <cmath>
 
@@ -14,11 +14,11 @@ std::optional<double> constant_value(const Binary& x) { return x.c ? std::option
 bool is_negative_zero(std::optional<double> v) { return v && *v == 0 && std::signbit(*v); }
 bool is_positive_zero(std::optional<double> v) { return v && *v == 0 && !std::signbit(*v); }
 
-/// 1 / c, if both are powers of two and normal numbers of the element type: then x / c and x * (1 / c) round the same exact value.
+/// 1 / c if c and 1 / c are powers of two and normal numbers of the element type: then x / c and x * (1 / c) round the same exact value.
 std::optional<double> exact_reciprocal(ir::Element e, std::optional<double> c) {
   if (!c || !std::isnormal(*c)) return std::nullopt;
   int exponent = 0;
-  // Of a power of two, frexp gives c = +-0.5 * 2^exponent.
+  // For a power of two, frexp gives c = +-0.5 * 2^exponent.
   if (std::fabs(std::frexp(*c, &exponent)) != 0.5) return std::nullopt;
   const int least = e == ir::Element::f16 ? -14 : e == ir::Element::f64 ? -1022 : -126;  // the exponent of the least normal number
   if (std::abs(exponent - 1) > -least) return std::nullopt;

@@ -22,7 +22,7 @@ ValueId fold_associative(Rewriter& rw, OpKind k, const Binary& x) {
   if (!x.c || !inner) return {};
   const Binary in(f, inner);
   if (!in.c) return {};
-  // (x op c1) op c2 -> x op (c1 op c2), of the associative ones: add, mul, and, or, xor, min, max
+  // (x op c1) op c2 -> x op (c1 op c2) for associative ops: add, mul, and, or, xor, min, max
   return rw.binary(k, in.a, rw.constant_bits(x.type, evaluate(k, x, *in.c, *x.c)));
 }
 

@@ -10,13 +10,13 @@ namespace tilewright::passes::canonical {
 
 // ---- rules for an op with one result: the value that replaces it, or none if no rule applies ----
 
-/// Constant operands, and the order of the operands of commutative ops and comparisons (constants last; done in place).
+/// Constant operands, and the operand order of commutative ops and comparisons (constants go last; done in place).
 ir::ValueId fold_constants(Rewriter&, ir::OpId);
 /// Integers and bools: add, sub, mul, div, rem, bits, shifts, minimum, maximum.
 ir::ValueId fold_integer(Rewriter&, ir::OpId);
-/// Floats: rules that hold for every input, NaN, infinities and both zeros included.
+/// Floats: rules that hold for every input, including NaN, infinities and both zeros.
 ir::ValueId fold_float(Rewriter&, ir::OpId);
-/// Comparisons, select, and bit_not of them.
+/// Comparisons, select, and bit_not of either.
 ir::ValueId fold_choice(Rewriter&, ir::OpId);
 /// cast, bitcast, add_ptr.
 ir::ValueId fold_convert(Rewriter&, ir::OpId);
@@ -42,10 +42,10 @@ bool remove_dead(Rewriter&);
 
 // ---- properties of values that rules use ----
 
-/// The number of trips of a for with constant bounds and step.
+/// The number of iterations of a for with constant bounds and step.
 std::optional<std::uint64_t> constant_trip_count(const ir::Function&, ir::OpId loop);
 
-/// Bits [0, width) of a value of this element.
+/// A mask of bits [0, width) for a value of this element type.
 inline std::uint64_t element_mask(ir::Element e) { return ~std::uint64_t{0} >> (64 - ir::bits(e)); }
 
 /// A binary op whose second operand may be a constant: the form that most rules match.
@@ -64,10 +64,10 @@ struct Binary {
   bool is_power_of_two() const { return c && std::has_single_bit(*c); }
 
   ir::ValueId a, b;
-  ir::Type type;  // of the operands
+  ir::Type type;  // type of the operands
   ir::Element element;
   int width;
-  std::optional<std::uint64_t> c;  // the bits of b
+  std::optional<std::uint64_t> c;  // the bits of b, if it is constant
 };
 
 /// Operand i of the op that defines `v`, if that op is of this kind; else none.

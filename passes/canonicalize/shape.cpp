@@ -1,4 +1,4 @@
-// Rules for chains of shape ops, and for element-wise ops on broadcasts, which are computed before they are broadcast.
+// Rules for chains of shape ops. Element-wise ops on broadcasts are computed before they are broadcast.
 #include <algorithm>
 
 #include "passes/canonicalize/rules.h"
@@ -51,7 +51,7 @@ ValueId compute_before_broadcast(Rewriter& rw, OpId id) {
   return rw.broadcast(f.result(made), result.shape());
 }
 
-/// If the shapes differ by extents of 1 only: for each axis of `to`, the axis of `from` that it is, or -1 for a new one.
+/// If the shapes differ only by extents of 1: for each axis of `to`, the same axis of `from`, or -1 for a new one.
 std::optional<std::vector<int>> unit_axes_moved(Type from, Type to) {
   std::vector<int> axes(to.rank(), -1);
   int i = 0;
@@ -74,7 +74,7 @@ ValueId fold_reshape(Rewriter& rw, OpId id) {
   const Type from = f.type(x), to = f.type(f.result(id));
   if (from == to) return x;
   if (const auto c = f.constant_bits(x)) return rw.constant_bits(to, *c);
-  if (from.is_scalar()) return rw.broadcast(x, to.shape());                                    // one form for scalars
+  if (from.is_scalar()) return rw.broadcast(x, to.shape());                                    // scalars have one form: broadcast
   if (const ValueId y = operand_of(f, x, OpKind::reshape_)) return rw.reshape(y, to.shape());  // reshape(reshape(x)) -> reshape(x)
   const ValueId y = operand_of(f, x, OpKind::broadcast_);
   if (!y) return {};
@@ -104,13 +104,13 @@ ValueId fold_permute(Rewriter& rw, OpId id) {
   const Type from = f.type(x), to = f.type(f.result(id));
   const Shape axes = f.attr_list(id, ir::AttrName::axes);
   if (const auto c = f.constant_bits(x)) return rw.constant_bits(to, *c);
-  // Axes of more than one element keep their order, so the row-major order of the elements does not change.
+  // Axes with more than one element keep their order, so the row-major order of the elements does not change.
   Shape moved;
   for (std::int64_t a : axes)
     if (from.log2_extent(static_cast<int>(a)) > 0) moved.push_back(a);
   if (std::is_sorted(moved.begin(), moved.end())) return rw.reshape(x, to.shape());
   if (const OpId inner = f.defined_by(x, OpKind::permute_)) {
-    Shape both;  // axis i of the result is axis[i] of x, which is inner[axis[i]] of y
+    Shape both;  // axis i of the result is axis[i] of x and inner[axis[i]] of y
     for (std::int64_t a : axes) both.push_back(f.attr_list(inner, ir::AttrName::axes)[a]);
     return rw.permute(f.operand(inner, 0), both);
   }
@@ -140,7 +140,7 @@ ValueId fold_flip(Rewriter& rw, OpId id) {
   return inner && f.attr(inner, ir::AttrName::axis) == axis ? f.operand(inner, 0) : ValueId{};  // flip(flip(x)) -> x
 }
 
-// cat(s, s) and join(s, s), every element of s the same -> a broadcast; join(split(x)) -> x
+// cat(s, s) and join(s, s) -> a broadcast, if every element of s is the same; join(split(x)) -> x
 ValueId fold_pair(Rewriter& rw, OpId id) {
   const Function& f = rw.ir();
   const ValueId a = f.operand(id, 0), b = f.operand(id, 1);

@@ -1,4 +1,4 @@
-// Rules for accesses of tiles with axes of one element: addresses and masks are computed without these axes, if the value has none.
+// Rules for accesses of tiles that have axes of one element: addresses and masks are computed without these axes if the value has none.
 #include <map>
 #include <optional>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-/// The axes of `from` that `to` has, in order, if reshaping does nothing but drop the others, of one element; none otherwise.
+/// The axes of `from` that `to` also has, in order, if reshaping only drops axes of one element; none otherwise.
 std::optional<std::vector<int>> kept_axes(Type from, Type to) {
   if (from.is_scalar() || to.is_scalar() || to.rank() >= from.rank()) return std::nullopt;
   std::vector<int> kept;
@@ -26,12 +26,12 @@ std::optional<std::vector<int>> kept_axes(Type from, Type to) {
   return static_cast<int>(kept.size()) == to.rank() ? std::optional(kept) : std::nullopt;
 }
 
-/// Computes tiles again without axes of one element.
+/// Recomputes tiles without axes of one element.
 class AxisDropper {
  public:
   AxisDropper(Rewriter& rw, std::vector<int> kept) : rw_(rw), f_(rw.ir()), kept_(std::move(kept)) {}
 
-  /// v without the axes, computed by the same element-wise ops: what analyses know of them stays known.
+  /// v without the axes, computed by the same element-wise ops, so that analyses still recognise them.
   ValueId run(ValueId v) {
     const auto [it, is_new] = made_.try_emplace(v);
     if (!is_new) return it->second;
@@ -57,7 +57,7 @@ class AxisDropper {
 
   Rewriter& rw_;
   const Function& f_;
-  std::vector<int> kept_;  // axes
+  std::vector<int> kept_;  // the axes that stay
   std::map<ValueId, ValueId> made_;
 };
 

@@ -1,5 +1,5 @@
-// x s - m with m = max(x s) is 0 where x s was chosen, and exact near to it. fma(x, s, -m) is the rounding error of m there: great for
-// great products, and another value than that of a second loop, in which the product has two uses and is not contracted.
+// With m = max(x s), x s - m is 0 where x s is the maximum, and exact near it. fma(x, s, -m) would give the rounding error of m there:
+// large for large products, and different from the value in a second loop where the product has two uses and is not contracted.
 #include "passes/combine/chosen_products.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace tilewright::passes {
 
 namespace {
 
-/// A value, and whether a maximum or minimum behind it has chosen.
+/// A value, and whether it was chosen by a maximum or minimum.
 using Visit = std::pair<ValueId, bool>;
 
-/// The values that v takes without arithmetic but sums, choices and changes of shape.
+/// Adds the values from which v is taken by nothing but sums, choices and changes of shape.
 void add_sources(const Function& f, Visit visit, std::vector<Visit>& to) {
   const auto [v, is_chosen] = visit;
   const ir::ValueData& value = f.value(v);

@@ -1,4 +1,4 @@
-// Reciprocals of constants, of divisors of fast quotients, and of divisors that a row of quotients shares.
+// Computes reciprocals of constants, of divisors of fast quotients, and of divisors that the quotients of a row share.
 #include "passes/combine/reciprocals.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@ namespace tilewright::passes {
 
 namespace {
 
-// Of fewer quotients by one divisor a reciprocal saves nothing.
+// If fewer quotients share a divisor, its reciprocal saves nothing.
 constexpr int kMinLog2Quotients = 3;
 
 }  // namespace
@@ -20,7 +20,7 @@ ValueId ReciprocalReduction::quotient(OpId id) {
   return fast ? fast : share_reciprocal(id);
 }
 
-// fast: x / c -> x * (1 / c), x / broadcast(s) -> x * broadcast(1 / s), within 1.5 ulp while 1 / s is a normal number.
+// fast: x / c -> x * (1 / c), x / broadcast(s) -> x * broadcast(1 / s); within 1.5 ulp while 1 / s is a normal number.
 ValueId ReciprocalReduction::multiply_by_reciprocal(OpId id) {
   const Type t = f_.type(f_.result(id));
   const ValueId divisor = f_.operand(id, 1);
@@ -37,7 +37,7 @@ ValueId ReciprocalReduction::multiply_by_reciprocal(OpId id) {
 }
 
 // x / broadcast(s) -> (x * c) * broadcast(1 / (s * c)), within 1.5 ulp: a vector division costs ten multiplications. c is a power of two,
-// and 1 unless 1 / s would overflow or be subnormal. A sum of a softmax needs no c.
+// and 1 unless 1 / s would overflow or be subnormal. The sum of a softmax needs no c.
 ValueId ReciprocalReduction::share_reciprocal(OpId id) {
   const Type t = f_.type(f_.result(id));
   const OpId broadcast = f_.defined_by(f_.operand(id, 1), OpKind::broadcast_);
@@ -55,7 +55,7 @@ ValueId ReciprocalReduction::share_reciprocal(OpId id) {
   return rw_.binary(OpKind::mul_, x, rw_.broadcast(r, t.shape()));
 }
 
-// A GPU's own 1 / s may be wrong by an ulp, which a Newton step takes away.
+// A GPU's 1 / s may be wrong by one ulp; a Newton step corrects it.
 ValueId ReciprocalReduction::reciprocal(ValueId s, bool is_normal) {
   const Type t = f_.type(s);
   const ValueId one = number(t, 1);
@@ -66,7 +66,7 @@ ValueId ReciprocalReduction::reciprocal(ValueId s, bool is_normal) {
   const ValueId r = f_.result(rw_.create(OpKind::div_, operands, std::move(attrs)));
   const ValueId rest = rw_.ternary(OpKind::fma_, rw_.unary(OpKind::neg_, s), r, one);
   const ValueId better = rw_.ternary(OpKind::fma_, rest, r, r);
-  // Of 0 and infinity the rest is 0 times infinity, NaN: their reciprocals need no correction.
+  // For 0 and infinity the remainder is 0 times infinity, which is NaN; their reciprocals need no correction.
   return is_normal ? better : rw_.select(rw_.unary(OpKind::isnan_, rest), r, better);
 }
 

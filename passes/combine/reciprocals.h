@@ -1,4 +1,4 @@
-// Strength reduction of divisions: quotients by one divisor become products with its reciprocal.
+// Strength reduction of divisions: quotients with a common divisor become products with its reciprocal.
 #pragma once
 #include "passes/combine/softmax_to_exp2.h"
 
@@ -6,11 +6,11 @@ namespace tilewright::passes {
 
 class ReciprocalReduction {
  public:
-  /// Exponentials are rewritten before the quotients of them: divisors that are their sums are known to be normal numbers.
+  /// Exponentials are rewritten before the quotients that contain them: a divisor that is their sum is known to be a normal number.
   ReciprocalReduction(Rewriter& rw, const PassContext& context, const SoftmaxToExp2& softmax)
       : rw_(rw), f_(rw.ir()), context_(context), softmax_(softmax) {}
 
-  /// x / s, f32, of a div op that is the rewriter's insertion point: the value that may replace its result, or none. Within 1.5 ulp.
+  /// The value that may replace x / s, a div op of f32 at the rewriter's insertion point; none if there is no such value. Within 1.5 ulp.
   ValueId quotient(OpId);
 
  private:

@@ -1,4 +1,4 @@
-// A reduction by one op: the region applies that op to its two arguments and yields the result.
+// Recognises a reduction by one op: its region applies that op to its two arguments and yields the result.
 #include "passes/combine/reductions.h"
 
 #include <algorithm>

@@ -6,12 +6,12 @@
 
 namespace tilewright::passes {
 
-/// The value that reshapes give v from; v itself if none does.
+/// The value before a chain of reshapes that ends in v; v itself if it is not a reshape.
 ValueId before_reshapes(const Function&, ValueId v);
-/// m of select(m == -infinity, 0, m), what exponents of a row subtract whose scores may all be -infinity; v itself if it is no such select.
-/// Reshapes before v, and before m, are left out.
+/// For v = select(m == -infinity, 0, m): m. Exponents subtract such a v in rows whose scores may all be -infinity. Otherwise v itself.
+/// Reshapes before v and before m are skipped.
 ValueId maximum_of_reference(const Function&, ValueId v);
-/// The reduce op of one tile that v is the result of, reshapes aside, if it combines elements by an op of one of these kinds; else none.
+/// The reduce of one tile whose result is v, apart from reshapes, if it combines elements by an op of one of these kinds; else none.
 OpId reduction_by(const Function&, ValueId v, std::initializer_list<OpKind> kinds);
 
 }  // namespace tilewright::passes

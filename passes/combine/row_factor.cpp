@@ -1,4 +1,4 @@
-// Follows the factor through the function, from definitions to uses: a value has it, has its inverse, or lacks it.
+// Follows the factor through the function, from definitions to uses: a value contains the factor, its inverse, or neither.
 #include "passes/combine/row_factor.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class FactorWalk {
   FactorWalk(const Function& f, ValueId reference) : f_(f), origin_(origin_of_maximum(f, reference)) {}
 
   bool is_hidden() {
-    // What a loop carries has the factor if what it yields has: once known, it is known from the start.
+    // A loop-carried value has the factor if the yielded value has it: once found, it has the factor from the start.
     do {
       has_changed_ = false, is_seen_ = false;
       powers_.clear();
@@ -58,7 +58,7 @@ class FactorWalk {
     }
   }
 
-  // Operands of a loop: its bounds, then what the carried values start with.
+  // Operands of a loop: first its bounds, then the initial values of the carried values.
   static constexpr std::size_t kBounds = 3;
 
   void enter(OpId loop) {
@@ -80,7 +80,7 @@ class FactorWalk {
     }
   }
 
-  // The power in the result of an op of which an operand has one. Anything but what is known to keep the factor apart sees it.
+  // The power of the factor in an op's result if an operand has the factor. Any op not known to keep the factor separate observes it.
   Power visit(OpId id) {
     const ir::OpData& op = f_.op(id);
     const auto& x = op.operands;
@@ -116,7 +116,7 @@ class FactorWalk {
     }
   }
 
-  // The other one may get the factor when more of what loops carry is known.
+  // The other operand may turn out to have the factor when more is known about loop-carried values.
   Power sum_of(ValueId a, ValueId b) {
     is_seen_ = is_seen_ || !has_or_is_zero(a) || !has_or_is_zero(b);
     return of(a) == Power::one || of(b) == Power::one ? Power::one : Power::none;
@@ -137,9 +137,9 @@ class FactorWalk {
     return a == Power::one ? Power::none : seen();
   }
 
-  // Weights up to 1 by a factor between 2^-8 and 2^8 are in the range of the type, and as precise as without it: 8 bits are not enough.
+  // Weights up to 1, times a factor between 2^-8 and 2^8, are in the range of the type and as precise as without it; 8 bits are not enough.
   static bool has_range(Type t) { return t.is_float() && t.element_bytes() >= 2; }
-  // A sum that is 0 is 0 with any factor.
+  // A sum that is 0 remains 0 under any factor.
   bool is_comparison_with_zero(ValueId v) const {
     const OpId op = f_.value(before_reshapes(f_, v)).op;
     if (!op || (f_.kind(op) != OpKind::eq_ && f_.kind(op) != OpKind::gt_)) return false;
@@ -160,7 +160,7 @@ class FactorWalk {
   const Function& f_;
   const std::pair<OpId, int> origin_;
   std::map<std::uint32_t, Power> powers_;
-  std::set<std::pair<std::uint32_t, std::size_t>> carried_;  // by loop and number: values that have the factor
+  std::set<std::pair<std::uint32_t, std::size_t>> carried_;  // values that have the factor: by loop and index
   bool has_changed_ = false, is_seen_ = false;
 };
 
@@ -172,7 +172,7 @@ std::pair<OpId, int> origin_of_maximum(const Function& f, ValueId v) {
   constexpr int kMostLoops = 16;
   for (int i = 0; i < kMostLoops; ++i) {
     v = maximum_of_reference(f, v);
-    // The result of a loop is what its last iteration has yielded.
+    // The result of a loop is the value that its last iteration yielded.
     if (const OpId loop = f.defined_by(v, OpKind::for_)) {
       const auto& results = f.op(loop).results;
       const auto at = std::find(results.begin(), results.end(), v) - results.begin();

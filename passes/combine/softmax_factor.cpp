@@ -1,10 +1,10 @@
-// Moves the scalar factor of a softmax's scores, dot(q, k) s, out of the loop: the maximum is taken of the products alone, and the factor
-// of the exponential absorbs s.
+// Moves the scalar factor of a softmax's scores, dot(q, k) s, out of the loop: the maximum is taken of the products without s, and s
+// becomes part of the factor of the exponential.
 //
 //   a = dot(q, k) s, b = max(a)   ->   t = dot(+-q, k), b = max(t) |s|     exp(a - b) -> exp2(fma(t, |s| log2(e), -(b log2(e))))
 //
 // The sign of s is applied to q, which is computed before the loop: that changes no bit. Rounding is monotonic, so the maximum of the
-// rounded products by a positive factor is the rounded product of the maximum, and b does not change either.
+// rounded products with a positive factor is the rounded product of the maximum: b does not change either.
 #include <limits>
 
 #include "passes/combine/softmax_to_exp2.h"
@@ -24,7 +24,7 @@ ValueId other_operand(const Function& f, OpId id, ValueId v) { return f.operand(
 }  // namespace
 
 std::optional<SoftmaxToExp2::Factor> SoftmaxToExp2::factor_of(ValueId a, OpId exponential) const {
-  // Used by one maximum and one difference only.
+  // Its only uses are one maximum and one difference.
   if (f_.value(a).users.size() != 2) return {};
   Factor found;
   for (OpId user : f_.value(a).users)
@@ -52,7 +52,7 @@ SoftmaxToExp2::Scores SoftmaxToExp2::take_factor(const Factor& taken, OpId expon
   rw_.at(taken.dot);
   const Type scalar = f_.type(s);
   const ValueId is_negative = rw_.binary(OpKind::lt_, s, number(scalar, 0));
-  // With s = 0 every score is 0 unless masked; a factor of 2^-126 gives nearly the same and keeps infinities.
+  // With s = 0 every score is 0 unless masked. A factor of 2^-126 instead gives nearly the same, and preserves infinities.
   const ValueId least = number(scalar, 0x1p-126);
   const ValueId size = rw_.binary(OpKind::maximum_, rw_.unary(OpKind::abs_, s), least);
   const ValueId negate = rw_.broadcast(is_negative, f_.type(q).shape()), negative = rw_.unary(OpKind::neg_, q);

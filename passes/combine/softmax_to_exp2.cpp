@@ -1,9 +1,9 @@
-// Softmax to exp2. b is the maximum of a row, or a running maximum, and exp(x) = exp2(x log2(e)):
+// Softmax to exp2. b is the maximum of a row, or a running maximum; exp(x) = exp2(x log2(e)):
 //
-//   exp(a - b)   -> exp2(fma(a, log2(e), -(b log2(e))))      an element costs one fma and the instruction
-//   exp(old - b) -> exp2(old log2(e) - b log2(e))            rounded as the elements above, so that their rounding errors cancel
+//   exp(a - b)   -> exp2(fma(a, log2(e), -(b log2(e))))      an element costs one fma and the exp2 instruction
+//   exp(old - b) -> exp2(old log2(e) - b log2(e))            rounded in the same way, so that the rounding errors cancel
 //
-// Rounding b log2(e) scales a whole row by one factor, which cancels when the row is divided by its sum: where it does not, as in a sum
+// Rounding b log2(e) scales a whole row by one factor, which cancels when the row is divided by its sum. If it does not cancel, as in a sum
 // that is stored, the difference is multiplied by log2(e) instead.
 #include "passes/combine/softmax_to_exp2.h"
 
@@ -21,16 +21,16 @@ namespace tilewright::passes {
 
 namespace {
 
-// kMostRoundedExponent of scores with a factor that is taken out: b and the factor are rounded too, and exponents move by 9 at most.
+// kMostRoundedExponent for scores whose factor is moved out: b and the factor are rounded too, and exponents change by at most 9.
 constexpr double kMostScaledExponent = 0x1p25;
 
-/// Whether x is the maximum of a's elements along an axis, or an upper bound of them: then a - x is nowhere above 0.
+/// Whether x is the maximum of a's elements along an axis, or an upper bound of them, so that a - x is never above 0.
 struct Bound {
   enum { none, at_least_maximum, maximum } kind = none;
   std::int64_t axis = 0;
 };
 Bound bound_of(const Function& f, ValueId a, ValueId x) {
-  // Where it is 0 all elements are -infinity.
+  // The reference is 0 instead of -infinity if all elements are -infinity.
   if (const ValueId maximum = maximum_of_reference(f, x); maximum != before_reshapes(f, x))
     return {bound_of(f, a, maximum).kind ? Bound::at_least_maximum : Bound::none};
   if (const OpId other = f.defined_by(before_reshapes(f, x), OpKind::maximum_)) {
@@ -48,7 +48,7 @@ bool is_computed_from(const Function& f, ValueId v, OpId source) {
   return std::find(slice.begin(), slice.end(), source) != slice.end();
 }
 
-/// Whether errors of the exponentials count relative to the largest of their row only: they are summed, multiplied in dots, rounded to 16
+/// Whether only errors relative to the largest exponential of a row matter: the exponentials are summed, multiplied in dots, rounded to 16
 /// bits or fewer, or scaled by a value computed from their row.
 bool are_weights(const Function& f, OpId exponential) {
   return forward_uses(f, f.result(exponential), [&](OpId user, ValueId v) {
@@ -75,7 +75,7 @@ bool are_weights(const Function& f, OpId exponential) {
   });
 }
 
-/// Whether a difference is used only in exp ops, and their results only as factors of other tiles. Either may be reshaped.
+/// Whether a difference is used only by exp ops, and their results only as factors of other tiles. Reshapes may be between them.
 bool is_only_rescale(const Function& f, ValueId difference) {
   return forward_uses(f, difference, [&](OpId user, ValueId used) {
     const OpKind k = f.kind(user);
@@ -100,7 +100,7 @@ ValueId SoftmaxToExp2::is_moderate(ValueId row, bool is_scaled) {
   return rw_.binary(OpKind::lt_, rw_.unary(OpKind::abs_, row), limit);
 }
 
-// 2^k in (x, 2x], x > 0: the exponent of x without its fraction, and one more.
+// The power of two 2^k in (x, 2x] for x > 0: the exponent field of x plus one, without the fraction.
 ValueId SoftmaxToExp2::power_of_two_above(ValueId x) {
   const Type t = f_.type(x), bits = Type(Element::i32);
   const ValueId all = rw_.bitcast(x, bits), mask = rw_.constant(bits, 0x7f800000);
@@ -108,14 +108,14 @@ ValueId SoftmaxToExp2::power_of_two_above(ValueId x) {
   return rw_.binary(OpKind::mul_, below, number(t, 2));
 }
 
-// Beyond the limit the scale is a power of two, by which nothing is rounded: the greatest score has a weight of exactly 1. Scores that
-// differ are 8 or more apart there (with a factor, they are rounded to multiples of 4 as written), and those below the greatest have next
-// to none.
+// Beyond the limit the scale is a power of two, so that nothing is rounded and the maximum gets a weight of exactly 1. Different scores
+// are at least 8 apart there (with a factor, they are rounded to multiples of 4), so scores below the maximum have a weight of almost
+// 0.
 SoftmaxToExp2::Exponents SoftmaxToExp2::exponents(const Scores& scores, ValueId b) {
   const Type row = f_.type(b);
   const ValueId is_near = is_moderate(b, scores.factor.valid()), log2_e = number(row, std::numbers::log2e);
   if (!scores.factor) {
-    // Masks may be as low as the least finite number, of which a multiple is none.
+    // Masks may be as low as the least finite number, a multiple of which would overflow.
     const ValueId size = rw_.unary(OpKind::abs_, b), limit = number(row, 0x1p64), one = number(row, 1), two = number(row, 2);
     const ValueId far = rw_.select(rw_.binary(OpKind::lt_, size, limit), two, one);
     const ValueId scale = rw_.select(is_near, log2_e, far);
@@ -125,8 +125,8 @@ SoftmaxToExp2::Exponents SoftmaxToExp2::exponents(const Scores& scores, ValueId 
   const ValueId factor = rw_.binary(OpKind::mul_, scores.factor, number(f_.type(scores.factor), std::numbers::log2e));
   const ValueId near_scale = of_shape(factor, row), far_scale = of_shape(power_of_two_above(factor), row);
   const ValueId maximum = rw_.reshape(scores.maximum, row.shape()), scaled = rw_.reshape(scores.scaled_maximum, row.shape());
-  // The reference may be above the maximum of these scores, by infinity where none of them counts. Then the sum is no number, for which any
-  // number stands: -infinity stays what it is.
+  // The reference may be above the maximum of these scores; it may be infinite if none of them counts. Then the sum is meaningless and any
+  // number is correct, but -infinity must remain -infinity.
   const ValueId below = rw_.binary(OpKind::sub_, scaled, b), two = number(row, 2), zero_point = rw_.unary(OpKind::neg_, maximum);
   const ValueId sum = rw_.ternary(OpKind::fma_, zero_point, far_scale, rw_.binary(OpKind::mul_, below, two));
   const ValueId far_offset = rw_.binary(OpKind::fmin_, sum, number(row, 0x1.fffffep127));
@@ -134,8 +134,8 @@ SoftmaxToExp2::Exponents SoftmaxToExp2::exponents(const Scores& scores, ValueId 
   return {scale, rw_.select(is_near, near_offset, far_offset)};
 }
 
-// exp(a - b) -> exp2(fma(a, log2(e), -(b log2(e)))); or, if b is above the maximum but no running maximum, or the difference has other
-// uses, or the factor of the rounded product does not cancel, exp2((a - b) log2(e)).
+// exp(a - b) -> exp2(fma(a, log2(e), -(b log2(e)))). It becomes exp2((a - b) log2(e)) instead if b is an upper bound but not a running
+// maximum, or if the difference has other uses, or if the factor of the rounded product does not cancel.
 ValueId SoftmaxToExp2::exp_below_maximum(OpId id) {
   const ValueId difference = f_.operand(id, 0);
   const Type t = f_.type(difference);
@@ -164,7 +164,7 @@ ValueId SoftmaxToExp2::exp_below_maximum(OpId id) {
 
 SoftmaxToExp2::Carried SoftmaxToExp2::carried_maximum(ValueId b) {
   const auto [at, is_new] = carried_.try_emplace(b.index);
-  const ValueId greatest = maximum_of_reference(f_, b);  // what the loop carries, where b is 0 for rows without a score yet
+  const ValueId greatest = maximum_of_reference(f_, b);  // the value that the loop carries; b is 0 for rows without a score so far
   const OpId maximum = f_.defined_by(greatest, OpKind::maximum_);
   if (!is_new || !maximum || !context_.contract) return at->second;
   const BlockId body = f_.op(maximum).parent;
@@ -186,7 +186,7 @@ SoftmaxToExp2::Carried SoftmaxToExp2::carried_maximum(ValueId b) {
   bool is_scaled = true;
   const bool only_differences = forward_uses(f_, greatest, [&](OpId user, ValueId used) {
     if (user == end || is_rescale(user)) return ir::WalkResult::skip;
-    if (b != greatest && f_.kind(user) == OpKind::eq_) return ir::WalkResult::skip;  // the condition of the select that b is
+    if (b != greatest && f_.kind(user) == OpKind::eq_) return ir::WalkResult::skip;  // the condition of the select whose result is b
     if (b != greatest && f_.kind(user) == OpKind::select_ && f_.result(user) == b) return ir::WalkResult::advance;
     if (f_.kind(user) == OpKind::reshape_ || f_.kind(user) == OpKind::broadcast_) return ir::WalkResult::advance;
     if (f_.kind(user) != OpKind::sub_ || f_.operand(user, 1) != used || !bound_of(f_, f_.operand(user, 0), b).kind)
@@ -200,9 +200,9 @@ SoftmaxToExp2::Carried SoftmaxToExp2::carried_maximum(ValueId b) {
   return only_differences ? at->second = {old, is_scaled} : Carried{};
 }
 
-// exp(old - b) -> exp2(old log2(e) - b log2(e)); if one of both is large, exp2((old - b) log2(e)). If just one is, that leaves out the
-// other's rounding, up to 2^8 times a factor that is below 2^-23: the two are 16 or more apart. (With a factor taken out they are 4 or more
-// apart, and their own rounding is half of that.)
+// exp(old - b) -> exp2(old log2(e) - b log2(e)); if one of the two is large, exp2((old - b) log2(e)). If only one is large, the latter
+// ignores the rounding of the other, which is at most 2^8 times a factor below 2^-23: the two are at least 16 apart. (If a factor is moved
+// out they are at least 4 apart, and their own rounding is half of that.)
 ValueId SoftmaxToExp2::exp_of_rescale(OpId id) {
   const ValueId difference = before_reshapes(f_, f_.operand(id, 0));
   const Type t = f_.type(difference);
@@ -212,7 +212,7 @@ ValueId SoftmaxToExp2::exp_of_rescale(OpId id) {
   const Carried carried = carried_maximum(b);
   if (!carried.old || carried.old != old) return {};
   const ValueId scale = number(t, std::numbers::log2e);
-  // Both are rounded: the difference contracts no fma(x, y, 0).
+  // Both products are rounded: a difference of fma(x, y, 0) is not contracted.
   const ValueId zero = number(t, 0), scaled_old = rw_.ternary(OpKind::fma_, old, scale, zero),
                 scaled = rw_.ternary(OpKind::fma_, b, scale, zero);
   const ValueId near = rw_.binary(OpKind::sub_, scaled_old, scaled), far = rw_.binary(OpKind::mul_, difference, scale);

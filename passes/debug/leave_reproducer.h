@@ -7,8 +7,8 @@
 
 namespace tilewright::passes {
 
-/// Writes the function, after a line "// <how>", into a new file of the folder for temporary files, and adds its path to the report.
-/// `stage`: a part of the file's name. Adds nothing if the file cannot be written, or if the report has a reproducer.
+/// Writes the function, after a line "// <how>", to a new file in the folder for temporary files, and adds its path to the report. `stage`:
+/// a part of the file's name. Adds nothing if the file cannot be written or the report already has a reproducer.
 void leave_reproducer(const ir::Function&, std::string_view stage, std::string_view how, BugReport&);
 
 }  // namespace tilewright::passes

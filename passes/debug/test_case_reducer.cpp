@@ -1,4 +1,4 @@
-// Greedy reduction: small edits one after the other, each kept if the function still fails.
+// Greedy reduction: makes small edits one after another and keeps each one after which the function still fails.
 #include "passes/debug/test_case_reducer.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ bool has_effect(const Function& f, OpId id) {
       if (!is_terminator(f, inner) && has_effect(f, inner)) return true;
   return false;
 }
-/// Every op, the last ones first: removing an op near the outputs makes most other ops dead.
+/// Every op, last ones first: removing an op near the outputs makes most other ops dead.
 std::vector<OpId> last_first(const Function& f) {
   std::vector<OpId> ids;
   f.walk([&](OpId id) { ids.push_back(id); });
@@ -51,7 +51,7 @@ bool results_to_zero(Function& f, OpId id) {
   return true;
 }
 
-/// The operands from the i-th on replace the results.
+/// Replaces the results by the operands from the i-th on.
 bool results_to_operands(Function& f, OpId id, std::size_t i) {
   const OpData& op = f.op(id);
   const std::size_t n = op.results.size();
@@ -64,7 +64,7 @@ bool results_to_operands(Function& f, OpId id, std::size_t i) {
   return true;
 }
 
-/// Loops: to no trip, one trip, or a count of two from 0. Branches: to one side.
+/// Simplifies control flow. Loops: to no iteration, one iteration, or two from 0. Branches: to one side.
 bool simplify_control(Function& f, OpId id, int how) {
   const std::vector<ValueId> operands = f.op(id).operands;
   Rewriter r(f);
@@ -94,7 +94,7 @@ bool simplify_control(Function& f, OpId id, int how) {
   }
 }
 
-/// A loop-carried value of a for without uses after the loop becomes its initial value.
+/// Replaces a loop-carried value of a for that is not used after the loop by its initial value.
 bool drop_carried(Function& f, OpId id, int i) {
   if (f.kind(id) != OpKind::for_ || i >= static_cast<int>(f.op(id).results.size()) || f.has_uses(f.result(id, i))) return false;
   const BlockId body = f.region(id);
@@ -107,7 +107,7 @@ bool drop_carried(Function& f, OpId id, int i) {
   return true;
 }
 
-/// The same op without its last operand, if that may be left out.
+/// Removes the last operand of the op if it is optional.
 bool drop_last_operand(Function& f, OpId id) {
   const std::vector<OperandInfo>& row = info(f.kind(id)).operands;
   const std::size_t n = f.op(id).operands.size();
@@ -116,7 +116,7 @@ bool drop_last_operand(Function& f, OpId id) {
   return true;
 }
 
-/// The same op without the attributes that may be left out.
+/// Removes the optional attributes of the op.
 bool drop_attributes(Function& f, OpId id) {
   const OpInfo& row = info(f.kind(id));
   if (row.regions > 0) return false;
@@ -138,7 +138,7 @@ class TestCaseReducer {
       : best_(f), still_fails_(still_fails), options_(options), attempts_(options.max_attempts) {}
 
   Function run() {
-    // Dead code is erased with every edit, unless the failure needs it, as an access outside of a buffer may.
+    // Dead code is erased with every edit, unless the failure depends on it, as an access outside of a buffer may.
     clean_ = true;
     clean_ = attempt([](Function&) { return true; });
     while (round() && attempts_ > 0) {
@@ -147,7 +147,7 @@ class TestCaseReducer {
   }
 
  private:
-  /// Whether an edited copy still fails; then it is the best so far.
+  /// Whether an edited copy still fails; if so, it becomes the best function so far.
   template <class Edit>
   bool attempt(Edit edit) {
     if (attempts_ <= 0) return false;
@@ -174,7 +174,7 @@ class TestCaseReducer {
     return changed | parameters();
   }
 
-  /// Applies the edit to many ops at once, then to fewer and fewer.
+  /// Applies the edit to many ops at once, then to smaller and smaller groups.
   template <class Wanted, class Edit>
   bool in_chunks(std::size_t most, Wanted wanted, Edit edit) {
     bool changed = false;
@@ -193,7 +193,7 @@ class TestCaseReducer {
   }
 
   bool reduce_op(OpId id) {
-    // Ids of ops outlive edits: an edited copy that was kept has the same ones.
+    // Ids of ops stay valid after edits: the edited copy that is kept has the same ids.
     bool changed = false;
     const auto edit = [&](auto&& e) {
       if (!best_.erased(id) && !is_terminator(best_, id)) changed |= attempt(e);
@@ -206,7 +206,7 @@ class TestCaseReducer {
     return changed;
   }
 
-  /// Scalar parameters become constants; unused parameters are erased.
+  /// Replaces scalar parameters by constants and erases unused parameters.
   bool parameters() {
     bool changed = false;
     for (int i = static_cast<int>(best_.params.size()) - 1; i >= 0; --i) {

@@ -21,19 +21,19 @@ constexpr double kAtan64[] = {-0x1.5555555555555p-2, 0x1.999999999944bp-3, -0x1.
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// high + low is the number to twice the precision of the type.
+/// A number to twice the precision of the type: high + low.
 struct Constant {
   double high, low;
 };
 Constant half_pi(Expr x) {
   return x.element() == ir::Element::f32 ? Constant{0x1.921fb6p+0, -0x1.777a5cp-25} : Constant{0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
 }
-/// The high part's last two bits are 0: four times it is exact, and so is three times it.
+/// The last two bits of the high part are 0, so four times it and three times it are exact.
 Constant quarter_pi(Expr x) {
   return x.element() == ir::Element::f32 ? Constant{0x1.921fb8p-1, -0x1.5dde98p-24} : Constant{0x1.921fb54442d18p-1, 0x1.1a62633145c07p-55};
 }
 
-/// For |x|: asin(x) up to 1/2, else asin(sqrt((1 - x) / 2)), from which asin and acos follow; NaN beyond 1.
+/// For |x|: asin(x) up to 1/2, and above it asin(sqrt((1 - x) / 2)), from which asin and acos follow; NaN beyond 1.
 struct HalfArc {
   Expr is_near, arc;
 };
@@ -65,13 +65,13 @@ Expr acos(Expr x) {
 }
 
 Expr atan2(Expr y, Expr x) {
-  // The angle of (|x|, |y|) within its octant is atan(a / b), a the lesser of both: at most pi/4. From tan(pi/8) on it is
-  // pi/4 + atan((a - b) / (a + b)). The octants go by quarters of pi, forwards or backwards.
+  // The angle of (|x|, |y|) within its octant is atan(a / b), where a is the lesser of both: at most pi/4. From tan(pi/8) on it is pi/4 +
+  // atan((a - b) / (a + b)). The octants continue by quarters of pi, forwards or backwards.
   const bool single = x.element() == ir::Element::f32;
   const Expr ax = abs(x), ay = abs(y);
   const Expr is_steep = ay > ax;
   Expr a = select(is_steep, ax, ay), b = select(is_steep, ay, ax);
-  // Two infinities count as equal, one makes the quotient 0; NaN stays NaN. Scaled, a + b is in range and not subnormal.
+  // Two infinities count as equal, one makes the quotient 0; NaN stays NaN. After scaling, a + b is in range and not subnormal.
   const Expr is_infinite = b == kInfinity;
   a = select(is_infinite, select(a == kInfinity, 1.0, a * 0.0), a);
   b = select(is_infinite, 1.0, b);

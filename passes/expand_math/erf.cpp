@@ -28,7 +28,7 @@ Expr erf(Expr x) {
   const bool single = x.element() == ir::Element::f32;
   const Expr magnitude = abs(x), z = x * x;
   const Expr near = single ? mad(magnitude, polynomial(z, kNear32), magnitude) : mad(magnitude, polynomial(z, kNear64), magnitude);
-  // Beyond the bound erf rounds to 1. NaN runs through the far branch.
+  // Beyond the bound erf rounds to 1. NaN passes through the far branch.
   const Expr far = at_most(magnitude, single ? 4.0 : 6.0);
   Expr complement;
   if (single) {

@@ -12,7 +12,7 @@ constexpr double kExp32[] = {0x1.fffffcp-2, 0x1.55548cp-3, 0x1.555858p-5, 0x1.12
 constexpr double kExp64[] = {0x1.000000000000ap-1,  0x1.5555555555502p-3,  0x1.5555555550602p-5,  0x1.11111111251d3p-7,
                              0x1.6c16c184b63bep-10, 0x1.a01a013b83936p-13, 0x1.a019988c48c64p-16, 0x1.71def8c9d4863p-19,
                              0x1.28aed8522d204p-22, 0x1.adcf0b5e63966p-26};  // 2^-57.9
-// The same, error relative to e^r - 1.
+// The same polynomial with the error relative to e^r - 1.
 constexpr double kExpm1_32[] = {0x1.fffffep-2, 0x1.5554aap-3, 0x1.55579cp-5, 0x1.122c98p-7, 0x1.6ab43ap-10};  // 2^-26.1
 constexpr double kExpm1_64[] = {0x1p-1,
                                 0x1.5555555555559p-3,
@@ -39,14 +39,14 @@ constexpr double kExp10_64[] = {0x1.26bb1bbb55516p+1, 0x1.53524c73cea7p+1,   0x1
 constexpr double kSinh32[] = {0x1.555556p-3, 0x1.110f94p-7, 0x1.a33da2p-13};  // 2^-33.2
 constexpr double kSinh64[] = {0x1.5555555555555p-3,  0x1.1111111111467p-7,  0x1.a01a019dc3b96p-13,
                               0x1.71de4507ecc08p-19, 0x1.ae3973977cb3ep-26, 0x1.9fe986e71b7cbp-33};  // 2^-63.0
-// (cosh(r) - 1) / r^2 in r^2, likewise, error relative to 1.
+// (cosh(r) - 1) / r^2 in r^2 for |r| <= ln2 / 2, error relative to 1.
 constexpr double kCosh32[] = {0x1p-1, 0x1.5554fap-5, 0x1.6d3a9ap-10};  // 2^-32.0
 constexpr double kCosh64[] = {
     0x1p-1, 0x1.5555555555557p-5, 0x1.6c16c16c1571p-10, 0x1.a01a01ab6269dp-16, 0x1.27e4d033605a6p-22, 0x1.1f862c46ab44cp-29};  // 2^-68.5
 
 constexpr double kLog2E = 0x1.71547652b82fep+0, kLog2Of10 = 0x1.a934f0979a371p+1;
 
-/// Constants of exp and exp2 for a format: beyond the limits the result is 0 or infinite.
+/// Constants of exp and exp2 for one format: beyond the limits the result is 0 or infinite.
 struct Exponential {
   std::span<const double> exp, expm1, exp2;
   double ln2_high, ln2_low;  // the high part has trailing zeros, so that n * ln2_high is exact without fma too
@@ -76,7 +76,7 @@ Expr scale_normal(Expr p, Expr t) {
 }
 
 Expr scale_any(Expr p, Expr t) {
-  // 2^n in two factors, each in range; the shift drops everything of t above the exponent's width.
+  // 2^n as two factors, each in range; the shift drops the bits of t above the exponent's width.
   const Format& f = format_of(p);
   const Expr twice = unsigned_bits(t), half = twice >> 1;
   const Expr low = bitcast(half << f.mantissa, f.real), high = bitcast((twice - half) << f.mantissa, f.real);
@@ -114,19 +114,19 @@ Expr exp10(Expr x) {
 }
 
 Expr expm1(Expr x) {
-  // 2^n (e^r - 1) + (2^n - 1), in halves, so that 2^n is in range when the result is. Below -40 it is -1 in f64 too.
+  // 2^n (e^r - 1) + (2^n - 1), in halves, so that 2^n is in range whenever the result is. Below -40 the result is -1, in f64 too.
   const Exponential& e = exponential_of(x);
   const Format& f = format_of(x);
   const auto [r, t] = reduce(at_least(at_most(x, e.exp_most), -40.0), f.bias - 1);
   const Expr p = mad(r * r, polynomial(r, e.expm1), r);
   const Expr half = bitcast(signed_bits(t) << f.mantissa, f.real);
-  // Next to 0, n is 0, and halves of subnormal numbers would be rounded.
+  // Near 0, n is 0; halves of subnormal numbers would be rounded.
   return copysign(select(abs(x) < 0.34, p, 2.0 * mad(half, p, half - 0.5)), x);
 }
 
 namespace {
 
-/// |x| = n ln2 + r: sinh and cosh of both parts, those of n ln2 in halves, so that they are in range when the result is.
+/// |x| = n ln2 + r: sinh and cosh of both parts; those of n ln2 are halved, so that they are in range whenever the result is.
 struct Hyperbolic {
   Expr sinh_n, cosh_n;    // sinh(n ln2) / 2, cosh(n ln2) / 2
   Expr sinh_r, coshm1_r;  // sinh(r), cosh(r) - 1
@@ -137,7 +137,7 @@ Hyperbolic hyperbolic(Expr magnitude) {
   const double offset = f.bias - 2;
   const auto [r, t] = reduce(at_most(magnitude, single ? 89.5 : 710.6), offset);
   const Expr n = t - (f.magic() + offset);
-  // 2^-n, which is below the last bit of 2^n from n = 60 on.
+  // 2^-n. From n = 60 on it is below the last bit of 2^n.
   const Expr negative = (f.magic() + offset) - at_most(n, 60.0);
   const Expr up = bitcast(signed_bits(t) << f.mantissa, f.real), down = bitcast(signed_bits(negative) << f.mantissa, f.real);
   const Expr z = r * r;
@@ -162,7 +162,7 @@ Expr cosh(Expr x) {
 
 namespace {
 
-/// f32, where exp2 and the reciprocal are instructions: 1 - 2 / (e^2|x| + 1), which is good to an ulp of 1, and next to 0 a polynomial.
+/// f32, where exp2 and the reciprocal are instructions: 1 - 2 / (e^2|x| + 1), accurate to an ulp of 1; near 0 a polynomial.
 Expr tanh_by_instructions(Expr x) {
   // (tanh(x) / x - 1) / x^2 in x^2 for |x| <= 0.7, error relative to tanh: 2^-25.9.
   constexpr double kNear[] = {-0x1.5554f4p-2, 0x1.10fabcp-3, -0x1.b6bba4p-5, 0x1.491246p-6, -0x1.5056e8p-8};

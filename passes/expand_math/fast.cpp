@@ -1,4 +1,4 @@
-// The functions of tw::fast, for f32: shorter polynomials, one-step scaling, no special cases outside of the documented range.
+// The functions of tw::fast for f32: shorter polynomials, scaling in one step, and no special cases outside of the documented range.
 #include <limits>
 
 #include "passes/math/functions.h"
@@ -22,13 +22,13 @@ constexpr double kSin[] = {-0x1.55554cp-3, 0x1.110edap-7, -0x1.9f70eep-13, 0x1.5
 
 constexpr std::int64_t kTwoThirds = 0x3f2aaaab;
 
-/// x - n y, where y is given in parts that fit what the target's multiplications keep.
+/// x - n y, where y is given in parts short enough for the target's multiplications to be exact.
 Expr reduced(Expr x, Expr n, std::span<const double> with_fma, std::span<const double> without) {
   for (double part : x.emitter->has_fma() ? with_fma : without) x = mad(n, -part, x);
   return x;
 }
 
-/// sin(x) or, a quarter turn on, cos(x): x = m pi + r with |r| <= pi / 2, m an integer or halfway between two; then the sign of sin(r).
+/// sin(x) or, with `quarter`, cos(x): x = m pi + r with |r| <= pi / 2, m an integer or halfway between two; then the sign of sin(r).
 Expr fast_wave(Expr x, bool quarter) {
   const double magic = kF32.magic();
   const Expr t = quarter ? mad(x, kInversePi, 0.5) + magic : mad(x, kInversePi, magic);
@@ -41,7 +41,7 @@ Expr fast_wave(Expr x, bool quarter) {
 }  // namespace
 
 Expr fast_exp(Expr x) {
-  // The scale 2^n is built from its exponent field, whose ends are 0 and infinity: the limits are the arguments that reach these.
+  // The scale 2^n is built from its exponent field, whose extremes are 0 and infinity: the limits are the arguments that reach these.
   constexpr double kLn2Only[] = {kLn2}, kLn2Parts[] = {kLn2High, kLn2Low};
   const double magic = kF32.magic() + kF32.bias;
   const Expr y = at_least(at_most(x, 88.9), -87.9);
@@ -54,7 +54,7 @@ Expr fast_log(Expr x) {
   const Expr bits = signed_bits(x), k = (bits - kTwoThirds) >> kF32.mantissa;
   const Expr f = bitcast(bits - (k << kF32.mantissa), kF32.real) - 1.0;
   const Expr near = mad(f * f, mad(f, polynomial(f, kLog), -0.5), f);
-  // -inf for arguments without a logarithm; NaN is not above 0 either and stays NaN.
+  // -inf for arguments that have no logarithm; NaN compares false too and stays NaN.
   return select(x > 0.0, mad(cast(k, kF32.real), kLn2, near), x - std::numeric_limits<double>::infinity());
 }
 
@@ -62,7 +62,7 @@ Expr fast_sin(Expr x) { return fast_wave(x, false); }
 Expr fast_cos(Expr x) { return fast_wave(x, true); }
 
 Expr fast_tanh(Expr x) {
-  // 1 - 2 / (e^2x + 1) is good to an ulp of 1, not of itself, next to 0.
+  // Near 0, 1 - 2 / (e^2x + 1) is accurate to an ulp of 1, not of the result.
   return 1.0 - 2.0 / (fast_exp(x + x) + 1.0);
 }
 

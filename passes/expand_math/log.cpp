@@ -13,7 +13,7 @@ constexpr double kLog32[] = {0x1.555506p-2, -0x1.fffeep-3,  0x1.99d086p-3, -0x1.
 // (log2(1 + f) / f - log2(e)) / f for 1 + f in [sqrt(1/2), sqrt 2]: 2^-27.5.
 constexpr double kLog2_32[] = {-0x1.71547p-1, 0x1.ec7078p-2,  -0x1.715b14p-2, 0x1.2786fcp-2, -0x1.eaa876p-3,
                                0x1.a18e04p-3, -0x1.867e96p-3, 0x1.86d6bcp-3,  -0x1.de66fep-4};
-// (log10(1 + f) / f - log10(e)) / f, likewise: 2^-26.3.
+// (log10(1 + f) / f - log10(e)) / f for the same range: 2^-26.3.
 constexpr double kLog10_32[] = {-0x1.bcb7bp-3, 0x1.287a6ap-3,  -0x1.bcbb1cp-4, 0x1.63d298p-4, -0x1.27ced6p-4,
                                 0x1.f83b34p-5, -0x1.d10baep-5, 0x1.cbb71p-5,   -0x1.1f2e56p-5};
 // (2 atanh(s) / s - 2) / s^2 in s^2, for s = f / (2 + f) with 1 + f in [sqrt(1/2), sqrt 2]: 2^-59.5.
@@ -25,7 +25,7 @@ constexpr std::int64_t kSqrtHalf64 = 0x3fe6a09e667f3bcd;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// The logarithm's value outside (0, inf): -inf at 0, NaN below, inf and NaN for themselves.
+/// The logarithm outside of (0, inf): -inf at 0, NaN below; inf and NaN are returned unchanged.
 Expr with_special_cases(Expr x, Expr y) {
   const Expr at_or_below_zero = select(x == 0.0, -kInfinity, like(x, kNaN));
   const Expr positive = select(x < kInfinity, y, x);
@@ -45,7 +45,7 @@ Series series64(Expr f) {
 }  // namespace
 
 Decomposed decompose(Expr x, std::int64_t low_bits) {
-  // Subnormals are scaled up, and the scale taken out of k.
+  // Subnormals are scaled up, and k is corrected by the scale.
   const Format& f = format_of(x);
   const int shift = f.mantissa + 1;
   const double least_normal = f.bias == 127 ? 0x1p-126 : 0x1p-1022;
@@ -53,7 +53,7 @@ Decomposed decompose(Expr x, std::int64_t low_bits) {
   const Expr bits = signed_bits(select(tiny, x * static_cast<double>(std::int64_t{1} << shift), x));
   const Expr k = (bits - low_bits) >> f.mantissa;
   const Expr m = bitcast(bits - (k << f.mantissa), f.real);
-  // Through i32, which every vector unit converts.
+  // The conversion goes through i32, which every vector unit can convert.
   return {m, cast(cast(k, ir::Element::i32), f.real) + select(tiny, like(x, -static_cast<double>(shift)), 0.0)};
 }
 
@@ -71,14 +71,14 @@ Expr log(Expr x) {
 }
 
 Expr log1p(Expr x) {
-  // log(u) of u = 1 + x, rounded, and what the sum lost by its rounding: log(1 + x) = log(u) + lost / u. Next to 0, f is x itself.
+  // log(u) of the rounded u = 1 + x, and the rounding error `lost` of that sum: log(1 + x) = log(u) + lost / u. Near 0, f is x itself.
   const bool single = x.element() == ir::Element::f32;
   const Expr near = single ? abs(x) < 0.33 : abs(x) < 0.29;
   const Expr u = x + 1.0;
   const auto [m, k_of_u] = decompose(u, single ? kTwoThirds32 : kSqrtHalf64);
   const Expr k = select(near, 0.0, k_of_u);
   const Expr f = select(near, x, m - 1.0);
-  // Exact: the greater of x and 1 comes first.
+  // Exact, since the greater of x and 1 comes first.
   const Expr lost = select(x > 1.0, 1.0 - (u - x), x - (u - 1.0));
   const Expr c = select(near, 0.0, lost / u);
   Expr y;
@@ -95,14 +95,14 @@ Expr log1p(Expr x) {
 
 Expr log2(Expr x) {
   if (x.element() == ir::Element::f32) {
-    // f log2(e) in two parts, and k last: next to -1/2 < log2(m) < 1/2 it adds no error of its own.
+    // f log2(e) in two parts, and k is added last: for -1/2 < log2(m) < 1/2 it adds no error of its own.
     constexpr double kLog2EHigh = 0x1.715476p+0, kLog2ELow = 0x1.4ae0cp-26;
     const auto [m, k] = decompose(x, kSqrtHalf32);
     const Expr f = m - 1.0;
     const Expr tail = mad(f, kLog2ELow, f * f * polynomial(f, kLog2_32));
     return with_special_cases(x, mad(f, kLog2EHigh, tail) + k);
   }
-  // log(m) in two parts, the high one short enough that its product with the high part of log2(e) is exact (FreeBSD's e_log2.c).
+  // log(m) in two parts; the high one is short enough that its product with the high part of log2(e) is exact (FreeBSD's e_log2.c).
   constexpr double kLog2EHigh = 0x1.71547652p+0, kLog2ELow = 0x1.705fc2eefa2p-33;
   const auto [m, k] = decompose(x, kSqrtHalf64);
   const auto [f, half_square, rest] = series64(m - 1.0);
@@ -123,7 +123,7 @@ Expr log10(Expr x) {
     const Expr tail = mad(k, -0x1.95ec1p-19, mad(f, kLog10ELow, f * f * polynomial(f, kLog10_32)));
     return with_special_cases(x, mad(k, 0x1.3442p-2, mad(f, kLog10EHigh, tail)));
   }
-  // As log2, with k log10(2) in two parts (FreeBSD's e_log10.c).
+  // As in log2, with k log10(2) in two parts (FreeBSD's e_log10.c).
   constexpr double kLog10EHigh = 0x1.bcb7b152p-2, kLog10ELow = 0x1.b9438ca9aadd5p-36;
   const auto [m, k] = decompose(x, kSqrtHalf64);
   const auto [f, half_square, rest] = series64(m - 1.0);

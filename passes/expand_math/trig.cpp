@@ -1,6 +1,6 @@
 // sin, cos and tan of any finite argument. The argument is reduced in integers, exactly (Payne and Hanek): its significand times the
-// right window of the bits of 2/pi. One reduction serves every |x| > pi/4; a cheaper second one for moderate arguments would save nothing,
-// since every lane would compute both.
+// relevant bits of 2/pi. One reduction serves every |x| > pi/4. A cheaper one for moderate arguments would save nothing, since every lane
+// would compute both.
 #include <vector>
 
 #include "passes/math/functions.h"
@@ -33,12 +33,12 @@ constexpr std::uint64_t kTwoOverPi64[] = {0x0000000000000145, 0xf306dc9c882a53f8
 constexpr double kPiOver2 = 0x1.921fb54442d18p+0, kPiOver2Low = 0x1.1a62633145c07p-54;
 constexpr double kPiOver4 = 0x1.921fb54442d18p-1;
 
-/// |x| = quadrant pi/2 + r, |r| <= pi/4; of the quadrant the two low bits count. The value of r is r + tail, |tail| <= ulp(r) / 2.
+/// |x| = quadrant pi/2 + r, |r| <= pi/4; only the two low bits of quadrant matter. The exact value of r is r + tail, |tail| <= ulp(r) / 2.
 struct Reduced {
   Expr r, tail, quadrant;
 };
 
-/// words[index] ... words[index + count - 1] for a run-time index up to `most`: a shift by whole words, one bit of the index after another.
+/// words[index] ... words[index + count - 1] for a run-time index up to `most`: shifts by whole words, one for each bit of the index.
 std::vector<Expr> window(Expr index, std::span<const std::uint64_t> words, int most, int count) {
   std::vector<Expr> w;
   for (std::uint64_t word : words) w.push_back(like(index, word));
@@ -56,7 +56,7 @@ std::vector<Expr> window(Expr index, std::span<const std::uint64_t> words, int m
 
 /// The upper half of (high : low) << shift, for shift < 64.
 Expr funnel(Expr high, Expr low, Expr shift) {
-  // In two steps on the right: a shift by 64 - shift might be one by the full width.
+  // The right shift has two steps, since a shift by 64 - shift could be one by the full width.
   return (high << shift) | ((low >> 1) >> (shift ^ 63));
 }
 
@@ -64,13 +64,13 @@ Expr funnel(Expr high, Expr low, Expr shift) {
 Reduced reduce32(Expr magnitude) {
   const Expr bits = unsigned_bits(magnitude);
   const Expr m = cast((bits & 0x7fffff) | 0x800000, ir::Element::u64);
-  const Expr offset = cast((bits >> 23) - 126, ir::Element::u64);  // into the bits of 2/pi; the least argument is 2^-1
+  const Expr offset = cast((bits >> 23) - 126, ir::Element::u64);  // index into the bits of 2/pi; the least argument is 2^-1
   const Expr shift = offset & 63;
   const std::vector<Expr> w = window(offset >> 6, kTwoOverPi32, 2, 3);
   const Expr high = m * funnel(w[0], w[1], shift), low = (m * (funnel(w[1], w[2], shift) >> 32)) >> 32;
   const Expr turns = high + low;
   const Expr fraction = cast(bitcast(turns << 2, ir::Element::i64), ir::Element::f64) * (kPiOver2 * 0x1p-64);
-  // Adding 0 x gives NaN for infinity. A small argument is its own remainder, exactly.
+  // Adding 0 x gives NaN for infinity. A small argument is exactly its own remainder.
   const Expr large = magnitude > kPiOver4;
   const Expr r = select(large, mad(magnitude, 0.0, cast(fraction, ir::Element::f32)), magnitude);
   const Expr quadrant = select(large, cast((turns + (std::uint64_t{1} << 61)) >> 62, ir::Element::u32), 0);
@@ -87,8 +87,8 @@ Reduced reduce64(Expr magnitude) {
   // (high : low): x / (pi/2) mod 4 in units of 2^-126.
   const Expr carried = umulhi(m, c), low = m * b + carried;
   const Expr high = m * a + umulhi(m, b) + cast(low < carried, ir::Element::u64);
-  // The fraction, signed, as two doubles: the upper one takes 53 bits of it, rounded to nearest so that the lower one stays small
-  // where the upper is 0.
+  // The fraction, signed, as two doubles: the upper one takes 53 bits of it, rounded to nearest so that the lower one stays small if the
+  // upper one is 0.
   const Expr upper = bitcast((high << 2) | (low >> 62), ir::Element::i64);
   const Expr rounded = (upper + 0x400) & ~std::int64_t{0x7ff};
   const Expr lower = ((upper - rounded) << 53) + bitcast((low << 2) >> 11, ir::Element::i64);
@@ -119,7 +119,7 @@ SinCos sin_cos(const Reduced& x) {
   return {sine, cosine};
 }
 
-/// y, negated where bit `bit` of `word` is set.
+/// y, negated if bit `bit` of `word` is set.
 Expr negate_by_bit(Expr y, Expr word, int bit) {
   const int top = ir::bits(y.element()) - 1;
   const Expr sign = bit == top ? word & (std::uint64_t{1} << top) : (word & (std::uint64_t{1} << bit)) << (top - bit);

@@ -23,14 +23,14 @@ namespace {
 
 constexpr int kLog2Lanes = ir::TargetDesc::kLog2WarpLanes;
 constexpr int kLog2LineBytes = 7, kLog2SectorBytes = 5, kLog2ChunkBytes = 4, kLog2NarrowPieceBytes = 3;
-constexpr int kLeastCopyBytes = 4;  // of cp.async
+constexpr int kLeastCopyBytes = 4;  // the least size of a cp.async
 
 bool accesses_memory(const ir::Function& f, OpId id) {
   const Family family = ir::info(f.kind(id)).family;
   return (family == Family::memory || family == Family::atomic) && !f.type(f.operand(id, 0)).is_scalar();
 }
 
-/// How often an op counts: eight times in a loop, sixty-four times in nested loops, not at all in an unlikely branch.
+/// How often an op counts: 8 times in a loop, 64 times in nested loops, and not at all in an unlikely branch.
 int weight_of(const ir::Function& f, OpId id) {
   int weight = 1;
   for (OpId owner = parent_op(f, id); owner; id = owner, owner = parent_op(f, id)) {
@@ -40,7 +40,7 @@ int weight_of(const ir::Function& f, OpId id) {
   return weight;
 }
 
-/// The axes from the fastest on: first the axis of consecutive addresses, then the others from the last to the first.
+/// The axes from fastest to slowest: first the axis of consecutive addresses, then the others from last to first.
 std::vector<int> order_of(const AccessInfo& a) {
   std::vector<int> order{a.axis};
   for (int d = a.pointer.rank() - 1; d >= 0; --d)
@@ -63,7 +63,7 @@ class BlockedLayoutBuilder {
     return bits - taken;
   }
   void registers(int axis, int bits) { take(b_.log2_per_thread, axis, bits); }
-  /// At most `bits` of all lanes on the fastest axis, the others on the next ones.
+  /// Puts at most `bits` of all lane bits on the fastest axis, and the others on the next axes.
   void fill_lanes(int all, int bits) {
     const int left = take(b_.log2_lanes, b_.order[0], std::min(bits, all)) + std::max(0, all - bits);
     if (b_.order.size() == 1 || left == 0) return fill(b_.log2_lanes, b_.order, left);
@@ -73,7 +73,7 @@ class BlockedLayoutBuilder {
   }
   void fill(std::vector<int>& from, std::span<const int> axes, int bits) {
     for (int axis : axes) bits = take(from, axis, bits);
-    from[static_cast<std::size_t>(axes[0])] += bits;  // all extents are distributed: copies
+    from[static_cast<std::size_t>(axes[0])] += bits;  // all extents are distributed: these lanes hold copies
   }
   void fill_warps(int bits, bool outermost_first) {
     std::vector<int> axes = b_.order;
@@ -87,7 +87,7 @@ class BlockedLayoutBuilder {
   ir::BlockedLayout b_;
 };
 
-/// `log2_row_lanes`: of the lanes of a warp, how many may be on the fastest axis.
+/// `log2_row_lanes`: how many lanes of a warp may be on the fastest axis (log2).
 LinearLayout blocked(const std::vector<int>& extents, const std::vector<int>& order, int log2_vector, int log2_warps, bool outermost_first,
                      int log2_row_lanes = kLog2Lanes) {
   BlockedLayoutBuilder s(extents, order);
@@ -97,11 +97,11 @@ LinearLayout blocked(const std::vector<int>& extents, const std::vector<int>& or
   return s.layout();
 }
 
-/// The layout of a tile that is copied to shared memory. Of a row, neighbouring lanes have a segment of half of it, of 64 to 128 bytes (in
-/// copies of less than 16 bytes a sector), so that a thread has pieces of few rows, and few addresses and masks.
-///
-/// Lanes that write 128 bytes of shared memory at once have segments of several rows, which should be in other banks: rows of one line of
-/// 128 bytes, then rows whose chunks of 16 bytes are swizzled (passes/plans/buffer_plan.h) by more than a segment, then the others.
+/// The layout of a tile that is copied to shared memory. Neighbouring lanes copy a segment of a row: half of the row, between 64
+/// and 128 bytes (a sector, if a copy has less than 16 bytes). So a thread has elements of few rows, and needs few addresses and
+/// masks.
+/// Lanes that write 128 bytes of shared memory at once have segments of several rows, which should be in different banks: first rows of one
+/// line of 128 bytes, then rows whose chunks of 16 bytes are swizzled (passes/plans/buffer_plan.h) by more than a segment, then the others.
 LinearLayout copied(const std::vector<int>& extents, const std::vector<int>& order, int log2_vector, int element_bytes, int log2_warps) {
   const int log2_bytes = std::countr_zero(static_cast<unsigned>(element_bytes));
   const int log2_piece = log2_vector + log2_bytes, log2_row = extents[static_cast<std::size_t>(order[0])] + log2_bytes;
@@ -110,7 +110,7 @@ LinearLayout copied(const std::vector<int>& extents, const std::vector<int>& ord
   if (order.size() < 2) return l;
   const int log2_rows_of_line = std::max(0, kLog2LineBytes - log2_row);
   const int first_swizzled = log2_rows_of_line + std::max(0, log2_segment - kLog2ChunkBytes);
-  const auto rank = [&](std::uint32_t basis) {  // 0: written first
+  const auto rank = [&](std::uint32_t basis) {  // rank 0 is written first
     const int bit = std::countr_zero(basis) - l.axis_shift(order[1]);
     return bit < log2_rows_of_line ? 0 : bit >= first_swizzled ? 1 : 2;
   };
@@ -126,7 +126,7 @@ int log2_elements(const std::vector<int>& extents) { return std::accumulate(exte
 
 }  // namespace
 
-/// Collects a group: follows ops with one layout from an access to other accesses.
+/// Collects a group: follows ops whose tiles have one layout from one access to other accesses.
 class Coalescing::GroupBuilder {
  public:
   GroupBuilder(Coalescing& c, const RematerializableValues& rematerializable) : c_(c), f_(c.f_), rematerializable_(rematerializable) {}
@@ -197,7 +197,7 @@ class Coalescing::GroupBuilder {
   const RematerializableValues& rematerializable_;
   int group_ = 0;
   std::vector<ValueId> queue_;
-  std::set<int> seen_;  // accesses
+  std::set<int> seen_;  // accesses that were visited
 };
 
 Coalescing::Coalescing(const ir::Function& f, const AxisInfoAnalysis& axes, const RematerializableValues& rematerializable, int log2_warps)
@@ -250,7 +250,7 @@ int Coalescing::cost(const Group& g, const LinearLayout& l) const {
 
 void Coalescing::choose(Group& g) {
   const int most = std::max(0, log2_elements(g.log2_extents) - kLog2Lanes - log2_warps_);
-  std::vector<std::pair<std::vector<int>, int>> orders;  // with the widest access along each
+  std::vector<std::pair<std::vector<int>, int>> orders;  // each with the widest access along it
   for (const Member& m : g.members) {
     const AccessInfo& info = accesses_[static_cast<std::size_t>(m.access)].info;
     std::vector<int> order = order_of(info);
@@ -281,9 +281,9 @@ void Coalescing::choose(Group& g) {
   for (const Member& m : g.members) accesses_[static_cast<std::size_t>(m.access)].group_layout = g.layout.permuted(m.axes);
 }
 
-/// Rows of matrix operands whose addresses are multiples of 2 or 1 bytes only: cp.async cannot copy them, and each element is an
-/// instruction. A thread has the elements of 8 bytes, which it stores to shared memory at once: few stores, and addresses of few rows. With
-/// 16 bytes a warp would touch twice as many rows in each load.
+/// Rows of matrix operands whose addresses are only multiples of 2 or 1 bytes: cp.async cannot copy them, and each element needs one load.
+/// A thread gets the elements of 8 bytes, which it stores to shared memory at once: few stores, and addresses of few rows. With 16 bytes a
+/// warp would touch twice as many rows in each load.
 bool Coalescing::chooses_narrow_operands(Group& g) {
   const AccessInfo& info = accesses_[static_cast<std::size_t>(g.members[0].access)].info;
   const int element_bytes = info.pointer.pointee().element_bytes();

@@ -1,4 +1,4 @@
-// Costs as counts of instructions, and constants for barriers and shuffles.
+// Costs as counts of instructions, and the constants for barriers and shuffles.
 #include "passes/layout/layout_cost.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace tilewright::passes {
 
 namespace {
 
-/// About the latency of a barrier and of shared memory for a warp.
+/// Approximately the latency of a barrier and of shared memory for a warp.
 constexpr int kBarrierCost = 30 * kInstructionCost;
 constexpr int kShuffleCost = 2 * kInstructionCost;  // half the rate of arithmetic
 
@@ -28,7 +28,7 @@ int conversion_cost(const LinearLayout& from, const LinearLayout& to, int elemen
     case ir::Movement::intra_thread: return words(loaded, 4) * 2 * kInstructionCost;
     case ir::Movement::intra_warp: return loaded * std::max(element_bytes / 4, 1) * (kShuffleCost + kInstructionCost);
     default: {
-      // One side uses accesses of 16 bytes, the other words of 8 bytes on average. Banks serve a warp 128 bytes a cycle.
+      // One side uses accesses of 16 bytes, the other side words of 8 bytes on average. The banks serve a warp with 128 bytes a cycle.
       const int store_words = words(stored, element_bytes), load_words = words(loaded, element_bytes);
       const int instructions = std::max(store_words / 4, 1) + std::max(load_words / 2, 1);
       return kBarrierCost + (instructions + store_words + load_words) * kInstructionCost;

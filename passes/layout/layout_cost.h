@@ -1,4 +1,4 @@
-// The cost model of layouts, in quarters of an instruction's issue by a warp. Passes compare layouts by it; it does not predict time.
+// The cost model of layouts; the unit is a quarter of one instruction's issue by a warp. Passes compare layouts by it; it predicts no time.
 #pragma once
 #include <map>
 #include <tuple>
@@ -9,9 +9,9 @@ namespace tilewright::passes {
 
 inline constexpr int kInstructionCost = 4;
 
-/// The cost of a layout conversion: 0 if every thread has its elements, shuffles within a warp, shared memory and a barrier between warps.
+/// The cost of a layout conversion: 0 within threads, shuffles within a warp, shared memory and a barrier between warps.
 int conversion_cost(const ir::LinearLayout& from, const ir::LinearLayout& to, int element_bytes);
-/// The cost of a reduction of `results` tiles along an axis: in registers, between lanes, between warps.
+/// The cost of reducing `results` tiles along an axis: within registers, between lanes, between warps.
 int reduction_cost(const ir::LinearLayout&, int axis, int results);
 
 /// Conversion costs between the layouts of a function, each computed once.

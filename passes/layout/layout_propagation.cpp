@@ -1,4 +1,4 @@
-// The forward walk of layout propagation, repeated in loops until all carried values are resolved.
+// The forward walk of layout propagation. It is repeated in loops until all carried values are resolved.
 #include "passes/layout/layout_propagation.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ LayoutId LayoutPropagation::default_layout(ValueId v) {
   return !rematerializable_(v) && values_[v.index] ? values_[v.index] : f_.add_layout(coalescing_.preferred(v));
 }
 
-/// Whether a tile waits for a loop to be resolved.
+/// Whether a tile's layout is unknown until a loop is resolved.
 bool LayoutPropagation::is_unresolved(ValueId v) const { return !f_.type(v).is_scalar() && !rematerializable_(v) && !values_[v.index]; }
 
 void LayoutPropagation::propagate_block(BlockId b) {
@@ -91,7 +91,7 @@ LayoutId LayoutPropagation::cheapest(OpId id, std::span<const ValueId> operands,
   return best;
 }
 
-/// The layout in which the op runs if this one is the cheapest for its operands.
+/// The layout in which the op runs if `operand` is the cheapest layout for its operands.
 LayoutId LayoutPropagation::working(OpId id, LayoutId operand) {
   if (!operand || ir::info(f_.kind(id)).has(ir::kElementwise)) return operand;
   return f_.add_layout(ir::working_layout(f_, id, LinearLayout(f_.layout(operand)), log2_warps_));
@@ -102,11 +102,11 @@ void LayoutPropagation::propagate_same_layout(OpId id) {
   std::vector<LayoutId> own;
   if (const Coalescing::Access* access = coalescing_.access(id)) {
     own.push_back(f_.add_layout(access->group_layout));
-    if (access->weight == 0) {  // an unlikely branch must not determine the layouts of values from outside
+    if (access->weight == 0) {  // an unlikely branch must not determine layouts outside of it
       operand_layouts_[id.index] = own[0];
       return set_results(id, own[0]);
     }
-    // The result of a load is used under the group layout, so that the solo layout includes a conversion.
+    // Users of a loaded value expect the group layout, so a load in its solo layout costs a conversion.
     const bool is_load = op.kind == OpKind::load_;
     const int here = access_cost(access->info, access->group_layout), solo = access_cost(access->info, access->solo_layout);
     const bool pays =
@@ -128,7 +128,7 @@ void LayoutPropagation::propagate_infer_result(OpId id) {
   operand_layouts_[id.index] = from;
   if (!from) return set_results(id, {});
   if (f_.type(y).is_scalar()) {
-    // A scalar result is in every thread, so each thread holds both halves.
+    // A scalar result is in every thread, so each thread must hold both halves.
     if (op.kind == OpKind::split_)
       operand_layouts_[id.index] = f_.add_layout(ir::replicated_layout(ir::log2_extents(f_.type(x)), log2_warps_));
     return;

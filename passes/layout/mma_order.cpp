@@ -1,4 +1,4 @@
-// The search for the cheapest order, by the cost of reading both factors.
+// Searches for the order with the least cost of reading both factors.
 #include "passes/layout/mma_order.h"
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace {
 using ir::MmaOrder;
 using Order = std::vector<std::int64_t>;
 
-constexpr int kInnerLanes = 2, kOuterLanes = 3;  // bits of a lane along K, and along the other axis of a factor
+constexpr int kInnerLanes = 2, kOuterLanes = 3;  // lane bits along K, and along the other axis of a factor
 
-/// Where the elements of factors are in memory.
+/// The order in which elements of factors are stored in memory.
 class MemoryOrder {
  public:
   explicit MemoryOrder(const Function& f) : f_(f), axes_(f) {}
 
-  /// The axis of a factor along which elements are neighbours in the memory that it is loaded from; none: it is not loaded.
+  /// The axis of a factor along which elements are neighbours in the memory that it is loaded from; none if it is not loaded.
   std::optional<int> inner_axis(ValueId factor) const {
     int left = kMostVisited;
     return find(factor, left);
@@ -61,8 +61,8 @@ class MemoryOrder {
   const AxisInfoAnalysis axes_;
 };
 
-/// The order in which the lowest bits of a coordinate are `packed` register bits of a fragment and `moved` further ones, and the lane bits
-/// follow: registers_first(0, 3, 1) -> [1, 2, 3, 0].
+/// The order in which the lowest bits of a coordinate are `packed` register bits of a fragment and `moved` further register bits, followed
+/// by the lane bits: registers_first(0, 3, 1) -> [1, 2, 3, 0].
 Order registers_first(int packed, int lanes, int moved) {
   Order order;
   if (moved == 0) return order;
@@ -72,7 +72,7 @@ Order registers_first(int packed, int lanes, int moved) {
   return order;
 }
 
-/// The order in which the lane bits, behind `packed` register bits, are these bits of the coordinate, and all others ascend:
+/// The order in which `packed` register bits are followed by lane bits that are these bits of the coordinate; all others ascend:
 /// with_lanes(2, {1, 2}, 5) -> [0, 3, 1, 2, 4].
 Order with_lanes(int packed, std::span<const int> lanes, int bits) {
   Order order, others;
@@ -89,10 +89,10 @@ bool is_split(const Function& f, OpId dot) {
   return precision == ir::Precision::tf32x3 || precision == ir::Precision::bf16x3;
 }
 
-/// The order of columns, rows and K for products that have the same result type and the same instruction, or for one in a chain.
+/// The order of columns, rows and K for products with the same result type and instruction, or for one product of a chain.
 class OrderSearch {
  public:
-  /// `all`: every product of the function, those before these with their orders.
+  /// `all`: every product of the function; products that come before these already have their orders.
   OrderSearch(const Function& f, const MemoryOrder& memory, std::span<const MmaProduct> all, std::span<MmaProduct* const> products)
       : f_(f), products_(products) {
     const ir::MatrixInstruction& instruction = products[0]->instruction();
@@ -105,7 +105,7 @@ class OrderSearch {
     }
   }
 
-  /// The first order of least cost; those that do not swap, and move fewest bits, come first.
+  /// The first order of least cost. Orders that do not swap, and orders that move fewer bits, are tried first.
   MmaOrder cheapest() const {
     MmaOrder best;
     Cost least;
@@ -127,7 +127,7 @@ class OrderSearch {
  private:
   static constexpr int kLog2VectorBytes = 4;
 
-  /// Instructions of a thread: by an order, and if all accesses were as wide as possible.
+  /// Instructions of a thread: with an order, and if all accesses had their greatest possible width.
   struct Cost {
     int now = INT_MAX, ideal = 0;
   };
@@ -142,7 +142,7 @@ class OrderSearch {
     const int columns = k_axis(*products_[product]);
     return inner_axes_[2 * product + static_cast<std::size_t>(i)] == (i == 0 ? columns : columns - 1);
   }
-  /// The number of products whose operand i has neighbours along K.
+  /// The number of products whose operand i has neighbours in memory along K.
   std::size_t count_along_k(int i) const {
     std::size_t count = 0;
     for (std::size_t p = 0; p < products_.size(); ++p) count += is_along_k(p, i);
@@ -154,7 +154,7 @@ class OrderSearch {
     if (count_along_k(0) + count_along_k(1) > 0)
       for (int moved = 1; moved <= most_moved_ - log2_packed_; ++moved) orders.push_back(registers_first(log2_packed_, kInnerLanes, moved));
     if (produced_) {
-      // The columns of the producer that lanes tell apart become the k that they tell apart.
+      // The columns of the producer that lane bits select become the k that lane bits select.
       std::vector<int> lanes;
       for (int i = 0; i < kInnerLanes; ++i) {
         const std::uint32_t basis = produced_->bases(HardwareDim::lane)[static_cast<std::size_t>(i)];
@@ -167,9 +167,9 @@ class OrderSearch {
     return orders;
   }
 
-  /// Sets the order of the axis that operand i does not share with the other one.
+  /// Chooses the order of the axis that operand i does not share with the other operand.
   Cost cheapest_outer(int i, MmaOrder& order) const {
-    // A chained product shares rows, and its consumer columns, with another product.
+    // A chained product shares its rows with another product, and a product with a consumer shares its columns.
     const MmaChain& chain = products_[0]->chain;
     const bool is_free = i == 0 ? !chain.any() : !chain.has_consumer;
     Order& outer = i == 0 ? order.rows : order.columns;
@@ -194,7 +194,7 @@ class OrderSearch {
     });
   }
 
-  /// What it costs to bring operand i of all products into registers. Those of which nothing is known cost nothing.
+  /// The cost of bringing operand i of all products into registers. Operands about which nothing is known cost nothing.
   Cost cost(int i, const MmaOrder& order) const {
     Cost sum{0, 0};
     for (std::size_t p = 0; p < products_.size(); ++p) {
@@ -207,11 +207,11 @@ class OrderSearch {
       const ir::MmaLayouts parts = layouts(product, is_produced ? log2_k : log2_step, order);
       const LinearLayout registers = (i == 0 ? parts.a : parts.b).without_free_registers();
       if (is_produced) {
-        // Else the factor is stored and loaded.
+        // Otherwise the factor is stored to shared memory and loaded.
         sum.now += has_same_threads(registers) ? 0 : 2 << registers.bits(HardwareDim::reg);
         continue;
       }
-      const bool used_in_place = !is_split(f_, product.dot);  // parts of a factor are computed
+      const bool used_in_place = !is_split(f_, product.dot);  // the parts of a split factor are computed
       sum.now += read_cost(registers, *inner, element_bytes, used_in_place) << log2_steps;
       sum.ideal += std::max(element_bytes << registers.bits(HardwareDim::reg) >> kLog2VectorBytes, 1) << log2_steps;
     }
@@ -226,12 +226,12 @@ class OrderSearch {
   const Function& f_;
   const std::span<MmaProduct* const> products_;
   std::vector<std::optional<int>> inner_axes_;  // of both operands of each product
-  std::optional<LinearLayout> produced_;        // of a chained product: the layout of its producer's result
+  std::optional<LinearLayout> produced_;        // for a chained product: the layout of its producer's result
   int log2_packed_ = 0, most_moved_ = 0;
 };
 
-/// Whether the instruction's own order is the best: ldmatrix brings 16-bit factors into it whatever their order in memory is, and it is
-/// that of chained products.
+/// Whether the instruction's own order is the best: ldmatrix delivers 16-bit factors in this order, whatever their order in memory is, and
+/// chained products have it too.
 bool has_own_order(const Function& f, const MmaProduct& p) { return f.type(f.operand(p.dot, 0)).element_bytes() == 2; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One walk in program order: a tile is rematerialisable if the operands of its op are.
+// One walk in program order: a tile is rematerialisable if the operands of its op are rematerialisable.
 #include "passes/layout/rematerializable.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 /// Whether an op may be computed again, element by element on tiles of one shape.
 bool is_elementwise(const ir::OpInfo& info) { return info.has(ir::kPure) && (info.has(ir::kElementwise) || info.family == Family::hint); }
 
-/// About how many instructions an element-wise op takes for one element.
+/// The approximate number of instructions for one element of an element-wise op.
 int element_cost(const Function& f, OpId id) {
   const Type t = f.type(f.operand(id, 0));
   const bool wide = t.element_bits() == 64;

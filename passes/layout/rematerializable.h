@@ -1,4 +1,4 @@
-// Rematerialisable tiles: they need no layout of their own, because they cost little to compute under each layout that a user asks for.
+// Rematerialisable tiles have no layout of their own, because they are cheap to compute under each layout that a user needs.
 #pragma once
 #include <optional>
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace tilewright::passes {
 
-/// About how many instructions an op takes for one element of its result, if it can be computed again under another layout: constants,
-/// aranges, broadcasts, reshapes, permutes, hints and element-wise ops but inline PTX. None for other ops.
+/// The approximate number of instructions for one element of an op's result, if it can be computed again under another layout: constants,
+/// aranges, broadcasts, reshapes, permutes, hints and element-wise ops except inline PTX. None for other ops.
 std::optional<int> recompute_cost(const Function&, OpId);
 
 /// The rematerialisable tiles of a function: constants, aranges, broadcasts of any tile (a small tile is converted before it is broadcast),
-/// and results of element-wise ops, reshapes and permutes whose operands are rematerialisable or scalars. Then loads of tiles that are only
-/// broadcast, and inline PTX, of rematerialisable operands: they take the layout that their user asks for.
+/// and results of element-wise ops, reshapes and permutes whose operands are rematerialisable or scalars. Also loads of tiles that are only
+/// broadcast, and inline PTX, if their operands are rematerialisable: they take the layout that their user needs.
 class RematerializableValues {
  public:
   explicit RematerializableValues(const Function&);
@@ -24,7 +24,7 @@ class RematerializableValues {
   bool is_only_broadcast(ValueId) const;
 
   const Function& f_;
-  std::vector<bool> is_rematerializable_;  // by value
+  std::vector<bool> is_rematerializable_;  // indexed by value
 };
 
 }  // namespace tilewright::passes

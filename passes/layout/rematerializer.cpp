@@ -1,4 +1,4 @@
-// One recursion over operands decides, and another one with the same decisions makes the ops.
+// One recursion over operands decides what to recompute; a second one with the same decisions makes the ops.
 #include "passes/layout/rematerializer.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool Rematerializer::is_cheaper_than_conversion(ValueId v, LayoutId layout) {
   return known(v, layout) ? costs_(f_.layout_id(v), layout, f_.type(v)) > 0 : recomputes(v, layout, policy_.max_depth);
 }
 
-/// What was made already, and has not been erased since.
+/// The tile that was already made for this layout, unless it was erased since.
 ValueId Rematerializer::known(ValueId v, LayoutId layout) const {
   const auto at = made_.find({v, layout});
   return at == made_.end() || f_.erased(f_.value(at->second).op) ? ValueId{} : at->second;
@@ -37,7 +37,7 @@ bool Rematerializer::recomputes(ValueId v, LayoutId layout, int depth) {
   return cost_of_recomputation(v, layout, conversion, depth) < conversion;
 }
 
-/// The least that the tile costs under this layout; `limit` or more if that is too much.
+/// The least cost of the tile under this layout, or a value of at least `limit` if the cost exceeds it.
 int Rematerializer::cost(ValueId v, LayoutId layout, int limit, int depth) {
   if (f_.type(v).is_scalar() || f_.layout_id(v) == layout || known(v, layout)) return 0;
   const int conversion = costs_(f_.layout_id(v), layout, f_.type(v));
@@ -57,7 +57,7 @@ int Rematerializer::cost_of_recomputation(ValueId v, LayoutId layout, int limit,
 
 // ---- make ----
 
-/// Computes a tile that has no layout yet: its op takes a layout, and what it is asked for under another one is a conversion.
+/// Computes a tile that has no layout yet: its op gets a layout, and a request for another layout gets a conversion.
 ValueId Rematerializer::compute_first(ValueId v, LayoutId layout) {
   const OpId id = f_.value(v).op;
   const LayoutId first = policy_.first_layout(v, layout);

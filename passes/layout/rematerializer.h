@@ -10,21 +10,21 @@
 
 namespace tilewright::passes {
 
-/// What limits recomputation. Costs are those of layout_cost.h.
+/// The limits of recomputation. Costs are those of layout_cost.h.
 struct RematerializationPolicy {
   enum class Threshold : std::uint8_t {
-    always,      // recompute whatever may be recomputed
-    if_cheaper,  // recompute what costs less than its conversion; an operand counts with the lesser of both
+    always,      // recompute every tile that may be recomputed
+    if_cheaper,  // recompute tiles that cost less than their conversion; an operand counts as the cheaper of both
   } threshold;
-  int max_depth;  // ops between a tile and the tiles that it is recomputed from
-  /// Whether a tile may be recomputed. Requires of it: recompute_cost of its op is not none.
+  int max_depth;  // number of ops between a tile and the tiles that it is recomputed from
+  /// Whether a tile may be recomputed. Called only if recompute_cost of its op is not none.
   std::function<bool(ValueId)> may_recompute;
-  /// The layout in which a tile that has none yet is computed when it is first asked for under `layout`.
+  /// The layout in which a tile without a layout is computed when it is first requested under `layout`.
   std::function<LayoutId(ValueId, LayoutId layout)> first_layout;
 };
 
-/// Recomputed tiles and conversions are inserted right behind the definition of the tile, hence once, and outside of the loops that use
-/// them.
+/// Recomputed tiles and conversions are inserted directly after the definition of the tile: so they are computed once, and outside of the
+/// loops that use them.
 ///
 ///   x = cast y; a = use(x under L)   ->   x = cast y; y' = convert y to L; x' = cast y'; a = use x'     if y has smaller elements than x
 class Rematerializer {
@@ -32,7 +32,7 @@ class Rematerializer {
   Rematerializer(Rewriter& rw, ConversionCosts& costs, RematerializationPolicy policy)
       : rw_(rw), f_(rw.function()), costs_(costs), policy_(std::move(policy)), original_operands_(f_.op_capacity()) {}
 
-  /// The tile under this layout: itself, what was made for an earlier call, or a new recomputation or conversion.
+  /// The tile under this layout: the tile itself, the result of an earlier call, or a new recomputation or conversion.
   ValueId get(ValueId v, LayoutId layout) { return get(v, layout, policy_.max_depth); }
   /// Whether get() costs less than a conversion of v.
   bool is_cheaper_than_conversion(ValueId v, LayoutId layout);
@@ -54,7 +54,7 @@ class Rematerializer {
   Function& f_;
   ConversionCosts& costs_;
   RematerializationPolicy policy_;
-  std::vector<std::vector<ValueId>> original_operands_;  // by op: before compute_first replaced them; empty if it did not
+  std::vector<std::vector<ValueId>> original_operands_;  // indexed by op: operands before compute_first replaced them; else empty
   std::map<std::pair<ValueId, LayoutId>, ValueId> made_;
 };
 

@@ -1,4 +1,4 @@
-// Recognises masks of consecutive numbers and compares the ends of their runs.
+// Recognises masks of consecutive numbers and compares the ends of their ranges.
 #include "passes/masks/all_true_mask.h"
 
 #include "tileir/op_kind.h"

@@ -1,4 +1,4 @@
-// Builds scalars that are true where a mask is all-true: a comparison of consecutive numbers holds for all of them if it holds at an end.
+// Builds scalars that are true where a mask is all-true: a comparison of consecutive numbers holds for all if it holds at one end.
 //
 //   base + k < n for k = 0 ... 31   <=>   base < n and n - base > 31 as unsigned numbers
 #pragma once
@@ -14,15 +14,15 @@ class AllTrueMask {
 
   /// Whether a scalar can be built for a mask: conjunctions of scalars, constants and comparisons of aranges, scalars and their sums.
   bool is_known(ir::ValueId mask) const { return is_bounded(mask, 8); }
-  /// A scalar at the rewriter's insertion point. If it is true, the mask is all-true; if it is false, the mask may be all-true only where
-  /// both sides of a comparison vary. Requires: is_known.
+  /// Emits a scalar at the rewriter's insertion point. If it is true, the mask is all-true. If it is false, the mask may still be all-true
+  /// if both sides of a comparison vary. Requires: is_known.
   ir::ValueId scalar(ir::ValueId mask);
-  /// a and b; none stands for true.
+  /// The conjunction of a and b; none stands for true.
   ir::ValueId both(ir::ValueId a, ir::ValueId b);
 
  private:
-  /// The elements of a tile are base + first + k, k = 0 ... count - 1; no base: 0. The sum is computed in type `counted`, where it wraps,
-  /// and cast to the tile's type.
+  /// The elements of a tile: base + first + k for k = 0 ... count - 1; without a base: base = 0. The sum is computed in type `counted`,
+  /// where it wraps, and cast to the tile's type.
   struct Run {
     ir::ValueId base;
     std::int64_t first = 0, count = 1;
@@ -36,7 +36,7 @@ class AllTrueMask {
   bool is_bounded(ir::ValueId mask, int depth) const;
   std::optional<Comparison> comparison(ir::OpId) const;
   std::optional<Run> run_of(ir::ValueId) const;
-  /// The first element of a run in the type `as` of the comparison; `holds` gets the condition under which the run does not wrap.
+  /// The first element of a run in the comparison's type `as`; `holds` gets the condition under which the run does not wrap.
   ir::ValueId first_of(const Run&, ir::Element as, bool may_wrap, ir::ValueId& holds);
   ir::ValueId below(ir::OpId);
 

@@ -1,4 +1,4 @@
-// Functions of the emitter that make more than one op.
+// Functions of the emitter that append more than one op.
 #include "passes/math/emitter.h"
 
 #include "tileir/diagnostics.h"

@@ -1,5 +1,5 @@
 // Arithmetic on IR values as C++ expressions: each operator appends an op at the emitter's insertion point. expand_math and legalize_floats
-// write their formulas so.
+// use it to write their formulas.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tilewright::passes::math {
 
 class Emitter;
 
-/// A value of an expansion.
+/// A value in an expression.
 struct Expr {
   Emitter* emitter = nullptr;
   ir::ValueId id;
@@ -21,8 +21,8 @@ struct Expr {
   ir::Element element() const { return type().element(); }
 };
 
-/// A constant that takes the element type and shape of the other operand: floats are rounded to nearest, integers taken
-/// modulo the width.
+/// A constant that takes the element type and shape of the other operand: floats are rounded to nearest, integers are taken modulo the
+/// width.
 struct Number {
   Number(double v) : is_float(true), real(v) {}
   Number(std::integral auto v) : integer(static_cast<std::int64_t>(v)) {}
@@ -32,10 +32,10 @@ struct Number {
   std::int64_t integer = 0;
 };
 
-/// The insertion point of expressions, and the instructions of the target.
+/// The insertion point of expressions, and the facts about the target's instructions.
 class Emitter {
  public:
-  /// has_exp2: exp2 of f32 is an instruction, and so are reciprocals.
+  /// has_exp2: the target has instructions for exp2 and for reciprocals of f32.
   Emitter(ir::Builder& builder, bool has_fma, bool has_exp2 = false) : builder_(builder), has_fma_(has_fma), has_exp2_(has_exp2) {}
 
   Expr wrap(ir::ValueId id) { return {this, id}; }
@@ -84,7 +84,7 @@ inline Expr sqrt(Expr x) { return x.emitter->unary(ir::OpKind::sqrt_, x); }
 inline Expr rint(Expr x) { return x.emitter->unary(ir::OpKind::rint_, x); }
 inline Expr trunc(Expr x) { return x.emitter->unary(ir::OpKind::trunc_, x); }
 inline Expr exp2_instruction(Expr x) { return x.emitter->unary(ir::OpKind::exp2_, x); }
-/// a / b within 2 ulp, b a normal number, infinite or NaN: on GPUs a reciprocal and a product.
+/// a / b within 2 ulp, where b is a normal number, infinite or NaN. On GPUs: a reciprocal and a product.
 Expr fast_quotient(Expr a, Expr b);
 inline Expr copysign(Expr magnitude, Expr sign) { return sign.emitter->binary(ir::OpKind::copysign_, magnitude, sign); }
 inline Expr umulhi(Expr a, Expr b) { return a.emitter->binary(ir::OpKind::umulhi_, a, b); }
@@ -93,15 +93,15 @@ inline Expr select(Expr condition, Expr a, Expr b) { return a.emitter->ternary(i
 inline Expr select(Expr condition, Expr a, Number b) { return select(condition, a, like(a, b)); }
 inline Expr select(Expr condition, Number a, Expr b) { return select(condition, like(b, a), b); }
 
-/// a * b + c rounded once, on every target. Slow where there is no such instruction: only for what needs the exact product.
+/// a * b + c rounded once, on every target. Slow if there is no such instruction: use it only where the exact product is needed.
 inline Expr fma(Expr a, Expr b, Expr c) { return a.emitter->ternary(ir::OpKind::fma_, a, b, c); }
-/// a * b + c, rounded once or twice as suits the target. Its user's error bound holds either way.
+/// a * b + c, rounded once or twice, as suits the target. The error bound of its user must hold in both cases.
 Expr mad(Expr a, Expr b, Expr c);
 inline Expr mad(Expr a, Number b, Expr c) { return mad(a, like(a, b), c); }
 inline Expr mad(Expr a, Expr b, Number c) { return mad(a, b, like(a, c)); }
 inline Expr mad(Expr a, Number b, Number c) { return mad(a, like(a, b), like(a, c)); }
 
-/// x if it is not above (below) the bound, else the bound; NaN for NaN. One instruction on x86, unlike minimum and maximum.
+/// x if it is not above (below) the bound, else the bound; NaN for NaN. On x86 one instruction, unlike minimum and maximum.
 inline Expr at_most(Expr x, Number bound) { return select(x > bound, bound, x); }
 inline Expr at_least(Expr x, Number bound) { return select(x < bound, bound, x); }
 
@@ -110,7 +110,7 @@ Expr polynomial(Expr x, std::span<const double> c);
 
 inline Expr cast(Expr x, ir::Element e) { return x.emitter->wrap(x.emitter->builder().cast(x.id, e)); }
 Expr bitcast(Expr x, ir::Element e);
-/// The bits of a float as a signed or unsigned integer of its width, and back.
+/// The bits of a float as a signed or unsigned integer of its width, and the inverse.
 inline Expr signed_bits(Expr x) { return bitcast(x, ir::integer(ir::bits(x.element()), true)); }
 inline Expr unsigned_bits(Expr x) { return bitcast(x, ir::integer(ir::bits(x.element()), false)); }
 

@@ -1,6 +1,6 @@
-// The math functions in terms of arithmetic: each takes f32 or f64 values, and computes without branches, tables or memory.
-// The error of each is measured in passes/ACCURACY.md. Coefficients without a named source are minimax fits made for this file
-// (Remez exchange, relative error of the whole function, rounded low order first with a refit of the rest).
+// The math functions in terms of arithmetic: each takes f32 or f64 values and computes without branches, tables or memory. The error of
+// each is measured in passes/ACCURACY.md. Coefficients without a named source are minimax fits made for this file (Remez exchange, relative
+// error of the whole function, rounded low order first with a refit of the rest).
 #pragma once
 #include <cstdint>
 
@@ -10,10 +10,10 @@ namespace tilewright::passes::math {
 
 /// The fields of an IEEE format.
 struct Format {
-  ir::Element real, integer;  // the float, and the signed integer of its width
-  int mantissa;               // stored bits
+  ir::Element real, integer;  // the float type, and the signed integer type of its width
+  int mantissa;               // the number of stored bits
   int bias;
-  /// 1.5 * 2^mantissa: adding it rounds to an integer, which then stands in the low bits of the sum.
+  /// 1.5 * 2^mantissa: adding it to a number rounds the number to an integer, which the low bits of the sum then hold.
   double magic() const { return 1.5 * static_cast<double>(std::int64_t{1} << mantissa); }
 };
 inline constexpr Format kF32{ir::Element::f32, ir::Element::i32, 23, 127};
@@ -45,7 +45,7 @@ Expr pow(Expr x, Expr y);
 Expr rsqrt(Expr x);
 Expr round(Expr x);
 
-// Of f32 alone, with the ranges and errors that ACCURACY.md gives.
+// Only for f32, with the ranges and errors that ACCURACY.md gives.
 Expr fast_exp(Expr x);
 Expr fast_log(Expr x);
 Expr fast_sin(Expr x);
@@ -57,10 +57,10 @@ Expr scale_normal(Expr p, Expr t);
 /// p * 2^n, rounded once, for any n from about -2 bias to 2 bias: results may be subnormal or infinite. The low bits of `t` hold n + 2
 /// bias.
 Expr scale_any(Expr p, Expr t);
-/// e^x for |x| small enough that the result is normal, within 2 ulp. No special cases but NaN.
+/// e^x for |x| so small that the result is normal, within 2 ulp. Of the special cases only NaN is handled.
 Expr exp_moderate(Expr x);
 
-/// x > 0, finite and not NaN, as 2^k * m: k an integer in x's own float type, m in [low, 2 low).
+/// x > 0, finite, as 2^k * m: k is an integer held in x's float type, m is in [low, 2 low).
 struct Decomposed {
   Expr m, k;
 };

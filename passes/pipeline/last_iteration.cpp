@@ -1,12 +1,12 @@
-// Proves bounds of comparisons in the iterations of a loop that are not the last.
+// Proves that comparisons hold in every iteration of a loop except the last one.
 //
-// Let counter be that of an iteration that is followed by another one, from a constant lo >= 0 by steps of s, to hi:
+// Let counter be the loop counter of an iteration that is followed by another one; it goes from a constant lo >= 0 by steps of s to hi:
 //   counter + s <= hi - 1                                (1)
 // For a comparison a * counter + b < h, with b <= b_max:
 //   hi = h:             counter + s < h                  by (1); true if a <= 1 and b_max <= s
 //   hi = ceil(h / d):   d * (hi - 1) < h, so
 //                       d * counter + d * s < h          by (1); true if a <= d and b_max <= d * s
-// No part of the comparison wraps: parts of the low side are not negative (low_side checks it), and their sum is less than h.
+// No part of the comparison wraps: the parts of the low side are not negative (low_side checks it), and their sum is less than h.
 #include "passes/pipeline/last_iteration.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class LastIterationProof {
     const OpId id = f_.value(mask).op;
     const auto step = constant(f_.operand(loop_, 2)), lo = constant(f_.operand(loop_, 0));
     if (!id || !step || *step <= 0 || !lo || *lo < 0) return false;
-    // 0 <= x, as views check it.
+    // 0 <= x: checks of views have this form.
     if (f_.kind(id) == OpKind::ge_) return is_not_positive(f_.operand(id, 1)) && low_side(f_.operand(id, 0));
     if (f_.kind(id) == OpKind::le_) return is_not_positive(f_.operand(id, 0)) && low_side(f_.operand(id, 1));
     if (f_.kind(id) == OpKind::lt_) return is_below(f_.operand(id, 0), f_.operand(id, 1), *step);
@@ -72,10 +72,10 @@ class LastIterationProof {
     return LowSide{x->a + y->a, x->most + y->most};
   }
 
-  /// v as a sum of parts that are not negative.
+  /// v as a sum of nonnegative parts.
   std::optional<LowSide> low_side(ValueId v) const {
     if (const auto leaf = leaf_of(moved(v))) return leaf;
-    // A narrower sum could wrap before it is cast.
+    // A sum in a narrower type could wrap before it is cast.
     v = moved(v, false);
     const OpId id = f_.value(v).op;
     if (!id) return carried(v);
@@ -94,7 +94,7 @@ class LastIterationProof {
     }
   }
 
-  /// The counter, a constant, or an arange.
+  /// A leaf of such a sum: the counter, a constant, or an arange.
   std::optional<LowSide> leaf_of(ValueId v) const {
     if (v == f_.arg(f_.region(loop_), 0)) return LowSide{1, 0};
     if (const auto c = constant(v)) return *c < 0 || *c > kMostOffset ? std::nullopt : std::optional(LowSide{0, *c});
@@ -103,7 +103,7 @@ class LastIterationProof {
     return LowSide{0, f_.attr(arange, AttrName::hi) - 1};
   }
 
-  /// A carried value that advances with the counter: init + (counter - lo) / s * step.
+  /// A carried value that advances together with the counter: init + (counter - lo) / s * step.
   std::optional<LowSide> carried(ValueId v) const {
     const ir::ValueData& d = f_.value(v);
     if (d.block != f_.region(loop_)) return std::nullopt;
@@ -117,7 +117,7 @@ class LastIterationProof {
     return lo > kMostOffset ? std::nullopt : std::optional(LowSide{a, *init});
   }
 
-  /// The d for which the loop's upper bound is h rounded up to tiles: ceil(h / d). None: the bound is another value.
+  /// The d for which the loop's upper bound is h rounded up to tiles, ceil(h / d); none if the bound has another form.
   std::optional<std::int64_t> tile_extent(ValueId h) const {
     const ValueId hi = moved(f_.operand(loop_, 1));
     if (hi == h) return 1;
@@ -143,7 +143,7 @@ class LastIterationProof {
     return std::nullopt;
   }
 
-  /// Whether a condition is true only if h % d != 0.
+  /// Whether a condition can only be true if h % d != 0.
   bool implies_rest(ValueId condition, ValueId h, ValueId d) const {
     if (const OpId both = f_.defined_by(condition, OpKind::bit_and_))
       return implies_rest(f_.operand(both, 0), h, d) || implies_rest(f_.operand(both, 1), h, d);
@@ -153,7 +153,7 @@ class LastIterationProof {
            f_.constant_bits(f_.operand(compared, 1)) == std::uint64_t{0};
   }
 
-  /// The value that this one has the elements of: without ops that move elements, and casts to wider integers that keep the value.
+  /// The value whose elements this value has, before ops that move elements and casts to wider integers, which preserve the value.
   ValueId moved(ValueId v, bool through_casts = true) const {
     for (;;) {
       const OpId id = f_.value(v).op;

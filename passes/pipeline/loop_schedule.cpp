@@ -1,4 +1,4 @@
-// Chooses stages and orders, and checks what an expander relies on.
+// Chooses stages and orders, and checks the conditions on which the expansion relies.
 #include "passes/pipeline/loop_schedule.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 bool is_product(OpKind k) { return k == OpKind::mma_ || k == OpKind::dot_; }
 
-/// Ops that work for tiles ahead of their iteration: computed anew there, or replaced by copies.
+/// Ops that belong to tiles of later iterations: they are computed again for those tiles, or replaced by copies.
 struct OfTiles {
   std::set<OpId> recomputed, copied;
 
@@ -30,7 +30,7 @@ struct OfTiles {
   bool has(OpId id) const { return recomputed.contains(id) || copied.contains(id); }
 };
 
-/// The products of a loop that does nothing but one chain of products of slices that it reads from pipelined buffers; else none.
+/// The products of a loop whose body is only one chain of products of slices read from pipelined buffers; otherwise none.
 std::vector<OpId> lone_products(const Function& f, OpId loop, const OfTiles& tiles) {
   std::vector<OpId> products;
   for (OpId id : f.ops(f.region(loop))) {
@@ -62,15 +62,15 @@ class Scheduler {
   }
 
  private:
-  /// A wait and the copies, then the other ops; at last the stores of what goes through registers.
+  /// First a wait and the copies, then the other ops, and last the stores of loads that go through registers.
   void copies_first(int uses) {
     s_.wait_order = 0;
     of_tiles(0, 0, uses + 1);
     others(uses);
   }
 
-  /// Registers are loaded, all slices but the first are read, and all products but the last are done while copies are awaited; then the
-  /// slot is free for the next copies, and the following one is read.
+  /// While copies are in flight: loads registers, reads all slices but the first, and computes all products but the last. Then the slot is
+  /// free for the next copies, and the following slot is read.
   void reads_first_slice_ahead() {
     constexpr int kUses = 1, kWait = 2, kCopies = 3, kEarly = 4;
     s_.wait_order = kWait;
@@ -80,7 +80,7 @@ class Scheduler {
     others(kUses);
   }
 
-  /// `copies`, `loads` and `stores`: the orders of asynchronous copies, and of the two halves of those that go through registers.
+  /// `copies`, `loads`, `stores`: the orders of asynchronous copies, and of the loads and the stores of tiles that go through registers.
   void of_tiles(int copies, int loads, int stores) {
     s_.copy_order = copies;
     int first = copies;
@@ -152,7 +152,7 @@ class ScheduleChecker {
     if (u.stage - d.stage > 1 && !tiles_.has(definer)) says("a value is kept for one iteration");
   }
 
-  /// The ops that read the slots of a load.
+  /// The ops that read the slots of a pipelined load.
   std::vector<OpId> readers(const PipelinedLoad& l) const {
     std::vector<OpId> all;
     f_.walk(body_, [&](OpId id) {
@@ -164,8 +164,9 @@ class ScheduleChecker {
     return all;
   }
 
-  /// Iteration j writes the slot of tile j + ahead. Of as many slots that is the one that it reads itself; of one more, that of the
-  /// iteration before. The wait of an iteration is a barrier for what earlier ops have read, and what later ops read is there.
+  /// Iteration j writes the slot of tile j + ahead. With `ahead` slots this is the slot that iteration j reads itself; with one slot more,
+  /// the one that the iteration before read. The wait of an iteration is a barrier: earlier reads are complete, and data for later reads
+  /// has arrived.
   void check_slots(const PipelinedLoad& l) {
     const OpId write = l.through_registers && l.store ? l.store : l.load;
     const int ahead = s_.last_stage - s_.of(write).stage, order = s_.of(write).order;
@@ -175,10 +176,10 @@ class ScheduleChecker {
       errors_.push_back("load: its slot is written before the wait for those that read it in the iteration before");
     for (OpId reader : readers(l)) {
       const auto r = entry(reader);
-      const int slots_apart = ahead - (s_.last_stage - r.stage);  // from the slot that is read to the one that is written
+      const int slots_apart = ahead - (s_.last_stage - r.stage);  // from the slot that is read to the slot that is written
       if (slots_apart == s_.slots && !(r.order < s_.wait_order && s_.wait_order <= order))
         errors_.push_back(fmt::format("load: its slot is written before the wait for {}, which reads it", name(reader)));
-      // What is copied ahead by one iteration less than there are waits between is there only behind this iteration's wait.
+      // With a slot or more to spare, the copies into the slot that is read are complete only after this iteration's wait.
       if (slots_apart < s_.slots && r.order < s_.wait_order)
         errors_.push_back(fmt::format("{}: it reads a slot before the wait for its copies", name(reader)));
     }

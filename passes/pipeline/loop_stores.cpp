@@ -1,4 +1,4 @@
-// Compares the parameters that addresses of stores and loads are computed from.
+// Compares the parameters from which the addresses of stores and loads are computed.
 #include "passes/pipeline/loop_stores.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The stores of a loop, and the loads that may be done before stores of earlier iterations.
+// The stores of a loop, and which loads may be moved before the stores of earlier iterations.
 #pragma once
 #include <optional>
 #include <vector>
@@ -13,9 +13,9 @@ class LoopStores {
   LoopStores(const Function&, OpId loop);
 
   bool any() const { return !stores_.empty() || other_write_; }
-  /// An op that writes and is no plain store (an atomic, a volatile store): no load may be done before it.
+  /// An op that writes but is not a plain store (an atomic, a volatile store): no load may be moved before it.
   OpId other_write() const { return other_write_; }
-  /// The store that may write what the load reads; none: they belong to parameters of which one shares its memory with no other.
+  /// The store that may write the memory that the load reads; none if their parameters cannot share memory.
   std::optional<OpId> store_before(OpId load, const AxisInfoAnalysis&) const;
 
  private:

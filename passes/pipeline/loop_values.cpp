@@ -1,4 +1,4 @@
-// Numbers of iterations, counters and carried values.
+// Computes iteration counts, counters and carried values.
 #include "passes/pipeline/loop_values.h"
 
 #include "tileir/op_kind.h"

@@ -1,5 +1,5 @@
-// The values of a loop (a for) whose step is a positive constant: the number of its iterations, its counter in later ones, and the values
-// that it carries.
+// The values of a loop (a for) whose step is a positive constant: the number of its iterations, its counter in later iterations, and the
+// values that it carries.
 #pragma once
 #include "passes/pass.h"
 #include "passes/rewriter.h"
@@ -8,7 +8,7 @@ namespace tilewright::passes {
 
 class LoopValues {
  public:
-  /// Emits the number of iterations in front of the loop, where the rewriter is then.
+  /// Emits the number of iterations before the loop; the rewriter's insertion point must be there.
   LoopValues(Rewriter&, OpId loop);
 
   OpId op() const { return loop_; }
@@ -18,22 +18,22 @@ class LoopValues {
   ValueId carried(int k) const { return f_.arg(body(), k + 1); }
   ValueId next(int k) const { return f_.operand(f_.terminator(body()), k); }
 
-  /// Adds a carried value and returns its argument, which the loop yields until set_next says otherwise.
+  /// Adds a carried value and returns its argument. The loop yields the argument until set_next sets another value.
   ValueId carry(ValueId init);
   void set_next(ValueId arg, ValueId next);
 
-  /// The value of the counter `iterations` after `from`.
+  /// The value of the counter that many iterations after `from`.
   ValueId counter_after(ValueId from, std::int64_t iterations);
   /// The counter in the first iteration, and in the last one.
   ValueId first_counter() const { return f_.operand(loop_, 0); }
   ValueId last_counter() { return last_value(first_counter(), step()); }
-  /// In the last iteration, a value that starts at `init` and that each iteration advances by `by`.
+  /// The value in the last iteration, if it starts at `init` and each iteration advances it by `by`.
   ValueId last_value(ValueId init, ValueId by) { return advanced(init, last_, by); }
 
-  /// In front of the loop: whether it has an iteration of this number, from 0.
+  /// Emits, before the loop, whether it has an iteration with this number, counted from 0.
   ValueId exists(int iteration);
-  /// In front of the loop: the value of the counter from which on no iteration follows `distance` iterations later: lo + (n - distance) s,
-  /// or lo.
+  /// Emits, before the loop, the counter value from which on no iteration follows `distance` iterations later: lo + (n - distance) s, or
+  /// lo.
   ValueId end_of(int distance);
 
  private:
@@ -43,7 +43,7 @@ class LoopValues {
   Rewriter& rw_;
   Function& f_;
   const OpId loop_;
-  ValueId count_, last_;  // iterations; the number of the last one, from 0. As the unsigned type of the counter
+  ValueId count_, last_;  // number of iterations; number of the last one, from 0. In the unsigned type of the counter
 };
 
 }  // namespace tilewright::passes

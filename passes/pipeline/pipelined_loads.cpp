@@ -1,4 +1,4 @@
-// Finds pipelined loads, their addresses, and the masks that remain of them.
+// Finds pipelined loads, the ops that compute their addresses, and reduces their masks.
 #include "passes/pipeline/pipelined_loads.h"
 
 #include <fmt/format.h>
@@ -18,9 +18,9 @@ namespace tilewright::passes {
 
 namespace {
 
-constexpr int kLeastCopyBytes = 4;       // of cp.async
-constexpr int kMostElements = 32;        // of a thread, that it holds for an iteration
-constexpr int kMostIndexRegisters = 16;  // of 32 bits, that a loop carries
+constexpr int kLeastCopyBytes = 4;       // the least size of a cp.async
+constexpr int kMostElements = 32;        // elements that a thread may hold for an iteration
+constexpr int kMostIndexRegisters = 16;  // 32-bit registers of a thread for indices that the loop carries
 
 class LoadFinder {
  public:
@@ -36,7 +36,7 @@ class LoadFinder {
       found_.index_loads = with_it.index_loads, found_.of_tiles = with_it.of_tiles, found_.of_indices = with_it.of_indices;
       return false;
     });
-    // Addresses are computed from what was loaded into registers.
+    // Addresses are computed from index loads, which go to registers.
     std::erase_if(found_.loads, [&](const PipelinedLoad& l) { return is_index(l.load); });
     std::erase_if(found_.refused, [&](const RefusedLoad& r) { return is_index(r.load); });
     limit_elements();
@@ -79,7 +79,7 @@ class LoadFinder {
     }
   }
 
-  /// Whether a factor of a product of the loop is computed from the load, element by element.
+  /// Whether a factor of a product in the loop is computed element by element from the load.
   bool is_factor(OpId load) const {
     bool found = false;
     forward_uses(f_, f_.result(load), [&](OpId user, ValueId used) {
@@ -93,7 +93,7 @@ class LoadFinder {
     return found;
   }
 
-  /// Whether a load may be done in an earlier iteration.
+  /// Whether a load may be moved to an earlier iteration.
   bool may_move(OpId load, const AxisInfoAnalysis& axes) {
     if (f_.attr(load, AttrName::is_volatile)) return !refuse(load, "it is volatile");
     const std::optional<OpId> store = stores_.store_before(load, axes);
@@ -122,8 +122,8 @@ class LoadFinder {
 
   // ---- 2. find addresses ----
 
-  /// Adds what v is computed from in the loop; false: one of the ops is not pure. Index loads are added to `index_loads`, or not allowed if
-  /// there is no such list.
+  /// Adds the ops in the loop from which v is computed; returns false if one of them is not pure. Index loads are added to `index_loads`;
+  /// without such a list they count as not pure.
   bool add_slice(ValueId v, Slice& to, std::vector<OpId>* index_loads) const {
     if (!f_.encloses(body(), f_.defining_block(v))) return true;
     const ir::ValueData& d = f_.value(v);
@@ -160,7 +160,7 @@ class LoadFinder {
 
   bool is_index(OpId id) const { return std::find(found_.index_loads.begin(), found_.index_loads.end(), id) != found_.index_loads.end(); }
 
-  /// Registers of 32 bits that a thread needs for one value of each index load.
+  /// The 32-bit registers that a thread needs for one value of each index load.
   int index_registers(const PipelinedLoads& found) const {
     int count = 0;
     for (OpId id : found.index_loads) {
@@ -189,7 +189,7 @@ class LoadFinder {
     }
   }
 
-  /// What remains of a mask in iterations before the last: the mask itself, a conjunction of some of its terms, or none: it is all-true.
+  /// The part of a mask that iterations before the last need: the mask itself, a conjunction of some of its terms, or none if all-true.
   ValueId reduced(const PipelinedLoad& l, ValueId mask) {
     if (holds_before_last(f_, loop_, mask)) return {};
     const OpId id = f_.value(mask).op;
@@ -213,8 +213,8 @@ class LoadFinder {
     return f_.result(rw_.clone(id, parts));
   }
 
-  /// Whether iterations may be done in any order: each carried value is an accumulator of products or advances by a step of its own, and
-  /// only addresses depend on the number of the iteration.
+  /// Whether iterations may be executed in any order: each carried value is an accumulator of products or advances by a constant step, and
+  /// only addresses depend on the iteration's number.
   bool order_is_free() const {
     const auto used_by_addresses = [&](ValueId v) {
       const std::vector<OpId>& users = f_.value(v).users;

@@ -1,4 +1,4 @@
-// Counts the bytes of slots, and of what else needs shared memory.
+// Counts the bytes of slots, and the other bytes of shared memory that a program needs.
 #include "passes/pipeline/stage_count.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Bytes of shared memory beside the slots: of other buffers, and scratch of an op of the loop.
+/// Bytes of shared memory besides the slots: those of other buffers, and the scratch of an op of the loop.
 std::int64_t other_bytes(const Function& f, const PassContext& context, OpId loop, const std::vector<PipelinedLoad>& loads) {
   std::int64_t buffers = 0, scratch = 0;
   for (const PipelinedLoad& l : loads)

@@ -1,4 +1,4 @@
-// Clones addresses for later iterations.
+// Clones the computation of addresses for later iterations.
 #include "passes/pipeline/tile_addresses.h"
 
 #include "passes/pipeline/last_iteration.h"
@@ -101,7 +101,7 @@ void TileAddresses::clone(const std::set<OpId>& ops, ir::ValueMap& map) {
     if (ops.contains(id)) rw_.clone(id, map);
 }
 
-/// Indices of tiles that do not exist are not read, and no copy is started with them. They are not poison: masks may be computed from them.
+/// Indices of tiles that do not exist are not read, and no copy is started with them. They are not poison, since masks may depend on them.
 std::vector<ValueId> TileAddresses::load_indices(ir::ValueMap& map, ValueId exists) {
   clone(loads_.of_indices.ops, map);
   const ir::Loc loc = rw_.loc();

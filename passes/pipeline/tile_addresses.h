@@ -1,11 +1,11 @@
-// Addresses, masks and indices of the tiles that a pipelined loop copies ahead. Tile t is the one that the loop uses in its iteration t.
+// Addresses, masks and indices of the tiles that a pipelined loop copies ahead. Tile t is the one that iteration t of the loop uses.
 //
 //   x = load(base + load(table + i))      for tile t, a fixed number of iterations ahead:
 //                                           k = indices[t]              loaded one iteration before, and carried
 //                                           copy base + k
 //                                           indices[t + 1] = load(table + counter of tile t + 1), where that tile exists
 //
-// So an iteration never waits for an index that it has just asked for.
+// So an iteration never waits for an index that it has just loaded.
 #pragma once
 #include <map>
 #include <vector>
@@ -23,23 +23,23 @@ class TileAddresses {
 
   /// In front of the loop: loads the indices of tiles 0 to lookahead.
   void load_first_indices();
-  /// In front of the loop, for tiles 0 to lookahead - 1 in turn: computes the addresses. In the map, values of the loop's body have their
-  /// copies for this tile.
+  /// Emits, before the loop, the addresses for tiles 0 to lookahead - 1, one call for each. The returned map leads from values of the
+  /// loop's body to their copies for this tile.
   ir::ValueMap first(int tile);
-  /// Makes the loop carry what addresses in later iterations are computed from. After the last call of `first`.
+  /// Makes the loop carry the values from which addresses in later iterations are computed. Call it after the last call of `first`.
   void carry();
-  /// In the loop: computes the addresses of the tile `lookahead` iterations ahead.
+  /// Emits, in the loop, the addresses of the tile `lookahead` iterations ahead.
   ir::ValueMap later();
-  /// In the loop: loads the indices of the tile after that one, of which `later` has returned the map.
+  /// Emits, in the loop, loads of the indices for the tile after that one; the map is the one that `later` returned.
   void load_later_indices(const ir::ValueMap&);
 
-  /// A copy of a load for another iteration, under this mask; elsewhere it has its passthrough value or 0 or, if `may_be_poison`, anything.
+  /// Copies a load for another iteration, under this mask. Elsewhere it has its passthrough value or 0 or, if `may_be_poison`, any value.
   ValueId load(OpId, const ir::ValueMap&, ValueId mask, bool may_be_poison);
-  /// A mask of a load that is false everywhere if the condition is, and else this mask (none: all-true).
+  /// A mask for a load that is false everywhere if the condition is false, and otherwise equals `mask` (none: all-true).
   ValueId masked_by(OpId load, ValueId mask, ValueId condition);
 
  private:
-  /// Values that the loop carries, by number: what they are in the iteration of one tile.
+  /// Carried values, by index: their values in the iteration of one tile.
   using Carried = std::map<int, ValueId>;
 
   Carried first_values(const std::set<int>&) const;
@@ -51,7 +51,7 @@ class TileAddresses {
   void clone(const std::set<OpId>&, ir::ValueMap&);
   std::vector<ValueId> load_indices(ir::ValueMap&, ValueId exists);
   bool is_last(int tile) const { return loads_.last_comes_first && tile == 0; }
-  /// How many iterations after this one the counter is that of the tile which is copied.
+  /// How many iterations after this one the counter has the value for the tile that is copied.
   int distance() const { return loads_.last_comes_first ? lookahead_ - 1 : lookahead_; }
 
   Rewriter& rw_;
@@ -59,11 +59,11 @@ class TileAddresses {
   LoopValues& loop_;
   const PipelinedLoads& loads_;
   const int lookahead_;
-  Carried ahead_;                                    // for the tile that is copied next; in the loop: its arguments
-  bool has_begun_ = false;                           // ahead_ is that of a tile
-  std::vector<std::vector<ValueId>> first_indices_;  // by tile, then by load
+  Carried ahead_;                                    // for the tile that is copied next; inside of the loop: its arguments
+  bool has_begun_ = false;                           // ahead_ holds the values of a tile
+  std::vector<std::vector<ValueId>> first_indices_;  // indexed by tile, then by load
   std::vector<ValueId> indices_;                     // for the tile that is copied next: the loop's arguments
-  ValueId end_of_indices_;                           // of the counter
+  ValueId end_of_indices_;                           // a counter value
 };
 
 }  // namespace tilewright::passes

@@ -1,4 +1,4 @@
-// Access widths and costs, by the bases of a layout.
+// Computes access widths and costs from the bases of a layout.
 #include "passes/plans/access_plan.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 constexpr int kMaxAccessBytes = 16;
 constexpr int kSectorBytes = 32;
 constexpr int kCachedSectorCost = kInstructionCost / 2;
-// Half of what device memory takes for a sector in the time that an SM issues instructions: some come from its cache.
+// Half of the time that device memory takes for a sector, in instructions that an SM issues meanwhile: some sectors are in its cache.
 constexpr int kSectorCost = 5 * kInstructionCost;
 
 int log2_floor(std::int64_t v) { return 63 - std::countl_zero(static_cast<std::uint64_t>(std::max<std::int64_t>(v, 1))); }
@@ -57,7 +57,7 @@ std::vector<int> vector_bits(const AccessInfo& a, const ir::LinearLayout& l) {
       for (int i = 0; i < l.bits(static_cast<HardwareDim>(d)); ++i) {
         const std::uint32_t basis = l.bases(static_cast<HardwareDim>(d))[static_cast<std::size_t>(i)];
         if ((basis & unit) == 0) continue;
-        if (d != 0 || basis != unit || found >= 0) return -1;  // another bit moves within the vector
+        if (d != 0 || basis != unit || found >= 0) return -1;  // another hardware bit selects elements within the vector
         found = i;
       }
     return found;
@@ -77,7 +77,7 @@ int access_cost(const AccessInfo& a, const ir::LinearLayout& l) {
   ir::F2Span touched;
   for (std::uint32_t basis : l.bases(HardwareDim::lane)) touched.insert(basis & ~a.within_sector);
   const int sectors = 1 << touched.dimension();
-  // Of warps that access the same sector, all but one get it from the first-level cache.
+  // If several warps access the same sector, all but one get it from the first-level cache.
   const int own = std::max(sectors >> std::popcount(l.free_bits(HardwareDim::warp)), 1);
   return (kInstructionCost + kCachedSectorCost * (sectors - own) + kSectorCost * own) << std::min(registers - vector, 20);
 }

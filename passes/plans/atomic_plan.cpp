@@ -1,4 +1,4 @@
-// Copies of results, by the free bits of the layout.
+// Finds copies of results by the free bits of the layout.
 #include "passes/plans/atomic_plan.h"
 
 namespace tilewright::passes {
@@ -13,7 +13,7 @@ AtomicResults atomic_results(const ir::Function& f, ir::OpId id, int num_warps) 
   const std::uint32_t lanes = l.free_bits(HardwareDim::lane);
   if (l.free_bits(HardwareDim::warp) != 0) return AtomicResults::by_memory;
   if (lanes == 0) return AtomicResults::in_place;
-  // A free lane bit with a basis other than 0: its lanes hold elements of other registers of the lanes without it.
+  // A free lane bit with a nonzero basis: lanes with this bit hold elements that the lanes without it hold in other registers.
   for (int i = 0; i < l.bits(HardwareDim::lane); ++i)
     if ((lanes >> i & 1) != 0 && l.bases(HardwareDim::lane)[i] != 0) return AtomicResults::by_memory;
   return AtomicResults::by_shuffles;

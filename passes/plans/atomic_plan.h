@@ -6,9 +6,9 @@
 
 namespace tilewright::passes {
 
-/// One thread does the atomic of an element. How the old value reaches other threads that hold the element:
+/// One thread executes the atomic for an element. How the old value reaches the other threads that hold the element:
 enum class AtomicResults {
-  unused,       // it does not: the result is not used
+  unused,       // the result is not used
   in_place,     // no other thread holds the element
   by_shuffles,  // from a lane of the same warp, which holds it in the same register
   by_memory,    // through shared memory
@@ -16,7 +16,7 @@ enum class AtomicResults {
 
 /// Requires: a distributed function.
 AtomicResults atomic_results(const ir::Function&, ir::OpId, int num_warps);
-/// Bytes of shared memory for it.
+/// The bytes of shared memory that this takes.
 std::int64_t atomic_scratch(const ir::Function&, ir::OpId, int num_warps);
 
 }  // namespace tilewright::passes

@@ -1,4 +1,4 @@
-// Vectors, ldmatrix and swizzles, by the offsets of registers and lanes in a buffer.
+// Computes vectors, ldmatrix accesses and swizzles from the offsets of registers and lanes in a buffer.
 #include "passes/plans/buffer_plan.h"
 
 #include <algorithm>
@@ -16,12 +16,12 @@ using ir::LinearLayout;
 
 namespace {
 
-constexpr int kLog2RowBytes = 4;  // of a matrix of ldmatrix; also the widest access
+constexpr int kLog2RowBytes = 4;  // of a row that ldmatrix reads; also the widest access
 constexpr int kLog2WordBytes = 2;
 
 int log2(int x) { return std::countr_zero(static_cast<unsigned>(x)); }
 
-/// From registers, lanes and warps, side by side, to offsets in memory.
+/// The map from registers, lanes and warps, side by side, to offsets in memory.
 F2Matrix offsets(const LinearLayout& registers, const LinearLayout& memory) {
   const auto m = memory.matrix().solve(registers.matrix());
   TW_CHECK(m, "a buffer has a place for every element");
@@ -55,7 +55,7 @@ int log2_copy_vector(const LinearLayout& registers, const LinearLayout& memory, 
   const F2Matrix m = offsets(registers, memory);
   const int most = std::min(kLog2RowBytes - log2(element_bytes), static_cast<int>(vector.size()));
   int n = 0;
-  // A bit of the offset may come from its register only: another one would misalign the vector.
+  // A bit of the offset must come only from its register bit: another bit would misalign the vector.
   const auto fits = [&](int bit) {
     for (int i = 0; i < m.width(); ++i) {
       const std::uint32_t column = m.columns[static_cast<std::size_t>(i)];
@@ -82,13 +82,13 @@ std::optional<MatrixLoad> plan_matrix_load(const LinearLayout& registers, const 
   const auto lane = [&](int i) { return column(register_bits + i); };
   MatrixLoad plan;
   plan.log2_packed = packed;
-  // The bits of an element within a row of 16 bytes, and those of the row's number in a matrix.
+  // The bits of an element within a row of 16 bytes, and the bits of the row's number in a matrix.
   std::vector<std::uint32_t> within, rows;
   const auto assign = [&](bool transposes) {
     within.clear(), rows.clear();
     plan.transposes = transposes;
     if (transposes) {
-      // A word has two rows of a matrix; bytes of two more rows are those of another word.
+      // A word has bytes of two rows of a matrix; two more rows are in another word.
       if (element_bytes == 1) {
         for (int i = packed; i < register_bits && plan.pair < 0; ++i)
           if (column(i) == 1) plan.pair = i;
@@ -105,7 +105,7 @@ std::optional<MatrixLoad> plan_matrix_load(const LinearLayout& registers, const 
     }
     for (int i = 0; i < row; ++i)
       if (static_cast<int>(within.size()) != row || within[static_cast<std::size_t>(i)] != 1u << i) return false;
-    // Everything else moves whole rows.
+    // All other bits move whole rows.
     const std::uint32_t in_row = (1u << row) - 1;
     for (const std::uint32_t r : rows)
       if (r & in_row) return false;
@@ -129,8 +129,8 @@ std::optional<MatrixLoad> plan_matrix_load(const LinearLayout& registers, const 
 
 namespace {
 
-/// Rows along one axis, in lines of 128 bytes: as many rows as fit lie side by side in a line, and a longer row is several rows here. Bit i
-/// of the row's number XORs masks[i] to the number of the chunk in its line; that of a row that does not begin a line, within the row.
+/// Rows along one axis, in lines of 128 bytes: a line holds as many rows as fit, and a longer row counts as several rows. Bit i of the
+/// row's number XORs masks[i] into the number of the chunk in its line or, for a row that does not begin a line, within the row.
 class SwizzledRows {
  public:
   SwizzledRows(const std::vector<int>& log2_extents, int inner, int element_bytes)
@@ -144,7 +144,7 @@ class SwizzledRows {
     for (int axis = static_cast<int>(extents_.size()) - 1; axis >= 0; --axis)
       for (int i = 0; axis != inner_ && i < extents_[static_cast<std::size_t>(axis)]; ++i)
         rows_.push_back(1u << (shape.axis_shift(axis) + i));
-    // 8 rows at one chunk are in different banks: those of a line are side by side, the next ones are permuted.
+    // The same chunk of 8 rows is in different banks: rows of one line are side by side, and later lines are permuted.
     for (int i = 0; i < static_cast<int>(rows_.size()); ++i) {
       const int bit = i - in_line() - lines_of_row;
       masks_.push_back(bit >= 0 && bit < chunk_bits_ ? 1u << bit : 0);
@@ -164,7 +164,7 @@ class SwizzledRows {
     return memory;
   }
 
-  /// Changes one mask after the other as long as that makes reader and writer together faster.
+  /// Changes one mask after another as long as the reader and the writer together become faster.
   void improve_for(const LinearLayout& reader, const LinearLayout& writer) {
     const auto both = [&] {
       const Wavefronts read = by_reader(reader), written = by_vectors(writer, false);
@@ -185,12 +185,12 @@ class SwizzledRows {
 
  private:
   static constexpr int kLog2LineChunks = 3;
-  /// Of the accesses by which a warp reads or writes all of its registers.
+  /// The cost of the accesses by which a warp reads or writes all of its registers.
   struct Wavefronts {
     int now, ideal;
   };
 
-  /// The lowest bits of a row's number, which tell the rows of one line apart.
+  /// The number of the lowest bits of a row's number that select a row within a line.
   int in_line() const { return std::min(kLog2LineChunks - chunk_bits_, static_cast<int>(rows_.size())); }
 
   Wavefronts by_reader(const LinearLayout& reader) const {
@@ -198,11 +198,11 @@ class SwizzledRows {
     return matrices ? *matrices : by_vectors(reader, true);
   }
 
-  /// By ldmatrix; none: it cannot read this layout.
+  /// The wavefronts by ldmatrix; none if it cannot read this layout.
   std::optional<Wavefronts> by_matrices(const LinearLayout& reader) const {
     const auto plan = plan_matrix_load(reader, layout(), element_bytes_);
     if (!plan) return std::nullopt;
-    // As if each lane read the row that it names.
+    // Computed as if each lane read the row whose address it provides.
     const int log2_row = kLog2RowBytes - log2(element_bytes_);
     const int instructions = 1 << (reader.bits(HardwareDim::reg) - std::popcount(plan->within_instruction()));
     F2Matrix rows = ir::identity_matrix(log2_row);
@@ -229,11 +229,11 @@ class SwizzledRows {
   const int element_bytes_;
   const int inner_;
   int log2_chunk_ = 0, chunk_bits_ = 0;
-  std::vector<std::uint32_t> rows_;  // by bit of a row's number: the flat index that it contributes
+  std::vector<std::uint32_t> rows_;  // indexed by bit of a row's number: the flat index that the bit contributes
   std::vector<std::uint32_t> masks_;
 };
 
-/// The axis along which the lowest registers of a thread are neighbours; the last one if there is none.
+/// The axis along which the lowest registers of a thread are neighbours; the last axis if there is none.
 int axis_of_neighbours(const LinearLayout& writer) {
   for (const std::uint32_t basis : writer.bases(HardwareDim::reg))
     for (int axis = writer.rank() - 1; axis >= 0; --axis)
@@ -258,7 +258,7 @@ int read_cost(const LinearLayout& registers, int inner, int element_bytes, bool 
   }
   const int log2_vector = log2_shared_vector(registers, memory, element_bytes);
   const F2Matrix m = offsets(registers, memory);
-  // Whether the lowest `count` bits of a register's number are those of neighbours.
+  // Whether the lowest `count` bits of a register's number select neighbours.
   const auto are_neighbours = [&](int count) {
     for (int i = 0; i < count; ++i)
       if (i >= registers.bits(HardwareDim::reg) || m.columns[static_cast<std::size_t>(i)] != 1u << i) return false;

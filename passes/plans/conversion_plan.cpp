@@ -1,4 +1,4 @@
-// Routes within a warp, by linear algebra, and the comparison of their cost with that of shared memory.
+// Finds routes within a warp by linear algebra, and compares their cost with that of shared memory.
 //
 //  1. source_in_warp: for each register of the destination, the lane and register that hold its element.
 //  2. rounds_that_keep_lanes, rounds_that_ask_once: two assignments of elements to rounds such that each lane sends one element in a round.
@@ -22,7 +22,7 @@ using ir::LinearLayout;
 
 namespace {
 
-/// The register that holds the receiver's element is register(r) ^ register(thread) ^ constant, and likewise the lane.
+/// The register that holds the receiver's element is register(r) ^ register(thread) ^ constant; the lane has the same form.
 struct Source {
   F2Matrix register_by_register, register_by_thread, lane_by_register, lane_by_thread;
   std::uint32_t register_constant = 0, lane_constant = 0;
@@ -70,21 +70,22 @@ F2Matrix sum(const F2Matrix& a, const F2Matrix& b) {
   return m;
 }
 
-/// The matrix of the lanes alone.
+/// The columns of a matrix that belong to lane bits.
 F2Matrix of_lanes(const Source& s, const F2Matrix& by_thread) { return {{by_thread.columns.begin(), by_thread.columns.begin() + s.lanes}}; }
 
-/// The round in which a lane receives register 0, as a map of its number, such that no round needs another lane order. None: impossible.
+/// The round in which a lane receives register 0, as a map of its number, such that no round permutes lanes differently; none if
+/// impossible.
 std::optional<F2Matrix> rounds_that_keep_lanes(const Source& s) {
   F2Matrix missing = of_lanes(s, s.lane_by_thread);
   for (int i = 0; i < s.lanes; ++i) missing.columns[static_cast<std::size_t>(i)] ^= 1u << i;
   return s.lane_by_register.solve(missing);
 }
 
-/// The same, such that each lane sends only one element in a round. Several lanes may receive the same element.
+/// As above, but each lane sends only one element in a round. Several lanes may receive the same element.
 std::optional<F2Matrix> rounds_that_ask_once(const Source& s) {
   const F2Matrix by_lane = of_lanes(s, s.lane_by_thread), registers = of_lanes(s, s.register_by_thread);
   F2Matrix after{std::vector<std::uint32_t>(static_cast<std::size_t>(s.lanes))};
-  F2Span asked;  // the inputs are the receiving lanes
+  F2Span asked;  // an input is the set of receiving lanes
   std::vector<int> again;
   for (int i = 0; i < s.lanes; ++i)
     if (!asked.insert(by_lane.columns[static_cast<std::size_t>(i)], 1u << i)) again.push_back(i);
@@ -104,7 +105,7 @@ std::optional<F2Matrix> rounds_that_ask_once(const Source& s) {
   return after;
 }
 
-/// The route of an assignment of rounds.
+/// The route for an assignment of elements to rounds.
 WarpRoute route(const Source& s, const F2Matrix& after) {
   WarpRoute result;
   result.after = after;
@@ -113,7 +114,7 @@ WarpRoute route(const Source& s, const F2Matrix& after) {
   result.keeps_lanes =
       by_lane == ir::identity_matrix(s.lanes) &&
       std::all_of(result.lane.columns.begin() + s.lanes, result.lane.columns.end(), [](std::uint32_t c) { return c == 0; });
-  // From a sending lane to a lane that receives from it: a right inverse on the sending lanes, extended to a linear map.
+  // The map from a sending lane to a lane that receives from it: a right inverse on the sending lanes, extended to a linear map.
   F2Span span;
   for (int i = 0; i < s.lanes; ++i) span.insert(by_lane.columns[static_cast<std::size_t>(i)], 1u << i);
   F2Matrix asker;
@@ -134,7 +135,7 @@ WarpRoute route(const Source& s, const F2Matrix& after) {
   return result;
 }
 
-// Costs: a shuffle and an access of shared memory both move one word for each lane in a cycle; a select takes half of that.
+// Costs: a shuffle and an access of shared memory each move one word for each lane in a cycle; a select takes half a cycle.
 
 int cost(const WarpRoute& result, int source_registers, int element_bytes) {
   std::vector<std::uint32_t> lanes;
@@ -152,7 +153,7 @@ int cost(const WarpRoute& result, int source_registers, int element_bytes) {
 }
 
 int shared_cost(int source_registers, int registers, int element_bytes) {
-  constexpr int kLatency = 12;  // of the barrier, the store and the load, in shuffles that could be issued meanwhile
+  constexpr int kLatency = 12;  // of barrier, store and load, in shuffles that could be issued in that time
   return kLatency + std::max(source_registers * element_bytes / 4, 1) + std::max(registers * element_bytes / 4, 1);
 }
 
@@ -166,7 +167,7 @@ bool WarpRoute::is_renaming() const {
 Conversion plan_conversion(const LinearLayout& from, const LinearLayout& to, int element_bytes, std::uint32_t flip) {
   const std::optional<Source> source = source_in_warp(from, to, flip);
   Conversion plan;
-  // Of copies in several warps only one is stored.
+  // If several warps hold copies, only one of them stores.
   plan.crosses_warps = !source || from.free_bits(HardwareDim::warp) != 0;
   if (!source) return plan;
   const int source_registers = static_cast<int>(from.size(HardwareDim::reg)), registers = static_cast<int>(to.size(HardwareDim::reg));

@@ -1,4 +1,4 @@
-// How a tile changes its layout: by shuffles within warps or through shared memory.
+// How a tile changes its layout: by shuffles within warps, or through shared memory.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,35 +8,35 @@
 
 namespace tilewright::passes {
 
-/// A conversion within warps, by shuffles. In round j every thread receives one element from another lane, of its register
-/// `source_register` ^ before(sender). Register r of the destination is the element of round r ^ after(receiver). The matrices take the
-/// number of the thread, lane bits first.
+/// A conversion within warps, by shuffles. In round j every thread receives one element from another lane: register `source_register` ^
+/// before(sender). Register r of the destination is the element that arrives in round r ^ after(receiver). The matrices take the number of
+/// the thread, lane bits first.
 ///
 /// Example: two lanes hold [a b] and [c d]; the result is [a c] and [b d]. Each lane sends the element that it does not keep:
-/// before = after = lane, round 0 is no shuffle, round 1 a shuffle with lane ^ 1.
+/// before = after = lane; round 0 needs no shuffle, round 1 is a shuffle with lane ^ 1.
 struct WarpRoute {
   struct Round {
     std::uint32_t source_register = 0, source_lane = 0;  // the lane: XOR lane(receiver)
   };
   std::vector<Round> rounds;  // one for each register of the destination
   ir::F2Matrix before, lane, after;
-  bool keeps_lanes = false;  // lane(receiver) is the receiver: rounds with source_lane 0 are no shuffles
+  bool keeps_lanes = false;  // lane(receiver) is the receiver: rounds with source_lane 0 need no shuffle
 
   bool is_renaming() const;  // no shuffles and no selects
 };
 
-/// Larger tiles pass through shared memory slice by slice; every GPU has that much (sm_75: 64 KiB).
+/// Larger tiles pass through shared memory in slices; every GPU has this much (sm_75: 64 KiB).
 inline constexpr int kLog2MostSharedBytes = 16;
 
 struct Conversion {
-  /// None: through shared memory.
+  /// None: the tile goes through shared memory.
   std::optional<WarpRoute> route;
-  /// Some warp needs elements of another one.
+  /// Whether some warp needs elements of another warp.
   bool crosses_warps = false;
 };
 
-/// Element i of the result is element i ^ flip of the source, by flat index. Requires: no free registers in either layout; `flip` within
-/// the extents; the source surjective.
+/// Plans a conversion in which element i of the result is element i ^ flip of the source, by flat index. Requires: no free registers in
+/// either layout; `flip` within the extents; the source surjective.
 Conversion plan_conversion(const ir::LinearLayout& from, const ir::LinearLayout& to, int element_bytes, std::uint32_t flip = 0);
 
 }  // namespace tilewright::passes

@@ -1,4 +1,4 @@
-// The plan of a dot of fused multiply-adds.
+// Plans a dot that is computed by fused multiply-adds.
 #include "passes/plans/dot_plan.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ using ir::LinearLayout;
 
 namespace {
 
-/// Most multiply-adds of a thread in a step, which is unrolled: with more, a loop over K is as fast and compiles in less time.
+/// Most multiply-adds of a thread in an unrolled step. With more, a loop over K is as fast and compiles in less time.
 constexpr int kLog2StepOperations = 8;
 constexpr std::int64_t kAlignment = 16;
 
@@ -35,7 +35,7 @@ std::uint32_t DotPlan::index_in_b(std::uint32_t flat, std::uint32_t k) const {
 }
 
 LinearLayout dot_operand_layout(const LinearLayout& accumulator, ir::Type operand, int i) {
-  DotPlan plan;  // of the shape alone
+  DotPlan plan;  // depends on the shape only
   const int row = operand.rank() - 2, column = operand.rank() - 1;
   plan.log2_k = operand.log2_extent(i == 0 ? column : row), plan.log2_n = accumulator.log2_extents()[static_cast<std::size_t>(column)];
   plan.log2_m = accumulator.log2_extents()[static_cast<std::size_t>(row)];
@@ -66,7 +66,7 @@ DotPlan plan_dot(const ir::Function& f, ir::OpId id) {
     const auto plan_for = [&](int log2_ks) {
       o.shared = ir::plan_swizzle(o.source, reader(accumulator, extents, map, k_unit, log2_ks), t.element_bytes());
     };
-    // A vector must be within a step, and the vectors of all steps equally aligned.
+    // A vector must be within one step, and the vectors of all steps must have the same alignment.
     const auto steps_keep_vectors = [&] {
       const ir::F2Matrix offset_of = o.shared.shared.matrix();
       for (int i = plan.log2_step; i < plan.log2_k; ++i)

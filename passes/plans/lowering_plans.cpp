@@ -1,4 +1,4 @@
-// Plans by kind of op, and the scratch that follows from them.
+// Makes plans by kind of op, and derives the scratch that they need.
 #include "passes/plans/lowering_plans.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Of an op that moves the elements of its operand, a tile.
+/// The conversion of an op that moves the elements of its operand, a tile.
 Conversion conversion_of(const Function& f, OpId id) {
   const ValueId x = f.operand(id, 0);
   const std::uint32_t flip = f.kind(id) == OpKind::flip_ ? f.layout(x).axis_mask(static_cast<int>(f.attr(id, ir::AttrName::axis))) : 0;
@@ -19,7 +19,7 @@ Conversion conversion_of(const Function& f, OpId id) {
                          flip);
 }
 
-/// A tile that passes through shared memory, in slices if it is too large.
+/// The bytes of a tile that passes through shared memory, in slices if it is too large.
 std::int64_t whole_or_slice(const ir::Type& t) {
   return std::min(t.elements() * t.element_bytes(), std::int64_t{1} << kLog2MostSharedBytes);
 }

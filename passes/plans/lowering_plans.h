@@ -1,4 +1,4 @@
-// The lowering plans of a distributed function: made once, then read by shared memory allocation, hazard analysis and GPU lowering.
+// The lowering plans of a distributed function: made once, then read by shared-memory allocation, hazard analysis and GPU lowering.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,16 +17,16 @@ namespace tilewright::passes {
 
 inline constexpr std::int64_t kMbarrierBytes = 8;
 
-/// The plan of each op that moves data between threads, and the bytes of shared memory that it works in (its scratch).
+/// The plan of each op that moves data between threads, and the bytes of shared memory in which it works (its scratch).
 ///
-/// A plan follows from the op, its types and its layouts, and from whether its results are used. So plans stay valid while passes only set
-/// the attribute `shared` or add barriers.
+/// A plan depends on the op, its types, its layouts, and on whether its results are used. So plans stay valid while passes only set the
+/// attribute `shared` or add barriers.
 class LoweringPlans {
  public:
-  /// `num_warps`: of the program; each op is planned for the warps that execute it (tileir/roles.h). Requires: a distributed function.
+  /// `num_warps`: of the program; an op is planned for the warps that execute it (tileir/roles.h). Requires: a distributed function.
   LoweringPlans(const ir::Function&, int num_warps);
 
-  /// Requires: convert_layout, or flip of a tile.
+  /// Requires: a convert_layout, or a flip of a tile.
   const Conversion& conversion(ir::OpId id) const { return plan<Conversion>(id); }
   const ReducePlan& reduce(ir::OpId id) const { return plan<ReducePlan>(id); }
   const ScanPlan& scan(ir::OpId id) const { return plan<ScanPlan>(id); }
@@ -34,33 +34,33 @@ class LoweringPlans {
   const DotPlan& dot(ir::OpId id) const { return plan<DotPlan>(id); }
   AtomicResults atomic_results(ir::OpId id) const { return plan<AtomicResults>(id); }
 
-  /// Whether the op is of a kind that may have scratch.
+  /// Whether the op is of a kind that may need scratch.
   bool has_plan(ir::OpId id) const { return by_op_.contains(id.index); }
 
-  /// Bytes of shared memory that the op works in, of alloc_buffer those of the buffer; 0: none. The op writes there without waiting for
-  /// other threads, orders its own writes and reads, and other warps may still read when the first one has finished the op (see
+  /// Bytes of shared memory in which the op works (for alloc_buffer, the buffer's); 0: none. The op writes there without waiting for other
+  /// threads, and orders its own writes and reads. Other warps may still read when the first warp has finished the op (see
   /// insert_barriers).
   std::int64_t scratch_bytes(ir::OpId) const;
 
-  /// Of an allocated function: bytes of shared memory that a program needs, which is the end of the last scratch.
+  /// For an allocated function: the bytes of shared memory that a program needs, which is the end of the last scratch.
   std::int64_t shared_bytes(const ir::Function&) const;
 
-  /// Of an allocated function: the shared memory that ops of a role work in, which each instance has for itself: bytes from `begin` on of
-  /// the first one, `stride` bytes further of the next. {0, 0}: none.
+  /// For an allocated function: the shared memory of a role. Each instance has its own: the first one starts at byte `begin`, each further
+  /// one `stride` bytes later. {0, 0}: none.
   struct InstanceMemory {
     std::int64_t begin = 0, stride = 0;
   };
   InstanceMemory instance_memory(const ir::Function&, ir::BlockId role) const;
-  static constexpr std::int64_t kInstanceAlignment = 1024;  // the most that a buffer asks for
+  static constexpr std::int64_t kInstanceAlignment = 1024;  // the greatest alignment of a buffer
 
-  /// Whether the op, which has scratch, executes a barrier of all threads of its role after its accesses of global memory and its first
-  /// writes of the scratch, and before its last reads. When a thread has finished the op, these accesses and all earlier ops are then
+  /// Whether the op, which has scratch, executes a barrier of all threads of its role after its accesses to global memory and its first
+  /// writes to the scratch, and before its last reads. When a thread has finished the op, these accesses and all earlier ops are then
   /// complete.
   bool has_internal_barrier(ir::OpId) const;
 
  private:
   struct OpPlan {
-    /// monostate: the op has scratch, but nothing to plan.
+    /// monostate: the op has scratch but needs no plan.
     std::variant<std::monostate, Conversion, ReducePlan, ScanPlan, SortPlan, DotPlan, AtomicResults> how;
     std::int64_t scratch_bytes = 0;
   };
@@ -73,8 +73,8 @@ class LoweringPlans {
   std::unordered_map<std::uint32_t, OpPlan> by_op_;
 };
 
-/// Keeps the plans of one function for the passes and the lowering: makes them at the first request. run_passes drops them after a pass
-/// that changes the function, unless the pass is one that keeps plans (passes.def).
+/// Keeps the plans of one function for the passes and the lowering; they are made at the first request. run_passes drops them after a pass
+/// that changes the function, unless the pass keeps plans (passes.def).
 class PlanCache {
  public:
   const LoweringPlans& get(const ir::Function& f, int num_warps) {

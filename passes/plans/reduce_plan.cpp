@@ -1,4 +1,4 @@
-// Exchanges between warps, as layouts of partial results.
+// Plans exchanges between warps, as layouts of partial results.
 #include "passes/plans/reduce_plan.h"
 
 #include <bit>
@@ -28,9 +28,9 @@ ReducePlan plan_reduce(const LinearLayout& l, int axis, bool commutative) {
     ReduceExchange x;
     x.first = i;
     while (i + x.count < plan.steps.size() && plan.steps[i + x.count].crosses_warps()) ++x.count;
-    // Sides in the order of warp bits, whichever step comes first: addresses then follow from the warp's number without a permutation.
+    // Sides are in the order of warp bits, whichever step comes first: then addresses follow from the warp's number without a permutation.
     for (std::size_t t = 0; t < x.count; ++t) x.bits.push_back(static_cast<int>(commutative ? x.count - 1 - t : t));
-    // The index of a partial result: its result, then its side of each step from here on.
+    // The index of a partial result: the result that it belongs to, then its side in each step from here on.
     const auto index_of = [&](std::uint32_t flat) {
       const std::uint32_t index = (flat & l.axis_mask(axis)) >> shift;
       std::uint32_t sides = 0;

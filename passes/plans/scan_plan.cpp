@@ -1,4 +1,4 @@
-// Totals of warps, as layouts.
+// Plans the exchange of totals between warps, as layouts.
 #include "passes/plans/scan_plan.h"
 
 #include <algorithm>

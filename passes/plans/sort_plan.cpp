@@ -1,4 +1,4 @@
-// Records, networks and scratch.
+// Plans records, networks and scratch.
 #include "passes/plans/sort_plan.h"
 
 #include <algorithm>
@@ -18,10 +18,10 @@ using ir::ValueId;
 namespace {
 
 constexpr std::int64_t kMostExchangeBytes = 16 << 10;
-/// Compare-exchanges of a thread, four to ten instructions each. Loops execute a few more instructions, but sort 1024 elements on 4 warps
-/// in a sixth of the code.
+/// Limit of unrolled compare-exchanges of a thread, four to ten instructions each. Loops execute a few more instructions, but sort 1024
+/// elements on 4 warps in a sixth of the code.
 constexpr int kMostComparisons = 384;
-constexpr int kMostRecordRegisters = 128;  // of a thread's 255, while a step exchanges some of them
+constexpr int kMostRecordRegisters = 128;  // of 255 registers of a thread, since a step needs more while it exchanges records
 
 /// Whether every row of the tile is 0, 1, 2, ...
 bool is_row_index(const Function& f, ValueId v) {
@@ -34,7 +34,7 @@ bool is_row_index(const Function& f, ValueId v) {
       case OpKind::convert_layout_: break;
       case OpKind::broadcast_:
       case OpKind::reshape_: {
-        // Rows stay rows if the last extent does not change.
+        // Rows stay the same if the last extent does not change.
         const ir::Type x = f.type(f.operand(id, 0));
         if (x.is_scalar() || x.extent(x.rank() - 1) != t.extent(t.rank() - 1)) return false;
         break;
@@ -45,7 +45,7 @@ bool is_row_index(const Function& f, ValueId v) {
   }
 }
 
-/// Compare-exchanges of a thread, if all steps are unrolled.
+/// The compare-exchanges of a thread if all steps are unrolled.
 std::int64_t comparisons(std::int64_t registers, int register_bits, int log2_extent, int log2_kept) {
   std::int64_t n = registers * log2_kept * (log2_kept + 1) / 2;
   for (int bit = register_bits - 1; bit >= log2_kept; --bit) n += (registers /= 2) * (log2_kept + 1);
@@ -83,7 +83,7 @@ SortPlan::SortPlan(const Function& f, OpId id, int num_warps) {
   if (!order.warps.empty()) {
     std::int64_t group = std::max<std::int64_t>(kMostExchangeBytes / (2 * threads * record_bytes()), 1);
     group = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(group)));
-    // In loops the two groups alternate, so their number must be even.
+    // Loops alternate between two groups, so the number of groups must be even.
     const std::int64_t most =
         network == Network::unrolled ? registers : std::min<std::int64_t>(registers / 2, network == Network::loops ? 16 : 4);
     exchange_group = static_cast<int>(std::min(group, most));

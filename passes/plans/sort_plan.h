@@ -8,29 +8,29 @@
 
 namespace tilewright::passes {
 
-/// Rows are sorted as records. A record is an unsigned number in the requested order: the key and, below it, the index within the row, so
-/// that no two records are equal and any network sorts stably. Integers sorted without other tiles need no index: equal ones are not
-/// distinguishable.
+/// Rows are sorted as records. A record is an unsigned number that compares in the requested order: the key and, below it, the index within
+/// the row, so that no two records are equal and any network sorts stably. Integers that are sorted without other tiles need no index:
+/// equal ones cannot be distinguished.
 struct SortPlan {
   SortPlan(const ir::Function&, ir::OpId, int num_warps);
 
   ir::LinearLayout layout;  // of the operands, without free registers
   ir::AxisOrder order;
-  std::vector<int> across;  // register bits that are not of a row
+  std::vector<int> across;  // register bits that do not belong to a row
   int log2_extent = 0, log2_kept = 0;
   bool has_index = false;
   bool splits_words = false;  // the index has a second word, of 32 bits
   int key_bits = 0, word_bits = 0;
 
-  /// The source of an operand's elements once records are sorted.
+  /// Where the elements of an operand come from after the records are sorted.
   enum class Source : std::uint8_t { record, index, shared };
   std::vector<Source> sources;
 
-  /// All steps unrolled; or loops over the steps, if that would be too much code; or loops over steps and records, with records in local
-  /// memory, if a thread has not enough registers for them.
+  /// unrolled: all steps; loops: over the steps, if unrolling takes too much code; memory: loops over steps and records, with records in
+  /// local memory, if a thread has too few registers for them.
   enum class Network : std::uint8_t { unrolled, loops, memory };
   Network network = Network::unrolled;
-  /// Records of a thread that go to another warp at once; the scratch has room for two such groups.
+  /// Records of a thread that are sent to another warp at once; the scratch has room for two such groups.
   int exchange_group = 1;
   std::int64_t scratch_bytes = 0;
 
