@@ -15,7 +15,7 @@ namespace tilewright::backend {
 
 namespace {
 
-/// The loaded object that holds an address: where it begins, and its build id.
+/// The loaded object that contains an address: its start, and its build id.
 struct Object {
   ElfW(Addr) address;
   ElfW(Addr) base = 0;

@@ -1,4 +1,4 @@
-// The key of a compilation in the disk cache: all that the compiled code depends on.
+// The key of a compilation in the disk cache: everything that the compiled code depends on.
 #include "backend/compilation_key.h"
 
 #include "backend/build_identity.h"
@@ -12,7 +12,7 @@ std::vector<std::byte> compilation_key(const ir::Function& f, const CompileOptio
   if (build.empty()) return {};
   ir::ByteWriter out;
   out.write(build);
-  // Does not compile when an option is added.
+  // This does not compile when an option is added.
   const auto& [target, num_warps, num_stages, check, contract, ptx_version] = options;
   out.write(target);
   out.write(find_target(target)->processor());

@@ -24,7 +24,7 @@ namespace tilewright::backend {
 
 namespace {
 
-/// Adds the time since its construction to the phase of that name.
+/// Adds the time since its construction to the phase with this name.
 class Phase {
  public:
   Phase(std::vector<PhaseTiming>& timings, std::string_view name) : timings_(timings), name_(name) {}
@@ -49,7 +49,7 @@ std::string text_of(const llvm::Module& m) {
   return text;
 }
 
-/// The subject of the lowering, for the report of a bug in it: tile IR after all passes, and the target.
+/// The input of the lowering, for the report of a bug in it: tile IR after all passes, and the target.
 struct Lowered {
   const ir::Function& function;
   const std::string& target;
@@ -61,7 +61,7 @@ struct Lowered {
   }
 };
 
-/// Leaves the lowering plans that the last passes have made in `plans`.
+/// Runs the target's pipeline and leaves the lowering plans of the last passes in `plans`.
 void run_pipeline(ir::Function& f, const ir::TargetDesc& target, const CompileOptions& options, const CompileHooks& hooks,
                   passes::PlanCache& plans, std::vector<passes::Remark>& remarks) {
   const passes::PassContext context{target, options.contract, options.check, options.num_warps, options.num_stages, &plans, &remarks};
@@ -88,7 +88,7 @@ ir::TargetDesc describe_target(const std::string& target) { return find_target(t
 
 namespace {
 
-/// Layouts, and ops that passes make, are for GPUs.
+/// Layouts, and ops that only passes make, are for GPUs: throws Error if a host's function has them.
 void refuse_ops_of_other_targets(const ir::Function& f, const ir::TargetDesc& target) {
   if (target.is_gpu()) return;
   f.walk([&](ir::OpId id) {

@@ -17,24 +17,24 @@ struct CompileOptions {
   int num_stages = 0;  // 0: the target's default
   bool check = false;
   bool contract = true;
-  int ptx_version = 0;  // of the PTX ISA, as 10 * major + minor; 0: the oldest that has what is emitted
+  int ptx_version = 0;  // version of the PTX ISA, as 10 * major + minor; 0: the oldest one that has all emitted instructions
   friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
 };
 
-/// The intermediate results that a caller asks for. They do not change the result, except that `text_only` omits a host's object.
+/// The intermediate results that a caller needs. They do not change the result, except that `text_only` omits a host's object.
 struct CompileHooks {
   bool keep_text = false;  // fill tile_ir, llvm_ir, assembly
   /// Called with "NN_pass" and tile IR after each pass, "llvm" and LLVM IR, "assembly" and assembly.
   std::function<void(const std::string& stage, const std::string& text)> dump;
-  /// Hosts: `image` stays empty. LLVM would generate the code a second time for it.
+  /// For hosts: `image` stays empty, since LLVM would have to generate the code a second time for it.
   bool text_only = false;
 };
 
-/// The facts of a target. Throws Error for a name that is none.
+/// The facts of a target. Throws Error for an unknown name.
 ir::TargetDesc describe_target(const std::string& target);
 
 /// Runs the target's pipeline on a verified function and generates code. Throws Error if the target does not support the function. For a
-/// distributed function (of a GPU) only the passes run that assign shared memory and insert barriers.
+/// distributed function (of a GPU), only the passes that assign shared memory and insert barriers are run.
 CompiledKernel compile(ir::Function, const CompileOptions&, const CompileHooks& = {});
 
 }  // namespace tilewright::backend

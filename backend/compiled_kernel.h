@@ -1,4 +1,4 @@
-// The result of code generation: bytes and how to call them. No LLVM here, so that devices can be tested without the compiler.
+// The result of code generation: bytes, and how to call them. Does not use LLVM, so devices can be tested without the compiler.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tilewright::backend {
 
-/// How long a phase of a compilation took.
+/// The duration of a phase of a compilation.
 struct PhaseTiming {
   std::string phase;  // "passes", "lowering", "llvm", ...
   double ms;
@@ -23,18 +23,18 @@ struct AccessSite {
   Location where;
   bool is_store;
   int element_bytes;
-  int parameter = -1;  // that the address is computed from, or -1
+  int parameter = -1;  // the parameter from which the address is computed, or -1
   bool is_atomic = false;
-  bool needs_alignment = is_atomic;  // to its size
+  bool needs_alignment = is_atomic;  // to a multiple of its size
 };
 
 /// A device_print, or a device_assert of checked mode.
 struct ReportSite {
   Location where;
   bool is_print;
-  std::string text;                // of a print with a {} for each operand
-  ir::Reason reason{};             // of an assert
-  std::vector<ir::Type> operands;  // what a report points to; of an assert the condition, and the mask if there is one
+  std::string text;                // for a print: its text, with a {} for each operand
+  ir::Reason reason{};             // for an assert
+  std::vector<ir::Type> operands;  // types of the operands of a report; for an assert the condition, and the mask if there is one
 };
 
 struct Resources {
@@ -49,14 +49,14 @@ struct CompiledKernel {
   Format format = Format::elf;
   std::vector<std::byte> image;     // relocatable ELF object, or PTX text
   std::vector<ir::Type> params;     // all scalars; pointers take 8 bytes
-  LaunchPlan launch;                // what the host makes at each launch
+  LaunchPlan launch;                // what the host computes at each launch
   std::size_t scratch_bytes = 0;    // host: per thread, 64-byte aligned
-  std::vector<AccessSite> sites;    // checked: what a site number means
-  std::vector<ReportSite> reports;  // likewise of HostLaunch::report
+  std::vector<AccessSite> sites;    // checked mode: the access that each site number means
+  std::vector<ReportSite> reports;  // the report that each site number of HostLaunch::report means
   Resources resources;
-  std::vector<std::string> remarks;  // "file:line: ": where it does less than the program asks for, or can be seen to be slow
+  std::vector<std::string> remarks;  // "file:line: ": why the kernel does less than requested, or may be slow
   std::vector<PhaseTiming> timings;
-  // Filled if CompileOptions::keep_text.
+  // These are filled if CompileOptions::keep_text is set.
   std::string tile_ir, llvm_ir, assembly;
 };
 

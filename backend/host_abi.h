@@ -9,14 +9,14 @@ namespace tilewright::backend {
 /// address is invalid. `site`: an index of CompiledKernel::sites.
 using HostCheck = void (*)(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site);
 
-/// A program calls this to print, or when an assertion fails in some lane, which the receiver finds. program: its three ids.
-/// operands[i]: the elements of operand i, row-major, a byte for a bool. `site`: an index of CompiledKernel::reports.
+/// A program calls this to print, or when an assertion fails in some lane; the receiver finds that lane. program: its three ids.
+/// operands[i]: the elements of operand i, row-major, a bool as a byte. `site`: an index of CompiledKernel::reports.
 using HostReport = void (*)(void* context, const std::int32_t* program, const void* const* operands, std::int32_t site);
 
-/// What every program of a launch shares. The emitted code reads these by offset.
+/// The data that all programs of a launch share. The emitted code reads these fields by offset.
 struct HostLaunch {
   std::int32_t grid[3];
-  std::int32_t cache_kib;  // of the last-level cache; launches that store more make non-temporal stores. 0: unknown, no launch does
+  std::int32_t cache_kib;  // of the last-level cache; launches that store more use non-temporal stores. 0: unknown, and no launch does
   HostCheck check;         // null unless compiled for checked mode
   void* check_context;
   HostReport report = nullptr;  // null if the kernel has no reports

@@ -9,7 +9,7 @@ namespace tilewright::backend {
 
 namespace {
 
-// Each pair names every member of its struct in a structured binding, which does not compile when a member is added.
+// Each pair of functions names every member of its struct in a structured binding, which does not compile when a member is added.
 
 void write(ir::ByteWriter& out, const Location& location) {
   out.write(location.file);

@@ -8,10 +8,10 @@
 
 namespace tilewright::backend {
 
-/// All of the kernel but its timings and texts, which only a compilation has.
+/// Encodes all of the kernel except its timings and texts, which only a compilation has.
 std::vector<std::byte> serialize(const CompiledKernel&);
 
-/// Nothing if the bytes are not those of a kernel of this build.
+/// Returns none if the bytes are not those of a kernel of this build.
 std::optional<CompiledKernel> deserialize(std::span<const std::byte>);
 
 }  // namespace tilewright::backend

@@ -16,7 +16,7 @@ using Kind = LaunchRecipe::Kind;
 
 constexpr int rounded_up(int bytes, int alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// The argument as tile IR reads it: signed integers are negative where their highest bit is set.
+/// The argument as tile IR reads it: a signed integer is negative if its highest bit is set.
 std::int64_t argument_value(const ir::Type& t, std::uint64_t word) {
   const int bits = t.element_bits();
   if (bits == 64) return static_cast<std::int64_t>(word);
@@ -30,7 +30,7 @@ std::int64_t quotient(std::int64_t a, std::int64_t b) {
   return b == -1 ? static_cast<std::int64_t>(-static_cast<std::uint64_t>(a)) : a / b;
 }
 
-/// Shifts by the width and beyond give 0, or the sign, as those of tile IR.
+/// Shifts by the width or more give 0, or the sign, as shifts of tile IR do.
 std::int64_t shifted_left(std::int64_t a, std::int64_t by) {
   return by < 0 || by > 63 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << by);
 }

@@ -1,5 +1,5 @@
-// Launch recipes: numbers, and from them by-value parameters, that the host computes at each launch from the arguments of the kernel. No
-// LLVM and no driver here: the compiler writes recipes, devices follow them.
+// Launch recipes: numbers that the host computes at each launch from the arguments of the kernel, and by-value parameters made from them.
+// Uses neither LLVM nor a driver: the compiler writes recipes, devices follow them.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -13,18 +13,18 @@
 
 namespace tilewright::backend {
 
-inline constexpr int kMostParameterBytes = 4096;  // of all parameters of a kernel, which every target takes
+inline constexpr int kMostParameterBytes = 4096;  // for all parameters of a kernel together: every target accepts this much
 inline constexpr int kMostRecipeSteps = 64;
 
-/// Numbers in the closure of parameters, grid and constants under +, -, *, /, min, max and shifts, each computed once, in order. All are
-/// 64-bit integers, of arguments sign- or zero-extended by their type; pointers are their addresses. Arithmetic wraps, as tile IR's does.
+/// Numbers computed from parameters, grid and constants by +, -, *, /, min, max and shifts, each once, in order. All are 64-bit integers:
+/// arguments are sign- or zero-extended by their type, pointers are their addresses. Arithmetic wraps, as in tile IR.
 ///
 /// Example: parameter 2 (k); constant 63; add 0, 1; constant 6; shr 2, 3: the number of k-tiles.
 struct LaunchRecipe {
   enum class Kind : std::uint8_t { constant, parameter, grid, add, sub, mul, div, minimum, maximum, shl, shr };
   struct Step {
     Kind kind = Kind::constant;
-    std::int64_t value = 0;  // of a constant; of a parameter its number; of grid the axis
+    std::int64_t value = 0;  // constant: its value; parameter: its number; grid: the axis
     int a = -1, b = -1;      // earlier steps
     friend bool operator==(const Step&, const Step&) = default;
   };
@@ -39,18 +39,18 @@ struct PackedParameter {
     int step;
     friend bool operator==(const Field&, const Field&) = default;
   };
-  int bytes = 0;  // those that no field covers are 0
+  int bytes = 0;  // bytes that no field covers are 0
   std::vector<Field> fields;
   friend bool operator==(const PackedParameter&, const PackedParameter&) = default;
 };
 
-/// A by-value parameter that describes a tensor to bulk copies: 128 bytes, which the driver encodes. Innermost axis first.
+/// A by-value parameter that describes a tensor to bulk copies: 128 bytes, which the driver encodes. The innermost axis comes first.
 struct TensorMapParameter {
   ir::Element element{};
-  int address = -1;          // a step
-  std::vector<int> extents;  // steps, of elements; 1 to 5
-  std::vector<int> strides;  // steps, of elements, from axis 1 on
-  std::vector<int> box;      // elements
+  int address = -1;          // a step of the recipe
+  std::vector<int> extents;  // steps; in elements; 1 to 5 axes
+  std::vector<int> strides;  // steps; in elements; from axis 1 on
+  std::vector<int> box;      // in elements
   int swizzle_bytes = 0;     // 0, 32, 64, 128
   friend bool operator==(const TensorMapParameter&, const TensorMapParameter&) = default;
 };
@@ -58,11 +58,11 @@ inline constexpr int kTensorMapBytes = 128;
 
 using HostParameter = std::variant<PackedParameter, TensorMapParameter>;
 
-/// What a launch of the kernel passes and sets besides the arguments.
+/// The values that a launch of the kernel passes and sets in addition to the arguments.
 struct LaunchPlan {
   LaunchRecipe recipe;
-  std::vector<HostParameter> parameters;  // behind those of the function, before those of the runtime (nvptx_abi.h)
-  std::array<int, 3> grid{-1, -1, -1};    // steps: the programs that are launched; -1: as many as the user says
+  std::vector<HostParameter> parameters;  // after the function's parameters, before the runtime's (nvptx_abi.h)
+  std::array<int, 3> grid{-1, -1, -1};    // steps: the number of programs; -1: the user's
   bool is_empty() const { return parameters.empty() && grid == std::array{-1, -1, -1}; }
   friend bool operator==(const LaunchPlan&, const LaunchPlan&) = default;
 };
@@ -71,20 +71,20 @@ struct LaunchPlan {
 int parameter_bytes(const HostParameter&);
 int parameter_alignment(const HostParameter&);
 
-/// What is wrong with a plan for a kernel of so many parameters; empty: nothing.
+/// The error in a plan for a kernel with this number of parameters; empty if there is none.
 std::string plan_problem(const LaunchPlan&, std::size_t params);
 
-/// Why arguments have no launch.
+/// Why a kernel cannot be launched with its arguments.
 struct RecipeError {
   std::string text;
 };
 
-/// Writes the number of each step. `params`: the types of the arguments, one word each; `grid`: the user's. Requires: a valid recipe.
-/// Throws RecipeError for a division by 0.
+/// Writes the number of each step. `params`: the types of the arguments, which have one word each; `grid`: the user's. Requires: a valid
+/// recipe. Throws RecipeError for a division by 0.
 void evaluate(const LaunchRecipe&, std::span<const ir::Type> params, std::span<const std::uint64_t> arguments,
               const std::array<std::int32_t, 3>& grid, std::span<std::int64_t> numbers);
 
-/// Writes a packed parameter.
+/// Writes the bytes of a packed parameter.
 void pack(const PackedParameter&, std::span<const std::int64_t> numbers, std::span<std::byte> to);
 
 }  // namespace tilewright::backend

@@ -1,4 +1,4 @@
-// LLVM's errors as compiler bugs.
+// Reports LLVM's errors as compiler bugs.
 #include "backend/llvm_errors.h"
 
 #include <llvm/IR/DiagnosticInfo.h>

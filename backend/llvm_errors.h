@@ -12,10 +12,10 @@ namespace tilewright::backend {
 /// unwound. May be called more than once.
 void install_fatal_error_handler();
 
-/// Collects the errors that LLVM diagnoses in a context, where LLVM itself would print them and exit. Warnings and remarks are dropped.
+/// Collects the errors that LLVM diagnoses in a context, instead of printing them and exiting. Warnings and remarks are dropped.
 class LlvmErrors {
  public:
-  /// The context must not be used when this object is gone.
+  /// The context must not be used after this object is destroyed.
   explicit LlvmErrors(llvm::LLVMContext&);
   LlvmErrors(const LlvmErrors&) = delete;
   LlvmErrors& operator=(const LlvmErrors&) = delete;

@@ -1,5 +1,5 @@
-// How kernels for NVIDIA GPUs are called, beyond their parameters, and what they leave behind: shared by the code that emits them and the
-// runtime that launches them. No LLVM here.
+// How kernels for NVIDIA GPUs are called, beyond their parameters, and what they write for the host: shared by the code that emits them and
+// the runtime that launches them. No LLVM here.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -13,32 +13,32 @@
 
 namespace tilewright::backend {
 
-// The parameters of a kernel: those of its function, those of CompiledKernel::launch, then these two.
+// A kernel's parameters: first those of its function, then those of CompiledKernel::launch, then these two.
 
-/// A kernel whose CompiledKernel::reports is not empty takes one parameter more: the address of such a header in device memory,
-/// 8-byte aligned and followed by capacity_words words of 4 bytes; or null: nothing is reported. Programs append records: what device_print
-/// prints, and the operands of each device_assert that does not hold somewhere.
+/// A kernel whose CompiledKernel::reports is not empty has one more parameter: the address of such a header in device memory, 8-byte
+/// aligned and followed by capacity_words words of 4 bytes; null: nothing is reported. Programs append records: the values that
+/// device_print prints, and the operands of each device_assert that fails in some lane.
 ///
-/// A record: its site (CompiledKernel::reports), the three program ids, then each operand of the site row-major, a byte for a bool, from a
-/// multiple of 8 bytes on. Records of one program come in its order. Where the first one would be that did not fit, ~0 stands for its site.
+/// A record: its site (CompiledKernel::reports), the three program ids, then each operand, row-major, a bool as a byte, starting at a
+/// multiple of 8 bytes. Records of one program are in its order. Where the first record would start that did not fit, ~0 replaces its site.
 struct NvptxReportHeader {
   std::uint32_t capacity_words;  // set by the launch
   std::uint32_t lost;            // records that did not fit; set to 0 by the launch
-  std::uint64_t used_words;      // likewise; counts lost records too
+  std::uint64_t used_words;      // set to 0 by the launch; counts lost records too
 };
 static_assert(offsetof(NvptxReportHeader, lost) == 4 && offsetof(NvptxReportHeader, used_words) == 8 && sizeof(NvptxReportHeader) == 16);
 
-/// A kernel whose CompiledKernel::sites is not empty, one in checked mode, takes one parameter more, the last: the address of this in device
-/// memory, 16-byte aligned and followed by an NvptxBadAccesses for each site; or null, then every access is let through. An access goes to
-/// memory only if it is inside one of the intervals.
+/// In checked mode, a kernel whose CompiledKernel::sites is not empty has one more parameter, the last one: the address of this struct in
+/// device memory, 16-byte aligned and followed by an NvptxBadAccesses for each site; null: every access is allowed. An access is executed
+/// only if it is inside one of the intervals.
 struct NvptxBounds {
-  std::uint64_t intervals;  // where they are: an NvptxInterval each
+  std::uint64_t intervals;  // address of an array of NvptxInterval
   std::uint64_t count;
 };
 struct NvptxInterval {
   std::uint64_t begin, bytes;
 };
-/// What the launch found at a site, by elements. It starts as ~0 and 0.
+/// The bad accesses of a launch at one site, counted in elements. The initial values are ~0 and 0.
 struct NvptxBadAccesses {
   std::uint64_t lowest_address, count;
 };
@@ -47,14 +47,14 @@ static_assert(sizeof(NvptxBounds) == 16 && sizeof(NvptxInterval) == 16 && sizeof
 inline constexpr std::int64_t kReportRecordHeaderBytes = 16;
 inline constexpr std::uint32_t kReportEnd = ~0u;
 
-/// Where operand i of a record begins; for i = how many there are, the record's size. In bytes.
+/// The byte offset of operand i in a record; if i is the number of operands, the record's size.
 inline std::int64_t report_offset(std::span<const ir::Type> operands, std::size_t i) {
   std::int64_t at = kReportRecordHeaderBytes;
   for (std::size_t k = 0; k < i; ++k) at += (operands[k].elements() * operands[k].element_bytes() + 7) / 8 * 8;
   return at;
 }
 
-/// Calls report, as a host program would, for each record in a copy of the words after the header.
+/// Calls `report`, as a host kernel would, for each record in a copy of the words after the header.
 inline void read_reports(const NvptxReportHeader& header, std::span<const std::uint32_t> words, std::span<const ReportSite> sites,
                          HostReport report, void* context) {
   const std::uint64_t end = std::min<std::uint64_t>(header.used_words, words.size());

@@ -1,4 +1,4 @@
-// What the compilation of a kernel asks of its target, a host or an NVIDIA GPU.
+// The interface through which the compilation of a kernel uses its target, a host or an NVIDIA GPU.
 #pragma once
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
@@ -23,18 +23,18 @@ class TargetHooks {
   const ir::TargetDesc& description() const { return description_; }
 
   virtual CompiledKernel::Format format() const = 0;
-  /// LLVM's names of the processor and its features for which code is generated: what the name of a target leaves open.
+  /// LLVM's names of the processor and its features for which code is generated; the target's name alone does not determine them.
   virtual std::string processor() const = 0;
   /// The symbol of a kernel's entry point.
   virtual std::string entry_of(const ir::Function&) const = 0;
   virtual std::unique_ptr<llvm::TargetMachine> make_machine(const ir::Function&, const CompileOptions&) const = 0;
-  /// Lowers a function that the target's pipeline has run on: emits `kernel.entry` into the module and says in `kernel` what a launch has
-  /// to know of it. `plans`: the lowering plans that the pipeline has left. May change how the machine generates code.
+  /// Lowers a function on which the target's pipeline has run: emits `kernel.entry` into the module and sets in `kernel` what a launch must
+  /// know. `plans`: the lowering plans from the pipeline. May change how the machine generates code.
   virtual void lower(const ir::Function&, passes::PlanCache& plans, const CompileOptions&, llvm::Module&, llvm::TargetMachine&,
                      CompiledKernel& kernel) const = 0;
-  /// Runs the few of LLVM's optimisations that pay for what `lower` emits.
+  /// Runs those few of LLVM's optimisations that are worth their time for the code that `lower` emits.
   virtual void optimise(llvm::Module&, llvm::TargetMachine&) const = 0;
-  /// The name of the code's text: of its stage among the dumps.
+  /// The name of the generated text, which is the name of its stage among the dumps.
   virtual std::string_view text_name() const = 0;
   /// The name of the phase that generates code.
   virtual std::string_view emission_name() const = 0;
@@ -45,7 +45,7 @@ class TargetHooks {
   ir::TargetDesc description_;
 };
 
-/// Throws Error for a name that is none.
+/// Throws Error for an unknown name.
 std::unique_ptr<TargetHooks> find_target(const std::string& name);
 
 }  // namespace tilewright::backend

@@ -1,4 +1,4 @@
-// Atomics: lane after lane in row-major order, each an instruction or a loop around a compare-exchange of its own.
+// Atomics: lanes one after another in row-major order, each by an instruction or by a compare-exchange loop of its own.
 #include "backend/host/bounds.h"
 #include "backend/host/combine.h"
 #include "backend/host/steps.h"
@@ -39,7 +39,7 @@ AtomicRMWInst::BinOp instruction(OpKind k, Type t) {
   }
 }
 
-/// Updates memory for an active lane; the old value.
+/// Updates memory for an active lane and returns the old value.
 Value* update_memory(Emitter& e, OpId id, const Values& x) {
   const Function& f = e.f();
   llvm::IRBuilder<>& b = e.b();

@@ -20,8 +20,8 @@ BlockPlanner::BlockPlanner(Plan& plan, BlockId b)
       ready_(f_.value_capacity(), 0),
       made_in_(f_.value_capacity(), -1) {}
 
-/// What loads need, and loads, of rows come before those of tiles, up to the first effect. A row is a loop nest of its own, which ends that
-/// of the tiles before it: they would go through memory to what uses them beside the row.
+/// The order of a block's ops up to the first effect: loads of rows, and the ops that they need, come before loads of tiles. A row is a
+/// loop nest of its own, which would end the loop nest of tiles before it: these would go through memory to ops that use them with the row.
 std::vector<OpId> BlockPlanner::ops_in_order() const {
   std::vector<OpId> ops;
   for (OpId id : f_.ops(block_)) ops.push_back(id);
@@ -94,9 +94,9 @@ int BlockPlanner::append(Step step) {
   return static_cast<int>(steps_.size()) - 1;
 }
 
-/// The first step that may use a value, apart from the loop nest that computes it.
+/// The first step that may use a value, except for the loop nest that computes it.
 int BlockPlanner::ready(ValueId v) const {
-  if (f_.defining_block(v) != block_) return 0;  // of an outer block
+  if (f_.defining_block(v) != block_) return 0;  // defined in an outer block
   switch (p_.schedule(v)) {
     case Schedule::scalar:
     case Schedule::fused:
@@ -115,7 +115,7 @@ int BlockPlanner::operand_needs(ValueId x, const std::vector<std::int64_t>& exte
   const Source s = p_.resolve(x);
   const bool from_loop_nest = f_.defining_block(s.value) == block_ && made_in_[s.value.index] >= 0;
   if (!from_loop_nest || f_.kind(f_.value(s.value).op) == OpKind::reduce_) return ready(x);
-  // In registers of its loop nest if this one asks for it at the same index.
+  // The value is in registers of its loop nest if this item uses it at the same index.
   const Type from = f_.type(s.value);
   const Type asked = f_.type(x);
   const AxisMap of_asked = squeezed_axes(asked);
@@ -129,7 +129,7 @@ int BlockPlanner::operand_needs(ValueId x, const std::vector<std::int64_t>& exte
 int BlockPlanner::needs(OpId id, const std::vector<std::int64_t>& extents) const {
   int at = 0;
   for (ValueId x : f_.op(id).operands) at = std::max(at, operand_needs(x, extents));
-  // A reduce's region may name scalars of outside.
+  // A reduce's region may use scalars from outside.
   for (BlockId r : f_.op(id).regions)
     f_.walk(r, [&](OpId inner) {
       for (ValueId x : f_.op(inner).operands)
@@ -227,7 +227,7 @@ bool BlockPlanner::schedule_interchanged(OpId id) {
   Step step;
   int before_last = -1;
   if (!is_in_buffer || strides[axis] <= 1) {
-    // What is stored is read along the same axis.
+    // The stored value must be read along the same axis.
     if (run < std::min<std::int64_t>(t.extent(axis), p_.memory_->lanes)) return false;
   } else {
     before_last = static_cast<int>(std::find(strides.begin(), strides.end(), 1) - strides.begin());
@@ -300,7 +300,7 @@ void BlockPlanner::read_whole(OpId id, int operand) {
   p_.filled_.push_back({id, operand, c});
 }
 
-/// A reshape that is no alias: the same buffer under another shape.
+/// A reshape that is not an alias: the same buffer with another shape.
 void BlockPlanner::schedule_reshape(OpId id) {
   const auto& op = f_.op(id);
   read_whole(id, 0);
@@ -325,7 +325,7 @@ void BlockPlanner::schedule_dot(OpId id) {
   if (schedule == Schedule::inlined || schedule == Schedule::alias) {
     fill(acc, c);
   } else {
-    // In place if nothing else uses the old values.
+    // The accumulator is updated in place if nothing else uses its old value.
     const OpId def = f_.value(acc).op;
     const bool alone =
         f_.value(acc).users.size() == 1 && f_.defining_block(acc) == block_ &&
@@ -344,7 +344,7 @@ void BlockPlanner::schedule_dot(OpId id) {
 void BlockPlanner::schedule_on_buffers(OpId id) {
   const auto& op = f_.op(id);
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    // Of what a sort takes along, it computes the elements that it keeps.
+    // For values that a sort carries along, it computes only the elements that it keeps.
     if (op.kind == OpKind::sort_ && i > 0 && p_.schedule(op.operands[i]) == Schedule::inlined) continue;
     read_whole(id, static_cast<int>(i));
   }
@@ -372,7 +372,7 @@ void BlockPlanner::schedule_control(OpId id) {
   const bool is_while = op.kind == OpKind::while_;
   Step step;
   step.op = id;
-  // Carried tiles: the argument and the result of a for share a buffer; while has one for each of its regions.
+  // Carried tiles: the argument and the result of a for share a buffer; a while has one buffer for each of its regions.
   const int first = is_for ? 3 : 0;
   for (std::size_t i = 0; i < op.results.size(); ++i) {
     const ValueId r = op.results[i];
@@ -391,7 +391,7 @@ void BlockPlanner::schedule_control(OpId id) {
       step.copies.push_back({p_.ensure_class(init), into});
   }
   for (BlockId b : op.regions) BlockPlanner(p_, b).run();
-  // Tiles of this block that the regions read must be in buffers.
+  // Tiles of this block that the regions read must be stored in buffers.
   for (BlockId b : op.regions)
     f_.walk(b, [&](OpId inner) {
       for (ValueId x : f_.op(inner).operands) {
@@ -428,7 +428,7 @@ void BlockPlanner::schedule_terminator(OpId id) {
       const ValueId v = op.operands[i];
       const ValueId r = owner.results[i];
       if (f_.type(v).is_scalar()) continue;
-      // Nothing reads the result before the end of the arm, so what the arm makes may be made there.
+      // Nothing reads the result before the end of the arm, so the arm may write its value directly into the result's buffer.
       const bool first_time = std::find(op.operands.begin(), op.operands.begin() + static_cast<std::ptrdiff_t>(i), v) ==
                               op.operands.begin() + static_cast<std::ptrdiff_t>(i);
       if (p_.schedule(v) == Schedule::fused && f_.defining_block(v) == block_ && first_time && !p_.has_buffer(v))
@@ -463,8 +463,8 @@ std::vector<OpId> BlockPlanner::readers(ValueId v) const {
   return out;
 }
 
-/// Whether the tile that is yielded for an argument may overwrite it: after the first write only the loop nest that writes reads the old
-/// tile, and only at the same index.
+/// Whether the tile that is yielded for an argument may overwrite it: after the first write, only the loop nest that writes may read the
+/// old tile, and only at the same index.
 bool BlockPlanner::may_share(ValueId yielded, ValueId argument) const {
   if (p_.schedule(yielded) == Schedule::alias || p_.schedule(yielded) == Schedule::inlined || f_.defining_block(yielded) != block_)
     return false;
@@ -491,12 +491,12 @@ bool BlockPlanner::may_share(ValueId yielded, ValueId argument) const {
   }
   if (first < 0) return false;
   for (OpId reader : readers(argument)) {
-    if (f_.kind(reader) == OpKind::reshape_) return false;  // its result would be read later
+    if (f_.kind(reader) == OpKind::reshape_) return false;  // the reshape's result would be read later
     const int at = p_.step_of_[reader.index];
     if (at < 0 || at > first) return false;
     if (at == first && !steps_[first].is_loops) return false;
     if (at == first) {
-      // At the same index only: every operand that leads to the argument keeps its axes.
+      // The same index is guaranteed only if every operand on the way to the argument keeps its axes.
       if (f_.kind(reader) == OpKind::reduce_) return false;
       for (ValueId x : f_.op(reader).operands) {
         const Source s = p_.resolve(x);
@@ -544,7 +544,7 @@ void BlockPlanner::yield_to_for(OpId id, OpId loop) {
     if (schedule == Schedule::inlined) {
       inlined.push_back({v, to});
     } else if (schedule == Schedule::alias || in_argument) {
-      // It reads, or is in, the buffer of an argument that another yield is about to overwrite: copied through a third buffer.
+      // The source is, or depends on, the buffer of an argument that another yield overwrites first: copy it through a third buffer.
       const ClassId between = p_.new_class(p_.class_bytes(to));
       fill(v, between);
       step.copies.push_back({between, to});

@@ -6,9 +6,9 @@
 
 namespace tilewright::backend::host {
 
-/// Plans one block and the blocks nested in it, in program order, but for loads of rows, which come before those of tiles. An op joins the
-/// earliest loop nest of its extents that comes after everything it needs. Memory keeps its order: a load never passes a store, and a store
-/// never shares a nest with another access, because a lane of one may access the memory of another lane of the other.
+/// Plans one block and the blocks nested in it, in program order, except that loads of rows come before loads of tiles. An op joins the
+/// earliest loop nest with its extents that comes after everything it needs. Memory keeps its order: a load never passes a store, and a
+/// store never shares a nest with another access, because a lane of one may access the memory of another lane of the other.
 class BlockPlanner {
  public:
   BlockPlanner(Plan&, BlockId);
@@ -25,8 +25,8 @@ class BlockPlanner {
   void schedule_fused(OpId);
   /// The axis along which the memory of a load or store is contiguous, if it is not the tile's last one; -1 otherwise.
   int interchanged_axis(OpId) const;
-  /// Makes a load or store along another axis than the tile's last one a step of its own, so that everything else about the tile runs along
-  /// the last axis. Returns false, and changes nothing, if it is no better than one element after the other.
+  /// Makes a load or store along an axis other than the tile's last one a step of its own, so that all other accesses of the tile run along
+  /// its last axis. Returns false, and changes nothing, if this is no better than one element after another.
   bool schedule_interchanged(OpId);
   void schedule_permute(OpId);
   void schedule_reshape(OpId);
@@ -50,8 +50,8 @@ class BlockPlanner {
   BlockId block_;
   std::vector<Step>& steps_;
   std::vector<OpId> pending_;  // scalars that go before the next step
-  std::vector<int> ready_;     // by value: the step before which it may be used other than in its own loop nest
-  std::vector<int> made_in_;   // by value: the loop nest that makes it, -1 otherwise
+  std::vector<int> ready_;     // indexed by value: the first step that may use it, apart from its own loop nest
+  std::vector<int> made_in_;   // indexed by value: the loop nest that computes it, or -1
   int load_floor_ = 0, store_floor_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The call of HostLaunch::check.
+// Emits the call of HostLaunch::check.
 #include "backend/host/bounds.h"
 
 #include "backend/host_abi.h"

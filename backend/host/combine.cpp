@@ -1,4 +1,4 @@
-// Emits combine regions, and gives the identities of single ops.
+// Emits combine regions, and finds the identities of single ops.
 #include "backend/host/combine.h"
 
 #include <cmath>
@@ -28,7 +28,7 @@ std::optional<OpKind> single_op(const Function& f, OpId id) {
 
 namespace {
 
-/// The bits that leave every element as it is when combined with it.
+/// The bits of the identity: combining an element with it leaves the element as it is.
 std::optional<std::uint64_t> identity_bits(OpKind k, Type t) {
   const ir::Element e = t.element();
   const bool floating = t.is_float();
@@ -107,7 +107,7 @@ Values combine(Emitter& e, OpId id, const Values& earlier, const Values& later) 
       case OpKind::reshape_:
       case OpKind::broadcast_:
       case OpKind::multiple_of_:
-      case OpKind::max_contiguous_: result = operands[0]; break;  // of a scalar
+      case OpKind::max_contiguous_: result = operands[0]; break;  // a hint on a scalar
       default: result = lower_elementwise(b, e.target(), op.kind, types, t, operands);
     }
   }

@@ -6,14 +6,14 @@
 
 namespace tilewright::backend::host {
 
-/// Emits the region on scalars, or on vectors of lanes; one value for each result.
+/// Emits the region on scalars, or on vectors of lanes; returns one value for each result.
 Values combine(Emitter&, OpId, const Values& earlier, const Values& later);
 
-/// The op of a region that only combines its two arguments by it, or none.
+/// The op of a region that consists of this one op on its two arguments; none for another region.
 std::optional<OpKind> single_op(const Function&, OpId);
-/// Whether the op combines by one that has an identity for its elements.
+/// Whether the op's region is a single op that has an identity for its elements.
 bool has_identity(const Function&, OpId);
-/// What partial results start from: the identity; 0 if there is none.
+/// The start value of partial results: the identity, or 0 if there is none.
 Values identity(Emitter&, OpId, unsigned lanes);
 
 }  // namespace tilewright::backend::host

@@ -1,4 +1,4 @@
-// for, if and while. Their tiles are in buffers; scalars are phis.
+// for, if and while. Their tiles are in buffers; their scalars are phis.
 #include "backend/host/steps.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
@@ -18,7 +18,7 @@ void emit_for(Emitter& e, OpId id) {
   Value* hi = e.scalar(op.operands[1]);
   Value* step = e.scalar(op.operands[2]);
   Value* zero = llvm::ConstantInt::get(word, 0);
-  // The number of trips, unsigned in the index's own width, where no difference overflows: ceil(|hi - lo| / |step|).
+  // The number of iterations, in the unsigned type of the index, where no difference overflows: ceil(|hi - lo| / |step|).
   Value* up = b.CreateICmpSGT(step, zero);
   Value* down = b.CreateICmpSLT(step, zero);
   Value* runs = b.CreateOr(b.CreateAnd(up, b.CreateICmpSLT(lo, hi)), b.CreateAnd(down, b.CreateICmpSGT(lo, hi)));

@@ -9,21 +9,21 @@ namespace tilewright::backend::host {
 
 namespace {
 
-/// The instruction that multiplies integers of 16 bits and adds the products of neighbours, on whole registers (vpmaddwd). LLVM makes one
-/// of it and of the addition to the accumulator (vpdpwssd) where the processor has that.
+/// The instruction on whole registers that multiplies integers of 16 bits and adds the products of neighbours (vpmaddwd). LLVM fuses it
+/// with the addition to the accumulator (vpdpwssd) if the processor has that instruction.
 llvm::Intrinsic::ID pair_products(int vector_bits) {
   if (vector_bits >= 512) return llvm::Intrinsic::x86_avx512_pmaddw_d_512;
   return vector_bits >= 256 ? llvm::Intrinsic::x86_avx2_pmadd_wd : llvm::Intrinsic::x86_sse2_pmadd_wd;
 }
 
-/// Elements 0, lanes, 1, lanes + 1, ... of two vectors beside each other.
+/// Interleaves two vectors: elements 0, lanes, 1, lanes + 1, ... of their concatenation.
 Value* interleave(llvm::IRBuilder<>& b, Value* even, Value* odd, std::int64_t lanes) {
   std::vector<int> from;
   for (std::int64_t i = 0; i < lanes; ++i) from.push_back(static_cast<int>(i)), from.push_back(static_cast<int>(lanes + i));
   return b.CreateShuffleVector(even, odd, from);
 }
 
-/// The product of one op: loops over register tiles of the accumulator, of which rows and columns without an effect are left out.
+/// The product of one dot: loops over register tiles of the accumulator, without rows and columns that have no effect.
 class Dot {
  public:
   Dot(Emitter& e, OpId id)
@@ -54,7 +54,7 @@ class Dot {
   }
 
  private:
-  /// live_rows, live_columns: null if all are.
+  /// live_rows, live_columns: the number of rows and columns that have an effect; null: all.
   void emit_tiles(Value* live_rows, Value* live_columns) {
     // 8 x 2 accumulators of 16 to 32 registers: more rows cost address arithmetic, more columns spill (measured on Zen 4, 2026-11).
     const std::int64_t rows = std::min<std::int64_t>(M_, e_.target().vector_bits >= 512 ? 8 : 4),
@@ -62,14 +62,15 @@ class Dot {
     Value* const columns_end = live_columns ? live_columns : e_.i64(N_);
     const bool may_be_empty = live_rows || live_columns;
     if (!live_rows) return emit_region(e_.i64(0), e_.i64(M_), columns_end, rows, vectors, may_be_empty);
-    // Up to half of a register tile's rows at the end run one by one, in as many vectors as cover the latency of a multiply-add.
+    // If at most half of a register tile's rows are left at the end, they run one by one, in enough vectors to cover a multiply-add's
+    // latency.
     constexpr std::int64_t kVectorsOfRow = 8;
     Value* const whole = rows == 1 ? live_rows : b_.CreateAnd(b_.CreateAdd(live_rows, e_.i64(rows / 2 - 1)), e_.i64(-rows));
     emit_region(e_.i64(0), whole, columns_end, rows, vectors, true);
     if (rows > 1) emit_region(whole, live_rows, columns_end, 1, std::min(N_ / lanes_, kVectorsOfRow), true);
   }
 
-  /// The rows from begin to below end by tiles of so many rows and vectors.
+  /// The rows in [begin, end), in register tiles of `rows` rows and `vectors` vectors.
   void emit_region(Value* begin, Value* end, Value* columns_end, std::int64_t rows, std::int64_t vectors, bool may_be_empty) {
     e_.loop(e_.i64(0), columns_end, e_.i64(lanes_ * vectors), {}, may_be_empty, [&](Value* n, const Values&) {
       e_.loop(begin, end, e_.i64(rows), {}, may_be_empty, [&](Value* m, const Values&) {
@@ -109,7 +110,7 @@ class Dot {
         b_.CreateAlignedStore(acc[static_cast<std::size_t>(i * vectors + j)], accumulator(i, j), wide);
   }
 
-  /// Vector j of a row of b, or pairs of two rows.
+  /// Vector j of a row of b, or of a pair of rows.
   Value* right_factor(Value* row, std::int64_t j) {
     const llvm::Align narrow(std::min<std::int64_t>(64, lanes_ * a_.element_bytes()));
     const auto row_of_b = [&](std::int64_t step) {
@@ -121,7 +122,7 @@ class Dot {
     return in_ != out_ ? b_.CreateSExt(x, vector(out_)) : x;
   }
 
-  /// An element of a, or a pair of them, in all lanes.
+  /// An element of a, or a pair of them, broadcast to all lanes.
   Value* left_factor(Value* from) {
     Value* x = nullptr;
     if (in_pairs_) {
@@ -151,16 +152,16 @@ class Dot {
   const OpId id_;
   const Type a_, c_;
   const std::int64_t M_, N_, K_;
-  llvm::Type *const in_, *const out_;  // elements; int8 is added in int32
+  llvm::Type *const in_, *const out_;  // element types; int8 is accumulated in int32
   const std::int64_t lanes_;
-  // Two steps of k at once: the sums of two products of int8 are exact, and integers may be added in any order.
+  // Two steps of k are computed at once: the sum of two products of int8 is exact, and integers may be added in any order.
   const bool in_pairs_;
-  Value *A_ = nullptr, *B_ = nullptr, *C_ = nullptr;  // of the batch
+  Value *A_ = nullptr, *B_ = nullptr, *C_ = nullptr;  // of the current batch
 };
 
 }  // namespace
 
-/// For each element the products are added in order of k, fused for floats, as in the interpreter.
+/// For each element the products are added in order of k, for floats by fused multiply-adds, as in the interpreter.
 void emit_dot(Emitter& e, OpId id) { Dot(e, id).run(); }
 
 }  // namespace tilewright::backend::host

@@ -1,4 +1,4 @@
-// The function's frame, loops, scalars, buffers and elements.
+// The function's frame, and its loops, scalars, buffers and elements.
 #include "backend/host/emitter.h"
 
 #include "backend/host_abi.h"
@@ -23,7 +23,7 @@ Emitter::Emitter(llvm::Module& m, const Function& f, const ir::TargetDesc& targe
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addFnAttr("no-trapping-math", "true");
   if (target_.vector_bits >= 512) {
-    // Otherwise some CPU models are tuned to split 512-bit vectors.
+    // Otherwise LLVM splits 512-bit vectors on CPU models that are tuned for it.
     function_->addFnAttr("prefer-vector-width", "512");
     function_->addFnAttr("min-legal-vector-width", "512");
   }
@@ -39,7 +39,7 @@ Emitter::Emitter(llvm::Module& m, const Function& f, const ir::TargetDesc& targe
     Value* raw = b_.CreateLoad(memory_type(context(), t), address, f_.params[i].name);
     set_scalar(params[i], from_memory(raw, t));
   }
-  // Extents of a grid are positive, which LLVM does not know.
+  // Extents of a grid are positive, but LLVM does not know that.
   unknown_zero_ = b_.CreateZExt(b_.CreateLShr(grid_[0], 31), b_.getInt64Ty());
 }
 

@@ -1,4 +1,4 @@
-// What the lowerings of all op families share: the LLVM IR builder, scalars and buffers of values, loops, and elements in buffers.
+// Shared by the lowerings of all op families: the LLVM IR builder, scalars and buffers of values, loops, and elements in buffers.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -46,7 +46,7 @@ class Emitter {
   llvm::Function& function() { return *function_; }
   llvm::IRBuilder<>& b() { return b_; }
   llvm::LLVMContext& context() { return b_.getContext(); }
-  /// Where the code may be split: see outlining.h.
+  /// Records where the code may be split: see outlining.h.
   SplitPoints& split_points() { return split_points_; }
   Value* i64(std::int64_t v) { return b_.getInt64(static_cast<std::uint64_t>(v)); }
   llvm::BasicBlock* new_block(const char* name) { return llvm::BasicBlock::Create(context(), name, function_); }
@@ -55,32 +55,32 @@ class Emitter {
   // ---- the launch ----
   /// A field of the HostLaunch.
   Value* launch_field(llvm::Type*, std::size_t offset);
-  /// i32.
+  /// The extent of a grid axis; i32.
   Value* grid_extent(std::size_t axis) const { return grid_[axis]; }
   Value* program_id(std::size_t axis) const { return program_[axis]; }
-  /// The numbers of the first program and of the one after the last; i64.
+  /// The number of the first program, and the number after the last program; i64.
   Value* first_program() { return function_->getArg(2); }
   Value* end_program() { return function_->getArg(3); }
-  /// Computes the ids of the program of this number.
+  /// Computes the ids of the program with this number.
   void set_program(Value* number);
   /// Begins the code of the program whose ids are set.
   void begin_program() { live_.begin_program(*this); }
-  /// 0, i64, as an instruction that LLVM cannot fold.
+  /// The i64 constant 0, as an instruction that LLVM cannot fold.
   Value* unknown_zero() const { return unknown_zero_; }
 
   // ---- blocks and loops ----
   void emit_block(BlockId block) { lower_block_(block); }
-  /// How emit_block lowers a block, at the builder's position.
+  /// Sets the function by which emit_block lowers a block at the builder's position.
   void lower_blocks_by(std::function<void(BlockId)> lower_block) { lower_block_ = std::move(lower_block); }
-  /// A loop from lo to below hi that carries values; runs zero times if lo >= hi, which can only be if `may_be_empty`. Bounds and index:
-  /// i64.
+  /// A loop from lo to hi (exclusive) that carries values. It runs zero times if lo >= hi, which is possible only if `may_be_empty`. Bounds
+  /// and index: i64.
   Values loop(Value* lo, Value* hi, Value* step, const Values& init, bool may_be_empty,
               const std::function<Values(Value* index, const Values& carried)>& body);
-  /// From 0 to below `end` by `step`, at least once, without carried values.
+  /// A loop from 0 to `end` (exclusive) by `step`, at least once, without carried values.
   void loop(std::int64_t end, std::int64_t step, const std::function<void(Value* index)>& body);
-  /// From 0 by 1 over the live indices of an axis of this extent.
+  /// A loop by 1 from 0 over the live indices of an axis of this extent.
   void loop_over_live(passes::LiveIndices, std::int64_t extent, const std::function<void(Value* index)>& body);
-  /// How many first indices of an axis are live, i64; null: all of them.
+  /// The number of first indices of an axis that are live, i64; null: all of them.
   Value* live_count(passes::LiveIndices live, std::int64_t extent) { return live_.count(*this, live, extent); }
 
   // ---- values: scalars are LLVM values, tiles are in buffers ----
@@ -91,7 +91,7 @@ class Emitter {
   /// The buffer that holds an op's operand.
   Value* operand_buffer(OpId id, int i) { return buffer(plan_.operand_class(id, i)); }
   Value* operand_buffer(OpId id, std::size_t i) { return operand_buffer(id, static_cast<int>(i)); }
-  /// Ends the life of a buffer.
+  /// Ends the lifetime of a buffer.
   void release(ClassId);
 
   /// Scratch memory of the thread for use within one op.
@@ -105,23 +105,23 @@ class Emitter {
   // ---- elements: bool is i1 in registers and a byte in memory ----
   Value* to_memory(Value*, Type);
   Value* from_memory(Value*, Type);
-  /// Elements of a buffer from `index` on, a multiple of `lanes`; one lane is no vector.
+  /// Elements of a buffer from `index` on, which is a multiple of `lanes`; with one lane the result is a scalar.
   Value* read_lanes(Value* base, Type, Value* index, unsigned lanes);
   void write_lanes(Value* base, Type, Value* index, Value*);
-  /// Of buffers taken as blocks of so many elements each, copies one.
+  /// Copies one block between buffers that are divided into blocks of `elements` elements.
   void move_block(Type, std::int64_t elements, Value* to, Value* to_block, Value* from, Value* from_block);
-  /// Eight bytes that masked-off lanes may access instead of memory that they must not access.
+  /// Eight bytes that masked-off lanes access instead of memory that they must not access.
   Value* dummy();
 
   // ---- what the runtime is told: AccessSite and ReportSite of compiled_kernel.h ----
-  /// The number of the site.
+  /// Adds an access site and returns its number.
   std::uint32_t add_site(AccessSite);
   std::uint32_t add_report(ReportSite);
   std::vector<AccessSite> take_sites() { return std::move(sites_); }
   std::vector<ReportSite> take_reports() { return std::move(reports_); }
 
-  /// Returns from the function, and outlines parts of a large one. The bytes of the values that parts pass on, which follow the buffers in
-  /// the scratch memory; 0 if no part is outlined.
+  /// Returns from the function, and outlines parts of it if it is large. The result is the size in bytes of the values that parts pass on,
+  /// which follow the buffers in the scratch memory; 0 if no part is outlined.
   std::int64_t finish();
   /// The bytes of all buffers that are live at once.
   std::int64_t buffer_bytes() const { return scratch_.high_water(); }
@@ -142,8 +142,8 @@ class Emitter {
   std::array<Value*, 3> grid_{};
   Value* unknown_zero_ = nullptr;
   Value* dummy_ = nullptr;
-  std::vector<Value*> scalars_;                        // by value
-  std::unordered_map<ClassId, std::int64_t> offsets_;  // of live buffers
+  std::vector<Value*> scalars_;                        // indexed by value
+  std::unordered_map<ClassId, std::int64_t> offsets_;  // offsets of live buffers
   std::vector<AccessSite> sites_;
   std::vector<ReportSite> reports_;
 };

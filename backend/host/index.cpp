@@ -1,4 +1,4 @@
-// gather and histogram.
+// Emits gather and histogram.
 #include "backend/host/steps.h"
 
 namespace tilewright::backend::host {
@@ -26,7 +26,7 @@ void emit_gather(Emitter& e, OpId id) {
       e.loop(inner, 1, [&](Value* i) {
         Value* result = offset(outer, picked, k, i);
         Value* at = b.CreateIntCast(e.read_lanes(indices, index, result, 1), b.getInt64Ty(), ir::is_signed(index.element()));
-        // Modulo the extent, so that a wrong index reads a wrong element of the buffer and no other memory.
+        // Modulo the extent, so that a wrong index reads a wrong element of the buffer but no other memory.
         e.move_block(x, 1, to, result, from, offset(outer, extent, b.CreateAnd(at, e.i64(extent - 1)), i));
       });
     });
@@ -45,9 +45,9 @@ void emit_histogram(Emitter& e, OpId id) {
     const ValueId v = f.operand(id, operand);
     return f.type(v).is_scalar() ? e.scalar(v) : e.read_lanes(e.operand_buffer(id, operand), type, i, 1);
   };
-  // A table has one slot more than bins, for elements that are not counted: that needs no branch and no masked addition. Consecutive
-  // elements count in different tables if the sum of the tables is cheap enough: equal ones in one table would wait for each other's
-  // stores.
+  // A table has one slot more than bins, for elements that are not counted: so no branch and no masked addition is needed. Consecutive
+  // elements are counted in different tables if adding up the tables is cheap enough: equal elements in one table would wait for each
+  // other's stores.
   const std::int64_t size = (bins.elements() / 16 + 1) * 16;  // whole vectors
   const std::int64_t tables = t.elements() >= 4 * bins.elements() ? 4 : 1;
   const std::int64_t bytes = tables * size * bins.element_bytes();
@@ -57,7 +57,7 @@ void emit_histogram(Emitter& e, OpId id) {
   e.loop(t.elements(), tables, [&](Value* first) {
     for (std::int64_t table = 0; table < tables; ++table) {
       Value* i = b.CreateAdd(first, e.i64(table), "", true, true);
-      // As unsigned, negative values are beyond all bins.
+      // As unsigned numbers, negative values are beyond all bins.
       Value* bin = b.CreateIntCast(values(0, t, i), b.getInt64Ty(), ir::is_signed(t.element()));
       bin = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, bin, e.i64(bins.elements()));
       if (masked) bin = b.CreateSelect(values(1, mask_type, i), bin, e.i64(bins.elements()));

@@ -10,7 +10,7 @@ namespace tilewright::backend::host {
 
 namespace {
 
-// LLVM folds selects of constants, and not the intrinsics smin and smax.
+// LLVM folds selects of constants, but not the intrinsics smin and smax.
 Value* least(llvm::IRBuilder<>& b, Value* x, Value* y) { return b.CreateSelect(b.CreateICmpSLT(x, y), x, y); }
 Value* greatest(llvm::IRBuilder<>& b, Value* x, Value* y) { return b.CreateSelect(b.CreateICmpSGT(x, y), x, y); }
 
@@ -53,13 +53,13 @@ Value* LiveBounds::compared(Emitter& e, ir::OpId id, std::int64_t extent) {
   const bool is_signed = ir::is_signed(e.f().type(c.index).element());
   const auto wide = [&](ValueId v) { return b.CreateIntCast(first_element(e, v), b.getInt64Ty(), is_signed); };
   Value *index = wide(c.index), *bound = wide(c.bound);
-  // Of indices of 64 bits the distance may overflow; then their order says which of 0 and the extent it is.
+  // For 64-bit indices the distance may overflow; then comparing the two decides between 0 and the extent.
   Value* distance = b.CreateAdd(b.CreateSub(bound, index), e.i64(c.or_equal ? 1 : 0));
   if (e.f().type(c.index).element_bytes() == 8) {
     distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, bound, index);
     if (c.or_equal) distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, distance, e.i64(1));
   }
-  // Indices that wrap may be below the bound again: every one may be live.
+  // An index that wraps may be below the bound again, so every index may be live.
   return b.CreateSelect(wraps(b, e.f().type(c.index).element(), index, extent), e.i64(extent),
                         greatest(b, least(b, distance, e.i64(extent)), e.i64(0)));
 }
@@ -69,7 +69,7 @@ Value* LiveBounds::first_element(Emitter& e, ValueId v) {
   const Function& f = e.f();
   const Type t = f.type(v);
   const OpId id = f.value(v).op;
-  if (!id) return first_[v.index] = e.scalar(v);  // a parameter
+  if (!id) return first_[v.index] = e.scalar(v);  // the value is a parameter
   const auto& op = f.op(id);
   switch (op.kind) {
     case OpKind::program_id_: return first_[v.index] = e.program_id(static_cast<std::size_t>(f.attr(id, ir::AttrName::axis)));

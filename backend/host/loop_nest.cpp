@@ -32,7 +32,7 @@ class LoopNest {
   void run() { emit_dim(0); }
 
  private:
-  /// Along each dimension the indices that are live in some item.
+  /// Finds, for each dimension, the indices that are live in some item.
   void find_live() {
     for (const Item& item : step_.items) {
       const ValueId tile = item.fill ? item.fill : tile_of(item.op);
@@ -44,14 +44,14 @@ class LoopNest {
         }
     }
   }
-  /// The tile whose shape the op's indices have.
+  /// The tile whose shape determines the op's indices.
   ValueId tile_of(OpId id) const {
     const auto& op = f_.op(id);
     return op.kind == OpKind::store_ || op.kind == OpKind::reduce_ ? op.operands[0] : op.results[0];
   }
 
   void emit_dim(int dim) {
-    // What depends on outer indices only goes to the end of the block before this loop.
+    // Code that depends only on outer indices is placed at the end of the block before this loop.
     nest_.enter(dim);
     llvm::BasicBlock* rest = e_.new_block("nest");
     b_.CreateBr(rest);
@@ -66,7 +66,7 @@ class LoopNest {
     });
   }
 
-  /// The loop along the last extent, and the reduces along it.
+  /// Emits the loop along the last extent, and the reduces along it.
   void emit_rows() {
     Values init;
     for (const Item& item : step_.items) {
@@ -79,18 +79,19 @@ class LoopNest {
       return;
     }
     const std::int64_t width = static_cast<std::int64_t>(nest_.lanes()) * unroll_;
-    // A row of one iteration runs whole.
+    // A row of one iteration is computed completely.
     Value* const live =
         step_.extents.back() > width ? e_.live_count(live_[static_cast<std::size_t>(nest_.vector_dim())], step_.extents.back()) : nullptr;
     Value* const extent = live ? live : e_.i64(step_.extents.back());
-    // Where the loop runs once, a constant index would make masks that are constant in some lanes only. LLVM 19 gets those wrong when it
-    // splits them into registers: it takes a constant lane x for x < 0, and so reads where the mask is off, or leaves an address undefined.
+    // In a loop that runs once, a constant index would make masks that are constant in some lanes only. LLVM 19 miscompiles these when it
+    // splits them into registers: it replaces x < 0 by the constant x in such a lane, and so reads where the mask is off, or leaves an
+    // address undefined.
     Value* const begin = nest_.lanes() > 1 && step_.extents.back() <= width ? e_.unknown_zero() : e_.i64(0);
     const std::vector<PrefixMask> masks = prefix_masks(nest_);
     if (masks.empty()) {
       emit_main_loop(begin, extent, width, init, live != nullptr);
     } else {
-      // The first lanes of a row, for which every mask holds, run without masks; the rest with them.
+      // The first lanes of a row, for which every mask holds, run without masks; the other lanes run with masks.
       Value* least = extent;
       Value* most = nullptr;
       for (const PrefixMask& p : masks) {
@@ -107,7 +108,7 @@ class LoopNest {
     for (const Partials& p : reduces_) finish_reduce(nest_, p);
   }
 
-  /// Whether nothing is left to do beyond the ends of all masks.
+  /// Whether there is nothing to do beyond the ends of all masks.
   bool has_only_masked_stores(const std::vector<PrefixMask>& masks) const {
     return std::all_of(step_.items.begin(), step_.items.end(), [&](const Item& item) {
       return item.op && f_.kind(item.op) == OpKind::store_ && f_.op(item.op).operands.size() > 2 &&
@@ -115,7 +116,7 @@ class LoopNest {
     });
   }
 
-  /// In two versions if the row may have non-temporal stores.
+  /// Emits two versions if the row may have non-temporal stores.
   void emit_main_loop(Value* begin, Value* end, std::int64_t width, const Values& init, bool may_be_empty) {
     Value* condition = init.empty() ? non_temporal_.row_condition(nest_) : nullptr;
     if (!condition) {
@@ -144,7 +145,7 @@ class LoopNest {
     }));
   }
 
-  /// The partial results of all reduces, one after the other.
+  /// The partial results of all reduces, one after another.
   Values carried() const {
     Values out;
     for (const Partials& p : reduces_)
@@ -158,7 +159,7 @@ class LoopNest {
         for (Value*& each : v) each = values[n++];
   }
 
-  /// One iteration along the last extent; `at`: the index of its first lane, null if there is no extent.
+  /// One iteration along the last extent; `at`: the index of its first lane, or null if there is no extent.
   void emit_body(Value* at) {
     const std::size_t sequence = e_.split_points().begin(b_);
     for (unsigned u = 0; u < unroll_; ++u) {
@@ -168,7 +169,7 @@ class LoopNest {
         emit_item(item, u);
         e_.split_points().add(sequence, b_);
       }
-      // Last, because a result may overwrite an operand that other items read.
+      // Stores come last, because a result may overwrite an operand that other items read.
       for (const Item& item : step_.items) {
         if (!item.op || f_.kind(item.op) == OpKind::reduce_) continue;
         for (ValueId r : f_.op(item.op).results)
@@ -219,9 +220,9 @@ class LoopNest {
   NonTemporalStores& non_temporal_;
   const Step& step_;
   Nest nest_;
-  std::array<passes::LiveIndices, ir::kMaxRank> live_;  // by dimension
-  unsigned unroll_ = 1;                                 // vectors of an iteration
-  std::vector<Partials> reduces_;                       // along the last extent
+  std::array<passes::LiveIndices, ir::kMaxRank> live_;  // indexed by dimension
+  unsigned unroll_ = 1;                                 // vectors in one iteration
+  std::vector<Partials> reduces_;                       // those along the last extent
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace tilewright::backend::host {
 
-/// The loops of a step and its items at each index.
+/// Emits the loops of a step, with its items at each index.
 void emit_loop_nest(Emitter&, NonTemporalStores&, const Step&);
 
 }  // namespace tilewright::backend::host

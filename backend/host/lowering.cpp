@@ -1,4 +1,4 @@
-// The loop over programs.
+// Emits the loop over programs.
 #include "backend/host/lowering.h"
 
 #include "backend/host/emitter.h"

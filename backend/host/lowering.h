@@ -23,7 +23,7 @@ struct LoweredFunction {
   std::vector<ReportSite> reports;
 };
 
-/// Emits `entry` (a HostEntry).
+/// Emits the function `entry` (a HostEntry).
 LoweredFunction lower(llvm::Module&, const ir::Function&, const ir::TargetDesc&, bool check, const std::string& entry);
 
 }  // namespace tilewright::backend::host

@@ -22,11 +22,11 @@ bool all_true(Value* mask) {
 struct Access {
   Value* address = nullptr;  // i64, or a vector of them
   Value* mask = nullptr;     // null: all lanes
-  bool contiguous = false;   // `address` is that of the first lane, the others are consecutive
+  bool contiguous = false;   // `address` is that of the first lane, and the other lanes follow consecutively
   int element_bytes = 0;
 };
 
-/// Whether the target has masked vector instructions for it; LLVM would branch around every lane otherwise.
+/// Whether the target has masked vector instructions for the access; otherwise LLVM would branch around every lane.
 bool has_masked_access(const ir::TargetDesc& target, llvm::Type* element, unsigned lanes) {
   const unsigned bits = element->getScalarSizeInBits();
   if (!target.has_masked_memory || lanes * bits < 128) return false;
@@ -59,7 +59,7 @@ Access access_of(Nest& nest, OpId id, bool is_store) {
   return a;
 }
 
-/// A vector of addresses, that of the dummy where the mask is false.
+/// A vector of addresses; where the mask is false, the address of the dummy.
 Value* lane_addresses(Emitter& e, const Access& a, unsigned lanes) {
   llvm::IRBuilder<>& b = e.b();
   Value* addresses = a.address;
@@ -107,7 +107,7 @@ void store_lanes(Emitter& e, const Access& a, Value* v, bool is_volatile) {
       b.CreateAlignedStore(v, p, align, is_volatile);
     return;
   }
-  // In lane order: of lanes that share an address the last one counts.
+  // In lane order: if lanes share an address, the last one must win.
   Value* addresses = lane_addresses(e, a, lanes);
   for (unsigned i = 0; i < lanes; ++i) {
     Value* p = b.CreateIntToPtr(b.CreateExtractElement(addresses, i), b.getPtrTy());
@@ -130,8 +130,8 @@ void store_one(Emitter& e, Value* address, Value* mask, Value* v, bool is_volati
   b.CreateAlignedStore(v, p, llvm::Align(1), is_volatile);
 }
 
-/// After a volatile load and before a volatile store. Programs that wait for each other by them need other accesses to stay on their side,
-/// which the processor guarantees and LLVM has to be told.
+/// Emitted after a volatile load and before a volatile store. Programs that synchronise through these need other accesses to stay on their
+/// side. The processor guarantees this order, but LLVM must be told.
 void keep_order(Emitter& e) { e.b().CreateFence(llvm::AtomicOrdering::AcquireRelease, llvm::SyncScope::SingleThread); }
 
 bool is_volatile(const Function& f, OpId id) { return f.attr(id, AttrName::is_volatile) != 0; }

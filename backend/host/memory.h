@@ -1,4 +1,4 @@
-// Loads and stores of memory: of scalars, and of the lanes of a loop nest.
+// Loads and stores of scalars, and of the lanes of a loop nest.
 #pragma once
 #include "backend/host/nest.h"
 #include "backend/host/non_temporal.h"
@@ -8,10 +8,10 @@ namespace tilewright::backend::host {
 void load_scalar(Emitter&, OpId);
 void store_scalar(Emitter&, OpId);
 
-/// The elements at the nest's current index.
+/// Loads the elements at the nest's current index.
 Value* load_at(Nest&, OpId);
 void store_at(Nest&, OpId, NonTemporalStores&);
-/// Stores these elements in place of the op's operand.
+/// Stores `elements` instead of the op's operand.
 void store_at(Nest&, OpId, NonTemporalStores&, Value* elements);
 
 }  // namespace tilewright::backend::host

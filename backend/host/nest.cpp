@@ -13,14 +13,14 @@ namespace {
 
 enum class Form : unsigned { scalar = 0, vector = 1, splat = 2 };
 
-/// Identifies a value under an index mapping: 5 axes of 3 bits.
+/// Identifies a value with its index mapping: 5 axes of 3 bits.
 std::uint64_t key_of(ValueId v, const AxisMap& dims, Form form) {
   std::uint64_t key = v.index;
   for (std::int8_t d : dims) key = key << 3 | static_cast<std::uint64_t>(d + 1);
   return key << 2 | static_cast<unsigned>(form);
 }
 
-/// How many of the outermost dimensions a value depends on.
+/// The number of outermost dimensions on which a value depends.
 int depth_of(const AxisMap& dims) {
   int depth = 0;
   for (std::int8_t d : dims) depth = std::max(depth, d + 1);
@@ -131,7 +131,7 @@ Value* Nest::compute(ValueId v, const AxisMap& dims, bool vector) {
       return b.CreateAdd(b.CreateVectorSplat(lanes_, first), llvm::ConstantVector::get(steps));
     }
     case OpKind::broadcast_:
-    case OpKind::reshape_: return evaluate(op.operands[0], kNoAxes, vector);  // of a scalar
+    case OpKind::reshape_: return evaluate(op.operands[0], kNoAxes, vector);  // a reshape of a scalar
     default: break;
   }
   std::vector<Type> types;
@@ -143,10 +143,10 @@ Value* Nest::compute(ValueId v, const AxisMap& dims, bool vector) {
   return lower_elementwise(b, e_.target(), op.kind, types, t, operands);
 }
 
-/// The row-major index into a buffer of this type; that of the first lane.
+/// The row-major index into a buffer of this type; in a vector, the index of the first lane.
 Value* Nest::buffer_index(Type t, const AxisMap& dims) {
   llvm::IRBuilder<>& b = e_.b();
-  // The terms of outer dimensions are added in outer blocks, so that the innermost loop adds one index.
+  // The terms of outer dimensions are added in outer blocks, so that the innermost loop adds only one index.
   Value* sum = e_.i64(0);
   int log2_stride = 0;
   std::array<int, ir::kMaxRank> stride{};
@@ -169,7 +169,7 @@ Value* Nest::load_buffer(Value* base, Type t, const AxisMap& dims, bool vector) 
   const int size = t.element_bytes();
   Value* index = buffer_index(t, dims);
   if (!vector) return e_.from_memory(b.CreateAlignedLoad(element, b.CreateInBoundsGEP(element, base, index), llvm::Align(size)), t);
-  // The distance of the lanes: the stride of the axis that runs with the vector dimension.
+  // The distance between lanes: the stride of the axis that the vector dimension runs along.
   int log2_stride = 0;
   for (int i = t.rank() - 1; i >= 0 && dims[i] != vector_dim(); --i) log2_stride += t.log2_extent(i);
   auto* lanes = llvm::FixedVectorType::get(element, lanes_);

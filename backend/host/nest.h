@@ -9,8 +9,8 @@
 
 namespace tilewright::backend::host {
 
-/// Element-wise ops and memory accesses of a nest ask for the values of their operands at the current index, `lanes` at a time along the
-/// last dimension. A value comes from a register of the nest, from a buffer, or is computed inline; its code is placed as far out as the
+/// Element-wise ops and memory accesses of a nest request the values of their operands at the current index, `lanes` at a time along the
+/// last dimension. A value comes from a register of the nest or from a buffer, or is computed inline; its code is placed as far out as the
 /// indices that it depends on allow, and once for each index.
 class Nest {
  public:
@@ -19,35 +19,35 @@ class Nest {
   Emitter& e() { return e_; }
   const Step& step() const { return step_; }
   int dims() const { return static_cast<int>(step_.extents.size()); }
-  /// Of the last dimension at a time.
+  /// The number of indices of the last dimension that are computed at a time.
   unsigned lanes() const { return lanes_; }
   void set_lanes(unsigned lanes) { lanes_ = lanes; }
   bool is_vectorised() const { return lanes_ > 1; }
   int vector_dim() const { return dims() - 1; }
-  /// The index of a dimension, i64; of the last one that of the first lane.
+  /// The index of a dimension, i64; for the last dimension, the index of the first lane.
   Value* index(int dim) const { return index_[static_cast<std::size_t>(dim)]; }
   void set_index(int dim, Value* v) { index_[static_cast<std::size_t>(dim)] = v; }
-  /// The dimensions that run with the axes of a tile of the nest's shape.
+  /// The dimension of the nest that each axis of a tile with the nest's shape runs along.
   AxisMap dims_of(Type) const;
 
-  /// Begins the code that depends on the first `dim` indices: the builder's block gets what depends on no more than them.
+  /// Begins the code that depends on the first `dim` indices: code that depends only on these is placed in the builder's block.
   void enter(int dim);
-  /// Begins a vector of lanes: nothing is known at its index yet.
+  /// Begins a vector of lanes: no value is known at its index yet.
   void begin_lanes();
 
-  /// An operand of an op of the nest's shape at the current index: a vector if the nest is vectorised.
+  /// The operand of an op with the nest's shape, at the current index: a vector if the nest is vectorised.
   Value* operand(ValueId v) { return operand(v, is_vectorised()); }
   Value* operand(ValueId, bool vector);
-  /// A value at the current indices of the dimensions that `dims` gives for its axes; -1: index 0.
+  /// A value at the current indices of the dimensions that `dims` assigns to its axes; -1: index 0.
   Value* evaluate(ValueId, const AxisMap& dims, bool vector);
   bool uses_vector_dim(const AxisMap& dims) const;
-  /// The dimensions that run with the axes of the tile that `v` is an alias of.
+  /// The dimensions that the axes of the tile run along of which `v` is an alias.
   AxisMap through(const Source& of_v, const AxisMap& dims) const;
 
   void set_register(ValueId v, Value* value) { registers_[v.index] = value; }
   Value* in_register(ValueId v) const { return registers_.at(v.index); }
   bool has_register(ValueId v) const { return registers_.contains(v.index); }
-  /// Masks that are true in all lanes of the code that is emitted next.
+  /// Declares masks that are true in all lanes of the code that is emitted next.
   void assume_true(const std::vector<ValueId>& masks);
   void assume_nothing() { known_true_.clear(); }
 
@@ -55,8 +55,8 @@ class Nest {
   void store_buffer(Value* base, Type, const AxisMap& dims, Value*);
 
  private:
-  /// What was computed with the indices of the first dimensions, and the block that takes more of it. The innermost scope has no block: the
-  /// builder's position takes it.
+  /// The values computed with the indices of the first dimensions, and the block to which more of them are added. The innermost scope has
+  /// no block: they are added at the builder's position.
   struct Scope {
     llvm::BasicBlock* block = nullptr;
     std::map<std::uint64_t, Value*> memo;
@@ -64,14 +64,14 @@ class Nest {
   Value* compute(ValueId, const AxisMap& dims, bool vector);
   Value* splat(Value*, int depth, std::uint64_t key);
   Value* buffer_index(Type, const AxisMap& dims);
-  /// Moves the builder to where code of this depth goes.
+  /// Moves the builder to the place for code of this depth.
   void move_to(int depth);
 
   Emitter& e_;
   const Step& step_;
   unsigned lanes_ = 1;
   std::vector<Value*> index_;
-  std::vector<Scope> scopes_;                            // by depth
+  std::vector<Scope> scopes_;                            // indexed by depth
   std::unordered_map<std::uint32_t, Value*> registers_;  // fused values at the current index
   std::unordered_set<std::uint32_t> known_true_;
 };

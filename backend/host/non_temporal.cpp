@@ -1,4 +1,4 @@
-// The launch's and the row's condition for non-temporal stores, and the stores.
+// Computes the conditions of a launch and of a row for non-temporal stores, and emits the stores.
 #include "backend/host/non_temporal.h"
 
 #include <llvm/IR/IntrinsicsX86.h>
@@ -10,7 +10,7 @@ namespace tilewright::backend::host {
 
 NonTemporalStores::NonTemporalStores(Emitter& e) : e_(e) {
   const Function& f = e.f();
-  std::int64_t bytes = 0;  // of one program, as if every store ran once without a mask
+  std::int64_t bytes = 0;  // stores of one program, as if every store were executed once without a mask
   bool has_atomics = false;
   f.walk([&](OpId id) {
     has_atomics = has_atomics || ir::info(f.kind(id)).family == ir::Family::atomic;
@@ -18,7 +18,7 @@ NonTemporalStores::NonTemporalStores(Emitter& e) : e_(e) {
     const Type t = f.type(f.operand(id, 1));
     if (!t.is_scalar()) bytes += t.elements() * t.element_bytes();
   });
-  // An atomic may tell another program that what was stored before it is visible.
+  // An atomic may tell another program that earlier stores are visible.
   if (bytes == 0 || e.check() || has_atomics) return;
   llvm::IRBuilder<>& b = e.b();
   Value* kib = e.launch_field(b.getInt32Ty(), offsetof(HostLaunch, cache_kib));
@@ -28,7 +28,8 @@ NonTemporalStores::NonTemporalStores(Emitter& e) : e_(e) {
   exceeds_caches_ = b.CreateAnd(b.CreateICmpNE(kib, b.getInt32(0)), b.CreateICmpUGT(total, cache), "non_temporal");
 }
 
-/// A store of whole registers to successive addresses, the only form that has an instruction, whose address is known before the row.
+/// Whether this is a store of whole registers to successive addresses (only this form has an instruction) whose address is known before the
+/// row.
 bool NonTemporalStores::is_candidate(const Nest& nest, OpId id) const {
   const Function& f = e_.f();
   if (f.kind(id) != OpKind::store_ || !nest.is_vectorised()) return false;

@@ -1,6 +1,6 @@
 // Outlines parts of a function:
 // 1. split_blocks   begins a block at every split point
-// 2. choose_parts   groups neighbours of a sequence into parts, inner sequences first
+// 2. choose_parts   groups neighbouring pieces of a sequence into parts, inner sequences first
 // 3. merge_blocks   merges the new blocks that begin no part
 // 4. pass_values    passes values that one part defines and another uses through the frame (find_crossings, allocate_slots)
 // 5. move_blocks    moves the blocks of each part to a function
@@ -38,7 +38,7 @@ SplitPoints::Point end_of(const llvm::IRBuilderBase& b) {
   return {block, block->empty() ? nullptr : &block->back()};
 }
 
-/// Gives out slots of the frame, each aligned to its size or to 64.
+/// Assigns slots of the frame, each aligned to its size or to 64.
 class FrameSlots {
  public:
   std::int64_t allocate(std::int64_t bytes) {
@@ -57,7 +57,7 @@ class FrameSlots {
   std::int64_t bytes_ = 0;
 };
 
-constexpr int kRest = -1;  // in place of a part: the code that stays in the function
+constexpr int kRest = -1;  // stands for the code that stays in the function
 
 struct Part {
   std::size_t sequence;
@@ -70,7 +70,7 @@ struct Part {
 /// A value that one part defines and others use.
 struct Crossing {
   int owner;
-  std::vector<std::pair<int, llvm::Use*>> uses;  // and the part of each
+  std::vector<std::pair<int, llvm::Use*>> uses;  // with the part that contains the use
   std::int64_t slot = 0;
 };
 
@@ -101,7 +101,7 @@ class Outliner {
     std::vector<BasicBlock*> blocks;
     for (BasicBlock& b : f_) blocks.push_back(&b);
     for (BasicBlock* b : blocks) {
-      // From the back, because a split moves what is behind it.
+      // From the back, because a split moves the instructions after it.
       std::vector<Instruction*> splits;
       if (begun.contains({b, nullptr})) splits.push_back(nullptr);
       for (Instruction& i : *b)
@@ -116,7 +116,7 @@ class Outliner {
       auto& heads = heads_.emplace_back();
       for (const SplitPoints::Point& p : sequence) {
         BasicBlock*& head = begun.at({p.block, p.after});
-        // A sequence that begins where a part of the outer one does is inside of that part: it needs a block of its own.
+        // If a sequence begins where a part of the outer sequence does, it is inside of that part: it needs a block of its own.
         if (heads.empty() && used.contains(head)) head = split(head, head->begin());
         used.insert(head);
         heads.push_back(head);
@@ -132,7 +132,7 @@ class Outliner {
     return it == owner_.end() ? kRest : it->second;
   }
 
-  /// The blocks reachable from `head` without passing `end`.
+  /// The blocks that are reachable from `head` without passing `end`.
   static std::vector<BasicBlock*> between(BasicBlock* head, BasicBlock* end) {
     std::vector<BasicBlock*> found = {head};
     llvm::SmallPtrSet<BasicBlock*, 16> seen = {head, end};
@@ -239,7 +239,7 @@ class Outliner {
     return phi ? phi->getIncomingBlock(use) : user->getParent();
   }
 
-  /// In an order in which a block comes after those that dominate it.
+  /// Visits blocks in an order in which each block comes after those that dominate it.
   void find_crossings() {
     for (BasicBlock* block : llvm::ReversePostOrderTraversal<llvm::Function*>(&f_)) {
       order_.push_back(block);
@@ -257,13 +257,13 @@ class Outliner {
     }
   }
 
-  /// i1 is a byte in memory: LLVM packs vectors of it into bits.
+  /// An i1 takes a byte in memory: LLVM packs vectors of i1 into bits.
   llvm::Type* slot_type(llvm::Type* t) const { return t->isIntOrIntVectorTy(1) ? t->getWithNewBitWidth(8) : t; }
 
   /// Values of one sequence with disjoint lifetimes share a slot.
   void allocate_slots() {
-    // By part: what it defines for later parts of its sequence, and the slots that are free once it has run. Parts of a sequence are
-    // numbered in their order.
+    // Indexed by part: the values that it defines for later parts of its sequence, and the slots that are free after it. Parts of a
+    // sequence are numbered in order.
     std::vector<std::vector<Crossing*>> defined(parts_.size());
     std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> freed(parts_.size());  // size, slot
     const auto size = [&](const Value* v) {
@@ -281,7 +281,7 @@ class Outliner {
         crossing.slot = slots_.allocate(size(value));
       }
     }
-    std::map<std::int64_t, std::vector<std::int64_t>> free;  // by size, of the current sequence
+    std::map<std::int64_t, std::vector<std::int64_t>> free;  // indexed by size, for the current sequence
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       if (p == 0 || parts_[p].sequence != parts_[p - 1].sequence) free.clear();
       for (Crossing* crossing : defined[p]) {
@@ -307,7 +307,7 @@ class Outliner {
 
   void store(Value* v, const Crossing& crossing) {
     auto* instruction = llvm::dyn_cast<Instruction>(v);
-    // Arguments and allocations after the frame's address, which is the first instruction after the allocations.
+    // Arguments and allocations are stored after the frame's address is computed, which is the first instruction after the allocations.
     const auto at = instruction && !llvm::isa<llvm::AllocaInst>(instruction) ? *instruction->getInsertionPointAfterDef()
                                                                              : std::next(llvm::cast<Instruction>(frame_)->getIterator());
     llvm::IRBuilder<> b(at->getParent(), at);
@@ -326,8 +326,8 @@ class Outliner {
     return inner == outer;
   }
 
-  /// The instruction before which `part` loads what `use` uses: behind the call that computes it, else at the first use of the straight
-  /// code that the use is in or under, so that it is neither loaded in a loop nor long before it is needed.
+  /// The instruction before which `part` loads the value that `use` uses: after the call that computes it, or else at the first use in the
+  /// straight-line code that contains the use. So it is not loaded in a loop, nor long before it is needed.
   Instruction* load_point(const llvm::DominatorTree& dominators, const Crossing& crossing, int part, const llvm::Use& use) const {
     if (crossing.owner != kRest && is_inside(crossing.owner, part)) {
       int called = crossing.owner;
@@ -350,7 +350,7 @@ class Outliner {
       for (const auto& [part, use] : crossing.uses) {
         Instruction* at = load_point(dominators, crossing, part, *use);
         if (llvm::isa<llvm::PHINode>(use->getUser())) {
-          // Of its own: the block that it comes from may be visited after it.
+          // A phi gets a load of its own: the block from which its value comes may be visited later.
           use->set(load(block_of(*use)->getTerminator(), value->getType(), part, crossing));
           continue;
         }
@@ -362,7 +362,7 @@ class Outliner {
   }
 
   // ---- 5. move_blocks ----
-  /// Inner parts first: once they have moved, what is left of a part around them is its own blocks.
+  /// Inner parts are moved first: afterwards an outer part consists only of its own blocks.
   void move_blocks() {
     std::vector<std::vector<BasicBlock*>> blocks(parts_.size());
     for (BasicBlock* b : order_)
@@ -387,11 +387,11 @@ class Outliner {
   llvm::Function& f_;
   llvm::LLVMContext& c_;
   const llvm::DataLayout& layout_;
-  std::vector<std::vector<BasicBlock*>> heads_;  // by sequence: the blocks that its points begin
+  std::vector<std::vector<BasicBlock*>> heads_;  // indexed by sequence: the blocks that begin at its points
   std::vector<BasicBlock*> split_off_;
-  std::vector<Part> parts_;                       // inner ones before the ones that call them
+  std::vector<Part> parts_;                       // inner parts come before the parts that call them
   llvm::DenseMap<const BasicBlock*, int> owner_;  // the innermost part of a block
-  llvm::DenseSet<const BasicBlock*> straight_;    // blocks that their part runs once, in the order of the sequence
+  llvm::DenseSet<const BasicBlock*> straight_;    // blocks that their part executes once, in the order of the sequence
   std::vector<BasicBlock*> order_;                // reverse post-order
   llvm::MapVector<Value*, Crossing> crossings_;
   FrameSlots slots_;

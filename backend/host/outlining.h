@@ -12,16 +12,16 @@ namespace tilewright::backend::host {
 /// point between them once, in order: the steps of a block, the ops of a loop's body.
 class SplitPoints {
  public:
-  /// Behind an instruction, or at the beginning of the block if `after` is null.
+  /// A point after an instruction, or at the beginning of the block if `after` is null.
   struct Point {
     llvm::BasicBlock* block;
     llvm::Instruction* after;
     friend bool operator==(const Point&, const Point&) = default;
   };
 
-  /// Begins a sequence at the end of the builder's block. One that is nested in it begins later and ends earlier.
+  /// Begins a sequence at the end of the builder's block. A sequence that is nested in it begins later and ends earlier.
   std::size_t begin(const llvm::IRBuilderBase&);
-  /// One more point of the sequence, at the end of the builder's block.
+  /// Adds a point to the sequence, at the end of the builder's block.
   void add(std::size_t sequence, const llvm::IRBuilderBase&);
 
   const std::vector<std::vector<Point>>& sequences() const { return sequences_; }
@@ -30,9 +30,9 @@ class SplitPoints {
   std::vector<std::vector<Point>> sequences_;
 };
 
-/// Outlines parts of a function that has more than kLargeFunction instructions, each of about kPartInstructions or as few more as the
-/// points allow. Values that cross from one part to another go through a frame in memory at `scratch` + `offset`, both multiples of 64;
-/// results are the same to the bit. Returns the bytes of the frame, 0 if the function is left as it is.
+/// Outlines parts of a function that has more than kLargeFunction instructions. Each part has about kPartInstructions, or the fewest above
+/// that which the points allow. Values that cross from one part to another go through a frame in memory at `scratch` + `offset`, both
+/// multiples of 64; results are the same to the bit. Returns the bytes of the frame, or 0 if the function is left as it is.
 std::int64_t outline_parts(llvm::Function&, const SplitPoints&, llvm::Value* scratch, std::int64_t offset);
 
 inline constexpr std::size_t kLargeFunction = 2000, kPartInstructions = 1000;

@@ -15,7 +15,7 @@ using ir::Type;
 
 namespace {
 
-// Above this many operations an expression of scalars, index ranges and smaller tiles is worth a buffer.
+// An expression of scalars, index ranges and smaller tiles with more operations than this gets a buffer.
 constexpr int kInlineLimit = 16;
 
 int op_cost(OpKind k) {
@@ -44,7 +44,7 @@ std::vector<std::int64_t> squeezed(const Type& t) {
 AxisMap squeezed_axes(const Type& t) {
   AxisMap map = kNoAxes;
   std::int8_t n = 0;
-  for (int i = 0; i < std::min(t.rank(), ir::kMaxRank); ++i)  // rank() alone has GCC 12 warn of writes past the end
+  for (int i = 0; i < std::min(t.rank(), ir::kMaxRank); ++i)  // with rank() alone, GCC 12 warns of writes past the end
     if (t.log2_extent(i) > 0) map[i] = n++;
   return map;
 }
@@ -63,8 +63,8 @@ Strides strides_of(const Function& f, const Source& source) {
 std::optional<TransposedBlock> transposed_block(int lanes, int element_bytes, std::int64_t rows, std::int64_t columns) {
   const std::int64_t square = 16 / element_bytes;
   if (rows < square || columns < square) return std::nullopt;
-  // A vector is written whole: of each row it has an element, of each `square` rows 128 bits. As many vectors as a square has columns hold
-  // the squares below each other; more of them hold those beside, as far as there are registers.
+  // A vector is written as a whole: it has one element of each row, or 128 bits of each `square` rows. As many vectors as a square has
+  // columns hold the squares below each other; further vectors hold the squares beside them, as far as there are registers.
   const std::int64_t below = std::min<std::int64_t>(lanes / 4, rows / square);
   const std::int64_t beside = std::min({below, std::max<std::int64_t>(lanes / square, 1), columns / square});
   return TransposedBlock{static_cast<int>(below * square), static_cast<int>(beside * square)};
@@ -76,14 +76,14 @@ bool works_on_buffers(OpKind k) {
     case OpKind::reshape_:
     case OpKind::broadcast_:
     case OpKind::permute_:
-    // Computed inline.
+    // These are computed inline.
     case OpKind::constant_:
     case OpKind::arange_:
-    // Items of loop nests.
+    // These are items of loop nests.
     case OpKind::load_:
     case OpKind::store_:
     case OpKind::reduce_:
-    // Its result takes the accumulator's buffer.
+    // Its result uses the accumulator's buffer.
     case OpKind::dot_: return false;
     default: break;
   }
@@ -182,7 +182,7 @@ void Plan::choose_schedules() {
         cheap = cheap && (f_.type(x).is_scalar() || schedule_[x.index] == Schedule::inlined || is_read);
         cost = std::min(cost + cost_[x.index] + (is_read ? 1 : 0), 1 << 20);
       }
-      // A reshape that is no alias cannot be indexed through; its operand must be in a buffer.
+      // A reshape that is not an alias cannot be indexed through: its operand must be in a buffer.
       const bool opaque = op.kind == OpKind::reshape_ && !maps_indices(f_, id) && !f_.type(op.operands[0]).is_scalar();
       if (cheap && !opaque && cost <= kInlineLimit) {
         schedule = Schedule::inlined;
@@ -201,7 +201,7 @@ void Plan::choose_schedules() {
 
 bool Plan::is_of_smaller_tile(ValueId x, const Type& use) const {
   if (schedule_[x.index] != Schedule::alias) return false;
-  // Not of a block's argument, whose buffer may be overwritten before a use.
+  // A block's argument cannot be aliased, since its buffer may be overwritten before a use.
   const ValueId source = resolve(x).value;
   return schedule_[source.index] == Schedule::fused && f_.type(source).elements() < use.elements();
 }
@@ -310,7 +310,7 @@ void Plan::plan_lifetimes() {
   }
   for (const Touch& t : touches)
     if (!owner[t.c] || f_.encloses(t.block, owner[t.c])) owner[t.c] = t.block;
-  // Two blocks neither of which encloses the other: the nearest block around both.
+  // Of two blocks neither of which encloses the other: the nearest block around both.
   for (const Touch& t : touches)
     while (!f_.encloses(owner[t.c], t.block)) owner[t.c] = f_.op(f_.block(owner[t.c]).parent).parent;
   for (const Touch& t : touches) last[t.c] = std::max(last[t.c], ancestor_step(t.block, t.step, owner[t.c]));

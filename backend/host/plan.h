@@ -20,28 +20,28 @@ using ir::Function;
 using ir::OpId;
 using ir::ValueId;
 
-/// For each axis of a tile, the axis of another index space that runs with it, or -1 (an extent of 1, always index 0).
+/// For each axis of a tile: the axis of another index space that it runs along, or -1 (an extent of 1, always index 0).
 using AxisMap = std::array<std::int8_t, ir::kMaxRank>;
 inline constexpr AxisMap kNoAxes{-1, -1, -1, -1, -1};
 
 /// How a value is computed.
 enum class Schedule : std::uint8_t {
   scalar,    // rank 0: one LLVM value
-  inlined,   // cheap, of scalars, index ranges and broadcasts of smaller tiles: computed at each use
+  inlined,   // cheap, and computed from scalars, index ranges and broadcasts of smaller tiles: computed at each use
   alias,     // another tile under an index mapping; never computed
   fused,     // Halide's compute_at: computed in a loop nest, in registers; stored to a buffer if other steps use it
-  buffered,  // Halide's compute_root: the result of an op of its own (dot, flip, control flow), or a block argument: always in a buffer
+  buffered,  // Halide's compute_root: the result of a step of its own (dot, flip, control flow), or a block argument: always in a buffer
 };
 
 /// Buffers, numbered; values that share one have the same class.
 using ClassId = std::int32_t;
 inline constexpr ClassId kNoClass = -1;
 
-/// What a loop nest does at each index: an op, or a store of an inlined value or alias to a buffer.
+/// The work of a loop nest at each index: an op, or a store of an inlined value or alias to a buffer.
 struct Item {
   OpId op;
   ValueId fill;
-  ClassId target = kNoClass;  // of a fill
+  ClassId target = kNoClass;  // for a store of a value: the buffer
 };
 
 struct Copy {
@@ -54,41 +54,41 @@ struct TransposedBlock {
   friend bool operator==(const TransposedBlock&, const TransposedBlock&) = default;
 };
 
-/// A loop nest, or an op that is emitted by itself.
+/// A loop nest, or an op that is a step of its own.
 struct Step {
   std::vector<OpId> scalars_before;
   bool is_loops = false;
-  // Of loops:
-  std::vector<std::int64_t> extents;  // without those of 1; the last one is vectorised
+  // For loop nests:
+  std::vector<std::int64_t> extents;  // without extents of 1; the last one is vectorised
   std::vector<Item> items;
-  // Loop interchange: the last dimension is another axis than the tile's last one. Of a load or a store that is the only item, the axis
+  // Loop interchange: the last dimension is not the tile's last axis. If a load or store is the only item, the last dimension is the axis
   // along which memory is contiguous.
   bool is_interchanged = false;
-  AxisMap dims_of_axes = kNoAxes;  // by number of the axis among those with extents other than 1
-  // The load or store passes its tile through registers that transpose it (transposition.h): the tile's buffer is contiguous along the
-  // dimension before the last one.
+  AxisMap dims_of_axes = kNoAxes;  // indexed by the number of the axis among those with extents other than 1
+  // The load or store transposes its tile in registers (transposition.h): the tile's buffer is contiguous along the dimension before the
+  // last one.
   std::optional<TransposedBlock> transposed;
-  // Of a single op:
+  // For an op that is a step of its own:
   OpId op;
-  std::vector<Copy> copies;    // of a terminator: done in order when it is reached
+  std::vector<Copy> copies;    // for a terminator: executed in order when it is reached
   std::vector<ClassId> freed;  // buffers with their last use in this step
 };
 
 struct BlockPlan {
-  std::vector<Step> steps;  // the last one holds the terminator, or trailing scalars with no op
+  std::vector<Step> steps;  // the last step has the terminator, or trailing scalars and no op
 };
 
 /// The end of a chain of aliases.
 struct Source {
   ValueId value;
-  AxisMap map = kNoAxes;  // axis of `value` -> axis of the value asked about
+  AxisMap map = kNoAxes;  // maps axes of `value` to axes of the original value
 };
 
-/// The strides of the buffer of `source.value` along the axes of the tile asked about; 0 where it has none.
+/// The strides of the buffer of `source.value` along the axes of the original tile; 0 where the buffer has no such axis.
 using Strides = std::array<std::int64_t, ir::kMaxRank>;
 Strides strides_of(const Function&, const Source& source);
 
-/// Where memory is contiguous, for a target with vectors of so many lanes.
+/// The axes along which memory is contiguous, for a target with vectors of `lanes` lanes.
 struct MemoryAxes {
   const passes::AxisInfoAnalysis& info;
   int lanes;
@@ -99,7 +99,7 @@ bool maps_indices(const Function&, OpId);
 
 class Plan {
  public:
-  /// Without the axes of memory nothing is transposed in registers.
+  /// If the memory axes are absent, nothing is transposed in registers.
   explicit Plan(const Function&, std::optional<MemoryAxes> = std::nullopt);
 
   Schedule schedule(ValueId v) const { return schedule_[v.index]; }
@@ -112,9 +112,9 @@ class Plan {
   /// Whether a fused value is stored to a buffer.
   bool has_buffer(ValueId v) const { return class_[v.index] != kNoClass; }
   Source resolve(ValueId) const;
-  /// Whether the op only maps indices here: every op that may (maps_indices), but for permutes that are steps of their own.
+  /// Whether the op only maps indices here: an op for which maps_indices holds, unless it is a permute that is a step of its own.
   bool is_alias(OpId id) const { return maps_indices(f_, id) && schedule(f_.op(id).results[0]) != Schedule::buffered; }
-  /// The buffer that holds `v` for an op that reads it whole: its own, or the one it was filled into for this op.
+  /// The buffer that holds `v` for an op that reads it as a whole: its own buffer, or one that was filled for this op.
   ClassId operand_class(OpId op, int operand) const;
 
  private:
@@ -124,21 +124,21 @@ class Plan {
   ClassId find(ClassId c) const;
   void unite(ClassId a, ClassId b);
   void choose_schedules();
-  /// Whether a value is a smaller tile, under an index mapping, that a loop nest computes: it is read from a buffer at each use.
+  /// Whether a value is, under an index mapping, a smaller tile that a loop nest computes: it is read from a buffer at each use.
   bool is_of_smaller_tile(ValueId, const ir::Type& use) const;
-  /// Whether a permute, which is an alias so far, would be read against the order of its operand's buffer, and can be transposed instead.
+  /// Whether a permute, so far an alias, would be read against the order of its operand's buffer, and can be transposed instead.
   bool is_worth_a_buffer(ValueId permuted) const;
   void plan_lifetimes();
 
   const Function& f_;
   const std::optional<MemoryAxes> memory_;
   std::vector<Schedule> schedule_;
-  std::vector<int> cost_;  // of computing a value at each use
+  std::vector<int> cost_;  // the cost of computing a value at each use
   std::vector<ClassId> class_;
   mutable std::vector<ClassId> parent_;
   std::vector<std::int64_t> class_bytes_;
   std::vector<BlockPlan> blocks_;
-  std::vector<std::int32_t> step_of_;  // by op: the step of its block that it belongs to
+  std::vector<std::int32_t> step_of_;  // indexed by op: the step of its block that it belongs to
   struct Filled {
     OpId op;
     int operand;
@@ -147,13 +147,13 @@ class Plan {
   std::vector<Filled> filled_;
 };
 
-/// Whether an op is a step of its own that takes whole operands in buffers and makes whole results in buffers (scalars: values). So does
-/// every op of the table that the planner does not treat otherwise.
+/// Whether an op is a step of its own that reads whole operands from buffers and writes whole results to buffers (scalars: values). This
+/// holds for every op of the table that the planner does not handle in another way.
 bool works_on_buffers(ir::OpKind);
-/// Of a tile with so many rows, in which so many elements are neighbours, the blocks in which it is transposed by vectors of so many lanes
-/// of 32 bits; none if it has less than 16 bytes in either direction.
+/// The blocks in which a tile is transposed by vectors of `lanes` 32-bit lanes; the tile has `rows` rows, in which `columns` elements are
+/// neighbours. None if the tile has less than 16 bytes in either direction.
 std::optional<TransposedBlock> transposed_block(int lanes, int element_bytes, std::int64_t rows, std::int64_t columns);
-/// Extents other than 1, in order.
+/// The extents other than 1, in order.
 std::vector<std::int64_t> squeezed(const ir::Type&);
 /// The axes with extents other than 1, in order, numbered 0, 1, ...
 AxisMap squeezed_axes(const ir::Type&);

@@ -11,7 +11,7 @@ namespace tilewright::backend::host {
 
 namespace {
 
-/// The lanes of a row for which a mask holds: all those before `count`, and none from `end` on.
+/// The lanes of a row for which a mask holds: all lanes before `count`, and none from `end` on.
 struct Lanes {
   Value *count, *end;
 };
@@ -43,13 +43,13 @@ std::optional<Lanes> compared_lanes(Nest& nest, OpId id, const AxisMap& dims) {
     return Lanes{b.CreateSelect(any, e.i64(0), lanes.count), b.CreateSelect(any, e.i64(extent), lanes.end)};
   };
   if (is_bound(low) && is_index(high)) {
-    // A lower bound holds for the whole row, but for rows that begin below it.
+    // A lower bound holds for the whole row, unless the row begins below it.
     Value* holds = or_equal ? b.CreateICmpSLE(wide(low), wide(high)) : b.CreateICmpSLT(wide(low), wide(high));
     return unless_it_wraps(high, {b.CreateSelect(holds, e.i64(extent), e.i64(0)), e.i64(extent)});
   }
   if (!is_index(low) || !is_bound(high)) return std::nullopt;
   Value* distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, wide(high), wide(low));
-  // Clamped before the 1 of "index <= bound" is added, which could overflow.
+  // The distance is clamped before the 1 for "index <= bound" is added, which could overflow.
   distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, distance, e.i64(extent));
   distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, distance, e.i64(-1));
   if (or_equal) distance = b.CreateAdd(distance, e.i64(1));
@@ -58,7 +58,7 @@ std::optional<Lanes> compared_lanes(Nest& nest, OpId id, const AxisMap& dims) {
   return unless_it_wraps(low, {distance, distance});
 }
 
-/// The lanes of the current row for which the mask holds, if they are certain to be the first ones, or likely. Appends to `parts` the
+/// The lanes of the current row for which the mask holds, if these are certainly, or probably, the first lanes. Appends to `parts` the
 /// values that are true in all lanes before the count.
 std::optional<Lanes> prefix_lanes(Nest& nest, ValueId mask, const AxisMap& dims, std::vector<ValueId>& parts) {
   Emitter& e = nest.e();

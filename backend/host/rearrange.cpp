@@ -1,4 +1,4 @@
-// flip, join, split, cat: copies of blocks of elements, which are in another order in the result's buffer than in the operands'.
+// flip, join, split, cat: copy blocks of elements to another order in the result's buffer.
 #include <algorithm>
 
 #include "backend/host/steps.h"
@@ -9,14 +9,14 @@ namespace tilewright::backend::host {
 
 namespace {
 
-/// The row-major distance of neighbours along an axis, in elements.
+/// The row-major distance between neighbours along an axis, in elements.
 std::int64_t stride(Type t, int axis) {
   std::int64_t n = 1;
   for (int i = axis + 1; i < t.rank(); ++i) n *= t.extent(i);
   return n;
 }
 
-/// Blocks of a and b in turn.
+/// Copies blocks of a and of b alternately.
 void emit_pair(Emitter& e, OpId id) {
   const Function& f = e.f();
   llvm::IRBuilder<>& b = e.b();

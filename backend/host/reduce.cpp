@@ -1,4 +1,4 @@
-// Accumulates partial results, and combines those of vectors and lanes.
+// Accumulates partial results, and combines partial results of vectors and lanes.
 #include "backend/host/reduce.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ int axis_of(const Function& f, OpId reduce) { return static_cast<int>(f.attr(red
 
 bool is_in_order(const Function& f, OpId reduce) { return f.attr(reduce, AttrName::commutative) == 0; }
 
-/// Lanes first, first + step, ... of vectors of `lanes` lanes, or of pairs of them; one lane is a scalar.
+/// Selects lanes first, first + step, ... of vectors of `lanes` lanes, or of pairs of vectors; one lane is a scalar.
 Values select_lanes(Emitter& e, const Values& vectors, unsigned first, unsigned step, unsigned count, const Values& second = {}) {
   llvm::IRBuilder<>& b = e.b();
   llvm::SmallVector<int, 64> lanes;
@@ -33,7 +33,7 @@ Values select_lanes(Emitter& e, const Values& vectors, unsigned first, unsigned 
   return out;
 }
 
-/// Elements 0 and 1, 2 and 3, ... of a vector; and of two, one behind the other.
+/// Combines elements 0 and 1, 2 and 3, ... of a vector, or of two concatenated vectors.
 Values combine_neighbours(Emitter& e, OpId id, const Values& v) {
   const unsigned n = lane_count(v[0]);
   return combine(e, id, select_lanes(e, v, 0, 2, n / 2), select_lanes(e, v, 1, 2, n / 2));
@@ -43,7 +43,7 @@ Values combine_neighbours(Emitter& e, OpId id, const Values& first, const Values
   return combine(e, id, select_lanes(e, first, 0, 2, n, second), select_lanes(e, first, 1, 2, n, second));
 }
 
-/// The dimensions of the nest that run with the axes of a result of type t.
+/// The dimensions of the nest that the axes of a result of type t run along.
 AxisMap result_dims(const AxisMap& operand_dims, int axis, Type t) {
   AxisMap dims = kNoAxes;
   for (int d = 0; d < t.rank(); ++d) dims[d] = operand_dims[d < axis ? d : d + 1];
@@ -91,7 +91,7 @@ void accumulate(Nest& nest, Partials& p, unsigned u) {
   Values& earlier = p.carried[p.in_order ? 0 : u % vectors];
   Values next = combine(e, p.op, earlier, later);
   if (!has_identity(e.f(), p.op) && u < vectors) {
-    // The first elements of each partial stand alone. `base` of the loop is 0 for the first vector of every u.
+    // The first elements of each partial have nothing to combine with. The loop's `base` is 0 for the first vector of every u.
     Value* base = b.CreateSub(nest.index(nest.vector_dim()), e.i64(static_cast<std::int64_t>(u) * nest.lanes()));
     Value* first = b.CreateICmpEQ(base, e.i64(0));
     for (std::size_t i = 0; i < next.size(); ++i) next[i] = b.CreateSelect(first, later[i], next[i]);

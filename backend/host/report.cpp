@@ -1,4 +1,4 @@
-// device_print and device_assert: calls of HostLaunch::report with the addresses of the operands.
+// device_print and device_assert call HostLaunch::report with the addresses of the operands.
 #include "backend/host/steps.h"
 #include "backend/host_abi.h"
 #include "backend/lowering/elementwise.h"
@@ -8,7 +8,7 @@ namespace tilewright::backend::host {
 
 namespace {
 
-/// The address of operand i: of a tile its buffer, of a scalar a slot of the stack.
+/// The address of operand i: for a tile its buffer, for a scalar a slot on the stack.
 Value* report_operand(Emitter& e, OpId id, int i) {
   const Function& f = e.f();
   llvm::IRBuilder<>& b = e.b();
@@ -21,7 +21,7 @@ Value* report_operand(Emitter& e, OpId id, int i) {
   return slot;
 }
 
-/// Whether some element of the condition is false where the mask is true: an or over vectors of bytes.
+/// Whether some element of the condition is false where the mask is true; computed by an `or` over vectors of bytes.
 Value* some_lane_fails(Emitter& e, const Type& t, Value* condition, Value* mask) {
   llvm::IRBuilder<>& b = e.b();
   const std::int64_t bytes = t.elements();
@@ -52,7 +52,7 @@ void emit_report(Emitter& e, OpId id) {
   }
   const std::uint32_t number = e.add_report(std::move(site));
 
-  // Null if a kernel is called without the runtime.
+  // The function is null if a kernel is called without the runtime.
   Value* function = e.launch_field(b.getPtrTy(), offsetof(HostLaunch, report));
   Value* reports = b.CreateICmpNE(function, llvm::Constant::getNullValue(b.getPtrTy()));
   if (!is_print)

@@ -1,5 +1,5 @@
-// Scans along an axis: strictly one element after the other, as the interpreter does, but for combinations that give the same bits in
-// any grouping.
+// Scans along an axis: strictly one element after another, as the interpreter does, except for combinations that give the same bits in any
+// grouping.
 #include <algorithm>
 
 #include "backend/host/combine.h"
@@ -42,7 +42,7 @@ class ScanEmitter {
   }
 
  private:
-  // Independent chains: an addition has a latency of four cycles, and one can start in each.
+  // An addition has a latency of four cycles, and one can start in each cycle: so four independent chains run at once.
   static constexpr std::int64_t kChains = 4;
 
   Value* read(std::size_t j, Value* index, unsigned lanes) { return e_.read_lanes(from_[j], types_[j], index, lanes); }
@@ -54,7 +54,7 @@ class ScanEmitter {
     for (std::size_t j = 0; j < types_.size(); ++j) e_.move_block(types_[j], shape_.elements(), to_[j], e_.i64(0), from_[j], e_.i64(0));
   }
 
-  /// Scans that begin at these elements, `lanes` neighbours each; the next element is `inner_` elements after.
+  /// Scans that begin at these elements, with `lanes` neighbours each; the next element of a scan is `inner_` elements further.
   void chains(const Values& starts, unsigned lanes) {
     const std::size_t n = types_.size();
     const auto at = [&](Value* start, Value* k) {
@@ -82,7 +82,7 @@ class ScanEmitter {
     });
   }
 
-  /// Along an axis with elements inside of it, which are scanned side by side.
+  /// Scans along an axis with inner elements, which are scanned side by side.
   void across() {
     const std::int64_t lanes = std::min<std::int64_t>(inner_, e_.target().lanes()), count = std::min(kChains, inner_ / lanes);
     e_.loop(e_.i64(0), e_.i64(shape_.elements() / (extent_ * inner_)), e_.i64(1), {}, false, [&](Value* outer, const Values&) {
@@ -96,7 +96,7 @@ class ScanEmitter {
     });
   }
 
-  /// Along the last axis: a few rows at a time.
+  /// Scans along the last axis, a few rows at a time.
   void rows() {
     const std::int64_t all = shape_.elements() / extent_, count = std::min(kChains, all);
     e_.loop(e_.i64(0), e_.i64(all), e_.i64(count), {}, false, [&](Value* row, const Values&) {
@@ -114,7 +114,8 @@ class ScanEmitter {
     return !shape_.is_float() || *k == OpKind::minimum_ || *k == OpKind::maximum_;
   }
 
-  /// Along the last axis, a vector at a time: lane i takes lane i - 1, then i - 2, i - 4, ..., then all that came before.
+  /// Scans along the last axis, a vector at a time: lane i combines with lane i - 1, then i - 2, i - 4, ..., then with all earlier
+  /// elements.
   void prefixes() {
     const int bits = std::max(32, ir::bits(shape_.element()));
     const auto lanes = static_cast<unsigned>(std::min<std::int64_t>(extent_, e_.target().vector_bits / bits));
@@ -134,7 +135,7 @@ class ScanEmitter {
           x = combine(e_, id_, {b_.CreateShuffleVector(x[0], none[0], moved)}, x);
         }
         write(0, index, combine(e_, id_, before, x)[0]);
-        // Not from the written vector, so that each vector depends on a single combination of the vector before.
+        // Uses the carried total and not the written vector, so that each vector depends on only one combination of the previous vector.
         Value* total = b_.CreateShuffleVector(x[0], std::vector<int>(lanes, reverse_ ? 0 : n - 1));
         return combine(e_, id_, before, {total});
       });

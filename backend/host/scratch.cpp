@@ -1,4 +1,4 @@
-// First fit over the gaps between live buffers.
+// Places buffers first-fit in the gaps between live buffers.
 #include "backend/host/scratch.h"
 
 #include <algorithm>

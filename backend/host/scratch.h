@@ -11,7 +11,7 @@ class Scratch {
   /// The offset of a free range, a multiple of 64.
   std::int64_t allocate(std::int64_t bytes);
   void free(std::int64_t offset);
-  /// What all of it needs at once, at most.
+  /// The most bytes that were in use at once.
   std::int64_t high_water() const { return high_water_; }
 
  private:

@@ -18,12 +18,12 @@ namespace {
 
 /// Emits one sort, a group of rows at a time:
 /// 1. make_records  A record is a signed integer: the key, mapped so that signed order is the requested order, above its index in the row.
-///                  No two records are equal, so any network sorts stably. Keys too wide for that have a second word for the index;
+///                  No two records are equal, so any network sorts stably. Keys that are too wide have a second word for the index;
 ///                  integers that are sorted alone have no index, because equal ones are interchangeable.
 /// 2. sort_group    The network; every comparison puts the lesser record first. To merge two sorted runs of n, records i and 2n - 1 - i are
 ///                  compared first, then those n/2, n/4, ... 1 apart. Distances below the lanes of a vector are shuffles, the others whole
 ///                  vectors; extents are loop bounds, so that the size of the code depends on the vector alone.
-///    select_least  In place of both, for the few least of a long row: sorts only records that may be among them.
+///    select_least  Instead of both, for the few least elements of a long row: sorts only records that may be among them.
 /// 3. write_rows    Writes the elements of every tile in the order of the records.
 class RowSorter {
   using Record = std::array<Value*, 2>;  // vectors; the second one is null if one word holds the record
@@ -58,7 +58,7 @@ class RowSorter {
       });
       return;
     }
-    // A run that is sorted, and one that is collected.
+    // A run that is sorted, and a run that is being collected.
     const bool selects = log2_extent_ >= log2_lanes_ && log2_extent_ >= log2_run_ + 2;
     std::array<Emitter::ScratchRange, 2> scratch{};
     for (int w = 0; w < words_; ++w) {
@@ -79,7 +79,7 @@ class RowSorter {
   }
 
  private:
-  // Records that fit the first-level cache: of a chunk of them all distances are compared before the next chunk.
+  // A chunk of records fits the first-level cache: all distances within a chunk are compared before the next chunk.
   static constexpr int kLog2Chunk = 11;
 
   // ---- emission ----
@@ -108,13 +108,13 @@ class RowSorter {
   void store(Value* at, const Record& r) {
     for (int w = 0; w < words_; ++w) b_.CreateAlignedStore(r[w], address(w, at), align(lanes_));
   }
-  /// Lane i of the result is lane lanes[i] of a, then b.
+  /// Lane i of the result is lane lanes[i] of the concatenation of a and b.
   Record shuffle(const Record& a, const Record& b, const std::vector<int>& lanes) {
     Record r{};
     for (int w = 0; w < words_; ++w) r[w] = b_.CreateShuffleVector(a[w], b[w], lanes);
     return r;
   }
-  Record exchanged(const Record& r, int mask) {  // lane i with lane i ^ mask
+  Record exchanged(const Record& r, int mask) {  // lane i takes the record of lane i ^ mask
     std::vector<int> lanes;
     for (int i = 0; i < static_cast<int>(lanes_); ++i) lanes.push_back(i ^ mask);
     return shuffle(r, r, lanes);
@@ -141,7 +141,7 @@ class RowSorter {
 
   // ---- records ----
 
-  /// Keys as signed integers of their own width in the requested order, NaN last.
+  /// Maps keys to signed integers of the same width in the requested order, NaN last.
   Value* mapped(Value* key) {
     const std::uint64_t sign = std::uint64_t{1} << (key_bits_ - 1), magnitude = sign - 1;
     llvm::Type* type = with_lanes_of(key_word(), key);
@@ -161,7 +161,7 @@ class RowSorter {
     return b_.CreateSelect(is_nan, constant(magnitude), order);
   }
 
-  /// The records of the elements from `at` on, of rows that begin at element `first`.
+  /// The records of the elements that start at `at`, in rows that start at element `first`.
   Record make_record(Value* first, Value* at) {
     Value* key = b_.CreateSExt(mapped(e_.read_lanes(from_[0], keys_, plus(first, at), lanes_)), words());
     if (keys_only_) return {key};
@@ -175,7 +175,7 @@ class RowSorter {
   void make_records(Value* first) {
     loop(std::int64_t{1} << log2_group_, lanes_, [&](Value* at) { store(at, make_record(first, at)); });
   }
-  /// Less than no record, in every lane.
+  /// A record that is not less than any other, in every lane.
   Record greatest() {
     llvm::Constant* word_max = llvm::ConstantInt::get(words(), ~std::uint64_t{0} >> (65 - word_bits_));
     return {word_max, words_ == 2 ? word_max : nullptr};
@@ -183,7 +183,7 @@ class RowSorter {
 
   // ---- the network ----
 
-  /// Compares each lane with the one at i ^ mask; lanes with this bit set keep the greater record.
+  /// Compares each lane with lane i ^ mask; lanes with bit `bit` set keep the greater record.
   Record compare_lanes(const Record& r, int mask, int bit) {
     const auto [lesser, greater] = ordered(r, exchanged(r, mask));
     std::vector<int> lanes;
@@ -194,7 +194,7 @@ class RowSorter {
     for (; distance > 0; distance /= 2) r = compare_lanes(r, distance, distance);
     return r;
   }
-  /// Runs of `size` lanes, each sorted.
+  /// Sorts runs of `size` lanes each.
   Record sort_lanes(Record r, int size) {
     for (int run = 2; run <= size; run *= 2) r = merge_lanes(compare_lanes(r, run - 1, run / 2), run / 4);
     return r;
@@ -209,8 +209,8 @@ class RowSorter {
     each_vector(base, log2_size, [&](const Record& r) { return merge_lanes(r, static_cast<int>(lanes_) / 2); });
   }
 
-  /// Of 2^log2_size records, the first comparisons of merges to runs of 2^log2_to: i with 2n - 1 - i. The greater records stay in reverse
-  /// order, which the following comparisons allow.
+  /// The first comparisons of merges to runs of 2^log2_to, over 2^log2_size records: i with 2n - 1 - i. The greater records remain in
+  /// reverse order, which the later comparisons allow.
   void compare_mirrored(Value* base, int log2_size, Value* log2_to) {
     Value* log2_half = minus(log2_to, e_.i64(1));
     Value* last = minus(power(log2_to), e_.i64(lanes_));
@@ -224,7 +224,7 @@ class RowSorter {
       store(high, greater);
     });
   }
-  /// Compares records 2^log2_distance apart.
+  /// Compares records that are 2^log2_distance apart.
   void compare_apart(Value* base, int log2_size, Value* log2_distance) {
     Value* distance = power(log2_distance);
     loop(std::int64_t{1} << (log2_size - 1), lanes_, [&](Value* i) {
@@ -237,7 +237,7 @@ class RowSorter {
       store(high, greater);
     });
   }
-  /// Compares records 2^(from - 1), ... 2^to apart.
+  /// Compares records that are 2^(from - 1), ..., 2^to apart.
   void compare_down(Value* base, int log2_size, Value* from, int to) {
     loop(e_.i64(0), minus(from, e_.i64(to)), 1, true, [&](Value* i) { compare_apart(base, log2_size, minus(minus(from, e_.i64(1)), i)); });
   }
@@ -268,7 +268,7 @@ class RowSorter {
     });
   }
 
-  /// Merges the sorted runs at `low` and behind it to the lesser half of their records, a sorted run at `to`.
+  /// Merges the two sorted runs at `low` and after it, and writes the lesser half of their records to `to` as a sorted run.
   void merge_least(Value* low, Value* to) {
     const std::int64_t run = std::int64_t{1} << log2_run_;
     Value* last = plus(low, e_.i64(2 * run - lanes_));
@@ -282,15 +282,15 @@ class RowSorter {
     loop(e_.i64(0), e_.i64(log2_group_ - log2_run_), 1, false, [&](Value* round) {
       Value* pairs = power(minus(e_.i64(log2_group_ - log2_run_ - 1), round));
       loop(e_.i64(0), pairs, 1, false, [&](Value* pair) {
-        // Overwrites runs that are merged already, or the first one of the pair.
+        // The result overwrites runs that are merged already, or the first run of the pair.
         merge_least(b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_) + 1, "", true, true),
                     b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_), "", true, true));
       });
     });
   }
 
-  /// Leaves the least records of a row, sorted, at 0. Behind them collects vectors in which some record is less than the last of those that
-  /// are kept so far; when they fill a run, or the row ends, it is sorted and merged.
+  /// Leaves the least records of a row, sorted, at 0. After them it collects vectors in which some record is less than the last one kept so
+  /// far; when they fill a run, or the row ends, the run is sorted and merged.
   void select_least(Value* first) {
     const std::int64_t run = std::int64_t{1} << log2_run_, extent = std::int64_t{1} << log2_extent_;
     loop(run, lanes_, [&](Value* i) { store(i, greatest()); });
@@ -314,7 +314,7 @@ class RowSorter {
     at->addIncoming(begin, select);
     end->addIncoming(e_.i64(run), select);
     const Record record = make_record(first, at);
-    store(end, record);  // and overwritten, unless it is kept
+    store(end, record);  // the next record overwrites this one unless it is kept
     Value* is_kept = b_.CreateOrReduce(less(record, last));
     Value* next_end = plus(end, b_.CreateSelect(is_kept, e_.i64(lanes_), e_.i64(0)));
     Value* next = plus(at, e_.i64(lanes_));
@@ -373,7 +373,7 @@ class RowSorter {
     });
   }
 
-  /// Whether an operand is not in a buffer, but computed for the indices that are written.
+  /// Whether an operand has no buffer, but is computed for the indices that are written.
   bool is_computed(std::size_t j) const { return j > 0 && e_.plan().schedule(e_.f().op(id_).operands[j]) == Schedule::inlined; }
 
   /// Writes element `from` of operand j as element `to` of the result.
@@ -382,7 +382,7 @@ class RowSorter {
     Step step;
     step.extents = squeezed(types_[j]);
     Nest nest(e_, step);
-    std::uint64_t stride = 0;  // its logarithm
+    std::uint64_t stride = 0;  // log2 of the stride
     for (int dim = nest.dims() - 1; dim >= 0; --dim) {
       const std::int64_t extent = step.extents[static_cast<std::size_t>(dim)];
       nest.set_index(dim, b_.CreateAnd(b_.CreateLShr(from, stride), e_.i64(extent - 1)));
@@ -401,11 +401,11 @@ class RowSorter {
   const Type keys_;
   bool descending_ = false, keys_only_ = false;
   int key_bits_ = 0, word_bits_ = 0;
-  int words_ = 1;                        // of a record
-  unsigned lanes_ = 1;                   // records of a vector
-  int log2_extent_ = 0, log2_kept_ = 0;  // of rows
+  int words_ = 1;                        // words of a record
+  unsigned lanes_ = 1;                   // records in a vector
+  int log2_extent_ = 0, log2_kept_ = 0;  // log2 of the elements of a row
   int log2_lanes_ = 0;
-  int log2_group_ = 0;  // records at a time: a row, or a vector of rows
+  int log2_group_ = 0;  // records that are sorted at a time: a row, or a vector of rows
   int log2_run_ = 0;    // records of a row that are sorted completely before runs are merged
   std::vector<Type> types_;
   Values from_, to_;

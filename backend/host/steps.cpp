@@ -51,10 +51,10 @@ void emit_scalar(Emitter& e, OpId id) {
   e.set_scalar(op.results[0], lower_elementwise(e.b(), e.target(), op.kind, types, f.type(op.results[0]), operands));
 }
 
-/// Copies the values that a terminator passes on to the buffers of those that receive them: carried values, results.
+/// Copies the values that a terminator passes on to the buffers of the carried values or results that receive them.
 void emit_copies(Emitter& e, const Step& step) {
   for (const Copy& copy : step.copies) {
-    // The planner may have united the two buffers after it recorded the copy.
+    // The planner may have merged the two buffers after it recorded the copy.
     if (e.plan().same_class(copy.from, copy.to)) continue;
     Value* source = e.buffer(e.plan().root(copy.from));
     Value* target = e.buffer(e.plan().root(copy.to));
@@ -101,15 +101,15 @@ void emit_steps(Emitter& e, NonTemporalStores& non_temporal, BlockId block) {
 }
 
 // These ops emit nothing beyond the copies of their steps: a reshape's result is its operand's buffer, and the op that owns a region reads
-// the operands of its terminator.
+// the operands of the region's terminator.
 void emit_reshape(Emitter&, OpId) {}
 void emit_yield(Emitter&, OpId) {}
 void emit_condition(Emitter&, OpId) {}
 
-// Each op of the table must have a definition to link (steps.h); the planner makes no step of the ops that follow.
+// Each op of the table must have a definition (steps.h); the planner makes no steps for the following ops.
 #define TW_NO_STEP(name) \
   void emit_##name(Emitter&, OpId) { TW_UNREACHABLE(#name " is no step of its own"); }
-// Scalars, and values that are computed where they are used: emit_scalar and nest.cpp.
+// Scalars, and values that are computed at their uses: emit_scalar and nest.cpp.
 TW_NO_STEP(program_id)
 TW_NO_STEP(num_programs)
 TW_NO_STEP(constant)
@@ -121,11 +121,11 @@ TW_NO_STEP(max_contiguous)
 TW_NO_STEP(load)
 TW_NO_STEP(store)
 TW_NO_STEP(reduce)
-// Replaced or removed by passes.
+// Passes replace or remove these.
 TW_NO_STEP(assume)
 TW_NO_STEP(dot_scaled)
 TW_NO_STEP(inline_ptx)
-// Only functions for GPUs have them.
+// These occur only in functions for GPUs.
 TW_NO_STEP(convert_layout)
 TW_NO_STEP(barrier)
 TW_NO_STEP(extract_slice)

@@ -8,8 +8,8 @@ namespace tilewright::backend::host {
 /// Emits all steps of a block.
 void emit_steps(Emitter&, NonTemporalStores&, BlockId);
 
-// void emit_flip(Emitter&, OpId); and so on: an op that is a step of its own takes its operands whole, tiles in buffers and scalars as
-// values, and makes its results so. An op of the table without a definition does not link.
+// Declares void emit_flip(Emitter&, OpId) and so on: an op that is a step of its own reads whole operands, tiles from buffers and scalars
+// as values, and writes its results in the same way. An op of the table without a definition does not link.
 void emit_atomic(Emitter&, OpId);
 #define TW_ELEMENTWISE_OP(name)
 #define TW_OP_atomic(name)

@@ -19,7 +19,7 @@ namespace tilewright::backend::host {
 
 namespace {
 
-/// X86AvoidStoreForwardingBlocks of LLVM 19 asks a load for its size, and ends the process if the load is masked: its size is unknown.
+/// LLVM 19's X86AvoidStoreForwardingBlocks asks each load for its size, and ends the process if a load is masked (unknown size).
 void disable_store_forwarding_pass() {
   const auto& options = llvm::cl::getRegisteredOptions();
   const auto it = options.find("x86-disable-avoid-SFB");
@@ -63,7 +63,7 @@ void describe(Machine& m, const std::string& name, int vector_bits, bool fma, bo
   d.has_masked_memory = masked;
   // Two vectors of partials hide an addition's latency.
   d.reduction.lanes = 2 * d.lanes();
-  // Three steps between vectors for two inside of the last one: more vectors make more code, and save little.
+  // Four vectors take three steps between vectors, for two steps inside of the last one: more vectors make more code and save little.
   d.reduction.block = 4 * d.lanes();
 }
 
@@ -113,15 +113,15 @@ class HostHooks final : public TargetHooks {
     kernel.scratch_bytes = static_cast<std::size_t>(lowered.scratch_bytes);
     kernel.sites = std::move(lowered.sites);
     kernel.reports = std::move(lowered.reports);
-    // Without the scheduler after register allocation, which compares every two accesses of a block: a third of the time for large blocks.
+    // Disables the scheduler after register allocation, which compares every two accesses of a block: a third of the time for large blocks.
     if (lowered.is_outlined) machine.setOptLevel(llvm::CodeGenOptLevel::Less);
   }
 
   void optimise(llvm::Module& m, llvm::TargetMachine& machine) const override {
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::EarlyCSEPass());
-    // A loop that turns out to run once has a constant index, and so constant masks. They must be folded here: for a constant mask x < 0
-    // LLVM 19's code generator takes x itself, of which the sign counts, and then treats every x but 0 as true.
+    // A loop that turns out to run once has a constant index, and so constant masks. They must be folded here: for a constant mask x < 0,
+    // LLVM 19's code generator uses x itself, of which only the sign matters, and then treats every nonzero x as true.
     passes.addPass(llvm::SCCPPass());
     passes.addPass(llvm::EarlyCSEPass());
     run_function_passes(m, machine, passes);

@@ -7,7 +7,7 @@
 
 namespace tilewright::backend::host {
 
-/// What code may use: LLVM's names of a CPU and of its features.
+/// What the code may use: LLVM's names of a CPU and of its features.
 struct Machine {
   std::string cpu;
   std::string features;
@@ -17,7 +17,7 @@ struct Machine {
 /// "cpu" (this machine) or "cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4". Throws Error for another name.
 Machine machine_of(const std::string& target);
 
-/// Throws Error as machine_of.
+/// Throws Error for the same names as machine_of.
 std::unique_ptr<TargetHooks> hooks_of(const std::string& target);
 
 }  // namespace tilewright::backend::host

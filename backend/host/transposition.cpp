@@ -15,15 +15,15 @@ namespace tilewright::backend::host {
 
 namespace {
 
-/// Transposes rows of integers: vector c of the result has element c of each row. In three phases, which exchange the bits of a row's
-/// number for those of a column's. Shuffles that cross the 128-bit parts of a vector cost more than those that do not, and go first:
+/// Transposes rows of integers: vector c of the result has element c of each row. There are three phases, which exchange the bits of a
+/// row's number with those of a column's. Shuffles that cross the 128-bit parts of a vector cost more than others, and come first:
 /// 1. concat  rows below each other fill whole vectors
 /// 2. gather  parts of the same columns come together in a vector
 /// 3. unpack  the squares of 128-bit parts, all of a vector at once, by instructions that interleave the halves of two vectors' parts
 Values transposed(llvm::IRBuilder<>& b, Values v) {
   const auto rows = static_cast<unsigned>(v.size());
   const unsigned square = 128 / v[0]->getType()->getScalarSizeInBits();
-  // Replaces the vectors whose numbers differ in one bit, two by two.
+  // Replaces vectors in pairs whose numbers differ in one bit.
   const auto pairs = [&](std::size_t distance, const auto& replace) {
     for (std::size_t i = 0; i < v.size(); ++i)
       if ((i & distance) == 0) replace(v[i], v[i + distance]);
@@ -62,7 +62,8 @@ Values transposed(llvm::IRBuilder<>& b, Values v) {
   return v;
 }
 
-/// Elements of a buffer as integers, for their bits are only moved: of small floats LLVM 19 shuffles no vectors on every processor.
+/// The elements of a buffer as integers, since only their bits are moved: LLVM 19 does not shuffle vectors of small floats on every
+/// processor.
 class Words {
  public:
   Words(Emitter& e, Type t) : e_(e), type_(t), word_(e.b().getIntNTy(static_cast<unsigned>(t.element_bytes()) * 8)) {}
@@ -73,7 +74,7 @@ class Words {
   void store(Value* base, Value* index, Value* v) {
     e_.b().CreateAlignedStore(v, e_.b().CreateInBoundsGEP(word_, base, index), align(lane_count(v)));
   }
-  /// From and to the elements in registers.
+  /// Converts to the elements in registers and back.
   Value* pack(Value* v) { return e_.b().CreateBitCast(e_.to_memory(v, type_), with_lanes_of(word_, v)); }
   Value* unpack(Value* v) { return e_.from_memory(e_.b().CreateBitCast(v, with_lanes_of(memory_type(e_.context(), type_), v)), type_); }
 
@@ -88,12 +89,12 @@ class Words {
   llvm::Type* word_;
 };
 
-/// An index i of a loop times its stride, added to a sum.
+/// Adds the index i of a loop times its stride to a sum.
 Value* add_term(Emitter& e, Value* sum, Value* i, std::int64_t stride) {
   return e.b().CreateAdd(sum, e.b().CreateMul(i, e.i64(stride), "", true, true), "", true, true);
 }
 
-/// Emits one load or store: a nest of its own for each index of a block's dimension before the last one, which memory is accessed for.
+/// Emits one load or store: a nest of its own for each index of the dimension before the last one within a block.
 class TransposedAccess {
  public:
   TransposedAccess(Emitter& e, NonTemporalStores& non_temporal, const Step& step)
@@ -124,7 +125,7 @@ class TransposedAccess {
   std::size_t vector_dim() const { return step_.extents.size() - 1; }
   std::int64_t nest_count() const { return static_cast<std::int64_t>(nests_.size()); }
 
-  /// What depends on outer indices only goes to the end of the block before a loop.
+  /// Code that depends only on outer indices is placed at the end of the block before a loop.
   void enter(std::size_t dim) {
     for (Nest& nest : nests_) nest.enter(static_cast<int>(dim));
     llvm::BasicBlock* rest = e_.new_block("nest");
@@ -146,7 +147,7 @@ class TransposedAccess {
     });
   }
 
-  /// The blocks of some rows: as far as all masks of all rows hold, without masks.
+  /// Emits the blocks of some rows, without masks as far as all masks of all rows hold.
   void emit_blocks() {
     Value* const extent = e_.i64(step_.extents[vector_dim()]);
     Value* const begin = step_.extents[vector_dim()] == lanes_ ? e_.unknown_zero() : e_.i64(0);
@@ -212,8 +213,8 @@ class TransposedAccess {
   const ValueId tile_;
   Words words_;
   std::vector<Nest> nests_;
-  const std::int64_t lanes_;           // of a nest
-  std::vector<std::int64_t> strides_;  // of the buffer, by dimension
+  const std::int64_t lanes_;           // lanes of a nest
+  std::vector<std::int64_t> strides_;  // strides of the buffer, indexed by dimension
 };
 
 }  // namespace
@@ -222,7 +223,7 @@ void emit_transposed_access(Emitter& e, NonTemporalStores& non_temporal, const S
   TransposedAccess(e, non_temporal, step).run();
 }
 
-/// From the operand's buffer to that of the result, along whose last axis the operand's buffer is not contiguous.
+/// Transposes from the operand's buffer to the result's buffer, if the operand's buffer is not contiguous along the result's last axis.
 void emit_permute(Emitter& e, OpId id) {
   const Function& f = e.f();
   llvm::IRBuilder<>& b = e.b();
@@ -235,7 +236,7 @@ void emit_permute(Emitter& e, OpId id) {
     if (of_operand.map[i] >= 0)
       source.map[i] = static_cast<std::int8_t>(std::find(axes.begin(), axes.end(), of_operand.map[i]) - axes.begin());
   const Strides from_strides = strides_of(f, source);
-  std::vector<int> dims;  // the axes, the last one and the one along which the operand is contiguous behind the others
+  std::vector<int> dims;  // the axes: the last one and the one along which the operand is contiguous come after the others
   Strides to_strides{};
   std::int64_t stride = 1;
   int row_axis = -1, column_axis = -1;

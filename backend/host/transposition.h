@@ -1,4 +1,4 @@
-// Loads, stores and permutes of tiles whose buffers are contiguous along another axis than what they are copied from or to.
+// Loads, stores and permutes of tiles whose buffers are contiguous along a different axis than their source or destination.
 #pragma once
 #include "backend/host/emitter.h"
 #include "backend/host/non_temporal.h"

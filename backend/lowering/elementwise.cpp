@@ -1,4 +1,4 @@
-// One function an op: lower_<name>. The dispatch is made from the op table, so a missing one does not compile.
+// One function for each op: lower_<name>. The op table generates the dispatch, so a missing function does not compile.
 #include "backend/lowering/elementwise.h"
 
 #include <llvm/IR/IntrinsicInst.h>
@@ -48,7 +48,7 @@ llvm::Constant* constant_lanes(llvm::LLVMContext& c, Type t, std::uint64_t bits,
 
 namespace {
 
-/// One op for its lower_<name>.
+/// One op, as its lower_<name> sees it.
 struct Lanes {
   llvm::IRBuilder<>& b;
   const ir::TargetDesc& target;
@@ -97,7 +97,7 @@ Value* lower_ffs(const Lanes& e) {
 
 Value* lower_reverse_bits(const Lanes& e) { return e.call(llvm::Intrinsic::bitreverse); }
 
-// These never reach a back end of a target without an instruction for them: passes::expand_math has replaced them.
+// These never reach the back end of a target without an instruction for them: passes::expand_math has replaced them.
 Value* expanded(const Lanes&) { TW_UNREACHABLE("a function that expand_math replaces reached the lowering"); }
 Value* lower_rsqrt(const Lanes& e) { return expanded(e); }
 Value* lower_exp(const Lanes& e) { return expanded(e); }
@@ -129,7 +129,7 @@ Value* lower_add(const Lanes& e) { return e.floating() ? e.b.CreateFAdd(e.x[0], 
 Value* lower_sub(const Lanes& e) { return e.floating() ? e.b.CreateFSub(e.x[0], e.x[1]) : e.b.CreateSub(e.x[0], e.x[1]); }
 Value* lower_mul(const Lanes& e) { return e.floating() ? e.b.CreateFMul(e.x[0], e.x[1]) : e.b.CreateMul(e.x[0], e.x[1]); }
 
-/// A divisor for which LLVM's division is defined, and the lanes where it replaces the operand: x / 0, and least / -1. Null: none.
+/// A divisor for which LLVM's division is defined, and the lanes in which it replaces the operand: x / 0, and least / -1. Null: no lanes.
 struct SafeDivisor {
   Value* divisor;
   Value* zero;
@@ -156,21 +156,21 @@ Value* lower_div(const Lanes& e) {
   if (e.floating()) return e.b.CreateFDiv(e.x[0], e.x[1]);
   const SafeDivisor d = safe_divisor(e);
   Value* q = e.is_signed() ? e.b.CreateSDiv(e.x[0], d.divisor) : e.b.CreateUDiv(e.x[0], d.divisor);
-  // least / 1 = least is what least / -1 is to give, so only zero needs another answer.
+  // The replaced division least / 1 = least is also the result of least / -1, so only zero needs another result.
   return d.zero ? e.b.CreateSelect(d.zero, e.all_ones(), q) : q;
 }
 Value* lower_div_rn(const Lanes& e) { return e.b.CreateFDiv(e.x[0], e.x[1]); }
 Value* lower_rem(const Lanes& e) {
   const SafeDivisor d = safe_divisor(e);
   Value* r = e.is_signed() ? e.b.CreateSRem(e.x[0], d.divisor) : e.b.CreateURem(e.x[0], d.divisor);
-  // least % 1 = 0 is what least % -1 is to give.
+  // The replaced remainder least % 1 = 0 is also the result of least % -1.
   return d.zero ? e.b.CreateSelect(d.zero, e.x[0], r) : r;
 }
 Value* lower_bit_and(const Lanes& e) { return e.b.CreateAnd(e.x[0], e.x[1]); }
 Value* lower_bit_or(const Lanes& e) { return e.b.CreateOr(e.x[0], e.x[1]); }
 Value* lower_bit_xor(const Lanes& e) { return e.b.CreateXor(e.x[0], e.x[1]); }
 Value* lower_shl(const Lanes& e) {
-  // LLVM leaves shifts past the width undefined.
+  // Shifts by the width or more are undefined in LLVM.
   const unsigned width = e.x[0]->getType()->getScalarSizeInBits();
   Value* inside = e.b.CreateICmpULT(e.x[1], e.integer(width));
   return e.b.CreateSelect(inside, e.b.CreateShl(e.x[0], e.b.CreateAnd(e.x[1], e.integer(width - 1))), e.integer(0));
@@ -181,8 +181,8 @@ Value* lower_shr(const Lanes& e) {
   if (e.is_signed()) return e.b.CreateAShr(e.x[0], e.b.CreateSelect(inside, e.x[1], e.integer(width - 1)));
   return e.b.CreateSelect(inside, e.b.CreateLShr(e.x[0], e.b.CreateAnd(e.x[1], e.integer(width - 1))), e.integer(0));
 }
-/// Of floats. Of max(max(a, b), f(a, b)) LLVM's simplifier (19, foldMinimumMaximumSharedOp) takes any intrinsic f, such as fma, for one of
-/// max or min, and crashes: f is behind a fence that costs nothing. (The GPU's min and max are other intrinsics.)
+/// max or min of floats. In max(max(a, b), f(a, b)), LLVM's simplifier (19, foldMinimumMaximumSharedOp) takes any intrinsic f, such as fma,
+/// for one of max or min, and crashes: so f is behind a fence, which costs nothing. (The GPU's min and max are other intrinsics.)
 Value* extreme(const Lanes& e, ID id, Value* a, Value* b) {
   const auto is = [&](Value* v, bool same) {
     const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(v);
@@ -203,7 +203,7 @@ Value* lower_maximum(const Lanes& e) {
   if (e.floating()) return extreme(e, llvm::Intrinsic::maximum, e.x[0], e.x[1]);
   return e.call(e.is_signed() ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
 }
-/// A number wins over NaN: each operand, where NaN, is replaced by the other one first.
+/// A number wins over NaN: each NaN operand is first replaced by the other operand.
 Value* number_wins(const Lanes& e, ID id) {
   Value* a = e.b.CreateSelect(e.b.CreateFCmpUNO(e.x[0], e.x[0]), e.x[1], e.x[0]);
   Value* b = e.b.CreateSelect(e.b.CreateFCmpUNO(e.x[1], e.x[1]), e.x[0], e.x[1]);
@@ -243,7 +243,7 @@ Value* fma_by_double(const Lanes& e) {
   Value* s = e.b.CreateFAdd(p, c);
   Value* c_part = e.b.CreateFSub(s, p);
   Value* error = e.b.CreateFAdd(e.b.CreateFSub(p, e.b.CreateFSub(s, c_part)), e.b.CreateFSub(c, c_part));
-  // Where the sum was inexact and came out even, the odd neighbour on the error's side lies between it and the exact sum's other end.
+  // If the sum was inexact and even, the odd neighbour in the direction of the error is the result of rounding to odd.
   Value* zero = llvm::ConstantFP::getZero(wide);
   Value* up = e.b.CreateFCmpOGT(error, zero);
   Value* inexact = e.b.CreateFCmpONE(error, zero);
@@ -262,7 +262,7 @@ Value* lower_select(const Lanes& e) { return e.b.CreateSelect(e.x[0], e.x[1], e.
 
 // ---- conversions ----
 
-/// The one conversion of a 16-bit float that stays an instruction; the others are bit operations by now.
+/// The only conversion of a 16-bit float that is still an instruction; passes have turned the others into bit operations.
 llvm::Type* half_lanes(const Lanes& e) { return e.lanes_of(e.b.getHalfTy()); }
 
 Value* lower_cast(const Lanes& e) {

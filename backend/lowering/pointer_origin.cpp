@@ -1,4 +1,4 @@
-// Walks from an address to the parameter that it is computed from.
+// Walks from an address to the parameter from which it is computed.
 #include "backend/lowering/pointer_origin.h"
 
 #include "tileir/op_kind.h"
@@ -10,7 +10,7 @@ namespace {
 using ir::OpKind;
 using ir::ValueId;
 
-/// The pointer that result `number` of an op, or argument `number` of its region, is computed from; none if there is no such operand.
+/// The pointer from which result `number` of an op, or argument `number` of its region, is computed; none if there is no such operand.
 ValueId pointer_operand(const ir::Function& f, ir::OpId id, std::uint32_t number, bool is_argument) {
   const ir::OpData& op = f.op(id);
   switch (op.kind) {
@@ -28,11 +28,11 @@ ValueId pointer_operand(const ir::Function& f, ir::OpId id, std::uint32_t number
 }  // namespace
 
 int pointer_origin(const ir::Function& f, ValueId pointer) {
-  // Ends, because each iteration goes to a value that is defined earlier.
+  // The walk ends, because each iteration goes to a value that is defined earlier.
   while (pointer && f.type(pointer).is_pointer()) {
     const ir::ValueData& v = f.value(pointer);
     const ir::OpId owner = v.op ? v.op : f.block(v.block).parent;
-    if (!owner) return static_cast<int>(v.number);  // an argument of the function's body: a parameter
+    if (!owner) return static_cast<int>(v.number);  // an argument of the function's body is a parameter
     pointer = pointer_operand(f, owner, v.number, !v.op);
   }
   return -1;

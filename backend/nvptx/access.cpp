@@ -1,4 +1,4 @@
-// Groups the registers of an access by instruction.
+// Groups the registers of an access by the instruction that accesses them.
 #include "backend/nvptx/access.h"
 
 #include "passes/plans/access_plan.h"
@@ -18,7 +18,7 @@ Access plan_access(Emitter& e, OpId id, const LinearLayout* memory) {
   const auto& registers = l.bases(HardwareDim::reg);
   const std::uint32_t unit = 1u << l.axis_shift(info.axis), run = 1u << info.log2_run;
 
-  // A register bit that moves the address within a run, by a distance to which no lane or warp contributes, needs no address of its own.
+  // A register bit moves the address within a run if no lane or warp contributes to this distance; then it needs no address of its own.
   const auto moves_within_run = [&](int bit) {
     const std::uint32_t basis = registers[bit];
     if ((basis & ~l.axis_mask(info.axis)) != 0 || basis / unit >= run) return false;
@@ -27,7 +27,7 @@ Access plan_access(Emitter& e, OpId id, const LinearLayout* memory) {
       if (i != bit && (all.columns[i] & basis) != 0) return false;
     return true;
   };
-  std::uint32_t within = 0, counted = l.free_bits(HardwareDim::reg);  // a copy is not accessed
+  std::uint32_t within = 0, counted = l.free_bits(HardwareDim::reg);  // copies are not accessed
   for (std::size_t i = 0; i < registers.size(); ++i)
     if (moves_within_run(static_cast<int>(i))) within |= 1u << i;
   for (int bit : vector) counted |= 1u << bit;

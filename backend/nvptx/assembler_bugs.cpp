@@ -18,7 +18,7 @@ std::string_view trimmed(std::string_view s) {
   return first == std::string_view::npos ? std::string_view() : s.substr(first, s.find_last_not_of(" \t") + 1 - first);
 }
 
-/// The operands between the commas, if there are N of them.
+/// The operands between the commas, if there are exactly N of them.
 template <std::size_t N>
 std::optional<std::array<std::string_view, N>> split(std::string_view operands) {
   std::array<std::string_view, N> parts;
@@ -38,7 +38,7 @@ std::optional<int> number(std::string_view s) {
   return value;
 }
 
-/// The selector of a prmt that takes these bytes of its first operand and repeats the sign (PTX ISA, prmt: bit 3 of a selection).
+/// The selector of a prmt that takes these bytes of its first operand and repeats their sign (PTX ISA, prmt: bit 3 of a selection).
 std::optional<int> selector(int position, int length) {
   constexpr int kSign = 8;
   const int low = position / 8, high = low + length / 8 - 1;
@@ -59,7 +59,7 @@ std::optional<std::string> permuted(std::string_view operands) {
   return fmt::format("prmt.b32 \t{}, {}, 0, {:#x};", (*parts)[0], (*parts)[1], *by);
 }
 
-/// `min.u16 d, a, b` in 32 bits.
+/// `min.u16 d, a, b`, computed in 32 bits.
 std::optional<std::string> widened(std::string_view op, std::string_view operands) {
   const auto parts = split<3>(operands);
   if (!parts) return std::nullopt;
@@ -71,7 +71,7 @@ std::optional<std::string> widened(std::string_view op, std::string_view operand
       text += fmt::format(" cvt.{0}32.{0}16 %wide{1}, {2};", sign, i, from);
       continue;
     }
-    // LLVM writes numbers with or without a sign for any instruction.
+    // For any instruction, LLVM may write numbers with or without a sign.
     const auto value = number(from);
     if (!value) return std::nullopt;
     text += fmt::format(" mov.b32 %wide{}, {};", i, sign == 'u' ? *value & 0xffff : static_cast<std::int16_t>(*value));
@@ -79,7 +79,7 @@ std::optional<std::string> widened(std::string_view op, std::string_view operand
   return text + fmt::format(" {}.{}32 %wide0, %wide0, %wide1; cvt.u16.u32 {}, %wide0; }}", op.substr(0, 3), sign, (*parts)[0]);
 }
 
-/// `neg.s16 d, a` in 32 bits.
+/// `neg.s16 d, a`, computed in 32 bits.
 std::optional<std::string> widened_unary(std::string_view op, std::string_view operands) {
   const auto parts = split<2>(operands);
   if (!parts || !(*parts)[1].starts_with('%')) return std::nullopt;
@@ -88,13 +88,13 @@ std::optional<std::string> widened_unary(std::string_view op, std::string_view o
                      to);
 }
 
-/// Replaces `op operands;` by the result of `by` for the operands.
+/// Replaces `op operands;` by the result of `by(operands)`.
 template <class By>
 void replace_statements(std::string& ptx, std::string_view op, By by) {
   for (std::size_t at = ptx.find(op); at != std::string::npos; at = ptx.find(op, at + 1)) {
     const std::size_t begin = at + op.size(), end = ptx.find(';', begin);
     if (end == std::string::npos) return;
-    if (ptx[begin] != ' ' && ptx[begin] != '\t') continue;  // another op, such as that of pairs
+    if (ptx[begin] != ' ' && ptx[begin] != '\t') continue;  // another op whose name ends in this one, such as one on pairs
     if (const std::optional<std::string> text = by(std::string_view(ptx).substr(begin, end - begin))) ptx.replace(at, end + 1 - at, *text);
   }
 }

@@ -1,8 +1,8 @@
-// Atomics on global memory: for each element one thread, an instruction or a loop around a compare-and-swap (PTX ISA, "atom" and "red").
+// Atomics on global memory: one thread for each element executes an instruction or a compare-and-swap loop (PTX ISA, "atom" and "red").
 //
-// An atomic orders the accesses of the whole program: before one that releases, all threads wait at a barrier, so that their stores come
-// before it; after one that acquires they wait again, so that their loads come after it. In the memory model of PTX, the chain of a barrier
-// and an atomic of a scope holds for that scope (PTX ISA, "Memory Consistency Model: Causality Order").
+// An atomic orders the accesses of the whole program: before an atomic that releases, all threads wait at a barrier, so that their stores
+// come before it; after an atomic that acquires they wait again, so that their loads come after it. In the memory model of PTX, a barrier
+// followed by an atomic of some scope establishes order within that scope (PTX ISA, "Memory Consistency Model: Causality Order").
 #include "backend/nvptx/atomics.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
 
 struct Semantics {
   bool acquires, releases;
-  std::string order, scope;  // as PTX spells them
+  std::string order, scope;  // in PTX syntax
 };
 
 Semantics semantics(const Function& f, OpId id) {
@@ -63,7 +63,7 @@ std::string operation(OpKind k, Type t) {
   }
 }
 
-/// Whether the last instruction is a barrier: then another one is not needed.
+/// Whether the last instruction is a barrier, so that another one is not needed.
 bool is_after_barrier(const llvm::IRBuilder<>& b) {
   const llvm::BasicBlock* block = b.GetInsertBlock();
   const auto* call = block->empty() ? nullptr : llvm::dyn_cast<llvm::IntrinsicInst>(&block->back());
@@ -71,7 +71,7 @@ bool is_after_barrier(const llvm::IRBuilder<>& b) {
          (call->getIntrinsicID() == llvm::Intrinsic::nvvm_barrier0 || call->getIntrinsicID() == llvm::Intrinsic::nvvm_bar_warp_sync);
 }
 
-/// A loop around a compare-and-swap.
+/// Updates memory by a compare-and-swap loop.
 Value* update_by_loop(Emitter& e, OpId id, std::span<Value* const> x, Value* predicate) {
   llvm::IRBuilder<>& b = e.b();
   const Function& f = e.f();
@@ -108,8 +108,8 @@ Value* update_by_loop(Emitter& e, OpId id, std::span<Value* const> x, Value* pre
   return result;
 }
 
-/// The atomic of one element, where the predicate (null: always) holds. The result: the old value, 0 where the predicate does not hold;
-/// null if `used` is false.
+/// The atomic of one element, executed where the predicate (null: always) holds. Returns the old value, which is 0 where the predicate does
+/// not hold; null if `used` is false.
 Value* update_global(Emitter& e, OpId id, std::span<Value* const> x, Value* predicate, bool used) {
   llvm::IRBuilder<>& b = e.b();
   const Function& f = e.f();
@@ -119,7 +119,7 @@ Value* update_global(Emitter& e, OpId id, std::span<Value* const> x, Value* pred
   llvm::Type* type = register_type(b.getContext(), element);
   if (k == OpKind::atomic_update_) return update_by_loop(e, id, x, predicate);
 
-  // red reads nothing and so has no acquire; an atomic that acquires orders later loads even if its result is not used.
+  // red reads nothing and so cannot acquire; an atomic that acquires orders later loads even if its result is unused.
   const bool reduces = !used && !s.acquires && k != OpKind::atomic_exchange_ && k != OpKind::atomic_cas_;
   const std::string name = (reduces ? "red" : "atom") + s.order + s.scope + ".global" + operation(k, element);
   std::vector<Value*> inputs;
@@ -153,7 +153,7 @@ void emit_atomic(Emitter& e, BoundsCheck& bounds, OpId id) {
 
   Value* acts = is_scalar ? e.is_first_thread() : e.redundant_thread_predicate(e.layout(result));
   const std::uint32_t copies = is_scalar ? 0 : e.layout(result).free_bits(HardwareDim::reg);
-  Registers old;  // of registers that are no copies
+  Registers old;  // of the registers that are not copies
   for (std::uint32_t r = 0; r < e.registers(operands[0]).size(); ++r) {
     if (r & copies) continue;
     std::vector<Value*> x;

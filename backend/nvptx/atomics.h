@@ -5,7 +5,7 @@
 
 namespace tilewright::backend::nvptx {
 
-/// Every op of the family atomic.
+/// Lowers every op of the family atomic.
 void emit_atomic(Emitter&, BoundsCheck&, OpId);
 
 }  // namespace tilewright::backend::nvptx

@@ -1,4 +1,4 @@
-// The search for the buffer that contains an element.
+// Searches for the buffer that contains an element.
 #include "backend/nvptx/bounds.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-// Addresses that are compared with the list of buffers together: more would not fit into registers.
+// The number of addresses compared with the list of buffers at a time: more would not fit into registers.
 constexpr std::size_t kAddressesPerSearch = 16;
 
 }  // namespace
@@ -35,7 +35,7 @@ Registers BoundsCheck::active_elements(OpId id) {
   const Registers& addresses = e_.registers(pointer);
   Registers active = mask ? e_.registers(mask) : Registers(addresses.size(), e_.options().check ? b_.getTrue() : nullptr);
   if (!e_.options().check) return active;
-  // A pipelined loop has the addresses of iterations that there are not, but does not copy from them.
+  // A pipelined loop computes addresses of iterations that do not exist, but does not copy from them.
   if (f.kind(id) == OpKind::copy_async_)
     for (Value*& a : active) a = b_.CreateAnd(a, e_.scalar(f.operand(id, 2)));
   const bool is_scalar = f.type(pointer).is_scalar();
@@ -84,7 +84,7 @@ void BoundsCheck::check_some(const AccessSite& site, std::int64_t slot, std::spa
   }
   Value* missing = b_.getFalse();
   for (Value* v : found) missing = b_.CreateOr(missing, b_.CreateNot(v));
-  // All lanes of a warp take the same branch: the code after it may need them all.
+  // All lanes of a warp must take the same branch: the code after it may need all of them.
   Value* any = b_.CreateIntrinsic(b_.getInt1Ty(), llvm::Intrinsic::nvvm_vote_any_sync, {b_.getInt32(UINT32_MAX), missing});
   b_.CreateCondBr(b_.CreateAnd(any, b_.CreateICmpULT(i, interval_count_)), body, done);
 

@@ -17,8 +17,8 @@ class BoundsCheck {
   /// checked mode only.
   void begin(Value* bounds);
 
-  /// The mask of a load, store, atomic or asynchronous copy, by register; null where it has none. In checked mode it is also false for
-  /// elements outside of the device's buffers, which are counted in the launch's bounds; copies of an element then keep the mask as it was.
+  /// The mask of a load, store, atomic or asynchronous copy, by register; null where it has none. In checked mode also false for elements
+  /// outside of the device's buffers, which are counted in the launch's bounds; copies of an element keep their mask.
   Registers active_elements(OpId);
 
   /// The accesses that were checked, in the order of their records in the launch's bounds.

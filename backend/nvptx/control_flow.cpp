@@ -1,4 +1,4 @@
-// Blocks, phis and conditions of loops and branches.
+// Emits blocks, phis and conditions of loops and branches.
 #include "backend/nvptx/control_flow.h"
 
 #include <fmt/format.h>
@@ -11,9 +11,10 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-/// The number of iterations over a constant range whose length and step together exceed the numbers of its type; else null. LLVM's strength
-/// reduction turns the exit of such a loop into a comparison of a counter that wraps around; ptxas assumes that it does not, and unrolls
-/// the loop with too few iterations (seen in 12.9, 13.0 and 13.4). So the loop gets a counter of iterations that is opaque to both.
+/// The number of iterations of a loop over a constant range whose length plus step exceeds the range of its type; otherwise null. LLVM's
+/// strength reduction turns the exit of such a loop into a comparison of a counter that wraps around; ptxas assumes that it does not wrap,
+/// and unrolls the loop with too few iterations (seen in 12.9, 13.0 and 13.4). So the loop gets a counter of iterations that is opaque to
+/// both.
 Value* iterations_of_wrapping_range(llvm::IRBuilder<>& b, Value* lo, Value* hi, Value* step, bool is_signed) {
   const auto *from = llvm::dyn_cast<llvm::ConstantInt>(lo), *to = llvm::dyn_cast<llvm::ConstantInt>(hi),
              *by = llvm::dyn_cast<llvm::ConstantInt>(step);
@@ -30,13 +31,13 @@ Value* iterations_of_wrapping_range(llvm::IRBuilder<>& b, Value* lo, Value* hi, 
                     is_long ? b.getInt64Ty() : b.getInt32Ty(), {});
 }
 
-/// Carried tiles of 8- and 16-bit elements that come from words of 4 bytes, as ldmatrix gives them, are carried as words: phis of elements
-/// would be packed again for each use.
+/// Carried tiles of 8- and 16-bit elements that come from words of 4 bytes, as ldmatrix delivers them, are carried as words: phis of
+/// elements would have to be packed again for each use.
 class CarriedWords {
  public:
   explicit CarriedWords(llvm::IRBuilder<>& b) : b_(b) {}
 
-  /// Adds a carried value; returns its initial registers as they are carried.
+  /// Adds a carried value; returns its initial registers in the form in which they are carried.
   Registers add(Type t, const Registers& init) {
     const bool is_packed = !t.is_pointer() && come_from_words(b_, t.scalar(), init);
     carried_.push_back({t.scalar(), init.size(), is_packed});
@@ -70,7 +71,7 @@ void emit_for(Emitter& e, OpId id) {
   const bool is_signed = ir::is_signed(f.type(operands[0]).element());
   Value *lo = e.scalar(operands[0]), *hi = e.scalar(operands[1]), *step = e.scalar(operands[2]);
   Value* zero = llvm::ConstantInt::get(step->getType(), 0);
-  // If the sign of the step is known only when the kernel runs, both tests are made.
+  // If the sign of the step is known only at run time, both comparisons are emitted.
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(step);
   const bool up = known && known->getSExtValue() > 0, down = known && known->isNegative();
   Value* forward = is_signed ? b.CreateICmpSGT(step, zero) : b.CreateICmpNE(step, zero);

@@ -1,4 +1,4 @@
-// Loops and branches. Their conditions and bounds are scalars, which are equal in all threads, so no branch emitted here divides a warp.
+// Loops and branches. Their conditions and bounds are scalars, equal in all threads, so no branch emitted here makes a warp diverge.
 #pragma once
 #include "backend/nvptx/emitter.h"
 

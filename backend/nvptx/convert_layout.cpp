@@ -1,4 +1,4 @@
-// Elements of a tile sent to other threads: by renaming of registers, shuffles or shared memory.
+// Sends elements of a tile to other threads: by renaming registers, by shuffles, or through shared memory.
 #include "backend/nvptx/convert_layout.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 /// Register r of the result is v[r ^ by_thread(thread)].
 Registers xor_registers(Emitter& e, Registers v, const ir::F2Matrix& by_thread) {
-  // The columns as sums of independent ones: one select of every register for each.
+  // Write the columns as sums of independent ones: then each independent column takes one select of every register.
   ir::F2Span span;
   std::vector<std::uint32_t> distances, masks;
   for (int i = 0; i < by_thread.width(); ++i) {
@@ -36,7 +36,7 @@ Registers xor_registers(Emitter& e, Registers v, const ir::F2Matrix& by_thread) 
   return v;
 }
 
-/// Sends a thread's elements to other lanes of its warp, as the rounds of the route say.
+/// Sends a thread's elements to other lanes of its warp, following the rounds of the route.
 Registers follow_route(Emitter& e, Type type, Registers v, const passes::WarpRoute& route) {
   llvm::IRBuilder<>& b = e.b();
   v = xor_registers(e, std::move(v), route.before);
@@ -59,7 +59,7 @@ Registers follow_route(Emitter& e, Type type, Registers v, const passes::WarpRou
       const std::size_t count = std::min(at_once, rounds.size() - first);
       std::vector<Value*> elements;
       for (std::size_t i = 0; i < count; ++i) elements.push_back(v[route.rounds[rounds[first + i]].source_register]);
-      // Small elements are shuffled together, in whole words.
+      // Small elements are shuffled together, as whole words.
       const bool packed = count > 1;
       std::vector<Value*> words = packed ? pack(b, type, elements) : elements;
       for (Value*& w : words)

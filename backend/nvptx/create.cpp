@@ -1,4 +1,4 @@
-// Program indices, constants and ranges.
+// Emits program ids, constants and ranges.
 #include "backend/nvptx/create.h"
 
 #include <llvm/IR/IntrinsicsNVPTX.h>

@@ -1,4 +1,4 @@
-// Tiles and scalars without operands: program indices, constants and ranges.
+// Tiles and scalars without operands: program ids, constants and ranges.
 #pragma once
 #include "backend/nvptx/emitter.h"
 #include "backend/nvptx/index_arithmetic.h"

@@ -1,4 +1,4 @@
-// Counting of divisions, preparation of divisors, and quotients.
+// Counts divisions, prepares divisors, and emits quotients.
 #include "backend/nvptx/division.h"
 
 #include <bit>
@@ -11,12 +11,12 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-// A division of one number costs as much as preparing a divisor and dividing one number by it.
+// One division costs as much as preparing a divisor and dividing one number by it.
 constexpr int kFewestDivisions = 2;
-// A division in a loop counts as this many.
+// A division in a loop counts as this many divisions.
 constexpr int kDivisionsOfLoop = 8;
 
-/// The scalar that all elements of a divisor are equal to; none: they may differ.
+/// The scalar that all elements of a divisor equal; none if they may differ.
 ValueId uniform_divisor(const Function& f, ValueId v) {
   while (!f.type(v).is_scalar()) {
     const OpId id = f.value(v).op;
@@ -71,7 +71,7 @@ const UniformDivision::Divisor& UniformDivision::divisor(ValueId v) {
   } else {
     known.magnitude = d;
   }
-  // A divisor of 0: every bit of the quotient is set, and the remainder is the dividend.
+  // For a divisor of 0, every bit of the quotient is set, and the remainder is the dividend.
   known.is_zero = b.CreateICmpEQ(d, zero);
   Value* safe = b.CreateSelect(known.is_zero, llvm::ConstantInt::get(d->getType(), 1), known.magnitude);
   known.inverse = b.CreateUDiv(llvm::Constant::getAllOnesValue(d->getType()), safe);

@@ -1,5 +1,5 @@
-// dot by fused multiply-adds: a block of the accumulator in each thread's registers, its rows of a and columns of b in registers as well,
-// or read from shared memory.
+// dot by fused multiply-adds: each thread has a block of the accumulator in registers; its rows of a and columns of b are in registers as
+// well, or are read from shared memory.
 #include "backend/nvptx/dot.h"
 
 #include <map>
@@ -20,7 +20,7 @@ Value* multiply_add(llvm::IRBuilder<>& b, Type from, Value* x, Value* y, Value* 
   return b.CreateAdd(sum, b.CreateMul(wide(x), wide(y)));
 }
 
-/// The registers of an operand by the flat index of their element in lane 0 of warp 0.
+/// The registers of an operand, indexed by the flat index of their element in lane 0 of warp 0.
 std::map<std::uint32_t, Value*> by_flat_index(Emitter& e, ValueId v) {
   std::map<std::uint32_t, Value*> all;
   for (std::uint32_t r = 0; r < e.registers(v).size(); ++r) all.emplace(e.layout(v).apply(HardwareDim::reg, r), e.registers(v)[r]);
@@ -64,10 +64,10 @@ void emit_dot(Emitter& e, OpId id) {
   }
   e.barrier();
 
-  /// A thread's elements of an operand in a step.
+  /// The elements of an operand that a thread needs in one step.
   struct Fragment {
     SharedTileAddresses addresses;
-    std::map<std::uint32_t, std::uint32_t> positions;  // SharedAccesses::positions, by flat index in lane 0 of warp 0
+    std::map<std::uint32_t, std::uint32_t> positions;  // SharedAccesses::positions, indexed by flat index in lane 0 of warp 0
     std::vector<std::vector<Value*>> vectors;          // empty: not read yet
   };
   const LinearLayout& accumulator = e.layout(f.result(id));
@@ -79,7 +79,7 @@ void emit_dot(Emitter& e, OpId id) {
       fragment.positions.emplace(side.plan.reader.apply(HardwareDim::reg, r), side.accesses.positions[r]);
     return fragment;
   };
-  // Vectors are read where they are first needed: all of a step at once is more than a thread has registers for.
+  // Vectors are read at their first use: a thread has too few registers for all vectors of a step.
   const auto element = [&](const Side& side, Fragment& fragment, std::uint32_t flat) {
     const std::uint32_t position = fragment.positions.at(flat);
     const int log2_vector = side.accesses.log2_vector;
@@ -116,7 +116,7 @@ void emit_dot(Emitter& e, OpId id) {
   llvm::BasicBlock* last = e.b().GetInsertBlock();
   step->addIncoming(following, last);
   add_incoming(sums, next, last);
-  // ptxas would unroll the loop, load ahead into all registers, and spill the values that are live through it.
+  // ptxas would unroll the loop, load all registers ahead, and spill the values that are live across it.
   disable_unroll(e.b().CreateCondBr(e.b().CreateICmpULT(following, e.i32(std::int64_t{1} << plan.log2_steps)), body, after));
   e.b().SetInsertPoint(after);
   e.set(f.result(id), next[0]);

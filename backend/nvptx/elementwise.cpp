@@ -19,7 +19,7 @@ void emit_elementwise(Emitter& e, IndexArithmetic& index, UniformDivision& divis
   Registers out;
   std::vector<Value*> operands(op.operands.size());
   const std::size_t count = e.registers(op.operands[0]).size();
-  std::map<std::vector<Value*>, Value*> same;  // registers that hold one value are computed once
+  std::map<std::vector<Value*>, Value*> same;  // registers that hold the same value are computed once
   for (std::size_t r = 0; r < count; ++r) {
     for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = e.registers(op.operands[i])[r];
     Value*& y = same[operands];

@@ -6,7 +6,7 @@
 
 namespace tilewright::backend::nvptx {
 
-/// Every op of the families unary, binary, ternary and convert.
+/// Lowers every op of the families unary, binary, ternary and convert.
 void emit_elementwise(Emitter&, IndexArithmetic&, UniformDivision&, OpId);
 
 }  // namespace tilewright::backend::nvptx

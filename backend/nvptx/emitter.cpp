@@ -1,4 +1,4 @@
-// Registers of values, regions, thread indices, predicates, shared memory and communication.
+// Implements registers of values, regions, thread indices, predicates, shared memory and communication.
 #include "backend/nvptx/emitter.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-/// Of the program's shared memory: what its buffers ask for.
+/// The alignment of the program's shared memory: the greatest that its buffers require.
 std::int64_t shared_alignment(const Function& f) {
   std::int64_t most = 128;
   f.walk([&](OpId id) {
@@ -87,7 +87,7 @@ std::vector<Value*> Emitter::combine(OpId id, std::span<Value* const> earlier, s
 void Emitter::emit_role(BlockId region, const ActiveRole& role) {
   TW_CHECK(!role_, "a role in a role");
   role_ = &role;
-  // Parts of the thread's number are computed from it, so those of one role are not those of another.
+  // Parts of the thread's number are computed from it, so those of one role must not be used in another.
   std::map<std::vector<std::uint32_t>, Value*> outer;
   outer.swap(thread_parts_);
   emit_block(region);
@@ -119,7 +119,7 @@ Value* Emitter::apply(const ir::F2Matrix& map, Value* x) {
       continue;
     }
     if (!std::has_single_bit(first)) {
-      // One bit to several: all ones where it is set.
+      // Extends one bit to several: all ones if it is set.
       Value* bit = b_.CreateAnd(b_.CreateLShr(x, i32(i)), i32(1));
       Value* part = b_.CreateAnd(b_.CreateNeg(bit), i32(first));
       sum = sum ? b_.CreateXor(sum, part) : part;
@@ -127,7 +127,7 @@ Value* Emitter::apply(const ir::F2Matrix& map, Value* x) {
       ++i;
       continue;
     }
-    // Bits that move by one distance move together.
+    // Bits that move by the same distance are handled together.
     int n = 1;
     while (i + n < map.width() && map.columns[i + n] == first << n && (first << n) != 0) ++n;
     const std::uint32_t bits = ((n == 32 ? 0 : 1u << n) - 1) << i;
@@ -202,7 +202,7 @@ Value* Emitter::parity_of_thread(std::uint32_t mask) {
 
 Value* Emitter::shared_address(std::int64_t offset) {
   if (!shared_) {
-    // Its size is the launch's: more than 48 KiB cannot be declared (PTX ISA, "State spaces: .shared"; cuFuncSetAttribute).
+    // The launch sets its size: more than 48 KiB cannot be declared (PTX ISA, "State spaces: .shared"; cuFuncSetAttribute).
     auto* array =
         new llvm::GlobalVariable(*kernel_.getParent(), llvm::ArrayType::get(b_.getInt8Ty(), 0), false, llvm::GlobalValue::ExternalLinkage,
                                  nullptr, "tilewright_shared", nullptr, llvm::GlobalValue::NotThreadLocal, 3);
@@ -264,7 +264,7 @@ void Emitter::warp_barrier() { b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsi
 Value* Emitter::shuffle(Shuffle mode, Value* v, Value* x) {
   constexpr llvm::Intrinsic::ID kIds[] = {llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, llvm::Intrinsic::nvvm_shfl_sync_idx_i32,
                                           llvm::Intrinsic::nvvm_shfl_sync_up_i32, llvm::Intrinsic::nvvm_shfl_sync_down_i32};
-  // PTX ISA, "shfl.sync": the segment is the whole warp; `up` is bounded from below.
+  // PTX ISA, "shfl.sync": the segment is the whole warp; `up` has a lower bound.
   Value* clamp = i32(mode == Shuffle::up ? 0 : 31);
   const auto move = [&](Value* word) {
     return b_.CreateIntrinsic(b_.getInt32Ty(), kIds[static_cast<int>(mode)], {b_.getInt32(UINT32_MAX), word, x, clamp});

@@ -1,4 +1,4 @@
-// What the lowerings of all op families share: the LLVM IR builder, the registers of tiles, thread indices, predicates, shared memory,
+// Shared by the lowerings of all op families: the LLVM IR builder, the registers of tiles, thread indices, predicates, shared memory,
 // barriers and shuffles.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
@@ -27,11 +27,11 @@ using ir::ValueId;
 
 enum class Shuffle { bfly, idx, up, down };
 
-/// Has LLVM and ptxas keep a loop as it is. `back`: the branch to its start.
+/// Makes LLVM and ptxas keep a loop as it is. `back`: the branch to its start.
 void disable_unroll(llvm::Instruction* back);
 
-/// Emits one kernel, as one thread of a program runs it. An op's lowering reads the registers of its operands, emits code at the builder's
-/// position and sets the registers of its results:
+/// Emits one kernel, as executed by one thread of a program. An op's lowering reads the registers of its operands, emits code at the
+/// builder's position and sets the registers of its results:
 ///
 ///   void emit_neg(Emitter& e, OpId id) {
 ///     Registers out;
@@ -44,7 +44,7 @@ class Emitter {
     int num_warps = 4;   // of the program
     bool check = false;  // checked mode
   };
-  /// `lower_op` lowers one op, no terminator, at the builder's position. Requires: the kernel has its entry block.
+  /// `lower_op` lowers one op that is not a terminator, at the builder's position. Requires: the kernel has its entry block.
   Emitter(llvm::Function& kernel, const Function&, const passes::LoweringPlans&, const ir::TargetDesc&, Options,
           std::function<void(OpId)> lower_op);
 
@@ -70,14 +70,14 @@ class Emitter {
   void emit_block(BlockId);
   /// The registers of the terminator's operands, from operand `skip` on.
   std::vector<Registers> yielded(BlockId, int skip = 0) const;
-  /// The region of a reduce, scan or atomic_update on one pair of elements; one value for each result.
+  /// Emits the region of a reduce, scan or atomic_update on one pair of elements; returns one value for each result.
   std::vector<Value*> combine(OpId, std::span<Value* const> earlier, std::span<Value* const> later);
 
   // ---- thread indices; i32 ----
-  /// The number of the thread among those of the op that is lowered: %tid.x or, in a role, counted from its instance's first warp.
+  /// The thread's number among those that execute the op being lowered: %tid.x or, in a role, counted from its instance's first warp.
   Value* thread();
   Value* lane();
-  /// The warps that execute the op that is lowered.
+  /// The number of warps that execute the op being lowered.
   int warps() const { return role_ ? role_->warps : options_.num_warps; }
   int threads() const { return 32 * warps(); }
   /// The image of x under a matrix over GF(2): the XOR of the columns that the bits of x select.
@@ -89,18 +89,18 @@ class Emitter {
 
   // ---- predicates; i1 ----
   Value* is_first_thread();
-  /// Whether this thread acts for all that hold the same elements: the free lane and warp bits of the layout are 0 (Triton's
-  /// redundant-thread predicate). Null: every thread acts.
+  /// Whether this thread acts on behalf of all threads that hold the same elements: the free lane and warp bits of the layout are 0
+  /// (Triton's redundant-thread predicate). Null: every thread acts.
   Value* redundant_thread_predicate(const LinearLayout&);
   /// Whether an odd number of the bits of `mask` is set in the thread's number.
   Value* parity_of_thread(std::uint32_t mask);
 
   // ---- shared memory: 32-bit addresses in bytes ----
-  /// The address of byte `offset` of the program's shared memory.
+  /// The address of byte `offset` in the program's shared memory.
   Value* shared_address(std::int64_t offset);
-  /// Byte offset of the op's scratch. Requires: LoweringPlans has a case for the op, so that the scratch was allocated.
+  /// The byte offset of the op's scratch. Requires: LoweringPlans handles the op, so that scratch was allocated.
   std::int64_t scratch_offset(OpId) const;
-  /// Neighbouring elements, at most 16 bytes, from byte `displacement` after the address on. `predicate` null: always.
+  /// Stores neighbouring elements, at most 16 bytes, at `displacement` bytes after the address. `predicate` null: always.
   void store_shared(Type element, Value* address, std::int64_t displacement, std::span<Value* const> elements, Value* predicate = nullptr);
   std::vector<Value*> load_shared(Type element, Value* address, std::int64_t displacement, std::size_t count, Value* predicate = nullptr);
 
@@ -108,22 +108,22 @@ class Emitter {
   /// The threads of one instance of a role, while its region is lowered.
   struct ActiveRole {
     int warps = 1;
-    Value *thread = nullptr, *instance = nullptr, *barrier = nullptr;  // numbers of the thread and of the instance, and its named barrier
-    std::int64_t scratch_begin = 0, scratch_stride = 0;                // shared memory from `begin` on is each instance's own
+    Value *thread = nullptr, *instance = nullptr, *barrier = nullptr;  // numbers of the thread and the instance, and the named barrier
+    std::int64_t scratch_begin = 0, scratch_stride = 0;                // shared memory from `begin` on, separate for each instance
   };
-  /// Lowers a region as the program of a role.
+  /// Lowers a region as the code of a role.
   void emit_role(BlockId, const ActiveRole&);
-  /// Requires: an op of a role.
+  /// Requires: the op being lowered is in a role.
   Value* role_instance() const { return role_->instance; }
 
   // ---- communication of threads: those that execute the op ----
-  /// Every thread waits for all others and sees their shared and global writes.
+  /// Each thread waits for all others, and then sees their writes to shared and global memory.
   void barrier();
-  /// Whether the i1 holds in any thread; all of them wait for it.
+  /// Whether the i1 is true in any thread; all threads wait for the result.
   Value* any_thread(Value*);
-  /// Every lane of the warp waits for the others and sees their writes.
+  /// Each lane of the warp waits for the others, and then sees their writes.
   void warp_barrier();
-  /// The value of lane ^ x, x, lane - x or lane + x; v: any element of a register. Lanes without a partner keep theirs.
+  /// The value of lane ^ x, x, lane - x or lane + x. v: an element of any type. Lanes without a partner keep their own value.
   Value* shuffle(Shuffle, Value* v, Value* x);
 
  private:
@@ -135,13 +135,13 @@ class Emitter {
   const Options options_;
   const std::function<void(OpId)> lower_op_;
   const passes::AxisInfoAnalysis axes_;
-  std::vector<Registers> registers_;  // by value
+  std::vector<Registers> registers_;  // indexed by value
   Value *thread_ = nullptr, *shared_ = nullptr;
   const ActiveRole* role_ = nullptr;                           // none: the whole program executes the op
-  std::map<std::vector<std::uint32_t>, Value*> thread_parts_;  // by columns; emitted behind thread(), so that they dominate every use
+  std::map<std::vector<std::uint32_t>, Value*> thread_parts_;  // indexed by columns; emitted after thread(), so they dominate every use
 };
 
-/// Whether no thread contributes to these bits of a flat index.
+/// Whether no thread bit contributes to these bits of a flat index.
 bool are_register_bits(const LinearLayout&, std::uint32_t bits);
 
 }  // namespace tilewright::backend::nvptx

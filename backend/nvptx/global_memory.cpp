@@ -1,4 +1,4 @@
-// ld and st of global memory as inline PTX.
+// Emits ld and st of global memory as inline PTX.
 #include "backend/nvptx/global_memory.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ std::vector<Value*> load_global(llvm::IRBuilder<>& b, Type element, Value* addre
   const std::size_t tied = inputs.size();
   inputs.push_back(address);
   if (predicate) inputs.push_back(predicate);
-  // A register of 32 bits gets its value `passthru` by a move; one of 16 bits by a permutation of bytes.
+  // A register of 32 bits is set to `passthru` by a move, a register of 16 bits by a permutation of bytes.
   if (tied == 1 && words[0]->isIntegerTy(16)) {
     inputs[0] = b.CreateZExt(inputs[0], b.getInt32Ty());
     llvm::Type* wide[] = {b.getInt32Ty()};

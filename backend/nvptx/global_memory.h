@@ -12,8 +12,8 @@ namespace tilewright::backend::nvptx {
 
 using llvm::Value;
 
-/// `count` neighbouring elements as words (words.h), from byte `displacement` after the address on. `predicate` null: always; where it does
-/// not hold the result is `passthru`, in words too; an empty one: undefined. `modifiers`: ".global", ".volatile.global", ...
+/// Loads `count` neighbouring elements as words (words.h), at `displacement` bytes after the address. `predicate` null: always; where it
+/// does not hold, the result is `passthru`, also in words; if that is empty, undefined. `modifiers`: ".global", ".volatile.global", ...
 std::vector<Value*> load_global(llvm::IRBuilder<>&, ir::Type element, Value* address, std::int64_t displacement, std::size_t count,
                                 Value* predicate, std::span<Value* const> passthru, const std::string& modifiers);
 void store_global(llvm::IRBuilder<>&, ir::Type element, Value* address, std::int64_t displacement, std::span<Value* const> elements,

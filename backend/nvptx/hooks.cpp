@@ -1,4 +1,4 @@
-// An NVIDIA GPU as compile.cpp sees a target.
+// Implements the target interface for NVIDIA GPUs.
 #include <algorithm>
 
 #include "backend/nvptx/lowering.h"
@@ -14,7 +14,7 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-/// The oldest version of the PTX ISA that has all of what is emitted.
+/// The oldest version of the PTX ISA that has all emitted instructions.
 int ptx_version_of(const ir::Function& f) {
   int version = kPtxVersion;
   f.walk([&](ir::OpId id) {
@@ -23,7 +23,7 @@ int ptx_version_of(const ir::Function& f) {
   return version;
 }
 
-/// Whether roles say how many registers they have: ptxas takes that if one program an SM is all that is asked for.
+/// Whether roles specify their registers. ptxas accepts that only if a single program per SM is requested.
 bool changes_registers(const ir::Function& f) {
   const ir::OpId op = ir::roles_op(f);
   return op && !f.attr_list(op, ir::AttrName::registers).empty();

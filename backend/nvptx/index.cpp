@@ -1,4 +1,4 @@
-// gather and histogram: through shared memory, by addresses that are known only when the program runs.
+// gather and histogram: through shared memory, at addresses that are known only at run time.
 #include "backend/nvptx/index.h"
 
 #include <bit>
@@ -11,7 +11,7 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-/// The tile in row-major order, stored by vectors as wide as the layout allows.
+/// The plan for a tile in row-major order, stored by vectors as wide as the layout allows.
 ir::SharedPlan row_major(const LinearLayout& l, int element_bytes) {
   ir::SharedPlan plan;
   plan.shared = LinearLayout(l.log2_extents());
@@ -32,7 +32,7 @@ void emit_gather(Emitter& e, OpId id) {
   const Registers held = select_registers(e.registers(x), e.layout(x), from);
   const int axis = static_cast<int>(f.attr(id, ir::AttrName::axis));
   const LinearLayout& to = e.layout(index);
-  // Bits of the flat index below the axis stay; bits above it are shifted, as the extents of x and index differ.
+  // Bits of the flat index below the axis stay in place; bits above it are shifted, since the extents of x and index differ.
   const int inner = to.axis_shift(axis), picked = inner + to.log2_extents()[axis], extent = inner + from.log2_extents()[axis];
   std::vector<Value*> sources;  // flat indices
   for (std::uint32_t r = 0; r < to.size(HardwareDim::reg); ++r) {
@@ -80,13 +80,13 @@ void emit_histogram(Emitter& e, OpId id) {
   Value* acts = is_scalar ? e.is_first_thread() : e.redundant_thread_predicate(e.layout(x));
   const std::uint32_t copies = is_scalar ? 0 : e.layout(x).free_bits(HardwareDim::reg);
   const std::uint64_t count = static_cast<std::uint64_t>(f.type(bins).elements());
-  // For each element its bin, and whether it counts (null: always).
+  // For each element its bin, and whether it is counted (null: always).
   std::vector<std::pair<Value*, Value*>> counted;
   for (std::uint32_t r = 0; r < e.registers(x).size(); ++r) {
     if (r & copies) continue;
     Value* bin = e.registers(x)[r];
     const unsigned width = bin->getType()->getIntegerBitWidth();
-    // As unsigned numbers, negative ones are too large, unless there are as many bins as values of the type, or more.
+    // As unsigned numbers, negative ones are too large, unless there are at least as many bins as values of the type.
     Value* counts = nullptr;
     if (width > 31 || count < std::uint64_t{1} << (width - (ir::is_signed(element.element()) ? 1 : 0)))
       counts = b.CreateICmpULT(bin, llvm::ConstantInt::get(bin->getType(), count));
@@ -113,7 +113,7 @@ void emit_histogram(Emitter& e, OpId id) {
   for (std::uint32_t i = 0; i < slices; ++i) {
     if (i > 0) e.barrier();
     for (Value* bin : own)
-      e.store_shared(counter, address(bin), 0, zero, is_in_slice(bin, i));  // by every thread that has the bin: 0 may be written twice
+      e.store_shared(counter, address(bin), 0, zero, is_in_slice(bin, i));  // by every thread with this bin: 0 may be written twice
     e.barrier();
     for (const auto& [bin, counts] : counted) {
       Value* inside = is_in_slice(bin, i);

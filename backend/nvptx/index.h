@@ -1,4 +1,4 @@
-// Ops whose elements are addressed by values: through shared memory.
+// Ops whose elements are addressed by values; they go through shared memory.
 #pragma once
 #include "backend/nvptx/emitter.h"
 
@@ -7,7 +7,7 @@ namespace tilewright::backend::nvptx {
 void emit_gather(Emitter&, OpId);
 void emit_histogram(Emitter&, OpId);
 
-/// Elements of a tile by flat index, through shared memory from byte `shared` on. Requires: no thread still reads there.
+/// Reads the elements at these flat indices through shared memory at byte `shared`. Requires: no thread still reads that memory.
 Registers load_elements_from_shared(Emitter&, Type element, const Registers&, const LinearLayout& from, std::span<Value* const> flat,
                                     std::int64_t shared);
 

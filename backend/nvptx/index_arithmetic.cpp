@@ -1,4 +1,4 @@
-// Rules for affine expressions, and for sums of which one part is common to all registers.
+// Rules for affine expressions, and for sums with a part that is common to all registers.
 #include "backend/nvptx/index_arithmetic.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-/// Whether a thread's elements are all one value.
+/// Whether all elements of a thread are the same value.
 bool is_common(const Registers& v) {
   return std::all_of(v.begin(), v.end(), [&](Value* x) { return x == v[0]; });
 }
@@ -102,7 +102,7 @@ bool IndexArithmetic::emit_sum(OpId id) {
   const Registers &a = e_.registers(f.operand(id, 0)), &b = e_.registers(f.operand(id, 1));
   const bool first = is_common(a);
   const Registers& rest = first ? b : a;
-  // Affine expressions are better added as such.
+  // Sums of affine expressions are better lowered as affine expressions.
   if (std::any_of(rest.begin(), rest.end(), [&](Value* v) { return affine_.count(v) != 0; })) return false;
   Registers out;
   for (Value* v : rest) {
@@ -134,7 +134,7 @@ bool IndexArithmetic::emit_address(OpId id) {
     if (!v) v = b_.CreateAdd(a, b);
     return v;
   };
-  const bool is_whole = offsets[0]->getType()->isIntegerTy(64);  // a narrower sum wraps before it is a distance
+  const bool is_whole = offsets[0]->getType()->isIntegerTy(64);  // a narrower sum wraps before it becomes a distance
   Registers out;
   for (std::size_t r = 0; r < p.size(); ++r) {
     const auto pointer = sums_.find(p[r]), offset = sums_.find(offsets[r]);

@@ -1,8 +1,8 @@
-// Index arithmetic of a thread's registers: their common part is computed once, and each register adds its constant.
+// Index arithmetic on a thread's registers: their common part is computed once, and each register adds its constant.
 //
-// The elements of a thread differ by constants. Example: of row indices i + k, the offsets (i + k) * ld are i * ld + k * ld, one
-// instruction for each register instead of two; and sums with pointers add the part that all registers have in common first. Integers wrap,
-// so no bit changes.
+// The elements of a thread differ by constants. Example: for row indices i + k, the offsets (i + k) * ld are i * ld + k * ld, which is one
+// instruction for each register instead of two; sums with pointers add the common part of all registers first. Integers wrap, so no bit
+// changes.
 #pragma once
 #include <map>
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace tilewright::backend::nvptx {
 
-/// base + scale * offset; a null base is 0, a null scale 1.
+/// base + scale * offset; a null base means 0, a null scale 1.
 struct AffineExpression {
   Value *base = nullptr, *scale = nullptr;
   std::int64_t offset = 0;
@@ -29,8 +29,8 @@ class IndexArithmetic {
   bool emit(OpId);
 
  private:
-  using Bases = std::map<std::pair<Value*, Value*>, Value*>;  // of one op, by the bases of its operands
-  /// A sum whose first part all registers of a tile share.
+  using Bases = std::map<std::pair<Value*, Value*>, Value*>;  // for one op, indexed by the bases of its operands
+  /// A sum whose first part is common to all registers of a tile.
   struct Sum {
     Value *common, *rest;
   };
@@ -43,7 +43,7 @@ class IndexArithmetic {
   Emitter& e_;
   llvm::IRBuilder<>& b_;
   std::unordered_map<const Value*, AffineExpression> affine_;
-  std::unordered_map<const Value*, Sum> sums_;  // of indices and addresses
+  std::unordered_map<const Value*, Sum> sums_;  // sums that are indices or addresses
 };
 
 }  // namespace tilewright::backend::nvptx

@@ -1,4 +1,4 @@
-// The user's own PTX, once for each register.
+// Emits the user's own PTX, once for each register.
 #include "backend/nvptx/inline_ptx.h"
 
 #include "backend/lowering/elementwise.h"
@@ -12,7 +12,7 @@ void emit_inline_ptx(Emitter& e, OpId id) {
   const ValueId result = f.result(id);
   std::vector<ValueId> operands = f.op(id).operands;
   if (f.attr(id, ir::AttrName::has_fallback)) operands.pop_back();
-  // The constraints are of the registers that values are held in: tileir/target/ptx_constraints.h and ptx_asm.cpp agree on them.
+  // The constraints describe the registers that hold values: tileir/target/ptx_constraints.h and ptx_asm.cpp agree on these.
   const std::string& text = f.attr_text(id, ir::AttrName::text);
   llvm::Type* outputs[] = {register_type(b.getContext(), f.type(result))};
   const std::size_t count = f.type(result).is_scalar() ? 1 : e.layout(result).size(HardwareDim::reg);

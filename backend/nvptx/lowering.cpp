@@ -1,4 +1,4 @@
-// The kernel's frame, and the dispatch of ops to the lowerings of their families.
+// Emits the kernel's frame, and dispatches ops to the lowerings of their families.
 #include "backend/nvptx/lowering.h"
 
 #include <llvm/IR/DIBuilder.h>
@@ -45,7 +45,7 @@ bool has_accesses(const Function& f) {
   return found;
 }
 
-/// Both forms, since LLVM reads the metadata up to 19 and the calling convention from 18 on.
+/// Marks a function as a kernel in both ways, since LLVM reads the metadata up to 19 and the calling convention from 18 on.
 void mark_kernel(llvm::Module& m, llvm::Function& function, int threads, int programs_per_sm) {
   llvm::LLVMContext& c = m.getContext();
   function.setCallingConv(llvm::CallingConv::PTX_Kernel);
@@ -60,7 +60,7 @@ void mark_kernel(llvm::Module& m, llvm::Function& function, int threads, int pro
   if (programs_per_sm > 0) annotate("minctasm", programs_per_sm);
 }
 
-/// A kernel with an empty entry block. Its parameters after the function's are `extra` i64.
+/// Makes a kernel with an empty entry block. After the function's parameters it has `extra` parameters of type i64.
 llvm::Function& make_kernel(llvm::Module& m, const Function& f, const KernelOptions& options, int extra) {
   llvm::LLVMContext& c = m.getContext();
   std::vector<llvm::Type*> types;
@@ -73,7 +73,7 @@ llvm::Function& make_kernel(llvm::Module& m, const Function& f, const KernelOpti
   return *kernel;
 }
 
-/// The lines of the user's source, for profilers: only .file and .loc, and no DWARF sections.
+/// The source lines of the user's code, for profilers: only .file and .loc, and no DWARF sections.
 class DebugLocations {
  public:
   DebugLocations(llvm::Module& m, const Function& f, llvm::Function& kernel) : f_(f), builder_(m) {
@@ -92,7 +92,7 @@ class DebugLocations {
   }
 
   void set_to_entry(llvm::IRBuilder<>& b) { b.SetCurrentDebugLocation(llvm::DILocation::get(b.getContext(), 1, 0, scope_)); }
-  /// An op without a location keeps the one before it.
+  /// An op without a location keeps the location of the op before it.
   void set(llvm::IRBuilder<>& b, OpId id) {
     const ir::Loc& loc = f_.op(id).loc;
     if (loc.line == 0 || loc.file >= files_.size()) return;
@@ -109,7 +109,7 @@ class DebugLocations {
   llvm::DISubprogram* scope_ = nullptr;
 };
 
-/// Lowers one kernel: owns the emitter, and the state of op families that have one.
+/// Lowers one kernel: owns the emitter, and the state of those op families that have state.
 class KernelLowering {
  public:
   KernelLowering(llvm::Module& m, const Function& f, const passes::LoweringPlans& plans, const ir::TargetDesc& target,
@@ -148,7 +148,7 @@ class KernelLowering {
   void lower_op(OpId id) {
     locations_.set(e_.b(), id);
     switch (f_.kind(id)) {
-      // The lowerings of a family take the emitter and the state that the family has. An op without a lowering does not compile.
+      // The lowerings of a family take the emitter and the family's state. An op without a lowering does not compile.
 #define TW_CASE(name, ...) \
   case OpKind::name##_: return __VA_ARGS__;
 #define TW_NOTHING(name)

@@ -1,4 +1,4 @@
-// Distributed tile IR to LLVM IR for NVPTX: one kernel, as one thread of a program runs it.
+// Lowers distributed tile IR to LLVM IR for NVPTX: one kernel, as executed by one thread of a program.
 #pragma once
 #include <llvm/IR/Module.h>
 
@@ -16,17 +16,17 @@ struct KernelOptions {
   std::string entry;  // the kernel's name
   int num_warps = 4;
   bool check = false;       // checked mode
-  int programs_per_sm = 0;  // an SM is to hold that many at once, which bounds a thread's registers; 0: left to ptxas
+  int programs_per_sm = 0;  // how many an SM should hold at once, which limits a thread's registers; 0: ptxas decides
 };
 
-/// The ops that write records for the launch.
+/// The ops that write records for the host.
 struct KernelSites {
   std::vector<ReportSite> reports;
   std::vector<AccessSite> accesses;
 };
 
-/// Emits the kernel. Its parameters are the function's; after them, if the function has reports, the address of the report buffer, and in
-/// checked mode, if it accesses memory, the address of the launch's bounds (backend/nvptx_abi.h).
+/// Emits the kernel. Its parameters are those of the function; after them, if the function has reports, the address of the report buffer,
+/// and in checked mode, if it accesses memory, the address of the launch's bounds (backend/nvptx_abi.h).
 KernelSites lower(llvm::Module&, const ir::Function&, const passes::LoweringPlans&, const ir::TargetDesc&, const KernelOptions&);
 
 }  // namespace tilewright::backend::nvptx

@@ -1,4 +1,4 @@
-// Instructions of floats, small floats and conversions: PTX ISA 8.x, "Floating Point Instructions" and "cvt".
+// Emits instructions on floats, small floats and conversions: PTX ISA 8.x, "Floating Point Instructions" and "cvt".
 #include "backend/nvptx/math.h"
 
 #include <llvm/IR/IntrinsicsNVPTX.h>
@@ -26,7 +26,7 @@ class Instruction {
               std::span<Value* const> x)
       : b_(b), target_(target), kind_(kind), from_(from), to_(to), fast_(fast), x_(x) {}
 
-  /// Null where LLVM's own selection is as good.
+  /// Null if LLVM's own selection is as good.
   Value* emit() {
     if (kind_ == OpKind::cast_) return cast();
     if (kind_ == OpKind::bitcast_ || kind_ == OpKind::add_ptr_ || kind_ == OpKind::select_) return nullptr;
@@ -65,7 +65,7 @@ class Instruction {
   std::span<Value* const> x_;
 };
 
-/// f32. What flushes subnormals (.ftz) are functions that may, where it saves instructions.
+/// Functions of f32. Those that may flush subnormals do so (.ftz) where it saves instructions.
 Value* Instruction::single() {
   Value* x = x_[0];
   switch (kind_) {
@@ -81,8 +81,8 @@ Value* Instruction::single() {
   }
 }
 
-/// e^x = 2^n 2^r with n = floor(x log2(e)), r in [0, 1), log2(e) in two parts; n is kept within [-126, 126], so that 2^n is put together
-/// from its exponent, and r has the rest: infinity, 0 and subnormals result from the last product.
+/// e^x = 2^n 2^r with n = floor(x log2(e)) and r in [0, 1), with log2(e) in two parts. n is clamped to [-126, 126], so that 2^n can be
+/// built from its exponent, and r gets the remainder: infinity, 0 and subnormals result from the last product.
 Value* Instruction::exponential() {
   Value* x = x_[0];
   if (fast_) return ptx("ex2.approx.ftz.f32 $0, $1;", {b_.CreateFMul(x, number(kLog2E))});
@@ -98,15 +98,15 @@ Value* Instruction::exponential() {
 }
 
 Value* Instruction::quotient() {
-  // div.full takes care of divisors beyond 2^126, whose reciprocals are subnormal; of 1 / x rcp does so by itself.
+  // div.full handles divisors beyond 2^126, whose reciprocals are subnormal; for 1 / x, rcp handles them too.
   const auto* dividend = llvm::dyn_cast<llvm::ConstantFP>(x_[0]);
   if (dividend && dividend->isExactlyValue(1.0)) return ptx(fast_ ? "rcp.approx.ftz.f32 $0, $1;" : "rcp.approx.f32 $0, $1;", {x_[1]});
   if (fast_) return ptx("div.approx.ftz.f32 $0, $1, $2;", {x_[0], x_[1]});
   return ptx("div.full.f32 $0, $1, $2;", {x_[0], x_[1]});
 }
 
-/// min and max of PTX let the number win and put -0 below +0; .NaN lets NaN win (f32 from sm_80 on). Not LLVM's own intrinsics: of
-/// max(max(a, b), f(a, b)) its simplifier (19, foldMinimumMaximumSharedOp) takes any intrinsic f for one of max or min, and crashes.
+/// In PTX, min and max let the number win and order -0 below +0; .NaN lets NaN win (f32 from sm_80 on). LLVM's own intrinsics are not used:
+/// in max(max(a, b), f(a, b)) its simplifier (19, foldMinimumMaximumSharedOp) takes any intrinsic f for one of max or min, and crashes.
 Value* Instruction::minimum_or_maximum() {
   const bool least = kind_ == OpKind::minimum_ || kind_ == OpKind::fmin_, most = kind_ == OpKind::maximum_ || kind_ == OpKind::fmax_;
   if (!least && !most) return nullptr;
@@ -118,13 +118,13 @@ Value* Instruction::minimum_or_maximum() {
   return b_.CreateSelect(b_.CreateFCmpUNO(x_[0], x_[1]), llvm::ConstantFP::getNaN(y->getType()), y);
 }
 
-/// Arithmetic of f16 and bf16 that legalize_floats leaves: one instruction each. bf16 has had fma longer than sums and products, which
-/// are special cases of it: a * 1 + b, and a * b + -0, which keeps the sign of every zero.
+/// Arithmetic on f16 and bf16 that legalize_floats keeps: one instruction each. bf16 has had fma longer than sums and products, which are
+/// special cases of it: a * 1 + b, and a * b + -0, which keeps the sign of every zero.
 Value* Instruction::small() {
   llvm::Type* type = from_ == Element::f16 ? b_.getHalfTy() : b_.getBFloatTy();
   std::vector<Value*> x;
   for (Value* v : x_) x.push_back(b_.CreateBitCast(v, type));
-  // As text, since LLVM would make sums and products of them again, and those of f32.
+  // As text, since LLVM would turn it into sums and products again, and compute those in f32.
   const bool by_fma = from_ == Element::bf16 && target_.sm < 90;
   const auto fma_of = [&](Value* a, Value* b, Value* c) { return ptx("fma.rn.bf16 $0, $1, $2, $3;", {a, b, c}); };
   constexpr std::uint16_t kOne = 0x3f80, kMinusOne = 0xbf80, kMinusZero = 0x8000;
@@ -143,7 +143,7 @@ Value* Instruction::small() {
       if (by_fma) return fma_of(x_[0], x_[1], b_.getInt16(kMinusZero));
       y = b_.CreateFMul(x[0], x[1]);
       break;
-    case OpKind::neg_: return b_.CreateXor(x_[0], b_.getInt16(kMinusZero));  // canonicalize makes neg of a product with -1
+    case OpKind::neg_: return b_.CreateXor(x_[0], b_.getInt16(kMinusZero));  // canonicalize rewrites a product with -1 as neg
     case OpKind::fma_: y = intrinsic(llvm::Intrinsic::fma, {x[0], x[1], x[2]}); break;
     case OpKind::minimum_:
     case OpKind::maximum_:
@@ -160,7 +160,7 @@ Value* Instruction::small() {
   return b_.CreateBitCast(y, b_.getInt16Ty());
 }
 
-/// Instructions from sm_80 on; before, LLVM makes them of those of f32.
+/// Instructions that exist from sm_80 on; before, LLVM uses those of f32.
 Value* Instruction::small_extreme(Value* x, Value* y) {
   const bool least = kind_ == OpKind::minimum_ || kind_ == OpKind::fmin_, nan_wins = kind_ == OpKind::minimum_ || kind_ == OpKind::maximum_;
   if (target_.sm < 80) {
@@ -200,8 +200,8 @@ Value* Instruction::cast() {
   return nullptr;
 }
 
-/// cvt.rzi saturates. NaN gives 0, except from f64 and to 64 bits, where it gives the least integer or 2^63. Fewer bits go through 32:
-/// see assembler_bugs.h.
+/// cvt.rzi saturates. NaN gives 0, except from f64 and to 64 bits, where it gives the least integer or 2^63. Results of fewer bits go
+/// through 32 bits: see assembler_bugs.h.
 Value* Instruction::float_to_integer() {
   Value* x = x_[0];
   const bool is_signed = ir::is_signed(to_);
@@ -221,7 +221,7 @@ Value* Instruction::float_to_integer() {
   return b_.CreateTrunc(y, b_.getIntNTy(bits));
 }
 
-/// cvt to fp8 saturates; the op gives NaN (e4m3, which has no infinity) or infinity (e5m2) for numbers that round past the greatest one.
+/// cvt to fp8 saturates, but numbers that round past the greatest one must give NaN (e4m3, which has no infinity) or infinity (e5m2).
 Value* Instruction::to_fp8() {
   TW_CHECK(from_ == Element::f32 && target_.sm >= 90, "a cast that legalize_floats replaces");
   Value* x = x_[0];
@@ -229,7 +229,7 @@ Value* Instruction::to_fp8() {
   const char* text = e4m3 ? "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;" : "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;";
   Value* pair = inline_ptx(b_, text, b_.getInt16Ty(), {llvm::ConstantFP::get(x->getType(), 0.0), x});  // the second goes to the low half
   Value* code = b_.CreateTrunc(pair, b_.getInt8Ty());
-  // Halfway between the greatest number and the next one, a tie goes down in e4m3 (448 is even) and up in e5m2.
+  // Exactly halfway between the greatest number and the next one, e4m3 rounds down (448 is even) and e5m2 rounds up.
   Value* size = intrinsic(llvm::Intrinsic::fabs, {x});
   Value* inside = e4m3 ? b_.CreateFCmpOLE(size, llvm::ConstantFP::get(x->getType(), 464))
                        : b_.CreateFCmpOLT(size, llvm::ConstantFP::get(x->getType(), 61440));

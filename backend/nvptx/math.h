@@ -1,4 +1,4 @@
-// Element-wise functions for which the GPU has an instruction, or a few, that keep the documented accuracy (passes/ACCURACY.md). All other
+// Element-wise functions for which the GPU has one or a few instructions that keep the documented accuracy (passes/ACCURACY.md). All other
 // ops are arithmetic that LLVM selects.
 #pragma once
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tilewright::backend::nvptx {
 
-/// An element-wise op on one element, by the target's instructions; null: LLVM's selection of lower_elementwise is as good.
+/// Emits an element-wise op on one element by the target's instructions; null if the selection of lower_elementwise is as good.
 Value* target_instruction(Emitter&, OpId, std::span<Value* const> operands);
 
 }  // namespace tilewright::backend::nvptx

@@ -1,4 +1,4 @@
-// Plans of accesses: as wide as the addresses, the mask and the layout allow, under predicates.
+// Plans accesses: as wide as the addresses, the mask and the layout allow, with predicates.
 #include "backend/nvptx/memory.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ std::string modifiers(const Function& f, OpId id, bool is_store) {
     case ir::Evict::first: evict = ".L1::evict_first"; break;
     case ir::Evict::last: evict = ".L1::evict_last"; break;
   }
-  // An instruction takes one of the two. The operator selects the caches, the priority only how long they keep the data.
+  // An instruction takes only one of the two. The operator selects the caches, the priority only how long they keep the data.
   return ".global" + (cache.empty() ? evict : cache);
 }
 
@@ -80,7 +80,7 @@ void emit_load(Emitter& e, BoundsCheck& bounds, OpId id) {
   const Registers& pointers = e.registers(operands[0]);
   const Registers* other = operands.size() > 2 ? &e.registers(operands[2]) : nullptr;
   const LinearLayout& l = e.layout(operands[0]);
-  // An element outside of every buffer is not loaded either, and is used.
+  // In checked mode an element outside of every buffer is not loaded, but it is used.
   const bool has_poison_passthru = f.attr(id, ir::AttrName::poison_passthru) != 0 && !e.options().check;
   const std::uint32_t free = l.free_bits(HardwareDim::reg);
   const Registers active = bounds.active_elements(id);

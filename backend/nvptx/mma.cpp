@@ -1,12 +1,12 @@
-// mma by mma.sync: fragments of the operands packed into the registers of the instruction, K slice by K slice.
+// Lowers mma to mma.sync: fragments of the operands are packed into the instruction's registers, one K slice after another.
 //
-// precision = tf32x3 or bf16x3: a factor x is high + low, where high is x rounded to tf32 or bf16 and low the rounded rest; low * low, at
-// most 2^-22 or 2^-16 of the product, is left out. A finite x is at most what two parts can add up to, and its high part at most the
-// greatest finite number, so that neither rounds to infinity. Infinities and NaNs are low, and 1 with their sign is high: then no product
-// is an infinity times a zero that a rest is, infinities meet each other with the right sign, and NaNs everything.
+// precision = tf32x3 or bf16x3: a factor x is split into high + low, where high is x rounded to tf32 or bf16 and low is the rounded rest;
+// low * low, at most 2^-22 or 2^-16 of the product, is left out. A finite x is limited to the greatest sum of two parts, and its high part
+// to the greatest finite number, so that neither rounds to infinity. For infinities and NaNs, low is x and high is 1 with its sign: then no
+// infinity is multiplied by a rest that is zero, infinities are multiplied by each other with the right sign, and NaNs by everything.
 //
-// Elements that the tile does not have (a tile may be smaller than a fragment): along K they are zeros, in both operands, since 0 times an
-// infinity would be NaN; along M and N they are copies, which only compute copies of sums.
+// If a tile is smaller than a fragment, the missing elements along K are zeros in both operands, since 0 times an infinity would be NaN;
+// along M and N they are copies, which only compute copies of sums.
 #include "backend/nvptx/mma.h"
 
 #include <fmt/format.h>
@@ -23,11 +23,11 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-/// The fragments of one tile, by the flat index of their first element in lane 0 of warp 0.
+/// The fragments of one tile, indexed by the flat index of their first element in lane 0 of warp 0.
 class Fragments {
  public:
-  /// inner: the axis that registers of a fragment are packed along; outer: the other one; `orders`: of the instruction's coordinates along
-  /// these axes (ir::MmaOrder).
+  /// inner: the axis along which registers of a fragment are packed; outer: the other axis; `orders`: those of the instruction's
+  /// coordinates along these axes (ir::MmaOrder).
   Fragments(const Emitter& e, ValueId tile, int inner, int outer, std::span<const std::int64_t> inner_order,
             std::span<const std::int64_t> outer_order)
       : layout_(e.layout(tile)), registers_(e.registers(tile)), axes_{inner, outer}, orders_{inner_order, outer_order} {
@@ -37,13 +37,13 @@ class Fragments {
   int log2_inner() const { return extent(axes_[0]); }
   int log2_outer() const { return extent(axes_[1]); }
   std::uint32_t batches() const { return layout_.rank() == 3 ? 1u << extent(0) : 1; }
-  /// The flat index of an element by the coordinates of instructions.
+  /// The flat index of an element, given the coordinates of instructions.
   std::uint32_t flat(std::uint32_t batch, std::uint32_t inner, std::uint32_t outer) const {
     const std::uint32_t of_batch = layout_.rank() == 3 ? batch << layout_.axis_shift(0) : 0;
     return of_batch | ir::in_order(orders_[0], inner) << layout_.axis_shift(axes_[0]) |
            ir::in_order(orders_[1], outer) << layout_.axis_shift(axes_[1]);
   }
-  /// The register that holds an element; none: no register of lane 0 of warp 0 does.
+  /// The register that holds an element; none if lane 0 of warp 0 does not hold it.
   std::optional<std::uint32_t> find(std::uint32_t flat) const {
     const auto at = positions_.find(flat);
     return at == positions_.end() ? std::nullopt : std::optional(at->second);
@@ -84,7 +84,7 @@ class MmaLowering {
       for (std::uint32_t batch = 0; batch < sums_.batches(); ++batch)
         for (std::uint32_t m = 0; m < ms; ++m)
           for (std::uint32_t i = 0; i < ns; ++i) {
-            const std::uint32_t n = m % 2 == 0 ? i : ns - 1 - i;  // serpentine: neighbours share a fragment
+            const std::uint32_t n = m % 2 == 0 ? i : ns - 1 - i;  // serpentine order: neighbours share a fragment
             multiply(out, batch, m << instruction_.log2_m, n << instruction_.log2_n, k << instruction_.log2_k);
           }
     e_.set(e_.f().result(id_), std::move(out));
@@ -93,17 +93,17 @@ class MmaLowering {
  private:
   int rows() const { return e_.f().type(e_.f().result(id_)).rank() - 2; }
   int columns() const { return rows() + 1; }
-  /// The fragments of operand i of the op: along K, and along the rows of a or the columns of b.
+  /// The fragments of operand i of the op; their axes are K, and the rows of a or the columns of b.
   Fragments operand(int i) const {
     const ValueId tile = e_.f().operand(id_, i);
     return i == 0 ? Fragments(e_, tile, columns(), rows(), order_.k, order_.rows)
                   : Fragments(e_, tile, rows(), columns(), order_.k, order_.columns);
   }
 
-  /// One instruction on the sums of a fragment, if warp 0 has it. m, n, k: the first coordinates of the instruction.
+  /// Emits one instruction on the sums of a fragment, if warp 0 has them. m, n, k: the first coordinates of the instruction.
   void multiply(Registers& out, std::uint32_t batch, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
     const std::uint32_t first = sums_.flat(batch, n, m);
-    if (!sums_.find(first)) return;  // of another warp
+    if (!sums_.find(first)) return;  // it belongs to another warp
     const std::vector<Part>& as = words(a_, batch, k, m, instruction_.log2_m);
     const std::vector<Part>& bs = words(b_, batch, k, n, instruction_.log2_n);
     std::vector<std::uint32_t> held;
@@ -113,17 +113,17 @@ class MmaLowering {
       held.push_back(*sums_.find(first | sums_.flat(0, next_n, next_m)));
       sums.push_back(out[held.back()]);
     }
-    // The small products first.
+    // The small products come first.
     if (is_split()) {
       sums = instruct(as, &Part::low, bs, &Part::high, sums);
       sums = instruct(as, &Part::high, bs, &Part::low, sums);
     }
     sums = instruct(as, &Part::high, bs, &Part::high, sums);
-    // Backwards: of copies the first one stays.
+    // Backwards, so that of several copies the first one remains.
     for (std::size_t j = held.size(); j-- > 0;) out[held[j]] = sums[j];
   }
 
-  /// A register of a fragment; `low`: of factors that are split, the rest.
+  /// A register of a fragment; `low`: for split factors, the rest.
   struct Part {
     Value *high = nullptr, *low = nullptr;
   };
@@ -145,7 +145,7 @@ class MmaLowering {
     return inline_ptx(e_.b(), text + ";", types, inputs, {false, false, true});
   }
 
-  /// The registers of a fragment of a or b: `packed` elements along K each, then the next 8 of the outer axis, then the higher half of K.
+  /// The registers of a fragment of a or b: `packed` elements along K each, then the next 8 of the outer axis, then the upper half of K.
   const std::vector<Part>& words(const Fragments& t, std::uint32_t batch, std::uint32_t k, std::uint32_t at, int log2_outer) {
     const std::uint32_t first = t.flat(batch, k, at);
     auto& known = known_[{&t == &a_, first}];
@@ -174,19 +174,19 @@ class MmaLowering {
   bool is_split() const { return precision_ == ir::Precision::tf32x3 || precision_ == ir::Precision::bf16x3; }
   Value* zero() { return llvm::Constant::getNullValue(a_.value(0)->getType()); }
 
-  /// Whether factors are what near_tf32 makes of them. Rounding to nearest takes Ampere and Ada two machine instructions for each element
-  /// of a fragment, one of them a comparison: with what ptxas puts between, half of a main loop. Hopper has one instruction for it.
+  /// Whether factors are rounded by near_tf32. On Ampere and Ada, rounding to nearest takes two machine instructions for each element of a
+  /// fragment, one of them a comparison: together with what ptxas inserts, half of a main loop. Hopper has one instruction for it.
   bool is_near_enough() const {
     return element_.element() == ir::Element::f32 && log2_packed_ == 0 && precision_ == ir::Precision::standard && e_.target().sm < 90;
   }
 
-  /// x (1 + c). The instruction does not read the last 13 bits, and so takes the number of tf32 that is not above that in size. With c =
-  /// 2^-11 / (2 ln 2), factors whose logarithms are spread evenly have no error in the mean (evenly spread mantissas: 0.054 * 2^-11), where
-  /// truncated ones are too small by 0.72 * 2^-11, which no sum averages out. Each is within 2^-10 - c of x, 1.28 * 2^-11, or is x if that
-  /// is a number of tf32, since c < 2^-11. Infinities and NaNs stay.
+  /// x (1 + c). The instruction ignores the last 13 bits, which truncates to tf32. With c = 2^-11 / (2 ln 2), factors whose logarithms are
+  /// evenly distributed have no error on average (evenly distributed mantissas: 0.054 * 2^-11), while truncated factors are too small by
+  /// 0.72 * 2^-11, which does not average out in a sum. Each result is within 2^-10 - c of x, 1.28 * 2^-11, or equals x if x is a number of
+  /// tf32, since c < 2^-11. Infinities and NaNs stay.
   Value* near_tf32(Value* x) {
     llvm::IRBuilder<>& b = e_.b();
-    // As one product, 1 + c being an f32, ptxas spills.
+    // With a single product by 1 + c, which is an f32, ptxas spills.
     Value* c = llvm::ConstantFP::get(x->getType(), 2955 * 0x1p-23);
     return b.CreateBitCast(b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, c, x}), b.getInt32Ty());
   }
@@ -194,21 +194,21 @@ class MmaLowering {
   Value* word(const std::vector<Value*>& elements) {
     llvm::IRBuilder<>& b = e_.b();
     if (element_.element() != ir::Element::f32) return pack(b, element_, elements)[0];
-    // Both round to nearest. Ties away from zero take three machine instructions on Hopper, ties to even take one; Ampere has the former
-    // alone.
+    // Both round to nearest. Ties away from zero take three machine instructions on Hopper, and ties to even take one; Ampere has only the
+    // former.
     if (log2_packed_ == 0)
       return inline_ptx(b, e_.target().sm >= 90 ? "cvt.rn.tf32.f32 $0, $1;" : "cvt.rna.tf32.f32 $0, $1;", b.getInt32Ty(), {elements[0]});
     return inline_ptx(b, "cvt.rn.bf16x2.f32 $0, $2, $1;", b.getInt32Ty(), {elements[0], elements[1]});
   }
 
-  /// Factors that are split: what is rounded to the high part, and of what the low part is the rest.
+  /// Split factors: the value that is rounded to the high part, and the value whose rest is the low part.
   struct Split {
     std::vector<Value*> high, whole;
   };
-  /// Finite factors are at most the greatest sum of two parts, and high parts at most the greatest number of their type, so that neither
-  /// rounds to infinity; the high part of another factor is 1 with its sign.
+  /// Finite factors are limited to the greatest sum of two parts, and high parts to the greatest number of their type, so that neither
+  /// rounds to infinity; for other factors the high part is 1 with the factor's sign.
   Split split(const std::vector<Value*>& elements) {
-    constexpr std::uint32_t kSignAndOne = 0xbf800000;  // the bits of -1; the exponent of an infinity has all bits
+    constexpr std::uint32_t kSignAndOne = 0xbf800000;  // the bits of -1; an infinity has all exponent bits set
     const bool is_bf16 = log2_packed_ == 1;
     const double greatest = is_bf16 ? 0x1.fep+127 : 0x1.ffcp+127, greatest_sum = is_bf16 ? 0x1.fffep+127 : 0x1.fffff8p+127;
     llvm::IRBuilder<>& b = e_.b();
@@ -226,7 +226,7 @@ class MmaLowering {
     return result;
   }
 
-  /// The elements less their values in `rounded`, which word() has made of them.
+  /// The elements minus their rounded values, which word() has packed into `rounded`.
   std::vector<Value*> rests(const std::vector<Value*>& elements, Value* rounded) {
     llvm::IRBuilder<>& b = e_.b();
     std::vector<Value*> result;
@@ -238,9 +238,9 @@ class MmaLowering {
     return result;
   }
 
-  /// Lanes hold copies for elements of K beyond the tile: zeros instead.
+  /// Lanes hold copies for elements of K outside of the tile: replaces these by zeros.
   Value* zero_absent_lanes(Value* word, int log2_k) {
-    const int lanes = std::clamp(log2_k - log2_packed_, 0, 2);  // bits of the lane that are elements of the tile
+    const int lanes = std::clamp(log2_k - log2_packed_, 0, 2);  // lane bits that select elements of the tile
     if (lanes == 2) return word;
     if (!is_present_) is_present_ = e_.b().CreateICmpEQ(e_.b().CreateAnd(e_.lane(), e_.i32(3 & ~((1 << lanes) - 1))), e_.i32(0));
     return e_.b().CreateSelect(is_present_, word, llvm::Constant::getNullValue(word->getType()));
@@ -253,7 +253,7 @@ class MmaLowering {
   const Type element_;
   const ir::Precision precision_;
   const Fragments a_, b_, sums_;  // a_, b_: the first and second operand of the instruction
-  const int log2_packed_;         // elements of a 32-bit register
+  const int log2_packed_;         // elements in a 32-bit register
   Value* is_present_ = nullptr;
   std::map<std::pair<bool, std::uint32_t>, std::vector<Part>> known_;
 };

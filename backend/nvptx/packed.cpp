@@ -1,4 +1,4 @@
-// Instructions of pairs, and the ops and registers that they fit.
+// Instructions on pairs, and the ops and registers for which they can be used.
 #include "backend/nvptx/packed.h"
 
 #include <llvm/IR/IntrinsicsNVPTX.h>
@@ -15,7 +15,7 @@ namespace {
 
 bool is_small(Element e) { return e == Element::f16 || e == Element::bf16; }
 
-/// Whether there is an instruction for two (PTX ISA: f16x2 from sm_53, bf16x2 and casts from sm_80, sums and products of bf16x2 from
+/// Whether there is an instruction on pairs (PTX ISA: f16x2 from sm_53, bf16x2 and casts from sm_80, sums and products of bf16x2 from
 /// sm_90).
 bool has_pairs(OpKind k, Element from, Element to, int sm) {
   if (k == OpKind::cast_) return from == Element::f32 && is_small(to) && sm >= 80;
@@ -55,7 +55,7 @@ Value* pair_instruction(Emitter& e, OpId id, std::span<Value* const> low, std::s
     case OpKind::add_: return b.CreateFAdd(x[0], x[1]);
     case OpKind::sub_: return b.CreateFSub(x[0], x[1]);
     case OpKind::mul_: return b.CreateFMul(x[0], x[1]);
-    // As in math.cpp, not by LLVM's own.
+    // As in math.cpp, LLVM's own intrinsics are not used.
     case OpKind::minimum_: return call(is_f16 ? ID::nvvm_fmin_nan_f16x2 : ID::nvvm_fmin_nan_bf16x2);
     case OpKind::maximum_: return call(is_f16 ? ID::nvvm_fmax_nan_f16x2 : ID::nvvm_fmax_nan_bf16x2);
     case OpKind::fmin_: return call(is_f16 ? ID::nvvm_fmin_f16x2 : ID::nvvm_fmin_bf16x2);
@@ -74,9 +74,10 @@ bool emit_pairs(Emitter& e, OpId id) {
   if (f.type(result).is_scalar() || f.type(operands[0]).is_pointer() || f.type(result).is_pointer()) return false;
   if (!has_pairs(f.kind(id), f.type(operands[0]).element(), f.type(result).element(), e.target().sm)) return false;
   const LinearLayout& l = e.layout(result);
-  // Registers that are copies of their neighbours are better computed once.
+  // If neighbouring registers are copies, it is better to compute each value once.
   if (l.bits(HardwareDim::reg) == 0 || (l.free_bits(HardwareDim::reg) & 1) != 0) return false;
-  // Of a negative constant beside something else ptxas (12.9 to 13.4) makes fma.f16x2 with the sign on one factor and not on the other.
+  // If only one register of a pair is a constant and negative, ptxas (12.9 to 13.4) puts the sign on one factor of fma.f16x2 but not on
+  // both.
   for (ValueId v : operands)
     for (std::size_t r = 0; r < l.size(HardwareDim::reg); r += 2)
       if (llvm::isa<llvm::Constant>(e.registers(v)[r]) != llvm::isa<llvm::Constant>(e.registers(v)[r + 1])) return false;

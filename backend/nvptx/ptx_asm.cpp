@@ -1,4 +1,4 @@
-// Inline PTX as LLVM inline assembly (LLVM Language Reference, "Inline Assembler Expressions"; constraints of NVPTX).
+// Emits inline PTX as LLVM inline assembly (LLVM Language Reference, "Inline Assembler Expressions"; constraints of NVPTX).
 #include "backend/nvptx/ptx_asm.h"
 
 #include <llvm/IR/InlineAsm.h>
@@ -30,7 +30,7 @@ std::vector<Value*> inline_ptx(llvm::IRBuilder<>& b, const std::string& text, st
   const auto add = [&](const std::string& c) { constraints += (constraints.empty() ? "" : ",") + c; };
   for (llvm::Type* t : outputs) add("=" + constraint(t));
   std::vector<llvm::Type*> types;
-  // LLVM numbers tied inputs too; they come last, so that $ counts the others as if they were not there.
+  // LLVM also numbers tied inputs; they come last, so that $ counts the other inputs as if there were no tied ones.
   for (std::size_t i = tied; i < inputs.size(); ++i) add(constraint(inputs[i]->getType())), types.push_back(inputs[i]->getType());
   for (std::size_t i = 0; i < tied; ++i) add(std::to_string(i)), types.push_back(inputs[i]->getType());
   if (effects.memory) add("~{memory}");

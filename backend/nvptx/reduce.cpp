@@ -1,4 +1,4 @@
-// Reductions, in the steps of tileir/layout/reduce_steps.h: across_registers, across_lanes by shuffles (or reduce_warp, one instruction for
+// Reductions, by the steps of tileir/layout/reduce_steps.h: across_registers, across_lanes by shuffles (or reduce_warp, one instruction for
 // a whole warp), across_warps through shared memory.
 #include "backend/nvptx/reduce.h"
 
@@ -44,7 +44,7 @@ llvm::Intrinsic::ID whole_warp_instruction(OpKind k, Type t) {
   }
 }
 
-/// One reduce. Registers that have been combined are represented by one of them, which holds their value.
+/// Emits one reduce. One register represents all registers that were combined, and holds their result.
 class Reducer {
  public:
   Reducer(Emitter& e, OpId id)
@@ -101,7 +101,7 @@ class Reducer {
     for (std::size_t j = 0; j < v.size(); ++j) values_[j][r] = v[j];
   }
 
-  /// Whether the element in register r is the later operand of a step; null: never. For a commutative region the order does not matter.
+  /// Whether the element in register r is the later operand of a step; null: never. For a commutative region this does not matter.
   Value* is_later(const ReduceStep& step, std::uint32_t r) {
     if (commutative_) return nullptr;
     std::uint32_t mask = 0;
@@ -144,7 +144,7 @@ class Reducer {
     for (std::size_t i = 0; i < all.size(); ++i) hold(all[i], combined(step, all[i], held(all[i]), others[i]));
   }
 
-  /// The instruction for step i and those after it, if they combine all lanes of a warp register by register.
+  /// The instruction for steps i and later, if they combine all lanes of a warp for each register; none if there is no such instruction.
   llvm::Intrinsic::ID whole_warp(std::size_t i) const {
     const auto op = only_op(e_.f(), id_);
     if (e_.target().sm < 80 || !op || i + ir::TargetDesc::kLog2WarpLanes > plan_.steps.size()) return llvm::Intrinsic::not_intrinsic;
@@ -184,7 +184,7 @@ class Reducer {
       std::vector<std::vector<Value*>> partials(parts);
       for (std::uint32_t y = 0; y < parts; ++y)
         for (const Registers& v : read) partials[y].push_back(v[r << x.count | y]);
-      // The bits of y: the side of each step that a partial result is on; 0 is the earlier one.
+      // The bits of y: for each step, on which side a partial result is; 0 is the earlier side.
       std::uint32_t done = 0;
       for (const int bit : x.bits) {
         const std::uint32_t other = 1u << bit;
@@ -232,7 +232,7 @@ class Reducer {
   const LinearLayout layout_;
   const passes::ReducePlan& plan_;
   std::int64_t shared_;
-  std::vector<Registers> values_;  // by operand
+  std::vector<Registers> values_;  // indexed by operand
   std::vector<Type> types_;
   ir::F2Span combined_;
 };

@@ -1,4 +1,4 @@
-// Registers by the elements that they hold.
+// Finds registers by the elements that they hold.
 #include "backend/nvptx/registers.h"
 
 #include <map>

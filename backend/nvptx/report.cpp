@@ -1,4 +1,4 @@
-// Records of reports: the first thread reserves room in the buffer, then every thread writes its elements.
+// Writes report records: the first thread reserves space in the buffer, then every thread writes its elements.
 #include "backend/nvptx/report.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ void Reports::emit(Emitter& e, OpId id, Value* condition) {
   b.CreateCondBr(condition ? b.CreateAnd(has_buffer, condition) : has_buffer, body, done);
   b.SetInsertPoint(body);
 
-  // Room for the record: its offset in words, or ~0.
+  // The space for the record: its offset in words, or ~0 if there is none.
   const std::int64_t bytes = report_offset(site.operands, operands.size());
   llvm::Type *word = b.getInt32Ty(), *wide = b.getInt64Ty();
   Value* first = e.is_first_thread();

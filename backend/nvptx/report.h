@@ -9,12 +9,12 @@ namespace tilewright::backend::nvptx {
 
 class Reports {
  public:
-  /// `buffer`: the address of the buffer, an i64 that is 0 where the launch has none. Called at the kernel's entry if the function has
+  /// `buffer`: the address of the buffer, an i64 that is 0 if the launch has none. Called at the kernel's entry if the function has
   /// reports.
   void begin(Value* buffer) { buffer_ = buffer; }
-  /// Appends a record of the op's operands to the buffer where `condition` (null: always), which is equal in all threads.
+  /// Appends a record of the op's operands to the buffer if `condition` (null: always), which is equal in all threads, holds.
   void emit(Emitter&, OpId, Value* condition);
-  /// The ops that report, by the numbers in their records.
+  /// The ops that report, indexed by the numbers in their records.
   const std::vector<ReportSite>& sites() const { return sites_; }
 
  private:

@@ -1,4 +1,4 @@
-// Branches on the number of the warp, and the instructions on mbarriers (PTX ISA 9.0, section 9.7.13.15).
+// Emits branches on the number of the warp, and the instructions on mbarriers (PTX ISA 9.0, section 9.7.13.15).
 #include "backend/nvptx/roles.h"
 
 #include <fmt/format.h>
@@ -14,15 +14,15 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-constexpr int kLeastCapability = 80;  // of mbarriers; of try_wait, which suspends the thread, 90
+constexpr int kLeastCapability = 80;  // for mbarriers; try_wait, which suspends the thread, needs 90
 constexpr int kTryWaitCapability = 90;
 
-/// The registers that ptxas gives a thread of the kernel at its start: with one program an SM, its share of all.
+/// The registers that ptxas gives a thread of the kernel at its start: if an SM runs one program, the thread's share of all registers.
 int registers_at_start(const ir::TargetDesc& target, int warps) {
   return std::min(target.max_registers, target.registers_per_sm / (32 * warps)) / 8 * 8;
 }
 
-/// The warps of a role, from its first one on: gives them their registers, sends the surplus to the end, and lowers the region.
+/// Emits the warps of a role, from its first warp on: sets their registers, sends surplus warps to the end, and lowers the region.
 void emit_one_role(Emitter& e, const ir::Role& role, Value* warp, int start, llvm::BasicBlock* end) {
   llvm::IRBuilder<>& b = e.b();
   if (role.registers != 0 && role.registers != start)
@@ -58,7 +58,7 @@ void emit_roles(Emitter& e, OpId id) {
   const std::vector<ir::Role> roles = ir::roles(e.f(), id);
   if (roles[0].registers != 0 && !e.target().has_wgmma)
     throw Error(e.f().where(id), fmt::format("roles: registers of a role change on sm_90a only; the target is {}", e.target().name));
-  // A number that all lanes share: the branches on it divide no warp.
+  // A number that is equal in all lanes, so that branches on it do not make a warp diverge.
   Value* warp = e.shuffle(Shuffle::idx, b.CreateLShr(e.thread(), 5), e.i32(0));
   const int start = registers_at_start(e.target(), ir::program_warps(e.f(), e.warps()));
   llvm::BasicBlock* end = e.new_block("roles_end");
@@ -83,7 +83,7 @@ void emit_alloc_mbarriers(Emitter& e, OpId id) {
   if (e.target().sm < kLeastCapability)
     throw Error(f.where(id), fmt::format("alloc_mbarriers: mbarriers exist from sm_80 on; the target is {}", e.target().name));
   Value* address = e.shared_address(e.scratch_offset(id));
-  // Ops on them are behind a barrier (insert_barriers).
+  // Ops on the mbarriers come after a barrier (insert_barriers).
   for (int i = 0; i < f.type(f.result(id)).slots(); ++i)
     inline_ptx(e.b(),
                fmt::format("@$1 mbarrier.init.shared.b64 [$0 + {}], {};", passes::kMbarrierBytes * i, f.attr(id, ir::AttrName::arrivals)),

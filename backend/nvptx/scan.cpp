@@ -15,12 +15,12 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-/// One scan. Positions along the axis are counted in the direction of the scan: from the far end if it is reversed.
+/// Emits one scan. Positions along the axis are counted in scan direction: from the far end if it is reversed.
 class Scanner {
-  using Tuple = std::vector<Value*>;  // an element of each operand
-  /// The combination of all elements before a group, lane or warp, where `exists` holds (null: everywhere).
+  using Tuple = std::vector<Value*>;  // one element of each operand
+  /// The combination of all elements before a group, lane or warp; valid where `exists` holds (null: everywhere).
   struct Prefix {
-    Tuple value;  // empty: there are none
+    Tuple value;  // empty: there are no such elements
     Value* exists = nullptr;
   };
 
@@ -63,10 +63,10 @@ class Scanner {
  private:
   /// A run of registers that are consecutive along the axis.
   struct Group {
-    Tuple total;         // of this lane and the lanes before it
-    Tuple lane_before;   // the total of the lane before
-    Tuple warps_before;  // of all warps before
-    Tuple all;           // of all warps
+    Tuple total;         // of this lane and all lanes before it
+    Tuple lane_before;   // the total of the previous lane
+    Tuple warps_before;  // the total of all previous warps
+    Tuple all;           // the total of all warps
   };
 
   std::uint32_t in_order(std::uint32_t i, std::uint32_t count) const { return reverse_ ? count - 1 - i : i; }
@@ -100,7 +100,7 @@ class Scanner {
     return out;
   }
 
-  /// The source lanes of shuffles. A reversed scan counts the lane bits along the axis from the other end.
+  /// Finds the source lanes of shuffles. A reversed scan counts the lane bits along the axis from the other end.
   void find_lanes() {
     const std::uint32_t inverted = reverse_ ? lanes_ : 0;
     Value* lane = e_.lane();
@@ -114,7 +114,7 @@ class Scanner {
     }
     Value* along = b_.CreateAnd(position, e_.i32(lanes_));
     Value* across = b_.CreateAnd(lane, e_.i32(31u & ~lanes_));
-    // Among the bits of a mask the number before x is (x - 1) & mask.
+    // Within the bits of a mask, the predecessor of x is (x - 1) & mask.
     Value* before = b_.CreateAnd(b_.CreateSub(along, e_.i32(1)), e_.i32(lanes_));
     lane_before_ = b_.CreateOr(across, b_.CreateXor(before, e_.i32(inverted)));
     last_lane_ = b_.CreateOr(across, e_.i32(lanes_ ^ inverted));
@@ -136,7 +136,7 @@ class Scanner {
 
   void scan_warps() {
     const LinearLayout &totals = plan_.totals, &wanted = plan_.wanted;
-    // Of the lanes along the axis the last one holds the total; of copies one stores it.
+    // The last lane along the axis holds the total; if there are copies, only one of them stores it.
     const std::uint32_t free = totals.free_bits(HardwareDim::lane) | totals.free_bits(HardwareDim::warp) << ir::TargetDesc::kLog2WarpLanes;
     Value* stores = free == 0 ? nullptr : b_.CreateICmpEQ(b_.CreateAnd(e_.thread(), e_.i32(free)), e_.i32(reverse_ ? 0 : lanes_));
     std::vector<ir::SharedPlan> swizzles;
@@ -185,13 +185,13 @@ class Scanner {
     return lanes_ != 0 ? from_lane(groups_[g].total, last_lane_) : groups_[g].total;
   }
 
-  /// The combination of a prefix and `later`.
+  /// The combination of a prefix and `later`, in this order.
   Tuple after(const Prefix& prefix, Tuple later) {
     if (prefix.value.empty()) return later;
     const Tuple both = e_.combine(id_, prefix.value, later);
     return prefix.exists ? select(prefix.exists, both, later) : both;
   }
-  /// The prefix that also has `more`, where `exists` holds.
+  /// The prefix extended by `more`, where `exists` holds.
   Prefix longer(const Prefix& prefix, const Tuple& more, Value* exists) {
     if (prefix.value.empty()) return {more, exists};
     return {select(exists, after(prefix, more), prefix.value), prefix.exists ? b_.CreateOr(prefix.exists, exists) : nullptr};
@@ -214,11 +214,11 @@ class Scanner {
   const LinearLayout layout_;
   const passes::ScanPlan& plan_;
   const ir::AxisOrder& order_;
-  std::vector<Registers> values_;  // by operand
+  std::vector<Registers> values_;  // indexed by operand
   std::vector<Type> types_;
   std::uint32_t lanes_ = 0;  // lane bits along the axis
   std::vector<Group> groups_;
-  std::vector<Value*> sources_, takes_;  // by round: the lane whose total is combined, and whether it is
+  std::vector<Value*> sources_, takes_;  // indexed by round: the lane whose total is combined, and whether it is combined
   Value *lane_before_ = nullptr, *last_lane_ = nullptr, *has_lane_before_ = nullptr, *has_warp_before_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Registers of tiles under another shape: each element stays in its thread.
+// Gives registers of tiles another shape: each element stays in its thread.
 #include "backend/nvptx/shape.h"
 
 #include <map>
@@ -34,7 +34,7 @@ void emit_join(Emitter& e, OpId id) {
   Registers out;
   for (std::uint32_t r = 0; r < l.size(HardwareDim::reg); ++r) {
     const bool is_second = (l.apply(HardwareDim::reg, r) & 1) != 0;
-    // A thread holds both scalars; its part of the index selects the one of register 0.
+    // A thread holds both scalars; the thread's part of the index selects the scalar for register 0.
     if (first.size() == 1 && f.type(f.operand(id, 0)).is_scalar()) {
       Value* takes_second = b.CreateICmpNE(b.CreateAnd(e.flat_index(l, r), e.i32(1)), e.i32(0));
       out.push_back(b.CreateSelect(takes_second, second[0], first[0]));

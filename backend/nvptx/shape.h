@@ -1,4 +1,4 @@
-// Ops that change the shape of a tile. flip, which sends elements to other threads, is in convert_layout.h.
+// Ops that change the shape of a tile. flip sends elements to other threads and is therefore in convert_layout.h.
 #pragma once
 #include "backend/nvptx/emitter.h"
 

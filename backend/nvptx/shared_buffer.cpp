@@ -1,4 +1,4 @@
-// Addresses of elements in buffers, and the instructions that read and write them.
+// Computes addresses of elements in buffers, and emits the instructions that read and write them.
 #include "backend/nvptx/shared_buffer.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 int log2_bytes(Type t) { return std::countr_zero(static_cast<unsigned>(t.element_bytes())); }
 Type element_of(Type buffer) { return Type(buffer.element()); }
 
-/// The accesses of a tile's registers to a buffer, a vector of neighbours each.
+/// The accesses of a tile's registers to a buffer; each one is a vector of neighbours.
 struct VectorAccesses {
   ir::SharedAccesses accesses;
   SharedTileAddresses addresses;
@@ -39,7 +39,7 @@ std::uint32_t first_offset(const Function& f, OpId id, const LinearLayout& buffe
   return *buffer.matrix().solve(flat);
 }
 
-/// The words of one instruction whose bytes came in pairs (passes::MatrixLoad): the words of even bytes, then those of odd ones.
+/// The words of one instruction whose bytes are in pairs (passes::MatrixLoad): first the words of even bytes, then those of odd bytes.
 std::vector<Value*> exchange_bytes(Emitter& e, std::span<Value* const> words) {
   std::vector<Value*> out;
   for (const char* selector : {"0x6420", "0x7531"})
@@ -54,7 +54,7 @@ Registers load_matrices(Emitter& e, Type element, const passes::MatrixLoad& plan
   const std::size_t words = std::size_t{1} << plan.matrices.size(), packed = std::size_t{1} << plan.log2_packed;
   const std::vector<llvm::Type*> types(words, b.getInt32Ty());
   const std::string suffix = fmt::format("ldmatrix.sync.aligned.m8n8.x{}{}.shared.b16", words, plan.transposes ? ".trans" : "");
-  // The bits of a register's number that a word's number within an instruction counts.
+  // The bits of a register's number that count the words within an instruction.
   std::vector<int> counted = plan.matrices;
   if (plan.pair >= 0) counted.erase(counted.begin()), counted.push_back(plan.pair);
   const auto first_of_word = [&](std::size_t word) {
@@ -88,7 +88,7 @@ void emit_buffer_slot(Emitter& e, OpId id) {
   const Function& f = e.f();
   const ValueId buffer = f.operand(id, 0);
   const Type t = f.type(buffer);
-  // Bytes a slot, of which the index counts `divisor` already. A fraction would be an index that no slot has.
+  // The bytes of a slot. The index is the slot's number times `divisor`, so neither division has a remainder.
   const std::int64_t bytes = t.elements() * t.element_bytes(), divisor = std::max<std::int64_t>(f.attr(id, ir::AttrName::divisor), 1);
   Value* index = e.scalar(f.operand(id, 1));
   Value* offset = bytes >= divisor ? e.b().CreateMul(index, e.i32(bytes / divisor)) : e.b().CreateUDiv(index, e.i32(divisor / bytes));
@@ -168,7 +168,7 @@ void emit_copy_async(Emitter& e, BoundsCheck& bounds, OpId id) {
       copy = fmt::format("@${} {}", inputs.size(), copy);
       inputs.push_back(condition);
     }
-    // ignore-src: nothing is read where it holds, and zeros are written.
+    // ignore-src: if it is true, nothing is read and zeros are written.
     if (Value* predicate = predicate_of(e, active, g.registers)) {
       copy += fmt::format(", ${}", inputs.size());
       inputs.push_back(b.CreateNot(predicate));

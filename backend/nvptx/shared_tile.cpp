@@ -1,4 +1,4 @@
-// Slices, addresses, and the two halves of a tile's path through shared memory.
+// Implements slices, addresses, and the store and the load of a tile's path through shared memory.
 #include "backend/nvptx/shared_tile.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ SharedAccess SharedTileAddresses::at(std::uint32_t offset) {
     Value* at = b.CreateXor(of_thread_, e_.i32(bytes));
     access.predicate = b.CreateICmpEQ(b.CreateLShr(at, e_.i32(slice_.log2_bytes)), e_.i32(slice_.index));
   }
-  // Bits that are 0 in every thread are part of the access's displacement; the others differ between threads and need an XOR.
+  // Bits that are 0 in every thread belong to the access's displacement; the others differ between threads and need an XOR.
   const std::uint32_t crossing = bytes & touched_ & within;
   Value*& base = bases_[crossing];
   if (!base) {

@@ -1,4 +1,4 @@
-// Tiles in shared memory: a thread stores its registers under one layout, and loads those of another layout.
+// Tiles in shared memory: a thread stores its registers in one layout and loads registers of another layout.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -8,8 +8,8 @@
 
 namespace tilewright::backend::nvptx {
 
-/// An aligned part of a tile in shared memory, of 2^log2_bytes bytes; `index` counts the parts from the tile's first byte on. A tile of
-/// more than passes::kLog2MostSharedBytes passes through shared memory slice by slice. The default is the whole tile.
+/// An aligned part of a tile in shared memory, of 2^log2_bytes bytes; `index` counts the parts from the tile's first byte. A tile of more
+/// than passes::kLog2MostSharedBytes passes through shared memory slice by slice. The default is the whole tile.
 struct Slice {
   int log2_bytes = 31;
   std::uint32_t index = 0;
@@ -17,28 +17,28 @@ struct Slice {
 Slice slice_of(Type element, int log2_elements, std::uint32_t index);
 std::uint32_t slice_count(Type element, int log2_elements);
 
-/// Stores a tile from byte `shared` of shared memory on, where `predicate` holds (null: always). Elements outside of the slice are not
-/// stored. Before the matching load belongs a barrier.
+/// Stores a tile at byte `shared` of shared memory, where `predicate` holds (null: always). Elements outside of the slice are not stored. A
+/// barrier must come before the matching load.
 void store_tile_to_shared(Emitter&, Type element, const Registers&, const LinearLayout& from, const ir::SharedPlan&, std::int64_t shared,
                           Value* predicate, Slice = {});
-/// Loads a tile: the element of flat index i is element i ^ flip of the stored one. Elements outside of the slice keep their values
+/// Loads a tile: the element with flat index i is element i ^ flip of the stored one. Elements outside of the slice keep their values in
 /// `before`.
 Registers load_tile_from_shared(Emitter&, Type element, const LinearLayout& to, const ir::SharedPlan&, std::int64_t shared,
                                 std::uint32_t flip = 0, Slice = {}, const Registers* before = nullptr);
 
-/// Where a vector of elements is in shared memory.
+/// The location of a vector of elements in shared memory.
 struct SharedAccess {
-  bool is_outside = false;     // of the slice, in every thread
+  bool is_outside = false;     // it is outside of the slice in every thread
   Value* predicate = nullptr;  // whether it is in the slice; null: in every thread
   Value* base = nullptr;
   std::int64_t displacement = 0;
 };
 
-/// The addresses of one tile by one layout. The offset of an element is the XOR of a part of the thread and a part of the register, so that
-/// registers share base addresses: each is emitted once.
+/// The addresses of one tile in one layout. The offset of an element is the XOR of a part that depends on the thread and a part that
+/// depends on the register, so registers share base addresses: each base address is emitted once.
 class SharedTileAddresses {
  public:
-  /// `thread_offset`: from the thread's number to its part of an offset in elements; `constant`: is XORed to every offset. The tile starts
+  /// `thread_offset`: maps the thread's number to its part of an offset in elements; `constant`: is XORed to every offset. The tile starts
   /// `shared` bytes after the address `start`; null: after the start of the program's shared memory.
   SharedTileAddresses(Emitter&, Type element, const ir::F2Matrix& thread_offset, std::uint32_t constant, std::int64_t shared, Slice = {},
                       Value* start = nullptr);
@@ -50,7 +50,7 @@ class SharedTileAddresses {
  private:
   Emitter& e_;
   int log2_bytes_;             // of an element
-  Value* of_thread_;           // in bytes
+  Value* of_thread_;           // the thread's part, in bytes
   std::uint32_t touched_ = 0;  // bits of an offset in bytes that differ between threads
   std::uint32_t constant_;     // in bytes
   std::int64_t shared_;

@@ -1,4 +1,4 @@
-// sort: rows as records, a network that orders them, and the elements of all tiles by record.
+// Emits sort: rows as records, a network that orders them, and the elements of all tiles in the order of the records.
 #include "backend/nvptx/sort.h"
 
 #include <cmath>
@@ -64,7 +64,7 @@ class RowSorter {
   Value* key_constant(std::uint64_t bits) { return llvm::ConstantInt::get(key_word(), bits); }
   std::uint64_t sign() const { return std::uint64_t{1} << (plan_.key_bits - 1); }
   std::uint64_t magnitude() const { return sign() - 1; }
-  /// Of integers: the bits in which a key and its ordered form differ.
+  /// For integers: the bits in which a key and its ordered form differ.
   std::uint64_t inverted() const { return (ir::is_signed(keys_.element()) ? sign() : 0) ^ (descending_ ? sign() | magnitude() : 0); }
 
   /// A key as an unsigned number in the requested order: NaN last, -0 equal to +0.
@@ -110,14 +110,14 @@ class RowSorter {
     return load_elements_from_shared(e_, t, operands_[j], plan_.layout, sources, shared_);
   }
 
-  /// Whether the record of register r is kept: the pruned bits of its index are 0.
+  /// Whether the record of register r is kept, that is whether the pruned bits of its index are 0.
   bool is_kept(std::uint32_t r) const {
     for (std::size_t i = static_cast<std::size_t>(plan_.log2_kept); i < plan_.order.low_registers.size(); ++i)
       if ((r >> plan_.order.low_registers[i] & 1) != 0) return false;
     return true;
   }
 
-  /// The results have the operands' register bits except the pruned ones, and copies where the operands had copies.
+  /// Sets a result: it has the operands' register bits except the pruned ones, and copies where the operands had copies.
   void set_result(std::size_t j, const Registers& v) {
     const ValueId y = e_.f().result(id_, static_cast<int>(j));
     const LinearLayout held = e_.layout(y).without_free_registers();

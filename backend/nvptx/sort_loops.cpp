@@ -1,5 +1,5 @@
-// The network in loops over its steps, with a thread's records in registers: the size of the code grows with their number, not with that
-// of the steps.
+// The network as loops over its steps, with a thread's records in registers: the code size grows with the number of records, not with that
+// of steps.
 #include <algorithm>
 #include <functional>
 
@@ -20,7 +20,7 @@ class LoopNetwork {
   std::vector<Record> run() {
     const std::vector<int> pruned = ops_.pruned_bits();
     const int kept = plan_.log2_kept, registers = ops_.register_bits(), lanes = registers + ops_.lane_bits();
-    // The direction of a run is a bit of the index, ascending where it is 0; bit log2_extent is always 0.
+    // A bit of the index gives the direction of a run, which is ascending if the bit is 0; bit log2_extent is always 0.
     const int first = pruned.empty() ? plan_.log2_extent : pruned[0];
     if (kept > 0)
       loop(e_.i32(1), e_.i32(kept + 1),
@@ -30,7 +30,7 @@ class LoopNetwork {
       prune_registers(pruned[done]);
       merge(e_.i32(kept), e_.i32(done + 1 < pruned.size() ? pruned[done + 1] : plan_.log2_extent));
     }
-    // The other bits are bits of threads, each followed by the next one.
+    // The other bits are thread bits, consecutive in the index.
     const auto prune = [&](HardwareDim where, int lo, int hi) {
       if (lo < hi)
         loop(e_.i32(lo), e_.i32(hi), [&](Value* bit) {
@@ -47,7 +47,7 @@ class LoopNetwork {
   }
 
  private:
-  /// Values of all live records: words, then indices if the plan splits words.
+  /// The values of all live records: words, then indices if the plan splits words.
   Registers values() const {
     Registers v;
     for (std::uint32_t r : live_) v.push_back(records_[r].word);
@@ -59,7 +59,7 @@ class LoopNetwork {
     for (std::size_t i = 0; i < live_.size(); ++i) records_[live_[i]] = {v[i], plan_.splits_words ? v[live_.size() + i] : nullptr};
   }
 
-  /// for (i = lo; i < hi; ++i), at least once. All threads run the same iterations.
+  /// for (i = lo; i < hi; ++i), executed at least once. All threads run the same iterations.
   void loop(Value* lo, Value* hi, const std::function<void(Value*)>& body) {
     llvm::BasicBlock *before = b_.GetInsertBlock(), *inside = e_.new_block("sort"), *after = e_.new_block("sort_done");
     b_.CreateBr(inside);
@@ -111,7 +111,7 @@ class LoopNetwork {
     return i;
   }
 
-  /// Reverses the order of the records where this bit of their index is 1: all runs are then ascending.
+  /// Reverses the order of the records if this bit of their index is 1: then all runs are ascending.
   void reverse(Value* direction) {
     if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(direction);
         known && known->equalsInt(static_cast<std::uint64_t>(plan_.log2_extent)))
@@ -152,14 +152,14 @@ class LoopNetwork {
     for (std::uint32_t r : live_) records_[r] = ops_.lesser(records_[r], records_[r | register_mask(bit)]);
   }
 
-  /// Each record becomes f of it and of the record of the thread at the other side of an index bit.
+  /// Replaces each record by f of itself and of the record of the thread on the other side of an index bit.
   void with_partners(HardwareDim where, Value* bit, const std::function<Record(const Record& own, const Record& other)>& f) {
     Value* mask = ops_.mask_of(where, bit);
     if (where == HardwareDim::lane) {
       for (std::uint32_t r : live_) records_[r] = f(records_[r], ops_.from_lane(records_[r], mask));
       return;
     }
-    // Two buffers alternate, also from one iteration of a loop to the next.
+    // Two buffers alternate, also between iterations of a loop.
     const std::size_t group =
         std::min<std::size_t>(static_cast<std::size_t>(plan_.exchange_group), std::max<std::size_t>(live_.size() / 2, 1));
     for (std::size_t first = 0; first < live_.size(); first += group) {
@@ -168,7 +168,7 @@ class LoopNetwork {
       const std::vector<Record> others = ops_.from_warp(own, mask, e_.i32(static_cast<std::int64_t>(first / group % 2)));
       for (std::size_t i = 0; i < group; ++i) records_[live_[first + i]] = f(own[i], others[i]);
     }
-    if (live_.size() == group) e_.barrier();  // one group: the next iteration uses the same buffer
+    if (live_.size() == group) e_.barrier();  // with one group, the next iteration uses the same buffer
   }
   void compare_threads(HardwareDim where, Value* bit) {
     Value* keeps_greater = bit_of(of_thread_, bit);
@@ -181,8 +181,8 @@ class LoopNetwork {
   Emitter& e_;
   llvm::IRBuilder<>& b_;
   const passes::SortPlan& plan_;
-  std::vector<Record> records_;      // by register
-  std::vector<std::uint32_t> live_;  // registers, ascending
+  std::vector<Record> records_;      // indexed by register
+  std::vector<std::uint32_t> live_;  // live registers, ascending
   Value* of_thread_ = nullptr;       // RecordOps::index_of_thread
 };
 

@@ -1,4 +1,4 @@
-// The network in loops, with a thread's records in its local memory: neither code nor registers grow with their number.
+// The network as loops, with a thread's records in its local memory: neither code nor registers grow with their number.
 #include <algorithm>
 #include <functional>
 
@@ -8,8 +8,8 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-/// Record i of a thread: the high bits of i are the register bits of its index within the row, the low bits those of its row. After pruning
-/// of register bits from the highest down, the first records are kept.
+/// Record i of a thread: the high bits of i are the register bits of its index within the row, the low bits select its row. Register bits
+/// are pruned from the highest down, after which the first records are kept.
 class MemoryNetwork {
  public:
   MemoryNetwork(RecordOps ops, const std::vector<Record>& records)
@@ -31,7 +31,7 @@ class MemoryNetwork {
   std::vector<Record> run() {
     const std::vector<int> pruned = ops_.pruned_bits();
     const int kept = plan_.log2_kept;
-    // The direction of a run is a bit of the index, ascending where it is 0; bit log2_extent is always 0.
+    // A bit of the index gives the direction of a run, which is ascending if the bit is 0; bit log2_extent is always 0.
     const auto direction = [&](std::size_t i) { return i < pruned.size() ? pruned[i] : plan_.log2_extent; };
     if (kept > 0)
       loop(e_.i32(1), e_.i32(kept + 1),
@@ -103,7 +103,7 @@ class MemoryNetwork {
     Value* distance = b_.CreateShl(e_.i32(1), at);
     loop(e_.i32(0), e_.i32(std::int64_t{1} << (log2_records_ - 1)), [&](Value* pair) {
       Value* below = b_.CreateAnd(pair, b_.CreateSub(distance, e_.i32(1)));
-      Value* low = b_.CreateOr(b_.CreateShl(b_.CreateXor(pair, below), e_.i32(1)), below);  // with a 0 inserted at the bit
+      Value* low = b_.CreateOr(b_.CreateShl(b_.CreateXor(pair, below), e_.i32(1)), below);  // inserts a 0 at the bit
       Value* high = b_.CreateOr(low, distance);
       const Record a = load(low), b = load(high);
       Value* swap = b_.CreateXor(ops_.less(b, a), bit_of(index_of(low), direction));
@@ -112,7 +112,7 @@ class MemoryNetwork {
     });
   }
 
-  /// Each record becomes f of it and of the record of the thread at the other side of an index bit.
+  /// Replaces each record by f of itself and of the record of the thread on the other side of an index bit.
   void with_partners(HardwareDim where, Value* bit, const std::function<Record(Value* i, const Record& own, const Record& other)>& f) {
     Value* mask = ops_.mask_of(where, bit);
     const std::int64_t count = std::int64_t{1} << log2_records_;
@@ -133,7 +133,7 @@ class MemoryNetwork {
             Value* i = b_.CreateAdd(first, e_.i32(k));
             store(i, f(i, own[static_cast<std::size_t>(k)], others[static_cast<std::size_t>(k)]));
           }
-          if (count == group) e_.barrier();  // one group: the next iteration uses the same buffer
+          if (count == group) e_.barrier();  // with one group, the next iteration uses the same buffer
         },
         group);
   }

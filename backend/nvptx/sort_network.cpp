@@ -1,4 +1,4 @@
-// Records of other threads, and the unrolled network.
+// Exchanges records with other threads, and emits the unrolled network.
 #include "backend/nvptx/sort_network.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ Value* RecordOps::index_of_thread() {
 }
 
 Value* RecordOps::mask_of(HardwareDim where, Value* bit) {
-  // The masks of all bits in bytes of one constant, as the bit is known only when the kernel runs.
+  // The masks of all bits are packed as bytes into one constant, since the bit is known only at run time.
   const int lowest = register_bits() + (where == HardwareDim::warp ? lane_bits() : 0);
   const int highest = where == HardwareDim::warp ? plan_.log2_extent : register_bits() + lane_bits();
   std::uint64_t masks = 0;
@@ -109,9 +109,9 @@ class UnrolledNetwork {
   }
 
  private:
-  static constexpr int kUp = -1;  // the direction of a run is a bit of the index, ascending where it is 0; kUp: always ascending
+  static constexpr int kUp = -1;  // the direction of a run is a bit of the index, ascending if it is 0; kUp: always ascending
 
-  /// The XOR of bits of the index of the record in register r: a constant, and a value that differs between threads if there is one.
+  /// The XOR of some bits of the index of the record in register r: a constant, and a value that differs between threads, if there is one.
   struct Parity {
     bool constant = false;
     Value* of_thread = nullptr;
@@ -198,8 +198,8 @@ class UnrolledNetwork {
 
   RecordOps ops_;
   llvm::IRBuilder<>& b_;
-  std::vector<Record> records_;      // by register
-  std::vector<std::uint32_t> live_;  // registers, ascending
+  std::vector<Record> records_;      // indexed by register
+  std::vector<std::uint32_t> live_;  // live registers, ascending
   std::map<std::uint32_t, Value*> parities_;
   int buffer_ = 0;
 };

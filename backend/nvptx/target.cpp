@@ -1,4 +1,4 @@
-// Descriptions of targets, and LLVM's pipeline for them.
+// Descriptions of GPU targets, and LLVM's pipeline for them.
 #include "backend/nvptx/target.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -54,7 +54,7 @@ std::optional<ir::TargetDesc> describe(std::string_view target) {
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& processor, int ptx_version) {
   initialise_llvm();
-  // add.rn and mul.rn, which ptxas does not contract.
+  // ptxas does not contract add.rn and mul.rn, which this machine emits.
   return create_target_machine("nvptx64-nvidia-cuda", processor, "+ptx" + std::to_string(ptx_version));
 }
 
@@ -71,8 +71,8 @@ void select_signed_bits(llvm::Function& f) {
   }
 }
 
-/// Gives each inline assembly its own !srcloc, which nothing reads. LLVM 19's SelectionDAG::getMDNode makes a node of the !srcloc (by
-/// default none) of each inline assembly, after a search of all nodes of the block with the same one, so that the time grows with the
+/// Gives each inline assembly its own !srcloc, which nothing reads. LLVM 19's SelectionDAG::getMDNode makes a node for the !srcloc of each
+/// inline assembly (none by default) after a search through all nodes of the block with the same one, so that the time grows with the
 /// square of their number: it was half of the compile time of a sort of a million elements.
 void make_srclocs_distinct(llvm::Function& f) {
   for (llvm::Instruction& i : llvm::instructions(f))
@@ -84,7 +84,7 @@ void make_srclocs_distinct(llvm::Function& f) {
 
 void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
   llvm::FunctionPassManager passes;
-  // The registers of a tile compute many equal addresses and masks. InstCombine would undo the order of sums of index_arithmetic.
+  // The registers of a tile compute many equal addresses and masks. InstCombine would undo the order of sums that index_arithmetic chooses.
   passes.addPass(llvm::EarlyCSEPass());
   run_function_passes(m, machine, passes);
   for (llvm::Function& f : m) select_signed_bits(f);

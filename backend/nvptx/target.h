@@ -13,18 +13,18 @@
 
 namespace tilewright::backend::nvptx {
 
-/// Of a chip of ir::gpu_chips(), "sm_80", and of a device that differs from its chip, "sm_90a+processors=114". None: it is no such name.
+/// The description of a chip of ir::gpu_chips(), "sm_80", or of a device that differs from its chip, "sm_90a+processors=114"; else none.
 std::optional<ir::TargetDesc> describe(std::string_view target);
 
 /// The oldest PTX ISA that has all emitted instructions, as 10 * major + minor (CUDA 12.0: 80).
 inline constexpr int kPtxVersion = 80;
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& processor, int ptx_version);
-/// The few LLVM passes that are worth their time for a kernel with few branches.
+/// Runs the few LLVM passes that are worth their time for a kernel with few branches.
 void optimise(llvm::Module&, llvm::TargetMachine&);
 std::string emit_ptx(llvm::Module&, llvm::TargetMachine&);
 
-/// Null for a name that is none of them.
+/// The hooks of a target; null if the name is not one of a GPU.
 std::unique_ptr<TargetHooks> hooks_of(const std::string& target);
 
 }  // namespace tilewright::backend::nvptx

@@ -1,4 +1,4 @@
-// Packing of elements into words.
+// Packs elements into words.
 #include "backend/nvptx/words.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace tilewright::backend::nvptx {
 
 using ir::Type;
 
-// PTX has no 8-bit registers: a single byte is held in the low half of a 16-bit one.
+// PTX has no 8-bit registers: a single byte is in the low half of a 16-bit register.
 
 std::vector<llvm::Type*> word_types(llvm::IRBuilder<>& b, Type element, std::size_t count) {
   const std::size_t size = static_cast<std::size_t>(element.element_bytes());
@@ -26,7 +26,7 @@ std::string word_suffix(std::span<llvm::Type* const> words, Type element, std::s
   return words.size() == 1 ? fmt::format(".b{}", bits) : fmt::format(".v{}.b{}", words.size(), bits);
 }
 
-/// The word that unpack() has made these elements of, if they are all of its elements in order; else null. LLVM does not find it again.
+/// The word from which unpack() made these elements, if they are all of its elements in order; else null. LLVM does not find it again.
 static Value* unpacked_word(std::span<Value* const> elements, llvm::Type* word_type) {
   using namespace llvm::PatternMatch;
   Value* word = nullptr;

@@ -14,9 +14,9 @@ using llvm::Value;
 
 /// The words of neighbouring elements, lowest address first.
 std::vector<Value*> pack(llvm::IRBuilder<>&, ir::Type element, std::span<Value* const> elements);
-/// The inverse.
+/// The inverse of pack.
 std::vector<Value*> unpack(llvm::IRBuilder<>&, ir::Type element, std::span<Value* const> words, std::size_t count);
-/// Whether elements of less than 4 bytes are what unpack made of words of 4 bytes, in order: then pack gives those words again.
+/// Whether elements of less than 4 bytes are the result of unpacking words of 4 bytes, in order: then pack returns those words.
 bool come_from_words(llvm::IRBuilder<>&, ir::Type element, std::span<Value* const> elements);
 /// Types of the words of `count` elements, as pack makes them.
 std::vector<llvm::Type*> word_types(llvm::IRBuilder<>&, ir::Type element, std::size_t count);
