@@ -17,23 +17,23 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(5);
 
 /// The state of a thread's call, which other threads read. Slots are never freed, so they can be read at any time; the slot of a thread
-/// that ended is used for another one.
+/// that has ended is reused for another thread.
 struct alignas(64) Slot {
-  std::atomic<std::uint64_t> epoch{0};  // of the call; 0: in none
+  std::atomic<std::uint64_t> epoch{0};  // epoch of the call; 0: not in a call
   std::atomic<bool> in_use{true};
-  int depth = 0;  // calls within calls; of the slot's own thread
+  int depth = 0;  // depth of nested calls; used only by the slot's own thread
   Slot* next = nullptr;
 };
 
 // Global, since threads and fork() belong to the process.
 std::atomic<Slot*> slots{nullptr};
 std::atomic<std::uint64_t> current_epoch{1};
-std::atomic<int> forking{0};  // threads that are about to fork
+std::atomic<int> forking{0};  // number of threads that are about to fork
 std::atomic<unsigned> forks{0};
-std::atomic<bool> unusable{false};  // a child of a fork that gave up waiting
+std::atomic<bool> unusable{false};  // set in a child of a fork that gave up waiting
 constinit thread_local Slot* own = nullptr;
 
-/// Gives the thread's slot back when the thread ends.
+/// Returns the thread's slot when the thread ends.
 struct Leave {
   ~Leave() {
     own->in_use.store(false, std::memory_order_release);
@@ -51,7 +51,7 @@ void take_slot() {
   }
 }
 
-/// The thread keeps its slot from now on.
+/// Makes the thread keep its slot until it ends.
 void keep_slot() {
   if (!own) take_slot();
   static thread_local Leave leave;
@@ -73,7 +73,7 @@ void enter() {
   }
 }
 
-/// Waits until no other thread is in a call; false if the time is over before.
+/// Waits until no other thread is in a call; returns false if the time runs out first.
 bool others_left() {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   for (const Slot* s = slots.load(); s; s = s->next)
@@ -84,7 +84,7 @@ bool others_left() {
   return true;
 }
 
-constinit thread_local bool clean = true;  // from before fork() to its child
+constinit thread_local bool clean = true;  // carried from before fork() to the child
 
 void before_fork() {
   ++forking;
@@ -108,7 +108,7 @@ void after_fork_in_child() {
   forking.store(0);
 }
 
-// Registers the handlers when the library is loaded; later, a fork() could come before the registration.
+// The handlers are registered when the library is loaded; if this were done later, a fork() could come first.
 [[maybe_unused]] const int registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 
 }  // namespace
@@ -124,8 +124,8 @@ ActiveCall::ActiveCall(const Here& where) {
   enter();
 }
 
-// A destructor may run while the shared object that contains this library is unloaded. A destructor of the thread that is registered from
-// then on would be called when its code is gone, so that such a call takes a slot for itself.
+// A destructor may run while the shared object that contains this library is being unloaded. A thread-exit destructor that is registered at
+// that time would be called when its code is gone, so such a call does not keep its slot beyond the call.
 ActiveCall::ActiveCall(std::nothrow_t) noexcept : gives_slot_back_(!own) {
   if (!own) take_slot();
   enter();

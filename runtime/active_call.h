@@ -7,15 +7,15 @@
 
 namespace tilewright::rt {
 
-/// A call of the library on this thread while this object lives: every public function that takes a lock, compiles or launches has one.
-/// Nested calls count as one. fork() waits until no other thread is in a call and blocks new calls meanwhile, so that no lock is held and
-/// no state is half changed in the child.
+/// Marks a call of the library on this thread while this object lives: every public function that takes a lock, compiles or launches has
+/// one. Nested calls count as one. fork() waits until no other thread is in a call and blocks new calls meanwhile, so that in the child no
+/// lock is held and no state is half changed.
 ///
 /// Calls are also the read sides of epoch-based reclamation (K. Fraser, "Practical lock-freedom", 2004): an object that was unlinked from a
 /// shared structure before next_epoch() returned `e` may be freed once oldest_epoch() >= e.
 class ActiveCall {
  public:
-  /// Throws Error at `where` in a child whose fork() gave up waiting for another thread's call: any lock might be held forever.
+  /// Throws Error at `where` in a child whose fork() gave up waiting for another thread's call: a lock might be held forever.
   explicit ActiveCall(const Here& where);
   /// For destructors, which must do nothing if is_allowed() is false.
   explicit ActiveCall(std::nothrow_t) noexcept;
@@ -28,12 +28,12 @@ class ActiveCall {
   bool gives_slot_back_ = false;
 };
 
-/// The epoch of calls that begin from now on.
+/// Advances the epoch and returns it: the epoch of calls that begin from now on.
 std::uint64_t next_epoch();
-/// Of the calls under way in all threads, this one included; UINT64_MAX if there are none.
+/// The oldest epoch of the active calls of all threads, including this one; UINT64_MAX if there are none.
 std::uint64_t oldest_epoch();
 
-/// The number of fork()s between the first process and this one. Threads that were started at another count do not exist here.
+/// The number of fork()s between the first process and this one. Threads that were started at another count do not exist in this process.
 unsigned fork_count() noexcept;
 
 }  // namespace tilewright::rt

@@ -1,4 +1,4 @@
-// Takes the log apart, a line at a time.
+// Parses the assembler's log line by line.
 #include "runtime/assembler_log.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ int number_before(std::string_view line, std::string_view what) {
   return n;
 }
 
-/// A warning or a numbered remark, without the program's name; else nothing:
+/// A warning or a numbered remark, without the assembler's own name; otherwise empty:
 ///   ptxas a.ptx, line 22; warning : .minnctapersm is ignored when neither .maxntid nor .reqntid is specified.
 ///   ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.
 std::string_view remark_of(std::string_view line) {

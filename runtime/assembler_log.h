@@ -1,4 +1,4 @@
-// What NVIDIA's assembler says of kernels: the output of `ptxas -v`, or the log of the driver, which has the same assembler in it.
+// Parses what NVIDIA's assembler reports about kernels: the output of `ptxas -v`, or the log of the driver, which contains it.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,12 +6,12 @@
 
 namespace tilewright::rt {
 
-/// The resources of one kernel as the assembler reports them; -1: it does not say.
+/// The resources of one kernel as the assembler reports them; -1: not reported.
 struct AssembledKernel {
   std::string name;
   int registers = -1, stack_bytes = -1, spill_store_bytes = -1, spill_load_bytes = -1, shared_bytes = -1, barriers = -1;
-  /// Warnings, and numbered remarks on code that is slower than it is written: products that are serialised, setmaxnreg that is ignored.
-  /// "(C7508) Potential Performance Loss: 'setmaxnreg' ignored; ...". Those that name no kernel are each kernel's.
+  /// Warnings, and numbered remarks about code that is slower than written: products that are serialised, setmaxnreg that is ignored.
+  /// "(C7508) Potential Performance Loss: 'setmaxnreg' ignored; ...". A remark that names no kernel is added to every kernel.
   std::vector<std::string> remarks = {};
 };
 
@@ -21,11 +21,11 @@ struct AssembledKernel {
 ///   ptxas info    : Used 12 registers, used 1 barriers, 16 bytes smem, 384 bytes cmem[0]
 std::vector<AssembledKernel> read_assembler_log(std::string_view log);
 
-/// Its remarks and, if it spills, one that says so. `assembler`: "ptxas".
+/// The remarks of the kernel and, if it spills, one about the spills. `assembler`: "ptxas".
 std::vector<std::string> remarks_of(const AssembledKernel&, std::string_view assembler);
 
-/// Whether a remark says that asynchronous products or registers of roles are not what the PTX says. C7519 is harmless: a wait that has no
-/// effect.
+/// Whether a remark says that asynchronous products, or the registers of roles, do not work as the PTX asks. C7519 is harmless: it is about
+/// a wait without effect.
 bool is_performance_fault(std::string_view remark);
 
 }  // namespace tilewright::rt

@@ -1,4 +1,4 @@
-// Checks the accesses of one launch against the live buffers, and words the error.
+// Checks the accesses of one launch against the live buffers, and writes the error message.
 #include "runtime/bounds_check.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace tilewright::rt {
 
 namespace {
 
-// Addresses below this are reported as an offset from a null pointer, not as an index of the lowest buffer.
+// Addresses below this are reported as an offset from a null pointer, not as an index into the lowest buffer.
 constexpr std::uint64_t kNullArea = std::uint64_t{1} << 20;
 
 std::uint64_t distance(const Region& r, std::uint64_t address) {
@@ -23,8 +23,8 @@ std::uint64_t distance(const Region& r, std::uint64_t address) {
 
 bool points_into(std::uint64_t argument, const Region& r) { return argument >= r.begin && argument <= r.end(); }
 
-// The buffer that the address was computed from; else the nearest buffer among the launch's arguments, since in a dense heap an unrelated
-// buffer may be nearer.
+// The buffer from which the address was computed, if known; else the nearest buffer among the launch's arguments, since in a dense heap an
+// unrelated buffer may be nearer.
 const Region* measured_from(std::uint64_t address, std::optional<std::uint64_t> origin, std::span<const Region> live,
                             std::span<const std::uint64_t> arguments) {
   const auto rank = [&](const Region& r) {
@@ -42,7 +42,7 @@ const Region* measured_from(std::uint64_t address, std::optional<std::uint64_t> 
   return best;
 }
 
-// On a cpu only atomics must be aligned: one that crosses cache lines is slow on some processors and an error on others.
+// On a cpu only atomics must be aligned: an atomic that crosses cache lines is slow on some processors and an error on others.
 bool is_misaligned(std::uint64_t address, const backend::AccessSite& site) {
   return site.needs_alignment && address % static_cast<std::uint64_t>(site.element_bytes) != 0;
 }
@@ -86,7 +86,7 @@ std::string describe_bad_access(std::uint64_t address, const backend::AccessSite
 BoundsCheck::BoundsCheck(std::vector<Region> live, std::span<const backend::AccessSite> sites) : live_(std::move(live)), sites_(sites) {
   for (const Region& r : live_) {
     if (r.bytes == 0) continue;
-    // Only overlapping regions are merged: of two adjacent buffers, an element that is in both is out of bounds.
+    // Only overlapping regions are merged. If two buffers are adjacent, an element that is partly in each is out of bounds.
     if (!intervals_.empty() && r.begin < intervals_.back().end)
       intervals_.back().end = std::max(intervals_.back().end, r.end());
     else
@@ -122,7 +122,7 @@ void BoundsCheck::add(std::int32_t site, std::uint64_t lowest_address, std::int6
 void BoundsCheck::check(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site) {
   auto& self = *static_cast<BoundsCheck*>(context);
   const auto bytes = static_cast<std::uint64_t>(self.sites_[site].element_bytes);
-  const Interval* hit = nullptr;  // of the lane before; usually all lanes of a tile access one buffer
+  const Interval* hit = nullptr;  // the interval of the previous lane; usually all lanes of a tile access one buffer
   for (std::int32_t i = 0; i < lanes; ++i) {
     if (!active[i]) continue;
     const std::uint64_t a = addresses[i];

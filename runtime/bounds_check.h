@@ -22,18 +22,18 @@ class BoundsCheck {
   /// A backend::HostCheck whose context is a BoundsCheck. Thread-safe.
   static void check(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site);
 
-  /// The disjoint intervals that accesses may touch. Those that arguments point into come first.
+  /// The disjoint intervals that accesses may touch. Intervals that contain the target of an argument come first.
   struct Interval {
     std::uint64_t begin, end;
   };
   std::vector<Interval> intervals(std::span<const std::uint64_t> arguments) const;
 
-  /// Records a failure that the device found by itself: how many elements of a site are outside of all intervals, or misaligned, and the
-  /// lowest.
+  /// Records a failure that the device found: the number of elements of a site that are outside of all intervals or misaligned, and the
+  /// lowest address.
   void add(std::int32_t site, std::uint64_t lowest_address, std::int64_t count);
 
-  /// Throws Error at the kernel's line if an access was out of bounds. `arguments`: of the launch. The message gives the address as an
-  /// index of the buffer that it was computed from if that is known, else of the nearest one.
+  /// Throws Error at the kernel's line if an access was out of bounds. `arguments`: those of the launch. The message gives the address as
+  /// an index into the buffer from which it was computed, if that is known, else into the nearest one.
   void report(std::span<const std::uint64_t> arguments, const Here& launched) const;
 
  private:
@@ -45,10 +45,10 @@ class BoundsCheck {
   const Interval* find(std::uint64_t address, std::uint64_t bytes) const;
 
   std::vector<Region> live_;
-  std::vector<Interval> intervals_;  // sorted: overlapping regions are one
+  std::vector<Interval> intervals_;  // sorted; overlapping regions are merged
   std::span<const backend::AccessSite> sites_;
   std::mutex mutex_;
-  std::optional<Failure> first_;  // the lowest, so that the report does not depend on the order of threads
+  std::optional<Failure> first_;  // the lowest address, so that the report does not depend on the order of threads
   std::int64_t failures_ = 0;
 };
 

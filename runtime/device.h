@@ -1,5 +1,5 @@
-// The interface of devices, after the CUDA driver API: memory, streams, events, loaded kernels and launches. The public Device, Buffer,
-// Stream and Event are handles to these objects, and keep them alive.
+// The interface of devices, modelled on the CUDA driver API: memory, streams, events, loaded kernels and launches. The public Device,
+// Buffer, Stream and Event are handles to these objects, and keep them alive.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -31,7 +31,7 @@ class Event {
   std::shared_ptr<Device> device_;
 };
 
-/// A queue of work that is executed in order and never overlaps, whichever threads submit it.
+/// A queue of work that is executed in order and without overlap, whichever threads submit it.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -41,29 +41,29 @@ class Stream {
   virtual void wait(const Event&) = 0;
   /// The driver's own handle, or null.
   virtual void* native() const = 0;
-  /// Whether work goes into a graph that the user captures, and is done when the user launches that graph.
+  /// Whether submitted work becomes part of a graph that the user captures, and is executed when the user launches that graph.
   virtual bool is_capturing() const { return false; }
 };
 
-/// A kernel that is loaded on a device, which it keeps alive; unloaded when it dies.
+/// A kernel that is loaded on a device. It keeps the device alive, and is unloaded when it is destroyed.
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// What the device's assembler said of it that is no error: warnings, spills. Logged when it was loaded.
+  /// Messages of the device's assembler that are not errors: warnings, spills. They were logged when the kernel was loaded.
   const std::vector<std::string>& remarks() const { return remarks_; }
 
  protected:
   std::vector<std::string> remarks_;
 };
 
-/// The largest grid along each axis, on every device: CUDA C++ Programming Guide, "Compute Capabilities", the same since 3.0.
+/// The largest grid along each axis, on every device: CUDA C++ Programming Guide, "Compute Capabilities"; the same since 3.0.
 inline constexpr std::array<std::int32_t, 3> kMostPrograms{2147483647, 65535, 65535};
 
 struct LaunchConfig {
-  std::array<std::int32_t, 3> grid{1, 1, 1};  // each at least 1, at most kMostPrograms
+  std::array<std::int32_t, 3> grid{1, 1, 1};  // each at least 1 and at most kMostPrograms
   int num_warps = 4;
   bool check = false;  // the kernel was compiled for checked mode
-  Here where = {};     // the user's launch
+  Here where = {};     // the user's line of the launch
 };
 
 /// A launch with its arguments.
@@ -73,16 +73,16 @@ struct PreparedLaunch {
   std::vector<std::uint64_t> arguments;
 };
 
-/// Launches one after the other that are submitted as one. For one thread at a time. The executables outlive it.
+/// Launches that follow each other and are submitted as one. Only one thread at a time may use it. The executables must outlive it.
 class LaunchSequence {
  public:
   virtual ~LaunchSequence() = default;
-  /// A call with other launches than the call before submits those. Throws as Device::launch. Requires: the stream is not capturing.
+  /// Submits these launches. They may differ from those of the previous call. Throws as Device::launch. Requires: no capture of the stream.
   virtual void launch(std::span<const PreparedLaunch>, Stream&) = 0;
 };
 
 /// One device. Every function may be called from any thread. Functions without a parameter for the user's line throw UnplacedDeviceError if
-/// the device fails (device_failure.h). Addresses are those of the device; on the cpu they are pointers.
+/// the device fails (device_failure.h). Addresses are device addresses; on the cpu they are pointers.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   explicit Device(std::string name) : name_(std::move(name)) {}
@@ -99,39 +99,39 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual std::string target() const = 0;
   virtual std::size_t free_memory() const = 0;
 
-  /// At least 64-byte aligned; 0 bytes give a valid address too. Throws std::bad_alloc.
+  /// Allocates memory, at least 64-byte aligned; 0 bytes also give a valid address. Throws std::bad_alloc.
   virtual std::uint64_t allocate(std::size_t bytes) = 0;
   virtual void release(std::uint64_t address, std::size_t bytes) noexcept = 0;
-  /// Complete when they return.
+  /// Transfers; they are complete when they return.
   virtual void copy_in(std::uint64_t to, const void* from, std::size_t bytes, Stream&) = 0;
   virtual void copy_out(void* to, std::uint64_t from, std::size_t bytes, Stream&) = 0;
-  /// Copies memory of this device that does not overlap; the copy may be under way when it returns.
+  /// Copies between memory of this device that does not overlap; the copy may be unfinished when this returns.
   virtual void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, Stream&) = 0;
   /// Writes `count` copies of a pattern of 1, 2, 4 or 8 bytes.
   virtual void fill(std::uint64_t to, const void* pattern, std::size_t pattern_bytes, std::size_t count, Stream&) = 0;
 
-  /// Why this device cannot reach memory at this address; empty if it can, or cannot tell.
+  /// Why this device cannot reach memory at this address; empty if it can, or if that is unknown.
   virtual std::string reason_against(std::uint64_t /*address*/) const { return ""; }
 
   virtual std::shared_ptr<Stream> create_stream() = 0;
-  /// A driver's stream that the caller owns. Throws Error at the user's line if it is none of this device.
+  /// Wraps a driver's stream that the caller owns. Throws Error at the user's line if it does not belong to this device.
   virtual std::shared_ptr<Stream> wrap_stream(void* native, const Here&) = 0;
-  /// The stream of launches and transfers that name none.
+  /// The stream of launches and transfers that do not name a stream.
   virtual Stream& default_stream() = 0;
-  /// Waits for the work of every stream.
+  /// Waits for the work of all streams.
   virtual void synchronize() = 0;
 
   /// Throws DeviceError at `where` if the image cannot be loaded.
   virtual std::shared_ptr<const Executable> load(const backend::CompiledKernel&, const Here& where) = 0;
-  /// `arguments`: 8 bytes a parameter, its bits in the low end. Throws Error for a violation that checked mode found.
+  /// `arguments`: 8 bytes for each parameter, its bits in the low end. Throws Error for a violation that checked mode found.
   virtual void launch(const Executable&, const LaunchConfig&, std::span<const std::uint64_t> arguments, Stream&) = 0;
 
-  /// Null if the device has no graphs: launches are submitted one by one.
+  /// Null if the device has no graphs; then launches are submitted one by one.
   virtual std::unique_ptr<LaunchSequence> create_sequence() { return nullptr; }
 
   MemoryRegistry& memory() { return memory_; }
 
-  /// What measurements on this device depend on: the target, its description; and the version of its driver. Asked once.
+  /// The facts on which measurements on this device depend: its target, description and driver version. Queried once.
   struct Identity {
     std::string device, driver;
   };

@@ -1,4 +1,4 @@
-// Failures of devices, thrown where the user's line is not known yet.
+// Failures of devices, for code that does not know the user's line.
 #pragma once
 #include <string>
 
@@ -16,18 +16,18 @@ class UnplacedDeviceError : public DeviceError {
   std::string message_;
 };
 
-/// Throws DeviceError at `where`, unplaced if that names no line.
+/// Throws DeviceError at `where`, or UnplacedDeviceError if `where` has no line.
 [[noreturn]] inline void throw_device_error(const Here& where, const std::string& message) {
   if (where.line() == 0) throw UnplacedDeviceError(message);
   throw DeviceError(detail::location_of(where), message);
 }
 
-/// The same for a program that needs more of a resource than the device has. Requires: a line.
+/// As above, for a program that needs more of a resource than the device has. Requires: a line.
 [[noreturn]] inline void throw_lack_of_resources(const Here& where, const std::string& message) {
   throw lacking_resources(DeviceError(detail::location_of(where), message));
 }
 
-/// Calls f(); its failures get the user's line.
+/// Calls f(), and adds the user's line to its failures.
 template <class F>
 decltype(auto) at_line(const Here& at, F&& f) {
   try {

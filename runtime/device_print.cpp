@@ -34,9 +34,9 @@ namespace rt {
 void print_line(std::string_view line) {
   std::lock_guard lock(printer().mutex);
   if (printer().handler) return printer().handler(line);
-  const std::string whole = std::string(line) + '\n';  // one write, so that the user's own output does not come between
+  const std::string whole = std::string(line) + '\n';  // a single write, so that output of the user's program cannot come between
   std::fwrite(whole.data(), 1, whole.size(), stdout);
-  std::fflush(stdout);  // lines must not be lost if the program crashes later
+  std::fflush(stdout);  // so that lines are not lost if the program crashes later
 }
 
 }  // namespace rt

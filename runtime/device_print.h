@@ -6,7 +6,7 @@
 
 namespace tilewright::rt {
 
-/// Prints one whole line; lines of other threads do not interrupt it. Throws what the user's handler throws.
+/// Prints one whole line; lines of other threads do not interrupt it. Throws exceptions of the user's handler.
 void print_line(std::string_view line);
 
 }  // namespace tilewright::rt

@@ -26,7 +26,7 @@ namespace tilewright::rt {
 
 namespace {
 
-// One object for each name, for the life of the process: two handles to "cpu" are one device, and its threads are started once.
+// One object for each name, for the lifetime of the process: two handles to "cpu" share one device, and its threads are started once.
 std::shared_ptr<Device> opened(const std::string& name, const std::function<std::shared_ptr<Device>()>& make) {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<Device>> devices;
@@ -48,14 +48,14 @@ std::shared_ptr<Device> host_device(const std::string& name, const Here& at) {
 
 std::string cuda_name(int ordinal) { return fmt::format("cuda:{}", ordinal); }
 
-// N of "cuda:N".
+// N in "cuda:N".
 std::optional<int> cuda_ordinal(std::string_view name) {
   constexpr std::string_view kPrefix = "cuda:";
   if (!name.starts_with(kPrefix)) return std::nullopt;
   const std::string_view digits = name.substr(kPrefix.size());
   int ordinal = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
-  // "cuda:00" would be a second name of one device.
+  // "cuda:00" would be a second name for the same device.
   if (error != std::errc() || ordinal < 0 || cuda_name(ordinal) != name) return std::nullopt;
   return ordinal;
 }
@@ -67,7 +67,7 @@ int cuda_devices(std::string& reason) {
   return 0;
 }
 
-// The facts of "cuda:N", or why it cannot be used.
+// The facts of "cuda:N", or the reason why it cannot be used.
 cuda::DeviceFacts cuda_facts(std::string_view name) {
   cuda::DeviceFacts facts;
   const std::optional<int> ordinal = cuda_ordinal(name);
@@ -88,7 +88,7 @@ std::shared_ptr<Device> cuda_device(const std::string& name, const cuda::DeviceF
 
 constexpr std::string_view kEmulator = "emulator:";
 
-// The targets that have an emulated device. sm_90 and sm_90a are two targets, and two devices.
+// The targets that have an emulated device. sm_90 and sm_90a are two targets, so there are two devices.
 std::vector<std::string_view> emulated_targets() {
   std::vector<std::string_view> targets = emulator::emulated_targets();
   targets.insert(std::find(targets.begin(), targets.end(), "sm_90a"), "sm_90");
@@ -154,7 +154,7 @@ std::shared_ptr<Device> open_best_device(const Here& at) {
   if (facts.reason.empty()) try {
       return cuda_device(name, facts, at);
     } catch (const DeviceError& e) {
-      // A GPU that another process uses exclusively, or that has failed.
+      // Another process may use the GPU exclusively, or the GPU may have failed.
       log(LogLevel::warning, fmt::format("{} is there but cannot be opened, so the cpu is used: {}", name, e.what()));
     }
   return host_device("cpu", at);
@@ -186,7 +186,7 @@ std::multimap<std::string, emulator::KernelCounters, std::less<>> take_counters(
   return emulator::take_report(emulated_ordinal_of(device)).counters.kernels;
 }
 
-/// The known GPU that an emulated target stands for in estimates.
+/// The known GPU that represents an emulated target in estimates.
 const emulator::Gpu& gpu_of(std::string_view device) {
   const std::string_view target = device.substr(kEmulator.size());
   const std::string_view name = target.starts_with("sm_90") || target == "sm_100" ? "H100 SXM" : "A100 SXM";

@@ -12,7 +12,7 @@
 
 namespace tilewright::rt {
 
-/// The device of this name, the same object each time. Throws Error that lists the devices.
+/// The device with this name, always the same object. Throws Error that lists the devices.
 std::shared_ptr<Device> open_device(std::string_view name, const Here&);
 
 /// The best usable device.
@@ -20,12 +20,12 @@ std::shared_ptr<Device> open_best_device(const Here&);
 
 std::vector<DeviceInfo> list_devices();
 
-/// The counters of an emulated device since the last call of this or of the next function; empty for other devices.
+/// The counters of an emulated device since the last call of this function or the next one; empty for other devices.
 std::vector<KernelReport> take_kernel_reports(std::string_view device);
-/// What the launches of f() on an emulated device would take on a GPU of its kind, in microseconds (docs/estimate.md); what other threads
-/// launch there meanwhile counts too. Infinite if a program does not fit. None for other devices; then f() is not called.
+/// The estimated time, in microseconds, of the launches of f() on a GPU of the kind that the device emulates (docs/estimate.md); launches
+/// of other threads meanwhile count too. Infinite if a program does not fit. None for other devices; then f() is not called.
 std::optional<double> estimated_microseconds(std::string_view device, const std::function<void()>& f);
-/// The same as text. `registers`: of a thread, for the estimate of time; not known if not positive.
+/// The counters as text. `registers`: of a thread, for the estimate of time; unknown if not positive.
 std::string take_counters_text(std::string_view device, int registers);
 
 }  // namespace tilewright::rt

@@ -11,7 +11,7 @@ std::string read(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
-/// In small and in capital letters.
+/// Accepts small and capital letters.
 bool means_off(std::string value) {
   for (char& c : value)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -69,7 +69,7 @@ std::string environment_wisdom() {
 }
 
 std::string environment_cache_folder() {
-  // The XDG Base Directory Specification: a relative path is to be ignored.
+  // The XDG Base Directory Specification: a relative path must be ignored.
   if (const std::string folder = read("XDG_CACHE_HOME"); folder.starts_with('/')) return folder + "/tilewright";
   const std::string home = read("HOME");
   return home.empty() ? "" : home + "/.cache/tilewright";

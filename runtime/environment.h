@@ -1,4 +1,4 @@
-// The environment variables that the library reads; the only file that calls getenv is environment.cpp.
+// The environment variables that the library reads. Only environment.cpp calls getenv.
 #pragma once
 #include <string>
 
@@ -7,9 +7,9 @@ namespace tilewright::rt {
 /// TILEWRIGHT_CHECK: every launch runs in checked mode. Read once, at the first launch.
 bool environment_check();
 
-/// TILEWRIGHT_THREADS: how many threads run a grid on the cpu device; 0 if unset or not a positive number. Read at each call.
+/// TILEWRIGHT_THREADS: the number of threads that run a grid on the cpu; 0 if unset or not a positive number. Read at each call.
 int environment_threads();
-/// What is wrong with TILEWRIGHT_THREADS; empty if it is unset or a positive number.
+/// The error in TILEWRIGHT_THREADS; empty if it is unset or a positive number.
 std::string environment_threads_mistake();
 
 /// TILEWRIGHT_DUMP: the folder for the stages of compiled kernels; empty if unset. Read at each call.
@@ -20,20 +20,20 @@ std::string environment_dump_stage();
 
 /// TILEWRIGHT_LOG: debug, info, warning; any other value means warning; empty if unset or off. Read at each call.
 std::string environment_log();
-/// What is wrong with TILEWRIGHT_LOG; empty if it is unset, off or a level.
+/// The error in TILEWRIGHT_LOG; empty if it is unset, off or a level.
 std::string environment_log_mistake();
 
-/// NO_COLOR: no colours on a terminal, whatever its value, unless that is empty. Read at each call.
+/// NO_COLOR: any nonempty value turns off colours on a terminal. Read at each call.
 bool environment_no_color();
 
 /// TILEWRIGHT_PTXAS: the path of ptxas; empty if unset. Read at each call.
 std::string environment_ptxas();
 
-/// TILEWRIGHT_EMULATOR_ASYNC: when emulated devices perform asynchronous operations: lazy (the default), eager, random or random:SEED;
+/// TILEWRIGHT_EMULATOR_ASYNC: when emulated devices execute asynchronous operations: lazy (the default), eager, random or random:SEED;
 /// empty if unset. Read at each call.
 std::string environment_emulator_async();
 
-/// TILEWRIGHT_EMULATOR_ORDER: in which order emulated devices run blocks and warps: forward (the default), backward, random or
+/// TILEWRIGHT_EMULATOR_ORDER: the order in which emulated devices run blocks and warps: forward (the default), backward, random or
 /// random:SEED; empty if unset. Read at each call.
 std::string environment_emulator_order();
 
@@ -41,7 +41,7 @@ std::string environment_emulator_order();
 /// Read at each call.
 std::string environment_emulator_limit();
 
-/// TILEWRIGHT_WISDOM: the path of the wisdom file, "off" for none; `wisdom` in the user's cache folder if unset. Empty for none. Read at
+/// TILEWRIGHT_WISDOM: the path of the wisdom file, or "off"; `wisdom` in the user's cache folder if unset. Empty if there is none. Read at
 /// each call.
 std::string environment_wisdom();
 
@@ -49,11 +49,11 @@ std::string environment_wisdom();
 /// at each call.
 std::string environment_cache_folder();
 
-/// TILEWRIGHT_CACHE: the folder of the disk cache, "off" for none; `tilewright` in the user's cache folder (XDG_CACHE_HOME, or .cache in
-/// HOME) if unset. Empty for none. Read at each call.
+/// TILEWRIGHT_CACHE: the folder of the disk cache, or "off"; `tilewright` in the user's cache folder (XDG_CACHE_HOME, or .cache in HOME) if
+/// unset. Empty if there is none. Read at each call.
 std::string environment_cache();
 
-/// TILEWRIGHT_CACHE_LIMIT: the most bytes that the disk cache takes, with K, M or G for powers of 1024; empty if unset. Read at each call.
+/// TILEWRIGHT_CACHE_LIMIT: the maximum size of the disk cache in bytes; K, M, G: powers of 1024; empty if unset. Read at each call.
 std::string environment_cache_limit();
 
 /// PATH: folders, separated by ':'. Read at each call.

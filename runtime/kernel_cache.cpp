@@ -1,4 +1,4 @@
-// A lock-free hash table of a kernel's compiled specializations, with LRU eviction and single-flight creation.
+// A lock-free hash table of a kernel's compiled specializations, with LRU eviction; each entry is created by one thread only.
 #include "runtime/kernel_cache.h"
 
 #include <algorithm>
@@ -31,10 +31,10 @@ namespace tilewright::rt {
 struct KernelCache::Entry {
   Key key;
   Value value;
-  mutable std::atomic<std::uint64_t> used;  // KernelCache::made_ when it was made, and one more when it was found
+  mutable std::atomic<std::uint64_t> used;  // KernelCache::made_ when the entry was made; 1 more than made_ when it was last found
 };
 
-// A slot is filled once and never emptied. Some slots always stay empty, so that each search ends.
+// A slot is filled once and never emptied. Some slots always stay empty, so that every search ends.
 struct KernelCache::Table {
   explicit Table(std::size_t count) : slots(count) {}
 
@@ -86,14 +86,14 @@ std::size_t KernelCache::size() const {
 }
 
 void KernelCache::set_capacity(std::size_t capacity) {
-  std::vector<Retired> unused;  // destroyed behind the lock
+  std::vector<Retired> unused;  // destroyed after the lock is released
   std::lock_guard lock(mutex_);
   capacity_ = capacity;
   if (entries_.size() > capacity) evict(entries_.size() - capacity);
   unused = take_unused();
 }
 
-// Replaces the table by one with the same entries or others. Requires: the lock.
+// Replaces the table by one with these entries. Requires: the lock is held.
 void KernelCache::publish(std::unique_ptr<Table> table) {
   for (const auto& e : entries_) table->add(*e);
   table_.store(table.get());
@@ -101,9 +101,9 @@ void KernelCache::publish(std::unique_ptr<Table> table) {
   retired_.push_back({next_epoch(), std::move(table), {}});
 }
 
-// Requires: the lock, and as many entries.
+// Requires: the lock is held, and there are at least `count` entries.
 void KernelCache::evict(std::size_t count) {
-  // Copies are sorted, since launches may change `used` meanwhile.
+  // Copies are sorted, since launches may change `used` at the same time.
   std::vector<std::pair<std::uint64_t, std::size_t>> by_use;
   for (std::size_t i = 0; i < entries_.size(); ++i) by_use.emplace_back(entries_[i]->used.load(std::memory_order_relaxed), i);
   std::partial_sort(by_use.begin(), by_use.begin() + static_cast<std::ptrdiff_t>(count), by_use.end());
@@ -114,7 +114,8 @@ void KernelCache::evict(std::size_t count) {
   retired_.back().entries = std::move(evicted);
 }
 
-// The retired entries that no call uses any more. Requires: the lock. The caller destroys them after the lock, since unloading may be slow.
+// The retired entries that no call uses any more. Requires: the lock is held. The caller destroys them without the lock, since unloading
+// may be slow.
 std::vector<KernelCache::Retired> KernelCache::take_unused() {
   std::vector<Retired> unused;
   if (retired_.empty()) return unused;
@@ -125,7 +126,7 @@ std::vector<KernelCache::Retired> KernelCache::take_unused() {
   return unused;
 }
 
-// Requires: the lock.
+// Requires: the lock is held.
 const Executable& KernelCache::add(const Key& key, Value value) {
   if (entries_.size() >= capacity_) evict(entries_.size() - capacity_ + 1);
   const std::uint64_t now = made_.fetch_add(2, std::memory_order_relaxed) + 2;
@@ -143,7 +144,7 @@ const Executable& KernelCache::get(const Key& key, const std::function<Value()>&
   std::vector<Retired> unused;
   {
     std::unique_lock lock(mutex_);
-    // Again, under the lock: another thread may have finished the entry since the first lookup.
+    // Look it up again under the lock: another thread may have finished the entry since the first lookup.
     if (const Executable* ready = find(key)) return *ready;
     std::shared_ptr<InFlight>& pending = in_flight_[key.kept()];
     if (pending) {

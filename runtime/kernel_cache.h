@@ -1,4 +1,4 @@
-// The cache of a kernel's compiled specializations. One thread makes an entry; others that need the same one wait for it.
+// The cache of a kernel's compiled specializations. One thread makes an entry; other threads that need the same one wait for it.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -23,20 +23,20 @@ class KernelCache {
   explicit KernelCache(std::size_t capacity);
   ~KernelCache();
 
-  /// The entry, or null. Takes no lock and allocates nothing. May miss an entry that another thread makes at the same time.
+  /// The entry, or null. Takes no lock and allocates nothing. May miss an entry that another thread is making at the same time.
   const Executable* find(const Key&) const noexcept;
-  /// The entry; made by `make` if there is none. An exception of `make` is thrown in all threads that wait for the entry, and is not kept.
+  /// The entry; if there is none, `make` makes it. An exception of `make` is thrown in all threads that wait for the entry; not cached.
   const Executable& get(const Key&, const std::function<Value()>& make);
-  /// How many entries there are.
+  /// The number of entries.
   std::size_t size() const;
-  /// Sets the capacity and evicts entries beyond it. Requires: at least 1.
+  /// Sets the capacity and evicts entries above it. Requires: at least 1.
   void set_capacity(std::size_t);
 
  private:
   struct Entry;
   struct Table;
   struct InFlight;
-  /// An evicted entry, which calls of epochs before this one may still use.
+  /// An evicted entry, which calls of earlier epochs may still use.
   struct Retired;
   struct Hash {
     std::size_t operator()(const Key& k) const { return k.hash(); }
@@ -51,7 +51,7 @@ class KernelCache {
   mutable std::mutex mutex_;            // guards the members below; never held while making or unloading
   std::size_t capacity_;
   std::vector<std::unique_ptr<const Entry>> entries_;
-  std::unique_ptr<Table> newest_;  // table_
+  std::unique_ptr<Table> newest_;  // owns the table to which table_ points
   std::vector<Retired> retired_;
   std::unordered_map<Key, std::shared_ptr<InFlight>, Hash> in_flight_;
 };

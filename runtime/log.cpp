@@ -13,7 +13,7 @@
 namespace tilewright {
 
 namespace {
-// Global: the sink is set once for the process.
+// Global, since the sink is set once for the process.
 struct Sink {
   std::mutex mutex;
   LogSink call;

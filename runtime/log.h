@@ -1,4 +1,4 @@
-// Logs notices that are no errors. The library does not print them.
+// Logs notices, which are not errors. Other code of the library does not print.
 #pragma once
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// The live buffers of a device by address.
+// Records the live buffers of a device by address.
 #include "runtime/memory_registry.h"
 
 #include <algorithm>

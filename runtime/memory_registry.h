@@ -12,21 +12,21 @@ struct Region {
   std::uint64_t begin = 0, bytes = 0;
   std::int64_t elements = 0;
   int element_bytes = 1;
-  const char* element = "";  // "float"; a literal
-  bool owned = false;        // by the buffer
-  std::uint64_t id = 0;      // that add() returned; set in snapshots
+  const char* element = "";  // "float"; a string literal
+  bool owned = false;        // the buffer owns the memory
+  std::uint64_t id = 0;      // the number that add() returned; set in snapshots
   std::uint64_t end() const { return begin + bytes; }
 };
 
-/// Thread-safe. Regions may overlap: a wrapped pointer may lie inside an owned buffer.
+/// Thread-safe. Regions may overlap: a wrapped pointer may point into an owned buffer.
 class MemoryRegistry {
  public:
-  /// The returned number removes this region again.
+  /// Adds a region; the returned number removes it again.
   std::uint64_t add(const Region&);
   void remove(std::uint64_t id);
   /// All regions, in order of `begin`.
   std::vector<Region> snapshot() const;
-  /// The numbers of regions that are added from now on are at least this one.
+  /// A lower bound for the numbers of regions that are added from now on.
   std::uint64_t next_id() const;
 
  private:

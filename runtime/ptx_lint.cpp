@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 6> kTargets = {"sm_75", "sm_80", "sm_86",
 
 bool is_any(std::string_view s, std::initializer_list<std::string_view> of) { return std::find(of.begin(), of.end(), s) != of.end(); }
 
-/// An opcode by its dots: {"ld", "global", "v4", "b32"}.
+/// Splits an opcode at its dots: {"ld", "global", "v4", "b32"}.
 std::vector<std::string_view> parts_of(std::string_view opcode) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -35,7 +35,7 @@ std::vector<std::string_view> parts_of(std::string_view opcode) {
   }
 }
 
-/// Of "b32", "f16x2", "v4": the first number in it.
+/// The first number in "b32", "f16x2" or "v4".
 int number_in(std::string_view s) {
   const auto digit = s.find_first_of("0123456789");
   int n = 0;
@@ -43,7 +43,7 @@ int number_in(std::string_view s) {
   return n;
 }
 
-/// Registers that PTX has by itself, but for the .x of some.
+/// Whether the name is a predefined register of PTX, possibly without its .x.
 bool is_special(std::string_view name) {
   constexpr std::string_view kPrefixes[] = {
       "%lanemask_",     "%clock",        "%globaltimer", "%pm",        "%envreg",     "%cluster",      "%is_explicit_cluster",
@@ -53,7 +53,7 @@ bool is_special(std::string_view name) {
          std::any_of(std::begin(kPrefixes), std::end(kPrefixes), [&](std::string_view p) { return name.starts_with(p); });
 }
 
-/// An instruction as it is written, without its guard.
+/// The text of an instruction, without its guard.
 std::string text_of(const Module& module, const ParsedInstruction& instruction) {
   const std::string_view all = *module.text;
   const auto begin = static_cast<std::size_t>(instruction.opcode.data() - all.data());
@@ -93,7 +93,7 @@ class Linter {
     }
   }
 
-  /// What the parser takes for a special register, since no declaration names it.
+  /// Checks a name that the parser takes for a special register because no declaration has it.
   void check_register(const Operand& operand, int line) {
     if (operand.kind == OperandKind::special && !is_special(operand.name))
       problem(line, fmt::format("there is no register '{}'", operand.name));

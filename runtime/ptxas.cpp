@@ -33,7 +33,7 @@ bool can_run(const std::string& path) {
   return fs::is_regular_file(path, none) && access(path.c_str(), X_OK) == 0;
 }
 
-/// A temporary folder, removed by the destructor.
+/// A temporary folder, which the destructor removes.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -102,7 +102,7 @@ Assembled assemble(const std::string& ptxas, const std::string& ptx, const std::
   const TemporaryFolder folder;
   const std::string in = folder.file("kernel.ptx"), out = folder.file("kernel.cubin"), log = folder.file("log");
   std::ofstream(in, std::ios::binary) << ptx;
-  // The facts of a device may follow the name of its chip.
+  // Facts of the device may follow the name of its chip.
   const std::string chip = target.substr(0, target.find('+'));
   const int code = run(ptxas, {"-v", "--generate-line-info", "--gpu-name=" + chip, in, "-o", out}, log);
   const std::string said = contents(log);

@@ -1,4 +1,4 @@
-// The untyped base class of the public Buffer.
+// Implements the untyped base class of the public Buffer.
 #include <fmt/format.h>
 
 #include <array>
@@ -16,7 +16,7 @@ namespace tilewright::detail {
 namespace {
 
 struct ElementFacts {
-  const char* name;  // in C++
+  const char* name;  // the name in C++
   int bytes;
 };
 // In the order of Code.
@@ -108,7 +108,7 @@ void RawBuffer::watch() {
     watched_ =
         device_->memory().add({address(memory_), static_cast<std::uint64_t>(count_) * width, count_, width, facts(element_).name, owned_});
   } catch (...) {
-    release();  // the destructor of an object whose constructor throws does not run
+    release();  // the destructor does not run if the constructor throws
     throw;
   }
 }

@@ -1,4 +1,4 @@
-// The public Device, Stream and Event.
+// Implements the public Device, Stream and Event.
 #include "runtime/active_call.h"
 #include "runtime/device.h"
 #include "runtime/device_failure.h"

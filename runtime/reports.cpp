@@ -1,4 +1,4 @@
-// Formats prints and failed assertions of a launch.
+// Formats a launch's prints and failed assertions.
 #include "runtime/reports.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ std::vector<std::int64_t> indices(const ir::Type& t, std::int64_t lane) {
   return at;
 }
 
-/// The element of the site's third operand (`seen`) that the message names; empty if there is none.
+/// The element of the site's third operand (`seen`) for the message; empty if there is no third operand.
 std::string seen(const ReportSite& site, const void* const* operands, std::int64_t lane) {
   if (site.operands.size() < 3) return {};
   return ir::element_text(site.operands[2], bits_of(site.operands[2], operands[2], lane));
@@ -71,7 +71,7 @@ void Reports::report(void* context, const std::int32_t* program, const void* con
     else
       self.fail({program[2], program[1], program[0]}, operands, site);
   } catch (...) {
-    // No exception may pass through the kernel's frames.
+    // No exception may propagate through the kernel's frames.
     std::lock_guard lock(self.mutex_);
     if (!self.thrown_) self.thrown_ = std::current_exception();
   }
@@ -88,7 +88,7 @@ void Reports::fail(const Program& program, const void* const* operands, std::int
   }
   std::lock_guard lock(mutex_);
   failures_ += elements;
-  // Of several failures at one site in one program, the first one is kept; it arrives first.
+  // Of several failures at one site in one program, the first one to arrive is kept.
   if (first_ && std::tie(first_->program, first_->site) <= std::tie(program, site)) return;
   std::string where = fmt::format("program ({}, {}, {})", program.x, program.y, program.z);
   if (t.rank() > 0) where += fmt::format(", element [{}]", fmt::join(indices(t, lane), ", "));

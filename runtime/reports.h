@@ -1,4 +1,4 @@
-// The reports of one launch: the lines that its programs print, and the first assertion that fails, which the launch throws.
+// The reports of one launch: the lines that its programs print, and the first failed assertion, which the launch throws.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -20,19 +20,19 @@ class Reports {
   /// A backend::HostReport whose context is a Reports. Thread-safe.
   static void report(void* context, const std::int32_t* program, const void* const* operands, std::int32_t site) noexcept;
 
-  /// Throws what a print handler threw, else Error at the kernel's line if an assertion failed: that of the program with the lowest ids
-  /// (axis 2 counts most), in it the first of the kernel.
+  /// Throws the exception of a print handler, if there was one; else, if an assertion failed, Error at the kernel's line: of the program
+  /// with the lowest ids (axis 2 is most significant), the kernel's first failed assertion.
   void finish(const Here& launched) const;
 
  private:
   struct Program {
-    std::int32_t z, y, x;  // in this order of weight
+    std::int32_t z, y, x;  // most significant first
     auto operator<=>(const Program&) const = default;
   };
   struct Failure {
     Program program;
     std::int32_t site;
-    std::int64_t elements;  // of this one that fail
+    std::int64_t elements;  // number of failing elements in this assertion
     std::string message;
   };
   void fail(const Program&, const void* const* operands, std::int32_t site);
@@ -41,7 +41,7 @@ class Reports {
   std::mutex mutex_;
   std::exception_ptr thrown_;
   std::optional<Failure> first_;  // the lowest, so that the error does not depend on the order of threads
-  std::int64_t failures_ = 0;     // elements of all failures
+  std::int64_t failures_ = 0;     // failing elements of all failures
 };
 
 }  // namespace tilewright::rt

@@ -1,11 +1,11 @@
-// Chooses between the line of a kernel and that of its launch.
+// Chooses whether the line of a kernel or that of its launch comes first.
 #include "runtime/violation.h"
 
 namespace tilewright::rt {
 
 namespace {
 
-/// Whether a source file is a header of the kernel library, in the sources of this library or where they are installed.
+/// Whether a source file is a header of the kernel library, in this library's sources or where they are installed.
 bool is_of_library(const std::string& file) { return file.find("/tilewright/kernels/") != std::string::npos; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The observer of each thread.
+// Sets the observer of each thread.
 #include "runtime/write_observer.h"
 
 namespace tilewright::rt {

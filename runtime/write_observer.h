@@ -1,4 +1,4 @@
-// Tells a measurement which memory the calls on its thread are about to write, so that it can put the memory back.
+// Tells a measurement which memory calls on its thread are about to write, so that it can restore the memory.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -18,11 +18,11 @@ class WriteObserver {
   WriteObserver(const WriteObserver&) = delete;
   WriteObserver& operator=(const WriteObserver&) = delete;
 
-  /// Called before work that may write the bytes from `begin` to `end` is submitted to the stream, by the user's line `at`.
+  /// Called before work is submitted to the stream, by the user's line `at`, that may write the bytes from `begin` to `end`.
   virtual void before_write(Device&, std::uint64_t begin, std::uint64_t end, Stream&, const Here& at) = 0;
   const Here& at() const { return at_; }
 
-  /// The observer of this thread; null if nothing is measured on it.
+  /// The observer of this thread; null if no measurement runs on it.
   static WriteObserver* current() { return current_; }
 
  private:
@@ -31,7 +31,7 @@ class WriteObserver {
   Here at_;
 };
 
-/// Makes an observer that of this thread for the life of the object.
+/// Makes an observer the thread's current one while this object lives.
 class ObservedWrites {
  public:
   explicit ObservedWrites(WriteObserver& observer) : outer_(std::exchange(WriteObserver::current_, &observer)) {}

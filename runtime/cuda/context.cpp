@@ -63,7 +63,8 @@ Current::~Current() {
 }
 
 bool Context::knows_address(CUdeviceptr address) const {
-  // For unknown memory cuPointerGetAttributes gives 0 where cuPointerGetAttribute fails, which tools that watch an application report.
+  // For unknown memory, cuPointerGetAttributes returns 0 where cuPointerGetAttribute fails, which tools that watch an application would
+  // report.
   unsigned type = 0;
   CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
   void* value = &type;
@@ -72,7 +73,7 @@ bool Context::knows_address(CUdeviceptr address) const {
 
 bool is_capturing(const Driver& driver, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // Fails for the default stream while another stream is being captured; a launch on it then fails too, with its own message.
+  // This fails for the default stream while another stream is being captured; a launch on it would fail too, with its own message.
   return driver.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

@@ -1,4 +1,4 @@
-// The primary context of a CUDA device: made current for each call only, and the errors of its calls.
+// The primary context of a CUDA device, which is made current only during each call, and the errors of its calls.
 #pragma once
 #include <mutex>
 #include <new>
@@ -9,13 +9,13 @@
 #include "runtime/cuda/launch_history.h"
 #include "tilewright/here.h"
 
-// Calls a function of a context's driver and throws if it fails. `where`: the user's line, Here() if it is not known.
+// Calls a function of a context's driver and throws if it fails. `where`: the user's line, or Here() if it is not known.
 #define TW_CUDA_CALL(context, where, function, ...) (context).expect((context).driver().function(__VA_ARGS__), #function, where)
 
 namespace tilewright::rt::cuda {
 
-/// The primary context is the one that the CUDA runtime uses too, so each can use memory, streams and events of the other. It is retained
-/// while this object lives, and never reset or destroyed.
+/// The CUDA runtime uses the primary context too, so each can use memory, streams and events of the other. The context is retained while
+/// this object lives, and is never reset or destroyed.
 class Context {
  public:
   /// `is_emulated`: the driver is the emulator, whose context remains usable after a kernel failed. Throws DeviceError at `where`.
@@ -55,12 +55,12 @@ class Context {
   std::string lost_by_;  // empty while the context is usable
 };
 
-/// Makes the context current on this thread while this object lives. Then the context that was current before is restored, since an
-/// application may use other contexts, or the CUDA runtime with another device.
+/// Makes the context current on this thread while this object lives, and then restores the previous one: an application may use other
+/// contexts, or the CUDA runtime with another device.
 class Current {
  public:
   explicit Current(Context&, const Here& where = Here());
-  /// For destructors: does not throw; if it fails, the following calls fail too.
+  /// For destructors: does not throw; if it fails, the calls that follow fail too.
   Current(Context&, std::nothrow_t) noexcept;
   ~Current();
   Current(const Current&) = delete;
@@ -72,11 +72,11 @@ class Current {
   bool pushed_ = false;
 };
 
-/// Whether the stream is being captured into a graph, or a launch on it would fail since another stream is.
+/// Whether the stream is being captured into a graph, or a launch on it would fail because another stream is being captured.
 bool is_capturing(const Driver&, CUstream);
 
-/// While this object lives, this thread may make calls that a stream capture in global mode forbids: calls that do not concern the captured
-/// streams, for memory and loading.
+/// While this object lives, this thread may make calls that a stream capture in global mode forbids: those for memory and loading, which do
+/// not concern the captured streams.
 class OutsideCapture {
  public:
   explicit OutsideCapture(const Driver&) noexcept;
@@ -86,7 +86,7 @@ class OutsideCapture {
 
  private:
   const Driver& driver_;
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // before
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // the mode before
   bool exchanged_;
 };
 

@@ -1,4 +1,4 @@
-// A CUDA device.
+// Implements a CUDA device.
 #include "runtime/cuda/cuda_device.h"
 
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ class CudaDevice : public Device {
 
  private:
   StreamHome home() { return {*this, context_, parts_.memory, parts_.reports}; }
-  // A transfer waits for its stream, so the lines that its kernels printed can be read.
+  // A transfer waits for its stream, so the lines that the stream's kernels printed can be read afterwards.
   template <class Wait>
   void deliver_after(Stream& stream, Wait&& wait) {
     const Current current(context_);
@@ -74,7 +74,7 @@ class CudaDevice : public Device {
     return value;
   }
 
-  // Members that are created and released with the context current.
+  // Members that must be created and released while the context is current.
   struct Parts {
     Parts(CudaDevice& device, Context& context, const Here& where) : Parts(device, context, where, Current(context, where)) {}
     Parts(CudaDevice& device, Context& context, const Here& where, const Current&)
@@ -86,7 +86,8 @@ class CudaDevice : public Device {
     mutable DeviceMemory memory;
     Transfers transfers;
     KernelReports reports;
-    // The legacy default stream, as in a program of the CUDA runtime: work that the program submits to it is ordered with ours.
+    // The legacy default stream, as in a program of the CUDA runtime: work that the program submits to it is ordered with the library's
+    // work.
     CudaStream default_stream;
     bool reaches_host_memory;
   };
@@ -114,7 +115,7 @@ std::string CudaDevice::reason_against(std::uint64_t address) const {
 std::shared_ptr<Stream> CudaDevice::create_stream() {
   const Current current(context_);
   CUstream stream = nullptr;
-  // Not ordered with the default stream: events order streams.
+  // Not ordered with the default stream, since events order streams.
   TW_CUDA_CALL(context_, Here(), cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
   try {
     return std::make_shared<CudaStream>(home(), shared_from_this(), stream, CudaStream::Owner::library);
@@ -149,7 +150,7 @@ std::shared_ptr<const Executable> CudaDevice::load(const backend::CompiledKernel
   return std::make_shared<CudaKernel>(shared_from_this(), context_, kernel, where);
 }
 
-// Allocates nothing, takes no lock and waits for nothing unless the kernel reports or is checked, so it can be captured into a graph.
+// Unless the kernel reports or is checked, a launch allocates nothing, takes no lock and does not wait, so it can be captured into a graph.
 void CudaDevice::launch(const Executable& executable, const LaunchConfig& config, std::span<const std::uint64_t> arguments,
                         Stream& stream) {
   const auto& kernel = static_cast<const CudaKernel&>(executable);
@@ -158,7 +159,7 @@ void CudaDevice::launch(const Executable& executable, const LaunchConfig& config
   CUdeviceptr report_buffer = 0, bounds_address = 0;
   if (kernel.reports) parameters.add(report_buffer);
   if (kernel.sites) parameters.add(bounds_address);
-  // A graph may be launched later, when other buffers are live.
+  // There is no check during capture: a graph may be launched later, when other buffers are live.
   std::optional<LaunchBounds> bounds;
   if (kernel.sites && !is_capturing(context_.driver(), handle(stream))) {
     bounds.emplace(context_, parts_.memory, memory().snapshot(),
@@ -173,7 +174,7 @@ void CudaDevice::launch(const Executable& executable, const LaunchConfig& config
     parts_.reports.launch(handle(stream), {kernel.name, kernel.reports}, config.check, config.where, go);
   else
     go(0);
-  // Assertions come first: one that failed is often the reason of a bad access.
+  // Assertions come first: a failed assertion is often the reason for a bad access.
   if (bounds) bounds->finish();
 }
 
@@ -195,7 +196,7 @@ void CudaDevice::submit(const CudaKernel& kernel, const LaunchConfig& config, CU
                   fmt::format(", of kernel '{}' with grid {{{}, {}, {}}}, {} threads of {} registers, {} bytes of shared memory",
                               kernel.name, grid[0], grid[1], grid[2], kernel.threads, kernel.registers,
                               kernel.static_shared_bytes + static_cast<int>(kernel.dynamic_shared_bytes)));
-  // After the call, since the call also reports failures of earlier kernels.
+  // This comes after the call, since the call also reports failures of earlier kernels.
   context_.history().add(kernel.name, config.where);
 }
 

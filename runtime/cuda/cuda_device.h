@@ -10,12 +10,12 @@ namespace tilewright::rt::cuda {
 
 struct CudaDeviceOptions {
   std::string name;          // "cuda:0"
-  DeviceFacts facts;         // without a reason against it
-  std::string target;        // see target_for
-  bool is_emulated = false;  // the emulator: the context remains usable after a kernel failed, and every access is checked
+  DeviceFacts facts;         // facts without a reason against the device
+  std::string target;        // see target_of
+  bool is_emulated = false;  // the emulator: its context remains usable after a kernel has failed, and every access is checked
 };
 
-/// Retains the device's primary context for as long as the device lives. The driver table must outlive it. Throws DeviceError.
+/// Makes a device that retains its primary context while it lives. The driver table must outlive it. Throws DeviceError.
 std::shared_ptr<Device> make_cuda_device(const Driver&, CudaDeviceOptions, const Here&);
 
 }  // namespace tilewright::rt::cuda

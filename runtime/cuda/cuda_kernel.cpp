@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLogBytes = 16 << 10;
 constexpr int kThreadsPerWarp = 32;
-// A kernel may use this much shared memory without an attribute.
+// A kernel may use this much shared memory without setting an attribute.
 constexpr int kPlainSharedBytes = 48 << 10;
 
 // The driver takes option values as numbers cast to pointers.
@@ -120,7 +120,7 @@ void CudaKernel::measure(const backend::CompiledKernel& kernel, const Here& wher
 CudaKernel::~CudaKernel() {
   const Current current(context, std::nothrow);
   const OutsideCapture outside(context.driver());
-  // A kernel object may be destroyed right after its last launch, but its code must stay until the launch has finished.
+  // A kernel object may be destroyed directly after its last launch, but its code must stay until the launch has finished.
   context.driver().cuCtxSynchronize();
   context.driver().cuModuleUnload(module);
 }

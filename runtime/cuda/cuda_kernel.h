@@ -20,13 +20,13 @@ struct CudaKernel : Executable {
 
   const std::shared_ptr<Device> keep;
   Context& context;
-  const std::string& name;                 // kept by the context, since a failure may be reported when the kernel is gone
-  const std::vector<ir::Type> parameters;  // of the function; those of the plan, of reports and of sites follow
+  const std::string& name;                 // kept by the context, since a failure may be reported after the kernel is destroyed
+  const std::vector<ir::Type> parameters;  // those of the function; parameters of the plan, of reports and of sites follow
   const backend::LaunchPlan plan;
   const ReportSites reports;  // null if it has none
-  const AccessSites sites;    // likewise
+  const AccessSites sites;    // null if it has none
   const unsigned threads, dynamic_shared_bytes;
-  int driver_version = 0;  // of a kernel with a plan
+  int driver_version = 0;  // set if the kernel has a plan
   int registers = 0, local_bytes = 0, static_shared_bytes = 0;
   CUmodule module = nullptr;
   CUfunction function = nullptr;

@@ -15,7 +15,7 @@ namespace {
 constexpr int kLeastCapability = 75;
 constexpr int kComputeModeProhibited = 2;
 
-// Runs calls until one fails, and keeps its error.
+// Runs calls until one fails, and keeps the error of that call.
 class Asker {
  public:
   explicit Asker(const Driver& driver) : driver_(driver) {}
@@ -34,7 +34,7 @@ class Asker {
   std::string failure_;
 };
 
-/// 10^9 bytes that memory moves in a second at most: both edges of its clock move data.
+/// The most that memory moves, in 10^9 bytes per second: both edges of its clock transfer data.
 int memory_gbs(const DeviceFacts& facts) { return static_cast<int>(std::lround(2e-6 * facts.memory_khz * facts.bus_bits / 8)); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Memory of a CUDA device from a memory pool where the driver has one, else by cuMemAlloc.
+// Allocates memory of a CUDA device from a memory pool if the driver has one, else by cuMemAlloc.
 #include "runtime/cuda/device_memory.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@ namespace tilewright::rt::cuda {
 
 namespace {
 
-/// The bytes behind each allocation that belong to none. The driver packs allocations without gaps, and without a guard checked mode would
-/// take the first elements behind a buffer for those of the next one. The emulator finds every access outside of an allocation by itself.
+/// Unused bytes after each allocation. The driver packs allocations without gaps; without this guard, checked mode would take the first
+/// elements after a buffer for elements of the next one. The emulator itself finds every access outside of an allocation.
 constexpr std::size_t kGuardBytes = 256;
 
 }  // namespace
@@ -28,7 +28,7 @@ DeviceMemory::DeviceMemory(Context& context, const Here& where) : context_(conte
     return;
   }
   try {
-    std::uint64_t keep_all = UINT64_MAX;  // bytes: the pool never returns memory to the driver by itself
+    std::uint64_t keep_all = UINT64_MAX;  // a number of bytes: the pool never returns memory to the driver
     TW_CUDA_CALL(context_, where, cuMemPoolSetAttribute, pool_, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep_all);
     TW_CUDA_CALL(context_, where, cuStreamCreate, &allocations_, CU_STREAM_NON_BLOCKING);
     TW_CUDA_CALL(context_, where, cuStreamCreate, &frees_, CU_STREAM_NON_BLOCKING);
@@ -56,7 +56,7 @@ CUresult DeviceMemory::allocate_from_pool(CUdeviceptr* address, std::size_t byte
   const Driver& driver = context_.driver();
   if (const CUresult status = driver.cuMemAllocFromPoolAsync(address, bytes, pool_, allocations_); status != CUDA_ERROR_OUT_OF_MEMORY)
     return status;
-  // Freed memory may still wait for kernels, and the memory that the pool keeps may be too fragmented.
+  // Freed memory may still wait for kernels, and memory that the pool keeps may be too fragmented.
   TW_CUDA_CALL(context_, Here(), cuStreamSynchronize, frees_);
   TW_CUDA_CALL(context_, Here(), cuMemPoolTrimTo, pool_, 0);
   return driver.cuMemAllocFromPoolAsync(address, bytes, pool_, allocations_);
@@ -66,13 +66,13 @@ CUdeviceptr DeviceMemory::allocate(std::size_t bytes) {
   const Current current(context_);
   const OutsideCapture outside(context_.driver());
   CUdeviceptr address = 0;
-  // The driver refuses 0 bytes.
+  // The driver refuses allocations of 0 bytes.
   const std::size_t size = context_.is_emulated() ? std::max<std::size_t>(bytes, 1) : bytes + kGuardBytes;
   const CUresult status = pool_ ? allocate_from_pool(&address, size) : context_.driver().cuMemAlloc(&address, size);
   if (status == CUDA_ERROR_OUT_OF_MEMORY) throw std::bad_alloc();
   context_.expect(status, pool_ ? "cuMemAllocFromPoolAsync" : "cuMemAlloc", Here());
   if (!pool_) return address;
-  // Once the stream is done, every stream may use the memory.
+  // After this stream has finished, every stream may use the memory.
   if (const CUresult reached = context_.driver().cuStreamSynchronize(allocations_); reached != CUDA_SUCCESS) {
     context_.driver().cuMemFreeAsync(address, allocations_);
     context_.fail(reached, "cuStreamSynchronize", Here());
@@ -84,7 +84,7 @@ void DeviceMemory::release(CUdeviceptr address) noexcept {
   const Current current(context_, std::nothrow);
   const OutsideCapture outside(context_.driver());
   if (!pool_) {
-    // cuMemFree waits for all work of the device, so that no kernel still uses the memory.
+    // cuMemFree waits for all work of the device, so no kernel still uses the memory.
     context_.driver().cuMemFree(address);
     return;
   }
@@ -93,14 +93,14 @@ void DeviceMemory::release(CUdeviceptr address) noexcept {
   context_.driver().cuMemFreeAsync(address, frees_);
 }
 
-// Makes later frees wait for the work that the stream has now. Requires: mutex_ is held.
+// Makes later frees wait for the work that is now in the stream. Requires: mutex_ is held.
 void DeviceMemory::free_behind(CUstream stream) noexcept {
   const Driver& driver = context_.driver();
   CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
-  // An event of a captured stream becomes part of the graph, and recording one on the default stream may break the capture of another
-  // stream.
+  // An event in a captured stream would become part of the graph, and recording an event on the default stream may break the capture of
+  // another stream.
   if (driver.cuStreamIsCapturing(stream, &capturing) != CUDA_SUCCESS || capturing != CU_STREAM_CAPTURE_STATUS_NONE) return;
-  // A wait uses the state of the event at the time of the call, so one event is enough for all streams.
+  // A wait uses the state of the event at the time of the call, so one event serves all streams.
   if (driver.cuEventRecord(reached_, stream) == CUDA_SUCCESS) driver.cuStreamWaitEvent(frees_, reached_, 0);
 }
 
@@ -122,7 +122,7 @@ void DeviceMemory::add_user(CUstream stream) {
 
 void DeviceMemory::remove_user(CUstream stream) noexcept {
   const std::lock_guard lock(mutex_);
-  // Memory that its last kernels use may be released after the stream is destroyed.
+  // The stream's last kernels may use memory that is released after the stream is destroyed.
   if (pool_) free_behind(stream);
   if (const auto it = std::find(users_.begin(), users_.end(), stream); it != users_.end()) users_.erase(it);
 }

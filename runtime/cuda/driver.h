@@ -7,17 +7,17 @@
 
 namespace tilewright::rt::cuda {
 
-/// The functions of one driver. No pointer of a table in use is null.
+/// The functions of one driver. In a table that is in use no pointer is null.
 struct Driver {
 #define TW_CUDA_FUNCTION(name, symbol, parameters) CUresult(*name) parameters = nullptr;
 #include "runtime/cuda/driver_functions.def"
 };
 
-/// The result of loading a driver: the table, or the reason why there is none.
+/// The result of loading a driver: the table, or the reason why it could not be loaded.
 struct DriverSearch {
   std::unique_ptr<const Driver> driver;
-  int version = 0;     // 1000 * major + 10 * minor; 0 if it is not known
-  std::string reason;  // empty if there is a driver
+  int version = 0;     // 1000 * major + 10 * minor; 0 if unknown
+  std::string reason;  // empty if a driver was found
 };
 
 }  // namespace tilewright::rt::cuda

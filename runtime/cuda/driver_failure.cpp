@@ -1,4 +1,4 @@
-// The texts of failed driver calls.
+// Makes the texts of failed driver calls.
 #include "runtime/cuda/driver_failure.h"
 
 #include <fmt/format.h>
@@ -8,10 +8,10 @@ namespace tilewright::rt::cuda {
 std::string failure_text(const Driver& driver, const char* call, CUresult status, std::string_view details) {
   const char *name = nullptr, *meaning = nullptr;
   const int code = static_cast<int>(status);
-  // Both fail for codes that the driver does not know; then the text has the number only.
+  // Both calls fail for codes that the driver does not know; then the text has only the number.
   if (driver.cuGetErrorName(status, &name) != CUDA_SUCCESS || !name) return fmt::format("{}: error {}{}", call, code, details);
   if (driver.cuGetErrorString(status, &meaning) != CUDA_SUCCESS || !meaning) meaning = "no description";
-  // The emulator describes the failure of a kernel in full.
+  // The emulator's description of a kernel's failure is long and complete.
   constexpr std::size_t kLong = 80;
   const std::string_view text = meaning;
   return text.size() > kLong ? fmt::format("{}: {} ({}){}:\n{}", call, name, code, details, text)

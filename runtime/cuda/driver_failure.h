@@ -7,10 +7,10 @@
 
 namespace tilewright::rt::cuda {
 
-/// "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)" and the details.
+/// "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)" followed by the details.
 std::string failure_text(const Driver&, const char* call, CUresult, std::string_view details = {});
 
-/// A kernel or the hardware failed: the context is lost, and every later call on it fails with the same code.
+/// Whether the code means that a kernel or the hardware failed: the context is lost, and every later call fails with the same code.
 bool loses_context(CUresult);
 
 }  // namespace tilewright::rt::cuda

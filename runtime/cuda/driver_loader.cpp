@@ -14,7 +14,7 @@ int ptx_isa_of_driver(int driver_version) {
   struct Row {
     int driver, ptx;
   };
-  // From the release notes of the PTX ISA. A driver newer than the table accepts all versions of it.
+  // From the release notes of the PTX ISA. A driver that is newer than the table accepts all versions in it.
   constexpr Row kRows[] = {{13000, 90}, {12090, 88}, {12080, 87}, {12070, 86}, {12050, 85},
                            {12040, 84}, {12030, 83}, {12020, 82}, {12010, 81}};
   for (const Row& r : kRows)
@@ -31,7 +31,7 @@ DriverSearch driver_from(const std::function<void*(const char*)>& find) {
 #include "runtime/cuda/driver_functions.def"
 
   DriverSearch found;
-  // The version is checked first: that message helps more than the name of a missing function.
+  // The version is checked first, since that message is more helpful than the name of a missing function.
   if (driver->cuDriverGetVersion && driver->cuDriverGetVersion(&found.version) == CUDA_SUCCESS && found.version < kOldestDriver) {
     found.reason = fmt::format("the NVIDIA driver is too old: it is of CUDA {}, and CUDA {} or newer is needed",
                                version_text(found.version), version_text(kOldestDriver));
@@ -51,7 +51,7 @@ DriverSearch driver_from(const std::function<void*(const char*)>& find) {
 }
 
 DriverSearch find_driver() {
-  // Never closed: the driver has threads and exit handlers of its own.
+  // The library is never closed: the driver has threads and exit handlers of its own.
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* error = dlerror();

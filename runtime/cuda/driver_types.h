@@ -1,5 +1,5 @@
-// The types of the CUDA driver API that this library uses, written from its documentation, so that a build needs nothing of CUDA. Names and
-// layout are those of cuda.h; tests/unit/runtime/cuda_driver_abi_test.cpp compares them if cuda.h is installed.
+// The types of the CUDA driver API that this library uses, written from its documentation, so that a build needs no files of CUDA. Names
+// and layout are those of cuda.h; tests/unit/runtime/cuda_driver_abi_test.cpp compares them if cuda.h is installed.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -123,7 +123,7 @@ enum CUpointer_attribute : int {
   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
 };
 
-// Values of CU_POINTER_ATTRIBUTE_MEMORY_TYPE.
+// The values of CU_POINTER_ATTRIBUTE_MEMORY_TYPE.
 enum CUmemorytype : unsigned { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
 
 enum CUstream_flags : unsigned { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
@@ -190,7 +190,7 @@ struct CUlaunchConfig {
   CUlaunchAttribute* attrs;
   unsigned numAttrs;
 };
-// Version 2, of CUDA 12.0.
+// Version 2 of the struct, from CUDA 12.0.
 struct CUDA_KERNEL_NODE_PARAMS {
   CUfunction func;
   unsigned gridDimX, gridDimY, gridDimZ;

@@ -1,4 +1,4 @@
-// Reads the buffers in which kernels on a CUDA device print and assert.
+// Reads the buffers into which kernels on a CUDA device print and report failed assertions.
 #include "runtime/cuda/kernel_reports.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ using backend::NvptxReportHeader;
 
 constexpr std::size_t kBytes = 1 << 20;
 constexpr auto kWords = static_cast<std::uint32_t>((kBytes - sizeof(NvptxReportHeader)) / 4);
-// The number of unread buffers at which a launch reads them itself.
+// If there are this many unread buffers, a launch reads them itself.
 constexpr std::size_t kMostWritten = 16;
 
 auto is_of(CUstream stream) {
@@ -36,7 +36,7 @@ KernelReports::~KernelReports() {
   if (reader_) context_.driver().cuStreamDestroy(reader_);
 }
 
-// Requires: the lock.
+// Requires: the lock is held.
 KernelReports::Written KernelReports::open(CUstream stream, const Kernel& kernel, const Here& where) {
   CUdeviceptr buffer = 0;
   if (!reader_) TW_CUDA_CALL(context_, where, cuStreamCreate, &reader_, CU_STREAM_NON_BLOCKING);
@@ -52,7 +52,7 @@ KernelReports::Written KernelReports::open(CUstream stream, const Kernel& kernel
     buffer = idle_[--idle_count_];
   }
   try {
-    // By memset: ordered on the stream before the kernel, and without a copy from host memory that would have to stay alive.
+    // By memset, which is ordered on the stream before the kernel and, unlike a copy, needs no host memory that stays alive.
     static_assert(offsetof(NvptxReportHeader, capacity_words) == 0);
     TW_CUDA_CALL(context_, where, cuMemsetD32Async, buffer, kWords, 1, stream);
     TW_CUDA_CALL(context_, where, cuMemsetD32Async, buffer + 4, 0, sizeof(NvptxReportHeader) / 4 - 1, stream);
@@ -95,7 +95,7 @@ void KernelReports::launch(CUstream stream, const Kernel& kernel, bool check, co
   attempt([&] { submit(mine.buffer); });
   attempt([&] { deliver_after(wait, take(stream)); });  // earlier prints come first
   attempt([&] { deliver_after(wait, {mine}); });
-  // A failed assertion first: it is often the reason why the kernel failed.
+  // A failed assertion is thrown first, since it is often the reason why the kernel failed.
   if (reported) std::rethrow_exception(reported);
   if (failed) std::rethrow_exception(failed);
 }

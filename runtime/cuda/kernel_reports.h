@@ -14,15 +14,15 @@
 
 namespace tilewright::rt::cuda {
 
-/// The report sites of one kernel. Null or empty: the kernel reports nothing.
+/// The report sites of one kernel. Null or empty: the kernel has no reports.
 using ReportSites = std::shared_ptr<const std::vector<backend::ReportSite>>;
 
-/// Prints are read at the next wait for their stream, so launches stay asynchronous. Consecutive launches of one kernel share a buffer,
-/// others get another one. Lines are printed in the order of the launches; if a buffer is full, a line says how much is missing. A launch
-/// in checked mode waits for the kernel, since it throws the failed assertion. Captured launches report nothing: a graph may be launched at
-/// any later time.
+/// Prints are read at the next wait for their stream, so launches stay asynchronous. Consecutive launches of one kernel share a buffer;
+/// other launches get another one. Lines are printed in the order of the launches; if a buffer is full, a line says how many reports are
+/// missing. A launch in checked mode waits for the kernel, since it throws the failed assertion. Captured launches report nothing, because
+/// a graph may be launched at any later time.
 ///
-/// A device whose kernels have no reports allocates nothing here, and takes no lock.
+/// If a device's kernels have no reports, this class allocates nothing and takes no lock.
 class KernelReports {
  public:
   KernelReports(Context& context, DeviceMemory& memory) : context_(context), memory_(memory) {}
@@ -38,7 +38,7 @@ class KernelReports {
   /// current.
   void launch(CUstream, const Kernel&, bool check, const Here& where, const std::function<void(CUdeviceptr)>& submit);
 
-  /// A buffer that launches of one stream have written or are to write.
+  /// A buffer that launches of one stream have written or will write.
   struct Written {
     CUstream stream;
     bool stream_is_gone;
@@ -47,13 +47,13 @@ class KernelReports {
     ReportSites sites;
     Here where;
   };
-  /// Removes and returns the buffers of the launches so far, of one stream or of all.
+  /// Removes and returns the buffers of earlier launches, of one stream or of all.
   std::vector<Written> take(CUstream);
   std::vector<Written> take_all();
-  /// Before a stream is destroyed: the driver may use its handle for another stream, so from now on only take_all() returns its buffers.
+  /// Called before a stream is destroyed. The driver may reuse its handle, so from now on only take_all() returns its buffers.
   void forget(CUstream) noexcept;
-  /// Calls `wait` for the work that writes the buffers, then prints the lines. Throws the exception of `wait`, else the first of a print
-  /// handler or of reading the buffers. Requires: the context is current.
+  /// Calls `wait` for the work that writes the buffers, then prints the lines. Throws the exception of `wait`; else the first exception of
+  /// a print handler or of reading the buffers. Requires: the context is current.
   template <class Wait>
   void deliver_after(Wait&& wait, std::vector<Written> written) {
     try {
@@ -73,12 +73,12 @@ class KernelReports {
 
   Context& context_;
   DeviceMemory& memory_;
-  std::mutex mutex_;              // guards the members below; held during submission, so that take() sees submitted launches only
+  std::mutex mutex_;              // guards the members below; held during submission, so that take() sees only submitted launches
   std::vector<Written> written_;  // in the order of the launches
   std::array<CUdeviceptr, 4> idle_{};
   std::size_t idle_count_ = 0;
-  CUstream reader_ = nullptr;          // a separate stream: the user's may be destroyed already, and the default one waits for others
-  std::atomic<std::size_t> count_{0};  // the size of written_, readable without the lock
+  CUstream reader_ = nullptr;          // a separate stream: the user's may be destroyed already, and the default stream waits for others
+  std::atomic<std::size_t> count_{0};  // the size of written_, which can be read without the lock
 };
 
 }  // namespace tilewright::rt::cuda

@@ -1,4 +1,4 @@
-// The bounds check of one launch on a CUDA device.
+// Implements the bounds check of one launch on a CUDA device.
 #include "runtime/cuda/launch_bounds.h"
 
 #include <fmt/format.h>

@@ -12,10 +12,10 @@
 
 namespace tilewright::rt::cuda {
 
-/// The access sites of one kernel, by number. Null: its accesses are not checked.
+/// The access sites of one kernel, indexed by number. Null: its accesses are not checked.
 using AccessSites = std::shared_ptr<const std::vector<backend::AccessSite>>;
 
-/// Constructed before the launch, on its stream; finish() follows the launch.
+/// Construct it before the launch, on the launch's stream, and call finish() after the launch.
 class LaunchBounds {
  public:
   struct Launch {
@@ -41,7 +41,7 @@ class LaunchBounds {
   DeviceMemory& memory_;
   const Launch launch_;
   BoundsCheck check_;
-  std::vector<std::uint64_t> words_;  // of the table; the copy to the device may be unfinished until the stream has been waited for
+  std::vector<std::uint64_t> words_;  // the table; its copy to the device may be unfinished until the stream has been waited for
   CUdeviceptr table_ = 0;
 };
 

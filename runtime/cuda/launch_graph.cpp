@@ -14,7 +14,7 @@ namespace {
 
 const CudaKernel& kernel_of(const PreparedLaunch& l) { return static_cast<const CudaKernel&>(*l.executable); }
 
-/// The parameters of a kernel node; the driver copies them.
+/// The parameters of a kernel node, which the driver copies.
 class NodeParameters {
  public:
   explicit NodeParameters(const PreparedLaunch& l) : passed_(kernel_of(l), l.arguments, l.config) {
@@ -75,7 +75,7 @@ void LaunchGraph::launch(std::span<const PreparedLaunch> launches, Stream& strea
   const Here& where = launches[0].config.where;
   const Current current(context_, where);
   if (nodes_.size() != launches.size() || !update(launches)) {
-    // The nodes of a graph belong to no stream, so another thread's capture does not concern them.
+    // The nodes of a graph belong to no stream, so a capture by another thread does not concern them.
     const OutsideCapture outside(context_.driver());
     release();
     try {
@@ -112,7 +112,7 @@ bool LaunchGraph::update(std::span<const PreparedLaunch> launches) {
   for (std::size_t i = 0; i < launches.size(); ++i) {
     Node& node = nodes_[i];
     if (node.is(launches[i])) continue;
-    // Throws if the arguments have no launch; then the node keeps those that it has.
+    // Throws if the arguments cannot be launched; then the node keeps its old parameters.
     const NodeParameters parameters(launches[i]);
     if (context_.driver().cuGraphExecKernelNodeSetParams(executable_, node.handle, parameters.get()) != CUDA_SUCCESS) return false;
     node.set(launches[i]);

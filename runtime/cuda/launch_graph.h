@@ -1,4 +1,4 @@
-// Launches of kernels as one launch of a CUDA graph.
+// Launches a sequence of kernels as one CUDA graph.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace tilewright::rt::cuda {
 
 /// A chain of kernel nodes, made at the first launch. Later launches update the nodes whose kernel, grid or arguments have changed; a
-/// launch in progress keeps those it has. A warm launch allocates nothing.
+/// launch in progress keeps its own. Launches after the first one allocate nothing.
 ///
-/// Kernels that report or check accesses need memory for each launch: they are submitted one by one.
+/// Kernels that report or check accesses need memory for each launch, so they are submitted one by one.
 class LaunchGraph : public LaunchSequence {
  public:
   LaunchGraph(std::shared_ptr<Device> device, Context& context) : device_(std::move(device)), context_(context) {}
@@ -33,7 +33,7 @@ class LaunchGraph : public LaunchSequence {
     void set(const PreparedLaunch&);
   };
   void build(std::span<const PreparedLaunch>);
-  /// False if the driver refuses a change.
+  /// Returns false if the driver refuses a change.
   bool update(std::span<const PreparedLaunch>);
   void release() noexcept;
 

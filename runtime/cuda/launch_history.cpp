@@ -1,4 +1,4 @@
-// The last launches of a device.
+// Records the last launches of a device.
 #include "runtime/cuda/launch_history.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The last launches of a device. The failure of a kernel is reported by a later call, whose message names the kernels launched before.
+// The last launches of a device. A failed kernel is reported by a later call, whose message names the kernels that were launched before.
 #pragma once
 #include <array>
 #include <atomic>
@@ -9,15 +9,15 @@
 
 namespace tilewright::rt::cuda {
 
-/// Each launch writes an entry without a lock: entries that two threads write at once may mix, and then a message has a wrong name.
+/// Launches write entries without a lock: if two threads write an entry at once, it may mix both, and a message may show a wrong name.
 class LaunchHistory {
  public:
   /// `kernel` and the file of `where` must live as long as this object.
   void add(const std::string& kernel, const Here& where) noexcept;
   std::uint64_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
-  /// The first `count` launches have succeeded.
+  /// Records that the first `count` launches have succeeded.
   void clear_until(std::uint64_t count) noexcept { good_.store(count, std::memory_order_relaxed); }
-  /// "kernel 'softmax', launched at softmax.cpp:12,"; several if any of them may have failed.
+  /// "kernel 'softmax', launched at softmax.cpp:12,"; several kernels if any of them may have failed.
   std::string suspects() const;
 
  private:

@@ -1,4 +1,4 @@
-// Follows the plan of a kernel, and lets the driver encode tensor maps.
+// Computes parameters by the plan of a kernel; the driver encodes tensor maps.
 #include "runtime/cuda/launch_parameters.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 using backend::HostParameter;
 using backend::TensorMapParameter;
 
-/// Floats of 8 bits are copied as bytes: the driver knows no such type, and what is outside of a tensor is 0 in each.
+/// Floats of 8 bits are copied as bytes: the driver has no such type, and elements outside of a tensor are 0 in either type.
 CUtensorMapDataType data_type(ir::Element e) {
   switch (e) {
     case ir::Element::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
@@ -40,9 +40,9 @@ CUtensorMapSwizzle swizzle_mode(int bytes) {
   return bytes == 0 ? CU_TENSOR_MAP_SWIZZLE_NONE : static_cast<CUtensorMapSwizzle>(std::countr_zero(static_cast<unsigned>(bytes)) - 4);
 }
 
-/// Drivers up to CUDA 13.1 set a bit in the maps of tensors below 128 KiB that makes copies wrong; CUTLASS and Triton clear it too.
+/// Drivers up to CUDA 13.1 set a bit in maps of tensors below 128 KiB that makes copies wrong; CUTLASS and Triton clear it too.
 constexpr std::uint64_t kSmallTensorBytes = 128 << 10;
-constexpr std::uint64_t kWrongBit = std::uint64_t{1} << 21;  // of the second word
+constexpr std::uint64_t kWrongBit = std::uint64_t{1} << 21;  // in the second word
 constexpr int kFirstRightDriver = 13020;
 
 void encode(const CudaKernel& kernel, const TensorMapParameter& m, std::span<const std::int64_t> numbers, CUtensorMap& map,

@@ -1,4 +1,4 @@
-// The parameters of one launch: its arguments, and behind them those that the host makes by the kernel's plan (backend/launch_recipe.h).
+// The parameters of one launch: its arguments, followed by those that the host computes by the kernel's plan (backend/launch_recipe.h).
 #pragma once
 #include <array>
 #include <cstddef>
@@ -10,20 +10,20 @@
 
 namespace tilewright::rt::cuda {
 
-/// What launches and nodes of graphs pass alike. Allocates nothing.
+/// The parameters of a launch or of a graph node. Allocates nothing.
 class LaunchParameters {
  public:
-  /// Throws Error at the user's line if the plan has no launch for these arguments, DeviceError if the driver encodes no tensor map of
-  /// them. Requires: the context is current. The arguments outlive it.
+  /// Throws Error at the user's line if the plan rejects these arguments, DeviceError if the driver cannot encode a tensor map for them.
+  /// Requires: the context is current. The arguments must outlive this object.
   LaunchParameters(const CudaKernel&, std::span<const std::uint64_t> arguments, const LaunchConfig&);
   LaunchParameters(const LaunchParameters&) = delete;
   LaunchParameters& operator=(const LaunchParameters&) = delete;
 
-  /// One more, which the caller may change until the launch.
+  /// Appends a parameter, which the caller may change until the launch.
   void add(CUdeviceptr& word) { pointers_[count_++] = &word; }
-  /// As the driver takes them.
+  /// The parameters in the form that the driver takes.
   void** get() { return pointers_; }
-  /// The programs that are launched.
+  /// The number of programs along each axis.
   const std::array<std::int32_t, 3>& grid() const { return grid_; }
 
  private:
@@ -33,7 +33,7 @@ class LaunchParameters {
   std::size_t count_ = 0;
   std::array<std::int32_t, 3> grid_;
   void* pointers_[kMostParameters];
-  alignas(CUtensorMap) std::byte made_[backend::kMostParameterBytes];  // by the plan
+  alignas(CUtensorMap) std::byte made_[backend::kMostParameterBytes];  // values computed by the plan
 };
 
 }  // namespace tilewright::rt::cuda

@@ -1,4 +1,4 @@
-// CUDA streams and events as rt::Stream and rt::Event.
+// Implements rt::Stream and rt::Event by CUDA streams and events.
 #include "runtime/cuda/streams.h"
 
 namespace tilewright::rt::cuda {
@@ -35,7 +35,7 @@ CudaStream::~CudaStream() {
   const Current current(home_.context, std::nothrow);
   home_.memory.remove_user(handle_);
   home_.reports.forget(handle_);
-  // Returns at once; the driver finishes the stream's work.
+  // This returns at once; the driver finishes the stream's work.
   if (owner_ == Owner::library) home_.context.driver().cuStreamDestroy(handle_);
 }
 

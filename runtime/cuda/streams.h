@@ -33,8 +33,8 @@ struct StreamHome {
 class CudaStream : public Stream {
  public:
   enum class Owner { user, library };
-  /// Wraps an existing stream; a stream of the library is destroyed with this object. `keep`: the device, or null if the device owns this
-  /// object.
+  /// Wraps an existing stream; a stream of the library is destroyed together with this object. `keep`: the device, or null if the device
+  /// owns this object.
   CudaStream(const StreamHome&, std::shared_ptr<Device> keep, CUstream, Owner);
   ~CudaStream() override;
   void synchronize() override;

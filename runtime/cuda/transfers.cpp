@@ -11,7 +11,7 @@ namespace tilewright::rt::cuda {
 
 namespace {
 
-// Smaller copies go directly: the driver copies them into a buffer of its own at once, which is as fast.
+// Smaller copies are direct: the driver immediately copies them to a buffer of its own, which is as fast.
 constexpr std::size_t kSmall = 64 << 10;
 
 template <class T>
@@ -37,7 +37,7 @@ void Transfers::close_blocks() noexcept {
   blocks_ = nullptr;
 }
 
-// False if no memory can be pinned; then the copy is direct, and only slower. Requires: the lock.
+// Returns false if no memory can be pinned; then the copy is direct and only slower. Requires: the lock is held.
 bool Transfers::open_blocks() {
   if (blocks_) return true;
   const OutsideCapture outside(context_.driver());
@@ -123,7 +123,7 @@ void Transfers::fill(CUdeviceptr to, const void* pattern, std::size_t pattern_by
     TW_CUDA_CALL(context_, Here(), cuMemsetD32Async, to, low, 2 * count, stream);
     return;
   }
-  // The driver has no fill of 8 bytes: copy one element, then double the filled part.
+  // The driver has no fill with 8 bytes: fill one element, then double the filled part.
   TW_CUDA_CALL(context_, Here(), cuMemsetD32Async, to, low, 1, stream);
   TW_CUDA_CALL(context_, Here(), cuMemsetD32Async, to + 4, high, 1, stream);
   const std::size_t bytes = 8 * count;

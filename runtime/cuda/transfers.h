@@ -1,4 +1,4 @@
-// Copies between host memory and a CUDA device, complete when they return, and fills.
+// Copies between host memory and a CUDA device, which are complete when they return, and fills.
 #pragma once
 #include <cstddef>
 #include <mutex>
@@ -7,8 +7,8 @@
 
 namespace tilewright::rt::cuda {
 
-/// Large copies of pageable memory alternate between two pinned blocks: the CPU copies one while the other is transferred. Small copies,
-/// and those of pinned memory, are direct.
+/// Large copies of pageable memory alternate between two pinned blocks: the CPU copies one block while the other one is transferred. Small
+/// copies, and copies of pinned memory, are direct.
 class Transfers {
  public:
   static constexpr std::size_t kBlock = std::size_t{2} << 20;
@@ -20,7 +20,7 @@ class Transfers {
 
   void copy_in(CUdeviceptr to, const void* from, std::size_t bytes, CUstream);
   void copy_out(void* to, CUdeviceptr from, std::size_t bytes, CUstream);
-  /// Submits a fill with `count` copies of a pattern of 1, 2, 4 or 8 bytes; does not wait for it.
+  /// Submits a fill with `count` copies of a pattern of 1, 2, 4 or 8 bytes, without waiting for it.
   void fill(CUdeviceptr to, const void* pattern, std::size_t pattern_bytes, std::size_t count, CUstream);
 
  private:
@@ -30,8 +30,8 @@ class Transfers {
 
   Context& context_;
   std::mutex mutex_;             // guards the blocks
-  std::byte* blocks_ = nullptr;  // two of kBlock, from the first large copy on
-  CUevent done_[2] = {};         // of the transfer from or to the block
+  std::byte* blocks_ = nullptr;  // two blocks of kBlock bytes; allocated at the first large copy
+  CUevent done_[2] = {};         // of the transfer to or from each block
 };
 
 }  // namespace tilewright::rt::cuda

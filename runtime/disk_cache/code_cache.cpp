@@ -1,4 +1,4 @@
-// The disk cache of compiled kernels that this process uses, as the environment says.
+// Opens the disk cache of compiled kernels that the environment specifies.
 #include "runtime/disk_cache/code_cache.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kDefaultLimit = std::uint64_t{1} << 30;
 
-/// A number of bytes, with K, M or G behind it for powers of 1024.
+/// Parses a number of bytes, optionally followed by K, M or G for powers of 1024.
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   int shift = 0;
   for (const auto& [unit, log2] : {std::pair{'K', 10}, {'M', 20}, {'G', 30}})
@@ -36,7 +36,7 @@ std::uint64_t limit_of(const std::string& text) {
   return bytes.value_or(kDefaultLimit);
 }
 
-/// The cache and what of the environment it was opened for.
+/// The cache, and the environment values for which it was opened.
 struct Opened {
   std::mutex mutex;
   bool any = false;
@@ -47,7 +47,7 @@ struct Opened {
 }  // namespace
 
 std::shared_ptr<DiskCache> code_cache() {
-  static Opened* const opened = new Opened;  // kernels may be compiled while static objects are destroyed
+  static Opened* const opened = new Opened;  // never destroyed: kernels may be compiled while static objects are destroyed
   std::string folder = environment_cache(), limit = environment_cache_limit();
   std::lock_guard lock(opened->mutex);
   if (opened->any && opened->folder == folder && opened->limit == limit) return opened->cache;

@@ -22,12 +22,12 @@ std::string reason_of(int error) { return std::strerror(error); }
 
 void make_folders(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    mkdir(path.substr(0, end).c_str(), 0700);  // what fails here is seen when the folder is opened
+    mkdir(path.substr(0, end).c_str(), 0700);  // a failure is detected when the folder is opened
     if (end == path.npos) return;
   }
 }
 
-/// Why code must not be loaded from a file or folder; empty if it may be. `writers`: the permissions that no other user may have.
+/// Why code must not be loaded from this file or folder; empty if it may. `writers`: the write permissions that no other user may have.
 std::string reason_against(const struct stat& status, mode_t writers) {
   if (status.st_uid != geteuid()) return fmt::format("it belongs to user {}, not to user {}", status.st_uid, geteuid());
   if (status.st_mode & writers) return fmt::format("others may write to it (mode {:04o})", status.st_mode & 07777);
@@ -36,7 +36,7 @@ std::string reason_against(const struct stat& status, mode_t writers) {
 
 constexpr mode_t kOthers = S_IWOTH, kGroupAndOthers = S_IWGRP | S_IWOTH;
 
-/// An empty File and a reason if it cannot be used.
+/// Opens a folder. Returns an empty File and sets a reason if it cannot be used.
 File open_folder(int parent, const char* path, int flags, mode_t writers, std::string& reason) {
   File folder(openat(parent, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
   struct stat status;
@@ -47,7 +47,7 @@ File open_folder(int parent, const char* path, int flags, mode_t writers, std::s
   return reason.empty() ? std::move(folder) : File();
 }
 
-// Random: in containers that share a folder, two processes may have the same id.
+// The name is random: in containers that share a folder, two processes may have the same id.
 std::string temporary_name() {
   std::uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(getpid());
@@ -62,8 +62,8 @@ DiskCache::DiskCache(std::string folder, File files, std::uint64_t limit_bytes)
 std::shared_ptr<DiskCache> DiskCache::open(const std::string& folder, std::uint64_t limit_bytes) {
   make_folders(folder);
   std::string reason;
-  // The group may write to the outer folder, as in homes of one's own group: the inner one is opened without following links and is
-  // checked.
+  // The group may write to the outer folder, as in homes with one group for each user; therefore the inner folder is opened without
+  // following links and is checked.
   const File outer = open_folder(AT_FDCWD, folder.c_str(), 0, kOthers, reason);
   File files;
   if (outer) {
@@ -101,7 +101,7 @@ std::optional<std::vector<std::byte>> DiskCache::load(std::span<const std::byte>
     reject_file(name, reason);
     return miss();
   };
-  // Without blocking: a pipe of that name has no writer.
+  // Opened without blocking: a pipe with that name has no writer.
   const File file(openat(files_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) {
     if (errno == ELOOP) return rejected("it is a symbolic link");
@@ -121,9 +121,9 @@ std::optional<std::vector<std::byte>> DiskCache::load(std::span<const std::byte>
   }
   const auto entry = parse_entry(*bytes);
   if (!entry) return rejected("it is damaged");
-  if (!std::equal(entry->key.begin(), entry->key.end(), key.begin(), key.end())) return miss();  // another key of the same hash
+  if (!std::equal(entry->key.begin(), entry->key.end(), key.begin(), key.end())) return miss();  // another key with the same hash
   const timespec now[2] = {{0, UTIME_OMIT}, {0, UTIME_NOW}};
-  futimens(file.get(), now);  // fails on disks that are read only: nothing is evicted there
+  futimens(file.get(), now);  // fails on read-only disks, where nothing is evicted
   ++counters_.hits;
   return std::vector<std::byte>(entry->content.begin(), entry->content.end());
 }
@@ -137,11 +137,11 @@ void DiskCache::store(std::span<const std::byte> key, std::span<const std::byte>
   const std::string name = entry_name(key), temporary = temporary_name();
   const File file(openat(files_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return report("make", temporary);
-  // No fsync: after a loss of power the checksum finds what is missing.
+  // Without fsync: if the machine loses power, the checksum detects missing data.
   const bool is_written = write_whole(file, entry);
   if (!is_written) report("write", temporary);
   const File size = open_size();
-  // Counted before it appears: what is killed in between leaves a count that is too high, not too low.
+  // Counted before the file appears: a process that is killed in between leaves a count that is too high, not one that is too low.
   if (is_written) add_to_count(size, blocks_of(entry.size()));
   const bool is_stored = is_written && renameat(files_.get(), temporary.c_str(), files_.get(), name.c_str()) == 0;
   if (!is_stored) {
@@ -150,7 +150,7 @@ void DiskCache::store(std::span<const std::byte> key, std::span<const std::byte>
     return;
   }
   ++counters_.stores;
-  // Some stores count again, since the count is too low if the machine lost power or files were put here by other means.
+  // Some stores count again, since the count is too low if the machine lost power or files were copied here.
   constexpr std::uint64_t kRecountMask = 63;
   keep_limit(size, (hash128(key).low & kRecountMask) == 0);
 }

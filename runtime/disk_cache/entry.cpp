@@ -14,7 +14,7 @@ namespace {
 
 struct Header {
   char magic[8];
-  Hash128 checksum;  // of what follows it
+  Hash128 checksum;  // of all bytes after it
   std::uint64_t key_bytes, content_bytes;
 };
 static_assert(sizeof(Header) == kEntryHeaderBytes);

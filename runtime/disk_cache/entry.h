@@ -8,21 +8,21 @@
 
 namespace tilewright::rt {
 
-/// The name of the file of a key: 32 hexadecimal digits.
+/// The file name for a key: 32 hexadecimal digits.
 std::string entry_name(std::span<const std::byte> key);
-/// Whether a file of this name is an entry.
+/// Whether a file with this name is an entry.
 bool is_entry_name(std::string_view);
 
-/// The file: magic and version, checksum of all that follows, lengths, key, content.
+/// The bytes of the file: magic and version, checksum of everything after it, lengths, key, content.
 std::vector<std::byte> make_entry(std::span<const std::byte> key, std::span<const std::byte> content);
 
 struct ParsedEntry {
   std::span<const std::byte> key, content;
 };
-/// Nothing unless make_entry() made exactly these bytes: a file that is cut short, changed or of another format.
+/// None unless make_entry() made exactly these bytes: the file may be cut short, changed or have another format.
 std::optional<ParsedEntry> parse_entry(std::span<const std::byte> file);
 
-/// No entry is shorter.
+/// The length of the shortest possible entry.
 inline constexpr std::size_t kEntryHeaderBytes = 40;
 
 }  // namespace tilewright::rt

@@ -16,21 +16,21 @@ namespace tilewright::rt {
 
 namespace {
 
-/// A writer takes milliseconds; a file that is older was left by one that was killed.
-constexpr std::int64_t kOldestTemporary = 60;  // s
+/// A writer takes milliseconds; an older temporary file was left by a killed process.
+constexpr std::int64_t kOldestTemporary = 60;  // seconds
 
 }  // namespace
 
 struct DiskCache::Found {
   std::string name;
   std::uint64_t blocks;
-  std::int64_t seconds, nanoseconds;  // of its last use
+  std::int64_t seconds, nanoseconds;  // time of its last use
   bool is_temporary;
 };
 
 std::vector<DiskCache::Found> DiskCache::scan() const {
   std::vector<Found> found;
-  // By a name and not by a copy of the descriptor, which would share its position with other threads' scans.
+  // Opened by name and not by duplicating the descriptor, which would share its position with scans of other threads.
   const int descriptor = openat(files_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* directory = descriptor < 0 ? nullptr : fdopendir(descriptor);
   if (!directory) {
@@ -76,12 +76,12 @@ void DiskCache::add_to_count(const File& size, std::uint64_t blocks) const {
 void DiskCache::keep_limit(const File& size, bool recount) {
   if (!size) return;
   if (recount) evict(size, limit_bytes_, LOCK_NB);
-  // A process that finds the lock taken leaves the work to the holder, who looks again after unlocking.
+  // A process that finds the lock taken leaves the work to its holder, which checks again after unlocking.
   while (counted_bytes(size) > limit_bytes_ && evict(size, limit_bytes_, LOCK_NB)) continue;
 }
 
-/// Removes entries if there are more bytes than the limit, and sets the count right. False if another process is at it or nothing can be
-/// removed.
+/// Removes entries if there are more bytes than the limit, and corrects the count. Returns false if another process is doing this or if
+/// nothing can be removed.
 bool DiskCache::evict(const File& size, std::uint64_t limit, int lock_flags) {
   const File lock(openat(files_.get(), kLockFile, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock || flock(lock.get(), LOCK_EX | lock_flags) != 0) return false;
@@ -92,7 +92,7 @@ bool DiskCache::evict(const File& size, std::uint64_t limit, int lock_flags) {
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
     return std::tie(a.seconds, a.nanoseconds, a.name) < std::tie(b.seconds, b.nanoseconds, b.name);
   });
-  // Below the limit by an eighth, so that the next stores need not do this again.
+  // Go below the limit by an eighth, so that the next stores need not evict again.
   const std::uint64_t target = blocks * kBlockBytes > limit ? (limit - limit / 8) / kBlockBytes : blocks;
   const std::int64_t now = time(nullptr);
   bool removed_any = false;
@@ -104,7 +104,7 @@ bool DiskCache::evict(const File& size, std::uint64_t limit, int lock_flags) {
     removed_any = true;
     if (!f.is_temporary) ++counters_.evicted;
   }
-  // What others have stored meanwhile may be counted twice, but is not lost.
+  // Bytes that other processes stored meanwhile may be counted twice, but are not lost.
   const std::uint64_t counted = counted_bytes(size) / kBlockBytes, counted_meanwhile = counted - std::min(counted, counted_before);
   if (ftruncate(size.get(), static_cast<off_t>(blocks + counted_meanwhile)) != 0) report("shorten", kSizeFile);
   return removed_any;

@@ -11,7 +11,7 @@
 
 namespace tilewright::rt {
 
-/// Closes its descriptor. A call that failed gives an empty one, and leaves the reason in errno.
+/// Closes its descriptor. If the call that opens it failed, it is empty, and errno has the reason.
 class File {
  public:
   File() = default;
@@ -31,7 +31,7 @@ class File {
   int descriptor_ = -1;
 };
 
-/// Nothing if it cannot be read, or ends before `size` bytes.
+/// None if the file cannot be read, or ends before `size` bytes.
 inline std::optional<std::vector<std::byte>> read_whole(const File& file, std::size_t size) {
   std::vector<std::byte> bytes(size);
   for (std::size_t at = 0; at < size;) {
@@ -43,7 +43,7 @@ inline std::optional<std::vector<std::byte>> read_whole(const File& file, std::s
   return bytes;
 }
 
-/// False, with the reason in errno, if not all was written.
+/// Returns false if not all bytes were written; errno has the reason.
 inline bool write_whole(const File& file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = write(file.get(), bytes.data(), bytes.size());

@@ -40,7 +40,7 @@ std::string brand() {
 
 int cpu_threads() {
   if (const int asked = environment_threads()) return asked;
-  // The affinity mask, not the number of cores: in a container, more threads than the mask allows would only take turns.
+  // The affinity mask is used, not the number of cores: in a container, more threads than the mask allows would only take turns.
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0) return CPU_COUNT(&allowed);
   const unsigned n = std::thread::hardware_concurrency();
@@ -60,7 +60,7 @@ std::string reason_against_level(std::string_view level) {
 }
 
 int last_level_cache_kib() {
-  // From the kernel, which reports the cache of one core; sysconf adds up all slices of a socket on some processors.
+  // The kernel reports the cache of one core; on some processors sysconf adds up all slices of a socket.
   for (const char* path : {"/sys/devices/system/cpu/cpu0/cache/index3/size", "/sys/devices/system/cpu/cpu0/cache/index2/size"})
     if (std::FILE* f = std::fopen(path, "r")) {
       int kib = 0;

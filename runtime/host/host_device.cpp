@@ -1,4 +1,4 @@
-// The cpu as a device.
+// Implements the cpu as a device.
 #include "runtime/host/host_device.h"
 
 #include <fmt/format.h>
@@ -31,14 +31,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// Unused bytes behind each buffer, so that checked mode finds small overruns even if the heap is dense.
+// Unused bytes after each buffer, so that checked mode finds small overruns even if the heap is dense.
 constexpr std::size_t kGap = 256;
 
 void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 std::size_t alignment_for(std::size_t bytes) { return bytes >= 2 * kHugePage ? kHugePage : kAlignment; }
 
-// The memory that is available without swapping; free pages alone would leave out the file cache.
+// The memory that is available without swapping; free pages alone would not include the file cache.
 std::size_t available_memory() {
   std::size_t kib = 0;
   if (std::FILE* f = std::fopen("/proc/meminfo", "r")) {
@@ -56,7 +56,7 @@ std::size_t total_memory() {
 }
 
 struct HostExecutable : Executable {
-  std::shared_ptr<Device> keep;  // its loader owns the object
+  std::shared_ptr<Device> keep;  // keeps the loader alive, which owns the object
   backend::HostEntry entry = nullptr;
   std::size_t parameters = 0, scratch_bytes = 0;
   std::vector<backend::AccessSite> sites;
@@ -78,7 +78,7 @@ class HostEvent : public Event {
   Clock::time_point at_;
 };
 
-// Work is done when the call that submits it returns, so a stream only has to order the threads that share it.
+// Work is finished when the call that submits it returns, so a stream must only order the threads that share it.
 class HostStream : public Stream {
  public:
   explicit HostStream(Device& device) : device_(device) {}
@@ -142,10 +142,10 @@ class HostDevice : public Device {
   ThreadPool pool_;
   ScratchPool scratch_;
   std::mutex loader_mutex_;
-  std::optional<ObjectLoader> loader_;  // started by the first kernel, not by opening the device
+  std::optional<ObjectLoader> loader_;  // started by the first kernel, not when the device is opened
 };
 
-// A user's stream keeps the device alive; the device's own stream must not (a cycle).
+// A user's stream keeps the device alive; the device's own stream must not, since that would be a cycle.
 class OwningHostStream : public HostStream {
  public:
   explicit OwningHostStream(std::shared_ptr<Device> device) : HostStream(*device), keep_(std::move(device)) {}
@@ -155,10 +155,10 @@ class OwningHostStream : public HostStream {
 };
 
 std::uint64_t HostDevice::allocate(std::size_t bytes) {
-  // Linux would allocate more than the machine has, and kill the process when the memory is written.
+  // Otherwise Linux would allocate more than the machine has, and kill the process when the memory is written.
   if (bytes > total_memory()) throw std::bad_alloc();
   void* p = ::operator new(bytes + kGap, std::align_val_t{alignment_for(bytes)});
-  // Huge pages: streaming kernels touch every page once, and with small pages page faults and table walks take much of the time.
+  // Use huge pages: streaming kernels access every page once, and with small pages page faults and table walks take much of the time.
   if (alignment_for(bytes) == kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
   return reinterpret_cast<std::uint64_t>(p);
 }
@@ -168,7 +168,7 @@ void HostDevice::fill(std::uint64_t to, const void* pattern, std::size_t pattern
   auto* out = static_cast<std::byte*>(pointer(to));
   const std::size_t bytes = count * pattern_bytes;
   if (bytes == 0) return;
-  // Doubles the filled part: a few large copies for any width.
+  // Doubles the filled part, which takes few, large copies for any width.
   std::memcpy(out, pattern, pattern_bytes);
   for (std::size_t done = pattern_bytes; done < bytes; done *= 2) std::memcpy(out + done, out, std::min(done, bytes - done));
 }
@@ -200,7 +200,7 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
   const auto& kernel = static_cast<const HostExecutable&>(executable);
   TW_CHECK(arguments.size() == kernel.parameters, "a launch passes one word a parameter");
   const std::int64_t programs = std::int64_t{config.grid[0]} * config.grid[1] * config.grid[2];  // kMostPrograms: fewer than 2^63
-  // As in allocate(): an error instead of overcommitted memory.
+  // As in allocate(): throw instead of overcommitting memory.
   const auto threads = static_cast<std::size_t>(std::min<std::int64_t>(programs, threads_));
   if (kernel.scratch_bytes > total_memory_ / threads)
     throw_lack_of_resources(
@@ -221,9 +221,9 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
       for (Chunks::Range r; chunks.next(r);) kernel.entry(arguments.data(), &launch, r.begin, r.end, scratch.data());
     };
     const auto turn = enter(stream);
-    pool_.run(programs, std::cref(work));  // a reference: std::function then allocates nothing
+    pool_.run(programs, std::cref(work));  // by reference, so that std::function allocates nothing
   }
-  // Assertions first: one that failed is often the reason of a bad access.
+  // Assertions come first: a failed assertion is often the reason for a bad access.
   reports.finish(config.where);
   if (check) check->report(arguments, config.where);
 }

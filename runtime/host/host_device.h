@@ -8,7 +8,7 @@
 
 namespace tilewright::rt {
 
-/// `name`: "cpu", or "cpu:LEVEL" of x86-64, which only restricts the code that is generated.
+/// `name`: "cpu", or "cpu:LEVEL" with a level of x86-64, which only restricts the generated code.
 std::shared_ptr<Device> make_host_device(const std::string& name);
 
 /// An executable of the cpu made from a function of this process, to test devices without a compiler. Uses the number of parameters,

@@ -17,14 +17,14 @@ namespace tilewright::rt {
 
 namespace orc = llvm::orc;
 
-// The parts of LLJIT that objects need: without IR layer and platform, no target has to be initialised.
+// The parts of LLJIT that objects need: without an IR layer and a platform, no target must be initialised.
 struct ObjectLoader::Session {
   orc::ExecutionSession session;
   orc::ObjectLinkingLayer linker;
   orc::JITDylib& library;
   std::atomic<unsigned> loaded{0};
   std::mutex mutex;
-  std::string reported;  // LLVM passes the reason of a failed link to its reporter; the caller only gets an error
+  std::string reported;  // LLVM passes the reason of a failed link to its reporter; the caller gets only a general error
 
   explicit Session(std::unique_ptr<orc::ExecutorProcessControl> process)
       : session(std::move(process)), linker(session), library(session.createBareJITDylib("library")) {
@@ -45,8 +45,8 @@ struct ObjectLoader::Session {
 
 namespace {
 
-// The C functions that emitted code calls most, by address, so that they are found even if the C library is not among the process's global
-// symbols, as in a plug-in.
+// Defines the C functions that emitted code calls most by their addresses, so that they are found even if the C library is not among the
+// process's global symbols, as in a plug-in.
 llvm::Error define_library(orc::ExecutionSession& session, orc::JITDylib& library) {
   orc::SymbolMap symbols;
   const auto add = [&](const char* name, auto* function) {

@@ -1,4 +1,4 @@
-// Loads ELF objects of the compiler into this process. All share one LLVM session; each is unloaded separately.
+// Loads ELF objects of the compiler into this process. All share one LLVM session, but each is unloaded separately.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace tilewright::rt {
 
-/// Code in memory; unloaded when it dies.
+/// Code in memory, which is unloaded when this object is destroyed.
 class LoadedObject {
  public:
   virtual ~LoadedObject() = default;
-  /// The address of the `entry` of load().
+  /// The address of the `entry` that was passed to load().
   virtual void* entry() const = 0;
 };
 
@@ -23,8 +23,8 @@ class ObjectLoader {
   /// Throws DeviceError at `where` if the session cannot start.
   explicit ObjectLoader(const Here& where);
 
-  /// Links `image`, a relocatable ELF object for this machine, and finds `entry` in it. Its undefined symbols are resolved in the C
-  /// library, libm and the process. Throws DeviceError at `where` with LLVM's reason.
+  /// Links `image`, a relocatable ELF object for this machine, and finds `entry` in it. Undefined symbols are resolved in the C library, in
+  /// libm and in the process. Throws DeviceError at `where` with LLVM's reason.
   std::unique_ptr<LoadedObject> load(std::span<const std::byte> image, const std::string& entry, const Here& where);
 
  private:

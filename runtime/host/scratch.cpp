@@ -1,4 +1,4 @@
-// Scratch memory of compiled kernels.
+// Manages the scratch memory of compiled kernels.
 #include "runtime/host/scratch.h"
 
 #include <utility>
@@ -10,12 +10,12 @@ ScratchPool::Lease ScratchPool::acquire(std::size_t bytes) {
   {
     std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
-      arena = std::move(idle_.back());  // the last one used: most likely to be in a cache
+      arena = std::move(idle_.back());  // the most recently used one, which is most likely in a cache
       idle_.pop_back();
     }
   }
   if (arena.bytes < bytes) {
-    arena = {};  // freed first, so that old and new memory do not exist together
+    arena = {};  // freed first, so that old and new memory do not exist at the same time
     arena.memory.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{64})));
     arena.bytes = bytes;
   }

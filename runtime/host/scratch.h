@@ -1,4 +1,4 @@
-// Scratch memory of compiled kernels: one arena for each running thread, kept for the next launch.
+// Scratch memory of compiled kernels: one arena for each running thread, which is kept for later launches.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -18,7 +18,7 @@ class ScratchPool {
   };
 
  public:
-  /// An arena for as long as this lives.
+  /// Holds an arena while it lives.
   class Lease {
    public:
     Lease(ScratchPool& pool, Arena arena) : pool_(pool), arena_(std::move(arena)) {}

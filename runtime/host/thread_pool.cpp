@@ -19,9 +19,10 @@ namespace tilewright::rt {
 
 namespace {
 
-// Long enough for the next launch of a loop of launches, short enough not to matter for the machine's load.
+// Long enough to wait for the next launch in a loop of launches, short enough not to load the machine.
 constexpr auto kSpin = std::chrono::microseconds(20);
-// Small chunks balance uneven programs, large ones cost less: with eight for each thread the last one finishes at most an eighth later.
+// Small chunks balance uneven programs, large chunks cost less: with eight for each thread the last thread finishes at most an eighth
+// later.
 constexpr std::int64_t kChunksPerThread = 8;
 
 void pause() { __builtin_ia32_pause(); }
@@ -42,7 +43,7 @@ bool spin(F ready) {
 }  // namespace
 
 bool Chunks::next(Range& range) {
-  // stop() sets the counter to the total; further fetch_adds cannot wrap, since each thread makes one failing call and then leaves.
+  // stop() sets the counter to the total. Further fetch_adds cannot wrap, since each thread makes one failing call and then leaves.
   const std::int64_t begin = next_.fetch_add(size_, std::memory_order_relaxed);
   if (begin >= total_) return false;
   range = {begin, std::min(begin + size_, total_)};
@@ -52,7 +53,7 @@ bool Chunks::next(Range& range) {
 struct ThreadPool::Job {
   Chunks chunks;
   const Work& work;
-  std::atomic<int> helpers{0};  // written under the lock; the caller that waits for them reads it without
+  std::atomic<int> helpers{0};  // written under the lock; the caller that waits for them reads it without the lock
   std::exception_ptr error;
 };
 
@@ -60,20 +61,20 @@ struct ThreadPool::Workers {
   explicit Workers(Workers* before) : of_parent(before) {}
   void start(int workers);
   void serve();
-  Job* take();  // joins a job of the queue that has chunks left; null if there is none
+  Job* take();  // joins a job of the queue that has chunks left, and returns it; null if there is none
   void participate(Job&);
   void leave(Job&);
   void wake_one();
 
   const unsigned process = fork_count();
-  Workers* const of_parent;  // never used again, nor destroyed: its threads are not in this process, and its lock may be taken
+  Workers* const of_parent;  // never used again and never destroyed: its threads are not in this process, and its lock may be held
   std::once_flag started;
   std::vector<std::thread> threads;
   std::mutex mutex;  // guards the members below, and Job::helpers and Job::error
   std::condition_variable work_there, helper_left;
   std::vector<Job*> queue;
   bool stopping = false;
-  // Read without the lock: how often a job was queued, and how many workers sleep.
+  // These are read without the lock: how often a job was queued, and how many workers sleep.
   std::atomic<std::uint64_t> queued{0};
   std::atomic<int> sleepers{0};
 };
@@ -82,7 +83,7 @@ ThreadPool::ThreadPool(int threads) : threads_(std::max(threads, 1)), workers_(n
 
 ThreadPool::~ThreadPool() {
   Workers* workers = workers_.load();
-  if (workers->process != fork_count()) return;  // of the parent
+  if (workers->process != fork_count()) return;  // they belong to the parent process
   {
     std::lock_guard lock(workers->mutex);
     workers->stopping = true;
@@ -98,7 +99,7 @@ ThreadPool::Workers& ThreadPool::workers() {
   while (workers->process != fork_count()) {
     Workers* const fresh = new Workers(workers);
     if (workers_.compare_exchange_strong(workers, fresh)) return *fresh;
-    delete fresh;  // another thread was first
+    delete fresh;  // another thread was faster
   }
   return *workers;
 }
@@ -107,7 +108,7 @@ void ThreadPool::Workers::start(int count) {
   try {
     for (int i = 0; i < count; ++i) threads.emplace_back([this] { serve(); });
   } catch (const std::system_error& e) {
-    // The caller does the work by itself if it must.
+    // The caller can do the work alone.
     log(LogLevel::warning, fmt::format("only {} of {} threads run the programs of launches on the cpu: no other one could be started: {}",
                                        threads.size() + 1, count + 1, e.what()));
   }
@@ -131,7 +132,7 @@ void ThreadPool::run(std::int64_t total, const Work& work) {
   c.participate(job);
   {
     std::lock_guard lock(c.mutex);
-    std::erase(c.queue, &job);  // from here on no worker joins
+    std::erase(c.queue, &job);  // after this, no worker joins the job
   }
   if (!spin([&] { return job.helpers.load(std::memory_order_acquire) == 0; })) {
     std::unique_lock lock(c.mutex);
@@ -141,7 +142,7 @@ void ThreadPool::run(std::int64_t total, const Work& work) {
 }
 
 void ThreadPool::Workers::wake_one() {
-  // Each woken worker wakes the next one, so that the caller makes one system call, not one for each core, before it starts to work.
+  // Each woken worker wakes the next one: so the caller makes one system call before it starts to work, and not one for each core.
   if (sleepers.load() > 0) work_there.notify_one();
 }
 
@@ -167,7 +168,7 @@ void ThreadPool::Workers::participate(Job& job) {
 void ThreadPool::Workers::leave(Job& job) {
   {
     std::lock_guard lock(mutex);
-    job.helpers.fetch_sub(1, std::memory_order_release);  // the last access: the caller may destroy the job now
+    job.helpers.fetch_sub(1, std::memory_order_release);  // the last access: the caller may now destroy the job
   }
   helper_left.notify_all();
 }

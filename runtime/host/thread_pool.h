@@ -1,4 +1,4 @@
-// Runs the programs of a grid on all cores: each free thread, the caller included, takes the next chunk of programs.
+// Runs the programs of a grid on all cores: each free thread, including the caller, repeatedly takes the next chunk of programs.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -13,11 +13,11 @@ class Chunks {
     std::int64_t begin, end;
   };
   Chunks(std::int64_t total, std::int64_t size) : total_(total), size_(size) {}
-  /// The next chunk, or false if none is left. Chunks come in increasing order: a program that waits for a lower-numbered one waits for a
-  /// program that a running thread has already taken.
+  /// The next chunk; returns false if none is left. Chunks come in increasing order: a program that waits for a lower-numbered program
+  /// waits for one that a running thread has already taken.
   bool next(Range&);
   bool empty() const { return next_.load(std::memory_order_relaxed) >= total_; }
-  /// From now on next() returns false.
+  /// Makes next() return false from now on.
   void stop() { next_.store(total_, std::memory_order_relaxed); }
 
  private:
@@ -25,26 +25,26 @@ class Chunks {
   std::atomic<std::int64_t> next_{0};
 };
 
-/// Jobs of many callers run at once; each caller works on its own job, so each makes progress in any case. A child of fork() starts new
-/// workers. Requires: no job runs during fork().
+/// Jobs of many callers run at the same time; each caller works on its own job, so each one makes progress in any case. A child of fork()
+/// starts new workers. Requires: no job runs during fork().
 class ThreadPool {
  public:
-  /// Called once on each thread that works on the job; takes chunks until none are left.
+  /// Called once on each thread that works on the job; it takes chunks until none are left.
   using Work = std::function<void(Chunks&)>;
 
-  /// `threads`: including the caller. Workers are started by the first job that can use them.
+  /// `threads`: includes the caller. The first job that can use workers starts them.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return threads_; }
-  /// Returns when all of [0, total) is done. The first exception of `work` ends the job and is thrown here.
+  /// Returns when [0, total) is finished. The first exception of `work` ends the job and is thrown here.
   void run(std::int64_t total, const Work& work);
 
  private:
   struct Job;
-  /// The worker threads of one process, and their shared state.
+  /// The worker threads of one process, and the state they share.
   struct Workers;
   Workers& workers();
 

@@ -1,4 +1,4 @@
-// The process's wisdom, and the seal.
+// Implements the process's wisdom and the seal.
 #include "runtime/wisdom/wisdom.h"
 
 #include <fmt/format.h>

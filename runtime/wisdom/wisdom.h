@@ -1,4 +1,4 @@
-// What this process knows of measured configurations: its wisdom file, its own measurements and imports.
+// What this process knows about measured configurations: its wisdom file, its own measurements and imports.
 #pragma once
 #include <cstdint>
 #include <mutex>
@@ -14,24 +14,24 @@
 
 namespace tilewright::rt {
 
-/// Thread-safe. Follows the path of the wisdom file: what it knows is forgotten when that changes.
+/// Thread-safe. If the path of the wisdom file changes, the contents of the old file are forgotten.
 class Wisdom {
  public:
-  /// That of this process, which is never destroyed.
+  /// The wisdom of this process, which is never destroyed.
   static Wisdom& instance();
 
-  /// What is known of a kernel and a problem on a device; reads the file before the first answer. That there are only entries of other
-  /// versions or drivers is a notice of the log, once.
+  /// What is known about a kernel and a problem on a device; reads the file before the first answer. If there are only entries of other
+  /// versions or drivers, the log gets one notice.
   std::optional<WisdomEntry> find(std::string_view kernel, std::string_view problem, rt::Device&);
-  /// Whether find() could find an entry of any kernel.
+  /// Whether find() has no entry of any kernel.
   bool is_empty();
-  /// Adds a measurement, and writes it into the file; that this fails is a notice of the log.
+  /// Adds a measurement and writes it to the file; a failure to write is a notice in the log.
   void add(WisdomEntry);
-  /// Whether find() answers that nothing is known, so that tuners measure again.
+  /// Makes find() answer that nothing is known, so that tuners measure again.
   void set_ignored(bool);
-  /// Another number whenever find() may answer something else.
+  /// A number that changes whenever find() may give another answer.
   std::uint64_t generation();
-  /// Reads the file again: other processes may have measured meanwhile.
+  /// Reads the file again, since other processes may have measured meanwhile.
   void refresh();
 
   std::vector<WisdomEntry> entries();
@@ -43,20 +43,20 @@ class Wisdom {
   void insert(WisdomEntry);
 
   std::mutex mutex_;
-  std::optional<std::string> path_;  // of what was read; none before
-  // By kernel, problem and device; the entries of each differ in driver and version.
+  std::optional<std::string> path_;  // of the file that was read; none before
+  // Indexed by kernel, problem and device; the entries in a list differ in driver and version.
   std::unordered_map<std::string, std::vector<WisdomEntry>> known_;
   std::set<std::string> reported_;
   bool ignored_ = false;
   std::uint64_t generation_ = 0;
 };
 
-/// The key of an entry that is measured now.
+/// The key for an entry that is measured now.
 WisdomKey wisdom_key(std::string_view kernel, std::string_view problem, rt::Device&);
 
 /// Whether tilewright::seal() was called.
 bool is_sealed();
-/// For tests: takes the seal off, or puts it on.
+/// For tests: sets or removes the seal.
 void set_sealed(bool);
 
 }  // namespace tilewright::rt

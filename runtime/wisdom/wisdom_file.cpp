@@ -21,15 +21,15 @@ namespace {
 
 std::string reason() { return std::strerror(errno); }
 
-/// The whole of a regular file; else why it cannot be read.
+/// The whole contents of a regular file, or the reason why it cannot be read.
 struct Contents {
   std::optional<std::string> text;
   bool is_missing = false;
   std::string why;
 };
 Contents contents_of(const std::string& path) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 28;  // bytes: a million entries
-  // A FIFO without a writer would make the call wait, and a device may never end.
+  constexpr std::int64_t kMost = std::int64_t{1} << 28;  // bytes; a million entries
+  // Opening a FIFO without a writer would block, and reading a device might never end.
   const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return {{}, errno == ENOENT || errno == ENOTDIR, reason()};
   Contents read;
@@ -55,7 +55,7 @@ Contents contents_of(const std::string& path) {
   return read;
 }
 
-/// The text reaches the disk before the file gets its name: a reader finds the old file or the new one, after a crash too.
+/// The text reaches the disk before the file gets its name: a reader finds the old file or the new one, even after a crash.
 bool replace(const std::string& path, const std::string& text) {
   const std::string made = path + ".new";
   const int file = ::open(made.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -74,7 +74,7 @@ bool replace(const std::string& path, const std::string& text) {
   return good && std::rename(made.c_str(), path.c_str()) == 0;
 }
 
-/// Excludes other writers, of this process and of others, while it lives. A process that dies leaves it.
+/// Excludes other writers, in this process and in others, while it lives. If a process dies, its lock is released.
 class FileLock {
  public:
   explicit FileLock(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
@@ -123,7 +123,7 @@ WisdomFile read_wisdom(const std::string& path) {
 }
 
 std::string add_to_wisdom(const std::string& path, const std::vector<WisdomEntry>& added) {
-  std::error_code ignored;  // opening the lock says what is wrong
+  std::error_code ignored;  // a failure is reported when the lock is opened
   if (const std::filesystem::file_status there = std::filesystem::status(path, ignored);
       std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
     return fmt::format("wisdom file {}: it is no regular file", path);
@@ -131,7 +131,7 @@ std::string add_to_wisdom(const std::string& path, const std::vector<WisdomEntry
   const FileLock lock(path + ".lock");
   if (!lock.is_held()) return fmt::format("wisdom file {}.lock: {}", path, reason());
   WisdomFile file = read_wisdom(path);
-  if (!file.notice.empty() && !file.is_missing && !file.is_damaged) return file.notice;  // what is there must not be lost
+  if (!file.notice.empty() && !file.is_missing && !file.is_damaged) return file.notice;  // existing contents must not be lost
   if (file.is_damaged && file.entries.empty()) std::rename(path.c_str(), (path + ".damaged").c_str());
   merge_wisdom(file.entries, added);
   if (!replace(path, print_wisdom(file.entries))) return fmt::format("wisdom file {}: {}", path, reason());

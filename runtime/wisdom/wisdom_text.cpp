@@ -1,5 +1,5 @@
-// The format: a first line with its version, then "sum<TAB>name=value<TAB>name=value...", with tabs, ends of lines and backslashes of
-// values escaped. `sum` is the FNV-1a hash of the rest of the line.
+// The format: a first line with its version, then lines "sum<TAB>name=value<TAB>name=value...", in which tabs, ends of lines and
+// backslashes in values are escaped. `sum` is the FNV-1a hash of the rest of the line.
 #include "runtime/wisdom/wisdom_text.h"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ std::string unescaped(std::string_view text) {
   return value;
 }
 
-/// The part of `text` before `end`, which is removed from it with the end.
+/// Returns the part of `text` before `end`, and removes it and `end` from the text.
 std::string_view take_until(std::string_view& text, char end) {
   const std::size_t at = std::min(text.find(end), text.size());
   const std::string_view part = text.substr(0, at);
@@ -147,7 +147,7 @@ void merge_wisdom(std::vector<WisdomEntry>& into, const std::vector<WisdomEntry>
   const auto text_of = [](const WisdomKey& k) { return std::tie(k.kernel, k.problem, k.device, k.driver, k.version); };
   using Text = decltype(text_of(WisdomKey{}));
   std::vector<WisdomEntry> all;
-  all.reserve(into.size() + added.size());  // the map refers to keys
+  all.reserve(into.size() + added.size());  // the map refers to these keys
   std::map<Text, std::size_t> known;
   const auto add = [&](const WisdomEntry& e) {
     all.push_back(e);

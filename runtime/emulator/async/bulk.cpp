@@ -10,10 +10,10 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// Extras: the destination, the source and the mbarrier, two each, then the size and the mask of a multicast.
+// Extra operands: the destination, the source and the mbarrier, two slots each, then the size and the mask of a multicast.
 constexpr int kSize = 6, kMask = 7;
 
-/// Whether there is something to copy that the engine can copy.
+/// Whether the size is not zero and the engine can copy that many bytes.
 bool check_size(Warp& warp, const Instruction& i, int lane, u32 bytes) {
   if (bytes % 16 == 0) return bytes > 0;
   report(warp, i, DiagnosticKind::bad_operand, lane, [&] { return fmt::format("{} bytes: expected a multiple of 16", bytes); });
@@ -27,7 +27,7 @@ bool check_alignment(Warp& warp, const Instruction& i, int lane, u64 address) {
   return false;
 }
 
-/// Groups of a lane that a wait leaves, and whether it waits for reads alone.
+/// How many groups of a lane a wait leaves unfinished, and whether it only waits for reads.
 struct WaitOptions {
   u32 groups = 0;
   bool only_reads = false;
@@ -67,7 +67,7 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
   }
 }
 
-/// Does nothing but for the checks of its operands.
+/// Only checks its operands.
 void prefetch(Warp& warp, const Instruction& i, Mask mask) {
   for (const int lane : lanes_of(mask)) {
     check_size(warp, i, lane, bulk_value(warp, i, kSize, lane));

@@ -1,4 +1,4 @@
-// Checks of bulk copies, and their pieces as operations.
+// Checks bulk copies, and runs their pieces as operations.
 #include "runtime/emulator/async/bulk_copy.h"
 
 #include <fmt/format.h>
@@ -16,10 +16,10 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// What a read finds that does not wait for the copy: NaN, for floats of every size.
+// The value that a read finds if it does not wait for the copy: NaN, for floats of every size.
 constexpr int kPoison = 0xff;
 
-/// A request of the engine: sectors of global memory and bytes, or bytes alone between blocks.
+/// Counts a request of the engine: sectors of global memory and bytes, or only bytes for a copy between blocks.
 Count& count_request(const BulkCopy& copy) {
   Count& count = copy.warp.worker->counts[copy.instruction.index];
   ++count.requests;
@@ -31,7 +31,7 @@ void count(const BulkCopy& copy, std::span<const GlobalRun> runs) {
     total += run.rows * run.bytes;
     ideal += run.rows * ((run.bytes + 31) / 32);
     const auto sectors_of = [](u64 address, u64 bytes) { return (address + bytes - 1) / 32 - address / 32 + 1; };
-    // Then all rows begin at the same offset in a sector.
+    // With such a stride all rows begin at the same offset in a sector.
     if (run.stride % 32 == 0)
       units += run.rows * sectors_of(run.address, run.bytes);
     else
@@ -43,7 +43,7 @@ void count(const BulkCopy& copy, std::span<const GlobalRun> runs) {
   count.ideal += ideal;
 }
 
-/// The allocation that contains all runs, null if there is none.
+/// The allocation that contains all runs; null if there is none.
 const Range* common_range(Worker& worker, std::span<const GlobalRun> runs) {
   u64 begin = ~u64{0}, end = 0;
   for (const GlobalRun& run : runs) {
@@ -54,10 +54,10 @@ const Range* common_range(Worker& worker, std::span<const GlobalRun> runs) {
   return range != nullptr && end > begin && end <= range->end() ? range : nullptr;
 }
 
-/// Whether all that the copy accesses of global memory is in allocations; a diagnostic otherwise.
+/// Whether all of the copy's accesses to global memory are inside of allocations; otherwise a diagnostic.
 bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
   if (runs.empty() || common_range(*copy.warp.worker, runs) != nullptr) return true;
-  // Allocations may follow each other without a gap.
+  // One allocation may directly follow another one.
   bool is_good = true;
   for (const CopyPiece& piece : copy.pieces.list) {
     if (piece.is_outside) continue;
@@ -73,7 +73,7 @@ bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
   return is_good;
 }
 
-/// Checks accesses to global memory, whose bounds are known to be good.
+/// Checks accesses to global memory whose bounds have been checked.
 void check_global_runs(const Accessor& by, const BulkCopy& copy, std::span<const GlobalRun> runs, Access access) {
   if (runs.empty()) return;
   const Range* const common = access == Access::read ? common_range(*copy.warp.worker, runs) : nullptr;
@@ -105,7 +105,7 @@ void poison(const Block& block, std::span<const SharedSpan> spans) {
   for (const auto& [offset, bytes] : spans) std::memset(block.shared.get() + offset, kPoison, bytes);
 }
 
-/// Checks what the copy writes into the block, and poisons what must not be read yet.
+/// Checks the copy's writes to the block, and poisons the bytes that must not be read yet.
 void claim(const Accessor& by, Block& block, const BulkCopy& copy) {
   const SharedSpan whole = whole_span(copy.pieces);
   const bool checks = copy.warp.worker->launch->check;
@@ -113,7 +113,7 @@ void claim(const Accessor& by, Block& block, const BulkCopy& copy) {
     if (!copy.reduction) poison(block, {&whole, 1});
     return;
   }
-  // Diagnostics are of the first piece that there are any of.
+  // A diagnostic names the first piece that has one.
   const std::vector<SharedSpan> spans = written_spans(copy.pieces);
   if (checks) check_shared_writes(by, block, copy.lane, spans);
   if (!copy.reduction) poison(block, spans);
@@ -124,7 +124,7 @@ void fill(const BulkCopy& copy, std::byte* to, u32 bytes) {
     std::memcpy(to + at, &copy.fill, static_cast<std::size_t>(copy.fill_bytes));
 }
 
-/// Copies the bytes, or reduces them into those at `to`.
+/// Copies the bytes to `to`, or reduces them into the bytes there.
 void write_bytes(const BulkCopy& copy, std::byte* to, const std::byte* from, u32 bytes) {
   if (!copy.reduction) return void(std::memcpy(to, from, bytes));
   const auto [update, size] = *copy.reduction;
@@ -136,7 +136,7 @@ void write_bytes(const BulkCopy& copy, std::byte* to, const std::byte* from, u32
   }
 }
 
-/// The bytes of a block's shared memory that the copy's pieces name.
+/// The bytes in a block's shared memory that the copy's pieces cover.
 std::vector<std::byte> gather(const Block& block, const BulkCopy& copy) {
   std::vector<std::byte> bytes(copy.pieces.bytes());
   std::byte* to = bytes.data();
@@ -147,7 +147,7 @@ std::vector<std::byte> gather(const Block& block, const BulkCopy& copy) {
   return bytes;
 }
 
-/// Completes so many bytes on the mbarrier; a wait for it acquires the engine's epoch.
+/// Completes this number of bytes on the mbarrier; a wait for it acquires the engine's epoch.
 void signal(const BulkCopy& copy, const SharedLocation& at, u32 time, u64 bytes) {
   const MbarrierOperation operation{copy.warp, copy.instruction, copy.lane, *at.block, at.offset};
   if (at.block->running == 0)
@@ -162,7 +162,7 @@ void signal(const BulkCopy& copy, const SharedLocation& at, u32 time, u64 bytes)
   complete_transactions(operation, *barrier, static_cast<s64>(bytes));
 }
 
-/// The copy's part that ends in one block: its mbarrier, and the agent and epoch of its writes.
+/// The part of a copy that arrives in one block: its mbarrier, and the agent and epoch of its writes.
 struct Arrival {
   Destination destination;
   int agent;
@@ -176,7 +176,7 @@ std::optional<Arrival> arrival_of(const BulkCopy& copy, const Destination& desti
   return Arrival{destination, barrier->agent, static_cast<u32>(barrier->phase) + 1};
 }
 
-/// `group` and `read`: of stores alone.
+/// `group` and `read` are used only for stores.
 void begin(const BulkCopy& copy, std::function<void()> write, u32 group = 0, std::function<void()> read = nullptr) {
   begin(AsyncOperation{&copy.warp, copy.instruction.index, copy.lane, group, std::move(read), std::move(write)});
 }
@@ -226,7 +226,7 @@ void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
     claim(by, *destination.to.block, copy);
     arrivals.push_back(*arrival);
   }
-  // A multicast arrives at each block in its own time.
+  // A multicast arrives at each block at a different time.
   for (const Arrival& arrival : arrivals)
     begin(copy, [kept, arrival] {
       const BulkCopy& copy = *kept;
@@ -270,7 +270,7 @@ void begin_value(const BulkCopy& copy, const Destination& destination, const std
   if (!arrival) return;
   const auto bytes = static_cast<u32>(copy.pieces.bytes());
   const auto& [to, mbarrier] = destination;
-  // Not through the asynchronous proxy, as bulk copies are.
+  // This does not go through the asynchronous proxy, unlike bulk copies.
   Accessor by = engine_of(copy.warp, copy.instruction, *to.block, arrival->agent, arrival->time);
   by.async = nullptr;
   if (copy.warp.worker->launch->check) check_shared_write(by, *to.block, copy.lane, to.offset, static_cast<int>(bytes), nullptr);
@@ -323,7 +323,7 @@ void wait_for_bulk_groups(Warp& warp, Mask mask, u32 keep, bool only_read) {
       return operation.warp == &warp && operation.group > 0 && is_due(operation.lane, operation.group);
     });
   }
-  // Up to where all that these lanes began is over.
+  // The sequence numbers up to which every copy of these lanes has finished.
   u32 read = warp.bulk_sequence, written = warp.bulk_sequence;
   std::erase_if(warp.bulk_copies, [&](BulkGroupCopy& copy) {
     if (!has_lane(mask, copy.lane)) return false;

@@ -1,4 +1,4 @@
-// Clusters: addresses in the shared memory of their blocks, and their barrier.
+// Clusters: addresses in the shared memory of their blocks, and the cluster's barrier.
 #include "runtime/emulator/async/cluster.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ void arrive_at_cluster(Warp& warp, const Instruction& i, Mask mask) {
            [] { return std::string("arrives at the cluster's barrier again without a wait in between"); });
   if (warp.cluster_arrived == 0) ++barrier.arrived;
   if (i.options<ArriveOptions>().is_relaxed) {
-    // A relaxed arrival releases only what an earlier fence has released.
+    // A relaxed arrival releases only clocks that an earlier fence has released.
     barrier.clocks.by_block.join(warp.released.for_all);
     barrier.async.join_by_block(warp.released.async);
   } else {
@@ -56,7 +56,7 @@ void wait_for_cluster(Warp& warp, const Instruction& i, Mask mask) {
   acquire(warp, barrier.done_clocks, barrier.done_async);
 }
 
-/// The address that names the same byte in the block of a rank.
+/// The address of the same byte in the block with another rank.
 template <class T>
 void map_address(Warp& warp, const Instruction& i, Mask mask) {
   const auto count = warp.block->cluster->blocks.size();

@@ -1,4 +1,4 @@
-// Runs of global memory and spans of shared memory that copies touch, and the copies of their bytes.
+// Finds the runs of global memory and the spans of shared memory that copies access, and copies their bytes.
 #include "runtime/emulator/async/copy_pieces.h"
 
 #include <cstring>
@@ -16,7 +16,7 @@ void append(std::vector<SharedSpan>& spans, u64 offset, u32 bytes) {
     spans.push_back({static_cast<u32>(offset), bytes});
 }
 
-/// Most swizzled chunks have 16 bytes, which need no call of memcpy.
+/// Most swizzled chunks have 16 bytes, which do not need a call of memcpy.
 void copy_chunk(std::byte* to, const std::byte* from, u32 bytes) {
   if (bytes == 16)
     std::memcpy(to, from, 16);
@@ -46,7 +46,7 @@ void copy_lines_to_shared(std::byte* shared, const CopyPiece& piece, u32 swizzle
   }
 }
 
-/// Runs of single rows; contiguous rows are one run.
+/// One run for each row; contiguous rows form one run.
 std::vector<GlobalRun> runs_of_rows(const CopyPieces& pieces) {
   std::vector<GlobalRun> runs;
   for (const CopyPiece& piece : pieces.list)
@@ -80,7 +80,7 @@ std::vector<GlobalRun> global_runs(const CopyPieces& pieces) {
       runs.push_back(run);
       continue;
     }
-    // Only some of the rows would be one run with those after them.
+    // Only some of the rows would form one run with the rows after them.
     if (!is_one || runs.back().rows > 1) return runs_of_rows(pieces);
     runs.back().bytes += run.bytes;
   }

@@ -1,4 +1,4 @@
-// Pieces of bulk copies: rows that are contiguous in global memory, whose 16-byte chunks the engine may swizzle in shared memory.
+// Pieces of bulk copies: rows that are contiguous in global memory, and whose 16-byte chunks may be swizzled in shared memory.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -10,26 +10,26 @@
 
 namespace tilewright::rt::emulator {
 
-/// Rows, each contiguous in global memory; in shared memory all of them together are, but for the swizzle.
+/// Rows, each contiguous in global memory; in shared memory all rows together are contiguous, apart from the swizzle.
 struct CopyPiece {
-  u64 shared = 0;           // offset in the shared memory of its side
-  u64 global = 0;           // address; of a copy between blocks, offset in the source's shared memory
-  u32 bytes = 0;            // a row
-  bool is_outside = false;  // of the tensor: nothing is read or written there, and loads fill it
+  u64 shared = 0;           // offset in the shared memory of the block that is read or written
+  u64 global = 0;           // address; for a copy between blocks: the offset in the source's shared memory
+  u32 bytes = 0;            // bytes of a row
+  bool is_outside = false;  // outside of the tensor: nothing is read or written there, and loads fill it
   u32 rows = 1;
-  u64 stride = 0;  // from one row to the next in global memory
+  u64 stride = 0;  // distance between rows in global memory
 
   u64 all_bytes() const { return u64{bytes} * rows; }
 };
 
 struct CopyPieces {
   std::vector<CopyPiece> list;
-  u32 swizzle = 0;  // bytes within which 16-byte chunks are permuted: 32, 64 or 128; 0: none are
+  u32 swizzle = 0;  // bytes within which 16-byte chunks are permuted: 32, 64 or 128; 0: no swizzle
 
   u64 bytes() const;
 };
 
-/// The address in shared memory after swizzling: bits 4 to 6 are combined by xor with as many of bits 7 to 9.
+/// The address after swizzling: 1, 2 or 3 bits from bit 4 up (swizzles of 32, 64, 128 bytes) are XORed with the bits three above.
 inline u64 swizzled(u64 address, u32 swizzle) { return swizzle == 0 ? address : address ^ ((address >> 3) & (swizzle - 16)); }
 
 /// Calls f(offset, global, bytes) for each part that is contiguous in both memories.
@@ -47,17 +47,17 @@ void each_chunk(const CopyPiece& piece, u32 swizzle, F f) {
   }
 }
 
-/// The global memory of a copy: contiguous rows are one run.
+/// The runs of global memory that a copy accesses; contiguous rows form one run.
 std::vector<GlobalRun> global_runs(const CopyPieces&);
 
-/// The shared memory that a store reads or a load writes, in the order of the pieces. Contiguous chunks are one span: they may share a
-/// granule.
+/// The spans of shared memory that a store reads or a load writes, in the order of the pieces. Contiguous chunks form one span, since they
+/// may share a granule.
 std::vector<SharedSpan> read_spans(const CopyPieces&);
 std::vector<SharedSpan> written_spans(const CopyPieces&);
-/// The shared memory that a load writes, if it is contiguous; 0 bytes if it is not. No two pieces overlap.
+/// The shared memory that a load writes, if it is contiguous; else 0 bytes. No two pieces overlap.
 SharedSpan whole_span(const CopyPieces&);
 
-/// Copies from global memory to a block's shared memory, and from there to contiguous rows.
+/// Copies from global memory to a block's shared memory, and from shared memory to contiguous rows.
 void copy_to_shared(std::byte* shared, const CopyPiece&, u32 swizzle);
 void copy_from_shared(std::byte* to, const CopyPiece&, u32 swizzle, const std::byte* shared);
 

@@ -9,23 +9,23 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// What a read finds that does not wait for the copy: NaN, for floats of every size.
+// The value that a read finds if it does not wait for the copy: NaN, for floats of every size.
 constexpr int kPoison = 0xff;
 
 struct CopyOptions {
-  s64 source_offset = 0;               // Instruction::immediate is that of the destination
-  bool has_short_destination = false;  // its base has 32 bits; Instruction::short_address is about the source
-  bool ignores_source = false;         // where a predicate holds: only zeros are written
+  s64 source_offset = 0;               // Instruction::immediate is the destination's offset
+  bool has_short_destination = false;  // its base register has 32 bits; Instruction::short_address describes the source
+  bool ignores_source = false;         // the instruction has a predicate under which only zeros are written
 };
 struct WaitOptions {
-  u32 groups = 0;  // of each lane that may go on
+  u32 groups = 0;  // groups of each lane that may remain unfinished
   bool commits = false;
 };
 struct ArriveOptions {
-  bool increases = true;  // the arrivals to wait for
+  bool increases = true;  // adds to the arrivals that the mbarrier waits for
 };
 
-/// The lanes of the mask that may read so many bytes from their addresses.
+/// The lanes of the mask that may read this many bytes from their addresses.
 Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, int bytes) {
   const Accessor by = accessor_of(warp, i);
   const Request request = locate_in(warp, i, mask, address, Space::global, bytes);
@@ -34,7 +34,7 @@ Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64
   return request.mask;
 }
 
-/// Where each lane has its own number of bytes, both ends of what is read have to be in bounds. Lanes that read nothing name no address.
+/// If lanes have different sizes, both ends of each lane's range must be in bounds. The address of a lane that reads nothing is ignored.
 Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, const Lanes<u32>& bytes) {
   Mask whole = 0, part = 0;
   for (const int lane : lanes_of(mask)) {
@@ -53,7 +53,7 @@ Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64
   return good;
 }
 
-/// How many bytes each lane copies, where that is not the width of the instruction for all of them.
+/// How many bytes each lane copies, if this is not always the width of the instruction.
 Lanes<u32> sizes_of(Warp& warp, const Instruction& i, Mask mask) {
   Lanes<u32> bytes;
   if (i.options<CopyOptions>().ignores_source) {
@@ -93,7 +93,7 @@ void poison_lanes(const AsyncCopy& copy, Mask lanes) {
 }
 
 void copy_async(Warp& warp, const Instruction& i, Mask mask) {
-  // The two addresses have bases of their own width.
+  // The two addresses may have bases of different widths.
   const auto& options = i.options<CopyOptions>();
   const Lanes<u64> destination = addresses_of(warp, options.has_short_destination, i.slot[0], i.immediate);
   const Lanes<u64> source = addresses_of(warp, i, i.slot[1], static_cast<u64>(options.source_offset));
@@ -135,7 +135,7 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
   }
 }
 
-/// Does those copies of the lanes that are_due(copy) gives. Up to which of the engine's epochs all copies of these lanes are done now.
+/// Executes the copies of the lanes that are_due(copy) returns. Returns the engine's epoch up to which all copies of these lanes are done.
 template <class F>
 u32 finish_copies(Warp& warp, Mask mask, F are_due) {
   u32 done = warp.copy_sequence;
@@ -150,9 +150,9 @@ u32 finish_copies(Warp& warp, Mask mask, F are_due) {
   return done;
 }
 
-/// The mbarrier of each lane gets an arrival when the lane's copies so far are done; lanes are independent of each other (PTX ISA,
-/// "cp.async.mbarrier.arrive": "all prior cp.async operations initiated by the executing thread"). Without `.noinc` the mbarrier first gets
-/// one more arrival to wait for.
+/// Each lane's mbarrier gets an arrival when the lane's earlier copies are done; lanes are independent of each other (PTX ISA,
+/// "cp.async.mbarrier.arrive": "all prior cp.async operations initiated by the executing thread"). Without `.noinc`, the mbarrier first
+/// waits for one more arrival.
 void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   locate(warp, i, mask, address, i.space, 8, [&](const Request& request) {
@@ -182,7 +182,7 @@ void commit(Warp& warp, const Instruction&, Mask mask) {
   warp.commits_together &= mask == kAllLanes;
 }
 
-/// Does the copies of all groups but the last ones of each lane.
+/// Executes the copies of all groups except the last ones of each lane.
 void wait(Warp& warp, const Instruction& i, Mask mask) {
   const auto [groups, commits] = i.options<WaitOptions>();
   if (commits) commit(warp, i, mask);

@@ -1,4 +1,4 @@
-// The state of mbarriers and its rules.
+// The state of mbarriers and the rules for it.
 #include "runtime/emulator/async/mbarrier.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ void complete_phase(Block& owner, Mbarrier& barrier) {
       if (entry.wait == Wait::mbarrier) entry.wait = Wait::none;
 }
 
-/// The one that is or was there, or a new one.
+/// The mbarrier that is, or was, at the offset; else a new one.
 Mbarrier& mbarrier_at(Block& owner, u32 offset) {
   if (Mbarrier* const barrier = owner.mbarriers.find(offset)) return *barrier;
   const int number = static_cast<int>(owner.mbarriers.size());
@@ -54,9 +54,9 @@ Mbarrier& mbarrier_at(Block& owner, u32 offset) {
   return owner.mbarriers.insert(offset, std::move(made));
 }
 
-/// Checks an operation on the object as a read of its bytes by so many lanes.
+/// Checks an operation on the object as a read of its bytes by `lanes` lanes.
 void check_use(const MbarrierOperation& at, Mbarrier& barrier, int lanes) {
-  // Operations on the object are atomic to each other, whatever the instruction is.
+  // Operations on the object are atomic with respect to each other, whatever the instruction is.
   Instruction strong = at.instruction;
   strong.is_strong = true;
   Accessor by = accessor_of(at);
@@ -66,7 +66,7 @@ void check_use(const MbarrierOperation& at, Mbarrier& barrier, int lanes) {
   if (&at.owner != at.warp.block) remember_remote(barrier.remote_operations, by, at.lane, barrier.phase);
 }
 
-/// Checks that the lane makes or ends an object there, as a write of its bytes.
+/// Checks that the lane may make or end an object there, as a write of its bytes.
 void check_change(const MbarrierOperation& at, bool ends) {
   if (!at.warp.worker->launch->check) return;
   Accessor by = accessor_of(at);
@@ -74,14 +74,14 @@ void check_change(const MbarrierOperation& at, bool ends) {
   SharedChecker(by, at.owner).write(at.lane, at.offset, static_cast<int>(kMbarrierBytes), nullptr);
 }
 
-/// The object that is there. It is a diagnostic if there is none.
+/// The object at the location; a diagnostic if there is none.
 Mbarrier* expect_mbarrier(const MbarrierOperation& at) {
   Mbarrier* const found = live_mbarrier(at.owner, at.offset);
   if (found == nullptr) misuse(at, [] { return std::string("there is no mbarrier"); });
   return found;
 }
 
-/// An object has to be inside of shared memory and aligned.
+/// Marks the bytes of an object, which must be inside of shared memory and aligned.
 void mark(const MbarrierOperation& at, u8 written) {
   if (at.warp.worker->launch->check) std::memset(at.owner.shadow.written() + at.offset, written, kMbarrierBytes);
 }

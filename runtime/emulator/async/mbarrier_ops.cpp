@@ -14,13 +14,13 @@ struct MbarrierOptions {
   bool expects_bytes = false;  // .expect_tx
   bool drops = false;          // arrive_drop
   bool no_complete = false;    // .noComplete
-  bool by_parity = false;      // waits for a parity, not a state
-  bool blocks = false;         // try_wait
-  bool is_relaxed = false;     // no order
-  bool only_block = false;     // .cta is written out: neither reaches the other blocks of a cluster nor hears of them
+  bool by_parity = false;      // waits for a parity instead of a state
+  bool blocks = false;         // the instruction is try_wait
+  bool is_relaxed = false;     // no ordering
+  bool only_block = false;     // .cta is written explicitly: releases to, and acquires from, the own block only
 };
 
-// A state is the phase before the operation, and how many arrivals it lacked.
+// A state consists of the phase before the operation, and the number of arrivals that it lacked.
 constexpr int kCountBits = 20;
 u64 state_of(const Mbarrier& barrier) { return barrier.phase << kCountBits | barrier.pending; }
 
@@ -54,7 +54,7 @@ void arrive(Warp& warp, const Instruction& i, Mask mask) {
   else
     for (u32& count : operand.at) count = 1;
   Lanes<u64> state{};
-  const Mbarrier* released = nullptr;  // the warp has released its clocks to it, in this phase
+  const Mbarrier* released = nullptr;  // the mbarrier to which the warp has released its clocks in this phase
   u64 phase = 0;
   bool any_release = false;
   at_mbarriers(warp, i, mask, [&](const Request& request) {
@@ -95,7 +95,7 @@ void complete(Warp& warp, const Instruction& i, Mask mask) {
   });
 }
 
-/// Whether the phase that a lane asks for is over. A state or parity distinguishes two phases only.
+/// Whether the phase that a lane waits for is complete. A state or parity distinguishes only two phases.
 bool is_over(const MbarrierOperation& at, const Mbarrier& barrier, u64 asked) {
   const u64 phase = barrier.phase - barrier.first_phase;
   if (at.instruction.options<MbarrierOptions>().by_parity) {
@@ -113,7 +113,7 @@ bool is_over(const MbarrierOperation& at, const Mbarrier& barrier, u64 asked) {
   return barrier.phase > of;
 }
 
-/// The phases that lanes ask for: states or parities.
+/// The phases that lanes wait for: states or parities.
 class AskedPhases {
  public:
   AskedPhases(const Warp& warp, const Instruction& i)
@@ -123,7 +123,7 @@ class AskedPhases {
     std::memcpy(&asked, at_ + static_cast<std::size_t>(lane) * bytes_, bytes_);
     return asked;
   }
-  /// Whether all lanes ask for the same one.
+  /// Whether all lanes wait for the same phase.
   bool are_one() const { return std::memcmp(at_, at_ + bytes_, (kLanes - 1) * bytes_) == 0; }
 
  private:
@@ -155,7 +155,7 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
     const MbarrierOperation at{warp, i, 0, *warp.block, request.address[0]};
     if (Mbarrier* barrier = find_mbarrier(at, 2)) wait_at(at, *barrier, kAllLanes);
   });
-  // A wait for what is no mbarrier would never end.
+  // A wait for something that is not an mbarrier would never end.
   if (first == nullptr) over = mask;
   write_mask(warp, i.slot[1], over, mask);
   if (over != 0) {
@@ -171,7 +171,7 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
   entry.tried = i.index;
   entry.wait_id = offset;
   entry.wait_phase = first->phase;
-  // A wait may give up at any time, so that it does so the first time, and waits the second time.
+  // A wait may give up at any time: here it gives up the first time, and waits the second time.
   if (options.blocks && again) return void(entry.wait = Wait::mbarrier);
   warp.worker->poll(i);
   warp.poll = {i.index, Space::shared, offset, 8};
@@ -184,7 +184,7 @@ void pending_count(Warp& warp, const Instruction& i, Mask mask) {
   write(warp, i.slot[1], count, mask);
 }
 
-/// The order, scope and space of an operation; `default_order` is what it has if none is written.
+/// Takes the order, scope and space of an operation; `default_order`: the order if none is written.
 void take_order(Decoder& d, const char* default_order, bool may_be_remote) {
   MbarrierOptions& options = d.options<MbarrierOptions>();
   options.is_relaxed = d.take("relaxed");
@@ -204,7 +204,7 @@ void begin(Decoder& d, Handler execute) {
 
 }  // namespace
 
-/// Without a destination, the state is not wanted: of remote mbarriers there is none.
+/// There may be no destination for the state: remote mbarriers have none.
 void decode_mbarrier_arrive(Decoder& d) {
   begin(d, arrive);
   MbarrierOptions& options = d.options<MbarrierOptions>();
@@ -233,7 +233,7 @@ void decode_mbarrier_wait(Decoder& d) {
   d.destination(1, d.operand(0), 0);
   d.address(0, d.operand(1));
   d.source(2, d.operand(2), options.by_parity ? 4 : 8);
-  // The time after which it gives up, which it may do sooner.
+  // The time limit after which a wait gives up; it may give up sooner.
   if (d.operands() == 4) d.source(3, d.operand(3), 4);
   d.out.kind = Kind::waiting;
 }

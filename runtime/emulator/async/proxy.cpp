@@ -1,4 +1,4 @@
-// Fences between the ways in which threads and engines access memory, and dependencies between launches.
+// Fences between the proxies through which threads and engines access memory, and dependencies between launches.
 #include "runtime/emulator/memory/access.h"
 #include "runtime/emulator/program/decoders.h"
 
@@ -6,7 +6,7 @@ namespace tilewright::rt::emulator {
 namespace {
 
 struct ProxyOptions {
-  bool shared = false, global = false;  // memory
+  bool shared = false, global = false;  // kinds of memory
 };
 
 void rely_on(const Warp& warp, AcquireClocks& clocks, Mask lanes) {
@@ -14,7 +14,7 @@ void rely_on(const Warp& warp, AcquireClocks& clocks, Mask lanes) {
   warp.publish(clocks.clock, lanes);
 }
 
-/// What the warp knows of accesses through the generic proxy, accesses through the asynchronous one may rely on from now on.
+/// From now on, accesses through the asynchronous proxy are ordered after all generic accesses that the warp has acquired.
 void fence_async(Warp& warp, const Instruction& i, Mask mask) {
   if (!warp.worker->launch->check) return;
   if (i.options<ProxyOptions>().shared) rely_on(warp, warp.async.shared, mask);
@@ -22,13 +22,13 @@ void fence_async(Warp& warp, const Instruction& i, Mask mask) {
   ++warp.time;
 }
 
-/// Releases to all that synchronise with what the warp does next, even by relaxed operations.
+/// Releases to all threads that synchronise with later operations of the warp, even with relaxed ones.
 void fence_mbarrier_init(Warp& warp, const Instruction&, Mask mask) {
   if (warp.worker->launch->check) warp.released = release(warp, mask, true);
 }
 
-/// Acquires the tensor map at the lanes' address, which was written as ordinary memory: copies that use that map from now on may rely on
-/// it. Says nothing of other maps, nor of what copies read and write.
+/// Acquires the tensor map at the lanes' address, which was written as ordinary memory: copies that use this map from now on may rely on
+/// it. It orders neither other maps nor the data that copies read and write.
 void acquire_tensor_map(Warp& warp, const Instruction& i, Mask mask) {
   if (!warp.worker->launch->check) return;
   acquire(warp, warp.to_acquire, i.whole_gpu);
@@ -62,8 +62,8 @@ void decode_tensor_map_fence(Decoder& d) {
   if (d.constant(d.operand(1)) != 128) d.fail("a tensor map has 128 bytes");
 }
 
-/// One-sided fences of what synchronises through shared memory: the releasing side says that what it did may be relied on, the acquiring
-/// one that it relies on it. Either side's fence is on the way from the one access to the other.
+/// One-sided fences for synchronisation through shared memory: the releasing side publishes what it did, and the acquiring side relies on
+/// that. The fence of either side lies between the two accesses.
 void decode_one_sided(Decoder& d) {
   const bool acquires = d.take("acquire");
   if (!acquires && !d.take("release")) d.fail("'.acquire' or '.release' is missing");
@@ -102,7 +102,7 @@ void decode_griddepcontrol(Decoder& d) {
   d.out.category = Category::control;
   if (d.take_one({"launch_dependents", "wait"}) < 0) d.fail("expected '.launch_dependents' or '.wait'");
   d.expect_operands(0);
-  // Each launch is over before the next one begins.
+  // Each launch has finished before the next one begins.
   d.out.execute = nothing;
 }
 

@@ -9,7 +9,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// Extras: the destination, nothing and the mbarrier, two each, then the values.
+// Extra operands: the destination, an unused address and the mbarrier, two slots each, then the values.
 constexpr u32 kValues = 6;
 
 void store_async(Warp& warp, const Instruction& i, Mask mask) {

@@ -1,4 +1,4 @@
-// The three schedules of asynchronous work.
+// Implements the three schedules of asynchronous work.
 #include "runtime/emulator/async/schedule.h"
 
 #include "runtime/emulator/simd/random.h"
@@ -31,7 +31,7 @@ void begin(AsyncOperation operation) {
 bool finish_one(Cluster& cluster, Worker& worker) {
   if (cluster.operations.empty()) return false;
   const std::size_t last = cluster.operations.size() - 1;
-  // The youngest first: nothing orders them, and programs that rely on an order expect the other one.
+  // The youngest operation first: nothing orders them, and programs that wrongly rely on an order expect the opposite one.
   finish_at(cluster, worker.launch->async_order == AsyncOrder::random ? next_random(worker.random) % (last + 1) : last);
   return true;
 }

@@ -1,4 +1,4 @@
-// Asynchronous work of a cluster, and the schedule that chooses when it is done.
+// Asynchronous work of a cluster, and the schedule that chooses when it is executed.
 #pragma once
 #include <utility>
 #include <vector>
@@ -11,22 +11,22 @@
 
 namespace tilewright::rt::emulator {
 
-/// Heads or tails.
+/// A random bit.
 bool toss(Worker&);
-/// Whether the schedule wants work that begins now to be done now.
+/// Whether the schedule wants work that begins now to be executed immediately.
 inline bool is_done_at_once(Worker& worker) {
   const AsyncOrder order = worker.launch->async_order;
   return order == AsyncOrder::random ? toss(worker) : order == AsyncOrder::eager;
 }
-/// Work has begun: it is done now, or when the schedule says.
+/// Begins work: it is executed now, or when the schedule says.
 void begin(AsyncOperation);
-/// No warp can go on: one operation is done now. False if there is none.
+/// Called when no warp can continue: executes one operation. Returns false if there is none.
 bool finish_one(Cluster&, Worker&);
-/// A warp has had its turn: the random schedule may do some work.
+/// Called after a warp's turn: the random schedule may execute some work.
 void finish_some(Cluster&, Worker&);
 /// Completes an operation.
 void finish(AsyncOperation&);
-/// Does all work that `which` holds for, oldest first.
+/// Executes all work for which `which` holds, oldest first.
 template <class F>
 void finish_all(Cluster& cluster, F which);
 

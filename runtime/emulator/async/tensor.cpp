@@ -10,11 +10,11 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// Extras: of addresses, the destination or source in shared memory, the map and the mbarrier; then coordinates and a multicast's mask.
+// Extra operands: the addresses of the shared memory, the map and the mbarrier; then coordinates and a multicast's mask.
 constexpr int kCoordinates = 6;
 constexpr u64 kAlignment = 128;
 
-/// The map at a generic address, which must not be of memory that a thread can write: that address ptxas takes too, the engine does not.
+/// The map at a generic address. A thread must not be able to write there: ptxas accepts such an address, but the engine does not.
 std::optional<TensorMap> map_at(Warp& warp, const Instruction& i, int lane, u64 address) {
   TensorMap map;
   const auto& params = warp.worker->launch->params;
@@ -37,7 +37,7 @@ std::optional<TensorMap> map_at(Warp& warp, const Instruction& i, int lane, u64 
       report(warp, i, DiagnosticKind::out_of_bounds, lane, [&] { return describe_global(*warp.worker, address, 128); });
       return std::nullopt;
     }
-    // What threads have written there is seen after a proxy fence. No clock says when the engine has read it, so that the read has the
+    // What threads have written there is visible only after a proxy fence. No clock records that the engine has read it, so the read has
     // epoch 0, which every clock includes.
     if (warp.worker->launch->check && range->cells != nullptr) {
       static const AcquireClocks kNothing;
@@ -93,11 +93,11 @@ std::optional<Type> type_of(TensorElement element) {
   }
 }
 
-/// What the reduction does on elements of the map; nothing, and a diagnostic, if there is no such operation.
+/// The reduction's operation on elements of the map; none, with a diagnostic, if there is no such operation.
 std::optional<Reduction> reduction_on(Warp& warp, const Instruction& i, int lane, const TensorMap& map) {
   const AtomicOp op = i.options<BulkOptions>().op;
   auto type = type_of(map.element);
-  // Bits are bits whatever the elements' type is.
+  // Bitwise operations do not depend on the elements' type.
   const bool is_bitwise = op == AtomicOp::bit_and || op == AtomicOp::bit_or || op == AtomicOp::bit_xor;
   if (type && is_bitwise && bytes_of(*type) >= 4) type = bytes_of(*type) == 4 ? Type::b32 : Type::b64;
   const auto update = type ? find_update(op, *type) : std::nullopt;
@@ -119,12 +119,12 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
   }
 }
 
-/// Does nothing but for the checks of its operands.
+/// Only checks its operands.
 void prefetch(Warp& warp, const Instruction& i, Mask mask) {
   for (const int lane : lanes_of(mask)) map_at(warp, i, lane, bulk_address(warp, i, 1, lane));
 }
 
-/// The map and the coordinates, "[map, {x, y}]".
+/// Decodes the map and the coordinates, "[map, {x, y}]".
 void take_box(Decoder& d, const Operand& operand) {
   take_bulk_address(d, operand, 1);
   if (operand.parts.size() != 2 || operand.parts[1].kind != OperandKind::vector || operand.parts[1].parts.size() != d.out.count)

@@ -1,4 +1,4 @@
-// Tensor maps: their rules, and the pieces of a box.
+// The rules for tensor maps, and the pieces of a box.
 #include "runtime/emulator/async/tensor_map.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ bool is_floating(TensorElement element) {
 
 u32 swizzle_bytes(TensorSwizzle swizzle) { return swizzle == TensorSwizzle::none ? 0 : u32{16} << static_cast<int>(swizzle); }
 
-/// Of the box's elements in a dimension, those inside of the tensor.
+/// The part of the box's elements in a dimension that is inside of the tensor.
 struct Inside {
   u64 begin, end;
   bool has(u64 element) const { return element >= begin && element < end; }
@@ -27,15 +27,15 @@ Inside inside_of(const TensorMap& map, std::size_t d, s32 coordinate, u64 extent
   return {std::min(static_cast<u64>(begin), extent), std::min(static_cast<u64>(end), extent)};
 }
 
-/// The pieces of rows that begin at an offset of shared memory and, `stride` apart, at an address. `inside`: the bytes of a row that are in
-/// the tensor.
+/// Adds pieces for rows that begin at an offset of shared memory and at addresses that are `stride` apart. `inside`: the bytes of a row
+/// that are in the tensor.
 void add_rows(CopyPieces& pieces, u64 offset, u64 address, u64 stride, u32 row_bytes, u64 rows, const Inside& inside) {
   const auto add = [&](u64 begin, u64 end, bool is_outside, u64 count) {
     if (begin < end && count > 0)
       pieces.list.push_back({offset + begin, address + begin, static_cast<u32>(end - begin), is_outside, static_cast<u32>(count), stride});
   };
   const bool is_outside = inside.begin >= inside.end;
-  // The common case: each row is wholly inside or wholly outside of the tensor, so that all rows are one piece.
+  // The common case: each row is completely inside or completely outside of the tensor, so all rows form one piece.
   if (is_outside || (inside.begin == 0 && inside.end == row_bytes)) return add(0, row_bytes, is_outside, rows);
   for (u64 row = 0; row < rows; ++row, offset += row_bytes, address += stride) {
     add(0, inside.begin, true, 1);
@@ -103,7 +103,7 @@ CopyPieces box_pieces(const TensorMap& map, const std::array<s32, 5>& coordinate
   const std::array<u32, 5> extents = box_extents(map);
   const u64 element = static_cast<u64>(bytes_of(map.element)), row_bytes = extents[0] * element;
   std::array<Inside, 5> inside;
-  std::array<u64, 5> step{};  // bytes from one element to the next
+  std::array<u64, 5> step{};  // bytes between elements
   u64 address = map.address + static_cast<u64>(s64{coordinates[0]}) * element;
   for (std::size_t d = 0; d < 5; ++d) {
     inside[d] = inside_of(map, d, coordinates[d], extents[d]);

@@ -28,10 +28,10 @@ struct ReplaceOptions {
 
 bool has_dimension(Field field) { return field >= Field::box_dim && field <= Field::element_stride; }
 
-// Objects are aligned to 64 bytes.
+// Tensor maps are aligned to 64 bytes.
 constexpr int kHalf = 64;
 
-/// Calls f(request) for both halves of the lanes' maps, checked as accesses of this kind.
+/// Calls f(request) for both halves of the lanes' maps; each half is checked as an access of this kind.
 template <class F>
 void locate_maps(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& first, Space space, Access access, F f) {
   const Accessor by = accessor_of(warp, i);
@@ -53,7 +53,7 @@ void set_field(TensorMap& map, Field field, std::size_t dimension, u64 value) {
   switch (field) {
     case Field::global_address:
       map.address = value;
-      map.magic = TensorMap::kMagic;  // a map that began as zeros has one now
+      map.magic = TensorMap::kMagic;  // a map that started as zeros now becomes one
       break;
     case Field::rank: map.rank_less_one = static_cast<u8>(std::min<u64>(value, 0xff)); break;
     case Field::box_dim: map.box[dimension] = static_cast<u16>(std::min<u64>(value, 0xffff)); break;
@@ -71,7 +71,7 @@ void replace(Warp& warp, const Instruction& i, Mask mask) {
   const Field field = i.options<ReplaceOptions>().field;
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   locate_maps(warp, i, mask, address, i.space, Access::update, [&](int half, const Request& request) {
-    if (half == 0) return;  // by now, all of the map is known to be there
+    if (half == 0) return;  // by now, the whole map is known to be accessible
     for (const int lane : lanes_of(request.mask)) {
       u64 value = 0;
       std::memcpy(&value, warp.registers + i.slot[1] + lane * i.value_bytes, i.value_bytes);
@@ -90,9 +90,9 @@ void replace(Warp& warp, const Instruction& i, Mask mask) {
   });
 }
 
-/// Copies a map from shared to global memory, and releases it.
+/// Copies a map from shared to global memory, and releases it to other threads.
 void copy_and_release(Warp& warp, const Instruction& i, Mask mask) {
-  const int lane = __builtin_ctz(mask);  // all have the same operands
+  const int lane = __builtin_ctz(mask);  // all lanes have the same operands
   Lanes<u64> to{}, from{};
   to[lane] = bulk_address(warp, i, 0, lane);
   from[lane] = bulk_address(warp, i, 1, lane);

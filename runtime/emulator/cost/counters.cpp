@@ -1,4 +1,4 @@
-// Sums over a kernel's instructions.
+// Sums counts over a kernel's instructions.
 #include "runtime/emulator/cost/counters.h"
 
 namespace tilewright::rt::emulator {
@@ -24,13 +24,13 @@ void KernelCounters::add(const KernelCounters& other) {
 }
 
 void Counters::add(const std::string& name, const KernelCounters& counted) {
-  constexpr std::ptrdiff_t kMost = 64;  // of a name: a process may compile any number, and each has a count for every instruction
+  constexpr std::ptrdiff_t kMost = 64;  // with one name: each has a count for every instruction, and a process may compile any number
   auto [first, last] = kernels.equal_range(name);
   for (auto k = first; k != last; ++k)
     if (k->second.places == counted.places) {
       k->second.add(counted);
       if (std::next(k) == last) return;
-      // The one that was launched last is the last of its name.
+      // The kernel that was launched last becomes the last one with its name.
       auto node = kernels.extract(k);
       kernels.insert(last, std::move(node));
       return;

@@ -1,4 +1,4 @@
-// Counts of what a launch did, for each instruction of a kernel and in sum.
+// Counts of the work of a launch, for each instruction of a kernel and in sum.
 #pragma once
 #include <array>
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace tilewright::rt::emulator {
 
-/// Of one instruction. `units` are 32-byte sectors for global and local memory and wavefronts of 128 bytes for shared memory; `ideal`
-/// is how many there would be if the same bytes lay side by side and in different banks.
+/// The counts of one instruction. `units`: 32-byte sectors for global and local memory, and wavefronts of 128 bytes for shared memory;
+/// `ideal`: their number if the same bytes were adjacent and in different banks.
 struct Count {
   u64 executed = 0;  // by warps with an active lane
   u64 lanes = 0;
@@ -22,49 +22,49 @@ struct Count {
 };
 
 struct KernelCounters {
-  std::vector<Count> instructions;                   // as in Kernel::code
-  std::shared_ptr<const std::vector<Place>> places;  // of each
+  std::vector<Count> instructions;                   // in the order of Kernel::code
+  std::shared_ptr<const std::vector<Place>> places;  // one for each instruction
   u64 launches = 0, blocks = 0;
   u64 threads = 0, shared_bytes = 0;  // of a block, in the last launch
-  int registers = 0;                  // of a thread, live at the same time in the PTX
+  int registers = 0;                  // registers of a thread that are live at the same time in the PTX
 
-  /// More launches of the kernel.
+  /// Adds the counts of further launches of the kernel.
   void add(const KernelCounters&);
 
-  /// Of all instructions of a category.
+  /// The sum over all instructions of a category.
   Count of(Category) const;
   Count total() const;
-  /// Multiply-adds of matrix instructions.
+  /// The multiply-adds of matrix instructions.
   u64 matrix_products() const;
-  /// Lines of the PTX whose instructions never ran.
+  /// The lines of the PTX whose instructions were never executed.
   std::vector<int> never_ran() const;
 };
 
-/// In what accesses of a category are counted.
+/// The unit in which accesses of a category are counted.
 enum class Traffic { none, sectors, wavefronts };
 Traffic traffic_of(Category);
 
-/// Of the instructions of one line of the source.
+/// The counts of the instructions of one source line.
 struct LineCount {
   u64 executed = 0;
   Count sectors, wavefronts;
 };
-/// By file and line, ("", 0) for what comes from none; lines of which nothing ran are left out.
+/// Counts by file and line, ("", 0) for instructions without a line; lines without executed instructions are left out.
 std::map<std::pair<std::string, int>, LineCount> line_counts(const KernelCounters&);
 
-/// Of all kernels.
+/// The counters of all kernels.
 struct Counters {
-  /// By name. Kernels of one name, as specializations are, have an entry each, the last ones that were launched.
+  /// By name. Kernels with the same name, such as specializations, have an entry each; only the most recently launched ones are kept.
   std::multimap<std::string, KernelCounters, std::less<>> kernels;
 
-  /// More launches of a kernel.
+  /// Adds the counts of further launches of a kernel.
   void add(const std::string& name, const KernelCounters&);
-  /// Those of the last kernel of a name. Requires: it was launched.
+  /// The counters of the last kernel with a name. Requires: it was launched.
   const KernelCounters& of(std::string_view name) const;
 };
 
-/// In lines for people, each of which begins with two blanks: the instruction mix, memory traffic by space, what never ran, an estimate of
-/// time with so many registers a thread (see roofline.h), and counts for each line of the source.
+/// A report for people, in lines that begin with two blanks: the instruction mix, memory traffic by space, instructions that never ran, an
+/// estimate of time for this number of registers of a thread (see roofline.h), and counts for each source line.
 std::string report_text(const KernelCounters&, int registers = 0);
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// Counters in words.
+// Writes counters as text.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,4 +1,4 @@
-// The parts of the estimate, each the time that one resource would take alone.
+// Computes the parts of the estimate; each is the time that one resource alone would take.
 #include "runtime/emulator/cost/roofline.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ constexpr u64 kRegisters = 65536, kMostThreads = 2048, kMostBlocks = 32, kShared
 
 int resident_blocks(const KernelCounters& counters, const Gpu& gpu, int registers) {
   const u64 warps = (counters.threads + kLanes - 1) / kLanes;
-  // A warp's registers are handed out in units of 256.
+  // Registers are allocated to a warp in units of 256.
   const u64 of_warp = (static_cast<u64>(std::max(registers, 1)) * kLanes + 255) / 256 * 256;
   return static_cast<int>(std::min({kRegisters / (of_warp * warps), gpu.shared_bytes / (counters.shared_bytes + kSharedOfSystem),
                                     kMostThreads / (warps * kLanes), kMostBlocks}));
@@ -47,7 +47,7 @@ Estimate estimate(const KernelCounters& counters, const Gpu& gpu, int registers)
 
   Estimate result;
   result.resident_blocks = resident_blocks(counters, gpu, registers > 0 ? registers : counters.registers);
-  // The multiprocessor that gets most blocks is done last.
+  // The multiprocessor with the most blocks finishes last.
   const double multiprocessors = gpu.multiprocessors, most = std::ceil(blocks / multiprocessors);
   result.idle = 1 - blocks / (most * multiprocessors);
   const double microseconds_a_clock = most / blocks / (gpu.clock_ghz * 1000);

@@ -1,4 +1,4 @@
-// Counts of sectors and wavefronts, and the memory of those that were counted before.
+// Counts sectors and wavefronts, and remembers the requests whose counts are known.
 #include "runtime/emulator/cost/transactions.h"
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// Addresses further up could wrap around when distances are added to them. None is valid.
+// Higher addresses could wrap around when distances are added to them. None of them is valid.
 constexpr u64 kHighest = u64{1} << 62;
-// Lanes further apart are as rare, and take more memory to compare.
+// Lanes that are further apart are rare, and comparing them would take more memory.
 constexpr u64 kFarthest = 0x7fffffff;
 
-/// Whether the lanes of a phase want no more than one word of each bank, as most do.
+/// Whether the lanes of a phase need at most one word of each bank, as most phases do.
 bool is_one_wavefront(const std::array<u64, kLanes>& address, Mask mask, int begin, int end, int bytes) {
   std::array<u64, 32> words;
   u32 used = 0;
@@ -121,7 +121,7 @@ int count_wavefronts(const std::array<u64, kLanes>& address, Mask mask, int byte
       total += ((mask >> begin) & (~Mask{0} >> (32 - lanes))) != 0;
       continue;
     }
-    std::array<u64, kLanes> words;  // bank by bank, those seen
+    std::array<u64, kLanes> words;  // the words seen so far, bank by bank
     std::array<std::array<u64, 4>, 32> seen;
     std::array<u8, 32> count{};
     int most = 0, spilled = 0;

@@ -1,4 +1,4 @@
-// What the requests of warps cost memory: sectors of global memory and wavefronts of shared memory.
+// The memory cost of warps' requests: sectors of global memory and wavefronts of shared memory.
 #pragma once
 #include <array>
 #include <vector>
@@ -7,50 +7,50 @@
 
 namespace tilewright::rt::emulator {
 
-/// What the memory does for a request, and the least that it would do for as many bytes.
+/// The memory transactions of a request, and the least number for the same number of bytes.
 struct Transactions {
   int units = 0, ideal = 0;
 };
 Transactions sectors_of(const std::array<u64, kLanes>& address, Mask mask, int bytes);
 Transactions wavefronts_of(const std::array<u64, kLanes>& address, Mask mask, int bytes, bool is_load);
 
-/// Distinct 32-byte sectors of global memory that the lanes touch.
+/// The number of distinct 32-byte sectors of global memory that the lanes access.
 int count_sectors(const std::array<u64, kLanes>& address, Mask mask, int bytes);
-/// The lanes that a request to shared memory serves in one go: 32, 16 or 8 for 4, 8 or 16 bytes; of a load twice as many where each reads
-/// what its neighbour does, or the one after that. As measured on an H100: tests/ptx/shared_wavefronts_h100.txt.
+/// The number of lanes that a request to shared memory serves at once: 32, 16 or 8 for 4, 8 or 16 bytes; for loads twice as many if each
+/// lane reads the same as its neighbour, or as the lane after that. Measured on an H100: tests/ptx/shared_wavefronts_h100.txt.
 int lanes_a_phase(const std::array<u64, kLanes>& address, Mask mask, int bytes, bool is_load);
-/// Wavefronts of shared memory: its 32 banks of 4 bytes each give one word at a time to the `lanes` of a phase.
+/// The number of wavefronts of shared memory: in each, every one of its 32 banks delivers one word of 4 bytes to the `lanes` of a phase.
 int count_wavefronts(const std::array<u64, kLanes>& address, Mask mask, int bytes, int lanes);
 
-/// A request of all lanes whose addresses were good, and with it all those whose addresses differ from it by a multiple of 128 bytes:
-/// they are as aligned, and cost the same.
+/// A request of all lanes whose addresses were valid. It represents all requests whose addresses differ from its addresses by a multiple of
+/// 128 bytes: they have the same alignment and cost.
 struct RequestShape {
   static constexpr u64 kPeriod = 128;
 
-  std::array<s32, kLanes> distance{};  // of each lane's address from the first lane's
-  s64 lowest = 0, highest = 0;         // of these
+  std::array<s32, kLanes> distance{};  // from the first lane's address to each lane's address
+  s64 lowest = 0, highest = 0;         // of these distances
   Transactions transactions;
-  // Of each distinct address, in order of the first lane that accesses it: this lane, and the only one, or kLanes for several lanes.
+  // For each distinct address, in order of the first lane that accesses it: this lane, and the only lane, or kLanes if there are several.
   int addresses = 0;
   std::array<u8, kLanes> first_lane{}, only_lane{};
 
-  /// Whether no two lanes are at the same address. Requires for it to mean that they touch nothing in common: addresses are aligned.
+  /// Whether no two lanes have the same address. If addresses are aligned, this means that no two lanes access the same byte.
   bool is_apart() const { return addresses == kLanes; }
-  // Whether lanes with numbers in a row, of which the first is a multiple of their number, share whole sectors of 32 bytes in equal parts.
+  // Whether aligned groups of consecutive lanes (the group's size divides its first lane) share whole sectors of 32 bytes in equal parts.
   bool has_whole_sectors = false;
 };
 
 /// A cache of the shapes of requests: an instruction usually has the same shape each time.
 class RequestShapes {
  public:
-  /// By instruction, what it accesses (of one instruction, spaces and widths differ), and the first lane's address.
+  /// Combines the instruction, the kind of access (spaces and widths may differ), and the first lane's address.
   using Key = u64;
   static Key key_of(u32 instruction, int space, int bytes, u64 first) {
     return u64{instruction} << 32 | static_cast<u64>(bytes) << 16 | static_cast<u64>(space) << 8 | (first % RequestShape::kPeriod) | kUsed;
   }
-  /// Null if the last request with the key was of another shape.
+  /// The cached shape; null if the last request with this key had another shape.
   const RequestShape* find(Key, const std::array<u64, kLanes>& address) const;
-  /// The shape of these addresses, null if some could wrap around or are far apart. Requires: all addresses are good.
+  /// Adds the shape of these addresses; null if they could wrap around or are far apart. Requires: all addresses are valid.
   const RequestShape* remember(Key, const std::array<u64, kLanes>& address, int bytes, Transactions);
 
  private:
@@ -60,12 +60,12 @@ class RequestShapes {
     Key key = 0;
     RequestShape shape;
   };
-  /// Where the key is, or is to be: one of two entries.
+  /// The entry of the key, one of two, or the entry to replace.
   std::size_t entry_of(Key key) const {
     const std::size_t first = (key * 0x9e3779b97f4a7c15u >> 32) % kEntries;
     return entries_[first].key == key || entries_[first].key == 0 ? first : first ^ 1;
   }
-  std::vector<Entry> entries_;  // empty until there is one
+  std::vector<Entry> entries_;  // empty until the first shape is added
 };
 
 }  // namespace tilewright::rt::emulator

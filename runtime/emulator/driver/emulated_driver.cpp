@@ -23,7 +23,7 @@ EmulatedDriverState::EmulatedDriverState() {
 }
 
 EmulatedDriverState& EmulatedDriverState::instance() {
-  // Never destroyed: buffers of static storage are given back after main().
+  // Never destroyed: buffers with static storage are freed after main().
   static auto* state = new EmulatedDriverState;
   return *state;
 }
@@ -97,7 +97,7 @@ CUresult get_attribute(int* value, CUdevice_attribute attribute, CUdevice ordina
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: *value = 65536; break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = static_cast<int>(chip.shared_of_block); break;
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: *value = 1; break;
-    // Clocks, buses and caches there are none.
+    // There are no clocks, buses and caches to report.
     default: *value = 0; break;
   }
   return CUDA_SUCCESS;

@@ -1,4 +1,4 @@
-// The CUDA driver API on emulated devices: a table that runtime/cuda runs on as it runs on libcuda, with nothing of NVIDIA's installed.
+// The CUDA driver API on emulated devices: runtime/cuda uses this table as it uses libcuda, without any software of NVIDIA.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -11,9 +11,9 @@
 
 namespace tilewright::rt::emulator {
 
-/// One table for the process; its devices are those of emulated_targets(), by ordinal. All work is done before a call returns, whatever
-/// the stream. A kernel with diagnostics makes its launch fail, and cuGetErrorString() then says what was found; memory and context stay
-/// good. Modules are PTX text.
+/// One table for the process; its devices are those of emulated_targets(), by ordinal. All work is done before a call returns, whatever the
+/// stream. A kernel with diagnostics makes its launch fail, and cuGetErrorString() then describes them; memory and context remain usable.
+/// Modules are PTX text.
 const cuda::Driver& emulated_driver();
 
 /// "sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120".
@@ -21,24 +21,24 @@ const std::vector<std::string_view>& emulated_targets();
 /// -1 if there is no such device.
 int emulated_ordinal(std::string_view target);
 
-/// What the kernels of a device did since the last call, and what was found in them.
+/// What the kernels of a device did since the last call, and the diagnostics of these kernels.
 struct EmulatorReport {
   Counters counters;
   std::vector<Diagnostic> diagnostics, remarks;
 };
 EmulatorReport take_report(int ordinal);
-/// Puts a report back, in front of what there is by now.
+/// Returns a report to the device, which puts it before newer counts.
 void give_back_report(int ordinal, EmulatorReport);
 
-/// What all launches on emulated devices have in common, over what the environment says.
+/// Settings for all launches on emulated devices, which override the environment.
 struct LaunchDefaults {
   std::optional<u64> instruction_limit = {};       // see LaunchParams
   const std::atomic<bool>* interrupted = nullptr;  // a signal handler may set it
 };
-/// Requires: nothing is launched meanwhile.
+/// Requires: no kernel is launched meanwhile.
 void set_launch_defaults(const LaunchDefaults&);
 
-/// Where the lines go that kernels print; without it they are dropped. Requires: nothing is launched meanwhile.
+/// Sets the receiver of the lines that kernels print; without it they are dropped. Requires: no kernel is launched meanwhile.
 void set_print_function(void (*print)(std::string_view line));
 
 /// A launch on an emulated device that is about to run.
@@ -48,8 +48,8 @@ struct EmulatedLaunch {
   Memory& memory;
   const LaunchParams& params;
 };
-/// Called before each launch on any emulated device; empty: no observer. For tools that run the same work in other ways, whose traces in
-/// memory they take back. Requires: nothing is launched meanwhile.
+/// Sets a function that is called before each launch on any emulated device; empty: none. For tools that run the same work in other ways,
+/// and undo its effects in memory. Requires: no kernel is launched meanwhile.
 void observe_launches(std::function<void(const EmulatedLaunch&)>);
 
 }  // namespace tilewright::rt::emulator

@@ -23,7 +23,7 @@ CUresult allocate(CUdeviceptr* address, std::size_t bytes) {
   EmulatedDevice* device = current();
   if (device == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  // What the machine has not got would only be refused when it is touched.
+  // Otherwise memory that the machine does not have would be refused only when it is touched.
   if (bytes > total_memory() - std::min(total_memory(), device->memory.allocated_bytes())) return CUDA_ERROR_OUT_OF_MEMORY;
   try {
     *address = device->memory.allocate(bytes);
@@ -43,7 +43,7 @@ CUresult release(CUdeviceptr address) {
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-/// Pages and copies of any device: their memory is the host's all the same.
+/// The device that owns the memory. Pages and copies may be those of any device, since their memory is the host's.
 EmulatedDevice* owner_of(CUdeviceptr address, std::size_t bytes) {
   for (const auto& device : EmulatedDriverState::instance().devices)
     if (device->memory.contains(address, bytes)) return device.get();
@@ -118,7 +118,7 @@ CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, voi
       is_pinned = pointer < static_cast<const std::byte*>(after->first) + after->second;
     }
   }
-  // As the driver does: 0 for memory that it does not know.
+  // As in the driver: 0 for memory that it does not know.
   const bool is_known = owner != nullptr || is_pinned;
   for (unsigned i = 0; i < count; ++i) switch (attributes[i]) {
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -148,7 +148,7 @@ void fill_memory(Driver& table) {
   };
   table.cuMemAlloc = allocate;
   table.cuMemFree = release;
-  // A pool is its device; nothing is kept in it.
+  // A device has one pool, the device itself; freed memory is not kept in it.
   table.cuMemPoolCreate = [](CUmemoryPool* pool, const CUmemPoolProps*) {
     return *pool = reinterpret_cast<CUmemoryPool>(current()), CUDA_SUCCESS;
   };

@@ -73,7 +73,7 @@ CUresult get_attribute(int* value, CUfunction_attribute attribute, CUfunction fu
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = most[0] != 0 ? static_cast<int>(most[0] * most[1] * most[2]) : 1024; break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_cast<int>(kernel.static_shared_bytes); break;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = static_cast<int>(kernel.local_bytes); break;
-    // What an assembler would need is not known; this is what is live here at the same time.
+    // The number that an assembler would use is unknown; this is the number of registers that are live at the same time.
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = static_cast<int>(std::min<u32>(kernel.register_bytes / 128, 255)); break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = reinterpret_cast<EmulatedFunction*>(function)->module->program->module().version; break;
     default: *value = 0; break;
@@ -153,7 +153,7 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
   return found.empty() ? CUDA_SUCCESS : explain(found);
 }
 
-/// The arguments as the kernel's parameter memory has them.
+/// The arguments in the layout of the kernel's parameter memory.
 std::vector<std::byte> packed(const Kernel& kernel, void** parameters) {
   std::vector<std::byte> params(kernel.parameter_bytes);
   for (std::size_t k = 0; k < kernel.parameters.size(); ++k)
@@ -179,7 +179,7 @@ CUresult launch_kernel(const CUlaunchConfig* config, CUfunction handle, void** p
 
 // ---- kernel nodes ----
 
-/// The work of a node; empty if its parameters are none.
+/// The work of a node; empty if its parameters are invalid.
 Work node_work(const CUDA_KERNEL_NODE_PARAMS* node) {
   if (node == nullptr || node->func == nullptr || node->extra != nullptr || node->kernelParams == nullptr) return {};
   auto* function = reinterpret_cast<EmulatedFunction*>(node->func);

@@ -17,7 +17,7 @@ struct EmulatedDevice {
   int ordinal = 0;
   std::string target;
   Memory memory;
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the members below
   Counters counters;
   std::vector<Diagnostic> diagnostics, remarks;
 };
@@ -26,22 +26,22 @@ using Work = std::function<cuda::CUresult()>;
 
 struct EmulatedGraphNode {
   struct EmulatedGraph* graph = nullptr;
-  std::size_t index = 0;  // of its work
+  std::size_t index = 0;  // index of its work
 };
 
 struct EmulatedGraph {
-  std::vector<Work> work;               // in the order of creation: what a node depends on was created before it
-  std::deque<EmulatedGraphNode> nodes;  // the kernel nodes that were added by name
+  std::vector<Work> work;               // in order of creation: a node is created after the nodes on which it depends
+  std::deque<EmulatedGraphNode> nodes;  // kernel nodes that were added explicitly
 };
 
 struct EmulatedGraphExec {
   std::vector<Work> work;
-  const EmulatedGraph* source = nullptr;  // its nodes name work of this graph; may be gone
+  const EmulatedGraph* source = nullptr;  // the graph whose work its nodes index; may be destroyed
 };
 
 struct EmulatedStream {
   EmulatedDevice* device = nullptr;
-  std::unique_ptr<EmulatedGraph> captured;  // while it captures
+  std::unique_ptr<EmulatedGraph> captured;  // set while the stream captures
 };
 
 struct EmulatedEvent {
@@ -60,41 +60,41 @@ struct EmulatedModule {
   std::map<std::string, EmulatedFunction, std::less<>> functions;
 };
 
-/// The state of the process: C functions without a context have nowhere else to keep it.
+/// The state of the process, since C functions without a context have no other place for it.
 class EmulatedDriverState {
  public:
   static EmulatedDriverState& instance();
 
   std::vector<std::unique_ptr<EmulatedDevice>> devices;
-  /// The device whose context is current on this thread; null if none is.
+  /// The device whose context is current on this thread; null if there is none.
   EmulatedDevice* current();
   void push(EmulatedDevice*);
   EmulatedDevice* pop();
   void set_current(EmulatedDevice*);
-  /// What cuGetErrorString says of a code the next time: details of this failure.
+  /// Sets the text that cuGetErrorString returns for a code the next time: the details of this failure.
   void explain(cuda::CUresult, std::string text);
   const char* explanation(cuda::CUresult);
 
   std::function<void(const EmulatedLaunch&)> launch_observer;
   LaunchDefaults launch_defaults;
   void (*print_line)(std::string_view line) = nullptr;
-  std::map<const void*, std::size_t> pinned;  // memory of the host, by address
-  std::mutex mutex;                           // of `pinned`
+  std::map<const void*, std::size_t> pinned;  // pinned memory of the host, by address
+  std::mutex mutex;                           // guards `pinned`
 
  private:
   EmulatedDriverState();
   std::mutex private_mutex_;
-  std::map<std::size_t, std::vector<EmulatedDevice*>> contexts_;  // by thread
+  std::map<std::size_t, std::vector<EmulatedDevice*>> contexts_;  // indexed by thread
   std::map<int, const std::string*> explanations_;
-  std::deque<std::unique_ptr<const std::string>> told_;  // callers may still read them
+  std::deque<std::unique_ptr<const std::string>> told_;  // texts that callers may still read
 };
 
-/// Does work now, or keeps it where the stream captures.
+/// Executes work now, or records it if the stream captures.
 cuda::CUresult submit(cuda::CUstream, Work);
-/// The current context's device, or that of the stream; null if there is none.
+/// The device of the current context, or that of the stream; null if there is none.
 EmulatedDevice* device_of(cuda::CUstream);
 
-/// The entries of the table for modules and launches, and for streams, events and graphs.
+/// Fill the table's entries for modules and launches, and for streams, events and graphs.
 void fill_modules(cuda::Driver&);
 void fill_streams(cuda::Driver&);
 void fill_memory(cuda::Driver&);

@@ -1,4 +1,4 @@
-// Streams, events and graphs of the emulated driver. Work is done at once, so that streams are in order with each other too.
+// Streams, events and graphs of the emulated driver. Work is executed immediately, so streams are also ordered with each other.
 #include "runtime/emulator/driver/emulated_objects.h"
 
 namespace tilewright::rt::emulator {

@@ -1,4 +1,4 @@
-// Tensor maps of the emulated driver, which refuses what the CUDA driver refuses and says why.
+// Tensor maps of the emulated driver, which rejects the same maps as the CUDA driver and gives the reason.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -12,7 +12,7 @@ using namespace cuda;
 
 namespace {
 
-/// The driver counts types otherwise than PTX does.
+/// The driver numbers the types differently than PTX does.
 TensorElement element_of(CUtensorMapDataType type) {
   switch (type) {
     case CU_TENSOR_MAP_DATA_TYPE_FLOAT64: return TensorElement::f64;

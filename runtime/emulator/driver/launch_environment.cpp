@@ -1,4 +1,4 @@
-// Reads the words that the environment variables may hold.
+// Parses the values of the environment variables.
 #include "runtime/emulator/driver/launch_environment.h"
 
 #include <charconv>
@@ -16,7 +16,7 @@ std::optional<u64> parse_number(std::string_view text) {
   return value;
 }
 
-/// The seed of "random" (0) or "random:SEED".
+/// The seed in "random" (0) or "random:SEED".
 std::optional<u64> parse_random(std::string_view text) {
   constexpr std::string_view kRandom = "random";
   if (!text.starts_with(kRandom)) return std::nullopt;

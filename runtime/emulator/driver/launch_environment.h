@@ -1,4 +1,4 @@
-// What the environment says of launches on emulators: schedules and the limit.
+// Settings of launches on emulators from the environment: schedules and the instruction limit.
 #pragma once
 #include <string>
 
@@ -6,8 +6,8 @@
 
 namespace tilewright::rt::emulator {
 
-/// Takes TILEWRIGHT_EMULATOR_ASYNC, TILEWRIGHT_EMULATOR_ORDER and TILEWRIGHT_EMULATOR_LIMIT, where they are set. What is wrong with one of
-/// them, empty if nothing is.
+/// Applies TILEWRIGHT_EMULATOR_ASYNC, TILEWRIGHT_EMULATOR_ORDER and TILEWRIGHT_EMULATOR_LIMIT, if they are set. Returns the error in one of
+/// them; empty if there is none.
 std::string take_environment(LaunchParams&);
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// Arithmetic that has the same name for integers and floats: the type says which.
+// Arithmetic with the same name for integers and floats: the type selects the decoder.
 #include "runtime/emulator/program/decoders.h"
 
 namespace tilewright::rt::emulator {

@@ -1,4 +1,4 @@
-// Barriers of blocks and warps, and fences: what they wait for, and what they let the race checks know.
+// Barriers of blocks and warps, and fences: what they wait for, and what they publish to the race checks.
 #include "runtime/emulator/isa/barrier.h"
 
 #include <fmt/format.h>
@@ -17,11 +17,11 @@ namespace {
 
 enum class Reduction : u8 { none, count, all, any };
 struct BarrierOptions {
-  bool waits = true;  // bar.arrive does not
+  bool waits = true;  // false for bar.arrive
   Reduction reduction = Reduction::none;
 };
 
-/// Gives a waiting stack entry the result of bar.red.
+/// Gives the result of bar.red to a waiting stack entry.
 void finish_reduction(Warp& warp, const Instruction& i, Mask mask, const Barrier& barrier) {
   const Reduction reduction = i.options<BarrierOptions>().reduction;
   if (reduction == Reduction::count) {
@@ -82,7 +82,8 @@ void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
   barrier.clocks.join(warp.clocks);
   warp.publish(barrier.clocks.clock, mask);
   barrier.async.join(warp.async);
-  // Formally, only the thread that fenced releases; what all fence before a barrier and one publishes after it works on every GPU.
+  // Formally, only the thread that executed the fence releases. But on every GPU the pattern works in which all threads fence before a
+  // barrier and one of them publishes after it.
   barrier.released.join(warp.released);
   ++warp.time;
   if (i.options<BarrierOptions>().waits) {
@@ -131,7 +132,7 @@ void arrive(Warp& warp, Barrier& barrier, Mask mask) {
   Mask& there = barrier.lanes[warp.index];
   there |= mask;
   barrier.arrived += static_cast<u32>(__builtin_popcount(mask));
-  // Barriers count whole warps, lanes that do not exist or have exited included.
+  // Barriers count whole warps, including lanes that do not exist or have exited.
   if (mask == 0 || (there & warp.live) == warp.live) {
     barrier.arrived += static_cast<u32>(kLanes - __builtin_popcount(warp.live));
     there = 0;
@@ -144,7 +145,7 @@ void decode_barrier(Decoder& d) {
   d.out.kind = Kind::waiting;
   d.out.execute = block_barrier;
   d.take("cta");
-  // "bar.sync" is "barrier.sync.aligned".
+  // "bar.sync" is an alias of "barrier.sync.aligned".
   d.out.is_aligned = d.base() == "bar" || d.take("aligned");
   const int action = d.take_one({"sync", "arrive", "red"}, "one of '.sync', '.arrive' and '.red' is missing");
   if (action == 2) {
@@ -177,7 +178,7 @@ void decode_fence(Decoder& d) {
     return;
   }
   const int order = d.take_one({"sc", "acq_rel", "acquire", "release"});
-  // A fence for what synchronises through shared memory alone; here, it is one for all.
+  // A fence for synchronisation through shared memory only; here it is a fence for all memory.
   if (order >= 2) d.take(order == 2 ? "sync_restrict::shared::cluster" : "sync_restrict::shared::cta");
   const int scope = d.take_one({"cta", "cluster", "gpu", "sys"}, "a scope is missing");
   d.out.whole_gpu = scope > 0;

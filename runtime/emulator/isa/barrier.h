@@ -5,9 +5,9 @@
 
 namespace tilewright::rt::emulator {
 
-/// Lanes of a warp have come to a barrier of their block; the last ones to come let all go on.
+/// Lanes of a warp arrive at a barrier of their block; the last arrival lets all waiting warps continue.
 void arrive(Warp&, Barrier&, Mask);
-/// Lets those go on that wait at the barrier if all have come.
+/// Lets the warps that wait at the barrier continue if all have arrived.
 void release_if_complete(Block&, Barrier&);
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// vprintf: a format and, one after the other, each aligned to its size, its arguments. __assertfail ends the launch.
+// vprintf takes a format and its arguments, one after another, each aligned to its size. __assertfail ends the launch.
 #include "runtime/emulator/isa/builtin_functions.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-/// What a lane passes to a function, and memory as the lane sees it.
+/// The arguments that a lane passes to a function, and memory as the lane sees it.
 class Caller {
  public:
   Caller(Warp& warp, const Instruction& call, int lane)
@@ -29,7 +29,7 @@ class Caller {
     if (!site_.results.empty()) std::memcpy(place_of_passed(warp_, call_, site_.results[0], lane_), &result, sizeof result);
   }
 
-  /// False if there is nothing at the generic address, which is reported.
+  /// Returns false, and reports, if there is no memory at the generic address.
   bool read(u64 address, void* to, int bytes) const {
     bool done = false;
     Lanes<u64> addresses;
@@ -56,7 +56,7 @@ class Caller {
   int lane_;
 };
 
-/// The arguments of a format, in memory.
+/// The arguments of a format string, in memory.
 class Arguments {
  public:
   Arguments(const Caller& caller, u64 address) : caller_(caller), at_(address) {}
@@ -84,7 +84,7 @@ std::string formatted(const std::string& spec, T... values) {
   return text;
 }
 
-/// One conversion, from its % to its letter, which `at` is left behind; `count` is of the arguments.
+/// Converts one specification, from its % to its letter; `at` is moved past it; `count` counts the arguments.
 std::string convert(const std::string& format, std::size_t& at, const Caller& caller, Arguments& arguments, int& count) {
   std::string spec = "%";
   bool is_long = false;

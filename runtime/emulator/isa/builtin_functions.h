@@ -6,7 +6,7 @@
 
 namespace tilewright::rt::emulator {
 
-/// Executes a call of it; null if there is no such function.
+/// The handler of calls to this function; null if there is no such function.
 Handler builtin_function(std::string_view name);
 
 }  // namespace tilewright::rt::emulator

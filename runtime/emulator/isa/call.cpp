@@ -1,4 +1,4 @@
-// Calls and returns. The scheduler runs a call as an entry of its own, for which the caller waits as for a branch.
+// Calls and returns. The scheduler runs a call as a SIMT-stack entry of its own, for which the caller waits as for a branch.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -17,14 +17,14 @@ std::size_t at(int lane) { return static_cast<std::size_t>(lane); }
 
 u64 round_up(u64 value, u64 unit) { return (value + unit - 1) / unit * unit; }
 
-/// Which of the kernel's functions a pointer names; -1 for none.
+/// The index of the kernel's function that a pointer points to; -1 if it points to none.
 int pointed(const Kernel& kernel, u64 pointer) {
   for (std::size_t k = 0; k < kernel.callees.size(); ++k)
     if (function_pointer(kernel.callees[k].number) == pointer) return static_cast<int>(k);
   return -1;
 }
 
-/// Whether the function takes and gives what the call passes.
+/// Whether the function's parameters and results have the sizes that the call passes.
 bool fits(const std::vector<Passed>& passed, const std::vector<Parameter>& parameters) {
   if (passed.size() != parameters.size()) return false;
   for (std::size_t k = 0; k < passed.size(); ++k)
@@ -43,7 +43,7 @@ std::string mismatch(const CallSite& site, const std::vector<Parameter>& paramet
                      sizes_text(site.results), sizes_text(parameters), sizes_text(results));
 }
 
-/// The registers of an activation, or one lane's part of them, to and from a buffer.
+/// Copies the registers of an activation, or one lane's part of them, to and from a buffer.
 template <class F>
 void each_saved(Warp& warp, const Callee& callee, int lane, F f) {
   for (const Callee::Slot& slot : callee.registers)
@@ -66,12 +66,12 @@ void restore(Warp& warp, const Callee& callee, int lane, const Activation& activ
   });
   for (const Callee::Slot& slot : callee.registers)
     if (slot.bytes == 0) write_mask(warp, slot.slot, *from++ != std::byte{0} ? kAllLanes : 0, kLaneBit[at(lane)]);
-  // What the inner call left undefined is gone.
+  // Undefined values of the inner call no longer exist.
   if (warp.undefined.any())
     for (const Callee::Slot& slot : callee.registers) warp.undefined.write(slot.slot, slot.bytes, kLaneBit[at(lane)], Mask{0}, {});
 }
 
-/// False if a diagnostic ends the launch.
+/// Returns false if a diagnostic ends the launch.
 bool enter(Warp& warp, const Instruction& call, int to, int lane) {
   const Kernel& kernel = *warp.kernel;
   const CallSite& site = kernel.calls[call.options<CallOptions>().site];
@@ -110,7 +110,7 @@ void leave(Warp& warp, const Instruction& i, Mask mask) {
     const Instruction& call = kernel.code[activation.call];
     const CallSite& site = kernel.calls[call.options<CallOptions>().site];
     std::byte* const frame = local_memory(warp, lane) + activation.frame;
-    // Results in registers leave them before an outer call of the function gets its own back.
+    // Results in registers are copied out before an outer call of the same function restores its own registers.
     u32 in_registers = 0;
     for (const Parameter& result : callee.results)
       if (result.reg >= 0)
@@ -121,7 +121,7 @@ void leave(Warp& warp, const Instruction& i, Mask mask) {
   }
 }
 
-/// A register, a constant or a .param variable of the caller.
+/// Decodes a register, a constant or a .param variable of the caller.
 Passed decode_passed(Decoder& d, const Operand& operand, const Parameter* parameter, bool is_result) {
   Passed passed;
   if (operand.kind == OperandKind::symbol) {
@@ -192,7 +192,7 @@ std::vector<std::pair<u32, Mask>> enter_functions(Warp& warp, const Instruction&
   return ways;
 }
 
-// call (results), function, (arguments), prototype: all but the function may be missing.
+// call (results), function, (arguments), prototype: everything except the function is optional.
 void decode_call(Decoder& d) {
   d.out.kind = Kind::call;
   d.take("uni");

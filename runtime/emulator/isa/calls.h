@@ -9,14 +9,14 @@
 namespace tilewright::rt::emulator {
 
 struct CallOptions {
-  u32 site = 0;  // in Kernel::calls
+  u32 site = 0;  // index in Kernel::calls
 };
 
-/// Gives each lane of a call its frame with the arguments in it. Returns which of Kernel::callees which lanes go to; nothing if a
-/// diagnostic ends the launch.
+/// Gives each lane of a call a frame that contains its arguments. Returns which lanes go to which of Kernel::callees; empty if a diagnostic
+/// ends the launch.
 std::vector<std::pair<u32, Mask>> enter_functions(Warp&, const Instruction& call, Mask);
 
-/// Where a lane's local memory starts.
+/// The start of a lane's local memory.
 inline std::byte* local_memory(const Warp& warp, int lane) { return warp.local + static_cast<u64>(lane) * warp.kernel->local_bytes; }
 
 /// The bytes that a call passes, in the caller's register or frame.

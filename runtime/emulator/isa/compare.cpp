@@ -8,7 +8,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// The relations of numbers, then whether a NaN makes them true.
+// The relations of numbers, then those that also hold if an operand is NaN.
 enum class Compare : u8 { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
 
 template <Compare compare, class T>
@@ -33,13 +33,13 @@ bool holds(T a, T b) {
   return false;
 }
 
-/// Which lanes' operands are in a relation. `of_upper`: the upper halves of pairs.
+/// The lanes whose operands are in a relation. `of_upper`: compares the upper halves of pairs.
 using Relation = Mask (*)(const Warp&, const Instruction&, bool of_upper);
 
 enum class Combine : u8 { nothing, bit_and, bit_or, bit_xor };
 struct CompareOptions {
   Relation relation = nullptr;
-  Combine combine = Combine::nothing;  // with a predicate
+  Combine combine = Combine::nothing;  // how the result is combined with a predicate
   bool ftz = false, is_bf16 = false, of_pairs = false, to_float = false;
 };
 struct SelectOptions {
@@ -48,7 +48,7 @@ struct SelectOptions {
 
 template <Compare compare, class T>
 Mask compare_lanes(const Lanes<T>& a, const Lanes<T>& b) {
-  // A bit for each lane in a word of its own, so that the loop becomes vector instructions.
+  // Each lane writes its bit to a word of its own, so that the loop becomes vector instructions.
   Lanes<Mask> bits;
   for (int lane = 0; lane < kLanes; ++lane) bits[lane] = holds<compare>(a[lane], b[lane]) ? kLaneBit[lane] : 0;
   Mask all = 0;
@@ -65,7 +65,7 @@ Mask relation(const Warp& warp, const Instruction& i, bool) {
   return compare_lanes<compare>(a, b);
 }
 
-/// One half of each word, widened.
+/// One half of each word, widened to float.
 template <Compare compare, class Word>
 Mask relation_of_halves(const Warp& warp, const Instruction& i, bool of_upper) {
   const Lanes<Word> a = read<Word>(warp, i.slot[2]), b = read<Word>(warp, i.slot[3]);
@@ -134,7 +134,7 @@ Mask combine(const Warp& warp, const Instruction& i, Mask found, int field) {
   }
 }
 
-// The second predicate of a pair is that of the opposite relation, but for f16x2, where it is that of the upper halves.
+// The second predicate of a pair is that of the opposite relation; for f16x2 it is that of the upper halves.
 void setp(Warp& warp, const Instruction& i, Mask mask) {
   const auto& options = i.options<CompareOptions>();
   const Mask found = options.relation(warp, i, false);
@@ -144,7 +144,7 @@ void setp(Warp& warp, const Instruction& i, Mask mask) {
   write_mask(warp, i.slot[0], first, mask);
 }
 
-/// set: all ones or 1.0 where the comparison holds; Instruction::value_bytes is what is written.
+/// set: all ones or 1.0 where the comparison holds; Instruction::value_bytes is the size of the result.
 void set(Warp& warp, const Instruction& i, Mask mask) {
   const auto& options = i.options<CompareOptions>();
   const Mask low = combine(warp, i, options.relation(warp, i, false), 4);
@@ -166,7 +166,7 @@ void set(Warp& warp, const Instruction& i, Mask mask) {
   write(warp, i.slot[0], result, mask);
 }
 
-/// What setp and set share: relation, combination and flushing.
+/// Takes the modifiers that setp and set have in common: relation, combination and flushing.
 void take_relation(Decoder& d, Type type) {
   CompareOptions& options = d.options<CompareOptions>();
   const Compare compare = take_compare(d, type);
@@ -196,7 +196,7 @@ void select(Warp& warp, const Instruction& i, Mask mask) {
   write(warp, i.slot[0], result, mask);
 }
 
-/// a where c >= 0, else b; a NaN selects b.
+/// a where c >= 0, else b; if c is NaN: b.
 template <class T, class C>
 void select_by_sign(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<T> a = read<T>(warp, i.slot[1]), b = read<T>(warp, i.slot[2]);

@@ -1,4 +1,4 @@
-// Branches and ends of threads. The scheduler executes them; here they are only decoded.
+// Decodes branches and ends of threads, which the scheduler executes.
 #include <fmt/format.h>
 
 #include "runtime/emulator/program/decoders.h"

@@ -1,5 +1,5 @@
-// Conversions between all types, in every rounding and saturation. The general way goes through 64-bit integers or double, both exact
-// for what they hold; the conversions that kernels are full of have loops of their own.
+// Conversions between all types, with every rounding and saturation. The general path goes through 64-bit integers or double, which hold
+// every value exactly; frequent conversions have loops of their own.
 #include <cmath>
 #include <limits>
 
@@ -14,7 +14,7 @@ struct Conversion {
   Type to, from;
   Rounding rounding;
   bool to_integral, ftz, sat, satfinite, relu, pair;
-  u8 to_bytes, from_bytes;  // of the registers, which may be wider
+  u8 to_bytes, from_bytes;  // sizes of the registers, which may be wider than the types
 };
 
 const FloatFormat& format_of(Type type) {
@@ -85,7 +85,7 @@ u64 float_to_integer(double x, const Conversion& c) {
   return static_cast<u64>(x);
 }
 
-/// An integer as a double that rounds to fewer than 51 bits as the integer itself would.
+/// Converts an integer to a double that rounds to fewer than 51 bits in the same way as the integer itself.
 double to_odd(u64 bits, bool negative) {
   u64 magnitude = negative ? 0 - bits : bits;
   if (magnitude >> 53) {
@@ -130,7 +130,7 @@ u64 float_to_float(double x, const Conversion& c) {
   const FloatFormat& format = format_of(c.to);
   u64 bits = round_to(x, format, c.to_integral ? Rounding::nearest_even : c.rounding, c.satfinite);
   if (c.to == Type::f32 && c.ftz) bits = std::bit_cast<u32>(flush(std::bit_cast<float>(static_cast<u32>(bits))));
-  // tf32 is f32 without the last 13 bits of its fraction; a NaN keeps all its ones.
+  // tf32 is f32 without the last 13 bits of its fraction; in a NaN all bits remain ones.
   if (c.to == Type::tf32) bits = bits == kTf32.nan() ? kF32.nan() : bits << 13;
   return bits;
 }
@@ -152,17 +152,17 @@ void convert(Warp& warp, const Instruction& i, Mask mask) {
   }
 }
 
-/// Two f32 into the halves of one register, the first on top.
+/// Converts two f32 to the halves of one register; the first operand goes to the upper half.
 void convert_two(Warp& warp, const Instruction& i, Mask mask) {
   const Conversion c = i.options<Conversion>();
-  const int part = 4 * c.to_bytes;  // bits
+  const int part = 4 * c.to_bytes;  // bits of one element
   for (const int lane : lanes_of(mask)) {
     const u64 high = convert_one(fetch(warp, i.slot[1], 4, lane), c), low = convert_one(fetch(warp, i.slot[2], 4, lane), c);
     put(warp, i.slot[0], c.to_bytes, lane, high << part | low);
   }
 }
 
-/// A pair of one format into a pair of another.
+/// Converts a pair of one format to a pair of another format.
 void convert_pair(Warp& warp, const Instruction& i, Mask mask) {
   const Conversion c = i.options<Conversion>();
   const int from = 4 * c.from_bytes, to = 4 * c.to_bytes;
@@ -172,7 +172,7 @@ void convert_pair(Warp& warp, const Instruction& i, Mask mask) {
   }
 }
 
-/// cvt.pack: two s32 saturated and packed, below what is left of c.
+/// cvt.pack: saturates two s32 and packs them below the remaining bits of c.
 void convert_pack(Warp& warp, const Instruction& i, Mask mask) {
   const Conversion c = i.options<Conversion>();
   const int width = 8 * bytes_of(c.to);
@@ -200,7 +200,7 @@ Handler resize_to(int bytes) {
   return bytes == 2 ? elementwise<cast<u16, From>>() : bytes == 4 ? elementwise<cast<u32, From>>() : elementwise<cast<u64, From>>();
 }
 
-/// A loop of its own for conversions without any extras; null if there is none.
+/// A loop for a conversion without modifiers; null if there is none.
 Handler direct(const Conversion& c) {
   if (c.to_integral || c.ftz || c.sat || c.satfinite || c.relu) return nullptr;
   if (c.to_bytes != std::max(bytes_of(c.to), 2) || c.from_bytes != std::max(bytes_of(c.from), 2)) return nullptr;
@@ -293,7 +293,7 @@ void decode_convert(Decoder& d) {
   if (c.pair != is_pair(c.from)) d.fail("no conversion between a pair and a single value");
   d.expect_operands(2);
   if (c.to == Type::tf32 && c.from != Type::f32) d.fail("no conversion of this type");
-  // Registers may be wider than what they hold.
+  // Registers may be wider than the type that they hold.
   const auto register_bytes = [&](const Operand& operand, Type type) {
     const int bytes = d.is_register(operand) ? d.bytes_of_register(operand) : std::max(bytes_of(type), 2);
     if (bytes < bytes_of(type) || bytes == 0) d.fail("a register is too narrow for its type");

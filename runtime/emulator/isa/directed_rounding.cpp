@@ -1,4 +1,4 @@
-// Arithmetic under the host's rounding modes.
+// Arithmetic with the host's rounding modes.
 #include "runtime/emulator/isa/directed_rounding.h"
 
 #include <cmath>
@@ -6,7 +6,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// Compilers move arithmetic over changes of the rounding mode; volatile operands and results hold it in place.
+// Compilers move arithmetic across changes of the rounding mode; volatile operands and results prevent this.
 template <class T>
 T compute(FloatOp op, Rounding rounding, T a, T b, T c) {
   const HostRounding scope(rounding);

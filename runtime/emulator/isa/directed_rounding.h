@@ -1,4 +1,4 @@
-// Float arithmetic in the rounding modes that processors only reach by switching a mode.
+// Float arithmetic in rounding modes that processors offer only by switching a mode.
 #pragma once
 #include <cfenv>
 
@@ -6,7 +6,7 @@
 
 namespace tilewright::rt::emulator {
 
-/// Sets the host's rounding for the life of the object.
+/// Sets the host's rounding mode for the lifetime of the object.
 class HostRounding {
  public:
   explicit HostRounding(Rounding rounding) : before_(std::fegetround()) {
@@ -25,7 +25,7 @@ class HostRounding {
 
 enum class FloatOp : u8 { add, sub, mul, fma, div, sqrt };
 
-/// One operation of float or double in a rounding mode; c counts for fma only, and b not for sqrt.
+/// One operation on float or double in a rounding mode; c is used only by fma, and b is not used by sqrt.
 float rounded(FloatOp, Rounding, float a, float b, float c);
 double rounded(FloatOp, Rounding, double a, double b, double c);
 

@@ -1,4 +1,4 @@
-// Arithmetic of f32 and f64: IEEE, with PTX's .ftz, .sat and NaN rules. f32 loses the payload of a NaN, f64 keeps what the host gives.
+// Arithmetic on f32 and f64: IEEE, with PTX's rules for .ftz, .sat and NaN. f32 loses the payload of a NaN, f64 keeps the host's result.
 #include <cmath>
 #include <type_traits>
 
@@ -21,7 +21,7 @@ T enter(T x) {
   return x;
 }
 
-/// What every result goes through, in this order.
+/// The steps that every result goes through, in this order.
 template <bool Ftz, bool Sat, class T>
 T leave(T x) {
   x = enter<Ftz>(x);
@@ -36,7 +36,7 @@ struct Nearest {
   static T sub(T a, T b) { return leave<Ftz, Sat>(enter<Ftz>(a) - enter<Ftz>(b)); }
   static T mul(T a, T b) { return leave<Ftz, Sat>(enter<Ftz>(a) * enter<Ftz>(b)); }
   static T div(T a, T b) { return leave<Ftz, Sat>(enter<Ftz>(a) / enter<Ftz>(b)); }
-  /// A function call for each lane where the processor has no instruction for it.
+  /// A function call for each lane if the processor has no instruction for fma.
   static T fma(T a, T b, T c) { return leave<Ftz, Sat>(std::fma(enter<Ftz>(a), enter<Ftz>(b), enter<Ftz>(c))); }
 };
 
@@ -55,7 +55,7 @@ Handler fastest_fma() {
   return elementwise<Nearest<T, Ftz, Sat>::fma>();
 }
 
-// The fast quotient is only defined up to |b| = 2^126; from there on it is 0, or NaN for infinite a.
+// The fast quotient is defined only up to |b| = 2^126; above, it is 0, or NaN for infinite a.
 float div_approx(float a, float b) {
   const float size = std::fabs(b);
   if (size > 0x1p126f && std::isfinite(size))
@@ -68,7 +68,7 @@ float div_approx_of(float a, float b) {
   return leave<Ftz, false>(div_approx(enter<Ftz>(a), enter<Ftz>(b)));
 }
 
-/// Rounding modes other than to nearest.
+/// Arithmetic in rounding modes other than to nearest.
 template <class T>
 void directed(Warp& warp, const Instruction& i, Mask mask) {
   const auto [op, rounding, ftz, saturates] = i.options<DirectedOptions>();
@@ -85,13 +85,13 @@ void directed(Warp& warp, const Instruction& i, Mask mask) {
   write(warp, i.slot[0], result, mask);
 }
 
-/// Of two numbers the smaller; -0 is smaller than +0. A NaN loses against a number, unless .NaN lets it win. Without branches, so that
-/// lanes are done together.
+/// The smaller of two numbers, where -0 is smaller than +0. A number wins over NaN unless .NaN is set. There are no branches, so that the
+/// compiler can process several lanes at once.
 template <class T, bool Min, bool PropagatesNan>
 T extreme(T a, T b) {
   using Bits = std::conditional_t<std::is_same_v<T, float>, u32, u64>;
   const Bits x = std::bit_cast<Bits>(a), y = std::bit_cast<Bits>(b);
-  const T equal = std::bit_cast<T>(Min ? x | y : x & y);  // they differ in the sign of a zero, if at all
+  const T equal = std::bit_cast<T>(Min ? x | y : x & y);  // they differ at most in the sign of a zero
   const T nan_of_a = std::is_same_v<T, float> ? static_cast<T>(canonical(NAN)) : a;
   const T nan_of_b = std::is_same_v<T, float> ? nan_of_a : b;
   const T b_or_nan = b != b ? nan_of_a : b;
@@ -186,7 +186,7 @@ void decode_rounded(Decoder& d, Type type, bool ftz) {
   const bool sat = d.take("sat");
   if (sat && (type == Type::f64 || op == FloatOp::div)) d.fail("'.sat' is for f32 sums, differences and products");
   if (op == FloatOp::div && type == Type::f32 && d.take_one({"approx", "full"}) >= 0) {
-    // div.full has no such hole, and its two units of error allow the exact quotient.
+    // div.full has no such limit, and its error bound of two units allows the exact quotient.
     d.out.category = Category::special;
     if (d.has("approx"))
       d.out.execute = ftz ? elementwise<div_approx_of<true>>() : elementwise<div_approx_of<false>>();

@@ -1,4 +1,4 @@
-// Arithmetic of f16, bf16 and pairs of them. Each result is rounded once from the exact one.
+// Arithmetic on f16, bf16 and pairs of them. Each result is the exact one, rounded once.
 #include <cmath>
 #include <type_traits>
 
@@ -42,7 +42,7 @@ u16 from_double(double x) {
   return static_cast<u16>(round_to(x, H::kFormat, Rounding::nearest_even));
 }
 
-// Sums and products of 11 bits are exact in f32 as long as the exponents are close, and in double up to a rounding to odd.
+// Sums and products of 11-bit numbers are exact in f32 if the exponents are close, and in double after rounding to odd.
 template <class H>
 u16 fused(u16 a, u16 b, u16 c) {
   const double product = static_cast<double>(H::widen(a)) * H::widen(b);
@@ -52,14 +52,14 @@ u16 fused(u16 a, u16 b, u16 c) {
 template <class H>
 u16 sum(u16 a, u16 b, bool subtracts) {
   const float x = H::widen(a), y = subtracts ? -H::widen(b) : H::widen(b);
-  // Two f16 span at most 40 bits: the sum is exact in double, and even f32's rounding to 24 bits is innocuous for 11 (24 >= 2 * 11 + 2).
-  // The same holds for bf16 and its 8 bits.
+  // The sum of two f16 needs at most 40 bits: it is exact in double, and even rounding to the 24 bits of f32 does not affect the final
+  // rounding to 11 bits (24 >= 2 * 11 + 2). The same holds for bf16 and its 8 bits.
   return H::narrow(x + y);
 }
 
 template <class H>
 u16 product(u16 a, u16 b) {
-  // 22 bits of two f16 are exact in f32; products of bf16 may be subnormal there.
+  // The 22 bits of a product of two f16 are exact in f32; a product of bf16 may be subnormal there.
   if constexpr (std::is_same_v<H, F16>) return H::narrow(H::widen(a) * H::widen(b));
   return from_double<H>(static_cast<double>(H::widen(a)) * H::widen(b));
 }
@@ -118,7 +118,7 @@ void half(Warp& warp, const Instruction& i, Mask mask) {
   write(warp, i.slot[0], result, mask);
 }
 
-/// By operation.
+/// The handlers, indexed by operation.
 template <class H, int Parts>
 constexpr Handler kHandlers[] = {half<H, Op::add, Parts>, half<H, Op::sub, Parts>, half<H, Op::mul, Parts>, half<H, Op::fma, Parts>,
                                  half<H, Op::min, Parts>, half<H, Op::max, Parts>, half<H, Op::neg, Parts>, half<H, Op::abs, Parts>};

@@ -1,4 +1,4 @@
-// Integer arithmetic: wrapping unless .sat says otherwise. Division by zero gives all ones, and the dividend as remainder.
+// Integer arithmetic: it wraps unless .sat is given. Division by zero gives all ones, and the dividend as the remainder.
 #include <limits>
 #include <type_traits>
 
@@ -14,13 +14,13 @@ template <class T>
 inline constexpr bool kSigned = std::is_signed_v<T>;
 __extension__ using s128 = __int128;
 __extension__ using u128 = unsigned __int128;
-// What holds a product of two T.
+// A type that holds a product of two T.
 template <class T>
 using Double = std::conditional_t<
     sizeof(T) == 2, std::conditional_t<kSigned<T>, s32, u32>,
     std::conditional_t<sizeof(T) == 4, std::conditional_t<kSigned<T>, s64, u64>, std::conditional_t<kSigned<T>, s128, u128>>>;
 
-// Small types are promoted to int, whose overflow is undefined: all wrapping arithmetic is done in 64 unsigned bits.
+// Small types are promoted to int, whose overflow is undefined: so all wrapping arithmetic is done in 64 unsigned bits.
 template <class T>
 struct Integer {
   using Wide = Double<T>;
@@ -28,8 +28,9 @@ struct Integer {
   static T sub(T a, T b) { return static_cast<T>(static_cast<u64>(a) - static_cast<u64>(b)); }
   static T mul_lo(T a, T b) { return static_cast<T>(static_cast<u64>(a) * static_cast<u64>(b)); }
   static T mul_hi(T a, T b) {
-    // GCC 12 takes the high half of a signed product of 16 bits for that of an unsigned one when it vectorises for AVX2: so it is computed
-    // from the unsigned one. A negative a counts as a + 2^16 there, which adds b to the high half, and b likewise.
+    // When GCC 12 vectorises for AVX2, it uses the high half of the unsigned 16-bit product for the signed one. So the high half is
+    // computed from the unsigned product: a negative a counts as a + 2^16 there, which adds b to the high half; the same holds for a
+    // negative b.
     if constexpr (std::is_same_v<T, s16>) {
       const u32 high = (static_cast<u32>(static_cast<u16>(a)) * static_cast<u16>(b)) >> 16;
       return static_cast<T>(high - (a < 0 ? static_cast<u32>(b) : 0) - (b < 0 ? static_cast<u32>(a) : 0));
@@ -57,7 +58,7 @@ struct Integer {
     if (kSigned<T> && b == static_cast<T>(-1)) return 0;
     return static_cast<T>(a % b);
   }
-  // 24-bit operands have a product of 48 bits: its low 32, or bits 16 to 47.
+  // The product of 24-bit operands has 48 bits: the result is its low 32 bits, or bits 16 to 47.
   static s64 low_24(T a) {
     return kSigned<T> ? static_cast<s32>(static_cast<u32>(a) << 8) >> 8 : static_cast<s64>(static_cast<u32>(a) & 0xffffffu);
   }
@@ -77,7 +78,7 @@ s32 sub_sat(s32 a, s32 b) { return clamp(s64{a} - b); }
 s32 mad_hi_sat(s32 a, s32 b, s32 c) { return clamp(s64{Integer<s32>::mul_hi(a, b)} + c); }
 s32 mad24_hi_sat(s32 a, s32 b, s32 c) { return clamp(s64{Integer<s32>::mul24_hi(a, b)} + c); }
 
-/// F of both halves, as integers of the type.
+/// F applied to both halves, as integers of the type.
 template <auto F>
 struct OfHalves;
 template <class T, T (*F)(T, T)>
@@ -151,7 +152,7 @@ Handler choose_24(Decoder& d, Type type, bool adds) {
   });
 }
 
-/// Of two halves in a register of 32 bits.
+/// The handler for two halves in a register of 32 bits.
 Handler choose_packed(Decoder& d, std::string_view base, bool is_signed) {
   if (base == "add") return elementwise<of_halves<Integer<u16>::add>>();
   if (base != "min" && base != "max") return nullptr;
@@ -162,7 +163,7 @@ Handler choose_packed(Decoder& d, std::string_view base, bool is_signed) {
   return is_min ? elementwise<of_halves<Integer<u16>::min>>() : elementwise<of_halves<Integer<u16>::max>>();
 }
 
-/// Null if there is no such operation on the type.
+/// The handler of the operation on this type; null if there is none.
 Handler choose(Decoder& d, Type type, std::string_view base, int part) {
   if (type == Type::u16x2 || type == Type::s16x2) return choose_packed(d, base, type == Type::s16x2);
   if (base == "mul" || base == "mad") return choose_multiply(d, type, base == "mad", part);

@@ -16,7 +16,7 @@ struct Bitwise {
   static T bit_not(T a) { return static_cast<T>(~a); }
   static T is_zero(T a) { return a == 0; }
   static T shl(T a, u32 n) { return n < kBits ? static_cast<T>(a << n) : T{0}; }
-  // Signed: too far a shift leaves the sign everywhere.
+  // For signed types, a shift by too many bits leaves only copies of the sign.
   static T shr(T a, u32 n) {
     if (n >= kBits) return std::is_signed_v<T> && a < 0 ? static_cast<T>(-1) : T{0};
     return static_cast<T>(a >> n);
@@ -28,7 +28,7 @@ struct Bitwise {
   }
   static u32 count_ones(T a) { return static_cast<u32>(std::popcount(a)); }
   static u32 count_leading(T a) { return static_cast<u32>(std::countl_zero(a)); }
-  // The highest bit that differs from the sign; all ones if there is none.
+  // The highest bit that differs from the sign bit; all ones if there is none.
   static u32 highest(T a) {
     using U = std::make_unsigned_t<T>;
     const U bits = static_cast<U>(std::is_signed_v<T> && a < 0 ? ~a : a);
@@ -49,7 +49,7 @@ u32 shf_r_wrap(u32 a, u32 b, u32 n) { return funnel_right(a, b, n & 31); }
 u32 shf_l_clamp(u32 a, u32 b, u32 n) { return funnel_left(a, b, n < 32 ? n : 32); }
 u32 shf_r_clamp(u32 a, u32 b, u32 n) { return funnel_right(a, b, n < 32 ? n : 32); }
 
-/// The field of `length` bits at `position`; above the value's top, bits are those of the sign (zero if unsigned).
+/// The field of `length` bits at `position`; bits above the value's top are copies of the sign (zero if unsigned).
 template <class T>
 T extract(T value, u32 position, u32 length) {
   using U = std::make_unsigned_t<T>;
@@ -81,7 +81,7 @@ u32 mask_of(u32 position, u32 width) {
 u32 bmsk_wrap(u32 a, u32 b) { return mask_of(a & 31, b & 31); }
 u32 bmsk_clamp(u32 a, u32 b) { return mask_of(a, b); }
 
-/// The value of `n` bits, extended: .clamp takes more than 32 bits as they are, .wrap takes n modulo 32.
+/// The low `n` bits of a value, extended: .clamp leaves values unchanged for more than 32 bits, .wrap takes n modulo 32.
 template <class T>
 T sign_extend(T a, u32 n) {
   if (n >= 32) return a;
@@ -95,7 +95,7 @@ struct SignExtend {
   static T clamp(T a, u32 n) { return sign_extend<T>(a, n); }
 };
 
-/// The n-th set bit counted from `base`, upwards for a positive n and downwards for a negative one; 0 asks for the base itself.
+/// The n-th set bit counted from `base`, upwards for a positive n and downwards for a negative one; for 0, the bit at the base itself.
 u32 nth_set(u32 mask, u32 base, s32 n) {
   if (base > 31) return ~0u;
   if (n == 0) return (mask >> base) & 1 ? base : ~0u;
@@ -122,7 +122,7 @@ u32 prmt_ecl(u32 a, u32 b, u32 c) { return c &= 3, bytes_by(a, b, c, std::max(1u
 u32 prmt_ecr(u32 a, u32 b, u32 c) { return c &= 3, bytes_by(a, b, 0, std::min(1u, c), std::min(2u, c), c); }
 u32 prmt_rc16(u32 a, u32 b, u32 c) { return c = (c & 1) * 2, bytes_by(a, b, c, c + 1, c, c + 1); }
 
-/// The table's bit (4 for a, 2 for b, 1 for c) says what becomes of the three bits.
+/// Combines three words bit by bit: the table's bit with index 4 a + 2 b + c is the result for the bits a, b, c.
 Lanes<u32> bits_by_table(u32 table, const Lanes<u32>& a, const Lanes<u32>& b, const Lanes<u32>& c) {
   Lanes<u32> result;
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -137,10 +137,10 @@ Lanes<u32> bits_by_table(u32 table, const Lanes<u32>& a, const Lanes<u32>& b, co
 enum class Combines : u8 { nothing, by_or, by_and };
 struct TableOptions {
   u8 table = 0;
-  Combines combines = Combines::nothing;  // with a predicate
+  Combines combines = Combines::nothing;  // how the result is combined with a predicate
 };
 
-// Where the instruction has a further predicate, its result is whether any bit is set, combined with that one: slots 4 and 5.
+// If the instruction has another predicate, its result is whether any bit is set, combined with that predicate: slots 4 and 5.
 void lop3(Warp& warp, const Instruction& i, Mask mask) {
   const auto [table, combines] = i.options<TableOptions>();
   const auto a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
@@ -225,7 +225,7 @@ Handler choose_permute(Decoder& d) {
   }
 }
 
-/// The functions of one 32- or 64-bit type that give a count or a value like it.
+/// The functions on a 32- or 64-bit type whose result is a count or a similar value.
 Handler choose_count(Decoder& d, Type type, bool shift) {
   const std::string_view base = d.base();
   const auto pick = [&]<class U>() -> Handler {

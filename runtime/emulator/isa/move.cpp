@@ -17,7 +17,7 @@ struct Wide {
 
 void move_predicate(Warp& warp, const Instruction& i, Mask mask) { write_mask(warp, i.slot[0], read_predicate(warp, i, 1), mask); }
 
-/// {a, b, ...} into one register, the first lowest.
+/// Packs {a, b, ...} into one register; the first part is lowest.
 template <class Whole, class Part>
 void pack(Warp& warp, const Instruction& i, Mask mask) {
   Lanes<Whole> whole{};
@@ -40,7 +40,7 @@ void unpack(Warp& warp, const Instruction& i, Mask mask) {
   }
 }
 
-// b128: two words a lane.
+// Packs b128, which has two words in each lane.
 void pack_128(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> low = read<u64>(warp, warp.kernel->extra[i.first]), high = read<u64>(warp, warp.kernel->extra[i.first + 1]);
   Lanes<Wide> whole;
@@ -64,7 +64,7 @@ Handler choose_split(Decoder& d, int whole, int part) {
   d.fail("no such split of a register: expected 2 halves or 4 quarters");
 }
 
-/// A clock that counts the worker's warp instructions: it goes on while the kernel does.
+/// A clock that counts the worker's warp instructions: it advances while the kernel runs.
 template <class T>
 void read_clock(Warp& warp, const Instruction& i, Mask mask) {
   Lanes<T> now;
@@ -93,11 +93,11 @@ void decode_split(Decoder& d, int whole) {
 }
 
 struct WindowOptions {
-  u64 begin = 0;               // of the space in generic addresses; minus that for the way back
-  bool is_of_cluster = false;  // .shared::cluster
+  u64 begin = 0;               // start of the space's window in generic addresses; negated for the reverse conversion
+  bool is_of_cluster = false;  // the space is .shared::cluster
 };
 
-// Generic addresses of global memory are the addresses themselves; the other spaces have windows.
+// Generic addresses of global memory are plain addresses; each other space has a window.
 u64 window_of(Decoder& d, Space space) {
   switch (space) {
     case Space::shared: return kSharedWindow;
@@ -132,7 +132,7 @@ void isspacep(Warp& warp, const Instruction& i, Mask mask) {
   for (int lane = 0; lane < kLanes; ++lane) {
     const bool windowed = address[lane] >= kSharedWindow && address[lane] < kParamWindow + kWindowBytes;
     bool is = begin == 0 ? !windowed : address[lane] - begin < kWindowBytes;
-    // The block's own shared memory is a part of the cluster's.
+    // The block's own shared memory is part of the cluster's shared memory.
     if (begin == kSharedWindow && !is_of_cluster) is &= address[lane] - begin < kRankUnit;
     inside |= static_cast<Mask>(is) << lane;
   }

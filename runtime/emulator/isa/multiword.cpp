@@ -1,4 +1,4 @@
-// Integer arithmetic over several words: instructions that leave a carry or borrow in the flag, or take it from there.
+// Integer arithmetic over several words: instructions that write a carry or borrow to the flag, or read it from there.
 #include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 

@@ -1,4 +1,4 @@
-// setmaxnreg (PTX ISA): warps give registers back to their block's pool, and wait for those that they ask it for.
+// setmaxnreg (PTX ISA): warps return registers to their block's pool, and wait for registers that they request from it.
 #include "runtime/emulator/isa/registers.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace tilewright::rt::emulator {
 namespace {
 
 struct RegisterOptions {
-  u32 count = 0;  // a thread
+  u32 count = 0;  // registers of a thread
   bool increases = false;
 };
 
@@ -23,7 +23,7 @@ void change_registers(Warp& warp, const Instruction& i, Mask) {
     report(warp, i, DiagnosticKind::bad_operand, 0, [&, wanted = wanted, increases = increases] {
       return fmt::format("{} to {} registers, after {}", increases ? "an increase" : "a decrease", wanted, before);
     });
-  // Where it is not known how many there were to begin with, nor is what the pool has.
+  // If the number of registers at the start is unknown, so is the number in the pool.
   if (!is_mistaken && warp.kernel->entry_registers != 0) {
     if (increases && wanted - before > warp.block->free_registers) {
       warp.entry().wait = Wait::registers;

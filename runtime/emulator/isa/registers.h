@@ -1,4 +1,4 @@
-// The pool of registers that warps of a block give back.
+// The pool of registers that warps of a block have returned.
 #pragma once
 #include "runtime/emulator/simd/scalar_types.h"
 
@@ -6,7 +6,7 @@ namespace tilewright::rt::emulator {
 
 struct Warp;
 
-/// The warp gives its registers above `kept` to the block's pool, where others may wait for them.
+/// Returns the warp's registers above `kept` to the block's pool, where other warps may wait for them.
 void return_registers(Warp&, u32 kept);
 
 }  // namespace tilewright::rt::emulator

@@ -1,5 +1,5 @@
-// Reciprocals, roots, exponentials, logarithms and angles. The .approx forms give the correctly rounded result, which is within the
-// error PTX states for them; what hardware gives may differ in the last bits.
+// Reciprocals, roots, exponentials, logarithms and trigonometric functions. The .approx forms give the correctly rounded result, which is
+// within the error that PTX states for them; results of hardware may differ in the last bits.
 #include <cmath>
 
 #include "runtime/emulator/isa/directed_rounding.h"
@@ -30,7 +30,7 @@ template <Formula formula, bool Ftz>
 float approximate(float x) {
   if constexpr (Ftz) x = flush(x);
   float result;
-  // Rounded once in f32, which these four are even without double.
+  // These four are rounded once in f32, even without going through double.
   if constexpr (formula == Formula::rcp)
     result = 1.0f / x;
   else if constexpr (formula == Formula::sqrt)
@@ -51,10 +51,10 @@ void exponential(Warp& warp, const Instruction& i, Mask mask) {
   write(warp, i.slot[0], result, mask);
 }
 
-/// rsqrt.approx.f64
+/// Computes rsqrt.approx.f64.
 double inverse_root(double x) { return value_of(Formula::rsqrt, x); }
 
-/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 read and write the upper word only.
+/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 read and write only the upper word.
 template <Formula formula>
 double approximate_upper(double x) {
   const auto upper = [](double value) { return std::bit_cast<double>(std::bit_cast<u64>(value) & 0xffffffff00000000u); };
@@ -70,7 +70,7 @@ struct HalfOptions {
   bool is_bf16 = false, ftz = false;
 };
 
-/// The IEEE forms.
+/// The IEEE-rounded forms.
 template <class T, FloatOp op>
 void exact(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<T> a = read<T>(warp, i.slot[1]);
@@ -91,7 +91,7 @@ void exact(Warp& warp, const Instruction& i, Mask mask) {
   write(warp, i.slot[0], result, mask);
 }
 
-/// ex2 and tanh of f16, bf16 and pairs.
+/// ex2 and tanh on f16, bf16 and pairs.
 template <Formula formula, class Word>
 void halves(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<Word> a = read<Word>(warp, i.slot[1]);

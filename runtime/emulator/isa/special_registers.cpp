@@ -1,4 +1,4 @@
-// The value of each special register by what kind of thing it names.
+// Computes the value of each special register, by the kind of object that it names.
 #include "runtime/emulator/isa/special_registers.h"
 
 #include "runtime/emulator/state/cluster.h"
@@ -8,7 +8,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// What the system takes of the shared memory of each block, from sm_80 on.
+// The part of each block's shared memory that the system takes, from sm_80 on.
 constexpr u64 kSystemSharedBytes = 1024;
 
 u32 special_value(const Launch& launch, const Block& block, Special which, int warp, int lane) {
@@ -22,7 +22,7 @@ u32 special_value(const Launch& launch, const Block& block, Special which, int w
   return 0;
 }
 
-/// What a special register names: see special_registers.def.
+/// The kind of object that a special register names: see special_registers.def.
 enum class Named : u8 { lane, block, launch };
 constexpr Named kNamed[] = {
 #define TW_SPECIAL(text, name, of, value) Named::of,

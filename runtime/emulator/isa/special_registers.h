@@ -1,4 +1,4 @@
-// Special registers of PTX: what they hold for each thread of a launch.
+// Special registers of PTX: their values for each thread of a launch.
 #pragma once
 #include <array>
 
@@ -10,12 +10,12 @@ struct Block;
 struct Launch;
 struct Warp;
 
-/// The coordinates of number k, the first one running fastest.
+/// The coordinates of element k; the first coordinate varies fastest.
 std::array<u32, 3> coordinates_of(u64 k, const std::array<u32, 3>& extents);
 
-/// Fills the special registers that name the thread or describe the launch. They stay when the warp runs another block.
+/// Fills the special registers that name the thread or describe the launch. They keep their values when the warp runs another block.
 void fill_thread_registers(const Launch&, const Block&, Warp&);
-/// Fills those that name the block and its coordinate and rank in the cluster.
+/// Fills the special registers that name the block and its coordinate and rank in the cluster.
 void fill_block_registers(const Launch&, const Block&, Warp&);
 
 }  // namespace tilewright::rt::emulator

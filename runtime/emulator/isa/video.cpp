@@ -1,4 +1,4 @@
-// The SIMD video instructions on two halves or four bytes of a word: vadd2 vsub2 vabsdiff2 vmin2 vmax2 and those of four.
+// The SIMD video instructions on two halves of a word (vadd2 vsub2 vabsdiff2 vmin2 vmax2) or on its four bytes.
 #include <algorithm>
 
 #include "runtime/emulator/program/decoders.h"
@@ -68,7 +68,7 @@ void decode_video(Decoder& d) {
   options.saturates = d.take("sat");
   options.sums = d.take("add");
   d.take_operands(4, {4, 4, 4});
-  // Without .add the last operand gives the parts that a mask keeps, and masks are an unknown modifier: all are written.
+  // Without .add, a mask would keep parts of the last operand; but masks are not supported, so all parts are written.
   d.out.execute = parts;
 }
 

@@ -1,4 +1,4 @@
-// Operations among the lanes of a warp. The scheduler has brought the lanes of the member mask together before any of them runs.
+// Operations across the lanes of a warp. The scheduler brings the lanes of the member mask together before it runs them.
 #include <type_traits>
 
 #include "runtime/emulator/memory/undefined_values.h"
@@ -12,7 +12,7 @@ namespace {
 
 enum ShuffleMode : u32 { kUp, kDown, kButterfly, kIndex };
 
-/// Lanes that read from one that does not execute the shuffle, or that their member mask leaves out.
+/// The lanes whose source lane does not execute the shuffle or is not in the member mask.
 Mask lanes_without_source(const Warp& warp, const Instruction& i, Mask mask, const Lanes<s32>& from) {
   const Lanes<u32> members = read<u32>(warp, i.members);
   Mask common = mask;
@@ -24,7 +24,7 @@ Mask lanes_without_source(const Warp& warp, const Instruction& i, Mask mask, con
   return absent;
 }
 
-// c holds the last lane that may be read (bits 0 to 4) and which bits of a lane number name its segment (bits 8 to 12).
+// c contains the last lane that may be read (bits 0 to 4) and a mask of the lane number's bits that select the segment (bits 8 to 12).
 template <ShuffleMode kMode>
 void shuffle(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u32> value = read<u32>(warp, i.slot[2]);
@@ -76,7 +76,7 @@ struct MatchOptions {
   bool all = false;
 };
 
-/// A word for each lane, all the same.
+/// The same word in each lane.
 Lanes<u32> in_all_lanes(u32 word) {
   Lanes<u32> words;
   for (u32& each : words.at) each = word;
@@ -135,7 +135,7 @@ void redux(Warp& warp, const Instruction& i, Mask mask) {
 
 void activemask(Warp& warp, const Instruction& i, Mask mask) { write(warp, i.slot[0], in_all_lanes(mask), mask); }
 
-/// The lowest lane of the members leads.
+/// elect: the leader is the lowest lane of the members.
 void elect(Warp& warp, const Instruction& i, Mask mask) {
   for_groups(warp, i, mask, [&](Mask, Mask group) {
     const int leader = __builtin_ctz(group);
@@ -144,7 +144,7 @@ void elect(Warp& warp, const Instruction& i, Mask mask) {
   });
 }
 
-/// "d|p" into slots 0 and 1, or d alone.
+/// Puts the results "d|p" into slots 0 and 1, or d alone into slot 0.
 void take_result(Decoder& d, const Operand& result, int bytes) {
   if (result.kind == OperandKind::pair) {
     d.destination(0, result.parts[0], bytes);
@@ -161,7 +161,7 @@ void begin(Decoder& d, std::size_t operands) {
   d.expect_operands(operands);
 }
 
-/// In the order in which decode_redux() names them.
+/// In the order in which decode_redux() numbers the operations.
 template <class T>
 constexpr Handler kRedux[] = {redux<T, Reduce<T>::add>,     redux<T, Reduce<T>::min>,    redux<T, Reduce<T>::max>,
                               redux<T, Reduce<T>::bit_and>, redux<T, Reduce<T>::bit_or>, redux<T, Reduce<T>::bit_xor>};

@@ -1,4 +1,4 @@
-// Execution of blocks: turns of the warps, and barriers between them.
+// Execution of blocks: turns of warps, and barriers between them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// A warp runs for so long before the next one of its block does: long enough to be cheap, short enough for warps that spin.
+// log2 of the instructions of a turn before another warp of the block runs: many enough to be cheap, few enough for warps that spin.
 constexpr int kTurnBits = 12;
 constexpr u64 kTurn = u64{1} << kTurnBits;
 
@@ -31,7 +31,7 @@ void finish(Warp& warp) {
   }
   --block.running;
   return_registers(warp, 0);
-  // A barrier of all threads does not wait for those that are gone.
+  // A barrier of all threads does not wait for threads that have exited.
   for (Barrier& barrier : block.barriers) release_if_complete(block, barrier);
 }
 
@@ -42,7 +42,7 @@ bool split_off_waiting_lanes(Cluster& cluster, bool spins) {
   return any;
 }
 
-/// The warp gets a turn. False if a diagnostic ends the launch.
+/// Gives the warp a turn. Returns false if a diagnostic ends the launch.
 bool run_turn(Warp& warp, Worker& worker, u64 turn) {
   warp.worker = &worker;
   const Progress progress = run_warp(warp, turn);
@@ -52,7 +52,8 @@ bool run_turn(Warp& warp, Worker& worker, u64 turn) {
   return true;
 }
 
-/// Each warp of the cluster gets a turn, the blocks and their warps from the first or from the last. False if a diagnostic ends the launch.
+/// Gives each warp of the cluster a turn, in ascending or descending order of blocks and warps. Returns false if a diagnostic ends the
+/// launch.
 bool run_in_order(Cluster& cluster, Worker& worker, bool backward) {
   const std::size_t blocks = cluster.blocks.size();
   for (std::size_t b = 0; b < blocks; ++b) {
@@ -66,8 +67,8 @@ bool run_in_order(Cluster& cluster, Worker& worker, bool backward) {
   return true;
 }
 
-/// Some warps of the cluster, at least one that is not done, get turns in a random order: short ones as often as long ones, for what one
-/// warp does between two instructions of another may matter. False if a diagnostic ends the launch.
+/// Gives some warps of the cluster, at least one that is not finished, turns in random order. Short turns are as frequent as long ones,
+/// since it may matter what one warp does between two instructions of another. Returns false if a diagnostic ends the launch.
 bool run_at_random(Cluster& cluster, Worker& worker) {
   std::vector<Warp*> warps;
   for (auto& block : cluster.blocks)
@@ -84,13 +85,13 @@ bool is_running(const Cluster& cluster) {
   return std::any_of(cluster.blocks.begin(), cluster.blocks.end(), [](const auto& block) { return block->running > 0; });
 }
 
-/// Turns at random, or each warp's where those that were drawn all wait.
+/// Runs turns at random, and then a turn of each warp if all chosen ones were waiting.
 bool run_random_round(Cluster& cluster, Worker& worker) {
   const u64 before = worker.spent;
   return run_at_random(cluster, worker) && (worker.spent != before || run_in_order(cluster, worker, false));
 }
 
-/// Gives the launch up if that is due. True if it has been.
+/// Ends the launch if it must be given up. Returns whether it was ended.
 bool is_given_up(Launch& launch) {
   if (launch.instruction_limit != 0 && launch.executed.load(std::memory_order_relaxed) > launch.instruction_limit)
     launch.end(Ending::limit);
@@ -107,9 +108,9 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
     const u64 before = worker.spent, polling = worker.polling;
     const bool is_random = launch.order == Order::random && !cluster.watch.is_watching();
     const bool goes_on = is_random ? run_random_round(cluster, worker) : run_in_order(cluster, worker, launch.order == Order::backward);
-    // An operation that was done after the turn of a warp may have let that warp go on.
+    // An operation that was executed after a warp's turn may have let that warp continue.
     const bool has_changed = worker.changes != 0;
-    // Counted after the writes: warps that read this count later see them.
+    // The count is published after the writes, so that warps that read the new count see them.
     if (has_changed) launch.changes.fetch_add(std::exchange(worker.changes, 0), std::memory_order_release);
     const u64 polled = worker.polling - polling, executed = worker.spent - before - polled;
     const u64 weight = cluster.watch.is_watching() ? polled / Worker::kPollCost * Worker::kPollWeight : 0;
@@ -117,7 +118,7 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
     if (!goes_on) return Progress::stopped;
     if (!is_running(cluster)) break;
     if (is_given_up(launch)) return Progress::stopped;
-    // Warps that only poll may wait for what only an engine does.
+    // Warps that only poll may be waiting for something that only an engine does.
     const bool only_polls = polled > 20 * executed, none_ran = worker.spent == before && !has_changed;
     if ((none_ran || only_polls) && finish_one(cluster, worker)) {
       ++worker.changes;
@@ -131,7 +132,7 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
       return Progress::stopped;
     }
     if (cluster.watch.is_stuck(cluster, launch.changes.load(std::memory_order_acquire))) {
-      // Warps that do more between two looks than poll wait for an engine all the same.
+      // Warps that execute more between two polls than the polls themselves may also be waiting for an engine.
       if (finish_one(cluster, worker)) {
         ++worker.changes;
         continue;

@@ -6,7 +6,7 @@ namespace {
 
 struct Row {
   int capability;
-  u64 shared_kib;  // of a multiprocessor; from 8.0 on each block needs one for the system
+  u64 shared_kib;  // of a multiprocessor; from 8.0 on the system takes one KiB for each block
   int threads;
 };
 constexpr Row kRows[] = {{75, 64, 1024},  {80, 164, 2048}, {86, 100, 1536},  {87, 164, 1536},

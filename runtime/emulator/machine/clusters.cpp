@@ -1,4 +1,4 @@
-// The memory of clusters, and how their blocks begin.
+// The memory of clusters, and the start of their blocks.
 #include "runtime/emulator/machine/clusters.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-/// The registers of a block's first warp that hold constants; the others' hold the same.
+/// Fills the registers of a block's first warp that hold constants; the other warps hold the same.
 void fill_constants(const Kernel& kernel, std::span<Warp> warps) {
   for (const Kernel::Constant& constant : kernel.constants) {
     std::byte* const first = warps[0].registers + constant.slot;
@@ -53,7 +53,7 @@ std::unique_ptr<Block> make_block(const Launch& launch) {
   return block;
 }
 
-/// Keeps their memory for the next ones.
+/// Forgets the mbarriers but keeps their memory for later ones.
 void forget_mbarriers(Block& block) {
   for (auto& [offset, barrier] : block.mbarriers) {
     barrier->reset();
@@ -69,7 +69,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   block.number = block.id[0] + launch.grid[0] * (block.id[1] + launch.grid[1] * block.id[2]);
   block.ticket = launch.first_ticket + block.number;
   block.running = static_cast<int>(block.warps.size());
-  // Those that were released are as new.
+  // Barriers that were released are already reset.
   for (Barrier& barrier : block.barriers)
     if (barrier.arrived != 0) barrier.reset();
   block.matrix_groups = {};
@@ -112,7 +112,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.cluster_arrived = warp.cluster_awaited = 0;
     warp.cluster_phase = 0;
     fill_block_registers(launch, block, warp);
-    // What is read before it is written is the same in every run, and unlikely to look right.
+    // Registers that are read before they are written have the same values in every run, and these values are unlikely to look correct.
     warp.undefined.clear();
     for (u32 k = 0; k < kernel.unwritten.size(); ++k) {
       const Kernel::Unwritten& reg = kernel.unwritten[k];
@@ -122,7 +122,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   }
 }
 
-/// Whether blocks of this launch have room in it.
+/// Whether blocks of this launch fit into the cluster's memory.
 bool fits(const Launch& launch, const Cluster& cluster) {
   const Block& block = *cluster.blocks.front();
   return cluster.blocks.size() == product(launch.cluster) && block.warps.size() == warps_of(launch) &&

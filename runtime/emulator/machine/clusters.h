@@ -1,4 +1,4 @@
-// The memory of clusters, which one uses after the other, and how their blocks begin.
+// The memory of clusters, which clusters use one after another, and the start of their blocks.
 #pragma once
 #include "runtime/emulator/state/cluster.h"
 #include "runtime/emulator/state/launch.h"
@@ -10,7 +10,7 @@ inline u64 product(const std::array<u32, 3>& extents) { return u64{extents[0]} *
 
 /// The memory of a cluster, from the object pool if it has one that fits.
 std::shared_ptr<Cluster> make_cluster(const Launch&);
-/// The blocks of the cluster with this number are about to begin, whatever its memory was used for before.
+/// Prepares the memory for the blocks of cluster `number`, whatever it was used for before.
 void start_cluster(const Launch&, Cluster&, Worker&, u64 number);
 
 }  // namespace tilewright::rt::emulator

@@ -1,5 +1,5 @@
-// Hands out the clusters of a launch to threads of the host. Each thread runs a cluster to its end; clusters that wait for others take
-// turns with them.
+// Distributes the clusters of a launch to threads of the host. Each thread runs one cluster to its end, but clusters that wait for others
+// take turns with them.
 #include "runtime/emulator/machine/grid.h"
 
 #include <fmt/format.h>
@@ -21,14 +21,14 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-/// The numbers from 0 on below a count, in an order that a seed chooses.
+/// A permutation of the numbers from 0 to count - 1, chosen by a seed.
 class Permutation {
  public:
   Permutation(u64 count, u64 seed) : count_(count), bits_(std::max(2, static_cast<int>(std::bit_width(count - 1)))) {
     for (u64& key : keys_) key = next_random(seed);
   }
   u64 operator[](u64 k) const {
-    // A permutation of a power of two numbers; those that are too large lead on to others, and to one that is not in the end.
+    // This permutes a power of two of numbers; a number that is too large is mapped again, until the result is below the count.
     do
       for (const u64 key : keys_) {
         k = (k * (key | 1) + (key >> 32)) & mask();
@@ -45,15 +45,15 @@ class Permutation {
   std::array<u64, 3> keys_{};
 };
 
-/// A thread of the host with the clusters that it has begun.
+/// A thread of the host, and the clusters that it has started.
 struct HostThread {
-  // It runs clusters; it has none.
+  // States: it is running clusters; it has no clusters.
   static constexpr u64 kBusy = ~u64{0}, kEmpty = ~u64{0} - 1;
 
   Worker worker;
   std::deque<std::shared_ptr<Cluster>> resident;
-  std::vector<std::shared_ptr<Cluster>> unused;  // memory for the next ones
-  // All its clusters are stuck since so many changes; or one of the above.
+  std::vector<std::shared_ptr<Cluster>> unused;  // memory for later clusters
+  // The number of changes at which all of its clusters were stuck; or one of the two states above.
   std::atomic<u64> idle_at{kEmpty};
 };
 
@@ -62,7 +62,7 @@ class Grid {
   Grid(Launch& launch, const LaunchParams& params)
       : launch_(launch), clusters_(product(launch.clusters)), order_(clusters_, params.order_seed) {
     u64 wanted = params.workers > 0 ? static_cast<u64>(params.workers) : cores();
-    // One thread, so that the same seed gives the same order again.
+    // A single thread, so that the same seed gives the same order again.
     if (params.order == Order::random && params.workers == 0) wanted = 1;
     const u64 count = std::min(wanted, clusters_);
     for (u64 k = 0; k < count; ++k) {
@@ -82,14 +82,14 @@ class Grid {
     threads_[0].idle_at = HostThread::kBusy;
     bool has_started = false;
     run_thread(threads_[0], [&] {
-      // A launch that is over at once is not worth the threads.
+      // A short launch is not worth starting threads.
       if (has_started || threads_[0].worker.executed() < kWorthThreads) return;
       has_started = true;
       for (auto thread = std::next(threads_.begin()); thread != threads_.end(); ++thread) try {
           thread->idle_at = HostThread::kBusy;
           started.emplace_back([this, thread] { run_thread(*thread, [] {}); });
         } catch (const std::system_error&) {
-          // The process may start no further thread: this one does the work.
+          // The process cannot start another thread, so this one does the work.
           thread->idle_at = HostThread::kEmpty;
           break;
         }
@@ -110,13 +110,13 @@ class Grid {
 
  private:
   static constexpr u64 kWorthThreads = 20'000;
-  // A cluster that has run for so long may be waiting for one that has not started.
+  // A cluster that has run for this many instructions may be waiting for one that has not started.
   static constexpr u64 kShare = 4'000'000;
-  // In random order, so many clusters at most are begun before one of them has to be over, and shares vary up to this power of two.
+  // In random order, at most this many clusters run before one of them must finish; the length of turns varies up to this power of two.
   static constexpr u64 kMostMixed = 16;
   static constexpr int kMixedShareBits = 16;
 
-  /// Of the host, which it takes as long to ask for as a small launch takes.
+  /// The host's number of cores. Queried once, since the query takes as long as a small launch.
   static u64 cores() {
     static const unsigned count = std::max(1u, std::thread::hardware_concurrency());
     return count;
@@ -137,7 +137,7 @@ class Grid {
                        [&](const auto& cluster) { return cluster->watch.was_stuck_at(changes); });
   }
 
-  /// Whether the thread takes one more cluster now, if there is one.
+  /// Whether the thread should start another cluster now, if there is one.
   bool wants_cluster(HostThread& thread) {
     const std::size_t count = thread.resident.size();
     if (count == 0) return true;
@@ -146,7 +146,7 @@ class Grid {
     return (count < kMostMixed && next_random(thread.worker.order) % 2 == 0) || are_all_stuck(thread, changes());
   }
 
-  /// False if all have begun.
+  /// Returns false if all clusters have started.
   bool begin_cluster(HostThread& thread) {
     const u64 next = next_.fetch_add(1);
     if (next >= clusters_) return false;
@@ -162,7 +162,7 @@ class Grid {
     return true;
   }
 
-  /// All clusters of the thread are stuck: waits until another thread changes something. False if none will.
+  /// All clusters of the thread are stuck: waits until another thread changes something. Returns false if no thread will.
   bool wait_for_change(HostThread& thread, u64 before) {
     thread.idle_at.store(before, std::memory_order_release);
     while (!stopped_) {
@@ -175,7 +175,7 @@ class Grid {
         thread.idle_at = HostThread::kBusy;
         return true;
       }
-      // Each thread has added its changes before it became idle.
+      // Each thread publishes its changes before it becomes idle.
       if (all_idle) launch_.end(Ending::deadlock);
       if (launch_.interrupted != nullptr && *launch_.interrupted) launch_.end(Ending::interrupted);
       if (launch_.ending != Ending::none) return false;
@@ -184,7 +184,7 @@ class Grid {
     return false;
   }
 
-  /// Puts the cluster that is to run next first. False if the launch has to end.
+  /// Moves the cluster that will run next to the front. Returns false if the launch must end.
   bool choose_cluster(HostThread& thread) {
     auto& resident = thread.resident;
     while (true) {
@@ -196,7 +196,7 @@ class Grid {
         std::rotate(resident.begin(), found, resident.end());
         return true;
       }
-      // One that has not begun may do something.
+      // A cluster that has not started yet may change something.
       waits_ = true;
       if (resident.size() < kMostResident && begin_cluster(thread)) return true;
       if (!wait_for_change(thread, now)) return false;

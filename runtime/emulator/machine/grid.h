@@ -1,4 +1,4 @@
-// The clusters of a launch, and the threads of the host that run them.
+// Runs the clusters of a launch on threads of the host.
 #pragma once
 #include <vector>
 
@@ -8,11 +8,11 @@
 
 namespace tilewright::rt::emulator {
 
-// So many clusters take turns on a thread of the host where they wait for each other.
+// The number of clusters that take turns on a thread of the host if they wait for each other.
 inline constexpr std::size_t kMostResident = 256;
 
-/// Runs all clusters to their end, or until a diagnostic stops the launch, no warp can go on, or it is given up; the latter two are
-/// diagnostics. `counts` gets what each instruction of the kernel did.
+/// Runs all clusters to their end, or until a diagnostic stops the launch, no warp can continue, or it is given up (the last two cause
+/// diagnostics). `counts` receives the counts of each instruction of the kernel.
 void run_grid(Launch&, const LaunchParams&, std::vector<Count>& counts);
 
 }  // namespace tilewright::rt::emulator

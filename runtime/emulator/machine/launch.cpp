@@ -1,4 +1,4 @@
-// Launches: checks of the configuration, and what all blocks share.
+// Launches: checks the configuration, and sets up the state that all blocks share.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// What cooperative groups keep for a grid: a size and a barrier.
+// The memory that cooperative groups need for a grid: a size and a barrier.
 constexpr std::size_t kWorkspaceBytes = 256;
 
 struct Target {
@@ -76,7 +76,7 @@ void check_configuration(const LoadedModule& program, const Kernel& kernel, cons
     fail(fmt::format("{} bytes of parameters: the kernel takes {}", params.params.size(), kernel.parameter_bytes));
 }
 
-/// Zeroed memory for a cooperative launch; address 0 for others.
+/// Zeroed memory for a cooperative launch; its address is 0 for other launches.
 class Workspace {
  public:
   Workspace(Memory& memory, bool is_needed) : memory_(memory), address_(is_needed ? memory.allocate(kWorkspaceBytes) : 0) {

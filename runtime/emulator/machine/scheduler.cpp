@@ -1,4 +1,4 @@
-// Execution of warps: the SIMT stack with divergence and reconvergence, and collectives.
+// Executes warps: the SIMT stack with divergence and reconvergence, and collectives.
 #include "runtime/emulator/machine/scheduler.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ class WarpRunner {
     return warp_.live == 0 ? Progress::finished : Progress::waiting;
   }
 
-  /// Lets lanes go on that wait for those that an mbarrier holds up, or that spin if `spins`. False if there are none.
+  /// Lets lanes continue that wait for lanes blocked by an mbarrier or, if `spins`, for spinning lanes. Returns false if there are none.
   bool go_on_without_waiting(bool spins) {
     for (std::size_t at = 0; at < warp_.stack.size(); ++at) {
       const Wait wait = warp_.stack[at].wait;
@@ -48,7 +48,7 @@ class WarpRunner {
   }
 
  private:
-  /// Makes an entry that can run the current one. False: all are done or wait.
+  /// Selects an entry that can run as the current one. Returns false if all are finished or waiting.
   bool choose() {
     if (warp_.live == 0) return false;
     const auto runs = [&](s32 at) {
@@ -68,17 +68,17 @@ class WarpRunner {
       any_at_barrier |= entry.wait != Wait::collective;
       if (entry.wait == Wait::collective) stuck = at;
     }
-    // Lanes at a barrier may still come; otherwise none does.
+    // Lanes at a barrier may still arrive; otherwise no lane can.
     if (any_at_barrier || stuck < 0) return false;
     warp_.current = stuck;
     run_incomplete();
     return true;
   }
 
-  // So much a warp may spend on polling before lanes that wait for the polling ones go on without them.
+  // The cost that a warp may spend on polling before lanes that wait for the polling lanes continue without them.
   static constexpr u64 kPatience = 16'384;
 
-  /// Lets another entry run next: the current one may be spinning on what that one does. False if there is none.
+  /// Selects another entry to run: the current one may be spinning on something that the other one does. Returns false if there is none.
   bool turn() {
     const s32 count = static_cast<s32>(warp_.stack.size());
     for (s32 step = 1; step < count; ++step) {
@@ -92,8 +92,8 @@ class WarpRunner {
     return false;
   }
 
-  /// Threads of a warp make progress independently: lanes that have come out of a loop must not wait for those that spin in it, if what
-  /// these spin on is for the former to do. The innermost such lanes become an entry of their own.
+  /// Threads of a warp make progress independently: lanes that have left a loop must not wait for lanes that spin in it, since these may
+  /// spin on something that the former will do. The innermost lanes that have left become an entry of their own.
   bool split_off_waiting() {
     for (s32 at = warp_.entry().parent; at >= 0; at = warp_.stack[at].parent) {
       const SimtStackEntry waiting = warp_.stack[at];
@@ -118,7 +118,7 @@ class WarpRunner {
     return false;
   }
 
-  /// Entries that wait at the same instruction and have the same reconvergence point become one again, the current one.
+  /// Merges entries that wait at the same instruction and have the same reconvergence point into the current entry.
   void merge_here() {
     SimtStackEntry& here = warp_.entry();
     for (std::size_t at = 0; at < warp_.stack.size(); ++at) {
@@ -145,7 +145,7 @@ class WarpRunner {
     count.lanes += static_cast<u64>(count_of(mask));
   }
 
-  /// All instructions from one on, up to another.
+  /// Counts all instructions in [begin, end).
   void count_all(u32 begin, u32 end, Mask mask) {
     if (begin == end) return;
     const u64 lanes = static_cast<u64>(count_of(mask));
@@ -153,8 +153,8 @@ class WarpRunner {
     worker_.runs[end] -= {1, lanes};
   }
 
-  /// Runs the instructions up to the next one that may do more than go on, or until the budget is spent. Most are such, and none of
-  /// them changes entries: that is what makes this loop short.
+  /// Runs plain instructions up to the next one that is not plain, or until the budget is spent. Most instructions are plain, and these do
+  /// not change entries, which keeps this loop short.
   void run_plain(SimtStackEntry& entry, u64 limit) {
     if (worker_.spent >= limit) return;
     const Instruction* const code = kernel_.code.data();
@@ -172,7 +172,7 @@ class WarpRunner {
     entry.pc = end;
   }
 
-  /// Of `begin` up to `stop`, none of which changes entries.
+  /// Runs instructions in [begin, stop), none of which changes entries.
   template <bool kFollows>
   void run_all(const Instruction* begin, const Instruction* stop, Mask all) {
     u32 counted = begin->index;
@@ -194,7 +194,7 @@ class WarpRunner {
     count_all(counted, stop[-1].index + 1, all);
   }
 
-  /// Runs the current entry until it ends, diverges or has to wait.
+  /// Runs the current entry until it ends, diverges or must wait.
   void run_entry(u64 limit) {
     while (true) {
       SimtStackEntry& entry = warp_.entry();
@@ -207,7 +207,7 @@ class WarpRunner {
       ++worker_.spent;
       if (mask != 0) count(i, mask), worker_.changes += i.is_visible;
       switch (i.kind) {
-        case Kind::plain: break;  // run_plain() takes these
+        case Kind::plain: break;  // handled by run_plain()
         case Kind::call:
           ++entry.pc;
           if (mask != 0) return call_functions(i, mask);
@@ -251,7 +251,7 @@ class WarpRunner {
           }
           if (i.is_aligned && mask != warp_.live) return park_or_meet(i);
           i.execute(warp_, i, mask);
-          // An arrival that completes the barrier has already moved this entry on.
+          // An arrival that completed the barrier has already advanced this entry.
           if (entry.wait != Wait::none) return;
           if (entry.pc == i.index) ++entry.pc;
           break;
@@ -269,11 +269,11 @@ class WarpRunner {
     return at;
   }
 
-  /// The current entry goes several ways that meet at `reconvergence`.
+  /// Splits the current entry into several paths that meet at `reconvergence`.
   void split(std::span<const std::pair<u32, Mask>> ways, u32 reconvergence) {
     const s32 at = warp_.current;
     const SimtStackEntry before = warp_.entry();
-    // Where the entry itself ends at the reconvergence point, its parent waits there, and this entry becomes one of the ways.
+    // If the entry ends at this reconvergence point, its parent waits there, and this entry becomes one of the paths.
     const bool ends_there = reconvergence == before.reconvergence;
     const s32 parent = ends_there ? before.parent : at;
     bool reuses = ends_there;
@@ -295,7 +295,7 @@ class WarpRunner {
     if (parent >= 0) warp_.stack[parent].children += made - (ends_there ? 1 : 0);
   }
 
-  /// Each function runs as an entry; the current one waits for all of them where the call ends.
+  /// Each function runs as an entry of its own; the current entry waits for all of them where the call ends.
   void call_functions(const Instruction& i, Mask mask) {
     const s32 caller = warp_.current;
     for (const auto& [callee, lanes] : enter_functions(warp_, i, mask)) {
@@ -343,7 +343,7 @@ class WarpRunner {
     return false;
   }
 
-  /// The current entry has come to its reconvergence point, or has no lanes left.
+  /// Called when the current entry has reached its reconvergence point, or has no lanes left.
   void end_entry() {
     while (true) {
       const s32 at = warp_.current;
@@ -365,7 +365,7 @@ class WarpRunner {
     }
   }
 
-  /// True if the entry has ended.
+  /// Returns true if the entry has ended.
   bool exit_lanes(Mask mask) {
     SimtStackEntry& entry = warp_.entry();
     warp_.live &= ~mask;
@@ -377,7 +377,7 @@ class WarpRunner {
     return true;
   }
 
-  /// Lanes that exit no longer arrive: a warp whose other lanes all wait at a barrier has come to it.
+  /// Lanes that exit no longer arrive: if all other lanes of the warp wait at a barrier, the warp has arrived.
   void exit_barriers() {
     for (Barrier& barrier : warp_.block->barriers) {
       const Mask there = barrier.lanes[warp_.index];
@@ -389,7 +389,7 @@ class WarpRunner {
     complete_if_all_arrived(*warp_.block->cluster);
   }
 
-  /// Lanes at the same collective in other entries.
+  /// The lanes of other entries that wait at the same collective.
   Mask gather(const Instruction& i) {
     Mask all = 0;
     for (const SimtStackEntry& entry : warp_.stack)
@@ -412,7 +412,7 @@ class WarpRunner {
     return need;
   }
 
-  /// False if the entry has to wait for lanes.
+  /// Returns false if the entry must wait for lanes.
   bool run_collective(const Instruction& i, Mask mask) {
     Mask need = needed_by(i, mask);
     if ((need & ~mask) == 0) {
@@ -443,14 +443,14 @@ class WarpRunner {
       }
   }
 
-  /// A barrier for which the warp has to be complete, which it is not yet: lanes that were split off may still come.
+  /// Waits at a barrier that needs the whole warp, while lanes that were split off may still arrive.
   void park_or_meet(const Instruction& i) {
     warp_.entry().wait = Wait::collective;
     merge_here();
     if (gather(i) == warp_.live) run_barrier(i);
   }
 
-  /// All entries that wait at a barrier of the block come to it, one after the other.
+  /// All entries that wait at a barrier of the block arrive, one after another.
   void run_barrier(const Instruction& i) {
     const s32 count = static_cast<s32>(warp_.stack.size());
     for (s32 at = 0; at < count; ++at) {
@@ -463,7 +463,7 @@ class WarpRunner {
     }
   }
 
-  /// All lanes that could come have: the operation goes on without the others.
+  /// All lanes that can arrive have arrived: the operation is executed without the others.
   void run_incomplete() {
     const Instruction& i = kernel_.code[warp_.entry().pc];
     const Mask all = gather(i);

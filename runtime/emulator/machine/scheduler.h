@@ -1,4 +1,4 @@
-// Which warp and which of its entries runs, and what lets those that wait go on.
+// Chooses which warp and which of its entries runs, and lets waiting entries continue.
 #pragma once
 #include "runtime/emulator/state/block.h"
 #include "runtime/emulator/state/cluster.h"
@@ -8,19 +8,19 @@
 namespace tilewright::rt::emulator {
 
 enum class Progress : u8 {
-  finished,  // the cluster, or the warp
-  waiting,   // for others
-  paused,    // its share of instructions is used up
-  stuck,     // no instruction of the cluster can change anything any more unless other clusters do
-  stopped,   // a diagnostic ends the launch, or Launch::ending says why
+  finished,  // the cluster or the warp has finished
+  waiting,   // it waits for others
+  paused,    // its budget of instructions is used up
+  stuck,     // no instruction of the cluster can change anything unless other clusters do
+  stopped,   // a diagnostic ends the launch, or Launch::ending has another reason
 };
 
 /// Runs a warp for at most `budget` instructions.
 Progress run_warp(Warp&, u64 budget);
-/// Threads of a warp make progress independently: lanes that wait for others, which wait for an mbarrier or, if `spins`, run in a loop, go
-/// on alone. False if there are none.
+/// Threads of a warp make progress independently: lets lanes continue that wait for other lanes, if these wait for an mbarrier or, if
+/// `spins`, run in a loop. Returns false if there are no such lanes.
 bool split_off_waiting_lanes(Warp&, bool spins);
-/// Runs the warps of a cluster's blocks in turns, in the launch's order, until all are done, or for about `budget` instructions.
+/// Runs the warps of a cluster's blocks in turns, in the launch's order, until all have finished, or for about `budget` instructions.
 Progress run_cluster(Cluster&, Worker&, u64 budget);
 
 }  // namespace tilewright::rt::emulator

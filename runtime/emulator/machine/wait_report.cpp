@@ -1,4 +1,4 @@
-// Describes the waits of clusters' warps: one line for all warps that wait at one instruction for the same thing.
+// Describes what the warps of clusters wait for: one line for all warps that wait at one instruction for the same thing.
 #include "runtime/emulator/machine/wait_report.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ std::string what_for(const Block& block, const SimtStackEntry& entry) {
   }
 }
 
-/// What aligned memory of 4 or 8 bytes holds; empty for other sizes.
+/// The value of aligned memory of 4 or 8 bytes; empty for other sizes.
 std::string value_at(u64 address, u32 bytes) {
   if (bytes == 4) return fmt::format(", which hold {}", std::atomic_ref(*reinterpret_cast<u32*>(address)).load());
   if (bytes == 8) return fmt::format(", which hold {}", std::atomic_ref(*reinterpret_cast<u64*>(address)).load());
@@ -75,11 +75,11 @@ std::string describe_entry(const Warp& warp, const SimtStackEntry& entry) {
   return fmt::format("at {}, waiting for {}", place_of(warp, pc), what_for(*warp.block, entry));
 }
 
-/// Warps of which the same is to be said.
+/// Warps for which the same line is printed.
 struct Group {
   std::string text;
-  const Block* block = nullptr;  // the first one
-  std::vector<int> warps;        // of it
+  const Block* block = nullptr;  // the first block
+  std::vector<int> warps;        // warps of the first block
   std::vector<const Block*> others;
 
   void add(const Block& of, int warp) {
@@ -104,7 +104,7 @@ struct Group {
   }
 };
 
-/// Calls f(block, warp, entry) for all that run or wait.
+/// Calls f(block, warp, entry) for all entries that run or wait.
 template <class F>
 void each_leaf(std::span<const std::shared_ptr<Cluster>> clusters, F f) {
   for (const auto& cluster : clusters)

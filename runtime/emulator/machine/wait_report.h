@@ -1,4 +1,4 @@
-// Reports of a launch that cannot end or was stopped: the instructions at which its warps are, and what they wait for.
+// Reports a launch that cannot end or was stopped: the instructions at which its warps are, and what they wait for.
 #pragma once
 #include <memory>
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace tilewright::rt::emulator {
 
-/// A line for each instruction at which warps of these clusters are and each thing that they wait for there:
+/// One line for each instruction at which warps of these clusters are, and for each thing that they wait for there:
 ///   block (0,0,0), warps 1-3, and 2 more blocks: at line 40 of the PTX, waiting for barrier 0, where 96 of 128 threads are
 std::string describe_waits(std::span<const std::shared_ptr<Cluster>>);
-/// A diagnostic at the first of these warps: `why` and the lines.
+/// Reports a diagnostic at the first of these warps, with `why` and these lines.
 void report_waits(std::span<const std::shared_ptr<Cluster>>, DiagnosticKind, const std::string& why);
 
 }  // namespace tilewright::rt::emulator

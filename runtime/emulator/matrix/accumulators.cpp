@@ -1,4 +1,4 @@
-// Sums into registers: in place for f32, by way of f32 for other types.
+// Adds sums to registers: in place for f32, through f32 for other types.
 #include "runtime/emulator/matrix/accumulators.h"
 
 #include "runtime/emulator/matrix/elements.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMostPerLane = kRows * kColumns / kLanes;
 
-/// Elements of all lanes as f32, as multiply_add() wants them.
+/// Elements of all lanes as f32, in the form that multiply_add() takes.
 struct Numbers {
   alignas(64) float at[kMostPerLane][kLanes];
   static constexpr s32 kSlots[kMostPerLane] = {0, 4 * kLanes, 8 * kLanes, 12 * kLanes};
@@ -42,7 +42,7 @@ class Elements {
 void accumulate_by_lane(Warp& warp, const Accumulators& to, const Product& product, std::size_t depth, Mask adding, Mask mask) {
   const auto count = static_cast<std::size_t>(to.per_lane());
   const bool is_integer = to.type == Type::s32;
-  // All are read before any is written: the registers may be the same in another order.
+  // All are read before any is written: the same registers may occur in another order.
   u64 before[kMostPerLane][kLanes] = {};
   Numbers sums = {};
   Elements elements(warp, to);
@@ -52,7 +52,7 @@ void accumulate_by_lane(Warp& warp, const Accumulators& to, const Product& produ
       before[e][lane] = elements.before(e, lane);
       if (!is_integer) sums.at[e][lane] = static_cast<float>(number_of(before[e][lane], to.type));
     }
-  // Products of integers and their sums fit f32; with what there was before they do not.
+  // Products of integers and their sums are exact in f32, but not together with the previous sum.
   multiply_add({&product, 1}, 1, depth, sums.registers(), is_integer ? nullptr : Numbers::kSlots, Numbers::kSlots);
   for (std::size_t e = 0; e < count; ++e)
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
@@ -62,7 +62,7 @@ void accumulate_by_lane(Warp& warp, const Accumulators& to, const Product& produ
     }
 }
 
-/// Whether multiply_add() can add in the registers themselves.
+/// Whether multiply_add() can add directly to the registers.
 bool is_in_place(const Accumulators& to, Mask adding, Mask mask) {
   return mask == kAllLanes && (adding == kAllLanes || adding == 0) && to.rows == kRows && to.type == Type::f32;
 }

@@ -1,4 +1,4 @@
-// 8 lines of 16 bytes: what a register of matrix operands holds of all lanes, ldmatrix loads and matrix descriptors describe.
+// 8 lines of 16 bytes: the contents of one operand register in all lanes; also the unit of ldmatrix and of matrix descriptors.
 #pragma once
 #include <cstddef>
 #include <cstring>
@@ -16,12 +16,12 @@ struct alignas(64) CoreMatrix {
   const std::byte* line(std::size_t l) const { return at + l * kLineBytes; }
 };
 
-/// Of elements of 16 bits.
+/// Transposes a matrix with elements of 16 bits.
 inline CoreMatrix transposed(const CoreMatrix& matrix) {
   using Line [[gnu::vector_size(16)]] = u16;
   Line lines[8];
   std::memcpy(lines, matrix.at, sizeof lines);
-  // Interleaving lines l and l + 4 three times brings element e of line l to element l of line e.
+  // Interleaving lines l and l + 4 three times moves element e of line l to element l of line e.
 #pragma GCC unroll 3
   for (int step = 0; step < 3; ++step) {
     Line next[8];

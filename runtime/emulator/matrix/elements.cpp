@@ -1,4 +1,4 @@
-// Widening and rounding of matrix elements.
+// Widens and rounds matrix elements.
 #include "runtime/emulator/matrix/elements.h"
 
 #include <bit>
@@ -17,7 +17,7 @@ double number_of(u64 bits, Type type) {
   switch (type) {
     case Type::f64: return std::bit_cast<double>(bits);
     case Type::f32: return std::bit_cast<float>(static_cast<u32>(bits));
-    // The hardware reads the upper 19 bits.
+    // The hardware reads only the upper 19 bits.
     case Type::tf32: return std::bit_cast<float>(static_cast<u32>(bits) & 0xffffe000u);
     case Type::f16: return f16_to_f32(static_cast<u16>(bits));
     case Type::bf16: return bf16_to_f32(static_cast<u16>(bits));

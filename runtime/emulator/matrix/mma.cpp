@@ -1,4 +1,4 @@
-// Matrix fragments: ldmatrix, stmatrix, movmatrix, and mma.sync of every type from one rule for the elements that a lane holds.
+// Matrix fragments: ldmatrix, stmatrix, movmatrix, and mma.sync of every type by one rule for which elements a lane holds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct RowsOptions {
   bool transposes = false;
 };
 
-/// Rows of 16 bytes at the addresses of lanes 8 k to 8 k + 7, for each of `count` matrices.
+/// The rows of 16 bytes whose addresses are in lanes 8 k to 8 k + 7, for each of `count` matrices.
 Request locate_rows(Warp& warp, const Instruction& i) {
   const Mask rows = i.count == 4 ? kAllLanes : (Mask{1} << (8 * i.count)) - 1;
   Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
@@ -26,7 +26,7 @@ Request locate_rows(Warp& warp, const Instruction& i) {
   return locate_in(warp, i, rows, address, Space::shared, 16);
 }
 
-// Lane l holds row l / 4, columns 2 (l % 4) and the next: a register of all lanes is a matrix with its rows as lines.
+// Lane l holds row l / 4, columns 2 (l % 4) and the next one: one register in all lanes is a matrix whose lines are its rows.
 CoreMatrix matrix_in(const Warp& warp, s32 slot) {
   CoreMatrix matrix;
   std::memcpy(matrix.at, warp.registers + slot, sizeof matrix.at);
@@ -74,7 +74,7 @@ void store_matrices(Warp& warp, const Instruction& i, Mask) {
 
 void transpose_matrix(Warp& warp, const Instruction& i, Mask mask) { write(warp, i.slot[0], transposed(matrix_in(warp, i.slot[1])), mask); }
 
-/// d = a b + c of one warp: m by n by k.
+/// d = a b + c in one warp, of size m by n by k.
 struct Shape {
   int m, n, k;
   Type d, a, b, c;
@@ -97,7 +97,7 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
   ColumnsOfB b[kMostDepth / ColumnsOfB::kSteps];
   const auto rows = static_cast<std::size_t>(s.m), depth = static_cast<std::size_t>(s.k);
   if (rows < kRows) a = {};
-  // A register holds 8 rows or columns of all lanes. Where a has 16 rows, its registers alternate between their halves.
+  // A register holds 8 rows or columns in all lanes. If a has 16 rows, its registers alternate between the upper and the lower half.
   const int halves = s.m / 8, depth_of_a = s.k * halves / a_count, depth_of_b = s.k / b_count;
   for (int r = 0; r < a_count; ++r)
     left.rows(lines_in_register(warp.registers + a_slots[r]), static_cast<std::size_t>(r % halves * 8),
@@ -107,7 +107,7 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
   accumulate(warp, {slots, c_slots, rows, s.d, s.saturates}, {&a, b}, 1, depth, kAllLanes, mask);
 }
 
-/// The products that most kernels have: of f16 or bf16, with sums in f32.
+/// The products of most kernels: f16 or bf16, with sums in f32.
 template <Type kType>
 void multiply_halves(Warp& warp, const Instruction& i, Mask mask) {
   if (mask != kAllLanes) return multiply(warp, i, mask);
@@ -117,7 +117,7 @@ void multiply_halves(Warp& warp, const Instruction& i, Mask mask) {
   multiply_them(warp.registers, a, b, static_cast<std::size_t>(s.k), c, d);
 }
 
-/// The same in f64: a register of a or b holds 8 rows or columns by 4 steps along k, one element a lane.
+/// Products of f64: a register of a or b holds 8 rows or columns by 4 steps along k, one element in each lane.
 void multiply_doubles(Warp& warp, const Instruction& i, Mask mask) {
   const auto& s = i.options<Shape>();
   const s32* const d = warp.kernel->extra.data() + i.first;
@@ -129,7 +129,7 @@ void multiply_doubles(Warp& warp, const Instruction& i, Mask mask) {
     std::memcpy(&value, warp.registers + slot + lane * static_cast<int>(sizeof value), sizeof value);
     return value;
   };
-  // All are read before any is written: the registers may be the same in another order.
+  // All are read before any is written: the same registers may occur in another order.
   std::array<Lanes<double>, 4> sums;
   for (int e = 0; e < 2 * halves; ++e)
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -143,7 +143,7 @@ void multiply_doubles(Warp& warp, const Instruction& i, Mask mask) {
 
 bool is_nibble(Type type) { return type == Type::s4 || type == Type::u4; }
 
-/// The same of integers of 4 bits: a register of a or b holds 8 rows or columns by 32 steps along k, eight elements a lane.
+/// Products of 4-bit integers: a register of a or b holds 8 rows or columns by 32 steps along k, eight elements in each lane.
 void multiply_nibbles(Warp& warp, const Instruction& i, Mask mask) {
   const auto& s = i.options<Shape>();
   const s32* const d = warp.kernel->extra.data() + i.first;
@@ -156,7 +156,7 @@ void multiply_nibbles(Warp& warp, const Instruction& i, Mask mask) {
     const u32 nibble = word >> (4 * (k % 8)) & 15;
     return type == Type::s4 && nibble >= 8 ? s64{nibble} - 16 : s64{nibble};
   };
-  // All are read before any is written: the registers may be the same in another order.
+  // All are read before any is written: the same registers may occur in another order.
   std::array<Lanes<s32>, 4> sums;
   for (int e = 0; e < 2 * halves; ++e) {
     const Lanes<s32> before = read<s32>(warp, c[e]);
@@ -178,7 +178,7 @@ void begin(Decoder& d) {
   d.out.is_aligned = true;
 }
 
-/// {a, b, ...} or a register alone.
+/// Decodes {a, b, ...} or a single register.
 void registers_of(Decoder& d, const Operand& operand, int count, int bytes, bool is_destination) {
   std::vector<Operand> parts = operand.kind == OperandKind::vector ? operand.parts : std::vector<Operand>{operand};
   if (parts.size() != static_cast<std::size_t>(count)) d.fail(fmt::format("{} registers, not {}", parts.size(), count));

@@ -1,4 +1,4 @@
-// From matrix descriptors to lines.
+// Finds the lines of an operand from its matrix descriptor.
 #include "runtime/emulator/matrix/operand_lines.h"
 
 #include "runtime/emulator/matrix/core_matrix.h"

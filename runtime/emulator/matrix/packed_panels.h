@@ -1,4 +1,4 @@
-// Packed panels of b (BLIS): operands b of wgmma as numbers, which the four warps of a warpgroup multiply by one after the other.
+// Packed panels of b (BLIS): operands b of wgmma as numbers, by which the four warps of a warpgroup multiply one after another.
 #pragma once
 #include <array>
 #include <optional>
@@ -10,18 +10,18 @@
 namespace tilewright::rt::emulator {
 
 struct PackedPanel {
-  u64 issued = 0;  // which wgmma of the warpgroup, from 1
+  u64 issued = 0;  // number of the warpgroup's wgmma, from 1
   u64 descriptor = 0;
   u32 instruction = 0;
-  std::optional<EngineRead> read;  // where reads are checked, and another warp's read has nothing to report
+  std::optional<EngineRead> read;  // set if reads are checked and another warp's read has nothing to report
   std::vector<ColumnsOfB> numbers;
 };
 
-/// Of the wgmma of a warpgroup that were issued last. Packed once for the four warps: packing and checking b takes as long as multiplying.
+/// The panels of the warpgroup's latest wgmma. Packing and checking b takes as long as multiplying, so it is done once for four warps.
 class PackedPanels {
  public:
   PackedPanel& at(u64 issued) { return last_[issued % last_.size()]; }
-  /// For the next block; keeps the memory of the numbers.
+  /// Forgets the panels for the next block, but keeps their memory.
   void forget() {
     for (PackedPanel& panel : last_) {
       panel.issued = 0;

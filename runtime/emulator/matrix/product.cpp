@@ -1,4 +1,4 @@
-// Matrix products in scalars, and the choice of what the processor does best.
+// Matrix products by scalar code, and the choice of the fastest implementation for the processor.
 #include "runtime/emulator/matrix/product.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ float from_table(u8 bits) {
   return table[bits];
 }
 
-// The hardware reads the upper 19 bits.
+// The hardware reads only the upper 19 bits.
 float from_tf32(u32 bits) { return std::bit_cast<float>(bits & 0xffffe000u); }
 float from_s8(u8 bits) { return static_cast<s8>(bits); }
 float from_u8(u8 bits) { return bits; }
@@ -60,7 +60,7 @@ constexpr ProductSteps::Unpack kScalars = {
 
 // --- multiply-adds ---
 
-constexpr std::size_t kQuads = kLanes / 4;  // lanes that have a row in common
+constexpr std::size_t kQuads = kLanes / 4;  // groups of lanes that share a row
 
 [[gnu::always_inline]] inline void multiply_add_in_scalars(std::span<const Product> products, std::size_t blocks, std::size_t depth,
                                                            std::byte* registers, const s32* before, const s32* after) {
@@ -86,7 +86,7 @@ constexpr std::size_t kQuads = kLanes / 4;  // lanes that have a row in common
   }
 }
 
-// Where the processor does not fuse them, the library does, slowly.
+// If the processor has no fused multiply-add, the C library computes it, slowly.
 void multiply_add_by_library(std::span<const Product> products, std::size_t blocks, std::size_t depth, std::byte* registers,
                              const s32* before, const s32* after) {
   multiply_add_in_scalars(products, blocks, depth, registers, before, after);

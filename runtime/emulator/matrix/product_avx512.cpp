@@ -1,4 +1,4 @@
-// A vector holds 16 lanes of an accumulator's register: 4 rows by 4 columns.
+// A vector holds 16 lanes of an accumulator register: 4 rows by 4 columns.
 #include "runtime/emulator/matrix/product_avx512.h"
 
 #if defined(__x86_64__)
@@ -14,7 +14,7 @@ namespace {
 
 // --- elements of 16 bits to numbers ---
 
-// With masks of all, because GCC 12 warns of its own header where there is none.
+// With an explicit full mask, because GCC 12 warns about its own header for the unmasked intrinsics.
 constexpr __mmask16 kAll = 0xffff;
 struct F16 {
   TW_AVX512 static __m512 numbers(__m256i elements) { return _mm512_maskz_cvtph_ps(kAll, elements); }
@@ -41,7 +41,7 @@ TW_AVX512 inline void store_numbers(__m512i elements, float* first, float* secon
   _mm512_store_ps(second, Format::numbers(_mm512_maskz_extracti64x4_epi64(0xff, elements, 1)));
 }
 
-// Four lines as the first halves of all, then the second ones.
+// Four lines, reordered: first the first halves of all lines, then the second halves.
 template <class Format>
 TW_AVX512 void rows(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& a) {
   const __m512i halves = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
@@ -51,7 +51,7 @@ TW_AVX512 void rows(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& 
                           &a(row + first, k + RowsOfA::kSteps));
 }
 
-// Where the elements of eight rows stand in four lines of 8 rows.
+// The positions of the elements of eight rows in four lines of 8 rows.
 constexpr auto kPlacesAcross = [] {
   std::array<u16, 32> places{};
   for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<u16>(i % 4 * 8 + i / 4);
@@ -67,7 +67,7 @@ TW_AVX512 void rows_across(MatrixLines lines, std::size_t row, std::size_t k, Ro
                           &a(row + 4, k + first));
 }
 
-// Where the elements of four steps along k stand, of which columns 0, 2, 4, 6 come first, then 1, 3, 5, 7.
+// The positions of the elements of four steps along k; columns 0, 2, 4, 6 come first, then 1, 3, 5, 7.
 template <std::size_t kColumnStep, std::size_t kStep>
 constexpr auto kPlaces = [] {
   std::array<u16, 32> places{};
@@ -104,12 +104,12 @@ struct Sums {
   __m512 at[kBlocks][kBlockRegisters][2];
 };
 
-/// Adds the products of one step along k, of four that `a` and `b` begin at.
+/// Adds the products of one of the four steps along k that start at `a` and `b`.
 template <int kStep, std::size_t kBlocks>
 [[gnu::always_inline]] TW_AVX512 inline void add_step(const float (*a)[RowsOfA::kSteps], const ColumnsOfB* b, std::size_t apart,
                                                       Sums<kBlocks>& sums) {
   constexpr int kEach = kStep * 0x55;
-  __m512 factors[kBlockRegisters];  // of four rows each, for the four lanes of a row
+  __m512 factors[kBlockRegisters];  // each of four rows, for the four lanes of a row
 #pragma GCC unroll 4
   for (std::size_t rows = 0; rows < kBlockRegisters; ++rows)
     factors[rows] = _mm512_maskz_permute_ps(kAll, _mm512_load_ps(a[4 * rows]), kEach);
@@ -126,7 +126,7 @@ template <int kStep, std::size_t kBlocks>
     }
 }
 
-/// Hardly ever is there a NaN. A comparison finds those of two vectors.
+/// NaNs are rare: one comparison checks two vectors for them.
 template <std::size_t kBlocks>
 [[gnu::always_inline]] TW_AVX512 inline bool has_nan(const Sums<kBlocks>& sums) {
   __mmask16 any = 0;
@@ -138,7 +138,7 @@ template <std::size_t kBlocks>
   return any != 0;
 }
 
-/// 8 columns or 16: the more, the less a chain of additions has to wait for itself. Of 24, not all would stay in registers.
+/// For 8 or 16 columns at a time: more columns mean less waiting in a chain of additions. With 24, not all sums would stay in registers.
 template <std::size_t kBlocks>
 TW_AVX512 void multiply_add_blocks(std::span<const Product> products, std::size_t first, std::size_t depth, std::byte* registers,
                                    const s32* before, const s32* after) {

@@ -1,4 +1,4 @@
-// Matrix products by AVX-512, bit for bit what they are in scalars.
+// Matrix products by AVX-512, with the same bits as the scalar code.
 #pragma once
 #include "runtime/emulator/matrix/product.h"
 

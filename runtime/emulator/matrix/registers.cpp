@@ -1,5 +1,5 @@
-// PTX ISA, "wgmma.mma_async", "wgmma.fence" and "wgmma.wait_group": no other instruction touches the registers of a wgmma before its wait,
-// and a fence orders earlier accesses to them before wgmma.
+// PTX ISA, "wgmma.mma_async", "wgmma.fence" and "wgmma.wait_group": no other instruction may access the registers of a wgmma before its
+// wait, and a fence must order earlier accesses to them before the wgmma.
 #include "runtime/emulator/matrix/registers.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ const MatrixTouches& touches_of(const Warp& warp, const Instruction& i) {
   return warp.kernel->matrix_touches[warp.kernel->matrix_touches_of[i.index] - 1];
 }
 
-/// Reports registers that a wgmma is still at work on, and remembers the access for the next one.
+/// Reports accesses to registers that a wgmma still uses, and records the access for the next wgmma.
 void touch_registers(Warp& warp, const Instruction& i, Mask mask, const MatrixTouches& touches) {
   MatrixWork& work = warp.matrix;
   const bool is_between = touches.is_copy && touches.registers.size() == 2;  // and not from a constant
@@ -43,7 +43,7 @@ void touch_registers(Warp& warp, const Instruction& i, Mask mask, const MatrixTo
   }
 }
 
-/// Whether an instruction of the shape finds something about registers of the run.
+/// Whether an access by an instruction of this shape conflicts with a register of the run.
 bool is_wrong(const MatrixWork& work, const MatrixTouches::Run& run, u32 shape) {
   const u32 expected = run.is_write ? shape : 0;
   u32 wrong = 0;
@@ -56,7 +56,7 @@ bool is_wrong(const MatrixWork& work, const MatrixTouches::Run& run, u32 shape) 
 
 void touch_matrix_registers(Warp& warp, const Instruction& i, Mask mask) {
   const MatrixTouches& touches = touches_of(warp, i);
-  // Empty until the first wgmma where registers are checked.
+  // If registers are checked, this is empty until the first wgmma.
   if (!warp.matrix.busy.empty()) {
     warp.matrix.any_touched = true;
     touch_registers(warp, i, mask, touches);
@@ -78,7 +78,7 @@ void take_matrix_registers(Warp& warp, const Instruction& i, u32 shape) {
   if (std::any_of(touches.runs.begin(), touches.runs.end(), [&](const auto& run) { return is_wrong(work, run, shape); }))
     for (const auto& [reg, is_write] : touches.registers) {
       if (work.touched[reg] != 0) wrong("no wgmma.fence orders this after the access to its register at ", work.touched[reg] - 1);
-      // Only accumulators of one shape are in order by themselves. Operands in registers are only read, by however many.
+      // Only accumulators of the same shape are ordered automatically. Operands in registers are only read, by any number of wgmma.
       if (is_busy(work, reg) && work.shape[reg] != (is_write ? shape : 0))
         wrong("its register is still in use by a wgmma of another shape or for another operand, at ", work.user[reg]);
     }

@@ -10,7 +10,7 @@ struct MatrixShape {
   u16 m = 0, n = 0, k = 0;
 };
 
-/// The modifier that is a shape, "m16n8k16", taken; nothing if there is none.
+/// Takes the modifier that is a shape, "m16n8k16"; none if there is no such modifier.
 std::optional<MatrixShape> take_shape(Decoder&);
 
 }  // namespace tilewright::rt::emulator

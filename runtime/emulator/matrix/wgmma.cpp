@@ -1,5 +1,5 @@
-// wgmma: products of four warps from shared memory or registers. Each warp does its 16 of the 64 rows when it issues the instruction, and
-// what may be touched when is checked: the operands by the clock of the warpgroup's engine, the registers by matrix_registers.h.
+// wgmma: products of four warps from shared memory or registers. Each warp computes its 16 of the 64 rows when it issues the instruction.
+// Checks find accesses that are too early: to operands by the clock of the warpgroup's engine, to registers by matrix/registers.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-constexpr std::size_t kRegistersOfA = 4;  // where it is in registers
+constexpr std::size_t kRegistersOfA = 4;  // if a is in registers
 
 struct WgmmaOptions {
   u16 n = 0;
@@ -25,12 +25,12 @@ struct WgmmaOptions {
   bool a_from_registers = false, transposes_a = false, transposes_b = false, negates_a = false, negates_b = false, saturates = false;
 
   int k() const { return 256 / operand_bits(a); }
-  int accumulators() const { return n / 2 * (d == Type::f16 ? 16 : 32) / 32; }  // registers
-  /// Two wgmma with equal numbers work on accumulators in the same way.
+  int accumulators() const { return n / 2 * (d == Type::f16 ? 16 : 32) / 32; }  // in registers
+  /// If the numbers of two wgmma are equal, both use their accumulators in the same way.
   u32 shape() const { return u32{n} << 16 | static_cast<u32>(d) << 10 | static_cast<u32>(a) << 5 | static_cast<u32>(b); }
 };
 struct WaitOptions {
-  u32 groups = 0;  // the last ones, which may still be at work
+  u32 groups = 0;  // the latest groups that may still be unfinished
 };
 
 u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) { return read_in_place<u64>(warp, i.slot[slot])[0]; }
@@ -98,7 +98,7 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
 
 void fence(Warp& warp, const Instruction&, Mask) { fence_matrix_registers(warp); }
 
-/// Up to which group all warps of the warpgroup have committed theirs.
+/// The latest group that all warps of the warpgroup have committed.
 u32 committed_by_all(const Warp& warp) {
   const auto first = static_cast<std::size_t>(warp.index / kGroupWarps * kGroupWarps);
   u32 least = ~0u;
@@ -133,7 +133,7 @@ void commit(Warp& warp, const Instruction& i, Mask) {
   }
 }
 
-/// wgmma is done when all four warps have issued it: a warp that waits first waits for the others too.
+/// A wgmma is done when all four warps have issued it: a warp that waits first also waits for the other warps.
 void wait(Warp& warp, const Instruction& i, Mask) {
   const u32 group = warp.matrix.committed - std::min(warp.matrix.committed, i.options<WaitOptions>().groups);
   if (group <= committed_by_all(warp)) return let_go(warp, group);
@@ -147,7 +147,7 @@ void expect_aligned(Decoder& d) {
   d.out.is_aligned = true;
 }
 
-// PTX ISA, "wgmma.mma_async": shapes and types.
+// PTX ISA, "wgmma.mma_async": valid shapes and types.
 bool is_known(const WgmmaOptions& s, int m, int k) {
   if (m != 64 || k != s.k() || s.n < 8 || s.n > 256) return false;
   const bool is_integer = s.a == Type::s8 || s.a == Type::u8;
@@ -164,7 +164,7 @@ bool is_known(const WgmmaOptions& s, int m, int k) {
   }
 }
 
-/// 1 or -1: whether it is the latter.
+/// Decodes 1 or -1; returns whether it is -1.
 bool take_negation(Decoder& d, const Operand& operand) {
   const u64 scale = d.constant(operand);
   if (scale != 1 && scale != ~u64{0}) d.fail("a scale has to be 1 or -1");

@@ -1,4 +1,4 @@
-// Bounds and races of the lines that a matrix descriptor names, and their elements as numbers.
+// Checks bounds and races of the lines that a matrix descriptor describes, and reads their elements as numbers.
 #include "runtime/emulator/matrix/wgmma_operand.h"
 
 #include <fmt/format.h>

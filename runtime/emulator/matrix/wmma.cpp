@@ -1,5 +1,5 @@
-// wmma.load, wmma.store and wmma.mma. Which lane holds which element of a fragment is for the device to choose: here element e of a
-// matrix in row-major order is in lane e % 32, as that lane's element e / 32. A lane that holds more elements than its share repeats them.
+// wmma.load, wmma.store and wmma.mma. The device may choose which lane holds which element of a fragment: here element e of a matrix in
+// row-major order is element e / 32 of lane e % 32. A lane that holds more elements than its share repeats them.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-/// A matrix of an instruction and how a lane holds it.
+/// A matrix of an instruction, and how lanes hold it.
 struct Fragment {
   u8 rows, columns;
   Type type;
@@ -26,7 +26,7 @@ struct Fragment {
   int elements_of_lane() const { return registers * per_register(); }
 };
 
-// PTX ISA, "Matrix Fragments for WMMA". Operands of f16 come in 8 registers whatever the shape.
+// PTX ISA, "Matrix Fragments for WMMA". Operands of f16 take 8 registers, whatever the shape is.
 Fragment fragment_of(Decoder& d, char which, const MatrixShape& s, Type type) {
   const bool is_wide = (s.m == 16 && s.n == 16) || (s.m == 32 && s.n == 8) || (s.m == 8 && s.n == 32);
   const bool is_sum = which == 'c' || which == 'd';
@@ -51,19 +51,19 @@ Fragment fragment_of(Decoder& d, char which, const MatrixShape& s, Type type) {
 
 struct AccessOptions {
   Fragment fragment;
-  bool by_columns = false;  // elements of a column follow each other in memory
+  bool by_columns = false;  // elements of a column are consecutive in memory
 };
 struct ProductOptions {
   Fragment d, a, b, c;
   bool saturates = false;
 };
 
-/// Where a lane holds its element `index`, in the register file.
+/// The address, in the register file, of element `index` of a lane.
 std::byte* element_address(const Warp& warp, const s32* slots, const Fragment& f, int index, int lane) {
   return warp.registers + slots[index / f.per_register()] + lane * f.register_bytes + index % f.per_register() * f.bytes();
 }
 
-/// The addresses in memory of the lanes' elements `index`.
+/// The memory addresses of the elements `index` of all lanes.
 Lanes<u64> memory_addresses(const Fragment& f, bool by_columns, int index, u64 base, u64 stride) {
   Lanes<u64> address;
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -75,7 +75,7 @@ Lanes<u64> memory_addresses(const Fragment& f, bool by_columns, int index, u64 b
   return address;
 }
 
-/// Address and stride are the same for all lanes; what differs is reported.
+/// Address and stride must be the same in all lanes; differences are reported.
 template <class T>
 T uniform(Warp& warp, const Instruction& i, Mask mask, const Lanes<T>& values, const char* what) {
   const int first = __builtin_ctz(mask);
@@ -124,7 +124,7 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
   });
 }
 
-/// The elements of an operand in the order of its rows.
+/// The elements of an operand, row by row.
 std::vector<double> numbers(const Warp& warp, const s32* slots, const Fragment& f) {
   std::vector<double> values(static_cast<std::size_t>(f.elements()));
   for (int e = 0; e < f.elements(); ++e) {
@@ -135,7 +135,7 @@ std::vector<double> numbers(const Warp& warp, const s32* slots, const Fragment& 
   return values;
 }
 
-/// In the order of k: floats as multiply_add() does, integers exactly.
+/// Sums in the order of k: floats as in multiply_add(), integers exactly.
 template <class Left, class Right>
 double sum_of_products(Type type, double before, int depth, Left left, Right right) {
   const bool is_wide = type == Type::f64 || type == Type::s32;
@@ -203,7 +203,7 @@ void decode_access(Decoder& d, bool is_load) {
 }
 
 void decode_product(Decoder& d) {
-  // Fragments hold elements by their row and column: the layout in memory does not matter.
+  // Fragments hold elements by row and column, so the layout in memory does not matter.
   for (int operand = 0; operand < 2; ++operand)
     if (d.take_one({"row", "col"}) < 0) d.fail("the layouts of a and b are missing");
   const MatrixShape shape = expect_shape(d);

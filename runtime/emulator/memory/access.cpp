@@ -1,4 +1,4 @@
-// Bounds, alignment and windows of the state spaces, lane by lane.
+// Checks bounds, alignment and windows of the state spaces, lane by lane.
 #include "runtime/emulator/memory/access.h"
 
 #include <fmt/format.h>
@@ -58,7 +58,7 @@ void count_request(Warp& warp, const Instruction& i, Mask mask, int bytes, Trans
   count.bytes += static_cast<u64>(bytes) * static_cast<u64>(count_of(mask));
 }
 
-/// Drops lanes whose address is no multiple of the access's size.
+/// Removes lanes whose address is not a multiple of the access's size.
 Mask drop_misaligned(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, Space space, int bytes) {
   const u64 low_bits = static_cast<u64>(bytes) - 1;
   u64 all = 0;
@@ -92,7 +92,7 @@ void locate_global(Warp& warp, const Instruction& i, Request& request, int bytes
   }
 }
 
-/// A space that is one block of bytes, in which addresses are offsets.
+/// Locates lanes in a space that is a single range of bytes, in which addresses are offsets.
 void locate_offsets(Warp& warp, const Instruction& i, Request& request, int bytes, std::byte* base, u64 size, u64 lane_stride) {
   for (const int lane : lanes_of(request.mask)) {
     const auto l = static_cast<std::size_t>(lane);
@@ -110,7 +110,7 @@ void locate_offsets(Warp& warp, const Instruction& i, Request& request, int byte
   }
 }
 
-/// Finds the blocks whose shared memory the lanes access; addresses become offsets there.
+/// Finds the blocks whose shared memory the lanes access; addresses become offsets in that memory.
 void find_blocks(Warp& warp, const Instruction& i, Request& request) {
   const auto& blocks = warp.block->cluster->blocks;
   const auto drop = [&](int lane, DiagnosticKind kind, auto text) {
@@ -214,7 +214,7 @@ Request locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>&
       break;
     case Space::param: {
       const auto& params = warp.worker->launch->params;
-      // Parameters are only read; a store to them is an error when it is decoded, and here for generic addresses.
+      // Parameters are read-only; a store to them is an error when it is decoded, or here for generic addresses.
       locate_offsets(warp, i, request, bytes, const_cast<std::byte*>(params.data()), params.size(), 0);
       return request;
     }
@@ -240,7 +240,7 @@ void check_tracked(Warp& warp, const Instruction& i, const Request& request, int
                  [&] { return fmt::format("byte {} of an allocation of {} bytes", written + b - range.written, range.bytes); });
           break;
         }
-    // Blocks on other threads of the host may look at the same bytes.
+    // Blocks on other threads of the host may access these flags at the same time.
     for (int b = 0; access != Access::read && b < bytes; ++b) std::atomic_ref(written[b]).store(1, std::memory_order_relaxed);
   }
 }

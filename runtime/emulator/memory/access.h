@@ -1,4 +1,4 @@
-// Locates the memory of requests: from the addresses of a warp to bytes of the host, with state spaces, bounds, alignment and transactions.
+// Locates the memory of requests: maps the addresses of a warp to bytes of the host, with state spaces, bounds, alignment and transactions.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -16,20 +16,20 @@ namespace tilewright::rt::emulator {
 
 enum class Access : u8 { read, write, update };
 
-/// The addresses of an instruction: base slot plus constant.
+/// The addresses of an instruction: the base register in a slot plus a constant.
 Lanes<u64> addresses_of(const Warp&, bool is_short, s32 slot, u64 offset);
 inline Lanes<u64> addresses_of(const Warp& warp, const Instruction& i, s32 slot, u64 offset) {
   return addresses_of(warp, i.short_address, slot, offset);
 }
 
-/// Locates `bytes` bytes at each address and calls f(request) for each space that there are lanes in. Lanes that are
-/// misaligned or out of bounds are reported, and left out. Counts the transactions of the request.
+/// Locates `bytes` bytes at each address and calls f(request) for each space that any lane accesses. Lanes that are misaligned or out of
+/// bounds are reported and left out. Counts the transactions of the request.
 template <class F>
 void locate(Warp&, const Instruction&, Mask, const Lanes<u64>& address, Space, int bytes, F f);
 
-/// The request in one space that is not generic.
+/// The request in one space other than generic.
 Request locate_in(Warp&, const Instruction&, Mask, const Lanes<u64>& address, Space, int bytes);
-/// The lanes whose generic address is in this space; `address` becomes the space's own.
+/// The lanes whose generic address is in this space; `address` becomes an address in the space.
 Mask split_generic(Mask, Lanes<u64>& address, Space);
 
 template <class F>
@@ -48,14 +48,14 @@ void locate(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& addre
   }
 }
 
-/// Notes that the warp has looked at memory that it may wait for.
+/// Records that the warp has read memory for whose change it may be waiting.
 void poll(Warp&, const Instruction&, const Request&, int bytes);
 
-/// The allocation that an address is in, null if there is none; and the text for an access that is out of bounds.
+/// The allocation that contains an address, or null; and the text for an access that is out of bounds.
 const Range* global_range(Worker&, u64 address);
 std::string describe_global(Worker&, u64 address, u64 bytes);
 
-/// Global memory that is tracked counts as written, or has to be; reads of other bytes are reported.
+/// For tracked global memory: marks written bytes, and reports reads of bytes that were never written.
 void check_tracked(Warp&, const Instruction&, const Request&, int bytes, Access);
 inline void check_written(Warp& warp, const Instruction& i, const Request& request, int bytes, Access access) {
   const bool is_tracked = request.space == Space::global && (request.one_range == nullptr || request.one_range->written != nullptr);

@@ -1,5 +1,5 @@
-// Atomic operations and reductions on global and shared memory. They are atomic operations of the host too, because blocks of a launch
-// run on several threads of the host.
+// Atomic operations and reductions on global and shared memory. They are also atomic operations of the host, because blocks of a launch run
+// on several threads.
 #include <atomic>
 #include <type_traits>
 
@@ -12,7 +12,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-/// The new value of memory; only cas uses c.
+/// Computes the new value of memory; only cas uses c.
 using Update = u64 (*)(u64 old, u64 b, u64 c);
 
 template <class T>
@@ -74,17 +74,17 @@ u64 halves(u64 old, u64 b, u64) {
   return high << 16 | low;
 }
 
-/// An operation on elements of some types.
+/// An operation and the element types on which it is defined.
 struct UpdateRow {
   AtomicOp op;
   Update update;
-  std::array<Type, 10> types;  // the rest is Type::pred
+  std::array<Type, 10> types;  // unused entries are Type::pred
 };
 constexpr UpdateRow kUpdates[] = {
     {AtomicOp::add, add<u32>, {Type::u32, Type::s32}},
     {AtomicOp::add, add<u64>, {Type::u64, Type::s64}},
     {AtomicOp::add, add_f32, {Type::f32}},
-    {AtomicOp::add, add_f32_flushed, {Type::f32}},  // of global memory: see in_global_memory()
+    {AtomicOp::add, add_f32_flushed, {Type::f32}},  // for global memory: see in_global_memory()
     {AtomicOp::add, add<double>, {Type::f64}},
     {AtomicOp::add, halves<false, HalfOp::add>, {Type::f16, Type::f16x2}},
     {AtomicOp::add, halves<true, HalfOp::add>, {Type::bf16, Type::bf16x2}},
@@ -140,8 +140,8 @@ u64 fetch(const Warp& warp, s32 slot, int bytes, int lane) {
   return bits;
 }
 
-/// The clocks that each lane of the request releases. They are taken before the first lane's operation, so that no lane releases what it
-/// acquires from another lane of the same request.
+/// The clocks that each lane of the request releases. They are collected before the first lane's operation, so that no lane releases clocks
+/// that it acquires from another lane of the same request.
 ReleaseClocks released_before(Warp& warp, const Instruction& i, Mask lanes) {
   return warp.worker->launch->check ? released_by(warp, i, lanes) : ReleaseClocks{};
 }
@@ -153,10 +153,10 @@ void acquire_at(Warp& warp, const Instruction& i, const Request& request, int la
 }
 
 struct AtomicOptions {
-  u32 update = 0;  // of atomic_update()
+  u32 update = 0;  // a number for atomic_update()
 };
 
-/// Calls f(lane, memory, update, changed) for the operation of each lane, one after the other.
+/// Calls f(lane, memory, update, changed) for the operation of each lane, one after another.
 template <class F>
 void update_lanes(Warp& warp, const Instruction& i, Mask mask, F f) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
@@ -184,7 +184,7 @@ void update_lanes(Warp& warp, const Instruction& i, Mask mask, F f) {
   });
 }
 
-// Registers in Kernel::extra: `count` destinations, as many sources, then as many second sources of cas.
+// Slots in Kernel::extra: `count` destinations, then `count` sources, then for cas `count` second sources.
 
 void atomic(Warp& warp, const Instruction& i, Mask mask) {
   const s32* slots = warp.kernel->extra.data() + i.first;
@@ -197,7 +197,7 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
   });
 }
 
-/// exch and cas of b128.
+/// exch and cas on b128.
 void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
   const s32* slots = warp.kernel->extra.data() + i.first;
   update_lanes(warp, i, mask, [&](int lane, std::byte* memory, u32 update, bool& changed) {

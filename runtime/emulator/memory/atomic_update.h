@@ -1,4 +1,4 @@
-// The read-modify-write operations of memory, which instructions of threads and the engines of bulk copies share.
+// The read-modify-write operations on memory, shared by instructions of threads and the engines of bulk copies.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -9,12 +9,12 @@ namespace tilewright::rt::emulator {
 
 enum class AtomicOp : u8 { add, min, max, bit_and, bit_or, bit_xor, exchange, compare_and_swap, increment, decrement };
 
-/// The number of an operation on a type for atomic_update(), if there is one.
+/// The number for atomic_update() of an operation on a type; none if there is no such operation.
 std::optional<u32> find_update(AtomicOp, Type);
-/// The same for sums of f32 in global memory, which lose subnormal numbers.
+/// The number of the same operation in global memory, where sums of f32 flush subnormal numbers.
 u32 in_global_memory(u32 number);
-/// Replaces the `bytes` (2, 4 or 8) at `place` by the operation's result, atomically for all threads of the host; `c` is what cas stores.
-/// Returns the value before; `changed` becomes true if the new value differs.
+/// Replaces the `bytes` (2, 4 or 8) at `place` by the operation's result, atomically for all threads of the host; `c` is the value that cas
+/// stores. Returns the old value; `changed` becomes true if the new value differs.
 u64 atomic_update(u32 number, int bytes, std::byte* place, u64 b, u64 c, bool& changed);
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// Loads and stores of all spaces, widths and vectors, lane by lane.
+// Loads and stores for all spaces, widths and vectors, lane by lane.
 #include <fmt/format.h>
 
 #include "runtime/emulator/memory/access.h"
@@ -14,7 +14,7 @@ struct LoadOptions {
   bool is_non_coherent = false;  // .nc
 };
 
-/// One lane's element, from memory into a register that may be wider.
+/// Loads one lane's element into a register, which may be wider than the element.
 void load_element(Warp& warp, const Instruction& i, s32 slot, int lane, const std::byte* at, Space space) {
   if (slot < 0) return;
   std::array<std::byte, sizeof(Word128)> value{};
@@ -73,7 +73,7 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
       std::array<std::byte, 32> value;
       for (u32 k = 0; k < i.count; ++k)
         std::memcpy(value.data() + std::size_t{k} * i.width, warp.registers + slots[k] + lane * i.value_bytes, i.width);
-      // One lane after the other: the check of a lane sees what earlier lanes have stored.
+      // Lanes are handled one after another, so that the check of a lane sees the stores of earlier lanes.
       check.write(lane, static_cast<int>(bytes), value.data());
       if (request.space == Space::global)
         store_bytes(request.at[lane], value.data(), bytes, store_order(i));
@@ -96,7 +96,7 @@ Space take_space(Decoder& d) {
   return space < 0 ? Space::generic : kSpaces[space];
 }
 
-/// Which order and scope an access has, and what changes nothing here: caching and eviction.
+/// Takes the order and scope of an access, and modifiers that have no effect here: caching and eviction.
 void take_order(Decoder& d) {
   const bool is_mmio = d.take("mmio");
   const int order = d.take_one({"weak", "relaxed", "acquire", "release", "volatile"});
@@ -115,7 +115,7 @@ void take_order(Decoder& d) {
   }
 }
 
-/// 90 of "sm_90a".
+/// 90 for "sm_90a".
 int target_number(std::string_view target) {
   int number = 0;
   for (const char c : target)
@@ -123,7 +123,7 @@ int target_number(std::string_view target) {
   return number;
 }
 
-/// True if it is a parameter or a result of a call, which is in local memory here.
+/// Returns true if the address is a parameter or a result of a call, which are in local memory here.
 bool take_access(Decoder& d, const Operand& address, const Operand& value, bool is_load) {
   const bool has_hint = d.has("L2::cache_hint"), is_of_entry = d.has("param::entry");
   d.out.space = take_space(d);
@@ -142,13 +142,13 @@ bool take_access(Decoder& d, const Operand& address, const Operand& value, bool 
   d.out.extends_sign = is_signed(type);
   if (d.out.width * count > 32 || (d.out.width * count > 16 && vector != 2 && !(vector == 1 && d.out.width == 8)))
     d.fail("too many bytes for one access");
-  // ptxas has the same two rules.
+  // ptxas also enforces these two rules.
   if (d.out.width * count > 16 && target_number(d.module().target) < 100) d.fail("accesses of 256 bits need '.target sm_100' or higher");
   if (d.out.width * count > 16 && d.out.space != Space::global) d.fail("accesses of 256 bits need the space '.global'");
   d.address(0, address);
   const bool is_passed = d.out.space == Space::param && !is_of_entry && d.is_in_frame(address);
   if (is_passed) d.out.space = Space::local;
-  // Compilers write "ld.b32 {%r1}, [...]" for a vector of one, and ptxas takes it.
+  // Compilers write "ld.b32 {%r1}, [...]" for a vector of one element, which ptxas accepts.
   const std::vector<Operand> values = value.kind == OperandKind::vector ? value.parts : std::vector{value};
   if (values.size() != static_cast<std::size_t>(count)) d.fail(fmt::format("{} values, not {}", values.size(), count));
   const auto one = [&](const Operand& operand) {
@@ -170,7 +170,7 @@ bool take_access(Decoder& d, const Operand& address, const Operand& value, bool 
 }  // namespace
 
 void decode_load(Decoder& d) {
-  // By space, in the order of their declaration.
+  // Indexed by space, in the order of their declaration.
   constexpr Category kLoads[] = {Category::load_generic, Category::load_global, Category::load_shared,
                                  Category::load_local,   Category::load_const,  Category::load_param};
   d.options<LoadOptions>() = {};
@@ -203,7 +203,7 @@ void decode_createpolicy(Decoder& d) {
   if (d.take_one({"fractional", "range", "cvt"}) < 0) d.fail("expected '.fractional', '.range' or '.cvt'");
   d.take("L2");
   d.take("global");
-  // The primary and the secondary priority.
+  // There may be a primary and a secondary eviction priority.
   for (int k = 0; k < 2; ++k) take_order(d);
   if (d.take_type() != Type::b64) d.fail("a policy has 64 bits");
   d.expect_operands(1, 4);

@@ -1,4 +1,4 @@
-// Loads and stores of elements that are as wide as their registers, a register at a time.
+// Loads and stores of elements that have the width of their registers, one register of all lanes at a time.
 #include "runtime/emulator/memory/load_store_fast.h"
 
 #include "runtime/emulator/simd/host_atomics.h"
@@ -6,7 +6,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-/// Calls f.operator()<T>() for the type of an element of so many bytes.
+/// Calls f.operator()<T>() for the type of an element of `bytes` bytes.
 template <class F>
 void with_element(int width, F f) {
   switch (width) {
@@ -43,7 +43,7 @@ void load_register(std::byte* to, const Request& request, std::size_t offset, st
   each_lane(request.mask, [&](std::size_t lane) { std::memcpy(to + lane * sizeof(T), request.at[lane] + offset, sizeof(T)); });
 }
 
-// Four words in a row, of four lanes or of four registers.
+// Four consecutive words: of four lanes, or of four registers.
 using Quad = u32 __attribute__((vector_size(16)));
 
 Quad read_quad(const std::byte* from) {
@@ -64,7 +64,7 @@ void transpose(const std::byte* a, const std::byte* b, const std::byte* c, const
   f(3, __builtin_shufflevector(high01, high23, 2, 3, 6, 7));
 }
 
-/// Whether all lanes access vectors of four words.
+/// Whether each lane accesses a vector of four words.
 bool is_quads(const Instruction& i, Mask mask) { return i.width == 4 && i.count == 4 && mask == kAllLanes; }
 
 void load_quads(Warp& warp, const s32* slots, const Request& request) {
@@ -78,7 +78,7 @@ void load_quads(Warp& warp, const s32* slots, const Request& request) {
 
 using StoredBytes = std::array<std::byte, kLanes * 32>;
 
-/// The bytes that each lane stores, one lane after the other.
+/// Collects the bytes that each lane stores, lane by lane.
 void take_values(StoredBytes& bytes, const Warp& warp, const Instruction& i, const s32* slots, Mask mask) {
   if (is_quads(i, mask)) {
     for (std::size_t lane = 0; lane < kLanes; lane += 4) {
@@ -121,7 +121,7 @@ void write_values(const Request& request, const StoredBytes& bytes, std::size_t 
 
 bool load_fast(Warp& warp, const Instruction& i, const Request& request, const s32* slots) {
   if (i.width != i.value_bytes) return false;
-  // A transpose reads rows as a whole: not memory that other threads of the host may write meanwhile.
+  // A transpose reads whole rows, so it must not read memory that other threads of the host may write at the same time.
   if (is_quads(i, request.mask) && request.space != Space::global) {
     load_quads(warp, slots, request);
     return true;

@@ -1,4 +1,4 @@
-// Looks shapes of requests up in the kernel's cache.
+// Looks up the shapes of requests in the kernel's cache.
 #include "runtime/emulator/memory/locate_fast.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-// The fast path of locate(): requests of all lanes that have the shape of an earlier request by the same instruction.
+// The fast path of locate(): for requests of all lanes with the same shape as an earlier request of the same instruction.
 #pragma once
 #include "runtime/emulator/memory/access.h"
 
 namespace tilewright::rt::emulator {
 
-/// Locates all lanes together and sets the request's shape. False, and nothing is done, if the shape is new or not in bounds.
+/// Locates all lanes together and sets the request's shape. Returns false, and does nothing, if the shape is unknown or not in bounds.
 bool locate_fast(Warp&, const Instruction&, Request&, int bytes, Transactions&);
-/// Remembers the shape of a request of all lanes, whose locations are good and of the executing block.
+/// Caches the shape of a request of all lanes whose locations are valid and belong to the executing block.
 void remember_shape(Warp&, const Instruction&, Request&, int bytes, Transactions);
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// Allocations by address, and their shadow memory, which is mapped as kernels touch it.
+// Allocations by address, and their shadow memory, which becomes real as kernels touch it.
 #include "runtime/emulator/memory/memory.h"
 
 #include <sys/mman.h>
@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 constexpr u64 kTickets = u64{1} << 24;
-// After each allocation: an access that misses one by less must not hit the next. Pages that are never touched take no memory.
+// A gap after each allocation: an access that misses one allocation by less must not hit the next. Untouched pages take no memory.
 constexpr std::size_t kGap = 32 << 10;
 
-// Cells take up to 33 times the memory they describe; mapped, only what kernels touch becomes real.
+// Shadow cells take up to 33 times the memory they describe; since they are mapped, only pages that kernels touch become real.
 void* map_zeros(std::size_t bytes) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -122,7 +122,7 @@ std::vector<Range> Memory::snapshot(int granule, bool with_cells) {
     Range& range = allocation.range;
     if (with_cells && range.bytes > 0 && (range.cells == nullptr || range.granule != granule)) {
       release_cells(allocation);
-      // An allocation need not start or end where a sector does.
+      // An allocation need not start or end at a sector boundary.
       const u64 sectors = range.bytes / GlobalShadow::kSectorBytes + 2;
       const u64 cells = sectors * (1 + GlobalShadow::kSectorBytes / static_cast<u64>(granule));
       allocation.cell_bytes = cells * (sizeof(GlobalShadowCell) + sizeof(GlobalShadowReads));

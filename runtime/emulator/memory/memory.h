@@ -1,4 +1,4 @@
-// The global memory of an emulated device: allocations whose device addresses are the host's own.
+// The global memory of an emulated device: its device addresses are addresses of the host.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -10,36 +10,36 @@
 
 namespace tilewright::rt::emulator {
 
-/// Thread-safe, except that nothing may be freed while a kernel that uses it runs.
+/// Thread-safe, except that memory must not be freed while a kernel that uses it runs.
 class Memory {
  public:
-  /// With `track_writes`, reads of bytes that neither a kernel nor the host wrote are reported.
+  /// With `track_writes`, reads of bytes that neither a kernel nor the host has written are reported.
   explicit Memory(bool track_writes = false) : track_writes_(track_writes) {}
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  /// 256-byte aligned; 0 bytes give an address of their own too. Throws std::bad_alloc.
+  /// Allocates memory, 256-byte aligned; 0 bytes also give an address of their own. Throws std::bad_alloc.
   u64 allocate(std::size_t bytes);
   /// Requires: an address that allocate() returned.
   void free(u64 address);
   /// Whether all of [address, address + bytes) is in one allocation.
   bool contains(u64 address, std::size_t bytes) const;
-  /// The allocation that an address is in; bytes 0 if there is none.
+  /// The allocation that contains an address; its bytes are 0 if there is none.
   Range find(u64 address) const;
-  /// The host's writes: they count as initialisation. Requires: contains(to, bytes).
+  /// Writes by the host, which initialise memory. Requires: contains(to, bytes).
   void write(u64 to, const void* from, std::size_t bytes);
   void mark_written(u64 address, std::size_t bytes);
-  /// Lets kernels access memory that is not allocated here, such as a module's variables, until forget().
+  /// Lets kernels access memory that was not allocated here, such as a module's variables, until forget().
   void adopt(u64 address, std::size_t bytes);
   void forget(u64 address);
   std::size_t allocated_bytes() const;
 
-  /// All ranges in order of their addresses, with cells of this granule to check races in.
+  /// All ranges in order of their addresses, with shadow cells of this granule if `with_cells`.
   std::vector<Range> snapshot(int granule, bool with_cells);
-  /// Numbers that no launch before used: `count` of them. After 2^24 they start again, and all cells with them.
+  /// Returns the first of `count` numbers that no earlier launch has used. After 2^24 they start again, and all cells are reset.
   u32 take_tickets(u64 count);
-  /// Held by a launch: cells describe one launch at a time.
+  /// A launch holds this mutex, since cells describe only one launch at a time.
   std::mutex& launching() { return launching_; }
 
  private:

@@ -1,4 +1,4 @@
-// The rules by which undefined bytes go from sources to results, one function each.
+// The rules by which undefined bytes propagate from sources to results, one function for each rule.
 #include "runtime/emulator/memory/undefined_results.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class Result {
   }
 
  private:
-  /// What the source in this field has of undefined bytes. Constants have none.
+  /// The undefined bytes of the source in this field. Constants have none.
   UndefinedLanes source(u32 field) const {
     for (const FlowOperand& operand : operands_)
       if (operand.field == field && is_source(operand)) return of(operand);
@@ -70,7 +70,7 @@ class Result {
       if (is_source(operand)) f(operand, of(operand));
   }
 
-  /// The lanes where a source has an undefined byte that counts.
+  /// The lanes in which a source has an undefined byte that affects the result.
   Mask some() const {
     Mask lanes = 0;
     each_source([&](const FlowOperand& operand, const UndefinedLanes& undefined) {
@@ -86,7 +86,7 @@ class Result {
     return out;
   }
 
-  /// Each part of so many bytes depends on the same part of the sources, and on predicates.
+  /// Each part of `part_bytes` bytes depends on the same part of the sources, and on predicates.
   UndefinedLanes by_parts(std::size_t part_bytes) const {
     UndefinedLanes out;
     each_source([&](const FlowOperand& operand, const UndefinedLanes& undefined) {
@@ -133,7 +133,7 @@ class Result {
     return value;
   }
 
-  /// As a sum; a product with a defined power of two is a shift.
+  /// As for a sum; a product with a defined power of two is a shift.
   UndefinedLanes product() const {
     UndefinedLanes out = upwards();
     for (const u32 field : {1u, 2u}) {
@@ -153,7 +153,7 @@ class Result {
     return out;
   }
 
-  /// Where the predicate is undefined, so are the bytes that differ between the two sources: of 1 and 0 the lowest one alone.
+  /// If the predicate is undefined, so are the bytes in which the two sources differ: for 1 and 0, only the lowest byte.
   UndefinedLanes chosen() const {
     const UndefinedLanes first = source(1), second = source(2);
     const Mask unsure = source(3).of_byte[0], takes_first = read_predicate(warp_, i_, 3);
@@ -167,13 +167,13 @@ class Result {
     return out;
   }
 
-  /// Byte b of the source in this field, which is as wide as the result; it may be a constant.
+  /// Byte b of the source in this field, which is as wide as the result; the source may be a constant.
   std::byte byte_of(int field, int lane, std::size_t b) const {
     return warp_
         .registers[static_cast<std::size_t>(i_.slot[static_cast<std::size_t>(field)]) + static_cast<std::size_t>(lane) * to_.bytes + b];
   }
 
-  /// The lanes where byte b of the source in this field has no bit set, or all of them: it may be a constant.
+  /// The lanes in which byte b of the source in this field has no bit set, or (`all_bits`) all bits set; the source may be a constant.
   Mask lanes_that_are(int field, std::size_t b, bool all_bits) const {
     if (to_.bytes == 0) return all_bits ? read_predicate(warp_, i_, field) : ~read_predicate(warp_, i_, field);
     const std::byte wanted{static_cast<unsigned char>(all_bits ? 0xff : 0)};
@@ -183,7 +183,7 @@ class Result {
     return lanes;
   }
 
-  /// A defined byte without a bit set decides a conjunction, one with all bits set a disjunction.
+  /// A defined byte without set bits decides a conjunction; one with all bits set decides a disjunction.
   UndefinedLanes decided(bool all_bits) const {
     const UndefinedLanes first = source(1), second = source(2);
     UndefinedLanes out;
@@ -195,7 +195,7 @@ class Result {
     return out;
   }
 
-  /// The destination's bytes are those of the source from this one on.
+  /// The destination's bytes are the bytes of the source from `first` on.
   UndefinedLanes parts_of(const UndefinedLanes& whole, std::size_t first) const {
     UndefinedLanes out;
     std::copy_n(whole.of_byte.begin() + static_cast<std::ptrdiff_t>(first), bytes_, out.of_byte.begin());
@@ -232,7 +232,7 @@ class Result {
     return out;
   }
 
-  /// The lanes where any of the bytes with the bits [first, last] is undefined; those beyond the source are none.
+  /// The lanes in which any byte with the bits [first, last] is undefined; bytes beyond the source are defined.
   static Mask of_bits(const UndefinedLanes& undefined, int first, int last, int bits) {
     Mask lanes = 0;
     first = std::max(first, 0), last = std::min(last, bits - 1);
@@ -240,8 +240,8 @@ class Result {
     return lanes;
   }
 
-  /// Calls f(lanes, operand of each field of `fields`) for groups of lanes whose operands are equal: most are constants. Lanes where one
-  /// of them is undefined have no defined byte.
+  /// Calls f(lanes, operand of each field of `fields`) for groups of lanes whose operands are equal, since most operands are constants. If
+  /// one of the operands is undefined in a lane, all bytes of its result are undefined.
   template <std::size_t N, class F>
   UndefinedLanes by_operands(const std::array<int, N>& fields, F f) const {
     std::array<Lanes<u32>, N> values;
@@ -324,7 +324,7 @@ class Result {
   const ValueFlow& flow_;
   std::span<const FlowOperand> operands_;
   const FlowOperand& to_;
-  std::size_t bytes_;  // of the destination; 1 of a predicate
+  std::size_t bytes_;  // of the destination; 1 for a predicate
   Mask mask_;
 };
 

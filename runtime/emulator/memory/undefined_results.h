@@ -1,4 +1,4 @@
-// The undefined bytes of the results of instructions that compute them from their sources alone.
+// Finds the undefined bytes of results that an instruction computes only from its sources.
 #pragma once
 #include "runtime/emulator/program/value_flow.h"
 #include "runtime/emulator/state/undefined_values.h"

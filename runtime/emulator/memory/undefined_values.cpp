@@ -1,4 +1,4 @@
-// Follows undefined values from register to register and through shared memory.
+// Tracks undefined values between registers and through shared memory.
 #include "runtime/emulator/memory/undefined_values.h"
 
 #include <fmt/format.h>
@@ -95,7 +95,7 @@ class Step {
     report_uses();
     if (flow_.rule == FlowRule::shuffle) return;
     find_origin();
-    // Before any of them is written: a result may have the slot of a source.
+    // All results are computed before any is written, since a result may have the slot of a source.
     std::vector<std::pair<const FlowOperand*, UndefinedLanes>> results;
     for (const FlowOperand& operand : operands_)
       if (operand.is_write)
@@ -107,7 +107,7 @@ class Step {
   }
 
  private:
-  /// Whether an operand is undefined, or what is loaded may be: all else leaves everything as it is.
+  /// Whether an operand is undefined, or a loaded value may be; otherwise the instruction changes nothing.
   bool touches_any() const {
     if (flow_.rule == FlowRule::load && warp_.block->undefined.any()) return true;
     return std::any_of(operands_.begin(), operands_.end(), [&](const FlowOperand& operand) { return undefined_lanes(operand) != 0; });
@@ -119,7 +119,7 @@ class Step {
     return !operand.is_write && !operand.is_address && operand.field != kGuardField && operand.field != kMembersField;
   }
 
-  /// A use is reported once: the value counts as defined from then on.
+  /// Reports a use once; from then on the value counts as defined.
   void report_use(const FlowOperand& operand, Mask lanes, const char* what) {
     if (lanes == 0) return;
     const Origin origin = warp_.undefined.origin(operand.slot);
@@ -128,7 +128,7 @@ class Step {
     warp_.undefined.write(operand.slot, operand.bytes, lanes, Mask{0}, {});
   }
 
-  /// The lanes that may or may not write results.
+  /// The lanes for which it is undefined whether they write results.
   Mask follow_guard() {
     for (const FlowOperand& operand : operands_) {
       if (operand.field != kGuardField) continue;
@@ -142,7 +142,7 @@ class Step {
     return 0;
   }
 
-  /// The lanes whose value leaves the block or is read back by an atomic operation.
+  /// The lanes whose value becomes visible outside of the block, or is read back by an atomic operation.
   Mask visible_lanes() const {
     if (!flow_.stores || i_.category == Category::store_shared) return 0;
     if (i_.category != Category::store_generic) return mask_;
@@ -150,7 +150,7 @@ class Step {
     return split_generic(mask_, address, Space::global);
   }
 
-  /// The lanes where a byte of the operand that goes to memory is undefined: a register may be wider than what is stored of it.
+  /// The lanes in which a stored byte of the operand is undefined: a register may be wider than the stored part.
   Mask undefined_in_memory(const FlowOperand& operand) const {
     const bool is_element = i_.category == Category::store_global || i_.category == Category::store_generic;
     if (!is_element || operand.field < kExtraField) return undefined_lanes(operand);
@@ -168,13 +168,13 @@ class Step {
     }
   }
 
-  /// Of a source with undefined lanes.
+  /// Finds the origin of a source that has undefined lanes.
   void find_origin() {
     for (const FlowOperand& operand : operands_)
       if (is_value(operand) && (undefined_lanes(operand) & mask_) != 0) origin_ = warp_.undefined.origin(operand.slot);
   }
 
-  /// The lanes that load undefined bytes into this register.
+  /// The lanes, by byte, that load undefined bytes into this register.
   UndefinedLanes loaded(const FlowOperand& operand) {
     UndefinedLanes undefined;
     const UndefinedBytes& bytes = warp_.block->undefined;
@@ -203,7 +203,7 @@ class Step {
   const ValueFlow& flow_;
   std::span<const FlowOperand> operands_;
   Mask all_, mask_;
-  Origin origin_, guard_origin_;  // of what is undefined in the results
+  Origin origin_, guard_origin_;  // of undefined bytes in the results
   std::optional<Lanes<u64>> address_;
   Mask in_shared_ = 0;
 };

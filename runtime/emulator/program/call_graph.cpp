@@ -1,4 +1,4 @@
-// The call graph of one kernel. A call through a pointer may be of every function whose address the module takes.
+// The call graph of one kernel. A call through a pointer may reach every function whose address the module takes.
 #include "runtime/emulator/program/call_graph.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void CallGraph::visit(int function) {
 }
 
 u64 CallGraph::stack_below(int function, const std::map<int, u64>& frame_bytes, std::map<int, u64>& known) const {
-  // Recursive calls add nothing: their stack has kRecursionBytes.
+  // Recursive calls add nothing: kRecursionBytes are reserved for their stack.
   const auto [found, is_new] = known.try_emplace(function, 0);
   if (!is_new) return found->second;
   u64 deepest = 0;

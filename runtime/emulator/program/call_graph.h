@@ -1,4 +1,4 @@
-// Which functions a kernel may call, through pointers too, and how deep.
+// Which functions a kernel may call, also through pointers, and how deep calls nest.
 #pragma once
 #include <map>
 #include <set>
@@ -13,13 +13,13 @@ class CallGraph {
  public:
   CallGraph(const Module&, const Function& kernel);
 
-  /// Numbers in Module::functions, without the kernel.
+  /// Numbers in Module::functions, not including the kernel.
   const std::vector<int>& functions() const { return functions_; }
   /// Whether the kernel or one of the functions uses a name.
   bool mentions(std::string_view name) const { return names_.contains(name); }
   /// Whether the function may be called before it has returned.
   bool may_nest(int function) const { return reachable_.at(function).contains(function); }
-  /// Of local memory for the deepest chain of calls, and kRecursionBytes more where functions may nest without end.
+  /// Bytes of local memory for the deepest chain of calls, plus kRecursionBytes if functions may nest without limit.
   u64 stack_bytes(const std::map<int, u64>& frame_bytes) const;
 
   static constexpr u64 kRecursionBytes = 16 << 10;
@@ -30,8 +30,8 @@ class CallGraph {
 
   const Module& module_;
   std::set<int> pointed_;                   // functions whose addresses are taken
-  std::map<int, std::set<int>> calls_;      // the kernel's too
-  std::map<int, std::set<int>> reachable_;  // through one call or more
+  std::map<int, std::set<int>> calls_;      // including those of the kernel
+  std::map<int, std::set<int>> reachable_;  // by one or more calls
   std::vector<int> functions_;
   std::set<std::string_view> names_;
 };

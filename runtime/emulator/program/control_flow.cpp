@@ -1,4 +1,4 @@
-// Basic blocks and post-dominators.
+// Computes basic blocks and post-dominators.
 #include "runtime/emulator/program/control_flow.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::vector<u32> targets_of(const Kernel& kernel, const Instruction& instruction
   return targets;
 }
 
-/// The nodes from which the exit is reached, the exit first, each before those that only reach the exit through it.
+/// The nodes from which the exit is reachable, starting with the exit; each comes before nodes that reach the exit only through it.
 std::vector<u32> order_from_exit(const FlowGraph& graph) {
   std::vector<std::vector<u32>> predecessors(graph.nodes.size() + 1);
   for (u32 n = 0; n < graph.nodes.size(); ++n)
@@ -77,7 +77,7 @@ FlowGraph flow_graph(const Kernel& kernel, u32 begin, u32 end) {
 }
 
 void set_reconvergence_points(const FlowGraph& graph, Kernel& kernel) {
-  // Cooper, Harvey and Kennedy's dominators on the reversed graph, whose root is the exit.
+  // The dominators algorithm of Cooper, Harvey and Kennedy on the reversed graph, whose root is the exit.
   constexpr u32 kUnknown = ~0u;
   const std::vector<u32> order = order_from_exit(graph);
   std::vector<u32> position(graph.nodes.size() + 1, 0);
@@ -107,7 +107,7 @@ void set_reconvergence_points(const FlowGraph& graph, Kernel& kernel) {
   for (u32 n = 0; n < graph.nodes.size(); ++n) {
     Instruction& last = kernel.code[graph.nodes[n].end - 1];
     if (last.kind != Kind::branch && last.kind != Kind::indexed && last.kind != Kind::leave) continue;
-    // Nodes of an endless loop reach no exit: their lanes never meet.
+    // Nodes of an endless loop do not reach the exit: their lanes never reconverge.
     const u32 at = join[n];
     last.reconvergence = at == kUnknown || at == graph.end() ? graph.code_end : graph.nodes[at].begin;
   }

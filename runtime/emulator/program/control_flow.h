@@ -1,4 +1,4 @@
-// Where diverged lanes meet again, and which registers share a slot.
+// Finds where diverged lanes reconverge, and which registers share a slot.
 #pragma once
 #include <span>
 #include <vector>
@@ -11,7 +11,7 @@ namespace tilewright::rt::emulator {
 /// The basic blocks of a kernel's code. The exit is the block after the last.
 struct FlowGraph {
   struct Node {
-    u32 begin = 0, end = 0;  // instructions
+    u32 begin = 0, end = 0;  // a range of instructions
     std::vector<u32> successors;
   };
   std::vector<Node> nodes;
@@ -19,16 +19,16 @@ struct FlowGraph {
   u32 end() const { return static_cast<u32>(nodes.size()); }
 };
 
-/// Of the instructions from `begin` to `end`: the kernel's own or those of a function.
+/// The flow graph of the instructions in [begin, end): those of the kernel itself or of one function.
 FlowGraph flow_graph(const Kernel&, u32 begin, u32 end);
 /// Sets Instruction::reconvergence of every branch: the first instruction of its immediate post-dominator, or the end of the code.
 void set_reconvergence_points(const FlowGraph&, Kernel&);
-/// Gives every value a slot and writes the slots into the code: registers share one where a thread never needs both. Also lists the
-/// registers that a thread may read before it writes them. The first values are `registers`. `callee` is whose code this is, null for the
-/// kernel's own.
+/// Assigns a slot to every value and writes the slots into the code: registers share a slot if a thread never needs both. Also lists the
+/// registers that a thread may read before it writes them. The first values are `registers`. `callee`: the function whose code this is;
+/// null for the kernel itself.
 void assign_slots(const FlowGraph&, std::span<const Register> registers, std::span<const Value>, std::span<const OperandUse>, Kernel&,
                   Callee* callee);
-/// Where the decoded code keeps the slot of a register that it uses.
+/// The slot field, in the decoded code, of a register that the code uses.
 s32& slot_of(Kernel&, const OperandUse&);
 
 }  // namespace tilewright::rt::emulator

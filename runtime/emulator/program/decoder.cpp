@@ -1,4 +1,4 @@
-// Takes an instruction's modifiers and operands apart for the decoders of the families.
+// Splits an instruction into modifiers and operands for the decoders of the instruction families.
 #include "runtime/emulator/program/decoder.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ constexpr SpecialName kSpecials[] = {
 
 u8 slot_bytes(Type type) { return static_cast<u8>(type == Type::pred ? 4 : std::max(2, bytes_of(type))); }
 
-/// Whether an instruction may change what other warps see; true where that is not known. Built-in functions are calls that are plain.
+/// Whether an instruction may change what other warps see; true if unknown. Built-in functions are calls of kind `plain`.
 bool may_be_seen(const Instruction& i, std::string_view base) {
   switch (i.category) {
     case Category::barrier: return i.kind != Kind::collective;
@@ -94,13 +94,13 @@ void Decoder::decode(const ParsedInstruction& parsed) {
   }
   const InstructionRow* const row = find_instruction(parsed.opcode);
   if (row == nullptr) fail("unknown instruction");
-  // The row's own modifiers are taken.
+  // The modifiers in the table row's opcode are taken first.
   taken_.assign(modifiers_.size(), false);
   std::fill_n(taken_.begin(), std::count(row->opcode.begin(), row->opcode.end(), '.'), true);
   if (parsed.guard.kind != OperandKind::sink) {
     add_use(kGuardField, value_of(parsed.guard, 0, std::nullopt), false);
     out.guard_negated = parsed.guard.negated;
-    out.guard = 0;  // for the flow graph, which is made before registers have slots
+    out.guard = 0;  // a placeholder for the flow graph, which is made before registers have slots
   }
   row->decode(*this);
   for (std::size_t i = 0; i < modifiers_.size(); ++i)

@@ -1,4 +1,4 @@
-// One instruction on its way from text to a function and slots: what the decoders of the instruction families read and fill in.
+// Translates one instruction from text to a function and slots: the interface for the decoders of the instruction families.
 #pragma once
 #include <initializer_list>
 #include <map>
@@ -21,20 +21,20 @@ struct Symbols {
   bool in_function = false;  // local addresses are offsets in the frame of a call
 };
 
-/// A use or definition of a register in the decoded code, until registers have slots. Values are registers of the function, then constants
-/// and special registers of the kernel, all numbered by the decoder.
+/// A use or definition of a register in the decoded code, recorded until registers have slots. Values are the function's registers,
+/// followed by constants and special registers of the kernel, all numbered by the decoder.
 struct OperandUse {
   u32 instruction;
-  u32 field;  // Instruction::slot by number, kGuardField, kMembersField; above these: of Kernel::extra
+  u32 field;  // an index of Instruction::slot, kGuardField or kMembersField; above these: an index of Kernel::extra
   u32 value;
   bool is_write;
-  bool is_address = false;  // the base of one
+  bool is_address = false;  // it is the base of an address
 };
 
 /// A register, constant or special register that instructions use.
 struct Value {
   enum Kind : u8 { reg, constant, special, frame } kind = reg;  // frame: an address in the frame of a call, at offset `bits`
-  u8 bytes = 4;  // in a slot: 2, 4, 8 or 16; 4 for a predicate, whose slot holds one bit a lane
+  u8 bytes = 4;  // bytes in a slot: 2, 4, 8 or 16; 4 for a predicate, whose slot holds one bit for each lane
   bool is_predicate = false;
   u64 bits = 0;
   Special which = Special::tid_x;
@@ -50,18 +50,18 @@ class Decoder {
   // --- modifiers: each is taken once, in any order; one that is not taken is an error ---
   std::string_view base() const { return base_; }
   bool take(std::string_view modifier);
-  /// Whether the text has it, taken or not.
+  /// Whether the text has the modifier, whether or not it was taken.
   bool has(std::string_view modifier) const;
-  /// Which of these stands there, -1 if none does.
+  /// The index of the modifier that is present; -1 if none is.
   int take_one(std::initializer_list<std::string_view> modifiers);
-  /// The same, where it is an error if none does.
+  /// As above; it is an error if none is present.
   int take_one(std::initializer_list<std::string_view> modifiers, const char* error);
-  /// The next modifier that names a type.
+  /// Takes the next modifier that names a type.
   Type take_type();
   std::optional<Type> try_type();
-  /// The same, where only one type is right.
+  /// As take_type(), if only one type is valid.
   void expect_type(Type);
-  /// The last modifier that names a type, untouched; what an instruction computes in.
+  /// The last modifier that names a type, without taking it: the type in which an instruction computes.
   std::optional<Type> last_type() const;
   const std::vector<std::string_view>& modifiers() const { return modifiers_; }
 
@@ -70,31 +70,31 @@ class Decoder {
   const Operand& operand(std::size_t k) const;
   void expect_operands(std::size_t least, std::size_t most);
   void expect_operands(std::size_t count) { expect_operands(count, count); }
-  /// Makes operand k what field `slot` writes or reads, as a register of that many bytes (0: a predicate).
+  /// Makes the operand the destination or source in field `slot`, as a register of this many bytes (0: a predicate).
   void destination(int slot, const Operand&, int bytes);
   void source(int slot, const Operand&, int bytes, std::optional<Type> type = std::nullopt);
   /// All operands: the destination in slot 0, and the sources from slot 1 on.
   void take_operands(int destination_bytes, const std::vector<int>& source_bytes, std::optional<Type> type = std::nullopt);
   void members(const Operand&);  // the member mask of a collective
-  /// The same for a further slot, which Kernel::extra holds; the first one fixes Instruction::first.
+  /// As above for an additional slot in Kernel::extra; the first one sets Instruction::first.
   void extra_destination(const Operand&, int bytes);
   void extra_source(const Operand&, int bytes, std::optional<Type> type = std::nullopt);
-  /// An integer that the text itself must hold.
+  /// An integer that must be a literal in the text.
   u64 constant(const Operand&) const;
-  /// In Kernel::code, of an instruction of the function.
+  /// The index in Kernel::code of an instruction of the function.
   u32 instruction(u32 of_function) const { return first_ + of_function; }
   u32 label(const Operand&) const;
-  /// `[base + offset]`: the base becomes `slot`, the rest Instruction::immediate.
+  /// Decodes `[base + offset]`: the base goes into `slot`, the offset into Instruction::immediate.
   void address(int slot, const Operand&);
-  /// Whether the address is of a parameter or result of a call, which are in local memory.
+  /// Whether the address is that of a parameter or result of a call, which are in local memory.
   bool is_in_frame(const Operand& address) const;
   int bytes_of_register(const Operand&) const;  // 0 for a predicate
   bool is_register(const Operand& operand) const { return operand.kind == OperandKind::reg; }
 
   [[noreturn]] void fail(const std::string& message) const;
 
-  Instruction out;  // what will become of it
-  /// What the handler is to know: a struct of the family's own, as new at the first call.
+  Instruction out;  // the decoded instruction
+  /// The options that the handler needs: a struct of the instruction family, default-constructed at the first call.
   template <class T>
   T& options() {
     return out.payload.edit<T>();
@@ -104,7 +104,7 @@ class Decoder {
   bool in_function() const { return symbols_.in_function; }
   const Symbols& symbols() const { return symbols_; }
   Kernel& kernel() { return kernel_; }
-  /// The start of the frame of the call that executes this, as a register of 64 bits; for the kernel itself it is 0.
+  /// Makes field `slot` the start of the frame of the current call, a 64-bit register; it is 0 in the kernel itself.
   void frame(int slot);
   /// Adds a branch's target to Kernel::extra.
   void extra_target(u32 instruction);
@@ -123,7 +123,7 @@ class Decoder {
   const Function& function_;
   const Symbols& symbols_;
   Kernel& kernel_;
-  u32 first_;  // instruction of the function
+  u32 first_;  // index of the function's first instruction
   const ParsedInstruction* parsed_ = nullptr;
   std::string_view base_;
   std::vector<std::string_view> modifiers_;
@@ -140,9 +140,9 @@ using Decode = void (*)(Decoder&);
 struct InstructionRow {
   std::string_view opcode;
   Decode decode;
-  std::string_view section;  // of the PTX ISA
+  std::string_view section;  // section of the PTX ISA
 };
-/// The row with the longest opcode that this one begins with; null if there is none.
+/// The row with the longest opcode with which this opcode begins; null if there is none.
 const InstructionRow* find_instruction(std::string_view opcode);
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// The decoders that instructions.def names, and those that they hand some types on to.
+// The decoders that instructions.def names, and decoders to which those delegate some types.
 #pragma once
 #include "runtime/emulator/program/decoder.h"
 
@@ -8,6 +8,6 @@ namespace tilewright::rt::emulator {
 #include "runtime/emulator/program/instructions.def"
 #undef TW_INSTRUCTION
 
-void decode_half(Decoder&);  // arithmetic of f16, bf16 and pairs of them
+void decode_half(Decoder&);  // arithmetic on f16, bf16 and pairs of them
 
 }  // namespace tilewright::rt::emulator

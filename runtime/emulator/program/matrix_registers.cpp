@@ -1,4 +1,4 @@
-// Lists the registers of wgmma that each instruction reads and writes.
+// Lists, for each instruction, the registers of wgmma that it reads and writes.
 #include "runtime/emulator/program/matrix_registers.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 /// Whether the instruction is a wgmma.
 bool is_product(const Kernel& kernel, u32 instruction) { return kernel.opcodes[instruction].starts_with("wgmma.mma_async"); }
 
-/// A plain copy between registers, which assemblers make go away: the copy is then the very register that wgmma works on.
+/// Whether this is a plain copy between registers. Assemblers remove such copies: the copy is then the register that wgmma uses.
 bool is_copy(const Kernel& kernel, u32 instruction, const std::vector<OperandUse>& uses) {
   const bool is_move = kernel.opcodes[instruction].starts_with("mov.") && kernel.code[instruction].guard == kNoSlot;
   return is_move && uses.size() == 2 && std::all_of(uses.begin(), uses.end(), [](const OperandUse& m) { return m.field < 2; });
@@ -56,7 +56,7 @@ void track_matrix_registers(std::span<const Value> values, std::span<const Opera
         if (use.is_write == is_write && numbers[use.value] >= 0)
           touches.registers.push_back({static_cast<u32>(numbers[use.value]), is_write});
     if (is_product(kernel, instruction)) {
-      // Accumulators are written, whether they are read too or not.
+      // Accumulators are written, whether or not they are also read.
       const std::vector<MatrixTouches::Touch> all = touches.registers;
       std::erase_if(touches.registers, [&](const MatrixTouches::Touch& read) {
         return !read.is_write &&

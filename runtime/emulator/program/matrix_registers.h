@@ -1,4 +1,4 @@
-// Finds the registers that wgmma works on while the warp goes on, and the instructions that touch them.
+// Finds the registers that wgmma uses while the warp continues, and the instructions that access them.
 #pragma once
 #include <span>
 
@@ -6,11 +6,11 @@
 
 namespace tilewright::rt::emulator {
 
-/// Numbers the registers of accumulators and of operands a that the instructions from `begin` on give to wgmma, and those that `mov`
-/// copies them to, and has every other instruction that touches one check it first.
+/// Numbers the registers of accumulators and of operands a of wgmma in the instructions from `begin` on, and registers to which `mov`
+/// copies them. Every other instruction that accesses one of them first calls the check.
 void track_matrix_registers(std::span<const Value>, std::span<const OperandUse>, u32 begin, Kernel&);
 
-/// Executes an instruction that touches such registers, after the check.
+/// Executes an instruction that accesses such registers, after the check.
 void touch_matrix_registers(Warp&, const Instruction&, Mask);
 
 }  // namespace tilewright::rt::emulator

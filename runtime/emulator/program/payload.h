@@ -1,4 +1,4 @@
-// Options of an instruction, from its decoder to the function that executes it: a small struct for each family.
+// Options of an instruction, passed from its decoder to the function that executes it: a small struct for each instruction family.
 #pragma once
 #include <cassert>
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace tilewright::rt::emulator {
 ///            i.options<VoteOptions>().mode                         in the handler
 class Payload {
  public:
-  /// The value to be filled in, as new where none of this type was held.
+  /// The value, for writing; default-constructed if no value of this type was held.
   template <class T>
   T& edit() {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kBytes && alignof(T) <= alignof(void*));
@@ -23,7 +23,7 @@ class Payload {
     }
     return *std::launder(reinterpret_cast<T*>(at_));
   }
-  /// Requires: a value of this type is held.
+  /// The value. Requires: a value of this type is held.
   template <class T>
   const T& get() const {
     assert(type_ == &kTypeOf<T>);
@@ -33,7 +33,7 @@ class Payload {
  private:
   static constexpr std::size_t kBytes = 24;
   template <class T>
-  static constexpr char kTypeOf = 0;  // its address stands for the type
+  static constexpr char kTypeOf = 0;  // its address identifies the type
 
   const void* type_ = nullptr;
   alignas(void*) std::byte at_[kBytes] = {};

@@ -1,4 +1,4 @@
-// Makes kernels ready to run, with the functions that they call: places variables, decodes, finds reconvergence points and slots.
+// Prepares kernels and the functions that they call: places variables, decodes, and finds reconvergence points and slots.
 #include "runtime/emulator/program/program.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,8 @@ namespace {
 
 u64 round_up(u64 value, u64 unit) { return (value + unit - 1) / unit * unit; }
 
-/// What a thread of the kernel owns when it begins: what the text limits it to, or all that so many blocks on one multiprocessor leave it.
+/// The registers that a thread has at the start: the limit in the text, or the share that remains with the requested blocks per
+/// multiprocessor.
 u32 entry_registers(const Function& function) {
   constexpr u32 kOfProcessor = 65536, kUnit = 8, kMost = 256;
   if (function.maximum_registers != 0) return static_cast<u32>(round_up(function.maximum_registers, kUnit));
@@ -29,14 +30,14 @@ u32 entry_registers(const Function& function) {
   return std::min(kOfProcessor / threads / function.blocks_a_processor / kUnit * kUnit, kMost);
 }
 
-/// Bytes of the narrowest access that the instruction may make to shared or to global memory, of which it covers all or, where it copies
-/// less than it fills, the beginning. kWidestGranule if it makes none.
+/// The bytes of the narrowest access that the instruction may make to shared or global memory. Such an access covers all of a granule or,
+/// if a copy is shorter than the memory it fills, its beginning. kWidestGranule if the instruction makes no access.
 int narrowest_access(const Instruction& i, std::string_view opcode, Space memory) {
   const auto is = [&](std::string_view prefix) { return opcode.starts_with(prefix); };
   const int whole = std::min<int>(i.width * i.count, kWidestGranule);
   const bool is_copy = i.category == Category::async_copy || i.category == Category::bulk_copy;  // from one memory to the other
   if (!is_copy && i.space == (memory == Space::shared ? Space::global : Space::shared)) return kWidestGranule;
-  // Words, and boxes of tensors that begin at any element of global memory; in shared memory they are aligned.
+  // Words; boxes of tensors may begin at any element in global memory, but are aligned in shared memory.
   constexpr int kOthers = 4, kObject = 8;
   switch (i.category) {
     case Category::load_global:
@@ -46,7 +47,7 @@ int narrowest_access(const Instruction& i, std::string_view opcode, Space memory
     case Category::load_generic:
     case Category::store_generic:
     case Category::atomic: return whole;
-    // ldmatrix and stmatrix access rows of 16 bytes, wgmma what is as aligned.
+    // ldmatrix and stmatrix access rows of 16 bytes; accesses of wgmma have the same alignment.
     case Category::matrix: return is("wmma.load") || is("wmma.store") ? whole : kWidestGranule;
     case Category::async_copy:
       if (is("cp.async.c") && !is("cp.async.commit")) return whole;
@@ -77,7 +78,7 @@ class KernelBuilder {
     for (Callee& callee : kernel_->callees) decode_function(callee);
     std::map<int, u64> frames;
     for (const Callee& callee : kernel_->callees) frames[callee.number] = callee.frame_bytes;
-    // Lanes' local memories follow each other: each starts as aligned as the first.
+    // The lanes' local memories are adjacent, so each has the alignment of the first one.
     kernel_->local_bytes = round_up(kernel_->frame_bytes + graph_.stack_bytes(frames), kFrameAlignment);
     find_granules();
     return std::move(kernel_);
@@ -115,7 +116,7 @@ class KernelBuilder {
     }
   }
 
-  /// Local variables, and what calls pass, from this offset of the frame on. Returns where they end.
+  /// Places local variables, and parameters and results of calls, from this offset of the frame on. Returns their end.
   static u64 place_variables(const Function& function, u64 offset, Symbols& symbols) {
     for (const Variable& variable : function.variables) {
       if (variable.space != Space::local && variable.space != Space::param) continue;
@@ -158,7 +159,7 @@ class KernelBuilder {
     Decoder decoder(module_, function, symbols, *kernel_);
     take_parameters(decoder, function);
     for (const ParsedInstruction& instruction : function.instructions) decoder.decode(instruction);
-    // Whatever the text ends with, no lane runs on into the next function.
+    // However the text ends, no lane may continue into the next function.
     ParsedInstruction last;
     last.opcode = "ret";
     last.line = function.instructions.empty() ? function.line : function.instructions.back().line;
@@ -186,7 +187,7 @@ class KernelBuilder {
     }
   }
 
-  /// Parameters in registers come into the frame as the others do, and from there into their registers.
+  /// Parameters in registers are passed in the frame like the others, and loaded from there to their registers.
   static void take_parameters(Decoder& decoder, const Function& function) {
     for (const Parameter& parameter : function.parameters) {
       if (parameter.reg < 0) continue;
@@ -204,7 +205,7 @@ class KernelBuilder {
     }
   }
 
-  /// A shadow cell is as wide as the narrowest access.
+  /// The size of a shadow cell is that of the narrowest access.
   void find_granules() {
     for (const Instruction& i : kernel_->code) {
       const std::string_view opcode = kernel_->opcodes[i.index];
@@ -218,7 +219,7 @@ class KernelBuilder {
   const Module& module_;
   const Function& function_;
   CallGraph graph_;
-  Symbols symbols_;  // that all functions know
+  Symbols symbols_;  // symbols that all functions know
   std::unique_ptr<Kernel> kernel_ = std::make_unique<Kernel>();
 };
 
@@ -260,7 +261,7 @@ void LoadedModule::place_variables() {
   each_variable(relocate);
 }
 
-/// m n k of "mma.sync.aligned.m16n8k16.row.col...", a warp's share where four warps do it together; 0 for what multiplies no matrices.
+/// m n k of "mma.sync.aligned.m16n8k16.row.col...", or one warp's share if four warps execute it; 0 if the opcode multiplies no matrices.
 static u64 products_of(std::string_view opcode) {
   if (!opcode.starts_with("mma") && !opcode.starts_with("wgmma") && !opcode.starts_with("wmma.mma")) return 0;
   for (std::size_t at = opcode.find(".m"); at != opcode.npos; at = opcode.find(".m", at + 1)) {

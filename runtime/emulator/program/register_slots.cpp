@@ -1,4 +1,4 @@
-// Liveness of registers and their slots in the register file.
+// Computes the liveness of registers and their slots in the register file.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -13,7 +13,7 @@ class Bits {
   explicit Bits(std::size_t count) : words_((count + 63) / 64, 0) {}
   void set(u32 i) { words_[i / 64] |= u64{1} << (i % 64); }
   bool has(u32 i) const { return (words_[i / 64] >> (i % 64)) & 1; }
-  /// this |= other & ~except. Returns whether anything is new.
+  /// this |= other & ~except. Returns whether any bit is new.
   bool add(const Bits& other, const Bits* except = nullptr) {
     bool changed = false;
     for (std::size_t w = 0; w < words_.size(); ++w) {
@@ -33,7 +33,7 @@ class Bits {
   std::vector<u64> words_;
 };
 
-/// From the first to the last position where a value may be needed, in the order of the code.
+/// The first and the last position at which a value may be needed, in the order of the code.
 struct Interval {
   u32 value;
   u32 begin = ~0u, end = 0;
@@ -43,8 +43,8 @@ struct Interval {
   }
 };
 
-// Every write is masked, so a lane's slots only ever hold what its own thread put there: liveness of one thread is enough, however
-// the warp diverges.
+// Every write is masked, so a lane's slots only hold values of its own thread: the liveness in one thread is sufficient, however the warp
+// diverges.
 class Liveness {
  public:
   Liveness(const FlowGraph& graph, std::size_t values, std::span<const OperandUse> uses, const Kernel& kernel)
@@ -64,7 +64,7 @@ class Liveness {
     std::vector<Bits> written(count, Bits(values_));
     for (std::size_t n = 0; n < count; ++n)
       for (u32 i = graph_.nodes[n].begin; i < graph_.nodes[n].end; ++i) {
-        // Reads before writes: an instruction may read what it writes. A guarded write may leave the old value in place.
+        // Reads come before writes, since an instruction may read what it writes. A guarded write may leave the old value in place.
         for (const OperandUse& use : by_instruction_[i])
           if (!use.is_write && !written[n].has(use.value)) live_in_[n].set(use.value);
         if (is_guarded(i)) continue;
@@ -93,7 +93,7 @@ class Liveness {
       const auto& node = graph_.nodes[n];
       live_in_[n].each([&](u32 value) { intervals_[value].cover(node.begin, node.begin); });
       live_out_[n].each([&](u32 value) { intervals_[value].cover(node.end - 1, node.end - 1); });
-      // A value that lives through a block covers both of its ends, hence all of it.
+      // A value that is live at both ends of a block is live in all of it.
       for (u32 i = node.begin; i < node.end; ++i)
         for (const OperandUse& use : by_instruction_[i]) intervals_[use.value].cover(i, i);
     }
@@ -121,7 +121,7 @@ s32& slot_of(Kernel& kernel, const OperandUse& use) {
 void assign_slots(const FlowGraph& graph, std::span<const Register> registers, std::span<const Value> values,
                   std::span<const OperandUse> uses, Kernel& kernel, Callee* callee) {
   std::vector<s32> slots(values.size(), kNoSlot);
-  u32 next = kernel.register_bytes;  // callers need theirs while a function runs
+  u32 next = kernel.register_bytes;  // the caller's slots are still needed while a function runs
   const auto take_new = [&](const Value& value) {
     const u32 slot = next;
     next += (file_bytes(value) + 63) / 64 * 64;
@@ -143,9 +143,9 @@ void assign_slots(const FlowGraph& graph, std::span<const Register> registers, s
   for (const Interval& interval : liveness.intervals())
     if (values[interval.value].kind == Value::reg && interval.begin != ~0u) order.push_back(interval);
   std::sort(order.begin(), order.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-  // A source's slot is not given to the destination of the same instruction: handlers may write a lane before they read another.
+  // A source and a destination of one instruction never share a slot: handlers may write one lane before they read another.
   std::vector<Interval> active;
-  std::map<u32, std::vector<s32>> free;  // by bytes
+  std::map<u32, std::vector<s32>> free;  // indexed by size in bytes
   for (const Interval& interval : order) {
     std::erase_if(active, [&](const Interval& other) {
       if (other.end >= interval.begin) return false;

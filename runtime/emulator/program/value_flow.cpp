@@ -1,4 +1,4 @@
-// Chooses the rule of each instruction by its name.
+// Chooses the rule for each instruction by its opcode.
 #include "runtime/emulator/program/value_flow.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ bool is_store(Category category) {
   return category == Category::store_global || category == Category::store_shared || category == Category::store_generic;
 }
 
-/// The types among the modifiers, in their order.
+/// The types among the modifiers, in order.
 std::vector<Type> types_of(std::string_view opcode) {
   std::vector<Type> types;
   while (!opcode.empty()) {
@@ -43,7 +43,7 @@ void choose_conversion_rule(std::string_view opcode, std::span<const Type> types
   }
 }
 
-/// The rule of an instruction that computes its results from its sources alone.
+/// Chooses the rule of an instruction that computes its results only from its sources.
 void choose_rule(const Instruction& i, std::string_view opcode, ValueFlow& flow) {
   const auto is = [&](std::string_view prefix) { return opcode.starts_with(prefix); };
   const std::vector<Type> types = types_of(opcode);
@@ -87,7 +87,7 @@ void choose_rule(const Instruction& i, std::string_view opcode, ValueFlow& flow)
 void choose_flow(const Instruction& i, std::string_view opcode, ValueFlow& flow) {
   const auto is = [&](std::string_view prefix) { return opcode.starts_with(prefix); };
   flow.rule = FlowRule::any;
-  if (i.kind == Kind::call || i.kind == Kind::leave) {  // parameters and results pass through memory
+  if (i.kind == Kind::call || i.kind == Kind::leave) {  // parameters and results are passed through memory
     flow.rule = FlowRule::defined;
     return;
   }

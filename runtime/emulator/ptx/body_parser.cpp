@@ -1,4 +1,4 @@
-// The inside of a PTX function: scopes, registers, labels, source lines and instructions with their operands.
+// Parses the body of a PTX function: scopes, registers, labels, source lines, and instructions with their operands.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Scope {
   std::unordered_map<std::string_view, u32> registers;
   std::unordered_map<std::string_view, RegisterRange> ranges;
   std::unordered_map<std::string_view, u32> labels;
-  std::unordered_map<std::string_view, std::string_view> variables;  // to the names that the function knows them by
+  std::unordered_map<std::string_view, std::string_view> variables;  // maps names to the names under which the function knows them
 };
 
 class BodyParser {
@@ -114,7 +114,7 @@ class BodyParser {
     in_.fail(fmt::format("expected a type, not '{}'", word));
   }
 
-  /// Variables outside of the frame are placed once for all functions, some of which may have variables of the same name.
+  /// Variables outside of the frame are placed once for all functions; several functions may have variables with the same name.
   void declare(Variable& variable) {
     const std::string_view name = variable.name;
     const auto is_named = [&](const Variable& other) { return other.name == name; };
@@ -134,7 +134,7 @@ class BodyParser {
     return index;
   }
 
-  /// `joined` is empty, or ".b32": CUDA's headers leave out the blank of ".reg .b32".
+  /// `joined` is empty or ".b32": CUDA's headers omit the blank in ".reg .b32".
   void parse_registers(std::string_view joined) {
     const Type type = joined.empty() ? in_.expect_type() : type_of(joined);
     do {
@@ -176,11 +176,11 @@ class BodyParser {
     return line;
   }
 
-  /// Of a line in an inlined function, a .loc before has said where its caller is inlined. The source line is the innermost of these that
-  /// is in the same file as the outermost one.
+  /// For a line in an inlined function, an earlier .loc has given the location of the call. The source line is the innermost of these
+  /// locations that is in the same file as the outermost one.
   void find_source(const SourceLine& here) {
     std::vector<SourceLine> chain{here};
-    constexpr std::size_t kDeepest = 256;  // a text may name callers in a circle
+    constexpr std::size_t kDeepest = 256;  // a text may name callers in a cycle
     for (auto caller = callers_.find(here); caller != callers_.end() && chain.size() < kDeepest; caller = callers_.find(chain.back()))
       chain.push_back(caller->second);
     source_ = *std::ranges::find(chain, chain.back().file, &SourceLine::file);
@@ -223,7 +223,7 @@ class BodyParser {
     address.kind = OperandKind::address;
     address.parts.push_back(parse_primary());
     if (in_.is_sign('+') || in_.is_sign('-')) {
-      // "[%r1+-16]": the sign belongs to the number.
+      // In "[%r1+-16]" the sign belongs to the number.
       in_.take_sign('+');
       address.bits = in_.expect_integer("an offset");
     }
@@ -321,7 +321,7 @@ class BodyParser {
     return std::nullopt;
   }
 
-  /// The name that the function knows a variable of the innermost scope by that has one so called; empty if none has.
+  /// The function's name for the variable with this name in the innermost scope; empty if there is none.
   std::string_view find_variable(int at, std::string_view name) const {
     for (; at >= 0; at = scopes_[static_cast<std::size_t>(at)].parent) {
       const Scope& scope = scopes_[static_cast<std::size_t>(at)];
@@ -330,7 +330,7 @@ class BodyParser {
     return {};
   }
 
-  /// Labels may stand after their use, so names wait for the end of the body.
+  /// Labels may be defined after their use, so names are resolved at the end of the body.
   void resolve(Operand& operand, int line) {
     for (Operand& part : operand.parts) resolve(part, line);
     if (operand.kind != OperandKind::symbol) return;
@@ -356,7 +356,7 @@ class BodyParser {
   Function& function_;
   std::vector<Scope> scopes_;
   int scope_ = -1;
-  SourceLine source_, inlined_;               // as ParsedInstruction has them
+  SourceLine source_, inlined_;               // as in ParsedInstruction
   std::map<SourceLine, SourceLine> callers_;  // of lines in inlined functions
   std::map<std::string_view, std::vector<std::pair<std::string_view, int>>> target_names_;
 };

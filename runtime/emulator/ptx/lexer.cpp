@@ -1,4 +1,4 @@
-// One pass over the characters of PTX text.
+// Splits PTX text into tokens in one pass over its characters.
 #include "runtime/emulator/ptx/lexer.h"
 
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ class Lexer {
   void word() {
     const std::size_t begin = at_++;
     while (at_ < text_.size()) {
-      // "shared::cta" is one word, but the colon after a label stands alone.
+      // "shared::cta" is one word, but the colon after a label is a separate token.
       if (text_.substr(at_, 2) == "::" && at_ + 2 < text_.size() && (is_letter(text_[at_ + 2]) || is_digit(text_[at_ + 2])))
         at_ += 2;
       else if (in_word(text_[at_]))
@@ -85,7 +85,7 @@ class Lexer {
     add(TokenKind::string, begin, at_++);
   }
 
-  /// The digits of a token that begins before them.
+  /// Reads the digits of a token that begins at `token`.
   u64 digits(std::size_t token, std::size_t begin, std::size_t end, int base) {
     u64 value = 0;
     const auto [stop, error] = std::from_chars(text_.data() + begin, text_.data() + end, value, base);

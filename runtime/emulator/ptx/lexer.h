@@ -12,13 +12,13 @@ enum class TokenKind : u8 { word, integer, float32, float64, string, sign, end }
 
 struct Token {
   TokenKind kind;
-  std::string_view text;  // into the lexed text; a string without its quotes
+  std::string_view text;  // a part of the lexed text; a string is without its quotes
   u64 bits = 0;           // of a number
   int line = 0;
 };
 
-/// All tokens and one of kind `end`. Words hold dots and double colons ("ld.shared::cta.u32", "%tid.x"); signs are one character.
-/// Throws Error at `name`:line for a character or a number that PTX does not know. `text` must outlive the tokens.
+/// All tokens, followed by one of kind `end`. Words may contain dots and double colons ("ld.shared::cta.u32", "%tid.x"); signs are single
+/// characters. Throws Error at `name`:line for a character or a number that PTX does not have. `text` must outlive the tokens.
 std::vector<Token> lex(std::string_view text, const std::string& name);
 
 }  // namespace tilewright::rt::emulator

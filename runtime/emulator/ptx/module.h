@@ -1,4 +1,4 @@
-// PTX as parsed: functions with resolved registers and labels, variables with their initial bytes. No instruction is understood yet.
+// Parsed PTX: functions with resolved registers and labels, and variables with their initial bytes. Instructions are not interpreted yet.
 #pragma once
 #include <array>
 #include <compare>
@@ -13,7 +13,7 @@
 
 namespace tilewright::rt::emulator {
 
-/// What .loc says; `file` indexes Module::files, line 0: nothing is known.
+/// A location from .loc; `file` is an index of Module::files; line 0: unknown.
 struct SourceLine {
   u32 file = 0, line = 0, column = 0;
   auto operator<=>(const SourceLine&) const = default;
@@ -26,9 +26,9 @@ enum class OperandKind : u8 {
   float32,  // bits
   float64,  // bits
   symbol,   // name: a variable, parameter or function
-  label,    // index: of an instruction
+  label,    // index of an instruction
   vector,   // parts: {a, b}
-  address,  // parts[0] is the base (reg, symbol or integer), bits the offset, further parts what follows a comma in the brackets
+  address,  // parts[0]: the base (reg, symbol or integer); bits: the offset; further parts: what follows a comma in the brackets
   list,     // parts: (a, b), of a call
   pair,     // parts: a|b
   sink,     // _
@@ -44,22 +44,22 @@ struct Operand {
 };
 
 struct ParsedInstruction {
-  std::string_view opcode;  // with its modifiers
+  std::string_view opcode;  // with all modifiers
   std::vector<Operand> operands;
-  Operand guard;       // sink where there is none
-  int line = 0;        // of the PTX
-  SourceLine source;   // of the file that the function is in
-  SourceLine inlined;  // of a function of another file, such as a header, that was inlined there; line 0 where there is none
+  Operand guard;       // sink if there is none
+  int line = 0;        // line in the PTX
+  SourceLine source;   // in the file that the function is in
+  SourceLine inlined;  // location in a function of another file, such as a header, that was inlined there; line 0 if there is none
 };
 
 struct Register {
   std::string_view prefix;
-  s32 number;  // of one declared as "%r<10>"; -1: the prefix is the name
+  s32 number;  // the number in "%r<10>" declarations; -1: the prefix is the whole name
   Type type;
   std::string name() const { return std::string(prefix) + (number < 0 ? "" : std::to_string(number)); }
 };
 
-/// The address of a variable, or of one plus a constant, in the initial bytes of another.
+/// The address of a variable, possibly plus a constant, in the initial bytes of another variable.
 struct Relocation {
   u64 offset;
   std::string_view symbol;
@@ -72,9 +72,9 @@ struct Variable {
   std::string_view name;
   Space space = Space::global;
   u64 align = 1, bytes = 0;
-  bool is_extern = false;  // .extern .shared: its size comes with the launch
+  bool is_extern = false;  // .extern .shared: the launch sets its size
   int line = 0;
-  std::vector<u8> data;  // the initial bytes; empty: zeros
+  std::vector<u8> data;  // initial bytes; empty: zeros
   std::vector<Relocation> relocations;
 };
 
@@ -82,7 +82,7 @@ struct Parameter {
   std::string_view name;
   Type type = Type::b8;
   u64 offset = 0, align = 1, bytes = 0;
-  s32 reg = -1;  // of the function, where its text says ".reg"
+  s32 reg = -1;  // register of the function, if it is declared ".reg"
 };
 
 struct Function {
@@ -91,30 +91,30 @@ struct Function {
   int line = 0;
   std::vector<Parameter> parameters, results;
   std::vector<Register> registers;
-  std::vector<Variable> variables;  // declared in the body, whatever its scope; all but those of the frame have names of their own
+  std::vector<Variable> variables;  // declared in the body, in any scope; all except those in the frame have unique names
   std::vector<std::unique_ptr<const std::string>> own_names;
-  std::set<std::string_view> prototypes;  // .callprototype and .calltargets
+  std::set<std::string_view> prototypes;  // names of .callprototype and .calltargets
   std::vector<ParsedInstruction> instructions;
   std::map<std::string, std::vector<u32>, std::less<>> branch_targets;  // .branchtargets: label -> instructions
-  std::array<u32, 3> required_threads{}, maximum_threads{};             // 0: not said
+  std::array<u32, 3> required_threads{}, maximum_threads{};             // 0: not specified
   std::array<u32, 3> required_cluster{};
-  u32 maximum_registers = 0, blocks_a_processor = 0;  // 0: not said
+  u32 maximum_registers = 0, blocks_a_processor = 0;  // 0: not specified
 };
 
 struct Module {
-  std::unique_ptr<const std::string> text;  // the views point into it
-  std::string name;                         // what errors call the text
+  std::unique_ptr<const std::string> text;  // the views point into this text
+  std::string name;                         // the text's name in errors
   int version = 0;                          // 83 for .version 8.3
   std::string target;                       // "sm_80"
   std::map<u32, std::string> files;
   std::vector<Variable> variables;
   std::vector<Function> functions;
 
-  /// The definition, else a declaration; -1 if there is neither.
+  /// The definition of the function, else a declaration; -1 if there is neither.
   int function_named(std::string_view) const;
 };
 
-/// What a pointer to the module's function with this number holds.
+/// The value of a pointer to the module's function with this number.
 inline constexpr u64 function_pointer(int number) { return kFunctionWindow + 16 * static_cast<u64>(number); }
 
 }  // namespace tilewright::rt::emulator

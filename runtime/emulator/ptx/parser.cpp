@@ -1,4 +1,4 @@
-// The outer grammar of PTX: header, files, variables, functions with parameters and performance directives.
+// The outer grammar of PTX: header, files, variables, and functions with parameters and performance directives.
 #include "runtime/emulator/ptx/parser.h"
 
 #include <fmt/format.h>
@@ -151,7 +151,7 @@ class ModuleParser {
   void declare(Variable variable) {
     for (const Variable& other : module_.variables)
       if (other.name == variable.name) {
-        if (variable.is_extern || other.is_extern) return;  // declared here, defined there
+        if (variable.is_extern || other.is_extern) return;  // declared here and defined there, or the reverse
         in_.fail_at(variable.line, fmt::format("'{}' is declared twice, first in line {}", variable.name, other.line));
       }
     module_.variables.push_back(std::move(variable));
@@ -177,7 +177,7 @@ class ModuleParser {
       }
     }
     parameter.name = in_.expect_word("a parameter");
-    if (in_register) parameter.reg = 0;  // the body gives it its number
+    if (in_register) parameter.reg = 0;  // a placeholder: the body sets the number
     while (in_.take_sign('[')) {
       parameter.bytes *= in_.expect_integer("an extent");
       in_.expect(']');

@@ -1,4 +1,4 @@
-// Reads PTX text into a Module: grammar, scopes and names, but no meaning of any instruction.
+// Parses PTX text to a Module: grammar, scopes and names, but not the meaning of instructions.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace tilewright::rt::emulator {
 
-/// Throws Error at `name`:line for what is no PTX: bad syntax, unknown directives, unknown or doubly declared names.
+/// Throws Error at `name`:line for invalid PTX: bad syntax, unknown directives, unknown names or names that are declared twice.
 Module parse_module(std::string_view text, const std::string& name);
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// A position in the tokens of a PTX text, and the errors that name it.
+// A position in the tokens of a PTX text, and errors at that position.
 #pragma once
 #include <optional>
 #include <string>
@@ -27,7 +27,7 @@ class TokenStream {
   bool take_word(std::string_view text) { return is_word(text) && (next(), true); }
   void expect(char c);
   std::string_view expect_word(std::string_view what);
-  u64 expect_integer(std::string_view what);  // with a sign
+  u64 expect_integer(std::string_view what);  // may have a sign
   /// A word that starts with a dot and names a type.
   Type expect_type();
 
@@ -40,9 +40,9 @@ class TokenStream {
   std::size_t at_ = 0;
 };
 
-/// `.align 4 .b8 name[16] = {1, 2};` and its like after the word of the space; several names with commas give several variables.
+/// Parses `.align 4 .b8 name[16] = {1, 2};` and similar text after the word of the space; several names give several variables.
 std::vector<Variable> parse_variables(TokenStream&, Space, bool is_extern);
-/// What stands between an entry's braces, these included.
+/// Parses the body of a function, including its braces.
 void parse_body(TokenStream&, const Module&, Function&);
 
 }  // namespace tilewright::rt::emulator

@@ -2,14 +2,14 @@
 // reported (PTX ISA, "Memory Consistency Model", "Conflict and Data-races").
 //
 // The rule, for each lane of an access and each shadow cell that it touches (shared_checker.cpp, global_checker.cpp):
-//   1. conflicts: the cell's last write is one for every access; its reads since are for a write.
-//   2. is it ordered? happens_before() looks the earlier access's epoch up in the clocks that the warp has acquired.
-//   3. is it morally strong? Strong accesses of scopes that include each other race with no other.
-//   4. report what is neither; a second write of the same value is excused.
-//   5. remember the access: a write forgets all before it, a read joins the reads since the write.
+//   1. conflicts: every access conflicts with the cell's last write; a write also conflicts with the reads since then.
+//   2. Is it ordered? happens_before() looks up the earlier access's epoch in the clocks that the warp has acquired.
+//   3. Is it morally strong? Strong accesses whose scopes include each other do not race.
+//   4. Reports a conflict that is neither; a second write of the same value is allowed.
+//   5. Records the access: a write replaces all earlier accesses, a read is added to the reads since the write.
 //
-// The rule keeps nothing between accesses but shadow memory. checker_fast.h holds the fast path, which may only find that an access has
-// nothing to report, and leaves in shadow memory what the rule would.
+// The rule keeps no state between accesses except shadow memory. checker_fast.h has the fast path: it may only find that an access has
+// nothing to report, and leaves shadow memory as the rule would.
 #pragma once
 #include <optional>
 #include <span>
@@ -28,23 +28,23 @@ inline constexpr u64 kMbarrierBytes = 8;
 class SharedChecker {
  public:
   SharedChecker(const Accessor&, Block&);
-  /// A lane's read of `bytes` at an offset; also reports bytes that no access wrote.
+  /// Checks a lane's read of `bytes` at an offset, and reports bytes that were never written.
   void read(int lane, u64 offset, int bytes);
-  /// A lane's write. `value` is what it writes, null if that is not known.
+  /// Checks a lane's write. `value`: the bytes that it writes; null if unknown.
   void write(int lane, u64 offset, int bytes, const std::byte* value);
 
-  /// Step 1 to 3 for one earlier access.
+  /// Steps 1 to 3 for one earlier access.
   bool conflicts(u64 earlier, int lane, bool is_write) const;
-  /// Step 5 of a read.
+  /// Step 5 for a read.
   void remember_read(SharedShadowCell&, int lane);
   u64 epoch(int lane) const { return with_lane(epoch_, static_cast<u32>(lane)); }
-  /// The clocks that a proxy fence has to have given to this access; null if it needs none.
+  /// The clocks of the proxy fence that this access needs after the earlier one; null if it needs no fence.
   const AcquireClocks* fenced_before(u64 earlier, bool is_write) const;
   u32 number_of(u64 earlier) const { return block.cluster->blocks[rank_of(earlier)]->number; }
 
   const Accessor& by;
   Block& block;
-  const int shift;  // of offsets, to granules
+  const int shift;  // from offsets to granules
 
  private:
   void check_mbarriers(int lane, u64 offset, int bytes);
@@ -52,7 +52,7 @@ class SharedChecker {
   void check_reads_before(SharedShadowCell&, int lane, u64 granule);
   void report(int lane, u64 granule, u64 earlier, const char* what, const char* kind);
 
-  u64 epoch_;  // of lane 0
+  u64 epoch_;  // epoch of lane 0
 };
 
 /// Checks accesses of one accessor to global memory.
@@ -61,18 +61,18 @@ class GlobalChecker {
   explicit GlobalChecker(const Accessor&);
   void read(int lane, const Range&, u64 address, int bytes);
   void write(int lane, const Range&, u64 address, int bytes, const std::byte* value);
-  /// A lane's read of all these runs, which are in one range.
+  /// Checks a lane's read of all these runs, which are in one range.
   void read(int lane, const Range&, std::span<const GlobalRun>);
   /// Reports bytes that this launch has written. `ld.global.nc` may only read memory "that is read-only for the duration of the kernel":
-  /// its cache keeps old values, so that no order between the write and the read helps.
+  /// its cache keeps old values, so an order between the write and the read does not help.
   void expect_unwritten(int lane, const Range&, u64 address, u64 bytes);
 
-  /// As of SharedChecker.
+  /// As in SharedChecker.
   bool conflicts(u64 earlier, int lane, bool is_write) const;
   bool is_atomic_to(u64 earlier) const;
   u64 epoch(u32 lane) const { return with_lane(epoch_, lane); }
   const AcquireClocks* fenced_before(u64 earlier, bool is_write) const;
-  /// Whether an earlier launch did it, or no access did.
+  /// Whether the access belongs to an earlier launch, or there was no access.
   bool is_of_earlier_launch(u64 earlier) const { return low_of(earlier) < first_ticket_; }
   u32 number_of(u64 earlier) const { return low_of(earlier) - first_ticket_; }
 
@@ -82,7 +82,7 @@ class GlobalChecker {
   std::string name_of_other(u64 earlier) const;
   void report(int lane, const Range&, u64 address, u64 earlier, u32 at, const char* what, const char* kind);
 
-  u64 epoch_;  // of lane 0
+  u64 epoch_;  // epoch of lane 0
   u32 first_ticket_;
 };
 
@@ -96,17 +96,17 @@ inline void check_global_read(const Accessor& by, int lane, const Range& range, 
   GlobalChecker(by).read(lane, range, address, bytes);
 }
 
-/// Checks the accesses of a request before they are done, where accesses are checked: by the fast path, then by the rule.
+/// Checks the accesses of a request before they are executed, if accesses are checked: first by the fast path, then by the rule.
 class RequestCheck {
  public:
   RequestCheck(const Accessor& by, const Request& request);
   void read(int lane, int bytes);
-  /// `value` is what the lane writes, null if it is not known.
+  /// `value`: the bytes that the lane writes; null if unknown.
   void write(int lane, int bytes, const std::byte* value);
-  /// By all lanes.
+  /// A read by all lanes.
   void read(int bytes);
-  /// By all lanes, before any of them has written; `values` has those of lane 0 first. False, and nothing is done, if two lanes may write
-  /// the same bytes: then each lane has to have written before the next one is checked.
+  /// A write by all lanes, before any of them is executed; `values` starts with lane 0. Returns false, and does nothing, if two lanes may
+  /// write the same bytes: then each lane must write before the next lane is checked.
   bool write_apart(int bytes, const std::byte* values);
   /// See GlobalChecker::expect_unwritten.
   void expect_unwritten(int bytes);
@@ -119,7 +119,7 @@ class RequestCheck {
   std::optional<GlobalChecker> global_;
 };
 
-/// Of one lane alone.
+/// Checks a read by a single lane.
 inline void check_read(const Accessor& by, const Request& request, int lane, int bytes) { RequestCheck(by, request).read(lane, bytes); }
 inline void check_write(const Accessor& by, const Request& request, int lane, int bytes, const std::byte* value) {
   RequestCheck(by, request).write(lane, bytes, value);

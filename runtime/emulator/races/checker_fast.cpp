@@ -1,4 +1,4 @@
-// The fast path of race checks: whole requests, whole sectors of global memory, and whole lines of shared memory.
+// The fast path of race checks: for whole requests, whole sectors of global memory, and whole lines of shared memory.
 #include "runtime/emulator/races/checker_fast.h"
 
 #include <algorithm>
@@ -9,21 +9,21 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// The bits of an epoch that name the agent and its block, in shared memory, also with its time; and those of agent and time, in global
-// memory.
+// Masks of an epoch: for shared memory the agent and its block, without and with the time; for global memory the agent and the
+// time.
 constexpr u64 kAgent = u64{255} << 24 | u64{15} << kRankShift;
 constexpr u64 kAgentTimeAndBlock = ~(kLane | kStrong | kMany | kInstruction);
 constexpr u64 kAgentAndTime = ~(kLane | kStrong | kWide);
 
 bool is_list(const SharedShadowCell& cell) { return cell.reads[0] & kMany; }
-/// Whether two cells without lists hold accesses by the same agents at the same times.
+/// Whether two cells without lists record accesses by the same agents at the same times.
 bool are_alike(const SharedShadowCell& a, const SharedShadowCell& b) {
   u64 differing = a.write ^ b.write;
   for (std::size_t k = 0; k < SharedShadowCell::kReads; ++k) differing |= a.reads[k] ^ b.reads[k];
   return (differing & (kAgentTimeAndBlock | kMany)) == 0;
 }
 
-/// Whether an earlier access of the accessor's own block happened before all lanes' accesses, as the clocks say of most accesses that did.
+/// Whether an earlier access by the accessor's own block happened before the accesses of all lanes, as far as the clocks show directly.
 class Covered {
  public:
   explicit Covered(const Accessor& by, const AcquireClocks* fenced)
@@ -39,7 +39,7 @@ class Covered {
   const VectorClock* fenced_;
 };
 
-/// The same of shared memory: what is covered, or allowed by the rule for the one lane that accesses the cell.
+/// For shared memory: whether an earlier access is covered, or allowed by the rule for the only lane that accesses the cell.
 class SharedFast {
  public:
   explicit SharedFast(SharedChecker& check)
@@ -50,13 +50,13 @@ class SharedFast {
 
   bool is_good(u64 earlier, u32 lane, bool is_write) const {
     if (is_covered(earlier, is_write)) return true;
-    // An access may be ordered after some of several lanes only.
+    // With several lanes, the access may be ordered after only some of them.
     if (lane == kSeveralLanes)
       return earlier == 0 || time_happens_before(check_.by, earlier, check_.number_of(earlier), fenced(earlier, is_write));
     return !check_.conflicts(earlier, static_cast<int>(lane), is_write);
   }
   bool is_covered(u64 earlier, bool is_write) const { return rank_of(earlier) == rank_ && covered_(earlier, is_write); }
-  /// Whether all accesses of a cell without a list are covered.
+  /// Whether all accesses recorded in a cell without a list are covered.
   bool is_covered(const SharedShadowCell& cell) const {
     bool all = cell.write == 0 || is_covered(cell.write, true);
     for (const u64 read : cell.reads) all &= read == 0 || is_covered(read, false);
@@ -87,7 +87,7 @@ class SharedFast {
 
  private:
   std::vector<u64>& list_of(const SharedShadowCell& cell) const { return check_.block.shadow.list(static_cast<u32>(cell.reads[0])); }
-  /// A read of a cell that another agent has read first.
+  /// Records a read of a cell whose first recorded read is by another agent.
   [[gnu::noinline]] void remember_another(SharedShadowCell& cell, u32 lane, u64 mine) const {
     if (is_list(cell)) return remember_in_list(list_of(cell), lane, mine);
     std::size_t count = 0;
@@ -128,7 +128,7 @@ class SharedFast {
   u32 rank_;
 };
 
-/// Whether the request is one of all lanes to granules of shared memory that no mbarrier is close to.
+/// Whether this is a request of all lanes for granules of shared memory with no mbarrier nearby.
 bool is_plain(const SharedChecker& check, const Request& request, int bytes) {
   if (request.shape == nullptr || bytes >> check.shift == 0) return false;
   const auto& mbarriers = check.block.mbarriers;
@@ -145,10 +145,10 @@ bool read_fast(SharedChecker& check, const Request& request, int bytes) {
   const SharedFast fast(check);
   const RequestShape& shape = *request.shape;
   const u64 count = static_cast<u64>(bytes) >> check.shift;
-  u64 covered = 0;  // the last write that was
+  u64 covered = 0;  // the last covered write
   for (std::size_t k = 0; k < static_cast<std::size_t>(shape.addresses); ++k) {
     const u64 offset = request.address[shape.first_lane[k]];
-    // Writes cover whole granules, but for the bytes of an mbarrier that has ended.
+    // Writes cover whole granules, except for the bytes of an mbarrier that has ended.
     if (!check.block.mbarriers.empty() && find_unwritten(check.block.shadow.written() + offset, bytes) != nullptr) return false;
     SharedShadowCell* const cells = check.block.shadow.run(offset >> check.shift, count);
     for (SharedShadowCell* cell = cells; cell != cells + count; ++cell) {
@@ -170,7 +170,7 @@ Mask write_fast(SharedChecker& check, const Request& request, int bytes) {
   const SharedFast fast(check);
   Block& block = check.block;
   const u64 count = static_cast<u64>(bytes) >> check.shift;
-  SharedShadowCell covered{};  // the last one of which all accesses were
+  SharedShadowCell covered{};  // the last cell whose accesses were all covered
   const auto may_write = [&](const SharedShadowCell& cell, u32 lane) {
     if (are_alike(cell, covered)) return true;
     if (is_list(cell) || !fast.is_covered(cell)) return fast.may_write(cell, lane);
@@ -211,12 +211,12 @@ class SectorFast {
         ticket_(check.by.warp->block->ticket),
         granules_(static_cast<int>(GlobalShadow::kSectorBytes) / range.granule) {}
 
-  /// Accesses to the whole sector by one lane or a group of lanes: false, and nothing is done, if the rule has to check them.
+  /// Accesses to the whole sector by one lane or a group of lanes. Returns false, and does nothing, if the rule must check them.
   bool read(u64 address, u32 lanes) const {
     GlobalShadowCell& sector = shadow_.sector(address);
     const u64 mine = check_.epoch(lanes), last = load(shadow_.reads(sector)[0]);
     if (!is_good(load(sector.write), lanes, true)) return false;
-    // One cell cannot hold that the same lane has read some granules before, and another lane others.
+    // One cell cannot record that the same lane has read some granules before, and another lane others.
     if (last != mine && ((last ^ mine) & kAgentAndTime) == 0) return false;
     shadow_.remember_read(sector, mine, check_.by.instruction->index);
     return true;
@@ -245,7 +245,7 @@ class SectorFast {
     if (check_.is_atomic_to(earlier)) return true;
     const AcquireClocks* const fenced = check_.fenced_before(earlier, is_write);
     if (time_happens_before(check_.by, earlier, check_.number_of(earlier), fenced)) return true;
-    // The same lanes made it to the same granules.
+    // The same lanes wrote the same granules.
     return fenced == nullptr && agent_of(earlier) == check_.by.warp->index && low_of(earlier) == ticket_ && lane_of(earlier) == lanes &&
            lanes != kSeveralLanes;
   }
@@ -344,14 +344,14 @@ namespace {
 
 constexpr u32 kLineBytes = SharedLines::kLineBytes, kPageBytes = SharedLines::kPageBytes;
 
-/// Whether there are mbarriers between the first and the last of these bytes.
+/// Whether there may be mbarriers between the first and the last of these bytes.
 bool may_meet_mbarriers(const Block& block, const ShiftedLines& lines) {
   const u32 begin = lines.begin();
   const auto next = block.mbarriers.lower_bound(begin < 8 ? 0 : begin - 7);
   return next != block.mbarriers.end() && next->first < lines.end();
 }
 
-/// Calls f(cell) for the cells of these lines until it returns false, once for neighbours that are equal.
+/// Calls f(cell) for the cells of these lines until it returns false; only once for equal neighbours.
 template <class F>
 bool each_history(SharedShadow& shadow, std::size_t page, u64 lines, F f) {
   if (!shadow.is_split(page)) {
@@ -376,12 +376,12 @@ bool are_written(const Block& block, std::size_t page, u64 lines) {
   return true;
 }
 
-/// Collects the writes that a read comes after; nothing if it is not ordered after all lanes of them, or if they are too many.
+/// Collects the writes before a read; none if the read is not ordered after all lanes of them, or if there are too many writes.
 class WritesBefore {
  public:
   explicit WritesBefore(const SharedChecker& check) : check_(check) {}
   void add(u64 write) {
-    // Lanes and instructions make no difference where all of the agent's accesses at the time happened before.
+    // Lanes and instructions do not matter if all of the agent's accesses at that time happened before.
     const auto is_like = [&](u64 other) { return ((write ^ other) & ~(kLane | kStrong | kInstruction)) == 0; };
     const auto end = writes_.begin() + static_cast<std::ptrdiff_t>(count_);
     if (!is_good_ || std::any_of(writes_.begin(), end, is_like)) return;
@@ -416,7 +416,7 @@ bool read_fast(SharedChecker& check, int lane, const ShiftedLines& lines, std::o
       return !is_list(cell) && fast.is_good(cell.write, static_cast<u32>(lane), true);
     });
     if (!may) return false;
-    // A list belongs to one cell.
+    // A list belongs to only one cell, so the page must be split.
     if (may_be_many && !block.shadow.is_split(page)) block.shadow.split(page);
     block.shadow.update(page, of_page, [&](SharedShadowCell& cell) { fast.remember_read(cell, static_cast<u32>(lane)); });
     return true;

@@ -1,4 +1,4 @@
-// Checks spans one by one, unless the fast path has taken all of them.
+// Checks spans one by one, unless the fast path has handled all of them.
 #include "runtime/emulator/races/engine_checks.h"
 
 #include <bit>

@@ -7,12 +7,12 @@
 
 namespace tilewright::rt::emulator {
 
-/// A lane's reads, and its writes of values that are not known yet.
+/// Checks a lane's reads, and its writes of values that are not known yet.
 void check_shared_reads(const Accessor&, Block&, int lane, std::span<const SharedSpan>);
 void check_shared_writes(const Accessor&, Block&, int lane, std::span<const SharedSpan>);
-/// Whether a lane's write of the span had nothing to report and has been remembered, as the fast path finds. If not, nothing has been done.
+/// Whether the fast path found that a lane's write of the span has nothing to report, and recorded it. Otherwise nothing was done.
 bool write_in_order(const Accessor&, Block&, int lane, const SharedSpan&);
-/// Requires: whole lines, in shared memory. The read, for is_read_already(), if it had nothing to report.
+/// Requires: whole lines, inside of shared memory. Returns the read, for is_read_already(), if it had nothing to report.
 std::optional<EngineRead> check_shared_reads(const Accessor&, Block&, int lane, const ShiftedLines&);
 
 }  // namespace tilewright::rt::emulator

@@ -16,7 +16,7 @@ u64 load(u64& word) { return GlobalShadow::load(word); }
 
 GlobalChecker::GlobalChecker(const Accessor& by) : by(by), epoch_(global_epoch(by)), first_ticket_(by.warp->worker->launch->first_ticket) {}
 
-/// An access that is not generic goes through the asynchronous proxy or that of a tensor map.
+/// An access that is not generic goes through the asynchronous proxy or the proxy of a tensor map.
 const AcquireClocks* GlobalChecker::fenced_before(u64 earlier, bool is_write) const {
   if (!needs_proxy_fence(by, earlier, is_write)) return nullptr;
   return by.tensor_map != nullptr ? by.tensor_map : &by.async->global;
@@ -27,8 +27,8 @@ bool GlobalChecker::is_atomic_to(u64 earlier) const {
   return are_morally_strong(by, earlier) && (low_of(earlier) == low_of(epoch_) || (earlier & epoch_ & kWide) != 0);
 }
 
-// "Conflict and Data-races": two accesses of the same bytes, one of them a write, race if neither happened before the other and they are
-// not morally strong. All of an earlier launch happened before.
+// "Conflict and Data-races": two accesses to the same bytes, one of them a write, race if neither happened before the other and they are
+// not morally strong. All accesses of earlier launches happened before.
 bool GlobalChecker::conflicts(u64 earlier, int lane, bool is_write) const {
   return !is_of_earlier_launch(earlier) && !is_atomic_to(earlier) &&
          !happens_before(by, lane, earlier, number_of(earlier), fenced_before(earlier, is_write));

@@ -1,4 +1,4 @@
-// Looks epochs up in vector clocks, and words reports of races.
+// Looks up epochs in vector clocks, and writes the text of race reports.
 #include "runtime/emulator/races/happens_before.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ bool covers_time(const Accessor& by, u64 epoch, u32 number, const AcquireClocks&
 }  // namespace
 
 bool happens_before(const Accessor& by, int lane, u64 epoch, u32 number, const AcquireClocks* fenced) {
-  // "Program Order" is that of a thread: lanes of one warp are as independent of each other as warps are. Warps issue wgmma in program
+  // "Program Order" is per thread: lanes of one warp are as independent of each other as different warps. But warps issue wgmma in program
   // order.
   const bool is_own = agent_of(epoch) == by.warp->index && number == by.warp->block->number &&
                       (lane_of(epoch) == static_cast<u32>(lane) || is_matrix_agent(by.agent));

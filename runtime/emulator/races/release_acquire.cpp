@@ -24,7 +24,7 @@ void publish_own(Warp& warp, Mask lanes) {
   });
 }
 
-/// Joins what was acquired of the warp's own block into the clock of the block.
+/// Joins the acquired clocks of the warp's own block into the clock of that block.
 static void join_own(const Warp& warp, AcquireClocks& clocks) {
   if (const VectorClock* own = clocks.by_block.find(warp.block->number)) clocks.clock.join(*own);
 }
@@ -62,7 +62,7 @@ void acquire_through(Warp& warp, const Instruction& i, const Request& request, i
   if (i.acquires)
     acquire(warp, released, i.whole_gpu);
   else
-    warp.to_acquire.join(released);  // for a fence to take
+    warp.to_acquire.join(released);  // for a later fence
 }
 
 }  // namespace tilewright::rt::emulator

@@ -13,14 +13,14 @@ namespace tilewright::rt::emulator {
 /// A located request: its addresses have been checked.
 struct Request {
   Space space = Space::global;
-  Mask mask = 0;                           // lanes whose address is good
-  std::array<std::byte*, kLanes> at;       // of the host
-  std::array<u64, kLanes> address;         // in the space: an offset for all but global
-  std::array<const Range*, kLanes> range;  // global: the allocation, unless all lanes are in the same one
-  const Range* one_range = nullptr;        // which is that
-  const RequestShape* shape = nullptr;     // of a request of all lanes that was seen before; good until the next request
-  Block* block = nullptr;                  // the executing one
-  Mask remote = 0;                         // shared: lanes that access another block's
+  Mask mask = 0;                           // lanes with valid addresses
+  std::array<std::byte*, kLanes> at;       // addresses in the host
+  std::array<u64, kLanes> address;         // addresses in the space; offsets, except for global memory
+  std::array<const Range*, kLanes> range;  // global: each lane's allocation, unless all lanes are in the same one
+  const Range* one_range = nullptr;        // the allocation of all lanes, if it is the same
+  const RequestShape* shape = nullptr;     // if a request of all lanes with this shape was seen before; valid until the next request
+  Block* block = nullptr;                  // the executing block
+  Mask remote = 0;                         // shared: lanes that access the memory of another block
   std::array<Block*, kLanes> remote_block;
 
   const Range& range_of(int lane) const { return one_range != nullptr ? *one_range : *range[lane]; }

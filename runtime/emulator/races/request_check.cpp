@@ -1,4 +1,4 @@
-// Checks requests lane by lane, after the fast path has taken the lanes that have nothing to report.
+// Checks requests lane by lane, after the fast path has handled the lanes that have nothing to report.
 #include "runtime/emulator/races/checker.h"
 #include "runtime/emulator/races/checker_fast.h"
 #include "runtime/emulator/races/remote_accesses.h"

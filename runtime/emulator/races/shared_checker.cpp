@@ -1,4 +1,4 @@
-// The rule of data races on shared memory. One worker at a time accesses a block's shared memory and its shadow cells.
+// The rule of data races on shared memory. Only one worker at a time accesses a block's shared memory and its shadow cells.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// The bits of an epoch that name the agent and its block.
+// The bits of an epoch that identify the agent and its block.
 constexpr u64 kAgent = u64{255} << 24 | u64{15} << kRankShift;
 
 bool is_list(const SharedShadowCell& cell) { return cell.reads[0] & kMany; }
 
-/// The reads that a cell holds.
+/// The reads recorded in a cell.
 std::span<u64> reads_of(Block& block, SharedShadowCell& cell) {
   if (is_list(cell)) return block.shadow.list(static_cast<u32>(cell.reads[0]));
   return {cell.reads.begin(), std::ranges::find(cell.reads, u64{0})};
@@ -32,7 +32,7 @@ const AcquireClocks* SharedChecker::fenced_before(u64 earlier, bool is_write) co
   return needs_proxy_fence(by, earlier, is_write) ? &by.async->shared : nullptr;
 }
 
-// "Conflict and Data-races": two accesses of the same bytes, one of them a write, race if neither happened before the other and they are
+// "Conflict and Data-races": two accesses to the same bytes, one of them a write, race if neither happened before the other and they are
 // not morally strong. A block's shared memory is in the scope of every strong access to it.
 bool SharedChecker::conflicts(u64 earlier, int lane, bool is_write) const {
   return earlier != 0 && !are_morally_strong(by, earlier) &&
@@ -43,7 +43,7 @@ void SharedChecker::read(int lane, u64 offset, int bytes) {
   check_mbarriers(lane, offset, bytes);
   for (u64 granule = offset >> shift; granule <= (offset + static_cast<u64>(bytes) - 1) >> shift; ++granule) {
     SharedShadowCell& cell = block.shadow[granule];
-    // FastTrack's "read same epoch": lanes after the second of a request find what the two have found.
+    // FastTrack's "read same epoch": after the second lane of a request, further lanes would find only what those two have found.
     if (const auto reads = reads_of(block, cell); std::ranges::find(reads, as_several_lanes(epoch(lane))) != reads.end()) continue;
     if (conflicts(cell.write, lane, true)) report(lane, granule, cell.write, "the read", "write");
     remember_read(cell, lane);
@@ -72,7 +72,7 @@ void SharedChecker::check_reads_before(SharedShadowCell& cell, int lane, u64 gra
   for (const u64 read : reads_of(block, cell)) {
     if (!conflicts(read, lane, false)) continue;
     report(lane, granule, read, "the write", "read");
-    // One report is enough, but a remark is none.
+    // One report is enough, but a remark does not count as one.
     if (!by.ends_mbarrier) return;
   }
 }
@@ -80,13 +80,13 @@ void SharedChecker::check_reads_before(SharedShadowCell& cell, int lane, u64 gra
 void SharedChecker::remember_read(SharedShadowCell& cell, int lane) {
   const u64 mine = epoch(lane);
   const std::span<u64> before = reads_of(block, cell);
-  // Reads by one agent are one entry.
+  // All reads by one agent share one entry.
   const auto own = std::ranges::find_if(before, [&](u64 read) { return ((read ^ mine) & kAgent) == 0; });
   if (own != before.end()) {
     *own = merged(mine, *own);
     return;
   }
-  // A write that is ordered after this read is ordered after the reads that happened before it.
+  // A write that is ordered after this read is also ordered after the reads that happened before it.
   const auto end =
       std::remove_if(before.begin(), before.end(), [&](u64 read) { return happens_before(by, lane, read, number_of(read), nullptr); });
   const auto kept = static_cast<std::size_t>(end - before.begin());
@@ -105,14 +105,14 @@ void SharedChecker::remember_read(SharedShadowCell& cell, int lane) {
   list.push_back(mine);
 }
 
-/// Reads of bytes that no access wrote ("Initialization").
+/// Reports reads of bytes that were never written ("Initialization").
 void SharedChecker::check_unwritten(int lane, u64 offset, int bytes) {
   if (const u8* unwritten = find_unwritten(block.shadow.written() + offset, bytes); unwritten != nullptr)
     emulator::report(*by.warp, *by.instruction, DiagnosticKind::uninitialized, lane,
                      [&] { return fmt::format("byte {} of shared memory", unwritten - block.shadow.written()); });
 }
 
-/// The bytes of an mbarrier object mean nothing to ordinary accesses.
+/// Reports ordinary accesses to the bytes of an mbarrier object, which are opaque.
 void SharedChecker::check_mbarriers(int lane, u64 offset, int bytes) {
   if (by.is_on_mbarrier || block.mbarriers.empty()) return;
   auto after = block.mbarriers.lower_bound(static_cast<u32>(offset + static_cast<u64>(bytes)));
@@ -132,7 +132,7 @@ void SharedChecker::report(int lane, u64 granule, u64 earlier, const char* what,
     other += fmt::format(" of the block of rank {}", rank_of(earlier));
   else if (agent_of(earlier) == by.warp->index)
     other = lane_of(earlier) < kSeveralLanes ? fmt::format("lane {} of the same warp", lane_of(earlier)) : "other lanes of the same warp";
-  // cuda::pipeline: the threads of a warp meet in match.sync, one of them counts the warp as gone, and the last one ends the mbarriers.
+  // cuda::pipeline: the threads of a warp meet in match.sync, one of them counts the warp as finished, and the last one ends the mbarriers.
   const bool is_remark = by.ends_mbarrier && happens_before_some_lane(by, earlier, number_of(earlier));
   const bool needs_only_fence =
       needs_proxy_fence(by, earlier, kind[0] == 'w') && happens_before(by, lane, earlier, number_of(earlier), nullptr);

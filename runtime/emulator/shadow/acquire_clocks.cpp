@@ -3,7 +3,7 @@
 
 namespace tilewright::rt::emulator {
 
-// In 64 bits, since eleven levels count further than 32.
+// In 64 bits, since eleven levels count beyond 32 bits.
 bool BlockClocks::reaches(u32 block) const { return u64{block} >> (kBits * levels_) == 0; }
 
 const VectorClock* BlockClocks::find(u32 block) const {
@@ -46,7 +46,7 @@ void BlockClocks::join_tree(const BlockClocks& other) {
   root_ = join(root_, joined.root_);
 }
 
-// Gives one of the two nodes where it can, since a node need not be joined with itself again.
+// Returns one of the two nodes if possible, since a node need not be joined with itself again.
 BlockClocks::NodeRef BlockClocks::join(const NodeRef& a, const NodeRef& b) {
   if (!b || a == b) return a;
   if (!a) return b;

@@ -1,4 +1,4 @@
-// Acquire and release clocks: the vector clocks that a warp has acquired, and those that it releases for others.
+// Acquire and release clocks: the vector clocks that a warp has acquired, and those that it releases to others.
 #pragma once
 #include <atomic>
 #include <map>
@@ -10,14 +10,14 @@
 
 namespace tilewright::rt::emulator {
 
-/// Vector clocks of blocks, by their numbers in the launch: an immutable tree whose nodes warps share, so that a join costs as much as the
-/// two sides differ.
+/// Vector clocks of blocks, indexed by their numbers in the launch: an immutable tree whose nodes warps share, so that the cost of a join
+/// depends only on the difference between the two sides.
 class BlockClocks {
  public:
   bool empty() const { return root_ == nullptr; }
-  /// Null if nothing is known of the block.
+  /// Null if nothing is known about the block.
   const VectorClock* find(u32 block) const;
-  /// Requires: the clock covers what was known of the block.
+  /// Requires: the clock covers everything known about the block.
   void assign(u32 block, const VectorClock&);
   void join(const BlockClocks& other) {
     if (other.root_ != nullptr && other.root_ != root_) join_tree(other);
@@ -29,24 +29,24 @@ class BlockClocks {
   static constexpr u32 kBits = 3, kWays = 1 << kBits;  // children of a node
   struct Node {
     std::array<NodeRef, kWays> below;
-    std::unique_ptr<const VectorClock> clock;  // of a leaf
+    std::unique_ptr<const VectorClock> clock;  // in a leaf
   };
   static NodeRef join(const NodeRef&, const NodeRef&);
   static NodeRef assign(const NodeRef&, u32 level, u32 block, const VectorClock&);
-  /// Whether there are levels enough for the block.
+  /// Whether the tree has enough levels for the block.
   bool reaches(u32 block) const;
   /// Adds a level at the root.
   void grow();
   void join_tree(const BlockClocks&);
 
   NodeRef root_;
-  u32 levels_ = 0;  // above the leaves
+  u32 levels_ = 0;  // levels above the leaves
 };
 
-/// What a warp, or all that arrived at a barrier, has acquired: all accesses that these clocks cover happened before.
+/// The accesses that a warp, or all that arrived at a barrier, has acquired: all accesses that these clocks cover happened before.
 struct AcquireClocks {
   VectorClock clock;     // of the agents of the own block
-  BlockClocks by_block;  // of all blocks; of the own one possibly an older clock
+  BlockClocks by_block;  // of all blocks; for the own block possibly an older clock
 
   void clear() {
     clock.clear();
@@ -58,7 +58,7 @@ struct AcquireClocks {
   }
 };
 
-/// The part of ProxyClocks that is about other blocks.
+/// The part of ProxyClocks for other blocks.
 struct ProxyBlockClocks {
   BlockClocks shared, global;
   std::map<u64, BlockClocks> maps;
@@ -66,18 +66,18 @@ struct ProxyBlockClocks {
   void join(const ProxyBlockClocks&);
 };
 
-/// What happened before accesses through other proxies: generic accesses that a proxy fence came after. The asynchronous proxy has one
-/// fence for each state space; that of tensor maps has one for each map, and makes that map alone visible (PTX ISA, "Proxies",
-/// "fence.proxy").
+/// The accesses that happened before accesses through other proxies: generic accesses that were followed by a proxy fence. The asynchronous
+/// proxy has one fence for each state space. The proxy of tensor maps has one for each map, which makes only that map visible (PTX ISA,
+/// "Proxies", "fence.proxy").
 struct ProxyClocks {
   AcquireClocks shared, global;
-  std::map<u64, AcquireClocks> maps;  // by address
+  std::map<u64, AcquireClocks> maps;  // indexed by address
 
   void clear();
   void join(const ProxyClocks&);
   ProxyBlockClocks by_block() const;
   void join_by_block(const ProxyBlockClocks&);
-  /// Calls f(clocks) for all of them.
+  /// Calls f(clocks) for each of these clocks.
   template <class F>
   void each(F f) {
     f(shared);
@@ -86,11 +86,11 @@ struct ProxyClocks {
   }
 };
 
-/// What a release pattern makes available, by the scope of the acquire pattern: of the whole GPU, or of the releasing block, which includes
-/// the other (PTX ISA, "Release and Acquire Patterns").
+/// The clocks that a release pattern publishes, by the scope of the acquire pattern: for the whole GPU, or for the releasing block, whose
+/// clocks include the former (PTX ISA, "Release and Acquire Patterns").
 struct ReleaseClocks {
   BlockClocks for_all, for_block;
-  ProxyBlockClocks async;  // of it, what accesses through other proxies may rely on
+  ProxyBlockClocks async;  // the part that accesses through other proxies may rely on
 
   void join(const ReleaseClocks& other) {
     for_all.join(other.for_all);
@@ -99,12 +99,12 @@ struct ReleaseClocks {
   }
 };
 
-/// What was released through locations in memory, by address. Thread-safe.
+/// The clocks released through memory locations, indexed by address. Thread-safe.
 class Releases {
  public:
-  /// Adds to what warps of `block`, and of others, may acquire at `address`; a plain store replaces it.
+  /// Adds to the clocks that warps of `block`, and of others, may acquire at `address`; a plain store replaces them.
   void release(u64 address, u32 block, const ReleaseClocks&, bool replaces);
-  /// What a warp of `block` may acquire there.
+  /// The clocks that a warp of `block` may acquire there.
   ReleaseClocks acquire(u64 address, u32 block) const;
   void clear();
 
@@ -114,7 +114,7 @@ class Releases {
     ProxyBlockClocks async;
     std::unordered_map<u32, BlockClocks> by_block;
   };
-  std::atomic<bool> any_{false};  // most kernels release nothing
+  std::atomic<bool> any_{false};  // false for most kernels, which release nothing
   mutable std::mutex mutex_;
   std::unordered_map<u64, Released> released_;
 };

@@ -1,5 +1,5 @@
 // Deferred reads of global memory by bulk loads. They are kept as runs of bytes until another access to the allocation: few kernels write
-// where they load, so that the thousands of shadow cells are seldom needed.
+// where they load, so the thousands of shadow cells are rarely needed.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -10,13 +10,13 @@
 
 namespace tilewright::rt::emulator {
 
-/// Contiguous bytes of global memory, or several rows of them at a constant stride.
+/// Contiguous bytes of global memory, or several rows of bytes at a constant stride.
 struct GlobalRun {
-  u64 address, bytes;  // of the first row, and a row
+  u64 address, bytes;  // address of the first row, and bytes of each row
   u32 rows = 1;
-  u64 stride = 0;  // from one row to the next
+  u64 stride = 0;  // distance between rows
 
-  /// Where the last row ends.
+  /// The end of the last row.
   u64 end() const { return address + (rows - 1) * stride + bytes; }
   /// Calls f(address, bytes) for each row.
   template <class F>
@@ -26,14 +26,14 @@ struct GlobalRun {
 };
 
 struct DeferredRead {
-  u64 epoch;  // of a sector
+  u64 epoch;  // epoch for a whole sector
   u32 instruction;
 };
 
-/// The deferred reads of one allocation in one launch, in their order. Thread-safe.
+/// The deferred reads of one allocation in one launch, in order. Thread-safe.
 class DeferredReads {
  public:
-  /// Keeps a read of these runs. False if it has to be checked now: the launch has written to the allocation, or too much is kept.
+  /// Keeps a read of these runs. Returns false if it must be checked now: the launch has written to the allocation, or too many are kept.
   bool add(const DeferredRead& read, std::span<const GlobalRun> runs) {
     const std::lock_guard lock(mutex_);
     if (is_written_ || runs_.size() + runs.size() > kMostRuns) return false;
@@ -42,9 +42,9 @@ class DeferredReads {
     is_flushed_.store(false, std::memory_order_relaxed);
     return true;
   }
-  /// Whether there is nothing to do ahead of a read or write.
+  /// Whether no deferred read must be recorded before a read or write.
   bool is_flushed(bool is_write) const { return (is_write ? is_written_ : is_flushed_).load(std::memory_order_acquire); }
-  /// Calls remember(read, runs) for all deferred reads. Due ahead of any other access to the allocation.
+  /// Calls remember(read, runs) for all deferred reads. Call it before any other access to the allocation.
   template <class F>
   void flush(bool is_write, F remember) {
     const std::lock_guard lock(mutex_);
@@ -68,7 +68,7 @@ class DeferredReads {
   };
   std::mutex mutex_;
   std::vector<Kept> reads_;
-  std::vector<GlobalRun> runs_;  // of all of them
+  std::vector<GlobalRun> runs_;  // the runs of all reads
   std::atomic<bool> is_written_{false}, is_flushed_{true};
 };
 

@@ -1,4 +1,4 @@
-// Splits sectors, and remembers reads of global memory.
+// Splits sectors, and records reads of global memory.
 #include "runtime/emulator/shadow/global_shadow.h"
 
 #include "runtime/emulator/shadow/epoch.h"

@@ -1,7 +1,7 @@
-// Shadow memory of global memory: a cell for each granule, which holds the epochs of its last write and of the last two reads since. As
-// long as requests access whole sectors of 32 bytes, one cell stands for all granules of a sector. Workers share the cells, so that every
-// access to them is atomic. What two workers overwrite of each other's at the same moment is lost, which may hide a race and never invents
-// one.
+// Shadow memory of global memory: a cell for each granule, which holds the epochs of its last write and of the last two reads since then.
+// As long as requests access whole sectors of 32 bytes, one cell represents all granules of a sector. Workers share the cells, so every
+// access to them is atomic. If two workers overwrite each other's values at the same moment, one is lost, which may hide a race but never
+// invents one.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -15,10 +15,10 @@ namespace tilewright::rt::emulator {
 /// The last write of a granule or sector of global memory, as an epoch (shadow/epoch.h); 0: none.
 struct GlobalShadowCell {
   u64 write = 0;
-  u32 write_at = 0;  // the instruction
-  u32 read_at = 0;   // 1 + the instruction of the last read since; 0: there is none
+  u32 write_at = 0;  // instruction of the write
+  u32 read_at = 0;   // 1 + the instruction of the last read since then; 0: there is none
 };
-/// Its last two reads by different agents. Apart from it: most writes come after no reads, and touch half as much memory.
+/// Its last two reads by different agents. Stored separately: most writes come after no reads, and then access half as much memory.
 struct GlobalShadowReads {
   u64 at[2] = {0, 0};
 };
@@ -27,18 +27,18 @@ struct GlobalShadowReads {
 struct Range {
   u64 begin = 0, bytes = 0;
   u64 end() const { return begin + bytes; }
-  GlobalShadowCell *sectors = nullptr, *cells = nullptr;  // zeros until touched; null: accesses are not checked
-  GlobalShadowReads* reads = nullptr;                     // of the sectors, and of the cells behind them
+  GlobalShadowCell *sectors = nullptr, *cells = nullptr;  // zero until used; null: accesses are not checked
+  GlobalShadowReads* reads = nullptr;                     // of the sectors, followed by those of the cells
   int granule = 0;                                        // bytes of a shadow cell
   DeferredReads* deferred = nullptr;                      // of the launch, if it defers reads
-  u8* written = nullptr;                                  // a byte each, where reads of unwritten memory are looked for
+  u8* written = nullptr;                                  // one byte for each, if reads of unwritten memory are reported
 };
 
-/// The shadow cells of an allocation, by address. The allocation need not begin where a sector or a granule does.
+/// The shadow cells of an allocation, by address. The allocation need not begin at a sector or granule boundary.
 class GlobalShadow {
  public:
   static constexpr u64 kSectorBytes = 32;
-  // Values of a sector's write that are no epoch: its granules have cells of their own; a worker is splitting it.
+  // Values of a sector's write that are not epochs: its granules have cells of their own; a worker is splitting it.
   static constexpr u64 kSplit = ~u64{0}, kSplitting = ~u64{1};
 
   explicit GlobalShadow(const Range& range)
@@ -71,7 +71,7 @@ class GlobalShadow {
     });
   }
 
-  /// Of a sector or a granule.
+  /// The reads of a sector or a granule.
   u64* reads(const GlobalShadowCell& cell) const { return reads_[&cell - sectors_].at; }
   static bool has_reads(GlobalShadowCell& cell) { return load(cell.read_at) != 0; }
   void remember_read(GlobalShadowCell&, u64 epoch, u32 instruction) const;
@@ -87,7 +87,7 @@ class GlobalShadow {
   static void store(u32& word, u32 value) { std::atomic_ref<u32>(word).store(value, std::memory_order_relaxed); }
 
  private:
-  /// Gives each granule of a sector what the sector's cell holds.
+  /// Copies the contents of the sector's cell to the cell of each of its granules.
   void split(GlobalShadowCell& sector, u64 address) const;
   void forget_reads(GlobalShadowCell& cell) const {
     for (std::size_t r = 0; r < 2; ++r) store(reads(cell)[r], u64{0});
@@ -97,7 +97,7 @@ class GlobalShadow {
   int shift_;
   GlobalShadowCell *sectors_, *cells_;
   GlobalShadowReads* reads_;
-  u64 first_sector_, first_cell_;  // of the allocation, counted from address 0
+  u64 first_sector_, first_cell_;  // the allocation's first ones, counted from address 0
 };
 
 }  // namespace tilewright::rt::emulator

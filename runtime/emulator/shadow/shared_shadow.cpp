@@ -1,4 +1,4 @@
-// Sets of lines, and pages of shared memory whose lines share cells.
+// Implements sets of lines, and pages of shared memory whose lines share cells.
 #include "runtime/emulator/shadow/shared_shadow.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ constexpr u32 kLineBytes = SharedLines::kLineBytes, kPageBytes = SharedLines::kP
 }  // namespace
 
 SharedLines::SharedLines(std::span<const SharedSpan> spans) {
-  u32 bits = 0;  // of all offsets and sizes
+  u32 bits = 0;  // the bits of all offsets and sizes
   for (const auto& [offset, bytes] : spans) {
     const u32 end = offset + bytes;
     if (bytes == 0 || end < offset || end > kPages * kPageBytes) {
@@ -44,7 +44,7 @@ void SharedShadow::reset(u64 bytes, int granule, bool groups_lines) {
   free_lists_.clear();
   const std::size_t pages = bytes / kPageBytes + 1, needed = pages * kPageBytes / static_cast<std::size_t>(granule);
   if (needed > capacity_) {
-    // Cells of a page are read only once it is split.
+    // Cells of a page are read only after it is split.
     cells_ = std::make_unique_for_overwrite<SharedShadowCell[]>(needed);
     capacity_ = needed;
   }

@@ -1,6 +1,6 @@
-// Shadow memory of a block's shared memory: a cell for each granule, which holds the epochs of its last write and of the reads since.
-// Engines access thousands of granules at once, which have few histories: as long as only engines access a page, its lines with the same
-// history share one cell.
+// Shadow memory of a block's shared memory: a cell for each granule, which holds the epochs of its last write and of the reads since then.
+// Engines access thousands of granules at once, which have few different histories: as long as only engines access a page, its lines with
+// the same history share one cell.
 #pragma once
 #include <array>
 #include <bit>
@@ -18,13 +18,13 @@ struct SharedSpan {
   u32 offset, bytes;
 };
 
-/// The last write of a granule of shared memory and the reads since, as epochs (shadow/epoch.h); 0: none.
+/// The last write to a granule of shared memory, and the reads since then, as epochs (shadow/epoch.h); 0: none.
 struct SharedShadowCell {
   static constexpr std::size_t kReads = 3;
   u64 write;
-  std::array<u64, kReads> reads;  // by different agents; zeros follow the last one. Of more agents, the first one numbers a list
+  std::array<u64, kReads> reads;  // by different agents, then zeros; if there are too many, the first entry numbers a list
 
-  // By hand, because arrays compare by a call of memcmp.
+  // Written by hand, because arrays compare by a call of memcmp.
   bool operator==(const SharedShadowCell& other) const {
     u64 differing = write ^ other.write;
     for (std::size_t k = 0; k < kReads; ++k) differing |= reads[k] ^ other.reads[k];
@@ -34,9 +34,9 @@ struct SharedShadowCell {
 
 /// A read by an engine that had nothing to report.
 struct EngineRead {
-  u32 time = 0;                // of the engine
-  u64 writes = 0;              // of the block at that time
-  std::array<u64, 4> after{};  // the epochs of the writes that its cells held
+  u32 time = 0;                // time of the engine
+  u64 writes = 0;              // the block's writes at that time
+  std::array<u64, 4> after{};  // the epochs of the writes in its cells
 };
 
 /// A set of lines, by pages.
@@ -45,12 +45,12 @@ class SharedLines {
   static constexpr u32 kLineBytes = 16, kPageLines = 64, kPageBytes = kLineBytes * kPageLines;
 
   explicit SharedLines(std::span<const SharedSpan>);
-  /// Whether the spans consist of whole lines. If not, the set is of no use.
+  /// Whether the spans consist of whole lines. If not, the set must not be used.
   bool are_whole() const { return are_whole_; }
-  /// The first byte of the lines, and the end of the last one.
+  /// The first byte of the first line, and the end of the last line.
   u32 begin() const { return begin_; }
   u32 end() const { return end_; }
-  /// Calls f(page, lines), a bit each, until it returns false; false then.
+  /// Calls f(page, lines), with a bit for each line, until it returns false; then returns false.
   template <class F>
   bool each_page(F f) const;
 
@@ -70,7 +70,7 @@ bool SharedLines::each_page(F f) const {
   return true;
 }
 
-/// A set of lines, moved up by whole pages.
+/// A set of lines that is moved up by whole pages.
 class ShiftedLines {
  public:
   explicit ShiftedLines(const SharedLines& lines, u32 pages = 0) : lines_(lines), pages_(pages) {}
@@ -91,18 +91,18 @@ class ShiftedLines {
 class SharedShadow {
  public:
   struct Group {
-    u64 lines;  // of the page, a bit each
+    u64 lines;  // lines of the page, one bit each
     SharedShadowCell cell;
   };
 
-  /// Forgets all accesses. `groups_lines`: lines may share cells; if not, all granules get cells of their own at once.
+  /// Forgets all accesses. `groups_lines`: lines may share cells; otherwise all granules have cells of their own.
   void reset(u64 bytes, int granule, bool groups_lines);
-  /// A granule's own cell.
+  /// The cell of one granule.
   SharedShadowCell& operator[](u64 granule) {
     if (!are_all_split_) split(granule, 1);
     return cells_[granule];
   }
-  /// The cells of `count` granules that follow each other.
+  /// The cells of `count` consecutive granules.
   SharedShadowCell* run(u64 granule, u64 count) {
     if (!are_all_split_) split(granule, count);
     return cells_.get() + granule;
@@ -112,21 +112,21 @@ class SharedShadow {
   bool each_cell(std::size_t page, u64 lines, F f);
 
   bool is_split(std::size_t page) const { return is_split_[page]; }
-  /// Of the bytes of pages that are split, which have been written: 1 or 0 each. See written_bytes.h.
+  /// For bytes of split pages: whether they were written, as a byte of 1 or 0 each. See written_bytes.h.
   u8* written() { return written_.data(); }
   const u8* written() const { return written_.data(); }
-  /// The groups of a page that is not split, and which of its lines have been written.
+  /// The groups of a page that is not split. They also show which of its lines were written.
   std::span<const Group> groups(std::size_t page) const { return {pages_[page].groups.data(), pages_[page].count}; }
   u64 written(std::size_t page) const { return pages_[page].written; }
   /// Gives each granule of the page a cell of its own.
   void split(std::size_t page);
-  /// Changes the cells of these lines by f(cell), whole groups at once.
+  /// Applies f(cell) to the cells of these lines, to whole groups at once.
   template <class F>
   void update(std::size_t page, u64 lines, F f);
   /// Gives these lines, which have been written, this cell.
   void assign(std::size_t page, u64 lines, const SharedShadowCell&);
 
-  /// Lists of reads, for cells that more agents read than fit, by number.
+  /// The lists of reads, by number, for cells that too many agents have read.
   std::vector<u64>& list(u32 number) { return lists_[number]; }
   u32 add_list();
   void free_list(u32 number) { free_lists_.push_back(number); }
@@ -139,16 +139,16 @@ class SharedShadow {
     std::array<Group, kMostGroups> groups;
   };
   void split(u64 granule, u64 count);
-  /// Splits groups that hold both these lines and others, or the page if it has too many groups.
+  /// Splits groups that contain both these lines and others, or the whole page if it has too many groups.
   void separate(std::size_t page, u64 lines);
 
   std::unique_ptr<SharedShadowCell[]> cells_;
   std::vector<u8> written_;
   std::size_t capacity_ = 0;
-  u32 page_shift_ = 0;  // of granules, to pages
+  u32 page_shift_ = 0;  // from granules to pages
   u32 cells_of_line_ = 1;
   bool are_all_split_ = false;
-  std::vector<u8> is_split_;  // by page
+  std::vector<u8> is_split_;  // indexed by page
   std::vector<Page> pages_;
   std::vector<std::vector<u64>> lists_;
   std::vector<u32> free_lists_;

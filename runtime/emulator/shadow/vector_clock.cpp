@@ -1,4 +1,4 @@
-// Joins and comparisons of vector clocks, and the times of single lanes.
+// Joins and compares vector clocks, and handles the times of single lanes.
 #include "runtime/emulator/shadow/vector_clock.h"
 
 #include "runtime/emulator/simd/cpu_dispatch.h"
@@ -36,7 +36,7 @@ void VectorClock::raise(int agent, u32 time, Mask lanes) {
 bool VectorClock::knows_part(int agent, u32 time, u32 lane) const {
   const Part& part = parts_[static_cast<std::size_t>(agent)];
   if (time > part.time) return false;
-  // What several lanes did is not covered by what one of them published.
+  // An access by several lanes is not covered by an epoch that only one of them published.
   return lane < kSeveralLanes ? (part.lanes >> lane & 1) != 0 : (part.lanes & (part.lanes - 1)) != 0;
 }
 

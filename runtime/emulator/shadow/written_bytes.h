@@ -1,4 +1,4 @@
-// Flags of written bytes: one byte for each byte of memory, 1 or 0.
+// Flags of written bytes: one byte, 1 or 0, for each byte of memory.
 #pragma once
 #include <cstring>
 
@@ -6,7 +6,7 @@
 
 namespace tilewright::rt::emulator {
 
-/// The first flag of a byte that has not been written; null if there is none.
+/// The first flag of an unwritten byte; null if there is none.
 inline const u8* find_unwritten(const u8* written, int bytes) {
   const auto all = [&]<class T>(T ones) {
     for (int at = 0; at < bytes; at += static_cast<int>(sizeof(T))) {
@@ -20,7 +20,7 @@ inline const u8* find_unwritten(const u8* written, int bytes) {
   return static_cast<const u8*>(std::memchr(written, 0, static_cast<std::size_t>(bytes)));
 }
 
-/// Most accesses have 4 or 16 bytes, which need no call of memset.
+/// Marks bytes as written. Most accesses have 4 or 16 bytes, which need no call of memset.
 inline void mark_written(u8* written, int bytes) {
   if (bytes == 4)
     std::memset(written, 1, 4);

@@ -1,4 +1,4 @@
-// Few objects by their offset in memory, which are looked for often.
+// Few objects that are looked up often, by their offset in memory.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tilewright::rt::emulator {
 
-/// A sorted map. The objects stay where they are.
+/// A sorted map. The objects never move.
 template <class T>
 class ByOffset {
  public:
@@ -23,14 +23,14 @@ class ByOffset {
   std::size_t size() const { return entries_.size(); }
   void clear() { entries_.clear(); }
 
-  /// The first one from an offset on.
+  /// The first object at or after an offset.
   auto lower_bound(u32 offset) const { return std::ranges::lower_bound(entries_, offset, {}, &Entry::first); }
-  /// The one there; null if there is none.
+  /// The object at the offset; null if there is none.
   T* find(u32 offset) const {
     const auto at = lower_bound(offset);
     return at != entries_.end() && at->first == offset ? at->second.get() : nullptr;
   }
-  /// Requires: there is none yet.
+  /// Requires: there is no object at the offset.
   T& insert(u32 offset, std::unique_ptr<T> object) { return *entries_.emplace(lower_bound(offset), offset, std::move(object))->second; }
 
  private:

@@ -23,7 +23,7 @@ struct CompiledVariants<F> {
 #undef TW_WIDE_VECTORS
 #endif
 
-/// F with vectors of up to 256 bits. There is no fused multiply-add among their instructions, so that floats are what they are elsewhere.
+/// F with vectors of up to 256 bits. These have no fused multiply-add, so that results of floats are the same everywhere.
 template <auto F>
 auto dispatch_without_fma() {
 #if defined(__x86_64__)
@@ -40,8 +40,8 @@ inline bool has_wide_vectors() {
 #endif
 }
 
-/// F with the widest vectors there are. Requires: F adds no product of floats to anything, which compilers would round once, but by
-/// std::fma.
+/// F with the widest available vectors. Requires: F adds no product of floats except by std::fma; a compiler could otherwise fuse the
+/// two.
 template <auto F>
 auto dispatch() {
 #if defined(__x86_64__)
@@ -50,7 +50,7 @@ auto dispatch() {
   return dispatch_without_fma<F>();
 }
 
-/// A call of F with vectors of up to 256 bits: wider loads of memory that smaller stores have just written stall (no store forwarding).
+/// Calls F with vectors of up to 256 bits: wider loads of memory that smaller stores have just written would stall (no store forwarding).
 template <auto F, class... Values>
 auto call_dispatched(Values&&... values) {
   static const auto chosen = dispatch_without_fma<F>();

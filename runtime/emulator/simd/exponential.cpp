@@ -1,4 +1,4 @@
-// A polynomial in double precision, in vector instructions where the processor has them.
+// Computes a polynomial in double precision, in vector instructions if the processor has them.
 #include "runtime/emulator/simd/exponential.h"
 
 #include <array>
@@ -23,7 +23,7 @@ constexpr std::array kTaylor = {0x1p+0,
                                 0x1.c3bd650fc1e3p-36,
                                 0x1.816193166d0f9p-40};
 
-/// Of the terms from k on, without the factor x^k.
+/// The sum of the terms from k on, divided by x^k.
 template <std::size_t k>
 double series(double x) {
   if constexpr (k + 1 == kTaylor.size())
@@ -32,12 +32,13 @@ double series(double x) {
     return series<k + 1>(x) * x + kTaylor[k];
 }
 
-/// Compared with the C library's exp2 of doubles for each float: rounded to f32 they are the same, with and without fused multiply-adds.
+/// Compared with the C library's exp2 of doubles for every float: rounded to f32 the results are equal, with and without fused
+/// multiply-adds.
 inline float power_of_two(float x) {
-  // Beyond, all results are 0 or infinite.
+  // Beyond these limits all results are 0 or infinite.
   const float from_below = x < -200.0f ? -200.0f : x;
   const double clamped = from_below > 200.0f ? 200.0f : from_below;
-  // Adding this rounds to an integer, which is left in the low bits.
+  // Adding this number rounds to an integer, which the low bits then hold.
   constexpr double kShift = 0x1.8p52;
   const double shifted = clamped + kShift, rest = clamped - (shifted - kShift);
   return static_cast<float>(series<0>(rest) * std::bit_cast<double>((std::bit_cast<u64>(shifted) + 1023) << 52));

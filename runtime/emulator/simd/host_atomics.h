@@ -1,5 +1,5 @@
-// Accesses to global memory as the host makes them. Blocks run on several threads of the host, so that an element may be written while
-// another block reads it: in C++ that is defined for atomics only, whether the kernel orders the two or not.
+// Accesses to global memory by the host. Blocks run on several threads, so an element may be written while another block reads it: in C++
+// this is defined only for atomics, whether or not the kernel orders the two.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace tilewright::rt::emulator {
 
-/// Of 16 bytes, which are accessed as two halves.
+/// A value of 16 bytes, which is accessed as two halves.
 struct Word128 {
   u64 low, high;
   bool operator==(const Word128&) const = default;
 };
 
-// The order is chosen before the access: GCC makes a sequentially consistent access, an exchange for a store, of an order that is no
-// constant.
+// The order is selected before the access: if the order is not a constant, GCC emits a sequentially consistent access, which is an exchange
+// for a store.
 
 /// Requires: aligned to its width. order: relaxed or acquire.
 template <class T>
@@ -44,7 +44,7 @@ void store_atomic(std::byte* at, T value, std::memory_order order = std::memory_
   }
 }
 
-/// Calls f.operator()<T>(offset) for elements T that make up so many bytes, a power of two.
+/// Calls f.operator()<T>(offset) for elements T that together have this number of bytes, a power of two.
 template <class F>
 void each_element(std::size_t bytes, F f) {
   if (bytes == 1) return f.template operator()<u8>(0);
@@ -53,7 +53,7 @@ void each_element(std::size_t bytes, F f) {
   for (std::size_t at = 0; at < bytes; at += sizeof(u64)) f.template operator()<u64>(at);
 }
 
-/// Whether memory holds these bytes.
+/// Whether the memory contains these bytes.
 inline bool holds(const std::byte* at, const std::byte* value, std::size_t bytes) {
   bool same = true;
   each_element(bytes, [&]<class T>(std::size_t offset) {
@@ -63,7 +63,7 @@ inline bool holds(const std::byte* at, const std::byte* value, std::size_t bytes
   return same;
 }
 
-/// Loads so many bytes.
+/// Loads this number of bytes.
 inline void load_bytes(std::byte* to, const std::byte* at, std::size_t bytes, std::memory_order order) {
   each_element(bytes, [&]<class T>(std::size_t offset) {
     const T element = load_atomic<T>(at + offset, order);

@@ -16,7 +16,7 @@ struct Lanes {
   const T& operator[](int lane) const { return at[lane]; }
 };
 
-/// Has bit l set in element l: masks become vectors without shifts.
+/// Element l has bit l set: converts masks to vectors without shifts.
 inline constexpr auto kLaneBit = [] {
   std::array<Mask, kLanes> bits{};
   for (int lane = 0; lane < kLanes; ++lane) bits[lane] = Mask{1} << lane;
@@ -40,10 +40,10 @@ class LanesOf {
 /// for (const int lane : lanes_of(mask))
 inline LanesOf lanes_of(Mask mask) { return LanesOf(mask); }
 
-/// A full mask needs no counting, which is a call on processors that have no instruction for it.
+/// The number of lanes in a mask. A full mask needs no popcount, which is a call on processors without that instruction.
 inline int count_of(Mask mask) { return mask == kAllLanes ? kLanes : __builtin_popcount(mask); }
 
-/// Values of all lanes, copied lane by lane where a loop wants them.
+/// Values of all lanes, which are copied lane by lane where a loop needs them.
 template <class T>
 class LanesInPlace {
  public:
@@ -59,7 +59,7 @@ class LanesInPlace {
   const std::byte* at_;
 };
 
-// Ahead of a loop over lanes in which none of them reads what another one writes.
+// Precedes a loop over lanes in which no lane reads what another lane writes.
 #if defined(__clang__)
 #define TW_INDEPENDENT_LANES _Pragma("clang loop vectorize(assume_safety)")
 #else

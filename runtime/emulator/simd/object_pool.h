@@ -1,4 +1,4 @@
-// An object pool: memory that launches of a kernel leave for the next ones.
+// An object pool: memory that launches of a kernel leave for later launches.
 #pragma once
 #include <cstddef>
 #include <mutex>
@@ -13,7 +13,7 @@ class ObjectPool {
  public:
   explicit ObjectPool(std::size_t most) : most_(most) {}
 
-  /// A new one if there is none.
+  /// An unused object, or a new one if there is none.
   T take() {
     const std::lock_guard lock(mutex_);
     if (spare_.empty()) return T();

@@ -1,10 +1,10 @@
-// The random numbers of schedules.
+// Pseudo-random numbers for schedules.
 #pragma once
 #include "runtime/emulator/simd/scalar_types.h"
 
 namespace tilewright::rt::emulator {
 
-/// splitmix64: seeds that differ little have nothing in common either.
+/// splitmix64: similar seeds give unrelated sequences.
 inline u64 next_random(u64& state) {
   state += 0x9e3779b97f4a7c15u;
   u64 bits = state;

@@ -1,4 +1,4 @@
-// PTX's own short names for the integers the emulator computes with, and the width of a warp.
+// PTX's short names for the integer types with which the emulator computes, and the width of a warp.
 #pragma once
 #include <cstdint>
 
@@ -14,7 +14,7 @@ using s32 = std::int32_t;
 using s64 = std::int64_t;
 
 inline constexpr int kLanes = 32;
-/// One bit a lane.
+/// One bit for each lane.
 using Mask = u32;
 inline constexpr Mask kAllLanes = 0xffffffffu;
 

@@ -34,14 +34,14 @@ u64 round_to(double x, const FloatFormat& format, Rounding rounding, bool satura
     return sign | (format.has_infinity ? format.infinity() : format.nan());
   }
   if (x == 0) return sign;
-  // The quantum of x's binade is 2^quantum; below the smallest normal number all binades share one.
+  // The spacing of numbers in x's binade is 2^quantum; below the smallest normal number all binades have the same spacing.
   const int lowest = 1 - format.bias() - format.fraction_bits;
   const int quantum = std::max(std::ilogb(x) - format.fraction_bits, lowest);
   const double scaled = std::ldexp(std::fabs(x), -quantum);
   const double whole = std::floor(scaled);
   u64 count = static_cast<u64>(whole);
   count += rounds_up(rounding, negative, scaled - whole, count & 1);
-  // Counted in quanta of its binade, a number's bits are contiguous over binades: a carry out of the fraction is right as it is.
+  // Counted in quanta of its binade, a number's bits are consecutive across binades, so a carry out of the fraction is correct.
   const u64 bits = (static_cast<u64>(quantum - lowest) << format.fraction_bits) + count;
   return sign | (bits > format.largest() ? too_large(format, rounding, negative, saturate) : bits);
 }
@@ -72,7 +72,7 @@ double sum_to_odd(double a, double b) {
   if (error == 0 || sum == 0) return sum;
   const u64 bits = std::bit_cast<u64>(sum);
   if (bits & 1) return sum;
-  // The exact sum is strictly between `sum` and a neighbour; the odd one of the two is that neighbour.
+  // The exact sum is strictly between `sum` and a neighbour; if `sum` is even, that neighbour is the odd one.
   const bool away_from_zero = (error > 0) == (sum > 0);
   return std::bit_cast<double>(away_from_zero ? bits + 1 : bits - 1);
 }

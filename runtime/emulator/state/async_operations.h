@@ -1,4 +1,4 @@
-// Asynchronous copies that are not done yet, or not waited for.
+// Asynchronous copies that are not finished, or that have not been waited for.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -10,37 +10,37 @@ namespace tilewright::rt::emulator {
 
 struct Warp;
 
-/// A cp.async of lanes that have not waited for it yet.
+/// A cp.async that some of its lanes have not waited for.
 struct AsyncCopy {
-  AsyncCopy() {}  // without zeros in the arrays: most are short-lived
+  AsyncCopy() {}  // does not zero the arrays: most objects are short-lived
 
-  Mask lanes = 0, done = 0;  // done: those whose bytes are there already
-  u32 sequence = 0;          // of the warp's engine, from 1: its epochs
-  u8 width = 0;              // zeros follow what is copied, up to so many bytes
+  Mask lanes = 0, done = 0;  // done: lanes whose bytes have arrived
+  u32 sequence = 0;          // number in the warp's engine, from 1; its epoch
+  u8 width = 0;              // the copied bytes are followed by zeros up to this width
   bool is_full = false;      // no zeros follow
   std::array<std::byte*, kLanes> to;
   std::array<u64, kLanes> from;
   std::array<u8, kLanes> bytes;
-  std::array<u32, kLanes> group;  // of the lane, from 1
+  std::array<u32, kLanes> group;  // group of each lane, from 1
 };
 
-/// A bulk copy of a lane's group that the lane has not waited for.
+/// A bulk copy in a group of a lane, for which the lane has not waited.
 struct BulkGroupCopy {
   u32 instruction = 0;
   int lane = 0;
-  u32 group = 0;         // of the lane, from 1
-  u32 sequence = 0;      // of the warp's engine, from 1: its epochs
-  bool is_read = false;  // the lane has waited for that
+  u32 group = 0;         // group of the lane, from 1
+  u32 sequence = 0;      // number in the warp's engine, from 1; its epoch
+  bool is_read = false;  // the lane has waited for the read
 };
 
-/// Asynchronous work that is not done yet, of bulk copies above all. When it is done is for the schedule to choose.
+/// Unfinished asynchronous work, mostly of bulk copies. The schedule chooses when it is executed.
 struct AsyncOperation {
   Warp* warp = nullptr;
   u32 instruction = 0;
   int lane = 0;
-  u32 group = 0;                // of the lane's bulk copies, from 1; 0: it completes on an mbarrier instead
-  std::function<void()> read;   // takes what the source holds; null once done
-  std::function<void()> write;  // writes it, and completes on its mbarrier or group
+  u32 group = 0;                // group of the lane's bulk copies, from 1; 0: it completes on an mbarrier
+  std::function<void()> read;   // reads the source; null when done
+  std::function<void()> write;  // writes the data, and completes on the mbarrier or group
 };
 
 }  // namespace tilewright::rt::emulator

@@ -7,16 +7,16 @@
 namespace tilewright::rt::emulator {
 
 struct Barrier {
-  u32 expected = 0;  // threads; 0: all of the block
-  u32 arrived = 0;   // threads, full warps counting 32
+  u32 expected = 0;  // threads; 0: all threads of the block
+  u32 arrived = 0;   // threads; a full warp counts as 32
   std::array<Mask, kMaxWarps> lanes{};
   AcquireClocks clocks;
   ProxyClocks async;
-  ReleaseClocks released;  // what fences before the barrier made visible, of all warps
-  u32 count = 0;           // of bar.red: lanes whose predicate holds
+  ReleaseClocks released;  // the clocks that fences before the barrier released, of all warps
+  u32 count = 0;           // for bar.red: lanes whose predicate is true
   u32 voters = 0;
 
-  /// As new. Clears only the parts of the clocks that were used.
+  /// Resets the barrier. Clears only those parts of the clocks that were used.
   void reset() {
     expected = arrived = count = voters = 0;
     lanes = {};
@@ -26,12 +26,12 @@ struct Barrier {
   }
 };
 
-/// The barrier of all threads of a cluster. Threads arrive, and wait for all others to have arrived, as two steps.
+/// The barrier of all threads of a cluster. Arriving, and waiting until all others have arrived, are two separate steps.
 struct ClusterBarrier {
-  u64 phase = 0;    // completed ones
-  u32 arrived = 0;  // warps with lanes that have arrived
+  u64 phase = 0;    // number of completed phases
+  u32 arrived = 0;  // warps of which some lanes have arrived
   AcquireClocks clocks,
-      done_clocks;  // clocks that arrivals released, of the cluster's blocks, in all and in completed phases: only the foreign parts
+      done_clocks;  // released by arrivals, for the cluster's blocks: in all and in completed phases; only parts of other blocks
   ProxyClocks async, done_async;
 
   void reset() {

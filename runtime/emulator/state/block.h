@@ -21,25 +21,25 @@ class PackedPanels;
 
 struct Block {
   Cluster* cluster = nullptr;
-  u32 rank = 0;  // in it
+  u32 rank = 0;  // rank in its cluster
   std::array<u32, 3> id{};
   u32 number = 0, ticket = 0;
   std::vector<Warp> warps;
   std::unique_ptr<std::byte[]> registers, locals, shared;
   u64 shared_bytes = 0;
-  u64 writes = 0;       // to shared memory that were checked
-  SharedShadow shadow;  // of shared memory
+  u64 writes = 0;       // number of checked writes to shared memory
+  SharedShadow shadow;  // shadow of shared memory
   UndefinedBytes undefined;
-  RemoteAccesses remote_accesses;  // to shared memory, but for operations on mbarriers
-  Releases releases;               // through shared memory
+  RemoteAccesses remote_accesses;  // to shared memory, except operations on mbarriers
+  Releases releases;               // releases through shared memory
   std::array<Barrier, 16> barriers;
-  // By offset in shared memory. Apart from the offsets, which are looked for often.
+  // By offset in shared memory. The offsets are stored separately, since they are searched often.
   ByOffset<Mbarrier> mbarriers;
   std::vector<std::unique_ptr<Mbarrier>> spare_mbarriers;
-  std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;               // of each warpgroup, the traces of all groups
-  std::array<std::shared_ptr<PackedPanels>, kMaxWarps / 4> packed_panels;  // of each warpgroup, operands of wgmma
+  std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;               // for each warpgroup: the traces of all its groups
+  std::array<std::shared_ptr<PackedPanels>, kMaxWarps / 4> packed_panels;  // for each warpgroup: operands of wgmma
   int running = 0;                                                         // warps that have not finished
-  u32 free_registers = 0;                                                  // a thread's, of all warps that have given some back
+  u32 free_registers = 0;                                                  // registers per thread that warps have returned, over all warps
 };
 
 }  // namespace tilewright::rt::emulator

@@ -11,11 +11,11 @@
 
 namespace tilewright::rt::emulator {
 
-/// Blocks that run together and access each other's shared memory. Without clusters, a single block.
+/// Blocks that run together and access each other's shared memory. Without clusters: a single block.
 struct Cluster {
   std::array<u32, 3> id{};
   std::vector<std::unique_ptr<Block>> blocks;  // by rank
-  std::vector<AsyncOperation> operations;      // in the order in which they were begun
+  std::vector<AsyncOperation> operations;      // in the order in which they began
   ClusterBarrier barrier;
   DeadlockWatch watch;
 };

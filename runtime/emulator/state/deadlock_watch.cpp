@@ -31,7 +31,7 @@ class Hash {
   u64 bits_ = 0;
 };
 
-/// Of all that the warp's next instructions depend on, memory that other warps see aside.
+/// A hash of everything on which the warp's next instructions depend, except memory that other warps can see.
 u64 state_of(const Warp& warp) {
   Hash hash;
   hash.add(warp.registers, warp.kernel->register_bytes);
@@ -66,8 +66,8 @@ bool DeadlockWatch::is_stuck(const Cluster& cluster, u64 changes) {
   }
   if (++quiet_rounds_ < kQuietRounds) return false;
   if (quiet_rounds_ == kQuietRounds) warps_.clear();
-  // Brent's algorithm: the state to compare with is replaced after twice as many rounds each time, so that it is a state of the loop in
-  // the end, and is kept for longer than the loop takes.
+  // Brent's algorithm: the state to compare with is replaced after twice as many rounds each time, so that it is eventually a state of the
+  // loop, and is kept for longer than the loop takes.
   const bool replaces = std::has_single_bit(quiet_rounds_);
   bool all_repeat = true;
   std::size_t k = 0;

@@ -1,4 +1,4 @@
-// Collects diagnostics and says them in words.
+// Collects diagnostics and writes them as text.
 #include "runtime/emulator/state/diagnostics.h"
 
 #include <fmt/format.h>

@@ -10,7 +10,7 @@ class OperandLayouts;
 
 struct KernelCache {
   RequestShapes requests;
-  std::shared_ptr<OperandLayouts> operands;  // null until there is a wgmma
+  std::shared_ptr<OperandLayouts> operands;  // null until the first wgmma
 };
 
 }  // namespace tilewright::rt::emulator

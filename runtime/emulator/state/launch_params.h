@@ -13,38 +13,38 @@ namespace tilewright::rt::emulator {
 struct Counters;
 class Diagnostics;
 
-/// Which block and which warp runs when. Correct kernels do not depend on it. Random: blocks begin in any order, several at a time, and
-/// warps of theirs take turns of random lengths.
+/// The order in which blocks and warps run; correct kernels do not depend on it. Random: blocks begin in any order, several at a time, and
+/// their warps take turns of random lengths.
 enum class Order : u8 { forward, backward, random };
 
-/// When asynchronous work is done: lazy: when no warp can go on without it; eager: at once; random: either.
+/// When asynchronous work is executed: lazy: when no warp can continue without it; eager: immediately; random: either.
 enum class AsyncOrder : u8 { lazy, eager, random };
 
-/// Minutes of work, or half a minute of polling memory that never changes.
+/// Minutes of work, or half a minute of polling memory that does not change.
 inline constexpr u64 kDefaultInstructionLimit = 10'000'000'000;
 
 struct LaunchParams {
   std::array<u32, 3> grid{1, 1, 1}, block{1, 1, 1};
-  std::array<u32, 3> cluster{};  // blocks of a cluster; 0: what the kernel requires
+  std::array<u32, 3> cluster{};  // blocks in a cluster; 0: as the kernel requires
   u64 dynamic_shared_bytes = 0;
-  std::span<const std::byte> params;  // laid out as the kernel's parameters are
+  std::span<const std::byte> params;  // in the layout of the kernel's parameters
   std::string target = "sm_90a";      // the emulated device
-  bool check = true;                  // races and reads of unwritten shared memory; bounds and alignment are always checked
+  bool check = true;                  // also checks races and reads of unwritten shared memory; bounds and alignment are always checked
   Order order = Order::forward;
   AsyncOrder async_order = AsyncOrder::lazy;
-  u64 seed = 0;        // of the random AsyncOrder
-  u64 order_seed = 0;  // of the random Order
-  int workers = 0;     // threads that run blocks; 0: one a core, or a single one in random order, which a seed then repeats
-  // Checks, loads and stores may take fast paths beside their plain rules. Both give the same results and reports; tests compare them.
+  u64 seed = 0;        // for random AsyncOrder
+  u64 order_seed = 0;  // for random Order
+  int workers = 0;     // threads that run blocks; 0: one for each core, or one in random order, so that a seed can be repeated
+  // Checks, loads and stores may use fast paths besides their plain rules. Both give the same results and reports, which tests compare.
   bool fast_paths = true;
-  bool stop_at_diagnostic = false;  // gives the launch up soon after the first one
-  // Warp instructions after which the launch is given up as endless, polls that find nothing new counting more; 0: none.
+  bool stop_at_diagnostic = false;  // give the launch up soon after the first one
+  // The number of warp instructions after which the launch is given up as endless; polls that find no change count more; 0: no limit.
   u64 instruction_limit = kDefaultInstructionLimit;
-  const std::atomic<bool>* interrupted = nullptr;  // gives the launch up once it is true
+  const std::atomic<bool>* interrupted = nullptr;  // the launch is given up when this becomes true
   bool cooperative = false;                        // blocks may wait for each other, as cooperative groups do
-  std::string* printed = nullptr;                  // what kernels print with vprintf is appended
-  Counters* counters = nullptr;                    // what the launch did is added
-  Diagnostics* diagnostics = nullptr;              // what is wrong with the kernel
+  std::string* printed = nullptr;                  // receives text that kernels print with vprintf
+  Counters* counters = nullptr;                    // receives the counts of the launch
+  Diagnostics* diagnostics = nullptr;              // receives errors of the kernel
 };
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// Values of all lanes to and from a warp's register file, and instructions that are one function of each lane's values.
+// Reads and writes values of all lanes in a warp's register file, and makes handlers that apply one function to each lane's values.
 #pragma once
 #include <cstring>
 #include <tuple>
@@ -11,7 +11,7 @@
 
 namespace tilewright::rt::emulator {
 
-// Copies, and not references into the register file: the same bytes are integers to one instruction and floats to the next, and a
+// Copies, and not references into the register file: the same bytes are integers for one instruction and floats for the next, and a
 // destination may be a source.
 template <class T>
 Lanes<T> read(const Warp& warp, s32 slot) {
@@ -20,7 +20,7 @@ Lanes<T> read(const Warp& warp, s32 slot) {
   return values;
 }
 
-/// The same, copied lane by lane where a loop wants them, for those that are done with them before they write.
+/// As above, but copied lane by lane where a loop needs them; for callers that finish reading before they write.
 template <class T>
 LanesInPlace<T> read_in_place(const Warp& warp, s32 slot) {
   return LanesInPlace<T>(warp.registers + slot);
@@ -37,7 +37,7 @@ template <class T>
 inline void write(Warp& warp, s32 slot, const Lanes<T>& values, Mask mask) {
   if (slot < 0) return;
   if (mask != kAllLanes) {
-    // A copy: the compiler vectorises over values whose address does not escape.
+    // A copy, since the compiler vectorises loops only over values whose address does not escape.
     const Lanes<T> copy = values;
     return write_some(warp, slot, copy, mask);
   }
@@ -56,7 +56,7 @@ inline void write_mask(Warp& warp, s32 slot, Mask value, Mask mask) {
   std::memcpy(warp.registers + slot, &merged, sizeof merged);
 }
 
-/// A predicate operand: field k of the instruction, negated where it says "!%p".
+/// A predicate operand: field k of the instruction, negated if the text has "!%p".
 inline Mask read_predicate(const Warp& warp, const Instruction& instruction, int k) {
   const Mask mask = read_mask(warp, instruction.slot[k]);
   return (instruction.negated >> k) & 1 ? ~mask : mask;
@@ -75,7 +75,7 @@ class Elementwise<F> {
     const std::tuple<LanesInPlace<Values>...> inputs{read_in_place<Values>(warp, i.slot[I + 1])...};
     if (i.slot[0] < 0) return;
     std::byte* const to = warp.registers + i.slot[0];
-    // The destination is one of the sources, or apart from all of them: see assign_slots().
+    // The destination is one of the sources, or overlaps none of them: see assign_slots().
     if (mask == kAllLanes) {
       TW_INDEPENDENT_LANES
       for (int lane = 0; lane < kLanes; ++lane) {
@@ -95,13 +95,13 @@ class Elementwise<F> {
   }
 };
 
-/// The handler of an instruction whose destination is F of its sources, in their order. Requires: F adds no product of floats to anything,
-/// but by std::fma.
+/// The handler of an instruction whose destination is F of its sources, in order. Requires: F adds no product of floats, except by
+/// std::fma.
 template <auto F>
 Handler elementwise() {
   return dispatch<Elementwise<F>::execute>();
 }
-/// The same for all F.
+/// As above for any F.
 template <auto F>
 Handler elementwise_without_fma() {
   return dispatch_without_fma<Elementwise<F>::execute>();

@@ -8,15 +8,15 @@ namespace tilewright::rt::emulator {
 
 struct Warp;
 
-/// The last access of one lane of a warp or engine. Knowing of it is knowing of all earlier ones, since epochs only grow.
+/// The last access of one lane of a warp or engine. Knowing it implies knowing all earlier ones, since epochs only increase.
 struct RemoteAccess {
-  Warp* warp = nullptr;  // that executed the instruction
+  Warp* warp = nullptr;  // the warp that executed the instruction
   u32 instruction = 0;
   int lane = 0;
   u64 epoch = 0;
-  u64 phase = 0;  // of an operation on an mbarrier: the phase that it is a part of
+  u64 phase = 0;  // for an operation on an mbarrier: the phase to which it belongs
 };
-/// By block, agent and lane.
+/// Indexed by block, agent and lane.
 using RemoteAccesses = std::map<u64, RemoteAccess>;
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// Reports of what is wrong at an instruction, with its location in the source.
+// Reports errors at an instruction, with its location in the source.
 #pragma once
 #include <string>
 
@@ -20,7 +20,7 @@ void report(Warp& warp, const Instruction& instruction, DiagnosticKind kind, int
   if (is_first_diagnostic(warp, instruction, kind)) add_diagnostic(warp, instruction, kind, lane, text());
 }
 
-/// Reports something that the PTX ISA forbids and no GPU is known to do wrong: once a kernel and kind. The launch does not fail.
+/// Reports code that the PTX ISA forbids but every known GPU executes as intended: once a kernel and kind. The launch does not fail.
 template <class Text>
 void remark(Warp& warp, const Instruction& instruction, DiagnosticKind kind, int lane, Text text);
 void add_remark(Warp& warp, const Instruction& instruction, DiagnosticKind kind, int lane, std::string text);
@@ -31,7 +31,7 @@ void remark(Warp& warp, const Instruction& instruction, DiagnosticKind kind, int
   if (is_first_remark(warp, kind)) add_remark(warp, instruction, kind, lane, text());
 }
 
-/// "line 12 of kernel.cu" or "line 88 of the PTX": where another instruction of the same kernel stands.
+/// "line 12 of kernel.cu" or "line 88 of the PTX": the location of another instruction in the same kernel.
 std::string place_of(const Warp&, u32 instruction);
 
 }  // namespace tilewright::rt::emulator

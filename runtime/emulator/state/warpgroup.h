@@ -10,7 +10,7 @@ namespace tilewright::rt::emulator {
 
 inline constexpr int kGroupWarps = 4;
 
-/// Whether the block has all warps of this one's group; a diagnostic otherwise.
+/// Whether the block has all warps of this warp's group; otherwise a diagnostic.
 inline bool is_whole_group(Warp& warp, const Instruction& i) {
   const std::size_t first = static_cast<std::size_t>(warp.index / kGroupWarps * kGroupWarps);
   if (first + kGroupWarps <= warp.block->warps.size()) return true;

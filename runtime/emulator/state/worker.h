@@ -11,7 +11,7 @@ namespace tilewright::rt::emulator {
 struct Launch;
 struct KernelCache;
 
-/// Of instructions that follow each other, by the same lanes.
+/// Counts of consecutive instructions that the same lanes execute.
 struct Runs {
   u64 executed = 0, lanes = 0;
 
@@ -21,11 +21,11 @@ struct Runs {
 
 /// One thread that runs blocks.
 struct Worker {
-  // A warp that polls memory waits for other warps: its turn ends sooner.
+  // The cost of a poll: a warp that polls memory waits for other warps, so its turn ends sooner.
   static constexpr u64 kPollCost = 1000;
-  // How many instructions a poll is to the limit of a launch while nothing changes: one of polls alone ends in seconds.
+  // The instructions that a poll counts for a launch's limit while nothing changes: a launch that only polls ends within seconds.
   static constexpr u64 kPollWeight = 100;
-  /// The instruction looked at what the warp may wait for, and changed nothing.
+  /// Records that the instruction read something for which the warp may be waiting, and changed nothing.
   void poll(const Instruction& i) {
     spent += kPollCost;
     polling += kPollCost;
@@ -34,16 +34,16 @@ struct Worker {
   u64 executed() const { return spent - polling; }
 
   Launch* launch = nullptr;
-  std::vector<Count> counts;  // one an instruction
-  std::vector<Runs> runs;     // that begin at an instruction, and less those that end ahead of it
+  std::vector<Count> counts;  // one for each instruction
+  std::vector<Runs> runs;     // starting at an instruction, minus those that end before it
   std::shared_ptr<KernelCache> kernel_cache;
   std::size_t last_range = 0;
-  u64 spent = 0;         // warp instructions, and what polling costs on top
-  u64 polling = 0;       // of it
+  u64 spent = 0;         // warp instructions, plus the cost of polling
+  u64 polling = 0;       // the part of it for polling
   u64 changes = 0;       // not yet added to Launch::changes
-  bool stopped = false;  // a diagnostic that ends the launch
-  u64 random = 1;        // of asynchronous work
-  u64 order = 1;         // random too, of the order of warps and blocks
+  bool stopped = false;  // a diagnostic has ended the launch
+  u64 random = 1;        // for asynchronous work
+  u64 order = 1;         // also random: for the order of warps and blocks
 };
 
 }  // namespace tilewright::rt::emulator

@@ -17,7 +17,7 @@ class Device;
 
 namespace detail {
 
-/// A buffer without its element type; keeps its device alive. Default-constructed or moved from: empty, and using it is an error.
+/// A buffer without its element type; keeps its device alive. A default-constructed or moved-from buffer is empty; using it is an error.
 class RawBuffer {
  public:
   RawBuffer() = default;
@@ -31,21 +31,21 @@ class RawBuffer {
 
   std::size_t size() const { return static_cast<std::size_t>(count_); }
   void* memory() const { return memory_; }
-  /// Whether the memory is this object's own allocation, and nothing else.
+  /// Whether the memory is this object's own allocation, and not a wrapped pointer.
   bool is_owned() const { return owned_; }
-  /// Null if empty.
+  /// The device; null if the buffer is empty.
   const std::shared_ptr<rt::Device>& device() const { return device_; }
   /// The address of element `offset`, 0 to size(). Throws Error for other offsets.
   const void* at(std::int64_t offset, const Here&) const;
 
-  // Throw Error if the buffer is empty, or if `count`, in elements, is not its size.
+  // These throw Error if the buffer is empty, or if `count`, in elements, is not its size.
   void read(void* to, std::size_t count, const Here&) const;
   void write(const void* from, std::size_t count, const Here&);
   void fill(const void* element, const Here&);
 
  private:
   void expect_size(const char* what, std::size_t count, const Here&) const;
-  /// Tells a measurement on this thread that all elements are written.
+  /// Tells a measurement on this thread that all elements will be written.
   void announce_write(const Here&);
   /// Adds the memory to the device's MemoryRegistry, for the bounds checks of checked mode.
   void watch();
@@ -64,7 +64,7 @@ class RawBuffer {
 template <ValueElement T>
 class Buffer;
 
-/// buffer + k: an address inside of a buffer, for a pointer argument; BufferAt<const T> of a const buffer. The buffer must outlive it.
+/// buffer + k: an address inside of a buffer, for a pointer argument; BufferAt<const T> for a const buffer. The buffer must outlive it.
 template <class T>
   requires ValueElement<std::remove_const_t<T>>
 struct BufferAt {
@@ -72,8 +72,8 @@ struct BufferAt {
   std::int64_t offset;
 };
 
-/// `size()` elements on a device. Transfers run on the device's default stream and are complete when they return. A const buffer is read
-/// only: for kernels too.
+/// `size()` elements on a device. Transfers use the device's default stream and are complete when they return. A const buffer is read-only,
+/// for kernels too.
 template <ValueElement T>
 class Buffer {
  public:
@@ -82,13 +82,13 @@ class Buffer {
   Buffer(Buffer&&) noexcept = default;
   Buffer& operator=(Buffer&&) noexcept = default;
 
-  /// How many elements.
+  /// The number of elements.
   std::size_t size() const { return raw_.size(); }
-  /// The device's address of the first element; on the cpu it can be used as it is.
+  /// The device address of the first element; on the cpu it can be used as a pointer.
   T* data() { return static_cast<T*>(raw_.memory()); }
   const T* data() const { return static_cast<const T*>(raw_.memory()); }
 
-  /// A copy of the contents, once all work submitted before is done.
+  /// A copy of the contents, after all work submitted before is done.
   std::vector<T> download(Here at = Here::current()) const {
     if constexpr (std::same_as<T, bool>) {
       const auto bytes = std::make_unique<bool[]>(size());
@@ -113,14 +113,14 @@ class Buffer {
       raw_.write(from.data(), from.size(), at);
     }
   }
-  /// Every element `value`.
+  /// Sets every element to `value`.
   void fill(T value, Here at = Here::current()) { raw_.fill(&value, at); }
 
   friend BufferAt<T> operator+(Buffer& buffer, Extent k) { return {&buffer, k.value}; }
   friend BufferAt<T> operator+(Buffer&& buffer, Extent k) { return {&buffer, k.value}; }
   friend BufferAt<const T> operator+(const Buffer& buffer, Extent k) { return {&buffer, k.value}; }
 
-  // For the library itself.
+  // For use by the library only.
   const detail::RawBuffer& raw() const { return raw_; }
 
  private:

@@ -1,4 +1,4 @@
-// The kernel key, which identifies a specialization: words, and values of users' types that are compared with their ==.
+// The kernel key, which identifies a specialization: words, and values of users' types that are compared by their ==.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace tilewright::detail {
 
-/// The operations of a key on a value of a user's type.
+/// The operations that a key needs on a value of a user's type.
 struct OwnType {
   bool (*equal)(const void*, const void*);
   std::shared_ptr<const void> (*copy)(const void*);
@@ -20,7 +20,7 @@ inline constexpr OwnType kOwnType{
     [](const void* a, const void* b) -> bool { return *static_cast<const T*>(a) == *static_cast<const T*>(b); },
     [](const void* value) -> std::shared_ptr<const void> { return std::make_shared<const T>(*static_cast<const T*>(value)); }};
 
-/// Built by add_*, then compared and looked up. Every launch builds one: of the usual size it allocates nothing.
+/// Built by add_*, then compared and looked up. Every launch builds one; a key of the usual size allocates nothing.
 class KernelKey {
  public:
   void add_word(std::uint64_t word) {
@@ -41,14 +41,14 @@ class KernelKey {
   void add(T value) {
     add_bytes(&value, sizeof value);
   }
-  /// The value must stay where it is for as long as this key is used; only kept() copies it. Keys of one kernel have the same types in the
-  /// same order.
+  /// The value must stay in place as long as this key is used; only kept() copies it. Keys of one kernel have the same types in the same
+  /// order.
   template <class T>
   void add_own(const T& value, std::uint64_t hash) {
     add_word(hash);
     own_.push_back({&value, &kOwnType<T>});
   }
-  /// The same key with own values that live as long as it does.
+  /// A copy of the key that owns its values.
   KernelKey kept() const;
 
   std::uint64_t hash() const { return hash_; }

@@ -8,7 +8,7 @@ namespace tilewright {
 /// The severity of a notice.
 enum class LogLevel { debug, info, warning };
 
-/// Called with each notice, from any thread, one at a time. Must not call set_log_sink.
+/// Called with each notice, from any thread, but for one notice at a time. Must not call set_log_sink.
 using LogSink = std::function<void(LogLevel, std::string_view message)>;
 
 /// Sends notices of every level to `sink`; an empty one restores the default.

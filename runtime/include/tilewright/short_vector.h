@@ -1,4 +1,4 @@
-// A vector that stores a few elements in the object itself, so that a launch of the usual size allocates nothing.
+// A vector that stores a few elements in the object itself, so that a launch with few arguments allocates nothing.
 #pragma once
 #include <cstddef>
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace tilewright::detail {
 
-/// Up to N elements in place; from the next one on, all of them on the heap.
+/// Up to N elements are stored in place; with more, all of them are on the heap.
 template <class T, std::size_t N>
   requires std::is_trivially_copyable_v<T>
 class ShortVector {

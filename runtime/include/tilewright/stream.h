@@ -1,4 +1,4 @@
-// Streams and events: handles to a device's queues of work and to points in them.
+// Streams and events: handles to queues of a device's work, and to points in these queues.
 #pragma once
 #include <memory>
 
@@ -12,7 +12,7 @@ class Event;
 class Stream;
 }  // namespace rt
 
-/// A point in a stream's work. Default-constructed: none; using it is an error.
+/// A point in a stream's work. A default-constructed event is empty; using it is an error.
 class Event {
  public:
   Event() = default;
@@ -25,21 +25,21 @@ class Event {
   std::shared_ptr<rt::Event> event_;
 };
 
-/// A queue of work, executed in order. Default-constructed: none; using it is an error.
+/// A queue of work that is executed in order. A default-constructed stream is empty; using it is an error.
 class Stream {
  public:
   Stream() = default;
   Stream(std::shared_ptr<rt::Device> device, std::shared_ptr<rt::Stream> stream) : device_(std::move(device)), stream_(std::move(stream)) {}
   /// Waits for all work of this stream.
   void synchronize(Here at = Here::current()) const;
-  /// Records an event: the point when all work submitted so far is done.
+  /// Records an event: the point at which all work submitted so far is done.
   Event record(Here at = Here::current()) const;
   /// Later work of this stream waits for the event.
   void wait(const Event&, Here at = Here::current()) const;
-  /// The driver's own stream (a CUstream); null where there is none, and for CUDA's default stream.
+  /// The driver's own stream (a CUstream); null if there is none, and for CUDA's default stream.
   void* native() const;
 
-  // For the library itself: null if the stream is none.
+  // For use by the library only: null if the stream is empty.
   const std::shared_ptr<rt::Device>& device() const { return device_; }
   const std::shared_ptr<rt::Stream>& handle() const { return stream_; }
 
