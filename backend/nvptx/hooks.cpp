@@ -73,7 +73,7 @@ class NvptxHooks final : public TargetHooks {
 }  // namespace
 
 std::unique_ptr<TargetHooks> hooks_of(const std::string& target) {
-  const auto description = describe(target);
+  const auto description = ir::describe_gpu(target);
   return description ? std::make_unique<NvptxHooks>(*description) : nullptr;
 }
 

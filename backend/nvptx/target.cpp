@@ -1,4 +1,4 @@
-// Descriptions of GPU targets, and LLVM's pipeline for them.
+// LLVM's pipeline for NVIDIA GPUs.
 #include "backend/nvptx/target.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -11,7 +11,6 @@
 #include "backend/llvm_codegen.h"
 #include "backend/llvm_errors.h"
 #include "backend/nvptx/assembler_bugs.h"
-#include "tileir/target/gpu_chips.h"
 
 namespace tilewright::backend::nvptx {
 
@@ -29,28 +28,6 @@ void initialise_llvm() {
 }
 
 }  // namespace
-
-std::optional<ir::TargetDesc> describe(std::string_view target) {
-  const ir::GpuChip* const chip = ir::gpu_chip(target);
-  ir::GpuFacts facts;
-  if (!chip || !ir::read_facts(target, facts)) return std::nullopt;
-  ir::TargetDesc d;
-  d.name = chip->target;
-  d.kind = ir::TargetDesc::Kind::nvptx;
-  d.vector_bits = 128;
-  d.has_fma = true;
-  d.has_f16_conversion = true;
-  d.has_masked_memory = true;
-  d.sm = chip->code_capability;
-  d.has_wgmma = chip->code == "sm_90a";
-  d.shared_bytes = facts.shared_bytes;
-  d.registers_per_sm = facts.registers_per_sm;
-  d.warps_per_sm = facts.warps_per_sm;
-  d.processors = facts.processors;
-  d.clock_mhz = facts.clock_mhz;
-  d.memory_gbs = facts.memory_gbs;
-  return d;
-}
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& processor, int ptx_version) {
   initialise_llvm();

@@ -1,10 +1,9 @@
-// NVIDIA GPUs as targets: their properties, and LLVM's code generation for them.
+// NVIDIA GPUs as targets: LLVM's code generation for them.
 #pragma once
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,9 +11,6 @@
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::backend::nvptx {
-
-/// The description of a chip of ir::gpu_chips(), "sm_80", or of a device that differs from its chip, "sm_90a+processors=114"; else none.
-std::optional<ir::TargetDesc> describe(std::string_view target);
 
 /// The oldest PTX ISA that has all emitted instructions, as 10 * major + minor (CUDA 12.0: 80).
 inline constexpr int kPtxVersion = 80;

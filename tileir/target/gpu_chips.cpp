@@ -91,4 +91,26 @@ bool read_facts(std::string_view target, GpuFacts& facts) {
   }
 }
 
+std::optional<TargetDesc> describe_gpu(std::string_view target) {
+  const GpuChip* const chip = gpu_chip(target);
+  GpuFacts facts;
+  if (!chip || !read_facts(target, facts)) return std::nullopt;
+  TargetDesc d;
+  d.name = chip->target;
+  d.kind = TargetDesc::Kind::nvptx;
+  d.vector_bits = 128;
+  d.has_fma = true;
+  d.has_f16_conversion = true;
+  d.has_masked_memory = true;
+  d.sm = chip->code_capability;
+  d.has_wgmma = chip->code == "sm_90a";
+  d.shared_bytes = facts.shared_bytes;
+  d.registers_per_sm = facts.registers_per_sm;
+  d.warps_per_sm = facts.warps_per_sm;
+  d.processors = facts.processors;
+  d.clock_mhz = facts.clock_mhz;
+  d.memory_gbs = facts.memory_gbs;
+  return d;
+}
+
 }  // namespace tilewright::ir

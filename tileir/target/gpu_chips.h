@@ -1,5 +1,6 @@
 // The NVIDIA GPUs that code is compiled for, by compute capability.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,5 +43,8 @@ const GpuChip& chip_for(int capability);
 std::string target_name(const GpuChip&, const GpuFacts&);
 /// Reads the facts that follow the name of a target. Returns false if they do not have the form that target_name() writes.
 bool read_facts(std::string_view target, GpuFacts&);
+
+/// The description of a chip, "sm_80", or of a device that differs from its chip, "sm_90a+processors=114"; none for other names.
+std::optional<TargetDesc> describe_gpu(std::string_view target);
 
 }  // namespace tilewright::ir
