@@ -47,6 +47,8 @@ class GraphToExprs {
   Tensor tensor_of(graph::NodeId n) { return tensor(g_.node(n), n); }
   /// Each value that was translated, operands first.
   const std::vector<TranslatedValue>& values() const { return values_; }
+  /// The name of an axis in formulas, or none if no tensor has it.
+  std::string name_of(Atom*) const;
 
  private:
   void name_axes();

@@ -73,6 +73,11 @@ void GraphToExprs::name_axes() {
   }
 }
 
+std::string GraphToExprs::name_of(Atom* atom) const {
+  const auto known = names_.find(AxisAnalysis::root(atom));
+  return known == names_.end() ? "" : known->second.name;
+}
+
 Axis GraphToExprs::axis_of(Atom* atom, const AxisSet& used) {
   atom = AxisAnalysis::root(atom);
   const std::string unnamed = "i" + std::to_string(names_.size());

@@ -1,0 +1,74 @@
+// Prints segments.
+#include "passes/fusion/graph/segments_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "passes/fusion/graph/segment_parts.h"
+#include "passes/fusion/graph/segment_structure.h"
+#include "passes/fusion/tensor_names.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::NodeId;
+
+class Printer {
+ public:
+  explicit Printer(const graph::Graph& g) : g_(g), names_(g) {}
+
+  std::string operator()(const Segment& s, std::size_t number) {
+    const std::size_t operations = operations_of(g_, s);
+    std::string all = fmt::format("segment {}: {} from {}; {} operation{}\n", number, list(s.results), list(read_by(s)), operations,
+                                  operations == 1 ? "" : "s");
+    const auto line = [&](std::string_view why, const std::vector<NodeId>& nodes) {
+      if (!nodes.empty()) all += fmt::format("  {}: {}\n", why, list(nodes));
+    };
+    line("computed before a run", s.ahead);
+    line("read at many positions", s.repeated);
+    line("read by one reduction after the other", s.recurring);
+    if (s.cut) all += fmt::format("  first of {} parts of {} operations\n", s.cut->parts, s.cut->operations);
+    if (s.joined) all += joined(*s.joined);
+    if (const auto [first, is_new] = first_of_.emplace(s.structure, number); !is_new)
+      all += fmt::format("  as segment {}\n", first->second);
+    return all;
+  }
+
+ private:
+  std::string list(const std::vector<NodeId>& nodes) const {
+    std::string all;
+    for (NodeId n : nodes) all += (all.empty() ? "" : ", ") + names_.of(n);
+    return all.empty() ? "nothing" : all;
+  }
+
+  // Values of earlier segments, and tensors that the user gives.
+  std::vector<NodeId> read_by(const Segment& s) const {
+    std::vector<NodeId> read;
+    for (NodeId n : s.nodes)
+      if (s.memory.contains(n) || is_in_memory(g_.node(n))) read.push_back(n);
+    return read;
+  }
+
+  std::string joined(const JoinedPart& j) const {
+    return fmt::format("  written to its place in {}, along axis {} from {}{}{}\n", names_.of(j.whole), g_.node(j.whole).axes[0],
+                       j.begin.text(), j.is_last ? "; the last part" : "", j.is_ahead ? "; before a run" : "");
+  }
+
+  const graph::Graph& g_;
+  const TensorNames names_;
+  std::map<std::string, std::size_t> first_of_;  // by structure
+};
+
+}  // namespace
+
+std::string segments_text(const graph::Graph& g, const std::vector<Segment>& segments) {
+  Printer print(g);
+  std::string all;
+  for (std::size_t i = 0; i < segments.size(); ++i) all += print(segments[i], i);
+  return all;
+}
+
+}  // namespace tilewright::passes::fusion
