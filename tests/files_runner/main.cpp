@@ -1,4 +1,4 @@
-// Runs every .tile file below tests/files as a subcase, or only the files named on the command line. With TILEWRIGHT_UPDATE=1 in the
+// Runs every .tile and .graph file below tests/files as a subcase, or only the files named on the command line. With TILEWRIGHT_UPDATE=1 in the
 // environment, failing CHECK lines are rewritten for the current output instead, and the change is printed as a unified diff. Read the
 // diff: an update also accepts wrong output.
 #define DOCTEST_CONFIG_IMPLEMENT
@@ -29,7 +29,8 @@ std::vector<std::string>& files() {
 
 void find_files() {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(TW_TEST_FILES))
-    if (entry.path().extension() == ".tile") files().push_back(entry.path().string());
+    if (const auto extension = entry.path().extension(); extension == ".tile" || extension == ".graph")
+      files().push_back(entry.path().string());
   std::sort(files().begin(), files().end());
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "check.h"
+#include "fusion_steps.h"
 #include "text_test.h"
 #include "tileir/text/parser.h"
 #include "update.h"
@@ -185,6 +186,44 @@ TEST_CASE("text_test: the difference of an update has context, and hunks where i
   const std::string middle = "1\n2\n3\n4\n5\n6\n7\n8\n";
   CHECK(unified_diff("f", "a\n" + middle + "b", "x\n" + middle + "y") ==
         "--- f\n+++ f\n@@ -1,4 +1,4 @@\n-a\n+x\n 1\n 2\n 3\n@@ -7,4 +7,4 @@\n 6\n 7\n 8\n-b\n+y\n");
+}
+
+TEST_CASE("text_test: a graph is checked after the step that it names") {
+  const std::string graph = "graph {\n  %x = input : f32[4]\n  %y = exp %x : f32[4]\n  output \"y\" %y\n}\n";
+  const auto failures_of_graph = [](const std::string& contents) {
+    std::string all;
+    for (const Failure& f : run_text_test(contents, "t.graph").failures) all += std::to_string(f.line) + ": " + f.message + "\n";
+    return all;
+  };
+  CHECK(failures_of_graph("// step: expressions\n" + graph + "// CHECK: f32 y[x0] = exp(x[x0])\n") == "");
+  CHECK(failures_of_graph("// step: expressions\n" + graph + "// CHECK: log\n").find("7: CHECK not found: log") == 0);
+  CHECK(failures_of_graph(graph + "// CHECK: exp\n") == "1: a graph needs a step\n");
+  CHECK(failures_of_graph("// step: plan\n" + graph) == "1: a step without a CHECK\n");
+  CHECK(
+      failures_of_graph("// step: dance\n" + graph + "// CHECK: exp\n").find("1: unknown step 'dance'; expected one of segments, axes,") ==
+      0);
+  CHECK(failures_of_graph("// step: plan\n// options: speed = 3\n" + graph + "// CHECK: exp\n")
+            .find("2: 'speed = 3': expected reassociate") == 0);
+  CHECK(failures_of_graph("// step: plan\ngraph {\n  %y = exp %x : f32[4]\n}\n// CHECK: exp\n") ==
+        "3: unexpected error: '%x' is not defined\n");
+  CHECK(failures("// step: plan\n" + kKernel + "// CHECK: add\n") == "1: a step is of a graph, in a .graph file\n");
+}
+
+/// Each step has several texts, which are what a reader opens to understand it.
+TEST_CASE("text tests: each step from a graph to its kernels has texts, in a folder of its name") {
+  constexpr int kFewest = 4;
+  for (const std::string_view step : fusion_steps()) {
+    CAPTURE(step);
+    int texts = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(TW_TEST_FILES "/graphs/") + std::string(step))) {
+      std::ifstream in(entry.path());
+      const std::string text{std::istreambuf_iterator<char>(in), {}};
+      CHECK_MESSAGE(text.find("// step: " + std::string(step) + "\n") != std::string::npos, entry.path() << " is of another step");
+      CHECK_MESSAGE(text.starts_with("// "), entry.path() << " does not say what it shows");
+      ++texts;
+    }
+    CHECK(texts >= kFewest);
+  }
 }
 
 TEST_CASE("text tests: every op of the table occurs in roundtrip") {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "fusion_steps.h"
 #include "ir_text.h"
 #include "passes/analysis/axis_info.h"
 #include "passes/analysis/hazards.h"
@@ -18,6 +19,7 @@
 #include "passes/layout/coalesce.h"
 #include "passes/pass_manager.h"
 #include "passes/pipeline/loop_schedule.h"
+#include "tileir/graph/text/graph_text.h"
 #include "tileir/target/gpu_chips.h"
 #include "tileir/text/parser.h"
 #include "tileir/text/printer.h"
@@ -50,6 +52,8 @@ struct Case {
   std::vector<Count> ops;
   int ops_line = 0;
   ir::TargetDesc target;
+  std::string step;  // of a graph
+  StepOptions step_options;
   bool checked = false;
   int warps = 4;
   std::vector<Finding> errors, notes, remarks;
@@ -79,13 +83,8 @@ void read_target(Case& c, int line, const std::string& text) {
     t.name = "host-" + text;
     t.vector_bits = text == "avx2" ? 256 : 512;
     t.has_fma = t.has_f16_conversion = t.has_masked_memory = true;
-  } else if (const ir::GpuChip* const chip = ir::gpu_chip(text); chip && chip->target == text) {
-    t.name = text;
-    t.kind = ir::TargetDesc::Kind::nvptx;
-    t.sm = chip->code_capability;
-    t.vector_bits = 128;
-    t.has_fma = t.has_f16_conversion = t.has_masked_memory = true;
-    t.shared_bytes = 64 * 1024;
+  } else if (const auto gpu = ir::describe_gpu(text)) {
+    t = *gpu;
   } else {
     c.fail(line, fmt::format("unknown target '{}'; expected baseline, avx2, avx512 or a GPU, as sm_80", text));
   }
@@ -149,6 +148,33 @@ void read_analysis(Case& c, int line, const std::string& text) {
   c.analysis = text;
 }
 
+void read_step(Case& c, int line, const std::string& text) {
+  const std::vector<std::string_view> steps = fusion_steps();
+  if (std::find(steps.begin(), steps.end(), text) == steps.end())
+    return c.fail(line, fmt::format("unknown step '{}'; expected one of {}", text, fmt::join(steps, ", ")));
+  c.step = text;
+}
+
+void read_options(Case& c, int line, const std::string& text) {
+  passes::fusion::ProgramOptions& program = c.step_options.program;
+  const std::map<std::string_view, bool*> switches = {
+      {"batch_invariant", &program.batch_invariant}, {"move_rounding", &program.move_rounding}, {"reassociate", &program.reassociate}};
+  static const std::regex form(R"(^([a-z_]+) = ([a-z0-9]+)$)");
+  for (const std::string& part : split(text, ',')) {
+    const std::string option = trimmed(part);
+    std::smatch m;
+    const bool is_option = std::regex_match(option, m, form);
+    const auto found = is_option ? switches.find(m[1].str()) : switches.end();
+    if (found != switches.end() && (m[2] == "true" || m[2] == "false"))
+      *found->second = m[2] == "true";
+    else if (is_option && m[1] == "most_operations" && std::atoi(m[2].str().c_str()) > 0)
+      c.step_options.most_operations = static_cast<std::size_t>(std::atoi(m[2].str().c_str()));
+    else
+      c.fail(line,
+             fmt::format("'{}': expected reassociate, move_rounding or batch_invariant = true or false, or most_operations = N", option));
+  }
+}
+
 void read_prints(Case& c, int line, const std::string& text) {
   if (text == "itself")
     c.prints_itself_line = line;
@@ -181,8 +207,9 @@ struct Directive {
   bool names_next_line = false;  // alone on its line, it speaks of the line of code after it
 };
 constexpr Directive kDirectives[] = {
-    {"passes", read_passes},   {"target", read_target}, {"analysis", read_analysis}, {"prints", read_prints}, {"error", read_error, true},
-    {"note", read_note, true}, {"mode", read_mode},     {"warps", read_warps},       {"ops", read_ops},       {"remark", read_remark, true},
+    {"passes", read_passes},     {"target", read_target},       {"analysis", read_analysis}, {"prints", read_prints},
+    {"error", read_error, true}, {"note", read_note, true},     {"mode", read_mode},         {"warps", read_warps},
+    {"ops", read_ops},           {"remark", read_remark, true}, {"step", read_step},         {"options", read_options},
 };
 
 std::optional<CheckKind> check_kind(std::string_view name) {
@@ -233,6 +260,7 @@ void read_directives(Case& c) {
   }
   const bool expects = !c.checks.empty() || !c.ops.empty() || c.prints_itself_line > 0 || c.prints_unchanged;
   if (!expects && (!c.passes.empty() || !c.analysis.empty())) c.fail(c.first_line, "passes or an analysis without a CHECK");
+  if (!expects && !c.step.empty()) c.fail(c.first_line, "a step without a CHECK");
   if (!c.notes.empty() && c.errors.empty()) c.fail(c.notes[0].line, "a note without an error");
 }
 
@@ -399,8 +427,42 @@ std::vector<std::string> blessed(const Case& c, const std::string& output) {
   return lines;
 }
 
+/// Compares the output with the checks; the lines that the case should have instead are the result.
+std::vector<std::string> checked(Case& c, const std::string& out) {
+  const std::size_t before = c.failures.size();
+  check_ops(c, out);
+  const std::vector<Failure> failed = run_checks(c.checks, out);
+  c.failures.insert(c.failures.end(), failed.begin(), failed.end());
+  return c.failures.size() == before ? c.lines : blessed(c, out);
+}
+
+std::optional<graph::Graph> read_graph(Case& c, const std::string& file) {
+  std::vector<Finding> errors, notes;
+  std::optional<graph::Graph> g;
+  try {
+    g = graph::parse(c.text(), file);
+    if (const std::string once = graph::print(*g); graph::print(graph::parse(once, "output")) != once)
+      c.fail(c.first_line, "the graph reads back as another one");
+  } catch (const Error& e) {
+    add_error(e, errors, notes);
+  }
+  compare(c, "error", c.errors, errors, true);
+  return g;
+}
+
+std::vector<std::string> run_graph_case(Case& c, const std::string& file) {
+  if (c.step.empty()) c.fail(c.first_line, "a graph needs a step");
+  if (!c.failures.empty()) return c.lines;  // malformed
+  const std::optional<graph::Graph> g = read_graph(c, file);
+  if (!g) return c.lines;
+  c.step_options.target = c.target;
+  return checked(c, print_step(c.step, *g, c.step_options));
+}
+
 /// Runs a case; the lines it should have instead are the result.
 std::vector<std::string> run_case(Case& c, const std::string& file) {
+  if (file.ends_with(".graph")) return run_graph_case(c, file);
+  if (!c.step.empty()) c.fail(c.first_line, "a step is of a graph, in a .graph file");
   if (!c.failures.empty()) return c.lines;  // malformed
   std::vector<Finding> errors, notes;
   std::optional<ir::Module> m = read_module(c, file, errors, notes);
@@ -417,11 +479,7 @@ std::vector<std::string> run_case(Case& c, const std::string& file) {
     return c.lines;
   }
   if (c.prints_itself_line > 0) check_prints_itself(c, out);
-  const std::size_t before = c.failures.size();
-  check_ops(c, out);
-  const std::vector<Failure> failed = run_checks(c.checks, out);
-  c.failures.insert(c.failures.end(), failed.begin(), failed.end());
-  return c.failures.size() == before ? c.lines : blessed(c, out);
+  return checked(c, out);
 }
 
 }  // namespace

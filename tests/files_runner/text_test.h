@@ -1,4 +1,4 @@
-// Runs one .tile file as a test and returns the directives that do not hold.
+// Runs one .tile or .graph file as a test and returns the directives that do not hold.
 #pragma once
 #include <string>
 #include <string_view>
@@ -26,6 +26,9 @@ struct TextTestResult {
 ///   note: text         likewise, a note of such a problem
 ///   remark: text       likewise, a remark of a pass. All of them must be expected if one is
 ///   CHECK: pattern     and the like (see check.h), of the output
+/// and of graphs, in files whose name ends in .graph:
+///   step: plan         the output is what this step of docs/fusion.md gives (fusion_steps.h)
+///   options: reassociate = false    of the program: reassociate, move_rounding, batch_invariant; most_operations = N of a segment
 /// A case without errors must also read back from its own output, with and without locations.
 TextTestResult run_text_test(std::string_view contents, const std::string& file);
 

@@ -82,7 +82,7 @@ std::vector<std::string> fresh_checks(std::string_view output, const std::vector
   std::size_t placed = 0;
   for (const std::string& line : split(output, '\n')) {
     const std::string text = trimmed(line), op = op_of(text);
-    const bool is_label = text.starts_with("kernel ") || text.starts_with("analysis ");
+    const bool is_label = text.starts_with("kernel @") || text.starts_with("analysis ");
     if (is_label) captures.forget();
     if (text.empty() || (is_label && !has_labels)) continue;
     const bool is_analysis = op.empty() && !is_label && !text.starts_with("}") && !text.starts_with("layout ");

@@ -1,0 +1,24 @@
+// The steps from a graph to its kernels, each as a text: what .graph files check.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "passes/fusion/program/program.h"
+#include "tileir/graph/graph.h"
+
+namespace tilewright::test {
+
+struct StepOptions {
+  ir::TargetDesc target;
+  passes::fusion::ProgramOptions program;
+  std::size_t most_operations = 0;  // of a segment; 0: as many as it has
+};
+
+/// The names of all steps, in the order in which they run.
+std::vector<std::string_view> fusion_steps();
+
+/// What a step of docs/fusion.md makes of a graph. Requires: the name of a step.
+std::string print_step(std::string_view step, const graph::Graph&, const StepOptions&);
+
+}  // namespace tilewright::test
