@@ -1,4 +1,4 @@
-// Prints amounts with three digits or so.
+// Prints amounts with about three digits.
 #include "passes/fusion/amount_text.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ std::string bytes_text(double bytes) {
 
 namespace {
 
-/// A number below 1000, and the prefix for what it was divided by.
+/// Scales a number to below 1000; returns it with the prefix for the divisor.
 std::pair<double, const char*> with_prefix(double value) {
   constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
   std::size_t prefix = 0;

@@ -1,12 +1,12 @@
-// Walks over graphs and formulas without recursion: they may be deeper than a stack.
+// Walks over graphs and formulas without recursion, since they may be deeper than a stack.
 #pragma once
 #include <utility>
 #include <vector>
 
 namespace tilewright::passes::fusion {
 
-/// Visits what `parts` leads to from `root`, each node after its parts. `enter` is asked once for each edge that leads to a node, and says
-/// whether the node and its parts are visited.
+/// Visits all nodes to which `parts` leads from `root`, each node after its parts. `enter` is called once for each edge to a node, and
+/// returns whether the node and its parts are visited.
 template <class Node, class Parts, class Enter, class Visit>
 void visit_operands_first(Node root, Parts parts, Enter enter, Visit visit) {
   struct Open {

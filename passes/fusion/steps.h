@@ -1,10 +1,10 @@
-// Counts the steps of a derivation: a budget in steps cuts the same programs on every machine, which one in seconds would not.
+// Counts the steps of a derivation. A budget in steps cuts the same programs on every machine; a budget in seconds would not.
 #pragma once
 #include <cstdint>
 
 namespace tilewright::passes::fusion {
 
-/// A derivation has taken more steps than it may.
+/// Thrown when a derivation has taken more steps than it may.
 struct TooManySteps {};
 
 class Steps {

@@ -63,14 +63,14 @@ TensorNames::TensorNames(const Graph& g) : of_(g.size()) {
     if (needed[id.index] && name.empty() && !n.name.empty()) name = add(n.name);
   });
   const std::vector<NodeId> results = composite_results(g);
-  // A view inside of a composite function says nothing about its elements: what it shows does.
+  // A view inside of a composite function is named after the value that it shows.
   const auto inner_name = [&](NodeId id) {
     NodeId shown = id;
     while (graph::is_view(g.node(shown).op) && g.node(shown).composite == g.node(id).composite) shown = g.node(shown).operands[0];
     return g.node(shown).composite == g.node(id).composite ? graph::function_name(g.node(shown)) : of_[shown.index];
   };
-  // Views inside of composite functions, which seldom are in memory, come after the others, and last what no output needs: they change no
-  // other name.
+  // Views inside of composite functions, which are rarely in memory, come after other values, and values that no output needs come last: so
+  // they change no other name.
   const auto turn_of = [&](NodeId id, const Node& n) {
     return !needed[id.index] ? 2 : n.composite && graph::is_view(n.op) && results[*n.composite] != id ? 1 : 0;
   };

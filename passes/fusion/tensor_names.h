@@ -1,12 +1,12 @@
-// Names of tensors: one for each value of a graph and each tensor that a plan adds. Reports, parameters of kernels and kernels have them.
+// Names of tensors: one for each value of a graph and each tensor that a plan adds. Reports, kernels and their parameters use them.
 //
-//   q, loss       what the user has named, with graph.input, graph.output or name(), has that name
+//   q, loss       a value that the user has named, by graph.input, graph.output or name(), has that name
 //   softmax       another value has the name of the function that computes it
-//   softmax_max   a value inside of a composite function has the names of both
+//   softmax_max   a value inside of a composite function has the names of both functions
 //                 (softmax_x: a view of x inside of it)
-//   softmax_2     a number follows where a name is taken: the second softmax of the program
+//   softmax_2     a number follows if the name is taken: the second softmax of the graph
 //
-// Numbers count the values that outputs need, in the order of the program: equal graphs have equal names, whatever is fused.
+// Numbers count the values that outputs need, in the order of the graph: equal graphs have equal names, whatever is fused.
 #pragma once
 #include <map>
 #include <set>
@@ -18,30 +18,30 @@
 
 namespace tilewright::passes::fusion {
 
-/// A name as an identifier: what is no letter, digit or underscore becomes an underscore.
+/// A name as an identifier: each character that is not a letter, digit or underscore becomes an underscore.
 std::string identifier(std::string_view name);
 
-/// Names of which no two are equal, nor equal as identifiers.
+/// A set of names that are all different, also as identifiers.
 class NameSet {
  public:
-  /// The name, with the least number behind it that makes it new: "x", "x_2".
+  /// The name, followed by the least number that makes it unique: "x", "x_2".
   std::string add(const std::string& wanted);
-  /// Takes a name as it is, whether or not it is new.
+  /// Reserves a name as it is, whether or not it is unique.
   void take(const std::string& name);
 
  private:
   bool has(const std::string& name) const { return names_.contains(name) || names_.contains(identifier(name)); }
 
   std::set<std::string> names_;
-  std::map<std::string, int> next_;  // numbers that come next
+  std::map<std::string, int> next_;  // the next number for each name
 };
 
 class TensorNames {
  public:
   explicit TensorNames(const graph::Graph&);
-  /// Of a node's value.
+  /// The name of a node's value.
   const std::string& of(graph::NodeId n) const { return of_[n.index]; }
-  /// For a tensor that is no node's value.
+  /// A name for a tensor that is not a node's value.
   std::string add(const std::string& wanted) { return names_.add(wanted); }
 
  private:

@@ -1,4 +1,4 @@
-// Short lists of positions: of an element of a tensor, of a point. A check makes millions of them, so up to 8 need no memory of their own.
+// Short lists of coordinates of elements and points. A check makes millions of them, so up to 8 coordinates need no heap memory.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// A vector of trivial elements that holds up to N of them itself.
+/// A vector of trivial elements that stores up to N of them in the object itself.
 template <class T, std::size_t N>
 class InlineVector {
  public:
@@ -55,10 +55,10 @@ class InlineVector {
  private:
   std::size_t size_ = 0;
   std::array<T, N> own_{};
-  std::vector<T> rest_;  // all elements, once there were more than N
+  std::vector<T> rest_;  // all elements, if there are more than N
 };
 
-/// Where an element is, along each axis.
+/// The coordinates of an element, along each axis.
 using Coordinates = InlineVector<std::int64_t, 8>;
 
 }  // namespace tilewright::passes::fusion

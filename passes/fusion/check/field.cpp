@@ -5,10 +5,10 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// All primes below 47 are squares modulo p, so that numbers made of them have roots.
+// All primes below 47 are squares modulo p, so numbers that are products of them have roots.
 constexpr std::uint64_t kExponents = 952804987596247319u;
 constexpr Modulus kExponentModulus(kExponents), kValueModulus(2 * kExponents + 1);
-// A square other than 1 has order q.
+// Every square except 1 has order q.
 constexpr std::uint64_t kGenerator = 9;
 
 }  // namespace

@@ -1,9 +1,10 @@
 // A finite field in which exp is a homomorphism, so that formulas with exponentials can be compared exactly.
 //
-// p = 2 q + 1 with p and q prime. Values are residues modulo p, exponents residues modulo q, and exp(x) = w^x mod p, where w has order q:
-// exp(x + y) = exp(x) exp(y) holds as it does for real numbers. x^(n / d) is x^(n d') with d d' = 1 mod q, which fits both products and
-// exp. Other functions are hashes: equal operands give equal results and nothing else is known of them. Two different formulas agree at a
-// random point with a probability of about degree / p (Schwartz-Zippel); p has 61 bits. The device is that of Mirage (Wu et al., 2024).
+// p = 2 q + 1, where p and q are prime. Values are residues modulo p, exponents are residues modulo q, and exp(x) = w^x mod p, where w has
+// order q: exp(x + y) = exp(x) exp(y) holds as for real numbers. x^(n / d) is x^(n d') with d d' = 1 mod q, which is consistent with
+// products and with exp. Other functions are hashes: equal operands give equal results, and no other law holds. Two different formulas
+// agree at a random point with a probability of about degree / p (Schwartz-Zippel); p has 61 bits. The method is that of Mirage (Wu et al.,
+// 2024).
 #pragma once
 #include <cstdint>
 
@@ -11,7 +12,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// Residues modulo one of the two primes.
+/// Arithmetic modulo one of the two primes.
 class Modulus {
  public:
   static const Modulus& values();     // p
@@ -35,13 +36,13 @@ class Modulus {
   std::uint64_t m_;
 };
 
-/// exp of a residue modulo q, as a residue modulo p.
+/// exp of an exponent, which is a residue modulo q; the result is a residue modulo p.
 std::uint64_t field_exp(std::uint64_t exponent);
 /// base^exponent for a fraction; base is a residue of the modulus.
 std::uint64_t field_power(const Modulus&, std::uint64_t base, const ir::Rational& exponent);
-/// Whether a residue modulo p has a root, of which it is the square.
+/// Whether a residue modulo p is a square, so that it has a root.
 bool has_root(std::uint64_t value);
-/// A mix of two words (splitmix64): what functions without a law are.
+/// A hash of two words (splitmix64): the value of functions that obey no law.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b);
 
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// Runs a plan in the field, and compares it with the definitions.
+// Runs a plan in the field, and compares its results with the definitions of the reductions.
 #include "passes/fusion/check/field_check.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using graph::Combine;
 
 constexpr int kTile = 2;
 
-// Residues of one value modulo both primes.
+// The residues of one value modulo both primes.
 struct Residues {
   std::uint64_t value = 0, exponent = 0;
   std::uint64_t at(const Modulus& m) const { return m.prime() == Modulus::values().prime() ? value : exponent; }
@@ -29,7 +29,7 @@ class PlanChecker {
  public:
   PlanChecker(const Plan& plan, std::uint64_t seed) : plan_(plan), seed_(seed) {}
 
-  /// The first reduction whose terms are not its value, or scan whose tiles are not.
+  /// The first reduction whose terms do not add up to its value, or the first scan whose tiles do not; none if all are correct.
   std::optional<Expr> run() {
     for (const RunningScan& s : plan_.scans)
       if (!is_running(s)) return s.value;
@@ -40,7 +40,7 @@ class PlanChecker {
   }
 
  private:
-  // The references of a state and its accumulators at them.
+  // A state: its references, and its accumulators at these references.
   struct State {
     std::map<const ExprData*, Table> references, shifts;
     std::map<int, std::map<Point, std::uint64_t>> accumulators;
@@ -51,14 +51,14 @@ class PlanChecker {
     return {mix(seed_, drawn_) % (Modulus::values().prime() - 1) + 1, mix(seed_ + 1, drawn_) % (Modulus::exponents().prime() - 1) + 1};
   }
 
-  // What a root is taken of, and the axes of a reduction along which its values are those of the base: it may read others besides.
+  // A value of which a root is taken, and the axes of a reduction along which its values are those of the base (it may read others too).
   struct RootBase {
     Expr value;
     AxisSet shared;
   };
 
-  // Half of the residues have no root: one that a formula takes the root of is drawn until it has one, so that the square of the root is
-  // it.
+  // Half of the residues have no root. A value of which a formula takes a root is drawn repeatedly until it has one, so that the square of
+  // the root is the value.
   void draw_complete_values() {
     constexpr int kMostDraws = 200;
     const std::vector<Expr> bases = bases_of_roots();
@@ -74,7 +74,7 @@ class PlanChecker {
     }
   }
 
-  // A softmax reads its scores at the position of its own, and at all others: the maximum and the sum bind the axis.
+  // A softmax reads its scores at its own position and at all others: the maximum and the sum bind the axis.
   AxisSet shared_axes(Expr base, Expr reduction) const {
     AxisSet bound;
     ExprSet seen;
@@ -87,7 +87,7 @@ class PlanChecker {
     return base->axes.common(reduction->axes).without(bound);
   }
 
-  // What roots are taken of, without the loop's axis.
+  // The values of which roots are taken, without the loop's axis.
   std::vector<Expr> bases_of_roots() const {
     std::vector<Expr> found;
     ExprSet seen;
@@ -101,13 +101,13 @@ class PlanChecker {
     return found;
   }
 
-  // Whether no later reduction is part of the base.
+  // Whether the base depends on no reduction later than this one.
   bool is_drawn(Expr base, const Reduction& last) const {
     return std::none_of(&last + 1, plan_.reductions.data() + plan_.reductions.size(),
                         [&](const Reduction& r) { return contains(base, r.value); });
   }
 
-  // Whether the base has a root wherever the values that are drawn so far, the one at p last, decide it.
+  // Whether the base has a root at all points where the values drawn so far, the last one at p, determine it.
   bool has_roots(const RootBase& base, const Point& p) const {
     const Point here = restricted(p, base.shared);
     for (const Point& at : points(base.value->axes, plan_.loop)) {
@@ -127,7 +127,7 @@ class PlanChecker {
     return true;
   }
 
-  // Complete values of reductions of earlier passes, or of all but one.
+  // The complete values of reductions of earlier passes, or of all reductions but one.
   std::optional<std::uint64_t> complete(Expr e, const Point& p, const Modulus& m,
                                         const std::function<bool(const Reduction&)>& is_complete) const {
     if (!e->is(ExprKind::reduce)) return std::nullopt;
@@ -136,14 +136,14 @@ class PlanChecker {
     return final_.at(e).at(restricted(p, e->axes)).at(m);
   }
 
-  // The value of a shift or its change; a plan that lacks the step which makes it is wrong.
+  // The value of a shift or of its change. If the plan lacks the step that makes it, the plan is wrong.
   std::uint64_t found(const std::map<const ExprData*, Table>& tables, Expr key, Expr value, const Point& p, const Modulus& m) const {
     const auto table = tables.find(key.operator->());
     if (table == tables.end()) missing_ = value;
     return table == tables.end() ? 0 : table->second.at(restricted(p, value->axes)).at(m);
   }
 
-  // Evaluates with the references of a state.
+  // Evaluates expressions with the references of a state.
   FieldEvaluator at_references(const State& state, int pass, const std::map<const ExprData*, Table>* deltas = nullptr) const {
     return FieldEvaluator(seed_, plan_.loop,
                           [this, &state, pass, deltas](Expr e, const Point& p, const Modulus& m) -> std::optional<std::uint64_t> {
@@ -154,7 +154,7 @@ class PlanChecker {
                           });
   }
 
-  // Evaluates what references stand for: pending reductions have the references' values.
+  // Evaluates expressions in which pending reductions have the values of their references.
   FieldEvaluator with_references(const State& state, int pass) const {
     return FieldEvaluator(seed_, plan_.loop,
                           [this, &state, pass](Expr e, const Point& p, const Modulus& m) -> std::optional<std::uint64_t> {
@@ -172,7 +172,7 @@ class PlanChecker {
     return table == state.accumulators.end() ? 0 : table->second.at(restricted(p, a.axes));
   }
 
-  // The accumulator of one state at the references of another: moved by its shifts, then by its exponent.
+  // The accumulator of one state, moved to the references of another: first by its shifts, then by its exponent.
   std::uint64_t moved(const AbsorbStep& step, const State& from, const State& to, int pass, const Point& p) const {
     const Modulus& m = Modulus::values();
     const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
@@ -200,8 +200,8 @@ class PlanChecker {
     return result;
   }
 
-  // Follows the steps of the pass: the state `old` takes in other states, or a tile of the loop's positions. References are random, but
-  // those of the last absorption are the complete values. Accumulators of maxima are not modelled here.
+  // Follows the steps of the pass: the state `old` absorbs other states, or a tile of the loop's positions. References are random, except
+  // that those of the last absorption are the complete values. Accumulators of maxima are not modelled here.
   State absorb(int pass, const State* old, const std::vector<const State*>& others, const std::vector<std::int64_t>& tile, bool is_last) {
     const Modulus& m = Modulus::values();
     const PassState& steps = plan_.states[static_cast<std::size_t>(pass - 1)];
@@ -216,7 +216,7 @@ class PlanChecker {
         for (const auto& [p, complete] : final_.at(value)) now.references[value.operator->()][p] = is_last ? complete : random();
       } else if (step.kind == AbsorbStep::Kind::shift) {
         for (const Point& p : points(step.shift->axes, plan_.loop)) {
-          with_references(now, pass).value(step.shift->operands[0], p, m);  // what it is made of must be there
+          with_references(now, pass).value(step.shift->operands[0], p, m);  // checks that its parts exist
           now.shifts[step.shift.operator->()][p] = random();
         }
       } else if (const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)]; a.combine == Combine::sum) {
@@ -235,7 +235,7 @@ class PlanChecker {
     return now;
   }
 
-  // The whole loop; then three parts of it, of which one is empty, and the merge of their states: two at once, then the third.
+  // Runs the whole loop; then three parts of it, one of them empty, and merges their states: first two at once, then the third.
   std::optional<Expr> run_pass(int pass) {
     fixed_shifts_.clear();
     for (Expr shift : plan_.states[static_cast<std::size_t>(pass - 1)].fixed_shifts)
@@ -250,7 +250,7 @@ class PlanChecker {
     return missing_ ? missing_ : wrong;
   }
 
-  // The last tile brings the state to the complete values, if it is that of the whole loop.
+  // Absorbs tiles one after another. If the state is that of the whole loop, the last tile brings it to the complete values.
   State walk(int pass, int begin, int end, bool is_whole) {
     State state = absorb(pass, nullptr, {}, {}, false);
     for (int i = begin; i < end; i += kTile) {
@@ -261,7 +261,7 @@ class PlanChecker {
     return state;
   }
 
-  // Whether tiles that continue what the tiles before them gave are the running sum or product.
+  // Whether tiles that continue from the results of earlier tiles give the running sum or product.
   bool is_running(const RunningScan& s) const {
     const bool is_sum = s.value->combine == Combine::sum;
     if (!is_sum && s.value->combine != Combine::prod) return true;
@@ -314,7 +314,7 @@ class PlanChecker {
     return e->is(ExprKind::reduce) && (e->combine == Combine::max || e->combine == Combine::min) && ir::is_float(e->element);
   }
 
-  // What an accumulator of extremes has after the loop, which walks its axis in any order.
+  // The value of an accumulator of extremes after the loop, which may walk its axis in any order.
   std::uint64_t extreme(FieldEvaluator& evaluator, const AccumulatorTerm& t, const Point& p) const {
     const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(t.accumulator)];
     const bool is_one = is_float_extreme(a.body) && a.body->combine == a.combine;
@@ -325,12 +325,12 @@ class PlanChecker {
 
   const Plan& plan_;
   std::map<const ExprData*, Table> fixed_shifts_;
-  mutable std::optional<Expr> missing_;  // a reduction whose value a step needs before it is there
+  mutable std::optional<Expr> missing_;  // a reduction whose value a step needs before it is available
   std::uint64_t seed_, drawn_ = 0;
   std::map<Expr, Table, decltype([](Expr a, Expr b) { return a->key < b->key; })> final_;
 };
 
-// What the field has no law for.
+// Adds the parts of the plan for which the field has no law.
 void add_unmodelled(const Plan& plan, std::vector<std::string>& left_open) {
   const auto is_unmodelled = [](const RunningScan& s) { return s.value->combine != Combine::sum && s.value->combine != Combine::prod; };
   if (std::any_of(plan.scans.begin(), plan.scans.end(), is_unmodelled))
@@ -352,7 +352,7 @@ ProofResult check_plan(const ExprBuilder& b, const Plan& plan, int rounds, std::
     return result;
   }
   add_unmodelled(plan, result.left_open);
-  // A polynomial of this degree at most, in each of the random values.
+  // Assumes a polynomial of at most this degree in each of the random values.
   constexpr double kDegree = 64;
   for (int i = 0; i < rounds; ++i) {
     if (const auto wrong = PlanChecker(plan, mix(seed, static_cast<std::uint64_t>(i))).run()) {

@@ -20,7 +20,7 @@ std::uint64_t hash_point(std::uint64_t h, const Point& p) {
   return h;
 }
 
-// Never 0, so that it has an inverse.
+// The result is never 0, so it has an inverse.
 std::uint64_t residue(std::uint64_t h, const Modulus& m) { return mix(h, m.prime()) % (m.prime() - 1) + 1; }
 
 }  // namespace
@@ -104,7 +104,7 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
     case ExprKind::scan: return scan(e, p, m);
     case ExprKind::extent: return m.of(extent(e->extent));
     case ExprKind::function:
-      // |x| is multiplicative, as the square is.
+      // |x| is multiplicative, like the square.
       if (e->function == OpKind::abs_ && ir::is_float(e->element)) {
         const std::uint64_t x = value(e->operands[0], p, m);
         return m.multiply(x, x);
@@ -112,7 +112,7 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
       if (is_odd(e)) return odd(e, p, m);
       if (e->function == OpKind::cast_ && ir::is_float(e->element) && ir::is_integer(e->operands[0]->element))
         return value(e->operands[0], p, m);
-      if (is_guard(e)) return 1;  // no value of the field is infinite
+      if (is_guard(e)) return 1;  // values of the field are always finite
       if (e->function == OpKind::maximum_ && ir::is_float(e->element))
         if (const std::uint64_t x = value(e->operands[0], p, m); x == value(e->operands[1], p, m)) return x;
       break;
@@ -124,7 +124,7 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
   return hashed(e, p, m);
 }
 
-// Sums and products up to a position; other combinations are hashes.
+// Sums and products up to a position; other combinations are represented by hashes.
 std::uint64_t FieldEvaluator::scan(Expr e, const Point& p, const Modulus& m) {
   const Expr position = e->operands[1];
   const bool is_sum = e->combine == graph::Combine::sum;
@@ -141,7 +141,7 @@ std::uint64_t FieldEvaluator::scan(Expr e, const Point& p, const Modulus& m) {
   return result;
 }
 
-// Symbols have values that quotients of extents divide.
+// The values of symbols are chosen so that quotients of extents are integers.
 std::int64_t FieldEvaluator::extent(const Dim& d) const {
   if (d.is_constant()) return d.value();
   constexpr std::int64_t kHighlyComposite = 5040;
@@ -150,7 +150,8 @@ std::int64_t FieldEvaluator::extent(const Dim& d) const {
   return d.evaluate(values).value_or(kHighlyComposite);
 }
 
-// All positions but the last of an axis have a random weight, the last the rest. The loop adds up its own axis, each position once.
+// Each position of an axis except the last one has a random weight; the last one has the rest. The loop visits each position of its axis
+// once.
 std::uint64_t FieldEvaluator::weight(const Point& inner, const Modulus& m) const {
   std::uint64_t product = 1;
   for (const auto& [axis, position] : inner) {
@@ -166,14 +167,14 @@ std::uint64_t FieldEvaluator::weight(const Point& inner, const Modulus& m) const
   return product;
 }
 
-// f(-x) = -f(x): the hash of x or of -x, whichever is less.
+// f(-x) = -f(x): uses the hash of x or of -x, whichever residue is less.
 std::uint64_t FieldEvaluator::odd(Expr e, const Point& p, const Modulus& m) {
   const std::uint64_t x = value(e->operands[0], p, m), opposite = m.subtract(0, x);
   const std::uint64_t h = residue(mix(mix(seed_, static_cast<std::uint64_t>(e->function)), std::min(x, opposite)), m);
   return x == 0 ? 0 : x < opposite ? h : m.subtract(0, h);
 }
 
-// A function without a law: a hash of its name and operands.
+// The value of a function without a law: a hash of its name and operands.
 std::uint64_t FieldEvaluator::hashed(Expr e, const Point& p, const Modulus& m) {
   std::uint64_t h = mix(seed_, static_cast<std::uint64_t>(e->kind) * 1024 + static_cast<std::uint64_t>(e->function) * 16 +
                                    static_cast<std::uint64_t>(e->combine));
@@ -189,7 +190,7 @@ std::uint64_t FieldEvaluator::hashed(Expr e, const Point& p, const Modulus& m) {
   } else {
     std::vector<std::uint64_t> values;
     for (Expr x : e->operands) values.push_back(x->element == ir::Element::boolean ? std::uint64_t{holds(x, p)} : value(x, p, m));
-    // Their operands are ordered by names, which two formulas of one meaning need not share.
+    // Their operands are sorted by names, which two equivalent formulas need not have in common.
     if (e->is(ExprKind::function) && (e->function == OpKind::maximum_ || e->function == OpKind::eq_))
       std::sort(values.begin(), values.end());
     for (std::uint64_t v : values) h = mix(h, v);

@@ -1,9 +1,9 @@
 // Evaluates expressions at single points, in the field. Axes have few positions, since a formula does not know how long its axes are; in
-// sums the positions of an axis have weights that add up to its extent.
+// sums, the positions of an axis have weights that add up to its extent.
 //
-// A field has no order, which maxima need: each value has real numbers beside its residue, one for each of some draws, that obey the same
-// laws. Values that are known not to be negative are drawn from positive numbers, others from both. In each draw the greatest real number
-// chooses the residue of the maximum.
+// A field has no order, but maxima need one. So each value has, besides its residue, several randomly drawn real numbers that obey the same
+// laws. Values that are known to be nonnegative are drawn from positive numbers, others from both signs. In each draw, the operand with the
+// greatest real number provides the residue of the maximum.
 #pragma once
 #include <array>
 #include <functional>
@@ -16,38 +16,38 @@
 
 namespace tilewright::passes::fusion {
 
-/// A position on each of some axes.
+/// The position along each of some axes.
 using Point = std::map<Axis, std::int64_t>;
 
-/// Number of positions of an axis in the check.
+/// The number of positions that an axis has in the check.
 int checked_extent(Axis axis, Axis loop);
 /// All points of some axes.
 std::vector<Point> points(const AxisSet&, Axis loop);
 Point restricted(const Point&, const AxisSet&);
 
-/// Whether f(-x) = -f(x), by which the normal form turns signs.
+/// Whether f(-x) = -f(x). The normal form uses this law to choose signs.
 bool is_odd(Expr);
 
-/// A random residue for each name, point and modulus: what inputs and complete reductions are.
+/// A random residue for each name, point and modulus: the value of inputs and of complete reductions.
 std::uint64_t random_residue(std::uint64_t seed, const ExprKey& name, const Point&, const Modulus&);
 
 class FieldEvaluator {
  public:
-  /// Gives a value in place of an expression at a point, or none.
+  /// Returns a value to use instead of an expression at a point, or none.
   using Override = std::function<std::optional<std::uint64_t>(Expr, const Point&, const Modulus&)>;
 
   FieldEvaluator(std::uint64_t seed, Axis loop, Override override_value) : seed_(seed), loop_(loop), override_(std::move(override_value)) {}
 
-  /// Requires: the point has every free axis of the expression.
+  /// Requires: the point has a position for every free axis of the expression.
   std::uint64_t value(Expr, const Point&, const Modulus&);
   bool holds(Expr condition, const Point&);
   std::int64_t integer(Expr, const Point&);
-  /// The maximum or minimum of a float over some axes: the sum of what the draws choose, with random weights that add up to 1. A factor
-  /// leaves it if it is positive in each draw.
+  /// The maximum or minimum of a float over some axes: the sum of the values that the draws choose, with random weights that add up to 1.
+  /// So a factor can be taken out if it is positive in each draw.
   std::uint64_t extreme(graph::Combine, const AxisSet& bound, Expr, const Point&, const Modulus&);
 
  private:
-  /// Of a sign that is not known, a wrong one is found with a probability of 1 - 2^-kDraws.
+  /// If the sign of a factor is unknown, a wrong one is detected with a probability of 1 - 2^-kDraws.
   static constexpr std::size_t kDraws = 64;
   using Reals = std::array<double, kDraws>;
   struct Known {

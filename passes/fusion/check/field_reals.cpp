@@ -1,4 +1,4 @@
-// The real numbers beside residues, which order the operands of maxima and minima.
+// The real numbers that values have besides residues; they order the operands of maxima and minima.
 #include <algorithm>
 #include <cmath>
 
@@ -11,16 +11,16 @@ namespace {
 using graph::Combine;
 using ir::OpKind;
 
-// x^(n / d); of a negative x that of its magnitude, with the sign of an odd power.
+// x^(n / d); for a negative x, the power of its magnitude, with a minus sign if the power is odd.
 double real_power(double x, const Rational& exponent) {
   const double magnitude = std::pow(std::fabs(x), exponent.to_double());
   return x < 0 && exponent.is_integer() && !exponent.is_even() ? -magnitude : magnitude;
 }
 
-// Any base obeys the law of exp; a small one keeps numbers in range.
+// Any base obeys the law of exp; a small base keeps numbers in range.
 double real_exp(double x) { return std::exp2(x / 4096); }
 
-// The point with positions of further axes.
+// The point extended by positions along further axes.
 Point extended(Point p, const Point& more) {
   for (const auto& [axis, position] : more) p[axis] = position;
   return p;
@@ -31,7 +31,7 @@ bool is_extreme(Expr e) { return (e->combine == Combine::max || e->combine == Co
 }  // namespace
 
 std::uint64_t FieldEvaluator::extreme(Combine combine, const AxisSet& bound, Expr x, const Point& p, const Modulus& m) {
-  // A maximum of maxima is one, unless the inner ones have values of their own.
+  // A maximum of maxima is a single maximum, unless the inner ones have values of their own.
   if (x->is(ExprKind::reduce) && is_extreme(x) && x->combine == combine && !x->bound.intersects(bound) &&
       !override_(x, extended(p, points(bound, loop_).front()), m)) {
     AxisSet all = bound;
@@ -67,7 +67,7 @@ FieldEvaluator::Reals FieldEvaluator::reals(Expr e, const Point& p) {
   return result;
 }
 
-// What has a law in the field has it here; all else is drawn.
+// Functions that have a law in the field have it here; all others are drawn at random.
 FieldEvaluator::Reals FieldEvaluator::compute_reals(Expr e, const Point& p) {
   Reals result{};
   const auto each = [&](auto&& change) { std::for_each(result.begin(), result.end(), change); };
@@ -107,7 +107,7 @@ FieldEvaluator::Reals FieldEvaluator::compute_reals(Expr e, const Point& p) {
       if (e->combine != Combine::sum && !is_extreme(e)) break;
       bool is_first = true;
       for (const Point& inner : points(e->bound, loop_)) {
-        double weight = 1;  // the positions of an axis stand for its extent; the loop's for themselves
+        double weight = 1;  // the positions of an axis represent its extent; those of the loop's axis only themselves
         for (const auto& [axis, position] : inner)
           if (axis != loop_) weight *= static_cast<double>(extent(axis->extent)) / checked_extent(axis, loop_);
         with(reals(e->operands[0], extended(p, inner)), [&](double& all, double x) {
@@ -125,7 +125,7 @@ FieldEvaluator::Reals FieldEvaluator::compute_reals(Expr e, const Point& p) {
   return drawn(e, p);
 }
 
-// Equal residues have equal numbers.
+// Equal residues get equal real numbers.
 FieldEvaluator::Reals FieldEvaluator::drawn(Expr e, const Point& p) {
   const std::uint64_t h = value(e, p, Modulus::values());
   Reals result{};

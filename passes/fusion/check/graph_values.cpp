@@ -1,4 +1,4 @@
-// The meaning of each tensor op at one element.
+// Computes each tensor op at one element, by its definition.
 #include "passes/fusion/check/graph_values.h"
 
 #include <algorithm>
@@ -26,13 +26,13 @@ namespace {
 
 Number real(std::int64_t v) { return {static_cast<long double>(v), 0}; }
 
-// What an op gives, in the node's type.
+// Converts the result of an op to the node's type.
 Number typed(const Node& n, graph::Integers integers, const Number& value) {
   const bool converts = integers == graph::Integers::position || (integers == graph::Integers::computed && ir::is_integer(n.element));
   return converts ? cast(value, Element::i64, n.element) : value;
 }
 
-// An element-wise op on elements of this type.
+// Applies an element-wise op to elements of this type.
 Number apply(const Node& n, Element of, std::span<const Number> x) {
   if (n.function == OpKind::cast_) return cast(x[0], of, n.element);
   if (n.function == OpKind::bitcast_) return bitcast(x[0], of, n.element);
@@ -56,7 +56,7 @@ Number stored_element(const graph::Graph& g, NodeId id, const Sample& sample, co
   if (n.op != Op::constant) return sample.element(id.index, n.element, position);
   const std::vector<std::uint64_t>& bits = n.data->bits;
   Number value = from_bits(n.element, bits[bits.size() == 1 ? 0 : static_cast<std::size_t>(linear(position, shape))]);
-  // A rounded constant may stand for the fraction that rounds to it.
+  // A rounded constant may represent the fraction that rounds to it.
   if (bits.size() == 1 && ir::is_float(n.element)) {
     const auto v = static_cast<double>(value.value);
     const auto fraction = n.element == Element::f64 ? ir::intended_fraction(v) : ir::intended_fraction(static_cast<float>(v));
@@ -156,7 +156,7 @@ Number GraphValues::run_map(const Key& k) {
     return operand(n, i, p);
   };
   if (n.op == Op::map && n.function == OpKind::select_) {
-    // What the condition does not choose need not have a value.
+    // The value that the condition does not choose may be undefined.
     const Number condition = at(0);
     if (values_.is_missing()) return {};
     return condition.is_known() ? at(condition.is_true() ? 1 : 2) : Number::unknown();
@@ -219,14 +219,14 @@ Number GraphValues::run_pad(const Key& k) {
 
 // ---- reductions and products ----
 
-// By axis of the operand; none for an axis that stays.
+// Indexed by axis of the operand; empty for an axis that is not reduced.
 const std::vector<std::vector<SampledPosition>>& GraphValues::reduced_positions(NodeId id) {
   const auto [at, is_new] = reduced_.try_emplace(id.index);
   if (!is_new) return at->second;
   const Node& n = g_.node(id);
   const TensorAtoms atoms = axes_.operand_atoms(id, 0);
   at->second.resize(atoms.size());
-  // A reduction by a function need not be commutative: it is not taken apart.
+  // A reduction by a function need not be commutative, so its axes are not split.
   for (int axis : n.axes)
     at->second[static_cast<std::size_t>(axis)] = sample_.positions(atoms[static_cast<std::size_t>(axis)], n.kind != Combine::combine);
   return at->second;
@@ -261,7 +261,7 @@ Number GraphValues::run_reduce(const Key& k) {
     const Number x = operand(n, 0, p);
     if (values_.is_missing()) return;
     if (is_position) {
-      // The position within the reduced axes; the first of equal elements.
+      // The position within the reduced axes; of equal elements the first one.
       std::int64_t at = 0;
       for (int axis : n.axes) at = at * extent(n, 0, static_cast<std::size_t>(axis)) + p[static_cast<std::size_t>(axis)];
       const bool is_open = !is_first && result.is_known() && x.is_known() && x.error + result.error > 0 &&
@@ -277,7 +277,7 @@ Number GraphValues::run_reduce(const Key& k) {
     } else if (n.kind == Combine::combine) {
       result = is_first ? x : combined(g_, n.combiner, result, x);
     } else {
-      // Narrow integers are summed as what they are widened to.
+      // Narrow integers are summed in the type to which they are widened.
       const Number own = n.kind == Combine::sum && n.element != of ? cast(x, of, n.element) : x;
       const Number weighted = n.kind != Combine::sum    ? own
                               : ir::is_float(n.element) ? own * real(weight)
@@ -314,7 +314,7 @@ const GraphValues::Product& GraphValues::product_of(NodeId id) {
   Product& product = found->second;
   if (!is_new) return product;
   const Node& n = g_.node(id);
-  std::string labels;  // by number
+  std::string labels;  // indexed by number
   const auto number = [&](char c) {
     const std::size_t at = labels.find(c);
     if (at != labels.npos) return at;
@@ -341,7 +341,7 @@ const GraphValues::Product& GraphValues::product_of(NodeId id) {
 Number GraphValues::run_einsum(const Key& k) {
   const Node& n = g_.node(k.node);
   const Product& product = product_of(k.node);
-  Coordinates at;  // by number of the label
+  Coordinates at;  // indexed by number of the label
   for (std::size_t i = 0; i < k.position.size(); ++i) {
     if (product.free[i] == at.size()) at.push_back(0);
     at[product.free[i]] = k.position[i];
@@ -370,7 +370,7 @@ Number GraphValues::run_einsum(const Key& k) {
 
 // ---- indexed ----
 
-// Sums with one term pick elements of computed values: they visit the first positions, once.
+// A sum with one term selects an element of a computed value: it visits the first positions once.
 namespace {
 bool is_visited(const Sample& sample, std::int64_t extent, const Number& index) {
   if (index.error != 0) return false;
@@ -410,7 +410,7 @@ Number GraphValues::run_take_along(const Key& k) {
   return operand(n, 0, p);
 }
 
-// A node with kernels of its own, which are not derived.
+// This node has kernels of its own, which are not derived.
 Number GraphValues::run_scatter_add(const Key&) { return Number::unknown(); }
 
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// Elements of a graph's values at a small instance, op by op as the graph is written.
+// Computes elements of a graph's values at a small instance, op by op as the graph is written.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace tilewright::passes::fusion {
 
-/// An element of a tensor in memory: of an input, a constant, a scalar, or a stored node.
+/// An element of a tensor in memory: an input, a constant, a scalar, or a stored node.
 Number stored_element(const graph::Graph&, graph::NodeId, const Sample&, const Coordinates&);
 
-/// The function of a reduction of two elements.
+/// Applies the function of a reduction to two elements.
 Number combined(const graph::Graph&, graph::NodeId function, const Number& earlier, const Number& later);
-/// Two elements combined by an op.
+/// Combines two elements by a named reduction.
 Number combined(graph::Combine, ir::Element, const Number& earlier, const Number& later);
 
 class GraphValues {
@@ -38,18 +38,18 @@ class GraphValues {
   Number compute(const Key&);
   std::int64_t extent(const graph::Node& n, std::size_t i, std::size_t axis) const { return sample_.shape(n.operands[i])[axis]; }
 
-  // Number run_map(const Key&); and so on: an op without one does not link.
+  // Declares Number run_map(const Key&) and so on: an op without its function does not link.
 #define TW_GRAPH_OP(name, ...) Number run_##name(const Key&);
 #include "tileir/graph/graph_ops.def"
 #undef TW_GRAPH_OP
   /// Calls body(position in the operand, weight) for each visited position of the reduced axes, in row-major order.
   template <class F>
   void for_each_reduced(const Key&, F&& body);
-  /// What is summed by a product: where its labels stand, and which positions of those that are bound are visited.
+  /// The sum of a product: the axes of its labels, and the positions that are visited along bound labels.
   struct Product {
-    std::vector<std::size_t> free;                    // by axis of the result: the label's number
-    std::vector<std::vector<std::size_t>> operands;   // by operand and axis, likewise; kOne: an extent of 1
-    std::vector<std::vector<SampledPosition>> bound;  // by number, behind those of the result
+    std::vector<std::size_t> free;                    // for each axis of the result: the label's number
+    std::vector<std::vector<std::size_t>> operands;   // for each operand and axis: the label's number; kOne: an extent of 1
+    std::vector<std::vector<SampledPosition>> bound;  // for each bound label; their numbers follow those of the result's labels
   };
   static constexpr std::size_t kOne = SIZE_MAX;
   const Product& product_of(graph::NodeId);
@@ -60,8 +60,8 @@ class GraphValues {
   const Sample& sample_;
   friend class LazyValues<Key, KeyHash, GraphValues>;
   LazyValues<Key, KeyHash, GraphValues> values_{*this};
-  std::unordered_map<std::uint32_t, Product> products_;                                   // by node
-  std::unordered_map<std::uint32_t, std::vector<std::vector<SampledPosition>>> reduced_;  // by node, then by axis of the operand
+  std::unordered_map<std::uint32_t, Product> products_;                                   // indexed by node
+  std::unordered_map<std::uint32_t, std::vector<std::vector<SampledPosition>>> reduced_;  // indexed by node, then by axis of the operand
 };
 
 }  // namespace tilewright::passes::fusion

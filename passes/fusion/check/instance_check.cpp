@@ -1,4 +1,4 @@
-// Draws instances, and compares elements.
+// Draws instances and compares elements.
 #include "passes/fusion/check/instance_check.h"
 
 #include <fmt/format.h>
@@ -18,20 +18,20 @@ using graph::NodeId;
 
 enum class Outcome : std::uint8_t { equal, different, unknown };
 
-// Both sides know how far they may be off.
+// Both numbers know the bound of their errors.
 Outcome compare(const Number& written, const Number& derived) {
   if (!written.is_known() || !derived.is_known()) return Outcome::unknown;
   if (written.is_finite() != derived.is_finite()) return Outcome::different;
   if (!written.is_finite()) return Outcome::equal;
   const long double size = std::max(std::fabs(written.value), std::fabs(derived.value));
   const long double bound = 4 * (written.error + derived.error);
-  // What nearly cancels says nothing.
+  // A result of near-total cancellation is not meaningful.
   constexpr long double kMostRelative = 1e-5L;
   if (bound > kMostRelative * size && size > 0) return Outcome::unknown;
   return std::fabs(written.value - derived.value) <= bound + 0x1p-58L * size ? Outcome::equal : Outcome::different;
 }
 
-// About how many elements an instance has with three positions of each axis.
+// The approximate number of elements in an instance with three positions along each axis.
 double elements_of(const graph::Graph& g, const AxisAnalysis& axes) {
   double all = 0;
   for (NodeId n : axes.nodes()) {
@@ -46,7 +46,7 @@ double elements_of(const graph::Graph& g, const AxisAnalysis& axes) {
   return all;
 }
 
-// The elements of a node that are compared.
+// Calls body for the elements of a node that are compared.
 void for_each_element(const AxisAnalysis& axes, const Sample& sample, NodeId n, const std::function<bool(const Coordinates&)>& body) {
   const TensorAtoms atoms = axes.atoms(n);
   std::vector<std::vector<SampledPosition>> visited;
@@ -73,7 +73,7 @@ InstanceCheck::InstanceCheck(const graph::Graph& g) : g_(g) {
     if (std::optional<Sample> sample = Sample::make(g, draw, kSeed)) samples_.push_back(std::move(*sample));
 }
 
-// make_derived(sample) gives a function from a result's number and position to its element, and computed().
+// make_derived(sample) returns a function from a result's number and position to its element, and from there computed().
 template <class MakeDerived>
 ProofResult InstanceCheck::compare(const AxisAnalysis& axes, const std::vector<NodeId>& nodes, MakeDerived&& make_derived) {
   ProofResult result;

@@ -1,10 +1,10 @@
-// Compares kernels with the graph as it is written, at small instances: what the exact check of field_check.h takes for granted.
+// Compares kernels with the graph as it is written, at small instances: this covers what the exact check of field_check.h assumes.
 //
-// The exact check begins with expressions. Here elements of the results are computed op by op from the graph, and by the plans of the
+// The exact check begins with expressions. Here, elements of the results are computed op by op from the graph, and also by the plans of the
 // kernels that were derived for it: so the comparison covers the translation, the normal form, values that are stored between kernels,
-// plans without loops, and scans. Numbers have a bound on their rounding error (number.h), and what differs by more is a mistake. One
-// instance has any numbers. Another one has zeros, equal numbers and both signs, and masks that hide whole rows: there a value that is
-// finite as written must be the same, and one that is not must not be finite.
+// plans without loops, and scans. Numbers have a bound on their rounding error (number.h); a difference that exceeds the bounds is a
+// mistake. One instance has arbitrary numbers. Another one has zeros, equal numbers and both signs, and masks that hide whole rows: there,
+// a value that is finite as written must be the same, and one that is not finite must not become finite.
 #pragma once
 #include <span>
 #include <vector>
@@ -15,13 +15,13 @@
 
 namespace tilewright::passes::fusion {
 
-/// A node's value, and the tensor in which kernels leave it.
+/// A node's value, and the tensor to which kernels write it.
 struct CheckedResult {
   graph::NodeId node;
   Tensor tensor;
 };
 
-/// A node's value, and the expression that stands for it: that of the element index[0], index[1], ...
+/// A node's value, and the expression that represents it: the value of the element index[0], index[1], ...
 struct CheckedValue {
   graph::NodeId node;
   Expr value;
@@ -32,15 +32,15 @@ class InstanceCheck {
  public:
   explicit InstanceCheck(const graph::Graph&);
 
-  /// The kernels run in this order; what they read else is in memory by `axes`, whose outputs are the nodes of the results. `rounds` of the
-  /// answer: the instances at which elements were compared.
+  /// Runs the kernels in this order; other tensors that they read are in memory by `axes`, whose outputs are the nodes of the results.
+  /// `rounds` of the result: the number of instances at which elements were compared.
   ProofResult run(const AxisAnalysis& axes, const ExprPool&, std::span<const CheckedResult>, std::span<const Plan* const> kernels);
-  /// The same for expressions of a translation.
+  /// As above, for expressions of a translation.
   ProofResult run(const AxisAnalysis& axes, const ExprPool&, std::span<const CheckedValue>);
 
-  /// What was compared, for people.
+  /// What was compared, as text for people.
   std::string text() const;
-  /// How many values were computed: what its time depends on.
+  /// How many values were computed, which determines the time that the check takes.
   std::uint64_t steps() const { return steps_; }
 
  private:

@@ -1,4 +1,4 @@
-// Computes values that need others, each once. Graphs are deeper than the stack of a thread: what is too deep waits on a stack of its own.
+// Computes values that depend on others, each once. Graphs may be too deep for a thread's stack: deep values wait on an explicit stack.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// Numbers by key, found by linear probing: a check asks a million times.
+/// Numbers by key, in a hash table with linear probing, since a check looks up millions of values.
 template <class Key, class Hash>
 class NumberTable {
  public:
@@ -48,11 +48,11 @@ class NumberTable {
   }
 
   std::deque<Entry> entries_;
-  std::vector<std::uint32_t> slots_;  // a power of two; 0 or 1 + the index of an entry
+  std::vector<std::uint32_t> slots_;  // the size is a power of two; 0: empty, else 1 + the index of an entry
 };
 
-/// Key: with operator== and a hash. Owner: compute(key) asks for other values by get(), and is called again when they are known if one was
-/// missing.
+/// Key: has operator== and a hash. Owner: compute(key) requests other values by get(); if one was missing, it is called again when they are
+/// known.
 template <class Key, class Hash, class Owner>
 class LazyValues {
  public:
@@ -60,10 +60,10 @@ class LazyValues {
   LazyValues(const LazyValues&) = delete;
   LazyValues& operator=(const LazyValues&) = delete;
 
-  /// The value, or (is_missing() from then on) any number.
+  /// The value; if it is missing, an arbitrary number, and is_missing() is true from then on.
   Number get(const Key& key) {
     if (const Number* known = known_.find(key)) return *known;
-    // All values that are being computed need what is missing, and are computed again.
+    // All values that are being computed depend on the missing one, and will be computed again.
     if (is_missing()) return {1, 0};
     if (depth_ == kMostDepth)
       missing_ = key;
@@ -83,13 +83,13 @@ class LazyValues {
     }
     return *known_.find(wanted);
   }
-  /// How many values were computed.
+  /// The number of values that were computed.
   std::size_t size() const { return known_.size(); }
 
  private:
   static constexpr int kMostDepth = 64;
 
-  // None if a value inside is missing.
+  // None if a value on which it depends is missing.
   std::optional<Number> compute(const Key& key) {
     ++depth_;
     const Number result = owner_.compute(key);
@@ -102,7 +102,7 @@ class LazyValues {
   Owner& owner_;
   NumberTable<Key, Hash> known_;
   std::optional<Key> missing_;
-  int depth_ = 0;  // of values that are being computed
+  int depth_ = 0;  // depth of nested computations
 };
 
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// Arithmetic with error bounds.
+// Arithmetic on numbers with error bounds.
 #include "passes/fusion/check/number.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ using ir::OpKind;
 constexpr long double kRounding = 0x1p-62L;
 constexpr long double kGreatest = 1e2000L, kLeast = 1e-2000L;
 
-// A value that was rounded once, or is exact where it is no number. What leaves the range by far is unknown: infinity is left for formulas
-// that have no value.
+// A value that was rounded once, or that is exact if it is not finite. A value far out of range is unknown: infinity is only for formulas
+// that have no finite value.
 Number rounded(long double value, long double error, bool is_exact_zero = true) {
   if (!std::isfinite(value)) return {value, 0};
   const long double magnitude = std::fabs(value);
@@ -29,7 +29,7 @@ Number rounded(long double value, long double error, bool is_exact_zero = true) 
   return {value, error + kRounding * magnitude};
 }
 
-// Integers of 63 bits are exact, and so are their sums and products.
+// Whether the number is an integer of less than 63 bits: these are exact, and so are their sums and products.
 bool is_integer(const Number& x) { return x.error == 0 && std::fabs(x.value) < 0x1p62L && std::trunc(x.value) == x.value; }
 
 bool holds_zero(const Number& x) { return x.error > 0 && std::fabs(x.value) <= x.error; }
@@ -38,7 +38,7 @@ bool are_known(std::span<const Number> x) {
   return std::all_of(x.begin(), x.end(), [](const Number& n) { return n.is_known(); });
 }
 
-// A function at its operands and at the ends of their intervals.
+// Evaluates a function at its operands and at the ends of their intervals.
 Number at_ends(std::span<const Number> x, const std::function<long double(std::span<const long double>)>& f) {
   std::array<long double, 3> at{};
   for (std::size_t i = 0; i < x.size(); ++i) at[i] = x[i].value;
@@ -96,7 +96,7 @@ long double float_function(OpKind op, std::span<const long double> x) {
     case OpKind::hypot_: return std::hypot(x[0], x[1]);
     default: break;
   }
-  // Any other op as the interpreter computes it, in f64.
+  // Any other op is computed as in the interpreter, in f64.
   std::vector<ir::Type> types(x.size(), ir::Type(Element::f64));
   std::vector<std::uint64_t> bits;
   for (long double v : x) bits.push_back(ir::element_bits(Element::f64, static_cast<double>(v)));
@@ -134,7 +134,7 @@ Number compare(OpKind op, const Number& a, const Number& b) {
 }
 
 std::uint64_t integer_bits(Element e, long double value) {
-  // Two's complement of what has 64 bits at most, signed or unsigned.
+  // Two's complement for a value of at most 64 bits, signed or unsigned.
   const ir::Int128 whole = static_cast<ir::Int128>(value);
   return ir::element_bits(e, static_cast<std::int64_t>(static_cast<std::uint64_t>(whole)));
 }
@@ -155,7 +155,7 @@ Number operator-(const Number& a) { return {-a.value, a.error}; }
 
 Number operator*(const Number& a, const Number& b) {
   if (!a.is_known() || !b.is_known()) return Number::unknown();
-  // Infinity times what may be 0.
+  // Infinity times a number that may be 0 is unknown.
   if ((!a.is_finite() && holds_zero(b)) || (!b.is_finite() && holds_zero(a))) return Number::unknown();
   const long double value = a.value * b.value;
   if (is_integer(a) && is_integer(b) && std::fabs(value) < 0x1p62L) return {value, 0};

@@ -1,4 +1,4 @@
-// The meaning of expressions, and of what plans make of their reductions, at one point.
+// Computes expressions, and the reductions as plans compute them, at one point.
 #include "passes/fusion/check/plan_values.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ Number real(std::int64_t v) { return {static_cast<long double>(v), 0}; }
 
 bool is_condition(const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); }
 
-// What a tensor of this type holds of a value: integers wrap, and roundings of floats are left out.
+// The value that a tensor of this type holds: integers wrap, and rounding of floats is ignored.
 Number stored_as(Element e, const Number& x) { return ir::is_integer(e) && x.is_known() && x.is_finite() ? cast(x, Element::i64, e) : x; }
 
 bool is_number(Expr e) { return e->is(ExprKind::number) || e->is(ExprKind::constant) || e->is(ExprKind::infinity); }
@@ -58,7 +58,7 @@ const AxisPositions& PlanValues::positions(Axis a) {
   return at->second;
 }
 
-// What is known at once needs no place among the values.
+// A value that is known immediately is not cached.
 Number PlanValues::get(std::size_t kernel, Expr e, const Point& p) {
   switch (e->kind) {
     case ExprKind::number:
@@ -76,7 +76,7 @@ Number PlanValues::element(Tensor t, const Coordinates& position) {
 
 Number PlanValues::value(Expr e, const Point& p) { return values_.value(key(plans_.size(), e, p)); }
 
-// The latest index of each axis.
+// The position along each of the axes.
 Coordinates PlanValues::restricted(const AxisSet& axes, const Point& p) {
   Coordinates position;
   for (Axis a : axes) {
@@ -97,7 +97,7 @@ Number PlanValues::compute(const Key& k) {
 
 // ---- tensors ----
 
-// An index is a sum of axes with the extents of the axes inside as coefficients.
+// An index is a sum of axes, each multiplied by the extents of the axes inside of it.
 std::int64_t PlanValues::integer(Expr e, const Point& p) const {
   switch (e->kind) {
     case ExprKind::number: return static_cast<std::int64_t>(e->number.numerator());
@@ -168,8 +168,8 @@ Number PlanValues::load(std::size_t kernel, Expr e, const Point& p) {
   }
   if (values_.is_missing()) return {};
   Tensor t = e->tensor;
-  // What a formula does not need it does not ask for: an element outside of the tensor is a mistake, unless the program's own index is
-  // wrong.
+  // A formula that does not need an element does not read it: so an element outside of the tensor is a mistake, unless the user's own index
+  // is wrong.
   const std::span<const std::int64_t> shape = extents(t);
   for (std::size_t i = 0; i < position.size(); ++i)
     if (position[i] < 0 || position[i] >= shape[i]) return {std::nanl(""), 0};
@@ -231,7 +231,7 @@ Number PlanValues::compute_expr(std::size_t kernel, Expr e, const Point& p) {
     case ExprKind::indicator: return operand(0);
     case ExprKind::reduce: return reduction(kernel, e, p);
     case ExprKind::scan: return scan(kernel, e, p);
-    // As kernels take them: 0 before there is an element, and where all are masked.
+    // As in kernels, the reference is 0 before there is an element, and if all elements are masked.
     case ExprKind::reference: {
       const Number x = operand(0);
       return x.value < HUGE_VALL ? x : Number{};
@@ -245,7 +245,7 @@ Number PlanValues::compute_expr(std::size_t kernel, Expr e, const Point& p) {
   return Number::unknown();
 }
 
-// Conditions hide the factors that are finite for finite data; the others multiply the 0.
+// Conditions hide those factors that are finite for finite data; other factors multiply the 0.
 Number PlanValues::product(std::size_t kernel, Expr e, const Point& p) {
   Number hidden = number(e->number), others{1, 0};
   bool has_others = false, is_hidden = false;

@@ -1,5 +1,5 @@
-// Elements of what kernels store, at a small instance, by their plans: reductions over the loop's axis are their accumulators with the
-// factors that are applied behind the loop, each at the references that the loop ends with.
+// Computes elements that kernels store, at a small instance, by their plans: a reduction over the loop's axis is computed from its
+// accumulators and the factors that are applied after the loop, at the references that the loop ends with.
 #pragma once
 #include <map>
 #include <optional>
@@ -24,23 +24,23 @@ class PlanValues {
     std::int64_t index = 0;
   };
   using Point = InlineVector<AxisIndex, 8>;
-  /// An element of a tensor, when all kernels have run.
+  /// An element of a tensor after all kernels have run.
   Number element(Tensor, const Coordinates&);
-  /// The value of an expression whose index along each of its axes is given.
+  /// The value of an expression at the point that gives the index along each of its axes.
   Number value(Expr, const Point&);
-  /// Where the index along each axis of a tensor is the position, if it is anywhere.
+  /// The point at which the index along each axis of a tensor equals the position; none if there is no such point.
   std::optional<Point> point_of(const std::vector<Expr>& index, const Coordinates&) const;
-  /// The first read of what no kernel before has written, if there is one.
+  /// The first read of a tensor that no earlier kernel has written, if there is one.
   const std::optional<std::string>& mistake() const { return mistake_; }
-  /// How many values were computed.
+  /// The number of values that were computed.
   std::size_t size() const { return values_.size(); }
 
  private:
   struct Key {
     std::size_t kernel;
-    const ExprData* expr;  // null: an accumulator
+    const ExprData* expr;  // null for an accumulator
     int accumulator;
-    Coordinates position;  // along the axes of the expression or of the accumulator
+    Coordinates position;  // along the axes of the expression or the accumulator
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct KeyHash {

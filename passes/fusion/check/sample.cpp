@@ -19,7 +19,7 @@ bool is_possible(const graph::Graph& g, const std::vector<std::int64_t>& symbols
   return true;
 }
 
-// The value within the bounds of a symbol that is nearest to the wanted one.
+// The value within the bounds of a symbol that is nearest to the wanted value.
 std::int64_t bounded(const DimBounds& bounds, std::int64_t wanted) {
   const std::int64_t step = bounds.multiple_of, least = (std::max<std::int64_t>(bounds.min, 1) + step - 1) / step * step;
   return std::max(std::min(wanted, bounds.max) / step * step, least);
@@ -32,7 +32,7 @@ std::optional<Sample> Sample::make(const graph::Graph& g, Draw draw, std::uint64
   s.draw_ = draw;
   s.seed_ = seed;
   const SymbolTable& table = *g.symbols();
-  // Quotients of symbols come out even for values with many divisors; extents that are differences are positive for some order of them.
+  // Values with many divisors make quotients of symbols integers; extents that are differences are positive for some order of the values.
   constexpr std::int64_t kGeneric[] = {840, 120, 60, 24, 12, 6, 4, 2, 1}, kSpecial[] = {1, 2, 4, 6, 12, 24, 60, 120, 840};
   for (const std::int64_t base : draw == Draw::generic ? kGeneric : kSpecial)
     for (int order = 0; order < 6; ++order) {
@@ -92,7 +92,7 @@ Number Sample::element(std::uint64_t name, ir::Element e, const Coordinates& pos
   if (ir::is_integer(e)) return {static_cast<long double>(h % static_cast<std::uint64_t>(most_ - 1))};
   constexpr long double kSpecial[] = {0, 0, 0, 1, -1, 0.5L, -2, 1};
   if (draw_ == Draw::special && h % 2 == 0) return {kSpecial[h / 2 % 8]};
-  // 20 bits, so that every float type but the narrowest holds them, from 1/4 to 2 and of both signs.
+  // 20 bits, which every float type except the narrowest holds exactly: from 1/4 to 2, with both signs.
   const long double magnitude = 0.25L + static_cast<long double>(h >> 44) * 0x1.cp-20L;
   return {h / 16 % 2 == 0 ? magnitude : -magnitude};
 }

@@ -1,7 +1,8 @@
 // A small instance of a graph: values of its symbols, some positions of each axis, and random elements of tensors in memory.
 //
-// Axes are as long as they are; a sum visits the first positions and the last one, which stands for all others: the weights add up to the
-// extent, and the first positions count once, so that a sum with one term picks it. Both sides of a comparison visit the same positions.
+// Axes have their real extents. A sum visits the first positions and the last one, which represents all others: weights add up to the
+// extent, and the first positions have weight 1, so that a sum with one term selects it. Both sides of a comparison visit the same
+// positions.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,42 +16,42 @@
 
 namespace tilewright::passes::fusion {
 
-/// What the elements of tensors are drawn from.
+/// The distribution of the elements of tensors.
 enum class Draw : std::uint8_t {
-  generic,  // any numbers
+  generic,  // arbitrary numbers
   special,  // many zeros, ones and equal numbers, of both signs; conditions that hold nowhere or everywhere in a row
 };
 
 struct SampledPosition {
   std::int64_t position;
-  std::int64_t weight;  // in sums
+  std::int64_t weight;  // weight in sums
 };
 
-/// Of one axis without parts.
+/// The visited positions of one axis that has no parts.
 using AxisPositions = InlineVector<SampledPosition, 3>;
 
 class Sample {
  public:
-  /// None if no values of the symbols make all extents of the graph whole and positive.
+  /// None if there are no values of the symbols for which all extents of the graph are positive integers.
   static std::optional<Sample> make(const graph::Graph&, Draw, std::uint64_t seed);
 
-  /// How many positions of an axis are visited at most: 2 or 3.
+  /// Sets how many positions of an axis are visited at most: 2 or 3.
   void set_most_positions(int most) { most_ = most; }
   std::int64_t value(const Dim&) const;
   /// The extents of a node's value.
   std::span<const std::int64_t> shape(graph::NodeId n) const { return shapes_[n.index]; }
   AxisPositions positions(std::int64_t extent) const;
-  /// Of an axis with these atoms; of a concatenated axis those of each tensor, or those of all of it.
+  /// The visited positions of an axis with these atoms; for a concatenated axis those of each tensor, or those of the whole axis.
   std::vector<SampledPosition> positions(const AtomList&, bool by_pieces = true) const;
 
-  /// An element of a tensor in memory, which is called `name` on both sides.
+  /// An element of a tensor in memory, which has the key `name` on both sides.
   Number element(std::uint64_t name, ir::Element, const Coordinates&) const;
-  /// Uniform in [0, 1): rand.
+  /// A number in [0, 1), uniformly distributed: the value of rand.
   Number uniform(std::uint64_t seed, const Number& counter) const;
 
  private:
   std::vector<std::int64_t> symbols_;
-  std::vector<std::vector<std::int64_t>> shapes_;  // by node
+  std::vector<std::vector<std::int64_t>> shapes_;  // indexed by node
   Draw draw_{};
   std::uint64_t seed_ = 0;
   int most_ = 3;

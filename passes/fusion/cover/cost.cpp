@@ -1,4 +1,4 @@
-// Counts what programs do, and divides by what a processor does in a second.
+// Counts the work of programs, and divides it by the rates of a processor.
 #include "passes/fusion/cover/cost.h"
 
 #include <fmt/format.h>
@@ -57,8 +57,8 @@ class Estimator {
     for (const auto& [axis, size] : tiles_.grid) cost_.programs *= tile_count(axis);
     cost_.parts = static_cast<double>(tiling_.split.parts);
     for (const Reduction& r : plan_.reductions) stop_.insert(r.value);
-    // What a pass has computed is not computed again by what follows in it: the outputs belong to the last one. If a tile is the whole
-    // loop, there is one pass.
+    // What one pass has computed is not computed again in the outputs of a later pass: the outputs belong to the last pass. If one tile is
+    // the whole loop, there is a single pass.
     ExprSet seen;
     for (int pass = 1; pass <= plan_.passes; ++pass) {
       if (!has_one_tile()) seen.clear();
@@ -85,7 +85,7 @@ class Estimator {
  private:
   bool has_one_tile() const { return plan_.loop && plan_.loop->extent.is_constant() && plan_.loop->extent.value() <= tiles_.loop; }
 
-  // Where other rows must not matter, the number of rows is a typical one.
+  // If other rows must not matter, a typical number of rows is used instead of the actual one.
   double extent(Axis a) const {
     constexpr double kTypical = 1024;
     return rows_.contains(a) ? kTypical : estimated_extent(a->extent);
@@ -96,7 +96,7 @@ class Estimator {
     return product;
   }
 
-  // Of all that is read, each element once.
+  // The bytes of the elements that are read, each counted once.
   double tensor_bytes(Tensor t) const {
     double elements = 1;
     for (const Dim& d : t->shape) elements *= estimated_extent(d);
@@ -106,7 +106,7 @@ class Estimator {
 
   double tile_count(Axis a) const { return std::ceil(extent(a) / static_cast<double>(tiles_.grid.at(a))); }
 
-  // How many elements of a value with these axes all programs compute.
+  // The number of elements, over all programs, that are computed of a value with these axes.
   double evaluations(const AxisSet& axes) const {
     double count = 1;
     for (Axis a : axes) count *= extent(a);
@@ -115,7 +115,7 @@ class Estimator {
     return count;
   }
 
-  // Memory moves whole lines: neighbours in a tile that are less than a line move it once for each tile.
+  // Memory moves whole lines: if the neighbours in a tile take less than a line, each tile moves the line again.
   double lines_per_run(Expr load) const {
     const std::vector<Axis> contiguous = contiguous_axes(b_, load->tensor, load->operands);
     if (contiguous.empty()) return 1;
@@ -161,8 +161,8 @@ class Estimator {
     }
   }
 
-  // What one operation of a product costs beyond one of the standard precision: products of three parts of the factors, or no matrix
-  // instruction.
+  // The additional time of one operation of a product beyond that of the standard precision: the factors are split into three products, or
+  // there is no matrix instruction.
   double seconds_of_precision(graph::ProductPrecision p) const {
     using graph::ProductPrecision;
     if (!target_.is_gpu() || p == ProductPrecision::standard || p == ProductPrecision::tf32) return 0;
@@ -191,14 +191,14 @@ class Estimator {
     for (Expr x : children(e)) visit(x, seen);
   }
 
-  // An axis that a program has whole must fit for every value of its symbols.
+  // An axis that a program holds whole must fit for every value of its symbols.
   bool fits() const {
     const bool is_bounded =
         std::all_of(tiles_.payload.begin(), tiles_.payload.end(), [](const auto& axis) { return axis.second <= kLongestPayload; });
     return is_bounded && tiling_.fits && fits_on_chip(plan_) && cost_.accumulator_bytes <= facts_.accumulator_bytes;
   }
 
-  // Extents that are not known may be large, and then time matters.
+  // Extents that are not known may be large, and time matters most when they are.
   double most_programs() const {
     double programs = 1;
     for (const auto& [axis, size] : tiles_.grid)
@@ -209,7 +209,7 @@ class Estimator {
 
   double seconds() const {
     const double programs = most_programs() * cost_.parts, processors = target_.processors;
-    const double share = std::ceil(programs / processors) / programs;  // of the work, that the busiest processor does
+    const double share = std::ceil(programs / processors) / programs;  // of the work, for the busiest processor
     const double matrix = facts_.matrix_flops(std::min(bits_, 32) / 8);
     const double compute =
         cost_.matrix_flops / matrix + precision_seconds_ + cost_.flops / facts_.flops + cost_.exponentials / facts_.exponentials;
@@ -228,11 +228,11 @@ class Estimator {
   const Tiling& tiling_;
   const TileSizes& tiles_;
   ExprSet stop_;
-  AxisSet rows_;  // of outputs whose bits must not depend on their number
+  AxisSet rows_;  // of outputs whose bits must not depend on the number of rows
   std::map<Tensor, double> read_;
-  std::map<Tensor, AxisSet> axes_;  // along which it is read
+  std::map<Tensor, AxisSet> axes_;  // the axes along which each tensor is read
   int bits_ = 64;                   // of the narrowest operands of a product
-  double precision_seconds_ = 0;    // of products that are multiplied more exactly than by one instruction
+  double precision_seconds_ = 0;    // of products that need more accuracy than one instruction has
   KernelCost cost_;
 };
 

@@ -1,7 +1,7 @@
-// Estimates how long a kernel takes, to choose between ways to divide formulas into kernels.
+// Estimates how long a kernel takes, to choose between alternative divisions of formulas into kernels.
 //
-// What counts is what the processor with the most programs does: bytes that it moves, matrix products, other arithmetic, exponentials; then
-// the bytes that memory must move altogether, and launches. Tiles and the division of loops are those that the emitter will choose.
+// The estimate is the time of the processor with the most programs (bytes that it moves, matrix products, other arithmetic, exponentials),
+// the bytes that memory must move in total, and launches. Tiles and the division of loops are those that the emitter will choose.
 #pragma once
 #include <string>
 
@@ -11,24 +11,24 @@
 
 namespace tilewright::passes::fusion {
 
-/// Whether a processor takes as long for an op as for several additions, and longer than to read its result.
+/// Whether an op takes a processor as long as several additions, and longer than reading its result.
 bool is_transcendental(ir::OpKind);
 
 struct KernelCost {
-  double read_bytes = 0, written_bytes = 0;  // each tensor once
-  double reread_bytes = 0;                   // what programs read beyond that
-  double spilled_bytes = 0;                  // what they write and read because registers are few
+  double read_bytes = 0, written_bytes = 0;  // each tensor counted once
+  double reread_bytes = 0;                   // what programs read in addition, because several of them read the same
+  double spilled_bytes = 0;                  // written and read because there are too few registers
   double matrix_flops = 0, flops = 0, exponentials = 0;
   double accumulator_bytes = 0;  // of one program
   double programs = 1;
-  double parts = 1;  // into which programs divide the loop, and a second kernel merges
+  double parts = 1;  // the number of parts into which programs divide the loop; a second kernel merges them
   bool fits = true;
   double seconds = 0;
-  /// The terms, in one line.
+  /// The terms of the estimate, in one line.
   std::string text() const;
 };
 
-/// With batch_invariant the same for every number of rows: of positions along axes of the outputs that no reduction binds.
+/// With batch_invariant, the result is the same for every number of rows, that is of positions along output axes that no reduction binds.
 KernelCost estimate(const Plan&, const Tiling&, ExprBuilder&, const ir::TargetDesc&, const ProgramOptions& = {});
 
 }  // namespace tilewright::passes::fusion

@@ -52,21 +52,21 @@ class Coverer {
   using Combined = StoredValues::Combined;
   using Reductions = StoredValues::Reductions;
 
-  // A way to compute one output: a loop, and the values that other kernels store before it.
+  // One alternative to compute an output: a loop, and the values that other kernels store before it.
   struct Choice {
     std::optional<Plan> plan;
     Tiling tiling;
     ExprMap stored;
     KernelCost cost;
-    double of_stored = 0;     // seconds that it takes to store what it reads
-    bool is_emitted = false;  // the tiles and the cost are final, and the plan is checked
+    double of_stored = 0;     // seconds to compute and store the values that it reads
+    bool is_emitted = false;  // the tiles and the cost are final, and the plan was checked
     ProofResult proof;
-    std::string rejected;  // the next best way
+    std::string rejected;  // description of the next best alternative
 
     double seconds() const { return cost.seconds + of_stored; }
   };
 
-  // An output that holds a reduction is read where another kernel needs its value.
+  // An output that contains a reduction is read from memory where another kernel needs its value.
   void know_output(const KernelOutput& o) {
     AxisSet axes;
     for (Expr i : o.index) {
@@ -88,7 +88,7 @@ class Coverer {
                                       std::move(choice.rejected)));
   }
 
-  // What a kernel reads is computed before it.
+  // The values that a kernel reads are computed before it.
   void store_all(const ExprMap& stored) {
     for (Expr v : sorted_values(stored))
       if (started_.insert(v).second) add(stored_output(v));
@@ -101,8 +101,8 @@ class Coverer {
     return values;
   }
 
-  // Scans run in kernels of their own, with what is computed element by element before and after them. A value whose scans one loop
-  // computes is such a kernel: then the result is true. Of other values, scans are stored.
+  // Scans run in kernels of their own, together with values that are computed element by element before and after them. A value whose scans
+  // one loop computes is such a kernel: then the result is true. For other values, the scans are stored.
   bool add_scans(KernelOutput& output) {
     const std::optional<ScanLoop> loop = scan_loop({output.value});
     ExprMap replaced, stored;
@@ -124,7 +124,7 @@ class Coverer {
     if (!replaced.empty()) output.value = b_.substitute(output.value, replaced);
     store_all(stored);
     if (!loop) return false;
-    if (!scan_loop({output.value})) return add_scans(output);  // a scan of the loop is inside of another one, too, and stored
+    if (!scan_loop({output.value})) return add_scans(output);  // one scan of the loop is inside of another one, and is stored
     Plan plan(b_, {output}, loop->axis);
     Tiling tiling = fit_tiling(b_, plan, target_, options_);
     const KernelCost cost = estimate(plan, tiling, b_, target_, options_);
@@ -139,11 +139,11 @@ class Coverer {
     return {load->tensor->name, value, load->tensor, load->operands};
   }
 
-  // The way that takes the least time by its estimate, with the kernels that store what it reads: a dynamic program over the values.
+  // The alternative with the least estimated time, including the kernels that store what it reads: a dynamic program over the values.
   const Choice& best(const KernelOutput& output) { return ways(output).front(); }
 
-  // The same for tiles that fit: smaller tiles take longer, so what is the best way with its own tiles is the best of all. A plan that its
-  // check refutes is the worst way.
+  // As best(), but for tiles that fit. Smaller tiles take longer, so an alternative that is still the best with the tiles that fit is the
+  // best of all. An alternative whose plan fails its check is the worst.
   Choice& best_emitted(const KernelOutput& output) {
     std::vector<Choice>& all = ways(output);
     while (!all.front().is_emitted) {
@@ -161,7 +161,7 @@ class Coverer {
     return all.front();
   }
 
-  // All ways, the best first.
+  // All alternatives, the best one first.
   std::vector<Choice>& ways(const KernelOutput& output) {
     if (const auto known = ways_.find(output.tensor); known != ways_.end()) return known->second;
     std::vector<Choice> ways;
@@ -198,8 +198,8 @@ class Coverer {
       }
       ways.push_back(way(std::move(plan), std::move(stored)));
     };
-    // A row times a matrix is no product to store_operands, but a reduction, which stays inside. Stored, it is computed once, and not again
-    // for each tile of another axis.
+    // A row times a matrix is not a product for store_operands but a reduction, which stays inside. If it is stored, it is computed once,
+    // and not again for each tile of another axis.
     add_with_stored_reductions(Reductions::inner);
     if (std::none_of(ways.begin(), ways.end(), [](const Choice& c) { return c.cost.fits; })) add_with_stored_reductions(Reductions::all);
     sort(ways);
@@ -208,7 +208,7 @@ class Coverer {
 
   void sort(std::vector<Choice>& ways) const {
     const auto is_better = [&](const Choice& a, const Choice& c) {
-      // Estimates are rough, and what is stored needs memory of its own.
+      // Estimates are rough, and stored values need memory, so storing must be clearly faster.
       constexpr double kOfStoring = 1.25;
       const auto weighted = [&](const Choice& x) { return x.seconds() * (stores_more(x.stored) ? kOfStoring : 1); };
       return std::tuple(a.proof.is_refuted, !a.cost.fits, weighted(a)) < std::tuple(c.proof.is_refuted, !c.cost.fits, weighted(c));
@@ -216,13 +216,13 @@ class Coverer {
     std::stable_sort(ways.begin(), ways.end(), is_better);
   }
 
-  // Whether a value has no memory yet.
+  // Whether storing these values needs memory that is not allocated yet.
   bool stores_more(const ExprMap& stored) const {
     return std::any_of(stored.begin(), stored.end(), [&](const auto& s) { return started_.count(s.first) == 0; });
   }
 
-  // With the axes of reductions as they are, with axes of their own where that makes a difference, and with the reductions stored that are
-  // not over the loop's axis.
+  // Adds alternatives with the axes of reductions as they are, with unique axes where that makes a difference, and with those reductions
+  // stored that are not over the loop's axis.
   void add_ways(KernelOutput output, Axis loop, ExprMap stored, std::vector<Choice>& ways) {
     const Expr value = output.value;
     if (loop) {
@@ -247,8 +247,8 @@ class Coverer {
     return c;
   }
 
-  // Seconds of all kernels that run before: each value is stored once, however many kernels read it. The kernels of values with a product
-  // in common become one, so their products count once. Values join the first kernel that takes less time with them.
+  // The seconds of all kernels that run before. Each value is stored once, however many kernels read it. Kernels of values with a common
+  // product become one, so that their products count once. A value joins the first kernel that takes less time with it.
   double seconds_to_store(const ExprMap& stored) {
     struct Kernel {
       std::vector<Expr> values;
@@ -279,7 +279,7 @@ class Coverer {
     return seconds;
   }
 
-  // What one kernel for the values takes, if they have a product in common.
+  // The time of one kernel for the values, if they have a common product.
   std::optional<double> seconds_together(const std::vector<Expr>& values, Expr more, Axis loop) {
     const std::vector<Expr>& own = products_of(more);
     const auto has_common = [&](Expr v) {
@@ -313,7 +313,7 @@ class Coverer {
                           other.stored.size() == 1 ? "" : "s");
     if (!other.cost.fits) return text + ", which does not fit on chip";
     const double ratio = other.seconds() / chosen.seconds();
-    // sort() wants more of what stores values.
+    // sort() requires a greater advantage from alternatives that store values.
     return text + fmt::format(", {:.2f} times as long{}", ratio, ratio < 1 ? ", which is too little to store values for" : "");
   }
 
@@ -332,11 +332,11 @@ class Coverer {
   HeldReductions held_;
   StoredValues stored_;
   OwnAxes own_axes_;
-  const int first_;  // the number of the first intermediate result
+  const int first_;  // number of the first intermediate result
   ExprMap loads_;
   ExprSet started_;
-  std::map<Tensor, std::vector<Choice>> ways_;                     // to compute it
-  std::map<std::vector<Tensor>, std::optional<double>> together_;  // seconds of one kernel for all of them
+  std::map<Tensor, std::vector<Choice>> ways_;                     // alternatives to compute each tensor
+  std::map<std::vector<Tensor>, std::optional<double>> together_;  // seconds of one kernel for all of these tensors
   std::unordered_map<Expr, std::vector<Expr>, ExprHash> products_;
   std::vector<PlannedKernel> kernels_;
 };

@@ -1,11 +1,11 @@
 // Divides the outputs of a segment into kernels.
 //
-//   1. Each output is a kernel. For each axis that may be its loop, operands of products that hold products themselves are computed inside
-//      of the loop (scores of attention, logits of a loss), or by kernels that store them. Chosen is what takes the least time by the
-//      estimate of cost.h, with the kernels that store operands: a dynamic program over the values. The best way is emitted, and estimated
-//      again with the tiles that fit, until one remains the best.
-//   2. Values that are stored become kernels in the same way, each stored once however often it is read.
-//   3. Kernels with one loop that do not wait for each other merge, if one kernel takes less time than the two.
+//   1. Each output is a kernel. For each axis that may be its loop, operands of products that contain products themselves are computed
+//      inside of the loop (scores of attention, logits of a loss), or by kernels that store them. The alternative with the least estimated
+//      time (cost.h), including the kernels that store operands, is chosen: a dynamic program over the values. The best one is emitted and
+//      estimated again with the tiles that fit, until one remains the best.
+//   2. Values that are stored become kernels in the same way; each is stored once, however often it is read.
+//   3. Kernels with the same loop that do not wait for each other are merged if one kernel takes less time than the two.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,22 +20,22 @@ struct CoveredKernel {
   Plan plan;
   Tiling tiling;
   ProofResult proof;
-  /// What it costs by the estimate, and the next best way, for reports.
+  /// Its estimated cost and the next best alternative, for reports.
   std::string reason;
 };
 
-/// The kernels in an order in which each one's operands are stored before it runs. Intermediate tensors are added to the pool, with names
-/// from t`first` on. Each plan has passed options.check. Throws PlanRefuted if an output has no such plan.
+/// The kernels, in an order in which each one's operands are stored before it runs. Intermediate tensors are added to the pool, with names
+/// from t`first` on. Each plan has passed options.check. Throws PlanRefuted if an output has no plan that passes.
 std::vector<CoveredKernel> cover(ExprBuilder&, std::vector<KernelOutput> outputs, const ir::TargetDesc&, const ProgramOptions& = {},
                                  int first = 0);
 
-/// The cheapest plan of outputs that are computed by one kernel.
+/// The cheapest plan that computes these outputs in one kernel.
 Plan best_plan(ExprBuilder&, const std::vector<KernelOutput>&);
 
-/// f32 accumulators of one row: 64 rows of them fill the registers of a GPU's program.
+/// The f32 accumulators of one row: with this many, 64 rows fill the registers of a GPU's program.
 inline constexpr double kMostRowCells = 1024;
 
-/// Whether the accumulators of one row fit beside each other in registers and shared memory.
+/// Whether the accumulators of one row together fit into registers and shared memory.
 bool fits_on_chip(const Plan&);
 
 }  // namespace tilewright::passes::fusion

@@ -37,7 +37,7 @@ Tiling fit_tiling(ExprBuilder& b, const Plan& plan, const ir::TargetDesc& target
   } catch (const TileTooLarge&) {
     tiling.fits = false;
   }
-  // Smaller tiles have more programs. On hosts a division may change the tiles.
+  // Smaller tiles mean more programs. On hosts, dividing the loop may change the tiles.
   if (target.is_gpu()) choose_parts(tiling, b, plan, target, options);
   return tiling;
 }

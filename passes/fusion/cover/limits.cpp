@@ -1,4 +1,4 @@
-// Halves tiles, and counts what is alive in emitted kernels.
+// Halves tiles, and counts the live values of emitted kernels.
 #include "passes/fusion/cover/limits.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// Halves the tiles of the grid and of the loop, then those of other reductions.
+// Halves the tiles of the grid and of the loop; if there are none, those of other reductions.
 bool halve_all(TileSizes& sizes) {
   bool is_smaller = sizes.loop > 1;
   sizes.loop = std::max<std::int64_t>(sizes.loop / 2, 1);
@@ -28,7 +28,7 @@ bool halve_all(TileSizes& sizes) {
   return is_smaller;
 }
 
-// Halves the largest tile: of equal ones the loop's, which does not change what programs read.
+// Halves the largest tile; of equal ones the loop's, since that does not change what programs read.
 bool halve_largest(TileSizes& sizes) {
   std::int64_t* largest = largest_grid_tile(sizes);
   if (!largest || *largest <= sizes.loop) largest = &sizes.loop;
@@ -37,7 +37,7 @@ bool halve_largest(TileSizes& sizes) {
   return true;
 }
 
-// With fewer than 16 rows, matrix instructions are not used in full.
+// Matrix instructions are fully used only with at least 16 rows.
 bool halve_grid(TileSizes& sizes) {
   std::int64_t* largest = largest_grid_tile(sizes);
   if (!largest || *largest == 1) return false;
@@ -47,13 +47,13 @@ bool halve_grid(TileSizes& sizes) {
 
 // The words that a program of 4 or 8 warps can hold in registers.
 //
-// A thread needs registers for addresses and temporaries beside data. Each warp holds at least 16 rows of a product: with fewer rows, warps
-// hold the same operands, and there is room for about half as many words as registers. As many are enough for kernels without products,
-// which wait for memory. More than 8 warps do not have more registers together.
+// A thread also needs registers for addresses and temporaries. Each warp holds at least 16 rows of a product: with fewer rows, several
+// warps hold the same operands, and there is room for only about half as many words as there are registers. Half is also enough for kernels
+// without products, which wait for memory. More than 8 warps have no more registers in total.
 //
-// The shares are measured with ptxas 13.0.88 (2026-11-25) on the kernels of examples 14 to 16 for sm_75 to sm_90a. In words a thread: 4
-// warps spill nothing up to 212 with 64 rows (from 253 on they do), and up to 96 with fewer (from 131 on they do); 8 warps up to 132 (from
-// 146 on they do).
+// The shares were measured with ptxas 13.0.88 (2026-11-25) on the kernels of examples 14 to 16 for sm_75 to sm_90a. In words of a thread: 4
+// warps do not spill up to 212 with 64 rows (from 253 on they do), and up to 96 with fewer rows (from 131 on they do); 8 warps do not spill
+// up to 132 (from 146 on they do).
 std::int64_t room_for_words(const ir::Function& f, TileSizes& sizes, const ir::TargetDesc& target, int warps) {
   constexpr double kOwnRows = 212.0 / 255, kSharedRowsOf4 = 96.0 / 255, kSharedRowsOf8 = 132.0 / 255;
   bool has_product = false;
@@ -78,7 +78,7 @@ LimitedKernel emit_within_limits(TileSizes& sizes, const ir::TargetDesc& target,
         if (words <= room_for_words(kernel.function, sizes, target, warps)) return {std::move(kernel)};
       }
       if (halve_largest(sizes)) continue;
-      // A few spilled words cost less than reading all of the loop in more programs.
+      // Spilling a few words costs less than reading the whole loop in more programs.
       constexpr std::int64_t kShareToSpill = 8;
       const std::int64_t room = room_for_words(kernel.function, sizes, target, 8), spilled = words - room;
       if (spilled <= room / kShareToSpill || !halve_grid(sizes)) return {std::move(kernel), spilled};

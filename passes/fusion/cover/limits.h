@@ -9,11 +9,11 @@ namespace tilewright::passes::fusion {
 
 struct LimitedKernel {
   EmittedKernel kernel;
-  std::int64_t spilled_words = 0;  // 32-bit words that a program holds at once, those that are more than registers
+  std::int64_t spilled_words = 0;  // 32-bit words that a program holds at once, beyond those that fit into registers
 };
 
-/// Emits with these tiles; makes them smaller until every tile of the kernel is within the limits of tile IR and, for GPUs, what the tiles
-/// hold at once fits into registers, if it can. Chooses the number of warps. Throws TileTooLarge if no tile can be halved.
+/// Emits the kernel with these tiles, and makes tiles smaller until every tile is within the limits of tile IR and, on GPUs, the live tiles
+/// fit into registers if possible. Chooses the number of warps. Throws TileTooLarge if no tile can be halved.
 LimitedKernel emit_within_limits(TileSizes&, const ir::TargetDesc&, const std::function<EmittedKernel()>& emit);
 
 }  // namespace tilewright::passes::fusion

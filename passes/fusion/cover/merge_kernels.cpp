@@ -1,4 +1,4 @@
-// Tries pairs of kernels, and estimates what one kernel for both would take.
+// Tries to merge pairs of kernels, and estimates the time of one kernel for both.
 #include "passes/fusion/cover/merge_kernels.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ bool reads_from(const PlannedKernel& k, const PlannedKernel& other) {
                      [&](const KernelOutput& o) { return k.reads.count(o.tensor) != 0; });
 }
 
-// Two values that both vary along an axis of the grid which the other one lacks have more programs together than apart.
+// Whether both kernels together have as many programs as apart: not if each varies along an axis of the grid that the other one lacks.
 bool share_programs(const Plan& merged, const std::vector<KernelOutput>& first, const std::vector<KernelOutput>& second) {
   const auto tiled = [&](const KernelOutput& o) { return o.value->axes.common(merged.grid).without(merged.payload); };
   for (const KernelOutput& x : first)
@@ -38,7 +38,7 @@ bool share_programs(const Plan& merged, const std::vector<KernelOutput>& first, 
   return true;
 }
 
-// The axis of a loop that has the scans of all outputs, and computes none of them again for further rows. Null if there is none.
+// The loop axis of the scans of all outputs, if no output computes a scan again for further rows; null if there is none.
 Axis common_scan_axis(const std::vector<KernelOutput>& outputs) {
   std::vector<Expr> values;
   for (const KernelOutput& o : outputs) values.push_back(o.value);
@@ -47,7 +47,7 @@ Axis common_scan_axis(const std::vector<KernelOutput>& outputs) {
   return loop ? loop->axis : nullptr;
 }
 
-// Whether each output has a reduction over the loop's axis, or is computed element by element: that can be part of any loop.
+// Whether each output has a reduction over the loop's axis, or is computed element by element, which is possible in any loop.
 bool is_loop_of(HeldReductions& held, const std::vector<KernelOutput>& outputs, Axis loop) {
   return std::all_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) {
     return !held.holds_reduction(o.value) || (loop && !reductions_over(loop, {o}).empty());
@@ -61,7 +61,7 @@ class Merger {
       : b_(b), kernels_(kernels), given_(given), target_(target), options_(options), held_(b) {}
 
   void run() {
-    constexpr std::size_t kWindow = 12;  // kernels further apart seldom share anything
+    constexpr std::size_t kWindow = 12;  // kernels that are further apart rarely share anything
     for (std::size_t i = 0; i < kernels_.size(); ++i)
       for (std::size_t j = i + 1; j < std::min(kernels_.size(), i + kWindow);) {
         if (try_merge(i, j))
@@ -93,7 +93,7 @@ class Merger {
     if (c.plan->loop != a.plan->loop) loops.push_back(c.plan->loop);
     if (scanned) std::erase_if(loops, [&](Axis loop) { return loop != scanned; });
     AxisSet shared_out;
-    // What reads all rows of another output would have one program compute all of them.
+    // If a kernel reads all rows of another output, one program would have to compute all of them.
     if (is_reader) {
       shared_out = a.plan->grid;
       shared_out.insert(c.plan->grid);
@@ -116,15 +116,15 @@ class Merger {
     return true;
   }
 
-  // Kernels of many outputs that are computed element by element grow by one output after the other. Whether the tiles fit is found out by
-  // emitting the kernel: again when it has twice as many outputs, and at last when it is emitted.
+  // Kernels of many outputs that are computed element by element grow one output at a time. Whether the tiles fit is tested by emitting the
+  // kernel: only when the number of outputs has doubled, and when the kernel is finally emitted.
   static bool fits_as_before(const Plan& merged, std::size_t first, std::size_t second) {
     constexpr std::size_t kFewOutputs = 8;
     const std::size_t before = std::max(first, second);
     return !merged.loop && before >= kFewOutputs && std::bit_floor(merged.outputs.size()) == std::bit_floor(before);
   }
 
-  // Whether kernel `to` needs a result of kernel `from`, directly or through others.
+  // Whether kernel `to` depends on a result of kernel `from`, directly or through other kernels.
   bool waits(std::size_t to, std::size_t from) const {
     std::vector<bool> seen(kernels_.size());
     const std::function<bool(std::size_t)> visit = [&](std::size_t k) {
@@ -138,7 +138,7 @@ class Merger {
     return visit(to);
   }
 
-  // Whether kernel `to` waits for kernel `from` because it reads outputs of the segment there, and not for a kernel between.
+  // Whether kernel `to` depends on kernel `from` only because it reads outputs of the segment, and not through another kernel.
   bool is_only_reader(std::size_t to, std::size_t from) const {
     for (const KernelOutput& o : kernels_[from].plan->outputs)
       if (kernels_[to].reads.count(o.tensor) != 0 && given_.count(o.tensor) == 0) return false;
@@ -147,7 +147,7 @@ class Merger {
     return true;
   }
 
-  // Replaces what is read from other outputs by their values. False if an element is read at another position than the one written.
+  // Replaces reads of other outputs by their values. Returns false if an element is read at another position than the written one.
   bool compute_again(std::vector<KernelOutput>& readers, const std::vector<KernelOutput>& outputs) {
     ExprMap values;
     for (const KernelOutput& o : outputs) values[b_.load(o.tensor, o.index)] = o.value;

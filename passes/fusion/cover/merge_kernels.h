@@ -1,4 +1,4 @@
-// Makes one kernel of two, where that takes less time.
+// Merges two kernels into one if that takes less time.
 #pragma once
 #include <optional>
 #include <set>
@@ -26,17 +26,17 @@ struct MergedPlan {
   Plan plan;
   KernelCost cost;  // with the tiles of choose_tiling
 };
-/// The cheapest plan of the outputs of two kernels with one of these loops, in which programs share out at least the axes `shared_out`.
-/// None if no loop is both kernels', if the programs of one would compute the other's again, or if no plan fits.
+/// The cheapest plan for the outputs of two kernels with one of these loops, in which at least the axes `shared_out` are distributed over
+/// the grid. None if the kernels have no loop in common, if programs of one would compute the other's results again, or if no plan fits.
 std::optional<MergedPlan> merged_plan(ExprBuilder&, HeldReductions&, const std::vector<KernelOutput>& first,
                                       const std::vector<KernelOutput>& second, const std::vector<Axis>& loops, const AxisSet& shared_out,
                                       const ir::TargetDesc&, const ProgramOptions&);
 
-/// Merges kernels that share what they read and have one loop: those that do not wait for each other, and those of which one reads an
-/// output of the segment (`given`) that the other one computes: x and a sum of x.
+/// Merges kernels that read the same tensors and have the same loop: kernels that do not depend on each other, and kernels of which one
+/// reads an output of the segment (`given`) that the other one computes, such as x and a sum of x.
 void merge_kernels(ExprBuilder&, std::vector<PlannedKernel>&, const std::set<Tensor>& given, const ir::TargetDesc&, const ProgramOptions&);
 
-/// What a kernel reads is written before it.
+/// The kernels in an order in which each one's operands are written before it.
 std::vector<PlannedKernel> in_order(std::vector<PlannedKernel>);
 
 }  // namespace tilewright::passes::fusion

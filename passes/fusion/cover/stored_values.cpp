@@ -1,4 +1,4 @@
-// Visits an output from outside in, and rebuilds what holds stored values.
+// Visits an output from outside in, and rebuilds the expressions that contain stored values.
 #include "passes/fusion/cover/stored_values.h"
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace {
 
 using graph::Combine;
 
-// The longest axis of an accumulator that a program holds whole beside a tile of rows.
+// The longest axis of an accumulator that a program holds whole, besides a tile of rows.
 constexpr double kMostPayload = 512;
 
 }  // namespace
 
 Expr StoredValues::store_operands(Expr root, Axis loop, Operands which, ExprMap& stored) {
   const bool inside = which.inside;
-  ExprMap replaced, scaled;  // scaled: products by the value of which they are a factor
+  ExprMap replaced, scaled;  // scaled: maps a value to the products of which it is a factor
   std::vector<MovedFactors> moved;
   ExprSet seen;
   const std::function<void(Expr)> visit = [&](Expr e) {
@@ -56,7 +56,7 @@ Expr StoredValues::store_operands(Expr root, Axis loop, Operands which, ExprMap&
         std::vector<Expr> inner;
         ExprSet visited;
         collect_computed(value, visited, inner);
-        // One product with element-wise followers may be stored by itself, below: other kernels may read it, too.
+        // A product with element-wise followers is stored by itself, below: other kernels may read it too.
         if (!which.followers && inner.size() == 1 && inner[0] != value && group.size() == own) continue;
         stored[value] = load_of_(value);
         if (!scale.empty()) moved.push_back({scaled.at(e), e, scale});
@@ -68,7 +68,7 @@ Expr StoredValues::store_operands(Expr root, Axis loop, Operands which, ExprMap&
     for (Expr x : children(e)) visit(x);
   };
   visit(root);
-  // Values inside of others were visited later.
+  // Values inside of others were visited later, so they come first here.
   for (auto m = moved.rbegin(); m != moved.rend(); ++m) {
     const Expr current = replaced.count(m->scaled) != 0 ? replaced.at(m->scaled) : m->scaled;
     std::vector<Factor> rest = b_.factors(current);
@@ -79,7 +79,7 @@ Expr StoredValues::store_operands(Expr root, Axis loop, Operands which, ExprMap&
   return replaced.empty() ? root : b_.substitute(root, replaced);
 }
 
-// Reductions that scale a product and that the operand needs as well: the kernel that stores the operand has them.
+// Reductions that scale a product and that the operand also needs: the kernel that stores the operand computes them.
 std::vector<Factor> StoredValues::factors_of_operand(Expr scaled, Expr product, Expr operand) {
   std::vector<Factor> found;
   for (const Factor& f : scaled->factors) {
@@ -92,7 +92,7 @@ std::vector<Factor> StoredValues::factors_of_operand(Expr scaled, Expr product, 
   return found;
 }
 
-// The outermost reductions inside that hold products.
+// Collects the outermost reductions inside that contain products.
 void StoredValues::collect_computed(Expr e, ExprSet& seen, std::vector<Expr>& found) {
   if (!seen.insert(e).second || !held_.holds_product(e)) return;
   if (e->is(ExprKind::reduce)) {
@@ -102,7 +102,7 @@ void StoredValues::collect_computed(Expr e, ExprSet& seen, std::vector<Expr>& fo
   for (Expr x : children(e)) collect_computed(x, seen, found);
 }
 
-// A product that the loop does not compute, and that does not vary along the loop.
+// Whether this is a product that the loop does not compute and that does not vary along the loop.
 bool StoredValues::must_store(Expr e, Expr root, Axis loop, bool inside) {
   if (!loop || e->bound.contains(loop)) return false;
   return !inside || !stays_inside(e, root, loop);
@@ -122,7 +122,7 @@ bool StoredValues::stays_inside(Expr value, Expr root, Axis loop) {
   return repeated <= kMostRowCells && !has_cascade(value, loop, seen);
 }
 
-// Whether a long reduction inside, that is not over the loop's axis, needs another one first: it wants a loop of its own.
+// Whether a long inner reduction, not over the loop's axis, depends on another one: it should get a loop of its own.
 bool StoredValues::has_cascade(Expr e, Axis loop, ExprSet& seen) {
   if (e->is_reference() || !held_.holds_reduction(e) || !seen.insert(e).second) return false;
   if (e->is(ExprKind::reduce) && !e->bound.contains(loop) && estimated_extent(e->bound) > kMostWholeExtent &&
@@ -133,7 +133,7 @@ bool StoredValues::has_cascade(Expr e, Axis loop, ExprSet& seen) {
   return false;
 }
 
-// Whether the products inside are reductions over the loop's axis themselves.
+// Whether the products inside are themselves reductions over the loop's axis.
 bool StoredValues::binds(Expr e, Axis loop, ExprSet& seen) {
   if (!held_.holds_product(e) || !seen.insert(e).second) return true;
   if (is_product(e, b_)) return e->bound.contains(loop);
@@ -141,7 +141,7 @@ bool StoredValues::binds(Expr e, Axis loop, ExprSet& seen) {
   return std::all_of(inside.begin(), inside.end(), [&](Expr x) { return binds(x, loop, seen); });
 }
 
-// Factors of a product become one load.
+// Replaces a group of factors of a product by one load.
 void StoredValues::replace_group(Expr product, const std::vector<Factor>& group, Expr load, ExprMap& replaced) {
   Expr current = replaced.count(product) != 0 ? replaced.at(product) : product;
   std::vector<Factor> left = b_.factors(current->operands[0]);

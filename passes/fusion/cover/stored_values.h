@@ -8,33 +8,33 @@
 
 namespace tilewright::passes::fusion {
 
-/// Each function returns an output's value with loads in place of what is stored, and adds value -> load to `stored`. An output that has
-/// nothing to store comes back as it is.
+/// Each function returns an output's value with loads instead of stored values, and adds value -> load to `stored`. If there is nothing to
+/// store, it returns the value unchanged.
 class StoredValues {
  public:
-  /// `load_of` gives a value memory, and returns the element of it.
+  /// `load_of` allocates memory for a value and returns a load of its element.
   StoredValues(ExprBuilder& b, HeldReductions& held, std::function<Expr(Expr)> load_of)
       : b_(b), held_(held), load_of_(std::move(load_of)) {}
 
-  /// Which operands of products are stored, of those that hold products themselves.
+  /// Which operands that contain products are stored.
   struct Operands {
-    bool inside;     // those that the loop can compute are not
-    bool followers;  // what is computed element by element from one product is stored, and not the product alone
+    bool inside;     // whether operands that the loop can compute stay inside of the kernel
+    bool followers;  // whether values that are computed element by element from one product are stored instead of the product
   };
   Expr store_operands(Expr root, Axis loop, Operands, ExprMap& stored);
 
-  /// Operands of the outermost reductions that hold reductions themselves, with all that is computed element by element from these:
-  /// outermost: all of them; same_along_loop: those that do not vary along the loop's axis.
+  /// Operands of the outermost reductions that contain reductions themselves, with everything that is computed element by element from
+  /// these: outermost: all of them; same_along_loop: only those that do not vary along the loop's axis.
   enum class Combined : std::uint8_t { outermost, same_along_loop };
   Expr store_combined(Expr root, Axis loop, Combined, ExprMap& stored);
 
-  /// inner: reductions inside of another one; all: also those that do not fit beside others; of_other_loops: the outermost ones that
-  /// neither are over the loop's axis nor vary along it.
+  /// inner: reductions inside of another one; all: also reductions that do not fit besides others; of_other_loops: the outermost ones that
+  /// are not over the loop's axis and do not vary along it.
   enum class Reductions : std::uint8_t { inner, all, of_other_loops };
   Expr store_reductions(Expr root, Reductions, ExprMap& stored, Axis loop = nullptr);
 
  private:
-  // Factors that stand before a product in normal form, and go with an operand of it into memory.
+  // Factors that precede a product in normal form, and that are stored together with one of its operands.
   struct MovedFactors {
     Expr scaled, product;
     std::vector<Factor> factors;

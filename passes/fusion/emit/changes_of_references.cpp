@@ -1,4 +1,4 @@
-// Factors that take sums of exponentials from one reference to another, with the roundings that emit_exp has made.
+// Computes the factors that move sums of exponentials from one reference to another, including the roundings that emit_exp has made.
 #include <numbers>
 
 #include "passes/fusion/emit/tile_values.h"
@@ -14,8 +14,8 @@ using ir::OpKind;
 
 }  // namespace
 
-// The change of an exponent as emit_exp rounds it: exp(to - from). A product that became part of the subtraction would not be rounded, and
-// each step of a loop would add an error: fma(x, y, 0) stays apart.
+// exp(to - from), the change of an exponent as emit_exp rounds it. If the product became part of the subtraction, it would not be rounded,
+// and each step of a loop would add an error; fma(x, y, 0) prevents that.
 Part TileValues::exp_of_change(const Part& to, const Part& from, const Order& order) {
   const Part difference = binary(OpKind::sub_, rounded(to), rounded(from), order);
   if (!has_exp2_ || element(difference) != Element::f32) return unary(OpKind::exp_, difference);
@@ -26,7 +26,7 @@ Part TileValues::exp_of_change(const Part& to, const Part& from, const Order& or
   return unary(OpKind::exp2_, select(is_near, near, binary(OpKind::mul_, difference, unit, order), order));
 }
 
-// emit_exp took round(from log2(e)) for from log2(e). What is not moderate was not rounded.
+// emit_exp used round(from log2(e)) instead of from log2(e). A value that is not moderate was not rounded.
 Part TileValues::exp_of_rounding(const Part& to, const Part& from, const Order& order) {
   const Part unit = constant(Element::f32, std::numbers::log2e);
   const Part rounded = binary(OpKind::mul_, from, unit, order);

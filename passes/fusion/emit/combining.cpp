@@ -1,4 +1,4 @@
-// What combines elements, of reductions and scans: neutral elements, combinations of tiles, and the regions of reduce and scan.
+// How reductions and scans combine elements: neutral elements, combinations of tiles, and the regions of reduce and scan.
 #include <cmath>
 #include <map>
 #include <span>
@@ -29,7 +29,7 @@ OpKind combine_op(Combine c) {
   return OpKind::add_;
 }
 
-// Emits a function of the user for tiles or, in a region, for scalars.
+// Emits a user's function on tiles or, in a region, on scalars.
 class FunctionEmitter {
  public:
   FunctionEmitter(TileValues& tiles, const graph::Graph& g, const Part& earlier, const Part& later, const Order& order)
@@ -98,11 +98,11 @@ Part TileValues::combine_parts(const Fold& fold, const Part& earlier, const Part
   if (fold.combine != Combine::combine) return binary(combine_op(fold.combine), earlier, later, order);
   const CombiningFunction& f = exprs_.pool().function(fold.function);
   const Part result = FunctionEmitter(*this, *f.graph, earlier, later, order).value(f.result);
-  // A function may leave an argument, and with it axes, aside.
+  // A function may ignore an argument, so the result may lack axes.
   return {broadcast(result, order), order};
 }
 
-// The region of a reduce or a scan: what it makes of an earlier and a later element.
+// Emits the region of a reduce or a scan, which combines an earlier and a later element.
 void TileValues::emit_region(ir::OpId op, const Fold& fold, ir::Type element) {
   ir::Function& f = ir_.function();
   const ir::BlockId region = f.region(op);

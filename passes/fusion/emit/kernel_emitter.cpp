@@ -22,9 +22,9 @@ using graph::Combine;
 using ir::Element;
 using ir::OpKind;
 
-// The axes of the outputs, the contiguous axis last.
+// The axes of the outputs, with the contiguous axis last.
 Order order_of_outputs(const Plan& plan) {
-  std::vector<std::pair<std::size_t, Axis>> found;  // with the axis of the tensor
+  std::vector<std::pair<std::size_t, Axis>> found;  // with the position of the axis in the tensor
   std::set<Axis> seen;
   for (const KernelOutput& o : plan.outputs)
     for (std::size_t i = 0; i < o.index.size(); ++i)
@@ -56,7 +56,7 @@ class KernelEmitter {
     return finish(outputs());
   }
 
-  // Walks one part of the loop, and stores the state.
+  // Emits the loop over one part, and stores the state.
   EmittedKernel run_part(const SplitLoop& split) {
     std::vector<Tensor> states;
     std::vector<Written> written;
@@ -76,7 +76,7 @@ class KernelEmitter {
     return finish(states);
   }
 
-  // Merges the states of all parts.
+  // Emits the merge of the states of all parts.
   EmittedKernel run_merge(const SplitLoop& split, std::int64_t at_once) {
     open(written_outputs());
     const PassState& pass = plan_.states[0];
@@ -100,7 +100,7 @@ class KernelEmitter {
     return all;
   }
 
-  // A tensor, and where the kernel writes it.
+  // A tensor, and the index at which the kernel writes it.
   struct Written {
     Tensor tensor;
     AxisSet axes;
@@ -138,7 +138,7 @@ class KernelEmitter {
 
   // ---- the program's positions ----
 
-  // The axes of programs that some tensor lacks: it is written where these have no position, too.
+  // The program axes that some tensor lacks: this tensor must be written even if such an axis has no positions.
   AxisSet shared_by(const std::vector<Written>& written) const {
     AxisSet axes;
     for (const auto& [axis, size] : sizes_.grid)
@@ -192,7 +192,7 @@ class KernelEmitter {
 
   // ---- loops ----
 
-  // The positions of an axis that a loop visits, some at once.
+  // The positions of an axis that a loop visits, some at a time.
   struct Walk {
     Axis axis;
     std::int64_t step;
@@ -202,7 +202,7 @@ class KernelEmitter {
 
   bool has_whole_tiles() const { return ends_with_tile(plan_.loop->extent, sizes_.loop); }
 
-  // The greatest value that an integer expression has in this program, as a scalar; none if that is not known before the loop.
+  // The greatest value that an integer expression has in this program, as a scalar; none if it is unknown before the loop.
   std::optional<Part> greatest_in_program(std::span<const Term> terms, Element e) {
     Part sum = tiles_.integer(e, 0);
     for (const Term& t : terms) {
@@ -225,7 +225,7 @@ class KernelEmitter {
     return sum;
   }
 
-  // All of the loop's axis, but for positions at which every accumulator is masked for all rows of the program.
+  // The loop's whole axis, without positions at which every accumulator is masked for all rows of the program.
   Walk whole_loop(const PassState& pass, bool has_outputs) {
     const Element e = index_element(exprs_.extent(plan_.loop->extent));
     Walk walk{plan_.loop, sizes_.loop, tiles_.integer(e, 0), tiles_.extent(plan_.loop->extent, e), has_whole_tiles()};
@@ -248,8 +248,8 @@ class KernelEmitter {
     }
   }
 
-  // The tiles of one part: parts have equally many, and the last ones may have none. Which tiles they are depends on the loop's extent
-  // alone, so that the order of a row's sums does not depend on other rows.
+  // The tiles of one part: all parts have the same number of tiles, and the last ones may be empty. The division depends only on the loop's
+  // extent, so that the order of a row's sums does not depend on other rows.
   Walk part_of_loop(const PassState& pass, const SplitLoop& split) {
     const Dim& extent = plan_.loop->extent;
     const std::int64_t round = sizes_.loop * split.parts();
@@ -270,7 +270,7 @@ class KernelEmitter {
     return walk;
   }
 
-  // Absorbs tiles of the axis, or (with `split`) the states of parts. Gives the accumulators.
+  // Absorbs tiles of the axis or, with `split`, the states of parts. Returns the accumulators.
   std::map<int, Part> emit_loop(const PassState& pass, const Walk& walk, const std::vector<const KernelOutput*>& along,
                                 const SplitLoop* split) {
     const std::vector<int>& live = pass.accumulators;
@@ -338,7 +338,7 @@ class KernelEmitter {
 
   // ---- scans ----
 
-  // The start of the tile of an iteration, in the body of the loop, if the last tile comes first.
+  // The start of the tile in an iteration, in the body of a loop that visits the last tile first.
   ir::ValueId from_the_end(ir::OpId loop, ir::ValueId counter, Element e) {
     tiles_.scope().before = loop;
     tiles_.to_scope();
@@ -351,7 +351,7 @@ class KernelEmitter {
     return start;
   }
 
-  // Gives the scans their values in this tile; what the next tile continues from. `before`: none for the first tile.
+  // Computes the values of scans in this tile; returns what the next tile continues from. `before`: empty for the first tile.
   std::vector<Part> run_scans(const std::vector<Part>& before) {
     std::vector<Part> next;
     for (std::size_t i = 0; i < plan_.scans.size(); ++i) {
@@ -366,7 +366,7 @@ class KernelEmitter {
 
   // ---- the states of parts ----
 
-  // The states of the parts that the part's tile has.
+  // Loads the states of the parts in the current tile of parts.
   TileState loaded_states(const SplitLoop& split) {
     TileState all;
     all.part = split.part;
@@ -382,7 +382,7 @@ class KernelEmitter {
 
   // ---- before and behind the loop ----
 
-  // Shifts that do not roll: the value that the reductions would have if all tiles were like the first.
+  // Sets shifts that do not roll: they take the value that the reductions would have if all tiles were like the first one.
   void estimate_shifts(int pass) {
     const std::vector<Expr>& fixed = plan_.states[static_cast<std::size_t>(pass - 1)].fixed_shifts;
     if (fixed.empty()) return;
@@ -417,7 +417,7 @@ class KernelEmitter {
     for (const auto& [shift, part] : found) tiles_.know(shift, part);
   }
 
-  // The sum of nothing is 0, whatever was deferred.
+  // A sum over no elements is 0, whatever was deferred.
   Part of_some(const Reduction& r, const Part& value) {
     const Expr has_positions = exprs_.is_positive(plan_.loop->extent);
     const bool is_deferred =
@@ -434,7 +434,7 @@ class KernelEmitter {
       if (r.pass != pass || r.policy == Policy::unused) continue;
       if (has_references && !r.constant)
         for (const AccumulatorTerm& t : r.terms) last.accumulators[t.accumulator] = states_.settled(t.accumulator, rounded, last);
-      // What refers to a constant reference does so behind the loop, too.
+      // If accumulators refer to a constant reference, the value after the loop does too.
       const auto value = [&](const TileState& s) {
         return r.constant ? tiles_.constant(r.value->element, *r.constant) : of_some(r, states_.terms_value(r, s));
       };
@@ -465,7 +465,7 @@ std::vector<Axis> accumulator_order(const Plan& plan, const TileSizes& sizes) {
   for (const auto& [axis, size] : sizes.payload) add(axis);
   for (const auto& [axis, size] : sizes.grid) add(axis);
   std::erase(order, plan.loop);
-  // Coordinates of points, [n, 3]: vectors of a host run along the points.
+  // Coordinates of points have the shape [n, 3]: vectors of a host should run along the points.
   std::int64_t longest = 1;
   for (Axis a : order) longest = std::max(longest, tile_of(a, plan, sizes));
   std::stable_partition(order.begin(), order.end(), [&](Axis a) { return sizes.is_short(tile_of(a, plan, sizes), longest); });

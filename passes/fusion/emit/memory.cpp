@@ -1,4 +1,4 @@
-// Loads and stores of tiles: addresses and masks from the positions along a tensor's axes.
+// Loads and stores of tiles: computes addresses and masks from positions along a tensor's axes.
 #include <algorithm>
 
 #include "passes/fusion/emit/tile_values.h"
@@ -14,8 +14,8 @@ namespace {
 using ir::Element;
 using ir::OpKind;
 
-// Whether an index that is no affine expression may be outside of the tensor where the value is not used: if it takes a position apart, or
-// if it was read at a shifted position itself (a padded gather), where it is no index at all.
+// Whether an index that is not affine may be outside of the tensor where its value is not used: because it splits a position, or because
+// the index was itself read at a shifted position (a padded gather), where it is not an index.
 bool may_leave_tensor(Expr index) {
   if (index->is(ExprKind::function) && (index->function == OpKind::div_ || index->function == OpKind::rem_)) return true;
   if (index->is(ExprKind::load))
@@ -27,7 +27,7 @@ bool may_leave_tensor(Expr index) {
 
 }  // namespace
 
-// Buffers of a run are aligned for whole vectors; a run that brings one that is not uses a kernel compiled without that promise.
+// Buffers of a run are aligned to whole vectors; a run with a buffer that is not uses a kernel that was compiled without this guarantee.
 ir::ValueId TileValues::parameter(Tensor t) {
   for (const Parameter& p : parameters_)
     if (p.tensor == t) return p.value;
@@ -55,13 +55,13 @@ std::optional<Part> TileValues::mask(const AxisSet& axes, const Order& order) {
   return all;
 }
 
-// pointer + what all lanes share + what varies along one axis + ...: each sum is a tile of few axes.
+// pointer + the part that all lanes share + the part that varies along one axis + ...: each partial sum is a tile of few axes.
 Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& order) {
   std::vector<Expr> products;
   for (std::size_t i = 0; i < index.size(); ++i) products.push_back(exprs_.product({index[i], exprs_.extent(t->strides[i])}));
   const Expr offset = exprs_.add(products);
   const Element element = index_element(offset);
-  // Terms by the axes along which they vary.
+  // Sorts terms by the axes along which they vary.
   const auto is_before = [](const Order& a, const Order& b) {
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), AxisLess());
   };
@@ -86,7 +86,8 @@ Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& ord
   return pointer;
 }
 
-// Whether the user's data choose the position along an axis of a load, and it must be inside of the tensor wherever the load is.
+// Whether the user's data determine the position along an axis of a load, and it must be inside of the tensor wherever the load is
+// evaluated.
 bool TileValues::is_chosen(Expr load, std::size_t axis) {
   const Expr index = load->operands[axis];
   if (load->bits != 0 || stays_inside(index, load->tensor->shape[axis]) || may_leave_tensor(index)) return false;
@@ -95,7 +96,7 @@ bool TileValues::is_chosen(Expr load, std::size_t axis) {
   return false;
 }
 
-// Conditions under which a position along an axis of a load is inside of the tensor, but those that hold anyway.
+// The conditions under which a position along an axis of a load is inside of the tensor, without those that always hold.
 std::vector<Expr> TileValues::inside_conditions(Expr load, std::size_t axis) {
   const Expr index = load->operands[axis];
   std::vector<Expr> conditions = {exprs_.at_least_zero(index),
@@ -104,7 +105,7 @@ std::vector<Expr> TileValues::inside_conditions(Expr load, std::size_t axis) {
   return conditions;
 }
 
-// Positions outside of the tensor: of axes whose tile reaches beyond their extent, and of shifted positions.
+// Masks positions outside of the tensor: of axes whose tile exceeds their extent, and shifted positions.
 std::optional<Part> TileValues::access_mask(Expr load, const Order& order) {
   std::optional<Part> all = mask(load->axes, order);
   for (std::size_t i = 0; i < load->operands.size(); ++i)
@@ -113,7 +114,7 @@ std::optional<Part> TileValues::access_mask(Expr load, const Order& order) {
   return all;
 }
 
-// Whether a tensor has elements at all, where the user's data choose one of them: no position stands for one outside of an empty axis.
+// Whether a tensor has any elements, if the user's data select one: an empty axis has no position that could replace an invalid one.
 std::optional<Part> TileValues::has_elements(Expr load, const Order& order) {
   std::optional<Part> all;
   for (std::size_t i = 0; i < load->operands.size(); ++i) {
@@ -124,19 +125,19 @@ std::optional<Part> TileValues::has_elements(Expr load, const Order& order) {
   return all;
 }
 
-// A position that the user's data choose. For one outside of the tensor the last one stands, so that no memory but the tensor's is read.
+// A position that the user's data determine. A position outside of the tensor is replaced by the last one, so that no other memory is read.
 Part TileValues::chosen_position(Expr load, std::size_t axis, const Order& order) {
   const Dim extent_of_axis = load->tensor->shape[axis];
   const Part index = value(load->operands[axis], order);
   if (inside_conditions(load, axis).empty()) return index;
-  // A negative number is a large one of the unsigned type.
+  // As an unsigned number, a negative position is large.
   const Element given = ir_.function().type(index.value).element();
   const Element word = ir::bits(given) <= 32 && extent_of_axis.greatest() <= INT32_MAX ? Element::u32 : Element::u64;
   const Part within = binary(OpKind::minimum_, cast(index, word), cast(extent(extent_of_axis - Dim(1), Element::i64), word), order);
   return cast(within, word == Element::u32 ? Element::i32 : Element::i64);
 }
 
-// The address of a load: that of positions which are known, and what is chosen.
+// The address of a load, from positions that are known and positions that data determine.
 Part TileValues::load_address(Expr load, const Order& order) {
   std::vector<Expr> known = load->operands;
   std::vector<Part> steps;
@@ -181,7 +182,7 @@ void TileValues::store(Tensor t, std::span<const Expr> index, Expr stored, const
   const Part converted = cast(value_as(stored, own, is_wide ? Element::f64 : computed(t->element)), t->element);
   const Part pointer = address(t, index, own);
   std::optional<Part> inside = mask(axes, own);
-  // Programs that share the value leave it to the first of them.
+  // If several programs compute the same value, only the first of them stores it.
   for (const auto& [axis, t] : scopes_.front().tiles)
     if (t.start && !axes.contains(axis) && !(axis->extent == Dim(t.size)))
       inside = both(binary(OpKind::eq_, {t.start, {}}, {ir_.constant(ir_.function().type(t.start), 0), {}}, {}), inside, own);

@@ -19,7 +19,7 @@ class ProgramGrid {
       : tiles_(tiles), ir_(tiles.ir()), sizes_(sizes), kept_(kept), grid_(grid) {}
 
   void run() {
-    // Axes with tiles first; what they read in common is then read at about one time.
+    // Axes with tiles come first: then programs that read the same data run at about the same time.
     std::vector<Axis> axes;
     for (const auto& [axis, size] : sizes_) axes.push_back(axis);
     std::sort(axes.begin(), axes.end(),
@@ -49,7 +49,7 @@ class ProgramGrid {
     return ir_.function().result(ir_.create(OpKind::program_id_, {}, {ir::Attr{ir::AttrName::axis, axis, {}}}));
   }
 
-  // The number of tiles along an axis, as i32.
+  // The number of tiles along an axis, as an i32.
   ir::ValueId tile_count(Axis a) {
     const std::int64_t size = sizes_.at(a);
     if (a->extent.is_constant()) return tiles_.integer(Element::i32, (a->extent.value() + size - 1) / size).value;
@@ -59,7 +59,7 @@ class ProgramGrid {
     return stays_empty(a) ? ir_.binary(OpKind::maximum_, count, tiles_.integer(Element::i32, 1).value) : count;
   }
 
-  // Whether there is a program although the axis may have no position.
+  // Whether there is a program although the axis may have no positions.
   bool stays_empty(Axis a) const { return kept_.contains(a) && a->extent.least() < 1; }
 
   void set_start(Axis a, ir::ValueId id, int dimension) {

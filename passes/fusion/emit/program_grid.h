@@ -1,4 +1,4 @@
-// Shares axes out over the programs of a kernel.
+// Distributes axes over the programs of a kernel.
 #pragma once
 #include <map>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace tilewright::passes::fusion {
 
-/// Gives each axis a tile of this size in the outermost scope, from a start that the program's ids give, and adds the axis to a dimension
-/// of the grid. There is a program even where an axis of `kept` has no position.
+/// Gives each axis a tile of this size in the outermost scope, whose start is computed from the program ids, and adds the axis to a
+/// dimension of the grid. For axes in `kept`, there is a program even if the axis has no positions.
 void share_out(TileValues&, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3]);
 
 }  // namespace tilewright::passes::fusion

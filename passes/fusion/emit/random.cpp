@@ -1,4 +1,4 @@
-// Random numbers of a tile: the generator of the tile language at 64-bit counters.
+// Random numbers of a tile, by the generator of the tile language with 64-bit counters.
 #include "passes/fusion/emit/tile_values.h"
 #include "tileir/philox.h"
 

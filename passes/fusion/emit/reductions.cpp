@@ -1,4 +1,4 @@
-// Reductions inside of a tile: by a matrix product where the factors fall into two groups, else along the tile's axes.
+// Reductions inside of a tile: by a matrix product if the factors form two groups, otherwise along the tile's axes.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -25,7 +25,7 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
   return product;
 }
 
-// Whether every element is 0 where the axis is outside of its extent, because a load that varies along it is masked, and all else is
+// Whether every element is 0 outside of the extent of the axis, because a load that varies along it is masked, and all other factors are
 // finite.
 bool is_zero_outside(const std::vector<Factor>& factors, Axis a) {
   bool has_load = false;
@@ -39,7 +39,7 @@ bool is_zero_outside(const std::vector<Factor>& factors, Axis a) {
 
 }  // namespace
 
-// Along the first or the last `axes` axes, which become one.
+// Reduces along the first or the last `axes` axes, which become one.
 Part TileValues::reduce_tile(const Fold& fold, const Part& p, int axes, End end) {
   if (axes == 0) return p;
   Part flat = p;
@@ -53,15 +53,15 @@ Part TileValues::reduce_tile(const Fold& fold, const Part& p, int axes, End end)
   const ir::Type element = f.type(flat.value).scalar();
   const std::int64_t axis = end == End::first ? 0 : static_cast<std::int64_t>(kept.size());
   std::vector<ir::Attr> attrs{ir::Attr{ir::AttrName::axis, axis, {}}};
-  // Elements in any order: a tree, and vectors. Functions of the program are associative and no more.
+  // Elements may be combined in any order, by a tree and by vectors. A user's function is only associative.
   if (fold.combine != Combine::combine) attrs.push_back(ir::Attr{ir::AttrName::commutative, 1, {}});
   const ir::OpId op = ir_.create(OpKind::reduce_, std::span(&flat.value, 1), attrs);
   emit_region(op, fold, element);
   return {f.result(op), kept};
 }
 
-// Where the reduced axes of a tile stand, so that a row of the tile is a row in memory: first, if in most loads of both kinds of axes the
-// elements of a kept axis are neighbours. A product of one row and a matrix is such a sum.
+// Where the reduced axes of a tile are placed, so that a row of the tile is a row in memory: first, if in most loads with both kinds of
+// axes the elements along a kept axis are neighbours. A product of one row and a matrix is such a sum.
 TileValues::End TileValues::end_of_reduced(Expr body, const AxisSet& along) const {
   int votes = 0;
   ExprSet seen;
@@ -107,7 +107,7 @@ Part TileValues::combine(const Fold& fold, Expr reduction, const AxisSet& along,
 
 // ---- matrix products ----
 
-// The value of a group of factors in this order, 0 outside of the extents of the contracted axes.
+// The value of a group of factors in this order of axes; 0 outside of the extents of the contracted axes.
 Part TileValues::group_value(const std::vector<Factor>& factors, const Order& order, const AxisSet& along, Element element) {
   const bool is_load = factors.size() == 1 && factors[0].base->is(ExprKind::load) && factors[0].exponent.is_one();
   Part x;
@@ -129,7 +129,7 @@ std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr b
                                     const std::optional<Part>& accumulator) {
   const ProductElement operand_element = reduction->operand_element;
   if (!body->is(ExprKind::mul) || !(body->number.is_one() || ir::is_float(body->element))) return std::nullopt;
-  // Factors that share an axis of the result are one component; those with none go to the first.
+  // Factors that share an axis of the result form one component; factors without such an axis go to the first one.
   std::vector<std::pair<Order, std::vector<Factor>>> components;
   std::vector<Factor> shared;
   Order contracted;
@@ -169,7 +169,7 @@ std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr b
   left.insert(left.end(), shared.begin(), shared.end());
   const auto sorted = [&](Order& axes) { std::sort(axes.begin(), axes.end(), [&](Axis a, Axis b) { return rank({a}) < rank({b}); }); };
   sorted(rows), sorted(columns);
-  // Both groups must vary along the contracted axes: what does not is no matrix product.
+  // Both groups must vary along the contracted axes; otherwise this is not a matrix product.
   for (const auto* group : {&left, &right})
     if (std::none_of(group->begin(), group->end(), [&](const Factor& f) { return f.base->axes.intersects(along); })) return std::nullopt;
 
@@ -205,8 +205,8 @@ std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr b
 
 // ---- reductions over axes that no loop of the kernel walks ----
 
-// The tiles of the axes that a reduction binds. A whole axis is known to the whole kernel, so that what varies along it alone is emitted
-// once; but an axis of the same name that programs share out keeps its own tile outside of the reduction.
+// The tiles of the axes that a reduction binds. A whole axis belongs to the whole kernel, so that values that vary only along it are
+// emitted once; but if an axis with the same name is distributed over the grid, it keeps its own tile outside of the reduction.
 EmitScope TileValues::inner_scope(const AxisSet& bound) {
   EmitScope inner;
   inner.block = scopes_.back().block;
@@ -232,7 +232,7 @@ Part TileValues::emit_reduction(Expr e, const Order& own) {
   return result;
 }
 
-// Loops over tiles of the axes, each inside of the one before.
+// Emits nested loops over tiles of the axes.
 Part TileValues::emit_loops(Expr e, const Order& own, std::span<const Axis> axes, const std::optional<Part>& start) {
   if (axes.empty()) return combine(e->fold(), e, e->bound, e->operands[0], own, start);
   const Axis axis = axes.front();
@@ -245,7 +245,7 @@ Part TileValues::emit_loops(Expr e, const Order& own, std::span<const Axis> axes
   inside.block = f.region(loop);
   const ir::ValueId counter = f.add_arg(inside.block, ir::Type(index)), carried = f.add_arg(inside.block, f.type(start->value));
   inside.tiles[axis] = {size, counter, ends_with_tile(axis->extent, size)};
-  // What the loop finds computed outside goes in front of it, in each scope of the block.
+  // Values that do not depend on the loop are emitted before it, in each scope of the block.
   const ir::BlockId around = scopes_.back().block;
   const ir::OpId outer_before = scopes_.back().before;
   const auto emit_before = [&](ir::OpId before) {

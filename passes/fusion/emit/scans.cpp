@@ -1,4 +1,4 @@
-// Running combinations of a tile, which continue what earlier tiles gave.
+// Running combinations in a tile, which continue from the results of earlier tiles.
 #include <span>
 
 #include "passes/fusion/emit/tile_values.h"
@@ -23,7 +23,7 @@ TileValues::Running TileValues::running(const Fold& fold, bool is_reverse, Axis 
   axes.insert(along);
   const Order own = restricted(order, axes);
   Part x{broadcast(value_as(body, own, element), own), own};
-  // From the end, positions outside of the extent come first; from the beginning nothing comes after them.
+  // A reverse scan visits positions outside of the extent first; in a forward scan nothing comes after them.
   if (const auto inside = is_reverse ? mask({along}, own) : std::nullopt) x = select(*inside, x, neutral(fold, element, {}), own);
   Running result{x, x};
   if (is_tiled(along)) {

@@ -14,7 +14,7 @@ namespace {
 using ir::Element;
 using ir::OpKind;
 
-// The least power of two that holds the extent, at most `most`.
+// The least power of two that is not less than the extent, but at most `most`.
 std::int64_t covering_tile(const Dim& extent, std::int64_t most) {
   const std::int64_t greatest = std::min(extent.greatest(), most);
   return std::min(most, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(greatest, 1)))));
@@ -61,7 +61,7 @@ class ScatterEmitter {
                        tiles_.binary(OpKind::lt_, target, tiles_.cast(end, Element::i64), order_), order_);
   }
 
-  // One position at a time along each axis of the index, the last one innermost.
+  // Visits one position at a time along each axis of the index; the last axis is innermost.
   void add_updates(std::size_t axis, const Part& begin, const Part& end) {
     if (axis == s_.positions.size()) {
       tiles_.add_to(s_.result, s_.destination, s_.update, columns_, order_, is_inside(begin, end), false);
@@ -108,7 +108,7 @@ class ScatterEmitter {
   std::vector<GridFactor> grid_[3];
 };
 
-// Columns first, the contiguous one with the widest tile; what is left of a program's lanes goes to axes further out.
+// Distributes columns: the contiguous axis first, with the widest tile; the remaining lanes of a program go to the other axes.
 std::int64_t share_out_columns(const Scatter& s, std::int64_t lanes, TileSizes& sizes) {
   for (std::size_t i = s.columns.size(); i-- > 0;) {
     const std::int64_t size = covering_tile(s.columns[i]->extent, lanes);
@@ -152,7 +152,7 @@ Scatter scatter_of(const graph::Graph& g, graph::NodeId n, GraphToExprs& values,
 }
 
 bool adds_by_atomics(Element e, bool deterministic, const ir::TargetDesc& target) {
-  // On a host an atomic takes as long as six additions of one thread that adds all updates in order.
+  // On a host, an atomic takes as long as six additions of a single thread that adds all updates in order.
   constexpr int kFewProcessors = 6;
   if (!target.is_gpu() && target.processors <= kFewProcessors) return false;
   return ir::bits(e) >= 32 && (ir::is_integer(e) || (!deterministic && ir::is_float(e)));
@@ -167,15 +167,16 @@ EmittedKernel emit_scatter_in_order(const std::string& name, ExprBuilder& exprs,
     programs *= std::max(1.0, estimated_extent(axis->extent) / static_cast<double>(size));
     lanes *= static_cast<double>(size);
   }
-  // Few columns: programs of a GPU share out the rows as well, and each of them reads every index. A host predicts which updates are in a
-  // program's rows only if all are: two threads that test random indices take longer than one that adds them all.
+  // If there are few columns, the rows are also distributed over the programs of a GPU, and each program reads every index. On a host, it
+  // is predictable whether updates are in a program's rows only if all are: two threads that test random indices take longer than one that
+  // adds all updates.
   constexpr double wanted = 256;
   if (target.is_gpu() && programs * 2 <= wanted) {
     const double rows = std::max(1.0, estimated_extent(s.row->extent) * programs / wanted);
     sizes.grid[s.row] = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rows)));
   }
   sizes.num_warps = lanes > 64 ? 4 : lanes > 32 ? 2 : 1;
-  sizes.num_stages = 1;  // each update may add to the element of the one before
+  sizes.num_stages = 1;  // each update may add to the element of the previous one
   return ScatterEmitter(name, exprs, s, sizes).in_order();
 }
 

@@ -1,4 +1,4 @@
-// Follows the steps of absorb.h with tiles.
+// Emits the steps of absorb.h on tiles.
 #include "passes/fusion/emit/state_emitter.h"
 
 #include <fmt/format.h>
@@ -37,8 +37,8 @@ Part StateEmitter::finite(const Part& x) {
   return tiles_.select(is_finite, x, tiles_.constant(e, 0), x.axes);
 }
 
-// Before the first element, or if all are neutral, an exponent is +inf; 0 serves as well, and leaves exp(element + exponent) a number.
-// An exponent of -inf stays: its maximum is +inf, and the formula gives 0 beside it and NaN at it.
+// Before the first element, or if all elements are neutral, an exponent is +inf; it is replaced by 0, so that exp(element + exponent) is a
+// number. An exponent of -inf stays: its maximum is +inf, and the formula gives 0 for other elements and NaN for the maximum.
 Part StateEmitter::pointed(const Part& exponent) {
   const Element e = tiles_.element(exponent);
   const Part is_below = tiles_.binary(OpKind::lt_, exponent, tiles_.constant(e, HUGE_VAL), exponent.axes);
@@ -47,7 +47,7 @@ Part StateEmitter::pointed(const Part& exponent) {
 
 // ---- values of expressions in a state ----
 
-// A name for a value that differs from state to state.
+// A name for a value that differs between states.
 Expr StateEmitter::alias(Expr e, Axis part) {
   if (const auto known = aliases_.find(e); known != aliases_.end()) return known->second;
   TensorInfo info;
@@ -128,7 +128,7 @@ bool StateEmitter::has_sum(Expr exponent, const TileState& s) const {
   return false;
 }
 
-// exp(exponent new - exponent old). Before the first element a maximum is -inf: its exponent is +inf, and the factor 0.
+// exp(exponent new - exponent old). Before the first element a maximum is -inf, so its exponent is +inf and the factor is 0.
 Part StateEmitter::scale(Expr exponent, const TileState& from, const TileState& to) {
   const Expr reference = exprs_.reference(exponent);
   const bool is_known = tiles_.scope().known.count(reference) != 0;
@@ -140,12 +140,12 @@ Part StateEmitter::scale(Expr exponent, const TileState& from, const TileState& 
   return tiles_.exp_of_change(now, old, order);
 }
 
-// The accumulator when its shift references have moved.
+// The accumulator after its shift references have moved.
 Part StateEmitter::shifted(const Accumulator& a, const TileState& from, const TileState& to, const Order& order) {
   PartsByExpr known;
   for (const auto& [shift, value] : to.shifts)
     known[exprs_.delta(shift->operands[0])] = tiles_.binary(OpKind::sub_, value, from.shifts.at(shift), order_of(shift->axes, from.part));
-  // Shifts inside of the factors are those before the move.
+  // Shifts inside of the factors have their values before the move.
   known.insert(from.shifts.begin(), from.shifts.end());
   std::optional<Part> sum;
   for (const AccumulatorTerm& t : a.move) {
@@ -156,7 +156,7 @@ Part StateEmitter::shifted(const Accumulator& a, const TileState& from, const Ti
   return *sum;
 }
 
-// An accumulator of `from` at the references of `to`.
+// An accumulator of `from`, moved to the references of `to`.
 Part StateEmitter::moved(const AbsorbStep& step, const TileState& from, const TileState& to) {
   const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
   const Order order = order_of(a.axes, from.part);
@@ -166,7 +166,7 @@ Part StateEmitter::moved(const AbsorbStep& step, const TileState& from, const Ti
   if (scales_.count(key) == 0) scales_.emplace(key, scale(a.exponent, from, to));
   const Part product = tiles_.binary(OpKind::mul_, scales_.at(key), x, order);
   if (!has_sum(a.exponent, from)) return product;
-  // The reference of an empty state is 0, from which the change may be too large for exp.
+  // The reference of an empty state is 0; the change from it may be too large for exp.
   const Part zero = tiles_.constant(tiles_.element(x), 0);
   return tiles_.select(tiles_.binary(OpKind::eq_, x, zero, order), zero, product, order);
 }
@@ -191,7 +191,7 @@ Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, con
   return tiles_.element(next) == a.element() ? next : tiles_.cast(next, a.element());
 }
 
-// References inside of the body are the values so far.
+// References inside of the body have the values so far.
 Expr StateEmitter::body_in_loop(const Accumulator& a, const TileState& now) {
   ExprSet seen;
   std::vector<Expr> references;
@@ -201,7 +201,7 @@ Expr StateEmitter::body_in_loop(const Accumulator& a, const TileState& now) {
   return a.body;
 }
 
-// The body without references, as the outputs have it.
+// The body without references, as in the outputs.
 Expr StateEmitter::body_of_whole(const Accumulator& a, const TileState& now) {
   for (const auto& [reduction, value] : now.values) tiles_.know(reduction, value);
   return body_at_values(exprs_, a);

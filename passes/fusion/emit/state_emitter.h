@@ -1,4 +1,4 @@
-// Emits the state of a pass: its accumulators with the references at which they are, and how it takes in a tile or other states.
+// Emits the state of a pass, which is its accumulators and their references, and how the state absorbs a tile or other states.
 #pragma once
 #include <map>
 #include <unordered_map>
@@ -13,9 +13,9 @@ using PartsByExpr = std::unordered_map<Expr, Part, ExprHash>;
 
 struct TileState {
   std::map<int, Part> accumulators;
-  PartsByExpr shifts;  // the shift references that roll
-  PartsByExpr values;  // of reductions, so far
-  /// Several states at once: the tiles have this axis as well, behind the others.
+  PartsByExpr shifts;  // shift references that roll
+  PartsByExpr values;  // values of reductions so far
+  /// Set if the tiles hold several states at once: then this is their last axis.
   Axis part = nullptr;
 };
 
@@ -25,26 +25,26 @@ class StateEmitter {
   StateEmitter(TileValues& tiles, const Plan& plan, const Order& order)
       : tiles_(tiles), exprs_(tiles.exprs()), plan_(plan), order_(order) {}
 
-  /// `old` (null: the empty state) with what comes in: other states, or (null) the tile of the loop's axis.
+  /// `old` (null: the empty state) absorbs other states, or if `incoming` is null, the tile of the loop's axis.
   TileState absorb(const PassState&, TileState* old, TileState* incoming);
-  /// The only tile of the loop's axis. References are what they stand for, so that bodies share tiles with outputs along the axis: an
-  /// exponential that is summed and stored is computed once.
+  /// Absorbs the only tile of the loop's axis. References have their complete values, so that bodies share tiles with outputs along the
+  /// axis: an exponential that is both summed and stored is computed once.
   TileState absorb_whole(const PassState&);
 
-  /// An accumulator behind the loop, without the factor that rounding its reference has given it. `last`: the values of reductions, of
-  /// accumulators without their factors; `rounded`: those that the loop has referred to.
+  /// An accumulator after the loop, without the factor that comes from rounding its reference. `last`: the values of reductions, from
+  /// accumulators without these factors; `rounded`: the values to which the loop has referred.
   Part settled(int accumulator, const TileState& rounded, const TileState& last);
-  /// Whether a reference behind the loop is computed from this value.
+  /// Whether a reference after the loop is computed from this value.
   bool is_referred_to(Expr reduction) const;
   /// The value of a reduction from its accumulators.
   Part terms_value(const Reduction&, const TileState&);
-  /// The value of an expression for the reductions and shift references of a state.
+  /// The value of an expression, given the reductions and shift references of a state.
   Part with(const TileState&, Expr, const Order&, ir::Element);
-  /// A shift may be any number: what is none (0 / 0 before the first element) becomes 0.
+  /// A shift may be any number: a value that is not a number (0 / 0 before the first element) becomes 0.
   Part finite(const Part&);
-  /// An exponent that may serve as a reference: 0 in place of +inf and NaN.
+  /// An exponent that can be used as a reference: +inf and NaN are replaced by 0.
   Part pointed(const Part& exponent);
-  /// The axes of a value in a state that have tiles.
+  /// Those axes of a value in a state that have tiles.
   Order order_of(const AxisSet& axes, Axis part = nullptr) const;
 
  private:
@@ -63,9 +63,9 @@ class StateEmitter {
   ExprBuilder& exprs_;
   const Plan& plan_;
   const Order& order_;
-  std::map<std::pair<const ExprData*, const TileState*>, Part> scales_;  // of the absorption that runs
+  std::map<std::pair<const ExprData*, const TileState*>, Part> scales_;  // of the current absorption
   ExprMap aliases_;
-  bool is_whole_ = false;  // the absorption that runs takes in the only tile
+  bool is_whole_ = false;  // the current absorption absorbs the only tile
 };
 
 }  // namespace tilewright::passes::fusion

@@ -15,14 +15,14 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// Of an integer power that is a product.
+// The greatest integer power that is emitted as a product.
 constexpr std::int64_t kMostFactors = 4;
 
 using ir::Element;
 using ir::OpKind;
 using ir::ValueId;
 
-// log(2) or log(10) to a power: exponentials and logarithms to these bases are ops.
+// A factor log(2) or log(10) to a power: exponentials and logarithms to these bases are ops.
 std::optional<int> base_of_log(const Factor& f, const Rational& exponent) {
   if (!f.base->is(ExprKind::log) || f.exponent != exponent) return std::nullopt;
   for (const int base : {2, 10})
@@ -30,7 +30,7 @@ std::optional<int> base_of_log(const Factor& f, const Rational& exponent) {
   return std::nullopt;
 }
 
-// log(x) / log(2) is log2(x), which is whole for powers of two. Takes both factors; none if they are not there.
+// log(x) / log(2) is log2(x), which is an integer for powers of two. Removes both factors; none if they are not present.
 struct LogarithmToBase {
   OpKind op;
   Expr x;
@@ -47,7 +47,7 @@ std::optional<LogarithmToBase> take_logarithm(std::vector<Factor>& factors) {
   return taken;
 }
 
-// A symbol's own name; else the words and numbers of the expression: "512 n" is "extent_512_n".
+// A symbol's own name; otherwise the words and numbers of the expression: "512 n" becomes "extent_512_n".
 std::string extent_name(const std::string& text) {
   std::string name;
   for (char c : identifier(text))
@@ -135,7 +135,7 @@ Order TileValues::restricted(const Order& order, const AxisSet& axes) const {
 }
 
 Part TileValues::permuted(const Part& p, const Order& order) {
-  // A value that is the same along an axis may lack it.
+  // A value that is constant along an axis may lack the axis.
   Order own;
   std::vector<std::int64_t> axes;
   for (Axis a : order)
@@ -199,7 +199,7 @@ Part TileValues::ternary(OpKind op, const Part& a, const Part& b, const Part& c,
 
 // ---- values ----
 
-// What is read at positions that are no data has the line of its reader.
+// A value that is read at positions which do not depend on data gets the line of its reader.
 TileValues::LineOf::LineOf(TileValues& values, Expr e) : ir_(values.ir_), outer_(ir_.loc()) {
   if (e->is(ExprKind::load) && std::none_of(e->operands.begin(), e->operands.end(), holds_load)) return;
   const Location where = values.exprs_.pool().where(e);
@@ -223,7 +223,7 @@ Part TileValues::value(Expr e, const Order& order) {
   return part;
 }
 
-// A tile that exists with its axes in another order is transposed, not computed twice.
+// If a tile exists with its axes in another order, it is transposed and not computed again.
 std::optional<Part> TileValues::find_emitted(const std::map<std::pair<const ExprData*, Order>, Part>& emitted, Expr e, const Order& own) {
   for (auto at = emitted.lower_bound({e.operator->(), {}}); at != emitted.end() && at->first.first == e.operator->(); ++at)
     if (std::is_permutation(own.begin(), own.end(), at->first.second.begin(), at->first.second.end())) return permuted(at->second, own);
@@ -277,7 +277,7 @@ Part TileValues::emit(Expr e, const Order& own) {
   return {};
 }
 
-// Terms with few axes first, so that the sum grows to the whole tile as late as possible.
+// Terms with few axes come first, so that the sum grows to the whole tile as late as possible.
 Part TileValues::emit_float_sum(Expr e, const Order& own) {
   if (const auto written = emit_written_sum(e, own)) return *written;
   if (const auto ordered = emit_exact_first(e, own)) return *ordered;
@@ -287,11 +287,11 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
     Rational coefficient;
   };
   std::vector<Summand> all;
-  // What is less its maximum is 0 or less if each product is rounded as it was when the maximum was chosen.
+  // A difference from a maximum is 0 or less only if each product is rounded as it was when the maximum was chosen.
   const bool has_maximum = std::any_of(e->terms.begin(), e->terms.end(), [&](const Term& t) { return is_extreme(exprs_, t.value); });
   const auto summand = [&](const Part& x) { return has_maximum ? rounded(x) : x; };
   for (const Term& t : grouped_terms(e)) {
-    // A product beside a great coefficient may be far from what was written.
+    // A product beside a large coefficient may differ much from what was written.
     const bool is_apart = !fusion::is_moderate(t.coefficient) && t.value->is(ExprKind::mul);
     if (const std::optional<Wide> number = constant_value(t.value))
       all.push_back({constant(e->element, static_cast<double>(wide(t.coefficient) * *number)), 1});
@@ -302,7 +302,7 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
   std::stable_sort(all.begin(), all.end(), [](const Summand& a, const Summand& b) {
     return std::pair(a.part.axes.size(), a.coefficient.is_negative()) < std::pair(b.part.axes.size(), b.coefficient.is_negative());
   });
-  std::optional<Part> sum, subtracted;  // the negative terms before the first positive one
+  std::optional<Part> sum, subtracted;  // subtracted: the negative terms before the first positive one
   for (const Summand& s : all) {
     const Rational magnitude = s.coefficient.is_negative() ? -s.coefficient : s.coefficient;
     Part x = magnitude.is_one() ? s.part : binary(OpKind::mul_, s.part, constant(e->element, magnitude.to_double()), own);
@@ -317,9 +317,9 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
   return sum ? *sum : unary(OpKind::neg_, *subtracted);
 }
 
-// exp(x + reference) is exp2 of one multiply-add where exp2 is an instruction. The product of the reference is rounded: a factor of all
-// that refers to it, which exp_of_rounding takes back. Beyond is_moderate, where differences are 0 or at most -16, the unit is a power of
-// two, which rounds nothing. (Masks may be as low as the least finite number, of which a multiple is none.)
+// exp(x + reference) becomes exp2 of one multiply-add if exp2 is an instruction. The product with the reference is rounded, which
+// multiplies all values that refer to it by one factor; exp_of_rounding removes it. Beyond is_moderate, where differences are 0 or at most
+// -16, the unit is a power of two, which is exact. (Masks may be as low as the lowest finite number: a multiple of it would overflow.)
 Part TileValues::emit_exp(Expr e, const Order& own) {
   // exp(x log 2) is exp2(x).
   for (const Factor& f : e->operands[0]->factors)
@@ -346,7 +346,7 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
   const Part offset = value_as(reference, own, Element::f32);
   const Part far = select(is_below(offset, 0x1p64), constant(Element::f32, 2), constant(Element::f32, 1), own);
   const Part unit = select(is_moderate(offset), constant(Element::f32, std::numbers::log2e), far, own);
-  // The reference has the same factor, and is rounded: only powers of two leave a score that is its own reference at 0.
+  // The reference has the same factor and is rounded: only with powers of two does a score that is its own reference stay at 0.
   const bool is_exact = below && below->offset == reference;
   if (is_exact) rest = {{below->x.factor, below->x.value}};
   const bool is_scaled = rest.size() == 1 && !constant_value(rest[0].value) &&
@@ -378,13 +378,14 @@ Part TileValues::power(Expr base, const Rational& exponent, const Order& own, El
   return binary(OpKind::pow_, x, constant(element, exponent.to_double()), own);
 }
 
-// Whether a constant is near the end of its type's range, or outside of it: as written, its parts need not have been.
+// Whether a constant is near the end of its type's range or outside of it, although its parts, as written, need not have been.
 bool TileValues::is_far_from_one(Wide number, Element element) {
   const int most = element == Element::f64 ? 900 : 100;
   return number != 0 && std::isfinite(number) && std::abs(std::ilogb(number)) > most;
 }
 
-// Multiplies the factors in turn by powers of two, until the rest of the number is near 1: (1e-20 x)^2 is not 1e-40 x^2, which is inf or 0.
+// Multiplies the factors in turn by powers of two, until the rest of the number is near 1: (1e-20 x)^2 must not become 1e-40 x^2, which is
+// inf or 0.
 Wide TileValues::share_out(Wide number, std::vector<Part>& numerator, std::vector<Part>& denominator, Element element) {
   std::vector<Part>& factors = numerator.empty() ? denominator : numerator;
   if (factors.empty()) return number;
@@ -398,9 +399,9 @@ Wide TileValues::share_out(Wide number, std::vector<Part>& numerator, std::vecto
   return number;
 }
 
-// numerator / denominator, each with few axes first. What has no other axes than the denominator is divided before the rest multiplies, so
-// that a tile with more axes is not divided. Conditions select around what they hide, since 0 * inf is NaN: all factors that are finite for
-// finite data. The other factors multiply the 0.
+// numerator / denominator, each with few axes first. Factors that have no other axes than the denominator are divided before the others are
+// multiplied, so that a tile with more axes is not divided. Conditions are selects around the factors that they hide, since 0 * inf is NaN:
+// all factors that are finite for finite data. The other factors multiply the 0.
 Part TileValues::emit_float_product(Expr e, const Order& own) {
   const auto is_condition = [](const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); };
   const auto is_hidden = [](const Factor& f) { return finiteness(f) != Finite::unknown; };
@@ -425,7 +426,7 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
     const bool divides = f.exponent.is_negative() && f.exponent.is_integer();
     std::vector<Part>& side = divides ? denominator : numerator;
     const Rational exponent = divides ? -f.exponent : f.exponent;
-    // One by one, an extreme number is shared out to them.
+    // If factors are multiplied one by one, an extreme number is distributed over them.
     const bool is_repeated = is_extreme && exponent.is_integer() && exponent <= Rational(kMostFactors);
     const Part x = power(f.base, is_repeated ? Rational(1) : exponent, own, e->element);
     side.insert(side.end(), is_repeated ? static_cast<std::size_t>(whole(exponent)) : 1, x);
@@ -444,7 +445,7 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
                                   [&](Axis a) { return std::find(divisor->axes.begin(), divisor->axes.end(), a) != divisor->axes.end(); });
   };
   auto first_other = std::stable_partition(numerator.begin(), numerator.end(), is_of_divisor);
-  // A reciprocal would overflow where the quotient need not.
+  // A reciprocal would overflow where the quotient does not.
   if (first_other == numerator.begin()) first_other = numerator.end();
   std::optional<Part> start;
   if (coefficient != 1 && !is_negation) start = constant(e->element, coefficient);
@@ -456,7 +457,7 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
   return result;
 }
 
-// The factors that the conditions hide are one value, by which the others are multiplied.
+// The factors that the conditions hide form one value, which multiplies the others.
 Part TileValues::emit_partly_hidden(Expr e, const Order& own) {
   std::vector<Factor> hidden, others;
   for (const Factor& f : e->factors) (finiteness(f) == Finite::unknown ? others : hidden).push_back(f);
@@ -496,7 +497,7 @@ Part TileValues::extent(const Dim& d, Element element) {
   return {ir_.cast(v, element), {}};
 }
 
-// Sums and products wrap alike in every width, so the width of the result is that of the operands.
+// Sums and products wrap in the same way in every width, so operands are computed in the width of the result.
 Part TileValues::emit_integer(Expr e, const Order& order, Element element) {
   switch (e->kind) {
     case ExprKind::number: return integer(element, whole(e->number));
@@ -538,7 +539,7 @@ Part TileValues::emit_condition(Expr e, const Order& own) {
     case ExprKind::at_least_zero: {
       const Expr difference = e->operands[0];
       if (difference->is(ExprKind::number)) return {ir_.constant(ir::Type(Element::boolean), difference->number.is_negative() ? 0 : 1), {}};
-      // a - b >= 0 as a >= b: negative terms to the right.
+      // a - b >= 0 is emitted as a >= b: negative terms move to the right.
       std::vector<Term> left, right;
       for (const Term& t : exprs_.terms(difference)) {
         if (t.coefficient.is_negative())
@@ -581,7 +582,7 @@ Part TileValues::emit_function(Expr e, const Order& own) {
     return cast({ir_.bitcast(x.value, ir::Type(bitcast_to(e->bits))), x.axes}, e->element);
   }
   const ir::OpInfo& info = ir::info(e->function);
-  // Operands of comparisons and tests have a type of their own; those of other ops have the result's.
+  // Operands of comparisons and tests have a type of their own; operands of other ops have the type of the result.
   Element element = e->element == Element::boolean && e->bits != 0 ? operand_of_bits(e->bits) : e->element;
   const bool keeps_element = element != Element::boolean && info.family != ir::Family::convert;
   if (!keeps_element || e->function == OpKind::popcount_ || e->function == OpKind::clz_ || e->function == OpKind::ffs_)

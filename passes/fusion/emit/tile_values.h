@@ -1,8 +1,8 @@
 // Emits expressions over named axes as tiles.
 //
 // Each axis of a kernel has a tile: some positions at once, from a start that a program id or a loop gives. The value of an expression is a
-// tile over those of its axes that have more than one position at once, in the order in which its consumer wants them. Values that do not
-// depend on a loop are emitted before it.
+// tile over those of its axes that have more than one position at once, in the order that its consumer needs. Values that do not depend on
+// a loop are emitted before it.
 #pragma once
 #include <functional>
 #include <map>
@@ -27,35 +27,35 @@ struct Part {
   Order axes;
 };
 
-/// The positions of an axis that a tile has.
+/// The positions of an axis that belong to a tile.
 struct AxisTile {
   std::int64_t size = 1;  // a power of two
   ir::ValueId start;      // i32 or i64 scalar; none: 0
   bool is_whole = false;  // no position is outside of the extent
 };
 
-/// Whether tiles of this size, one after the other, end with the extent. Of an axis without positions there is no such tile.
+/// Whether consecutive tiles of this size end exactly with the extent. If the axis has no positions, there is no such tile.
 inline bool ends_with_tile(const Dim& extent, std::int64_t size) { return extent.known_divisor() % size == 0; }
-/// The same for a tile that a program has in any case, where it begins at 0 or at a program's start.
+/// As above for a tile that a program always has, which begins at 0 or at a program's start.
 inline bool is_whole_tile(const Dim& extent, std::int64_t size) { return extent.least() >= 1 && ends_with_tile(extent, size); }
 
-/// Where values are emitted: the body of the kernel, or of a loop inside of it.
+/// The place where values are emitted: the body of the kernel, or of a loop inside of it.
 struct EmitScope {
   ir::BlockId block;
-  ir::OpId before;                                 // values go before this op; none: at the end of the block
-  AxisMap<AxisTile> tiles;                         // of the axes that the scope gives positions to
-  std::unordered_map<Expr, Part, ExprHash> known;  // values that the scope gives: accumulators, references
+  ir::OpId before;                                 // values are inserted before this op; none: at the end of the block
+  AxisMap<AxisTile> tiles;                         // of the axes whose positions this scope defines
+  std::unordered_map<Expr, Part, ExprHash> known;  // values that this scope defines: accumulators, references
   std::map<std::pair<const ExprData*, Order>, Part> emitted;
-  std::map<std::pair<const ExprData*, Order>, Part> loads;  // as they lie in memory
+  std::map<std::pair<const ExprData*, Order>, Part> loads;  // tiles in the element type that they have in memory
   std::unordered_map<Expr, bool, ExprHash> depends;
 };
 
-/// A tile with more axes or elements than tile IR has: smaller tiles, or another division into kernels, avoid it.
+/// Thrown for a tile with more axes or elements than tile IR allows: smaller tiles, or another division into kernels, avoid it.
 struct TileTooLarge {};
 
 class TileValues {
  public:
-  /// While it lives, ops have the line of an expression, if that is known.
+  /// While it lives, new ops get the line of an expression, if that is known.
   class LineOf {
    public:
     LineOf(TileValues&, Expr);
@@ -73,40 +73,40 @@ class TileValues {
   // ---- parameters, made when they are first needed ----
   struct Parameter {
     Tensor tensor = nullptr;  // a pointer to its memory, or the number of a scalar
-    Dim extent;               // of no tensor: an extent
+    Dim extent;               // if there is no tensor: an extent
     ir::ValueId value;
   };
   const std::vector<Parameter>& parameters() const { return parameters_; }
-  /// The tensors that the kernel writes: no other parameter leads to their memory.
+  /// Declares a tensor that the kernel writes: no other parameter points to its memory.
   void set_written(Tensor t) { written_.push_back(t); }
 
-  /// exp2 is one instruction: exponentials of differences from references use it.
+  /// Whether exp2 is one instruction; then exponentials of differences from references use it.
   void set_exp2(bool has_exp2) { has_exp2_ = has_exp2; }
-  /// TileSizes::is_short.
+  /// Sets TileSizes::is_short.
   void set_is_short(std::function<bool(std::int64_t, std::int64_t)> is_short) { is_short_ = std::move(is_short); }
 
   // ---- scopes ----
   EmitScope& push(EmitScope scope);
   void pop();
   EmitScope& scope() { return scopes_.back(); }
-  /// Gives an expression a value in the innermost scope.
+  /// Sets the value of an expression in the innermost scope.
   void know(Expr, const Part&);
-  /// Moves the builder to where values of the innermost scope go.
+  /// Moves the builder to the place for values of the innermost scope.
   void to_scope();
   const AxisTile& tile(Axis) const;
   bool is_tiled(Axis a) const { return tile(a).size > 1; }
 
   // ---- values ----
-  /// The tile of an expression in this order of axes. Its axes with a tile must be among them.
+  /// The tile of an expression with this order of axes, which must contain all of the expression's axes that have tiles.
   Part value(Expr, const Order&);
   Part value_as(Expr, const Order&, ir::Element);
-  /// As it lies in memory, if the expression is a load: narrow elements stay narrow.
+  /// As value(), but a load keeps the element type that it has in memory: narrow elements are not widened.
   Part loaded(Expr load, const Order&);
-  /// Where positions of these axes are inside of their extents; none if all are.
+  /// A mask of positions of these axes inside of their extents; none if all are inside.
   std::optional<Part> mask(const AxisSet&, const Order&);
   std::optional<Part> both(std::optional<Part>, std::optional<Part>, const Order&);
   void store(Tensor, std::span<const Expr> index, Expr value, const Order&);
-  /// Adds a value over these axes to an element, where the condition holds. Atomic, or by a load and a store.
+  /// Adds a value over these axes to an element where the condition holds, by an atomic or by a load and a store.
   void add_to(Tensor, std::span<const Expr> index, Expr value, const AxisSet&, const Order&, std::optional<Part> condition, bool is_atomic);
   /// The tile with dimensions of extent 1 for axes that it lacks, or broadcast to all of them.
   ir::ValueId lifted(const Part&, const Order&);
@@ -118,9 +118,9 @@ class TileValues {
   Part extent(const Dim&, ir::Element);
   Part unary(ir::OpKind op, const Part& x) { return {ir_.unary(op, x.value), x.axes}; }
   Part binary(ir::OpKind, Part, Part, const Order&);
-  /// exp(to - from) of two references.
+  /// exp(to - from) for two references.
   Part exp_of_change(const Part& to, const Part& from, const Order&);
-  /// exp(to - from), as a factor of what refers to `from`, for an exact `to`: near 1 if both are equal.
+  /// exp(to - from) for an exact `to`: the factor of everything that refers to `from`; near 1 if both are equal.
   Part exp_of_rounding(const Part& to, const Part& from, const Order&);
   /// Whether exponentials of this type refer to rounded multiples of references.
   bool rounds_references(ir::Element e) const { return has_exp2_ && e == ir::Element::f32; }
@@ -133,18 +133,18 @@ class TileValues {
   ExprBuilder& exprs() { return exprs_; }
 
   // ---- reductions inside of a tile (reductions.cpp) ----
-  /// What a body contributes along axes that have whole or masked tiles, by the fold and in the types of a reduction; added to
+  /// Combines a body along axes that have whole or masked tiles, by the fold and in the types of a reduction, and adds the result to
   /// `accumulator` if there is one. The result has the axes of `order`.
   Part combine(const Fold&, Expr reduction, const AxisSet& along, Expr body, const Order& order, std::optional<Part> accumulator);
-  /// The neutral element.
+  /// The neutral element of the fold.
   Part neutral(const Fold&, ir::Element, const Order&);
   Part combine_parts(const Fold&, const Part& earlier, const Part& later, const Order&);
   enum class End : std::uint8_t { first, last };
-  /// Along the first or the last `axes` axes.
+  /// Reduces along the first or the last `axes` axes.
   Part reduce_tile(const Fold&, const Part&, int axes, End = End::last);
-  /// The axes that a reduction over these axes must walk in loops, since their tiles are not the whole axes.
+  /// Those of these axes that a reduction must walk in loops, because their tiles do not cover the whole axis.
   std::vector<Axis> looped_axes(const AxisSet&) const;
-  /// The running combinations of what a body contributes along an axis, and what the tile after this one begins with.
+  /// The running combinations of a body along an axis, and the value with which the next tile begins.
   struct Running {
     Part values, next;
   };
@@ -158,7 +158,7 @@ class TileValues {
   };
   struct Group;
   std::size_t scope_of(Expr);
-  /// Calls emit with the builder in this scope; scopes further in are set aside meanwhile.
+  /// Calls emit with the builder in this scope; inner scopes are set aside meanwhile.
   template <class F>
   Part in_scope(std::size_t at, F&& emit) {
     std::vector<EmitScope> inner;
@@ -175,7 +175,7 @@ class TileValues {
     to_scope();
     return part;
   }
-  /// A tile that the scope has already, with its axes in this order.
+  /// A tile that the scope already has, transposed to this order of axes.
   std::optional<Part> find_emitted(const std::map<std::pair<const ExprData*, Order>, Part>&, Expr, const Order&);
   bool depends_on(Expr, EmitScope&);
   Part emit(Expr, const Order& own);
@@ -190,8 +190,8 @@ class TileValues {
   std::optional<Part> emit_scaled_difference(Expr sum, const Order&);
   Part emit_exp(Expr, const Order&);
   struct BelowMaximum {
-    Multiple x;   // of what the maximum is chosen from
-    Expr offset;  // what is added to x: the maximum, negative, or a reference to it
+    Multiple x;   // the value from which the maximum is chosen
+    Expr offset;  // the value that is added to x: the negative maximum, or a reference to it
   };
   std::optional<BelowMaximum> below_maximum(Expr exponent);
   Part rounded_multiple(const Multiple&, const Order&, ir::Element);
@@ -234,7 +234,7 @@ class TileValues {
   AxisMap<InnerTile> inner_tiles_;
 };
 
-/// The integer type in which an expression and an access are computed: i32 where every value fits, else 64 bits with or without a sign.
+/// The integer type in which an expression or an access is computed: i32 if every value fits, else 64 bits, signed or unsigned.
 ir::Element index_element(Expr);
 
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// Sums and products in an order that keeps the range and the exactness of the formula.
+// Emits sums and products in an order that keeps the range and the exactness of the formula.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -15,7 +15,7 @@ using ir::OpKind;
 
 Rational magnitude(const Rational& c) { return c.is_negative() ? -c : c; }
 
-// None if the fraction does not fit, or there is none.
+// None if the fraction does not fit or the divisor is 0.
 std::optional<Rational> quotient(const Rational& a, const Rational& b) {
   if (b.is_zero()) return std::nullopt;
   try {
@@ -25,7 +25,7 @@ std::optional<Rational> quotient(const Rational& a, const Rational& b) {
   }
 }
 
-// Whether a value reads memory other than in reductions.
+// Whether a value reads memory outside of reductions.
 bool is_data(Expr e, ExprSet& seen) {
   if (e->is(ExprKind::load)) return true;
   if (e->is(ExprKind::reduce) || e->is_reference() || !seen.insert(e).second) return false;
@@ -33,7 +33,7 @@ bool is_data(Expr e, ExprSet& seen) {
   return std::any_of(inside.begin(), inside.end(), [&](Expr x) { return is_data(x, seen); });
 }
 
-// Takes the change of a reference, s - y for a reference y to s, out of the terms, for each reference whose s is there.
+// Removes the change of a reference, s - y for a reference y to s, from the terms, for each reference whose s is one of the terms.
 std::vector<std::vector<Term>> take_changes(ExprBuilder& b, std::vector<Term>& terms) {
   std::vector<std::vector<Term>> changes;
   for (const Term& shift : std::vector<Term>(terms)) {
@@ -48,7 +48,7 @@ std::vector<std::vector<Term>> take_changes(ExprBuilder& b, std::vector<Term>& t
   return changes;
 }
 
-// How many factors of a product may be of any magnitude; a power counts as often as its base is multiplied.
+// How many factors of a product have unknown magnitude; a power counts once for each multiplication by its base.
 double unknown_factors(ExprBuilder& b, Expr e) {
   double count = is_moderate(e->number) ? 0 : 1;
   for (const Factor& f : e->factors)
@@ -58,8 +58,8 @@ double unknown_factors(ExprBuilder& b, Expr e) {
 
 }  // namespace
 
-// (x - y) c is c x - c y in normal form, where rounded products may be far from each other's difference: c is applied to the sum of the
-// terms that have it, or a small multiple of it. Powers of two round nothing.
+// (x - y) c is c x - c y in normal form, where the difference of the rounded products may be inaccurate. So c multiplies the sum of the
+// terms that have it, or that have a small multiple of it. Powers of two cause no rounding.
 std::vector<Term> TileValues::grouped_terms(Expr sum) {
   constexpr std::int64_t kMostMultiple = 16;
   std::vector<Term> left = sum->terms, grouped;
@@ -97,7 +97,8 @@ Part TileValues::emit_written(const WrittenValue& written, const Order& own, Ele
   return binary(op, value_as(written.left, own, element), value_as(written.right, own, element), own);
 }
 
-// Of a product with several factors of any magnitude, a partial product may leave the range which those of the formula keep.
+// If several factors of a product have unknown magnitude, a partial product may leave the range that the formula's own partial products
+// keep.
 std::optional<Part> TileValues::emit_written_product(Expr e, const Order& own) {
   const std::vector<Expr> conditions = conditions_of(e->factors);
   if (!conditions.empty()) {
@@ -115,8 +116,8 @@ std::optional<Part> TileValues::emit_written_product(Expr e, const Order& own) {
   return written ? std::optional(emit_written(*written, own, e->element)) : std::nullopt;
 }
 
-// Of a sum with several differences of data, a partial sum may be rounded where those of the formula are exact. What a loop has found has
-// errors of its own.
+// If a sum has several differences of data, a partial sum may be rounded where the formula's own partial sums are exact. Values that a loop
+// has computed have errors of their own.
 std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
   const auto negative = std::count_if(e->terms.begin(), e->terms.end(), [](const Term& t) { return t.coefficient.is_negative(); });
   const auto terms = static_cast<std::ptrdiff_t>(e->terms.size());
@@ -137,8 +138,8 @@ std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
   return emit_written(*written, own, e->element);
 }
 
-// Of a sum whose order nobody has written, data less its maximum comes first, which is exact where they are near to each other, and then
-// what is rounded anyway: (x - m) - log l, and not x - (m + log l). So does the change of each reference.
+// If a sum has no written order, data minus their maximum come first, which is exact near the maximum, and then terms that are rounded
+// anyway: (x - m) - log l, not x - (m + log l). The same holds for the change of each reference.
 std::optional<Part> TileValues::emit_exact_first(Expr e, const Order& own) {
   if (e->terms.size() <= 2) return std::nullopt;
   std::vector<Term> left = e->terms, data, extremes, others;
@@ -175,8 +176,9 @@ std::optional<Part> TileValues::emit_exact_first(Expr e, const Order& own) {
   return sum;
 }
 
-// A difference of data from a reference may stand with a number, as n x - sum(x) for x - mean(x). There n x is rounded for each element, if
-// it is used twice and so no part of an fma, where x - sum(x) / n is exact near to the reference: the number is applied to the difference.
+// The difference of data from a reference may be multiplied by a number, as in n x - sum(x) for x - mean(x). There n x is rounded for each
+// element if it is used twice and so not part of an fma, while x - sum(x) / n is exact near the reference: the number is applied to the
+// difference.
 std::optional<Part> TileValues::emit_scaled_difference(Expr e, const Order& own) {
   std::optional<Rational> c;
   bool has_reference = false;
@@ -198,9 +200,9 @@ std::optional<Part> TileValues::emit_scaled_difference(Expr e, const Order& own)
   return binary(OpKind::mul_, value_as(exprs_.add_terms(difference), own, e->element), constant(e->element, c->to_double()), own);
 }
 
-// A sum or a product less the maximum of such values. Computed in another order it may be far above the maximum, if both are great: the
-// exponent is the same value, multiplied as the maximum is. Of a value of one op, c x - c max(x) is c (x - max(x)), which is exact, and a
-// power of two rounds nothing.
+// A sum or a product minus the maximum of such values. Computed in another order, it could be far above the maximum if both are large: so
+// the exponent uses the same value, multiplied in the same way as the maximum. For a value of a single op, c x - c max(x) is c (x -
+// max(x)), which is exact; a power of two causes no rounding.
 std::optional<TileValues::BelowMaximum> TileValues::below_maximum(Expr exponent) {
   const std::vector<Term> all = exprs_.terms(exponent);
   for (const Term& t : all) {
@@ -227,8 +229,8 @@ Part TileValues::rounded_multiple(const Multiple& m, const Order& own, Element e
   return ternary(OpKind::fma_, x, constant(element, m.factor.to_double()), constant(element, 0), own);
 }
 
-// A product that became part of a subtraction would not be rounded: fma(x, y, 0) stays apart. So does the sum of a quotient and 0, which
-// may become a product with a reciprocal, and that of a product in another order of axes.
+// If a product became part of a subtraction, it would not be rounded; fma(x, y, 0) prevents that. The same is done for the sum of a
+// quotient and 0, which may become a product with a reciprocal, and for a product in another order of axes.
 Part TileValues::rounded(const Part& x) {
   const ir::Function& f = ir_.function();
   const Part zero = constant(element(x), 0);

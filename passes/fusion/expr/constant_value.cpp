@@ -1,4 +1,4 @@
-// Evaluates expressions of numbers alone.
+// Evaluates expressions that contain only numbers.
 #include "passes/fusion/expr/constant_value.h"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Numbers of formulas that are computed when a kernel is emitted.
+// Numbers in formulas that are computed when a kernel is emitted.
 #pragma once
 #include <optional>
 
@@ -6,11 +6,11 @@
 
 namespace tilewright::passes::fusion {
 
-/// With more digits and a wider range than any element type has, so that one rounding is the constant's.
+/// Has more digits and a wider range than every element type, so that the constant is rounded only once.
 using Wide = long double;
 
 Wide wide(const Rational&);
-/// The value of an expression of numbers alone: log(2), 3 * 2^(1/2). None for any other expression.
+/// The value of an expression that contains only numbers: log(2), 3 * 2^(1/2). None for any other expression.
 std::optional<Wide> constant_value(Expr);
 
 }  // namespace tilewright::passes::fusion

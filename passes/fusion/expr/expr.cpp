@@ -1,4 +1,4 @@
-// Sets of axes, and the pool of expressions.
+// Implements sets of axes and the pool of expressions.
 #include "passes/fusion/expr/expr.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// Two lanes of a multiplicative hash; the constants are those of splitmix64 and of PCG.
+// Two lanes of a multiplicative hash; the constants are those of splitmix64 and PCG.
 class ContentHash {
  public:
   void add(std::uint64_t word) {
@@ -70,7 +70,7 @@ bool same_contents(const ExprData& a, const ExprData& b) {
          a.bound == b.bound && a.axis == b.axis && a.tensor == b.tensor && a.extent == b.extent && a.bits == b.bits;
 }
 
-// Known to be at least 0 where it is a number.
+// Whether the value is known to be at least 0 if it is a number.
 bool compute_nonnegative(const ExprData& e) {
   const auto each_is = [](Expr x) { return x->is_nonnegative; };
   switch (e.kind) {
@@ -115,9 +115,9 @@ bool has_positions(const AxisSet& axes) {
   return std::all_of(axes.begin(), axes.end(), [](Axis a) { return a->extent.least() >= 1; });
 }
 
-// Whether an integer expression is at least 0 wherever the position k is the position q.
+// Whether an integer expression is at least 0 whenever position k equals position q.
 bool is_nonnegative_at(Expr e, Axis k, Axis q) {
-  Rational own = 0, least = 0;  // own: the coefficient of the position
+  Rational own = 0, least = 0;  // own: the coefficient of position k
   const auto take = [&](const Rational& c, Expr x) {
     if (x->is(ExprKind::index) && (x->axis == k || x->axis == q)) {
       own += c;
@@ -145,8 +145,8 @@ bool holds_at(Expr condition, Axis k, Axis q) {
   return condition->is(ExprKind::equal) && ((is_of(x[0], k) && is_of(x[1], q)) || (is_of(x[0], q) && is_of(x[1], k)));
 }
 
-// Whether conditions hold together at some position, whatever the other positions are: at the first one (a causal mask), or at that of
-// another axis of the same extent (a window).
+// Whether conditions hold together at some position, whatever the other positions are: at the first one (a causal mask), or where it equals
+// the position of another axis with the same extent (a window).
 bool hold_somewhere(const std::vector<Expr>& conditions, const AxisSet& bound) {
   AxisRanges first;
   AxisSet others;
@@ -160,7 +160,7 @@ bool hold_somewhere(const std::vector<Expr>& conditions, const AxisSet& bound) {
   });
 }
 
-// A sum of what is positive, or positive where masks hold that hold somewhere.
+// Whether this is a sum of positive terms, or of terms that are positive where masks hold, and these hold somewhere.
 bool has_positive_term(Expr body, const AxisSet& bound) {
   if (!has_positions(bound)) return false;
   if (body->is_positive) return true;
@@ -179,7 +179,7 @@ bool has_positive_term(Expr body, const AxisSet& bound) {
   return is_masked && hold_somewhere(conditions, bound);
 }
 
-// Known to be greater than 0, if the data is finite.
+// Whether the value is known to be greater than 0 if the data are finite.
 bool compute_positive(const ExprData& e) {
   const auto each_is = [](Expr x) { return x->is_positive; };
   switch (e.kind) {
@@ -201,7 +201,7 @@ bool compute_positive(const ExprData& e) {
   }
 }
 
-// Functions that give a number for every number.
+// Whether the function gives a number for every number.
 bool is_total(ir::OpKind f) {
   using ir::OpKind;
   switch (f) {
@@ -223,7 +223,7 @@ bool is_total(ir::OpKind f) {
   }
 }
 
-// A maximum over masked elements counts as finite: the mask is part of what it is subtracted from, too.
+// A maximum over masked elements counts as finite: the values from which it is subtracted have the same mask.
 Finite finite_extreme(Expr body) {
   const bool is_masked = body->is(ExprKind::select) && body->operands[2]->is(ExprKind::infinity);
   return (is_masked ? body->operands[1] : body)->finite;
@@ -266,7 +266,7 @@ Finite compute_finite(const ExprData& e) {
 
 AxisSet free_axes(const ExprData& e) {
   AxisSet axes;
-  // The bound axis of a scan is that of what is scanned; the position is outside of it.
+  // The axis that a scan binds belongs to the scanned operand; the position is outside of it.
   if (e.kind == ExprKind::scan) {
     axes = e.operands[0]->axes.without(e.bound);
     axes.insert(e.operands[1]->axes);
@@ -412,10 +412,10 @@ Location ExprPool::where(Expr e) const {
 
 void ExprPool::note_source(Expr e, graph::NodeId node) {
   std::vector<graph::NodeId>& nodes = sources_[e.operator->()];
-  // What was known as a part of another node's value has a node of its own: that comes first.
+  // If the expression was known as a part of another node's value and now has a node of its own, that node takes priority.
   const bool was_part = parts_.erase(e.operator->()) != 0;
   if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.insert(was_part ? nodes.begin() : nodes.end(), node);
-  // A sum that the normal form has taken factors out of is the value of no node. It is part of this one, and of no operand of it.
+  // A sum from which the normal form has taken factors is the value of no node. It is part of this node's value, but not of any operand's.
   std::unordered_set<const ExprData*> seen;
   const std::function<void(Expr)> note_parts = [&](Expr outer) {
     if (!outer->holds(ExprKind::reduce)) return;
@@ -459,7 +459,7 @@ const WrittenValue* ExprPool::written_value(Expr e) const {
 
 void ExprPool::note_written_value(Expr value, const WrittenValue& written) {
   if (!written_.emplace(value.operator->(), written).second) return;
-  // A part that is not written as a product or sum by now never is: else two values could be parts of each other.
+  // A part that has not been noted as a product or sum by now never is: otherwise two values could be parts of each other.
   for (Expr part : {written.left, written.right})
     if (part) written_.emplace(part.operator->(), WrittenValue());
 }

@@ -1,8 +1,8 @@
-// Formulas over named axes: what the fusion passes reason about.
+// Formulas over named axes: the representation on which the fusion passes work.
 //
 // An expression is a value for each point of its free axes: `sum over d of q[h, i, d] k[h, j, d]` has the axes h, i, j. Expressions are
-// immutable and hash-consed: equal formulas are one object, and their order depends on their contents only, so that no rewriting of a
-// program that keeps its meaning changes a plan. ExprBuilder (normal_form.h) makes them in normal form.
+// immutable and hash-consed: equal formulas are one object. Their order depends only on their contents, so that rewriting a program without
+// changing its meaning does not change a plan. ExprBuilder (normal_form.h) makes expressions in normal form.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -22,24 +22,24 @@ namespace tilewright::passes::fusion {
 
 using ir::Rational;
 
-/// A named axis with its extent. Axes of equal names in one pool are one object.
+/// A named axis with its extent. Axes with equal names in one pool are one object.
 struct AxisData {
   std::string name;
-  std::string label;  // what reports call it
+  std::string label;  // its name in reports
   Dim extent;
-  std::uint32_t id;  // in the order of creation
+  std::uint32_t id;  // in order of creation
 };
 using Axis = const AxisData*;
-/// Maps by axis are ascending by name: by address, the order would differ from run to run.
+/// Orders axes by name in maps; by address, the order would differ between runs.
 struct AxisLess {
   bool operator()(Axis a, Axis b) const { return a->name < b->name; }
 };
 template <class T>
 using AxisMap = std::map<Axis, T, AxisLess>;
-/// The label of a further axis of the same positions: "n'" beside "n", "axis 0 of x (again)".
+/// A label for another axis with the same positions: "n'" beside "n", "axis 0 of x (again)".
 std::string label_again(const std::string&);
 
-/// A set of axes, ascending by name.
+/// A set of axes, in ascending order of names.
 class AxisSet {
  public:
   AxisSet() = default;
@@ -66,63 +66,63 @@ class AxisSet {
 enum class ExprKind : std::uint8_t {
   number,    // an exact rational number
   infinity,  // +inf or -inf: `number` is 1 or -1
-  constant,  // a number that is no rational here, NaN for instance: `bits` of a double
-  extent,    // an extent: an expression over symbols
+  constant,  // a number that is not rational here, such as NaN: `bits` of a double
+  extent,    // the value of an extent, which is an expression over symbols
   random,    // uniform in [0, 1): the operand is the counter, `bits` the seed
   index,     // the position along an axis
-  load,      // an element of a tensor in memory: operands are the index along each of its axes
+  load,      // an element of a tensor in memory: the operands are the indices along its axes
   add,       // the sum of coefficient * value over `terms`
   mul,       // number * the product of base^exponent over `factors`
   exp,
   log,
   function,         // any other element-wise op of tile IR
   select,           // operands: condition, value, other
-  at_least_zero,    // an integer expression is not negative
-  equal,            // two integer expressions are equal; ordered
-  conjunction,      // all of the operands; ordered
-  negation,         // not the operand
+  at_least_zero,    // whether an integer expression is not negative
+  equal,            // whether two integer expressions are equal; ordered
+  conjunction,      // whether all operands hold; ordered
+  negation,         // the logical negation of the operand
   indicator,        // 1 where the operand holds, else 0
   reduce,           // the operand combined over the axes `bound`
-  scan,             // the first operand combined along the axis `bound` up to a position, the second operand; or from it on
-  reference,        // stands for a pending reduction inside an exponent: values move with exp(a(new) - a(old))
-  shift_reference,  // stands for a pending value that is subtracted: values move by the transport of plan.h
+  scan,             // the first operand combined along the axis `bound` up to a position, which is the second operand, or from there on
+  reference,        // a pending reduction inside of an exponent: values move with exp(a(new) - a(old))
+  shift_reference,  // a pending value that is subtracted: values move by the transport of plan.h
   delta,            // the change of a shift reference
 };
 
-/// What combines elements: one op, or a function of the user.
+/// How elements are combined: by an op, or by a user's function.
 struct Fold {
   graph::Combine combine{};
-  std::uint32_t function = 0;  // of `combine`: the pool's number of the function
+  std::uint32_t function = 0;  // for `combine`: the function's number in the pool
   Fold(graph::Combine c, std::uint32_t f = 0) : combine(c), function(f) {}
   friend bool operator==(const Fold&, const Fold&) = default;
 };
 
-/// An associative function of the user: a node over two arguments, and its neutral element.
+/// An associative function of the user: a node with two arguments, and its neutral element.
 struct CombiningFunction {
   const graph::Graph* graph = nullptr;
   graph::NodeId result;
   std::uint64_t identity = 0;  // bits of the element type of `result`
 };
 
-/// What is known of a float before its data is: rules that drop, move or cancel a value ask for it. Infinities and NaN of the data itself
-/// are in no `for_finite_data`; integers and conditions are always finite.
+/// What is known about a float before its data are known: rules that drop, move or cancel a value need this. `for_finite_data` ignores
+/// infinities and NaN in the data; integers and conditions are always finite.
 enum class Finite : std::uint8_t {
   unknown,          // 1 / x, log(x), -inf
-  for_finite_data,  // a number if all elements of tensors are: x y, exp(x), a maximum
+  for_finite_data,  // finite if all elements of tensors are: x y, exp(x), a maximum
   always,
 };
 
-/// How the factors of a product that is summed are multiplied: the type to which they are rounded, and how exactly those of f32 are.
+/// How the factors of a summed product are multiplied: the type to which they are rounded and, for f32, the precision.
 struct ProductElement {
   constexpr ProductElement(ir::Element e = ir::Element::f32, graph::ProductPrecision p = graph::ProductPrecision::standard)
       : element(e), precision(e == ir::Element::f32 ? p : graph::ProductPrecision::standard) {}
   ir::Element element;
-  graph::ProductPrecision precision;  // standard, but for f32
+  graph::ProductPrecision precision;  // `standard` except for f32
   friend bool operator==(const ProductElement&, const ProductElement&) = default;
 };
 
 class ExprData;
-/// A handle to an expression; never null but when default-constructed.
+/// A handle to an expression; null only if default-constructed.
 class Expr {
  public:
   Expr() = default;
@@ -135,7 +135,7 @@ class Expr {
   const ExprData* data_ = nullptr;
 };
 
-/// coefficient * value; the constant term of a sum has the value 1.
+/// coefficient * value; in the constant term of a sum the value is 1.
 struct Term {
   Rational coefficient;
   Expr value;
@@ -148,7 +148,7 @@ struct Factor {
   friend bool operator==(const Factor&, const Factor&) = default;
 };
 
-/// A hash of the contents, the same in every process. Orders operands.
+/// A hash of the contents, which is the same in every process. Operands are ordered by it.
 struct ExprKey {
   std::uint64_t high = 0, low = 0;
   friend auto operator<=>(const ExprKey&, const ExprKey&) = default;
@@ -161,11 +161,11 @@ struct TensorInfo {
   graph::TensorShape shape;
   std::vector<Dim> strides;  // in elements
   bool is_parameter = false;
-  bool is_scalar = false;       // a number that a run gets, not memory
-  bool is_begin = false;        // of a kernel alone: where in a concatenation its part begins
-  bool is_nonnegative = false;  // every element is known to be >= 0, or NaN
+  bool is_scalar = false;       // a number that a run passes, and no memory
+  bool is_begin = false;        // in a single kernel: where its part of a concatenation begins
+  bool is_nonnegative = false;  // every element is known to be >= 0 or NaN
   Finite finite = Finite::for_finite_data;
-  graph::NodeId node;  // the graph's node whose value it holds; none for an intermediate result
+  graph::NodeId node;  // the node whose value the tensor holds; none for an intermediate result
 };
 using Tensor = const TensorInfo*;
 
@@ -184,21 +184,21 @@ class ExprData {
   Axis axis = nullptr;             // index
   Tensor tensor = nullptr;         // load
   Dim extent;                      // extent
-  // constant; random: the seed; reduce by combine: the pool's number of the function; scan: 1 if reverse; load: 1 if positions may be
-  // outside of the tensor, where the value is not used
+  // constant; random: the seed; reduce by combine: the function's number in the pool; scan: 1 if reverse; load: 1 if positions may be
+  // outside of the tensor where the value is not used
   std::uint64_t bits = 0;
 
   AxisSet axes;  // the free axes
   ExprKey key;
-  std::uint32_t height = 0;     // the longest way down to a leaf: a part of an expression is less high
-  std::uint32_t kinds = 0;      // a bit for the kind of the expression and of each part
-  bool is_nonnegative = false;  // known to be >= 0, or NaN
-  bool is_numeric = false;      // made of numbers alone: log(2), 3 * 2^(1/2)
+  std::uint32_t height = 0;     // length of the longest path to a leaf; a part of an expression has a smaller height
+  std::uint32_t kinds = 0;      // a bit for the kind of the expression and of each of its parts
+  bool is_nonnegative = false;  // known to be >= 0 or NaN
+  bool is_numeric = false;      // made of numbers only: log(2), 3 * 2^(1/2)
   bool is_positive = false;     // known to be > 0 for finite data
   Finite finite{};
 
   bool is(ExprKind k) const { return kind == k; }
-  /// Whether it is of this kind, or has a part that is.
+  /// Whether the expression, or a part of it, is of this kind.
   bool holds(ExprKind k) const { return (kinds >> static_cast<unsigned>(k) & 1) != 0; }
   bool is_reference() const { return kind == ExprKind::reference || kind == ExprKind::shift_reference; }
   bool is_number(std::int64_t value) const { return kind == ExprKind::number && number == Rational(value); }
@@ -206,65 +206,65 @@ class ExprData {
   bool is_negative_infinity() const { return kind == ExprKind::infinity && number.is_negative(); }
 };
 
-/// Whether base^exponent is known to be >= 0, or NaN.
+/// Whether base^exponent is known to be >= 0 or NaN.
 inline bool is_nonnegative(const Factor& f) { return f.exponent.is_even() || !f.exponent.is_integer() || f.base->is_nonnegative; }
 
-/// The element type of the expression of a value of this type: narrow floats are computed in f32.
+/// The element type in which a value of this type is computed: narrow floats are computed in f32.
 inline ir::Element computed(ir::Element e) { return ir::is_float(e) && e != ir::Element::f64 ? ir::Element::f32 : e; }
 
-/// The number that a coefficient of an integer expression is, and the power to which a factor of one is raised: fractions are floats.
+/// The coefficient of an integer expression, or an integer exponent, as an integer. Only floats have fractions.
 std::int64_t whole(const Rational&);
 std::int64_t whole_power(const Factor&);
-/// What is known of base^exponent.
+/// What is known about base^exponent.
 Finite finiteness(const Factor&);
 
 /// Whether an expression is x / x: 1, or NaN where x is 0 or not finite.
 bool is_guard(Expr);
 
-/// The operation of the program that computes a value.
+/// The operation of the user's program that computes a value.
 struct WrittenValue {
   enum class Kind : std::uint8_t { product, quotient, power, sum } kind{};
-  Expr left, right;       // power: no `right`
-  Rational exponent = 1;  // power
+  Expr left, right;       // a power has no `right`
+  Rational exponent = 1;  // of a power
 };
 
-/// The expressions directly inside of one.
+/// The operands of an expression.
 std::vector<Expr> children(Expr);
 
 /// Owns expressions, axes and tensors.
 class ExprPool {
  public:
-  /// The expression with these contents. What only depends on them (`axes`, `key`, `height`, what is known of the value, ...) is computed here.
+  /// The expression with these contents. Properties that follow from them (`axes`, `key`, `height`, what is known, ...) are set here.
   Expr intern(ExprData);
-  /// The axis of this name; made with this extent and label if it is new. An empty label stands for the name.
+  /// The axis with this name; if it is new, it is made with this extent and label. An empty label means the name.
   Axis axis(const std::string& name, const Dim& extent, const std::string& label = {});
   Axis find_axis(const std::string& name) const;
   Tensor add_tensor(TensorInfo);
   Tensor find_tensor(const std::string& name) const;
   std::size_t tensors() const { return tensors_.size(); }
 
-  /// The number of a function; equal functions have one number.
+  /// The number of a function; equal functions have equal numbers.
   std::uint32_t add_function(const CombiningFunction&);
   const CombiningFunction& function(std::uint32_t number) const { return functions_[number]; }
 
-  /// The nodes whose value this expression is, in the order of note_source; of a sum without one: a node of whose value it is a part.
+  /// The nodes whose value this expression is, in the order of note_source; for a sum without a node: a node of whose value it is a part.
   const std::vector<graph::NodeId>& sources(Expr) const;
   void note_source(Expr, graph::NodeId);
-  /// Notes the sources of one expression for another one that stands for it.
+  /// Copies the sources of one expression to another one that represents it.
   void copy_sources(Expr from, Expr to);
-  /// Whether an expression is the value of its first source, and not a part of it only.
+  /// Whether an expression is the value of its first source, and not only a part of it.
   bool is_value_of_source(Expr) const;
-  /// How the program computes a product or a sum: (a / b) (c / d) and a c / (b d) are one expression, and not in one range; a - b + c and
-  /// a + c - b are one, and not of one error. The first way that is noted counts.
+  /// How the program computes a product or a sum: (a / b) (c / d) and a c / (b d) are one expression but have different ranges; a - b + c
+  /// and a + c - b are one expression but have different errors. The first one that is noted counts.
   const WrittenValue* written_value(Expr) const;
   void note_written_value(Expr, const WrittenValue&);
-  /// The graph of the sources; it must outlive the pool's use.
+  /// The graph of the sources; it must stay alive while the pool is used.
   void set_graph(const graph::Graph& g) { graph_ = &g; }
-  /// The user's line that computes the expression; line 0 if it is the value of no operation.
+  /// The user's line that computes the expression; line 0 if the expression is not the value of an operation.
   Location where(Expr) const;
 
   std::size_t size() const { return exprs_.size(); }
-  /// Each expression that is made is a step, known ones too; plans and estimates add theirs.
+  /// Counts steps: each request for an expression is one, also for known ones; plans and estimates add theirs.
   Steps& steps() { return steps_; }
 
  private:
@@ -280,26 +280,26 @@ class ExprPool {
   std::vector<CombiningFunction> functions_;
   std::unordered_map<const ExprData*, std::vector<graph::NodeId>> sources_;
   std::unordered_map<const ExprData*, WrittenValue> written_;
-  std::unordered_set<const ExprData*> parts_;  // whose sources are nodes of whose values they are parts
+  std::unordered_set<const ExprData*> parts_;  // expressions whose sources are nodes of whose values they are only parts
   const graph::Graph* graph_ = nullptr;
   Steps steps_;
 };
 
-/// The `bits` of a bitcast: its element types.
+/// The `bits` of a bitcast: its two element types.
 constexpr std::uint64_t bitcast_types(ir::Element from, ir::Element to) {
   return static_cast<std::uint64_t>(from) << 8 | static_cast<std::uint64_t>(to);
 }
 constexpr ir::Element bitcast_from(std::uint64_t bits) { return static_cast<ir::Element>(bits >> 8); }
 constexpr ir::Element bitcast_to(std::uint64_t bits) { return static_cast<ir::Element>(bits & 0xff); }
 
-/// The `bits` of a comparison or of a test: the element type of its operands, which numbers and exact integers do not say.
+/// The `bits` of a comparison or test: the element type of its operands, which numbers and exact integers do not have.
 constexpr std::uint64_t operand_bits(ir::Element e) { return static_cast<std::uint64_t>(e) + 1; }
 constexpr ir::Element operand_of_bits(std::uint64_t bits) { return static_cast<ir::Element>(bits - 1); }
 
 /// The first node whose value an expression is; if there is none, that of the nearest expression inside.
 graph::NodeId nearest_source(const ExprPool&, Expr);
 
-/// Whether `inner` is `outer` or part of it. References count as parts.
+/// Whether `inner` is `outer` or a part of it. References count as parts.
 bool contains(Expr outer, Expr inner);
 /// Whether an expression reads memory.
 inline bool holds_load(Expr e) { return e->holds(ExprKind::load); }

@@ -75,7 +75,7 @@ class Printer {
     return joined;
   }
 
-  // Terms by text, numbers last.
+  // Terms are sorted by text; numbers come last.
   std::string sum(Expr e) const {
     std::vector<std::pair<std::string, Rational>> terms;
     for (const Term& t : e->terms) terms.emplace_back(t.value->is_number(1) ? "" : (*this)(t.value), t.coefficient);
@@ -107,13 +107,13 @@ class Printer {
   const ExprNames& names_;
 };
 
-// The parts of a formula, each once and behind its own parts, with how often it is used and how long it is as a tree.
+// The parts of a formula, each once and after its own parts, with the number of its uses and its length as a tree.
 class Parts {
  public:
   Parts(Expr root, const ExprNames& names) : names_(names) { visit(root); }
 
   double length(Expr e) const { return facts_.at(e).length; }
-  /// What is used several times and is more than an element of memory.
+  /// The parts that are used several times and are more than an element of memory.
   std::vector<Expr> shared() const {
     std::vector<Expr> found;
     for (Expr e : order_)
@@ -144,7 +144,7 @@ class Parts {
 }  // namespace
 
 std::string text(Expr e, const ExprNames& names) {
-  // Written out as a tree, a formula that uses its parts again and again grows exponentially with its depth.
+  // Printed as a tree, a formula that uses its parts several times would grow exponentially with its depth.
   constexpr double kLongest = 2000;
   const Parts parts(e, names);
   if (parts.length(e) <= kLongest) return Printer(names)(e);

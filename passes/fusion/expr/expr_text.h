@@ -1,4 +1,4 @@
-// Expressions as text for people.
+// Prints expressions as text for people.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -7,10 +7,10 @@
 
 namespace tilewright::passes::fusion {
 
-/// Names that stand for expressions: r0 for a reduction.
+/// Names that replace expressions: r0 for a reduction.
 using ExprNames = std::unordered_map<Expr, std::string, ExprHash>;
 
-/// The formula; the same text in every process, whatever order it was made in.
+/// The text of a formula; it is the same in every process, in whatever order the formula was made.
 std::string text(Expr, const ExprNames& = {});
 /// "b h q".
 std::string text(const AxisSet&);

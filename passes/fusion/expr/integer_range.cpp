@@ -1,4 +1,4 @@
-// Interval arithmetic of integer expressions.
+// Interval arithmetic for integer expressions.
 #include "passes/fusion/expr/integer_range.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Range of_type(ir::Element e) {
   return {-(std::int64_t{1} << (width - 1)), (std::int64_t{1} << (width - 1)) - 1};
 }
 
-// A limit stands for all that lies beyond it, whatever is added to it.
+// A limit represents all values beyond it, whatever is added to it.
 Range add(const Range& a, const Range& b) {
   const bool has_least = a.least != INT64_MIN && b.least != INT64_MIN, has_greatest = a.greatest != INT64_MAX && b.greatest != INT64_MAX;
   return {has_least ? saturate(Int128{a.least} + b.least) : INT64_MIN,
@@ -36,7 +36,7 @@ Range multiply(const Range& a, const Range& b) {
           saturate(*std::max_element(std::begin(corners), std::end(corners)))};
 }
 
-// The ranges of one expression and of its parts: of each part once, however often it is used.
+// The ranges of an expression and its parts; each part is computed once, however often it is used.
 class RangeFinder {
  public:
   explicit RangeFinder(const AxisRanges& box) : box_(box) {}
@@ -61,7 +61,7 @@ Range RangeFinder::of(Expr e) {
   return range;
 }
 
-// Of a quotient or a remainder by a positive integer, which round toward zero, and of bits under a mask.
+// The range of a quotient or a remainder by a positive integer, which round toward zero, and of bits under a mask.
 std::optional<Range> RangeFinder::of_function(Expr e) {
   if (e->function == ir::OpKind::cast_ && ir::is_integer(e->operands[0]->element)) {
     const Range r = of(e->operands[0]);
@@ -76,7 +76,7 @@ std::optional<Range> RangeFinder::of_function(Expr e) {
   if (e->function != ir::OpKind::div_ && e->function != ir::OpKind::rem_) return std::nullopt;
   const Range a = of(e->operands[0]), b = of(e->operands[1]);
   if (b.least < 1) return std::nullopt;
-  // Of 64 bits without a sign, more than an interval holds.
+  // A negative range of an unsigned 64-bit type wraps to more than an interval holds.
   if (e->element == ir::Element::u64 && a.least < 0) {
     if (e->function == ir::OpKind::rem_) return Range{0, b.greatest - 1};
     return Range{0, static_cast<std::int64_t>(std::min<std::uint64_t>(UINT64_MAX / static_cast<std::uint64_t>(b.least), INT64_MAX))};
@@ -136,7 +136,7 @@ Range integer_range(Expr e, const AxisRanges& box) { return RangeFinder(box).of(
 bool fits(const Range& r, ir::Element e) {
   Range type = of_type(e);
   if (e == ir::Element::u64) type.least = 0;
-  // The limits of 64 bits also stand for what lies beyond them.
+  // The limits of 64 bits also represent all values beyond them.
   return r.least >= type.least && r.greatest <= type.greatest && r.least != INT64_MIN && r.greatest != INT64_MAX;
 }
 

@@ -1,4 +1,4 @@
-// Intervals of integer expressions, and what they say of conditions: whether arithmetic can wrap, and which tiles a mask leaves empty.
+// Intervals of integer expressions, and what they decide: whether arithmetic can wrap, and which tiles a mask leaves empty.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,22 +8,22 @@
 
 namespace tilewright::passes::fusion {
 
-/// least to greatest, both included; saturated at the limits.
+/// From least to greatest, both included; saturated at the limits.
 struct Range {
   std::int64_t least, greatest;
   static Range everything() { return {INT64_MIN, INT64_MAX}; }
 };
 
-/// The positions of some axes; an axis that is not listed has all of its positions.
+/// The positions of some axes; an axis that is not listed may have any position.
 using AxisRanges = std::unordered_map<Axis, Range>;
 
-/// The values of an integer expression. Extents without a known bound are taken to be below 2^31.
+/// The values of an integer expression. Extents without a known bound are assumed to be below 2^31.
 Range integer_range(Expr, const AxisRanges& = {});
-/// Whether every value of the interval is one of the type.
+/// Whether the type contains every value of the interval.
 bool fits(const Range&, ir::Element);
 /// Whether every value of an integer expression is a position along an axis of this extent.
 bool stays_inside(Expr, const Dim& extent);
-/// Whether a condition holds at every point of the positions, at none, or (none) that is not known.
+/// Whether a condition holds at every point of these positions (true), at none (false), or this is unknown (none).
 std::optional<bool> holds(Expr condition, const AxisRanges& = {});
 
 }  // namespace tilewright::passes::fusion

@@ -9,13 +9,13 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// n 2^k with an odd n, for numbers other than 0.
+// n 2^k with an odd n, for nonzero numbers.
 struct Dyadic {
   std::int64_t odd;
   Rational power_of_two;
 };
 
-// None if it is no such number, or n has more than half of the digits of a float: products of two with less are exact.
+// None if the number does not have this form, or if n has more than half of the digits of a float: products of two shorter n are exact.
 std::optional<Dyadic> dyadic(const Rational& c) {
   constexpr ir::Int128 kMost = 1 << 12;
   ir::Int128 odd = c.numerator(), denominator = c.denominator();

@@ -1,4 +1,4 @@
-// Walks from a value to what bounds it. Values may share parts at many levels: each walk visits a part once.
+// Walks from a value to the values that bound it. Values may share parts at many levels, so each walk visits a part only once.
 #include "passes/fusion/expr/magnitude.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using graph::Combine;
 using ir::Element;
 using ir::OpKind;
 
-// The greatest exponent of 2 of a float of the type, or INT_MAX for those of f32's range and more.
+// The greatest exponent of 2 in a float type; INT_MAX for types with at least the range of f32.
 int greatest_exponent(Element e) {
   switch (e) {
     case Element::f16:
@@ -31,7 +31,7 @@ int greatest_exponent(Element e) {
 
 bool is_bounded_function(OpKind op) { return op == OpKind::tanh_ || op == OpKind::erf_ || op == OpKind::sin_ || op == OpKind::cos_; }
 
-// The factors of the body of an exponential sum: one exponential, and masks.
+// The factors in the body of a sum of exponentials: one exponential, and masks.
 struct MaskedExponential {
   Expr exponent;
   std::vector<Expr> conditions;
@@ -49,7 +49,8 @@ std::optional<MaskedExponential> masked_exponential(ExprBuilder& b, Expr e) {
   return found;
 }
 
-// Whether a property holds of a value and of all that it rests on: `holds` says it of one value, and adds the parts of which it must hold.
+// Whether a property holds for a value and everything it depends on: `holds` tests one value, and adds the parts for which it must hold
+// too.
 template <class Holds>
 bool all_hold(Expr root, Holds holds) {
   ExprSet seen;
@@ -62,7 +63,7 @@ bool all_hold(Expr root, Holds holds) {
   return true;
 }
 
-// Calls `visit` for each exponential of a sum of exponentials. False if it is none, or a call gives false.
+// Calls `visit` for each exponential in a sum of exponentials. Returns false if the value is not such a sum, or if a call returns false.
 bool each_exponential(ExprBuilder& b, Expr root, const std::function<bool(const MaskedExponential&)>& visit) {
   return all_hold(root, [&](Expr x, std::vector<Expr>& parts) {
     if (x->is(ExprKind::add)) {
@@ -154,7 +155,7 @@ bool is_maximum(Expr e) {
 
 bool chooses(OpKind op) { return op == OpKind::maximum_ || op == OpKind::minimum_ || op == OpKind::abs_; }
 
-// The values without coefficients of which it depends whether a value is an extreme.
+// The values, without coefficients, that determine whether a value is an extreme.
 std::vector<Expr> parts_of_extreme(ExprBuilder& b, Expr value) {
   std::vector<Expr> parts;
   const auto add = [&](Expr x) { parts.push_back(b.split_coefficient(x).value); };
@@ -193,7 +194,7 @@ bool is_extreme(ExprBuilder& b, Expr e) {
     if (value->is(ExprKind::add)) return std::all_of(parts.begin(), parts.end(), is_chosen);
     if (value->is(ExprKind::select))
       return std::all_of(parts.begin(), parts.end(), is_chosen) && !std::all_of(parts.begin(), parts.end(), is_constant);
-    return std::any_of(parts.begin(), parts.end(), is_known);  // a product by a scale
+    return std::any_of(parts.begin(), parts.end(), is_known);  // a product with a scale
   };
   const Expr root = b.split_coefficient(e).value;
   visit_operands_first(
@@ -223,14 +224,14 @@ std::optional<Multiple> multiple_of_chosen(ExprBuilder& b, Expr x, Expr maximum)
 
 namespace {
 
-// Whether x <= bound.
+// The question whether x <= bound.
 struct Comparison {
   Expr x, bound;
   friend bool operator<(const Comparison& a, const Comparison& b) {
     return std::pair(a.x->key, a.bound->key) < std::pair(b.x->key, b.bound->key);
   }
 };
-// What a comparison rests on: an answer, or one of the others, or all of them.
+// The grounds of a comparison: an answer, or a list of comparisons one of which, or all of which, must hold.
 struct Grounds {
   std::optional<bool> answer;
   bool needs_all = false;
@@ -252,7 +253,7 @@ Grounds grounds_of(ExprBuilder& b, const Comparison& asked, std::span<const Expr
   const auto [c, value] = b.split_coefficient(bound);
   if (value == bound || value == b.one() || c.is_zero()) return {false};
   if (!c.is_negative()) return {.answer = {}, .others = {{b.scale(Rational(1) / c, x), value}}};
-  // A minimum is -max(-u, -w). Of a limit beyond any score, as that to which logsumexp clamps a maximum, only infinity is not below.
+  // A minimum is -max(-u, -w). Only infinity is above a limit that no score reaches, such as the one to which logsumexp clamps a maximum.
   constexpr double kLimit = 60000;
   if (!value->is(ExprKind::function) || value->function != OpKind::maximum_) return {false};
   grounds.needs_all = true;
@@ -271,7 +272,7 @@ Grounds grounds_of(ExprBuilder& b, const Comparison& asked, std::span<const Expr
 
 bool is_at_most(ExprBuilder& b, Expr x, Expr bound, std::span<const Expr> given) {
   if (x == bound) return true;
-  // A masked value is at most what it hides.
+  // A masked value is at most the value that the mask hides.
   std::vector<Expr> conditions(given.begin(), given.end());
   for (; x->is(ExprKind::select) && x->operands[2]->is_negative_infinity(); x = x->operands[1])
     for (Expr c : conjuncts(x->operands[0])) conditions.push_back(c);
@@ -312,13 +313,13 @@ bool is_narrow(Element e) { return ir::is_float(e) && greatest_exponent(e) < gre
 
 namespace {
 
-// Whether a value fits if these parts of it do.
+// Whether a value fits, provided that these parts of it do.
 bool fits_with_parts(ExprBuilder& b, Expr e, Element type, std::vector<Expr>& parts) {
   switch (e->kind) {
     case ExprKind::number: return std::fabs(wide(e->number)) < std::ldexp(1.0, greatest_exponent(type) - 1);
     case ExprKind::indicator:
     case ExprKind::random:
-    case ExprKind::shift_reference:  // an average of data that fits
+    case ExprKind::shift_reference:  // an average of data that fit
       return true;
     case ExprKind::load:
       return ir::is_float(e->tensor->element) ? greatest_exponent(e->tensor->element) <= greatest_exponent(type)

@@ -1,11 +1,11 @@
-// What is known of the magnitude of values for all data: which rewritings keep the range of a formula.
+// What is known about the magnitude of values for all data: it determines which rewritings keep the range of a formula.
 //
-// In exact arithmetic the sum of x / a is 1 / a times the sum of x, and exp(u + c log x) is x^c exp(u). In floats the one may be finite
-// where the other is not. A rewriting is used only if its values stay within the range of the values of the formula, but for 2^kSpareBits:
+// In exact arithmetic, the sum of x / a is 1 / a times the sum of x, and exp(u + c log x) is x^c exp(u). In floats, one may be finite and
+// the other not. A rewriting is used only if its values stay within the range of the formula's values, except for 2^kSpareBits:
 //
-//   a factor leaves a sum, or waits until a loop has ended, if it is moderate, or if what remains is linear in the data
-//   exp(x - p) is referred to a value of p so far if p is a maximum of x
-//   the operands of a product of narrow floats remain what such floats hold
+//   a factor leaves a sum, or is applied after a loop, if it is moderate, or if the rest is linear in the data
+//   exp(x - p) may refer to a value of p so far if p is a maximum of x
+//   the operands of a product of narrow floats remain values that such floats can hold
 #pragma once
 #include <optional>
 #include <span>
@@ -14,16 +14,16 @@
 
 namespace tilewright::passes::fusion {
 
-/// Values between 2^-kSpareBits and 2^kSpareBits are moderate: a product with a few of them is in range if its other factors are.
+/// Values between 2^-kSpareBits and 2^kSpareBits are moderate: a product with a few of them is in range if its other factors are in range.
 inline constexpr int kSpareBits = 24;
 
 bool is_moderate(const Rational&);
-/// Whether it is 2^k: a product with it is exact.
+/// Whether the number is 2^k, so that a product with it is exact.
 bool is_power_of_two(const Rational&);
-/// Whether every value is moderate: of numbers, extents and masks, and of the sum of a softmax's exponentials.
+/// Whether every value is moderate: this holds for numbers, extents, masks, and the sum of a softmax's exponentials.
 bool is_moderate(ExprBuilder&, Expr);
 
-/// Whether a value is one of those that it is chosen from, or a multiple of one, and so has no rounding error of its own: a maximum.
+/// Whether a value equals one of several values, or a multiple of one, and so has no rounding error of its own: a maximum.
 bool is_extreme(ExprBuilder&, Expr);
 
 /// factor * value.
@@ -31,29 +31,29 @@ struct Multiple {
   Rational factor;
   Expr value;
 };
-/// x as a multiple of what a maximum, or a multiple of it, is chosen from; none if it is no such multiple.
+/// x as a multiple of the value from which a maximum (or a multiple of it) is chosen; none if x is not such a multiple.
 std::optional<Multiple> multiple_of_chosen(ExprBuilder&, Expr x, Expr maximum);
 
-/// Whether x <= bound where the conditions hold: the bound is a maximum of x, or greater than one.
+/// Whether x <= bound where the conditions hold: the bound is a maximum of x, or greater than such a maximum.
 bool is_at_most(ExprBuilder&, Expr x, Expr bound, std::span<const Expr> conditions = {});
-/// Whether exp(u) <= 1 where the conditions hold, since u is a difference of x and a maximum of x. References are what they stand for.
+/// Whether exp(u) <= 1 where the conditions hold, since u is x minus a maximum of x. References count as what they represent.
 bool is_exp_at_most_one(ExprBuilder&, Expr u, std::span<const Expr> conditions = {});
-/// Whether x is a sum of exponentials alone.
+/// Whether x is a sum of exponentials only.
 bool is_sum_of_exponentials(ExprBuilder&, Expr x);
 
-/// Whether a product has each factor of unknown magnitude once: then it is as large as its greatest operand times moderate values if the
-/// other operands are moderate. x^2 / a^2 is not linear, x w is.
+/// Whether a product has each factor of unknown magnitude only once: then it is as large as its greatest operand times moderate values, if
+/// the other operands are moderate. x^2 / a^2 is not linear, x w is.
 bool is_linear(ExprBuilder&, Expr product);
 
 /// Whether products multiply operands of this type in a narrower range than that of f32.
 bool is_narrow(ir::Element);
-/// Whether a value is one that floats of this type hold if the formula's inputs are moderate: data of the type or a narrower one, masks,
-/// exponentials of at most 1, and products and sums of them.
+/// Whether floats of this type can hold a value if the formula's inputs are moderate: data of the type or a narrower one, masks,
+/// exponentials of at most 1, and products and sums of these.
 bool fits_operand(ExprBuilder&, Expr, ir::Element);
-/// The same for each factor of a product, which stand in different operands.
+/// As above for each factor of a product; the factors belong to different operands.
 bool factors_fit_operand(ExprBuilder&, Expr product, ir::Element);
 
-/// The conditions of the masks among factors.
+/// The conditions of the masks among these factors.
 std::vector<Expr> conditions_of(std::span<const Factor>);
 
 }  // namespace tilewright::passes::fusion

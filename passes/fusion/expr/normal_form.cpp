@@ -1,4 +1,4 @@
-// Leaves, sums, functions and conditions in normal form.
+// Makes leaves, sums, functions and conditions in normal form.
 #include "passes/fusion/expr/normal_form.h"
 
 #include <algorithm>
@@ -80,7 +80,7 @@ Expr ExprBuilder::constant(double value) {
 
 Expr ExprBuilder::extent(const Dim& dim, Element element) {
   if (dim.is_constant()) return number(dim.value());
-  // A product of symbols is a product here, too: 1 / (n m) = 1 / n * 1 / m.
+  // A product of symbols becomes a product of expressions: 1 / (n m) = 1 / n * 1 / m.
   for (std::uint32_t symbol : dim.symbols()) {
     const Dim factor = dim.table()->dim(symbol);
     if (factor == dim) break;
@@ -134,7 +134,7 @@ std::optional<Rational> ExprBuilder::added(const Rational& a, const Rational& b)
 
 std::optional<Expr> ExprBuilder::scaled_sum(const Rational& c, Expr sum) {
   std::vector<Term> scaled;
-  // A multiple of a sum is written as what was written, times a number.
+  // A multiple of a sum is noted as the written sum times a number.
   WrittenValue multiple{WrittenValue::Kind::product, sum, {}};
   Rational all = c;
   try {
@@ -177,10 +177,10 @@ Expr ExprBuilder::add(std::span<const Expr> values) {
   return add_terms(all);
 }
 
-// The terms of a sum, merged. 0 x stays where x need not be finite: x - x is NaN for an infinite x.
+// Merges the terms of a sum. 0 x stays where x may be infinite: x - x is NaN for an infinite x.
 Expr ExprBuilder::sum_of(std::span<const Term> given) {
   std::map<ExprKey, Term> merged;
-  std::vector<Term> apart;  // whose coefficient and that of their equal do not fit into one
+  std::vector<Term> apart;  // terms whose coefficient does not fit into one number together with that of an equal term
   for (const Term& t : given) {
     const auto [at, is_new] = merged.emplace(t.value->key, t);
     if (is_new) continue;
@@ -202,8 +202,8 @@ Expr ExprBuilder::sum_of(std::span<const Term> given) {
   return pool_.intern(std::move(sum));
 }
 
-// Coefficients that have no 127 bits, as those of a value that is doubled again and again, are not added: the sum stays as it is written, and
-// is one term of other sums.
+// If coefficients would need more than 127 bits, as those of a value that is doubled again and again, they are not added: the sum stays as
+// it is written, and is one term of other sums.
 Expr ExprBuilder::sum_of_functions(std::span<const Term> merged, std::span<const Term> apart) {
   Expr all = sum_of(merged);
   for (const Term& t : apart) {
@@ -213,8 +213,8 @@ Expr ExprBuilder::sum_of_functions(std::span<const Term> merged, std::span<const
   return all;
 }
 
-// The mask of an additive mask becomes the mask of the sum; a negative multiple of one is +inf there and stays a term. So does what may be
-// +inf or NaN beside a mask that does not hold: -inf does not hide it.
+// The mask of an additive mask becomes the mask of the sum. A negative multiple of such a mask is +inf where it hides and stays a term. A
+// value that may be +inf or NaN where the mask does not hold stays a term too, since -inf does not hide it.
 Expr ExprBuilder::add_terms(std::span<const Term> given) {
   std::vector<Term> masked, inside, outside;
   for (const Term& t : given) {
@@ -261,7 +261,7 @@ Expr ExprBuilder::scale(const Rational& c, Expr e) {
 // ---- functions ----
 
 // Whether exp(.. + c log x) is in the range of x^c and of the exponential of the other terms: x is the sum of a softmax, or of the
-// exponentials of these terms. Of a density, x^199 is 0 where its product with another power is not.
+// exponentials of these terms. In a density, x^199 may be 0 where its product with another power is not.
 bool ExprBuilder::may_be_power(const Term& logarithm, const std::vector<Term>& all) {
   const Expr x = logarithm.value->operands[0];
   if (x->is(ExprKind::number) && !x->number.is_negative())
@@ -281,8 +281,8 @@ Expr ExprBuilder::exp(Expr u) {
   if (u == zero_) return one_;
   if (u->is_negative_infinity()) return zero_;
   if (is_masked(u)) return select(u->operands[0], exp(u->operands[1]), zero_, u->element);
-  // exp(u + c log x) = x^c exp(u), if x is known to be >= 0; exp(u + (m ? v : -inf)) = exp(u) [m] exp(v), which is one exponential, or
-  // m ? exp(u + v) : 0 for a v that may be infinite. exp(v) alone may overflow where exp(u + v) does not.
+  // exp(u + c log x) = x^c exp(u), if x is known to be >= 0. exp(u + (m ? v : -inf)) = exp(u) [m] exp(v), which is one exponential, or m ?
+  // exp(u + v) : 0 for a v that may be infinite. exp(v) alone may overflow where exp(u + v) does not.
   std::vector<Term> rest;
   std::vector<Factor> powers;
   std::vector<Expr> conditions;
@@ -316,8 +316,8 @@ Expr ExprBuilder::log(Expr u) {
   return make(ExprKind::log, {u}, is_integer(u) ? Element::f32 : common_element(std::span(&u, 1)));
 }
 
-// log(c x y) = log c + log x + log y for factors known to be >= 0; what is left stays together, with what may be 0 beside it: log(0 x) is
-// -inf for a negative x, which an exponential makes 0, and log 0 + log x is NaN. log([m] x) = m ? log x : -inf.
+// log(c x y) = log c + log x + log y for factors known to be >= 0. The other factors stay together, with any factor that may be 0: log(0 x)
+// is -inf for a negative x, which an exponential turns into 0, while log 0 + log x is NaN. log([m] x) = m ? log x : -inf.
 Expr ExprBuilder::log_of_product(Expr u) {
   std::vector<Expr> sum, hidden, conditions;  // hidden: under the conditions
   std::vector<Factor> rest;
@@ -336,7 +336,7 @@ Expr ExprBuilder::log_of_product(Expr u) {
   }
   if (!u->number.is_one()) hidden.push_back(make(ExprKind::log, {number(u->number)}, Element::f32));
   if (!conditions.empty() && !std::all_of(rest.begin(), rest.end(), is_hidden)) {
-    // 0 times what may be infinite is NaN, and so is its logarithm.
+    // 0 times a value that may be infinite is NaN, and so is its logarithm.
     rest.push_back({make(ExprKind::indicator, {conjunction(conditions)}, Element::f32), 1});
     conditions.clear();
   }
@@ -381,7 +381,7 @@ Expr ExprBuilder::wrapped(Expr integer, Element element) {
 }
 
 Expr ExprBuilder::function(OpKind op, std::vector<Expr> operands, Element element, std::uint64_t bits) {
-  // Odd functions: tanh(-x) = -tanh(x), and the like.
+  // Odd functions, such as tanh(-x) = -tanh(x).
   if (rewrites() && (op == OpKind::tanh_ || op == OpKind::erf_) && split_coefficient(operands[0]).coefficient.is_negative())
     return scale(-1, function(op, {scale(-1, operands[0])}, element, bits));
   ExprData e;
@@ -393,7 +393,7 @@ Expr ExprBuilder::function(OpKind op, std::vector<Expr> operands, Element elemen
   return pool_.intern(std::move(e));
 }
 
-// Narrow floats are computed in f32: `bits` names the types between which the bits are the same.
+// Narrow floats are computed in f32: `bits` names the two types whose bits are equal.
 Expr ExprBuilder::bitcast(Expr x, Element from, Element to) {
   return function(OpKind::bitcast_, {x}, computed(to), bitcast_types(from, to));
 }
@@ -461,12 +461,12 @@ Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element
   if (value->is(ExprKind::select) && value->operands[2] == other)
     return select(conjunction({condition, value->operands[0]}), value->operands[1], other, element);
   if (value->element == Element::boolean) return make(ExprKind::select, {condition, value, other}, Element::boolean);
-  // Positions are integers of no type: 64 bits hold them.
+  // Positions are integers without a type, which 64 bits hold.
   if (ir::is_integer(element) || is_integer(value) || is_integer(other))
     return make(ExprKind::select, {condition, value, other}, ir::is_integer(element) ? element : Element::i64);
   const Expr both[] = {value, other};
   const Element common = element == Element::f64 ? Element::f64 : common_element(both);
-  // m ? a : 0 = [m] a, if a is a number where m does not hold: 0 times infinity is none.
+  // m ? a : 0 = [m] a, if a is finite where m does not hold: 0 times infinity is not 0.
   if (other == zero_ && value->finite != Finite::unknown) return multiply(1, {{value, 1}, {indicator(condition, common), 1}});
   if (value == zero_ && other->finite != Finite::unknown) return multiply(1, {{other, 1}, {indicator(negation(condition), common), 1}});
   if (other == zero_ && value->is(ExprKind::mul) && !value->number.is_one() && !value->number.is_zero())

@@ -1,21 +1,21 @@
-// Makes expressions in normal form, so that formulas of one meaning over the real numbers are one object.
+// Makes expressions in normal form, so that formulas with the same meaning over the real numbers are one object.
 //
-// The rules, in the order of their worth (each has a test in tests/unit/passes/fusion/expr/normal_form_test.cpp):
+// The rules, in order of importance (each has a test in tests/unit/passes/fusion/expr/normal_form_test.cpp):
 //   1. Products are flat: x / y = x y^-1; sqrt, rsqrt, square are rational powers; (x y)^p = x^p y^p for factors known to be >= 0;
 //      (x^2)^(1/2) = |x|. Roots of numbers stay exact: 96^(1/2) = 4 * 2^(1/2) * 3^(1/2).
-//   2. Numbers stand in front of products, and are distributed over sums: c (a + b) = c a + c b. Where a coefficient would have more than
-//      127 bits, as that of (1e-20 x)^2, the number is a factor like any other.
-//   3. What lacks the axes of a reduction leaves it: factors and numbers leave a sum whose range that keeps (magnitude.h), positive
+//   2. Numbers precede products and are distributed over sums: c (a + b) = c a + c b. If a coefficient would need more than 127 bits, as in
+//      (1e-20 x)^2, the number is a factor like any other.
+//   3. Factors that lack the axes of a reduction leave it: factors and numbers leave a sum if that keeps its range (magnitude.h); positive
 //      numbers leave a maximum.
-//   4. exp(u + c log x) = x^c exp(u) for x known to be >= 0 where u is 0 or x the sum of a softmax; exp(a) exp(b) = exp(a + b);
+//   4. exp(u + c log x) = x^c exp(u) for x known to be >= 0, if u is 0 or x is the sum of a softmax; exp(a) exp(b) = exp(a + b);
 //      log(c exp(a) x^p) = log c + a + p log x for factors known to be >= 0.
-//   5. min x = -max(-x), for floats: only maxima exist.
+//   5. min x = -max(-x), for floats: there are only maxima.
 //   6. m ? a : 0 = [m] a for an a that is finite for finite data; [m]^2 = [m]; [m] [n] = [m and n]; [m] (m ? a : b) = [m] a.
 //   7. x + (m ? 0 : -inf) = m ? x : -inf for such an x; exp(m ? u : -inf) = [m] exp(u).
-//   8. Reductions of one kind over several axes, one inside of the other, are one.
-//   9. Of a sum that stands in a product or under a sum, the coefficient of the first term leaves (leading_coefficient.h).
+//   8. Nested reductions of one kind over several axes become one reduction.
+//   9. A sum inside of a product or of another sum is divided by the coefficient of its first term (leading_coefficient.h).
 //
-// Integer expressions are exact integers: GraphToExprs makes sums and products of them only where no step can wrap.
+// Integer expressions are exact integers: GraphToExprs makes sums and products of them only if no step can wrap.
 #pragma once
 #include <functional>
 #include <optional>
@@ -34,11 +34,11 @@ struct ExprHash {
 using ExprMap = std::unordered_map<Expr, Expr, ExprHash>;
 using ExprSet = std::unordered_set<Expr, ExprHash>;
 
-/// Whether base^exponent is known to be > 0, or +inf, for finite data.
+/// Whether base^exponent is known to be > 0 or +inf, for finite data.
 inline bool is_positive(const Factor& f) { return is_nonnegative(f) && (f.base->is_positive || f.exponent.is_negative()); }
 
-/// Whether formulas are rewritten: into normal form, or not at all. As written, sums are reduced as they are and nothing leaves them;
-/// GraphToExprs then makes each element-wise op of floats a `function`, which has no rule.
+/// Whether formulas are rewritten to normal form or kept as written. If kept, sums are reduced as they are and no factor leaves them;
+/// GraphToExprs then makes each element-wise op on floats a `function`, for which there is no rule.
 enum class Rewriting : std::uint8_t { normal_form, none };
 
 class ExprBuilder {
@@ -52,12 +52,12 @@ class ExprBuilder {
   Expr one() const { return one_; }
   Expr negative_infinity() const { return negative_infinity_; }
   Expr number(const Rational&);
-  /// A number if the double is a rational that fits, infinity, or a constant.
+  /// A number if the double is a rational number that fits; else infinity or a constant.
   Expr constant(double);
-  /// The value of an expression over symbols, as an integer or as a float: floats have fractions, integers are positions.
+  /// The value of an expression over symbols, as an integer or as a float. Only floats may have fractions; integers are positions.
   Expr extent(const Dim&, ir::Element = ir::Element::i64);
   Expr index(Axis);
-  /// `may_leave`: positions may be outside of the tensor, although they are data; the value is not used there.
+  /// `may_leave`: positions that are data may be outside of the tensor where the value is not used.
   Expr load(Tensor, std::vector<Expr> indices, bool may_leave = false);
   Expr random(std::uint64_t seed, Expr counter);
 
@@ -76,10 +76,10 @@ class ExprBuilder {
   Expr absolute(Expr);
   Expr maximum(Expr, Expr);
   Expr minimum(Expr a, Expr b) { return scale(-1, maximum(scale(-1, a), scale(-1, b))); }
-  /// An exact integer as a value of a type, in which it wraps.
+  /// An exact integer as a value of a type, wrapped to it.
   Expr wrapped(Expr integer, ir::Element);
-  /// Any other element-wise op, by its row in the table; `bits` for what the op takes beside its operands (a seed; of a comparison or a
-  /// test: operand_bits).
+  /// Any other element-wise op, by its row in the table. `bits`: what the op needs besides its operands (a seed; for a comparison or test:
+  /// operand_bits).
   Expr function(ir::OpKind, std::vector<Expr> operands, ir::Element, std::uint64_t bits = 0);
   /// The bits of a value of type `from` as a value of type `to`.
   Expr bitcast(Expr, ir::Element from, ir::Element to);
@@ -87,28 +87,28 @@ class ExprBuilder {
   // ---- conditions ----
   Expr at_least_zero(Expr integer);
   Expr equal(Expr a, Expr b);
-  /// A condition that always or never holds.
+  /// A condition that always holds, or never.
   Expr truth(bool);
-  /// Whether an extent is not 0; always, where it cannot be 0.
+  /// Whether an extent is not 0; the constant true if it cannot be 0.
   Expr is_positive(const Dim& extent);
   Expr have_positions(const AxisSet&);
   Expr conjunction(std::span<const Expr>);
   Expr conjunction(std::initializer_list<Expr> values) { return conjunction(std::span(values.begin(), values.size())); }
   Expr negation(Expr);
   Expr indicator(Expr condition, ir::Element = ir::Element::f32);
-  /// `element`: that of the values, which numbers alone do not say.
+  /// `element`: the type of the values, which numbers alone do not have.
   Expr select(Expr condition, Expr value, Expr other, ir::Element element = ir::Element::f32);
 
   // ---- reductions ----
-  /// The body combined over the axes. operand_element: how factors of a product are multiplied. element: of the result, in which integers
-  /// wrap; none: the body's.
+  /// The body combined over the axes. operand_element: how factors of a product are multiplied. element: the type of the result, to which
+  /// integers wrap; none: the body's.
   Expr reduce(graph::Combine, const AxisSet&, Expr body, ProductElement operand_element = {}, std::optional<ir::Element> element = {});
-  /// By a function of the user, along one axis: it need not be commutative.
+  /// Reduces by a user's function along one axis; the function need not be commutative.
   Expr reduce_by(const CombiningFunction&, Axis, Expr body);
 
   // ---- scans ----
-  /// The body combined along an axis, from the first position to `position` or (reverse) from there to the last one. The axis is one that
-  /// no position has.
+  /// The body combined along an axis, from the first position to `position` or (reverse) from there to the last one. No position uses this
+  /// axis.
   Expr scan(graph::Combine, Axis, bool reverse, Expr body, Expr position, ir::Element);
 
   // ---- references; a number is its own reference ----
@@ -116,22 +116,22 @@ class ExprBuilder {
   Expr shift_reference(Expr);
   Expr delta(Expr);
 
-  /// The terms of a sum; one term for any other expression.
+  /// The terms of a sum; for any other expression, one term.
   std::vector<Term> terms(Expr) const;
-  /// The factors of a product without its coefficient; one factor for any other expression.
+  /// The factors of a product without its coefficient; for any other expression, one factor.
   std::vector<Factor> factors(Expr) const;
-  /// The coefficient and the value that it multiplies: 3 x is {3, x}, a number n is {n, 1}.
+  /// The coefficient and the value that it multiplies: {3, x} for 3 x, {n, 1} for a number n.
   Term split_coefficient(Expr) const;
 
-  /// Notes how the program computes a product or a sum, unless what it computes it from holds more than the value does.
+  /// Notes how the program computes a product or a sum, unless its operands contain more than the value does.
   void note_written(Expr, const WrittenValue&);
 
-  /// Replaces expressions, rebuilding what holds them in normal form. Does not look inside of `opaque` expressions.
+  /// Replaces expressions, and rebuilds the expressions that contain them in normal form. Does not replace inside of `opaque` expressions.
   Expr substitute(Expr, const ExprMap&, const ExprSet& opaque = {});
-  /// The expression with other parts: `part` is called for each of them. Not for products, whose factors have exponents.
+  /// The expression with other parts: `part` is called for each part. Not for products, whose factors have exponents.
   Expr rebuild(Expr, const std::function<Expr(Expr)>& part);
 
-  /// Whether a coefficient was rounded because its fraction did not fit: the normal form is then approximate.
+  /// Whether a coefficient was rounded because its fraction did not fit: then the normal form is approximate.
   bool has_rounded() const { return has_rounded_; }
 
  private:
@@ -144,9 +144,9 @@ class ExprBuilder {
   Expr log_of_product(Expr);
   Expr make_reduction(graph::Combine, const AxisSet& bound, Expr body, const ProductElement&, ir::Element result);
   Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ProductElement operand_element, ir::Element result);
-  /// The sum of two coefficients; none if it neither fits nor rounds to a fraction that does.
+  /// The sum of two coefficients; none if it does not fit, even after rounding.
   std::optional<Rational> added(const Rational&, const Rational&);
-  /// A sum with its coefficients multiplied; none if one of them does not fit.
+  /// A sum with all coefficients multiplied; none if one of them does not fit.
   std::optional<Expr> scaled_sum(const Rational&, Expr);
   Rational keep_in_range(Rational& coefficient, std::vector<Factor>& outside, std::vector<Factor>& inside, ir::Element operand_element);
 
@@ -156,7 +156,7 @@ class ExprBuilder {
   bool has_rounded_ = false;
 };
 
-/// Adds the loads inside of an expression, but for what is in `seen`.
+/// Adds the loads inside of an expression, without those in `seen`.
 void collect_loads(Expr, ExprSet& seen, std::vector<Expr>& loads);
 /// The tensors of the loads inside of an expression, in the order of the loads.
 std::vector<Tensor> tensors_of(Expr);
@@ -164,7 +164,7 @@ std::vector<Tensor> tensors_of(Expr);
 /// The element type of arithmetic on these values: numbers and extents adapt to the others, integers are exact.
 ir::Element common_element(std::span<const Expr>);
 
-/// The conditions of a conjunction; one for any other condition.
+/// The conditions in a conjunction; for any other condition, the condition itself.
 std::vector<Expr> conjuncts(Expr condition);
 
 }  // namespace tilewright::passes::fusion

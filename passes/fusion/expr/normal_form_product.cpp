@@ -1,4 +1,4 @@
-// Products in normal form.
+// Makes products in normal form.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,7 +19,7 @@ bool is_integer(Expr e) { return ir::is_integer(e->element); }
 
 }  // namespace
 
-// Collects the factors of a product: merges equal bases, exponentials and indicators, and takes products apart.
+// Collects the factors of a product: merges equal bases, exponentials and indicators, and splits products into factors.
 class ExprBuilder::ProductBuilder {
  public:
   ProductBuilder(ExprBuilder& b, Rational coefficient) : b_(b), coefficient_(std::move(coefficient)) {}
@@ -87,7 +87,7 @@ class ExprBuilder::ProductBuilder {
   }
 
  private:
-  // A number that does not fit into the coefficient is a factor.
+  // Multiplies by a number. A number that does not fit into the coefficient becomes a factor.
   void times(const Rational& c) {
     try {
       coefficient_ = coefficient_ * c;
@@ -102,11 +102,11 @@ class ExprBuilder::ProductBuilder {
     if (element == Element::f64) mask_element_ = Element::f64;
   }
 
-  // The powers of one base: those that multiply and those that divide.
+  // The powers of one base, separated into those that multiply and those that divide.
   struct Powers {
     Expr base;
     Rational positive, negative;
-    bool has_root = false;  // of a base whose sign is not known: the product is NaN where it is negative
+    bool has_root = false;  // there is a root of a base with unknown sign: the product is NaN where it is negative
   };
 
   void merge(Expr base, const Rational& exponent, bool has_root = false) {
@@ -115,7 +115,7 @@ class ExprBuilder::ProductBuilder {
     p.has_root = p.has_root || ((has_root || !exponent.is_integer()) && !base->is_nonnegative);
   }
 
-  // Of 0 x y what remains is whether x and y are numbers: powers say no more than their sign.
+  // If the product is 0 x y, it only matters whether x and y are finite: a power says no more than the sign of its exponent.
   void drop_finite() {
     for (auto at = powers_.begin(); at != powers_.end();) {
       Powers& p = at->second;
@@ -143,7 +143,7 @@ class ExprBuilder::ProductBuilder {
     take_root(value.denominator(), -exponent);
   }
 
-  // Small prime factors one by one, what remains as one base, so that equal products of roots are equal.
+  // Small prime factors are handled one by one, the rest as one base, so that equal products of roots become equal.
   void take_root(ir::Int128 value, const Rational& exponent) {
     constexpr int kMostPrime = 1000;
     for (int prime = 2; prime <= kMostPrime && value > 1; ++prime)
@@ -165,8 +165,8 @@ class ExprBuilder::ProductBuilder {
     roots_.clear();
   }
 
-  // (c x y)^p: a fractional power is taken of the factors that are known to be >= 0; the others stay together. Beside them a factor must
-  // not be 0: sqrt(0 x) is 0 for a negative x, and 0 sqrt(x) is NaN.
+  // (c x y)^p: a fractional power is applied to the factors known to be >= 0; the others stay together. The former must not be 0 if there
+  // are others: sqrt(0 x) is 0 for a negative x, while 0 sqrt(x) is NaN.
   void take_product(Expr base, const Rational& exponent) {
     take_number(base->number, exponent);
     const bool stays_together = !exponent.is_integer() &&
@@ -189,7 +189,7 @@ class ExprBuilder::ProductBuilder {
     if (!rest.empty()) merge(b_.multiply(1, std::move(rest)), exponent);
   }
 
-  // Not a number that is great already: the steps of x = c x (1 - x) would square it each time.
+  // Not for a coefficient that is large already: the steps of x = c x (1 - x) would square it each time.
   void take_sum(Expr base, const Rational& exponent) {
     if (!is_integer(base)) {
       const Rational c = leading_coefficient(b_, base);
@@ -202,7 +202,7 @@ class ExprBuilder::ProductBuilder {
     merge(base, exponent);
   }
 
-  // [m] (m ? a : b) = [m] a, if b is a number
+  // [m] (m ? a : b) = [m] a, if b is finite
   Expr resolve_select(Expr condition) {
     const std::vector<Expr> known = conjuncts(condition);
     for (auto at = powers_.begin(); at != powers_.end(); ++at) {
@@ -223,7 +223,7 @@ class ExprBuilder::ProductBuilder {
     return {};
   }
 
-  // A factor and its inverse are 1 where the base is finite and not 0, else NaN: what is left of them is x / x.
+  // A factor times its inverse is 1 where the base is finite and not 0, else NaN: x / x remains.
   std::vector<Factor> listed() const {
     std::map<ExprKey, Expr> guards = guards_;
     std::map<ExprKey, std::vector<Factor>> by_key;
@@ -257,7 +257,7 @@ class ExprBuilder::ProductBuilder {
   std::map<ExprKey, Expr> guards_;
   std::map<ir::Int128, Rational> roots_;
   std::vector<Expr> exponents_, conditions_;
-  Element mask_element_ = Element::f32;  // of the indicator of all conditions
+  Element mask_element_ = Element::f32;  // element type of the indicator of all conditions
 };
 
 Expr ExprBuilder::multiply(Rational coefficient, std::vector<Factor> factors) {
@@ -270,7 +270,8 @@ Expr ExprBuilder::multiply(Rational coefficient, std::vector<Factor> factors) {
   }
 }
 
-// Exponents that have no 127 bits, as those of a value that is squared again and again, are not added: the product stays as it is written.
+// If exponents would need more than 127 bits, as for a value that is squared again and again, they are not added: the product stays as
+// written.
 Expr ExprBuilder::product_of_functions(const Rational& coefficient, const std::vector<Factor>& factors) {
   Expr all;
   for (const Factor& f : factors) {

@@ -1,4 +1,4 @@
-// Reductions, references and substitution in normal form.
+// Makes reductions, references and substitutions in normal form.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -86,7 +86,7 @@ Expr ExprBuilder::scan(Combine combine, Axis axis, bool reverse, Expr body, Expr
   return pool_.intern(std::move(e));
 }
 
-// Moves back what must not leave a sum; gives the coefficient that stays. See magnitude.h.
+// Moves back factors that must not leave a sum; returns the coefficient that stays inside. See magnitude.h.
 Rational ExprBuilder::keep_in_range(Rational& coefficient, std::vector<Factor>& outside, std::vector<Factor>& inside,
                                     Element operand_element) {
   if (outside.empty() && coefficient.is_one()) return 1;
@@ -96,7 +96,7 @@ Rational ExprBuilder::keep_in_range(Rational& coefficient, std::vector<Factor>& 
   const auto stays = [&](const Factor& f) {
     return !f.base->is(ExprKind::extent) && (is_kept || !(is_moderate(*this, multiply(1, {f})) || (is_free && !f.base->is_numeric)));
   };
-  // Beside what stays extents do: the product is then as it was written, in an order of factors that keeps its range.
+  // If any factor stays, extents stay as well: the product is then as written, in an order of factors that keeps its range.
   const bool as_written = std::any_of(outside.begin(), outside.end(), stays);
   for (auto f = outside.begin(); f != outside.end();) {
     const bool is_inside = stays(*f) || (as_written && f->base->is(ExprKind::extent));
@@ -110,7 +110,7 @@ Rational ExprBuilder::keep_in_range(Rational& coefficient, std::vector<Factor>& 
 Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ProductElement operand_element, Element result) {
   std::vector<Factor> outside;
   for (Axis a : absent) outside.push_back({extent(a->extent, result), 1});
-  // The sum of nothing is 0, whatever stands in front of it.
+  // A sum over no elements is 0, whatever factor precedes it.
   AxisSet all_axes = here;
   all_axes.insert(absent);
   const auto of_some = [&](const std::vector<Factor>& factors, Expr product) {
@@ -151,7 +151,7 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
 
 // ---- references ----
 
-// Of a number that is rounded to a narrow type, a reference and its change are floats like any other.
+// If a number is rounded to a narrow type, a reference to it and its change are floats like any other.
 Expr ExprBuilder::reference(Expr e) { return e->is(ExprKind::number) ? e : make(ExprKind::reference, {e}, computed(e->element)); }
 Expr ExprBuilder::shift_reference(Expr e) {
   return e->is(ExprKind::number) ? e : make(ExprKind::shift_reference, {e}, computed(e->element));
@@ -174,7 +174,7 @@ std::vector<Tensor> tensors_of(Expr e) {
 }
 
 void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
-  // A product holds a sum without its coefficient.
+  // A product contains a sum without its coefficient.
   const auto without_coefficient = [&](Expr e) {
     if (!e->is(ExprKind::add) || is_integer(e)) return e;
     const Rational c = leading_coefficient(*this, e);
@@ -211,7 +211,7 @@ Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) 
     if (opaque.count(x) != 0) return x;
     if (const auto at = done.find(x); at != done.end()) return at->second;
     Expr result = x;
-    // A product may hold a replaced product as some of its factors.
+    // A product may contain a replaced product as some of its factors.
     if (x->is(ExprKind::mul)) {
       std::vector<Factor> left = x->factors, replaced;
       for (const auto& [from, to] : map) {
@@ -260,7 +260,7 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
     case ExprKind::exp: return exp(operands[0]);
     case ExprKind::log: return log(operands[0]);
     case ExprKind::function:
-      // As written, max(x, x) remains one: a value and what a plan makes of it are then the same function of the same values.
+      // If formulas are kept, max(x, x) stays as it is: then a value and what a plan makes of it are the same function of the same values.
       if (rewrites() && e->function == OpKind::abs_ && !is_integer(e)) return absolute(operands[0]);
       if (rewrites() && e->function == OpKind::maximum_ && !is_integer(e)) return maximum(operands[0], operands[1]);
       return function(e->function, std::move(operands), e->element, e->bits);

@@ -12,7 +12,7 @@ Axis OwnAxes::own(Axis a) {
   return own_[a] = b_.pool().axis(name, a->extent, label_again(a->label));
 }
 
-// Inner reductions first: those over the same axis are renamed alike, and the outer one's body refers to the new names.
+// Inner reductions come first: those over the same axis get the same new names, to which the outer one's body refers.
 Expr OwnAxes::renamed(Expr e, Axis a, ExprMap& done) {
   if (const auto at = done.find(e); at != done.end()) return at->second;
   done.emplace(e, e);

@@ -1,4 +1,4 @@
-// Gives reductions axes of their own, where a value has the axis that they bind.
+// Gives reductions unique axes if a value also has the axis that they bind.
 #pragma once
 #include <map>
 
@@ -6,12 +6,12 @@
 
 namespace tilewright::passes::fusion {
 
-/// x[n] + sum over n of x[n]^2 becomes x[n] + sum over n' of x[n']^2: then programs can share out n, and each computes the sum. Reductions
-/// over the axis of the kernel's loop stay.
+/// x[n] + sum over n of x[n]^2 becomes x[n] + sum over n' of x[n']^2: then n can be distributed over the grid, and each program computes
+/// the sum. Reductions over the axis of the kernel's loop are not renamed.
 class OwnAxes {
  public:
   explicit OwnAxes(ExprBuilder& b) : b_(b) {}
-  /// The same expression if there is no such reduction.
+  /// Returns the same expression if there is no such reduction.
   Expr apply(Expr value, Axis loop);
 
  private:

@@ -1,4 +1,4 @@
-// Groups factors by the axes of the result that they have.
+// Groups factors by those axes of the result that they have.
 #include "passes/fusion/expr/products.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool is_product(Expr e, const ExprBuilder& b) {
 
 namespace {
 
-// Whether all factors that vary along the contracted axes have the axis.
+// Whether all factors that vary along the contracted axes also have this axis.
 bool is_batch(Axis a, Expr product, const ExprBuilder& b) {
   const std::vector<Factor> factors = b.factors(product->operands[0]);
   return std::all_of(factors.begin(), factors.end(),
@@ -43,7 +43,7 @@ OperandGroups operand_groups(Expr product, const ExprBuilder& b) {
     }
     std::vector<Factor> members{f};
     for (auto g = groups.begin(); g != groups.end();) {
-      // Axes that all factors have (batch axes) join nothing.
+      // Axes that all factors have (batch axes) do not connect factors.
       const AxisSet common = g->first.common(own);
       if (std::all_of(common.begin(), common.end(), [&](Axis a) { return is_batch(a, product, b); })) {
         ++g;

@@ -1,22 +1,22 @@
-// Which reductions are matrix products.
+// Recognises reductions that are matrix products.
 #pragma once
 #include "passes/fusion/expr/normal_form.h"
 
 namespace tilewright::passes::fusion {
 
-/// Whether factors that lack different axes of the result are multiplied along common ones.
+/// Whether factors that lack different axes of the result are multiplied along common axes.
 bool is_product(const std::vector<Factor>& factors, const AxisSet& along);
 /// Whether an expression is a sum of such products.
 bool is_product(Expr, const ExprBuilder&);
 
-/// The factors of a product, by the operand to which they belong.
+/// The factors of a product, grouped by the operand to which they belong.
 struct OperandGroups {
-  std::vector<std::vector<Factor>> groups;  // by the axes of the result that the factors share
-  std::vector<Factor> shared;               // of contracted axes only
+  std::vector<std::vector<Factor>> groups;  // by the axes of the result that the factors have in common
+  std::vector<Factor> shared;               // factors with contracted axes only
 };
 OperandGroups operand_groups(Expr reduce, const ExprBuilder&);
 
-/// Whether expressions are reductions, or have some inside; each is visited once.
+/// Whether expressions are reductions or contain some; each is visited once.
 class HeldReductions {
  public:
   explicit HeldReductions(const ExprBuilder& b) : b_(b) {}

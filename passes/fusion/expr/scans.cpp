@@ -1,4 +1,4 @@
-// Collects scans, and moves them to positions of their own.
+// Collects scans, and moves them to positions on axes of their own.
 #include "passes/fusion/expr/scans.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ Expr scanned(ExprBuilder& b, Expr scan) { return b.substitute(scan->operands[0],
 Expr stored_scan(ExprBuilder& b, Expr scan) {
   const Axis bound = *scan->bound.begin();
   const Expr body = scan->operands[0];
-  // Named for the axis that is scanned, without the marks of a bound one.
+  // Named after the scanned axis, without the marks of a bound axis.
   std::string name = bound->name.substr(0, bound->name.find('*'));
   Axis axis = nullptr;
   for (;; name += "'") {

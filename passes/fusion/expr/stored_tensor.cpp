@@ -1,4 +1,4 @@
-// Chooses the layout of stored values.
+// Chooses the memory layout of stored values.
 #include "passes/fusion/expr/stored_tensor.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// Each load votes for the axis along which it is contiguous, with the number of its elements.
+// Each load votes for the axis along which it is contiguous, with the number of its elements as weight.
 std::vector<Axis> memory_order(const ExprBuilder& b, Expr value) {
   AxisMap<double> votes;
   ExprSet seen;
@@ -45,7 +45,7 @@ Expr add_stored_tensor(ExprBuilder& b, Expr value, ir::Element element, std::str
   info.name = std::move(name);
   info.element = element;
   info.is_nonnegative = value->is_nonnegative;
-  if (value->finite == Finite::unknown) info.finite = Finite::unknown;  // 1 / l may be infinite in memory, too
+  if (value->finite == Finite::unknown) info.finite = Finite::unknown;  // 1 / l may be infinite in memory too
   std::vector<Expr> index;
   const std::vector<Axis> axes = memory_order(b, value);
   for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b.index(a));

@@ -1,4 +1,4 @@
-// The value of a symbol for which estimates and reports are made.
+// The value of a symbol that estimates and reports assume.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// kTypicalExtent (plan.h), or the value within the bounds that is nearest to it; of multiples, from above.
+/// kTypicalExtent (plan.h), or the nearest value within the bounds; for multiples, rounded up.
 std::int64_t typical_value(const DimBounds&);
 
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// Interval arithmetic of float expressions.
+// Interval arithmetic for float expressions.
 #include "passes/fusion/expr/value_bounds.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ ValueBounds scaled(const ValueBounds& b, double c) {
   return {std::min(c * b.least, c * b.greatest), std::max(c * b.least, c * b.greatest)};
 }
 
-// The bounds of an expression and of its parts: of each part once, however often it is used.
+// The bounds of an expression and its parts; each part is computed once, however often it is used.
 class BoundFinder {
  public:
   ValueBounds of(Expr e) {

@@ -1,14 +1,14 @@
-// Bounds of float expressions that hold for all data: what tanh, masks and sums of them can be.
+// Bounds of float expressions that hold for all data, such as tanh, masks and sums of them.
 #pragma once
 #include "passes/fusion/expr/expr.h"
 
 namespace tilewright::passes::fusion {
 
 struct ValueBounds {
-  double least, greatest;  // infinite where there is none
+  double least, greatest;  // infinite if there is no bound
 };
 
-/// A masked element (-inf) counts as neutral: it is left out.
+/// A masked element (-inf) counts as neutral and is ignored.
 ValueBounds value_bounds(Expr);
 
 }  // namespace tilewright::passes::fusion

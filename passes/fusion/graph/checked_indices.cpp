@@ -1,4 +1,4 @@
-// Copies a graph, with a kernel before each op that takes an index.
+// Copies a graph, and inserts a checking kernel before each op that takes an index.
 #include "passes/fusion/graph/checked_indices.h"
 
 #include <fmt/format.h>
@@ -34,14 +34,14 @@ bool takes_index(Op op) { return op == Op::gather || op == Op::take_along || op 
 
 /// One use of an index.
 struct IndexUse {
-  std::string function;  // that the user called
+  std::string function;  // the function that the user called
   Location where;
   Element element{};
   graph::TensorShape shape;
-  Dim extent;  // of the axis into which the index leads
+  Dim extent;  // of the axis that the index selects from
 };
 
-// The elements in row-major order, so many in a program:   i = index[k];   assert 0 <= i < extent;   copy[k] = i
+// Each program checks some elements in row-major order:   i = index[k];   assert 0 <= i < extent;   copy[k] = i
 ir::Function check_function(const IndexUse& use, std::int64_t lanes) {
   ir::Function f("check_" + use.function);
   const std::int64_t size = ir::bytes(use.element);
@@ -59,7 +59,7 @@ ir::Function check_function(const IndexUse& use, std::int64_t lanes) {
   const ValueId is_there = b.binary(OpKind::lt_, at, spread(count));
   const ValueId from[] = {b.add_ptr(spread(index), at), is_there};
   const ValueId value = f.result(b.create(OpKind::load_, from));
-  // A negative number is a large one of the unsigned type.
+  // As an unsigned number, a negative index is large.
   const ValueId word = b.cast(b.cast(value, Element::i64), Element::u64);
   const ValueId inside = b.binary(OpKind::lt_, word, spread(b.cast(extent, Element::u64)));
   std::string range = fmt::format("an index is outside of 0 to {}", (use.extent - Dim(1)).text());
@@ -108,7 +108,7 @@ class IndexChecks {
   }
 
  private:
-  // The index of a node, checked once for all its uses by one call of the user.
+  // The index of a node, which is checked once for all its uses by one call of the user.
   NodeId checked(NodeId id, const graph::Node& n) {
     const graph::Node& index = checked_.node(n.operands[1]);
     const Location where = graph::call_location(g_, id);
@@ -121,7 +121,7 @@ class IndexChecks {
 
   const graph::Graph& g_;
   graph::Graph checked_;
-  std::vector<NodeId> moved_;  // by node of the graph
+  std::vector<NodeId> moved_;  // indexed by node of the graph
   std::map<std::tuple<NodeId, std::string, std::string, std::string, int, int>, NodeId> made_;
 };
 

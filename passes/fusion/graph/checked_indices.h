@@ -1,10 +1,10 @@
-// Adds to a graph what checked mode tests: each index of gather, take_along and scatter_add is inside of the tensor.
+// Adds the tests of checked mode to a graph: each index of gather, take_along and scatter_add must be inside of the tensor.
 //
-//   rows = gather(t, i)      becomes      i' = the index as it is, by a kernel that fails where 0 <= i < the extent does not hold
+//   rows = gather(t, i)      becomes      i' = i, copied by a kernel that fails unless 0 <= i < the extent
 //                                         rows = gather(t, i')
 //
-// The test belongs to the formula as it is written. In a kernel that is derived it would have no place: there a slice, a pad or a
-// concatenation of what was gathered has become a condition, and an index may be evaluated where its value does not count, or not at all.
+// The test belongs to the formula as it is written. A derived kernel has no place for it: there a slice, a pad or a concatenation of
+// gathered values has become a condition, and an index may be evaluated where its value does not matter, or not at all.
 #pragma once
 #include "tileir/graph/graph.h"
 

@@ -1,4 +1,4 @@
-// Counts reductions on the way to each node, and hands what they read from operands to users.
+// Counts reductions on the way to each node, and passes the values that they read from operands to users.
 #include "passes/fusion/graph/recurring_values.h"
 
 #include <fmt/format.h>
@@ -41,10 +41,10 @@ class RecurringValues {
  private:
   struct Facts {
     bool is_pure = false;        // computed element by element from memory
-    bool is_costly = false;      // with a function that takes longer than to read the value
-    bool is_full = false;        // of a tensor in memory that has as many elements
-    int reductions = 0;          // on the longest way to it
-    std::vector<NodeId> values;  // that are pure and costly, and which it is computed from element by element
+    bool is_costly = false;      // contains a function that takes longer than reading the value
+    bool is_full = false;        // reads a tensor in memory that has as many elements
+    int reductions = 0;          // on the longest way to the node
+    std::vector<NodeId> values;  // pure and costly values from which the node is computed element by element
   };
 
   void visit(NodeId id) {
@@ -79,7 +79,7 @@ class RecurringValues {
   }
 
   void collect(NodeId x, std::vector<NodeId>& values) const {
-    constexpr std::size_t kMostValues = 4;  // a formula of more is none that computes one of them again and again
+    constexpr std::size_t kMostValues = 4;  // a formula with more values does not compute one of them again and again
     const Facts& f = facts_[x.index];
     const std::vector<NodeId> own = f.is_pure && f.is_costly && f.is_full ? std::vector<NodeId>{x} : f.values;
     for (NodeId value : own)
@@ -88,7 +88,7 @@ class RecurringValues {
 
   const Graph& g_;
   std::vector<Facts> facts_;
-  std::map<NodeId, std::set<int>> levels_;  // of the reductions that read a value
+  std::map<NodeId, std::set<int>> levels_;  // levels of the reductions that read each value
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Chooses cuts by the bytes of the values that live across them.
+// Chooses cuts by the bytes of the values that are live across them.
 #include "passes/fusion/graph/segment_parts.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ double bytes_of(const graph::Node& n) {
   return bytes;
 }
 
-// The operations of a segment in their order, and until where each one's value is in use.
+// The operations of a segment in order, and the last use of each one's value.
 class Operations {
  public:
   Operations(const Graph& g, const Segment& s) : g_(g), results_(s.results.begin(), s.results.end()) {
@@ -60,7 +60,7 @@ class Operations {
   bool is_result(std::size_t i) const { return results_.contains(order_[i]); }
   std::size_t last_use(std::size_t i) const { return last_use_[i]; }
 
-  // By position: the bytes that a cut before it would store. Results are stored anyway.
+  // Indexed by position: the bytes that a cut before it would store. Results are stored anyway.
   std::vector<double> bytes_across() const {
     std::vector<double> change(size() + 2), all(size() + 1);
     for (std::size_t i = 0; i < size(); ++i) {
@@ -73,7 +73,7 @@ class Operations {
   }
 
  private:
-  // A view is part of what reads it, unless it is stored itself.
+  // A view is part of the kernel that reads it, unless it is stored itself.
   bool is_operation(NodeId n) const {
     const graph::Op op = g_.node(n).op;
     return !is_in_memory(g_.node(n)) && !graph::is_leaf(op) && (!graph::is_view(op) || results_.contains(n));
@@ -83,7 +83,7 @@ class Operations {
     return n;
   }
 
-  // The functions by which reductions combine are no values.
+  // The functions by which reductions combine elements have no values of their own.
   std::set<NodeId> nodes_of_functions(const Segment& s) const {
     std::set<NodeId> found;
     for (NodeId n : s.nodes)
@@ -116,14 +116,14 @@ std::vector<std::vector<NodeId>> results_of_parts(const Graph& g, const Segment&
       weight += operations.weight_of(end);
       if (weight <= most / 2) half = end + 1;
     }
-    // The last of the best cuts in the second half: then equal steps give equal parts.
+    // Takes the last of the best cuts in the second half: then equal steps give equal parts.
     if (end < operations.size())
       for (std::size_t i = end; i-- > half;)
         if (bytes[i] < bytes[end]) end = i;
     std::vector<NodeId> results;
     for (std::size_t i = begin; i < end; ++i)
       if (operations.is_result(i) || operations.last_use(i) >= end) results.push_back(operations[i]);
-    // What is in memory already, and an output.
+    // Tensors that are in memory already, and outputs.
     if (begin == 0)
       std::copy_if(s.results.begin(), s.results.end(), std::back_inserter(results), [&](NodeId n) { return !operations.contains(n); });
     std::sort(results.begin(), results.end());

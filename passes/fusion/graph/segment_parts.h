@@ -1,8 +1,8 @@
 // Cuts a segment that is too large to be derived as a whole.
 //
-// The time that a derivation takes grows faster than its formulas, and walks over formulas are as deep as these. So a segment has a bounded
-// number of operations. It is cut between operations, in an order in which each one follows its operands, where the fewest bytes are in
-// use: the result of a step of a solver, and not one of the five values inside of it.
+// The time of a derivation grows faster than the size of its formulas, and walks over formulas are as deep as the formulas. So a segment
+// has a bounded number of operations. It is cut between operations, in an order in which each one follows its operands, where the fewest
+// bytes are live: at the result of a solver's step, and not at one of the five values inside of it.
 #pragma once
 #include <cstddef>
 #include <set>
@@ -13,21 +13,21 @@
 
 namespace tilewright::passes::fusion {
 
-/// How many operations a segment computes: leaves and views are none, and reductions and products count as several, since what they combine
-/// is followed through each loop that may compute them.
+/// The number of operations that a segment computes. Leaves and views do not count. Reductions and products count as several, since their
+/// operands are followed through each loop that may compute them.
 std::size_t operations_of(const graph::Graph&, const Segment&);
 
-/// The results of each part, in the order of the parts: those of the segment, and what later parts read. One part if the segment has at
-/// most `most` operations, or is one operation.
+/// The results of each part, in the order of the parts: results of the segment, and values that later parts read. There is one part if the
+/// segment has at most `most` operations, or is one operation.
 std::vector<std::vector<graph::NodeId>> results_of_parts(const graph::Graph&, const Segment&, std::size_t most);
 
 /// "not fused: 999 operations up to sin (chain.cpp:12) are derived in 7 parts, because ...".
 std::string cut_text(const graph::Graph&, const SegmentCut&, const std::string& why);
 
-/// "not fused: sub_2 (solver.cpp:12) is stored, because ...": of a value that would be computed twice (repeated_values.h).
+/// "not fused: sub_2 (solver.cpp:12) is stored, because ...", for a value that would be computed twice (repeated_values.h).
 std::string stored_text(const graph::Graph&, graph::NodeId);
 
-/// What a kernel for one node reads of the values of other kernels, `stored`: behind views and leaves.
+/// The values of other kernels (`stored`) that a kernel for one node reads, directly or through views and leaves.
 std::set<graph::NodeId> stored_operands(const graph::Graph&, graph::NodeId, const std::set<graph::NodeId>& stored);
 
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// Numbers the nodes of a segment and prints what each computes.
+// Numbers the nodes of a segment and prints what each one computes.
 #include "passes/fusion/graph/segment_structure.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string dims_text(const std::vector<Dim>& dims) {
   return text + "]";
 }
 
-// All that decides what a node computes from its operands.
+// Everything that determines what a node computes from its operands.
 std::string node_text(const Node& n) {
   std::string text =
       fmt::format("{} {} {} {} {}{} {} {} {} {}", static_cast<int>(n.op), static_cast<int>(n.element), static_cast<int>(n.function),
@@ -94,7 +94,7 @@ Segment SegmentStructure::without_ahead(const Segment& s) const {
 
 namespace {
 
-// The part that computes what is written to its place does that.
+// The part that computes the operand of a concatenation writes it to its place.
 void pass_on_joined(const Segment& whole, Segment& part) {
   if (whole.joined && std::binary_search(part.results.begin(), part.results.end(), whole.results[0])) part.joined = whole.joined;
 }
@@ -122,8 +122,8 @@ std::vector<Segment> SegmentStructure::divided(Segment whole, std::size_t most) 
 }
 
 std::vector<Segment> SegmentStructure::divided_at(const Segment& whole, const std::set<NodeId>& cuts) const {
-  std::map<NodeId, std::size_t> level;  // of what the segment computes
-  std::map<NodeId, bool> is_reduced;    // whether it holds a reduction behind what is stored
+  std::map<NodeId, std::size_t> level;  // of values that the segment computes
+  std::map<NodeId, bool> is_reduced;    // whether the value contains a reduction after the last stored values
   std::vector<std::set<NodeId>> results(1);
   const auto add_result = [&](NodeId n) {
     results.resize(std::max(results.size(), level.at(n) + 1));

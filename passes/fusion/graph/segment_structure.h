@@ -1,4 +1,4 @@
-// The structure of a segment as text: equal for segments that do the same with tensors of other names.
+// The structure of a segment as text, which is equal for segments that do the same with tensors of other names.
 #pragma once
 #include <functional>
 #include <set>
@@ -10,10 +10,10 @@
 
 namespace tilewright::passes::fusion {
 
-/// Whether a leaf is a tensor or a number that a run gets, or a constant of several elements.
+/// Whether a leaf is in memory or passed by a run: a tensor, a number that a run passes, or a constant of several elements.
 bool is_in_memory(const graph::Node&);
 
-/// What a kernel that writes to a place in a concatenation does beside computing the operand.
+/// What a kernel that writes its result to a place in a concatenation does in addition to computing the operand.
 std::string joined_text(const graph::Node& whole);
 
 class SegmentStructure {
@@ -22,18 +22,18 @@ class SegmentStructure {
   SegmentStructure(const graph::Graph&, const KnownNodes&);
   /// Sets `nodes`, `memory` and `structure` of a segment whose results are set. is_stored: whether earlier segments compute a node.
   void describe(Segment&, const std::function<bool(graph::NodeId)>& is_stored) const;
-  /// What is left of a segment when its results that are known ahead are in memory: those that are outputs are still written.
+  /// The rest of a segment when those of its results that are known before a run are in memory; outputs among them are still written.
   Segment without_ahead(const Segment&) const;
-  /// The parts of a segment, each with at most `most` operations; the first one has `cut` if there are several.
+  /// Divides a segment into parts with at most `most` operations each; if there are several, the first one has `cut`.
   std::vector<Segment> divided(Segment, std::size_t most) const;
-  /// The parts of a segment of which these nodes are stored: each has results that need equally many stored nodes behind each other. What
-  /// later parts need of a part is stored as well if it holds a reduction.
+  /// Divides a segment in which these nodes are stored. All results of a part need the same number of stored nodes one after another. A
+  /// value of one part that later parts need is stored as well if it contains a reduction.
   std::vector<Segment> divided_at(const Segment&, const std::set<graph::NodeId>& stored) const;
 
  private:
   const graph::Graph& g_;
   const KnownNodes& known_;
-  std::vector<std::size_t> outputs_;  // by node: how many outputs it is
+  std::vector<std::size_t> outputs_;  // indexed by node: how many outputs have its value
 };
 
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// Finds the values that are stored, assigns nodes to segments and describes the structure of each.
+// Finds the values that are stored, assigns nodes to segments, and describes the structure of each segment.
 #include "passes/fusion/graph/segments.h"
 
 #include <fmt/format.h>
@@ -83,13 +83,13 @@ class Divider {
     for (std::size_t i = 0; i < g_.size(); ++i) {
       if (!needed_[i]) continue;
       if (is_cut_[i]) results[level_[i]].insert(id(i));
-      // What is expensive and needed by a later segment is stored as well.
+      // An expensive value that a later segment needs is stored as well.
       for (NodeId x : g_.node(id(i)).operands)
         if (level_[x.index] < level_[i] && depth_[x.index] > 0) results[level_[x.index]].insert(x);
     }
     std::vector<Segment> all;
     for (auto& [level, nodes] : results) {
-      // What a part of an earlier segment stores is no result a second time.
+      // A value that an earlier part stores is not a result a second time.
       std::erase_if(nodes, [&](NodeId n) { return is_stored_[n.index]; });
       for (std::vector<NodeId>& part : components({nodes.begin(), nodes.end()})) add_segments(std::move(part), all);
     }
@@ -100,15 +100,15 @@ class Divider {
  private:
   static NodeId id(std::size_t i) { return {static_cast<std::uint32_t>(i)}; }
 
-  // Whether a node is a segment of its own, or several.
+  // Whether a node is a segment of its own, or several segments.
   bool is_apart(NodeId n) const { return has_own_kernels(g_.node(n).op) || is_in_parts(n); }
   bool is_in_parts(NodeId n) const { return is_written_in_parts(g_, g_.node(n), is_host_); }
 
   // ---- values that are stored ----
 
-  // Nodes with kernels of their own are cut, and so is what these read.
+  // Nodes with kernels of their own are cut off, and so are the values that they read.
   void find_own_kernels() {
-    std::vector<bool> is_computed(g_.size());  // other than element by element
+    std::vector<bool> is_computed(g_.size());  // in another way than element by element
     for (std::size_t i = 0; i < g_.size(); ++i) {
       const Node& n = g_.node(id(i));
       is_computed[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
@@ -126,7 +126,7 @@ class Divider {
     for (std::size_t i = 0; i < g_.size(); ++i)
       if (needed_[i] && g_.node(id(i)).op == Op::map)
         if (const NodeId n = needed_again(id(i)); n.valid()) is_candidate[n.index] = true;
-    // Products that need each other, in one segment.
+    // The number of products in one segment that depend on each other.
     constexpr int kMostDepth = 4;
     for (std::size_t i = 0; i < g_.size(); ++i) {
       if (!needed_[i]) continue;
@@ -145,7 +145,7 @@ class Divider {
       for (NodeId x : g_.node(id(i)).operands) level_[i] = std::max(level_[i], level_[x.index] + (is_cut_[x.index] ? 1 : 0));
   }
 
-  // The greatest number of products on a way to the node, from the values that are stored.
+  // The greatest number of products on a way to the node from stored values.
   int depth(NodeId n) const {
     int most = 0;
     for (NodeId x : g_.node(n).operands)
@@ -156,7 +156,7 @@ class Divider {
   // Stores a value; `last` is the last node whose depth is known.
   void cut(NodeId stored, NodeId last) {
     is_cut_[stored.index] = true;
-    std::set<NodeId> changed{stored};  // in their order, operands first
+    std::set<NodeId> changed{stored};  // in node order, operands first
     while (!changed.empty()) {
       const NodeId n = *changed.begin();
       changed.erase(changed.begin());
@@ -168,7 +168,7 @@ class Divider {
     }
   }
 
-  // The last value through which all products inside of `sink` go before a reduction of them; `sink` if there is none.
+  // The last value through which all products inside of `sink` pass before a reduction of them; `sink` if there is none.
   NodeId bottleneck(NodeId sink) const {
     std::set<NodeId> region;
     std::vector<std::pair<NodeId, NodeId>> edges;
@@ -186,7 +186,7 @@ class Divider {
         if (depth_[x.index] > 0 && !is_cut_[x.index]) edges.emplace_back(x, n), todo.push_back(x);
     }
     std::sort(edges.begin(), edges.end());
-    NodeId found = sink, reached;  // the farthest end of the edges that begin before a node
+    NodeId found = sink, reached;  // reached: the farthest end of the edges that begin before a node
     auto edge = edges.begin();
     for (NodeId n : region) {
       for (; edge != edges.end() && edge->first < n; ++edge)
@@ -205,13 +205,13 @@ class Divider {
     for (const graph::Output& o : g_.outputs()) latest[o.node.index] = level_[o.node.index];
     for (std::size_t i = g_.size(); i-- > 0;) {
       if (!needed_[i]) continue;
-      // The results of one call are one kernel's.
+      // All results of one call are computed by one kernel.
       if (!has_own_kernels(g_.node(id(i)).op)) level_[i] = std::max(level_[i], latest[i]);
       for (NodeId x : g_.node(id(i)).operands) latest[x.index] = std::min(latest[x.index], level_[i] - (is_cut_[x.index] ? 1 : 0));
     }
   }
 
-  // The value that `join` takes element by element beside a product of the same value.
+  // The value that `join` takes element by element, while another operand is a product of the same value.
   NodeId needed_again(NodeId join) const {
     const Node& n = g_.node(join);
     for (std::size_t i = 0; i < n.operands.size(); ++i)
@@ -235,7 +235,7 @@ class Divider {
   }
 
   bool depends_by_product(NodeId from, NodeId on) const {
-    constexpr std::size_t kMostSteps = 2048;  // values further apart are not in one segment
+    constexpr std::size_t kMostSteps = 2048;  // values that are further apart are not in one segment
     const int products = products_[on.index];
     if (products_[from.index] <= products) return false;
     ++walk_;
@@ -247,7 +247,7 @@ class Divider {
         if (has_product) return true;
         continue;
       }
-      // On each way down there is one product less behind each product.
+      // On each path down, there is one product less after each product.
       if (n < on || products_[n.index] < products + (has_product ? 0 : 1)) continue;
       std::uint64_t& visited = visited_[n.index][has_product ? 1 : 0];
       if (visited == walk_) continue;
@@ -259,9 +259,9 @@ class Divider {
 
   // ---- segments ----
 
-  // Results that read a common tensor are one segment.
+  // Groups results that read a common tensor into one segment.
   std::vector<std::vector<NodeId>> components(const std::vector<NodeId>& results) const {
-    std::map<NodeId, std::size_t> owner;  // of nodes: the result that reached it first
+    std::map<NodeId, std::size_t> owner;  // for each node: the result that reached it first
     std::vector<std::size_t> parent(results.size());
     std::iota(parent.begin(), parent.end(), std::size_t{0});
     const auto group = [&](std::size_t i) {
@@ -307,7 +307,7 @@ class Divider {
     }
   }
 
-  // The operands of a concatenation, each in the segments that compute it.
+  // Adds the operands of a concatenation, each in the segments that compute it.
   void add_joined(NodeId whole, std::vector<Segment>& all) {
     const Node& n = g_.node(whole);
     const auto along = static_cast<std::size_t>(n.axes[0]);
@@ -358,11 +358,11 @@ class Divider {
   const std::vector<bool> needed_;
   std::vector<bool> is_product_, is_cut_;
   std::vector<NodeId> repeated_, recurring_;
-  std::vector<bool> is_stored_;  // by segments so far
+  std::vector<bool> is_stored_;  // by the segments so far
   std::vector<int> depth_, level_;
-  std::vector<int> products_;  // the greatest number of products on a way to the node
+  std::vector<int> products_;  // the greatest number of products on a way to each node
   std::vector<std::vector<NodeId>> users_;
-  mutable std::vector<std::array<std::uint64_t, 2>> visited_;  // by depends_by_product: the last walk that was here
+  mutable std::vector<std::array<std::uint64_t, 2>> visited_;  // for depends_by_product: the last walk that visited each node
   mutable std::uint64_t walk_ = 0;
 };
 
@@ -372,7 +372,7 @@ bool has_own_memory(const Node& n) { return n.op == Op::input || (n.op == Op::co
 
 bool is_written_in_parts(const Graph& g, const Node& n, bool is_host) {
   if (n.op != Op::concat) return false;
-  // Where rows of several operands share a vector, masks are cheaper than rows by themselves.
+  // If rows of several operands share a vector, masks are cheaper than handling rows separately.
   constexpr std::size_t kFewOperands = 8, kManyOperands = 32;
   constexpr std::int64_t kShortRow = 16;
   const auto along = static_cast<std::size_t>(n.axes[0]);

@@ -1,4 +1,4 @@
-// Hands positions from users to operands, from the results on.
+// Passes positions from users to operands, starting at the results.
 #include "passes/fusion/graph/shifted_reads.h"
 
 #include <fmt/format.h>
@@ -20,10 +20,10 @@ using graph::Node;
 using graph::NodeId;
 using graph::Op;
 
-// Where along an axis: step * (the position along an axis of the result) + begin.
+// The positions read along an axis: step * (position along an axis of the result) + begin.
 struct ShiftedAxis {
   static constexpr int kNone = -1;   // an extent of 1
-  static constexpr int kOther = -2;  // all positions: a reduced axis, or one that data choose
+  static constexpr int kOther = -2;  // all positions: a reduced axis, or one where data determine the position
   int axis = kNone;
   Dim step = 0, begin = 0;
   friend bool operator==(const ShiftedAxis&, const ShiftedAxis&) = default;
@@ -87,7 +87,7 @@ class ShiftedReads {
  private:
   void hand_on(NodeId id, const std::vector<Place>& places) {
     const Node& n = g_.node(id);
-    Dim begin = 0;  // of a concatenation's operand
+    Dim begin = 0;  // for an operand of a concatenation
     for (std::size_t k = 0; k < n.operands.size(); ++k) {
       for (const Place& p : places) add(n.operands[k], operand_place(n, k, begin, p));
       if (n.op == Op::concat) begin += g_.node(n.operands[k]).shape[static_cast<std::size_t>(n.axes[0])];
@@ -95,7 +95,7 @@ class ShiftedReads {
   }
 
   void add(NodeId n, Place p) {
-    // So many that further ones change nothing.
+    // With this many positions, more of them change nothing.
     constexpr std::size_t kMostKept = 2 * kMostPositions;
     std::vector<Place>& all = places_[n.index];
     if (all.size() < kMostKept && std::find(all.begin(), all.end(), p) == all.end()) all.push_back(std::move(p));
@@ -136,7 +136,7 @@ class ShiftedReads {
     }
   }
 
-  // Axes of extent 1 come and go; of other reshapes all positions are one.
+  // Axes of extent 1 may be added or removed; after other reshapes, all positions count as one.
   static Place reshaped(const Node& n, const graph::TensorShape& shape, const Place& p) {
     Place longer;
     for (std::size_t i = 0; i < p.size(); ++i)
@@ -180,7 +180,7 @@ class ShiftedReads {
   const KnownNodes& known_;
   const std::vector<bool>&is_needed_, &is_stored_;
   const bool stores_pads_;
-  std::vector<std::vector<Place>> places_;  // of nodes: where results read them
+  std::vector<std::vector<Place>> places_;  // for each node: the places at which results read it
   std::vector<bool> reads_memory_;
 };
 

@@ -1,10 +1,10 @@
-// Finds values that kernels would compute again for many neighbours: those of stencils, windows and convolutions by slices.
+// Finds values that kernels would compute again for many neighbours, as in stencils, windows and convolutions made of slices.
 //
-//   y = x[i - 1] + x[i] + x[i + 1], twice in a row    an element of the second reads 5 of x, of the fourth 9 of x
+//   y = x[i - 1] + x[i] + x[i + 1], applied repeatedly   an element of the second y reads 5 elements of x, of the fourth 9
 //
-// A value inside of a formula is computed at each position at which the formula reads it. The positions of a chain of stencils grow with
-// its length, and so do the code and the work for one element, which is that of all steps times their number. So a value that an element of
-// a result reads at more than a few positions is stored.
+// A value inside of a formula is computed at each position at which the formula reads it. In a chain of stencils, the number of positions
+// grows with the length of the chain, and so do the code and the work for one element: the latter is the work of all steps times their
+// number. So a value that an element of a result reads at more than a few positions is stored.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,13 +14,13 @@
 
 namespace tilewright::passes::fusion {
 
-/// An element of a result computes a value inside of it at most so often.
+/// How often an element of a result may compute a value inside of it.
 inline constexpr std::size_t kMostPositions = 8;
 
-/// The values to store beside those that are stored anyway (`is_stored`), ascending. Positions are those that slices, pads, flips,
-/// concatenations and permutations give: along a reduced axis, or behind a reshape, all positions are one. Casts, what reads no memory and
-/// what depends on parameters alone are computed again. A pad is a mask at each position: that is free on a GPU, and on a host,
-/// where a loop over masked loads takes several times as long as one without masks, dearer than a copy (`stores_pads`).
+/// The values to store in addition to those that are stored anyway (`is_stored`), ascending. Positions come from slices, pads, flips,
+/// concatenations and permutations; along a reduced axis, and after a reshape, all positions count as one. Casts, values that read no
+/// memory, and values that depend only on parameters are computed again. A pad is a mask at each position. That is free on a GPU. On a
+/// host, a loop over masked loads takes several times as long as one without masks, which is more than a copy costs (`stores_pads`).
 std::vector<graph::NodeId> values_at_many_positions(const graph::Graph&, const KnownNodes&, const std::vector<bool>& is_needed,
                                                     const std::vector<bool>& is_stored, bool stores_pads);
 

@@ -73,7 +73,7 @@ class StateMaker {
         for (const AccumulatorTerm& t : r.terms) add(t.factor);
   }
 
-  // Reductions whose value so far is in a reference, or is needed for one that is.
+  // Finds the reductions whose value so far is in a reference, or is needed for one that is.
   void choose_references() {
     for (auto r = plan_.reductions.rbegin(); r != plan_.reductions.rend(); ++r) {
       if (r->pass != pass_ || !r->is_computed()) continue;
@@ -86,7 +86,7 @@ class StateMaker {
     }
   }
 
-  // Whether an exponent changes while the loop runs: constants do not.
+  // Whether an exponent changes while the loop runs; constants do not.
   bool moves(Expr exponent) const {
     return std::any_of(plan_.reductions.begin(), plan_.reductions.end(),
                        [&](const Reduction& r) { return r.is_computed() && contains(exponent, r.value); });

@@ -1,10 +1,10 @@
-// How the state of a plan's loop takes in a tile or other states: one list of steps, which the loop over tiles, the merge of partial states
-// and the exact check follow.
+// How the state of a plan's loop absorbs a tile or other states: a single list of steps, which the loop over tiles, the merge of partial
+// states and the exact check follow.
 //
-// A state is the accumulators of a pass with the references at which they are. To take something in, reductions come in their order: the
-// accumulators of one move to the references so far and are combined with what comes in, and its value is a reference of those that follow.
+// A state consists of a pass's accumulators and their current references. It absorbs reduction by reduction, in order: the accumulators of
+// one move to the current references and are combined with what is absorbed, and its value becomes a reference of later ones.
 //
-//   attention:  T0 = max;  refer to r0 = T0;  T1: moves by the change of exp(-r0), then sum;  T2: likewise
+//   attention:  T0 = max;  refer to r0 = T0;  T1: moves by the change of exp(-r0), then sum;  T2: the same as T1
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,28 +18,28 @@ class Plan;
 
 struct AbsorbStep {
   enum class Kind : std::uint8_t {
-    accumulate,  // the accumulator moves to the references so far, and is combined with what comes in
+    accumulate,  // the accumulator moves to the current references, and is combined with what is absorbed
     refer,       // the value of the reduction so far becomes its reference
-    shift,       // the shift reference takes the value that it has for the reductions so far
+    shift,       // the shift reference takes the value that follows from the reductions so far
   };
   Kind kind{};
-  int index = -1;  // of the accumulator or the reduction in the plan
+  int index = -1;  // index, in the plan, of the accumulator or the reduction
   Expr shift;
-  bool moves_by_shifts = false;    // accumulate: first by the change of its shift references
-  bool moves_by_exponent = false;  // accumulate: then by that of its exponent
+  bool moves_by_shifts = false;    // accumulate: first moves by the change of its shift references
+  bool moves_by_exponent = false;  // accumulate: then moves by the change of its exponent
 };
 
 /// The state of one pass.
 struct PassState {
-  std::vector<int> accumulators;     // those that a reduction needs, and those that they move to
-  std::vector<Expr> rolling_shifts;  // shift references that move with a maximum
-  std::vector<Expr> fixed_shifts;    // the others: estimated once, before the loop
+  std::vector<int> accumulators;     // those that a reduction needs, and those to which they move
+  std::vector<Expr> rolling_shifts;  // shift references that move together with a maximum
+  std::vector<Expr> fixed_shifts;    // other shift references: estimated once, before the loop
   std::vector<AbsorbStep> steps;
 };
 
 PassState pass_state(const Plan&, int pass);
 
-/// The merge of two states as text for people.
+/// The merge of two states, as text for people.
 std::string merge_text(const Plan&, int pass);
 
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// The plan of a kernel whose outputs are given: by what fits on chip, then by passes, then by accumulators.
+// Chooses the plan of a kernel with given outputs: by what fits on chip, then by the number of passes, then by accumulators.
 #include <optional>
 #include <tuple>
 
@@ -14,7 +14,7 @@ std::tuple<bool, int, double> cost(const Plan& p) { return {!fits_on_chip(p), p.
 }  // namespace
 
 bool fits_on_chip(const Plan& p) {
-  // Programs hold the axes that they do not share out whole: of such an axis a longest extent must be known.
+  // Programs hold the axes that are not distributed over the grid completely, so such an axis must have a known greatest extent.
   constexpr std::int64_t kMostWhole = 8192;
   AxisSet whole = p.payload;
   for (const KernelOutput& o : p.outputs) whole.insert(o.value->axes.without(p.grid));

@@ -34,13 +34,13 @@ bool holds_mask(Expr e, ExprSet& seen) {
   return std::any_of(inside.begin(), inside.end(), [&](Expr x) { return holds_mask(x, seen); });
 }
 
-// What is left of a value when its first coefficient is 1: equal for multiples of one value.
+// A value divided by its first coefficient: equal for multiples of one value.
 Expr without_coefficient(Expr e, ExprBuilder& b) {
   const Rational c = b.terms(e).front().coefficient;
   return c.is_zero() ? e : b.scale(Rational(1) / c, e);
 }
 
-// The factors of an average's sums that are no data of the averaged values: masks and weights.
+// The factors in an average's sums that are not the averaged data: masks and weights.
 std::vector<Expr> weights_of(const std::vector<Expr>& sums, Expr averaged, Axis loop, ExprBuilder& b) {
   const std::set<Tensor> data = data_of(averaged);
   std::vector<Expr> weights;
@@ -56,7 +56,7 @@ std::vector<Expr> weights_of(const std::vector<Expr>& sums, Expr averaged, Axis 
   return weights;
 }
 
-// Whether a product is 0 wherever the weight is.
+// Whether a product is 0 wherever the weight is 0.
 bool has_weight(Expr product, Expr weight, const ExprBuilder& b) {
   const std::vector<Factor> factors = b.factors(product);
   if (!weight->is(ExprKind::indicator))
@@ -116,7 +116,7 @@ Form Forms::reduction(Expr r, bool is_exponent) {
   if (r->combine == Combine::sum) {
     Form terms = form(inner);
     check_operand(r, terms);
-    if (terms.empty()) terms.push_back({b_.zero(), b_.zero(), b_.one()});  // all of them cancel
+    if (terms.empty()) terms.push_back({b_.zero(), b_.zero(), b_.one()});  // all terms cancel
     return terms;
   }
   if (!has_pending(inner)) return {{b_.one(), b_.zero(), inner}};
@@ -198,7 +198,7 @@ Form Forms::sum(Expr e) {
   }
   const Expr d = b_.add(data), p = b_.add(pending);
   Form all;
-  // Sums of integers do not cancel: they wrap.
+  // Sums of integers do not lose accuracy by cancellation: they wrap.
   if (d != b_.zero() && p != b_.zero() && shift_ && ir::is_float(e->element) && d->axes.contains(loop_)) {
     const Expr reference = shift_of(pending);
     all = {{b_.one(), b_.zero(), b_.add({d, reference})}, {b_.subtract(p, reference), b_.zero(), b_.one()}};
@@ -210,8 +210,8 @@ Form Forms::sum(Expr e) {
   return all;
 }
 
-// What is subtracted as one number is rounded as one: of x - m - log l with a maximum m, the sum of m and log l would have lost log l where
-// x - m is exact. So maxima and the rest have references of their own.
+// A value that is subtracted as one number is rounded as one number: for x - m - log l with a maximum m, the sum of m and log l would have
+// lost digits of log l, while x - m is exact. So maxima have references separate from the rest.
 Expr Forms::shift_of(const std::vector<Expr>& pending) {
   std::vector<Expr> extremes, others;
   for (Expr p : pending) (is_extreme(b_, p) ? extremes : others).push_back(p);
@@ -221,11 +221,11 @@ Expr Forms::shift_of(const std::vector<Expr>& pending) {
 Form Forms::product(Expr e) {
   Form all{{b_.number(e->number), b_.zero(), b_.one()}};
   const std::vector<Expr> conditions = conditions_of(e->factors);
-  bool is_scaled = false;  // by a pending value of any magnitude
-  Rational sums = 0;       // factors that are sums of data and pending values
+  bool is_scaled = false;  // by a pending value of unknown magnitude
+  Rational sums = 0;       // number of factors that are sums of data and pending values
   for (const Factor& f : e->factors) {
     const Form x = f.base->is(ExprKind::exp) && has_pending(f.base) ? exponential(f.base, conditions) : form(f.base);
-    // A root is taken of both parts of a product if one of them is known to be >= 0: two negative parts have no roots.
+    // A root may be taken of both parts of a product only if one of them is known to be >= 0: two negative parts have no roots.
     if (x.size() == 1 && !f.exponent.is_integer() && !x[0].factor->is_nonnegative && !x[0].body->is_nonnegative)
       refuse("a root of a product of data and a pending reduction whose signs are not known", f.base);
     if (x.size() == 1) {
@@ -249,10 +249,10 @@ Form Forms::product(Expr e) {
   return all;
 }
 
-// The terms of a product of sums cancel where the sums are small. That of a shift does not if its reference is near to the data: if it is
-// an average of the data, by weights that are 0 only where the product is.
+// The terms of a product of sums cancel where the sums are small. A shifted sum does not cancel if its reference is near the data: if it is
+// an average of the data, with weights that are 0 only where the product is.
 void Forms::check_power(Expr sum, Expr product) {
-  if (pending_.empty() || !ir::is_float(sum->element)) return;  // the transport of a shift; integers wrap, and do not cancel
+  if (pending_.empty() || !ir::is_float(sum->element)) return;  // integers wrap, so they do not lose accuracy
   const Form& terms = form(sum);
   if (std::all_of(terms.begin(), terms.end(), [](const FormTerm& t) { return t.factor->is_nonnegative && t.body->is_nonnegative; })) return;
   const char* const reason = "a product of differences of data and a pending reduction that is no average of the data";
@@ -274,7 +274,7 @@ void Forms::check_power(Expr sum, Expr product) {
   if (!is_weighted || !is_ratio_of_sums(b_, p, sums)) refuse("a product of differences of data and an average by other weights", sum);
 }
 
-// Operands of products of narrow floats must be what such floats hold, also without the factors that wait.
+// Operands of products of narrow floats must be values that such floats hold, also without the deferred factors.
 void Forms::check_operand(Expr reduce, const Form& terms) {
   if (!is_narrow(reduce->operand_element.element)) return;
   for (const FormTerm& t : terms)
@@ -283,8 +283,8 @@ void Forms::check_operand(Expr reduce, const Form& terms) {
              reduce);
 }
 
-// exp(u): each term of u must be data, or pending. The reference of what is pending is its value so far: it keeps the exponential in range
-// if it is a maximum of the data, or bounded.
+// exp(u): each term of u must be data, or pending. The reference of a pending term is its value so far, which keeps the exponential in
+// range if the term is a maximum of the data, or bounded.
 Form Forms::exponential(Expr e, const std::vector<Expr>& conditions) {
   std::vector<Expr> pending, data;
   for (const Term& t : b_.terms(e->operands[0])) {
@@ -317,7 +317,7 @@ Form Forms::selection(Expr e) {
   if (has_pending(condition)) refuse("a mask that depends on a pending reduction", e);
   if (other->is(ExprKind::infinity)) refuse("an infinity outside of an exponent and of a maximum", e);
   Form all;
-  // 0 times a factor that is infinite is NaN, where the mask gives 0.
+  // 0 times an infinite factor is NaN, where the mask should give 0.
   for (Expr part : {value, other})
     for (const FormTerm& x : form(part))
       if (has_pending(x.factor) && x.factor->finite == Finite::unknown) refuse("a mask that hides a factor which may be infinite", e);
@@ -335,7 +335,7 @@ Form Forms::logarithm(Expr e) {
   return {{b_.log(x[0].factor), b_.zero(), b_.one()}, {b_.one(), b_.zero(), b_.log(x[0].body)}};
 }
 
-// A reduction over other axes: linear in what does not vary along them.
+// A reduction over other axes is linear in factors that do not vary along them.
 Form Forms::inner_reduction(Expr e) {
   const bool is_sum = e->combine == Combine::sum;
   if (e->operands.size() > 1 || (!is_sum && e->combine != Combine::max))
@@ -348,7 +348,7 @@ Form Forms::inner_reduction(Expr e) {
       refuse("a factor that depends on a pending reduction, inside of a reduction over an axis of that factor", e);
     if (!is_sum && (body.size() != 1 || x.exponent != b_.zero() || !x.factor->is_nonnegative))
       refuse("the maximum of a value that is not monotone in its data", e);
-    // The sum of nothing is 0, whatever its factor is.
+    // A sum over no elements is 0, whatever its factor is.
     if (is_sum && !x.factor->is(ExprKind::number)) x.factor = b_.select(b_.have_positions(e->bound), x.factor, b_.zero());
     all.push_back({x.factor, x.exponent, b_.reduce(e->combine, e->bound, x.body, e->operand_element, e->element)});
   }

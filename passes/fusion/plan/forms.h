@@ -1,18 +1,18 @@
-// Separates what depends on data from what depends on pending reductions: the derivation of one-pass kernels.
+// Separates dependence on data from dependence on pending reductions: the derivation of one-pass kernels.
 //
-// A loop walks an axis L. A reduction over L is pending until the loop ends, and other values need it: in sum of exp(s - m) v the maximum m
-// of s is pending. A form of a value is
+// A loop walks an axis L. A reduction over L is pending until the loop ends, but other values may need it: in sum of exp(s - m) v, the
+// maximum m of s is pending. A form of a value is
 //
 //   value = sum over i of  c_i(pending) * exp(a_i(pending) - a_i(reference)) * body_i(data, reference)
 //
-// The references stand for the pending values; any number serves as a reference, and a loop takes the value so far. An accumulator holds
-// the reduction of body_i, and moves with exp(a_i(new) - a_i(old)) when its reference does. c_i is applied when the loop has ended.
-//
+// The references stand for the pending values. Any number may serve as a reference; a loop uses the value so far. An accumulator
+// holds the reduction of body_i, and is multiplied by exp(a_i(new) - a_i(old)) when its reference changes. c_i is applied after the
+// loop.
 //   exp(s - m) / l * v   has one term:  c = 1 / l,  a = -m,  body = exp(s - reference(m)) v
 //
-// A value without a form is computed in a further pass over L, when the reductions in it are complete. So is one whose form would leave the
-// range of the formula (magnitude.h), and one whose terms would cancel where the formula subtracts numbers that are near to each other:
-// (x - m)^2 has a form for an average m of x, since an estimate of m stands in its body, and (y - a - b x)^2 has none.
+// A value without a form is computed in a further pass over L, when the reductions in it are complete. The same is done if its form would
+// leave the range of the formula (magnitude.h), or if its terms would cancel where the formula subtracts numbers that are near each other:
+// (x - m)^2 has a form for an average m of x, since its body contains an estimate of m, but (y - a - b x)^2 has none.
 #pragma once
 #include <memory>
 #include <string>
@@ -25,31 +25,31 @@ namespace tilewright::passes::fusion {
 
 /// factor * exp(exponent - exponent at the reference) * body.
 struct FormTerm {
-  Expr factor;    // of pending values only
-  Expr exponent;  // of pending values only
-  Expr body;      // of data and references
+  Expr factor;    // depends only on pending values
+  Expr exponent;  // depends only on pending values
+  Expr body;      // depends on data and references
 };
 using Form = std::vector<FormTerm>;
 
 /// Why a value has no form.
 struct NoForm {
   std::string reason;
-  Expr node;     // what rules it out
+  Expr node;     // the expression that prevents a form
   Expr pending;  // a pending reduction inside of it
 };
 
-/// Whether a value stays as it is if all these sums grow by one factor: an average with weights does, and its value so far is an estimate.
+/// Whether a value stays the same if all these sums grow by one factor, as weighted averages do: their value so far is an estimate.
 bool is_ratio_of_sums(ExprBuilder&, Expr value, const std::vector<Expr>& sums);
 
 class Forms {
  public:
-  /// shift: data + pending becomes (data + reference) + (pending - reference), which cancels less than two terms.
+  /// shift: data + pending becomes (data + reference) + (pending - reference), which loses less by cancellation than two terms.
   Forms(ExprBuilder&, Axis loop, std::vector<Expr> pending, bool shift = true);
 
   /// The form of a value. Throws NoForm.
   const Form& form(Expr);
-  /// The form of what one reduction over the loop's axis combines. A maximum needs one term that is monotone in its body; one that an
-  /// exponential subtracts needs to be one of the values, as they are computed behind the loop. Throws NoForm.
+  /// The form of the operand of a reduction over the loop's axis. A maximum must have one term that is monotone in its body; a maximum that
+  /// an exponential subtracts must be one of the values, as they are computed after the loop. Throws NoForm.
   Form reduction(Expr reduce, bool is_exponent = false);
   /// Whether a value depends on a pending reduction. References do not.
   bool has_pending(Expr);
@@ -69,7 +69,7 @@ class Forms {
   Form multiply(const Form&, const Form&);
   Form merge(Form);
   Expr first_pending(Expr);
-  /// The same values without shifts. One for all exponents and extremes inside: one for each would visit again what they share.
+  /// Forms of the same values without shifts. Shared by all exponents and extremes inside, which would otherwise visit common parts again.
   Forms& without_shift();
   [[noreturn]] void refuse(std::string reason, Expr node);
 

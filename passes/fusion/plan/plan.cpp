@@ -32,7 +32,7 @@ std::vector<Expr> all_of_kind(Expr e, ExprKind kind) {
   return found;
 }
 
-// Whether a value changes with `inner`, of finite values; references are free and do not count.
+// Whether a value changes with `inner`, for finite values; references are free and do not count.
 bool depends(Expr e, Expr inner, ExprSet& seen) {
   if (e == inner) return true;
   if (e->height <= inner->height || e->is_reference() || is_guard(e) || !seen.insert(e).second) return false;
@@ -48,7 +48,7 @@ bool depends(Expr e, Expr inner) {
   ExprSet seen;
   return depends(e, inner, seen);
 }
-// Whether a value is computed from `inner`, if only to know whether it is finite.
+// Whether a value is computed from `inner`, even if only to know whether `inner` is finite.
 bool reads(Expr e, Expr inner, ExprSet& seen) {
   if (e == inner) return true;
   if (e->is_reference() || !seen.insert(e).second) return false;
@@ -57,7 +57,7 @@ bool reads(Expr e, Expr inner, ExprSet& seen) {
   return false;
 }
 
-// A tensor's element as the grid rule counts it: two uses of one element are one read.
+// A read of a tensor's element, as the rule for the grid counts it: two uses of one element are one read.
 struct Read {
   Tensor tensor;
   AxisSet axes;
@@ -73,7 +73,7 @@ void collect_reads(Expr e, ExprSet& seen, std::vector<Read>& reads) {
   for (Expr x : children(e)) collect_reads(x, seen, reads);
 }
 
-// The reads along axis x itself, not those inside of a reduction whose result lacks x.
+// Collects the reads along axis x itself, not those inside of a reduction whose result lacks x.
 void collect_reads_along(Expr e, Axis x, ExprSet& seen, std::vector<Read>& reads) {
   if ((e->is(ExprKind::reduce) && !e->axes.contains(x)) || !seen.insert(e).second) return;
   ExprSet inside;
@@ -126,7 +126,7 @@ double estimated_extent(const Dim& d) {
   std::vector<std::int64_t> values(table.size());
   for (std::uint32_t s : symbols) values[s] = typical_value(table[s].bounds);
   const std::optional<std::int64_t> value = d.evaluate(values);
-  // A quotient that does not come out even.
+  // A quotient that is not an integer.
   const double typical = value ? static_cast<double>(*value) : kTypicalExtent;
   return std::clamp(typical, static_cast<double>(std::max<std::int64_t>(d.least(), 1)),
                     static_cast<double>(std::max<std::int64_t>(d.greatest(), 1)));
@@ -199,7 +199,7 @@ ExprSet maxima_of_exponents(const std::vector<KernelOutput>& outputs) {
   return maxima;
 }
 
-// Each reduction goes into the first pass in which it has a form: taking each cut as late as possible gives the least number of passes.
+// Each reduction goes into the first pass in which it has a form. Making each cut as late as possible gives the least number of passes.
 void Plan::assign_passes() {
   const ExprSet exponents = maxima_of_exponents(outputs);
   for (Expr r : reductions_over(loop, outputs)) {
@@ -227,7 +227,7 @@ void Plan::assign_passes() {
     reductions.push_back(std::move(planned));
   }
   for (const Reduction& r : reductions) passes = std::max(passes, r.pass);
-  // An output that varies along the loop's axis is written in a pass behind the reductions that it needs.
+  // An output that varies along the loop's axis is written in a pass after the reductions that it needs.
   for (const KernelOutput& o : outputs) {
     if (!o.has(loop)) continue;
     for (const Reduction& r : reductions)
@@ -239,7 +239,7 @@ int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr 
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const Accumulator& a = accumulators[i];
     const bool is_one_fold = a.combine == combine && (combine != Combine::combine || a.fold() == reduce->fold());
-    // Products of another precision are other numbers.
+    // Products of another precision give other numbers.
     const bool is_one_product = !body->is(ExprKind::mul) || a.reduce->operand_element.precision == reduce->operand_element.precision;
     const bool is_one_body = a.body == body && a.element() == reduce->element;
     if (a.pass == pass && is_one_fold && is_one_product && is_one_body) return static_cast<int>(i);
@@ -255,7 +255,7 @@ int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr 
   return static_cast<int>(accumulators.size()) - 1;
 }
 
-// Bodies that differ by a moderate number are one accumulator.
+// Bodies that differ only by a moderate factor share one accumulator.
 AccumulatorTerm Plan::term(const FormTerm& t, int pass, Combine combine, Expr exponent, Expr reduce) {
   Term body{1, t.body};
   if (combine == Combine::sum && ir::is_float(t.body->element) && !t.body->is(ExprKind::number)) body = b_->split_coefficient(t.body);
@@ -281,7 +281,7 @@ bool Plan::may_roll(Expr shift, int pass) const {
 
 bool Plan::is_rolling(Expr shift) const { return rolling_.contains(shift); }
 
-// The transport of a body with shift references y: the form of body[y + delta], with delta pending. Bodies that turn up become
+// The transport of a body with shift references y: the form of body[y + delta], where delta is pending. New bodies become
 // accumulators.
 void Plan::make_moves() {
   std::vector<std::vector<Expr>> moved_together;
@@ -301,7 +301,7 @@ void Plan::make_moves() {
       move.push_back(term(t, accumulators[i].pass, Combine::sum, accumulators[i].exponent, accumulators[i].reduce));
     accumulators[i].move = std::move(move);
   }
-  // An accumulator moves with all of its shifts, or with none.
+  // An accumulator moves either with all of its shifts, or with none.
   for (bool is_closed = false; !is_closed;) {
     is_closed = true;
     for (const std::vector<Expr>& shifts : moved_together)
@@ -345,10 +345,10 @@ void Plan::choose_policies() {
   }
 }
 
-// The middle of the values that a maximum has for all data, if exponentials of what remains are moderate, and none of them is 0 as an
+// The middle of the range of a maximum over all data, if exponentials of differences from it are moderate, and none of them becomes 0 as an
 // operand of a product.
 std::optional<double> Plan::constant_reference(const Reduction& r) const {
-  // 2^32 to both sides; in f16 2^7, of numbers down to 2^-14 that have all their bits.
+  // A factor of 2^32 to both sides; in f16 2^7, since numbers down to 2^-14 have all their bits.
   constexpr double kMostSpread = 22, kMostNarrowSpread = 5;
   const ValueBounds bounds = value_bounds(accumulators[r.terms[0].accumulator].body);
   const double middle = (bounds.least + bounds.greatest) / 2;
@@ -363,7 +363,7 @@ std::optional<double> Plan::constant_reference(const Reduction& r) const {
   return middle;
 }
 
-// The outputs with every sum as its terms at the references: what they still depend on is more than a reference.
+// The outputs with every sum replaced by its terms at the references: a reduction on which they still depend is more than a reference.
 std::vector<Expr> Plan::outputs_at_references() {
   ExprMap sums;
   ExprSet stop;
@@ -392,7 +392,7 @@ std::vector<Expr> Plan::outputs_at_references() {
   return values;
 }
 
-// What cancels when references take its place may stand in the formulas all the same.
+// A reduction that cancels when references replace it may still occur in the formulas.
 bool Plan::is_read_behind_loop(Expr reduce) const {
   ExprSet others;
   for (const Reduction& r : reductions)
@@ -426,8 +426,8 @@ bool Plan::is_read(int accumulator) const {
   return false;
 }
 
-// A free axis is shared out over programs if what lacks it is cheap to repeat: no product, and nothing is read that is not read along the
-// axis anyway, or that has fewer axes than such a read.
+// A free axis is distributed over the grid if the parts that lack it are cheap to repeat: they contain no product, and read nothing that is
+// not also read along the axis, or that has fewer axes than such a read.
 void Plan::choose_grid() {
   AxisSet free;
   for (const KernelOutput& o : outputs) free.insert(o.value->axes);
@@ -460,7 +460,7 @@ void Plan::choose_grid() {
                          [&](const Read& a) { return a == r || (a.axes.contains(r.axes) && a.axes.size() > r.axes.size()); });
     });
   };
-  // An axis that a reduction binds as well is whole in each program: the reduction needs all of it.
+  // If a reduction binds an axis too, each program holds all of it: the reduction needs all positions.
   AxisSet bound;
   for (Axis a : bound_axes(outputs)) bound.insert(a);
   for (Axis x : free.without(bound)) {

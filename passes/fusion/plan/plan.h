@@ -4,7 +4,7 @@
 //
 //   r0 = T0                     T0 = max of s                                    rolling: others refer to it while it grows
 //   r1 = T1                     T1 = sum of exp(s - reference(r0))               moves with exp(r0 old - r0 new)
-//   r2 = 1 / r1 * T2            T2 = sum of exp(s - reference(r0)) v             moves likewise; 1 / r1 is applied at the end
+//   r2 = 1 / r1 * T2            T2 = sum of exp(s - reference(r0)) v             moves in the same way; 1 / r1 is applied at the end
 #pragma once
 #include <map>
 #include <optional>
@@ -16,14 +16,14 @@
 
 namespace tilewright::passes::fusion {
 
-/// Which reference stands for a reduction while the loop runs.
+/// Which reference represents a reduction while the loop runs.
 enum class Policy : std::uint8_t {
   complete,  // none: a later pass uses the complete value
-  deferred,  // none: what depends on it is applied when the loop has ended
+  deferred,  // none: factors that depend on it are applied after the loop
   rolling,   // the value so far
   shifted,   // an estimate from the first tile: the value so far, extrapolated
-  constant,  // a number that bounds it: it is not computed
-  unused,    // no output depends on it: it is not computed
+  constant,  // a number that bounds it; the reduction is not computed
+  unused,    // no output depends on it; it is not computed
 };
 std::string_view text(Policy);
 
@@ -35,15 +35,15 @@ struct AccumulatorTerm {
 
 struct Accumulator {
   graph::Combine combine{};
-  Expr exponent;  // the accumulator moves with exp(exponent new - exponent old)
-  Expr body;      // what an element of the loop's axis contributes
-  AxisSet axes;   // of the accumulator: those of the body without the loop's
+  Expr exponent;  // the accumulator moves by exp(exponent new - exponent old)
+  Expr body;      // the contribution of an element of the loop's axis
+  AxisSet axes;   // axes of the accumulator: those of the body without the loop's
   int pass = 1;
-  /// If the body has shift references: the accumulator after they move, before the exponent does, with their deltas in the factors.
+  /// If the body has shift references: the accumulator after they move and before the exponent does; the factors contain the deltas.
   std::vector<AccumulatorTerm> move;
   Expr reduce;  // a reduction of which it is a term
   Fold fold() const { return combine == graph::Combine::combine ? reduce->fold() : Fold(combine); }
-  ir::Element element() const { return reduce->element; }  // in which it adds up
+  ir::Element element() const { return reduce->element; }  // the type in which it accumulates
 };
 
 struct Reduction {
@@ -52,18 +52,18 @@ struct Reduction {
   Policy policy = Policy::deferred;
   bool is_only_reference = false;      // no output depends on its value
   std::vector<AccumulatorTerm> terms;  // its value when the pass has ended
-  std::optional<double> constant;      // policy constant: the reference
+  std::optional<double> constant;      // the reference, if the policy is constant
 
   bool is_computed() const { return policy != Policy::constant && policy != Policy::unused; }
 };
 
-/// A running combination along the loop's axis: each tile continues what the tiles before it gave.
+/// A running combination along the loop's axis: each tile continues from the result of earlier tiles.
 struct RunningScan {
-  Expr value;  // in the outputs
-  Expr body;   // what a position of the loop's axis adds
+  Expr value;  // its value in the outputs
+  Expr body;   // the contribution of a position of the loop's axis
 };
 
-/// Two values that no single pass can compute.
+/// Two values that cannot be computed in one pass, and the reason.
 struct Refusal {
   Expr reduce;  // needs the further pass; none for an output that varies along the loop's axis
   NoForm why;
@@ -72,46 +72,46 @@ struct Refusal {
 struct KernelOutput {
   std::string name;
   Expr value;
-  /// Where the kernel writes it: the index along each axis of the tensor.
+  /// The place of the result: the index along each axis of the tensor.
   Tensor tensor = nullptr;
   std::vector<Expr> index;
 
-  /// Whether it has an element for each position along the axis, even if all are equal.
+  /// Whether the output has an element for each position along the axis, even if all of these are equal.
   bool has(Axis) const;
 };
 
-/// What estimates take for a symbol, unless its bounds exclude it.
+/// The value that estimates assume for a symbol, unless its bounds exclude it.
 inline constexpr double kTypicalExtent = 1024;
-/// The estimated number of positions along an axis: its extent, or for symbols a size that is typical.
+/// The estimated number of positions along an axis: its extent, or a typical size if it has symbols.
 double estimated_extent(const Dim&);
 double estimated_extent(const AxisSet&);
 
 class Plan {
  public:
-  /// loop: null for a kernel without reductions. Throws nothing: every formula has a plan, if need be of several passes.
+  /// loop: null for a kernel without reductions. Never throws: every formula has a plan, possibly with several passes.
   Plan(ExprBuilder&, std::vector<KernelOutput>, Axis loop);
 
   std::vector<KernelOutput> outputs;
   Axis loop = nullptr;
-  std::vector<Reduction> reductions;  // over the loop's axis; what one needs stands before it
+  std::vector<Reduction> reductions;  // over the loop's axis; each comes after those that it needs
   std::vector<Accumulator> accumulators;
   std::vector<RunningScan> scans;
-  bool is_reverse = false;  // the loop begins at the last tile, as its scans do
+  bool is_reverse = false;  // the loop begins at the last tile, because its scans do
   std::vector<Refusal> refusals;
   int passes = 1;
-  std::vector<PassState> states;  // of pass 1, 2, ...
+  std::vector<PassState> states;  // for passes 1, 2, ...
 
-  AxisSet grid;         // free axes that programs share out
-  AxisSet payload;      // free axes that every program has whole
+  AxisSet grid;         // free axes that are distributed over the grid
+  AxisSet payload;      // free axes that every program holds completely
   double cells = 0;     // elements of accumulators for each point of the grid
-  double resident = 0;  // positions of inner reductions at once
-  double after = 0;     // positions of reductions behind the loop
+  double resident = 0;  // positions of inner reductions that are held at once
+  double after = 0;     // positions of reductions that are computed after the loop
 
   const Reduction* find(Expr reduce) const;
-  /// Whether a reduction that is computed is a term of the accumulator. Others give only constants, or moves of other accumulators.
+  /// Whether a computed reduction is a term of the accumulator. Other accumulators only provide constants, or moves of accumulators.
   bool is_read(int accumulator) const;
-  /// Whether a shift reference is the value so far, to which the accumulators move, and not an estimate from the first tile: it holds a
-  /// maximum, or is a ratio of sums, which says nothing as long as the weights are 0.
+  /// Whether a shift reference is the value so far, to which the accumulators move, and not an estimate from the first tile. It is, if it
+  /// contains a maximum, or is a ratio of sums, which is meaningless as long as all weights are 0.
   bool is_rolling(Expr shift) const;
   /// The plan as text for people: loop, passes, accumulators, merge of two states, epilogue, refusals.
   std::string text() const;
@@ -132,15 +132,15 @@ class Plan {
 
   ExprBuilder* b_;
   std::map<Expr, Form, bool (*)(Expr, Expr)> forms_;
-  ExprSet rolling_;  // of the shift references
+  ExprSet rolling_;  // the rolling shift references
 };
 
-/// The body of an accumulator with values in place of references in exponents: what a loop of one tile computes.
+/// The body of an accumulator in which values replace references in exponents: what a loop of one tile computes.
 Expr body_at_values(ExprBuilder&, const Accumulator&);
 
-/// The reductions over an axis inside of an expression, what one needs before it.
+/// The reductions over an axis inside of an expression; each comes after those that it needs.
 std::vector<Expr> reductions_over(Axis, const std::vector<KernelOutput>&);
-/// The axes that some reduction of the outputs binds.
+/// The axes that a reduction of the outputs binds.
 std::vector<Axis> bound_axes(const std::vector<KernelOutput>&);
 
 }  // namespace tilewright::passes::fusion

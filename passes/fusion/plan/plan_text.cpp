@@ -1,4 +1,4 @@
-// A plan as text for people and for tests: equal plans have equal texts.
+// Prints a plan as text for people and for tests: equal plans have equal texts.
 #include <fmt/format.h>
 
 #include "passes/fusion/expr/expr_text.h"

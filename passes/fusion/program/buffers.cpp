@@ -1,4 +1,4 @@
-// Gives tensors and values their buffers.
+// Assigns buffers to tensors and values.
 #include "passes/fusion/program/buffers.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using graph::Op;
 
 namespace {
 
-/// The node of which a value without a node is a part: the last product inside of it, or the last of the other nodes.
+/// The node of which a value without a node is a part: the last product inside of it, else its last node.
 NodeId whole_of(const graph::Graph& g, const ExprPool& pool, Expr value) {
   NodeId product, other;
   ExprSet seen;
@@ -34,7 +34,7 @@ NodeId whole_of(const graph::Graph& g, const ExprPool& pool, Expr value) {
   return product.valid() ? product : other;
 }
 
-/// A buffer for a node's value.
+/// Makes a buffer for a node's value.
 ProgramBuffer buffer_for(const graph::Graph& g, NodeId id, std::string name, BufferKind kind) {
   ProgramBuffer b;
   b.name = std::move(name);
@@ -135,7 +135,7 @@ std::string ProgramBuffers::name_for(NodeId source, BufferContents contents) {
 void ProgramBuffers::add_written(const KernelOutput& o, ExprBuilder& exprs) {
   const Tensor t = o.tensor;
   if (t->node.valid() || by_tensor_.contains(t->name) || is_derived(t)) return;
-  // The load of a stored value has its sources; in the value itself others may be replaced.
+  // The load of a stored value has the value's sources; in the value itself, others may be replaced.
   const ExprPool& pool = exprs.pool();
   const Expr load = exprs.load(t, o.index);
   const std::vector<NodeId>& sources = pool.sources(load);
@@ -214,7 +214,7 @@ std::vector<ProgramBuffer> ProgramBuffers::finish(const std::vector<ProgramKerne
     for (int b : k.reads) all_[b].is_used = is_kept[b] = true;
   for (const ProgramKernel& k : parameter_kernels)
     for (int b : k.reads) all_[b].is_used = true;
-  // What only parameter kernels read is not kept from run to run.
+  // A buffer that only parameter kernels read is not kept between runs.
   for (std::size_t b = 0; b < all_.size(); ++b)
     if (all_[b].kind == BufferKind::derived && !is_kept[b]) all_[b].kind = BufferKind::intermediate;
   return std::move(all_);

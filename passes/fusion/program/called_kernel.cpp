@@ -1,4 +1,4 @@
-// Gives the parameters of a kernel of the user their arguments.
+// Assigns arguments to the parameters of a user's kernel.
 #include "passes/fusion/program/called_kernel.h"
 
 #include <fmt/format.h>

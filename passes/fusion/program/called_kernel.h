@@ -1,4 +1,4 @@
-// A kernel of the user as a kernel of a program: its function and launch stay as they are.
+// A kernel of the user as a kernel of a program: its function and its launch are not changed.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// operands, results: the buffers in which they are, row-major.
+/// operands, results: the buffers that hold them, row-major.
 ProgramKernel called_kernel(const graph::OpaqueKernel&, const std::vector<int>& operands, const std::vector<int>& results);
 
 }  // namespace tilewright::passes::fusion

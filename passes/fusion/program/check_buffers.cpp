@@ -12,7 +12,7 @@ namespace tilewright::passes::fusion {
 void check_buffers(const Program& p) {
   std::set<int> written;
   const auto buffer = [&](int b) -> const ProgramBuffer& { return p.buffers[static_cast<std::size_t>(b)]; };
-  // What has no element has nothing to write.
+  // A tensor without elements need not be written.
   const auto is_given = [&](int b) {
     return buffer(b).kind == BufferKind::input || buffer(b).kind == BufferKind::constant || graph::is_empty(buffer(b).shape);
   };

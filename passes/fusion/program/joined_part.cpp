@@ -1,4 +1,4 @@
-// Shifts what is written by an argument.
+// Makes the place of the result depend on an argument.
 #include "passes/fusion/program/joined_part.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace tilewright::passes::fusion {
 KernelOutput joined_output(const graph::Graph& g, const JoinedPart& part, std::string name, Tensor whole, BoundValue v, ExprBuilder& b) {
   TensorInfo begin;
   begin.name = "begin";
-  // A tensor of the user may have that name.
+  // A tensor of the user may already have that name.
   for (Tensor known = b.pool().find_tensor(begin.name); known && !known->is_begin; known = b.pool().find_tensor(begin.name))
     begin.name += '_';
   begin.element = ir::Element::i64;

@@ -1,5 +1,5 @@
-// Kernels that write an operand of a concatenation to its place in the whole. Where that begins is an argument, so that operands which are
-// computed alike have one kernel.
+// Kernels that write an operand of a concatenation to its place in the whole. The start of that place is an argument, so that operands
+// which are computed in the same way have one kernel.
 #pragma once
 #include <span>
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace tilewright::passes::fusion {
 
-/// The value of an operand at its place in `whole`.
+/// The value of an operand, as an output at its place in `whole`.
 KernelOutput joined_output(const graph::Graph&, const JoinedPart&, std::string name, Tensor whole, BoundValue, ExprBuilder&);
 
-/// Gives kernels that were derived for such a part, or for one like it, what is this part's own.
+/// Sets the buffer and the start for this part in kernels that were derived for it or for an equal part.
 void place(const JoinedPart&, int buffer_of_whole, std::span<ProgramKernel>);
 
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// Kernels of a program: the arguments of what was emitted, and what reports say of a scatter.
+// The arguments of emitted kernels of a program, and the report of a scatter.
 #pragma once
 #include <string>
 
@@ -10,10 +10,10 @@
 
 namespace tilewright::passes::fusion {
 
-/// Gives a kernel what was emitted for it: its function, its grid, an argument for each parameter, and what these read and write.
+/// Moves what was emitted into a kernel: its function, its grid, an argument for each parameter, and the buffers that it reads and writes.
 void take_emitted(ProgramKernel&, EmittedKernel, const TileSizes&, ProgramBuffers&);
 
-/// The kernel that adds the updates of a scatter_add, without its function. `name`: of the result.
+/// The kernel that adds the updates of a scatter_add, without its function. `name`: name of the result.
 ProgramKernel scatter_kernel(const graph::Graph&, const ExprPool&, graph::NodeId, const Scatter&, bool is_atomic, const std::string& name);
 
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// Derives the kernels of a graph: values to expressions, expressions to kernels, kernels to tile IR.
+// Derives the kernels of a graph: from values to expressions, from expressions to kernels, from kernels to tile IR.
 #include "passes/fusion/program/program.h"
 
 #include <fmt/format.h>
@@ -71,20 +71,20 @@ class ProgramBuilder {
     program_.proof.text = fmt::format("{}", fmt::join(program_.proof.left_open, "; "));
     program_.proof.text += (program_.proof.is_partial() ? "; " : "") + instances_.text();
     program_.steps += instances_.steps();
-    program_.proof.rounds = std::max(program_.proof.rounds, 1);  // the buffers of each kernel were checked, whatever it computes
+    program_.proof.rounds = std::max(program_.proof.rounds, 1);  // the buffers of each kernel were checked in any case
     program_.buffers = std::move(buffers_).finish(program_.kernels, program_.parameter_kernels);
     check_buffers(program_);
     return std::move(program_);
   }
 
-  // Expressions of kernels that were derived together.
+  // The expressions of kernels that are derived together.
   struct Formulas {
     explicit Formulas(const ProgramOptions& o) : exprs(pool, o.fuse && !o.reassociate ? Rewriting::none : Rewriting::normal_form) {}
     ExprPool pool;
     ExprBuilder exprs;
   };
 
-  // Where formulas are kept, roundings are a part of them.
+  // If formulas are kept as written, their roundings stay in place.
   bool moves_rounding() const { return options_.move_rounding && (options_.reassociate || !options_.fuse); }
 
   GraphToExprs::Options translation() const {
@@ -93,11 +93,11 @@ class ProgramBuilder {
 
   // ---- kernels ----
 
-  // The kernels of a segment, for segments of the same structure.
+  // The kernels of a segment, which segments with the same structure reuse.
   struct Derivation {
     Segment segment;
-    std::size_t begin = 0, end = 0;                      // its kernels
-    std::size_t parameter_begin = 0, parameter_end = 0;  // its parameter kernels
+    std::size_t begin = 0, end = 0;                      // range of its kernels
+    std::size_t parameter_begin = 0, parameter_end = 0;  // range of its parameter kernels
   };
 
   void build_fused() {
@@ -106,8 +106,8 @@ class ProgramBuilder {
       ahead_.insert(s.ahead.begin(), s.ahead.end());
       if (s.joined && s.joined->is_ahead) ahead_.insert(s.joined->whole);
     }
-    // A value that is an output and that later segments read is stored once; but inputs and constants are in memory of their own, and what
-    // is known before a run is not an output's alone.
+    // A value that is an output and that later segments read is stored only once. But inputs and constants have memory of their own, and a
+    // value that is known before a run is also stored elsewhere.
     buffers_.store_in_outputs([&](NodeId n) { return !has_own_memory(g_.node(n)) && !ahead_.contains(n); });
     std::map<std::string, Derivation> derivations;
     for (Segment& s : segments) {
@@ -137,7 +137,7 @@ class ProgramBuilder {
     }
   }
 
-  // Tensors without elements need no kernel; what calls write is theirs.
+  // Tensors without elements need no kernel, except those that calls write.
   bool is_nothing(NodeId n) const { return graph::is_empty(g_.node(n).shape) && g_.node(n).op != Op::call; }
 
   void derive(const Segment& s) {
@@ -151,7 +151,7 @@ class ProgramBuilder {
     if (const Segment rest = structure_.without_ahead(s); !rest.results.empty()) derive_within_budget(rest);
   }
 
-  // What takes too many steps as a whole is derived in halves.
+  // A segment that takes too many steps as a whole is derived in halves.
   void derive_within_budget(const Segment& s) {
     constexpr std::size_t kFewestOperations = 8;
     const std::size_t operations = operations_of(g_, s);
@@ -224,13 +224,13 @@ class ProgramBuilder {
     program_.steps += formulas.pool.steps().taken();
   }
 
-  // Values that must be one number for all that needs them are stored.
+  // Values that must be the same number for all their users are stored.
   void derive_apart(const Segment& s, const std::set<NodeId>& apart) {
     for (NodeId n : apart) program_.not_fused.push_back(stored_text(g_, n));
     for (const Segment& part : structure_.divided_at(s, apart)) derive_within_budget(part);
   }
 
-  // Each node of a segment by itself: no plan of the segment has passed its check.
+  // Derives each node of a segment separately, because no plan of the segment has passed its check.
   void derive_unfused(const Segment& s, const PlanRefuted& why) {
     std::set<NodeId> stored = s.memory;
     std::vector<NodeId> computed;
@@ -247,7 +247,7 @@ class ProgramBuilder {
                                              where.file, where.line, why.text));
   }
 
-  // The results of a segment that are known before a run.
+  // Derives those results of a segment that are known before a run.
   void derive_ahead(const Segment& s) {
     if (s.ahead.empty()) return;
     const AxisAnalysis axes(g_, s.ahead, s.memory);
@@ -292,7 +292,7 @@ class ProgramBuilder {
     return op == Op::input || op == Op::constant ? known_.is_known(t->node) : ahead_.contains(t->node);
   }
 
-  // The kernels of an equal segment, with this one's buffers.
+  // Repeats the kernels of an equal segment with this segment's buffers.
   void repeat(const Derivation& d, const Segment& s) {
     Repetition repetition(g_, buffers_, d.segment, s);
     const std::size_t begin = program_.kernels.size(), parameter_begin = program_.parameter_kernels.size();
@@ -311,7 +311,7 @@ class ProgramBuilder {
     }
   }
 
-  // The kernels from these on are those of a part of a concatenation.
+  // The kernels from these indices on belong to a part of a concatenation.
   void finish_joined(const Segment& s, std::size_t begin, std::size_t parameter_begin) {
     if (!s.joined) return;
     const int whole = buffers_.of(s.joined->whole);
@@ -327,7 +327,7 @@ class ProgramBuilder {
 
   static bool is_result(const Segment& s, NodeId n) { return std::binary_search(s.results.begin(), s.results.end(), n); }
 
-  // Each node that computes something is a kernel; views are part of the kernel that reads them.
+  // Each node that computes something is a kernel; views belong to the kernel that reads them.
   void build_unfused() {
     const std::vector<bool> needed = g_.needed_nodes();
     std::set<NodeId> computed;
@@ -335,19 +335,19 @@ class ProgramBuilder {
       const graph::Node& n = g_.node({i});
       if (!needed[i]) continue;
       if (!computes_nothing(n.op) && !graph::is_view(n.op)) computed.insert({i});
-      // A kernel of the user reads memory.
+      // A kernel of the user reads its operands from memory.
       if (n.op == Op::call)
         for (NodeId x : n.operands)
           if (!has_own_memory(g_.node(x))) computed.insert(x);
     }
-    // A node that is an output is stored there, and later nodes read it there; but what is known before a run is kept elsewhere.
+    // A node that is an output is stored there, and later nodes read it there; but a value that is known before a run is kept elsewhere.
     const std::set<std::string> written = buffers_.store_in_outputs([&](NodeId n) { return computed.contains(n) && !known_.is_known(n); });
     for (NodeId n : computed) derive_node(n, stored_operands(g_, n, computed));
     for (const graph::Output& o : g_.outputs())
       if (written.count(o.name) == 0) copy_output(o, computed);
   }
 
-  // The kernel of one node, whose operands are in memory.
+  // Derives the kernel of one node, whose operands are in memory.
   void derive_node(NodeId n, std::set<NodeId> stored) {
     if (is_nothing(n)) return;
     stored.erase(n);
@@ -360,7 +360,8 @@ class ProgramBuilder {
     kernels_ = &program_.kernels;
   }
 
-  // A second output of the same value is a copy, and so is the first of what is known before a run: that is kept elsewhere.
+  // If two outputs have one value, the second one is a copy. An output that is known before a run is always a copy, since its value is
+  // kept.
   void copy_outputs(NodeId n, const std::set<NodeId>& stored, bool is_kept) {
     const std::vector<const graph::Output*> outputs = outputs_of(n);
     for (std::size_t i = is_kept ? 0 : 1; i < outputs.size(); ++i) copy_output(*outputs[i], stored);
@@ -371,7 +372,7 @@ class ProgramBuilder {
     derive_alone(o.node, stored.contains(o.node) ? std::set<NodeId>{o.node} : stored_operands(g_, o.node, stored), &o, "an output");
   }
 
-  // One kernel from memory to a node's own buffer, or to an output.
+  // Derives one kernel that computes a node from memory, to the node's own buffer or to an output.
   void derive_alone(NodeId n, std::set<NodeId> read, const graph::Output* output, const std::string& reason) {
     const AxisAnalysis axes(g_, {n}, std::move(read));
     Formulas formulas(options_);
@@ -385,7 +386,7 @@ class ProgramBuilder {
 
   // ---- checks ----
 
-  // Compares what kernels leave in memory with the graph. Throws PlanRefuted.
+  // Compares the values that kernels write with the graph. Throws PlanRefuted.
   void check_instances(const AxisAnalysis& axes, const Formulas& f, const std::vector<CheckedResult>& results,
                        const std::vector<const Plan*>& plans) {
     Stopwatch check_time(program_.times.check_ms);
@@ -425,7 +426,7 @@ class ProgramBuilder {
     leave_open(program_.proof, "of scatter_add the operands are compared, and not its sums");
   }
 
-  // The operands of a scatter_add, of which the kernel computes the sum.
+  // Checks the operands of a scatter_add; its kernel computes the sum.
   void check_scatter(NodeId n, const AxisAnalysis& axes, Formulas& f, const Scatter& s) {
     Stopwatch check_time(program_.times.check_ms);
     const std::vector<NodeId>& operands = g_.node(n).operands;
@@ -440,7 +441,7 @@ class ProgramBuilder {
     add_proof(program_.proof, proof);
   }
 
-  // The results of one call are written at once; those that no output needs have memory as well.
+  // All results of one call are written at once; results that no output needs have memory too.
   void add_call(NodeId n) {
     const graph::Node& node = g_.node(n);
     if (!called_.insert(node.kernel.get()).second) return;
@@ -456,7 +457,7 @@ class ProgramBuilder {
     if (node.kernel->reason.empty()) leave_open(program_.proof, "kernels of the program are not derived, and not checked");
   }
 
-  // A kernel of several outputs that tiles cannot hold at once becomes one for each output.
+  // If tiles cannot hold all outputs of a kernel at once, it is divided into one kernel for each output.
   void emit_or_divide(Formulas& f, CoveredKernel k) {
     try {
       emit(f, k.plan, k.proof, std::move(k.tiling), {}, k.reason);
@@ -473,7 +474,7 @@ class ProgramBuilder {
     emit(f, plan, proof, {}, reason, {});
   }
 
-  // No reason: that of the plan.
+  // If no reason is given, the plan's is used.
   void emit(Formulas& f, const Plan& plan, const ProofResult& proof, Tiling tiling, const std::string& reason,
             const std::string& estimate) {
     if (proof.is_refuted) throw PlanRefuted{proof.text};
@@ -494,7 +495,7 @@ class ProgramBuilder {
     }
   }
 
-  // Programs store the states of the parts of the loop; a second kernel merges them.
+  // Emits two kernels: programs of the first one store the states of the parts of the loop, the second one merges them.
   void emit_split(Formulas& f, const Plan& plan, const std::string& name, TileSizes& sizes, const SplitChoice& choice,
                   const std::string& reason, const std::string& estimate) {
     const SplitLoop split = split_loop(f.exprs, plan, accumulator_order(plan, sizes), choice.parts,
@@ -523,10 +524,10 @@ class ProgramBuilder {
     kernels_->push_back(std::move(k));
   }
 
-  // A kernel is called after what it writes.
+  // A kernel is named after the buffers that it writes.
   std::string kernel_name(const std::vector<int>& written) { return kernel_names_.add(buffers_.subject_of(written)); }
 
-  // The function and its parameters have the names of the kernel and of its buffers.
+  // Names the function after the kernel, and its parameters after the buffers.
   void name_function(ProgramKernel& k) const {
     k.function.name = k.name;
     for (std::size_t i = 0; i < k.arguments.size(); ++i)
@@ -561,10 +562,10 @@ class ProgramBuilder {
   ProgramBuffers buffers_;
   InstanceCheck instances_;
   Program program_;
-  std::vector<ProgramKernel>* kernels_ = &program_.kernels;  // to which kernels are added
+  std::vector<ProgramKernel>* kernels_ = &program_.kernels;  // the list to which kernels are added
   NameSet kernel_names_;
   std::set<const graph::OpaqueKernel*> called_;
-  std::set<NodeId> ahead_;  // results of segments that depend on parameters alone
+  std::set<NodeId> ahead_;  // results of segments that depend only on parameters
   std::map<NodeId, std::vector<const graph::Output*>> outputs_;
 };
 
@@ -575,9 +576,9 @@ Program build_program(const graph::Graph& g, const ProgramOptions& options, cons
     try {
       return ProgramBuilder(g, options, target).run_fused();
     } catch (const TileTooLarge&) {
-      // A formula has more axes than a tile.
+      // The formula has more axes than a tile may have.
     } catch (const PlanRefuted&) {
-      // A node between memory and memory, in a segment of the fused program: the unfused program has the message.
+      // A single node between memory and memory, in a segment of the fused program: the unfused program has the message.
     }
   }
   try {

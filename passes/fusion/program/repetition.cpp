@@ -1,4 +1,4 @@
-// Maps nodes, and what kernels read and write.
+// Maps nodes, and the buffers that kernels read and write.
 #include "passes/fusion/program/repetition.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ using graph::NodeId;
 using graph::Op;
 
 Repetition::Repetition(const graph::Graph& g, ProgramBuffers& buffers, const Segment& derived, const Segment& like) : buffers_(buffers) {
-  // What is written to its place in a concatenation has no memory of its own.
+  // A value that is written to its place in a concatenation has no memory of its own.
   const auto is_stored = [&](NodeId n) {
     const bool is_result = !derived.joined && std::binary_search(derived.results.begin(), derived.results.end(), n);
     return is_result || derived.memory.contains(n);

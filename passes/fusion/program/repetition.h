@@ -1,4 +1,4 @@
-// The kernels of a segment, for a segment of the same structure: their code stays, and their buffers are those of the other one.
+// Reuses the kernels of a segment for another segment with the same structure: their code stays, and their buffers are replaced.
 #pragma once
 #include <map>
 #include <string>
@@ -13,7 +13,7 @@ class Repetition {
  public:
   /// Keeps the reference to the buffers.
   Repetition(const graph::Graph&, ProgramBuffers&, const Segment& derived, const Segment& like);
-  /// A kernel of the derived segment with the buffers of the other one, and without a name of its own.
+  /// A kernel of the derived segment with the buffers of the other segment, and without a name of its own.
   ProgramKernel kernel(const ProgramKernel&);
 
  private:

@@ -13,7 +13,7 @@ bool computes_nothing(graph::Op op) { return graph::is_leaf(op) && op != graph::
 
 void cover_sources(const graph::Graph& g, const ExprPool& pool, Expr e, ExprSet& seen, std::set<std::uint32_t>& covered) {
   if (!seen.insert(e).second) return;
-  // What is read from memory is another kernel's work; views of it are this one's.
+  // Values in memory are computed by other kernels; views of them belong to this kernel.
   if (e->is(ExprKind::load) && !e->tensor->node.valid()) return;
   for (graph::NodeId n : pool.sources(e))
     if (!computes_nothing(g.node(n).op) && !(e->is(ExprKind::load) && n == e->tensor->node)) covered.insert(n.index);
@@ -23,7 +23,7 @@ void cover_sources(const graph::Graph& g, const ExprPool& pool, Expr e, ExprSet&
 
 namespace {
 
-// The nodes whose values a kernel reads, in whole or in part.
+// Collects the nodes whose values a kernel reads, wholly or partly.
 void collect_read_nodes(const ExprPool& pool, Expr e, ExprSet& seen, std::set<std::uint32_t>& read) {
   if (!holds_load(e) || !seen.insert(e).second) return;
   if (e->is(ExprKind::load)) {
@@ -35,8 +35,8 @@ void collect_read_nodes(const ExprPool& pool, Expr e, ExprSet& seen, std::set<st
   for (Expr x : children(e)) collect_read_nodes(pool, x, seen, read);
 }
 
-// Whether a kernel that reads these nodes has all that a node needs: one that stores gamma * w is part of norm(x) * gamma * w, and computes
-// nothing of x.
+// Whether a kernel that reads these nodes has everything that a node needs: a kernel that stores gamma * w is part of norm(x) * gamma * w,
+// and computes nothing of x.
 class Available {
  public:
   Available(const graph::Graph& g, const std::set<std::uint32_t>& read) : g_(g), read_(read) {}
@@ -46,7 +46,7 @@ class Available {
     const graph::Node& node = g_.node({n});
     if (graph::is_leaf(node.op)) return node.op != graph::Op::input && (node.op != graph::Op::constant || node.data->bits.size() == 1);
     if (const auto known = known_.find(n); known != known_.end()) return known->second;
-    constexpr std::size_t kMostNodes = 512;  // a kernel has fewer
+    constexpr std::size_t kMostNodes = 512;  // a kernel has fewer nodes
     if (known_.size() >= kMostNodes) return false;
     known_[n] = false;
     const bool has_all = std::all_of(node.operands.begin(), node.operands.end(), [&](graph::NodeId x) { return (*this)(x.index); });
@@ -59,7 +59,7 @@ class Available {
   std::map<std::uint32_t, bool> known_;
 };
 
-// Formulas in normal form lack values that became part of others: x * 2 in (x * 2 + 1) * 3. They are computed where their users are.
+// Formulas in normal form lack values that became part of others: x * 2 in (x * 2 + 1) * 3. Such a value is computed where its users are.
 void cover_operands(const graph::Graph& g, const std::set<std::uint32_t>& read, std::set<std::uint32_t>& covered) {
   Available available(g, read);
   std::vector<std::uint32_t> todo(covered.begin(), covered.end());

@@ -1,4 +1,4 @@
-// Which nodes of a graph a kernel computes, for reports.
+// Finds the nodes of a graph that a kernel computes, for reports.
 #pragma once
 #include <cstdint>
 #include <set>
@@ -8,10 +8,10 @@
 
 namespace tilewright::passes::fusion {
 
-/// What a kernel computes of a plan: all, the reductions, or what follows them.
+/// Which part of a plan a kernel computes: all of it, the reductions, or what follows them.
 enum class Share : std::uint8_t { whole, reductions, rest };
 
-/// Whether an op only names what is known: a leaf that is no random number.
+/// Whether an op computes nothing, because it is a leaf other than a random number.
 bool computes_nothing(graph::Op);
 
 std::vector<graph::NodeId> covered_nodes(const graph::Graph&, const ExprPool&, const Plan&, Share);

@@ -13,10 +13,10 @@ namespace tilewright::passes::fusion {
 namespace {
 
 constexpr double kUnit32 = 0x1p-24, kUnit64 = 0x1p-53;
-// Of exp on GPUs, which is the less exact one: two units in the last place.
+// The error of exp on GPUs, which is the larger one: two units in the last place.
 constexpr double kExpError32 = 0x1p-22, kExpError64 = 0x1p-51;
 
-// Positions of axes that a reduction binds beside the loop's.
+// The number of positions along the axes that a reduction binds besides the loop's.
 double inner_positions(const AxisSet& bound, Axis loop) { return estimated_extent(bound.without({loop})); }
 
 bool moves_by_exponent(const Plan& plan, const Reduction& r) {
@@ -27,7 +27,7 @@ bool moves_by_exponent(const Plan& plan, const Reduction& r) {
   });
 }
 
-// A count that grows with the loop's extent.
+// A count that grows with the extent of the loop.
 std::string count_text(const SumBound& b, std::int64_t more) {
   if (b.extent.is_constant()) return fmt::format("{:.0f}", b.steps(b.extent.value()) + static_cast<double>(more));
   const std::string steps = b.per_step == 1 ? b.extent.text() : fmt::format("{} / {}", b.extent.text(), b.per_step);
@@ -70,11 +70,11 @@ std::string error_text(const Plan& plan, const std::vector<SumBound>& bounds) {
         std::find_if(plan.reductions.begin(), plan.reductions.end(), [&](const Reduction& r) { return r.value == b.reduction; });
     Line own;
     own.sums = {fmt::format("r{}", at - plan.reductions.begin())};
-    // Of a sum that is taken apart, those of each part with its factor.
+    // If a sum is divided into several accumulators, the terms of each one with its factor.
     const char* const terms = b.parts_of_sum > 1 ? "sum|c_i terms_i|" : "sum|terms|";
     own.terms = fmt::format("{} u {}", count_text(b, b.fixed), terms);
     if (b.moves) own.moves = fmt::format(" + {} (u + e) ", count_text(b, b.parts > 1 ? 1 : 0));
-    // Node by node the terms are stored, each rounded once more, and the reference does not change.
+    // Unfused, the terms are stored, which rounds each of them once more, and the reference does not change.
     own.rest = fmt::format("; unfused {} u sum|terms|; u = 2^{:.0f}{}", count_text(b, b.fixed + 1), std::log2(b.unit),
                            b.moves ? fmt::format(", e = 2^{:.0f}", std::log2(b.exp_error)) : "");
     const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& l) {

@@ -1,14 +1,14 @@
-// How far the sums of a kernel may be from exact ones because of rounding.
+// Bounds for the rounding errors of a kernel's sums.
 //
 //   |error of a sum| <= additions u sum of |terms| + moves (u + e) |accumulators|
 //
 // u is the rounding unit of the accumulator, e the relative error of exp. Tiles are summed first, then added to the sum so far, and the
-// sums of parts to each other: a term takes part in as many additions as a tile has terms, and in one for each tile and part behind it.
-// Each tile may move the reference, which multiplies the accumulator by a rounded exp. The terms are what the kernel computes: their own
-// errors, which the formula's operations make, come on top.
+// sums of parts are added to each other: a term takes part in as many additions as a tile has terms, and in one for each later tile and
+// part. Each tile may move the reference, which multiplies the accumulator by a rounded exp. The terms are those that the kernel computes;
+// their own errors, from the operations of the formula, come on top.
 //
-// A reduction that is the sum of several accumulators T_i with factors c_i may be smaller than each of c_i T_i: sum|c_i terms_i| counts the
-// terms of all of them with their factors. Plans use such a sum only where these terms are as small as those of the formula (forms.h).
+// A reduction that is the sum of several accumulators T_i with factors c_i may be smaller than each c_i T_i: sum|c_i terms_i| counts the
+// terms of all of them with their factors. Plans use such a sum only if these terms are as small as those of the formula (forms.h).
 #pragma once
 #include <string>
 #include <vector>
@@ -20,11 +20,11 @@ namespace tilewright::passes::fusion {
 
 struct SumBound {
   Expr reduction;
-  Dim extent;                 // of the loop's axis
-  std::int64_t per_step = 1;  // positions of the loop's axis that all parts together take at a time
-  std::int64_t fixed = 0;     // additions inside of a tile and between parts
+  Dim extent;                 // extent of the loop's axis
+  std::int64_t per_step = 1;  // positions of the loop's axis that all parts together handle at a time
+  std::int64_t fixed = 0;     // additions within a tile and between parts
   std::int64_t parts = 1;
-  int parts_of_sum = 1;  // accumulators with a factor each, whose sum it is
+  int parts_of_sum = 1;  // the number of accumulators, with a factor each, whose sum it is
   bool moves = false;
   double unit = 0, exp_error = 0;
 
@@ -33,10 +33,10 @@ struct SumBound {
   double reference_changes(std::int64_t extent_of_loop) const;
 };
 
-/// Of the sums over the loop's axis.
+/// The bounds of the sums over the loop's axis.
 std::vector<SumBound> sum_bounds(const Plan&, const TileSizes&, std::int64_t parts);
 
-/// A line for each bound, with that of the unfused formula beside it: sums of equal bounds share one.
+/// A line for each bound, with the bound of the unfused formula beside it; sums with equal bounds share a line.
 std::string error_text(const Plan&, const std::vector<SumBound>&);
 
 }  // namespace tilewright::passes::fusion

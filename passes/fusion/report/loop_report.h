@@ -1,4 +1,4 @@
-// The loop of a kernel in words that docs/fusion.md explains, for explain().
+// Describes the loop of a kernel for explain(), in words that docs/fusion.md explains.
 #pragma once
 #include <functional>
 #include <string>
@@ -10,21 +10,21 @@ namespace tilewright::passes::fusion {
 
 /// A reduction over the loop's axis.
 struct ReductionReport {
-  int number = 0;  // r0, r1, ... of the plan, to which bounds of errors refer
+  int number = 0;  // number of the plan's reduction r0, r1, ..., to which error bounds refer
   int pass = 1;
   Policy policy{};
   graph::Combine kind{};
-  graph::NodeId node;  // that asked for it
+  graph::NodeId node;  // the node that computes it in the graph
 };
 
 struct LoopReport {
   std::string axis;  // empty: there is no loop
   std::string extent;
-  double numbers = 0;  // that a row keeps
+  double numbers = 0;  // numbers that are kept for each row
   std::vector<ReductionReport> reductions;
 };
 
-/// `source`: the node whose value a reduction is, or a part of.
+/// `source`: the node of which a reduction is the value, or a part.
 LoopReport report_loop(const Plan&, const std::function<graph::NodeId(Expr)>& source);
 
 }  // namespace tilewright::passes::fusion

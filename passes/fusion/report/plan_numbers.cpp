@@ -13,7 +13,7 @@ namespace {
 
 double magnitude(const Rational& r) { return r.is_negative() ? -r.to_double() : r.to_double(); }
 
-// At one point of the expression's axes; of a reduction at one point of its body's axes.
+// The operations at one point of the expression's axes; for a reduction, at one point of its body's axes.
 double flops_at_a_point(Expr e) {
   if (ir::is_integer(e->element) || e->element == ir::Element::boolean) return 0;
   switch (e->kind) {

@@ -1,4 +1,4 @@
-// What reports say of a plan: how many multiplications and additions it takes, and why its values are one kernel.
+// What reports say about a plan: its multiplications and additions, and why its values are computed by one kernel.
 #pragma once
 #include "passes/fusion/plan/plan.h"
 #include "passes/fusion/program/program.h"

@@ -1,4 +1,4 @@
-// Names the nodes of a refusal, and their lines.
+// Names the nodes of a refusal and their lines.
 #include "passes/fusion/report/refusal_text.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Why a formula takes a further pass, in the user's terms.
+// Explains, in the user's terms, why a formula needs another pass.
 #pragma once
 #include <string>
 

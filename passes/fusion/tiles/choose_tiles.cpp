@@ -1,4 +1,4 @@
-// Tile sizes of products, of rows and of element-wise kernels.
+// Chooses tile sizes for products, for rows and for element-wise kernels.
 #include "passes/fusion/tiles/choose_tiles.h"
 
 #include <algorithm>
@@ -14,16 +14,16 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// Positions along which operands of products are contracted at once; on hosts only of the axis of the loop.
+// Positions along which operands of products are contracted at once; on hosts only for the loop's axis.
 constexpr std::int64_t kContracted = 32;
-// More than this does not fit in any case.
+// A number of positions that is certainly too large to fit.
 constexpr std::int64_t kMany = std::int64_t{1} << 20;
 
 std::int64_t power_of_two(std::int64_t at_least) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(at_least, 1))));
 }
 
-// The least power of two that holds the whole axis, or INT64_MAX / 2 if that is not known.
+// The least power of two that covers the whole axis; INT64_MAX / 2 if that is unknown.
 std::int64_t whole(Axis a) {
   const std::int64_t most = a->extent.greatest();
   return most > (std::int64_t{1} << 30) ? INT64_MAX / 2 : power_of_two(most);
@@ -68,7 +68,7 @@ class TileChooser {
       if (!plan_.loop) grid.insert(a);
     AxisSet payload = free.without(grid);
     payload.insert(plan_.payload);
-    // Along a long axis that an output has and the reductions lack, programs repeat the reductions.
+    // If an output has a long axis that the reductions lack, programs along it repeat the reductions.
     for (Axis a : payload.without(plan_.payload))
       if (whole(a) > kMostWholeExtent) grid.insert(a);
     payload = payload.without(grid);
@@ -86,21 +86,21 @@ class TileChooser {
   }
 
  private:
-  // Whether tensors that lack different axes of the result are multiplied along a common one.
+  // Whether tensors that lack different axes of the result are multiplied along a common axis.
   bool has_product() const {
     for (Expr r : reductions_over(nullptr, plan_.outputs))
       if (is_product(r, b_)) return true;
     return false;
   }
 
-  // Whether each position of the loop is a column of a product: scores, logits.
+  // Whether each position of the loop is a column of a product, as in scores and logits.
   bool has_product_along_loop() const {
     for (Expr r : reductions_over(nullptr, plan_.outputs))
       if (r->axes.contains(plan_.loop) && is_product(r, b_)) return true;
     return false;
   }
 
-  // What each program reads that lacks an axis: a tile of the axis shares it.
+  // The bytes that each program reads of tensors without this axis: a tile of the axis shares them.
   double shared_along(Axis a, const AxisSet& grid) const {
     double elements = 0;
     for (const Load& l : loads_)
@@ -112,7 +112,7 @@ class TileChooser {
     return std::any_of(loads_.begin(), loads_.end(), [&](const Load& l) { return l.contiguous == a; });
   }
 
-  // The axis along which most of what is read is contiguous: that of the rows of a table, and not that of the indices into it.
+  // The axis along which most of the bytes that are read are contiguous: that of a table's rows, and not that of the indices into it.
   Axis contiguous_of(const AxisSet& grid) const {
     Axis found = nullptr;
     double most = 0;
@@ -125,8 +125,8 @@ class TileChooser {
     return found;
   }
 
-  // The longest axis of which each position reads the same along the loop: of pairs of points, those that are not summed over. None where
-  // the loop reads rows that fill vectors.
+  // The longest axis whose positions all read the same along the loop: in pairs of points, the point that is not summed over. Null if the
+  // loop reads rows that fill vectors.
   Axis beside_loop(const AxisSet& grid) const {
     AxisSet beside = grid;
     for (const Load& l : loads_) {
@@ -142,7 +142,7 @@ class TileChooser {
     return longest;
   }
 
-  // Matrix instructions of narrow elements need tiles of 128 x 128 to be fed; small results need more programs instead.
+  // Matrix instructions on narrow elements need tiles of 128 x 128 to be fully used; small results need more programs instead.
   bool is_narrow_and_large(const std::vector<Axis>& tiled) const {
     if (is_batch_invariant_ || !target_.is_gpu() || !sizes_.payload.empty() || tiled.size() < 2) return false;
     constexpr double kLarge = 1024;
@@ -175,7 +175,7 @@ class TileChooser {
       if (own > 1) cells = std::min(cells + own, kMany);
     }
     cells = std::max<std::int64_t>(cells, 1);
-    // Rows with long payloads: fewer of them.
+    // If rows have long payloads, use fewer of them.
     constexpr std::int64_t kMostCells = 64 * 256;
     for (auto& [axis, size] : sizes_.grid)
       while (size > kLeastOfMatrix && size * cells > kMostCells) size /= 2;
@@ -184,13 +184,13 @@ class TileChooser {
     sizes_.loop = std::min(is_contracted ? kContracted : 64, whole(plan_.loop));
     sizes_.loop = std::max(sizes_.loop, kLeastOfMatrix);
     while (sizes_.loop > 32 && cells * sizes_.loop > 64 * 128) sizes_.loop /= 2;
-    // A product over several axes contracts the others in each position of the loop.
+    // A product over several axes contracts all the others at each position of the loop.
     for (const Reduction& r : plan_.reductions)
       if (r.value->bound.size() > 1) sizes_.loop = 1;
   }
 
-  // Smaller tiles where more than half of a host's threads would have no program: what tiles read twice is in their caches. Extents that
-  // are not known may be large.
+  // Makes tiles smaller if more than half of a host's threads would have no program: data that several tiles read are in its caches.
+  // Extents that are not known may be large.
   void use_processors() {
     constexpr std::int64_t kLeastSide = 16;
     const auto programs = [&] {
@@ -210,7 +210,7 @@ class TileChooser {
     Axis contiguous = contiguous_of(grid);
     const bool is_beside_loop = !target_.is_gpu() && !contiguous && (contiguous = beside_loop(grid));
     const std::int64_t line = target_.is_gpu() ? 32 : contiguous ? host_piece(contiguous, grid) : 1;
-    // Hosts keep the accumulators of few rows.
+    // A host keeps the accumulators of only a few rows.
     constexpr std::int64_t kHostRows = 8;
     const std::int64_t most = target_.is_gpu() ? 4096 : contiguous ? kHostRows * line : 2048;
     std::int64_t cells = 1;
@@ -221,12 +221,12 @@ class TileChooser {
       cells *= sizes_.grid[contiguous];
     }
     cells *= choose_inner(most / cells, INT64_MAX);
-    // Of what a program reads for all its rows, some positions at once, however large the rows.
+    // Data that a program reads for all its rows are read several positions at a time, however large the rows are.
     constexpr std::int64_t kLeastLoop = 8;
     sizes_.loop = std::min(whole(plan_.loop), std::max(most / cells, is_beside_loop ? kLeastLoop : 1));
     if (is_beside_loop) use_processors();
     if (contiguous) return;
-    // Short rows: several at once.
+    // If rows are short, handle several at once.
     Axis longest = nullptr;
     for (Axis a : grid)
       if (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)) longest = a;
@@ -234,9 +234,9 @@ class TileChooser {
       while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < 512) sizes_.grid[longest] *= 2;
   }
 
-  // How much of a row a program of a host has. Parts stay in registers: a row times a 256 x 640 matrix takes 22 us by tiles of 64 x 32, and
-  // 11 us by 8 x 64 (AMD EPYC Zen 5, one core, 2026-11-25). Memory is read faster by whole rows, which threads share out: a row times a
-  // 2816 x 1024 matrix takes 240 us by 8 x 64 and 124 us by 16 x 1024 (Zen 4, two cores).
+  // How many positions of a row a program of a host handles. Tiles stay in registers: a row times a 256 x 640 matrix takes 22 us with tiles
+  // of 64 x 32, and 11 us with 8 x 64 (AMD EPYC Zen 5, one core, 2026-11-25). Memory is read faster by whole rows, which are distributed
+  // over threads: a row times a 2816 x 1024 matrix takes 240 us with 8 x 64 and 124 us with 16 x 1024 (Zen 4, two cores).
   std::int64_t host_piece(Axis contiguous, const AxisSet& grid) const {
     constexpr std::int64_t kOfRegisters = 64, kOfMemory = 4096;
     constexpr double kLeastBytes = 4 << 20;
@@ -264,8 +264,8 @@ class TileChooser {
     }
   }
 
-  // Tiles of the axes that reductions bind beside the loop's, of at most so many positions together; `most_with_loop`: of axes that a
-  // reduction over the loop's axis binds as well. Returns how many they are.
+  // Chooses tiles of the axes that reductions bind besides the loop's, with at most `most` positions together; `most_with_loop`: the limit
+  // for axes that a reduction over the loop's axis also binds. Returns the number of positions.
   std::int64_t choose_inner(std::int64_t most, std::int64_t most_with_loop) {
     AxisSet bound, with_loop;
     for (Expr r : computed_reductions(plan_)) {

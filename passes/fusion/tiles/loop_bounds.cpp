@@ -9,7 +9,7 @@ namespace {
 
 using graph::Combine;
 
-// Conditions without which an accumulator takes nothing from a position.
+// The conditions that must hold for an accumulator to get a contribution from a position.
 std::vector<Expr> needed_conditions(const Accumulator& a) {
   if (a.combine == Combine::max && a.body->is(ExprKind::select) && a.body->operands[2]->is_negative_infinity())
     return conjuncts(a.body->operands[0]);

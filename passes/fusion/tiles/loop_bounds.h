@@ -1,4 +1,4 @@
-// Masks that compare positions, as bounds of the loop: positions behind the diagonal of a causal mask, or before a window, are not visited.
+// Uses masks that compare positions as loop bounds: positions after a causal mask's diagonal, or before a window, are not visited.
 #pragma once
 #include <vector>
 
@@ -6,7 +6,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// A position at which an accumulator takes something is at most `rest`, or at least `-rest`.
+/// A position that contributes to an accumulator is at most `rest`, or at least `-rest`.
 struct LoopBound {
   bool is_upper;
   std::vector<Term> rest;

@@ -10,14 +10,14 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// More than this does not fit in any case.
+// A number of positions that is certainly too large to fit.
 constexpr std::int64_t kMany = std::int64_t{1} << 20;
 
 class OperandTiles {
  public:
   OperandTiles(TileSizes& sizes, const Plan& plan, const ExprBuilder& b) : sizes_(sizes), plan_(plan), b_(b) {}
 
-  // The axes of each operand of a product: of factors that have an axis of the result in common which has a tile.
+  // The axes of each operand of a product: of factors that have in common an axis of the result with a tile.
   std::vector<AxisSet> operands(Expr product) const {
     std::vector<AxisSet> all;
     for (const Factor& f : b_.factors(product->operands[0])) {
@@ -41,7 +41,7 @@ class OperandTiles {
     return all;
   }
 
-  // The larger one of the loop's tile and that of an axis that programs share out. False if no tile can be halved.
+  // Halves the larger one of the loop's tile and the tile of a distributed axis. Returns false if no tile can be halved.
   bool halve(const AxisSet& axes) {
     std::int64_t* largest = axes.contains(plan_.loop) ? &sizes_.loop : nullptr;
     for (auto& [axis, size] : sizes_.grid)
@@ -52,7 +52,7 @@ class OperandTiles {
   }
 
  private:
-  // A reduction may bind an axis of the result's name: here it is the result's.
+  // A reduction may bind an axis with the name of a result's axis; the size here is that of the result's axis.
   std::int64_t size(Axis a) const {
     const auto grid = sizes_.grid.find(a);
     return grid != sizes_.grid.end() ? grid->second : tile_of(a, plan_, sizes_);

@@ -5,8 +5,8 @@
 
 namespace tilewright::passes::fusion {
 
-/// Halves tiles until both operands of each product fit into the shared memory of a program, each twice: the next tile is on its way while
-/// one is multiplied. False if they cannot be halved so far.
+/// Halves tiles until both operands of each product fit into a program's shared memory, each twice, since the next tile is loaded while one
+/// is multiplied. Returns false if tiles cannot be halved enough.
 bool fit_operands(TileSizes&, const Plan&, const ExprBuilder&, const ir::TargetDesc&);
 
 }  // namespace tilewright::passes::fusion

@@ -20,7 +20,7 @@ using graph::Combine;
 
 std::int64_t power_of_two_at_most(double x) { return x < 1 ? 1 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(x))); }
 
-// What dividing a loop gains and costs.
+// The gain and the cost of dividing a loop.
 class SplitCost {
  public:
   SplitCost(const Plan& plan, const TileSizes& sizes) : plan_(plan), sizes_(sizes) {}
@@ -31,7 +31,7 @@ class SplitCost {
     return product;
   }
   double tiles() const { return estimated_extent(plan_.loop->extent) / static_cast<double>(sizes_.loop); }
-  // With those of the loops inside.
+  // The steps of the loop, including those of inner loops.
   double steps() const {
     double product = tiles();
     for (const auto& [axis, inner] : sizes_.inner)
@@ -39,7 +39,7 @@ class SplitCost {
     return product;
   }
 
-  // Bytes that one program reads in its whole loop.
+  // The bytes that one program reads in its whole loop.
   double bytes_of_loop() const {
     ExprSet seen;
     std::vector<Expr> loads;
@@ -60,7 +60,7 @@ class SplitCost {
     return bytes;
   }
 
-  // Bytes of all states of one part, for the longest axes that there may be.
+  // The bytes of all states of one part, for the longest possible axes.
   double greatest_bytes_of_states() const {
     double bytes = 0;
     for (int i : plan_.states[0].accumulators) {
@@ -73,7 +73,7 @@ class SplitCost {
   }
 
  private:
-  // Elements along these axes that a program has at once, or in turn.
+  // The number of elements along these axes that a program handles, at once or in turn.
   double elements(const AxisSet& axes) const {
     double product = 1;
     for (Axis a : axes) {
@@ -89,18 +89,18 @@ class SplitCost {
 
 SplitChoice divided(ExprBuilder& b, const Plan& plan, const TileSizes& sizes, const SplitLimits& limits) {
   const SplitCost cost(plan, sizes);
-  // A second kernel costs some microseconds: as much as one processor needs to read this much.
+  // A second kernel costs some microseconds: the time in which one processor reads this many bytes.
   constexpr double kLeastBytes = 512 * 1024, kLeastBytesOfPart = 64 * 1024, kLeastStepsOfPart = 4;
   const double bytes = cost.bytes_of_loop();
   if (bytes < kLeastBytes) return {};
-  // Of a window most parts would be empty.
+  // With a window, most parts would be empty.
   for (const LoopBound& bound : loop_bounds(b, plan, plan.states[0]))
     if (!bound.is_upper) return {};
-  // States are written and read again: at most an eighth of what the loop reads.
+  // States are written and read again: at most this share of what the loop reads.
   constexpr double kGreatestShareOfStates = 1.0 / 8;
   const double most = std::min({bytes / kLeastBytesOfPart, cost.tiles(), cost.steps() / kLeastStepsOfPart,
                                 kGreatestShareOfStates * bytes / (2 * cost.bytes_of_state())});
-  // If other rows must not matter, neither must their number.
+  // If other rows must not matter, the number of rows must not matter either.
   constexpr double kInvariantParts = 8;
   const double wanted =
       limits.is_batch_invariant ? std::min<double>(kInvariantParts, limits.processors) : limits.processors / cost.programs();
@@ -136,7 +136,7 @@ bool can_split(const Plan& plan) {
 
 SplitLimits split_limits(const ir::TargetDesc& target) {
   if (target.is_gpu()) return {.processors = target.processors, .processor_name = "multiprocessors"};
-  // What a thread reads from memory it reads faster by whole rows than by tiles of them; from a cache, tiles of any shape do.
+  // A thread reads faster from memory by whole rows than by tiles of rows; from a cache, tiles of any shape are equally fast.
   return {.processors = target.processors, .processor_name = "threads", .least_bytes_of_two = 4 << 20, .least_side = 64};
 }
 
@@ -196,7 +196,7 @@ TileSizes merge_tiles(const Plan& plan, const TileSizes& sizes, std::int64_t par
     }
     return most;
   };
-  // Registers hold the states of a merge; rows that do not fit beside each other go to other programs.
+  // Registers hold the states of a merge; rows that do not fit at the same time go to other programs.
   constexpr double kMostElements = 8192;
   while (cells() * static_cast<double>(parts) > kMostElements) {
     std::int64_t* largest = largest_grid_tile(smaller);

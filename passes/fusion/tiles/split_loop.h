@@ -1,4 +1,4 @@
-// A loop that several programs divide among them: how many parts, and where the states of the parts are in memory.
+// A loop that several programs divide among them: the number of parts, and where the states of the parts are in memory.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -16,7 +16,7 @@ struct TileSizes;
 
 struct SplitLoop {
   Axis part = nullptr;                             // its extent is the number of parts, a power of two
-  std::vector<std::pair<int, Expr>> accumulators;  // each with the element of memory that holds it: over part and its axes
+  std::vector<std::pair<int, Expr>> accumulators;  // each with the memory element that holds it: over `part` and its own axes
   std::vector<std::pair<Expr, Expr>> rolling_shifts;
   std::vector<std::pair<Expr, Expr>> fixed_shifts;  // over their axes: the same in all parts
 
@@ -24,14 +24,14 @@ struct SplitLoop {
   std::vector<Expr> elements() const;
 };
 
-/// Whether the plan's loop can be divided: one pass, and nothing is written inside of the loop.
+/// Whether the plan's loop can be divided: it has one pass, and no output is written inside of the loop.
 bool can_split(const Plan&);
 
 struct SplitLimits {
   int processors = 1;  // that run programs at once
   std::string processor_name = {};
-  double least_bytes_of_two = INFINITY;  // a loop is divided into two if a program reads as much; into four or more if it reads less, too
-  std::int64_t least_side = 0;           // of tiles that are made smaller for more programs where a loop is not divided; 0: they stay
+  double least_bytes_of_two = INFINITY;  // divides a loop in two if a program reads this much; in four or more with less
+  std::int64_t least_side = 0;           // how far tiles may shrink for more programs if a loop is not divided; 0: they do not
   bool may_divide = true;
   bool is_batch_invariant = false;
   std::uint64_t max_workspace = UINT64_MAX;
@@ -39,18 +39,18 @@ struct SplitLimits {
 
 SplitLimits split_limits(const ir::TargetDesc&);
 
-/// Into how many parts a loop is divided; 1: not at all.
+/// The number of parts into which a loop is divided; 1: it is not divided.
 struct SplitChoice {
   std::int64_t parts = 1;
   std::string reason;
 };
-/// Tiles become smaller where that, and not a divided loop, gives each processor a program.
+/// Makes tiles smaller if that, instead of dividing the loop, gives each processor a program.
 SplitChoice choose_split(ExprBuilder&, const Plan&, TileSizes&, const SplitLimits&);
 
-/// The tiles of the kernel that merges, and how many states it merges at a time.
+/// The tiles of the kernel that merges states, and how many states it merges at a time.
 TileSizes merge_tiles(const Plan&, const TileSizes& of_parts, std::int64_t parts, std::int64_t& at_once);
 
-/// Makes the tensors of the states. `name`: a new name for the state of a reduction, or of the value that a shift reference stands for.
+/// Makes the tensors of the states. `name`: returns a new name for the state of a reduction, or of the value behind a shift reference.
 SplitLoop split_loop(ExprBuilder&, const Plan&, const std::vector<Axis>& order, std::int64_t parts,
                      const std::function<std::string(Expr)>& name);
 

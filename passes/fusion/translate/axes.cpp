@@ -22,7 +22,7 @@ bool is_one(const Dim& d) { return d == Dim(1); }
 AxisAnalysis::AxisAnalysis(const graph::Graph& g, const std::vector<NodeId>& outputs, std::set<NodeId> stored)
     : g_(g), outputs_(outputs), stored_(std::move(stored)) {
   for (NodeId n : outputs_) visit(n);
-  // Each attempt that fails detaches one more operand.
+  // Each failed attempt detaches one more operand.
   while (!try_build()) {
   }
 }
@@ -35,8 +35,8 @@ void AxisAnalysis::visit(NodeId n) {
   order_.push_back(n);
 }
 
-// A tensor without elements needs no operands; one of a reduction or a product of nothing is a constant; a pad or a concatenation has the
-// other operands.
+// A tensor without elements needs no operands; a reduction or a product over no elements is a constant; a pad or a concatenation needs only
+// the other operands.
 bool AxisAnalysis::is_visited(NodeId n, std::size_t i) const {
   const graph::Node& node = g_.node(n);
   if (stored_.count(n) != 0 || graph::is_empty(node.shape)) return false;
@@ -95,7 +95,7 @@ TensorAtoms AxisAnalysis::fresh(const graph::TensorShape& shape, NodeId tagged) 
   return all;
 }
 
-// The class of an atom becomes [outer, extent / outer]. Requires: the division is exact.
+// Divides the class of an atom into [outer, extent / outer]. Requires: the division is exact.
 void AxisAnalysis::split(Atom* a, const Dim& outer) {
   pool_.push_back({outer, nullptr, {}, {}, {}});
   Atom* first = &pool_.back();
@@ -111,12 +111,12 @@ void AxisAnalysis::merge(Atom* kept, Atom* other) {
     kept->pieces = theirs;
     return;
   }
-  // Two concatenations that meet: equal pieces are one.
+  // If two concatenations are unified, equal pieces are unified.
   for (std::size_t i = 0; i < std::min(kept->pieces.size(), theirs.size()); ++i)
     if (kept->pieces[i].begin == theirs[i].begin && kept->pieces[i].end == theirs[i].end) unify(kept->pieces[i].atoms, theirs[i].atoms, {});
 }
 
-// Makes two axes one, from the left: equal atoms merge, of unequal ones the greater is split.
+// Unifies two axes, from the left: equal atoms merge; of unequal ones, the greater is split.
 void AxisAnalysis::unify(AtomList a, AtomList b, Use blamed) {
   for (;;) {
     a = flat(a), b = flat(b);
@@ -166,7 +166,7 @@ TensorAtoms AxisAnalysis::atoms_iota(NodeId n) { return fresh(g_.node(n).shape);
 TensorAtoms AxisAnalysis::atoms_extent(NodeId n) { return fresh(g_.node(n).shape); }
 TensorAtoms AxisAnalysis::atoms_rand(NodeId n) { return fresh(g_.node(n).shape); }
 TensorAtoms AxisAnalysis::atoms_argument(NodeId n) { return fresh(g_.node(n).shape); }
-// Results of kernels of their own have axes of their own.
+// Results of nodes with kernels of their own have axes of their own.
 TensorAtoms AxisAnalysis::atoms_scatter_add(NodeId n) { return fresh(g_.node(n).shape, n); }
 TensorAtoms AxisAnalysis::atoms_call(NodeId n) { return fresh(g_.node(n).shape, n); }
 
@@ -199,7 +199,7 @@ TensorAtoms AxisAnalysis::atoms_permute(NodeId n) {
   return result;
 }
 
-// Along one axis the result has positions of its own.
+// Along a padded axis, the result has positions of its own.
 TensorAtoms AxisAnalysis::atoms_pad(NodeId n) {
   const graph::Node& node = g_.node(n);
   if (!is_visited(n, 0)) return fresh(node.shape);
@@ -352,7 +352,7 @@ TensorAtoms AxisAnalysis::operand_atoms(NodeId n, std::size_t i) const {
 }
 
 const std::map<char, AtomList>& AxisAnalysis::labels(NodeId n) const {
-  static const std::map<char, AtomList> kNone;  // a product of nothing
+  static const std::map<char, AtomList> kNone;  // a product over no elements
   const auto known = labels_.find(n);
   return known == labels_.end() ? kNone : known->second;
 }

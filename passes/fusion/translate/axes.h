@@ -1,13 +1,13 @@
 // Finds which axes of the tensors of a graph are the same.
 //
-// Each axis of each tensor is a list of atoms. Element-wise ops and products unify the atoms of their operands, and a reshape splits atoms:
-// after that, permute, reshape and broadcast are lists of atoms and nothing else. An atom that is split is split everywhere.
+// Each axis of each tensor is a list of atoms. Element-wise ops and products unify the atoms of their operands, and a reshape splits atoms.
+// Afterwards permute, reshape and broadcast only rearrange lists of atoms. An atom that is split is split everywhere.
 //
 //   x: [s, c]          atoms: [s] [c]
 //   reshape to [s, h, e]      splits c into h, e;  x: [s] [h, e]
 //
-// Where two tensors cannot share atoms ([6, 4] meets [4, 6] in one reshape), a tensor is detached: its consumer sees it as a tensor of its
-// own in memory and reads it by the position in row-major order.
+// If two tensors cannot share atoms ([6, 4] meets [4, 6] in one reshape), one of them is detached: its consumer treats it as a separate
+// tensor in memory and reads it by the position in row-major order.
 #pragma once
 #include <deque>
 #include <map>
@@ -20,7 +20,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// A part of an axis; part of a union-find, so that equal atoms have one root.
+/// A part of an axis. Atoms are elements of a union-find structure, so that equal atoms have one root.
 struct Atom {
   /// One tensor along a concatenated axis: positions begin to end, and its own atoms.
   struct Piece {
@@ -34,9 +34,9 @@ struct Atom {
     friend auto operator<=>(const Tag&, const Tag&) = default;
   };
   Dim extent;
-  Atom* parent = nullptr;     // union-find
-  std::vector<Atom*> parts;   // of a split atom
-  std::vector<Piece> pieces;  // of a concatenated axis
+  Atom* parent = nullptr;     // in the union-find structure
+  std::vector<Atom*> parts;   // if the atom was split
+  std::vector<Piece> pieces;  // if the axis is a concatenation
   std::vector<Tag> tags;
 };
 /// The atoms of one axis, outermost first; empty for an extent of 1.
@@ -44,7 +44,7 @@ using AtomList = std::vector<Atom*>;
 /// The atoms of each axis of a tensor.
 using TensorAtoms = std::vector<AtomList>;
 
-/// An operand of a node, by position.
+/// An operand of a node, given by its position.
 struct Use {
   graph::NodeId node;
   std::size_t operand;
@@ -53,19 +53,19 @@ struct Use {
 
 class AxisAnalysis {
  public:
-  /// The nodes that the outputs need. Values of `stored` nodes are in memory: their operands are not visited.
+  /// Analyses the nodes that the outputs need. Values of `stored` nodes are in memory: their operands are not visited.
   AxisAnalysis(const graph::Graph&, const std::vector<graph::NodeId>& outputs, std::set<graph::NodeId> stored);
 
   /// The nodes that the outputs need, operands first.
   const std::vector<graph::NodeId>& nodes() const { return order_; }
   bool is_stored(graph::NodeId n) const { return stored_.count(n) != 0; }
-  /// The atoms of a value, with parts in place of split atoms.
+  /// The atoms of a value, where split atoms are replaced by their parts.
   TensorAtoms atoms(graph::NodeId) const;
-  /// Operands that do not share the atoms of their consumer: read by position from memory.
+  /// Whether an operand does not share the atoms of its consumer, and so is read from memory by position.
   bool is_detached(Use u) const { return detached_.count(u) != 0; }
   /// The atoms of each label of an einsum.
   const std::map<char, AtomList>& labels(graph::NodeId) const;
-  /// A reduction's or an indexed axis's own atoms: those of the operand.
+  /// The atoms of the operand, which include those of a reduced or indexed axis.
   TensorAtoms operand_atoms(graph::NodeId, std::size_t operand) const;
 
   static Atom* root(Atom*);
@@ -77,13 +77,13 @@ class AxisAnalysis {
   };
   bool try_build();
   void visit(graph::NodeId);
-  /// Whether atoms of the operand are used: not of what is read from memory, and not of operands without elements.
+  /// Whether the atoms of an operand are used: not if the node is read from memory, and not for operands without elements.
   bool is_visited(graph::NodeId, std::size_t operand) const;
   TensorAtoms make_atoms(graph::NodeId);
   TensorAtoms fresh(const graph::TensorShape&, graph::NodeId tagged = {});
   AtomList fresh(const Dim&);
   TensorAtoms operand(graph::NodeId, std::size_t);
-  // TensorAtoms atoms_input(graph::NodeId); and so on: a tensor op without one does not link.
+  // Declares TensorAtoms atoms_input(graph::NodeId) and so on: a tensor op without its function does not link.
 #define TW_GRAPH_OP(name, ...) TensorAtoms atoms_##name(graph::NodeId);
 #include "tileir/graph/graph_ops.def"
 #undef TW_GRAPH_OP

@@ -233,7 +233,7 @@ Expr GraphToExprs::constant(Element element, std::uint64_t bits) {
   if (element == Element::u64) return b_.number(Rational(ir::Int128{bits}, 1));
   if (!ir::is_float(element)) return b_.number(ir::integer_value(element, bits));
   const double value = ir::float_value(element, bits);
-  // sum * (1.0f / n) is the mean, as sum / n is: the constant's rounding moves to the result.
+  // sum * (1.0f / n) is the mean, like sum / n: the constant's rounding moves to the result.
   if (options_.move_rounding && b_.rewrites())
     if (const auto fraction = element == Element::f64 ? ir::intended_fraction(value) : ir::intended_fraction(static_cast<float>(value)))
       return b_.number(*fraction);
@@ -280,7 +280,7 @@ Expr GraphToExprs::translate_reshape(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const TensorAtoms own = axes_.atoms(n);
   if (axes_.is_detached({n, 0})) {
-    // The row-major position, taken apart by the operand's extents.
+    // The row-major position, divided into indices by the operand's extents.
     const NodeId x = node.operands[0];
     const graph::TensorShape& shape = g_.node(x).shape;
     const TensorAtoms atoms = axes_.atoms(x);
@@ -307,7 +307,7 @@ Expr GraphToExprs::translate_reshape(NodeId n, const Position& position) {
   return operand(n, 0, there);
 }
 
-// The element whose position along the node's axis is another one.
+// The element at another position along the node's axis.
 Expr GraphToExprs::moved_along(NodeId n, const Position& position, Expr along) {
   const int axis = g_.node(n).axes[0];
   Position there = position;
@@ -340,7 +340,7 @@ Expr GraphToExprs::translate_pad(NodeId n, const Position& position) {
   return b_.select(inside, operand(n, 0, there), operand(n, 1, {}), node.element);
 }
 
-// A tree of conditions: of many operands, a position's own one is found in few of them.
+// A binary tree of conditions: with many operands, a few tests find the operand of a position.
 Expr GraphToExprs::translate_concat(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const int axis = node.axes[0];
@@ -361,7 +361,7 @@ Expr GraphToExprs::translate_concat(NodeId n, const Position& position) {
   return choose(0, pieces.size());
 }
 
-// The operands that have elements, in their order.
+// The operands that have elements, in order.
 std::vector<GraphToExprs::JoinedPiece> GraphToExprs::joined_pieces(const Node& node) const {
   std::vector<JoinedPiece> pieces;
   Dim begin = 0;
@@ -374,7 +374,8 @@ std::vector<GraphToExprs::JoinedPiece> GraphToExprs::joined_pieces(const Node& n
   return pieces;
 }
 
-// The operand in which a position lies for certain: it is along that operand's own axis, or in an interval inside. Null if there is none.
+// The operand that certainly contains a position: the position is along that operand's own axis, or in an interval inside of it; null if
+// none.
 const GraphToExprs::JoinedPiece* GraphToExprs::piece_of(Expr position, const std::vector<JoinedPiece>& pieces) {
   const Range range = integer_range(position);
   for (const JoinedPiece& p : pieces) {
@@ -400,7 +401,7 @@ Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
   const auto is_reduced = [&](std::size_t axis) {
     return std::find(node.axes.begin(), node.axes.end(), static_cast<int>(axis)) != node.axes.end();
   };
-  // The operand's positions: those of the result, and one way for each combination of pieces along the reduced axes.
+  // The operand's positions: those of the result, with one alternative for each combination of pieces along the reduced axes.
   std::vector<Position> ways(1);
   auto kept = position.begin();
   for (std::size_t axis = 0; axis < theirs.size(); ++axis) {
@@ -425,7 +426,7 @@ Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
   const bool is_position = node.kind == Combine::argmax || node.kind == Combine::argmin;
   std::vector<Expr> results;
   std::vector<ReducedPiece> pieces;
-  // Whether the formula itself gives the neutral element of nothing: a float or a condition that varies along each axis.
+  // Whether the formula itself gives the neutral element for no elements: the value is a float or a condition that varies along each axis.
   bool has_neutral = !ir::is_integer(node.element);
   for (const Position& w : ways) {
     AxisSet bound;
@@ -451,7 +452,7 @@ Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
              : b_.select(some_element(n), result, constant(node.element, graph::bits_of_nothing(node)), node.element);
 }
 
-// Whether the axes that a reduction binds have a position.
+// Whether the axes that a reduction binds have any positions.
 Expr GraphToExprs::some_element(NodeId n) {
   const Node& node = g_.node(n);
   std::vector<Expr> conditions;
@@ -459,7 +460,7 @@ Expr GraphToExprs::some_element(NodeId n) {
   return b_.conjunction(conditions);
 }
 
-// What the reductions of two pieces of an axis give together.
+// Combines the reductions of two pieces of an axis.
 Expr GraphToExprs::combined(Combine combine, Expr a, Expr b, Element element) {
   switch (combine) {
     case Combine::all: return b_.conjunction({a, b});
@@ -558,16 +559,16 @@ Expr GraphToExprs::indexed(NodeId n, const Position& position) {
   return pick(operand(n, 0, there), along, theirs[axis], picked);
 }
 
-// The value at a position: an element of memory is read there; of what a reduction computes, a sum with one term picks it, so that it can
-// be part of a loop. Element-wise ops commute with picking. A position that is data is one of the axis; where the value reads memory that
-// is a part of the axis, such as one tensor of a concatenation, that read may leave its tensor.
+// The value at a position. If it is an element of memory, it is read there. If it contains a reduction, a sum with one term selects it, so
+// that it can be part of a loop. Element-wise ops commute with selecting. A position that is data is a position of the axis; if the value
+// reads memory that covers only a part of the axis, such as one tensor of a concatenation, that read may leave its tensor.
 Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& atoms, Expr position) {
   const AxisSet bound = axes_of(along);
   ExprMap moved;
   const AxisPosition there = parts({{position}, true}, atoms);
   for (std::size_t i = 0; i < along.parts.size(); ++i) moved[along.parts[i]] = there.parts[i];
   const Expr here = b_.equal(whole(along, atoms), position);
-  // What lacks the axis stays: inside of a reduction over the axis, the same name is another axis.
+  // Parts without the axis stay as they are: inside of a reduction over the axis, its name means another axis.
   ExprSet visited, unchanged;
   const std::function<void(Expr)> visit = [&](Expr e) {
     if (!e->axes.intersects(bound)) {

@@ -1,8 +1,8 @@
 // Translates the values of a graph into expressions over named axes.
 //
-// Names are given from the outputs down: the axes of an output get names, each op hands them to its operands, and a reduction names the
-// axes that it binds. A name that is already in use where a reduction binds it gets a prime: in x x^T with one x, rows and columns are two
-// axes of one tensor. Names come from inputs only (input and axis), so no rewriting of the formulas between can change them.
+// Names are given from the outputs down: the axes of an output get names, each op passes them to its operands, and a reduction names the
+// axes that it binds. If that name is already in use, the bound axis gets a prime: in x x^T with a single x, rows and columns are two axes
+// of one tensor. Names depend only on inputs (input and axis), so rewriting formulas in between does not change them.
 #pragma once
 #include <functional>
 #include <map>
@@ -17,15 +17,15 @@
 
 namespace tilewright::passes::fusion {
 
-/// Where along one axis of a tensor: the position in each of its atoms, outermost first, or in all of them at once.
+/// A position along one axis of a tensor: in each of its atoms, outermost first, or in the axis as a whole.
 struct AxisPosition {
   std::vector<Expr> parts;
-  bool is_whole = false;  // parts is one expression for an axis of several atoms
+  bool is_whole = false;  // parts has one expression, for an axis of several atoms
   friend bool operator==(const AxisPosition&, const AxisPosition&) = default;
 };
 using Position = std::vector<AxisPosition>;
 
-/// A value of the graph over free axes: element [index[0], index[1], ...] is the expression.
+/// A value of the graph over free axes: the expression is the element [index[0], index[1], ...].
 struct BoundValue {
   Expr value;
   std::vector<Expr> index;
@@ -34,18 +34,18 @@ struct BoundValue {
 class GraphToExprs {
  public:
   struct Options {
-    bool move_rounding = true;                               // casts to narrower floats may round elsewhere
-    std::function<std::string(graph::NodeId)> name_of = {};  // what reports call a node's value
+    bool move_rounding = true;                               // casts to narrower floats may be rounded elsewhere
+    std::function<std::string(graph::NodeId)> name_of = {};  // name of a node's value in reports
   };
   GraphToExprs(const graph::Graph&, const AxisAnalysis&, ExprBuilder&, Options);
 
   /// A node's value at each of its elements.
   BoundValue translate(graph::NodeId);
-  /// A node's value at an index along each of its axes.
+  /// A node's value at this index along each of its axes.
   Expr value_at(graph::NodeId, const std::vector<Expr>& index);
   /// The tensor in memory of an input, a constant or a stored node.
   Tensor tensor_of(graph::NodeId n) { return tensor(g_.node(n), n); }
-  /// Each value that was translated, operands first.
+  /// All values that were translated, operands first.
   const std::vector<TranslatedValue>& values() const { return values_; }
   /// The name of an axis in formulas, or none if no tensor has it.
   std::string name_of(Atom*) const;
@@ -59,7 +59,7 @@ class GraphToExprs {
   bool has_all_elements(graph::NodeId, const Position&) const;
   Expr make(graph::NodeId, const Position&);
   Expr operand(graph::NodeId, std::size_t i, const Position&);
-  // Expr translate_input(graph::NodeId, const Position&); and so on: a tensor op without one does not link.
+  // Declares Expr translate_input(graph::NodeId, const Position&) and so on: a tensor op without its function does not link.
 #define TW_GRAPH_OP(name, ...) Expr translate_##name(graph::NodeId, const Position&);
 #include "tileir/graph/graph_ops.def"
 #undef TW_GRAPH_OP
@@ -67,11 +67,11 @@ class GraphToExprs {
   Expr load(graph::NodeId, const Position&);
   Expr constant(ir::Element, std::uint64_t bits);
   Expr map(const graph::Node&, const std::vector<Expr>&);
-  /// What an op's translation gives, in the node's type.
+  /// Converts the result of an op's translation to the node's type.
   Expr typed(const graph::Node&, graph::Integers, Expr);
-  /// The value of a node, rounded to its type if roundings stay where they are.
+  /// The value of a node, rounded to its type if roundings stay in place.
   Expr rounded(const graph::Node&, Expr value);
-  /// An op that gives numbers of this type.
+  /// An op whose result is a number of this type.
   Expr arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
   Expr written_sum(Expr x, Expr y);
   Expr written_product(Expr x, Expr y);
@@ -90,7 +90,7 @@ class GraphToExprs {
   std::vector<JoinedPiece> joined_pieces(const graph::Node&) const;
   const JoinedPiece* piece_of(Expr position, const std::vector<JoinedPiece>&);
   Expr some_element(graph::NodeId reduction);
-  /// What a reduction combines of one piece of its axes: the value at `position`, in row-major order.
+  /// What a reduction combines from one piece of its axes: the value at `position`, in row-major order.
   struct ReducedPiece {
     AxisSet bound;
     Expr body, position;
@@ -102,13 +102,13 @@ class GraphToExprs {
   Expr pick(Expr, const AxisPosition& along, const AtomList&, Expr position);
   Tensor tensor(const graph::Node&, graph::NodeId);
 
-  /// The ways to bind the atoms of an axis: one, or one for each tensor of a concatenation.
+  /// The alternatives for binding the atoms of an axis: one, or one for each tensor of a concatenation.
   std::vector<AxisPosition> bindings(const AtomList&, const AxisSet& used);
-  /// The position in row-major order of several atoms.
+  /// The row-major position in several atoms.
   Expr combine(const std::vector<Expr>& parts, const AtomList&);
   Expr whole(const AxisPosition&, const AtomList&);
   AxisPosition parts(const AxisPosition&, const AtomList&);
-  /// The position in a whole tensor in row-major order.
+  /// The row-major position in a whole tensor.
   Expr linear(const Position&, const TensorAtoms&, const graph::TensorShape&);
 
   const graph::Graph& g_;
@@ -120,8 +120,8 @@ class GraphToExprs {
   };
   std::map<Atom*, AxisName> names_;
   std::vector<TranslatedValue> values_;
-  std::map<graph::NodeId, std::vector<std::pair<Position, std::size_t>>> memo_;  // indices of values_
-  std::vector<std::vector<std::size_t>> open_;                                   // the operands so far of values that are being translated
+  std::map<graph::NodeId, std::vector<std::pair<Position, std::size_t>>> memo_;  // for each value being translated: its operands so far
+  std::vector<std::vector<std::size_t>> open_;  // for each value that is being translated: its operands so far
 };
 
 }  // namespace tilewright::passes::fusion

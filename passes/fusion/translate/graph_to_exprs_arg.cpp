@@ -1,9 +1,9 @@
-// argmax and argmin as one maximum: of keys that hold the element's order in their upper bits and its position in the lower ones.
+// Expresses argmax and argmin as one maximum: of keys with the element's order in the upper bits and its position in the lower bits.
 //
-//   argmax of x = low(max over i of (order(x[i]), last - i))     the greatest element; of equal ones the first
+//   argmax of x = low(max over i of (order(x[i]), last - i))     the greatest element; of equal elements the first one
 //
-// Loops, merges of programs and other reductions treat it as any maximum. Elements of 64 bits have no room beside them: their position is
-// the least one at which the element is the extreme, a second reduction.
+// Loops, merges of programs and other reductions treat it like any other maximum. Elements of 64 bits leave no room for the position: then
+// the result is the least position at which the element equals the extreme, which is a second reduction.
 #include "passes/fusion/translate/graph_to_exprs.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
@@ -19,7 +19,7 @@ using ir::OpKind;
 constexpr std::int64_t kPositions = std::int64_t{1} << 31;
 constexpr std::int64_t kNaN = kPositions - 1;  // above infinity
 
-// An integer whose order is that of the floats; NaN is the greatest.
+// An integer with the same order as the float; NaN is the greatest.
 Expr float_order(ExprBuilder& b, Expr x, bool is_least) {
   const Expr bits = b.bitcast(x, Element::f32, Element::i32);
   // -2^31 - bits: descending from -0, which equals +0.

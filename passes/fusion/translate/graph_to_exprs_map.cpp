@@ -1,4 +1,4 @@
-// The element-wise ops of a graph as expressions.
+// Translates the element-wise ops of a graph to expressions.
 #include <algorithm>
 
 #include "passes/fusion/expr/integer_range.h"
@@ -19,7 +19,7 @@ bool is_comparison(OpKind op) {
   return op == OpKind::eq_ || op == OpKind::ne_ || op == OpKind::lt_ || op == OpKind::le_ || op == OpKind::gt_ || op == OpKind::ge_;
 }
 
-// What counts bits needs to know how many there are.
+// Ops that count bits need to know the number of bits.
 bool counts_bits(OpKind op) { return op == OpKind::popcount_ || op == OpKind::clz_ || op == OpKind::ffs_; }
 
 // Whether a value is computed from a part, as the program writes it.
@@ -113,14 +113,14 @@ Expr GraphToExprs::written_product(Expr x, Expr y) {
   if (!is_inverse(y) && (is_inverse(x) || y->key < x->key)) std::swap(x, y);
   const bool is_quotient = is_inverse(y);
   if (is_quotient) y = b_.power(y, -1);
-  // A moderate number in front of what has no order of its own says nothing of the order: (4 x) 0.25 is x.
+  // A moderate number before a value without a written order does not affect the order: (4 x) 0.25 is x.
   const auto is_plain = [&](Expr number, Expr other) {
     return number->is(ExprKind::number) && is_moderate(number->number) && !number->number.is_zero() && product->is(ExprKind::mul) &&
            !b_.pool().written_value(other);
   };
   if (is_plain(x, y) || is_plain(y, x)) return product;
   b_.note_written(product, {is_quotient ? WrittenValue::Kind::quotient : WrittenValue::Kind::product, x, y});
-  // Without its coefficient it may be a term of a sum, and what is summed without any number.
+  // Without its coefficient, the product may be a term of a sum; terms are summed without any number.
   if (!product->is(ExprKind::mul) || !b_.pool().written_value(product)) return product;
   std::vector<Factor> roots, others;
   for (const Factor& f : product->factors) (f.base->is_numeric ? roots : others).push_back(f);
@@ -177,7 +177,7 @@ Expr GraphToExprs::float_arithmetic(OpKind op, const std::vector<Expr>& x, Eleme
   return b_.function(op, x, computed(element));
 }
 
-// Sums and products that cannot wrap are exact integers; others stay ops of their type.
+// Sums and products that cannot wrap are exact integers; others remain ops of their type.
 Expr GraphToExprs::integer_arithmetic(OpKind op, const std::vector<Expr>& x, Element element) {
   const Expr wrapping = b_.function(op, x, element);
   Expr exact;
@@ -207,7 +207,7 @@ Expr GraphToExprs::compare(OpKind op, Expr a, Expr b, Element element) {
   return b_.function(op, std::move(both), Element::boolean, operand_bits(computed(element)));
 }
 
-// A float toward zero; what the type does not hold is cast by the op.
+// A float rounded toward zero; the cast op handles values that the type cannot hold.
 Expr GraphToExprs::truncated(Expr number, Element to) {
   const ir::Int128 whole = number->number.numerator() / number->number.denominator();
   const Expr integer = b_.number(Rational(whole, 1));
@@ -228,7 +228,7 @@ Expr GraphToExprs::cast(Expr x, Element from, Element to) {
   }
   if (ir::is_integer(from) && ir::is_integer(to)) return b_.wrapped(x, to);
   if (x->is(ExprKind::number) && ir::is_float(from) && ir::is_integer(to)) return truncated(x, to);
-  // A constant's rounding may move, but not out of its type into a wider one.
+  // The rounding of a constant may be moved, but not out of its type into a wider one.
   if (x->is(ExprKind::number) && ir::is_float(from) && to == Element::f64)
     return b_.constant(ir::float_value(from, ir::element_bits(from, x->number.to_double())));
   if (b_.rewrites() && x->is(ExprKind::number) && ir::is_float(to)) return x;

@@ -26,7 +26,7 @@ std::string GraphToExprs::label_of(NodeId n, std::size_t axis, std::size_t part,
   return fmt::format("{}axis {} of {}", parts > 1 ? fmt::format("part {} of ", part) : "", axis, of);
 }
 
-// An atom is named for the first axis, by input and position, that has it: by that axis's symbol, or by input and number.
+// An atom is named after the first axis, by input and position, that has it: by that axis's symbol, or by input and number.
 void GraphToExprs::name_axes() {
   struct Claim {
     Atom::Tag tag;
@@ -58,7 +58,7 @@ void GraphToExprs::name_axes() {
   std::set<std::string> used;
   const auto give = [&](Atom* atom, AxisName name, bool is_symbol) {
     if (names_.count(atom) != 0) return;
-    // The symbol is a label of one axis; others with this extent are called after their tensors.
+    // The symbol labels only one axis; other axes with this extent are named after their tensors.
     if (is_symbol && !used.contains(name.name)) name.label = name.name;
     while (!used.insert(name.name).second) name.name += "_";
     names_[atom] = std::move(name);
@@ -88,7 +88,7 @@ Axis GraphToExprs::axis_of(Atom* atom, const AxisSet& used) {
   }
 }
 
-// The axis that a scan binds has a name that no position has, so that no substitution of a position meets it.
+// The axis that a scan binds has a name that no position has, so that substituting a position never affects it.
 Axis GraphToExprs::axis_of_scan(graph::NodeId n, const AtomList& atoms, const AxisSet& used) {
   const graph::Node& node = g_.node(n);
   const Axis same = atoms.size() == 1 ? axis_of(atoms[0], {}) : nullptr;

@@ -1,4 +1,4 @@
-// Scans, and reductions by functions of the user, as expressions.
+// Translates scans, and reductions by a user's functions, to expressions.
 #include <algorithm>
 
 #include "passes/fusion/translate/graph_to_exprs.h"
@@ -9,7 +9,7 @@ Expr GraphToExprs::translate_scan(graph::NodeId n, const Position& position) {
   const graph::Node& node = g_.node(n);
   const auto axis = static_cast<std::size_t>(node.axes[0]);
   const AtomList atoms = axes_.operand_atoms(n, 0)[axis];
-  if (atoms.empty()) return operand(n, 0, position);  // an extent of 1
+  if (atoms.empty()) return operand(n, 0, position);  // the extent is 1
   AxisSet used;
   for (const AxisPosition& p : position)
     for (Expr e : p.parts) used.insert(e->axes);
@@ -21,7 +21,7 @@ Expr GraphToExprs::translate_scan(graph::NodeId n, const Position& position) {
                  ir::is_float(e) && e != ir::Element::f64 ? ir::Element::f32 : e);
 }
 
-// One axis inside of the other, the last one first: the function need not be commutative.
+// Reduces one axis inside of the other, the last axis first: the function need not be commutative.
 Expr GraphToExprs::reduce_by_function(graph::NodeId n, const Position& position) {
   const graph::Node& node = g_.node(n);
   const TensorAtoms theirs = axes_.operand_atoms(n, 0);

@@ -1,4 +1,4 @@
-// Folds what depends on parameters alone: a walk from the outputs down stores the largest values that pay.
+// Folds values that depend only on parameters: a walk from the outputs down stores the largest values that pay off.
 #include "passes/fusion/translate/parameters.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ KnownNodes::KnownNodes(const graph::Graph& g) : known_(g.size()) {
   };
   for (std::uint32_t i = 0; i < g.size(); ++i) {
     const graph::Node& n = g.node({i});
-    // Nodes with kernels of their own are computed at every run.
+    // Nodes with kernels of their own are computed in every run.
     known_[i] = n.op != Op::scalar && !has_own_kernels(n.op) && (n.op != Op::input || n.is_parameter) && all_fixed(n.shape) &&
                 all_fixed(n.lengths) && std::all_of(n.operands.begin(), n.operands.end(), [&](NodeId x) { return is_known(x); });
   }
@@ -47,8 +47,8 @@ double elements_of(Tensor t) {
   return elements;
 }
 
-// Bytes that a kernel reads to compute the value: of each tensor the elements at the points of its axes. A reduction inside is an
-// intermediate result that is written and read.
+// The bytes that a kernel reads to compute the value: for each tensor the elements at the points of its axes. A reduction inside counts as
+// an intermediate result that is written and read.
 double recomputed_bytes(Expr value) {
   std::unordered_map<Tensor, double> tensors;
   double reductions = 0;
@@ -71,9 +71,9 @@ double recomputed_bytes(Expr value) {
 }  // namespace
 
 bool ParameterFolding::pays(Expr value, Element element) const {
-  // Integers are exact in formulas, and not in memory: only those that are complete in their type are stored.
+  // Integers are exact in formulas but not in memory: only those that are complete in their type are stored.
   if (!ir::is_float(value->element) && !value->is(ExprKind::reduce)) return false;
-  // A run reads fewer bytes, by no less than the memory that is kept: not a gain of which a weight would be a second copy.
+  // A run must read fewer bytes, by at least the stored bytes: a small gain does not justify a second copy of a weight.
   const double stored = stored_bytes(value->axes, element), read = recomputed_bytes(value);
   return 2 * stored <= read && has_room(value, element);
 }
@@ -184,7 +184,8 @@ Expr ParameterFolding::fold_parts(Expr e) {
 
 namespace {
 
-// Indices of values, those that have the axes of others first. A group is computed together; one of each value, if formulas are kept.
+// Groups indices of values; values whose axes include those of others come first. A group is computed together. If formulas are kept, each
+// value is a group.
 std::vector<std::vector<std::size_t>> group_by_axes(const std::vector<Expr>& values, bool rewrites) {
   std::vector<std::size_t> order(values.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -264,7 +265,7 @@ Expr ParameterFolding::fold_reduction(Expr e) {
   return b_.rebuild(e, [&](Expr x) { return is_product && x == body ? fold_product(body, e->bound, e->operand_element) : visit(x); });
 }
 
-// A product's operand is stored in the type in which it is multiplied, if it is all of the operand: one axis of the result is its own.
+// A product's operand is stored in the type in which it is multiplied, if it is the whole operand: it has an axis of the result of its own.
 Element ParameterFolding::stored_element(Expr value, Expr product, const AxisSet& bound, Element operand_element) const {
   const bool is_narrower = ir::is_float(operand_element) && ir::bytes(operand_element) < ir::bytes(value->element);
   if (bound.empty() || !is_narrower || value->element == Element::f64) return value->element;
@@ -272,7 +273,7 @@ Element ParameterFolding::stored_element(Expr value, Expr product, const AxisSet
   for (const Factor& f : product->factors)
     if (!contains(value, f.base)) own = own.without(f.base->axes);
   if (own.empty()) return value->element;
-  // A load is rounded to this type by the kernel in any case. Products keep the range of bf16, and not that of f16.
+  // A kernel rounds a load to this type anyway. Products keep the range of bf16, but not that of f16.
   const bool may_round = value->is(ExprKind::load) || (options_.move_rounding && operand_element == Element::bf16);
   return may_round ? operand_element : value->element;
 }

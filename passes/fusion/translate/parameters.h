@@ -1,4 +1,4 @@
-// Finds values that depend on parameters and constants alone: they are computed when a parameter is given, and not at every run.
+// Finds values that depend only on parameters and constants: they are computed when a parameter is given, and not in every run.
 //
 //   x (A B)      with parameters A and B                   x C,   C = A B
 //   x (W + D)                                              x V,   V = W + D
@@ -6,11 +6,11 @@
 //
 //   (x g + b) W                                            x g W + c,   c = b W
 //
-// Factors of a product and terms of a sum are taken together where one of them has the axes of all. A value is stored if each run then reads
-// fewer bytes, by at least the bytes that are stored: a gain g beside a weight W stays, since g W would be a second copy of W for the sake of
-// |g| bytes, and so do views, broadcasts, functions of one weight, and weights that a kernel widens. A mask stays, too: where it does not
-// hold, the whole product is 0, whatever the other factors are. Together the stored values take at most twice the memory of the parameters
-// and constants that the values read: a product of narrow matrices is not stored at any size.
+// Factors of a product, or terms of a sum, are combined if one of them has the axes of all. A value is stored if each run then reads fewer
+// bytes, by at least the stored bytes. So a gain g beside a weight W stays, since g W would be a second copy of W to save |g| bytes; views,
+// broadcasts, functions of one weight, and weights that a kernel widens stay too. A mask also stays: where it does not hold, the whole
+// product is 0, whatever the other factors are. Together, the stored values take at most twice the memory of the parameters and constants
+// that they read; a product of narrow matrices is never stored.
 #pragma once
 #include <functional>
 #include <map>
@@ -22,13 +22,13 @@
 
 namespace tilewright::passes::fusion {
 
-/// Which nodes of a graph are known before a run.
+/// The nodes of a graph that are known before a run.
 class KnownNodes {
  public:
   explicit KnownNodes(const graph::Graph&);
-  /// Whether the value depends on parameters and constants alone.
+  /// Whether the value depends only on parameters and constants.
   bool is_known(graph::NodeId n) const { return known_[n.index]; }
-  /// Whether all symbols are those of shapes of parameters: others may change from run to run while the parameters stay.
+  /// Whether all symbols belong to shapes of parameters: other symbols may change between runs while the parameters stay.
   bool is_fixed(const Dim&) const;
 
  private:
@@ -39,17 +39,17 @@ class KnownNodes {
 class ParameterFolding {
  public:
   struct Options {
-    bool move_rounding = true;                 // products of parameters may round to the type in which they are multiplied
-    std::function<bool(Tensor)> is_known;      // whether the tensor has its contents before a run
+    bool move_rounding = true;                 // products of parameters may be rounded to the type in which they are multiplied
+    std::function<bool(Tensor)> is_known;      // whether the contents of a tensor are known before a run
     std::function<bool(const Dim&)> is_fixed;  // see KnownNodes
-    std::function<std::string(const std::vector<Tensor>&)> name_tensor;  // a name that is new in the program, for what reads these
+    std::function<std::string(const std::vector<Tensor>&)> name_tensor;  // returns a new name for a value that reads these tensors
   };
   ParameterFolding(ExprBuilder& b, Options options) : b_(b), options_(std::move(options)) {}
 
-  /// The value with loads in place of what is computed ahead. The values in place of the loads give the formula again; if they did not,
-  /// nothing would be folded.
+  /// The value with loads instead of the parts that are computed before a run. Substituting the parts for the loads gives the formula
+  /// again; otherwise nothing would be folded.
   Expr fold(Expr value);
-  /// What the folded values load: the values to compute, and the tensors for them.
+  /// The values to compute before a run, and the tensors that hold them, which folded values load.
   const std::vector<KernelOutput>& ahead() const { return ahead_; }
 
  private:
@@ -71,11 +71,11 @@ class ParameterFolding {
   ExprBuilder& b_;
   const Options options_;
   std::vector<KernelOutput> ahead_;
-  std::vector<graph::NodeId> calls_;  // of which the expression being visited is a part
+  std::vector<graph::NodeId> calls_;  // the calls to which the visited expression belongs
   ExprMap distributed_, folded_, definitions_;
   std::map<std::pair<const ExprData*, ir::Element>, Expr> stored_;
   std::unordered_map<Expr, bool, ExprHash> known_, has_load_;
-  std::set<Tensor> read_;  // parameters and constants of the values
+  std::set<Tensor> read_;  // parameters and constants that the values read
   double read_bytes_ = 0, stored_bytes_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Walks from the operands of each sum to values that have two positions.
+// Walks from the operands of each sum to values that are used at two positions.
 #include "passes/fusion/translate/repeated_values.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using graph::Node;
 using graph::NodeId;
 using graph::Op;
 
-// The reductions in a formula that are in no other one. Formulas are deeper than the stack of a thread.
+// The reductions in a formula that are not inside of another one. Formulas may be deeper than a thread's stack.
 std::set<ExprKey> outermost_reductions(Expr formula) {
   std::set<ExprKey> found;
   ExprSet seen;
@@ -82,7 +82,7 @@ class Finder {
     return reached;
   }
 
-  // The nearest values that the sum takes element by element and that the other operand takes at other positions.
+  // Finds the nearest values that the sum uses element by element and that the other operand uses at other positions.
   void find_direct(std::size_t from, const std::vector<bool>& reached) {
     std::set<std::size_t> seen;
     std::vector<std::size_t> todo{from};
@@ -100,7 +100,7 @@ class Finder {
 
   const graph::Graph& g_;
   const std::vector<TranslatedValue>& values_;
-  std::vector<std::vector<std::size_t>> differs_;  // by value: those of the same node with other reductions
+  std::vector<std::vector<std::size_t>> differs_;  // indexed by value: the values of the same node with other reductions
   bool has_any_ = false;
   std::set<NodeId> found_;
 };

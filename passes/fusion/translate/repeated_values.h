@@ -1,9 +1,9 @@
-// Finds values that a segment would compute twice in two orders of summation, where a sum takes both.
+// Finds values that a segment would compute twice, in two orders of summation, where a sum uses both results.
 //
-// In a step of conjugate gradients, r - alpha A p takes the residual r at position i, and A p takes it at all positions j, since p is made
-// of r: one kernel would sum the product inside of r along rows for the one and along columns for the other. The two differ by rounding,
-// and the next residual, which is far smaller than r, is made of their difference. So r is stored: it is computed once, and all that needs
-// it reads the same number.
+// In a step of conjugate gradients, r - alpha A p uses the residual r at position i, and A p uses it at all positions j, since p is
+// computed from r. One kernel would sum the product inside of r along rows for the first use, and along columns for the second. The two
+// results differ by rounding, and the next residual, which is far smaller than r, is computed from their difference. So r is stored: it is
+// computed once, and all its users read the same number.
 #pragma once
 #include <cstddef>
 #include <set>
@@ -13,16 +13,16 @@
 
 namespace tilewright::passes::fusion {
 
-/// The value of a node at one position, and what it is computed from.
+/// The value of a node at one position, and the values from which it is computed.
 struct TranslatedValue {
   graph::NodeId node;
   Expr value;
-  bool has_all_elements = false;      // as the axes of the position run: it is no slice, and no element
+  bool has_all_elements = false;      // as the axes of the position vary; false for a slice or an element
   std::vector<std::size_t> operands;  // indices of earlier values
 };
 
-/// The nodes whose value a sum of floats takes element by element, while another operand of the sum is computed from the same value at
-/// other positions, with other reductions. `values`: operands first.
+/// The nodes whose value a sum of floats uses element by element, while another operand of the sum is computed from the same value at other
+/// positions, with other reductions. `values`: operands first.
 std::set<graph::NodeId> values_in_two_orders(const graph::Graph&, const std::vector<TranslatedValue>& values);
 
 }  // namespace tilewright::passes::fusion
