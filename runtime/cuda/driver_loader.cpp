@@ -1,10 +1,10 @@
 // Loads the CUDA driver of this machine at run time.
 #include "runtime/cuda/driver_loader.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "runtime/cuda/driver_failure.h"
+#include "runtime/dynamic_library.h"
 
 namespace tilewright::rt::cuda {
 
@@ -51,16 +51,12 @@ DriverSearch driver_from(const std::function<void*(const char*)>& find) {
 }
 
 DriverSearch find_driver() {
-  // The library is never closed: the driver has threads and exit handlers of its own.
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    const char* error = dlerror();
-    const std::string text = error ? error : "";
-    const bool absent = text.empty() || text.find("No such file") != std::string::npos;
+  const DynamicLibrary library({"libcuda.so.1"});
+  if (!library.is_open())
     return {nullptr, 0,
-            absent ? "libcuda.so.1 was not found: no NVIDIA driver is installed" : fmt::format("libcuda.so.1 does not load: {}", text)};
-  }
-  return driver_from([&](const char* symbol) { return dlsym(library, symbol); });
+            library.reason().empty() ? "libcuda.so.1 was not found: no NVIDIA driver is installed"
+                                     : fmt::format("libcuda.so.1 does not load: {}", library.reason())};
+  return driver_from([&](const char* symbol) { return library.find(symbol); });
 }
 
 const DriverSearch& system_driver() {

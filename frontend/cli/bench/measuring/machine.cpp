@@ -1,7 +1,6 @@
-// Reads /proc, the driver and NVML, and measures the peak of processors by a kernel of multiply-adds.
+// Reads /proc and the driver, and measures the peak of processors by a kernel of multiply-adds.
 #include "frontend/cli/bench/measuring/machine.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "frontend/cli/bench/measuring/contender.h"
 #include "frontend/cli/bench/measuring/gpu_context.h"
+#include "frontend/cli/bench/measuring/nvml.h"
 #include "runtime/cuda/driver_loader.h"
 #include "runtime/host/cpu_model.h"
 
@@ -42,43 +42,17 @@ std::string load() {
                      minute > 0.3 * threads ? ": the machine is not idle, and times are larger than they could be" : "");
 }
 
-/// The functions of NVIDIA's management library, after nvml.h.
-struct Nvml {
-  int (*init)() = nullptr;
-  int (*device)(unsigned ordinal, void** device) = nullptr;
-  int (*clock)(void* device, int type, unsigned* mhz) = nullptr;
-  int (*most)(void* device, int type, unsigned* mhz) = nullptr;
-  int (*driver_version)(char* text, unsigned length) = nullptr;
-
-  /// Whether all are there.
-  bool load() {
-    void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) return false;
-    const auto find = [&](auto& function, const char* symbol) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
-      return function != nullptr;
-    };
-    return find(init, "nvmlInit_v2") && find(device, "nvmlDeviceGetHandleByIndex_v2") && find(clock, "nvmlDeviceGetClockInfo") &&
-           find(most, "nvmlDeviceGetMaxClockInfo") && find(driver_version, "nvmlSystemGetDriverVersion") && init() == 0;
-  }
-};
-
 void add_gpu_facts(const Device& device, Facts& facts) {
   facts.emplace_back("driver", fmt::format("CUDA {}", rt::cuda::version_text(rt::cuda::system_driver().version)));
-  Nvml nvml;
-  void* handle = nullptr;
-  if (!nvml.load() || nvml.device(static_cast<unsigned>(ordinal_of(device)), &handle) != 0) {
+  const Nvml nvml(device);
+  if (!nvml.is_open()) {
     facts.emplace_back("clocks", "not reported: there is no libnvidia-ml.so.1");
     return;
   }
-  std::array<char, 96> version{};
-  if (nvml.driver_version(version.data(), version.size()) == 0) facts.back().second += fmt::format(", {}", version.data());
-  constexpr int kMultiprocessors = 1, kMemory = 2;  // nvmlClockType_t
-  unsigned now = 0, most = 0, memory = 0;
-  nvml.clock(handle, kMultiprocessors, &now);
-  nvml.most(handle, kMultiprocessors, &most);
-  nvml.clock(handle, kMemory, &memory);
-  facts.emplace_back("clocks", fmt::format("{} of {} MHz, memory {} MHz", now, most, memory));
+  if (const std::string version = nvml.driver_version(); !version.empty()) facts.back().second += ", " + version;
+  const GpuState now = nvml.state();
+  facts.emplace_back("clocks",
+                     fmt::format("{} of {} MHz, memory {} MHz", now.sm_mhz.value_or(0), nvml.most_sm_mhz(), now.memory_mhz.value_or(0)));
 }
 
 // ---- peaks ----

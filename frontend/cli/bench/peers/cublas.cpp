@@ -1,5 +1,4 @@
 // The peer cublas: products by libcublasLt, with the algorithms that its heuristics propose and a workspace.
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -8,6 +7,7 @@
 
 #include "frontend/cli/bench/measuring/gpu_context.h"
 #include "frontend/cli/bench/peers/cublas_lt.h"
+#include "frontend/cli/bench/peers/peer_library.h"
 #include "frontend/cli/bench/peers/peers.h"
 
 namespace tilewright::cli::bench {
@@ -164,27 +164,21 @@ class Cublas final : public Peer {
 }  // namespace
 
 CublasLt load_cublas_lt() {
-  void* library = nullptr;
-  for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"})
-    if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (!library) throw Unavailable("there is no libcublasLt.so.13 or .12 where the linker looks");
   CublasLt lt;
-  const auto find = [&](auto& function, const char* symbol) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
-    if (!function) throw Unavailable(fmt::format("libcublasLt has no function {}", symbol));
-  };
-  find(lt.create, "cublasLtCreate");
-  find(lt.destroy, "cublasLtDestroy");
-  find(lt.version, "cublasLtGetVersion");
-  find(lt.product_create, "cublasLtMatmulDescCreate");
-  find(lt.product_destroy, "cublasLtMatmulDescDestroy");
-  find(lt.layout_create, "cublasLtMatrixLayoutCreate");
-  find(lt.layout_destroy, "cublasLtMatrixLayoutDestroy");
-  find(lt.preference_create, "cublasLtMatmulPreferenceCreate");
-  find(lt.preference_set, "cublasLtMatmulPreferenceSetAttribute");
-  find(lt.preference_destroy, "cublasLtMatmulPreferenceDestroy");
-  find(lt.find_algorithms, "cublasLtMatmulAlgoGetHeuristic");
-  find(lt.multiply, "cublasLtMatmul");
+  load_functions({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
+                 "there is no libcublasLt.so.13 or .12 where the linker looks",
+                 {{"cublasLtCreate", lt.create},
+                  {"cublasLtDestroy", lt.destroy},
+                  {"cublasLtGetVersion", lt.version},
+                  {"cublasLtMatmulDescCreate", lt.product_create},
+                  {"cublasLtMatmulDescDestroy", lt.product_destroy},
+                  {"cublasLtMatrixLayoutCreate", lt.layout_create},
+                  {"cublasLtMatrixLayoutDestroy", lt.layout_destroy},
+                  {"cublasLtMatmulPreferenceCreate", lt.preference_create},
+                  {"cublasLtMatmulPreferenceSetAttribute", lt.preference_set},
+                  {"cublasLtMatmulPreferenceDestroy", lt.preference_destroy},
+                  {"cublasLtMatmulAlgoGetHeuristic", lt.find_algorithms},
+                  {"cublasLtMatmul", lt.multiply}});
   return lt;
 }
 

@@ -1,7 +1,7 @@
 // The peer onednn: products of f32 by a function of oneDNN that versions 2 and 3 have alike, found at run time.
-#include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "frontend/cli/bench/peers/peer_library.h"
 #include "frontend/cli/bench/peers/peers.h"
 
 namespace tilewright::cli::bench {
@@ -23,14 +23,9 @@ struct OneDnn {
 };
 
 OneDnn load_onednn() {
-  void* library = nullptr;
-  for (const char* name : {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"})
-    if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (!library) throw Unavailable("there is no libdnnl.so.3 or .2 (Debian: libdnnl2, libdnnl3)");
   OneDnn dnn;
-  dnn.version = reinterpret_cast<decltype(dnn.version)>(dlsym(library, "dnnl_version"));
-  dnn.sgemm = reinterpret_cast<Sgemm>(dlsym(library, "dnnl_sgemm"));
-  if (!dnn.version || !dnn.sgemm) throw Unavailable("libdnnl has no function dnnl_sgemm");
+  load_functions({"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"}, "there is no libdnnl.so.3 or .2 (Debian: libdnnl2, libdnnl3)",
+                 {{"dnnl_version", dnn.version}, {"dnnl_sgemm", dnn.sgemm}});
   return dnn;
 }
 

@@ -1,7 +1,7 @@
 // The peer openblas: products of f32 and f64 by a CBLAS that is found at run time.
-#include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "frontend/cli/bench/peers/peer_library.h"
 #include "frontend/cli/bench/peers/peers.h"
 #include "runtime/host/cpu_model.h"
 
@@ -26,21 +26,14 @@ struct OpenBlas {
 constexpr int kRowMajor = 101, kNoTrans = 111;
 
 OpenBlas load_openblas() {
-  void* library = nullptr;
-  for (const char* name : {"libopenblas.so.0", "libopenblas.so"})
-    if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (!library) throw Unavailable("there is no libopenblas.so.0 (Debian: libopenblas0)");
   OpenBlas blas;
-  const auto find = [&](auto& function, const char* symbol) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
-    if (!function) throw Unavailable(fmt::format("libopenblas has no function {}", symbol));
-  };
-  find(blas.sgemm, "cblas_sgemm");
-  find(blas.dgemm, "cblas_dgemm");
-  find(blas.sgemv, "cblas_sgemv");
-  find(blas.dgemv, "cblas_dgemv");
-  find(blas.set_num_threads, "openblas_set_num_threads");
-  find(blas.get_config, "openblas_get_config");
+  load_functions({"libopenblas.so.0", "libopenblas.so"}, "there is no libopenblas.so.0 (Debian: libopenblas0)",
+                 {{"cblas_sgemm", blas.sgemm},
+                  {"cblas_dgemm", blas.dgemm},
+                  {"cblas_sgemv", blas.sgemv},
+                  {"cblas_dgemv", blas.dgemv},
+                  {"openblas_set_num_threads", blas.set_num_threads},
+                  {"openblas_get_config", blas.get_config}});
   return blas;
 }
 
