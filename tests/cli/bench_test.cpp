@@ -247,6 +247,7 @@ TEST_CASE("bench: cuBLAS by its functions, on a driver with emulated GPUs") {
   const std::string product = bench("matmul", "48x33x65", "f32");
   CHECK(contains(product, "{\"name\": \"cublas\", \"relative_error\": "));
   CHECK_FALSE(contains(product, "failure"));
+  CHECK(contains(product, "\"gpu\": {\"sm_mhz\": 1110, \"memory_mhz\": 2220, \"watts\": 123.456, \"celsius\": 44}"));
   CHECK_FALSE(contains(bench("matvec", "48x65", "f32"), "failure"));
   CHECK(contains(bench("softmax", "8x65", "f16"), "cublas: left out of softmax 8x65 f16: it is called for single products only"));
   CHECK(contains(bench("matmul", "8x8x8", "f16"), "its heuristics have no algorithm (cublasStatus_t 15)"));
@@ -254,6 +255,26 @@ TEST_CASE("bench: cuBLAS by its functions, on a driver with emulated GPUs") {
   CHECK(contains(bench("matmul", "8x8x8", "f32"), "cublas: left out of matmul 8x8x8 f32: its result is wrong"));
   const Variable fails("FAKE_CUBLAS", "fails");
   CHECK(contains(bench("matmul", "8x8x8", "f32"), "cublasLtMatmul fails with cublasStatus_t 13"));
+}
+
+TEST_CASE("bench: peers of one backend are asked for attention only, and told which backend") {
+  const Variable libraries("LD_LIBRARY_PATH", TW_FAKE_NVIDIA);
+  const Folder folder;
+  write_executable(folder, "python",
+                   "#!/bin/sh\nread request\necho \"$request\" >> opened\necho '@ok version 1'\nread request\n"
+                   "echo '@no no such kernel here'\nread request\n");
+  const auto bench = [&](const char* kernel, const char* shape) {
+    return tilewright({"bench", kernel, "--device", "cuda:1", "--shapes", shape, "--types", "f16", "--vs", "cudnn,flash", "--rounds", "3",
+                       "--seconds", "0", "--python", "./python"},
+                      "", folder.path())
+        .err;
+  };
+  const std::string attention = bench("attention_causal", "1x1x32x16");
+  CHECK(contains(attention, "cudnn: left out of attention_causal 1x1x32x16 f16: no such kernel here"));
+  CHECK(contains(attention, "flash: left out of attention_causal 1x1x32x16 f16: no such kernel here"));
+  CHECK(contains(bench("softmax", "8x8"), "cudnn: left out of softmax 8x8 f16: it is called for attention only"));
+  CHECK(contains(folder.read("opened"), "\"backend\": \"cudnn\""));
+  CHECK(contains(folder.read("opened"), "\"backend\": \"flash\""));
 }
 
 TEST_CASE("bench: a kernel of a file on a driver with emulated GPUs") {

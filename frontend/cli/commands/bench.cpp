@@ -87,7 +87,8 @@ void add_bench(CLI::App& root, Session& session) {
       ->type_name("SHAPE[,SHAPE...]");
   c->add_option("--types", b.types, "Element types, or all: f16,f32; if not given, f32 on the cpu and f16 on GPUs")
       ->type_name("TYPE[,TYPE...]");
-  c->add_option("--vs", b.peers, "Peers: cublas, torch, triton, numpy, openblas, onednn, memcpy, or all that the device can have")
+  c->add_option("--vs", b.peers,
+                "Peers: cublas, torch, triton, cudnn, flash, numpy, openblas, onednn, memcpy, or all that the device can have")
       ->type_name("PEER[,PEER...]");
   c->add_option("--rounds", b.measuring.rounds, "Rounds of a case at most")->type_name("N")->check(CLI::Range(1, 100000));
   c->add_option("--seconds", b.measuring.seconds, "Start no round of a case after so long; three are run in any case")

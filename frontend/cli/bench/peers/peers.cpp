@@ -14,6 +14,8 @@ std::span<const PeerKind> peer_kinds() {
       {"cublas", "cuBLAS, by libcublasLt and its heuristics", false, true, open_cublas},
       {"torch", "PyTorch in eager mode, by python3", true, true, open_torch},
       {"triton", "Triton, by python3 with torch and triton", false, true, open_triton},
+      {"cudnn", "attention by cuDNN, through PyTorch, by python3", false, true, open_cudnn},
+      {"flash", "attention by FlashAttention, through PyTorch, by python3", false, true, open_flash},
       {"numpy", "NumPy, by python3", true, false, open_numpy},
       {"openblas", "OpenBLAS, by libopenblas", true, false, open_openblas},
       {"onednn", "oneDNN, by libdnnl: products of f32", true, false, open_onednn},

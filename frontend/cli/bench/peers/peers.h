@@ -26,12 +26,14 @@ std::span<const PeerKind> peer_kinds();
 /// Throws UsageError that suggests one and lists them.
 const PeerKind& find_peer(const std::string& name);
 
-// Each is in a file of its name.
+// Each is in a file of its name, those in Python in python_peer.cpp.
 std::unique_ptr<Peer> open_cublas(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_openblas(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_onednn(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_torch(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_triton(const Setting&, const PeerOptions&);
+std::unique_ptr<Peer> open_cudnn(const Setting&, const PeerOptions&);
+std::unique_ptr<Peer> open_flash(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_numpy(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_memcpy(const Setting&, const PeerOptions&);
 

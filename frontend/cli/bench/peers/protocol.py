@@ -2,6 +2,7 @@
 
 A request is a line of JSON on standard input, the answer a line "@ok VALUE" or "@no REASON" on standard output. A Library has
     open(device, threads, ieee) -> the text of its version
+    backend: the name of the implementation that it is to call, or "" for its own choice; set before open
     load(path, element type, shape) -> an array
     save(array, element type, path)
     kernels: {name: function(arrays by name, shape) -> a function that runs the kernel once and returns its result, or a tuple of them}
@@ -23,6 +24,7 @@ class Server:
         self.run = None
 
     def open(self, request):
+        self.peer.backend = request["backend"]
         return self.peer.open(request["device"], request["threads"], request["ieee"])
 
     def prepare(self, request):

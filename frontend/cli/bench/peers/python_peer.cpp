@@ -1,4 +1,4 @@
-// The peers torch, triton and numpy: one script each, the same requests.
+// The peers torch, triton and numpy: one script each, the same requests. And cudnn and flash, which are torch with one backend of attention.
 #include "frontend/cli/bench/peers/python_peer.h"
 
 #include <fmt/format.h>
@@ -84,19 +84,28 @@ class PythonKernel final : public Contender {
 
 class PythonPeer final : public Peer {
  public:
-  PythonPeer(std::string name, std::string_view script, const Setting& setting, const PeerOptions& options)
-      : name_(std::move(name)), folder_(setting.folder), process_(options.python, setting.folder, name_, script) {
+  /// `backend`: of attention, which is then all that the peer has; empty: the library's own choice.
+  PythonPeer(std::string name, std::string_view script, const Setting& setting, const PeerOptions& options, std::string backend = "")
+      : name_(std::move(name)),
+        backend_(std::move(backend)),
+        folder_(setting.folder),
+        process_(options.python, setting.folder, name_, script) {
     version_ = process_.ask(json_object({{"do", json_string("open")},
                                          {"device", json_string(setting.device.name())},
                                          {"threads", std::to_string(rt::cpu_threads())},
+                                         {"backend", json_string(backend_)},
                                          {"ieee", setting.options.precision == Precision::ieee ? "true" : "false"}}));
   }
   std::string name() const override { return name_; }
   std::string version() const override { return version_; }
-  std::unique_ptr<Contender> prepare(const Case& c) override { return std::make_unique<PythonKernel>(process_, c, folder_); }
+  std::unique_ptr<Contender> prepare(const Case& c) override {
+    if (!backend_.empty() && c.row->name != "attention" && c.row->name != "attention_causal")
+      throw Unavailable("it is called for attention only");
+    return std::make_unique<PythonKernel>(process_, c, folder_);
+  }
 
  private:
-  const std::string name_, folder_;
+  const std::string name_, backend_, folder_;
   PythonProcess process_;
   std::string version_;
 };
@@ -108,6 +117,12 @@ std::unique_ptr<Peer> open_torch(const Setting& setting, const PeerOptions& opti
 }
 std::unique_ptr<Peer> open_triton(const Setting& setting, const PeerOptions& options) {
   return std::make_unique<PythonPeer>("triton", kTritonScript, setting, options);
+}
+std::unique_ptr<Peer> open_cudnn(const Setting& setting, const PeerOptions& options) {
+  return std::make_unique<PythonPeer>("cudnn", kTorchScript, setting, options, "cudnn");
+}
+std::unique_ptr<Peer> open_flash(const Setting& setting, const PeerOptions& options) {
+  return std::make_unique<PythonPeer>("flash", kTorchScript, setting, options, "flash");
 }
 std::unique_ptr<Peer> open_numpy(const Setting& setting, const PeerOptions& options) {
   return std::make_unique<PythonPeer>("numpy", kNumpyScript, setting, options);

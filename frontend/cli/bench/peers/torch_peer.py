@@ -2,6 +2,12 @@
 
 
 class Library(TorchArrays):
+    def open(self, device, threads, ieee):
+        version = super().open(device, threads, ieee)
+        if self.backend == "cudnn":
+            version += ", cuDNN %s" % torch.backends.cudnn.version()
+        return version
+
     @property
     def kernels(self):
         return {
@@ -117,6 +123,15 @@ class Library(TorchArrays):
         return lambda: torch.autograd.grad(out, inputs, t["dout"], retain_graph=True)
 
     def attention(self, q, k, v, causal):
+        if self.backend:
+            from torch.nn.attention import SDPBackend, sdpa_kernel
+            chosen = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}[self.backend]
+
+            def run_chosen():
+                with sdpa_kernel(chosen):
+                    return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+            return run_chosen
         if hasattr(F, "scaled_dot_product_attention"):
             return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal)
         hidden = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=self.device).triu(1) if causal else None

@@ -48,6 +48,19 @@ std::string counted_json(const Counted& n) {
                       {"estimates", json_array(estimates)}});
 }
 
+std::string gpu_json(const GpuState& g) {
+  JsonMembers members;
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) members.emplace_back(name, json_number(static_cast<double>(*value)));
+  };
+  add("sm_mhz", g.sm_mhz);
+  add("memory_mhz", g.memory_mhz);
+  add("watts", g.watts);
+  add("celsius", g.celsius);
+  add("throttled", g.throttled);
+  return json_object(members);
+}
+
 std::string tuned_json(const Tuned& t) {
   return json_object({{"kernel", json_string(t.kernel)},
                       {"chosen", configuration_json(t.chosen)},
@@ -69,6 +82,7 @@ std::string case_json(const CaseResult& c) {
   if (c.copy_ms > 0) members.emplace_back("copy_ms", json_number(c.copy_ms));
   if (c.peak_gflops > 0) members.emplace_back("peak_gflops", json_number(c.peak_gflops));
   if (c.counted) members.emplace_back("counted", counted_json(*c.counted));
+  if (c.gpu) members.emplace_back("gpu", gpu_json(*c.gpu));
   if (c.tuned) {
     std::vector<std::string> searches;
     for (const Tuned& t : *c.tuned) searches.push_back(tuned_json(t));

@@ -9,6 +9,7 @@
 #include "frontend/cli/bench/measuring/counting.h"
 #include "frontend/cli/bench/measuring/machine.h"
 #include "frontend/cli/bench/measuring/measurement.h"
+#include "frontend/cli/bench/measuring/nvml.h"
 #include "frontend/cli/bench/measuring/tuning.h"
 
 namespace tilewright::cli::bench {
@@ -32,6 +33,7 @@ struct CaseResult {
   double copy_ms = 0;                   // of as many bytes, in the same rounds; 0: not measured
   double peak_gflops = 0;
   std::optional<Counted> counted;
+  std::optional<GpuState> gpu;              // behind the last round but one
   std::optional<std::vector<Tuned>> tuned;  // with --tune
 
   const Contestant& ours() const { return contestants.front(); }

@@ -73,6 +73,7 @@ class Run {
   Run(const BenchOptions& options, const Setting& setting, std::vector<OpenPeer>& peers, const Peaks& peaks, std::size_t cases)
       : options_(options), setting_(setting), peers_(peers), peaks_(peaks), progress_(cases) {
     if (options.measuring.cold && !is_emulator(setting.device)) flush_.emplace(setting.device);
+    if (is_gpu(setting.device)) nvml_.emplace(setting.device);
   }
 
   /// What fails is a failure of ours in the result. One that the user interrupted is not complete.
@@ -154,6 +155,7 @@ class Run {
       if (type == r.type && c.problem.flops > 0) r.peak_gflops = peak.gflops;
     if (entrants[0].contender)
       measure(entrants, options_.measuring, flush_ ? &*flush_ : nullptr, Interruption::flag(), [&](int round) {
+        if (nvml_ && nvml_->is_open()) r.gpu = nvml_->state();  // the launches of the round before are just over
         progress_.show(index, static_cast<double>(round) / options_.measuring.rounds, fmt::format("{}: round {}", what, round + 1));
       });
     for (const Entrant& e : entrants) {
@@ -169,6 +171,7 @@ class Run {
   const Peaks& peaks_;
   Progress progress_;
   std::optional<CacheFlush> flush_;
+  std::optional<Nvml> nvml_;
 };
 
 /// Notes of peers that took no part, each reason once.
