@@ -1,5 +1,5 @@
-// Our kernels as functions with C linkage, so that one process of Python can time them beside other compilers' and libraries': see
-// peers/on_gpu.py. They run on the caller's memory and stream.
+// Our kernels as functions with C linkage, so that one process of Python can time them beside other libraries': see peers/measured.py.
+// They run on the caller's memory and stream.
 #include <dlfcn.h>
 #include <tilewright/kernels.h>
 #include <tilewright/tilewright.h>
@@ -83,10 +83,6 @@ struct Library {
   tw::Stream stream;
   tw::Kernel<decltype(bench::gpu::vector_add)> vector_add{"vector_add", bench::gpu::vector_add};
   tw::Kernel<decltype(bench::gpu::softmax)> softmax{"softmax", bench::gpu::softmax};
-  tw::Kernel<decltype(bench::gpu::layer_norm)> layer_norm{"layer_norm", bench::gpu::layer_norm};
-  tw::Kernel<decltype(bench::gpu::transpose)> transpose{"transpose", bench::gpu::transpose};
-  tw::Kernel<decltype(bench::gpu::row_sum)> row_sum{"row_sum", bench::gpu::row_sum};
-  tw::Kernel<decltype(bench::gpu::matmul)> matmul{"matmul", bench::gpu::matmul};
   tw::Kernel<decltype(bench::gpu::attention)> attention{"attention", bench::gpu::attention};
   std::map<std::string, std::unique_ptr<Product>> products = all_products();
 };
@@ -138,42 +134,6 @@ int tw_softmax(std::uint64_t out, std::uint64_t x, int rows, int columns, int bl
     const std::int64_t count = std::int64_t{rows} * columns;
     l.softmax({.grid = rows, .num_warps = warps, .stream = l.stream}, l.floats(out, count), l.floats(x, count), columns, columns, columns,
               block);
-  });
-}
-
-int tw_layer_norm(std::uint64_t x, std::uint64_t out, std::uint64_t weight, std::uint64_t bias, std::uint64_t means, std::uint64_t scales,
-                  int rows, int columns, int block, int warps) {
-  return attempt([&] {
-    Library& l = *library;
-    const std::int64_t count = std::int64_t{rows} * columns;
-    l.layer_norm({.grid = rows, .num_warps = warps, .stream = l.stream}, l.floats(x, count), l.floats(out, count),
-                 l.floats(weight, columns), l.floats(bias, columns), l.floats(means, rows), l.floats(scales, rows), columns, columns, 1e-5f,
-                 block);
-  });
-}
-
-int tw_transpose(std::uint64_t x, std::uint64_t out, int m, int n, int bm, int bn, int warps) {
-  return attempt([&] {
-    Library& l = *library;
-    const std::int64_t count = std::int64_t{m} * n;
-    l.transpose({.grid = {tw::cdiv(m, bm), tw::cdiv(n, bn)}, .num_warps = warps, .stream = l.stream}, l.floats(x, count),
-                l.floats(out, count), n, m, m, n, bm, bn);
-  });
-}
-
-int tw_row_sum(std::uint64_t x, std::uint64_t out, int rows, int columns, int block, int warps) {
-  return attempt([&] {
-    Library& l = *library;
-    l.row_sum({.grid = rows, .num_warps = warps, .stream = l.stream}, l.floats(x, std::int64_t{rows} * columns), l.floats(out, rows),
-              columns, columns, block);
-  });
-}
-
-int tw_matmul(std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k, int bm, int bn, int bk, int warps) {
-  return attempt([&] {
-    Library& l = *library;
-    l.matmul({.grid = {tw::cdiv(m, bm), tw::cdiv(n, bn)}, .num_warps = warps, .stream = l.stream}, l.floats(a, std::int64_t{m} * k),
-             l.floats(b, std::int64_t{k} * n), l.floats(c, std::int64_t{m} * n), m, n, k, k, n, n, bm, bn, bk);
   });
 }
 

@@ -41,9 +41,9 @@ run_pack() {
 expect_status() { [ "$status" -eq "$1" ] || { cat "$work/said"; fail "$2: status $status, expected $1"; }; }
 
 run_pack --out "$work/results" --quick device fuzz.fresh_1 fuzz.14_at_once examples.01_vector_add examples.04_matmul_epilogue examples.05_attention \
-  programs tests.matmuls bench.product_f16 counters
+  programs tests.matmuls bench.products counters
 expect_status 0 "steps that pass or are skipped"
-grep -q "^bench.product_f16 .*skipped .* emulator:sm_80 is no GPU" "$work/said" || fail "a benchmark does not say why it is skipped"
+grep -q "^bench.products .*skipped .* emulator:sm_80 is no GPU" "$work/said" || fail "a benchmark does not say why it is skipped"
 
 run_pack --out "$work/results" planted
 expect_status 1 "steps that fail"
@@ -51,7 +51,7 @@ python3 - "$work/results/steps.jsonl" <<'PYTHON' || fail "steps.jsonl is not wha
 import json, sys
 steps = {step["step"]: step for step in map(json.loads, open(sys.argv[1]))}
 want = {"device": "passed", "fuzz.fresh_1": "passed", "fuzz.14_at_once_fresh": "passed", "examples.01_vector_add": "passed", "tests.matmuls": "passed",
-        "programs.tutorial_01_launch": "passed", "bench.product_f16": "skipped", "counters": "skipped", "planted.passes": "passed",
+        "programs.tutorial_01_launch": "passed", "bench.products": "skipped", "counters": "skipped", "planted.passes": "passed",
         "planted.fails": "failed", "planted.crashes": "crashed", "planted.hangs": "timed out", "planted.deaf": "timed out", "planted.skips": "skipped"}
 for name, status in want.items():
     if steps[name]["status"] != status:

@@ -64,5 +64,6 @@ for profile in full contact; do
   done <"$here/profiles/$profile" >"$dir/profiles/$profile"
 done
 
-cp "$root"/tests/bench/peers/{calibrate.py,on_gpu.py,contact.py,side_by_side.py,ptx_kernel.py,cublas.py,gpu_state.py,profiled.py} "$root/tests/counters/beside_ncu.py" "$here/describe_device.py" "$dir/python"
+cp "$root"/tests/bench/peers/{calibrate.py,contact.py,cublas.py,driver_calls.py,gpu_state.py,measured.py,profiled.py,ptx_kernel.py} \
+  "$root/frontend/cli/bench/peers/triton_kernels.py" "$root/tests/counters/beside_ncu.py" "$here/describe_device.py" "$dir/python"
 cp "$root"/tests/counters/kernels/*.tile "$dir/counters"

@@ -19,7 +19,7 @@ import time
 
 import torch
 
-import on_gpu
+import measured
 
 PRODUCTS = {
     "f16": [(4096, 4096, 4096), (2048, 2048, 2048), (1024, 1024, 1024), (512, 512, 512), (16, 4096, 4096), (128, 4096, 4096), (1000, 1000, 1000),
@@ -68,7 +68,7 @@ class Launcher:
             heads, length, depth, _ = shape
             self.buffers = [torch.randn(heads, length, depth, device="cuda").half() for _ in range(4)]
         else:
-            self.buffers = on_gpu.factors(name, *shape, False)
+            self.buffers = measured.factors(name, *shape, False)
 
     def __call__(self, configuration):
         numbers = (ctypes.c_int * 6)(*configuration)
@@ -128,7 +128,7 @@ def main():
     if not torch.cuda.is_available():
         print("PyTorch sees no GPU")
         sys.exit(77)
-    tw = on_gpu.Ours(options.bench_gpu)
+    tw = measured.Ours(options.bench_gpu)
     if options.share is not None:
         return compile_share(tw, options.share, options.processes, time.monotonic() + options.seconds)
     me = [sys.executable, __file__, options.bench_gpu, "--json", options.json, "--seconds", str(options.seconds), "--processes", str(options.processes)]

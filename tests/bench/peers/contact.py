@@ -1,16 +1,18 @@
-"""The rows of a first contact with a GPU: products and attention on tensor cores beside cuBLAS and cuDNN, in the order in which they are wanted.
-See on_gpu.py, whose Bench measures them; `on_gpu.py --contact` runs them.
+#!/usr/bin/env python3
+"""A first contact with a GPU: products and attention on tensor cores beside cuBLAS and cuDNN, in the order in which they are wanted.
 
-A row has the clocks, the power, what the driver's assembler said of the kernel, and, where there is one, the range that was expected of an H100.
+    contact.py LIBBENCH_GPU [--seconds 205] [--json FILE]
+
+measured.py says how they are measured, and how this ends. A row has the clocks, the power, what the driver's assembler said of the kernel, and,
+where there is one, the range that was expected of an H100.
 """
 import ctypes
 import os
 import tempfile
 import time
 
-import torch
-
-import on_gpu
+import measured
+from measured import torch
 
 SHAPES = [(8192, 8192, 8192), (4096, 4096, 4096), (4096, 11008, 4096), (1024, 1024, 1024), (1023, 1025, 1021), (16, 4096, 4096)]
 TILES = {
@@ -41,24 +43,24 @@ class Assembler:
 
 
 def product(b, tw, types, m, n, k):
-    x, y, out = on_gpu.factors(types, m, n, k, False)
+    x, y, out = measured.factors(types, m, n, k, False)
     c = {}
-    on_gpu.add_cublas(b, c, types, x, y, out, m, n, k)
-    on_gpu.add_products(b, tw, c, types, x, y, out, m, n, k, [t for t in TILES[types] if (t[0] < 64) == (m < 64)])
+    measured.add_cublas(b, c, types, x, y, out, m, n, k)
+    measured.add_products(tw, c, types, x, y, out, m, n, k, [t for t in TILES[types] if (t[0] < 64) == (m < 64)])
     c["ours", "library"] = lambda: tw.call("tw_library_product", types.encode(), x, y, out, m, n, k, None)
     moved = (x.numel() + y.numel()) * x.element_size() + out.numel() * out.element_size()
-    b.compare("product " + types, f"{m}x{n}x{k}", c, out, on_gpu.exact_product(x, y), moved, flops=2 * m * n * k, tolerance=on_gpu.TOLERANCE[types])
+    b.compare("product " + types, f"{m}x{n}x{k}", c, out, measured.exact_product(x, y), moved, flops=2 * m * n * k, tolerance=measured.TOLERANCE[types])
 
 
 def product_fp8(b, tw, m, n, k):
     """B is [n, k]. cuBLAS, through PyTorch, adds parts of sums in less than f32."""
-    x, y, out = on_gpu.factors("e4m3", m, n, k, True)
+    x, y, out = measured.factors("e4m3", m, n, k, True)
     one = torch.ones((), device="cuda")
     c = {("torch", ""): lambda: torch._scaled_mm(x, y.t(), scale_a=one, scale_b=one, out_dtype=torch.float16)}
-    on_gpu.add_products(b, tw, c, "e4m3", x, y, out, m, n, k, [(128, 128, 64, 4, 3), (128, 256, 64, 8, 3)], True)
+    measured.add_products(tw, c, "e4m3", x, y, out, m, n, k, [(128, 128, 64, 4, 3), (128, 256, 64, 8, 3)], True)
     c["ours", "library"] = lambda: tw.call("tw_library_product", b"e4m3 bt", x, y, out, m, n, k, None)
     moved = x.numel() + y.numel() + 2 * out.numel()
-    b.compare("product e4m3 bt", f"{m}x{n}x{k}", c, out, on_gpu.exact_product(x, y, True), moved, flops=2 * m * n * k, tolerance=on_gpu.TOLERANCE["e4m3"])
+    b.compare("product e4m3 bt", f"{m}x{n}x{k}", c, out, measured.exact_product(x, y, True), moved, flops=2 * m * n * k, tolerance=measured.TOLERANCE["e4m3"])
 
 
 def exact_attention(q, k, v, scale, causal):
@@ -75,7 +77,7 @@ def exact_attention(q, k, v, scale, causal):
 
 def attention(b, tw, heads, length, depth, causal):
     from torch.nn.attention import SDPBackend, sdpa_kernel
-    q, k, v = (on_gpu.randn(heads, length, depth).half() for _ in range(3))
+    q, k, v = (measured.randn(heads, length, depth).half() for _ in range(3))
     out, scale = torch.empty_like(q), depth ** -0.5
     want = exact_attention(q, k, v, scale, causal)
 
@@ -95,11 +97,11 @@ def attention(b, tw, heads, length, depth, causal):
 
 
 def softmax(b, tw, rows, columns):
-    x = on_gpu.randn(rows, columns)
+    x = measured.randn(rows, columns)
     out = torch.empty_like(x)
     c = {("torch", ""): lambda: torch.softmax(x, 1, out=out)}
     for warps in (16, 32):
-        c["ours", f"{warps} warps"] = lambda warps=warps: tw.call("tw_softmax", out, x, rows, columns, on_gpu.next_power_of_2(columns), warps)
+        c["ours", f"{warps} warps"] = lambda warps=warps: tw.call("tw_softmax", out, x, rows, columns, measured.next_power_of_2(columns), warps)
     b.compare("softmax", f"{rows}x{columns}", c, out, torch.softmax(x.double(), 1), 8 * rows * columns)
 
 
@@ -139,3 +141,15 @@ def run(b, tw, deadline):
     b.save()
     if left:
         print("no time was left for: " + "; ".join(left), flush=True)
+
+
+def main():
+    began = time.monotonic()
+    parser = measured.arguments(__doc__)
+    parser.add_argument("--seconds", type=int, default=0, help="begin no row after so long")
+    options = parser.parse_args()
+    measured.measure(options, lambda b, tw: run(b, tw, began + options.seconds if options.seconds else float("inf")))
+
+
+if __name__ == "__main__":
+    main()

@@ -29,7 +29,7 @@ KERNELS = ("f16 4096^3, 128x256x64, 8 warps, 3 stages", "tf32 4096^3, 128x128x32
 def launch(path):
     import torch
 
-    from on_gpu import GROUP, Ours, factors
+    from measured import GROUP, Ours, factors
     tw = Ours(path)
     m = n = k = 4096
     for types, tile in (("f16", (128, 256, 64, 8, 3)), ("tf32", (128, 128, 32, 4, 3))):
