@@ -1,4 +1,4 @@
-// Row kernels and a product as they are written for GPUs: the same as those of peers/side_by_side.py, line by line.
+// Row kernels and a product as they are written for GPUs: those of frontend/cli/bench/peers/triton_kernels.py, line by line.
 #pragma once
 #include <tilewright/tilewright.h>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles the kernels of triton_kernels.py to PTX with the Triton of this Python, no GPU needed.
+"""Compiles the cases of triton_cases.py to PTX with the Triton of this Python, no GPU needed.
 
     python compile_triton.py FOLDER [PATTERN ...]
     TRITON_PTX=FOLDER test_runtime -tc='emulator triton*'
@@ -17,7 +17,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.errors import PTXASError
 
-from triton_kernels import CASES
+from triton_cases import CASES
 from triton_sweeps import SWEEPS
 
 

@@ -8,7 +8,7 @@ BENCH_PTX is the program of that name from the build, which writes our PTX. Both
 disassembler that come with Triton, so that the difference is the compilers'. `sass` counts the instructions in the code, `path` those of
 the shortest way through it that goes back nowhere: in a kernel without loops what a warp executes of a tile that its masks pass whole;
 `loop` those of the main loop of a product, over its matrix instructions or, if it has none, its multiply-adds of f32. The
-kernels are those of tests/bench/gpu_kernels.h, line by line; _loose: sizes of any value, not multiples of 16.
+kernels are those of tests/bench/gpu_kernels.h and of triton_kernels.py, line by line; _loose: sizes of any value, not multiples of 16.
 """
 import argparse
 import collections
@@ -25,153 +25,24 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../frontend/cli/bench/peers"))
+from triton_kernels import attention, layer_norm_2pass, product, row_sum, softmax_row, transpose_tile, vector_add
+
 
 # ---- kernels ----
-@triton.jit
-def vector_add(x, y, out, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    live = at < n
-    tl.store(out + at, tl.load(x + at, mask=live) + tl.load(y + at, mask=live), mask=live)
-
-
-@triton.jit
-def softmax(out, x, ld_out, ld_x, n, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    col = tl.arange(0, BLOCK)
-    live = col < n
-    v = tl.load(x + row * ld_x + col, mask=live, other=-float("inf"))
-    e = tl.exp(v - tl.max(v, axis=0))
-    tl.store(out + row * ld_out + col, e / tl.sum(e, axis=0), mask=live)
-
-
-@triton.jit
-def layer_norm(x, out, weight, bias, means, scales, ld, n, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    src = x + row * ld
-    dst = out + row * ld
-    s = tl.zeros([BLOCK], tl.float32)
-    q = tl.zeros([BLOCK], tl.float32)
-    for at in range(0, n, BLOCK):
-        col = at + tl.arange(0, BLOCK)
-        v = tl.load(src + col, mask=col < n, other=0.0)
-        s += v
-        q += v * v
-    mean = tl.sum(s, axis=0) / n
-    scale = 1 / tl.sqrt(tl.sum(q, axis=0) / n - mean * mean + eps)
-    tl.store(means + row, mean)
-    tl.store(scales + row, scale)
-    for at in range(0, n, BLOCK):
-        col = at + tl.arange(0, BLOCK)
-        live = col < n
-        v = tl.load(src + col, mask=live, other=0.0)
-        tl.store(dst + col, (v - mean) * scale * tl.load(weight + col, mask=live) + tl.load(bias + col, mask=live), mask=live)
-
-
-@triton.jit
-def transpose(x, out, ld_x, ld_out, M, N, BM: tl.constexpr, BN: tl.constexpr):
-    i = tl.program_id(0) * BM + tl.arange(0, BM)
-    j = tl.program_id(1) * BN + tl.arange(0, BN)
-    t = tl.load(x + i[:, None] * ld_x + j[None, :], mask=(i[:, None] < M) & (j[None, :] < N))
-    tl.store(out + j[:, None] * ld_out + i[None, :], tl.trans(t), mask=(j[:, None] < N) & (i[None, :] < M))
-
-
-@triton.jit
-def row_sum(x, out, ld, n, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    col = tl.arange(0, BLOCK)
-    tl.store(out + row, tl.sum(tl.load(x + row * ld + col, mask=col < n, other=0.0), axis=0))
-
-
-@triton.jit
-def matmul(a, b, c, M, N, K, lda, ldb, ldc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    i = (tl.program_id(0) * BM + tl.arange(0, BM))[:, None]
-    j = (tl.program_id(1) * BN + tl.arange(0, BN))[None, :]
-    k = tl.arange(0, BK)
-    s = tl.zeros([BM, BN], tl.float32)
-    for at in range(0, K, BK):
-        ka = (at + k)[None, :]
-        kb = (at + k)[:, None]
-        ta = tl.load(a + i * lda + ka, mask=(i < M) & (ka < K), other=0.0)
-        tb = tl.load(b + kb * ldb + j, mask=(kb < K) & (j < N), other=0.0)
-        s = tl.dot(ta, tb, s, input_precision="ieee")
-    tl.store(c + i * ldc + j, s, mask=(i < M) & (j < N))
-
-
-@triton.jit
-def product(a, b, c, M, N, K, lda, ldb, ldc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, T: tl.constexpr, S: tl.constexpr):
-    i = (tl.program_id(0) * BM + tl.arange(0, BM))[:, None]
-    j = (tl.program_id(1) * BN + tl.arange(0, BN))[None, :]
-    k = tl.arange(0, BK)
-    s = tl.zeros([BM, BN], S)
-    for at in range(0, K, BK):
-        ka = (at + k)[None, :]
-        kb = (at + k)[:, None]
-        ta = tl.load(a + i * lda + ka, mask=(i < M) & (ka < K), other=0.0)
-        pb = b + j * ldb + kb if T else b + kb * ldb + j
-        tb = tl.load(pb, mask=(kb < K) & (j < N), other=0.0)
-        s = tl.dot(ta, tb, s, out_dtype=S)
-    tl.store(c + i * ldc + j, s, mask=(i < M) & (j < N))
-
-
-@triton.jit
-def product_grouped(a, b, c, M, N, K, lda, ldb, ldc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, G: tl.constexpr, T: tl.constexpr,
-                    S: tl.constexpr):
-    tiles_n = tl.cdiv(N, BN)
-    width = G * tiles_n
-    first = tl.program_id(0) // width * G
-    height = min(tl.cdiv(M, BM) - first, G)
-    tile_m = first + tl.program_id(0) % width % height
-    tile_n = tl.program_id(0) % width // height
-    i = (tile_m * BM + tl.arange(0, BM))[:, None]
-    j = (tile_n * BN + tl.arange(0, BN))[None, :]
-    k = tl.arange(0, BK)
-    s = tl.zeros([BM, BN], S)
-    for at in range(0, K, BK):
-        ka = (at + k)[None, :]
-        kb = (at + k)[:, None]
-        ta = tl.load(a + i * lda + ka, mask=(i < M) & (ka < K), other=0.0)
-        pb = b + j * ldb + kb if T else b + kb * ldb + j
-        tb = tl.load(pb, mask=(kb < K) & (j < N), other=0.0)
-        s = tl.dot(ta, tb, s, out_dtype=S)
-    tl.store(c + i * ldc + j, s.to(c.dtype.element_ty), mask=(i < M) & (j < N))
-
-
-@triton.jit
-def attention(q, k, v, out, length, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
-    head = tl.program_id(1) * length * D
-    rows = (tl.program_id(0) * BM + tl.arange(0, BM))[:, None]
-    d = tl.arange(0, D)
-    tq = tl.load(q + head + rows * D + d[None, :], mask=rows < length, other=0.0)
-    biggest = tl.full([BM], -float("inf"), tl.float32)
-    total = tl.zeros([BM], tl.float32)
-    s = tl.zeros([BM, D], tl.float32)
-    for at in range(0, length, BN):
-        n = at + tl.arange(0, BN)
-        tk = tl.load(k + head + n[None, :] * D + d[:, None], mask=n[None, :] < length, other=0.0)
-        scores = tl.where(n[None, :] < length, tl.dot(tq, tk) * scale, -float("inf"))
-        bigger = tl.maximum(biggest, tl.max(scores, 1))
-        weights = tl.exp(scores - bigger[:, None])
-        rescale = tl.exp(biggest - bigger)
-        total = total * rescale + tl.sum(weights, 1)
-        tv = tl.load(v + head + n[:, None] * D + d[None, :], mask=n[:, None] < length, other=0.0)
-        s = tl.dot(weights.to(tl.float16), tv, s * rescale[:, None])
-        biggest = bigger
-    tl.store(out + head + rows * D + d[None, :], (s / total[:, None]).to(tl.float16), mask=rows < length)
-
-
-def matrix(m, n, k, transposed, sums):
-    return {"BM": m, "BN": n, "BK": k, "T": transposed, "S": sums}
+def matrix(m, n, k, transposed, sums, precision="tf32"):
+    return {"BM": m, "BN": n, "BK": k, "T": transposed, "S": sums, "PRECISION": precision}
 
 
 # name: function, constants, warps, stages
 KERNELS = {
     "add_f32": (vector_add, {"BLOCK": 1024}, 4, 3),
-    "softmax_f32_1024": (softmax, {"BLOCK": 1024}, 4, 3),
-    "softmax_f32_4096_w8": (softmax, {"BLOCK": 4096}, 8, 3),
-    "layernorm2_f32": (layer_norm, {"BLOCK": 1024}, 4, 3),
-    "transpose_f32": (transpose, {"BM": 64, "BN": 64}, 4, 3),
+    "softmax_f32_1024": (softmax_row, {"BLOCK": 1024, "LOG": False}, 4, 3),
+    "softmax_f32_4096_w8": (softmax_row, {"BLOCK": 4096, "LOG": False}, 8, 3),
+    "layernorm2_f32": (layer_norm_2pass, {"BLOCK": 1024}, 4, 3),
+    "transpose_f32": (transpose_tile, {"BM": 64, "BN": 64}, 4, 3),
     "rowsum_f32_1024": (row_sum, {"BLOCK": 1024}, 4, 3),
-    "matmul_f32_64x64x16_ieee": (matmul, {"BM": 64, "BN": 64, "BK": 16}, 4, 3),
+    "matmul_f32_64x64x16_ieee": (product, matrix(64, 64, 16, False, tl.float32, "ieee"), 4, 3),
     "matmul_f16_128x128x32": (product, matrix(128, 128, 32, False, tl.float32), 4, 3),
     "matmul_f16_128x128x32_bt": (product, matrix(128, 128, 32, True, tl.float32), 4, 3),
     "matmul_f16_128x256x64_w8": (product, matrix(128, 256, 64, False, tl.float32), 8, 3),
@@ -179,9 +50,9 @@ KERNELS = {
     "matmul_tf32_128x128x32_bt": (product, matrix(128, 128, 32, True, tl.float32), 4, 3),
     "matmul_i8_128x128x64": (product, matrix(128, 128, 64, False, tl.int32), 4, 3),
     "matmul_i8_128x128x64_bt": (product, matrix(128, 128, 64, True, tl.int32), 4, 3),
-    "attention_f16_128x64_d64": (attention, {"BM": 128, "BN": 64, "D": 64}, 4, 3),
+    "attention_f16_128x64_d64": (attention, {"BM": 128, "BN": 64, "D": 64, "CAUSAL": False}, 4, 3),
 }
-POINTERS = {"x", "y", "out", "weight", "bias", "means", "scales", "a", "b", "c", "q", "k", "v"}
+POINTERS = {"x", "y", "out", "weight", "bias", "mean_out", "rstd_out", "a", "b", "c", "q", "k", "v"}
 TARGETS = {80: "sm_80", 90: "sm_90a"}
 
 
@@ -195,8 +66,8 @@ def element(name, arg):
 
 
 def targets(name):
-    """On Hopper Triton's products are wgmma, and ours are not yet."""
-    return [c for c in TARGETS if c == 80 or KERNELS[name][0] not in (product, attention)]
+    """On Hopper Triton's products by matrix instructions are wgmma, and ours are not yet."""
+    return [c for c in TARGETS if c == 80 or "ieee" in name or KERNELS[name][0] not in (product, attention)]
 
 
 def compile_ptx(function, signature, constants, attributes, warps, stages, capability):
