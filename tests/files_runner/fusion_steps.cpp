@@ -6,17 +6,21 @@
 #include <algorithm>
 #include <iterator>
 
+#include "passes/fusion/check/instance_check.h"
 #include "passes/fusion/cover/cover.h"
 #include "passes/fusion/cover/cover_text.h"
 #include "passes/fusion/graph/segments.h"
 #include "passes/fusion/graph/segments_text.h"
 #include "passes/fusion/plan/outputs_text.h"
 #include "passes/fusion/program/buffers.h"
+#include "passes/fusion/tensor_names.h"
 #include "passes/fusion/tiles/split_loop.h"
 #include "passes/fusion/tiles/tiling_text.h"
 #include "passes/fusion/translate/axes_text.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
 #include "passes/fusion/translate/parameters.h"
+#include "tileir/graph/function_name.h"
+#include "tileir/text/printer.h"
 
 namespace tilewright::test {
 
@@ -73,6 +77,17 @@ class Derivation {
     return kernels;
   }
 
+  /// What the kernels store beside the graph as it is written, at small instances.
+  std::string comparison(const std::vector<CoveredKernel>& kernels) {
+    std::vector<CheckedResult> results;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) results.push_back({nodes_[i], outputs_[i].tensor});
+    std::vector<const Plan*> plans;
+    for (const CoveredKernel& k : kernels) plans.push_back(&k.plan);
+    InstanceCheck instances(g_);
+    const ProofResult proof = instances.run(axes_, pool_, results, plans);
+    return proof.is_refuted ? "refuted: " + proof.text : instances.text();
+  }
+
   std::string name_state(Expr reduction) { return buffers_.name_state(pool_, reduction); }
 
  private:
@@ -82,6 +97,7 @@ class Derivation {
     BoundValue v = translator_.translate(n);
     o.value = v.value, o.index = std::move(v.index);
     outputs_.push_back(std::move(o));
+    nodes_.push_back(n);
   }
 
   const graph::Graph& g_;
@@ -93,7 +109,17 @@ class Derivation {
   GraphToExprs translator_;
   const StepOptions& options_;
   std::vector<KernelOutput> outputs_;
+  std::vector<graph::NodeId> nodes_;  // whose values the outputs are
 };
+
+std::string names(const graph::Graph& g, const StepOptions&) {
+  const TensorNames all(g);
+  std::string text;
+  for (std::uint32_t i = 0; i < g.size(); ++i) text += fmt::format("node {}, {}: {}\n", i, graph::function_name(g.node({i})), all.of({i}));
+  return text;
+}
+
+std::string segments(const graph::Graph& g, const StepOptions& options) { return segments_text(g, segments_of(g, options)); }
 
 std::string axes(Derivation& d, const graph::Graph& g, const StepOptions&) { return axes_text(g, d.axes(), d.translator()); }
 
@@ -149,14 +175,61 @@ std::string split(Derivation& d, const graph::Graph&, const StepOptions&) {
   return all;
 }
 
+std::string checks(Derivation& d, const graph::Graph&, const StepOptions&) {
+  const std::vector<CoveredKernel> kernels = d.covered();
+  std::string all;
+  for (const CoveredKernel& k : kernels) {
+    const ProofResult& proof = k.proof;
+    all += heading(k) + (proof.rounds > 0 ? fmt::format("exact at {} random points", proof.rounds) : proof.text) + "\n";
+    for (const std::string& open : proof.left_open) all += fmt::format("  open: {}\n", open);
+  }
+  return all + d.comparison(kernels) + "\n";
+}
+
+/// The kernel, or the two of a divided loop.
+std::vector<EmittedKernel> emitted(Derivation& d, CoveredKernel& k) {
+  std::vector<EmittedKernel> kernels;
+  std::string name;
+  for (const KernelOutput& o : k.plan.outputs) name += (name.empty() ? "" : "_") + identifier(o.name);
+  const TileSizes& sizes = k.tiling.sizes;
+  if (const std::int64_t parts = k.tiling.split.parts; parts == 1) {
+    kernels.push_back(emit_kernel(name, d.builder(), k.plan, sizes));
+  } else {
+    const SplitLoop loop =
+        split_loop(d.builder(), k.plan, accumulator_order(k.plan, sizes), parts, [&](Expr reduction) { return d.name_state(reduction); });
+    std::int64_t at_once = 1;
+    const TileSizes merging = merge_tiles(k.plan, sizes, parts, at_once);
+    kernels.push_back(emit_part_kernel(name + "_parts", d.builder(), k.plan, sizes, loop));
+    kernels.push_back(emit_merge_kernel(name, d.builder(), k.plan, merging, loop, at_once));
+  }
+  return kernels;
+}
+
+std::string emission(Derivation& d, const graph::Graph&, const StepOptions&) {
+  std::string all;
+  for (CoveredKernel& k : d.covered())
+    for (const EmittedKernel& e : emitted(d, k)) all += ir::print(e.function) + "\n";
+  return all;
+}
+
 struct Step {
   std::string_view name;
-  std::string (*print)(Derivation&, const graph::Graph&, const StepOptions&);  // of one segment; null: of all
+  std::string (*of_segment)(Derivation&, const graph::Graph&, const StepOptions&);
+  std::string (*of_graph)(const graph::Graph&, const StepOptions&) = nullptr;
 };
 constexpr Step kSteps[] = {
-    {"segments", nullptr},      {"axes", axes},   {"expressions", expressions},
-    {"parameters", parameters}, {"plan", plan},   {"state", state},
-    {"cover", cover},           {"tiles", tiles}, {"split", split},
+    {"names", nullptr, names},
+    {"segments", nullptr, segments},
+    {"axes", axes},
+    {"expressions", expressions},
+    {"parameters", parameters},
+    {"plan", plan},
+    {"state", state},
+    {"cover", cover},
+    {"tiles", tiles},
+    {"split", split},
+    {"checks", checks},
+    {"emission", emission},
 };
 
 }  // namespace
@@ -169,13 +242,13 @@ std::vector<std::string_view> fusion_steps() {
 
 std::string print_step(std::string_view name, const graph::Graph& g, const StepOptions& options) {
   const Step& step = *std::find_if(std::begin(kSteps), std::end(kSteps), [&](const Step& s) { return s.name == name; });
+  if (step.of_graph) return step.of_graph(g, options);
   const std::vector<Segment> segments = segments_of(g, options);
-  if (!step.print) return segments_text(g, segments);
   std::string all;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (segments.size() > 1) all += fmt::format("segment {}\n", i);
     Derivation d(g, segments[i], options);
-    all += step.print(d, g, options);
+    all += step.of_segment(d, g, options);
   }
   return all;
 }

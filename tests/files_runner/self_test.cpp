@@ -200,7 +200,7 @@ TEST_CASE("text_test: a graph is checked after the step that it names") {
   CHECK(failures_of_graph(graph + "// CHECK: exp\n") == "1: a graph needs a step\n");
   CHECK(failures_of_graph("// step: plan\n" + graph) == "1: a step without a CHECK\n");
   CHECK(
-      failures_of_graph("// step: dance\n" + graph + "// CHECK: exp\n").find("1: unknown step 'dance'; expected one of segments, axes,") ==
+      failures_of_graph("// step: dance\n" + graph + "// CHECK: exp\n").find("1: unknown step 'dance'; expected one of names, segments,") ==
       0);
   CHECK(failures_of_graph("// step: plan\n// options: speed = 3\n" + graph + "// CHECK: exp\n")
             .find("2: 'speed = 3': expected reassociate") == 0);
