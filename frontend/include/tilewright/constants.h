@@ -1,5 +1,5 @@
-// Compile-time constants of a kernel become the key of a specialization. Aggregates are split into their fields, without reflection and
-// without help of the user. Numbers and enums are compared by their bits; other types by their == and std::hash.
+// Compile-time constants of a kernel become part of the key of a specialization. Aggregates are split into their fields, without reflection
+// and without help from the user. Numbers and enums are compared bit by bit, other types by their operator== and std::hash.
 #pragma once
 #include <array>
 #include <concepts>
@@ -16,7 +16,7 @@
 
 namespace tilewright::detail {
 
-// Converts to a field of any type. The second conversion is a worse match, so that it is only used for fields that are references.
+// Converts to a field of any type. The second conversion is a worse match, so it is chosen only for fields that are references.
 struct Anything {
   template <class T>
   operator T();
@@ -37,7 +37,7 @@ constexpr std::size_t field_count() {
     return field_count<T, N - 1>();
 }
 
-/// References to the fields of an aggregate; to const ones if it is const.
+/// References to the fields of an aggregate; they are const if the aggregate is const.
 template <class T>
 constexpr auto fields(T& v) {
   constexpr std::size_t n = field_count<std::remove_const_t<T>>();
@@ -76,11 +76,11 @@ struct IsArray<std::array<T, N>> : std::true_type {};
 
 template <class T>
 concept PlainConstant = std::is_arithmetic_v<T> || std::is_enum_v<T> || AnyFloatElement<T>;
-/// Types without state, such as captureless lambdas and tags: their type is part of the kernel's signature, so nothing is compared.
+/// Types without state, such as captureless lambdas and tags. Their type is part of the kernel's signature, so there is nothing to compare.
 template <class T>
 concept EmptyConstant = std::is_empty_v<T> && std::is_trivially_copyable_v<T>;
-// Pointers to data, smart or not, and views of text: the key would be an address, whose contents may change. Functions cannot change, so
-// pointers to functions are allowed.
+// Pointers (raw or smart) and string views: the key would hold an address, whose contents may change. Functions cannot change, so pointers
+// to functions are allowed.
 template <class T>
 concept SmartPointer = requires(const T& p) {
   { p.get() } -> std::same_as<typename T::element_type*>;
@@ -97,7 +97,7 @@ concept OwnConstant = requires(const T& a) {
 
 template <class T>
 concept FewFields = std::is_aggregate_v<T> && std::is_class_v<T> && field_count<T>() <= 16;
-/// The same for the fields of an aggregate.
+/// A tuple of references to the fields of an aggregate.
 template <class T>
 using FieldsOf = decltype(fields(std::declval<T&>()));
 
@@ -116,7 +116,7 @@ constexpr bool is_constant() {
   else
     return false;
 }
-/// Whether T cannot be a constant because of a pointer: T itself, an element or a field.
+/// Whether T cannot be a constant because it contains a pointer: as T itself, an element or a field.
 template <class T>
 constexpr bool holds_pointer() {
   if constexpr (PointerConstant<T>)
@@ -136,7 +136,7 @@ constexpr bool holds_pointer() {
 template <class T>
 concept Constant = is_constant<T>();
 
-/// Calls visit(number, enum or own) for each leaf. A key consists of leaves, not of the bytes of the whole value, which may be padding.
+/// Calls visit(number, enum or own) for each leaf. A key consists of leaves because the bytes of the whole value may include padding.
 template <class T, class V>
 constexpr void visit_leaves(const T& value, V&& visit) {
   if constexpr (PlainConstant<T>)
@@ -156,7 +156,7 @@ template <Constant T>
 void add_constant(KernelKey& key, const T& value) {
   visit_leaves(value, [&]<class L>(const L& leaf) {
     if constexpr (std::same_as<L, long double>)
-      key.add_bytes(&leaf, 10);  // of the x87 format; the other bytes are padding
+      key.add_bytes(&leaf, 10);  // an x87 number has 10 bytes; the others are padding
     else if constexpr (PlainConstant<L>)
       key.add_bytes(&leaf, sizeof leaf);
     else

@@ -1,4 +1,4 @@
-// Graphs: whole-tensor formulas, from which fused kernels are derived. A program declares inputs, writes formulas and names outputs.
+// Graphs: formulas over whole tensors, from which fused kernels are derived. A program declares inputs, writes formulas and names outputs.
 #pragma once
 #include <bit>
 #include <memory>
@@ -27,7 +27,7 @@ Dim dim(Graph&, const std::string& name, const DimBounds&, const Here&);
 enum class Kind : std::uint8_t { input, parameter };
 Handle input(Graph&, Kind, const std::string& name, TypeCode, const std::vector<Dim>& shape, const std::vector<Dim>* strides, const Here&);
 Handle scalar(Graph&, const std::string& name, TypeCode, const Here&);
-/// bits: of each element.
+/// `bits` are the bits of each element.
 Handle constant(Graph&, TypeCode, const std::vector<Dim>& shape, std::vector<std::uint64_t> bits, const Here&);
 void output(Graph&, const std::string& name, const Handle&, const Here&);
 
@@ -48,40 +48,41 @@ std::uint64_t bits_of(T value) {
 
 }  // namespace detail::tensor
 
-/// A graph of tensors: what is computed, and not how. Every function of it notes the user's line. Throws Error for a name that an input, a
-/// scalar, an output or a symbol of the graph already has, for a tensor of another graph, and for a shape that is none: more than 6 axes,
-/// or a negative extent. After an error the graph remains usable.
+/// A graph of tensors: it says what is computed, not how. Every function notes the user's line. Throws Error for a name that is already
+/// used by an input, a scalar, an output or a symbol of the graph; for a tensor of another graph; and for an invalid shape: more than 6
+/// axes, or a negative extent. After an error the graph remains usable.
 class Graph {
  public:
   Graph() : nodes_(detail::tensor::make_nodes()) {}
   Graph(Graph&&) noexcept = default;
   Graph& operator=(Graph&&) noexcept = default;
 
-  /// A new symbol: an extent that is known at a run. Its value is a multiple of `multiple_of` from `min` to `max`, 1 to any by default.
+  /// A new symbol: an extent that is known when a plan runs. It is a multiple of `multiple_of` from `min` to `max`; by default any extent
+  /// from 1.
   Dim dim(const std::string& name, const DimBounds& bounds = {}, Here at = Here::current()) {
     return detail::tensor::dim(*this, name, bounds, at);
   }
-  /// The tensor of a buffer that a run gets under this name: row-major.
+  /// The tensor of a row-major buffer that a run gets under this name.
   template <ValueElement T>
   Tensor<T> input(const std::string& name, const std::vector<Dim>& shape, Here at = Here::current()) {
     return Tensor<T>(detail::tensor::input(*this, detail::tensor::Kind::input, name, detail::kCode<T>, shape, nullptr, at));
   }
-  /// The same with strides in elements, none negative: the buffer holds the last element, and may hold more.
+  /// An input with strides in elements, none of them negative. The buffer must hold the last element, and may hold more.
   template <ValueElement T>
   Tensor<T> input(const std::string& name, const std::vector<Dim>& shape, const std::vector<Dim>& strides, Here at = Here::current()) {
     return Tensor<T>(detail::tensor::input(*this, detail::tensor::Kind::input, name, detail::kCode<T>, shape, &strides, at));
   }
-  /// An input that seldom changes: what is computed from parameters alone is computed once, and again when one of them is given again.
+  /// An input that seldom changes. What depends on parameters alone is computed once, and again when one of them is given again.
   template <ValueElement T>
   Tensor<T> parameter(const std::string& name, const std::vector<Dim>& shape, Here at = Here::current()) {
     return Tensor<T>(detail::tensor::input(*this, detail::tensor::Kind::parameter, name, detail::kCode<T>, shape, nullptr, at));
   }
-  /// The same with strides.
+  /// A parameter with strides.
   template <ValueElement T>
   Tensor<T> parameter(const std::string& name, const std::vector<Dim>& shape, const std::vector<Dim>& strides, Here at = Here::current()) {
     return Tensor<T>(detail::tensor::input(*this, detail::tensor::Kind::parameter, name, detail::kCode<T>, shape, &strides, at));
   }
-  /// These elements, row-major. Throws Error if the shape has not as many, or has symbols.
+  /// A constant tensor of these elements, row-major. Throws Error if the shape has symbols or a different number of elements.
   template <ValueElement T>
   Tensor<T> constant(const std::vector<T>& elements, const std::vector<Dim>& shape, Here at = Here::current()) {
     std::vector<std::uint64_t> bits;
@@ -100,12 +101,12 @@ class Graph {
     detail::tensor::output(*this, name, t, at);
   }
 
-  /// A kernel of the program as a node: graph.call<float>(kernel, {.grid = rows}, {{rows, columns}}, x, 0.5f). Out are the element types of
-  /// the results, out_shapes their shapes; one result is a Tensor, several are a tuple. A parameter that the kernel writes through (Ptr<T>,
-  /// View<T, R>) is the memory of the next result. Any other takes the next input: a tensor for Ptr<const T> and View<const T, R>; a
-  /// number, an extent or what scalar() gives for a number; a value for a compile-time parameter. All memory is row-major. The kernel is
-  /// traced at once, runs as it is, is never fused into and never reassociated, and must write every element of its results. Throws Error
-  /// for a view of another rank, for a grid that is none, and for options that no launch accepts.
+  /// Makes a node of one of the program's kernels: graph.call<float>(kernel, {.grid = rows}, {{rows, columns}}, x, 0.5f). Out are the
+  /// element types of the results, out_shapes their shapes; one result is a Tensor, several are a tuple. A parameter that the kernel writes
+  /// through (Ptr<T>, View<T, R>) is the memory of the next result. Any other takes the next input: a tensor for Ptr<const T> and
+  /// View<const T, R>; a number, an extent or the result of scalar() for a number; a value for a compile-time parameter. All memory is
+  /// row-major. The kernel is traced at once, is never changed, fused or reassociated, and must write every element of its results. Throws
+  /// Error for a view of another rank, for an invalid grid, and for options that no launch accepts.
   template <ValueElement... Out, class... P, class... In>
   auto call(const Kernel<void(P...)>& kernel, const CallLaunch& launch, const detail::tensor::CallShapes& out_shapes, const In&... inputs) {
     constexpr std::size_t kResults = detail::tensor::results_before<P...>(sizeof...(P));
@@ -120,16 +121,16 @@ class Graph {
     else
       return detail::tensor::results<Out...>(made, std::index_sequence_for<Out...>());
   }
-  /// The same with a Launch.
+  /// Like call() above, with a Launch.
   template <ValueElement... Out, class... P, std::same_as<Launch> L, class... In>
   auto call(const Kernel<void(P...)>& kernel, const L& launch, const detail::tensor::CallShapes& out_shapes, const In&... inputs) {
     return call<Out...>(kernel, detail::tensor::call_launch(launch, out_shapes.at), out_shapes, inputs...);
   }
 
-  /// Derives kernels for the outputs that the graph has now, and compiles them for the device. The plan stays as it is: the graph may grow
-  /// and be compiled again. Throws Error if there is no output, and for what cannot be compiled.
+  /// Derives kernels for the outputs that the graph has now, and compiles them for the device. The graph may grow and be compiled again;
+  /// this plan does not change. Throws Error if there is no output, and for formulas that cannot be compiled.
   Plan compile(const Device& device, const PlanOptions& options = {}, Here at = Here::current()) const;
-  /// The same for a target ("cpu", "sm_90a") and no device: a plan that has everything but run().
+  /// Compiles for a target ("cpu", "sm_90a") without a device: the plan has everything except run().
   Plan compile(std::string_view target, const PlanOptions& options = {}, Here at = Here::current()) const;
 
  private:

@@ -1,5 +1,5 @@
-// The kernel library: matrix products, and what else programs need every day, as functions over views. Each launches on the device of its
-// arguments and returns; each kernel is a function over tiles that can be read and copied.
+// The kernel library: matrix products and other operations that programs often need, as functions over views. Each function launches on
+// the device of its arguments and returns. Each kernel is a function over tiles, to be read and copied.
 #pragma once
 #include "tilewright/detail/requirements.h"
 

@@ -1,4 +1,4 @@
-// Launches: the grid, and the options that change the compilation.
+// Launches: the grid, and options that affect the compilation.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tilewright {
 
-/// 1 to 3 extents: 7, {7}, {7, 8}, {7, 8, 9}; at most 2^31 - 1, 65535 and 65535, on every device. Checked at the launch.
+/// 1 to 3 extents: 7, {7}, {7, 8}, {7, 8, 9}; at most 2^31 - 1, 65535 and 65535 on every device. The launch checks them.
 class Grid {
  public:
   Grid() = default;
@@ -54,14 +54,14 @@ class DeviceRef {
   std::shared_ptr<rt::Device> device_;
 };
 
-/// The grid and the options of a launch. Options are checked for every target; a target that does not need one ignores it.
+/// The grid and the options of a launch. Options are checked for every target; a target that does not need an option ignores it.
 struct Launch {
   Grid grid = {};
   int num_warps = 4;                   // 1, 2, 4, 8, 16 or 32
-  std::optional<int> num_stages = {};  // 1 to 8; default by target
-  StreamRef stream = {};               // default: the device's own
-  DeviceRef device = {};               // needed only where no argument and no stream has one
-  bool check = false;                  // checked mode: assertions, hints, indices, and accesses outside of every buffer
+  std::optional<int> num_stages = {};  // 1 to 8; the default depends on the target
+  StreamRef stream = {};               // default: the device's own stream
+  DeviceRef device = {};               // needed only if no argument and no stream has a device
+  bool check = false;                  // checked mode: assertions, hints, indices, and accesses outside of buffers
   bool contract = true;                // a * b + c may become a fused multiply-add
 };
 

@@ -1,4 +1,4 @@
-// Plans: what a graph was compiled to. run() computes the outputs from the user's buffers; the other functions say how it is done.
+// Plans: compiled graphs. run() computes the outputs from the user's buffers; other functions describe how.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace tilewright {
 
-/// What compiling a graph may do to it.
+/// What the compilation of a graph may do to it.
 struct PlanOptions {
-  bool fuse = true;                      // false: node by node, with the same functions
-  bool reassociate = true;               // sums may be taken in another order, and factors out of them; false: fused as written
+  bool fuse = true;                      // false: one kernel for each node, with the same functions
+  bool reassociate = true;               // sums may be reordered and factors moved out of them; false: fused as written
   bool move_rounding = true;             // values between fused nodes may keep more bits than their element type
   bool deterministic = true;             // false: float atomics are allowed
   bool batch_invariant = false;          // a row's bits do not depend on how many rows there are
@@ -26,49 +26,49 @@ struct PlanOptions {
   bool check = false;                    // checked mode: a run with an index outside of a tensor, or whose kernels fail, is an Error
 };
 
-/// The exact check of what was derived against the formulas of the graph.
+/// The result of the exact check that the derived kernels compute the formulas of the graph.
 struct PlanProof {
   bool exact = true;
   int rounds = 0;
-  double log2_error = 0;  // of the probability that a wrong derivation passes
+  double log2_error = 0;  // log2 of the probability that a wrong derivation passes
   std::string text;
 };
 
-/// One call of the user that a kernel computes, or a part of it.
+/// A call of the user that a kernel computes, completely or in part.
 struct CoveredNode {
-  std::string name;  // the user's name and the function's: "logits (matmul)", "softmax"
+  std::string name;  // the user's name and the function: "logits (matmul)", or "softmax"
   Location where;
 };
 
-/// One kernel of a plan. Sizes are those of the symbols of the latest run; before it, of their least values.
+/// One kernel of a plan. Sizes use the symbol values of the latest run; before a run, their least values.
 struct PlannedKernel {
   std::string name;
   std::string reason;  // why these nodes are one kernel
   std::vector<CoveredNode> covers;
-  int passes = 1;  // over the axis of the loop
+  int passes = 1;  // passes over the axis of the loop
   std::array<std::int64_t, 3> grid{1, 1, 1};
   std::int64_t bytes_read = 0, bytes_written = 0;  // of device memory, each tensor counted once
   double flops = 0;                                // multiplications and additions
-  std::string tile_ir;                             // as derived, before the passes
-  std::string ptx;                                 // empty for hosts
+  std::string tile_ir;                             // the tile IR as derived, before the passes
+  std::string ptx;                                 // empty for the cpu
 };
 
-/// Options of one run. A captured run, replayed by a CUDA graph, uses memory of the plan: it must not overlap with other runs of the plan.
+/// Options of one run. A captured run that a CUDA graph replays uses memory of the plan: it must not overlap with other runs of the plan.
 struct RunOptions {
-  StreamRef stream = {};  // default: the device's own; one that is being captured takes the kernels as nodes of its graph
+  StreamRef stream = {};  // default: the device's own; a stream that is being captured takes the kernels as nodes of its graph
 };
 
 namespace detail {
 
-/// What a run gets under a name: memory, or a number.
+/// The memory or the number that a run gets under a name.
 struct RunValue {
   enum class Kind : std::uint8_t { buffer, part_of_buffer, view, number };
   Kind kind = Kind::number;
   Code element{};
   bool is_read_only = false;
-  const RawBuffer* buffer = nullptr;  // null for a view that view() did not make, too
+  const RawBuffer* buffer = nullptr;  // also null for a view that view() did not make
   std::int64_t offset = 0;            // in elements
-  int rank = 0;                       // of a view
+  int rank = 0;                       // the rank of a view
   std::array<std::int64_t, 5> extents{}, strides{};
   Scalar number;
 };
@@ -77,10 +77,10 @@ class PlanState;
 
 }  // namespace detail
 
-/// A name and what a run gets under it. It refers to the buffer, which must outlive the run.
+/// A name and its memory or number in a run. The argument refers to the buffer, which must outlive the run.
 ///
-/// A Buffer has exactly the elements of its tensor. `buffer + k` and an input with strides may have more. A View has the tensor's extents
-/// and strides. A const buffer is for inputs only. A number is the value of a symbol or a scalar.
+/// A Buffer must have exactly the elements of its tensor; `buffer + k` and an input with strides may have more. A View must have the
+/// tensor's extents and strides. A const buffer is for inputs only. A number is the value of a symbol or of a scalar.
 class RunArgument {
   using Kind = detail::RunValue::Kind;
 
@@ -112,7 +112,7 @@ class RunArgument {
   }
 
   const std::string& name() const { return name_; }
-  // For the library itself.
+  // For use by the library only.
   RunArgument(std::string name, const detail::RunValue& value) : name_(std::move(name)), value_(value) {}
   const detail::RunValue& value() const { return value_; }
 
@@ -128,19 +128,19 @@ class RunArgument {
   detail::RunValue value_;
 };
 
-/// A compiled graph: a handle whose copies share kernels, kept parameters and workspace. Default-constructed: empty, and using it is an
-/// error. Every function may be called from many threads at once; runs of one plan follow each other on the device, whatever their streams.
+/// A compiled graph: a handle whose copies share kernels, kept parameters and workspace. A default-constructed handle is empty; using it is
+/// an error. Every function may be called from many threads at once. Runs of one plan follow each other on the device, on any streams.
 class Plan {
  public:
   Plan() = default;
 
-  /// Computes every output. Each input that an output needs, each output, and each scalar is given by name; parameters may be left out
-  /// after the first run, and then their buffers and contents must still be there. Symbols get their values from the extents of views and
-  /// the sizes of buffers; what these leave open is given by name: plan.run({{"x", x}, {"y", y}, {"seq", 33}, {"alpha", 0.5f}}).
+  /// Computes every output. Every output, scalar and needed input is given by name. Parameters may be left out after the first run; their
+  /// buffers and contents must then be unchanged. Symbols get their values from the extents of views and the sizes of buffers; other
+  /// symbols are given by name: plan.run({{"x", x}, {"y", y}, {"seq", 33}, {"alpha", 0.5f}}).
   ///
-  /// Throws Error for a name that is not known, given twice or missing, for a buffer of another type, size or device, for a symbol with two
-  /// values, none, or one outside of its bounds, for a quotient of extents that does not come out even, for an output that shares memory
-  /// with another buffer of the run, and for a plan without a device. Then nothing was launched, and the plan remains usable.
+  /// Throws Error for a name that is unknown, given twice or missing; for a buffer of another type, size or device; for a symbol with two
+  /// values, no value, or a value out of bounds; for a quotient of extents with a remainder; for an output that shares memory with another
+  /// buffer of the run; and for a plan without a device. Nothing was launched then, and the plan remains usable.
   void run(std::initializer_list<RunArgument> arguments, const RunOptions& options = {}, Here at = Here::current()) const {
     run(std::span<const RunArgument>(arguments.begin(), arguments.size()), options, at);
   }
@@ -148,22 +148,22 @@ class Plan {
 
   /// The kernels of each run, in order.
   std::vector<PlannedKernel> kernels(Here at = Here::current()) const;
-  /// The kernels that compute what depends on parameters alone: they run when a parameter is given.
+  /// The kernels for values that depend only on parameters. They run when a parameter is given.
   std::vector<PlannedKernel> parameter_kernels(Here at = Here::current()) const;
-  /// One page of text: the kernels in order with what each covers, what was not fused and why, bytes moved, and the error bound.
+  /// One page of text: the kernels in order, the calls that each covers, what was not fused and why, bytes moved, and the error bound.
   std::string explain(Here at = Here::current()) const;
-  /// The kernels, and the bytes that tensors move between them and inputs and outputs, as an SVG picture.
+  /// An SVG picture of the kernels and of the bytes that tensors move between kernels, inputs and outputs.
   std::string explain_svg(Here at = Here::current()) const;
-  /// Bytes of the tensors that go through device memory between the kernels of a run, for the symbols of the latest run; before it, for
-  /// their least values.
+  /// Bytes of the tensors that pass through device memory between the kernels of a run, for the symbol values of the latest run; before a
+  /// run, for their least values.
   std::size_t intermediate_bytes(Here at = Here::current()) const;
-  /// Bytes that these take together, when tensors take the place of others that are no longer needed.
+  /// Bytes of memory for these tensors, which is less because a tensor may reuse the memory of one that is no longer needed.
   std::size_t workspace_bytes(Here at = Here::current()) const;
   PlanProof proof(Here at = Here::current()) const;
   /// How many kernels this plan has compiled since it was made: 0 unless a buffer was less aligned than usual.
   std::int64_t compilations(Here at = Here::current()) const;
 
-  // For the library itself.
+  // For use by the library only.
   explicit Plan(std::shared_ptr<detail::PlanState> state) : state_(std::move(state)) {}
 
  private:

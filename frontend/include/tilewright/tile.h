@@ -1,5 +1,5 @@
 // The handle of a tile and its operators. Operators are hidden friends whose parameters convert through Operand, which captures the user's
-// line, so that kernels need neither macros nor templates.
+// line; so kernels need neither macros nor templates.
 #pragma once
 #include <initializer_list>
 #include <vector>
@@ -27,7 +27,8 @@ class Shape {
   std::vector<std::int64_t> extents_;
 };
 
-/// An axis: an integer, and neither a float nor a bool, so that max(x, 0.0f) and sum(x, true) do not compile. Negative: from the end.
+/// An axis: an integer, but not a float or a bool, so that max(x, 0.0f) and sum(x, true) do not compile. A negative axis counts from the
+/// end.
 struct Axis {
   template <detail::HostInteger I>
   constexpr Axis(I axis) : value(static_cast<std::int64_t>(axis)) {}
@@ -39,7 +40,7 @@ class Tile;
 
 namespace detail {
 
-/// One operand of an operation on tiles of T: a tile of T, a tile that widens to T, or a constant that fits T; and its line.
+/// One operand of an operation on tiles of T: a tile of T, a tile that widens to T, or a constant that fits T; and the user's line.
 template <class T>
 struct Operand : Input {
   Operand(const Tile<T>& tile, Here here = Here::current()) : Input(tile, here) {}
@@ -50,7 +51,7 @@ struct Operand : Input {
   Operand(S number, Here here = Here::current()) : Input(Scalar(number), here) {}
 };
 
-/// An offset that is added to a pointer: an integer tile of any width, or a C++ integer.
+/// An offset to a pointer: an integer tile of any width, or a C++ integer.
 struct Offset : Input {
   template <IntegerElement I>
   Offset(const Tile<I>& tile, Here here = Here::current()) : Input(tile, here) {}
@@ -71,8 +72,8 @@ concept Bitwise = IntegerElement<T> || BoolElement<T>;
 
 }  // namespace detail
 
-/// A handle to a tile of T, of rank 0 (a scalar) to 5. Copying names the same value; assigning names another one. Default-constructed:
-/// empty, and using it is an error.
+/// A handle to a tile of T, of rank 0 (a scalar) to 5. A copy names the same value; an assignment names another value. A
+/// default-constructed handle is empty; using it is an error.
 template <Element T>
 class Tile : public detail::Handle {
   using Operand = detail::Operand<T>;
@@ -87,40 +88,40 @@ class Tile : public detail::Handle {
 
   Tile() = default;
   explicit Tile(detail::Made made) : Handle(made) {}
-  /// A scalar constant: F32 x = 0;
+  /// A scalar constant, as in: F32 x = 0;
   template <detail::ConstantOf<T> S>
   Tile(S constant, Here at = Here::current()) : Handle(detail::constant(detail::Scalar(constant), detail::kCode<T>, at)) {}
-  /// Ptr<T> -> Ptr<const T>.
+  /// Converts Ptr<T> to Ptr<const T>.
   template <class U>
     requires detail::PointerAddsConst<U, T>
   Tile(const Tile<U>& pointer, Here at = Here::current()) : Handle(detail::add_const(pointer, at)) {}
 
-  /// Extents, outermost first.
+  /// The extents, outermost first.
   Shape shape(Here at = Here::current()) const {
     Shape s;
     for (int i = 0, n = detail::rank(*this, at); i < n; ++i) s.push_back(detail::extent(*this, i, at));
     return s;
   }
-  /// How many axes; 0 for a scalar.
+  /// The number of axes; 0 for a scalar.
   int rank(Here at = Here::current()) const { return detail::rank(*this, at); }
   /// The extent along an axis.
   int extent(Axis axis, Here at = Here::current()) const { return static_cast<int>(detail::extent(*this, axis.value, at)); }
 
-  /// The values in another element type: to float rounds to nearest even, float to integer truncates and saturates (NaN: 0),
-  /// integers wrap, to bool is != 0.
+  /// Converts to another element type: to float rounds to nearest even, float to integer truncates and saturates (NaN becomes 0), integers
+  /// wrap, to bool tests != 0.
   template <ValueElement U>
     requires ValueElement<T>
   Tile<U> to(Here at = Here::current()) const {
     return Tile<U>(detail::cast(*this, detail::kCode<U>, at));
   }
-  /// The same bits as another element type of the same width.
+  /// Reinterprets the bits as another element type of the same width.
   template <Element U>
     requires(detail::kBytes<U> == detail::kBytes<T>)
   Tile<U> bitcast(Here at = Here::current()) const {
     return Tile<U>(detail::bitcast(*this, detail::kCode<U>, at));
   }
 
-// Tile<T> with Tile<T>, a narrower tile or a constant; and f16 with bf16, which meet in f32.
+// Operators take a Tile<T> and a Tile<T>, a narrower tile or a constant; f16 and bf16 meet in f32.
 #define TW_BINARY(OP, NAME, KIND, RESULT, THIRD)                                                              \
   friend RESULT operator OP(Operand a, Operand b)                                                             \
     requires KIND<T>                                                                                          \
@@ -137,29 +138,29 @@ class Tile : public detail::Handle {
   friend THIRD operator OP(const Tile<U>& a, Operand b) {                                                     \
     return THIRD(detail::binary(Binary::NAME, {a, b.at}, b, detail::kCode<typename Third<U>::element_type>)); \
   }
-  /// Integers wrap. Floats that are multiplied and then added may be fused (Launch::contract).
+  /// Integers wrap. A float multiplication and an addition after it may be fused (Launch::contract).
   TW_BINARY(+, add, NumberElement, Tile, Third<U>)
   TW_BINARY(-, sub, NumberElement, Tile, Third<U>)
   TW_BINARY(*, mul, NumberElement, Tile, Third<U>)
-  /// Integers as in C++, towards zero, and x / 0 is -1 (all bits set), the least / -1 the least. f32: at most 2 ulp from the quotient.
+  /// Integers divide as in C++, towards zero; x / 0 is -1 (all bits set), and least / -1 is the least. f32: the error is at most 2 ulp.
   TW_BINARY(/, div, NumberElement, Tile, Third<U>)
-  /// a - (a / b) * b, of the sign of a; x % 0 is x.
+  /// a - (a / b) * b, with the sign of a; x % 0 is x.
   TW_BINARY(%, rem, IntegerElement, Tile, Third<U>)
-  /// Bits; on bool tiles logic.
+  /// These work on bits; on bool tiles they are logical operators.
   TW_BINARY(&, bit_and, detail::Bitwise, Tile, Third<U>)
   TW_BINARY(|, bit_or, detail::Bitwise, Tile, Third<U>)
   TW_BINARY(^, bit_xor, detail::Bitwise, Tile, Third<U>)
-  /// The number of bits is taken as unsigned; from the width on, the result is 0, or the sign bits of what is shifted right.
+  /// The shift count is unsigned. If it is at least the width, the result is 0, or all sign bits for a right shift of a signed type.
   TW_BINARY(<<, shl, IntegerElement, Tile, Third<U>)
   TW_BINARY(>>, shr, IntegerElement, Tile, Third<U>)
-  /// Lane by lane, IEEE: NaN is unequal to everything.
+  /// Compares lane by lane, following IEEE 754: NaN is unequal to everything.
   TW_BINARY(==, eq, detail::Comparable, Tile<bool>, Tile<bool>)
   TW_BINARY(!=, ne, detail::Comparable, Tile<bool>, Tile<bool>)
   TW_BINARY(<, lt, detail::Ordered, Tile<bool>, Tile<bool>)
   TW_BINARY(<=, le, detail::Ordered, Tile<bool>, Tile<bool>)
   TW_BINARY(>, gt, detail::Ordered, Tile<bool>, Tile<bool>)
   TW_BINARY(>=, ge, detail::Ordered, Tile<bool>, Tile<bool>)
-  /// Both sides are computed, whatever the first is.
+  /// Both sides are always computed.
   TW_BINARY(&&, logical_and, BoolElement, Tile<bool>, Tile<bool>)
   TW_BINARY(||, logical_or, BoolElement, Tile<bool>, Tile<bool>)
 #undef TW_BINARY
@@ -170,20 +171,20 @@ class Tile : public detail::Handle {
   {
     return Tile(detail::unary(Unary::neg, a));
   }
-  /// Each bit turned around.
+  /// Inverts each bit.
   friend Tile operator~(Operand a)
     requires detail::Bitwise<T>
   {
     return Tile(detail::unary(Unary::bit_not, a));
   }
-  /// Not, lane by lane.
+  /// Logical not, lane by lane.
   friend Tile operator!(Operand a)
     requires BoolElement<T>
   {
     return Tile(detail::unary(Unary::logical_not, a));
   }
 
-  /// Pointers move by elements; offsets of any integer type are extended to 64 bits first.
+  /// Pointers move by elements. Offsets of any integer type are first extended to 64 bits.
   friend Tile operator+(Operand p, Offset n)
     requires PointerElement<T>
   {
@@ -230,7 +231,7 @@ class Tile : public detail::Handle {
 #undef TW_ASSIGN
 };
 
-/// Short names of the handles: a scalar parameter of a kernel is a tile of rank 0.
+/// Short names of the handles. A scalar parameter of a kernel is a tile of rank 0.
 template <class T>
 using Ptr = Tile<T*>;
 using Bool = Tile<bool>;
@@ -249,14 +250,14 @@ using F64 = Tile<double>;
 
 namespace detail {
 
-/// The handle of parameter `index` of the kernel that is traced.
+/// The handle of parameter `index` of the kernel that is being traced.
 template <Element T>
 Tile<T> parameter(int index) {
   return Tile<T>(parameter_value(index));
 }
 
 template <class A>
-struct ElementOf {};  // a constant has none of its own
+struct ElementOf {};  // a constant has no element type of its own
 template <class T>
 struct ElementOf<Tile<T>> {
   using type = T;
@@ -312,7 +313,7 @@ struct Other : Maybe {
   Other(S number) : Maybe(Scalar(number)) {}
 };
 template <class T>
-using Fixed = std::type_identity_t<T>;  // takes part in no deduction, so braces and conversions work
+using Fixed = std::type_identity_t<T>;  // excluded from deduction, so that braces and conversions work
 
 }  // namespace detail
 }  // namespace tilewright

@@ -1,4 +1,4 @@
-// The public surface of Tilewright: devices and buffers, kernels and views, and the language of tiles.
+// The public interface of Tilewright: devices and buffers, kernels and views, and the language of tiles.
 #pragma once
 #include "tilewright/detail/requirements.h"
 

@@ -1,4 +1,4 @@
-// The tuner: launches a kernel with the configuration that was measured to be the fastest, and measures.
+// The tuner launches a kernel with the configuration that was measured to be the fastest, and measures configurations.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace tilewright {
 
-/// What a search reports after each configuration that it tried.
+/// The report of a search after each configuration that it tried.
 struct TuningProgress {
   std::string kernel, problem, configuration;
-  std::size_t position = 0, candidates = 0;           // from 1 on; how many there are
-  std::optional<double> microseconds;                 // none: it needs more resources than the device has
-  double best_microseconds = 0;                       // so far
-  std::string best;                                   // its configuration
+  std::size_t position = 0, candidates = 0;           // counted from 1; the number of candidates
+  std::optional<double> microseconds;                 // empty: it needs more resources than the device has
+  double best_microseconds = 0;                       // the best so far
+  std::string best;                                   // the configuration with best_microseconds
   bool is_done = false;                               // the last report: `configuration` is the result
-  std::optional<double> predicted_microseconds = {};  // of this configuration, by the model of the kernel library
+  std::optional<double> predicted_microseconds = {};  // the prediction for this configuration by the kernel library's model
 };
-/// Calls `sink` with the progress of every search, on the thread that searches; an empty one ends that. It must not call the library.
+/// Reports the progress of every search to `sink`, on the thread that searches; an empty `sink` ends this. It must not call the library.
 void set_tuning_progress(std::function<void(const TuningProgress&)> sink);
 
 /// A number of milliseconds.
@@ -37,7 +37,7 @@ struct Milliseconds {
   double value;
 };
 
-/// Leaves out configurations: a function of one that is true for those that are left out, or of all that returns those that stay.
+/// Excludes configurations: a function that is true for a configuration to exclude, or a function of all that returns those that remain.
 template <class C>
 class Prune {
  public:
@@ -60,20 +60,20 @@ class Prune {
   std::function<std::vector<C>(std::vector<C>)> left_;
 };
 
-/// What a tuner measures, and when.
+/// Options of a tuner: what it measures, and when.
 template <class C>
 struct TunerOptions {
-  TuningKey key = {};               // shapes, rounded as you like: what the best configuration depends on
-  Prune<C> prune = {};              // which configurations not to try
-  Milliseconds budget_ms = 10'000;  // of a search, compilations included; 0: no limit
-  Extent max_measured = 30;         // configurations
-  bool tune = false;                // measure where nothing is known of the key
-  bool restore = true;              // put back what measured launches wrote; not needed if a launch overwrites all that it reads
+  TuningKey key = {};               // shapes, rounded as you like: the facts that the best configuration depends on
+  Prune<C> prune = {};              // excludes configurations
+  Milliseconds budget_ms = 10'000;  // limit of a search, including compilations; 0: no limit
+  Extent max_measured = 30;         // the greatest number of configurations to measure
+  bool tune = false;                // measure if nothing is known for the key
+  bool restore = true;              // restore what measured launches wrote; not needed if a launch overwrites all that it reads
 };
 
 namespace detail {
 
-/// The launch for a configuration: a Launch, a grid, or a function of the configuration that returns one of them.
+/// The launch for a configuration: a Launch, a grid, or a function of the configuration that returns either.
 template <class C>
 class LaunchFor {
  public:
@@ -87,7 +87,7 @@ class LaunchFor {
     requires(!std::is_invocable_r_v<Launch, const F&, const C&> && std::is_invocable_r_v<Grid, const F&, const C&>)
   LaunchFor(const F& f) : of_([&f](const C& c) { return Launch{.grid = f(c)}; }) {}
 
-  /// With num_warps and num_stages of the configuration, if it has them.
+  /// Uses num_warps and num_stages of the configuration, if it has them.
   Launch operator()(const C& c) const {
     Launch launch = of_(c);
     if constexpr (requires { launch.num_warps = static_cast<int>(c.num_warps); }) launch.num_warps = static_cast<int>(c.num_warps);
@@ -102,7 +102,7 @@ class LaunchFor {
 template <class... P>
 struct TypeList {};
 
-/// The parameters of a kernel before and after the one of type C. `count`: how many have this type.
+/// The parameters of a kernel before and after its parameter of type C. `count`: how many have this type.
 template <class C, class Before, class... P>
 struct SplitAt {
   static constexpr int count = 0;
@@ -116,7 +116,7 @@ struct SplitAt<C, TypeList<B...>, C, A...> {
   using After = TypeList<A...>;
 };
 
-/// A struct of constants, as a configuration is: the type of the list if it is written without types.
+/// Whether P is a struct of constants. A configuration list that is written without a type has this type.
 template <class P>
 concept ConfigurationStruct = std::is_aggregate_v<P> && std::is_class_v<P> && !std::is_empty_v<P> && Constant<P>;
 template <class... P>
@@ -131,7 +131,7 @@ struct OnlyConfiguration<P, Rest...> {
 template <class... P>
 using OnlyConfigurationOf = typename OnlyConfiguration<std::remove_cvref_t<P>...>::type;
 
-/// What tuners of all signatures have.
+/// The base of tuners of all signatures.
 template <class Signature, class C>
 class TunerOf {
  public:
@@ -142,11 +142,11 @@ class TunerOf {
     problem_ = options.key.text() + ";types " + types_text(typeid(Signature));
   }
 
-  /// After prune, in the order in which they are tried.
+  /// The configurations that remain after prune, in the order in which they are tried.
   const std::vector<C>& configurations() const { return configurations_; }
 
-  /// Calls run(configuration) with the best known one. `run` launches by itself, on `device` and on the calling thread. Measured calls find
-  /// the memory of buffers that launches, runs of plans and uploads in them write as the first call did.
+  /// Calls run(configuration) with the best known configuration. `run` launches by itself, on `device` and on the calling thread. If
+  /// buffers are written by launches, runs of plans and uploads in `run`, every measured call finds their memory as the first call did.
   template <class F>
     requires std::is_void_v<std::invoke_result_t<const F&, const C&>>
   void operator()(const F& run, const Device& device, Here at = Here::current()) const {
@@ -178,7 +178,7 @@ class TunerOf {
   std::string problem_;
 };
 
-/// Launches a kernel whose parameters are B..., the configuration, A....
+/// Launches a kernel whose parameters are B..., the configuration, and A....
 template <class Signature, class C, class Before, class After>
 class TunerLaunch;
 template <class Signature, class C, class... B, class... A>
@@ -188,9 +188,9 @@ class TunerLaunch<Signature, C, TypeList<B...>, TypeList<A...>> : public TunerOf
   using Base::Base;
   using Base::operator();
 
-  /// Launches with the best known configuration of the key, the first one if none is known. `launch_of`: a function of a configuration that
-  /// returns the Launch or the grid, or one of them; num_warps and num_stages of the configuration come first. The arguments are those of
-  /// the kernel without the configuration.
+  /// Launches with the best known configuration of the key, or the first configuration if none is known. `launch_of` is a Launch, a grid,
+  /// or a function of a configuration that returns either; num_warps and num_stages of the configuration take precedence. The other
+  /// arguments are those of the kernel without the configuration.
   void operator()(const LaunchFor<C>& launch_of, LaunchArgument<B>... before, LaunchArgument<A>... after, Here at = Here::current()) const {
     const std::vector<C>& all = this->configurations_;
     const Launch first = launch_of(all[0]);
@@ -208,7 +208,7 @@ class TunerLaunch<Signature, C, TypeList<B...>, TypeList<A...>> : public TunerOf
 
 template <class Signature, class C, class Split>
 struct TunerBase {
-  using type = TunerOf<Signature, C>;  // launches by run(configuration) alone
+  using type = TunerOf<Signature, C>;  // launches only by run(configuration)
 };
 template <class Signature, class C, class Split>
   requires(Split::count == 1)
@@ -218,15 +218,15 @@ struct TunerBase<Signature, C, Split> {
 
 }  // namespace detail
 
-/// A tuner of kernels of a signature and of configurations of a type, both deduced from what it is made from.
+/// A tuner for a kernel signature and a configuration type, both deduced from the constructor's arguments.
 template <class Signature, class C>
 class Tuner;
 
-/// Launches a kernel with the fastest of some configurations. `C` is the type of one parameter of the kernel, a constant: in general a
-/// struct with tile sizes, and with num_warps and num_stages if they vary. What is known comes from the wisdom file; with
-/// TunerOptions::tune, a launch whose key is not known measures first. The first configuration should be the best guess.
+/// Launches a kernel with the fastest of several configurations. `C` is the type of one compile-time parameter of the kernel, usually a
+/// struct with tile sizes, and with num_warps and num_stages if they vary. Known results come from the wisdom file; with
+/// TunerOptions::tune, a launch with an unknown key measures first. The first configuration should be the best guess.
 ///
-/// Measured launches find the memory that the kernel may write as the first one did, and the last launch does its work on it. Every
+/// Each measured launch finds the memory that the kernel may write as the first one did; the last launch does the real work on it. Every
 /// function may be called from many threads at once; one search runs at a time.
 template <class... P, class C>
 class Tuner<void(P...), C>
@@ -234,7 +234,7 @@ class Tuner<void(P...), C>
   using Base = typename detail::TunerBase<void(P...), C, detail::SplitAt<C, detail::TypeList<>, std::remove_cvref_t<P>...>>::type;
 
  public:
-  /// Throws Error if there is no configuration, or none is left by TunerOptions::prune.
+  /// Throws Error if there are no configurations, or if TunerOptions::prune excludes all.
   Tuner(Kernel<void(P...)> kernel, std::initializer_list<C> configurations, const TunerOptions<C>& options = {}, Here at = Here::current())
       : Base(std::move(kernel), std::vector<C>(configurations), options, at) {}
   template <std::ranges::input_range R>
@@ -243,7 +243,7 @@ class Tuner<void(P...), C>
       : Base(std::move(kernel), std::vector<C>(std::ranges::begin(configurations), std::ranges::end(configurations)), options, at) {}
 };
 
-// A list without types, as in {{64, 64}, {128, 64}}, has the only struct among the kernel's parameters.
+// A list without types, as in {{64, 64}, {128, 64}}, has the type of the only struct among the kernel's parameters.
 template <class... P>
   requires requires { typename detail::OnlyConfigurationOf<P...>; }
 Tuner(Kernel<void(P...)>, std::initializer_list<detail::OnlyConfigurationOf<P...>>, TunerOptions<detail::OnlyConfigurationOf<P...>> = {},

@@ -1,4 +1,4 @@
-// Views: memory with extents and strides. view() makes one on the host; as a kernel's parameter it is loaded from and stored to.
+// Views: memory with extents and strides. view() makes one on the host; a kernel loads from and stores to its view parameters.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,34 +14,34 @@ namespace detail {
 
 /// The arguments that a launch passes for a view: an address, and extents and strides in elements.
 struct HostView {
-  const RawBuffer* buffer = nullptr;  // null: not made by view(), or a stand-in:
-  int alignment = 0;                  // in bytes, of a stand-in's memory
+  const RawBuffer* buffer = nullptr;  // null: not made by view(), or a stand-in
+  int alignment = 0;                  // alignment in bytes of a stand-in's memory
   bool made() const { return buffer != nullptr || alignment != 0; }
 };
 
-/// Throws Error unless every element of the extents is inside of the buffer.
+/// Throws Error unless every element is inside of the buffer.
 void check_view(const RawBuffer&, std::span<const std::int64_t> extents, std::span<const std::int64_t> strides, const Here&);
-/// Throws Error for a negative extent; gives the strides of a dense row-major array.
+/// Gives the strides of a dense row-major array. Throws Error for a negative extent.
 void row_major(std::span<const std::int64_t> extents, std::span<std::int64_t> strides, const Here&);
-/// The axis counted from 0. Throws Error if there is no such axis.
+/// The axis, counted from 0. Throws Error if there is no such axis.
 int view_axis(std::int64_t axis, int rank, const char* what, const Here&);
 [[noreturn]] void no_view_parameter(const char* what, const Here&);
 [[noreturn]] void no_view(const char* what, const Here&);
 
 template <class T, int R>
 struct ViewAccess;
-/// A value for each axis.
+/// One value for each axis.
 template <class X, int R>
 using PerAxis = std::array<X, static_cast<std::size_t>(R)>;
 
 }  // namespace detail
 
-/// A strided view of memory of rank R. View<const T, R> is read only. The buffer must outlive it.
+/// A strided view of memory, of rank R. View<const T, R> is read only. The buffer must outlive the view.
 template <class T, int R>
   requires ValueElement<std::remove_const_t<T>>
 class View {
   static_assert(R >= 1 && R <= 5, "a view has 1 to 5 axes");
-  // Offsets: tiles and integers, exactly R of them, or an array of tiles.
+  // Offsets: exactly R tiles or integers, or an array of tiles.
   struct Offsets {
     template <std::convertible_to<detail::Offset>... I>
       requires(sizeof...(I) == R)
@@ -51,7 +51,7 @@ class View {
     template <class Tiles, std::size_t... Axis>
     Offsets(const Tiles& offsets, std::index_sequence<Axis...>) : each{detail::Offset(offsets[Axis])...} {}
     std::span<const detail::Offset> at(const Here& here) {
-      for (detail::Offset& o : each) o.at = here;  // the user's line, and not that of the constructor above
+      for (detail::Offset& o : each) o.at = here;  // the user's line, instead of that of the constructor above
       return each;
     }
     detail::PerAxis<detail::Offset, R> each;
@@ -64,7 +64,7 @@ class View {
   View(Buffer<element_type>& buffer, Here at = Here::current())
     requires(R == 1)
       : View(detail::ViewAccess<T, R>::over({&buffer.raw()}, {static_cast<std::int64_t>(buffer.size())}, {1}, at)) {}
-  /// The same of a const buffer: read only.
+  /// All elements of a const buffer, as one axis; read only.
   View(const Buffer<element_type>& buffer, Here at = Here::current())
     requires(R == 1 && std::is_const_v<T>)
       : View(detail::ViewAccess<T, R>::over({&buffer.raw()}, {static_cast<std::int64_t>(buffer.size())}, {1}, at)) {}
@@ -81,7 +81,7 @@ class View {
 
   // ---- in a kernel ----
 
-  /// The tile of `shape` at `offsets`; elements outside of the extents are `other`.
+  /// The tile of `shape` at `offsets`; elements outside of the extents get the value `other`.
   Tile<element_type> load(Offsets offsets, Shape shape, detail::Other<element_type> other = {}, Here at = Here::current()) const {
     expect_parameter("load", at);
     return detail::view_load<element_type>(base_, extents_, strides_, offsets.at(at), shape, other, at);
@@ -93,13 +93,13 @@ class View {
     expect_parameter("store", at);
     detail::view_store<element_type>(base_, extents_, strides_, offsets.at(at), tile, at);
   }
-  /// The addresses of the elements at indices that may be tiles, which broadcast: v.pointer({column(rows), row(columns)}). Whether they are
-  /// inside of the extents is not checked: the mask of the load or store says where they are.
+  /// The addresses of the elements at indices, which may be tiles and broadcast: v.pointer({column(rows), row(columns)}). It does not check
+  /// that they are inside of the extents; use the mask of the load or store.
   Ptr<T> pointer(Offsets indices, Here at = Here::current()) const {
     expect_parameter("pointer", at);
     return Ptr<T>(detail::view_pointer(base_, strides_, indices.at(at), at));
   }
-  /// The rest of the axes at `index` of the first one.
+  /// The view of the other axes at `index` of the first axis.
   template <IntegerElement I>
   View<T, R - 1> at(const Tile<I>& index, Here at = Here::current()) const
     requires(R > 1)
@@ -111,7 +111,7 @@ class View {
     return detail::ViewAccess<T, R - 1>::parameter(Ptr<T>(detail::offset_pointer({base_, at}, {step, at}, false)), std::move(extents),
                                                    std::move(strides));
   }
-  /// The first `count` indices of the first axis, not more than its extent: what stands behind them is outside.
+  /// The first `count` indices of the first axis, at most its extent; everything after them is outside.
   template <IntegerElement I>
   View first(const Tile<I>& count, Here at = Here::current()) const {
     expect_parameter("first", at);
@@ -124,7 +124,7 @@ class View {
     expect_parameter("extent", at);
     return extents_[static_cast<std::size_t>(detail::view_axis(axis.value, R, "extent", at))];
   }
-  /// The distance of neighbours along an axis, in elements.
+  /// The distance between neighbours along an axis, in elements.
   I64 stride(Axis axis, Here at = Here::current()) const {
     expect_parameter("stride", at);
     return strides_[static_cast<std::size_t>(detail::view_axis(axis.value, R, "stride", at))];
@@ -140,10 +140,10 @@ class View {
     if (!is_parameter_) detail::no_view_parameter(what, at);
   }
 
-  // On the host:
+  // Used on the host:
   detail::HostView host_;
   detail::PerAxis<std::int64_t, R> host_extents_{}, host_strides_{};
-  // In a kernel:
+  // Used in a kernel:
   bool is_parameter_ = false;
   Ptr<T> base_;
   detail::PerAxis<I64, R> extents_, strides_;
@@ -151,7 +151,7 @@ class View {
 
 namespace detail {
 
-/// Access to a view's private members for view() and launches.
+/// Access to a view's private members, for view() and launches.
 template <class T, int R>
 struct ViewAccess {
   static View<T, R> make(HostView host, const Extent* extents, const Extent* strides, const Here& at) {
@@ -182,7 +182,7 @@ struct ViewAccess {
     std::swap(swapped.strides_[R - 2], swapped.strides_[R - 1]);
     return swapped;
   }
-  /// The same memory with other axes. Throws Error if they reach outside of it.
+  /// A view of the same memory with other axes. Throws Error if they reach outside of it.
   static View<T, R> over(const HostView& host, const PerAxis<std::int64_t, R>& extents, const PerAxis<std::int64_t, R>& strides,
                          const Here& at) {
     View<T, R> v;
@@ -197,34 +197,34 @@ struct ViewAccess {
   static const PerAxis<std::int64_t, R>& strides(const View<T, R>& v) { return v.host_strides_; }
 };
 
-// Host compilers print the parameters of a deleted function.
+// Host compilers print the parameters of a deleted function, so the name of this type is the message.
 struct keep_the_buffer_in_a_variable_since_a_view_does_not {};
 
 }  // namespace detail
 
-/// The first elements of a buffer as a row-major array. Throws Error if the buffer has fewer; it may have more.
+/// The first elements of a buffer as a row-major array. The buffer may have more elements. Throws Error if it has fewer.
 template <class T, std::size_t R>
 View<T, static_cast<int>(R)> view(Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
   return detail::ViewAccess<T, static_cast<int>(R)>::make({&buffer.raw()}, extents, nullptr, at);
 }
-/// The same of a const buffer: read only.
+/// The same for a const buffer; the view is read only.
 template <class T, std::size_t R>
 View<const T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
   return detail::ViewAccess<const T, static_cast<int>(R)>::make({&buffer.raw()}, extents, nullptr, at);
 }
-/// Element (i, j, ...) is element i * strides[0] + j * strides[1] + ... of the buffer. Throws Error if one is outside of the buffer.
+/// A view whose element (i, j, ...) is element i * strides[0] + j * strides[1] + ... of the buffer. Throws Error if one is outside of it.
 template <class T, std::size_t R>
 View<T, static_cast<int>(R)> view(Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R], Here at = Here::current()) {
   return detail::ViewAccess<T, static_cast<int>(R)>::make({&buffer.raw()}, extents, strides, at);
 }
-/// The same of a const buffer: read only.
+/// The same for a const buffer; the view is read only.
 template <class T, std::size_t R>
 View<const T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R],
                                         Here at = Here::current()) {
   return detail::ViewAccess<const T, static_cast<int>(R)>::make({&buffer.raw()}, extents, strides, at);
 }
 
-/// Refused: the temporary would be gone before the view is used.
+/// Deleted: the temporary would be destroyed before the view is used.
 template <class T, std::size_t R>
 View<const T, static_cast<int>(R)> view(const Buffer<T>&&, const Extent (&extents)[R], Here at = Here::current(),
                                         detail::keep_the_buffer_in_a_variable_since_a_view_does_not = {}) = delete;
@@ -233,7 +233,7 @@ View<const T, static_cast<int>(R)> view(const Buffer<T>&&, const Extent (&extent
                                         Here at = Here::current(),
                                         detail::keep_the_buffer_in_a_variable_since_a_view_does_not = {}) = delete;
 
-/// The last two axes swapped: the same memory with other strides. On the host and in kernels.
+/// The same memory with the last two axes swapped. Works on the host and in kernels.
 template <class T, int R>
   requires(R >= 2)
 View<T, R> transposed(const View<T, R>& v, Here at = Here::current()) {

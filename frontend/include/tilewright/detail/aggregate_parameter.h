@@ -1,5 +1,5 @@
-// Structs and arrays of handles as parameters of a kernel: passed field by field, from any object of the caller with fields in the same
-// order.
+// Structs and arrays of handles as parameters of a kernel. They are passed field by field; the caller may pass any object that has fields
+// in the same order.
 #pragma once
 #include <array>
 #include <concepts>
@@ -38,7 +38,7 @@ constexpr bool has_handles() {
 template <class P>
 concept HandleAggregate = !IsHandle<P>::value && has_handles<P>();
 
-// The elements of an array, the fields of a struct. std::array counts as one aggregate field, its C array, so it has an overload.
+// The elements of an array, or the fields of a struct. std::array counts as one aggregate field (its C array), so it has its own overload.
 template <class S>
 constexpr auto parts(S& s) {
   if constexpr (IsArray<std::remove_const_t<S>>::value)
@@ -57,7 +57,7 @@ template <class... F, class... A>
   requires(sizeof...(F) == sizeof...(A))
 inline constexpr bool kPartsConvert<std::tuple<F&...>, A...> = (std::convertible_to<F&, A> && ...);
 
-/// The argument of a launch for a struct or an array: its fields in braces, or an object of the caller with fields that bind in order.
+/// The argument of a launch for a struct or an array: its fields in braces, or an object of the caller whose fields bind in order.
 template <class... A>
 struct PartsArgument {
   PartsArgument(A... a) : each(std::move(a)...) {}
@@ -79,7 +79,7 @@ struct Parameter<P> {
     }
     template <class Each>
     static P traced(TracedWords& words, const Each& each) {
-      // Braces: from left to right, as the words were added.
+      // A braced list is evaluated from left to right, in the order in which the words were added.
       return std::apply([&](const auto&... a) { return P{Parameter<F>::traced(words, a)...}; }, each);
     }
   };

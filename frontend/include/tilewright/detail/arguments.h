@@ -1,4 +1,4 @@
-// Converts the arguments of a launch from C++ types to words, with the argument attributes that a specialization relies on.
+// Converts the arguments of a launch from C++ types to words, and finds the argument attributes that a specialization relies on.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -34,15 +34,15 @@ namespace detail {
 /// The pointer argument of a launch.
 struct PointerArgument {
   const RawBuffer* buffer = nullptr;
-  std::int64_t offset = 0;  // in the buffer, in elements
+  std::int64_t offset = 0;  // from the start of the buffer, in elements
   const void* raw = nullptr;
-  int alignment = 0;  // in bytes, if it is a stand-in
+  int alignment = 0;  // in bytes, if this is a stand-in
   bool is_stand_in = false;
 };
 
-/// Collects the run-time arguments of a launch in order, each as a word, and the constants in a key. The argument attributes of a word are
-/// the facts that the specialization relies on: the alignment of a pointer, whether it shares memory with another one, the power of two up
-/// to 16 that divides a number. They never change a type.
+/// Collects the run-time arguments of a launch in order, each as a word, and the compile-time constants in a key. The argument attributes
+/// of a word are the facts that the specialization relies on: the alignment of a pointer, whether it shares memory with another one, the
+/// power of two up to 16 that divides a number. Attributes never change a type.
 class Arguments {
  public:
   explicit Arguments(const Here& at) : at_(at) {}
@@ -56,34 +56,34 @@ class Arguments {
     detail::add_constant(key_, value);
     advance();
   }
-  /// Words that are added in between are fields of one argument, nested ones too.
+  /// Words added until the matching end_fields() are fields of one argument, including fields of nested structs.
   void begin_fields();
   void end_fields();
-  /// Throws Error: the number is not from `least` to `greatest`.
+  /// Throws Error: the number is not in the range from `least` to `greatest`.
   [[noreturn]] void refuse_number(Scalar number, Scalar least, Scalar greatest) const;
 
   struct Word {
     TypeCode type;
     std::int64_t divisible_by;  // an argument attribute, as in ir::Param
-    bool disjoint = false;      // likewise: a pointer to memory that no other one leads to
+    bool disjoint = false;      // an argument attribute: no other pointer leads to the same memory
   };
-  /// The memory that a pointer leads to: its buffer. Without a buffer only the address is known, which is `begin` and `end`.
+  /// The memory that a pointer can reach: its buffer. Without a buffer only the address is known; it is then both `begin` and `end`.
   struct Reach {
     std::size_t word;
     std::uint64_t begin, end;
     const RawBuffer* buffer;
   };
-  /// Whether two pointers may lead to a common byte.
+  /// Whether two pointers may reach a common byte.
   static bool may_meet(const Reach&, const Reach&);
   std::span<const std::uint64_t> bits() const { return bits_; }
   std::span<const Word> words() const { return words_; }
-  /// Those of all pointers that are not null.
+  /// The reach of every pointer that is not null.
   std::span<const Reach> reaches() const { return reaches_; }
-  /// Those through which a kernel may write.
+  /// The reach of every pointer that a kernel may write through.
   std::vector<Reach> written() const;
   /// The device of the buffers among the arguments; null if there is none.
   rt::Device* device() const { return device_; }
-  /// Holds the constants; the launch adds the rest.
+  /// Holds the constants only; the launch adds the rest of the key.
   KernelKey& key() { return key_; }
 
  private:
@@ -95,7 +95,7 @@ class Arguments {
   void advance();
   [[noreturn]] void fail(const std::string& message) const;
 
-  static constexpr std::size_t kUsual = 24;  // words; more of them need allocations
+  static constexpr std::size_t kUsual = 24;  // words; more than this need an allocation
 
   Here at_;
   // The number of an argument in messages; fields of nested structs are counted consecutively.
@@ -105,7 +105,7 @@ class Arguments {
   };
 
   Position position_;
-  int depth_ = 0;  // of nested structs
+  int depth_ = 0;  // nesting depth of structs
   ShortVector<std::uint64_t, kUsual> bits_;
   ShortVector<Word, kUsual> words_;
   ShortVector<Reach, kUsual / 2> reaches_;
@@ -114,14 +114,14 @@ class Arguments {
   KernelKey key_;
 };
 
-/// The number of words before the next parameter, and the launch that is traced.
+/// The number of words before the next parameter, and the launch that is being traced.
 struct TracedWords {
   int next = 0;
   Here at;
 };
 
-/// Whether a launch takes an S for a parameter of element type T: an integer for an integer, a float for a float. Whether its value fits
-/// is checked at the launch; a float is rounded.
+/// Whether a launch takes an S for a parameter of element type T: an integer for an integer, a float for a float. The launch checks that
+/// the value fits; a float is rounded.
 template <class S, class T>
 concept NumberFor = std::same_as<S, T> || (HostInteger<S> && HostInteger<T>) || (std::floating_point<S> && std::floating_point<T>);
 
@@ -146,7 +146,7 @@ struct NumberArgument {
   template <class S>
   static Scalar for_message(S v) {
     if constexpr (std::floating_point<S>)
-      return Scalar(static_cast<double>(v));  // a long double too
+      return Scalar(static_cast<double>(v));  // long double too
     else
       return Scalar(v);
   }
@@ -154,7 +154,7 @@ struct NumberArgument {
   bool fits = true;
   Scalar given;  // the number that does not fit
 };
-/// A number of one of the types that a launch does not convert.
+/// A number of a type that a launch does not convert.
 template <class T>
   requires(!std::is_arithmetic_v<T> || std::same_as<T, bool>)
 struct NumberArgument<T> {
@@ -175,7 +175,7 @@ struct Parameter {
   static void add(Arguments& to, const P& value) { to.add_constant(value); }
   static P traced(TracedWords&, const P& value) { return value; }
 
-  // Last, since Clang leaves out the conditions after one that fails.
+  // This assertion is last because Clang drops the conditions that follow a failed one.
   static_assert(
       !holds_pointer<P>(),
       "a compile-time parameter of a kernel is no pointer, since what it points to may change: take std::string for text, std::array "
@@ -218,7 +218,7 @@ struct Parameter<Tile<T>> {
   static Tile<T> traced(TracedWords& words, const Argument&) { return parameter<T>(words.next++); }
 };
 
-// Host compilers print the parameters of a deleted constructor.
+// Host compilers print the parameters of a deleted constructor, so the name of this type is the message.
 struct a_const_buffer_is_read_only_and_needs_a_Ptr_to_const {};
 
 template <PointerElement P>
@@ -272,7 +272,7 @@ struct Parameter<View<T, R>> {
     auto base = parameter<T*>(words.next++);
     PerAxis<I64, R> extents, strides;
     for (I64& e : extents) e = parameter<std::int64_t>(words.next++);
-    // The specialization knows a stride of 1: neighbours are adjacent in memory, which decides how they are loaded.
+    // A stride of 1 is known to the specialization: it decides how adjacent elements are loaded.
     for (std::size_t i = 0; i < strides.size(); ++i, ++words.next)
       strides[i] = Access::strides(v)[i] == 1 ? I64(1, words.at) : parameter<std::int64_t>(words.next);
     return Access::parameter(std::move(base), std::move(extents), std::move(strides));

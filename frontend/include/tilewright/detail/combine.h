@@ -11,7 +11,7 @@ namespace tilewright::detail {
 
 enum class Combination : std::uint8_t { reduce, scan, scan_reversed };
 
-/// One reduce or scan with the user's own combine function: the function is traced between the constructor and finish().
+/// One reduce or scan with the user's combine function. The function is traced between the constructor and finish().
 class CustomCombine {
  public:
   CustomCombine(Combination, std::span<const Handle* const> tiles, std::int64_t axis, const Here&);
@@ -28,13 +28,13 @@ class CustomCombine {
   std::size_t count_;
   Here at_;
   std::uint32_t op_;
-  std::uint32_t outer_;  // the block around the op, where tracing continues
+  std::uint32_t outer_;  // the block that contains the op, where tracing continues
   std::vector<Made> arguments_, results_;
-  std::vector<Variable> before_;  // the function must not change any
+  std::vector<Variable> before_;  // variables that the function must not change
   bool finished_ = false;
 };
 
-// f(a, b) for one tile takes and gives scalars of it; for a tuple it takes and gives a tuple of scalars.
+// f(a, b): for one tile, it takes and returns scalars; for a tuple of tiles, it takes and returns tuples of scalars.
 template <class F, class State>
 concept Combine = std::is_invocable_r_v<State, F, State, State>;
 

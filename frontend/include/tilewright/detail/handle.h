@@ -14,7 +14,7 @@ struct Made {
 
 class Trace;
 
-/// A variable of a kernel: it names a value of the trace it belongs to, or nothing. While it names one, the trace knows it, so that
+/// A variable of a kernel: it names a value of the trace that it belongs to, or nothing. While it names a value, the trace knows it, so
 /// loops and branches see which variables were assigned in them. A handle may outlive its trace; using it then is an error.
 class Handle {
  public:
@@ -45,14 +45,14 @@ class Handle {
   void rebind(const Handle&) noexcept;
   void leave() noexcept;
 
-  // Mutable: while a loop's body is traced, even a const variable of its surroundings gets another value.
+  // Mutable because even a const variable outside a loop gets another value while the loop's body is traced.
   mutable std::uint32_t value_ = kNone;
   std::uint32_t trace_ = 0;     // the trace's serial number; 0: never named a value
   std::uint32_t slot_ = 0;      // index in the trace's table of handles
-  std::uint32_t variable_ = 0;  // the variable's number, which a move keeps
+  std::uint32_t variable_ = 0;  // the variable's number; a move keeps it
 };
 
-/// A variable as it was when a loop or a branch began.
+/// The state of a variable when a loop or a branch began.
 struct Variable {
   const Handle* handle;
   std::uint32_t slot, id, value;
@@ -100,7 +100,7 @@ struct Maybe {
   bool is_constant = false;
 };
 
-// The element-wise operations: their names in the op table, and in messages.
+// The element-wise operations: their names in the op table and in messages.
 // clang-format off
 #define TW_UNARY_OPERATIONS(X)                                                                                            \
   X(neg, "operator-") X(bit_not, "operator~") X(abs, "abs") X(ceil, "ceil") X(floor, "floor") X(round, "round")           \
@@ -132,17 +132,17 @@ enum class Binary : std::uint8_t {
 
 Made constant(Scalar, TypeCode, const Here&);
 Made unary(Unary, const Input&);
-/// `meet`: the common element type to which both sides are converted first.
+/// `meet` is the common element type to which both sides are converted first.
 Made binary(Binary, const Input& a, const Input& b, TypeCode meet);
 Made offset_pointer(const Input& pointer, const Input& offset, bool negative);
 Made cast(const Handle&, TypeCode, const Here&);
 Made bitcast(const Handle&, TypeCode, const Here&);
 /// Ptr<T> -> Ptr<const T>; an empty handle gives an empty one.
 Handle add_const(const Handle&, const Here&);
-/// The type of a handle's value, for shape(), rank() and extent(); throws Error if it is empty or of another trace.
+/// The type of a handle's value, for shape(), rank() and extent(). Throws Error if the handle is empty or belongs to another trace.
 int rank(const Handle&, const Here&);
 std::int64_t extent(const Handle&, std::int64_t axis, const Here&);
-/// The value of parameter `index` of the kernel that is traced.
+/// The value of parameter `index` of the kernel that is being traced.
 Made parameter_value(int index);
 
 }  // namespace tilewright::detail

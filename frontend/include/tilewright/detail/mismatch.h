@@ -1,13 +1,13 @@
-// Operators on tiles, and on tensors, that have no common element type. Each is declared only to be rejected with a message that names the
-// cast: without them the host compiler lists every operator that it tried.
+// Operators on tiles, and on tensors, that have no common element type. They are declared only to be rejected with a message that names
+// the cast. Without them the host compiler would list every operator that it tried.
 #pragma once
 #include "tilewright/tile.h"
 
 //! @cond
 namespace tilewright {
 
-// GCC prints the return type of a deleted function, and cannot print a text for one. Clang lists every candidate beside a deleted function,
-// but none beside diagnose_if. Both reject in a requires-expression as well.
+// GCC prints the return type of a deleted function, but no text for it. Clang lists every candidate beside a deleted function, but none
+// beside diagnose_if. A requires-expression rejects both.
 struct cast_one_of_the_tiles_with_to;
 struct cast_one_of_the_tensors_with_to;
 struct cast_the_tile_to_a_float_type_with_to;

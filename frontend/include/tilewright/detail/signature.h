@@ -14,7 +14,7 @@ using CompileArgument = typename Parameter<std::remove_cvref_t<P>>::StandIn;
 
 template <class F>
 struct SignatureOf {};
-/// A lambda or an object with one operator() that is no template.
+/// A lambda or an object whose only operator() is not a template.
 template <class F>
   requires requires { &F::operator(); }
 struct SignatureOf<F> : SignatureOf<decltype(&F::operator())> {};
@@ -26,7 +26,7 @@ struct SignatureOf<F> : SignatureOf<decltype(&F::operator())> {};
 TW_SIGNATURE(void (*)(P...))
 TW_SIGNATURE(void (*)(P...) noexcept)
 #undef TW_SIGNATURE
-// Only const operators: state that a mutable lambda changes while it is traced would depend on which launches compile.
+// Only const operators are accepted: the state of a mutable lambda would depend on which launches were compiled.
 #define TW_SIGNATURE(...)           \
   template <class L, class... P>    \
   struct SignatureOf<__VA_ARGS__> { \
@@ -36,8 +36,8 @@ TW_SIGNATURE(void (L::*)(P...) const)
 TW_SIGNATURE(void (L::*)(P...) const noexcept)
 #undef TW_SIGNATURE
 
-/// A function, or a callable with one operator() that is const and no template, and that returns void. For a generic lambda, name the
-/// parameters: Kernel<void(Ptr<float>, int)>("name", lambda).
+/// A function, or a callable that has one const operator(), not a template, and returns void. For a generic lambda, name the parameters:
+/// Kernel<void(Ptr<float>, int)>("name", lambda).
 template <class F>
 concept KernelFunction = requires { typename SignatureOf<F>::type; };
 

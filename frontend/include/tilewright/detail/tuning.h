@@ -1,4 +1,4 @@
-// What a tuner is made of that needs no types of the user: keys, configurations as text, the request to launch the best one.
+// The parts of a tuner that need no types of the user: keys, configurations as text, and the request to launch the best one.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -19,12 +19,12 @@
 namespace tilewright {
 
 namespace detail {
-/// A number or a text as one word of a list with commas: equal words only for equal values.
+/// A number or a text as one word of a comma-separated list. Equal words mean equal values.
 std::string constant_text(double);
 std::string constant_text(std::string_view);
 }  // namespace detail
 
-/// What the best configuration depends on besides the kernel and the device: {m, n, "f16"}. Integers, floats, enums, bools and texts.
+/// The facts besides kernel and device that decide on the best configuration: {m, n, "f16"}. Integers, floats, enums, bools and texts.
 class TuningKey {
  public:
   struct Part {
@@ -71,7 +71,7 @@ class TuningKey {
 
 namespace detail {
 
-/// "128,64,true": the leaves of a constant. Leaves of a user's type that are no text are given by their hash.
+/// "128,64,true": the leaves of a constant. A leaf of a user's type that has no text is given by its hash.
 template <Constant T>
 std::string text_of_constant(const T& value) {
   std::string text;
@@ -93,14 +93,14 @@ std::string text_of_constant(const T& value) {
   return text;
 }
 
-/// A number for types that a kernel is compiled for, the same in each run of a program.
+/// A number for the types that a kernel is compiled for. It is the same in each run of a program.
 inline std::string types_text(const std::type_info& types) {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
   for (const char* s = types.name(); *s; ++s) hash = (hash ^ static_cast<unsigned char>(*s)) * 0x100000001b3u;
   return std::to_string(hash);
 }
 
-/// A call of a tuner. Configurations are named by their text.
+/// A call of a tuner. The text of a configuration is its name.
 struct TuningRequest {
   std::string_view kernel, problem;
   const std::vector<std::string>& configurations;
@@ -108,19 +108,19 @@ struct TuningRequest {
   std::int64_t max_measured;
   bool tune, restore;
   StreamRef stream;
-  std::vector<Arguments::Reach> written;  // memory to put back after each measured launch
-  bool follow_writes;                     // put back what its launches are seen to write, too
+  std::vector<Arguments::Reach> written;  // memory to restore after each measured launch
+  bool follow_writes;                     // also restore what the launches are seen to write
   rt::Device* device;
-  std::function<void(std::size_t)> launch;  // of a configuration
-  std::vector<double> predicted = {};       // microseconds of each, if a model says so
+  std::function<void(std::size_t)> launch;  // launches the configuration of this number
+  std::vector<double> predicted = {};       // microseconds of each configuration, if a model predicts them
 };
-/// The number of the best known configuration; 0 if none is known. Measures first if it shall. Throws what launches throw.
+/// The number of the best known configuration; 0 if none is known. Measures first if the request says so. Throws what launches throw.
 std::size_t tuned_configuration(const TuningRequest&, const Here&);
 
-/// The device of a launch; null if nothing says it, or its stream and its buffers are of two: the launch refuses that.
+/// The device of a launch. Null if nothing determines it, or if stream and buffers are on different devices, which the launch refuses.
 rt::Device* device_of_launch(const Arguments&, const Launch&);
 
-/// Throws Error unless there is a configuration, and the numbers of the options are in their ranges.
+/// Throws Error unless there is a configuration and the options are in their ranges.
 void check_tuner(std::string_view kernel, std::size_t given, std::size_t left, double budget_ms, std::int64_t max_measured, const Here&);
 
 }  // namespace detail

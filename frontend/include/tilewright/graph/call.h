@@ -1,4 +1,4 @@
-// Kernels of the program as nodes of a graph.
+// The program's own kernels as nodes of a graph.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -36,7 +36,7 @@ class CallGrid {
   std::vector<Dim> extents_{1};
 };
 
-/// The shapes of a call's results, and its line.
+/// The shapes of a call's results, and the line of the call.
 struct CallShapes {
   CallShapes(std::initializer_list<std::vector<Dim>> all, Here here = Here::current()) : shapes(all), at(here) {}
   CallShapes(std::vector<std::vector<Dim>> all, Here here = Here::current()) : shapes(std::move(all)), at(here) {}
@@ -46,7 +46,7 @@ struct CallShapes {
 
 }  // namespace detail::tensor
 
-/// The launch of a kernel that is a node of a graph: as Launch, but that the grid may have symbols. The plan has the stream and the device.
+/// The launch of a kernel that is a node of a graph. Unlike in Launch, the grid may have symbols; the plan has the stream and the device.
 struct CallLaunch {
   detail::tensor::CallGrid grid = {};
   int num_warps = 4;
@@ -59,14 +59,14 @@ namespace detail::tensor {
 
 CallLaunch call_launch(const Launch&, const Here&);
 
-/// What a launch passes for one word of a kernel's parameters.
+/// The value that a launch passes for one word of a kernel's parameters.
 struct CallWord {
   enum class Kind : std::uint8_t { operand, result, extent, number, scalar } kind{};
-  std::size_t index = 0;  // of the operand, the result or the scalar
+  std::size_t index = 0;  // among the operands, the results or the scalars
   Dim extent;
 };
 
-/// Collects the arguments of a call: tensors become operands, and each parameter its words.
+/// Collects the arguments of a call: tensors become operands; each parameter becomes its words.
 class CallArguments {
  public:
   CallArguments(const CallLaunch&, const CallShapes&, std::vector<TypeCode> results);
@@ -76,7 +76,7 @@ class CallArguments {
   void add_view(CallWord::Kind, std::size_t index, int rank);
   void add_number() { words.push_back({CallWord::Kind::number, 0, {}}); }
   void add_extent(const Dim& d) { words.push_back({CallWord::Kind::extent, 0, d}); }
-  /// A tensor of rank 0 for a number: one that Graph::scalar made.
+  /// A tensor of rank 0, made by Graph::scalar, for a number.
   void add_scalar(const Handle&);
   /// The options of the launch without its grid.
   Launch options() const;
@@ -89,10 +89,10 @@ class CallArguments {
   std::vector<CallWord> words;
 };
 
-/// The nodes of the results.
+/// Adds the call to the graph and returns the nodes of the results.
 std::vector<Handle> call(Graph&, const CallArguments&, std::shared_ptr<graph::OpaqueKernel> traced);
 
-/// A parameter that the kernel writes through is a result's; any other takes the next argument of the call.
+/// A parameter that the kernel writes through stands for a result; any other parameter takes the next argument of the call.
 template <class P>
 inline constexpr bool kIsResult = false;
 template <PointerElement P>
@@ -101,7 +101,7 @@ template <class T, int R>
 inline constexpr bool kIsResult<View<T, R>> = !std::is_const_v<T>;
 
 template <class P>
-struct CallParameter {  // a constant
+struct CallParameter {  // for a constant
   template <class A>
   static CompileArgument<P> argument(CallArguments&, const A& value) {
     return value;
@@ -122,7 +122,7 @@ struct CallParameter<Tile<P>> {
 template <class T, int R>
 struct CallParameter<View<T, R>> {
   static View<T, R> stand_in(const CallArguments& to) {
-    // Extents of which only the last stride is 1.
+    // Only the last stride is known: it is 1.
     const auto extents = []<std::size_t... I>(std::index_sequence<I...>) {
       return PerAxis<Extent, R>{((void)I, Extent(2))...};
     }(std::make_index_sequence<static_cast<std::size_t>(R)>());
@@ -157,7 +157,7 @@ struct CallParameter<Tile<T>> {
   }
 };
 
-/// The results before parameter `i` of the kernel, and the other parameters before it.
+/// The results before parameter `i` of the kernel, and its other parameters before it.
 template <class... P>
 constexpr std::size_t results_before(std::size_t i) {
   const bool is_result[] = {kIsResult<std::remove_cvref_t<P>>..., false};
@@ -181,7 +181,7 @@ template <class... P, class... In>
 std::vector<Handle> call_kernel(Graph& g, const Kernel<void(P...)>& kernel, CallArguments& to, const In&... in) {
   const std::tuple<const In&...> inputs(in...);
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    // Braces: from left to right, as words are passed.
+    // A braced list is evaluated from left to right, in the order in which words are passed.
     std::tuple<CompileArgument<P>...> arguments{call_argument<I, P...>(to, inputs)...};
     return call(g, to, std::apply([&](const auto&... a) { return kernel.traced(to.options(), a..., to.at); }, arguments));
   }(std::index_sequence_for<P...>());

@@ -1,4 +1,4 @@
-// Element-wise functions of tensors: those of tiles, under the same names and with the same meanings and special cases.
+// Element-wise functions of tensors. Names, meanings and special cases are those of the functions of tiles.
 #pragma once
 #include "tilewright/graph/tensor.h"
 #include "tilewright/ops/elementwise.h"
@@ -16,7 +16,7 @@ Handle where(const Handle& condition, const Input& a, const Input& b, TypeCode m
   Tensor<RESULT> NAME(const Tensor<T>& x, Here at = Here::current()) {          \
     return Tensor<RESULT>(detail::tensor::unary(detail::Unary::NAME, {x, at})); \
   }
-/// Of each element; f16 and bf16 are computed in f32 and rounded once.
+/// Each function applies to every element; f16 and bf16 are computed in f32 and rounded once.
 TW_UNARY(abs, NumberElement, T)
 TW_UNARY(ceil, FloatElement, T)
 TW_UNARY(floor, FloatElement, T)
@@ -95,7 +95,7 @@ Tensor<detail::tensor::Common<A, B>> where(const Tensor<bool>& condition, const 
   using T = detail::tensor::Common<A, B>;
   return Tensor<T>(detail::tensor::where(condition, detail::tensor::input(a, at), detail::tensor::input(b, at), detail::kCode<T>));
 }
-/// The same with two C++ numbers: a tensor of their own type.
+/// where() with two C++ numbers: the result has their own element type.
 template <detail::HostScalar A, detail::HostScalar B>
   requires ValueElement<detail::CommonNumber<A, B>>
 Tensor<detail::CommonNumber<A, B>> where(const Tensor<bool>& condition, const A& a, const B& b, Here at = Here::current()) {

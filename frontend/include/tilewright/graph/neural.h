@@ -1,4 +1,4 @@
-// Functions of neural networks. Each is its formula in the other functions and nothing else. 16-bit floats are computed in f32 and rounded
+// Functions of neural networks, each defined by its formula in the other functions. 16-bit floats are computed in f32 and rounded
 // once.
 #pragma once
 #include "tilewright/graph/tensor.h"
@@ -16,7 +16,7 @@ Handle cross_entropy(const Handle& logits, const Handle& targets, const Here&);
 Handle rope(const Handle& x, const Handle& positions, double base, const Here&);
 Handle dropout(const Handle& x, double p, std::uint64_t seed, const Here&);
 
-/// Weights of U for a norm of T: of the same type, narrower, or f32 for what is computed in f32.
+/// Weights of type U for a norm of T: the same type, a narrower one, or f32 if the norm is computed in f32.
 template <class U, class T>
 concept WeightOf = FloatElement<U> && (std::same_as<U, T> || WidensTo<U, T> || (sizeof(T) < 4 && sizeof(U) <= 4));
 }  // namespace detail::tensor
@@ -38,7 +38,7 @@ TW_ACTIVATION(gelu_tanh)
 TW_ACTIVATION(relu)
 #undef TW_ACTIVATION
 
-/// exp(t - max) / sum(exp(t - max)) along an axis; NaN where all is -inf.
+/// exp(t - max) / sum(exp(t - max)) along an axis; NaN where all elements are -inf.
 template <FloatElement T>
 Tensor<T> softmax(const Tensor<T>& t, Axis axis, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::softmax(t, axis.value, at));

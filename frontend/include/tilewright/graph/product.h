@@ -12,7 +12,7 @@ namespace detail::tensor {
 Handle matmul(const Handle& a, const Handle& b, TypeCode meet, TypeCode result, Precision, const Here&);
 Handle einsum(std::string_view equation, const std::vector<Handle>&, TypeCode meet, TypeCode result, const Here&);
 
-/// The element type of a product of operands of T: their own, i32 for 8-bit integers, or R if it is given: float for narrower floats.
+/// The element type of a product of operands of T: R if it is given (float for narrower floats), else T, or i32 for 8-bit integers.
 template <class R, class T>
 struct ProductOf {};
 template <class T>
@@ -29,7 +29,7 @@ struct ProductOf<R, T> {
 template <class R, class... T>
 using Product = typename ProductOf<R, Common<Tensor<T>...>>::type;
 
-/// An equation and the user's line.
+/// An equation and the user's line that wrote it.
 struct Equation {
   template <std::convertible_to<std::string_view> S>
   Equation(const S& equation, Here here = Here::current()) : text(equation), at(here) {}
@@ -50,8 +50,8 @@ Tensor<detail::tensor::Product<R, A, B>> matmul(const Tensor<A>& a, const Tensor
       detail::tensor::matmul(a, b, detail::kCode<detail::tensor::Common<Tensor<A>, Tensor<B>>>, detail::kCode<T>, precision, at));
 }
 
-/// einsum("bhqd,bhkd->bhqk", q, k): the sum of products over the labels that the result lacks, as NumPy's with `->`. A label is a letter;
-/// "..." stands for axes that broadcast. Element types and accumulators as those of matmul; einsum<float>(...) keeps f32.
+/// einsum("bhqd,bhkd->bhqk", q, k): the sum of products over the labels that the result lacks, as in NumPy with `->`. A label is a letter;
+/// "..." stands for axes that broadcast. Element types and accumulators are as for matmul; einsum<float>(...) keeps f32.
 template <class R = void, ValueElement... T>
   requires(sizeof...(T) >= 1)
 Tensor<detail::tensor::Product<R, T...>> einsum(detail::tensor::Equation equation, const Tensor<T>&... tensors) {

@@ -21,7 +21,7 @@ Handle pad(const Handle&, std::int64_t axis, const Dim& before, const Dim& after
 Handle flip(const Handle&, std::int64_t axis, const Here&);
 }  // namespace detail::tensor
 
-/// The same elements in row-major order under another shape of as many.
+/// The same elements in row-major order, in another shape with the same number of elements.
 template <ValueElement T>
 Tensor<T> reshape(const Tensor<T>& t, const std::vector<Dim>& shape, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::reshape(t, shape, at));
@@ -41,38 +41,38 @@ template <ValueElement T>
 Tensor<T> expand_dims(const Tensor<T>& t, Axis axis, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::expand_dims(t, axis.value, at));
 }
-/// Without an axis, whose extent must be 1.
+/// Removes an axis, whose extent must be 1.
 template <ValueElement T>
 Tensor<T> squeeze(const Tensor<T>& t, Axis axis, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::squeeze(t, axis.value, at));
 }
-/// Aligned from the right as in NumPy; extents of 1 stretch.
+/// Broadcasts to a shape. Axes are aligned from the right, as in NumPy; extents of 1 stretch.
 template <ValueElement T>
 Tensor<T> broadcast_to(const Tensor<T>& t, const std::vector<Dim>& shape, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::broadcast_to(t, shape, at));
 }
-/// The elements begin, begin + step, ... below end along an axis: 0 <= begin <= end <= extent, step >= 1. With a symbol among them,
-/// (end - begin) / step must come out even.
+/// The elements begin, begin + step, ... below end along an axis: 0 <= begin <= end <= extent, step >= 1. If one of the bounds has a
+/// symbol, step must divide end - begin.
 template <ValueElement T>
 Tensor<T> slice(const Tensor<T>& t, Axis axis, const Dim& begin, const Dim& end, const Dim& step = 1, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::slice(t, axis.value, begin, end, step, at));
 }
-/// The tensors one after the other along an axis; their other extents are equal.
+/// The tensors one after the other along an axis; their other extents must be equal.
 template <ValueElement T>
 Tensor<T> concat(const std::vector<Tensor<T>>& tensors, Axis axis, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::concat(std::vector<detail::tensor::Handle>(tensors.begin(), tensors.end()), axis.value, at));
 }
-/// The same of a braced list.
+/// Concatenates a braced list.
 template <ValueElement T>
 Tensor<T> concat(std::initializer_list<Tensor<T>> tensors, Axis axis, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::concat(std::vector<detail::tensor::Handle>(tensors.begin(), tensors.end()), axis.value, at));
 }
-/// `before` times the value, t, `after` times the value along an axis.
+/// Pads t along an axis with a value: `before` elements in front of t and `after` elements behind it.
 template <ValueElement T, detail::ConstantOf<T> S>
 Tensor<T> pad(const Tensor<T>& t, Axis axis, const Dim& before, const Dim& after, S value, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::pad(t, axis.value, before, after, detail::Scalar(value), at));
 }
-/// The same with 0, or false.
+/// Pads with 0, or with false.
 template <ValueElement T>
 Tensor<T> pad(const Tensor<T>& t, Axis axis, const Dim& before, const Dim& after, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::pad(t, axis.value, before, after, detail::Scalar(T()), at));

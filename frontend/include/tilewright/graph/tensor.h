@@ -1,4 +1,4 @@
-// The handle of a tensor and its operators. As those of tiles, operators are hidden friends whose parameters capture the user's line.
+// The handle of a tensor and its operators. As for tiles, operators are hidden friends whose parameters capture the user's line.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@ namespace tilewright {
 
 namespace detail::tensor {
 
-/// One operand of an operation on tensors of T: a tensor of T, one that widens to T, or a constant that fits T; and its line.
+/// One operand of an operation on tensors of T: a tensor of T, a tensor that widens to T, or a constant that fits T; and the user's line.
 template <class T>
 struct Operand : Input {
   Operand(const Tensor<T>& tensor, Here here = Here::current()) : Input(tensor, here) {}
@@ -22,8 +22,8 @@ struct Operand : Input {
 
 }  // namespace detail::tensor
 
-/// A handle to a tensor of a graph: a value that a plan computes, of rank 0 to 6, with any extents: a tensor of extent 0 has no element.
-/// Copying names the same tensor. Default-constructed: empty, and using it is an error.
+/// A handle to a tensor of a graph: a value that a plan computes, of rank 0 to 6. Extents may be 0: the tensor then has no elements. A copy
+/// names the same tensor. A default-constructed handle is empty; using it is an error.
 template <ValueElement T>
 class Tensor : public detail::tensor::Handle {
   using Operand = detail::tensor::Operand<T>;
@@ -38,30 +38,30 @@ class Tensor : public detail::tensor::Handle {
   Tensor() = default;
   explicit Tensor(Handle made) : Handle(std::move(made)) {}
 
-  /// Extents, outermost first; empty for a scalar.
+  /// The extents, outermost first; empty for a scalar.
   std::vector<Dim> shape(Here at = Here::current()) const { return detail::tensor::shape(*this, at); }
-  /// How many axes; 0 for a scalar.
+  /// The number of axes; 0 for a scalar.
   int rank(Here at = Here::current()) const { return static_cast<int>(detail::tensor::shape(*this, at).size()); }
-  /// Names the tensor in reports; gives the tensor.
+  /// Names the tensor in reports, and returns it.
   Tensor name(const std::string& name, Here at = Here::current()) const {
     detail::tensor::set_name(*this, name, at);
     return *this;
   }
 
-  /// The values in another element type: to float rounds to nearest even, float to integer truncates and saturates (NaN: 0), integers wrap,
-  /// to bool is != 0.
+  /// Converts to another element type: to float rounds to nearest even, float to integer truncates and saturates (NaN becomes 0), integers
+  /// wrap, to bool tests != 0.
   template <ValueElement U>
   Tensor<U> to(Here at = Here::current()) const {
     return Tensor<U>(detail::tensor::cast(*this, detail::kCode<U>, at));
   }
-  /// The same bits as another element type of the same width.
+  /// Reinterprets the bits as another element type of the same width.
   template <ValueElement U>
     requires(sizeof(U) == sizeof(T) && !BoolElement<U> && !BoolElement<T>)
   Tensor<U> bitcast(Here at = Here::current()) const {
     return Tensor<U>(detail::tensor::bitcast(*this, detail::kCode<U>, at));
   }
 
-// Tensor<T> with Tensor<T>, a narrower tensor or a constant; and f16 with bf16, which meet in f32.
+// Operators take a Tensor<T> and a Tensor<T>, a narrower tensor or a constant; f16 and bf16 meet in f32.
 #define TW_BINARY(OP, NAME, KIND, RESULT, THIRD)                                                                      \
   friend RESULT operator OP(Operand a, Operand b)                                                                     \
     requires KIND<T>                                                                                                  \
@@ -78,19 +78,19 @@ class Tensor : public detail::tensor::Handle {
   friend THIRD operator OP(const Tensor<U>& a, Operand b) {                                                           \
     return THIRD(detail::tensor::binary(Binary::NAME, {a, b.at}, b, detail::kCode<typename Third<U>::element_type>)); \
   }
-  /// Element by element, shapes broadcast; meanings as those of tiles. Integers wrap.
+  /// These apply element by element; shapes broadcast. They mean the same as for tiles. Integers wrap.
   TW_BINARY(+, add, NumberElement, Tensor, Third<U>)
   TW_BINARY(-, sub, NumberElement, Tensor, Third<U>)
   TW_BINARY(*, mul, NumberElement, Tensor, Third<U>)
   TW_BINARY(/, div, NumberElement, Tensor, Third<U>)
   TW_BINARY(%, rem, IntegerElement, Tensor, Third<U>)
-  /// Bits; on bool tensors logic.
+  /// These work on bits; on bool tensors they are logical operators.
   TW_BINARY(&, bit_and, detail::Bitwise, Tensor, Third<U>)
   TW_BINARY(|, bit_or, detail::Bitwise, Tensor, Third<U>)
   TW_BINARY(^, bit_xor, detail::Bitwise, Tensor, Third<U>)
   TW_BINARY(<<, shl, IntegerElement, Tensor, Third<U>)
   TW_BINARY(>>, shr, IntegerElement, Tensor, Third<U>)
-  /// IEEE: NaN is unequal to everything.
+  /// Comparisons follow IEEE 754: NaN is unequal to everything.
   TW_BINARY(==, eq, detail::Comparable, Tensor<bool>, Tensor<bool>)
   TW_BINARY(!=, ne, detail::Comparable, Tensor<bool>, Tensor<bool>)
   TW_BINARY(<, lt, detail::Ordered, Tensor<bool>, Tensor<bool>)
@@ -135,7 +135,7 @@ class Tensor : public detail::tensor::Handle {
 
 namespace detail::tensor {
 
-// The rules by which element types meet are those of tiles.
+// Element types meet by the same rules as for tiles.
 template <class A>
 struct AsTile {
   using type = A;
@@ -153,7 +153,7 @@ template <class A>
 concept AnyTensor = kIsTensor<std::remove_cvref_t<A>>;
 template <class A>
 concept Argument = AnyTensor<A> || HostScalar<std::remove_cvref_t<A>>;
-/// The common element type of several arguments, of which one is a tensor.
+/// The common element type of several arguments, at least one of which is a tensor.
 template <class... A>
 using Common = detail::Common<typename AsTile<std::remove_cvref_t<A>>::type...>;
 

@@ -1,4 +1,4 @@
-// The untyped part of tensor handles, and arguments of operations on tensors: nodes of a graph, C++ constants, and their lines.
+// The untyped part of tensor handles, and the arguments of operations on tensors: nodes of a graph, C++ constants, and their lines.
 #pragma once
 #include <initializer_list>
 #include <memory>
@@ -15,7 +15,7 @@ namespace graph {
 class Graph;
 }
 
-/// The axes of a reduction, or the order of a permutation: one integer or a braced list of them. Negative: from the end.
+/// The axes of a reduction, or the order of a permutation: one integer or a braced list. Negative axes count from the end.
 class Axes {
  public:
   template <detail::HostInteger I>
@@ -48,7 +48,7 @@ class Handle {
   std::uint32_t node_ = 0;
 };
 
-/// One argument of an operation: a tensor, or a constant; and its line.
+/// One argument of an operation: a tensor or a constant, and its line.
 struct Input {
   Input(const Handle& tensor, const Here& here) : handle(&tensor), at(here) {}
   Input(Scalar number, const Here& here) : constant(number), at(here) {}
@@ -60,7 +60,7 @@ struct Input {
 std::vector<Dim> shape(const Handle&, const Here&);
 void set_name(const Handle&, const std::string&, const Here&);
 Handle unary(Unary, const Input&);
-/// `meet`: the common element type to which both sides are converted first.
+/// `meet` is the common element type to which both sides are converted first.
 Handle binary(Binary, const Input& a, const Input& b, TypeCode meet);
 Handle cast(const Handle&, TypeCode, const Here&);
 Handle bitcast(const Handle&, TypeCode, const Here&);

@@ -1,4 +1,4 @@
-// Checks of the arguments of the kernel library, and the views that its kernels take.
+// Checks the arguments of the kernel library, and makes the views that its kernels take.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tilewright::kernels::host {
 
-/// Checks the arguments of one call. Every function throws Error at the caller's line that names the argument, its shape and what fits.
+/// Checks the arguments of one call. A failed check throws Error at the caller's line; it names the argument, its shape and what would fit.
 class ArgumentCheck {
  public:
   ArgumentCheck(const char* function, const Here& at) : function_(function), at_(at) {}
@@ -28,32 +28,32 @@ class ArgumentCheck {
     static_assert(!std::is_const_v<T>, "a result needs a view that can be written: View<T, R>, not View<const T, R>");
     add<T, R>(name, v, true);
   }
-  /// A result that the kernel reads too: a second launch would not write the same again.
+  /// A result that the kernel also reads: a second launch would not write the same values again.
   template <class T, int R>
   void update(const char* name, const View<T, R>& v) {
     output(name, v);
     views_.back().updated = true;
   }
-  /// The extent of an axis of `name`, which is called `symbol`, must be that of an axis of `other`. Negative axes count from the end.
+  /// An axis of `name`, which the message calls `symbol`, must be as long as an axis of `other`. Negative axes count from the end.
   void equal(const char* name, int axis, const char* symbol, const char* other, int other_axis) const;
   void equal(const char* name, int axis, const char* symbol, std::int64_t want) const;
-  /// All extents, or the first `count` of them, must be those of `other` from its first axis on.
+  /// All extents, or the first `count` extents, must equal those of `other` from its first axis on.
   void same_shape(const char* name, const char* other, int count = -1) const;
-  /// An extent must be that of another argument.
+  /// An extent must equal an extent of another argument.
   void same_extent(const char* name, int axis, const char* other, int other_axis) const;
   /// An extent must be at most `most`.
   void at_most(const char* name, int axis, std::int64_t most) const;
-  /// The heads of `name`, along an axis, must be a multiple of those of `of`.
+  /// The number of heads of `name` along an axis must be a multiple of the number of heads of `of`.
   void head_group(const char* name, const char* of, int axis) const;
-  /// The extent of a leading axis: of arguments that have 1 there, and else all the same. That of `result` must be as large.
+  /// The common extent of a leading axis. Each input must have this extent or 1; the result must have it.
   std::int64_t broadcast(std::initializer_list<const char*> inputs, const char* result, int axis) const;
-  /// The last check: one device, no result that shares memory with another argument, or elements with itself.
+  /// The last check: all arguments are on one device; no result overlaps with another argument or with itself.
   void finish() const;
-  /// The stream and the tile sizes that the caller gives.
+  /// Checks the stream and the tile sizes that the caller gives.
   void options(const Options&) const;
-  /// An array that is passed on to an epilogue; `number`, of all that is, counts from 1. After the arguments.
+  /// Checks an array that is passed on to an epilogue. `number` counts all extras from 1. Called after the checks of the arguments.
   void extra(int number, const detail::HostView&, const std::vector<std::int64_t>& extents) const;
-  /// A number of the caller as an element of this type.
+  /// A number of the caller as the bits of an element of this type.
   std::uint64_t element_bits(const char* name, const tilewright::detail::Scalar& number, tilewright::detail::TypeCode) const;
   [[noreturn]] void fail(const std::string& message) const;
 
@@ -63,9 +63,9 @@ class ArgumentCheck {
   const Here& at() const { return at_; }
   /// The element type of each argument, and along which axis it is contiguous: "f;1,i;0".
   std::string types() const;
-  /// A number for the same.
+  /// A hash of types().
   std::size_t types_hash() const;
-  /// The memory of results that a launch may read too: of those that were given to update(), and of those that share memory with `extras`,
+  /// The memory of results that a launch may also read: results that were given to update(), and results that share memory with `extras`,
   /// which the launch passes on to a function of the caller.
   std::vector<detail::Arguments::Reach> reread(std::span<const detail::Arguments::Reach> extras) const;
 
@@ -102,13 +102,13 @@ class ArgumentCheck {
   std::vector<View_> views_;
 };
 
-/// A number of the caller for an element of T: what tw::full takes, and converted as it does.
+/// A number of the caller for an element of T. It accepts and converts the same numbers as tw::full.
 template <class T>
 class ElementValue {
  public:
   template <tilewright::detail::ConstantOf<T> N>
   ElementValue(N number) : number_(number) {}
-  /// Throws Error that names it if T does not hold it.
+  /// Throws Error with this name if T cannot hold the number.
   T in(const ArgumentCheck& check, const char* name) const {
     const std::uint64_t bits = check.element_bits(name, number_, tilewright::detail::kCode<T>);
     T value;
@@ -120,7 +120,7 @@ class ElementValue {
   tilewright::detail::Scalar number_;
 };
 
-/// Whether the memory of two views has an element in common. Address: begin + the sum of index * stride, in bytes.
+/// For testing whether two views share an element. The address of an element is begin + the sum of index * stride, in bytes.
 struct StridedBytes {
   std::int64_t begin;
   int element_bytes;
@@ -141,7 +141,7 @@ bool is_given(const View<T, R>& v) {
   return detail::ViewAccess<T, R>::host(v).made();
 }
 
-/// The view with a leading axis of `batch`, along which a view of rank R or with an extent of 1 stays at the same memory.
+/// Adds a leading axis of extent `batch`. A view of rank R, or with an extent of 1, gets stride 0: it stays at the same memory.
 template <int R, class T, int S>
   requires(S == R || S == R - 1)
 View<T, R> with_batch(const View<T, S>& v, std::int64_t batch, const Here& at) {
@@ -155,7 +155,7 @@ View<T, R> with_batch(const View<T, S>& v, std::int64_t batch, const Here& at) {
   return detail::ViewAccess<T, R>::over(detail::ViewAccess<T, S>::host(v), extents, strides, at);
 }
 
-/// The view with an axis as two: `outer`, and what is left.
+/// Splits an axis in two: `outer`, and the rest.
 template <class T, int R>
 View<T, R + 1> split_axis(const View<T, R>& v, int axis, std::int64_t outer, const Here& at) {
   detail::PerAxis<std::int64_t, R + 1> extents{}, strides{};
@@ -169,14 +169,14 @@ View<T, R + 1> split_axis(const View<T, R>& v, int axis, std::int64_t outer, con
   return detail::ViewAccess<T, R + 1>::over(detail::ViewAccess<T, R>::host(v), extents, strides, at);
 }
 
-/// A view of no elements and no memory, for what the caller leaves out.
+/// A view without elements and memory, for an argument that the caller leaves out.
 template <class T, int R>
 View<T, R> no_elements(const Here& at) {
-  constexpr int kAlignment = 16;  // as that of most arguments, so that it makes no further specialization
+  constexpr int kAlignment = 16;  // the usual alignment of arguments, so that no further specialization is needed
   return detail::ViewAccess<T, R>::over({nullptr, kAlignment}, {}, {}, at);
 }
 
-/// The view, or one of no elements if the caller left it out.
+/// The view, or a view without elements if the caller left it out.
 template <class T, int R>
 View<T, R> or_none(const View<T, R>& v, const Here& at) {
   return is_given(v) ? v : no_elements<T, R>(at);
@@ -188,7 +188,7 @@ inline StreamRef stream_of(const Options& options) { return options.stream.handl
 
 namespace tilewright::kernels {
 
-/// The type in which elements of T are added up.
+/// The accumulator type for elements of T.
 template <class T>
 using Accumulator = std::conditional_t<std::is_same_v<std::remove_const_t<T>, double>, double,
                                        std::conditional_t<std::is_integral_v<std::remove_const_t<T>>, std::int32_t, float>>;

@@ -1,4 +1,4 @@
-// Arrays as functions over whole buffers take them: a buffer, which has one axis, or a view; and the indices of an element by its number.
+// Arguments of functions over whole arrays: a buffer, which has one axis, or a view; and the indices of an element, given its number.
 #pragma once
 #include <array>
 #include <type_traits>
@@ -13,7 +13,7 @@ namespace tilewright::kernels {
 template <int N>
 using Indices = tilewright::detail::PerAxis<I64, N>;
 
-/// The indices along N axes of v, from axis `first` on, of element n in row-major order.
+/// The indices of element n in row-major order, along N axes of v from axis `first` on.
 template <int N, class T, int R>
 Indices<N> unravel(I64 n, const View<T, R>& v, std::size_t first = 0) {
   Indices<N> indices;
@@ -29,7 +29,7 @@ Indices<N> unravel(I64 n, const View<T, R>& v, std::size_t first = 0) {
 
 namespace tilewright::kernels::host {
 
-/// The view that an argument is, or that of all elements of a buffer.
+/// The view that an argument is, or the view of all elements of a buffer.
 template <class T, int R>
 const View<T, R>& view_of(const View<T, R>& v, const Here&) {
   return v;
@@ -54,13 +54,13 @@ template <class X>
 inline constexpr int kAxes = 0;
 template <class T, int R>
 inline constexpr int kAxes<View<T, R>> = R;
-/// How many axes it has: a buffer one.
+/// The number of axes; a buffer has one.
 template <WholeArray X>
 inline constexpr int kRank = kAxes<WholeView<X>>;
-/// One of R axes: a buffer if that is 1.
+/// An argument with R axes: a view of rank R, or a buffer if R is 1.
 template <class X, int R>
 concept ArrayOf = WholeArray<X> && kRank<X> == R;
-/// One of as many axes as another.
+/// An argument with the same number of axes as another.
 template <class X, class Of>
 concept ArrayLike = WholeArray<Of> && ArrayOf<X, kRank<Of>>;
 

@@ -1,4 +1,4 @@
-// Attention over whole sequences: one pass over the keys, with sums that are rescaled when a larger score comes.
+// Attention over whole sequences, in one pass over the keys: the sums are rescaled when a larger score is found.
 #pragma once
 #include <cmath>
 
@@ -18,7 +18,7 @@ void attention_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v
   const I32 heads = q.extent(1).template to<std::int32_t>(), key_heads = k.extent(1).template to<std::int32_t>();
   const I32 queries = q.extent(2).template to<std::int32_t>(), keys = k.extent(2).template to<std::int32_t>();
   const I32 tiles = cdiv(queries, t.bm), at = program_id(0);
-  // Under a causal mask the last queries see most keys: their programs begin first, so that the last programs to end are short ones.
+  // Under a causal mask the last queries see most keys. Their programs begin first, so that the last programs to end are short.
   const I32 tile = t.causal ? tiles - 1 - at % tiles : at % tiles;
   const I32 i = tile * t.bm, head = at / tiles % heads, batch = at / tiles / heads;
   const I32 key_head = head / (heads / key_heads);
@@ -32,7 +32,7 @@ void attention_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v
     const auto key_tile = tile_at<T>(transposed(key_rows), 0, n, {t.depth, t.bn}, inside);
     const auto scores = attention_scores<T>(query_tile, key_tile, i, n, queries, keys, numbers, head, t, precision, score, masked).scores;
     const auto larger = maximum(largest, max(scores, 1));
-    const auto shift = masked || score ? where(larger == -inf, S(0), larger) : larger;  // no key seen yet
+    const auto shift = masked || score ? where(larger == -inf, S(0), larger) : larger;  // the shift is 0 while no key has been seen
     const auto weights = exp(scores - column(shift)), rescale = exp(largest - shift);
     total = total * rescale + sum(weights, 1);
     const auto value_tile = tile_at<T>(value_rows, n, 0, {t.bn, t.value_depth}, inside);
@@ -48,7 +48,7 @@ void attention_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v
 
 namespace tilewright::kernels::host {
 
-/// What attention has in common forwards and backwards.
+/// The plan that attention and its gradients share.
 struct AttentionPlan {
   std::int64_t batch, heads, key_heads, queries, keys;
   double scale;
@@ -121,7 +121,7 @@ AttentionPlan plan_attention(const ArgumentCheck& check, int element_bytes, cons
   return p;
 }
 
-/// The array that holds a number for each query, of the type of the sums.
+/// An array that holds one number for each query. It has the accumulator type.
 template <class S>
 const View<S, 3>& numbers_of(const ArgumentCheck& check, const char* name, const PerQuery& given) {
   constexpr bool kDouble = std::is_same_v<S, double>;
@@ -139,8 +139,8 @@ const View<S, 3>& numbers_of(const ArgumentCheck& check, const char* name, const
 namespace tilewright::kernels {
 
 /// out = softmax(q k^T * scale) v for each head. q: [batch, heads, M, d], k: [batch, key heads, N, d], v: [batch, key heads, N, dv],
-/// out: [batch, heads, M, dv]; heads are a multiple of the key heads, neighbours sharing one; d and dv are at most 256. See
-/// AttentionOptionsOf for what a query sees.
+/// out: [batch, heads, M, dv]. The number of heads is a multiple of the number of key heads; neighbours share one. d and dv are at most
+/// 256. AttentionOptionsOf defines which keys a query sees.
 template <class Q, class K, class V, class O>
 TW_PER_MODULE void attention(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out,
                              const AttentionOptionsOf<Accumulator<Q>>& attention = {}, const Options& options = {},

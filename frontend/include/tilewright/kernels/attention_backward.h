@@ -1,4 +1,4 @@
-// The gradients of attention: the weights are computed again from the scores and the lse that attention stored.
+// The gradients of attention. The weights are computed again, from the scores and from the lse that attention stored.
 #pragma once
 #include "tilewright/kernels/attention.h"
 
@@ -13,7 +13,7 @@ void attention_delta_kernel(View<const T, 4> out, View<const T, 4> dout, View<Ac
   store_number(delta, row, sum(a * b, 0));
 }
 
-/// The weights [bm, bn] of the queries from i on and the keys from n on, and the gradient of their products q k^T.
+/// The weights [bm, bn] of the queries from i on and the keys from n on, and the gradient of the products q k^T.
 template <class S>
 struct AttentionGradient {
   Tile<S> weights, dproducts;
@@ -27,7 +27,7 @@ AttentionGradient<Accumulator<T>> attention_gradient(const Tile<T>& q, const Til
   using S = Accumulator<T>;
   const auto [scaled, scores] = attention_scores<T>(q, k, i, n, queries, keys, numbers, head, t, precision, score, masked);
   auto weights = exp(scores - column(lse));
-  // A query that sees no key has lse -inf; queries past the end have weights of no meaning, which must not be NaN.
+  // The lse of a query that sees no key is -inf. The weights of queries past the end have no meaning, but must not be NaN.
   const auto seen = scores != -inf && column(i + arange(0, t.bm)) < queries;
   if (masked || score) weights = where(seen, weights, S(0));
   const auto dweights = dot(dout, v, {}, precision);
@@ -61,7 +61,7 @@ void attention_dq_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4
   dq.at(batch).at(head).store({i, 0}, sums.template to<T>());
 }
 
-/// dk and dv of bn keys: the sums over the queries of all heads that share them.
+/// dk and dv of bn keys: sums over the queries of all heads that share these keys.
 template <class T>
 void attention_dkv_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v, View<const Accumulator<T>, 3> lse,
                           View<const Accumulator<T>, 3> delta, View<const T, 4> dout, View<T, 4> dk, View<T, 4> dv,
@@ -89,8 +89,8 @@ void attention_dkv_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 
   dv.at(batch).at(key_head).store({n, 0}, value_sums.template to<T>());
 }
 
-/// The gradients of attention from its result, from the lse that it stored and from dout. Options as they were there. A score function is
-/// differentiated (as tw::derivative does) by the scores alone: it must be made of element-wise operations.
+/// The gradients of attention, from its result, the lse that it stored, and dout. The options must be the same. A score function is
+/// differentiated by the scores only (as by tw::derivative), so it must consist of element-wise operations.
 template <class Q, class K, class V, class O, class DO, class T>
 TW_PER_MODULE void attention_backward(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out,
                                       const View<const Accumulator<T>, 3>& lse, const View<DO, 4>& dout, const View<T, 4>& dq,

@@ -1,4 +1,4 @@
-// Options of attention, forwards and backwards: which keys a query sees, and what becomes of its scores.
+// Options of attention and of its gradients: which keys a query sees, and how its scores are changed.
 #pragma once
 #include <functional>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace tilewright::kernels {
 
 /// A function of a tile of scores [BM, BN] in S, the positions of its queries [BM, 1], its keys [1, BN], and the head: a lambda without
-/// captures, that may have `auto` parameters. It returns a tile of scores of the same shape. Positions are those of AttentionOptionsOf.
+/// captures, which may have `auto` parameters. It returns a tile of scores of the same shape. AttentionOptionsOf defines positions.
 template <class S>
 class ScoreFunctionOf {
  public:
@@ -23,18 +23,18 @@ class ScoreFunctionOf {
       : pointer_([](const Tile<S>& s, const I32& q, const I32& k, const I32& h) -> Tile<S> { return F()(s, q, k, h); }),
         type_(&typeid(F)) {}
   Pointer pointer() const { return pointer_; }
-  /// That of the function; void if there is none.
+  /// The type of the function; void if there is none.
   const std::type_info& type() const { return *type_; }
 
  private:
   Pointer pointer_ = nullptr;
   const std::type_info* type_ = &typeid(void);
 };
-/// The type of scores of q and k of T is that of their sums.
+/// The type of the scores of q and k of type T: the accumulator type.
 template <class T>
 using ScorePointer = typename ScoreFunctionOf<Accumulator<T>>::Pointer;
 
-/// A number for each query, in the type of the sums: double for double, else float.
+/// One number for each query, in the accumulator type: double for double, else float.
 class PerQuery {
  public:
   PerQuery() = default;
@@ -44,41 +44,41 @@ class PerQuery {
   View<double, 3> in_double;
 };
 
-/// Query i of M stands at position i + N - M among the N keys: the last query at the last key. S is the type of the scores: double where q
-/// is of double, else float.
+/// Query i of M has position i + N - M among the N keys, so the last query is at the last key. S is the type of the scores: double if q
+/// is double, else float.
 template <class S>
 struct AttentionOptionsOf {
   bool causal = false;               // a query sees the keys up to its position
   std::int64_t window = 0;           // it sees the keys less than this far from its position; 0: all
-  std::optional<double> scale = {};  // of the scores; 1 / sqrt(d) if not given
+  std::optional<double> scale = {};  // scores are multiplied by it; default: 1 / sqrt(d)
   PerQuery lse = {};                 // [batch, heads, M]: log(sum(exp(scores))) is stored there if it is given
   ScoreFunctionOf<S> score = {};     // applied to the scaled scores, with the query's position
 };
 using AttentionOptions = AttentionOptionsOf<float>;
 
-/// The constants of the kernels of attention.
+/// The compile-time constants of the kernels of attention.
 struct AttentionTiles {
-  int bm, bn;              // queries, keys
-  int depth, value_depth;  // of a head, as extents of tiles
+  int bm, bn;              // queries and keys of a tile
+  int depth, value_depth;  // extents of a head, as extents of tiles
   bool causal, windowed;
   bool ragged_queries, ragged_keys;  // the last tile has queries, or keys, past the end
   bool whole_depth;                  // a tile has no elements past the end of a head
 };
 
-/// What the kernels of attention compute with, besides the arrays.
+/// The run-time numbers that the kernels of attention take besides the arrays.
 struct AttentionNumbers {
   F64 scale;
   I32 window;
 };
 
-/// The scores of the queries from i on and the keys from n on.
+/// Scores of the queries from i on and the keys from n on.
 template <class T>
 struct Scores {
-  Tile<Accumulator<T>> scaled, scores;  // q k^T * scale; and the same after the score function and the mask
+  Tile<Accumulator<T>> scaled, scores;  // q k^T * scale, before and after the score function and the mask
 };
 
-/// q: [bm, depth], k: [depth, bn], queries from number i on, keys from number n on. `masked`: scores are -inf where the query does not see
-/// the key; queries past the end see any.
+/// q: [bm, depth], k: [depth, bn]; queries from number i on, keys from number n on. `masked`: scores are -inf where the query does not see
+/// the key. Queries past the end may see any key.
 template <class T>
 Scores<T> attention_scores(const Tile<T>& q, const Tile<T>& k, const I32& i, const I32& n, const I32& queries, const I32& keys,
                            const AttentionNumbers& numbers, const I32& head, AttentionTiles t, Precision precision, ScorePointer<T> score,
@@ -92,19 +92,19 @@ Scores<T> attention_scores(const Tile<T>& q, const Tile<T>& k, const I32& i, con
     expect_shape(scores, {t.bm, t.bn}, "attention", "the score function", "the scores that it got");
   }
   if (!masked) return {scaled, scores};
-  auto seen = t.causal ? key <= position : key < keys;  // the position of a query is less than the number of keys
+  auto seen = t.causal ? key <= position : key < keys;  // the position of a query is always less than the number of keys
   if (t.windowed) seen = seen && key > position - numbers.window;
   if (t.windowed && !t.causal) seen = seen && key < position + numbers.window;
   return {scaled, where(seen, scores, -inf)};
 }
 
-/// The steps of a loop over keys, or over queries, from `first` to `last`. In those from `whole_first` to `whole_last` every query sees
-/// every key, so that they need no mask. All bounds but `last` are multiples of the step.
+/// The steps of a loop over keys, or over queries, from `first` to `last`. From `whole_first` to `whole_last` every query sees every key,
+/// so these steps need no mask. All bounds except `last` are multiples of the step.
 struct SeenRange {
   I32 first, whole_first, whole_last, last;
   bool masked_before, masked_after;  // whether there may be other steps before the whole ones, and after them
 };
-/// Rounds the bounds to steps: those of `whole` inwards, so that a step that needs a mask is outside of them.
+/// Rounds the bounds to multiples of the step. The bounds of `whole` are rounded inwards, so that it has no step that needs a mask.
 inline SeenRange seen_range(const I32& first, const I32& whole_first, const I32& whole_last, const I32& last, int step, bool masked_before,
                             bool masked_after) {
   const I32 begin = first / step * step, end = maximum(maximum(whole_last, 0) / step * step, begin);
@@ -116,7 +116,7 @@ inline SeenRange seen_range(const I32& first, const I32& whole_first, const I32&
           .masked_after = masked_after};
 }
 
-/// Calls body(at, masked) for each step, in two loops: the steps without a mask, and those before and after them.
+/// Calls body(at, masked) for each step, in two loops: one for the steps without a mask, one for the steps before and after them.
 template <class Body>
 void for_each_step(const SeenRange& seen, int step, Body body) {
   for (auto at : range(seen.whole_first, seen.whole_last, step)) body(at, false);
@@ -143,7 +143,7 @@ inline SeenRange keys_seen(const I32& i, const I32& queries, const I32& keys, co
 
 /// The queries that see keys n .. n + bn - 1.
 inline SeenRange queries_seen(const I32& n, const I32& queries, const I32& keys, const AttentionNumbers& numbers, AttentionTiles t) {
-  const I32 shift = keys - queries, first = n - shift, last = minimum(n + t.bn, keys) - 1 - shift;  // the queries at the keys' positions
+  const I32 shift = keys - queries, first = n - shift, last = minimum(n + t.bn, keys) - 1 - shift;  // queries at the keys' positions
   I32 begin = 0, whole_begin = 0, whole_end = queries, end = queries;
   if (t.causal)
     begin = maximum(first, 0), whole_begin = maximum(last, 0);

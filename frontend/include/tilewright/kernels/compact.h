@@ -14,7 +14,7 @@ void compact_counts_kernel(View<const M, 1> mask, View<std::int32_t, 1> counts, 
   counts.store({program_id(0)}, reshape(sum(total, 0), {1}));
 }
 
-/// Writes the elements that are kept from y[offsets[program]] on, in their order.
+/// Writes the kept elements in their order, from y[offsets[program]] on.
 template <class T, class M>
 void compact_kernel(View<const T, 1> x, View<const M, 1> mask, Ptr<T> y, I64 stride, View<const std::int32_t, 1> offsets, I64 length,
                     int block) {
@@ -33,7 +33,7 @@ void compact_kernel(View<const T, 1> x, View<const M, 1> mask, Ptr<T> y, I64 str
 
 namespace tilewright::kernels::host {
 
-/// Waits until it is known how many elements are kept. `options` have a configuration.
+/// Waits until the number of kept elements is known. `options` must have a configuration.
 template <class T, class M>
 TW_PER_MODULE std::int64_t launch_compact(const ArgumentCheck& check, const View<const T, 1>& x, const View<const M, 1>& mask,
                                           const View<T, 1>& y, const Options& options, const Here& at) {
@@ -42,7 +42,7 @@ TW_PER_MODULE std::int64_t launch_compact(const ArgumentCheck& check, const View
   const Parts parts = parts_of(n, *options.configuration);
   static const Kernel counts_kernel("compact_counts", compact_counts_kernel<M>);
   static const Kernel kernel("compact", compact_kernel<T, M>);
-  // With a last part of no elements, whose offset is the number of those kept.
+  // One extra part without elements: its offset is the number of kept elements.
   Buffer<std::int32_t> counts = check.device().template allocate<std::int32_t>(parts.count + 1, at),
                        offsets = check.device().template allocate<std::int32_t>(parts.count + 1, at);
   const auto counts_view = view_of(counts, at), offsets_view = view_of(offsets, at);
@@ -69,9 +69,9 @@ TW_PER_MODULE std::int64_t launch_compact(const ArgumentCheck& check, const View
 
 namespace tilewright::kernels {
 
-/// y = the elements of x whose mask is true, or not 0, in their order; returns how many. x and mask: views of one shape, read in
-/// row-major order, or buffers; y: a view of rank 1 or a buffer. It may be shorter than x if it has room for them; what is behind them
-/// stays.
+/// Writes the elements of x whose mask is true, or not 0, to y in their order, and returns their number. x and mask: views of one shape,
+/// read in row-major order, or buffers; y: a view of rank 1 or a buffer. y may be shorter than x if the kept elements fit. Elements of y
+/// after them do not change.
 template <host::WholeArray X, host::WholeArray M, host::WholeArray Y>
 std::int64_t compact(X&& x, M&& mask, Y&& y, const Options& options = {}, Here at = Here::current()) {
   using T = host::WholeElement<X>;

@@ -4,7 +4,7 @@
 
 namespace tilewright::kernels {
 
-/// loss = log(sum(exp(x))) - x[target]; 0 for the target `ignore_index`, NaN for one that is no index of the row. A program computes a row.
+/// loss = log(sum(exp(x))) - x[target]: 0 if the target is `ignore_index`, NaN if it is outside of the row. Each program computes one row.
 template <class T, class I, class L, int R>
 void cross_entropy_kernel(View<const T, R> logits, View<const I, kNumbersRank<R>> targets, View<L, kNumbersRank<R>> losses,
                           Numbers<T, R> lse, I64 ignore_index, int block, bool fits, bool store_lse) {
@@ -15,7 +15,7 @@ void cross_entropy_kernel(View<const T, R> logits, View<const I, kNumbersRank<R>
   const auto log_sum = sums.largest + log(sums.total);
   const I64 target = load_number<std::int64_t>(targets, row);
   const auto at_target = reshape(x.load({target}, {1}), {}).template to<S>();
-  // The difference of two logits is exact where they are near to each other; log_sum is rounded as the largest is.
+  // The difference of two close logits is exact, whereas log_sum would be rounded like the largest logit.
   const auto loss = where(target >= 0 && target < x.extent(0), log(sums.total) - (at_target - sums.largest), nan);
   store_number(losses, row, where(target == ignore_index, S(0), loss));
   if (store_lse) store_number(lse, row, log_sum);
@@ -105,29 +105,29 @@ TW_PER_MODULE void launch_cross_entropy_backward(const View<X, R>& logits, const
 
 namespace tilewright::kernels {
 
-/// losses = log(sum(exp(logits))) - logits[target] of each row of the last axis. targets (int32_t or int64_t) and losses have a number for
-/// each row; lse, the logarithm of the sum, is stored if it is given: the gradient needs it. A row whose target is `ignore_index` has loss
-/// 0.
+/// losses = log(sum(exp(logits))) - logits[target] of each row of the last axis. targets (int32_t or int64_t) and losses have one number
+/// for each row. lse, the logarithm of the sum, is stored if it is given; the gradient needs it. The loss is 0 if the target is
+/// `ignore_index`.
 template <host::WholeArray X, host::RowNumbersLike<X> I, host::RowNumbersLike<X> L>
 void cross_entropy(X&& logits, I&& targets, L&& losses, const host::RowNumbers<X>& lse = {}, std::int64_t ignore_index = -1,
                    const Options& options = {}, Here at = Here::current()) {
   host::launch_cross_entropy(host::view_of(logits, at), host::view_of(targets, at), host::view_of(losses, at), lse, ignore_index, options,
                              at);
 }
-/// The same with options only.
+/// cross_entropy with options only.
 template <host::WholeArray X, host::RowNumbersLike<X> I, host::RowNumbersLike<X> L>
 void cross_entropy(X&& logits, I&& targets, L&& losses, const host::RowNumbers<X>& lse, const Options& options, Here at = Here::current()) {
   cross_entropy(logits, targets, losses, lse, -1, options, at);
 }
 
-/// dlogits = (softmax(logits) - one at the target) * dlosses, from the lse that cross_entropy stored; 0 where the target is ignored.
+/// dlogits = (softmax(logits) - one at the target) * dlosses, from the lse that cross_entropy stored. It is 0 where the target is ignored.
 template <host::WholeArray X, host::RowNumbersLike<X> I, host::RowNumbersLike<X> DL, host::ArrayLike<X> DX>
 void cross_entropy_backward(X&& logits, I&& targets, const host::RowNumbersOf<X>& lse, DL&& dlosses, DX&& dlogits,
                             std::int64_t ignore_index = -1, const Options& options = {}, Here at = Here::current()) {
   host::launch_cross_entropy_backward(host::view_of(logits, at), host::view_of(targets, at), lse, host::view_of(dlosses, at),
                                       host::view_of(dlogits, at), ignore_index, options, at);
 }
-/// The same with options only.
+/// cross_entropy_backward with options only.
 template <host::WholeArray X, host::RowNumbersLike<X> I, host::RowNumbersLike<X> DL, host::ArrayLike<X> DX>
 void cross_entropy_backward(X&& logits, I&& targets, const host::RowNumbersOf<X>& lse, DL&& dlosses, DX&& dlogits, const Options& options,
                             Here at = Here::current()) {

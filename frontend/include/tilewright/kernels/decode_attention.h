@@ -1,27 +1,28 @@
-// Attention of one query a sequence over a cache of keys and values, in parts that run at the same time.
+// Attention of one query for each sequence over a cache of keys and values, in parts that run at the same time.
 #pragma once
 #include "tilewright/kernels/attention.h"
 #include "tilewright/kernels/gather.h"
 
 namespace tilewright::kernels {
 
-/// pages: [batch, most pages of a sequence]: page p of a sequence, keys p * page size and on, is that of the cache's first axis. Without
-/// pages, sequence b is at b. Keys and values of a page that the cache does not have are 0, and an Error in checked mode.
+/// pages: [batch, most pages of a sequence]. Entry p of a sequence is the index in the cache's first axis of the page with its keys from
+/// p * page size on. Without pages, that index is the sequence's own number. If the cache lacks a page, its keys and values are 0, and
+/// checked mode throws an Error.
 struct DecodeOptions {
-  std::optional<double> scale = {};  // of the scores; 1 / sqrt(d) if not given
+  std::optional<double> scale = {};  // scores are multiplied by it; default: 1 / sqrt(d)
   View<const std::int32_t, 2> pages = {};
 };
 
-/// The constants of the kernel.
+/// The compile-time constants of the kernel.
 struct DecodeTiles {
-  int bm, bn;  // queries of the heads that share a key head, at least as many as there are; keys
+  int bm, bn;  // bm: at least the number of queries that share a key head; bn: keys
   int depth, value_depth;
   bool paged;
-  bool whole_blocks;  // pages end where blocks of bn keys do
+  bool whole_blocks;  // pages end where blocks of bn keys end
 };
 
-/// One part of the keys of one sequence, for the queries that share a key head, a group. q: [batch, key heads, group, d], caches: [pages,
-/// key heads, page size, d], out: [parts, batch, key heads, group, dv], lse: [parts, batch, key heads, group].
+/// Handles one part of the keys of one sequence, for the group of queries that share a key head. q: [batch, key heads, group, d], caches:
+/// [pages, key heads, page size, d], out: [parts, batch, key heads, group, dv], lse: [parts, batch, key heads, group].
 template <class T, class O>
 void decode_attention_kernel(View<const T, 4> q, View<const T, 4> k_cache, View<const T, 4> v_cache, View<const std::int32_t, 1> lengths,
                              View<const std::int32_t, 2> pages, View<O, 5> out, View<Accumulator<T>, 4> lse, F64 scale, I32 blocks_of_part,
@@ -33,7 +34,7 @@ void decode_attention_kernel(View<const T, 4> q, View<const T, 4> k_cache, View<
   const I32 most = t.paged ? pages.extent(1).template to<std::int32_t>() * page_size : page_size;
   const I32 length = clamp(load_number<std::int32_t>(lengths, batch.to<std::int64_t>()), 0, most);
 
-  // Blocks of bn keys, none of which crosses pages.
+  // A block has bn keys and never crosses a page boundary.
   const I32 blocks_of_page = cdiv(page_size, t.bn);
   const I32 blocks = length / page_size * blocks_of_page + cdiv(length % page_size, t.bn);
   const auto query_tile = q.at(batch).at(key_head).load({0, 0}, {t.bm, t.depth});
@@ -56,7 +57,7 @@ void decode_attention_kernel(View<const T, 4> q, View<const T, 4> k_cache, View<
       const auto in_page = row(start + arange(0, t.bn));
       const auto seen = in_page < page_size && number * page_size + in_page < length;
       scores = where(seen, scores, -inf);
-      // What the cache holds past the length may be NaN, which a weight of 0 would not remove.
+      // The cache may hold NaN past the length; a weight of 0 would not remove it.
       values = where(transpose(seen), values, zeros<T>({t.bn, t.value_depth}));
     }
     const auto larger = maximum(largest, max(scores, 1));
@@ -66,7 +67,7 @@ void decode_attention_kernel(View<const T, 4> q, View<const T, 4> k_cache, View<
     largest = larger;
   };
   const I32 begin = part * blocks_of_part, end = minimum(begin + blocks_of_part, blocks);
-  I32 masked_begin = begin;  // the block in which the sequence ends
+  I32 masked_begin = begin;  // where the block begins in which the sequence ends
   if (t.whole_blocks) {
     masked_begin = clamp(length / t.bn, begin, end);
     for (auto block : range(begin, masked_begin)) add_block(block, false);
@@ -74,12 +75,12 @@ void decode_attention_kernel(View<const T, 4> q, View<const T, 4> k_cache, View<
   for (auto block : range(masked_begin, end)) add_block(block, true);
   const auto divisor = where(total == S(0), S(1), total);
   const auto result = (sums / column(divisor)).template to<O>();
-  // The rows past the group are those of the next key head: the view of the group's own ends before them.
+  // Rows past the group would belong to the next key head; this view ends before them.
   out.at(part).at(batch).at(key_head).store({0, 0}, result);
   lse.at(part).at(batch).at(key_head).store({0}, largest + log(total));
 }
 
-/// out = the sum of the parts' results, weighted by their sums: exp(lse).
+/// out = the sum of the parts' results, weighted by exp(lse), which is the sum of a part's weights.
 template <class S, class T>
 void decode_sum_kernel(View<const S, 4> parts, View<const S, 3> lse, View<T, 3> out, int block) {
   const I32 heads = out.extent(1).template to<std::int32_t>();
@@ -99,8 +100,8 @@ void decode_sum_kernel(View<const S, 4> parts, View<const S, 3> lse, View<T, 3> 
 }
 
 /// out = softmax(q k^T * scale) v over the first lengths[b] keys of each sequence. q: [batch, heads, d], caches: [batch, key heads,
-/// capacity, d], or [pages, key heads, page size, d] with DecodeOptions::pages; out: [batch, heads, dv]; lengths: [batch]. A sequence of
-/// length 0 gets 0. Long caches are read in parts by several programs; their results are added in a fixed order.
+/// capacity, d], or [pages, key heads, page size, d] with DecodeOptions::pages; out: [batch, heads, dv]; lengths: [batch]. The result for
+/// length 0 is 0. Several programs read a long cache in parts; their results are added in a fixed order.
 template <class Q, class K, class V, class O>
 TW_PER_MODULE void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View<V, 4>& v_cache,
                                     const View<const std::int32_t, 1>& lengths, const View<O, 3>& out, const DecodeOptions& decode = {},

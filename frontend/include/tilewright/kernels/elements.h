@@ -33,7 +33,7 @@ inline ElementPlace element_place(const I64& rows, const I64& columns, int bm, i
   return {(at / (tiles_m * tiles_n)).to<std::int64_t>(), in_matrix / tiles_n * bm, in_matrix % tiles_n * bn};
 }
 
-/// y = x, cast. The compiler gives loads and stores a layout each, so that both are coalesced whichever axis is contiguous.
+/// y = x, cast. The compiler chooses a layout for loads and another for stores, so both are coalesced whichever axis is contiguous.
 template <class X, class Y, int R>
 void copy_kernel(View<const X, R> x, View<Y, R> y, int bm, int bn) {
   const auto [matrix, i, j] = element_place(x.extent(R - 2), x.extent(R - 1), bm, bn);
@@ -50,7 +50,7 @@ void fill_kernel(View<Y, R> y, Tile<Y> value, int bm, int bn) {
 
 namespace tilewright::kernels::host {
 
-/// The elements of y, with `work` operations each.
+/// The problem for the elements of y, with `work` operations for each.
 template <class T, int R>
 ElementsShape elements_of(const View<T, R>& y, int work) {
   std::int64_t matrices = 1;
@@ -58,18 +58,18 @@ ElementsShape elements_of(const View<T, R>& y, int work) {
   return {.matrices = matrices, .rows = extent_of(y, -2), .columns = extent_of(y, -1), .element_bytes = sizeof(T), .work = work};
 }
 inline bool is_empty(const ElementsShape& s) { return s.matrices * s.rows * s.columns == 0; }
-/// The launch of a program for each tile.
+/// A launch with one program for each tile.
 inline Launch tiles_launch_of(const ElementsShape& s, const Options& o) {
   const Configuration& c = *o.configuration;
   return launch_of(s.matrices * tilewright::cdiv(s.rows, std::int64_t{c.bm}) * tilewright::cdiv(s.columns, std::int64_t{c.bn}), o);
 }
-/// Whether elements along columns are next to each other, and those along rows are not.
+/// Whether neighbours in a column are adjacent in memory, and neighbours in a row are not.
 template <class T, int R>
 bool has_contiguous_columns(const View<T, R>& v) {
   return stride_of(v, -1) != 1 && stride_of(v, -2) == 1;
 }
 
-/// The view itself, or a matrix of one row.
+/// The view itself, or a matrix with one row.
 template <class T, int R>
 auto as_matrix(const View<T, R>& v, const Here& at) {
   if constexpr (R == 1)
@@ -135,7 +135,7 @@ void transpose(const View<X, R>& x, const View<Y, R>& y, const Options& options 
   check.equal("y", -1, "rows", "x", -2);
   host::launch_copy("transpose", transposed(x, at), y, options, at);
 }
-/// Every element of y becomes the value, which is converted to its type as by tw::full.
+/// Fills y with the value, which is converted to the type of y as by tw::full.
 template <host::WholeArray Y>
 void fill(Y&& y, host::ElementValue<host::WholeElement<Y>> value, const Options& options = {}, Here at = Here::current()) {
   host::launch_fill(host::view_of(y, at), value, options, at);

@@ -20,8 +20,8 @@ struct Complex {
   friend Complex operator*(const Complex& a, const Complex& b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 };
 
-/// exp(sign 2 pi i k / n) for 0 <= k < n, n a power of two. The angle is reduced to an eighth of a turn in integers, so it has one
-/// rounding.
+/// exp(sign 2 pi i k / n) for 0 <= k < n, n a power of two. The angle is reduced to an eighth of a turn in integers, so it is rounded only
+/// once.
 template <class T>
 Complex<T> unit_root(const I64& k, const I64& n, int sign) {
   const I64 quarter = (4 * k + n / 2) / n, rest = 4 * k - quarter * n;
@@ -32,7 +32,7 @@ Complex<T> unit_root(const I64& k, const I64& n, int sign) {
   return {where(is_left, -re, re), where(is_below, -im, im)};
 }
 
-/// w, w^2, ..., w^count. The factors of a power have half its exponent, so that rounding errors grow with the logarithm of the exponent.
+/// w, w^2, ..., w^count. Each power is the product of two powers of half the exponent, so errors grow with the logarithm of the exponent.
 template <class T>
 std::vector<Complex<T>> powers_of(const Complex<T>& w, int count) {
   std::vector<Complex<T>> powers{w};
@@ -40,7 +40,7 @@ std::vector<Complex<T>> powers_of(const Complex<T>& w, int count) {
   return powers;
 }
 
-/// The transform of as many tiles as v has, a power of two, each element on its own.
+/// Transforms the tiles of v, whose number is a power of two; each element of the tiles is a transform of its own.
 template <class T>
 std::vector<Complex<T>> transform_of(const std::vector<Complex<T>>& v, int sign) {
   const std::size_t n = v.size(), half = n / 2;
@@ -61,15 +61,15 @@ std::vector<Complex<T>> transform_of(const std::vector<Complex<T>>& v, int sign)
   return result;
 }
 
-/// The constants of a pass.
+/// The compile-time constants of a pass.
 struct FftPass {
-  int radix, bn;  // elements of a small transform, and how many of these a program computes
-  int sign;       // of the exponent
+  int radix, bn;  // elements of a small transform, and number of transforms in one program
+  int sign;       // sign of the exponent
   bool is_first;  // `done` is 1
 };
 
-/// One pass of a Stockham transform: x has transforms of `done` elements, y gets those of done * radix, times `scale`. A transform's
-/// elements are contiguous in y, and the radix parts that it is made of are n / radix apart in x, so nothing is reordered at the end.
+/// One pass of a Stockham transform: x holds transforms of `done` elements; y gets transforms of done * radix elements, times `scale`. The
+/// elements of a transform are contiguous in y; its radix parts are n / radix apart in x, so no reordering is needed at the end.
 template <class T>
 void fft_kernel(View<const T, 3> x, View<T, 3> y, I64 done, Tile<T> scale, FftPass pass) {
   const I64 stride = x.extent(1) / pass.radix;
@@ -95,9 +95,9 @@ void fft_kernel(View<const T, 3> x, View<T, 3> y, I64 done, Tile<T> scale, FftPa
 
 namespace tilewright::kernels::host {
 
-constexpr int kMostFftBits = 4;  // of a pass: 16 complex numbers fit in registers
+constexpr int kMostFftBits = 4;  // bits of the radix of one pass: 16 complex numbers fit in registers
 
-/// `options` have a configuration.
+/// `options` must have a configuration.
 template <class X, class T>
 TW_PER_MODULE void launch_fft(const ArgumentCheck& check, const View<X, 3>& x, const View<T, 3>& y, bool inverse, const Options& options,
                               const Here& at) {
@@ -112,7 +112,7 @@ TW_PER_MODULE void launch_fft(const ArgumentCheck& check, const View<X, 3>& x, c
   for (int pass = 0; pass < passes; ++pass) {
     const bool is_last = pass + 1 == passes;
     const int radix = 1 << (bits * (pass + 1) / passes - bits * pass / passes);
-    const View<T, 3> to = (passes - pass) % 2 == 1 ? y : between;  // the last pass writes y, those before it take turns
+    const View<T, 3> to = (passes - pass) % 2 == 1 ? y : between;  // the last pass writes y; the passes before it alternate
     const std::int64_t transforms = batch * (n / radix);
     static const Kernel kernel("fft", fft_kernel<T>);
     kernel(launch_of(tilewright::cdiv(transforms, std::int64_t{bn}), options), from, to, done,
@@ -126,9 +126,9 @@ TW_PER_MODULE void launch_fft(const ArgumentCheck& check, const View<X, 3>& x, c
 
 namespace tilewright::kernels {
 
-/// y[b, k] = the sum over j of x[b, j] exp(-2 pi i j k / n), for each row of a batch; `inverse`: exp(+2 pi i j k / n), divided by n. x and
-/// y: [batch, n, 2] or [n, 2], real and imaginary parts next to each other along the last axis; float or double; n a power of two from 1 to
-/// 2^28. Any strides; y shares no memory with x.
+/// y[b, k] = the sum over j of x[b, j] exp(-2 pi i j k / n), for each row of a batch. `inverse` uses exp(+2 pi i j k / n) and divides by
+/// n. x and y: [batch, n, 2] or [n, 2], real and imaginary parts adjacent along the last axis; float or double; n a power of two from 1 to
+/// 2^28. Any strides; y must not share memory with x.
 template <class X, class Y, int R>
 void fft(const View<X, R>& x, const View<Y, R>& y, bool inverse = false, const Options& options = {}, Here at = Here::current()) {
   static_assert(OneOf<Y, float, double> && std::is_same_v<std::remove_const_t<X>, Y>, "x and y have one element type: float or double");

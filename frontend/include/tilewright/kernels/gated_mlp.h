@@ -1,10 +1,10 @@
-// The feed-forward part of a transformer: two products that gate each other, and one back.
+// The feed-forward part of a transformer: two products, one of which gates the other, and a product back.
 #pragma once
 #include "tilewright/kernels/matmul.h"
 
 namespace tilewright::kernels {
 
-/// hidden = silu(x wg) * (x wu): both products in one loop, so that x is read once. [M, K], [K, F], [K, F], [M, F].
+/// hidden = silu(x wg) * (x wu), both products in one loop, so that x is read once. Shapes: [M, K], [K, F], [K, F], [M, F].
 template <class T>
 void gated_kernel(View<const T, 2> x, View<const T, 2> wg, View<const T, 2> wu, View<T, 2> hidden, ProductTiles t, Precision precision) {
   using S = Accumulator<T>;
@@ -18,7 +18,7 @@ void gated_kernel(View<const T, 2> x, View<const T, 2> wg, View<const T, 2> wu, 
   hidden.store({i, j}, (silu(gate) * up).template to<T>());
 }
 
-/// out = (silu(x wg) * (x wu)) wd. x: [M, K], wg and wu: [K, F], wd: [F, N], out: [M, N]. What is between is rounded to the element type.
+/// out = (silu(x wg) * (x wu)) wd. x: [M, K], wg and wu: [K, F], wd: [F, N], out: [M, N]. The hidden values have the element type of x.
 template <class X, class G, class U, class D, class O>
 TW_PER_MODULE void gated_mlp(const View<X, 2>& x, const View<G, 2>& wg, const View<U, 2>& wu, const View<D, 2>& wd, const View<O, 2>& out,
                              const Options& options = {}, Here at = Here::current()) {

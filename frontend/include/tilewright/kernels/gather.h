@@ -1,27 +1,27 @@
-// Elements or rows of an array that an array of indices chooses.
+// Gathers elements or rows of an array at the indices in another array.
 #pragma once
 #include "tilewright/kernels/array.h"
 #include "tilewright/kernels/elements.h"
 
 namespace tilewright::kernels {
 
-/// Whether an index chooses one of `count`; an Error in checked mode where it does not, and `read` says that it is one.
+/// Whether an index is below `count` and not negative. If it is not and `read` says that it is a real index, checked mode throws an Error.
 inline Bool chooses_one(const I64& index, const I64& count, const Bool& read) {
   const auto inside = index >= 0 && index < count;
   tilewright::detail::device_assert(inside, "an index is out of range", tilewright::detail::Optional<bool>(read), &index);
   return inside;
 }
 
-/// A tile of an array of slices [index's extents.., slice's extents..]: rows count all axes but the last in row-major order, columns are
-/// the last one. Slice s of it belongs to slice `chosen` of the array that the index leads into.
+/// A tile of an array of slices [index's extents.., slice's extents..]. Its rows are all axes except the last, in row-major order; its
+/// columns are the last axis. Slice s belongs to slice `chosen` of the array that is indexed.
 template <int K>
 struct SliceTile {
   Indices<K> at;               // the indices of its elements
-  I64 chosen;                  // of each element, or of each row
-  Bool inside, chosen_inside;  // of the array, and of the index's values that lead to a slice
+  I64 chosen;                  // for each element, or for each row
+  Bool inside, chosen_inside;  // the element is inside of the array; its index chooses a slice that exists
 };
 
-/// The tile of `slices` that this program works on. `count`: how many slices the index may choose from.
+/// The tile of `slices` for this program. The index may choose from `count` slices.
 template <class T, class I, int K, int P>
 SliceTile<K> slice_tile(const View<T, K>& slices, const View<const I, P>& index, const I64& count, int bm, int bn) {
   I64 rows = 1;
@@ -36,14 +36,14 @@ SliceTile<K> slice_tile(const View<T, K>& slices, const View<const I, P>& index,
   tile.inside = i < rows && j < columns;
   Indices<P> of_index;
   for (std::size_t axis = 0; axis < P; ++axis) of_index[axis] = tile.at[axis];
-  // An index is that of a row where slices have axes, else that of an element.
+  // There is one index for each row if slices have axes, else one for each element.
   const Bool index_inside = P < K ? i < rows : tile.inside;
   tile.chosen = load(index.pointer(of_index), index_inside).template to<std::int64_t>();
   tile.chosen_inside = chooses_one(tile.chosen, count, index_inside);
   return tile;
 }
 
-/// The indices in the array that the index leads into: [chosen, slice's indices..].
+/// The position in the indexed array: [chosen, slice's indices..].
 template <int R, int K>
 Indices<R> chosen_indices(const SliceTile<K>& tile) {
   Indices<R> indices{tile.chosen};
@@ -51,7 +51,7 @@ Indices<R> chosen_indices(const SliceTile<K>& tile) {
   return indices;
 }
 
-/// y[i.., j..] = x[index[i..], j..]; 0 where the index leads to no slice of x.
+/// y[i.., j..] = x[index[i..], j..]; 0 if the index is out of range.
 template <class T, class I, int R, int P>
 void gather_kernel(View<const T, R> x, View<const I, P> index, View<T, P + R - 1> y, int bm, int bn) {
   const auto tile = slice_tile(y, index, x.extent(0), bm, bn);
@@ -62,8 +62,8 @@ void gather_kernel(View<const T, R> x, View<const I, P> index, View<T, P + R - 1
 
 namespace tilewright::kernels::host {
 
-/// Checks an array of slices that an index of rank P chooses from `of`, [index's extents.., extents of `of` from its second axis on..], and
-/// what is checked last of all. T, I and Y: the elements of x, the index and y.
+/// Checks the array of slices that an index of rank P chooses from `of`: [index's extents.., extents of `of` from its second axis on..].
+/// Also does the last checks of the call. T, I and Y: the elements of x, the index and y.
 template <class T, class I, class Y>
 void check_slices(const ArgumentCheck& check, const char* slices, int index_rank, const char* of, int of_rank, const Options& options) {
   static_assert(std::is_same_v<T, Y>, "x and y have one element type, and y is a view that can be written");
@@ -74,7 +74,7 @@ void check_slices(const ArgumentCheck& check, const char* slices, int index_rank
   check.finish();
 }
 
-/// The elements of an array of slices, each axis but the last one as rows of one matrix.
+/// The elements of an array of slices as one matrix, whose rows are all axes except the last.
 template <class T, int R>
 ElementsShape slices_of(const View<T, R>& slices) {
   std::int64_t rows = 1;
@@ -104,9 +104,9 @@ TW_PER_MODULE void launch_gather(const View<X, R>& x, const View<I, P>& index, c
 
 namespace tilewright::kernels {
 
-/// y[i..] = x[index[i..]]: elements of x if it has one axis, else its rows, which may have more axes: x [N, slice..], index of any rank, y
-/// [index's extents.., slice..]. An index holds int32_t or int64_t. What an index outside of 0 .. N - 1 chooses is 0, and an Error in
-/// checked mode. Buffers or views, of any element type.
+/// y[i..] = x[index[i..]]: elements of x if it has one axis, else its rows, which may have several axes: x [N, slice..], index of any
+/// rank, y [index's extents.., slice..]. index holds int32_t or int64_t. For an index outside of 0 .. N - 1 the result is 0; checked mode
+/// throws an Error. Buffers or views of any element type.
 template <host::WholeArray X, host::WholeArray I, host::WholeArray Y>
 void gather(X&& x, I&& index, Y&& y, const Options& options = {}, Here at = Here::current()) {
   host::launch_gather(host::view_of(x, at), host::view_of(index, at), host::view_of(y, at), options, at);

@@ -6,7 +6,7 @@
 
 namespace tilewright::kernels {
 
-/// What group_by returns: keys in ascending order, each once, and what its values combine to.
+/// The result of group_by: the different keys in ascending order, and the combined values of each.
 template <class K, class V>
 struct Groups {
   Buffer<K> keys;
@@ -14,7 +14,7 @@ struct Groups {
   std::int64_t count() const { return static_cast<std::int64_t>(keys.size()); }
 };
 
-/// Combines runs: the flag of a tile's element says that a run begins there or, of a combination, that one begins inside.
+/// Combines runs. The flag of an element says that a run begins at it; the flag of a combination says that a run begins inside.
 template <class F>
 struct CombineRuns {
   template <class S>
@@ -23,14 +23,14 @@ struct CombineRuns {
   Run<S> operator()(const Run<S>& a, const Run<S>& b) const {
     return {std::get<0>(a) | std::get<0>(b), after(std::get<1>(a), b)};
   }
-  /// The value of a run, or of the one that goes on from `before`.
+  /// The value of a run that begins here, or of the run that continues from `before`.
   template <class S>
   static Tile<S> after(const Tile<S>& before, const Run<S>& run) {
     return where(std::get<0>(run) != 0, std::get<1>(run), Tile<S>(F()(before, std::get<1>(run))));
   }
 };
 
-/// heads[i] = 1 where keys in order have another key before them, or none, else 0.
+/// heads[i] = 1 if sorted key i is the first or differs from the key before it, else 0.
 template <class U, class K>
 void group_heads_kernel(View<const K, 1> keys, View<std::int32_t, 1> heads, int block) {
   const I64 i = program_id(0).to<std::int64_t>() * block + arange(0, block), n = keys.extent(0);
@@ -39,7 +39,7 @@ void group_heads_kernel(View<const K, 1> keys, View<std::int32_t, 1> heads, int 
   heads.store({program_id(0).to<std::int64_t>() * block}, (i == 0 || bits != before).template to<std::int32_t>());
 }
 
-/// Elements i of values, as runs: ids has the number of each element's run, from 1 on.
+/// The elements i of `values` as runs. ids has the number of each element's run, counted from 1.
 template <class S, class V>
 std::tuple<I32, Tile<S>> load_runs(const View<const V, 1>& values, const View<const std::int32_t, 1>& ids, const I64& i) {
   const auto inside = i < values.extent(0);
@@ -47,7 +47,7 @@ std::tuple<I32, Tile<S>> load_runs(const View<const V, 1>& values, const View<co
   return {(id != before || !inside).template to<std::int32_t>(), load(values.pointer({i}), inside).template to<S>()};
 }
 
-/// What `length` elements combine to since the last run that begins among them, and whether one does.
+/// The combination of the elements since the last run that begins among `length` elements, and whether a run begins there.
 template <class S, class V, class F>
 void group_parts_kernel(View<const V, 1> values, View<const std::int32_t, 1> ids, View<std::int32_t, 1> begins, View<S, 1> totals,
                         I64 length, int block, F) {
@@ -63,8 +63,8 @@ void group_parts_kernel(View<const V, 1> values, View<const std::int32_t, 1> ids
   totals.store({program_id(0)}, reshape(total, {1}));
 }
 
-/// carries[part + 1] = what the elements of the parts up to `part` combine to since the last run that begins there; count[0] = how many
-/// runs there are. One program.
+/// carries[part + 1] = the combination of the elements since the last run that begins in the parts up to `part`; count[0] = the number of
+/// runs. Runs as a single program.
 template <class S, class F>
 void group_carries_kernel(View<const std::int32_t, 1> begins, View<const S, 1> totals, View<S, 1> carries, View<const std::int32_t, 1> ids,
                           View<std::int32_t, 1> count, int block, F) {
@@ -102,7 +102,7 @@ void group_results_kernel(View<const K, 1> keys, View<const V, 1> values, View<c
 
 namespace tilewright::kernels::host {
 
-/// The number of each sorted key's run of equal keys, from 1 on. `options` have a configuration.
+/// The number of the run of equal keys that each sorted key is in, counted from 1. `options` must have a configuration.
 template <class K>
 TW_PER_MODULE Buffer<std::int32_t> number_runs(const Device& device, const View<const K, 1>& sorted, const Options& options,
                                                const Here& at) {
@@ -116,8 +116,8 @@ TW_PER_MODULE Buffer<std::int32_t> number_runs(const Device& device, const View<
   return ids;
 }
 
-/// Combines the values of sorted keys, at least one, by key. Holds what the kernels use until they have run. `options` have a
-/// configuration.
+/// Combines the values of sorted keys (at least one) by key. The object owns the memory that the kernels use and must outlive them.
+/// `options` must have a configuration.
 template <class K, class V, class F>
 class TW_PER_MODULE Runs {
  public:
@@ -169,9 +169,9 @@ class TW_PER_MODULE Runs {
 
 namespace tilewright::kernels {
 
-/// The different keys in ascending order, and for each of them f over its values in their order: f(f(v0, v1), v2) or any other way to
-/// bracket it, so that f is associative. Keys and values: views of rank 1 or buffers of one length; keys as for sort (all NaN are one key,
-/// +0 and -0 too), f as for reduce. Waits for the stream.
+/// The different keys in ascending order, and for each key f over its values in their order: f(f(v0, v1), v2) or any other bracketing, so f
+/// must be associative. Keys and values: views of rank 1 or buffers of equal length; keys as for sort (all NaN are one key, and so are +0
+/// and -0), f as for reduce. Waits for the stream.
 template <host::WholeArray K, host::WholeArray V, host::CombineFunction<host::WholeElement<V>> F>
 Groups<std::remove_const_t<host::WholeElement<K>>, std::remove_const_t<host::WholeElement<V>>> group_by(K&& keys, V&& values, F f,
                                                                                                         const Options& options = {},

@@ -1,19 +1,19 @@
-// Products of groups of rows with a matrix each, as the experts of a mixture have them.
+// Products of groups of rows, each with its own matrix, as in a mixture of experts.
 #pragma once
 #include "tilewright/kernels/array.h"
 #include "tilewright/kernels/matmul.h"
 
 namespace tilewright::kernels {
 
-/// c[r] = a[r] b[g] for the rows r of group g, which end before group_ends[g]. A program computes a tile of the rows of one group; which
-/// one is found by counting the tiles of the groups, whose sizes the device alone knows. Programs past the last tile do nothing.
+/// c[r] = a[r] b[g] for the rows r of group g, which end before group_ends[g]. A program computes one tile of the rows of one group. It
+/// finds the tile by counting, because only the device knows the sizes of the groups. Programs past the last tile do nothing.
 template <class T, class I, class C>
 void grouped_matmul_kernel(View<const T, 2> a, View<const T, 3> b, View<const I, 1> group_ends, View<C, 2> c, ProductTiles t,
                            Precision precision) {
   const I32 tiles_n = cdiv(c.extent(1), t.bn).template to<std::int32_t>(), rows = c.extent(0).template to<std::int32_t>();
   const I32 tile = program_id(0) / tiles_n, j = program_id(0) % tiles_n * t.bn;
-  I32 group = -1, begin = 0, end = 0;  // of this program's tile: its group, its first row, the group's end
-  I32 tiles = 0, group_begin = 0;      // before group g
+  I32 group = -1, begin = 0, end = 0;  // of this program's tile: its group, its first row, the end of the group
+  I32 tiles = 0, group_begin = 0;      // number of tiles before group g, and its first row
   for (auto g : range(0, group_ends.extent(0).template to<std::int32_t>())) {
     const I32 group_end = clamp(reshape(group_ends.load({g}, {1}), {}).template to<std::int32_t>(), group_begin, rows);
     const I32 group_tiles = cdiv(group_end - group_begin, t.bm);
@@ -27,13 +27,13 @@ void grouped_matmul_kernel(View<const T, 2> a, View<const T, 3> b, View<const I,
   when(group >= 0, [&] {
     const I32 K = a.extent(1).template to<std::int32_t>();
     const auto sum = product_tile<T>(a, b.at(group), begin, j, 0, K, t, precision);
-    c.first(end).store({begin, j}, sum.template to<C>());  // the tile's rows past the end are those of the next group
+    c.first(end).store({begin, j}, sum.template to<C>());  // this tile's rows past the end belong to the next group
   });
 }
 
-/// c[r] = a[r] b[g] for the rows r of group g: those from group_ends[g - 1], or 0, up to and without group_ends[g]. a: [rows, K], b:
-/// [G, K, N], group_ends: [G], int32_t or int64_t, ascending, c: [rows, N]. Groups may be empty; rows of c past the last end are left as
-/// they are. Element types as for matmul.
+/// c[r] = a[r] b[g] for the rows r of group g: from group_ends[g - 1], or 0, up to but not including group_ends[g]. a: [rows, K], b:
+/// [G, K, N], group_ends: [G], int32_t or int64_t, ascending, c: [rows, N]. Groups may be empty; rows of c past the last end do not change.
+/// Element types as for matmul.
 template <class A, class B, host::ArrayOf<1> I, class C>
 TW_PER_MODULE void grouped_matmul(const View<A, 2>& a, const View<B, 3>& b, I&& group_ends, const View<C, 2>& c,
                                   const Options& options = {}, Here at = Here::current()) {

@@ -4,8 +4,8 @@
 
 namespace tilewright::kernels {
 
-/// A program counts the values of `length` elements: in a tile of `table` bins, which it adds to the counts at the end, or, with a table of
-/// 0, one by one. Sums of integers are the same in any order.
+/// Each program counts the values of `length` elements in a tile of `table` bins, which it adds to the counts at the end. If `table` is 0,
+/// it adds each element directly. Integer sums do not depend on the order.
 template <class X, class C>
 void histogram_kernel(View<const X, 1> x, Ptr<C> counts, I64 stride, I64 bins, I64 length, int block, int table) {
   const I64 begin = program_id(0).to<std::int64_t>() * length, n = x.extent(0);
@@ -47,8 +47,8 @@ TW_PER_MODULE void launch_histogram(ArgumentCheck& check, const View<const X, 1>
 
 namespace tilewright::kernels {
 
-/// counts[b] = how many elements of x are b, for each b in [0, extent of counts); others are not counted. x: integers, a view or a buffer;
-/// counts: 32- or 64-bit integers.
+/// counts[b] = how many elements of x equal b, for each b in [0, extent of counts); other values are not counted. x: integers, a view or a
+/// buffer; counts: 32- or 64-bit integers.
 template <host::WholeArray X, host::WholeArray C>
   requires(!std::is_integral_v<std::remove_cvref_t<C>>)
 void histogram(X&& x, C&& counts, const Options& options = {}, Here at = Here::current()) {

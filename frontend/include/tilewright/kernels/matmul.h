@@ -1,4 +1,4 @@
-// Matrix products: any strides, batches, an epilogue of the caller, long sums in parts.
+// Matrix products with any strides, batches, an epilogue of the caller, and long sums in parts.
 #pragma once
 #include <optional>
 
@@ -10,11 +10,11 @@
 
 namespace tilewright::kernels {
 
-/// The constants of a product's kernel.
+/// The compile-time constants of a product's kernel.
 struct ProductTiles {
   int bm, bn, bk, group;
   bool whole;    // the tiles cover c exactly
-  bool whole_k;  // so do the steps of the sums, k
+  bool whole_k;  // the steps cover k exactly
 };
 
 /// The tile of c that a program computes: its batch, and its first row and column.
@@ -30,7 +30,7 @@ inline ProductPlace product_place(const I32& program, const I64& m, const I64& n
   return {program / tiles, tile_m * t.bm, tile_n * t.bn};
 }
 
-/// The sum over k from `begin` to `end` of one tile. `inside`: every step is inside of a and b.
+/// The sum over k from `begin` to `end` for one tile. `inside`: every step is inside of a and b.
 template <class T>
 Tile<Accumulator<T>> product_tile(const View<const T, 2>& a, const View<const T, 2>& b, const I32& i, const I32& j, const I32& begin,
                                   const I32& end, ProductTiles t, Precision precision, bool inside = false) {
@@ -40,8 +40,8 @@ Tile<Accumulator<T>> product_tile(const View<const T, 2>& a, const View<const T,
   return sum;
 }
 
-/// c = epilogue(sum, row, column, extras...) at one tile. Rows and columns past the end are those of the last one, so that an epilogue may
-/// form the address of any row and column that it gets; what it loads for them is 0, and what it stores is not written. See AccessLimit.
+/// c = epilogue(sum, row, column, extras...) at one tile. Rows and columns past the end get the number of the last one, so the epilogue may
+/// compute an address from any of them. There its loads give 0 and its stores do nothing; see AccessLimit.
 template <class S, class C, class Epilogue, class... Extra>
 void store_product(const View<C, 2>& c, const Tile<S>& sum, const I32& i, const I32& j, ProductTiles t, Epilogue epilogue,
                    const Extra&... extra) {
@@ -74,19 +74,19 @@ void matmul_kernel(View<const T, 3> a, View<const T, 3> b, View<C, 3> c, Product
   store_product(c.at(batch), sum, i, j, t, epilogue, extra...);
 }
 
-/// The first kernel of a product whose sums have parts: parts[split * batches + batch] of the sum from split * length on.
+/// The first kernel of a product with sums in parts: parts[split * batches + batch] is the part of the sum from split * length on.
 template <class T>
 void matmul_parts_kernel(View<const T, 3> a, View<const T, 3> b, View<Accumulator<T>, 3> parts, I32 length, ProductTiles t,
                          Precision precision) {
   const auto [part, i, j] = product_place(program_id(0), parts.extent(1), parts.extent(2), t);
   const I32 batches = a.extent(0).template to<std::int32_t>(), K = a.extent(2).template to<std::int32_t>();
   const I32 batch = part % batches, begin = part / batches * length;
-  // The end of a part is that of a step, so that no element counts twice.
+  // A part ends where a step ends, so no element counts twice.
   const auto sum = product_tile<T>(a.at(batch), b.at(batch), i, j, begin, minimum(begin + length, K), t, precision, t.whole && t.whole_k);
   parts.at(part).store({i, j}, sum);
 }
 
-/// The second one: adds the parts, always in the same order.
+/// The second kernel adds the parts, always in the same order.
 template <class S, class C, class Epilogue, class... Extra>
 void matmul_sum_kernel(View<const S, 3> parts, View<C, 3> c, ProductTiles t, Epilogue epilogue, Extra... extra) {
   const auto [batch, i, j] = product_place(program_id(0), c.extent(1), c.extent(2), t);
@@ -113,7 +113,7 @@ inline constexpr bool kIsFactor = OneOf<std::remove_const_t<T>, f16, bf16, float
 template <class C, class T>
 inline constexpr bool kHoldsProduct = std::is_same_v<C, Accumulator<T>> || (std::is_same_v<Accumulator<T>, float> && OneOf<C, f16, bf16>);
 
-/// The parameter of a kernel for what the caller gives to an epilogue.
+/// The kernel parameter for an extra of the epilogue.
 template <class X>
 struct ExtraParameter {};
 template <class T>
@@ -147,7 +147,7 @@ concept Extra = requires { typename ExtraParameter<std::remove_reference_t<X>>::
 template <class X>
 using ExtraOf = typename ExtraParameter<std::remove_reference_t<X>>::type;
 
-/// Checks what the caller gives to an epilogue; numbers and raw pointers need no check.
+/// Checks the extras of an epilogue; numbers and raw pointers need no check.
 inline void check_extra(const ArgumentCheck&, int, const auto&) {}
 template <class T>
 void check_extra(const ArgumentCheck& check, int number, const Buffer<T>& x) {
@@ -175,8 +175,8 @@ inline ProductTiles tiles_of(const ProductShape& s, const Configuration& c) {
   return {.bm = c.bm, .bn = c.bn, .bk = c.bk, .group = c.group, .whole = s.m % c.bm == 0 && s.n % c.bn == 0, .whole_k = s.k % c.bk == 0};
 }
 
-/// The greatest power of two that divides the distances of a factor's rows in bytes, and of its matrices; of its columns if those are
-/// contiguous. At most a line of 128; an element's size if nothing is contiguous.
+/// The power of two, at most a cache line of 128, that divides the distances in bytes of a factor's matrices and of its rows, or columns if
+/// those are contiguous; an element's size if nothing is contiguous.
 template <class T, int R>
 int row_alignment(const View<T, R>& v) {
   const std::int64_t row = stride_of(v, -2), column = stride_of(v, -1), size = sizeof(T);
@@ -186,7 +186,7 @@ int row_alignment(const View<T, R>& v) {
   return static_cast<int>(bits & -bits);
 }
 
-/// Checks the arguments a [.., M, K], b [.., K, N] and c [.., M, N], and with `more` what else the function takes.
+/// Checks the arguments a [.., M, K], b [.., K, N] and c [.., M, N]; `more` checks the other arguments of the function.
 template <class A, class B, class C, int R, class More = void (*)()>
 ProductShape check_product(
     ArgumentCheck& check, const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options, More more = [] {}) {
@@ -213,7 +213,7 @@ ProductShape check_product(
 template <class A, class B, class C, int R, class Epilogue, class... X>
 TW_PER_MODULE void launch_matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options, const Here& at,
                                  Epilogue epilogue,
-                                 X&&... extra) {  // as lvalues: a search launches many times
+                                 X&&... extra) {  // lvalues, because a search launches many times
   using T = std::remove_const_t<A>;
   using S = Accumulator<T>;
   static_assert(kIsFactor<A>, "the elements of a and b are f16, bf16, float, double, int8_t, f8e4m3 or f8e5m2");
@@ -251,9 +251,9 @@ TW_PER_MODULE void launch_matmul(const View<A, R>& a, const View<B, R>& b, const
 
 namespace tilewright::kernels {
 
-/// c = a b. a: [M, K], b: [K, N], c: [M, N], or all with an axis more in front, of a batch: extents equal, or 1 for a and b. Views of any
-/// strides: a transposed factor is tw::transposed(view). f16, bf16, fp8 and float are added up in float and stored as float, f16 or
-/// bf16; double as double; int8_t as int.
+/// c = a b. a: [M, K], b: [K, N], c: [M, N], or each with a leading batch axis, whose extent in a and b may also be 1. Views may have any
+/// strides: tw::transposed(view) transposes a factor. f16, bf16, fp8 and float are added up in float and stored as float, f16 or bf16;
+/// double as double; int8_t as int.
 template <class A, class B, class C, int R>
 void matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options = {}, Here at = Here::current()) {
   static_assert(
@@ -262,7 +262,7 @@ void matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const
   host::launch_matmul(a, b, c, options, at, NoEpilogue());
 }
 
-// An overload for each number of extras: a pack of parameters could not stand before the defaulted ones.
+// One overload for each number of extras, because a parameter pack cannot stand before parameters with defaults.
 #define TW_MATMUL(TYPES, PARAMETERS, ARGUMENTS, FITS)                                                                            \
   template <class A, class B, class C, int R, host::EpilogueFunction F TYPES>                                                    \
     requires(true FITS)                                                                                                          \
@@ -281,10 +281,10 @@ void matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const
 #define TW_EACH5(M) TW_EACH4(M) M(5)
 #define TW_EACH6(M) TW_EACH5(M) M(6)
 #define TW_MATMUL_OF(EACH) TW_MATMUL(EACH(TW_TYPE), EACH(TW_PARAMETER), EACH(TW_ARGUMENT), EACH(TW_FITS))
-/// c = epilogue(sum, row, column, extras...) with sum a tile [BM, BN] of a b, row its rows [BM, 1], column its columns [1, BN], as I32. The
-/// epilogue is a lambda without captures whose parameters are `auto`; what it returns is cast to the type of c. Extras, at most 6: a buffer
-/// arrives as Ptr, a view as View, a number as a scalar. Past the end of c tiles have sums of 0, and rows and columns of the last one. Loads
-/// (which give 0), stores and atomics skip what is computed from such a row or column; a reduction along them takes it.
+/// c = epilogue(sum, row, column, extras...), where sum is a tile [BM, BN] of a b, row its rows [BM, 1], column its columns [1, BN], as
+/// I32. The epilogue is a lambda without captures whose parameters are `auto`; its result is cast to the type of c. Extras, at most 6: a
+/// buffer arrives as Ptr, a view as View, a number as a scalar. Past the end of c, tiles have sums of 0 and the numbers of the last row and
+/// column. Loads (they give 0), stores and atomics skip values computed from such a row or column; a reduction along them includes them.
 TW_MATMUL(, , , )
 TW_MATMUL_OF(TW_EACH1)
 TW_MATMUL_OF(TW_EACH2)

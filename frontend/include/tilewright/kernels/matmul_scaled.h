@@ -1,4 +1,4 @@
-// Products of 8- and 4-bit numbers with scales: one for each row and column, or one for 32 elements along K.
+// Products of 8- and 4-bit numbers with scales: one scale for each row and column, or one for 32 elements along K.
 #pragma once
 #include "tilewright/kernels/matmul.h"
 
@@ -15,12 +15,12 @@ void matmul_scaled_kernel(View<const T, 3> a, View<const float, 2> a_scale, View
   c.at(batch).store({i, j}, (sum * rows * columns).template to<C>());
 }
 
-/// How many elements along K an element of T holds: two e2m1 in a byte.
+/// How many elements along K one element of T holds: a byte holds two e2m1.
 template <class T>
 inline constexpr int kPacked = std::is_same_v<T, std::uint8_t> ? 2 : 1;
 
-/// c = a b of microscaling formats: a scale, a power of two in e8m0, for 32 elements along K. a_scale: [batch, M, K / 32], b_scale: [batch,
-/// N, K / 32].
+/// c = a b in microscaling formats: 32 elements along K share a scale, a power of two in e8m0. a_scale: [batch, M, K / 32], b_scale:
+/// [batch, N, K / 32].
 template <class T, class C>
 void matmul_blocks_kernel(View<const T, 3> a, View<const std::uint8_t, 3> a_scale, View<const T, 3> b, View<const std::uint8_t, 3> b_scale,
                           View<C, 3> c, ProductTiles t) {
@@ -37,7 +37,7 @@ void matmul_blocks_kernel(View<const T, 3> a, View<const std::uint8_t, 3> a_scal
 }
 
 /// c = (a b) * a_scale[row] * b_scale[column]: a [M, K] and b [K, N] of int8_t or fp8, a_scale [M] and b_scale [N] of float, c [M, N] of
-/// float, f16 or bf16; or all with an axis more in front, of a batch: extents equal, or 1.
+/// float, f16 or bf16; or each with a leading batch axis, whose extent may also be 1.
 template <class A, class B, class C, int R>
 TW_PER_MODULE void matmul_scaled(const View<A, R>& a, const std::type_identity_t<View<const float, R - 1>>& a_scale, const View<B, R>& b,
                                  const std::type_identity_t<View<const float, R - 1>>& b_scale, const View<C, R>& c,
@@ -64,8 +64,8 @@ TW_PER_MODULE void matmul_scaled(const View<A, R>& a, const std::type_identity_t
   });
 }
 
-/// c = a b of microscaling formats: a [M, K] and b [K, N] of fp8, or uint8_t that hold two e2m1 along K each, the low half first; a_scale
-/// [M, K / 32] and b_scale [N, K / 32] of uint8_t: e8m0, 2^(s - 127), for 32 elements of K, rounded up.
+/// c = a b in microscaling formats: a [M, K] and b [K, N] of fp8, or of uint8_t with two e2m1 along K in each, the low half first; a_scale
+/// [M, K / 32] and b_scale [N, K / 32] of uint8_t: e8m0, 2^(s - 127), each for 32 elements of K, rounded up.
 template <class A, class B, class C, int R>
 TW_PER_MODULE void matmul_scaled(const View<A, R>& a, const std::type_identity_t<View<const std::uint8_t, R>>& a_scale, const View<B, R>& b,
                                  const std::type_identity_t<View<const std::uint8_t, R>>& b_scale, const View<C, R>& c,

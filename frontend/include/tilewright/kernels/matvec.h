@@ -5,8 +5,8 @@
 
 namespace tilewright::kernels {
 
-/// y = a x for bm rows: [batch, M, K], [batch, K], [batch, M]. Products are added lane by lane, and the lanes at the end: a reads each
-/// element once, so its memory decides on the time.
+/// y = a x for bm rows: [batch, M, K], [batch, K], [batch, M]. Each lane adds its own products; the lanes are added at the end. Every
+/// element of a is read once, so memory bandwidth decides on the time.
 template <class T, class Y>
 void matvec_kernel(View<const T, 3> a, View<const T, 2> x, View<Y, 2> y, int bm, int bk) {
   using S = Accumulator<T>;
@@ -53,7 +53,7 @@ TW_PER_MODULE void launch_matvec(const View<A, R>& a, const View<X, V>& x, const
 
 namespace tilewright::kernels {
 
-/// y = a x. a: [M, K], x: [K], y: [M], or all with an axis more in front, of a batch: extents equal, or 1 for a and x. Element types as for
+/// y = a x. a: [M, K], x: [K], y: [M], or each with a leading batch axis, whose extent in a and x may also be 1. Element types as for
 /// matmul.
 template <class A, int R, host::ArrayOf<R - 1> X, host::ArrayOf<R - 1> Y>
 void matvec(const View<A, R>& a, X&& x, Y&& y, const Options& options = {}, Here at = Here::current()) {

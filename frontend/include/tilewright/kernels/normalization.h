@@ -7,14 +7,14 @@
 
 namespace tilewright::kernels {
 
-/// The arrays that a norm reads and writes; those that it does not have are empty.
+/// The arrays that a norm reads and writes. Arrays that are not used are empty views.
 struct NormParts {
   bool centered;  // layer norm: the mean is subtracted
   bool gamma, beta, mean, rstd;
 };
 
-/// The mean and 1 / sqrt(variance + eps) of a row. The variance is the mean of (x - mean)^2, in a pass of its own: the difference of two
-/// large numbers would lose it.
+/// The mean and 1 / sqrt(variance + eps) of a row. The variance is the mean of (x - mean)^2, computed in its own pass: as the difference of
+/// two large numbers it would lose its digits.
 template <class T>
 std::pair<Tile<Accumulator<T>>, Tile<Accumulator<T>>> moments(const View<const T, 1>& x, const F64& eps, int block, bool centered) {
   using S = Accumulator<T>;
@@ -34,7 +34,7 @@ std::pair<Tile<Accumulator<T>>, Tile<Accumulator<T>>> moments(const View<const T
   return {mean, S(1) / sqrt(sum(squares, 0) / count + eps.template to<S>())};
 }
 
-/// y = (x - mean) * rstd * gamma + beta. A program computes a row.
+/// y = (x - mean) * rstd * gamma + beta. Each program computes one row.
 template <class T, class W, int R>
 void norm_kernel(View<const T, R> x, View<const W, 1> gamma, View<const W, 1> beta, View<T, R> y, F64 eps, Numbers<T, R> mean,
                  Numbers<T, R> rstd, int block, NormParts parts) {
@@ -98,7 +98,7 @@ void norm_weights_kernel(View<const T, R> x, NumbersOf<T, R> mean, NumbersOf<T, 
   if (parts.beta) dbeta.at(part).store({column}, sums);
 }
 
-/// to = the sum of the parts, in their order.
+/// to = the sum of the parts, in order.
 template <class S, class W>
 void add_parts_kernel(View<const S, 2> parts, View<W, 1> to, int block) {
   const I32 column = program_id(0) * block;
@@ -178,12 +178,12 @@ TW_PER_MODULE void launch_norm_backward(const char* name, bool centered, const V
     });
   }
   if (!is_given(dgamma) && !is_given(dbeta)) return;
-  // The caller's configuration is one of rows.
+  // The caller's configuration is for kernels over rows.
   Options of_sums = options;
   of_sums.configuration = {};
   const ReductionShape sums{.matrices = 1, .m = shape.n, .k = shape.rows, .element_bytes = sizeof(DX), .transposed = true, .most_step = 1};
   launch_tuned(check, sums, of_sums, [&](const Options& o) {
-    // Sums over rows in parts, so that more programs run than there are blocks of columns; then the parts.
+    // First sums over rows in parts, so that more programs run than there are blocks of columns; then the sum of the parts.
     using S = Accumulator<DX>;
     const int block = o.configuration->bm;
     const std::int64_t blocks = tilewright::cdiv(shape.n, std::int64_t{block}), count = o.batch_invariant ? 1 : o.configuration->splits;
@@ -205,7 +205,7 @@ TW_PER_MODULE void launch_norm_backward(const char* name, bool centered, const V
 namespace tilewright::kernels {
 
 /// y = (x - mean) / sqrt(variance + eps) * gamma + beta along the last axis. gamma and beta: [N], each may be an empty view. mean and
-/// rstd = 1 / sqrt(variance + eps), a number for each row, are stored if they are given; the gradient needs them.
+/// rstd = 1 / sqrt(variance + eps), one number for each row, are stored if they are given; the gradient needs them.
 template <host::WholeArray X, host::ArrayOf<1> G, host::ArrayOf<1> B, host::ArrayLike<X> Y>
 void layer_norm(X&& x, G&& gamma, B&& beta, Y&& y, double eps, const host::RowNumbers<X>& mean = {}, const host::RowNumbers<X>& rstd = {},
                 const Options& options = {}, Here at = Here::current()) {
@@ -220,8 +220,8 @@ void rms_norm(X&& x, G&& gamma, Y&& y, double eps, const host::RowNumbers<X>& rs
   host::launch_norm("rms_norm", false, host::view_of(x, at), View<const host::WholeElement<G>, 1>(host::view_of(gamma, at)), {},
                     host::view_of(y, at), eps, {}, rstd, options, at);
 }
-/// The gradients of layer_norm(x, gamma, beta) where dy is that of its result: dx, dgamma and dbeta are overwritten. dy and dx: the shape
-/// of x, [..., N]; mean and rstd: [...], what layer_norm stored; gamma, dgamma and dbeta: [N], each may be an empty view.
+/// The gradients of layer_norm(x, gamma, beta) if dy is the gradient of its result: dx, dgamma and dbeta are overwritten. dy and dx have
+/// the shape of x, [..., N]; mean and rstd: [...], stored by layer_norm; gamma, dgamma and dbeta: [N], each may be an empty view.
 template <host::WholeArray X, host::ArrayOf<1> G, host::ArrayLike<X> DY, host::ArrayLike<X> DX>
 void layer_norm_backward(X&& x, G&& gamma, const host::RowNumbersOf<X>& mean, const host::RowNumbersOf<X>& rstd, DY&& dy, DX&& dx,
                          const View<host::WholeElement<G>, 1>& dgamma, const View<host::WholeElement<G>, 1>& dbeta,
@@ -229,8 +229,8 @@ void layer_norm_backward(X&& x, G&& gamma, const host::RowNumbersOf<X>& mean, co
   host::launch_norm_backward("layer_norm_backward", true, host::view_of(x, at), host::view_of(gamma, at), mean, rstd, host::view_of(dy, at),
                              host::view_of(dx, at), dgamma, dbeta, options, at);
 }
-/// The gradients of rms_norm(x, gamma) where dy is that of its result: dx and dgamma are overwritten. dy and dx: the shape of x, [..., N];
-/// rstd: [...], what rms_norm stored; gamma and dgamma: [N], each may be an empty view.
+/// The gradients of rms_norm(x, gamma) if dy is the gradient of its result: dx and dgamma are overwritten. dy and dx have the shape of x,
+/// [..., N]; rstd: [...], stored by rms_norm; gamma and dgamma: [N], each may be an empty view.
 template <host::WholeArray X, host::ArrayOf<1> G, host::ArrayLike<X> DY, host::ArrayLike<X> DX>
 void rms_norm_backward(X&& x, G&& gamma, const host::RowNumbersOf<X>& rstd, DY&& dy, DX&& dx, const View<host::WholeElement<G>, 1>& dgamma,
                        const Options& options = {}, Here at = Here::current()) {

@@ -1,33 +1,33 @@
-// Options of the kernel library: where and how a kernel runs, and the tile sizes that it runs with.
+// Options of the kernel library: where and how a kernel runs, and its tile sizes.
 #pragma once
 #include <optional>
 
 #include "tilewright/launch.h"
 #include "tilewright/ops/dot.h"
 
-// Of a function whose kernels are static: each program and each shared object has functions and kernels of its own. A dynamic linker
-// unites statics of inline functions, but a kernel made by one copy of this library cannot be launched by another copy, and is gone when
-// the shared object that made it is unloaded.
+// For functions whose kernels are static: each program and each shared object gets its own copy. A dynamic linker would unite the statics
+// of inline functions, but a kernel made by one copy of this library cannot be launched by another copy, and dies when the shared object
+// that made it is unloaded.
 #define TW_PER_MODULE [[gnu::visibility("hidden")]]
 
 namespace tilewright::kernels {
 
-/// Tile sizes and launch options of one kernel. Kernels over rows use bn only. Tile sizes are powers of two.
+/// Tile sizes and launch options of one kernel. Kernels over rows use only bn. Tile sizes are powers of two.
 struct Configuration {
-  int bm = 64, bn = 64, bk = 32;  // the tile's rows, its columns, and the extent of a step of the loop
+  int bm = 64, bn = 64, bk = 32;  // rows and columns of the tile; extent of one step of the loop
   int num_warps = 4;
-  int num_stages = 2;  // of the loop: how many steps have their loads under way
-  int group = 8;       // rows of tiles that run together
-  int splits = 1;      // parts of the longest sum that are computed by programs of their own
+  int num_stages = 2;  // number of steps of the loop whose loads are in flight
+  int group = 8;       // number of rows of tiles whose programs run together
+  int splits = 1;      // number of programs that share the longest sum
 };
 
 /// The last argument of every function of the library.
 struct Options {
-  Stream stream = {};  // default: the device's own
+  Stream stream = {};  // default: the device's own stream
   Precision precision = Precision::standard;
-  bool batch_invariant = false;  // the result of a row does not depend on how many rows there are
+  bool batch_invariant = false;  // the result for a row does not depend on the number of rows
   std::optional<Configuration> configuration = {};
-  bool tune = false;  // measure configurations where no measurement of the kernel, the types and the shapes is known
+  bool tune = false;  // measure configurations if there is no measurement for this kernel, these types and shapes
 };
 
 }  // namespace tilewright::kernels

@@ -5,14 +5,14 @@
 namespace tilewright::kernels {
 
 /// y = f over the last axis of x, [.., M, K] to [.., M]: a program combines up to `length` elements of bm rows, always in the order of the
-/// axis. If the axis has several parts of that length, their results are in rows of y: those of the first part, then those of the next.
-/// `by_columns`: the rows run along the last axis of a tile, because their elements at one k are neighbours in memory.
+/// axis. If the axis has several parts of that length, y has the results of the first part in its first rows, then those of the next.
+/// `by_columns`: rows run along the last axis of a tile, because elements of different rows at one k are adjacent in memory.
 template <class X, class S, class Y, int RX, int RY, class F>
 void reduce_kernel(View<const X, RX> x, View<Y, RY> y, I64 matrices, I64 length, Tile<X> identity, int bm, int bk, bool by_columns, F f) {
   const I64 tiles = cdiv(x.extent(RX - 2), bm), K = x.extent(RX - 1);
   const I64 row = program_id(0).to<std::int64_t>() / tiles, i = program_id(0).to<std::int64_t>() % tiles * bm;
   const auto rows = matrix_of(x, row % matrices);
-  // The end of a part is that of a step, so that no element counts twice.
+  // A part ends where a step ends, so no element counts twice.
   const I64 begin = row / matrices * length;
   auto total = broadcast_to(identity.template to<S>(), {bm});
   for (auto k : range(begin, minimum(begin + length, K), bk)) {
@@ -22,7 +22,7 @@ void reduce_kernel(View<const X, RX> x, View<Y, RY> y, I64 matrices, I64 length,
   row_of(y, row).store({i}, total.template to<Y>());
 }
 
-/// The function of a sum.
+/// The combine function of a sum.
 struct Add {
   template <class S>
   Tile<S> operator()(const Tile<S>& earlier, const Tile<S>& later) const {
@@ -34,17 +34,17 @@ struct Add {
 
 namespace tilewright::kernels::host {
 
-/// The type of sums: that of the results if they are integers, else float, or double if x or y holds it.
+/// The type in which sums are computed: the type of the results if they are integers, else float, or double if x or y is double.
 template <class X, class Y>
 using SumType = std::conditional_t<std::is_integral_v<Y>, Y, std::conditional_t<OneOf<double, X, Y>, double, float>>;
 
-/// Whether the elements of a column are closer in memory than those of a row.
+/// Whether neighbours in a column are closer in memory than neighbours in a row.
 template <class T, int R>
 bool has_dense_columns(const View<T, R>& x) {
   return extent_of(x, -2) > 1 && std::abs(stride_of(x, -2)) < std::abs(stride_of(x, -1));
 }
 
-/// `options` have a configuration.
+/// `options` must have a configuration.
 template <class S, class X, class Y, int RX, int RY, class F>
 TW_PER_MODULE void launch_reduce_parts(const View<const X, RX>& x, const View<Y, RY>& y, std::int64_t parts, X identity, F f,
                                        const Options& options, const Here& at) {
@@ -52,13 +52,13 @@ TW_PER_MODULE void launch_reduce_parts(const View<const X, RX>& x, const View<Y,
   const std::int64_t m = extent_of(x, -2), k = extent_of(x, -1), matrices = size_of(y) / m / parts;
   const int bm = options.configuration->bm, bk = options.configuration->bk;
   const std::int64_t length = tilewright::cdiv(tilewright::cdiv(k, parts), std::int64_t{bk}) * bk;
-  // The order of a sum must not depend on the strides then.
+  // With batch_invariant, the order of a sum must not depend on the strides.
   const bool by_columns = !options.batch_invariant && has_dense_columns(x);
   kernel(launch_of(parts * matrices * tilewright::cdiv(m, std::int64_t{bm}), options), x, y, matrices, length, identity, bm, bk, by_columns,
          f, at);
 }
 
-/// y = f over the last axis of x. Few long rows are combined in parts, which a second launch combines in their order.
+/// y = f over the last axis of x. If there are few long rows, they are combined in parts, which a second launch combines in order.
 template <class S, class X, class Y, int RX, int RY, class F>
 void launch_reduce(const ArgumentCheck& check, const View<const X, RX>& x, const View<Y, RY>& y, X identity, F f, const Options& options,
                    const Here& at) {
@@ -77,7 +77,7 @@ void launch_reduce(const ArgumentCheck& check, const View<const X, RX>& x, const
   launch_tuned(check, shape, options, launch, typeid(F));
 }
 
-/// The view with an axis moved to the end; and without an axis.
+/// The view with an axis moved to the end, and the view without an axis.
 template <class T, int R>
 auto axis_last(const View<T, R>& v, int axis, const Here& at) {
   if constexpr (R == 1) {
@@ -133,8 +133,8 @@ void reduce_axis(const View<X, R>& x, int axis, const View<Y, RY>& y, const Elem
 namespace tilewright::kernels {
 
 /// f over all elements of a view or buffer x in row-major order; the identity if there are none. f(earlier, later) is a lambda without
-/// captures over scalars and over tiles; it must be associative, need not be commutative, and f(x, identity) must be x. The result is back
-/// when the function returns. 16-bit floats are combined in float if f takes it.
+/// captures over scalars and over tiles. It must be associative, but need not be commutative, and f(x, identity) must be x. The function
+/// returns when the result is known. 16-bit floats are combined in float if f accepts it.
 template <host::WholeArray X, host::CombineFunction<host::WholeElement<X>> F>
 host::WholeElement<X> reduce(X&& x, F f, host::ElementValue<host::WholeElement<X>> identity, const Options& options = {},
                              Here at = Here::current()) {
@@ -153,8 +153,8 @@ host::WholeElement<X> reduce(X&& x, F f, host::ElementValue<host::WholeElement<X
   return host::only_element(result, options, at);
 }
 
-/// y = the sums along an axis, which counts from the end if it is negative. y has the axes of x without that one, or with an extent of 1
-/// there. Integers are added up in the type of y, floats in float, or in double if x or y holds it.
+/// y = the sums along an axis; a negative axis counts from the end. y lacks this axis of x, or has the extent 1 there. Integers are added
+/// up in the type of y, floats in float, or in double if x or y is double.
 template <host::WholeArray X, host::WholeArray Y>
 void reduce(X&& x, int axis, Y&& y, const Options& options = {}, Here at = Here::current()) {
   using T = host::WholeElement<X>;
@@ -163,7 +163,7 @@ void reduce(X&& x, int axis, Y&& y, const Options& options = {}, Here at = Here:
   static_assert(!(std::is_integral_v<U> && host::kIsFloat<T>), "sums of floats need a y of floats");
   host::reduce_axis<S>(host::view_of(x, at), axis, host::view_of(y, at), T(0), Add(), options, at);
 }
-/// y = f over the elements along an axis, in their order.
+/// y = f over the elements along an axis, in order.
 template <host::WholeArray X, host::WholeArray Y, host::CombineFunction<host::WholeElement<X>> F>
 void reduce(X&& x, int axis, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity, const Options& options = {},
             Here at = Here::current()) {

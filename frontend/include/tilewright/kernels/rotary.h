@@ -8,8 +8,8 @@
 
 namespace tilewright::kernels {
 
-/// Turns the pairs (x[i], x[i + d / 2]) of each row by position * base^(-2 i / d). Angles are reduced to a turn in double: in float those
-/// of far positions would have lost their fraction. x: [batch, heads, length, 2, d / 2], positions: [batch, length].
+/// Turns the pairs (x[i], x[i + d / 2]) of each row by position * base^(-2 i / d). Angles are reduced to one turn in double, because in
+/// float the angles of far positions would lose their fraction. x: [batch, heads, length, 2, d / 2], positions: [batch, length].
 template <class T, class I>
 void rotary_kernel(View<T, 5> x, View<const I, 2> positions, F64 log2_base, int bm, int half) {
   using S = Accumulator<T>;

@@ -1,4 +1,4 @@
-// Rows of arrays: how kernels that work along the last axis get their row, and its steps.
+// Rows of arrays: how kernels that work along the last axis find their row and its steps.
 #pragma once
 #include "tilewright/kernels/array.h"
 #include "tilewright/kernels/configuration.h"
@@ -20,23 +20,23 @@ View<T, 1> row_of(const View<T, R>& v, const I64& index) {
   }
 }
 
-/// Writes number `index`, counted in row-major order, of an array with one element a row.
+/// Writes element `index`, counted in row-major order, of an array that has one element for each row.
 template <class T, int R, class S>
 void store_number(const View<T, R>& v, const I64& index, const Tile<S>& number) {
   const I64 last = v.extent(R - 1);
   row_of(v, index / last).store({index % last}, reshape(number.template to<T>(), {1}));
 }
-/// Reads it.
+/// Reads such an element.
 template <class S, class T, int R>
 Tile<S> load_number(const View<T, R>& v, const I64& index) {
   const I64 last = v.extent(R - 1);
   return reshape(row_of(v, index / last).load({index % last}, {1}), {}).template to<S>();
 }
 
-/// The rank of an array with one number for each row of an array of rank R.
+/// The rank of an array that has one number for each row of an array of rank R.
 template <int R>
 inline constexpr int kNumbersRank = R > 1 ? R - 1 : 1;
-/// Such an array, of the type in which elements of T are added up; and one that is read.
+/// Such an array in the accumulator type of T; and its read-only form.
 template <class T, int R>
 using Numbers = View<Accumulator<T>, kNumbersRank<R>>;
 template <class T, int R>
@@ -49,7 +49,7 @@ namespace tilewright::kernels::host {
 template <class T>
 inline constexpr bool kIsFloat = OneOf<std::remove_const_t<T>, f16, bf16, float, double>;
 
-/// A view with one number for each row of X, which may be a buffer; and one that is read.
+/// A view with one number for each row of X, which may be a buffer; and its read-only form.
 template <WholeArray X>
 using RowNumbers = Numbers<WholeElement<X>, kRank<X>>;
 template <WholeArray X>
@@ -58,7 +58,7 @@ using RowNumbersOf = NumbersOf<WholeElement<X>, kRank<X>>;
 template <class A, class X>
 concept RowNumbersLike = WholeArray<X> && ArrayOf<A, kNumbersRank<kRank<X>>>;
 
-/// The rows of x, with what the kernel does with them.
+/// The problem for the rows of x and the kernel's work on them.
 template <class T, int R>
 RowsShape rows_of(const View<T, R>& x, RowsShape work) {
   work.rows = 1, work.n = extent_of(x, -1), work.element_bytes = sizeof(T);
@@ -67,7 +67,7 @@ RowsShape rows_of(const View<T, R>& x, RowsShape work) {
 }
 inline bool is_empty(const RowsShape& s) { return s.rows == 0 || s.n == 0; }
 
-/// Checks an array with one number for each row of `of`.
+/// Checks an array that has one number for each row of `of`.
 template <int R>
 void check_numbers(const ArgumentCheck& check, const char* name, const char* of) {
   if constexpr (R > 1)

@@ -4,8 +4,8 @@
 
 namespace tilewright::kernels {
 
-/// A program scans `length` elements, in steps of `block`, after those that carries[program] has combined; the identity where there is
-/// none.
+/// Each program scans `length` elements in steps of `block`, after the elements combined in carries[program]; it starts with the identity
+/// if there are no carries.
 template <class X, class S, class Y, class F>
 void scan_kernel(View<const X, 1> x, View<const S, 1> carries, View<Y, 1> y, I64 length, Tile<S> identity, int block, bool exclusive, F f) {
   const I64 begin = program_id(0).to<std::int64_t>() * length, n = x.extent(0);
@@ -23,8 +23,8 @@ void scan_kernel(View<const X, 1> x, View<const S, 1> carries, View<Y, 1> y, I64
 
 namespace tilewright::kernels::host {
 
-/// y = the scan of x: parts of x are combined, the results scanned by one program, and then each part with the result before it. Takes the
-/// first choice of a configuration if the options have none.
+/// y = the scan of x: combines the parts of x, scans the results in one program, then scans each part after the result before it. If the
+/// options have no configuration, it is the model's first choice.
 template <class S, class X, class Y, class F>
 TW_PER_MODULE void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 1>& y, X identity, bool exclusive, F f,
                                const Options& options, const Here& at) {
@@ -56,8 +56,8 @@ TW_PER_MODULE void launch_scan(const Device& device, const View<const X, 1>& x, 
 
 namespace tilewright::kernels {
 
-/// y[i] = f over x[0] to x[i], or to x[i - 1] if it is exclusive, in row-major order: y[0] is then the identity. x and y are views or
-/// buffers of one shape, and may be the same. f as for reduce.
+/// y[i] = f over x[0] to x[i], or to x[i - 1] if the scan is exclusive, in row-major order; y[0] of an exclusive scan is the identity. x
+/// and y are views or buffers of one shape, and may be the same. f as for reduce.
 template <host::WholeArray X, host::ArrayLike<X> Y, host::CombineFunction<host::WholeElement<X>> F>
 void scan(X&& x, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity, bool exclusive = false, const Options& options = {},
           Here at = Here::current()) {
@@ -85,7 +85,7 @@ void scan(X&& x, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity,
     host::launch_tuned(check, host::ScanShape{.n = host::size_of(from), .element_bytes = sizeof(T)}, options, launch, typeid(F));
   if (!result) host::launch_copy("copy", host::dense_like(dense, to, at), to, {.stream = options.stream}, at);
 }
-/// The same with options only.
+/// scan with options only.
 template <host::WholeArray X, host::ArrayLike<X> Y, host::CombineFunction<host::WholeElement<X>> F>
 void scan(X&& x, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity, const Options& options, Here at = Here::current()) {
   scan(x, y, f, identity, false, options, at);

@@ -1,4 +1,4 @@
-// Elements or rows of an array added where an array of indices says.
+// Adds elements or rows to an array, at the indices in another array.
 #pragma once
 #include <bit>
 
@@ -13,7 +13,7 @@ inline void scatter_positions_kernel(View<std::int64_t, 1> to, int block) {
   to.store({begin}, begin + arange(0, block));
 }
 
-/// starts[run] = where each run of equal sorted indices begins. ids: the number of each index's run, from 1 on.
+/// starts[run] = where a run of equal sorted indices begins. ids: the number of the run of each index, counted from 1.
 inline void scatter_starts_kernel(View<const std::int32_t, 1> ids, View<std::int64_t, 1> starts, int block) {
   const I64 i = program_id(0).to<std::int64_t>() * block + arange(0, block), n = ids.extent(0);
   const auto id = load(ids.pointer({i}), i < n), before = load(ids.pointer({i - 1}), i > 0 && i < n);
@@ -31,12 +31,12 @@ void scatter_elements_kernel(View<const I, 1> indices, View<const S, 1> sums, Vi
   store(to, (load(to, mask).template to<S>() + load(sums.pointer({i}), mask)).template to<T>(), mask);
 }
 
-/// y[index[run], j..] += the slices of x at the run's positions, in their order. A program adds `bn` elements of the slices of a run.
+/// y[index[run], j..] += the slices of x at the run's positions, in order. A program adds `bn` elements of the slices of one run.
 template <class S, class T, class I, int R, int K>
 void scatter_slices_kernel(View<const T, K> x, View<const I, 1> indices, View<const std::int64_t, 1> positions,
                            View<const std::int64_t, 1> starts, View<const std::int32_t, 1> ids, View<T, R> y, int bn) {
   constexpr int kIndexRank = K - R + 1;
-  constexpr auto kSliceAxes = static_cast<std::size_t>(kIndexRank);  // of x: the first axis of a slice
+  constexpr auto kSliceAxes = static_cast<std::size_t>(kIndexRank);  // the first axis of a slice in x
   I64 columns = 1;
   for (int axis = 1; axis < R; ++axis) columns *= y.extent(axis);
   const I64 program = program_id(0).to<std::int64_t>(), tiles = cdiv(columns, bn), run = program / tiles;
@@ -73,7 +73,7 @@ Buffer<std::remove_const_t<I>> copy_of(const ArgumentCheck& check, const View<I,
   return copy;
 }
 
-/// `options` have a configuration.
+/// `options` must have a configuration.
 template <class S, class X, class I, class Y, int P>
 TW_PER_MODULE void scatter_elements(const ArgumentCheck& check, const View<X, P>& x, const View<I, P>& index, const View<Y, 1>& y,
                                     const Options& options) {
@@ -93,7 +93,7 @@ TW_PER_MODULE void scatter_elements(const ArgumentCheck& check, const View<X, P>
          bn, at);
 }
 
-/// `options` have a configuration.
+/// `options` must have a configuration.
 template <class S, class X, class I, class Y, int R, int P, int K>
 TW_PER_MODULE void scatter_slices(const ArgumentCheck& check, const View<X, K>& x, const View<I, P>& index, const View<Y, R>& y,
                                   const Options& options) {
@@ -141,10 +141,10 @@ void launch_scatter_add(const View<X, K>& x, const View<I, P>& index, const View
 
 namespace tilewright::kernels {
 
-/// y[index[i..]] += x[i..]: elements of y if it has one axis, else its rows, which may have more axes: y [N, slice..], index of any rank, x
-/// [index's extents.., slice..]. An index holds int32_t or int64_t; what is to be added at an index outside of 0 .. N - 1 is left out, and
-/// an Error in checked mode. Equal indices are added in a fixed order (sums of f16 and bf16 in float), so that the bits are the same each
-/// time. Buffers or views.
+/// y[index[i..]] += x[i..]: elements of y if it has one axis, else its rows, which may have several axes: y [N, slice..], index of any
+/// rank, x [index's extents.., slice..]. index holds int32_t or int64_t. An index outside of 0 .. N - 1 is skipped; checked mode throws an
+/// Error. Elements with equal indices are added in a fixed order (f16 and bf16 in float), so the result has the same bits each time.
+/// Buffers or views.
 template <host::WholeArray X, host::WholeArray I, host::WholeArray Y>
 void scatter_add(X&& x, I&& index, Y&& y, const Options& options = {}, Here at = Here::current()) {
   host::launch_scatter_add(host::view_of(x, at), host::view_of(index, at), host::view_of(y, at), options, at);

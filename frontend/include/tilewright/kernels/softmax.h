@@ -1,4 +1,4 @@
-// Softmax along the last axis, its logarithm and its gradient.
+// Softmax along the last axis, its logarithm, and its gradient.
 #pragma once
 #include "tilewright/kernels/rows.h"
 
@@ -10,21 +10,21 @@ struct SoftmaxSums {
   Tile<S> largest, total;
 };
 
-/// In one step for a row that fits in a tile, else in one pass with sums that are rescaled when a larger element comes.
+/// A row that fits in a tile takes one step. Longer rows take one pass, with sums that are rescaled when a larger element is found.
 template <class T>
 SoftmaxSums<Accumulator<T>> softmax_sums(const View<const T, 1>& x, int block, bool fits) {
   using S = Accumulator<T>;
   if (fits) {
     const auto v = x.load({0}, {block}, -inf).template to<S>();
     const auto largest = max(v, 0);
-    // A row of -inf only: exp(-inf - -inf) is NaN, as the quotient 0 / 0 is.
+    // In a row of -inf only, exp(-inf - -inf) is NaN, like the quotient 0 / 0.
     return {largest, sum(exp(v - largest), 0)};
   }
   auto largest = full<S>({block}, -inf), total = zeros<S>({block});
   for (auto i : range(0, x.extent(0), block)) {
     const auto v = x.load({i}, {block}, -inf).template to<S>();
     const auto larger = maximum(largest, v);
-    // Lanes that have seen -inf only: their sum is 0, not NaN.
+    // A lane that has seen only -inf must have the sum 0, not NaN.
     const auto shift = where(larger == -inf, S(0), larger);
     total = total * exp(largest - shift) + exp(v - shift);
     largest = larger;
@@ -33,7 +33,7 @@ SoftmaxSums<Accumulator<T>> softmax_sums(const View<const T, 1>& x, int block, b
   return {most, sum(total * exp(largest - most), 0)};
 }
 
-/// y = softmax(x), or its logarithm. A program computes a row.
+/// y = softmax(x), or its logarithm. Each program computes one row.
 template <class T, int R>
 void softmax_kernel(View<const T, R> x, View<T, R> y, int block, bool fits, bool logarithm) {
   using S = Accumulator<T>;
@@ -47,13 +47,13 @@ void softmax_kernel(View<const T, R> x, View<T, R> y, int block, bool fits, bool
   }
   const auto sums = softmax_sums<T>(in, block, fits);
   for (auto i : range(0, in.extent(0), block)) {
-    // The difference is exact near the maximum; the sum of the maximum and the logarithm would be rounded as the maximum is.
+    // The difference is exact near the maximum, whereas maximum + logarithm would be rounded like the maximum.
     const auto v = in.load({i}, {block}, -inf).template to<S>() - sums.largest;
     out.store({i}, (logarithm ? v - log(sums.total) : exp(v) / sums.total).template to<T>());
   }
 }
 
-/// dx = y * (dy - sum(y * dy)), with y the softmax.
+/// dx = y * (dy - sum(y * dy)), where y is the softmax.
 template <class T, int R>
 void softmax_backward_kernel(View<const T, R> y, View<const T, R> dy, View<T, R> dx, int block) {
   using S = Accumulator<T>;

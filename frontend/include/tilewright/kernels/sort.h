@@ -4,9 +4,9 @@
 
 namespace tilewright::kernels {
 
-inline constexpr int kDigits = 256;  // values of a digit of 8 bits
+inline constexpr int kDigits = 256;  // values of an 8-bit digit
 
-/// Unsigned integers in the order of the keys: NaN last in either direction, +0 and -0 equal.
+/// Keys as unsigned integers in the same order. NaN are last in either direction; +0 and -0 are equal.
 template <class U, class K>
 Tile<U> order_bits(const Tile<K>& key, bool descending) {
   constexpr U kHigh = static_cast<U>(U{1} << (sizeof(U) * 8 - 1)), kOnes = static_cast<U>(~U{0});
@@ -21,7 +21,7 @@ Tile<U> order_bits(const Tile<K>& key, bool descending) {
   }
 }
 
-/// counts[digit][program] = how many of `length` keys have the digit.
+/// counts[digit][program] = how many of `length` keys have this digit.
 template <class U, class K>
 void sort_counts_kernel(View<const K, 1> keys, View<std::int32_t, 2> counts, I64 length, Tile<U> shift, int block, bool descending) {
   const I64 begin = program_id(0).to<std::int64_t>() * length, n = keys.extent(0);
@@ -33,8 +33,8 @@ void sort_counts_kernel(View<const K, 1> keys, View<std::int32_t, 2> counts, I64
   counts.store({0, program_id(0)}, column(total));
 }
 
-/// Moves keys, and values if there are any, to the offsets of their digits, equal digits in their order. Each tile is sorted by digit
-/// first, so that neighbours are written to neighbours.
+/// Moves keys, and values if there are any, to the offsets of their digits; keys of one digit keep their order. Each tile is first sorted
+/// by digit, so that neighbours are written to neighbours.
 template <class U, class K, class V>
 void sort_kernel(View<const K, 1> keys, Ptr<K> to_keys, I64 key_stride, View<const V, 1> values, Ptr<V> to_values, I64 value_stride,
                  View<const std::int32_t, 2> offsets, I64 length, Tile<U> shift, int block, bool descending, bool has_values) {
@@ -65,16 +65,16 @@ using UnsignedOf =
     std::conditional_t<Bytes == 1, std::uint8_t,
                        std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
 
-/// No values: what sort() moves if it is given keys alone.
+/// Stands for the values when sort() gets keys only.
 struct NoValues {};
 
-/// n keys, counted and moved for each of their bytes; more than 1024 in a step do not fit in registers.
+/// The problem: n keys are counted and moved for each of their bytes. More than 1024 keys in a step do not fit in registers.
 template <class K>
 ScanShape sort_shape(std::int64_t n) {
   return {.n = n, .element_bytes = sizeof(K), .work = 20 * static_cast<int>(sizeof(K)), .most_block = 1024};
 }
 
-/// Sorts keys, and values with them if has_values, by 8 bits at a time, to memory of its own and back.
+/// Sorts keys, and values if has_values, by 8 bits at a time. Passes alternate between the caller's memory and memory of its own.
 template <class K, class V>
 TW_PER_MODULE void launch_sort(const Device& device, const View<K, 1>& keys, const View<V, 1>& values, bool has_values, bool descending,
                                const Options& options, const Here& at) {
@@ -90,7 +90,7 @@ TW_PER_MODULE void launch_sort(const Device& device, const View<K, 1>& keys, con
   View<K, 1> from = keys, to = view_of(key_memory, at);
   View<V, 1> from_values = values, to_values = view_of(value_memory, at);
   const auto swap = [&] { std::swap(from, to), std::swap(from_values, to_values); };
-  if (sizeof(K) == 1) {  // one pass, which must end in the caller's memory
+  if (sizeof(K) == 1) {  // a single pass, which must end in the caller's memory
     copy(from, to, {.stream = options.stream}, at);
     if (has_values) copy(from_values, to_values, {.stream = options.stream}, at);
     swap();
@@ -111,8 +111,8 @@ TW_PER_MODULE void launch_sort(const Device& device, const View<K, 1>& keys, con
 
 namespace tilewright::kernels {
 
-/// Sorts keys in place, ascending or descending, and values, which are moved with them if they are given: views of rank 1 or buffers.
-/// Equal keys keep their order. Keys: integers, f16, bf16, float, double; NaN come last in either direction, +0 and -0 are equal.
+/// Sorts keys in place, ascending or descending; values, if given, are moved with them. Views of rank 1 or buffers. Equal keys keep their
+/// order. Keys: integers, f16, bf16, float, double; NaN come last in either direction, +0 and -0 are equal.
 template <host::WholeArray K, class V = host::NoValues>
   requires(host::WholeArray<V> || std::is_same_v<V, host::NoValues>)
 void sort(K&& keys, V&& values = {}, bool descending = false, const Options& options = {}, Here at = Here::current()) {

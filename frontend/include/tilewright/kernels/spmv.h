@@ -7,15 +7,15 @@
 
 namespace tilewright::kernels {
 
-/// The constants of the kernels.
+/// The compile-time constants of the kernels.
 struct SpmvTiles {
-  int bm, bk;   // rows of a program, and nonzeros of each that it multiplies at a time
-  int lanes;    // nonzeros of one row at a time, where the row is long
-  int chunk;    // nonzeros of a program of the first kernel; rows with more are added up from its partial sums
-  bool starts;  // row_ends holds where the first row begins, too
+  int bm, bk;   // rows of a program, and nonzeros of each row that it multiplies at a time
+  int lanes;    // nonzeros of one long row that are multiplied at a time
+  int chunk;    // nonzeros for each program of the first kernel; longer rows are added up from its partial sums
+  bool starts;  // row_ends also holds where the first row begins
 };
 
-/// A matrix in compressed rows. Nonzero k is values[k] in column columns[k]; nonzeros are in the order of their rows.
+/// A matrix in compressed rows. Nonzero k is values[k] in column columns[k]; nonzeros are sorted by row.
 template <class T, class I, class J>
 struct CompressedRows {
   View<const I, 1> row_ends;
@@ -23,7 +23,7 @@ struct CompressedRows {
   View<const T, 1> values;
 };
 
-/// The nonzeros of rows: from .first up to and without .second; none where `inside` is false.
+/// The nonzeros of rows: from .first up to but not including .second; none where `inside` is false.
 template <class T, class I, class J>
 std::pair<I32, I32> nonzeros_of(const CompressedRows<T, I, J>& a, const I32& row, const Bool& inside, SpmvTiles t) {
   const auto at_most_all = [&](const auto& n) {
@@ -34,7 +34,7 @@ std::pair<I32, I32> nonzeros_of(const CompressedRows<T, I, J>& a, const I32& row
   return {minimum(begin, end), end};
 }
 
-/// values[k] * x[columns[k]] for those k that are less than `end`.
+/// values[k] * x[columns[k]] for each k that is less than `end`.
 template <class T, class I, class J>
 Tile<Accumulator<T>> products_of(const CompressedRows<T, I, J>& a, const View<const T, 1>& x, const I32& k, const I32& end) {
   using S = Accumulator<T>;
@@ -45,7 +45,7 @@ Tile<Accumulator<T>> products_of(const CompressedRows<T, I, J>& a, const View<co
   return load(a.values.pointer({k}), inside).template to<S>() * load(x.pointer({at}), inside && is_column).template to<S>();
 }
 
-/// The sum of values[k] * x[columns[k]] for k from `begin` to `end`, scalars.
+/// The sum of values[k] * x[columns[k]] for k from `begin` to `end`; all are scalars.
 template <class T, class I, class J>
 Tile<Accumulator<T>> dot_of_nonzeros(const CompressedRows<T, I, J>& a, const View<const T, 1>& x, const I32& begin, const I32& end,
                                      SpmvTiles t) {
@@ -54,11 +54,11 @@ Tile<Accumulator<T>> dot_of_nonzeros(const CompressedRows<T, I, J>& a, const Vie
   return sum(sums);
 }
 
-/// The row that holds nonzero k: the first that ends after it. Each step compares k with the ends of `lanes` rows.
+/// The row that holds nonzero k: the first row that ends after it. Each step compares k with the ends of kLanes rows.
 template <class T, class I, class J>
 I32 row_of_nonzero(const CompressedRows<T, I, J>& a, const I32& k, const I32& rows, SpmvTiles t) {
   constexpr int kLanes = 64;
-  I32 low = 0, high = rows;  // the row is one of low .. high
+  I32 low = 0, high = rows;  // the row is in the range low .. high
   loop_while([&] { return low < high; },
              [&] {
                const I32 step = cdiv(high - low, kLanes), last = low + (arange(0, kLanes) + 1) * step - 1;
@@ -69,9 +69,9 @@ I32 row_of_nonzero(const CompressedRows<T, I, J>& a, const I32& k, const I32& ro
   return low;
 }
 
-/// The first kernel, for rows of more than `chunk` nonzeros: program p adds up those of its chunk that belong to such a row. At most two
-/// rows are that long and in one chunk: partial[p, 0] is the sum of the row at the chunk's begin, partial[p, 1] of the row that begins
-/// later and goes on to the chunk's end.
+/// The first kernel, for rows of more than `chunk` nonzeros: program p adds up the nonzeros of its chunk that belong to such rows. A chunk
+/// has at most two of them: partial[p, 0] is for the row at the chunk's begin, partial[p, 1] for a row that begins later and continues past
+/// the chunk's end.
 template <class T, class I, class J>
 void spmv_chunks_kernel(View<const I, 1> row_ends, View<const J, 1> columns, View<const T, 1> values, View<const T, 1> x, I32 rows,
                         View<Accumulator<T>, 2> partial, SpmvTiles t) {
@@ -87,7 +87,7 @@ void spmv_chunks_kernel(View<const I, 1> row_ends, View<const J, 1> columns, Vie
   store_part(row_of_nonzero(a, end - 1, rows, t), 1);
 }
 
-/// The second kernel: y = a x for bm rows. Short rows are multiplied together, bk nonzeros of each at a time; each longer row by all lanes.
+/// The second kernel: y = a x for bm rows. Short rows are multiplied together, bk nonzeros of each at a time; a longer row uses all lanes.
 template <class T, class I, class J, class Y>
 void spmv_kernel(View<const I, 1> row_ends, View<const J, 1> columns, View<const T, 1> values, View<const T, 1> x,
                  View<const Accumulator<T>, 2> partial, View<Y, 1> y, SpmvTiles t) {
@@ -102,7 +102,7 @@ void spmv_kernel(View<const I, 1> row_ends, View<const J, 1> columns, View<const
     products += products_of(a, x, column(begin + k) + tilewright::row(arange(0, t.bk)), column(where(is_short, end, 0)));
   auto sums = sum(products, 1);
 
-  I32 left = where(is_short, 0, length);  // lengths of the rows that are still to be done
+  I32 left = where(is_short, 0, length);  // nonzeros that are still to be multiplied
   loop_while([&] { return max(left) > 0; },
              [&] {
                const Bool chosen = number == argmax(left, 0);
@@ -148,7 +148,7 @@ TW_PER_MODULE void launch_spmv(const View<I, 1>& row_ends, const View<J, 1>& col
   check.input("x", x);
   check.output("y", y);
   check.equal("columns", 0, "nonzeros", "values", 0);
-  // Room for the lanes past the end.
+  // leaves room for lanes past the end
   check.at_most("values", 0, INT32_MAX - (1 << 22));
   check.at_most("y", 0, INT32_MAX - (1 << 22));
   const std::int64_t rows = extent_of(y, 0), nonzeros = extent_of(values, 0);
@@ -178,11 +178,11 @@ TW_PER_MODULE void launch_spmv(const View<I, 1>& row_ends, const View<J, 1>& col
 
 namespace tilewright::kernels {
 
-/// y = a x with a matrix in compressed rows: the nonzeros of row i are those from row_ends[i - 1], or 0, up to and without row_ends[i];
-/// nonzero k is values[k] in column columns[k]. row_ends: [rows], or [rows + 1] with the begin of the first row in front of the ends;
-/// columns, values: [nonzeros]; x: [columns]; y: [rows]. row_ends and columns hold int32_t or int64_t. Rows may have any lengths. A column
-/// that x does not have counts as 0, and is an Error in checked mode. f16, bf16 and float are added up in float and stored as float, f16
-/// or bf16; double as double. Buffers or views.
+/// y = a x for a matrix in compressed rows. Row i has the nonzeros from row_ends[i - 1], or 0, up to but not including row_ends[i]; nonzero
+/// k is values[k] in column columns[k]. row_ends: [rows], or [rows + 1] with the begin of the first row before the ends; columns, values:
+/// [nonzeros]; x: [columns]; y: [rows]. row_ends and columns hold int32_t or int64_t. Rows may have any length. A column that x does not
+/// have counts as 0; checked mode throws an Error. f16, bf16 and float are added up in float and stored as float, f16 or bf16; double as
+/// double. Buffers or views.
 template <host::WholeArray RowEnds, host::WholeArray Columns, host::WholeArray Values, host::WholeArray X, host::WholeArray Y>
 void spmv(RowEnds&& row_ends, Columns&& columns, Values&& values, X&& x, Y&& y, const Options& options = {}, Here at = Here::current()) {
   host::launch_spmv(host::view_of(row_ends, at), host::view_of(columns, at), host::view_of(values, at), host::view_of(x, at),

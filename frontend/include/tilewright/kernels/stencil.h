@@ -1,4 +1,4 @@
-// Stencils: each element of the result is a function of the elements near its place.
+// Stencils: each element of the result is a function of nearby elements.
 #pragma once
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace tilewright::kernels {
 
-/// What a stencil finds outside of the array: 0, the nearest element, or the element at the other side; keep: it does not go there, and
-/// elements of the result whose distance to a border is less than the radius stay as they are.
+/// What a stencil reads outside of the array: 0, the nearest element, or the element at the opposite side. With `keep` it reads nothing
+/// outside: elements of the result that are closer to a border than the radius do not change.
 enum class Border { zero, clamp, wrap, keep };
 
 /// The type that a stencil computes in: float for f16 and bf16, int for smaller integers, else the element type.
@@ -19,11 +19,11 @@ using StencilElement =
     std::conditional_t<OneOf<T, f16, bf16>, float,
                        std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) < 4, std::int32_t, T>>;
 
-/// The elements near those of a tile: at(dy, dx) are those dy rows below and dx columns to the right; at(dz, dy, dx) with three axes.
+/// The neighbours of a tile's elements: at(dy, dx) are dy rows below and dx columns to the right; with three axes, at(dz, dy, dx).
 template <class T, int R>
 class Neighbours {
  public:
-  /// `inside`: all of them are inside of the array.
+  /// `inside`: all neighbours are inside of the array.
   Neighbours(const View<const T, R>& x, const Indices<R>& indices, int radius, Border border, bool inside)
       : x_(x), indices_(indices), radius_(radius), border_(border), inside_(inside) {}
 
@@ -69,7 +69,7 @@ class Neighbours {
   bool inside_;
 };
 
-/// f(at), or f(at, indices..) with the index of the elements along each axis as I32.
+/// Calls f(at), or f(at, indices..) with the elements' index along each axis as I32.
 template <class F, class T, int R>
 auto stencil_value(F f, const Neighbours<T, R>& at, const detail::PerAxis<I64, R>& indices) {
   const auto index = [&](std::size_t axis) { return indices[axis].template to<std::int32_t>(); };
@@ -83,7 +83,7 @@ auto stencil_value(F f, const Neighbours<T, R>& at, const detail::PerAxis<I64, R
     return f(at, index(0), index(1), index(2));
 }
 
-/// y = f of the elements near, for one tile [bm, bn] of one plane. Tiles at a border have a form of their own: the others need no masks.
+/// y = f of the neighbours, for one tile [bm, bn] of one plane. Tiles at a border are handled separately, so the others need no masks.
 template <class X, class Y, int R, class F>
 void stencil_kernel(View<const X, R> x, View<Y, R> y, F f, int radius, Border border, int bm, int bn) {
   const auto [plane, i, j] = element_place(R > 1 ? y.extent(std::max(R - 2, 0)) : I64(1), y.extent(R - 1), bm, bn);
@@ -92,7 +92,7 @@ void stencil_kernel(View<const X, R> x, View<Y, R> y, F f, int radius, Border bo
   const std::array<I64, 3> first{plane, i.template to<std::int64_t>(), j.template to<std::int64_t>()};
   const std::array<int, 3> extents{1, bm, bn};
   Indices<R> indices;
-  Bool in_array = true, is_written = true, inside = true;  // is an element, which the stencil writes; so are all near those of the tile
+  Bool in_array = true, is_written = true, inside = true;  // the element exists; the stencil writes it; all neighbours of the tile exist
   for (std::size_t axis = 0; axis < R; ++axis) {
     const std::size_t of_three = axis + 3 - R;
     const I64 extent = y.extent(axis);
@@ -147,15 +147,15 @@ TW_PER_MODULE void launch_stencil(const View<X, R>& x, const View<Y, R>& y, F f,
 
 namespace tilewright::kernels {
 
-/// y = f(at) at each element: at(dy, dx) is the element of x that is dy rows below and dx columns to the right, at(dz, dy, dx) with three
-/// axes, at(dx) with one. f is a lambda without captures whose parameters are `auto`; f(at, i, j) gets the indices too, as I32. Offsets are
-/// integers from -radius to radius. f16 and bf16 arrive as float, integers of less than 32 bits as int; the result is cast to the type of
-/// y. The border says what is found outside of x.
+/// y = f(at) for each element. at(dy, dx) is the element of x that is dy rows below and dx columns to the right; with three axes it is
+/// at(dz, dy, dx), with one at(dx). f is a lambda without captures whose parameters are `auto`; f(at, i, j) also gets the indices, as I32.
+/// Offsets are integers from -radius to radius. f16 and bf16 arrive as float, integers of less than 32 bits as int; the result is cast to
+/// the type of y. The border defines what is read outside of x.
 template <host::WholeArray X, host::ArrayLike<X> Y, host::EpilogueFunction F, std::same_as<Border> B>
 void stencil(X&& x, Y&& y, F f, int radius, B border, const Options& options = {}, Here at = Here::current()) {
   host::launch_stencil(host::view_of(x, at), host::view_of(y, at), f, radius, border, options, at);
 }
-/// The same with 0 outside of x.
+/// stencil with 0 outside of x.
 template <host::WholeArray X, host::ArrayLike<X> Y, host::EpilogueFunction F>
 void stencil(X&& x, Y&& y, F f, int radius, const Options& options = {}, Here at = Here::current()) {
   host::launch_stencil(host::view_of(x, at), host::view_of(y, at), f, radius, Border::zero, options, at);

@@ -7,7 +7,7 @@
 
 namespace tilewright::kernels {
 
-/// The tile at row i and column j. `inside`: all of it is inside of the extents, so that its load needs no mask.
+/// The tile at row i and column j. `inside`: it is completely inside of the extents, so its load needs no mask.
 template <class T>
 Tile<T> tile_at(const View<const T, 2>& v, const I32& i, const I32& j, std::array<int, 2> extents, bool inside) {
   const auto [rows, columns] = extents;

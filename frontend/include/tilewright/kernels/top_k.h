@@ -13,8 +13,8 @@ Tile<T> first_half(const Tile<T>& t, int half) {
   return split(permute(reshape(t, {2, half}), {1, 0})).first;
 }
 
-/// values[.., i], indices[.., i] = the i-th largest element of a row, and where it is. A program keeps the `kept` largest of those before,
-/// and sorts them with those of the next block. What is past the end of the row sorts last: it stands behind elements that equal it.
+/// values[.., i], indices[.., i] = the i-th largest element of a row, and its index. A program keeps the `kept` largest elements so far and
+/// sorts them together with the next block. Lanes past the end of the row sort last, behind equal elements.
 template <class T, int R>
 void top_k_kernel(View<const T, R> x, View<T, R> values, View<std::int32_t, R> indices, Tile<T> last, int kept, int block) {
   const I64 at = program_id(0).to<std::int64_t>();
@@ -33,7 +33,7 @@ void top_k_kernel(View<const T, R> x, View<T, R> values, View<std::int32_t, R> i
   row_of(indices, at).store({0}, place);
 }
 
-/// Sorts last, from the largest to the smallest: NaN, or the least integer.
+/// The value that sorts last: NaN, or the least integer.
 template <class T>
 T sorts_last() {
   if constexpr (std::is_integral_v<T>)
@@ -77,8 +77,8 @@ TW_PER_MODULE void launch_top_k(const View<X, R>& x, std::int64_t k, const View<
 
 namespace tilewright::kernels {
 
-/// The k largest elements of each row of the last axis, largest first, and their indices. Elements that are equal stand in the order of
-/// their indices; NaNs are last. values and indices (int32_t) are [.., k]; k is at most 4096, and at most the length of a row.
+/// The k largest elements of each row of the last axis, largest first, and their indices. Equal elements are in the order of their
+/// indices; NaNs are last. values and indices (int32_t) are [.., k]; k is at most 4096, and at most the length of a row.
 template <host::WholeArray X, host::ArrayLike<X> V, host::ArrayLike<X> I>
 void top_k(X&& x, std::int64_t k, V&& values, I&& indices, const Options& options = {}, Here at = Here::current()) {
   static_assert(std::is_same_v<host::WholeElement<I>, std::int32_t>, "indices hold int32_t");

@@ -1,4 +1,4 @@
-// Whole arrays: what functions over all elements of buffers and views, in row-major order, have in common.
+// Helpers of functions over all elements of buffers and views, in row-major order.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace tilewright::kernels {
 
-/// The type in which a function combines elements of T: float for 16-bit floats if the function takes tiles of float, else T.
+/// The type in which a function combines elements of T: float for 16-bit floats if the function accepts tiles of float, else T.
 template <class T, class F>
 constexpr auto combine_type() {
   if constexpr (OneOf<T, f16, bf16>)
@@ -23,7 +23,7 @@ using CombineType = typename decltype(combine_type<T, F>())::type;
 
 namespace tilewright::kernels::host {
 
-/// A function without state that combines two elements of T, or two of float for 16-bit floats.
+/// A function without state that combines two elements of T, or two floats if T is a 16-bit float.
 template <class F, class T>
 concept CombineFunction = std::is_empty_v<F> && tilewright::detail::Combine<F, Tile<CombineType<T, F>>>;
 
@@ -34,17 +34,17 @@ std::int64_t size_of(const View<T, R>& v) {
   return size;
 }
 
-/// n elements in parts, each of whole blocks: programs of their own work on them.
+/// n elements in parts of whole blocks. Each part has its own program.
 struct Parts {
   std::int64_t length, count;
 };
-/// Not more than c.splits parts, of blocks of c.bn.
+/// At most c.splits parts, in blocks of c.bn.
 inline Parts parts_of(std::int64_t n, const Configuration& c) {
   const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c.splits}), std::int64_t{c.bn}) * c.bn;
   return {length, tilewright::cdiv(n, length)};
 }
 
-/// All elements as one axis, if their distance is the same everywhere.
+/// All elements as one axis, if the distance between neighbours is the same everywhere.
 template <class T, int R>
 std::optional<View<T, 1>> as_line(const View<T, R>& v, const Here& at) {
   std::int64_t size = 1, stride = 1;
@@ -65,7 +65,7 @@ View<T, R> dense_like(Buffer<T>& memory, const View<X, R>& like, const Here& at)
   return detail::ViewAccess<T, R>::over({&memory.raw()}, detail::ViewAccess<X, R>::extents(like), strides, at);
 }
 
-/// All elements as one axis: where they are, or copied to `memory` in row-major order.
+/// All elements as one axis: in place if possible, else copied to `memory` in row-major order.
 template <class T, int R>
 View<const std::remove_const_t<T>, 1> line_of(const View<T, R>& v, Buffer<std::remove_const_t<T>>& memory, const ArgumentCheck& check,
                                               const Options& options) {
@@ -75,7 +75,7 @@ View<const std::remove_const_t<T>, 1> line_of(const View<T, R>& v, Buffer<std::r
   return view(std::as_const(memory), {memory.size()}, check.at());
 }
 
-/// The address of the first element, for a kernel's Ptr: of results whose places the kernel computes. Null if the view has no memory.
+/// The address of the first element, as a Ptr for results whose positions the kernel computes. Null if the view has no memory.
 template <class T, int R>
 T* address_of(const View<T, R>& v) {
   const detail::RawBuffer* const buffer = detail::ViewAccess<T, R>::host(v).buffer;
@@ -91,7 +91,7 @@ bool is_same_memory(const View<X, R>& x, const View<Y, R>& y) {
          A::extents(x) == B::extents(y) && A::strides(x) == B::strides(y);
 }
 
-/// The only element of a buffer, once the kernels before it on the stream have run.
+/// The only element of a buffer. Waits until earlier kernels on the stream have run.
 template <class T>
 T only_element(const Buffer<T>& buffer, const Options& options, const Here& at) {
   if (options.stream.handle()) options.stream.synchronize();

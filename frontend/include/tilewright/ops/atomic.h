@@ -4,9 +4,9 @@
 
 namespace tilewright {
 
-/// What an atomic orders: acquire, what comes after it in its program; release, what comes before it; acq_rel, both.
+/// What an atomic orders: acquire orders what follows it in its program, release what precedes it, acq_rel both.
 enum class Order { relaxed, acquire, release, acq_rel };
-/// Which threads see the atomic as one step: those of the same program, all on the device, or those of the host and other devices too.
+/// Which threads see the atomic as one step: those of its program, of the device, or of the host and other devices too.
 enum class Scope { block, device, system };
 /// The order and the scope of an atomic.
 struct AtomicOptions {
@@ -34,24 +34,24 @@ Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desir
                                 AtomicOptions options = {}, Here at = Here::current()) {                                          \
     return Tile<detail::Pointee<P>>(detail::atomic(detail::Atomic::operation, p, value, mask, options, at));                      \
   }
-/// Adds value; f16 and bf16 too. Integers wrap; sums of floats depend on which program comes first.
+/// Adds value; works for f16 and bf16 too. Integers wrap; float sums depend on the order of the programs.
 ///
-/// As every atomic: elements are 32- and 64-bit integers, f32 and f64. The result is the old value of the element; where the mask is false
-/// the element is not accessed and the result is 0. Lanes with the same address all take effect, one after the other, and each returns the
-/// value that the lane before it wrote. The order of these lanes is not specified, and may differ from run to run; the cpu, for example,
-/// uses row-major order, a GPU does not. So after 256 times `atomic_exchange(p, i)` at one address the value of any lane may remain.
+/// For all atomics: elements are 32- and 64-bit integers, f32 and f64. The result is the old value of the element; where the mask is false,
+/// the element is not accessed and the result is 0. Lanes with the same address take effect one after the other; each returns the value
+/// that the lane before it wrote. The order of these lanes is not specified and may differ between runs: the cpu uses row-major order, a
+/// GPU does not. For example, after 256 atomic_exchange(p, i) at one address, the value of any lane may remain.
 ///
-/// value and mask broadcast to the shape of p, never the reverse; with a scalar p it happens once a program. Addresses must be multiples of
-/// the element's size: checked mode reports others; otherwise an x86 cpu is very slow for an element that crosses a cache line, and a GPU
-/// fails.
+/// value and mask broadcast to the shape of p, never the reverse; with a scalar p, the atomic happens once per program. An address must be
+/// a multiple of the element's size. Checked mode reports others; otherwise an x86 cpu is very slow if an element crosses a cache line, and
+/// a GPU fails.
 ///
-/// Programs start in the order of their numbers (axis 0 fastest), so a program may wait for one with a lower number: for a flag that the
-/// other one sets with Order::release and this one reads with Order::acquire, for instance by adding 0. A program that waits for a higher
+/// Programs start in the order of their numbers (axis 0 fastest), so a program may wait for a program with a lower number: for example, the
+/// other program sets a flag with Order::release, and this one reads it with Order::acquire by adding 0. A program that waits for a higher
 /// number may wait forever.
 TW_ATOMIC(atomic_add, AtomicNumber, add)
-/// The greater of both, as maximum: NaN wins, +0 is above -0.
+/// The greater value, as by maximum: NaN wins, +0 is above -0.
 TW_ATOMIC(atomic_max, AtomicNumber, max)
-/// The lesser of both, as minimum: NaN wins, -0 is below +0.
+/// The lesser value, as by minimum: NaN wins, -0 is below +0.
 TW_ATOMIC(atomic_min, AtomicNumber, min)
 /// old & value.
 TW_ATOMIC(atomic_and, AtomicInteger, bit_and)
@@ -63,21 +63,21 @@ TW_ATOMIC(atomic_xor, AtomicInteger, bit_xor)
 TW_ATOMIC(atomic_exchange, AtomicNumber, exchange)
 #undef TW_ATOMIC
 
-/// Writes `desired` where the element has the bits of `expected` (so -0 is not +0, and a NaN equals itself); returns the old value, which
-/// shows whether it was written.
+/// Writes `desired` if the element has the bits of `expected` (so -0 differs from +0, and a NaN equals itself). Returns the old value,
+/// which shows whether it was written.
 template <detail::AtomicNumber P>
 Tile<detail::Pointee<P>> atomic_cas(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> expected,
                                     detail::Fixed<detail::Value<detail::Pointee<P>>> desired, AtomicOptions options = {},
                                     Here at = Here::current()) {
   return Tile<detail::Pointee<P>>(detail::atomic_cas(p, expected, desired, {}, options, at));
 }
-/// The same where the mask is true; elsewhere nothing is touched, and the result is 0.
+/// Compares and exchanges where the mask is true; elsewhere it accesses nothing, and the result is 0.
 template <detail::AtomicNumber P, std::convertible_to<detail::Mask> M>
 Tile<detail::Pointee<P>> atomic_cas(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> expected,
                                     detail::Fixed<detail::Value<detail::Pointee<P>>> desired, const M& mask, Here at = Here::current()) {
   return Tile<detail::Pointee<P>>(detail::atomic_cas(p, expected, desired, detail::Mask(mask), {}, at));
 }
-/// With a mask, `{}` for none, and options.
+/// With options, and a mask or `{}` for no mask.
 template <detail::AtomicNumber P>
 Tile<detail::Pointee<P>> atomic_cas(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> expected,
                                     detail::Fixed<detail::Value<detail::Pointee<P>>> desired, detail::Mask mask, AtomicOptions options,

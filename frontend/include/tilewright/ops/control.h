@@ -1,4 +1,4 @@
-// Run-time loops and branches. Native `for` over range() and lambdas are traced once; variables that they assign are found by the trace.
+// Run-time loops and branches. A native `for` over range() and lambdas are traced once; the trace finds the variables that they assign.
 #pragma once
 #include <concepts>
 #include <optional>
@@ -24,7 +24,7 @@ struct Region {
   std::vector<std::uint32_t> arguments;  // the value of each variable at the start of the body
 };
 
-/// A loop from its first to its last value. Its body is traced between begin() and the increment of the iterator.
+/// A loop from its first to its last value. The body is traced between begin() and the increment of the iterator.
 class Loop {
  public:
   Loop(const Input& lo, const Input& hi, const Input& step, bool wide, const RangeOptions&);
@@ -58,7 +58,7 @@ class When {
 
  private:
   struct Arm {
-    std::vector<std::uint32_t> values;  // of Region::variables
+    std::vector<std::uint32_t> values;  // values of Region::variables
     std::vector<Variable> fresh;        // variables that had no value before
   };
   Arm end_arm(int number);
@@ -99,7 +99,7 @@ struct Nothing {
 
 }  // namespace detail
 
-/// The result of range(): for (auto i : tw::range(0, n)) {...}. The body runs once, to be traced.
+/// The result of range(), for use as: for (auto i : tw::range(0, n)) {...}. The body runs once, when it is traced.
 template <class I>
 class Range {
  public:
@@ -131,14 +131,15 @@ class Range {
   detail::Loop loop_;
 };
 
-/// lo, lo + step, ... up to and without hi; a negative step counts down. Bounds: scalars or C++ integers; I64 if one of them is wide.
-/// break and return out of the loop are errors. An exception out of the loop ends the trace and reaches the caller of the launch as it is.
+/// lo, lo + step, ... up to but not including hi; a negative step counts down. Bounds are scalars or C++ integers; the type is I64 if one
+/// is
+/// 64 bits wide. break and return in the body are errors. An exception ends the trace and reaches the caller of the launch unchanged.
 template <detail::Bound Lo, detail::Bound Hi, detail::Bound Step = int>
 Range<detail::Index<Lo, Hi>> range(const Lo& lo, const Hi& hi, const Step& step = 1, RangeOptions options = {}, Here at = Here::current()) {
   return Range<detail::Index<Lo, Hi>>(detail::input(lo, at), detail::input(hi, at), detail::input(step, at), options);
 }
 
-/// A run-time branch on a scalar; the functions assign to variables of their surroundings.
+/// A run-time branch on a scalar. The functions may assign to variables outside.
 template <std::invocable Then, std::invocable Otherwise = detail::Nothing>
 void when(const Bool& condition, Then then, Otherwise otherwise = {}, Here at = Here::current()) {
   detail::When arms(condition, at);
@@ -148,7 +149,7 @@ void when(const Bool& condition, Then then, Otherwise otherwise = {}, Here at = 
   arms.end_otherwise();
 }
 
-/// Runs body while condition gives true.
+/// Runs body while condition returns true.
 template <class Condition, std::invocable Body>
   requires std::is_invocable_r_v<Bool, Condition>
 void loop_while(Condition condition, Body body, Here at = Here::current()) {

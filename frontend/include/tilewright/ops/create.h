@@ -1,4 +1,4 @@
-// Program ids, tiles made from nothing, and tiles in another shape.
+// Program ids, new tiles, and tiles in another shape.
 #pragma once
 #include <utility>
 
@@ -36,20 +36,20 @@ inline I32 program_id(Axis axis, Here at = Here::current()) { return I32(detail:
 /// The extent of the grid along an axis, 0 to 2: a scalar.
 inline I32 num_programs(Axis axis, Here at = Here::current()) { return I32(detail::num_programs(axis.value, at)); }
 
-/// lo, lo + 1, ... hi - 1 as [hi - lo], a power of two.
+/// lo, lo + 1, ... hi - 1, as a tile [hi - lo]; hi - lo is a power of two.
 inline I32 arange(Extent lo, Extent hi, Here at = Here::current()) { return I32(detail::arange(lo.value, hi.value, at)); }
-/// Every element `value`, which broadcasts to the shape. full<T>({}, value) is a scalar.
+/// A tile filled with `value`, which broadcasts to the shape. full<T>({}, value) is a scalar.
 template <ValueElement T>
 Tile<T> full(Shape shape, detail::Operand<T> value, Here at = Here::current()) {
   value.at = at;
   return Tile<T>(detail::full("full", shape, value, detail::kCode<T>));
 }
-/// Every element 0, or false.
+/// A tile filled with 0, or false.
 template <ValueElement T>
 Tile<T> zeros(Shape shape, Here at = Here::current()) {
   return Tile<T>(detail::full("zeros", shape, {detail::Scalar(T()), at}, detail::kCode<T>));
 }
-/// Every element 1, or true.
+/// A tile filled with 1, or true.
 template <ValueElement T>
 Tile<T> ones(Shape shape, Here at = Here::current()) {
   return Tile<T>(detail::full("ones", shape, {detail::Scalar(T(1)), at}, detail::kCode<T>));
@@ -59,7 +59,7 @@ template <ValueElement T>
 Tile<T> zeros_like(const Tile<T>& t, Here at = Here::current()) {
   return Tile<T>(detail::full_like("zeros_like", t, {detail::Scalar(T()), at}, detail::kCode<T>));
 }
-/// `value`, which broadcasts, in the shape and type of t.
+/// A tile of the shape and type of t, filled with `value`, which broadcasts.
 template <ValueElement T>
 Tile<T> full_like(const Tile<T>& t, detail::Fixed<detail::Operand<T>> value, Here at = Here::current()) {
   value.at = at;
@@ -81,7 +81,7 @@ template <Element T>
 Tile<T> transpose(const Tile<T>& t, Here at = Here::current()) {
   return Tile<T>(detail::transpose(t, at));
 }
-/// All elements in row-major order, as one axis.
+/// All elements in row-major order, along one axis.
 template <Element T>
 Tile<T> ravel(const Tile<T>& t, Here at = Here::current()) {
   return Tile<T>(detail::ravel(t, at));
@@ -91,17 +91,17 @@ template <Element T>
 Tile<T> expand_dims(const Tile<T>& t, Axis axis, Here at = Here::current()) {
   return Tile<T>(detail::expand_dims(t, axis.value, at));
 }
-/// Without an axis, whose extent must be 1.
+/// Removes an axis, whose extent must be 1.
 template <Element T>
 Tile<T> squeeze(const Tile<T>& t, Axis axis, Here at = Here::current()) {
   return Tile<T>(detail::squeeze(t, axis.value, at));
 }
-/// Aligned from the right as in NumPy; extents of 1 stretch.
+/// Broadcasts to a shape. Axes are aligned from the right, as in NumPy; extents of 1 stretch.
 template <Element T>
 Tile<T> broadcast_to(const Tile<T>& t, Shape shape, Here at = Here::current()) {
   return Tile<T>(detail::broadcast_to(t, shape, at));
 }
-/// The same elements in row-major order under another shape of as many.
+/// The same elements in row-major order, in another shape with the same number of elements.
 template <Element T>
 Tile<T> reshape(const Tile<T>& t, Shape shape, Here at = Here::current()) {
   return Tile<T>(detail::reshape(t, shape, at));
@@ -121,7 +121,7 @@ template <Element T>
 Tile<T> join(const Tile<T>& a, const Tile<T>& b, Here at = Here::current()) {
   return Tile<T>(detail::join(a, b, at));
 }
-/// The inverse of join: the elements at index 0 and those at index 1 of the last axis, whose extent must be 2.
+/// The inverse of join: the elements at indices 0 and 1 of the last axis, whose extent must be 2.
 template <Element T>
 std::pair<Tile<T>, Tile<T>> split(const Tile<T>& t, Here at = Here::current()) {
   const auto [first, second] = detail::split(t, at);

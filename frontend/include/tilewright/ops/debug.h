@@ -1,4 +1,4 @@
-// Prints, assertions, hints for the compiler, and inline PTX.
+// Prints, assertions, hints to the compiler, and inline PTX.
 #pragma once
 #include <array>
 #include <concepts>
@@ -20,7 +20,7 @@ struct Text {
 };
 
 void device_print(const Text& format, std::span<const Handle* const> tiles);
-/// `seen`: what the message names of the first element that fails; broadcasts with the condition.
+/// `seen`: a tile whose value at the first failing element is in the message. It broadcasts with the condition.
 void device_assert(const Handle& condition, const Text& text, const Maybe& mask, const Handle* seen = nullptr);
 void assume(const Handle& condition, const Here&);
 Made multiple_of(const Handle&, std::int64_t divisor, const Here&);
@@ -49,45 +49,47 @@ Tile<R> inline_ptx_of(const Text& ptx, const char* constraints, const std::tuple
 
 }  // namespace detail
 
-/// Prints a line, "FILE:LINE: program (0, 0, 0): x = [1, 2, 3, 4]", to standard output or to what on_device_print was given. A {} of
-/// the format is the next tile, {:.3f} one whose elements are formatted as std::format does it, {{ and }} are braces. Lines of one
-/// program come in its order, those of different programs in any. A GPU's lines come when something waits for the launch:
-/// Stream::synchronize, Device::synchronize or a transfer on its stream. Between two such waits there is room for 1 MiB of values, and a
-/// line says how many more there were. What a stream captures into a graph prints nothing.
+/// Prints a line, "FILE:LINE: program (0, 0, 0): x = [1, 2, 3, 4]", to standard output or to the function given to on_device_print. A {} in
+/// the format is the next tile, {:.3f} a tile whose elements are formatted as by std::format, {{ and }} are braces. Lines of one program
+/// are in order; lines of different programs are in any order. A GPU's lines appear when something waits for the launch:
+/// Stream::synchronize, Device::synchronize or a transfer on its stream. Between two waits there is room for 1 MiB of values; a final line
+/// says how many more there were. A launch that is captured into a graph prints nothing.
 template <Element... T>
 void device_print(detail::Text format, const Tile<T>&... tiles) {
   const std::array<const detail::Handle*, sizeof...(T)> handles{&tiles...};
   detail::device_print(format, handles);
 }
 
-/// In checked mode (Launch::check) the launch throws Error with this text if the condition is false where the mask is true; elsewhere
-/// nothing is compiled. The other programs and lanes run on. On a GPU such a launch waits for the kernel; one that a stream captures into a
-/// graph asserts nothing.
+/// In checked mode (Launch::check), the launch throws Error with this text if the condition is false where the mask is true; otherwise
+/// nothing is compiled. Other programs and lanes continue. On a GPU such a launch waits for the kernel; a launch that is captured into a
+/// graph checks nothing.
 inline void device_assert(const Bool& condition, detail::Text text, detail::Optional<bool> mask = {}) {
   detail::device_assert(condition, text, mask);
 }
 
-// Hints. The compiler believes them; checked mode reports those that are wrong.
+// Hints. The compiler relies on them; checked mode reports wrong ones.
 
-/// The condition holds, in every lane. What comes after may rely on it: x % 16 == 0, x == 3. Gives the condition.
+/// Promises that the condition holds in every lane, for example x % 16 == 0 or x == 3. Code after it may rely on this. Returns the
+/// condition.
 inline Bool assume(const Bool& condition, Here at = Here::current()) {
   detail::assume(condition, at);
   return condition;
 }
-/// t, of which the first element of each run of consecutive ones along the last axis is a multiple of n (a pointer: its address in bytes).
+/// Promises that each run of consecutive elements along the last axis begins at a multiple of n (pointers: in bytes). Returns t.
 template <Element T>
 [[nodiscard]] Tile<T> multiple_of(const Tile<T>& t, Extent n, Here at = Here::current()) {
   return Tile<T>(detail::multiple_of(t, n.value, at));
 }
-/// t, whose elements along the last axis come in aligned runs of n, each one more than the one before (a pointer: the next element).
+/// Promises that t along the last axis consists of aligned runs of n consecutive elements: each is one more than the one before (pointers:
+/// the next element). Returns t.
 template <Element T>
 [[nodiscard]] Tile<T> max_contiguous(const Tile<T>& t, Extent n, Here at = Here::current()) {
   return Tile<T>(detail::max_contiguous(t, n.value, at));
 }
 
-/// PTX applied to each lane: inline_ptx<float>("ex2.approx.f32 $0, $1;", "=f,f", x). $0 is the result, $1, $2, ... the tiles, which
-/// broadcast; the constraints give the class of register of each (f, d, r, l, h). It must have no effect but its result. A last argument
-/// that is callable over the tiles says what other devices compute; without it the kernel runs on GPUs only.
+/// PTX applied to each lane: inline_ptx<float>("ex2.approx.f32 $0, $1;", "=f,f", x). $0 is the result; $1, $2, ... are the tiles, which
+/// broadcast. The constraints give the register class of each (f, d, r, l, h). The PTX must have no effect except its result. A callable
+/// last argument computes the same over the tiles on other devices; without it the kernel runs on GPUs only.
 template <ValueElement R, class... A>
 Tile<R> inline_ptx(detail::Text ptx, const char* constraints, const A&... arguments) {
   const std::tuple<const A&...> all(arguments...);

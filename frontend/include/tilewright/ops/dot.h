@@ -4,7 +4,7 @@
 
 namespace tilewright {
 
-/// How f32 operands are multiplied. `standard`: tf32 where the target has it, ieee elsewhere.
+/// How f32 operands are multiplied. `standard` is tf32 if the target has it, else ieee.
 enum class Precision { standard, tf32, tf32x3, bf16x3, ieee };
 
 namespace detail {
@@ -39,8 +39,8 @@ Tile<detail::DotResult<A, B>> dot(const Tile<A>& a, const Tile<B>& b, detail::Fi
   return Tile<R>(detail::dot(a, b, acc, detail::kCode<R>, precision, at));
 }
 
-/// acc + a·b in f32 over microscaling formats (OCP MX). a: [M, K], b: [K, N] in fp8, or U8 that hold two e2m1 along K each, the low half
-/// first; a_scale: [M, K / 32], b_scale: [N, K / 32] in e8m0, a power of two 2^(s - 127) for 32 elements of K, 255 being NaN.
+/// acc + a·b in f32 for microscaling formats (OCP MX). a: [M, K], b: [K, N] in fp8, or in U8 with two e2m1 along K in each, the low half
+/// first; a_scale: [M, K / 32], b_scale: [N, K / 32] in e8m0: a power of two 2^(s - 127) for 32 elements of K; 255 is NaN.
 template <OneOf<f8e4m3, f8e5m2, std::uint8_t> A, OneOf<f8e4m3, f8e5m2, std::uint8_t> B>
 F32 dot_scaled(const Tile<A>& a, const U8& a_scale, const Tile<B>& b, const U8& b_scale, detail::Optional<float> acc = {},
                Here at = Here::current()) {

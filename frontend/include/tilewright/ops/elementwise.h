@@ -33,28 +33,28 @@ TW_UNARY(trunc, FloatElement, T)
 TW_UNARY(sqrt, FloatElement, T)
 /// 1 / sqrt(x), at most 4 ulp from it.
 TW_UNARY(rsqrt, FloatElement, T)
-/// e to the x, for f32 at most 4 ulp from it on every device, as exp2, log, log2, tanh and erf are; passes/ACCURACY.md has what was
-/// measured. f16 and bf16 are computed in f32 and rounded once, here and below.
+/// e to the x. For f32 the error is at most 4 ulp on every device, as for exp2, log, log2, tanh and erf; passes/ACCURACY.md lists measured
+/// errors. Here and below, f16 and bf16 are computed in f32 and rounded once.
 TW_UNARY(exp, FloatElement, T)
 /// 2 to the x.
 TW_UNARY(exp2, FloatElement, T)
 /// 10 to the x.
 TW_UNARY(exp10, FloatElement, T)
-/// e to the x, less 1: keeps what `exp(x) - 1` loses next to 0.
+/// e to the x, minus 1: accurate near 0, where `exp(x) - 1` loses digits.
 TW_UNARY(expm1, FloatElement, T)
-/// The natural logarithm; -inf of 0, NaN below.
+/// The natural logarithm; -inf for 0, NaN for less.
 TW_UNARY(log, FloatElement, T)
-/// The logarithm of base 2; -inf of 0, NaN below.
+/// The logarithm to base 2; -inf for 0, NaN for less.
 TW_UNARY(log2, FloatElement, T)
-/// The logarithm of base 10; -inf of 0, NaN below.
+/// The logarithm to base 10; -inf for 0, NaN for less.
 TW_UNARY(log10, FloatElement, T)
-/// The natural logarithm of 1 + x: keeps what `log(1 + x)` loses next to 0; -inf of -1, NaN below.
+/// The natural logarithm of 1 + x: accurate near 0, where `log(1 + x)` loses digits; -inf for -1, NaN for less.
 TW_UNARY(log1p, FloatElement, T)
-/// The sine of x radians, for every finite x at most 4 ulp or 1e-6 from it.
+/// The sine of x radians; for every finite x the error is at most 4 ulp or 1e-6.
 TW_UNARY(sin, FloatElement, T)
-/// The cosine of x radians, for every finite x at most 4 ulp or 1e-6 from it.
+/// The cosine of x radians; for every finite x the error is at most 4 ulp or 1e-6.
 TW_UNARY(cos, FloatElement, T)
-/// The tangent of x radians, any finite x.
+/// The tangent of x radians, for any finite x.
 TW_UNARY(tan, FloatElement, T)
 /// The angle from -pi/2 to pi/2 whose sine is x; NaN beyond 1 and -1.
 TW_UNARY(asin, FloatElement, T)
@@ -76,9 +76,9 @@ TW_UNARY(erf, FloatElement, T)
 TW_UNARY(isnan, FloatElement, bool)
 /// Whether x is an infinity of either sign.
 TW_UNARY(isinf, FloatElement, bool)
-/// How many bits are set.
+/// The number of bits that are set.
 TW_UNARY(popcount, IntegerElement, std::int32_t)
-/// Leading zero bits; the width of T for 0.
+/// The number of leading zero bits; the width of T for 0.
 TW_UNARY(clz, IntegerElement, std::int32_t)
 /// 1 + the index of the lowest set bit; 0 for 0.
 TW_UNARY(ffs, IntegerElement, std::int32_t)
@@ -94,19 +94,19 @@ TW_UNARY(reverse_bits, IntegerElement, T)
     using T = detail::Common<A, B>;                                                                                     \
     return Tile<T>(detail::binary(detail::Binary::NAME, detail::input(a, at), detail::input(b, at), detail::kCode<T>)); \
   }
-/// a to the b, with the special cases of C; for f32 at most 16 ulp from it.
+/// a to the b, with the special cases of C; for f32 the error is at most 16 ulp.
 TW_BINARY(pow, FloatElement)
-/// The lesser and the greater. NaN wins, and -0 is below +0.
+/// The lesser and the greater value. NaN wins, and -0 is below +0.
 TW_BINARY(minimum, NumberElement)
 TW_BINARY(maximum, NumberElement)
-/// The lesser and the greater. A number wins over NaN, and -0 is below +0.
+/// The lesser and the greater value. A number wins over NaN, and -0 is below +0.
 TW_BINARY(fmin, FloatElement)
 TW_BINARY(fmax, FloatElement)
 /// |a| with the sign of b.
 TW_BINARY(copysign, FloatElement)
-/// The angle of the point (b, a), from -pi to pi: that of a / b, in the quadrant that the signs say. Special cases as in C.
+/// The angle of the point (b, a), from -pi to pi: the arctangent of a / b, in the quadrant of the point. Special cases as in C.
 TW_BINARY(atan2, FloatElement)
-/// sqrt(a * a + b * b), without overflow or underflow on the way; infinite if a or b is, even beside NaN.
+/// sqrt(a * a + b * b), without overflow or underflow in between; infinite if a or b is infinite, even if the other is NaN.
 TW_BINARY(hypot, FloatElement)
 /// The upper half of the double-width product.
 TW_BINARY(umulhi, UnsignedElement)
@@ -123,27 +123,27 @@ TW_BINARY(div_rn, FloatElement)
   }
 /// a * b + c, rounded once.
 TW_TERNARY(fma, FloatElement)
-/// minimum(maximum(x, lo), hi); NaN in any of them wins.
+/// minimum(maximum(x, lo), hi); NaN if any of them is NaN.
 TW_TERNARY(clamp, NumberElement)
 #undef TW_TERNARY
 
-/// Cheaper f32 (and 16-bit) functions of a documented, smaller range and accuracy: passes/ACCURACY.md. f64 is as without `fast`.
+/// Faster f32 (and 16-bit) functions of smaller range and accuracy: see passes/ACCURACY.md. f64 is computed as without `fast`.
 namespace fast {
 #define TW_FAST_UNARY(NAME)                                           \
   template <FloatElement T>                                           \
   Tile<T> NAME(const Tile<T>& x, Here at = Here::current()) {         \
     return Tile<T>(detail::fast_unary(detail::Unary::NAME, {x, at})); \
   }
-/// 0 below -87.6, infinite from 88.3 on.
+/// 0 for x below -87.6, infinite from 88.3 on.
 TW_FAST_UNARY(exp)
-/// For normal x > 0; -inf for others but NaN and infinity.
+/// For normal x > 0; NaN and infinity remain; -inf for all others.
 TW_FAST_UNARY(log)
 /// For |x| up to 10000.
 TW_FAST_UNARY(sin)
 TW_FAST_UNARY(cos)
 TW_FAST_UNARY(tanh)
 #undef TW_FAST_UNARY
-/// a times the reciprocal of b, where that is cheaper.
+/// a times the reciprocal of b, if that is faster.
 template <detail::Argument A, detail::Argument B>
   requires FloatElement<detail::Common<A, B>>
 Tile<detail::Common<A, B>> div(const A& a, const B& b, Here at = Here::current()) {
@@ -152,7 +152,7 @@ Tile<detail::Common<A, B>> div(const A& a, const B& b, Here at = Here::current()
 }
 }  // namespace fast
 
-/// condition ? a : b, lane by lane; pointers too.
+/// condition ? a : b, lane by lane; also for pointers.
 template <detail::Argument A, detail::Argument B>
   requires Element<detail::Common<A, B>>
 Tile<detail::Common<A, B>> where(const Bool& condition, const A& a, const B& b, Here at = Here::current()) {
@@ -162,7 +162,7 @@ Tile<detail::Common<A, B>> where(const Bool& condition, const A& a, const B& b, 
 
 namespace detail {
 
-/// The element type of a C++ scalar by itself: integers by their width and sign; inf and nan are f32.
+/// The element type of a C++ scalar alone: integers by width and sign; inf and nan are f32.
 template <class S>
 struct OwnElementOf {
   using type = S;
@@ -182,8 +182,8 @@ struct OwnElementOf<FloatConstant> {
 template <class S>
 using OwnElement = typename OwnElementOf<S>::type;
 
-/// The element type that two C++ numbers without a tile meet in: that of their own types' tiles; an integer takes the type of a float, and
-/// inf and nan are f32 where nothing says otherwise.
+/// The common element type of two C++ numbers without a tile: that of tiles of their own types. An integer takes the type of a float; inf
+/// and nan are f32 if the other number does not decide.
 template <HostScalar A, HostScalar B>
 struct NumbersMeet : CommonOf<OwnElement<A>, OwnElement<B>> {};
 template <HostInteger A, HostFloat B>
@@ -209,8 +209,8 @@ using CommonNumber = typename NumbersMeet<A, B>::type;
 
 }  // namespace detail
 
-/// The same with two C++ numbers: a tile of their own type. `int` gives I32, `float` F32, `double` F64, and so on; different types meet as
-/// tiles of them do, and an integer with a float becomes that float if it is exact in it.
+/// where() with two C++ numbers: the result is a tile of their type. `int` gives I32, `float` F32, `double` F64, and so on. Different types
+/// meet as their tiles do; an integer with a float becomes that float if it is exact in it.
 template <detail::HostScalar A, detail::HostScalar B>
   requires ValueElement<detail::CommonNumber<A, B>>
 Tile<detail::CommonNumber<A, B>> where(const Bool& condition, const A& a, const B& b, Here at = Here::current()) {
@@ -218,7 +218,7 @@ Tile<detail::CommonNumber<A, B>> where(const Bool& condition, const A& a, const 
   return Tile<T>(detail::where(condition, detail::input(a, at), detail::input(b, at), detail::kCode<T>));
 }
 
-/// t.to<U>() for templates, where `t.template to<U>()` is a mouthful.
+/// t.to<U>(), for templates, where one would have to write `t.template to<U>()`.
 template <ValueElement U, ValueElement T>
 Tile<U> cast(const Tile<T>& t, Here at = Here::current()) {
   return Tile<U>(detail::cast(t, detail::kCode<U>, at));

@@ -1,4 +1,4 @@
-// Functions that are composed of other operations: activations, softmax, and integer functions that work on the host as well.
+// Functions composed of other operations: activations, softmax, and integer functions that also work on the host.
 #pragma once
 #include <bit>
 #include <utility>
@@ -58,7 +58,7 @@ Tile<detail::Common<A, B>> cdiv(const A& a, const B& b, Here at = Here::current(
   using T = detail::Common<A, B>;
   return Tile<T>(detail::cdiv(detail::input(a, at), detail::input(b, at), detail::kCode<T>));
 }
-/// The same on the host.
+/// a / b rounded up, on the host.
 template <detail::HostInteger A, detail::HostInteger B>
 constexpr std::common_type_t<A, B> cdiv(A a, B b) {
   using C = std::common_type_t<A, B>;
@@ -66,22 +66,22 @@ constexpr std::common_type_t<A, B> cdiv(A a, B b) {
   return static_cast<C>(quotient + (rest != 0 && (rest < 0) == (y < 0)));
 }
 
-/// The least power of two that is not below n; 1 for what is below 1.
+/// The least power of two that is not below n; 1 if n is below 1.
 template <IntegerElement T>
 Tile<T> next_power_of_two(const Tile<T>& n, Here at = Here::current()) {
   return Tile<T>(detail::next_power_of_two(n, at));
 }
-/// The same on the host.
+/// The least power of two that is not below n, on the host.
 template <detail::HostInteger I>
 constexpr I next_power_of_two(I n) {
   if (n <= 1) return 1;
   using U = std::make_unsigned_t<I>;
-  const int shift = static_cast<int>(std::bit_width(static_cast<U>(n - 1)));  // an int in C++20, unsigned in GCC 12
+  const int shift = static_cast<int>(std::bit_width(static_cast<U>(n - 1)));  // bit_width returns int in C++20, but unsigned in GCC 12
   return shift < static_cast<int>(sizeof(I) * 8) ? static_cast<I>(static_cast<U>(U{1} << shift)) : I{0};
 }
 
-/// Which tile [m, n] of a matrix of tiles program `pid` takes so that programs that run together share rows and columns: `group` rows
-/// of tiles at a time, column by column.
+/// The tile [m, n] of a matrix of tiles that program `pid` takes, chosen so that programs that run together share rows and columns: `group`
+/// rows of tiles at a time, column by column.
 template <detail::Integers M, detail::Integers N, detail::Integers Group>
 std::pair<I32, I32> grouped_order(const I32& pid, const M& tiles_m, const N& tiles_n, const Group& group, Here at = Here::current()) {
   const auto [m, n] = detail::grouped_order(pid, detail::input(tiles_m, at), detail::input(tiles_n, at), detail::input(group, at));

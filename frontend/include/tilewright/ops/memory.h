@@ -8,18 +8,18 @@
 
 namespace tilewright {
 
-/// Which caches a load or store should go through, named as in PTX. A hint: targets that have no such choice ignore it.
+/// Which caches a load or store should use, named as in PTX. This is a hint; targets without such a choice ignore it.
 enum class Cache { standard, all, global, streaming, write_back, write_through };
-/// What a cache should drop early (first) or late (last). A hint, too.
+/// Data that a cache should evict early (first) or late (last). This is a hint, too.
 enum class Evict { normal, first, last };
-// is_volatile: memory is read or written each time that the program gets there, and in the program's order.
-/// is_volatile: every load reads memory, though the same address was read before.
+// is_volatile: memory is accessed every time that the program reaches the access, in program order.
+/// is_volatile: every load reads memory, even if the same address was read before.
 struct LoadOptions {
   Cache cache = Cache::standard;
   Evict evict = Evict::normal;
   bool is_volatile = false;
 };
-/// is_volatile: every store writes memory, though the same address is written after.
+/// is_volatile: every store writes memory, even if the same address is written again.
 struct StoreOptions {
   Cache cache = Cache::standard;
   Evict evict = Evict::normal;
@@ -32,7 +32,7 @@ template <class P>
 concept Writable = PointerElement<P> && !std::is_const_v<std::remove_pointer_t<P>>;
 /// A mask: a Bool, true or false, or nothing.
 using Mask = Other<bool>;
-/// A value that is stored: a tile of exactly this type, or a constant.
+/// The value of a store: a tile of exactly this type, or a constant.
 template <class T>
 struct Value : Maybe {
   Value(const Tile<T>& tile) : Maybe(tile) {}
@@ -40,17 +40,17 @@ struct Value : Maybe {
   Value(S number) : Maybe(Scalar(number)) {}
 };
 
-/// For kernels that call a function of the user with tiles that reach past the end of an array. Between the last add() and apply(), loads,
-/// stores and atomics skip the elements past the end, and all elements that are computed from them: where the address or the value of an
-/// access is such an element, memory is not accessed. Elements are followed through arithmetic, shapes, gathers, products, branches and
-/// loops (in any turn); what they cannot be followed through is an Error. The result of a reduction, scan or sort along the axis that ends
-/// is not skipped; a histogram does not count them.
+/// For kernels that call a user's function with tiles that reach past the end of an array. Loads, stores and atomics between the last add()
+/// and apply() skip elements past the end, and all elements computed from them: memory is not accessed if the address or the value of an
+/// access is such an element. Elements are followed through arithmetic, shapes, gathers, products, branches and loops, in any order; any
+/// other operation on them is an Error. The result of a reduction, scan or sort along the axis that ends is not skipped; a histogram does
+/// not count the elements.
 class AccessLimit {
  public:
   AccessLimit();
-  /// `inside`: which elements of the tile are not past the end. It broadcasts to the shape of the tile.
+  /// `inside`: which elements of the tile are before the end. It broadcasts to the shape of the tile.
   void add(const Handle& tile, const Bool& inside);
-  /// Masks the accesses that were traced since.
+  /// Masks the accesses that were traced since the last add().
   void apply();
   AccessLimit(const AccessLimit&) = delete;
   AccessLimit& operator=(const AccessLimit&) = delete;
@@ -60,23 +60,23 @@ class AccessLimit {
     std::uint32_t tile, inside;
   };
   std::vector<Limit> limits_;
-  std::uint32_t last_ = 0;  // the op behind which it holds
+  std::uint32_t last_ = 0;  // the limit applies to ops after this one
 };
 
 Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const LoadOptions&, const Here&);
 void store(const Handle& pointer, const Maybe& value, const Maybe& mask, const StoreOptions&, const Here&);
 
-/// A view's memory as a kernel sees it: the address of its first element; extents and strides, one an axis, in elements.
+/// A view's memory as a kernel sees it: the address of its first element, and one extent and one stride per axis, in elements.
 struct ViewOf {
   const Handle& base;
   std::span<const Tile<std::int64_t>> extents, strides;
 };
 Made view_load(const ViewOf&, std::span<const Offset> offsets, const Shape&, const Maybe& other, const Here&);
 void view_store(const ViewOf&, std::span<const Offset> offsets, const Handle& tile, const Here&);
-/// base + the sum of index * stride; the indices broadcast.
+/// base + the sum of index * stride. The indices broadcast.
 Made view_pointer(const Handle& base, std::span<const Tile<std::int64_t>> strides, std::span<const Offset> indices, const Here&);
 
-/// The tile of `shape` at `offsets` of a view; outside of the extents it gives `other`, or 0.
+/// The tile of `shape` at `offsets` of a view. Elements outside of the extents are `other`, or 0.
 template <ValueElement T, PointerElement P>
 Tile<T> view_load(const Tile<P>& base, std::span<const I64> extents, std::span<const I64> strides, std::span<const Offset> offsets,
                   const Shape& shape, const Other<T>& other, const Here& at) {
@@ -91,8 +91,8 @@ void view_store(const Ptr<T>& base, std::span<const I64> extents, std::span<cons
 
 }  // namespace detail
 
-/// The elements that p points to. Where the mask is false nothing is read and the result is `other`, 0 if there is none. mask and
-/// other broadcast to the shape of p, never the reverse.
+/// The elements that p points to. Where the mask is false, nothing is read and the result is `other`, 0 by default. mask and other
+/// broadcast to the shape of p, never the reverse.
 template <PointerElement P>
 Tile<detail::Pointee<P>> load(const Tile<P>& p, detail::Mask mask = {}, detail::Fixed<detail::Other<detail::Pointee<P>>> other = {},
                               LoadOptions options = {}, Here at = Here::current()) {

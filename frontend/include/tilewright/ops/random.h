@@ -1,4 +1,4 @@
-// Counter-based random numbers: each depends on a seed and a counter only, so lanes can compute them in any order.
+// Counter-based random numbers. Each depends only on a seed and a counter, so lanes can compute them in any order.
 #pragma once
 #include <array>
 #include <optional>
@@ -10,11 +10,11 @@ namespace tilewright {
 
 namespace detail {
 enum class Draw : std::uint8_t { rand, randn, randint };
-/// A counter that is left out.
+/// Stands for a counter that is left out.
 struct NoCounter {};
 template <class C>
 concept CounterWord = Integers<C> || std::same_as<C, NoCounter>;
-/// A counter of philox, if it is given, and whether it has 64 bits.
+/// A counter of philox if it is given, and whether it has 64 bits.
 struct Counter {
   std::optional<Input> value;
   bool is_wide = false;
@@ -32,9 +32,9 @@ std::array<Made, 4> philox(const Input& seed, const std::array<Counter, 4>&);
 Made draw(Draw, const Input& seed, const Input& counter);
 }  // namespace detail
 
-/// Philox4x32-10 of Random123. Key: the low and high words of the 64-bit seed. Counter: c0 to c3. The high word of a 64-bit counter is the
-/// next one, which then must not be given: Error if it is, unless the 64-bit one is a constant that fits 32 bits. A counter below 64 bits
-/// is one word.
+/// Philox4x32-10 of Random123. The key is the low and high word of the 64-bit seed; the counter is c0 to c3. The high word of a 64-bit
+/// counter is the next counter, which then must not be given: it is an Error, unless the 64-bit counter is a constant that fits 32 bits. A
+/// narrower counter is one word.
 template <detail::Integers Seed, detail::Integers C0, detail::CounterWord C1 = detail::NoCounter,
           detail::CounterWord C2 = detail::NoCounter, detail::CounterWord C3 = detail::NoCounter>
 std::array<U32, 4> philox(const Seed& seed, const C0& c0, const C1& c1 = {}, const C2& c2 = {}, const C3& c3 = {},
@@ -43,12 +43,12 @@ std::array<U32, 4> philox(const Seed& seed, const C0& c0, const C1& c1 = {}, con
       detail::input(seed, at), {detail::counter(c0, at), detail::counter(c1, at), detail::counter(c2, at), detail::counter(c3, at)});
   return {U32(words[0]), U32(words[1]), U32(words[2]), U32(words[3])};
 }
-/// Uniform in [0, 1), in steps of 2^-24. All 64 bits of the counter count, here and below.
+/// Uniform in [0, 1), in steps of 2^-24. Here and below, all 64 bits of the counter are used.
 template <detail::Integers Seed, detail::Integers Counter>
 F32 rand(const Seed& seed, const Counter& counter, Here at = Here::current()) {
   return F32(detail::draw(detail::Draw::rand, detail::input(seed, at), detail::input(counter, at)));
 }
-/// Of the normal distribution with mean 0 and deviation 1.
+/// Normally distributed with mean 0 and deviation 1.
 template <detail::Integers Seed, detail::Integers Counter>
 F32 randn(const Seed& seed, const Counter& counter, Here at = Here::current()) {
   return F32(detail::draw(detail::Draw::randn, detail::input(seed, at), detail::input(counter, at)));
