@@ -12,7 +12,7 @@ namespace tilewright::backend::host {
 using ir::OpKind;
 using ir::Type;
 
-BlockPlanner::BlockPlanner(Plan& plan, BlockId b)
+BlockPlanner::BlockPlanner(EvaluationPlan& plan, BlockId b)
     : p_(plan),
       f_(plan.f_),
       block_(b),

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "backend/host/plan.h"
+#include "backend/host/evaluation_plan.h"
 
 namespace tilewright::backend::host {
 
@@ -11,7 +11,7 @@ namespace tilewright::backend::host {
 /// store never shares a nest with another access, because a lane of one may access the memory of another lane of the other.
 class BlockPlanner {
  public:
-  BlockPlanner(Plan&, BlockId);
+  BlockPlanner(EvaluationPlan&, BlockId);
   void run();
 
  private:
@@ -45,7 +45,7 @@ class BlockPlanner {
   std::vector<OpId> readers(ValueId) const;
   bool accesses_memory(OpId) const;
 
-  Plan& p_;
+  EvaluationPlan& p_;
   const Function& f_;
   BlockId block_;
   std::vector<Step>& steps_;

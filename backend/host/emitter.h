@@ -12,7 +12,7 @@
 #include "backend/compiled_kernel.h"
 #include "backend/host/live_bounds.h"
 #include "backend/host/outlining.h"
-#include "backend/host/plan.h"
+#include "backend/host/evaluation_plan.h"
 #include "backend/host/scratch.h"
 #include "passes/analysis/axis_info.h"
 #include "tileir/target/target_desc.h"
@@ -38,7 +38,7 @@ class Emitter {
 
   // ---- the function, and the code made of it ----
   const Function& f() const { return f_; }
-  const Plan& plan() const { return plan_; }
+  const EvaluationPlan& plan() const { return plan_; }
   const passes::AxisInfoAnalysis& axes() const { return axes_; }
   const passes::LiveExtents& live() const { return live_.live(); }
   const ir::TargetDesc& target() const { return target_; }
@@ -133,7 +133,7 @@ class Emitter {
   const bool check_;
   std::function<void(BlockId)> lower_block_;
   const passes::AxisInfoAnalysis axes_;
-  const Plan plan_;
+  const EvaluationPlan plan_;
   LiveBounds live_;
   Scratch scratch_;
   SplitPoints split_points_;

@@ -1,5 +1,5 @@
 // How the host back end fuses loops and shares buffers: which loops it must fuse, and which buffers it must keep separate.
-#include "backend/host/plan.h"
+#include "backend/host/evaluation_plan.h"
 
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@ namespace {
 struct Planned {
   explicit Planned(const char* text) : function(ir::parse(text, "test.tile").functions.at(0)), plan(function) {}
   ir::Function function;
-  Plan plan;
+  EvaluationPlan plan;
 
   /// The loop nests of a block, each as the names of its ops.
   std::vector<std::string> nests(BlockId b) const {
@@ -165,7 +165,7 @@ TEST_CASE("plan: a load or store along another axis than the last one is transpo
   const ir::Function f = std::move(ir::parse(text, "test.tile").functions.at(0));
   const passes::AxisInfoAnalysis axes(f);
   for (int lanes : {4, 8, 16}) {
-    const Plan plan(f, MemoryAxes{axes, lanes});
+    const EvaluationPlan plan(f, MemoryAxes{axes, lanes});
     const auto& steps = plan.block(f.body()).steps;
     REQUIRE(steps.size() == 5);
     for (int i : {0, 3, 4}) {  // the load, the store of the sum, and that of ones, of which no buffer is read
@@ -179,7 +179,7 @@ TEST_CASE("plan: a load or store along another axis than the last one is transpo
     CHECK(!steps[1].is_interchanged);
     CHECK(!steps[2].is_interchanged);
   }
-  const Plan without_memory(f);
+  const EvaluationPlan without_memory(f);
   for (const Step& step : without_memory.block(f.body()).steps) CHECK(!step.is_interchanged);
 }
 
@@ -201,7 +201,7 @@ TEST_CASE("plan: a permute that is read against the order of its operand's buffe
   })";
   const ir::Function f = std::move(ir::parse(text, "test.tile").functions.at(0));
   const passes::AxisInfoAnalysis axes(f);
-  const Plan plan(f, MemoryAxes{axes, 16});
+  const EvaluationPlan plan(f, MemoryAxes{axes, 16});
   std::vector<Schedule> schedules;
   f.walk([&](OpId id) {
     if (f.kind(id) == OpKind::permute_) schedules.push_back(plan.schedule(f.result(id)));

@@ -1,5 +1,5 @@
 // Schedules, aliases, buffer classes and their lifetimes; block_planner.cpp forms the steps.
-#include "backend/host/plan.h"
+#include "backend/host/evaluation_plan.h"
 
 #include <algorithm>
 
@@ -110,7 +110,7 @@ bool maps_indices(const Function& f, OpId id) {
   }
 }
 
-Source Plan::resolve(ValueId v) const {
+Source EvaluationPlan::resolve(ValueId v) const {
   Source s{v, kNoAxes};
   const Type t = f_.type(v);
   for (int i = 0; i < t.rank(); ++i) s.map[i] = t.log2_extent(i) > 0 ? static_cast<std::int8_t>(i) : std::int8_t{-1};
@@ -147,7 +147,7 @@ Source Plan::resolve(ValueId v) const {
   }
 }
 
-Plan::Plan(const Function& f, std::optional<MemoryAxes> memory)
+EvaluationPlan::EvaluationPlan(const Function& f, std::optional<MemoryAxes> memory)
     : f_(f),
       memory_(memory),
       schedule_(f.value_capacity(), Schedule::scalar),
@@ -160,7 +160,7 @@ Plan::Plan(const Function& f, std::optional<MemoryAxes> memory)
   plan_lifetimes();
 }
 
-void Plan::choose_schedules() {
+void EvaluationPlan::choose_schedules() {
   for (ValueId v : f_.block(f_.body()).args) schedule_[v.index] = Schedule::scalar;
   f_.walk([&](OpId id) {
     const auto& op = f_.op(id);
@@ -199,14 +199,14 @@ void Plan::choose_schedules() {
   });
 }
 
-bool Plan::is_of_smaller_tile(ValueId x, const Type& use) const {
+bool EvaluationPlan::is_of_smaller_tile(ValueId x, const Type& use) const {
   if (schedule_[x.index] != Schedule::alias) return false;
   // A block's argument cannot be aliased, since its buffer may be overwritten before a use.
   const ValueId source = resolve(x).value;
   return schedule_[source.index] == Schedule::fused && f_.type(source).elements() < use.elements();
 }
 
-bool Plan::is_worth_a_buffer(ValueId permuted) const {
+bool EvaluationPlan::is_worth_a_buffer(ValueId permuted) const {
   if (!memory_) return false;
   const Source s = resolve(permuted);
   if (schedule_[s.value.index] != Schedule::fused && schedule_[s.value.index] != Schedule::buffered) return false;
@@ -219,19 +219,19 @@ bool Plan::is_worth_a_buffer(ValueId permuted) const {
          transposed_block(memory_->lanes, t.element_bytes(), t.extent(last), t.extent(static_cast<int>(contiguous - strides.begin())));
 }
 
-ClassId Plan::new_class(std::int64_t bytes) {
+ClassId EvaluationPlan::new_class(std::int64_t bytes) {
   parent_.push_back(static_cast<ClassId>(parent_.size()));
   class_bytes_.push_back(bytes);
   return parent_.back();
 }
 
-ClassId Plan::find(ClassId c) const {
+ClassId EvaluationPlan::find(ClassId c) const {
   if (c == kNoClass) return c;
   while (parent_[c] != c) c = parent_[c] = parent_[parent_[c]];
   return c;
 }
 
-ClassId Plan::ensure_class(ValueId v) {
+ClassId EvaluationPlan::ensure_class(ValueId v) {
   if (class_[v.index] == kNoClass) {
     const Type t = f_.type(v);
     class_[v.index] = new_class(t.elements() * t.element_bytes());
@@ -239,14 +239,14 @@ ClassId Plan::ensure_class(ValueId v) {
   return find(class_[v.index]);
 }
 
-void Plan::unite(ClassId a, ClassId b) {
+void EvaluationPlan::unite(ClassId a, ClassId b) {
   a = find(a);
   b = find(b);
   TW_CHECK(class_bytes_[a] == class_bytes_[b], "buffers of different sizes");
   parent_[a] = b;
 }
 
-ClassId Plan::operand_class(OpId op, int operand) const {
+ClassId EvaluationPlan::operand_class(OpId op, int operand) const {
   for (const Filled& each : filled_)
     if (each.op == op && each.operand == operand) return find(each.into);
   const ClassId c = class_of(f_.operand(op, operand));
@@ -254,7 +254,7 @@ ClassId Plan::operand_class(OpId op, int operand) const {
   return c;
 }
 
-void Plan::plan_lifetimes() {
+void EvaluationPlan::plan_lifetimes() {
   // The block that owns a class encloses every block where it is written or read.
   std::vector<BlockId> owner(parent_.size());
   std::vector<std::int32_t> last(parent_.size(), -1);

@@ -97,10 +97,10 @@ struct MemoryAxes {
 /// Whether an op only maps indices: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.
 bool maps_indices(const Function&, OpId);
 
-class Plan {
+class EvaluationPlan {
  public:
   /// If the memory axes are absent, nothing is transposed in registers.
-  explicit Plan(const Function&, std::optional<MemoryAxes> = std::nullopt);
+  explicit EvaluationPlan(const Function&, std::optional<MemoryAxes> = std::nullopt);
 
   Schedule schedule(ValueId v) const { return schedule_[v.index]; }
   const BlockPlan& block(BlockId b) const { return blocks_[b.index]; }
