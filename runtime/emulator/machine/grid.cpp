@@ -16,7 +16,7 @@
 #include "runtime/emulator/machine/scheduler.h"
 #include "runtime/emulator/machine/wait_report.h"
 #include "runtime/emulator/simd/random.h"
-#include "runtime/emulator/state/kernel_cache.h"
+#include "runtime/emulator/state/per_kernel_cache.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -73,7 +73,7 @@ class Grid {
       worker.counts.resize(launch_.kernel->code.size());
       worker.runs.resize(launch_.kernel->code.size() + 1);
       worker.kernel_cache = launch_.kernel->kernel_caches.take();
-      if (worker.kernel_cache == nullptr) worker.kernel_cache = std::make_shared<KernelCache>();
+      if (worker.kernel_cache == nullptr) worker.kernel_cache = std::make_shared<PerKernelCache>();
     }
   }
 

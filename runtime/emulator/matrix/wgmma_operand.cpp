@@ -8,7 +8,7 @@
 #include "runtime/emulator/matrix/descriptor.h"
 #include "runtime/emulator/matrix/packed_panels.h"
 #include "runtime/emulator/races/checker_fast.h"
-#include "runtime/emulator/state/kernel_cache.h"
+#include "runtime/emulator/state/per_kernel_cache.h"
 #include "runtime/emulator/state/launch.h"
 #include "runtime/emulator/state/report.h"
 #include "runtime/emulator/state/warpgroup.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/emulator/state/kernel_cache.h"
+#include "runtime/emulator/state/per_kernel_cache.h"
 #include "runtime/emulator/state/launch.h"
 #include "runtime/emulator/state/worker.h"
 

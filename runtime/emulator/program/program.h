@@ -17,7 +17,7 @@
 namespace tilewright::rt::emulator {
 
 struct Cluster;
-struct KernelCache;
+struct PerKernelCache;
 struct Warp;
 struct Instruction;
 
@@ -196,7 +196,7 @@ struct Kernel {
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // for each instruction of the code; counters keep it alive
   // Caches of finished workers, and the memory in which blocks ran, which is large.
-  mutable ObjectPool<std::shared_ptr<KernelCache>> kernel_caches{64};
+  mutable ObjectPool<std::shared_ptr<PerKernelCache>> kernel_caches{64};
   mutable ObjectPool<std::shared_ptr<Cluster>> cluster_pool{1};
 
   struct Constant {

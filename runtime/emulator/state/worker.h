@@ -9,7 +9,7 @@
 namespace tilewright::rt::emulator {
 
 struct Launch;
-struct KernelCache;
+struct PerKernelCache;
 
 /// Counts of consecutive instructions that the same lanes execute.
 struct Runs {
@@ -36,7 +36,7 @@ struct Worker {
   Launch* launch = nullptr;
   std::vector<Count> counts;  // one for each instruction
   std::vector<Runs> runs;     // starting at an instruction, minus those that end before it
-  std::shared_ptr<KernelCache> kernel_cache;
+  std::shared_ptr<PerKernelCache> kernel_cache;
   std::size_t last_range = 0;
   u64 spent = 0;         // warp instructions, plus the cost of polling
   u64 polling = 0;       // the part of it for polling

@@ -8,7 +8,7 @@ namespace tilewright::rt::emulator {
 
 class OperandLayouts;
 
-struct KernelCache {
+struct PerKernelCache {
   RequestShapes requests;
   std::shared_ptr<OperandLayouts> operands;  // null until the first wgmma
 };
