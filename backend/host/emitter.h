@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "backend/compiled_kernel.h"
+#include "backend/host/evaluation_plan.h"
 #include "backend/host/live_bounds.h"
 #include "backend/host/outlining.h"
-#include "backend/host/evaluation_plan.h"
 #include "backend/host/scratch.h"
 #include "passes/analysis/axis_info.h"
 #include "tileir/target/target_desc.h"

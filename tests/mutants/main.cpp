@@ -105,8 +105,8 @@ class Session {
   }
 
   void observe(const rt::emulator::EmulatedLaunch& launch) {
-    auto& subject = subjects_[*launch.program.module().text];
-    if (subject == nullptr) subject = std::make_unique<Subject>(launch.program, launch.kernel);
+    auto& subject = subjects_[*launch.loaded.module().text];
+    if (subject == nullptr) subject = std::make_unique<Subject>(launch.loaded, launch.kernel);
     for (const std::string& report : subject->add(launch)) problem("{}: a false report: {}", name_of(*subject), report);
   }
 

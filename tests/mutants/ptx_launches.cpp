@@ -36,7 +36,7 @@ class Maker {
 
   void open(const std::string& file) {
     std::ifstream in(TW_PTX_FILES "/" + file);
-    program_ = LoadedModule::load(std::string(std::istreambuf_iterator<char>(in), {}), file);
+    loaded_ = LoadedModule::load(std::string(std::istreambuf_iterator<char>(in), {}), file);
   }
 
   template <class T>
@@ -86,7 +86,7 @@ class Maker {
 
   void launch(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const std::vector<Argument>& arguments,
               u64 dynamic_shared = 0) {
-    const Kernel& k = *program_->kernel(kernel);
+    const Kernel& k = *loaded_->kernel(kernel);
     std::vector<std::byte> params(k.parameter_bytes);
     for (std::size_t i = 0; i < k.parameters.size(); ++i)
       std::memcpy(params.data() + k.parameters[i].offset, arguments.at(i).bytes.data(), k.parameters[i].bytes);
@@ -95,9 +95,9 @@ class Maker {
     launch_params.block = block;
     launch_params.dynamic_shared_bytes = dynamic_shared;
     launch_params.params = params;
-    if (subjects.empty() || subjects.back()->kernel() != kernel) subjects.push_back(std::make_unique<Subject>(*program_, kernel));
+    if (subjects.empty() || subjects.back()->kernel() != kernel) subjects.push_back(std::make_unique<Subject>(*loaded_, kernel));
     launch_params.target = subjects.back()->module().target;
-    for (const std::string& report : subjects.back()->add({*program_, k.name, memory_, launch_params})) reports_.push_back(report);
+    for (const std::string& report : subjects.back()->add({*loaded_, k.name, memory_, launch_params})) reports_.push_back(report);
   }
 
   std::vector<std::unique_ptr<Subject>> subjects;
@@ -105,7 +105,7 @@ class Maker {
  private:
   Memory& memory_;
   std::vector<std::string>& reports_;
-  std::shared_ptr<LoadedModule> program_;
+  std::shared_ptr<LoadedModule> loaded_;
   std::mt19937 random_{1};
   std::normal_distribution<float> draw_;
 };

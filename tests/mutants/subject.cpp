@@ -21,15 +21,15 @@ bool orders_accesses(Weakening weakening) {
 
 }  // namespace
 
-Subject::Subject(const LoadedModule& program, std::string_view kernel)
-    : program_(LoadedModule::load(*program.module().text)), kernel_(kernel) {}
+Subject::Subject(const LoadedModule& loaded, std::string_view kernel)
+    : loaded_(LoadedModule::load(*loaded.module().text)), kernel_(kernel) {}
 
 std::vector<std::string> Subject::add(const EmulatedLaunch& about) {
   Launch& launch = launches_.emplace_back();
   launch.memory = &about.memory;
   launch.params = about.params;
   launch.param_bytes.assign(about.params.params.begin(), about.params.params.end());
-  for (const Parameter& parameter : program_->kernel(kernel_)->parameters) {
+  for (const Parameter& parameter : loaded_->kernel(kernel_)->parameters) {
     u64 value = 0;
     if (parameter.bytes == 8) std::memcpy(&value, launch.param_bytes.data() + parameter.offset, 8);
     if (TensorMap map; parameter.bytes >= sizeof map) {
@@ -46,7 +46,7 @@ std::vector<std::string> Subject::add(const EmulatedLaunch& about) {
     LaunchParams params;
     params.diagnostics = &diagnostics;
     params.counters = &counters;
-    run(*program_, launch, schedule, params);
+    run(*loaded_, launch, schedule, params);
     for (const Diagnostic& diagnostic : diagnostics.list()) reports.push_back(to_string(diagnostic));
     launch.after[schedule] = contents(launch);
     launch.executed = counters.of(kernel_).total().executed;
@@ -72,7 +72,7 @@ void Subject::restore(const Launch& launch) {
 }
 
 /// In one thread, so that each run is like every other. `params` says what is looked for; the rest is the launch's.
-void Subject::run(const LoadedModule& program, const Launch& launch, std::size_t schedule, LaunchParams params) const {
+void Subject::run(const LoadedModule& loaded, const Launch& launch, std::size_t schedule, LaunchParams params) const {
   // What ran before may have written into buffers that are not its own.
   restore(launch);
   params.grid = launch.params.grid;
@@ -86,9 +86,9 @@ void Subject::run(const LoadedModule& program, const Launch& launch, std::size_t
   params.seed = 1;
   params.workers = 1;
   // Accesses to variables are checked where they are the device's memory, as a driver makes them.
-  for (const auto& [name, placed] : program.variables()) launch.memory->adopt(placed.address, placed.bytes);
-  rt::emulator::launch(program, kernel_, *launch.memory, params);
-  for (const auto& [name, placed] : program.variables()) launch.memory->forget(placed.address);
+  for (const auto& [name, placed] : loaded.variables()) launch.memory->adopt(placed.address, placed.bytes);
+  rt::emulator::launch(loaded, kernel_, *launch.memory, params);
+  for (const auto& [name, placed] : loaded.variables()) launch.memory->forget(placed.address);
 }
 
 Verdict Subject::judge(const LoadedModule& mutant, const Launch& launch, std::size_t schedule) const {
@@ -123,16 +123,16 @@ bool Subject::is_reached(const Mutant& mutant, std::size_t schedule) const {
   if (mutant.probe.empty()) return counters_.instructions.at(mutant.instruction).executed > 0;
   Mutant probe = mutant;
   probe.after = mutant.probe + " " + mutant.before;
-  const auto program = LoadedModule::load(mutated_text(module(), probe));
+  const auto loaded = LoadedModule::load(mutated_text(module(), probe));
   return std::any_of(launches_.begin(), launches_.end(),
-                     [&](const Launch& launch) { return judge(*program, launch, schedule).fate == Fate::found; });
+                     [&](const Launch& launch) { return judge(*loaded, launch, schedule).fate == Fate::found; });
 }
 
 Verdict Subject::judge(const Mutant& mutant) const {
-  const auto program = LoadedModule::load(mutated_text(module(), mutant));
+  const auto loaded = LoadedModule::load(mutated_text(module(), mutant));
   const bool all_orders = orders_accesses(mutant.weakening);
   for (std::size_t schedule = 0; schedule < kSchedules.size(); ++schedule) {
-    if (const Verdict verdict = judge(*program, schedule); verdict.fate != Fate::survived) return verdict;
+    if (const Verdict verdict = judge(*loaded, schedule); verdict.fate != Fate::survived) return verdict;
     // Where one order does not bring the mutant to where it differs, another may.
     if (!all_orders && is_reached(mutant, schedule)) return {Fate::survived, ""};
   }

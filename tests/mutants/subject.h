@@ -31,7 +31,7 @@ class Subject {
   /// report of that is a false report, or a mistake of the kernel.
   std::vector<std::string> add(const rt::emulator::EmulatedLaunch&);
 
-  const rt::emulator::Module& module() const { return program_->module(); }
+  const rt::emulator::Module& module() const { return loaded_->module(); }
   const std::string& kernel() const { return kernel_; }
   /// Of all launches.
   const rt::emulator::KernelCounters& counters() const { return counters_; }
@@ -68,7 +68,7 @@ class Subject {
   Verdict judge(const rt::emulator::LoadedModule&, std::size_t schedule) const;
   bool is_reached(const Mutant&, std::size_t schedule) const;
 
-  std::shared_ptr<rt::emulator::LoadedModule> program_;
+  std::shared_ptr<rt::emulator::LoadedModule> loaded_;
   std::string kernel_;
   std::vector<Launch> launches_;
   rt::emulator::KernelCounters counters_;

@@ -80,15 +80,15 @@ class Launcher {
     if (emulated_ordinal(target_) < 0)
       throw UsageError(
           fmt::format("--device '{}': PTX runs on emulator:sm_XX, with sm_XX one of {}", device, fmt::join(emulated_targets(), ", ")));
-    program_ = LoadedModule::load(session.files.read(options.run.file), options.run.file);
-    if (options.run.kernel.empty() && program_->kernels().size() == 1) {
-      kernel_ = program_->kernels().front().get();
+    loaded_ = LoadedModule::load(session.files.read(options.run.file), options.run.file);
+    if (options.run.kernel.empty() && loaded_->kernels().size() == 1) {
+      kernel_ = loaded_->kernels().front().get();
     } else {
-      kernel_ = program_->kernel(options.run.kernel);
+      kernel_ = loaded_->kernel(options.run.kernel);
     }
     if (kernel_ == nullptr) {
       std::string all;
-      for (const auto& kernel : program_->kernels()) all += fmt::format("{}'{}'", all.empty() ? "" : ", ", kernel->name);
+      for (const auto& kernel : loaded_->kernels()) all += fmt::format("{}'{}'", all.empty() ? "" : ", ", kernel->name);
       throw UsageError(fmt::format("--kernel names none of the kernels of '{}': {}", options.run.file, all.empty() ? "it has none" : all));
     }
     params_.resize(kernel_->parameter_bytes);
@@ -115,7 +115,7 @@ class Launcher {
     launch_params.instruction_limit = options_.limit.value_or(launch_params.instruction_limit);
     const Interruption interruption;
     launch_params.interrupted = &Interruption::flag();
-    launch(*program_, kernel_->name, memory_, launch_params);
+    launch(*loaded_, kernel_->name, memory_, launch_params);
     for (const std::string& line : parts_of(printed, '\n'))
       if (!line.empty()) rt::print_line(line);
     for (const Diagnostic& remark : diagnostics.remarks()) fmt::print(stderr, "{}\n", to_string(remark));
@@ -269,7 +269,7 @@ class Launcher {
   const PtxRun& options_;
   Session& session_;
   std::string target_;
-  std::shared_ptr<LoadedModule> program_;
+  std::shared_ptr<LoadedModule> loaded_;
   const Kernel* kernel_ = nullptr;
   Memory memory_;
   std::vector<std::byte> params_;

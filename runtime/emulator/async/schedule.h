@@ -5,7 +5,7 @@
 
 #include "runtime/emulator/state/async_operations.h"
 #include "runtime/emulator/state/cluster.h"
-#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/launch_state.h"
 #include "runtime/emulator/state/warp.h"
 #include "runtime/emulator/state/worker.h"
 

@@ -43,7 +43,7 @@ void set_print_function(void (*print)(std::string_view line));
 
 /// A launch on an emulated device that is about to run.
 struct EmulatedLaunch {
-  const LoadedModule& program;
+  const LoadedModule& loaded;
   std::string_view kernel;
   Memory& memory;
   const LaunchParams& params;

@@ -38,22 +38,22 @@ CUresult load(CUmodule* result, const void* image, unsigned count, CUjit_option*
   auto module = std::make_unique<EmulatedModule>();
   module->device = device;
   try {
-    module->program = LoadedModule::load(static_cast<const char*>(image));
+    module->loaded = LoadedModule::load(static_cast<const char*>(image));
   } catch (const Error& error) {
     return refuse(CUDA_ERROR_INVALID_PTX, error.what(), count, options, values);
   }
-  const std::string& target = module->program->module().target;
+  const std::string& target = module->loaded->module().target;
   if (!can_run(target, device->target))
     return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "code for " + target + " does not run on " + device->target, count, options, values);
-  for (const auto& [name, placed] : module->program->variables()) device->memory.adopt(placed.address, std::max<u64>(placed.bytes, 1));
-  for (const auto& kernel : module->program->kernels()) module->functions[kernel->name] = {module.get(), kernel.get()};
+  for (const auto& [name, placed] : module->loaded->variables()) device->memory.adopt(placed.address, std::max<u64>(placed.bytes, 1));
+  for (const auto& kernel : module->loaded->kernels()) module->functions[kernel->name] = {module.get(), kernel.get()};
   *result = reinterpret_cast<CUmodule>(module.release());
   return CUDA_SUCCESS;
 }
 
 CUresult unload(CUmodule handle) {
   auto* module = reinterpret_cast<EmulatedModule*>(handle);
-  for (const auto& [name, placed] : module->program->variables()) module->device->memory.forget(placed.address);
+  for (const auto& [name, placed] : module->loaded->variables()) module->device->memory.forget(placed.address);
   delete module;
   return CUDA_SUCCESS;
 }
@@ -75,7 +75,7 @@ CUresult get_attribute(int* value, CUfunction_attribute attribute, CUfunction fu
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = static_cast<int>(kernel.local_bytes); break;
     // The number that an assembler would use is unknown; this is the number of registers that are live at the same time.
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = static_cast<int>(std::min<u32>(kernel.register_bytes / 128, 255)); break;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = reinterpret_cast<EmulatedFunction*>(function)->module->program->module().version; break;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = reinterpret_cast<EmulatedFunction*>(function)->module->loaded->module().version; break;
     default: *value = 0; break;
   }
   return CUDA_SUCCESS;
@@ -135,9 +135,9 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
   std::string printed;
   launch_params.printed = &printed;
   if (const auto& observer = EmulatedDriverState::instance().launch_observer)
-    observer({*function->module->program, function->kernel->name, device.memory, launch_params});
+    observer({*function->module->loaded, function->kernel->name, device.memory, launch_params});
   try {
-    launch(*function->module->program, function->kernel->name, device.memory, launch_params);
+    launch(*function->module->loaded, function->kernel->name, device.memory, launch_params);
   } catch (const Error& error) {
     EmulatedDriverState::instance().explain(CUDA_ERROR_INVALID_VALUE, error.what());
     return CUDA_ERROR_INVALID_VALUE;

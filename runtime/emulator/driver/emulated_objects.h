@@ -56,7 +56,7 @@ struct EmulatedFunction {
 
 struct EmulatedModule {
   EmulatedDevice* device = nullptr;
-  std::shared_ptr<LoadedModule> program;
+  std::shared_ptr<LoadedModule> loaded;
   std::map<std::string, EmulatedFunction, std::less<>> functions;
 };
 

@@ -7,7 +7,7 @@
 
 #include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/races/release_acquire.h"
-#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/launch_state.h"
 #include "runtime/emulator/state/register_file.h"
 #include "runtime/emulator/state/report.h"
 #include "runtime/emulator/state/worker.h"

@@ -140,7 +140,7 @@ void print(Warp& warp, const Instruction& i, Mask mask) {
       else
         text += format[at++];
     }
-    Launch& launch = *warp.worker->launch;
+    LaunchState& launch = *warp.worker->launch;
     if (launch.printed != nullptr) {
       const std::lock_guard lock(launch.printing);
       *launch.printed += text;

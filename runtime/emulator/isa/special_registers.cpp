@@ -2,7 +2,7 @@
 #include "runtime/emulator/isa/special_registers.h"
 
 #include "runtime/emulator/state/cluster.h"
-#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/launch_state.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
@@ -11,7 +11,7 @@ namespace {
 // The part of each block's shared memory that the system takes, from sm_80 on.
 constexpr u64 kSystemSharedBytes = 1024;
 
-u32 special_value(const Launch& launch, const Block& block, Special which, int warp, int lane) {
+u32 special_value(const LaunchState& launch, const Block& block, Special which, int warp, int lane) {
   const u32 thread = static_cast<u32>(warp * kLanes + lane);
   switch (which) {
 #define TW_SPECIAL(text, name, of, value) \
@@ -30,7 +30,7 @@ constexpr Named kNamed[] = {
 #undef TW_SPECIAL
 };
 
-void fill(const Launch& launch, const Block& block, Warp& warp, bool of_block) {
+void fill(const LaunchState& launch, const Block& block, Warp& warp, bool of_block) {
   for (const auto& [slot, which] : launch.kernel->specials) {
     const Named named = kNamed[static_cast<std::size_t>(which)];
     if ((named == Named::block) != of_block) continue;
@@ -57,8 +57,8 @@ std::array<u32, 3> coordinates_of(u64 k, const std::array<u32, 3>& extents) {
   return {static_cast<u32>(k % extents[0]), static_cast<u32>(k / extents[0] % extents[1]), static_cast<u32>(k / extents[0] / extents[1])};
 }
 
-void fill_thread_registers(const Launch& launch, const Block& block, Warp& warp) { fill(launch, block, warp, false); }
+void fill_thread_registers(const LaunchState& launch, const Block& block, Warp& warp) { fill(launch, block, warp, false); }
 
-void fill_block_registers(const Launch& launch, const Block& block, Warp& warp) { fill(launch, block, warp, true); }
+void fill_block_registers(const LaunchState& launch, const Block& block, Warp& warp) { fill(launch, block, warp, true); }
 
 }  // namespace tilewright::rt::emulator

@@ -3,7 +3,7 @@
 
 #include "runtime/emulator/memory/undefined_values.h"
 #include "runtime/emulator/program/decoders.h"
-#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/launch_state.h"
 #include "runtime/emulator/state/register_file.h"
 #include "runtime/emulator/state/worker.h"
 

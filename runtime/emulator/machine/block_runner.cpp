@@ -92,7 +92,7 @@ bool run_random_round(Cluster& cluster, Worker& worker) {
 }
 
 /// Ends the launch if it must be given up. Returns whether it was ended.
-bool is_given_up(Launch& launch) {
+bool is_given_up(LaunchState& launch) {
   if (launch.instruction_limit != 0 && launch.executed.load(std::memory_order_relaxed) > launch.instruction_limit)
     launch.end(Ending::limit);
   if (launch.interrupted != nullptr && launch.interrupted->load(std::memory_order_relaxed)) launch.end(Ending::interrupted);
@@ -102,7 +102,7 @@ bool is_given_up(Launch& launch) {
 }  // namespace
 
 Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
-  Launch& launch = *worker.launch;
+  LaunchState& launch = *worker.launch;
   const u64 limit = worker.spent + budget;
   while (is_running(cluster)) {
     const u64 before = worker.spent, polling = worker.polling;

@@ -27,10 +27,10 @@ void fill_constants(const Kernel& kernel, std::span<Warp> warps) {
   }
 }
 
-u64 warps_of(const Launch& launch) { return (product(launch.block) + kLanes - 1) / kLanes; }
-u64 shared_bytes_of(const Launch& launch) { return launch.kernel->static_shared_bytes + launch.dynamic_shared_bytes; }
+u64 warps_of(const LaunchState& launch) { return (product(launch.block) + kLanes - 1) / kLanes; }
+u64 shared_bytes_of(const LaunchState& launch) { return launch.kernel->static_shared_bytes + launch.dynamic_shared_bytes; }
 
-std::unique_ptr<Block> make_block(const Launch& launch) {
+std::unique_ptr<Block> make_block(const LaunchState& launch) {
   const Kernel& kernel = *launch.kernel;
   auto block = std::make_unique<Block>();
   const u64 warps = warps_of(launch);
@@ -62,7 +62,7 @@ void forget_mbarriers(Block& block) {
   block.mbarriers.clear();
 }
 
-void start_block(const Launch& launch, Block& block, Worker& worker) {
+void start_block(const LaunchState& launch, Block& block, Worker& worker) {
   const Kernel& kernel = *launch.kernel;
   const auto in_cluster = coordinates_of(block.rank, launch.cluster);
   for (std::size_t d = 0; d < 3; ++d) block.id[d] = block.cluster->id[d] * launch.cluster[d] + in_cluster[d];
@@ -123,13 +123,13 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
 }
 
 /// Whether blocks of this launch fit into the cluster's memory.
-bool fits(const Launch& launch, const Cluster& cluster) {
+bool fits(const LaunchState& launch, const Cluster& cluster) {
   const Block& block = *cluster.blocks.front();
   return cluster.blocks.size() == product(launch.cluster) && block.warps.size() == warps_of(launch) &&
          block.shared_bytes == shared_bytes_of(launch);
 }
 
-std::shared_ptr<Cluster> new_cluster(const Launch& launch) {
+std::shared_ptr<Cluster> new_cluster(const LaunchState& launch) {
   auto cluster = std::make_shared<Cluster>();
   for (u32 rank = 0; rank < product(launch.cluster); ++rank) {
     cluster->blocks.push_back(make_block(launch));
@@ -141,7 +141,7 @@ std::shared_ptr<Cluster> new_cluster(const Launch& launch) {
 
 }  // namespace
 
-std::shared_ptr<Cluster> make_cluster(const Launch& launch) {
+std::shared_ptr<Cluster> make_cluster(const LaunchState& launch) {
   std::shared_ptr<Cluster> cluster = launch.kernel->cluster_pool.take();
   if (cluster == nullptr || !fits(launch, *cluster)) cluster = new_cluster(launch);
   for (const auto& block : cluster->blocks)
@@ -149,7 +149,7 @@ std::shared_ptr<Cluster> make_cluster(const Launch& launch) {
   return cluster;
 }
 
-void start_cluster(const Launch& launch, Cluster& cluster, Worker& worker, u64 number) {
+void start_cluster(const LaunchState& launch, Cluster& cluster, Worker& worker, u64 number) {
   cluster.id = coordinates_of(number, launch.clusters);
   cluster.operations.clear();
   cluster.barrier.reset();

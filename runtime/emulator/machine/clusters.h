@@ -1,7 +1,7 @@
 // The memory of clusters, which clusters use one after another, and the start of their blocks.
 #pragma once
 #include "runtime/emulator/state/cluster.h"
-#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/launch_state.h"
 #include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
@@ -9,8 +9,8 @@ namespace tilewright::rt::emulator {
 inline u64 product(const std::array<u32, 3>& extents) { return u64{extents[0]} * extents[1] * extents[2]; }
 
 /// The memory of a cluster, from the object pool if it has one that fits.
-std::shared_ptr<Cluster> make_cluster(const Launch&);
+std::shared_ptr<Cluster> make_cluster(const LaunchState&);
 /// Prepares the memory for the blocks of cluster `number`, whatever it was used for before.
-void start_cluster(const Launch&, Cluster&, Worker&, u64 number);
+void start_cluster(const LaunchState&, Cluster&, Worker&, u64 number);
 
 }  // namespace tilewright::rt::emulator

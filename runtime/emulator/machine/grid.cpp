@@ -59,7 +59,7 @@ struct HostThread {
 
 class Grid {
  public:
-  Grid(Launch& launch, const LaunchParams& params)
+  Grid(LaunchState& launch, const LaunchParams& params)
       : launch_(launch), clusters_(product(launch.clusters)), order_(clusters_, params.order_seed) {
     u64 wanted = params.workers > 0 ? static_cast<u64>(params.workers) : cores();
     // A single thread, so that the same seed gives the same order again.
@@ -249,7 +249,7 @@ class Grid {
       report_waits(left, DiagnosticKind::unfinished, fmt::format("interrupted after {} instructions and polls", executed));
   }
 
-  Launch& launch_;
+  LaunchState& launch_;
   u64 clusters_;
   Permutation order_;
   std::atomic<u64> next_{0};
@@ -259,6 +259,6 @@ class Grid {
 
 }  // namespace
 
-void run_grid(Launch& launch, const LaunchParams& params, std::vector<Count>& counts) { Grid(launch, params).run(counts); }
+void run_grid(LaunchState& launch, const LaunchParams& params, std::vector<Count>& counts) { Grid(launch, params).run(counts); }
 
 }  // namespace tilewright::rt::emulator

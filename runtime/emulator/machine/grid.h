@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "runtime/emulator/cost/counters.h"
-#include "runtime/emulator/state/launch.h"
 #include "runtime/emulator/state/launch_params.h"
+#include "runtime/emulator/state/launch_state.h"
 
 namespace tilewright::rt::emulator {
 
@@ -13,6 +13,6 @@ inline constexpr std::size_t kMostResident = 256;
 
 /// Runs all clusters to their end, or until a diagnostic stops the launch, no warp can continue, or it is given up (the last two cause
 /// diagnostics). `counts` receives the counts of each instruction of the kernel.
-void run_grid(Launch&, const LaunchParams&, std::vector<Count>& counts);
+void run_grid(LaunchState&, const LaunchParams&, std::vector<Count>& counts);
 
 }  // namespace tilewright::rt::emulator

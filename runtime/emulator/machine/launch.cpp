@@ -49,12 +49,12 @@ void check_clusters(const Kernel& kernel, const LaunchParams& params, const std:
       fail(fmt::format("a grid of {} blocks is no multiple of clusters of {}", text_of(params.grid), text_of(cluster)));
 }
 
-void check_configuration(const LoadedModule& program, const Kernel& kernel, const LaunchParams& params) {
+void check_configuration(const LoadedModule& loaded, const Kernel& kernel, const LaunchParams& params) {
   const auto fail = [&](const std::string& message) {
-    throw Error({program.module().name, kernel.lines.front(), 0}, fmt::format("launch of '{}': {}", kernel.name, message));
+    throw Error({loaded.module().name, kernel.lines.front(), 0}, fmt::format("launch of '{}': {}", kernel.name, message));
   };
-  if (!can_run(program.module().target, params.target))
-    fail(fmt::format("code for {} does not run on {}", program.module().target, params.target));
+  if (!can_run(loaded.module().target, params.target))
+    fail(fmt::format("code for {} does not run on {}", loaded.module().target, params.target));
   const u64 threads = product(params.block);
   if (threads == 0 || threads > 1024 || params.block[2] > 64)
     fail(fmt::format("a block of {} threads: expected 1 to 1024", text_of(params.block)));
@@ -105,14 +105,14 @@ bool can_run(std::string_view ptx_target, std::string_view device) {
   return code.number <= chip.number;
 }
 
-bool launch(const LoadedModule& program, std::string_view name, Memory& memory, const LaunchParams& params) {
-  const Kernel* kernel = program.kernel(name);
-  if (kernel == nullptr) throw Error({program.module().name, 1, 0}, fmt::format("no kernel is named '{}'", name));
-  check_configuration(program, *kernel, params);
+bool launch(const LoadedModule& loaded, std::string_view name, Memory& memory, const LaunchParams& params) {
+  const Kernel* kernel = loaded.kernel(name);
+  if (kernel == nullptr) throw Error({loaded.module().name, 1, 0}, fmt::format("no kernel is named '{}'", name));
+  check_configuration(loaded, *kernel, params);
   const std::lock_guard lock(memory.launching());
   Diagnostics own;
-  Launch launch;
-  launch.program = &program;
+  LaunchState launch;
+  launch.loaded = &loaded;
   launch.kernel = kernel;
   launch.params = params.params;
   launch.grid = params.grid;
@@ -135,7 +135,7 @@ bool launch(const LoadedModule& program, std::string_view name, Memory& memory, 
   const Workspace workspace(memory, params.cooperative);
   launch.workspace = workspace.address();
   launch.ranges = memory.snapshot(kernel->global_granule, params.check);
-  for (const auto& [variable, placed] : program.variables()) {
+  for (const auto& [variable, placed] : loaded.variables()) {
     if (memory.contains(placed.address, placed.bytes)) continue;
     Range range;
     range.begin = placed.address;

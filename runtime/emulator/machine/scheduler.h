@@ -12,7 +12,7 @@ enum class Progress : u8 {
   waiting,   // it waits for others
   paused,    // its budget of instructions is used up
   stuck,     // no instruction of the cluster can change anything unless other clusters do
-  stopped,   // a diagnostic ends the launch, or Launch::ending has another reason
+  stopped,   // a diagnostic ends the launch, or LaunchState::ending has another reason
 };
 
 /// Runs a warp for at most `budget` instructions.

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "runtime/emulator/program/matrix_registers.h"
-#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/launch_state.h"
 #include "runtime/emulator/state/report.h"
 #include "runtime/emulator/state/worker.h"
 

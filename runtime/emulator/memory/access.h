@@ -8,7 +8,7 @@
 #include "runtime/emulator/races/release_acquire.h"
 #include "runtime/emulator/races/request.h"
 #include "runtime/emulator/simd/lanes.h"
-#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/launch_state.h"
 #include "runtime/emulator/state/report.h"
 #include "runtime/emulator/state/worker.h"
 

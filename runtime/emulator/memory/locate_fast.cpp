@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/emulator/state/launch_state.h"
 #include "runtime/emulator/state/per_kernel_cache.h"
-#include "runtime/emulator/state/launch.h"
 #include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {

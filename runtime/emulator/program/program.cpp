@@ -61,8 +61,8 @@ int narrowest_access(const Instruction& i, std::string_view opcode, Space memory
 
 class KernelBuilder {
  public:
-  KernelBuilder(const LoadedModule& program, const Function& function)
-      : program_(program), module_(program.module()), function_(function), graph_(module_, function) {}
+  KernelBuilder(const LoadedModule& loaded, const Function& function)
+      : loaded_(loaded), module_(loaded.module()), function_(function), graph_(module_, function) {}
 
   std::unique_ptr<Kernel> build() {
     kernel_->name = function_.name;
@@ -88,7 +88,7 @@ class KernelBuilder {
   const Function& function_of(const Callee& callee) const { return module_.functions[callee.number]; }
 
   void place_names() {
-    for (const auto& [name, placed] : program_.variables()) symbols_.places[name] = {Space::global, placed.address};
+    for (const auto& [name, placed] : loaded_.variables()) symbols_.places[name] = {Space::global, placed.address};
     std::vector<const Variable*> dynamic;
     const auto place = [&](const Variable& variable) {
       if (variable.space != Space::shared || !graph_.mentions(variable.name)) return;
@@ -215,7 +215,7 @@ class KernelBuilder {
     }
   }
 
-  const LoadedModule& program_;
+  const LoadedModule& loaded_;
   const Module& module_;
   const Function& function_;
   CallGraph graph_;
@@ -292,15 +292,15 @@ static std::shared_ptr<const std::vector<Place>> places_of(const Module& module,
 }
 
 std::shared_ptr<LoadedModule> LoadedModule::load(std::string_view text, const std::string& name) {
-  auto program = std::make_shared<LoadedModule>();
-  program->module_ = parse_module(text, name);
-  program->place_variables();
-  for (const Function& function : program->module_.functions)
+  auto loaded = std::make_shared<LoadedModule>();
+  loaded->module_ = parse_module(text, name);
+  loaded->place_variables();
+  for (const Function& function : loaded->module_.functions)
     if (function.is_entry && function.is_defined) {
-      program->kernels_.push_back(KernelBuilder(*program, function).build());
-      program->kernels_.back()->places = places_of(program->module_, *program->kernels_.back());
+      loaded->kernels_.push_back(KernelBuilder(*loaded, function).build());
+      loaded->kernels_.back()->places = places_of(loaded->module_, *loaded->kernels_.back());
     }
-  return program;
+  return loaded;
 }
 
 const Kernel* LoadedModule::kernel(std::string_view name) const {

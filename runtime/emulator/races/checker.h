@@ -18,7 +18,7 @@
 #include "runtime/emulator/races/happens_before.h"
 #include "runtime/emulator/races/request.h"
 #include "runtime/emulator/state/cluster.h"
-#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/launch_state.h"
 
 namespace tilewright::rt::emulator {
 

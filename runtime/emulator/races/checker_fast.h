@@ -1,5 +1,5 @@
 // The fast path of race checks. A function here may only find that accesses have nothing to report; it then leaves shadow memory as the
-// rule (checker.h) would. The rule checks all other accesses. Launch::fast_paths turns the fast path off.
+// rule (checker.h) would. The rule checks all other accesses. LaunchState::fast_paths turns the fast path off.
 #pragma once
 #include <optional>
 #include <span>

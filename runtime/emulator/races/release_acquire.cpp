@@ -1,7 +1,7 @@
 // Release and acquire patterns: how warps publish their accesses, and acquire those of other warps.
 #include "runtime/emulator/races/release_acquire.h"
 
-#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/launch_state.h"
 #include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {

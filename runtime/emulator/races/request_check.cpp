@@ -6,7 +6,7 @@
 
 namespace tilewright::rt::emulator {
 RequestCheck::RequestCheck(const Accessor& by, const Request& request) : by_(by), request_(request) {
-  const Launch& launch = *by.warp->worker->launch;
+  const LaunchState& launch = *by.warp->worker->launch;
   has_fast_ = launch.fast_paths;
   if (!launch.check) return;
   if (request.space == Space::shared) shared_.emplace(by, *by.warp->block);

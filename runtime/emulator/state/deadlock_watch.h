@@ -16,7 +16,7 @@ class DeadlockWatch {
  public:
   /// Called before another cluster begins.
   void reset() { *this = DeadlockWatch(); }
-  /// Observes a cluster after each warp has had a turn. `changes`: Launch::changes. Returns true if all its warps have returned to states
+  /// Observes a cluster after each warp has had a turn. `changes`: LaunchState::changes. Returns true if all its warps have returned to states
   /// in which they were since the last change.
   bool is_stuck(const Cluster&, u64 changes);
   /// Whether the cluster was stuck at this number of changes.

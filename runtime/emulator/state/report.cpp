@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "runtime/emulator/state/block.h"
-#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/launch_state.h"
 #include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
 
 bool is_first_diagnostic(Warp& warp, const Instruction& i, DiagnosticKind kind) {
-  Launch& launch = *warp.worker->launch;
+  LaunchState& launch = *warp.worker->launch;
   launch.has_diagnostics = true;
   if (launch.stop_at_diagnostic) warp.worker->stopped = true;
   return launch.diagnostics->is_first(warp.kernel->name, i.index, kind);
@@ -21,12 +21,12 @@ bool is_first_diagnostic(Warp& warp, const Instruction& i, DiagnosticKind kind) 
 namespace {
 
 Diagnostic make_diagnostic(const Warp& warp, const Instruction& i, DiagnosticKind kind, int lane, std::string text) {
-  const Launch& launch = *warp.worker->launch;
+  const LaunchState& launch = *warp.worker->launch;
   Diagnostic diagnostic;
   diagnostic.kind = kind;
   diagnostic.kernel = warp.kernel->name;
   diagnostic.ptx_line = warp.kernel->lines[i.index];
-  const auto& files = launch.program->module().files;
+  const auto& files = launch.loaded->module().files;
   const auto located = [&](const SourceLine& line) {
     const auto file = files.find(line.file);
     if (file == files.end() || line.line == 0) return Location{};
@@ -58,7 +58,7 @@ void add_remark(Warp& warp, const Instruction& i, DiagnosticKind kind, int lane,
 std::string place_of(const Warp& warp, u32 instruction) {
   if (instruction >= warp.kernel->code.size()) return "an unknown place";
   const SourceLine& source = warp.kernel->sources[instruction];
-  const auto& files = warp.worker->launch->program->module().files;
+  const auto& files = warp.worker->launch->loaded->module().files;
   if (const auto file = files.find(source.file); file != files.end() && source.line > 0)
     return fmt::format("{}:{} (line {} of the PTX)", file->second, source.line, warp.kernel->lines[instruction]);
   return fmt::format("line {} of the PTX", warp.kernel->lines[instruction]);

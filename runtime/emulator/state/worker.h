@@ -8,7 +8,7 @@
 
 namespace tilewright::rt::emulator {
 
-struct Launch;
+struct LaunchState;
 struct PerKernelCache;
 
 /// Counts of consecutive instructions that the same lanes execute.
@@ -33,14 +33,14 @@ struct Worker {
   }
   u64 executed() const { return spent - polling; }
 
-  Launch* launch = nullptr;
+  LaunchState* launch = nullptr;
   std::vector<Count> counts;  // one for each instruction
   std::vector<Runs> runs;     // starting at an instruction, minus those that end before it
   std::shared_ptr<PerKernelCache> kernel_cache;
   std::size_t last_range = 0;
   u64 spent = 0;         // warp instructions, plus the cost of polling
   u64 polling = 0;       // the part of it for polling
-  u64 changes = 0;       // not yet added to Launch::changes
+  u64 changes = 0;       // not yet added to LaunchState::changes
   bool stopped = false;  // a diagnostic has ended the launch
   u64 random = 1;        // for asynchronous work
   u64 order = 1;         // also random: for the order of warps and blocks

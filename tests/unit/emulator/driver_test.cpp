@@ -289,8 +289,8 @@ TEST_CASE("emulated driver: an observer sees each launch before it runs, and may
     ++seen;
     CHECK(about.kernel == "k");
     CHECK(about.params.block == std::array<u32, 3>{16, 1, 1});
-    CHECK(about.program.module().target == "sm_80");
-    CHECK(launch(about.program, about.kernel, about.memory, about.params));
+    CHECK(about.loaded.module().target == "sm_80");
+    CHECK(launch(about.loaded, about.kernel, about.memory, about.params));
   });
   CHECK(loaded.launch(1, 16, memory) == CUDA_SUCCESS);
   observe_launches({});

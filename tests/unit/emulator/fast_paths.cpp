@@ -8,8 +8,8 @@
 
 namespace tilewright::rt::emulator {
 
-FastPathComparison::FastPathComparison(const LoadedModule& program, Memory& memory)
-    : program_(program), memory_(memory), before_(contents()) {}
+FastPathComparison::FastPathComparison(const LoadedModule& loaded, Memory& memory)
+    : loaded_(loaded), memory_(memory), before_(contents()) {}
 
 /// Allocations, variables, and which bytes count as written.
 FastPathComparison::Contents FastPathComparison::contents() const {
@@ -22,7 +22,7 @@ FastPathComparison::Contents FastPathComparison::contents() const {
     add(reinterpret_cast<void*>(range.begin), range.bytes);
     add(range.written, range.bytes);
   }
-  for (const auto& [name, placed] : program_.variables()) add(reinterpret_cast<void*>(placed.address), placed.bytes);
+  for (const auto& [name, placed] : loaded_.variables()) add(reinterpret_cast<void*>(placed.address), placed.bytes);
   return all;
 }
 
@@ -41,7 +41,7 @@ FastPathComparison::Result FastPathComparison::run(const std::string& kernel, La
   params.counters = &counters;
   params.printed = &printed;
   params.fast_paths = fast_paths;
-  launch(program_, kernel, memory_, params);
+  launch(loaded_, kernel, memory_, params);
   std::string text = printed;
   for (const Diagnostic& diagnostic : diagnostics.list()) text += to_string(diagnostic) + "\n";
   for (const Diagnostic& remark : diagnostics.remarks()) text += to_string(remark) + "\n";

@@ -27,7 +27,7 @@ class FastPathComparison {
   static void restore(const Contents&);
   Result run(const std::string& kernel, LaunchParams, bool fast_paths) const;
 
-  const LoadedModule& program_;
+  const LoadedModule& loaded_;
   Memory& memory_;
   Contents before_;
 };

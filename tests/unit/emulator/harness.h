@@ -72,10 +72,10 @@ class Array {
 
 /// A module, device memory, and the reports and counters of its launches.
 struct Bench {
-  explicit Bench(const std::string& text, const std::string& name = "test.ptx") : program(LoadedModule::load(text, name)) {
+  explicit Bench(const std::string& text, const std::string& name = "test.ptx") : loaded(LoadedModule::load(text, name)) {
     launch_params.instruction_limit = 50'000'000;
   }
-  std::shared_ptr<LoadedModule> program;
+  std::shared_ptr<LoadedModule> loaded;
   Memory memory;
   Diagnostics diagnostics;
   Counters counters;
@@ -89,8 +89,8 @@ struct Bench {
     launch_params.dynamic_shared_bytes = dynamic_shared;
     launch_params.diagnostics = &diagnostics;
     launch_params.counters = &counters;
-    const FastPathComparison comparison(*program, memory);
-    const bool is_clean = launch(*program, kernel, memory, launch_params);
+    const FastPathComparison comparison(*loaded, memory);
+    const bool is_clean = launch(*loaded, kernel, memory, launch_params);
     if (compares_fast_paths) comparison.check(kernel, launch_params);
     return is_clean;
   }

@@ -296,7 +296,7 @@ TEST_CASE("emulator nvcc: jump tables and transposes") {
   const float weights[] = {1, -2, 3.5f, 0.25f, -1e10f, 7, 8, 9};
   for (std::size_t r = 0; r < 64; ++r)
     for (std::size_t c = 0; c < 64; ++c) CHECK(to.values()[r * 64 + c] == matrix[c * 64 + r] * weights[r % 32 / 8 + (r & 4)]);
-  CHECK(*reinterpret_cast<const int*>(bench.program->variable("counter").address) == 44);
+  CHECK(*reinterpret_cast<const int*>(bench.loaded->variable("counter").address) == 44);
   // The padding is what it is for.
   for (const auto& count :
        {bench.counters.of("transpose").of(Category::load_shared), bench.counters.of("transpose").of(Category::store_shared)})

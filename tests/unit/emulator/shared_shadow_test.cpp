@@ -56,7 +56,7 @@ struct World {
   Block& block() { return *cluster.blocks[0]; }
 
   Kernel kernel;
-  Launch launch;
+  LaunchState launch;
   Worker worker;
   Cluster cluster;
   std::array<Instruction, 4> instructions;

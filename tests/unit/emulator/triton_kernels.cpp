@@ -103,7 +103,7 @@ class Runner {
     // Every kernel of Triton has two more pointers: memory for the grid's descriptors, and for profiles.
     const u64 scratch = bench_.memory.allocate(1 << 20);
     params.add(scratch).add(u64{0});
-    const Kernel& kernel = *bench_.program->kernels().front();
+    const Kernel& kernel = *bench_.loaded->kernels().front();
     bench_.run(kernel.name, grid, kernel.required_threads, params, shared_);
     for (const Diagnostic& diagnostic : bench_.diagnostics.list()) wrong_ += to_string(diagnostic) + "\n";
   }

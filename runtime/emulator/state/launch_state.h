@@ -22,8 +22,8 @@ namespace tilewright::rt::emulator {
 enum class Ending : u8 { none, deadlock, limit, interrupted };
 
 /// The state that all blocks of a launch share. Worker threads run blocks at once, so what they change is atomic or has a mutex.
-struct Launch {
-  const LoadedModule* program = nullptr;  // the PTX module
+struct LaunchState {
+  const LoadedModule* loaded = nullptr;  // the PTX module
   const Kernel* kernel = nullptr;
   std::span<const std::byte> params;                       // in the layout of the kernel's parameters
   std::array<u32, 3> grid{1, 1, 1}, block{1, 1, 1};        // in blocks, in threads
