@@ -32,6 +32,23 @@ TEST_CASE("gpu_chips: the name of a target holds the facts that differ from its 
   }
 }
 
+TEST_CASE("gpu_chips: the description of a target has the facts that its name gives") {
+  const std::optional<TargetDesc> own = describe_gpu("sm_90a"), device = describe_gpu("sm_90a+processors=114,shared=65536");
+  REQUIRE(own);
+  REQUIRE(device);
+  CHECK(own->is_gpu());
+  CHECK(own->processors == 132);
+  CHECK(own->shared_bytes == 227 << 10);
+  CHECK(own->has_wgmma);
+  CHECK(device->name == "sm_90a");
+  CHECK(device->processors == 114);
+  CHECK(device->shared_bytes == 65536);
+  CHECK(device->memory_gbs == own->memory_gbs);
+  CHECK_FALSE(describe_gpu("sm_120")->has_wgmma);
+  CHECK_FALSE(describe_gpu("sm_90a+speed=3"));
+  CHECK_FALSE(describe_gpu("avx512"));
+}
+
 TEST_CASE("gpu_chips: a device has the code of its own capability, or of the newest older one") {
   CHECK(chip_for(75).target == "sm_75");
   CHECK(chip_for(87).target == "sm_86");
