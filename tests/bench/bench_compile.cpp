@@ -10,7 +10,7 @@
 
 #include "backend/compile.h"
 #include "frontend/graph/tensor_call.h"
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/program/build_program.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/device.h"
 #include "runtime/emulator/driver/emulated_driver.h"

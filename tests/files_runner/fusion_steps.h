@@ -4,8 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/options.h"
 #include "tileir/graph/graph.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::test {
 

@@ -34,6 +34,9 @@ Sources with(const std::string& path, const std::string& text) {
       {"passes/pass.h", "// Passes.\n#include \"tileir/ir.h\"\n"},
       {"backend/compile.h", "// Compilation.\n#include \"tileir/ir.h\"\n"},
       {"backend/emit.h", "// Emission.\n#include <llvm/IR/Module.h>\n"},
+      {"passes/fusion/options.h", "// Options.\n"},
+      {"passes/fusion/plan/plan.h", "// Plans.\n"},
+      {"passes/fusion/tiles/tile_sizes.h", "// Tiles.\n"},
       {"runtime/emulator/state/warp.h", "// Warps.\n"},
       {"runtime/emulator/async/cluster.h", "// Clusters.\n#include \"runtime/emulator/state/warp.h\"\n"},
       {"frontend/launch/request.h", "// Requests.\n#include \"backend/compile.h\"\n"},
@@ -104,6 +107,26 @@ TEST_CASE("layering: floors hold for folders inside of a folder that stands on o
   REQUIRE(found.size() == 2);
   CHECK(found[0] == "frontend/cli/bench/rows/a.cpp:2: the benchmark's rows/ stands below or beside peers/ and does not include it");
   CHECK(found[1].find("the command line's files/ stands below or beside commands/") != std::string::npos);
+}
+
+TEST_CASE("layering: a folder of fusion includes only folders below it, and the files beside them") {
+  const auto caught = [](const std::string& path, const std::string& include) {
+    return only_violation(path, "// A.\n#include \"" + include + "\"\n").find("stands below or beside") != std::string::npos;
+  };
+  CHECK(caught("passes/fusion/expr/a.cpp", "passes/fusion/plan/plan.h"));
+  CHECK(caught("passes/fusion/a.cpp", "passes/fusion/plan/plan.h"));
+  CHECK(caught("passes/fusion/check/a.cpp", "passes/fusion/tiles/tile_sizes.h"));
+  CHECK(only_violation("passes/fusion/unknown/a.cpp", "// A.\n#include \"passes/fusion/plan/plan.h\"\n")
+            .find("'unknown' stands on no floor of fusion") != std::string::npos);
+  CHECK(violations(with("passes/fusion/check/a.cpp", "// A.\n#include \"passes/fusion/plan/plan.h\"\n")).empty());
+  CHECK(violations(with("passes/fusion/expr/a.cpp", "// A.\n#include \"passes/fusion/options.h\"\n")).empty());
+}
+
+TEST_CASE("layering: fusion is included by the front end alone, and includes no passes") {
+  CHECK(only_violation("backend/a.cpp", "// A.\n#include \"passes/fusion/options.h\"\n").find("only the front end") != std::string::npos);
+  CHECK(only_violation("passes/a.cpp", "// A.\n#include \"passes/fusion/options.h\"\n").find("only the front end") != std::string::npos);
+  CHECK(only_violation("passes/fusion/emit/a.cpp", "// A.\n#include \"passes/pass.h\"\n").find("library of its own") != std::string::npos);
+  CHECK(violations(with("frontend/graph/a.cpp", "// A.\n#include \"passes/fusion/options.h\"\n")).empty());
 }
 
 TEST_CASE("layering: the emulator includes nothing of the compiler and the runtime") {

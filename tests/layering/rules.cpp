@@ -44,6 +44,12 @@ bool may_emulator_include(std::string_view path) {
       path, {"tileir/include/tilewright/error.h", "runtime/cuda/driver.h", "runtime/cuda/driver_types.h", "runtime/environment.h"});
 }
 
+// Fusion makes tile IR of graphs. Only the front end needs it, and it runs no passes on what it makes.
+constexpr std::string_view kFusion = "passes/fusion/";
+bool may_fusion_include(std::string_view path) {
+  return path.starts_with("tileir/") || path == "passes/rounded_exponents.h" || path == "passes/analysis/register_pressure.h";
+}
+
 // A folder that is divided into folders on floors: each may include itself and those of lower floors.
 struct Floor {
   std::string_view folder;
@@ -54,6 +60,8 @@ struct Building {
   std::string_view name;  // in messages
   std::span<const Floor> floors;
 };
+
+constexpr std::string_view kLoose = ".";  // files beside the folders, where a building has a floor for them
 
 constexpr Floor kEmulatorFloors[] = {
     {"simd", 0},   {"ptx", 1}, {"program", 2}, {"shadow", 3}, {"cost", 4},    {"state", 5},   {"races", 6},
@@ -68,25 +76,32 @@ constexpr Floor kCommandLineFloors[] = {
 constexpr Floor kBenchFloors[] = {
     {"rows", 0}, {"measuring", 1}, {"peers", 2}, {"report", 2}, {"runs", 3},
 };
+constexpr Floor kFusionFloors[] = {
+    {kLoose, 0},  {"expr", 1}, {"graph", 2},  {"translate", 3}, {"plan", 4},    {"check", 5},
+    {"tiles", 5}, {"emit", 6}, {"report", 6}, {"cover", 7},     {"program", 8},
+};
 constexpr Building kBuildings[] = {
     {kEmulator, "the emulator", kEmulatorFloors},
     {"frontend/", "the front end", kFrontendFloors},
     {"frontend/cli/", "the command line", kCommandLineFloors},
     {"frontend/cli/bench/", "the benchmark", kBenchFloors},
+    {kFusion, "fusion", kFusionFloors},
 };
-
-/// The folder of a building that a file is in; "" for files outside of it. A loose file is a folder of its own, which stands on no floor.
-std::string_view folder_within(const Building& building, std::string_view path) {
-  if (!path.starts_with(building.root)) return "";
-  path.remove_prefix(building.root.size());
-  return path.substr(0, path.find('/'));
-}
 
 /// -1 if the folder stands on none.
 int floor_of(const Building& building, std::string_view folder) {
   for (const Floor& floor : building.floors)
     if (floor.folder == folder) return floor.number;
   return -1;
+}
+
+/// The folder of a building that a file is in; "" for files outside of it. A loose file is a folder of its own, which stands on no floor,
+/// unless the building has one for loose files.
+std::string_view folder_within(const Building& building, std::string_view path) {
+  if (!path.starts_with(building.root)) return "";
+  path.remove_prefix(building.root.size());
+  const auto slash = path.find('/');
+  return slash == path.npos && floor_of(building, kLoose) >= 0 ? kLoose : path.substr(0, slash);
 }
 
 struct Include {
@@ -232,6 +247,10 @@ class Checker {
       report(path, include.line, std::string(kLayers[layer]) + " stands below " + std::string(kLayers[other]) + " and does not include it");
     if (path.starts_with(kEmulator) && !target.starts_with(kEmulator) && !may_emulator_include(target))
       report(path, include.line, "the emulator is a library of its own, which does not include '" + target + "'");
+    if (target.starts_with(kFusion) && !path.starts_with(kFusion) && kLayers[static_cast<std::size_t>(layer)] != "frontend")
+      report(path, include.line, "only the front end includes fusion, not '" + target + "'");
+    if (path.starts_with(kFusion) && !target.starts_with(kFusion) && other <= layer && !may_fusion_include(target))
+      report(path, include.line, "fusion is a library of its own, which does not include '" + target + "'");
     for (const Building& building : kBuildings) check_floors(building, path, include.line, target);
     if (is_tracing(path) && other > 0 && other < layer) report(path, include.line, "tracing includes tileir only, not '" + target + "'");
   }

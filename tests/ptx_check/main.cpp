@@ -15,7 +15,7 @@
 
 #include "backend/compile.h"
 #include "frontend/cli/execution/child_process.h"
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/program/build_program.h"
 #include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"
 #include "tests/ptx_check/checker.h"

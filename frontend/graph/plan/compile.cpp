@@ -7,6 +7,7 @@
 #include "frontend/graph/plan/plan_state.h"
 #include "frontend/launch/dump.h"
 #include "passes/fusion/graph/checked_indices.h"
+#include "passes/fusion/program/build_program.h"
 #include "runtime/active_call.h"
 #include "runtime/environment.h"
 #include "runtime/host/cpu_model.h"

@@ -8,7 +8,7 @@
 #include "frontend/graph/plan/plan_state.h"
 #include "frontend/graph/plan/repetition.h"
 #include "passes/fusion/amount_text.h"
-#include "passes/fusion/expr/typical_value.h"
+#include "passes/fusion/expr/extents.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/shape_rules.h"

@@ -367,6 +367,10 @@ ProofResult check_plan(const ExprBuilder& b, const Plan& plan, int rounds, std::
   return result;
 }
 
+ProofResult check_by(const ProgramOptions& options, const ExprBuilder& b, const Plan& plan) {
+  return options.check ? options.check(b, plan) : check_plan(b, plan);
+}
+
 std::vector<Expr> unobserved_maxima(const Plan& plan, std::uint64_t seed) {
   std::vector<Expr> found;
   const Modulus& m = Modulus::values();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/fusion/options.h"
 #include "passes/fusion/plan/plan.h"
 
 namespace tilewright::passes::fusion {
@@ -26,6 +27,9 @@ struct ProofResult {
 
 /// `rounds`: number of random points. At each one, a wrong plan passes with a probability of about 2^-54. Stops at the first mistake.
 ProofResult check_plan(const ExprBuilder&, const Plan&, int rounds = 2, std::uint64_t seed = 1);
+
+/// Checks a plan by the check of the options.
+ProofResult check_by(const ProgramOptions&, const ExprBuilder&, const Plan&);
 
 /// Thrown if no plan of a formula passes its check.
 struct PlanRefuted {

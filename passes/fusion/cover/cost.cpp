@@ -9,32 +9,18 @@
 #include <map>
 
 #include "passes/fusion/amount_text.h"
-#include "passes/fusion/cover/cover.h"
+#include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/stored_tensor.h"
-#include "passes/fusion/tiles/choose_tiles.h"
+#include "passes/fusion/plan/best_plan.h"
+#include "passes/fusion/tiles/tile_sizes.h"
+#include "passes/fusion/transcendental.h"
 #include "tileir/target/machine_facts.h"
 
 namespace tilewright::passes::fusion {
 
 using graph::Combine;
 using ir::OpKind;
-
-bool is_transcendental(OpKind op) {
-  switch (op) {
-    case OpKind::exp_:
-    case OpKind::exp2_:
-    case OpKind::exp10_:
-    case OpKind::log_:
-    case OpKind::log2_:
-    case OpKind::log10_:
-    case OpKind::tanh_:
-    case OpKind::sin_:
-    case OpKind::cos_:
-    case OpKind::erf_: return true;
-    default: return false;
-  }
-}
 
 namespace {
 

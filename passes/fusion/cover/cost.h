@@ -5,14 +5,12 @@
 #pragma once
 #include <string>
 
+#include "passes/fusion/options.h"
 #include "passes/fusion/plan/plan.h"
 #include "passes/fusion/tiles/tiling.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes::fusion {
-
-/// Whether an op takes a processor as long as several additions, and longer than reading its result.
-bool is_transcendental(ir::OpKind);
 
 struct KernelCost {
   double read_bytes = 0, written_bytes = 0;  // each tensor counted once

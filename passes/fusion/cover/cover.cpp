@@ -18,6 +18,7 @@
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/scans.h"
 #include "passes/fusion/expr/stored_tensor.h"
+#include "passes/fusion/plan/best_plan.h"
 
 namespace tilewright::passes::fusion {
 
@@ -55,7 +56,7 @@ class Coverer {
   // One alternative to compute an output: a loop, and the values that other kernels store before it.
   struct Choice {
     std::optional<Plan> plan;
-    Tiling tiling;
+    FittedTiling tiling;
     ExprMap stored;
     KernelCost cost;
     double of_stored = 0;     // seconds to compute and store the values that it reads
@@ -126,9 +127,9 @@ class Coverer {
     if (!loop) return false;
     if (!scan_loop({output.value})) return add_scans(output);  // one scan of the loop is inside of another one, and is stored
     Plan plan(b_, {output}, loop->axis);
-    Tiling tiling = fit_tiling(b_, plan, target_, options_);
+    FittedTiling tiling = fit_tiling(b_, plan, target_, options_);
     const KernelCost cost = estimate(plan, tiling, b_, target_, options_);
-    ProofResult proof = options_.check(b_, plan);
+    ProofResult proof = check_by(options_, b_, plan);
     if (proof.is_refuted) throw PlanRefuted{proof.text};
     kernels_.push_back(planned_kernel(std::move(plan), std::move(tiling), cost, std::move(proof), {}));
     return true;
@@ -148,7 +149,7 @@ class Coverer {
     std::vector<Choice>& all = ways(output);
     while (!all.front().is_emitted) {
       Choice& first = all.front();
-      first.proof = options_.check(b_, *first.plan);
+      first.proof = check_by(options_, b_, *first.plan);
       if (!first.proof.is_refuted && first.cost.fits) {
         first.tiling = fit_tiling(b_, *first.plan, target_, options_);
         first.cost = estimate(*first.plan, first.tiling, b_, target_, options_);
@@ -239,7 +240,7 @@ class Coverer {
 
   Choice way(Plan plan, ExprMap stored) {
     Choice c;
-    c.tiling = choose_tiling(b_, plan, target_, options_);
+    c.tiling = {choose_tiling(b_, plan, target_, options_), {}};
     c.cost = estimate(plan, c.tiling, b_, target_, options_);
     c.of_stored = seconds_to_store(stored);
     c.stored = std::move(stored);

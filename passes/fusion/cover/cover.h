@@ -10,15 +10,16 @@
 #include <string>
 #include <vector>
 
+#include "passes/fusion/check/field_check.h"
+#include "passes/fusion/cover/fit_tiling.h"
 #include "passes/fusion/plan/plan.h"
-#include "passes/fusion/tiles/tiling.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes::fusion {
 
 struct CoveredKernel {
   Plan plan;
-  Tiling tiling;
+  FittedTiling tiling;
   ProofResult proof;
   /// Its estimated cost and the next best alternative, for reports.
   std::string reason;
@@ -28,14 +29,5 @@ struct CoveredKernel {
 /// from t`first` on. Each plan has passed options.check. Throws PlanRefuted if an output has no plan that passes.
 std::vector<CoveredKernel> cover(ExprBuilder&, std::vector<KernelOutput> outputs, const ir::TargetDesc&, const ProgramOptions& = {},
                                  int first = 0);
-
-/// The cheapest plan that computes these outputs in one kernel.
-Plan best_plan(ExprBuilder&, const std::vector<KernelOutput>&);
-
-/// The f32 accumulators of one row: with this many, 64 rows fill the registers of a GPU's program.
-inline constexpr double kMostRowCells = 1024;
-
-/// Whether the accumulators of one row together fit into registers and shared memory.
-bool fits_on_chip(const Plan&);
 
 }  // namespace tilewright::passes::fusion

@@ -5,7 +5,6 @@
 
 #include "passes/analysis/register_pressure.h"
 #include "passes/fusion/emit/tile_values.h"
-#include "passes/fusion/tiles/choose_tiles.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {

@@ -101,14 +101,14 @@ class Merger {
     std::optional<MergedPlan> merged = merged_plan(b_, held_, first, second, loops, shared_out, target_, options_);
     const double apart = a.cost.seconds + c.cost.seconds;
     if (!merged || merged->cost.seconds >= apart) return false;
-    Tiling tiling;
+    FittedTiling tiling;
     KernelCost cost = merged->cost;
     if (!fits_as_before(merged->plan, first.size(), second.size())) {
       tiling = fit_tiling(b_, merged->plan, target_, options_);
       cost = estimate(merged->plan, tiling, b_, target_, options_);
     }
     if (!cost.fits || cost.seconds >= apart) return false;
-    ProofResult proof = options_.check(b_, merged->plan);
+    ProofResult proof = check_by(options_, b_, merged->plan);
     if (proof.is_refuted) return false;
     std::string reason = fmt::format("next best: two kernels in its place, {:.2f} times as long", apart / cost.seconds);
     kernels_[i] = planned_kernel(std::move(merged->plan), std::move(tiling), cost, std::move(proof), std::move(reason));
@@ -182,7 +182,7 @@ std::optional<MergedPlan> merged_plan(ExprBuilder& b, HeldReductions& held, cons
   return best;
 }
 
-PlannedKernel planned_kernel(Plan plan, Tiling tiling, const KernelCost& cost, ProofResult proof, std::string reason) {
+PlannedKernel planned_kernel(Plan plan, FittedTiling tiling, const KernelCost& cost, ProofResult proof, std::string reason) {
   PlannedKernel k;
   k.reads = tensors_read(plan.outputs);
   k.plan.emplace(std::move(plan));

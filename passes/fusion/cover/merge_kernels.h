@@ -5,22 +5,23 @@
 #include <string>
 #include <vector>
 
+#include "passes/fusion/check/field_check.h"
 #include "passes/fusion/cover/cost.h"
+#include "passes/fusion/cover/fit_tiling.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/plan/plan.h"
-#include "passes/fusion/tiles/tiling.h"
 
 namespace tilewright::passes::fusion {
 
 struct PlannedKernel {
   std::optional<Plan> plan;
-  Tiling tiling;
+  FittedTiling tiling;
   KernelCost cost;
   ProofResult proof;
   std::set<Tensor> reads;
   std::string reason;  // for reports
 };
-PlannedKernel planned_kernel(Plan, Tiling, const KernelCost&, ProofResult, std::string reason);
+PlannedKernel planned_kernel(Plan, FittedTiling, const KernelCost&, ProofResult, std::string reason);
 
 struct MergedPlan {
   Plan plan;

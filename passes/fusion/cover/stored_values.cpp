@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-#include "passes/fusion/cover/cover.h"
-#include "passes/fusion/tiles/choose_tiles.h"
+#include "passes/fusion/expr/extents.h"
+#include "passes/fusion/plan/best_plan.h"
+#include "passes/fusion/tiles/tile_sizes.h"
 
 namespace tilewright::passes::fusion {
 

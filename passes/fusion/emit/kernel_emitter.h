@@ -13,29 +13,13 @@
 #include <map>
 #include <string>
 
+#include "passes/fusion/kernel_types.h"
 #include "passes/fusion/plan/plan.h"
-#include "passes/fusion/program/program.h"
 #include "passes/fusion/tiles/split_loop.h"
+#include "passes/fusion/tiles/tile_sizes.h"
+#include "tileir/ir.h"
 
 namespace tilewright::passes::fusion {
-
-/// How many positions of each axis a program handles at once: powers of two.
-struct TileSizes {
-  AxisMap<std::int64_t> grid;  // axes that are distributed over the grid
-  std::int64_t loop = 1;
-  AxisMap<std::int64_t> payload;  // at least the extent
-  struct Inner {
-    std::int64_t size;
-    bool is_looped;  // the size is less than the extent
-  };
-  AxisMap<Inner> inner;  // axes of reductions, except the loop's
-  int num_warps = 4, num_stages = 0;
-  bool has_exp2 = false;  // exp2 is an instruction of the target
-  /// Lanes of a host's vectors, along the last axis of a tile; 1: all axes are equally good.
-  std::int64_t lanes = 1;
-  /// Whether an axis with a tile of this size leaves half of a vector's lanes idle, while one of `others` positions does not.
-  bool is_short(std::int64_t tile, std::int64_t others) const { return 2 * tile <= lanes && others >= lanes; }
-};
 
 struct EmittedKernel {
   ir::Function function;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "passes/fusion/emit/tile_values.h"
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/kernel_types.h"
 
 namespace tilewright::passes::fusion {
 

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "passes/fusion/emit/program_grid.h"
+#include "passes/fusion/expr/extents.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {

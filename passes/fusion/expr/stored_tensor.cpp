@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/scans.h"
-#include "passes/fusion/plan/plan.h"
 
 namespace tilewright::passes::fusion {
 

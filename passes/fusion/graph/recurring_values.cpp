@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "passes/fusion/cover/cost.h"
-#include "passes/fusion/graph/segments.h"
+#include "passes/fusion/graph/node_memory.h"
+#include "passes/fusion/transcendental.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/shape_rules.h"

@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "passes/fusion/graph/segment_structure.h"
+#include "passes/fusion/expr/extents.h"
+#include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph_walk.h"
-#include "passes/fusion/plan/plan.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 

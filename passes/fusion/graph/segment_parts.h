@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/graph/segments.h"
+#include "passes/fusion/graph/segment.h"
 
 namespace tilewright::passes::fusion {
 

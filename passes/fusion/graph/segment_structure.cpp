@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph_walk.h"
 #include "tileir/graph/graph_op_info.h"
@@ -16,8 +17,6 @@ namespace tilewright::passes::fusion {
 using graph::Node;
 using graph::NodeId;
 using graph::Op;
-
-bool is_in_memory(const Node& n) { return n.op == Op::input || n.op == Op::scalar || (n.op == Op::constant && n.data->bits.size() > 1); }
 
 namespace {
 

@@ -5,13 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/graph/segments.h"
-#include "passes/fusion/translate/parameters.h"
+#include "passes/fusion/graph/known_nodes.h"
+#include "passes/fusion/graph/segment.h"
 
 namespace tilewright::passes::fusion {
-
-/// Whether a leaf is in memory or passed by a run: a tensor, a number that a run passes, or a constant of several elements.
-bool is_in_memory(const graph::Node&);
 
 /// What a kernel that writes its result to a place in a concatenation does in addition to computing the operand.
 std::string joined_text(const graph::Node& whole);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph/segment_structure.h"
 #include "passes/fusion/tensor_names.h"

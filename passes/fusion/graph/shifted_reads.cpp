@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "passes/fusion/graph/segments.h"
+#include "passes/fusion/graph/node_memory.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 

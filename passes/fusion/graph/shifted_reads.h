@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/translate/parameters.h"
+#include "passes/fusion/graph/known_nodes.h"
 #include "tileir/graph/graph.h"
 
 namespace tilewright::passes::fusion {

@@ -1,8 +1,9 @@
-// Chooses the plan of a kernel with given outputs: by what fits on chip, then by the number of passes, then by accumulators.
+// Tries each axis that may be the loop.
+#include "passes/fusion/plan/best_plan.h"
+
 #include <optional>
 #include <tuple>
 
-#include "passes/fusion/cover/cover.h"
 #include "passes/fusion/expr/scans.h"
 
 namespace tilewright::passes::fusion {

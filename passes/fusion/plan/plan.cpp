@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/scans.h"
-#include "passes/fusion/expr/typical_value.h"
 #include "passes/fusion/expr/value_bounds.h"
 #include "tileir/diagnostics.h"
 
@@ -94,12 +94,6 @@ void collect_bound(Expr e, const ExprSet& stop, ExprSet& seen, AxisSet& bound) {
   for (Expr x : children(e)) collect_bound(x, stop, seen, bound);
 }
 
-void collect_reductions(Expr e, Axis axis, ExprSet& seen, std::vector<Expr>& found) {
-  if (!e->holds(ExprKind::reduce) || !seen.insert(e).second) return;
-  for (Expr x : children(e)) collect_reductions(x, axis, seen, found);
-  if (e->is(ExprKind::reduce) && (!axis || e->bound.contains(axis))) found.push_back(e);
-}
-
 }  // namespace
 
 std::string_view text(Policy p) {
@@ -112,42 +106,6 @@ std::string_view text(Policy p) {
     case Policy::unused: return "unused";
   }
   return "";
-}
-
-std::int64_t typical_value(const DimBounds& b) {
-  const auto up = [&](std::int64_t v) { return (v / b.multiple_of + (v % b.multiple_of != 0 ? 1 : 0)) * b.multiple_of; };
-  return std::min(std::max(up(static_cast<std::int64_t>(kTypicalExtent)), up(b.min)), b.max / b.multiple_of * b.multiple_of);
-}
-
-double estimated_extent(const Dim& d) {
-  if (d.is_constant()) return static_cast<double>(d.value());
-  const SymbolTable& table = *d.table();
-  const std::vector<std::uint32_t> symbols = d.symbols();
-  std::vector<std::int64_t> values(table.size());
-  for (std::uint32_t s : symbols) values[s] = typical_value(table[s].bounds);
-  const std::optional<std::int64_t> value = d.evaluate(values);
-  // A quotient that is not an integer.
-  const double typical = value ? static_cast<double>(*value) : kTypicalExtent;
-  return std::clamp(typical, static_cast<double>(std::max<std::int64_t>(d.least(), 1)),
-                    static_cast<double>(std::max<std::int64_t>(d.greatest(), 1)));
-}
-double estimated_extent(const AxisSet& axes) {
-  double product = 1;
-  for (Axis a : axes) product *= estimated_extent(a->extent);
-  return product;
-}
-
-std::vector<Expr> reductions_over(Axis axis, const std::vector<KernelOutput>& outputs) {
-  ExprSet seen;
-  std::vector<Expr> found;
-  for (const KernelOutput& o : outputs) collect_reductions(o.value, axis, seen, found);
-  return found;
-}
-
-std::vector<Axis> bound_axes(const std::vector<KernelOutput>& outputs) {
-  AxisSet all;
-  for (Expr r : reductions_over(nullptr, outputs)) all.insert(r->bound);
-  return {all.begin(), all.end()};
 }
 
 Plan::Plan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis) : outputs(std::move(given)), loop(axis), b_(&b), forms_(by_key) {
@@ -175,10 +133,6 @@ void Plan::find_scans() {
   TW_CHECK(found && found->axis == loop && found->scans.size() == all.size(), "fusion: a kernel with scans that its loop does not compute");
   is_reverse = found->is_reverse;
   for (Expr s : found->scans) scans.push_back({s, scanned(*b_, s)});
-}
-
-bool KernelOutput::has(Axis a) const {
-  return value->axes.contains(a) || std::any_of(index.begin(), index.end(), [a](Expr i) { return i->axes.contains(a); });
 }
 
 // The maxima that exponentials subtract.

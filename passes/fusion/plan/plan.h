@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/fusion/expr/kernel_output.h"
 #include "passes/fusion/plan/absorb.h"
 #include "passes/fusion/plan/forms.h"
 
@@ -69,23 +70,6 @@ struct Refusal {
   NoForm why;
 };
 
-struct KernelOutput {
-  std::string name;
-  Expr value;
-  /// The place of the result: the index along each axis of the tensor.
-  Tensor tensor = nullptr;
-  std::vector<Expr> index;
-
-  /// Whether the output has an element for each position along the axis, even if all of these are equal.
-  bool has(Axis) const;
-};
-
-/// The value that estimates assume for a symbol, unless its bounds exclude it.
-inline constexpr double kTypicalExtent = 1024;
-/// The estimated number of positions along an axis: its extent, or a typical size if it has symbols.
-double estimated_extent(const Dim&);
-double estimated_extent(const AxisSet&);
-
 class Plan {
  public:
   /// loop: null for a kernel without reductions. Never throws: every formula has a plan, possibly with several passes.
@@ -137,10 +121,5 @@ class Plan {
 
 /// The body of an accumulator in which values replace references in exponents: what a loop of one tile computes.
 Expr body_at_values(ExprBuilder&, const Accumulator&);
-
-/// The reductions over an axis inside of an expression; each comes after those that it needs.
-std::vector<Expr> reductions_over(Axis, const std::vector<KernelOutput>&);
-/// The axes that a reduction of the outputs binds.
-std::vector<Axis> bound_axes(const std::vector<KernelOutput>&);
 
 }  // namespace tilewright::passes::fusion

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "passes/fusion/expr/kernel_output.h"
+#include "passes/fusion/graph/known_nodes.h"
 #include "passes/fusion/program/program.h"
 #include "passes/fusion/tensor_names.h"
-#include "passes/fusion/translate/parameters.h"
 
 namespace tilewright::passes::fusion {
 

@@ -1,5 +1,6 @@
 // Checks that the kernels of a program fit together, and collects the proofs of its parts.
 #pragma once
+#include "passes/fusion/check/field_check.h"
 #include "passes/fusion/program/program.h"
 
 namespace tilewright::passes::fusion {

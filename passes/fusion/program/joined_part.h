@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "passes/fusion/graph/segments.h"
+#include "passes/fusion/graph/segment.h"
 #include "passes/fusion/plan/plan.h"
 #include "passes/fusion/program/program.h"
 #include "passes/fusion/translate/graph_to_exprs.h"

@@ -3,18 +3,15 @@
 // Buffers are the tensors in memory: those that run() gets by name, constants, and intermediate results. Extents may have symbols, whose
 // values are known when the program runs.
 #pragma once
-#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "passes/fusion/check/field_check.h"
+#include "passes/fusion/kernel_types.h"
 #include "passes/fusion/report/loop_report.h"
 #include "tileir/graph/graph.h"
 #include "tileir/ir.h"
-#include "tileir/target/target_desc.h"
 
 namespace tilewright::passes::fusion {
 
@@ -57,22 +54,6 @@ struct KernelArgument {
   bool is_begin = false;   // extent: where the kernel's part of a concatenation begins
 };
 
-/// The number of programs along one axis of the grid is the product of these factors: extent / tile, rounded up.
-struct GridFactor {
-  Dim extent;
-  std::int64_t tile = 1;
-  bool at_least_one = false;  // at least one program even if the extent is 0, because an output lacks the axis
-  std::int64_t programs(std::int64_t extent_of_run) const {
-    return std::max<std::int64_t>(extent_of_run / tile + (extent_of_run % tile != 0), at_least_one ? 1 : 0);
-  }
-};
-
-/// A number of operations at each point of an index space.
-struct FlopCount {
-  double each = 0;
-  std::vector<Dim> space;
-};
-
 struct ProgramKernel {
   std::string name;
   ir::Function function;  // traced
@@ -105,15 +86,6 @@ struct ProgramProof {
   bool is_partial() const { return !left_open.empty(); }
 };
 
-struct ProgramOptions {
-  bool fuse = true, reassociate = true, move_rounding = true, deterministic = true, batch_invariant = false;
-  std::uint64_t max_workspace = UINT64_MAX;
-  /// The check that each plan must pass. Tests replace it to refuse plans.
-  std::function<ProofResult(const ExprBuilder&, const Plan&)> check = [](const ExprBuilder& b, const Plan& p) { return check_plan(b, p); };
-  /// Steps (steps.h) that a derivation may take for each operation; segments that take more are cut. Models take a tenth of this.
-  std::uint64_t steps_of_operation = 4000;
-};
-
 /// The time that phases of build_program took.
 struct ProgramTimes {
   double derive_ms = 0, cover_ms = 0, check_ms = 0;
@@ -128,10 +100,5 @@ struct Program {
   std::uint64_t steps = 0;             // of all derivations (steps.h): a measure of their time that does not need a clock
   std::vector<std::string> not_fused;  // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
 };
-
-/// Derives the kernels of a graph's outputs. A plan that its check refutes is never emitted: another plan is used, or else the nodes of the
-/// segment are derived one by one. Throws CompilerBug if the check refutes one of those too. Requires: a verified graph with an output.
-/// `target.sm` is 0 for hosts.
-Program build_program(const graph::Graph&, const ProgramOptions&, const ir::TargetDesc&);
 
 }  // namespace tilewright::passes::fusion

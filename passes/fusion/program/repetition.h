@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "passes/fusion/graph/segments.h"
+#include "passes/fusion/graph/segment.h"
 #include "passes/fusion/program/buffers.h"
 #include "passes/fusion/program/program.h"
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "passes/fusion/expr/extents.h"
+
 namespace tilewright::passes::fusion {
 
 namespace {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/emit/kernel_emitter.h"
 #include "passes/fusion/plan/plan.h"
+#include "passes/fusion/tiles/tile_sizes.h"
 
 namespace tilewright::passes::fusion {
 

@@ -1,7 +1,7 @@
 // What reports say about a plan: its multiplications and additions, and why its values are computed by one kernel.
 #pragma once
+#include "passes/fusion/kernel_types.h"
 #include "passes/fusion/plan/plan.h"
-#include "passes/fusion/program/program.h"
 
 namespace tilewright::passes::fusion {
 

@@ -1,6 +1,6 @@
 // Fits the operands of matrix products into shared memory.
 #pragma once
-#include "passes/fusion/emit/kernel_emitter.h"
+#include "passes/fusion/tiles/tile_sizes.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes::fusion {

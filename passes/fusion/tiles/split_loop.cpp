@@ -7,7 +7,7 @@
 #include <bit>
 #include <cmath>
 
-#include "passes/fusion/emit/kernel_emitter.h"
+#include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/tiles/choose_tiles.h"
 #include "passes/fusion/tiles/loop_bounds.h"

@@ -7,12 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/tiles/tile_sizes.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes::fusion {
-
-struct TileSizes;
 
 struct SplitLoop {
   Axis part = nullptr;                             // its extent is the number of parts, a power of two

@@ -1,10 +1,8 @@
-// The tiles of a plan's kernel and the parts of its loop: the emitter and the estimates use it.
+// The tiles of a plan's kernel and the parts of its loop: what is emitted, and what estimates count.
 #pragma once
-#include <optional>
-
-#include "passes/fusion/emit/kernel_emitter.h"
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/options.h"
 #include "passes/fusion/tiles/split_loop.h"
+#include "passes/fusion/tiles/tile_sizes.h"
 
 namespace tilewright::passes::fusion {
 
@@ -13,14 +11,11 @@ struct Tiling {
   SplitChoice split;
   bool fits = true;                // operands of products fit into shared memory, and all tiles are within the limits of tile IR
   std::int64_t spilled_words = 0;  // words that a program holds at once beyond its registers
-  /// The kernel with the whole loop, after it was emitted.
-  std::optional<EmittedKernel> kernel;
 };
 
 /// Chooses by the plan alone: the number of registers is not known yet.
 Tiling choose_tiling(ExprBuilder&, const Plan&, const ir::TargetDesc&, const ProgramOptions&);
-
-/// Emits the kernel, with smaller tiles if it does not fit. There is no kernel if even the smallest tiles exceed the limits of tile IR.
-Tiling fit_tiling(ExprBuilder&, const Plan&, const ir::TargetDesc&, const ProgramOptions&);
+/// Divides the loop for these tiles. On hosts, dividing the loop may change the tiles.
+void choose_parts(Tiling&, ExprBuilder&, const Plan&, const ir::TargetDesc&, const ProgramOptions&);
 
 }  // namespace tilewright::passes::fusion

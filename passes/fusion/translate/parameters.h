@@ -18,23 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/expr/kernel_output.h"
+#include "passes/fusion/expr/normal_form.h"
 
 namespace tilewright::passes::fusion {
-
-/// The nodes of a graph that are known before a run.
-class KnownNodes {
- public:
-  explicit KnownNodes(const graph::Graph&);
-  /// Whether the value depends only on parameters and constants.
-  bool is_known(graph::NodeId n) const { return known_[n.index]; }
-  /// Whether all symbols belong to shapes of parameters: other symbols may change between runs while the parameters stay.
-  bool is_fixed(const Dim&) const;
-
- private:
-  std::vector<bool> known_;
-  std::set<std::uint32_t> symbols_;
-};
 
 class ParameterFolding {
  public:

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "passes/fusion/cover/cover.h"
+#include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
 #include "tileir/graph/interpreter.h"
 #include "tileir/interpreter/interpreter.h"

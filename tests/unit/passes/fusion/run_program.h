@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/program/build_program.h"
 #include "tileir/graph/interpreter.h"
 
 namespace tilewright::passes::fusion::test {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/program/build_program.h"
 #include "tests/unit/passes/fusion/formula.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tests/unit/passes/fusion/run_program.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/program/build_program.h"
 #include "passes/fusion/tensor_names.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"

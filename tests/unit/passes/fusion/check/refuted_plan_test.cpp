@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "passes/fusion/check/field_check.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
 #include "tilewright/compiler_bug.h"

@@ -6,6 +6,7 @@
 
 #include "passes/fusion/cover/cost.h"
 #include "passes/fusion/cover/cover.h"
+#include "passes/fusion/plan/best_plan.h"
 #include "tests/unit/passes/fusion/derive.h"
 #include "tileir/graph/formulas.h"
 

@@ -2,8 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "passes/fusion/cover/cost.h"
-#include "passes/fusion/cover/cover.h"
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/expr/extents.h"
+#include "passes/fusion/plan/best_plan.h"
+#include "passes/fusion/program/build_program.h"
 #include "tests/unit/passes/fusion/derive.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tileir/target/machine_facts.h"

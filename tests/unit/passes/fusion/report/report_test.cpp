@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "passes/fusion/expr/typical_value.h"
+#include "passes/fusion/expr/extents.h"
 #include "passes/fusion/plan/plan.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "passes/analysis/register_pressure.h"
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/program/build_program.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"

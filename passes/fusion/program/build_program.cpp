@@ -1,5 +1,5 @@
 // Derives the kernels of a graph: from values to expressions, from expressions to kernels, from kernels to tile IR.
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/program/build_program.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,15 +13,19 @@
 #include "passes/fusion/check/instance_check.h"
 #include "passes/fusion/cover/cost.h"
 #include "passes/fusion/cover/cover.h"
+#include "passes/fusion/cover/fit_tiling.h"
 #include "passes/fusion/cover/limits.h"
 #include "passes/fusion/emit/scatter.h"
 #include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/expr/expr_text.h"
+#include "passes/fusion/graph/known_nodes.h"
+#include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/recurring_values.h"
 #include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph/segment_structure.h"
 #include "passes/fusion/graph/segments.h"
 #include "passes/fusion/graph/shifted_reads.h"
+#include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/program/buffers.h"
 #include "passes/fusion/program/called_kernel.h"
 #include "passes/fusion/program/check_buffers.h"
@@ -34,7 +38,6 @@
 #include "passes/fusion/report/plan_numbers.h"
 #include "passes/fusion/report/refusal_text.h"
 #include "passes/fusion/stopwatch.h"
-#include "passes/fusion/tiles/tiling.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
 #include "passes/fusion/translate/parameters.h"
 #include "passes/fusion/translate/repeated_values.h"
@@ -469,13 +472,13 @@ class ProgramBuilder {
 
   void emit(Formulas& f, const Plan& plan, const std::string& reason) {
     Stopwatch check_time(program_.times.check_ms);
-    const ProofResult proof = options_.check(f.exprs, plan);
+    const ProofResult proof = check_by(options_, f.exprs, plan);
     check_time.stop();
     emit(f, plan, proof, {}, reason, {});
   }
 
   // If no reason is given, the plan's is used.
-  void emit(Formulas& f, const Plan& plan, const ProofResult& proof, Tiling tiling, const std::string& reason,
+  void emit(Formulas& f, const Plan& plan, const ProofResult& proof, FittedTiling tiling, const std::string& reason,
             const std::string& estimate) {
     if (proof.is_refuted) throw PlanRefuted{proof.text};
     if (!tiling.kernel) tiling = fit_tiling(f.exprs, plan, target_, options_);

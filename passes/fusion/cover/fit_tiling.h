@@ -1,0 +1,18 @@
+// Finds the tiles of a kernel by emitting it: the one place where a choice waits for emitted code, whose registers it counts.
+#pragma once
+#include <optional>
+
+#include "passes/fusion/emit/kernel_emitter.h"
+#include "passes/fusion/tiles/tiling.h"
+
+namespace tilewright::passes::fusion {
+
+struct FittedTiling : Tiling {
+  /// The kernel with the whole loop, after it was emitted.
+  std::optional<EmittedKernel> kernel;
+};
+
+/// Emits the kernel, with smaller tiles if it does not fit. There is no kernel if even the smallest tiles exceed the limits of tile IR.
+FittedTiling fit_tiling(ExprBuilder&, const Plan&, const ir::TargetDesc&, const ProgramOptions&);
+
+}  // namespace tilewright::passes::fusion

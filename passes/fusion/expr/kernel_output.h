@@ -1,0 +1,26 @@
+// What a kernel computes: values, and where it writes them.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "passes/fusion/expr/normal_form.h"
+
+namespace tilewright::passes::fusion {
+
+struct KernelOutput {
+  std::string name;
+  Expr value;
+  /// The place of the result: the index along each axis of the tensor.
+  Tensor tensor = nullptr;
+  std::vector<Expr> index;
+
+  /// Whether the output has an element for each position along the axis, even if all of these are equal.
+  bool has(Axis) const;
+};
+
+/// The reductions over an axis inside of an expression; each comes after those that it needs.
+std::vector<Expr> reductions_over(Axis, const std::vector<KernelOutput>&);
+/// The axes that a reduction of the outputs binds.
+std::vector<Axis> bound_axes(const std::vector<KernelOutput>&);
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,21 @@
+// What a program is derived for: what its user allows, and limits.
+#pragma once
+#include <cstdint>
+#include <functional>
+
+namespace tilewright::passes::fusion {
+
+class ExprBuilder;
+class Plan;
+struct ProofResult;
+
+struct ProgramOptions {
+  bool fuse = true, reassociate = true, move_rounding = true, deterministic = true, batch_invariant = false;
+  std::uint64_t max_workspace = UINT64_MAX;
+  /// The check that each plan must pass; none: the exact check, check_plan. Tests replace it to refuse plans.
+  std::function<ProofResult(const ExprBuilder&, const Plan&)> check;
+  /// Steps (steps.h) that a derivation may take for each operation; segments that take more are cut. Models take a tenth of this.
+  std::uint64_t steps_of_operation = 4000;
+};
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,18 @@
+// Chooses the plan of a kernel with given outputs: by what fits on chip, then by the number of passes, then by accumulators.
+#pragma once
+#include <vector>
+
+#include "passes/fusion/plan/plan.h"
+
+namespace tilewright::passes::fusion {
+
+/// The cheapest plan that computes these outputs in one kernel.
+Plan best_plan(ExprBuilder&, const std::vector<KernelOutput>&);
+
+/// The f32 accumulators of one row: with this many, 64 rows fill the registers of a GPU's program.
+inline constexpr double kMostRowCells = 1024;
+
+/// Whether the accumulators of one row together fit into registers and shared memory.
+bool fits_on_chip(const Plan&);
+
+}  // namespace tilewright::passes::fusion
