@@ -90,7 +90,7 @@ int run(int argc, char** argv) {
     return commands.empty() ? root : *commands.front();
   };
   try {
-    // CLI11 would use the next word as the value.
+    // CLI11 would take the next word as the value.
     for (const std::string_view word : std::span(argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0))))
       if (word.starts_with("--") && word.ends_with('=') && word.find('=') == word.size() - 1)
         throw UsageError(fmt::format("{} has an empty value", word.substr(0, word.size() - 1)));

@@ -1,4 +1,4 @@
-// Parses the arguments of graphs.
+// Parses the arguments of textual graphs.
 #include "frontend/cli/arguments/graph_arguments.h"
 
 #include <fmt/format.h>
@@ -75,7 +75,7 @@ class Parsing {
     ExtentEquation extent;
     std::int64_t value;
     graph::NodeId node;
-    std::string given;  // "'x.npy'"
+    std::string given;  // as the user wrote it: "'x.npy'"
   };
 
   const char* kind_of(graph::NodeId id) const {
@@ -90,7 +90,7 @@ class Parsing {
             fmt::format("{} '{}' is {}{}", kind_of(id), n.text, ir::text(n.element), n.shape.empty() ? "" : graph::shape_text(n.shape))};
   }
 
-  /// The graph says the type of a scalar: "0.5" is "f32:0.5".
+  /// The graph knows the type of a scalar, so "0.5" is read as "f32:0.5".
   std::string with_type(graph::NodeId id, const std::string& value) const {
     const graph::Node& n = graph_.node(id);
     const bool is_plain = n.op == graph::Op::scalar && ir::parse_literal(ir::Type(n.element), value).error.empty();
@@ -130,7 +130,7 @@ class Parsing {
       throw UsageError(fmt::format("symbol '{}' is {}; it must be a multiple of {}", s.name, v, s.bounds.multiple_of));
   }
 
-  /// A file has the input's shape. Zeros, and the memory of an input with strides, have no shape but a size.
+  /// A file must have the input's shape. Zeros, and the memory of an input with strides, have only a number of elements.
   void add_equations(graph::NodeId id, const Argument& a, const std::string& value) {
     const graph::Node& n = graph_.node(id);
     const bool is_file = !value.starts_with("zeros:");

@@ -1,4 +1,4 @@
-// Adds the options with their forms.
+// Adds these options to a command.
 #include "frontend/cli/arguments/launch_options.h"
 
 namespace tilewright::cli {

@@ -7,8 +7,8 @@
 
 namespace tilewright::cli {
 
-/// "a,b,default": names of passes; 'default' stands for those of `pipeline`. Throws UsageError that suggests a name. The views live as long
-/// as the program.
+/// Parses "a,b,default", names of passes; 'default' stands for the passes of `pipeline`. Throws UsageError that suggests a name. The views
+/// are valid as long as the program runs.
 std::vector<std::string_view> parse_pass_list(std::string_view, const std::function<std::vector<std::string_view>()>& pipeline);
 
 }  // namespace tilewright::cli

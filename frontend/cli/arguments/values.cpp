@@ -16,7 +16,7 @@ namespace tilewright::cli {
 
 namespace {
 
-// The alignment of every buffer that a device allocates, in bytes.
+// The alignment in bytes of every buffer that a device allocates.
 constexpr std::int64_t kBufferAlignment = 64;
 
 template <class T>
@@ -83,7 +83,7 @@ struct Reading {
     argument.bytes = std::move(array.data);
   }
 
-  /// The text may be a dump of a launch, compiled for the argument attributes of that launch.
+  /// The text may be a dump of a launch that was compiled for that launch's argument attributes. The arguments must have them too.
   void check_argument_attributes() const {
     const std::int64_t divisor = receiver.divisible_by;
     if (argument.is_buffer()) {

@@ -13,29 +13,29 @@
 
 namespace tilewright::cli {
 
-/// The argument of one parameter: a scalar's bits, or the contents of a buffer.
+/// The argument for one parameter: a scalar's bits, or the contents of a buffer.
 struct Argument {
   std::string name;
   ir::Type type;
   std::uint64_t word = 0;                // a scalar's bits
-  std::vector<std::int64_t> shape = {};  // a buffer's
+  std::vector<std::int64_t> shape = {};  // of a buffer
   std::int64_t elements = 0;
-  std::vector<std::byte> bytes = {};  // empty: zeros
+  std::vector<std::byte> bytes = {};  // empty: all zeros
   bool is_buffer() const { return type.is_pointer(); }
 };
 
 /// Splits "NAME=VALUE". Throws UsageError, naming `option`, if there is no '='.
 std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option);
 
-/// The index of a parameter by its name, or by its position if no parameter is called so. Throws UsageError that suggests one.
+/// The index of a parameter by name, or by position if no parameter has this name. Throws UsageError that suggests a name.
 int find_parameter(const ir::Function&, const std::string& name);
 
-/// What a VALUE is given to: a parameter of a kernel, or an input of a graph.
+/// A parameter of a kernel or an input of a graph, which receives a VALUE.
 struct Receiver {
   std::string name;
-  ir::Type type;                  // a pointer: a buffer
+  ir::Type type;                  // a pointer type means a buffer
   std::string text;               // "parameter 'n' of 'add' is i32", for messages
-  std::int64_t divisible_by = 1;  // of a scalar, or of the address of a buffer
+  std::int64_t divisible_by = 1;  // divides a scalar, or the address of a buffer
   /// The values that fit: "f32:NUMBER".
   std::string expected() const;
 };

@@ -1,4 +1,4 @@
-// tilewright bench: measures the kernels of the library, or one of a file, beside peers.
+// tilewright bench: measures kernels of the library, or a kernel of a file, beside peers.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,7 +27,7 @@ struct Options {
 
 constexpr int kNameWidth = 22;
 
-/// What --list prints.
+/// The text that --list prints.
 std::string list_text() {
   std::string text = "kernels:\n";
   for (const KernelRow& row : kernel_rows()) {

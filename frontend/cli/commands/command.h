@@ -10,7 +10,7 @@
 
 namespace tilewright::cli {
 
-/// One call of the program: the files that it has read, and the subcommand of its command line.
+/// One run of the program: the files that it has read, and the subcommand of its command line.
 struct Session {
   Files files;
   std::function<void()> run;
@@ -27,7 +27,7 @@ CLI::App* add_command(CLI::App& root, Session& session, const char* name, const 
   return command;
 }
 
-// In the order of --help; each is in a file of its name, bench in a folder.
+// In the order of --help. Each function is in a file of its name; bench has its own folder.
 void add_devices(CLI::App& root, Session&);
 void add_compile(CLI::App& root, Session&);
 void add_opt(CLI::App& root, Session&);

@@ -1,4 +1,4 @@
-// tilewright compile: compiles a .tile file up to the form of --emit.
+// tilewright compile: compiles a .tile file to the form that --emit names.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -94,7 +94,7 @@ std::string cubin(const backend::CompiledKernel& k) {
   }
 }
 
-/// Those of the compilation and, where it is found, of ptxas.
+/// Prints the remarks of the compilation and, if it is installed, of ptxas.
 void print_remarks(const backend::CompiledKernel& k) {
   const auto print = [&](const std::vector<std::string>& remarks) {
     for (const std::string& remark : remarks) fmt::print(stderr, "remark: kernel '{}': {}\n", k.name, remark);
@@ -132,7 +132,7 @@ void check_form(const Options& options, const ir::TargetDesc& target) {
 void execute(const Options& options, Session& session) {
   check_form(options, find_target(options.target));
   const ir::Module module = session.files.read_tile(options.file);
-  const bool joins = options.emit == "tileir" || options.emit == "stats";  // the texts of several kernels may be concatenated
+  const bool joins = options.emit == "tileir" || options.emit == "stats";  // texts of several kernels may be concatenated
   std::string out;
   if (joins && options.kernel.empty()) {
     for (const ir::Function& f : module.functions) out += emit(f, options);

@@ -1,4 +1,4 @@
-// tilewright completion: shell completion scripts, made from the same data as --help.
+// tilewright completion: shell completion scripts, generated from the same data as --help.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::vector<std::string> option_names(const CommandText& c) {
   return names;
 }
 
-/// The words that a positional may be.
+/// The fixed choices of a positional.
 std::vector<std::string> positional_choices(const CommandText& c) {
   std::vector<std::string> words;
   if (c.name == "ops")

@@ -1,4 +1,4 @@
-// tilewright devices: lists the devices of this machine, and why some cannot be used.
+// tilewright devices: lists the devices of this machine, and why some of them cannot be used.
 #include <fmt/format.h>
 
 #include <algorithm>

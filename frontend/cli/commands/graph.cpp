@@ -1,4 +1,4 @@
-// tilewright graph: compiles a textual graph to fused kernels, shows a form of them, and runs them on NumPy files.
+// tilewright graph: compiles a textual graph to fused kernels, prints them in a chosen form, and runs them on NumPy files.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -39,7 +39,7 @@ struct Options {
 
   bool runs() const { return !arguments.empty() || !outputs.empty() || random || compare || report; }
   bool is_interpreted() const { return device == kInterpreter; }
-  /// Empty: nothing.
+  /// The form to print; empty for none.
   std::string form() const { return !emit.empty() ? emit : runs() || is_interpreted() ? "" : "explain"; }
 };
 
@@ -64,7 +64,7 @@ PlanOptions plan_options(const Options& o) {
           .check = o.check};
 }
 
-/// Those of parameters first, as they run.
+/// The kernels in the order in which they run: those for parameters first.
 std::vector<PlannedKernel> kernels_of(const Plan& plan) {
   std::vector<PlannedKernel> all = plan.parameter_kernels(Here());
   for (PlannedKernel& k : plan.kernels(Here())) all.push_back(std::move(k));
@@ -140,7 +140,7 @@ void compare(const graph::Graph& g, const GraphArguments& arguments, const std::
 
 void print_report(const rt::Device& device, GraphExecution& execution, double first_ms) {
   fmt::print(stderr, "graph on {}: {}\n", device.name(), device.description());
-  // The counters of the first run only: the timed ones have the same.
+  // Only the first run's counters: the timed runs have the same.
   const std::string counted = device.name().starts_with("emulator:") ? rt::take_counters_text(device.name(), 0) : "";
   fmt::print(stderr, "  {:<9} {}\n{}", "run", timing_text([] {}, [&] { execution.launch(); }, first_ms), counted);
 }

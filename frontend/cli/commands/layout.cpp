@@ -61,7 +61,7 @@ std::vector<int> parse_shape(const std::string& text, std::string_view option) {
   return log2_extents;
 }
 
-/// Parses an axis order "1,0" for a tile of that many axes; empty: the last axis varies fastest.
+/// Parses an axis order "1,0" for a tile with `rank` axes. If the text is empty, the last axis varies fastest.
 std::vector<int> parse_order(const std::string& text, std::size_t rank, std::string_view option) {
   std::vector<int> order(rank);
   std::iota(order.rbegin(), order.rend(), 0);
@@ -96,7 +96,7 @@ LinearLayout first_layout(const Options& o) {
   return blocked_layout(log2_extents, vector, parse_order(o.order, log2_extents.size(), "--order"), warps);
 }
 
-/// The title of the layout after "--reshape 32,2".
+/// Applies a step to the layout and returns its title, such as "--reshape 32,2".
 std::string apply(const Step& s, LinearLayout& l) {
   if (s.option == "--transpose") {
     std::vector<std::int64_t> axes(static_cast<std::size_t>(l.rank()));

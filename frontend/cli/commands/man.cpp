@@ -1,4 +1,4 @@
-// tilewright man: the manual page, made from the same data as --help.
+// tilewright man: the manual page, generated from the same data as --help.
 #include <fmt/format.h>
 
 #include "frontend/cli/commands/command.h"

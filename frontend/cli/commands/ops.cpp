@@ -17,7 +17,7 @@ namespace {
 
 using namespace ir;
 
-// The two columns of the table that OpInfo has in another form.
+// The values of two columns of the table that OpInfo stores in another form.
 constexpr std::string_view kFamilies[] = {
 #define TW_OP(name, family, traits, operands, results, regions, attributes, rule, layout, doc) #family,
 #include "tileir/ops.def"
@@ -48,7 +48,7 @@ struct Options {
 std::string_view family(OpKind k) { return kFamilies[static_cast<std::size_t>(k)]; }
 std::string_view rule(OpKind k) { return kRules[static_cast<std::size_t>(k)]; }
 
-/// The families in the order of the table, each once.
+/// Each family once, in the order of the table.
 std::vector<std::string_view> families() {
   std::vector<std::string_view> all;
   for (const std::string_view f : kFamilies)

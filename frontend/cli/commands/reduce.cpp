@@ -1,4 +1,4 @@
-// tilewright reduce: the test-case reducer, which finds a small kernel that fails in the same way as the given one.
+// tilewright reduce: the test-case reducer. It finds a small kernel that fails in the same way as the given one.
 #include <fmt/format.h>
 
 #include "frontend/cli/arguments/pass_list.h"
@@ -14,7 +14,7 @@ namespace tilewright::cli {
 
 namespace {
 
-// The limit of ops of one program in the interpreter: slower kernels cannot be tried thousands of times.
+// The limit of ops of one program in the interpreter. Slower kernels could not be tried thousands of times.
 constexpr std::uint64_t kMaxOps = 20'000'000;
 
 struct Options {
@@ -40,7 +40,7 @@ InterestingnessOptions interestingness_options(const Options& o) {
   j.test_passes = !o.passes.empty();
   j.target = find_target(o.target);
   if (j.test_passes) j.passes = parse_pass_list(o.passes, [&] { return passes::pipeline(j.target); });
-  // Without --grid, several programs, so that program ids differ.
+  // The default grid has several programs, so that program ids differ.
   j.execution = !o.run.grid.empty() ? execution_options(o.run)
                                     : ExecutionOptions{.device = o.run.device, .grid = {3}, .contract = !o.run.no_contract};
   j.execution.max_ops = kMaxOps;

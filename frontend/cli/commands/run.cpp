@@ -1,4 +1,4 @@
-// tilewright run: launches a kernel of a .tile file, with buffers from and to NumPy files.
+// tilewright run: launches a kernel of a .tile file. Buffers are read from and written to NumPy files.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -58,10 +58,10 @@ std::string report(const ir::Function& f, const std::vector<Argument>& arguments
     out += fmt::format("  {:<9} {}: {}, {}\n", "argument", a.name, ir::text(a.type), what);
   }
   for (const backend::PhaseTiming& t : execution.timings()) out += fmt::format("  {:<9} {:.3f} ms\n", t.phase, t.ms);
-  // The counters of the first launch only: the timed ones have the same.
+  // Only the first launch's counters: the timed launches have the same.
   const std::string counted = execution.counters_text();
   on_device_print([](std::string_view) {});  // only the first launch prints
-  // Buffers are reset before each launch, since a kernel may read the values that it writes.
+  // Buffers are restored before each launch, because a kernel may read the values that it writes.
   const std::string times = timing_text([&] { execution.restore(); }, [&] { execution.launch(); }, first_ms);
   return out + fmt::format("  {:<9} {}\n", "launch", times) + counted;
 }

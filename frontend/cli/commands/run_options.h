@@ -1,4 +1,4 @@
-// The options of a launch, which 'run' and 'reduce' share.
+// The options of a launch that 'run' and 'reduce' share.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <string>
@@ -17,7 +17,7 @@ struct RunOptions {
 
 void add_run_options(CLI::App& command, RunOptions&);
 
-/// Throws UsageError if there is no grid or a malformed one.
+/// Throws UsageError if the grid is missing or malformed.
 ExecutionOptions execution_options(const RunOptions&);
 
 }  // namespace tilewright::cli

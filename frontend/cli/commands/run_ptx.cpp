@@ -1,4 +1,4 @@
-// The arguments of PTX kernels, whose parameters have sizes and no types, and launches on the emulator.
+// Parses the arguments of PTX kernels, whose parameters have sizes but no types, and launches on the emulator.
 #include "frontend/cli/commands/run_ptx.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ namespace {
 
 using namespace rt::emulator;
 
-/// The elements of an argument in the memory of the device.
+/// The elements of an argument, in device memory.
 struct Buffer {
   u64 address = 0;
   std::string dtype;
@@ -135,7 +135,7 @@ class Launcher {
     throw UsageError(fmt::format("'{}' is no position of a parameter: '{}' has {}", name, kernel_->name, kernel_->parameters.size()));
   }
 
-  /// Copies the array into the memory of the device. The kernel gets its address; `name`: for --out.
+  /// Copies the array into device memory. The kernel gets its address. --out refers to it by `name`.
   std::vector<std::byte> make_buffer(const std::string& name, std::string dtype, std::vector<std::int64_t> shape,
                                      const std::vector<std::byte>& bytes) {
     const Buffer buffer{memory_.allocate(bytes.size()), std::move(dtype), std::move(shape), bytes.size()};
@@ -149,7 +149,7 @@ class Launcher {
     return make_buffer(name, array.dtype, array.shape, array.data);
   }
 
-  /// tensormap:FILE.npy:ROWSxCOLUMNS[:swizzle32|64|128]: boxes of these extents, the last one along the elements of a row.
+  /// tensormap:FILE.npy:ROWSxCOLUMNS[:swizzle32|64|128]: boxes with these extents; the last extent is along a row.
   std::vector<std::byte> tensor_map(const std::string& name, const std::string& value) {
     const std::vector<std::string> words = parts_of(value, ':');
     if (words.size() < 3 || words.size() > 4) throw UsageError(fmt::format("'{}': expected tensormap:FILE.npy:64x128[:swizzle128]", value));
@@ -200,7 +200,7 @@ class Launcher {
     return bytes_of(&literal.bits, static_cast<std::size_t>(ir::bytes(*element)));
   }
 
-  /// struct:FIELD,FIELD,...: each at a multiple of its size, as C++ has them; pad:N is N bytes that belong to no field.
+  /// struct:FIELD,FIELD,...: each field is at a multiple of its size, as in C++; pad:N is N bytes that belong to no field.
   std::vector<std::byte> structure(std::size_t parameter, const std::string& value) {
     std::vector<std::byte> bytes;
     const auto align = [&](std::size_t unit) { bytes.resize((bytes.size() + unit - 1) / unit * unit); };
@@ -245,7 +245,7 @@ class Launcher {
       if (!given[k]) throw UsageError(fmt::format("no --arg gives a value to parameter {} of '{}'", k, kernel_->name));
   }
 
-  /// The buffers to write, and where to.
+  /// The buffers to write, each with the path of its file.
   std::vector<std::pair<Buffer, std::string>> take_outputs() const {
     std::vector<std::pair<Buffer, std::string>> outputs;
     for (const std::string& word : options_.outputs) {
@@ -273,7 +273,7 @@ class Launcher {
   const Kernel* kernel_ = nullptr;
   Memory memory_;
   std::vector<std::byte> params_;
-  std::map<std::string, Buffer> buffers_;  // by the parameter's position, or "2.0" for the first field of parameter 2
+  std::map<std::string, Buffer> buffers_;  // key: the parameter's position, or "2.0" for the first field of parameter 2
 };
 
 }  // namespace

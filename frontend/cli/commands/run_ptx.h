@@ -1,4 +1,4 @@
-// tilewright run of a .ptx file: launches a kernel of any compiler on an emulated device.
+// tilewright run for a .ptx file: launches a kernel from any compiler on an emulated device.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,10 +12,10 @@ namespace tilewright::cli {
 
 struct PtxRun {
   RunOptions run;
-  std::uint64_t shared_bytes = 0;  // of dynamic shared memory
+  std::uint64_t shared_bytes = 0;  // dynamic shared memory
   std::vector<std::string> outputs;
   bool report = false;
-  std::optional<std::uint64_t> limit;  // of instructions
+  std::optional<std::uint64_t> limit;  // limit of instructions
 };
 
 /// Launches a kernel once and writes the outputs. Arguments and outputs are named by the parameter's position. Throws UsageError for

@@ -1,4 +1,4 @@
-// fork, a pipe for the returned text, files for standard output and error, and waitpid.
+// Uses fork, a pipe for the returned text, files for standard output and error, and waitpid.
 #include "frontend/cli/execution/child_process.h"
 
 #include <fcntl.h>
@@ -70,7 +70,7 @@ ChildResult ChildProcesses::run(const std::function<std::string()>& check, unsig
       write_all(STDERR_FILENO, e.what());
       std::abort();
     }
-    _exit(0);  // without running destructors that belong to the parent
+    _exit(0);  // does not run destructors of objects that belong to the parent
   }
   close(ends[1]);
   ChildResult result;

@@ -1,4 +1,4 @@
-// Runs checks that may crash, hang or print in a child process, and removes the files that it leaves.
+// Runs a check that may crash, hang or print in a child process, and removes the files that it leaves.
 #pragma once
 #include <functional>
 #include <string>
@@ -7,12 +7,13 @@ namespace tilewright::cli {
 
 /// The result of a child process: the text that its function returned, or the signal that ended it.
 struct ChildResult {
-  std::string text;    // returned
-  std::string errors;  // its standard error
-  int signal = 0;      // that ended it; SIGALRM if it ran for too long
+  std::string text;    // the text that the function returned
+  std::string errors;  // the child's standard error
+  int signal = 0;      // the signal that ended it; SIGALRM after a timeout
 };
 
-/// Forks for each check. An exception out of a check aborts the child, its what() on standard error. Requires: this process has one thread.
+/// Forks for each check. An exception in a check aborts the child, which prints its what() to standard error. Requires a single-threaded
+/// process.
 class ChildProcesses {
  public:
   /// Makes a temporary folder for files of the children, such as reproducers of compiler bugs. Throws Failure.

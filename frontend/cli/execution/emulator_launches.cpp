@@ -1,4 +1,4 @@
-// Sets what launches on emulators have in common.
+// Sets the options of all launches on emulators.
 #include "frontend/cli/execution/emulator_launches.h"
 
 #include "frontend/cli/files/errors.h"

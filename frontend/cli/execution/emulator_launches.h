@@ -1,4 +1,4 @@
-// Launches on an emulator with a limit of instructions, which Ctrl-C interrupts.
+// Launches on an emulator with a limit of instructions; Ctrl-C interrupts them.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@ namespace tilewright::cli {
 /// While this object lives, launches on emulators have the limit and can be interrupted.
 class EmulatorLaunches {
  public:
-  /// Throws UsageError for a limit on another device.
+  /// Throws UsageError if a limit is given for another device.
   EmulatorLaunches(const std::string& device, std::optional<std::uint64_t> limit);
   ~EmulatorLaunches();
   EmulatorLaunches(const EmulatorLaunches&) = delete;

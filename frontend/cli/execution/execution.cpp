@@ -104,12 +104,12 @@ std::vector<std::byte> Execution::contents(int parameter) const {
 void Execution::launch() {
   if (!executable_) return interpret();
   device_->launch(*executable_, config_, words_, device_->default_stream());
-  device_->synchronize();  // the kernel's prints come before its results
+  device_->synchronize();  // so that the kernel's prints come before its results
 }
 
 namespace {
 
-/// The report sites of device_print and device_assert of a function, for messages as in checked mode on the cpu.
+/// The report sites of device_print and device_assert in a function. Messages are the same as in checked mode on the cpu.
 class InterpreterReports {
  public:
   explicit InterpreterReports(const ir::Function& f) : f_(f) {
@@ -118,7 +118,7 @@ class InterpreterReports {
       if (!is_print && f.kind(id) != ir::OpKind::device_assert_) return;
       sites_.push_back({f.where(id), is_print, f.attr_text(id, ir::AttrName::text), {}, {}});
       for (const ir::ValueId v : f.op(id).operands) sites_.back().operands.push_back(f.type(v));
-      if (!is_print) sites_.back().operands.resize(1);  // the condition: the report has the lane in which it is false
+      if (!is_print) sites_.back().operands.resize(1);  // only the condition: the report has the failing lane
       if (const auto reason = f.attr(id, ir::AttrName::reason); reason != 0)
         sites_.back().text =
             fmt::format("{} {} does not hold", ir::symbols(ir::AttrName::reason)[static_cast<std::size_t>(reason)], sites_.back().text);

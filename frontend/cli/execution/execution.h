@@ -1,4 +1,4 @@
-// Executes a kernel of a .tile file: on a device, by the same code as launches of C++ kernels, or in the interpreter.
+// Executes a kernel of a .tile file, on a device with the same code as launches of C++ kernels, or in the interpreter.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,8 +20,8 @@ struct ExecutionOptions {
   int warps = 4;
   bool check = false;
   bool contract = true;
-  bool skip_bad_accesses = false;  // in the interpreter: an access outside of every buffer is left out instead of being an Error
-  std::uint64_t max_ops = std::uint64_t{1} << 32;  // of one program in the interpreter
+  bool skip_bad_accesses = false;  // interpreter only: an access outside of every buffer is skipped instead of being an Error
+  std::uint64_t max_ops = std::uint64_t{1} << 32;  // ops of one program in the interpreter
 };
 
 /// Throws UsageError for a name that no device can have, Failure if this machine lacks the device.
@@ -29,36 +29,36 @@ std::shared_ptr<rt::Device> open_named_device(const std::string& name);
 
 class Execution {
  public:
-  /// Makes the buffers, and compiles for a device. `arguments` must outlive this object.
+  /// Makes the buffers, and compiles the kernel for a device. `arguments` must outlive this object.
   Execution(const ir::Function&, const std::vector<Argument>& arguments, const ExecutionOptions&);
 
   /// Runs the kernel. Throws Error for a violation in checked mode. The interpreter always checks.
   void launch();
-  /// Resets every buffer that the kernel may write to the contents of its argument.
+  /// Restores every buffer that the kernel may write to the contents of its argument.
   void restore();
-  /// The contents of the buffer of a parameter.
+  /// The contents of a parameter's buffer.
   std::vector<std::byte> contents(int parameter) const;
 
   std::string device_text() const;
-  /// The counters of an emulated device since the last call, as text; empty for others.
+  /// The counters of an emulated device since the last call, as text; empty for other devices.
   std::string counters_text();
   const std::vector<backend::PhaseTiming>& timings() const { return timings_; }
 
  private:
   void interpret();
-  /// Gives the buffer of a parameter the contents of its argument; nothing for scalars.
+  /// Fills a parameter's buffer with the contents of its argument. Does nothing for scalars.
   void fill(std::size_t parameter);
 
   ir::Function function_;
   const std::vector<Argument>& arguments_;
   ExecutionOptions options_;
-  std::shared_ptr<rt::Device> device_;  // of the buffers; the interpreter works in the cpu's memory
+  std::shared_ptr<rt::Device> device_;  // owns the buffers; the interpreter uses the cpu's memory
   rt::LaunchConfig config_;
-  std::shared_ptr<const rt::Executable> executable_;  // null in the interpreter
-  std::vector<detail::RawBuffer> buffers_;            // one a parameter, empty for scalars
+  std::shared_ptr<const rt::Executable> executable_;  // null for the interpreter
+  std::vector<detail::RawBuffer> buffers_;            // one for each parameter; empty for scalars
   std::vector<std::uint64_t> words_;
   std::vector<backend::PhaseTiming> timings_;
-  std::string ptx_;  // for GPUs
+  std::string ptx_;  // empty except for GPUs
   backend::Resources resources_;
 };
 

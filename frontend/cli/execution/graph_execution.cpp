@@ -19,7 +19,7 @@ std::uint64_t bits_at(const std::vector<std::byte>& bytes, std::size_t i, ir::El
 
 detail::Code code_of(ir::Element e) { return static_cast<detail::Code>(e); }
 
-/// A number of a scalar or symbol as a run takes it.
+/// The value of a scalar or symbol in the form that a run takes.
 detail::RunValue number_value(ir::Element e, std::uint64_t word) {
   detail::RunValue value;
   if (ir::is_float(e))
@@ -64,7 +64,7 @@ GraphExecution::GraphExecution(const graph::Graph& g, const Plan& plan, std::sha
     for (std::int64_t extent : shape) count *= extent;
     const ir::Element e = g.node(o.node).element;
     outputs_.push_back({make_buffer(o.name, e, count), std::move(shape)});
-    // NaN of every float: an element that is never written cannot pass for a result.
+    // All floats are NaN, so an element that is never written cannot pass for a result.
     const std::uint64_t poison = e == ir::Element::boolean ? 0 : UINT64_MAX;
     outputs_.back().buffer.memory.fill(&poison, Here());
   }
@@ -86,7 +86,7 @@ RunArgument GraphExecution::argument(const Buffer& b) const {
   return {b.name, value};
 }
 
-// As programs do, that give parameters once and run many times.
+// Programs, too, give parameters once and then run many times.
 void GraphExecution::launch() {
   std::vector<RunArgument> all = arguments_;
   all.insert(all.end(), parameters_.begin(), parameters_.end());

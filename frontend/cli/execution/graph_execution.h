@@ -14,7 +14,7 @@
 
 namespace tilewright::cli {
 
-/// One output after a run.
+/// An output after a run.
 struct GraphResult {
   std::string name;
   ir::Element element{};
@@ -30,7 +30,7 @@ class GraphExecution {
  public:
   GraphExecution(const graph::Graph&, const Plan&, std::shared_ptr<rt::Device>, const GraphArguments&);
 
-  /// Runs the plan and waits for it. Parameters are given to the first run; the plan keeps them.
+  /// Runs the plan and waits for it. Parameters are given to the first run only; the plan keeps them.
   void launch();
   std::vector<GraphResult> results() const;
 
@@ -54,10 +54,10 @@ class GraphExecution {
   std::vector<RunArgument> arguments_, parameters_;
 };
 
-/// The outputs by the interpreter. With Rounding::double_precision floats are f64.
+/// The outputs as the interpreter computes them. With Rounding::double_precision, floats are f64.
 std::vector<GraphResult> interpret_graph(const graph::Graph&, const GraphArguments&, graph::Rounding);
 
-/// ||seen - expected|| / ||expected|| over all elements. Infinite if one of the two is not finite where the other is another number.
+/// ||seen - expected|| / ||expected|| over all elements. Infinite if an element is not finite in one of the two and differs in the other.
 double relative_error(const GraphResult& seen, const GraphResult& expected);
 
 }  // namespace tilewright::cli

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kMadeElements = 4096;
 
-/// splitmix64.
+/// The next number of splitmix64.
 std::uint64_t next_random(std::uint64_t& state) {
   std::uint64_t z = state += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -59,7 +59,7 @@ std::string shown(ir::Element e, std::uint64_t w) {
   return ir::is_float(e) ? fmt::format("{}", ir::float_value(e, w)) : fmt::format("{}", ir::integer_value(e, w));
 }
 
-/// A text about the first element that differs; empty if all agree.
+/// Describes the first element that differs; empty if all agree.
 std::string difference(const ir::Function& f, const std::vector<Argument>& arguments, const Execution& expected, const Execution& got,
                        double tolerance) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -80,7 +80,7 @@ std::string answer(std::string_view kind, std::string_view text) { return fmt::f
 std::string answer(const std::exception& e) {
   const auto* bug = dynamic_cast<const CompilerBug*>(&e);
   if (bug == nullptr) return answer(kind_of(e.what()), e.what());
-  // The first line identifies the bug; the others name a file that is removed with the child process.
+  // The first line identifies the bug; later lines name a file that is removed with the child process.
   const std::string_view what = e.what();
   return answer("compiler bug at " + text(bug->where()), what.substr(0, what.find('\n')));
 }
@@ -153,7 +153,7 @@ std::string InterestingnessTest::run_in_child(const ir::Function& f) const {
   } catch (const CompilerBug& e) {
     return answer(e);
   } catch (const std::exception&) {
-    return {};  // the program is invalid, so there is no right result
+    return {};  // the program is invalid, so no result is right
   }
   try {
     Execution got(changed, arguments, options_.test_passes ? interpreter : options_.execution);

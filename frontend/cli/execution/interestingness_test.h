@@ -1,4 +1,4 @@
-// The interestingness test of the test-case reducer: how a kernel fails when passes change it, or on a device.
+// The interestingness test of the test-case reducer: how a kernel fails after passes have changed it, or on a device.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,28 +10,28 @@
 
 namespace tilewright::cli {
 
-/// How a kernel fails. Kernels that fail in the same way have the same kind.
+/// How a kernel fails. Two kernels that fail in the same way have the same kind.
 struct Verdict {
-  std::string kind;  // empty: nothing is wrong
+  std::string kind;  // empty: the kernel does not fail
   std::string text;
 };
 
 struct InterestingnessOptions {
-  std::vector<std::string_view> passes;  // to test, if `test_passes`
+  std::vector<std::string_view> passes;  // the passes to test, if `test_passes`
   bool test_passes = false;              // else the device is tested
   ir::TargetDesc target;
   ExecutionOptions execution;
-  double tolerance = 1e-3;  // of floats, relative to the larger of their magnitude and 1
-  unsigned seconds = 20;    // after which a program is taken for endless
+  double tolerance = 1e-3;  // for floats, relative to the larger of their magnitude and 1
+  unsigned seconds = 20;    // a program that takes longer is considered endless
 };
 
-/// Arguments for a kernel if the user gives none: random buffers and small numbers, the same ones each time.
+/// Arguments for a kernel if the user gives none: random buffers and small numbers, always the same ones.
 std::vector<Argument> make_arguments(const ir::Function&);
 
 class InterestingnessTest {
  public:
   InterestingnessTest(InterestingnessOptions options, std::vector<Argument> arguments);
-  /// Tests the function in a child process. Arguments of parameters that the reducer has removed are left out.
+  /// Tests the function in a child process. Skips the arguments of parameters that the reducer has removed.
   Verdict run(const ir::Function&) const;
 
  private:

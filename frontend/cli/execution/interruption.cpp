@@ -1,4 +1,4 @@
-// The handler of SIGINT and SIGTERM and its flag.
+// The handler of SIGINT and SIGTERM, and the flag that it sets.
 #include "frontend/cli/execution/interruption.h"
 
 #include <csignal>
@@ -7,7 +7,7 @@
 namespace tilewright::cli {
 namespace {
 
-// Global, since a signal handler has no arguments of its own.
+// The flag is global because a signal handler has no arguments of its own.
 std::atomic<bool> interrupted{false};
 std::atomic<int> received{SIGINT};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);

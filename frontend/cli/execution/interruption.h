@@ -1,10 +1,10 @@
-// Handles Ctrl-C, and the signal that ends a program, during a launch on an emulator, which then reports where its warps are, and in bench.
+// Handles SIGINT (Ctrl-C) and SIGTERM during benchmarks and launches on an emulator, which then reports where its warps are.
 #pragma once
 #include <atomic>
 
 namespace tilewright::cli {
 
-/// While this object lives, the first SIGINT or SIGTERM sets the flag; the next one ends the program in the usual way.
+/// While this object lives, the first SIGINT or SIGTERM sets the flag; the next one ends the program as usual.
 class Interruption {
  public:
   Interruption();
@@ -15,7 +15,7 @@ class Interruption {
   static const std::atomic<bool>& flag();
 };
 
-/// Flushes the output and ends the program by the signal that interrupted it, if one did, so that a shell stops its script.
+/// If a signal interrupted the program, flushes the output and ends the program with that signal, so that a shell stops its script.
 void end_if_interrupted();
 
 }  // namespace tilewright::cli

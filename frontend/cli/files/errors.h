@@ -1,4 +1,4 @@
-// The two exceptions of commands, which the program turns into exit codes.
+// The two exceptions of commands. The program turns them into exit codes.
 #pragma once
 #include <stdexcept>
 
@@ -10,7 +10,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The command failed, for instance because of the contents of a file: exit code 1. A tilewright::Error gives 1 as well.
+/// The command failed, for instance because of the contents of a file: exit code 1. A tilewright::Error also gives 1.
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -27,11 +27,11 @@ bool write_to(std::FILE* f, std::string_view contents) {
   return std::fwrite(contents.data(), 1, contents.size(), f) == contents.size() && std::fflush(f) == 0;
 }
 
-/// A new file gets its name when all of it is written: a program that is ended meanwhile leaves none, or the one that was there. False,
-/// with errno, if writing fails. Throws UsageError if there can be no such file.
+/// A new file gets its name only when it is complete: a program that is ended before leaves no incomplete file. Returns false, with errno,
+/// if writing fails. Throws UsageError if the file cannot be created.
 bool write_file(const std::string& path, std::string_view contents) {
   std::error_code ignored;
-  // Devices, pipes and links stay what they are, and so do files with an owner or rights of their own.
+  // Whatever exists is written in place: devices, pipes and links keep their kind, files their owner and permissions.
   const bool is_new = !std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
   const std::string made = is_new ? path + ".part" : path;
   OpenFile f(std::fopen(made.c_str(), "wb"));

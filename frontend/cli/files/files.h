@@ -1,4 +1,4 @@
-// Reads and writes the files of a command line as a whole; '-' is standard input or output.
+// Reads and writes whole files that a command line names; '-' is standard input or output.
 #pragma once
 #include <map>
 #include <string>
@@ -11,16 +11,16 @@ namespace tilewright::cli {
 
 class Files {
  public:
-  /// The contents of a file. Throws UsageError if it cannot be read, or if standard input was read already.
+  /// The contents of a file. Throws UsageError if it cannot be read, or if standard input was already read.
   std::string read(const std::string& path);
-  /// Throws UsageError if the file cannot be created or standard output is in use already, Failure if writing fails.
+  /// Throws UsageError if the file cannot be created or standard output is already in use, Failure if writing fails.
   void write(const std::string& path, std::string_view contents);
 
-  /// The kernels of a .tile file, verified. Its text is kept for messages.
+  /// The verified kernels of a .tile file. Its text is kept for messages.
   ir::Module read_tile(const std::string& path);
-  /// A textual graph with an output, verified. Its text is kept for messages.
+  /// A verified textual graph that has an output. Its text is kept for messages.
   graph::Graph read_graph(const std::string& path);
-  /// The text of such a file by its name in messages; empty if there is none.
+  /// The text of such a file, found by its name in messages; empty if there is none.
   std::string_view source(const std::string& name) const;
 
  private:
@@ -28,7 +28,7 @@ class Files {
   std::map<std::string, std::string> sources_;
 };
 
-/// The kernel of that name, or the only one if the name is empty. Throws UsageError that lists the kernels.
+/// The kernel with that name, or the only kernel if the name is empty. Throws UsageError that lists the kernels.
 const ir::Function& choose_kernel(const ir::Module&, const std::string& name);
 
 }  // namespace tilewright::cli

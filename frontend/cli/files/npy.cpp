@@ -1,4 +1,4 @@
-// The NPY format: a magic string, a version, a header that is a Python dictionary, the elements.
+// The NPY format: a magic string, a version, a header that is a Python dictionary, and the elements.
 #include "frontend/cli/files/npy.h"
 
 #include <fmt/format.h>
@@ -15,13 +15,13 @@ namespace tilewright::cli {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kMaxRank = 64;  // of NumPy
+constexpr std::size_t kMaxRank = 64;  // the limit of NumPy
 constexpr std::size_t kAlignment = 64;
 
 /// The spellings of one element type.
 struct Names {
   ir::Element element;
-  std::string_view descr;  // what NumPy and ml_dtypes write
+  std::string_view descr;  // as written by NumPy and ml_dtypes
   std::string_view numpy;
 };
 // In the order of ir::Element.
@@ -39,7 +39,7 @@ static_assert(std::size(kNames) == ir::kElementCount);
 
 const Names& names(ir::Element e) { return kNames[static_cast<std::size_t>(e)]; }
 
-/// Byte order, kind and width of "<f4".
+/// The byte order, kind and width in "<f4".
 struct Dtype {
   char order = '|', kind = '\0';
   int bytes = 0;
@@ -57,7 +57,7 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
     return std::nullopt;
   d.kind = text[0];
   d.bytes = text[1] - '0';
-  // Versions of ml_dtypes store 8-bit floats as void or as float.
+  // Some versions of ml_dtypes store 8-bit floats as void, others as float.
   if (d.kind == 'f' && d.bytes == 1) d.kind = 'V';
   return d;
 }
@@ -219,7 +219,7 @@ std::string write_npy(ir::Element element, std::span<const std::int64_t> shape, 
 std::string write_npy(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> data) {
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", dtype, fmt::join(shape, ", "),
                                    shape.size() == 1 ? "," : "");
-  // Ends in a newline, and the elements start at a multiple of 64. The longest shape needs less than the 65535 bytes of version 1.
+  // The header ends in a newline; elements start at a multiple of 64. Even the longest shape needs less than the 65535 bytes of version 1.
   const std::size_t before = kMagic.size() + 4, total = (before + header.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
   header.append(total - before - header.size() - 1, ' ');
   header += '\n';
@@ -234,7 +234,7 @@ bool dtype_holds(std::string_view dtype, ir::Element element) {
   const auto d = parse_dtype(dtype);
   if (!d || d->bytes != ir::bytes(element)) return false;
   const bool is_own = names(element).descr[1] == 'V';
-  for (const Names& n : kNames)  // the file may have the name of the dtype
+  for (const Names& n : kNames)  // the file may contain the name of the dtype
     if (dtype == n.numpy) return n.element == element;
   return is_own ? d->kind == 'V' : d->kind == names(element).descr[1];
 }

@@ -1,4 +1,4 @@
-// Arrays in NumPy's NPY format (versions 1 to 3): little-endian, C order, dtypes that have a counterpart among the element types.
+// Arrays in NumPy's NPY format (versions 1 to 3): little-endian, C order, dtypes that correspond to an element type.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,14 +19,14 @@ struct NpyArray {
   std::vector<std::byte> data;
 };
 
-/// Parses the contents of an NPY file. Throws Failure if they are wrong; `name`: of the file, for messages. A header alone, without as many
-/// elements as it says, allocates nothing.
+/// Parses the contents of an NPY file. Throws Failure if they are malformed; `name` is the file's name for messages. Nothing is allocated
+/// for a header whose elements are missing.
 NpyArray read_npy(std::string_view contents, const std::string& name);
 
-/// The contents of an NPY file. bf16 and fp8 are stored as ml_dtypes does, as void of their width: array.view(ml_dtypes.bfloat16) restores
+/// The contents of an NPY file. bf16 and fp8 are stored as void of their width, as by ml_dtypes: array.view(ml_dtypes.bfloat16) restores
 /// them.
 std::string write_npy(ir::Element, std::span<const std::int64_t> shape, std::span<const std::byte> data);
-/// The same for the spelling of a dtype in files.
+/// Writes an array whose dtype is given by its spelling in files.
 std::string write_npy(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> data);
 /// The spelling of an element's dtype in files.
 std::string_view dtype_of(ir::Element);

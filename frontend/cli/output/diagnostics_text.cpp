@@ -1,4 +1,4 @@
-// Formats errors with the source lines that they name.
+// Formats errors together with the source lines that they name.
 #include "frontend/cli/output/diagnostics_text.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace tilewright::cli {
 
 namespace {
 
-constexpr std::size_t kLongestLine = 160;  // of source that is shown
+constexpr std::size_t kLongestLine = 160;  // longer source lines are cut
 constexpr std::string_view kProgram = "tilewright", kLaunched = "launched here";
 
 std::string coloured(std::string_view s, const char* code, bool colour) {
@@ -65,7 +65,7 @@ std::optional<std::string> line_of(const SourceLocation& location, const Files& 
   std::string read;
   std::string_view text = files.source(location.file);
   if (text.empty()) {
-    // A dumped kernel names locations in the C++ that it was traced from.
+    // A dumped kernel refers to the C++ lines that it was traced from.
     std::error_code error;
     if (!std::filesystem::is_regular_file(location.file, error)) return std::nullopt;
     std::ifstream in(location.file, std::ios::binary);
@@ -93,7 +93,7 @@ std::string excerpt(const SourceLocation& location, const std::string& whole, bo
   if (location.column == 0 || location.column > line.size() + 1) return out;
   std::string blank;
   for (const char c : line.substr(0, location.column - 1)) {
-    // A tab stays a tab; of a character of several bytes only the first one takes a column.
+    // A tab stays a tab. In a character of several bytes, only the first byte takes a column.
     if (c == '\t')
       blank += '\t';
     else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80)
@@ -117,7 +117,7 @@ std::string with_source_lines(std::string_view text, const Files& files, bool co
     }
     const std::string_view where = parts->location == "<unknown>" || parts->location.empty() ? kProgram : parts->location;
     if (where == kProgram && parts->text.starts_with(kLaunched)) {
-      // No location: the program's name instead, then the message.
+      // There is no location: print the program's name instead, then the message.
       parts->text.remove_prefix(kLaunched.size());
       if (!parts->text.starts_with("; ")) continue;
       parts->text.remove_prefix(2);

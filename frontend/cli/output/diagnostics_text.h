@@ -1,4 +1,4 @@
-// Formats errors for the command line: each with the source line that it names.
+// Formats errors for the command line, each with the source line that it names.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace tilewright::cli {
 
-/// `text` is what() of an Error: lines of "file:line:column: error: ...". Each that names a line of a known or readable file is followed by
-/// that line and a caret. Unknown locations become the program's name.
+/// `text` is what() of an Error: lines of "file:line:column: error: ...". If a line of a known or readable file is named, that line and a
+/// caret follow. Unknown locations become the program's name.
 std::string with_source_lines(std::string_view text, const Files&, bool colour);
 
-/// what() of an Error without its location: "<message>", and the notes if it has any.
+/// what() of an Error without its location: "<message>", followed by its notes.
 std::string message_of(const Error&);
 
 /// "tilewright: error: <message>".

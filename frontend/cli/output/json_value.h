@@ -7,11 +7,11 @@
 
 namespace tilewright::cli {
 
-/// Names of members, and values that are JSON already.
+/// Names of members, and values that are already JSON.
 using JsonMembers = std::vector<std::pair<std::string, std::string>>;
 
 std::string json_string(std::string_view);
-/// null for what is no number.
+/// Returns null for infinities and NaN.
 std::string json_number(double);
 std::string json_array(const std::vector<std::string>& values);
 std::string json_object(const JsonMembers&);

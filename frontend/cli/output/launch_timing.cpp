@@ -11,7 +11,7 @@ namespace tilewright::cli {
 
 namespace {
 
-// A report has the median of this many launches, or of as many as fit into this time.
+// A report has the median of this many launches, or of fewer if the time runs out.
 constexpr int kTimedLaunches = 21;
 constexpr double kTimedMs = 1000;
 

@@ -5,7 +5,7 @@
 
 namespace tilewright::cli {
 
-/// Milliseconds of one call.
+/// The time of one call in milliseconds.
 double timed(const std::function<void()>& launch);
 
 /// "0.0123 ms, the median of 21 launches; the first took 0.4567 ms". Calls `restore`, which is not timed, before each launch.

@@ -1,4 +1,4 @@
-// Times launches of our kernels, and waits for threads of others.
+// Times launches of the library's kernels, and waits until threads of other libraries are idle.
 #include "frontend/cli/bench/measuring/contender.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ class CallsOnDevice final : public Contender {
   DeviceTensors tensors_;
 };
 
-/// Nanoseconds that all threads of a process have run; 0 if the system does not say.
+/// The time in nanoseconds that all threads of a process have run; 0 if the system does not tell.
 std::uint64_t run_time_ns(int process) {
   std::uint64_t sum = 0;
   std::error_code gone;
@@ -97,7 +97,7 @@ double time_calls(const Device& device, int calls, const std::function<void()>& 
 
 void wait_until_idle(int process) {
   using namespace std::chrono_literals;
-  constexpr std::uint64_t kIdleNs = 200'000;  // a tenth of one thread
+  constexpr std::uint64_t kIdleNs = 200'000;  // a tenth of the time that one thread has
   std::uint64_t before = run_time_ns(process);
   for (int nap = 0; nap < 250; ++nap) {
     std::this_thread::sleep_for(2ms);

@@ -1,4 +1,4 @@
-// Retains the primary context, which the device itself retains too.
+// Retains the primary context, which the device also retains.
 #include "frontend/cli/bench/measuring/gpu_context.h"
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ const rt::cuda::Driver& use_primary_context(const Device& device) {
   const rt::cuda::Driver* driver = rt::cuda::system_driver().driver.get();
   rt::cuda::CUdevice gpu = 0;
   rt::cuda::CUcontext context = nullptr;
-  // It is never released: the process ends with it.
+  // The context is never released; it ends with the process.
   if (!driver || driver->cuDeviceGet(&gpu, ordinal_of(device)) != 0 || driver->cuDevicePrimaryCtxRetain(&context, gpu) != 0 ||
       driver->cuCtxSetCurrent(context) != 0)
     throw std::runtime_error("the device's context cannot be used");

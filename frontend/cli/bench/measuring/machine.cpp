@@ -1,4 +1,4 @@
-// Reads /proc and the driver, and measures the peak of processors by a kernel of multiply-adds.
+// Reads /proc and the driver, and measures the peak of processors with a kernel of multiply-adds.
 #include "frontend/cli/bench/measuring/machine.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace tilewright::cli::bench {
 
 namespace {
 
-/// The clocks of all cores now, as the kernel says.
+/// The current clocks of all cores, as the operating system reports them.
 std::string processor_clocks() {
   std::ifstream in("/proc/cpuinfo");
   std::vector<double> mhz;
@@ -33,7 +33,7 @@ std::string processor_clocks() {
   return governor.empty() ? text : fmt::format("{}, governor {}", text, governor);
 }
 
-/// Threads that run or wait to run, the mean of a minute.
+/// The number of threads that run or wait to run, averaged over a minute.
 std::string load() {
   double minute = 0;
   std::ifstream("/proc/loadavg") >> minute;
@@ -58,11 +58,11 @@ void add_gpu_facts(const Device& device, Facts& facts) {
 // ---- peaks ----
 
 constexpr int kChains = 12;
-constexpr int kSteps = 25'000;  // milliseconds: longer than threads take to wake up
-constexpr int kUnrolled = 16;   // of a step: the loop carries its chains through memory
+constexpr int kSteps = 25'000;  // takes milliseconds, which is longer than threads take to wake up
+constexpr int kUnrolled = 16;   // multiply-adds in one step; between steps the loop carries its chains through memory
 
-/// Chains of multiply-adds that need no memory: enough to hide the latency of one, few enough to stay in registers.
-/// The factor and the term are arguments, so that the steps of integers are not folded into one.
+/// Chains of multiply-adds that need no memory: enough to hide the latency of one, few enough to stay in registers. The factor and the
+/// term are arguments, so that the compiler does not fold the steps of integers into one.
 template <class T>
 void multiply_adds(Ptr<T> out, Tile<T> factor, Tile<T> term, I32 steps, int lanes) {
   std::array<Tile<T>, kChains> chain;
@@ -80,7 +80,7 @@ void multiply_adds(Ptr<T> out, Tile<T> factor, Tile<T> term, I32 steps, int lane
   store(out + (program_id(0) * lanes + arange(0, lanes)), sum);
 }
 
-/// Bytes of a vector register of the code for a device.
+/// The size in bytes of a vector register in code for this device.
 int vector_bytes(const Device& device) {
   const auto fits = [&](const char* level) {
     return device.name() == "cpu" ? rt::reason_against_level(level).empty() : device.name() == std::string("cpu:") + level;
@@ -101,8 +101,8 @@ double measured_gflops(const Device& device) {
   return 2.0 * kChains * kUnrolled * lanes * kSteps * programs / (least * 1e6);
 }
 
-/// Multiply-adds of a multiprocessor in a clock, by compute capability: CUDA C++ Programming Guide, "Arithmetic Instructions", and the
-/// architectures' white papers.
+/// Multiply-adds per clock of a multiprocessor, by compute capability, from the CUDA C++ Programming Guide, "Arithmetic Instructions", and
+/// the architectures' white papers.
 struct Rates {
   int capability;
   double f16, tf32, f32, f64, i8;
@@ -155,7 +155,7 @@ Facts machine_facts(const Device& device) {
 Peak peak_of(const Device& device, ir::Element e, bool ieee) {
   if (is_emulator(device)) return {};
   if (is_gpu(device)) return {stated_gflops(device, e, ieee), "stated"};
-  // Small floats are multiplied as f32, bytes as i16.
+  // Small floats are multiplied as f32, and bytes as i16.
   if (e == ir::Element::i8) return {measured_gflops<std::int16_t>(device), "measured in i16"};
   if (!ir::is_float(e)) return {measured_gflops<std::int32_t>(device), "measured in i32"};
   return {e == ir::Element::f64 ? measured_gflops<double>(device) : measured_gflops<float>(device), "measured"};

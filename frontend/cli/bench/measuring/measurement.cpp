@@ -14,14 +14,14 @@ namespace tilewright::cli::bench {
 
 namespace {
 
-// Operations in double precision that a check may take: a few tenths of a second.
+// The number of double-precision operations that a check may take: a few tenths of a second.
 constexpr double kCheckOperations = 2e7;
-// A sample takes at least so long, or the clock's resolution and the launch's overhead would be a part of it.
+// A sample must be at least this long; otherwise the clock's resolution and the launch overhead would distort it.
 constexpr double kSampleMs = 0.5;
 constexpr int kMostLaunches = 1000;
 constexpr int kLeastRounds = 3;
 
-/// Rows that are checked: all, or some in equal distances with the first and the last.
+/// The rows that are checked: all rows, or evenly spaced rows that include the first and the last.
 std::vector<std::int64_t> checked_rows(std::int64_t rows, double operations_a_row) {
   const auto count = std::clamp(static_cast<std::int64_t>(kCheckOperations / std::max(operations_a_row, 1.0)), std::int64_t{2}, rows);
   std::vector<std::int64_t> chosen;
@@ -33,13 +33,13 @@ const Tensor& find_tensor(const Problem& p, const std::string& name) {
   return *std::find_if(p.tensors.begin(), p.tensors.end(), [&](const Tensor& t) { return t.name == name; });
 }
 
-/// How many launches make a sample long enough.
+/// The number of launches that make a sample long enough.
 int launches_a_sample(Contender& contender) {
   const double ms = std::min(contender.time(1), contender.time(1));
   return static_cast<int>(std::clamp(std::ceil(kSampleMs / std::max(ms, 1e-6)), 1.0, static_cast<double>(kMostLaunches)));
 }
 
-/// Calls f; an exception takes the entrant out.
+/// Calls f; an exception excludes the entrant.
 void attempt(Entrant& e, const std::function<void()>& f) {
   try {
     f();
@@ -119,7 +119,7 @@ double checked_error(const Case& c, const Contents& results, const Setting& sett
 }
 
 CacheFlush::CacheFlush(const Device& device) : device_(device) {
-  constexpr std::int64_t kGpuBytes = std::int64_t{256} << 20;  // no GPU has a cache as large
+  constexpr std::int64_t kGpuBytes = std::int64_t{256} << 20;  // larger than the cache of any GPU
   const std::int64_t cache = std::max(rt::last_level_cache_kib(), 32 * 1024) * std::int64_t{1024};
   memory_ = device.allocate<float>((is_gpu(device) ? kGpuBytes : 2 * cache) / 4);
 }
@@ -150,7 +150,7 @@ void measure(std::vector<Entrant>& entrants, const MeasuringOptions& options, Ca
   for (std::size_t i = 0; i < entrants.size() && !interrupted; ++i)
     if (entrants[i].contender)
       attempt(entrants[i], [&] {
-        // Nothing is left in the caches for a second launch of a sample.
+        // With cold caches a sample has one launch, because a second one would find its data in the caches.
         if (flush) entrants[i].contender->time(1);
         if (!flush) launches[i] = launches_a_sample(*entrants[i].contender);
         entrants[i].contender->settle();
@@ -166,7 +166,7 @@ void measure(std::vector<Entrant>& entrants, const MeasuringOptions& options, Ca
         if (flush)
           flush->run();
         else
-          e.contender->time(1);  // what the others left in the caches is no part of the time
+          e.contender->time(1);  // not timed: it loads the caches that the other contenders have overwritten
         e.samples.push_back(e.contender->time(launches[i]));
         e.contender->settle();
       });

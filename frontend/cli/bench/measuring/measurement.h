@@ -1,4 +1,4 @@
-// Measures contenders in turns: checks results, runs rounds, and summarises times.
+// Measures contenders in turns: checks results, runs rounds, and summarizes times.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -11,40 +11,40 @@
 namespace tilewright::cli::bench {
 
 struct Times {
-  double median = 0, lower = 0, upper = 0;  // milliseconds; quartiles
-  int rounds = 0, launches = 0;             // of a round
-  /// Half the distance of the quartiles, as a share of the median.
+  double median = 0, lower = 0, upper = 0;  // in milliseconds: the median and the quartiles
+  int rounds = 0, launches = 0;             // launches in one round
+  /// Half the distance between the quartiles, relative to the median.
   double spread() const { return median > 0 ? (upper - lower) / 2 / median : 0; }
 };
 
-/// Requires: at least one sample.
+/// Requires at least one sample.
 Times summarise(std::vector<double> samples);
 
-/// How wrong a result is beside double precision: |result - reference| / |reference|; not a number where the kernel left out elements.
-/// Throws std::runtime_error if it has not as many elements as it should.
+/// The error of a result compared with double precision: |result - reference| / |reference|; NaN if the kernel did not write all elements.
+/// Throws std::runtime_error if the number of elements is wrong.
 double relative_error(const Case&, const Reference&, const Contents& results);
-/// What it may be, by the result's element type and the device.
+/// The greatest accepted error, which depends on the result's element type and on the device.
 double tolerance(const Case&, const Reference&, const Setting&);
 /// The largest error of all results, each relative to itself. Throws std::runtime_error if one is beyond its tolerance.
 double checked_error(const Case&, const Contents& results, const Setting&);
 
 struct Entrant {
   std::string name;
-  std::unique_ptr<Contender> contender;  // null: it takes no part
-  std::string failure;                   // why it takes no part, or no longer
+  std::unique_ptr<Contender> contender;  // null: it is excluded
+  std::string failure;                   // why it is excluded
   double error = 0;                      // checked_error
   bool checked = false;
-  Times times;  // no rounds: it was not measured
+  Times times;  // zero rounds: it was not measured
   std::vector<double> samples;
 };
 
 struct MeasuringOptions {
   int rounds = 15;
-  double seconds = 3;  // for a case; three rounds are run in any case
+  double seconds = 3;  // for each case; at least three rounds are run
   bool cold = false;
 };
 
-/// Writes over more memory of a device than its caches hold.
+/// Overwrites more device memory than the caches hold.
 class CacheFlush {
  public:
   explicit CacheFlush(const Device&);
@@ -55,10 +55,11 @@ class CacheFlush {
   Buffer<float> memory_;
 };
 
-/// Checks the result of each entrant; one that is wrong, or fails, gets a failure.
+/// Checks the results of each entrant. An entrant that is wrong or fails gets a failure text.
 void check_results(const Case&, const Setting&, std::vector<Entrant>&);
 
-/// Runs each entrant once a round, the first of a round changing. `flush`: null for warm caches. Stops early where `interrupted`.
+/// Runs each entrant once per round; each round starts with another one. `flush`: null for warm caches. Stops early if `interrupted` is
+/// set.
 void measure(std::vector<Entrant>&, const MeasuringOptions&, CacheFlush* flush, const std::atomic<bool>& interrupted,
              const std::function<void(int round)>& progress);
 

@@ -1,4 +1,4 @@
-// Calls the management library, which is found at run time.
+// Calls NVIDIA's management library, which is loaded at run time.
 #include "frontend/cli/bench/measuring/nvml.h"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 constexpr int kSmClock = 1, kMemoryClock = 2;  // nvmlClockType_t
 constexpr int kGpuSensor = 0;                  // nvmlTemperatureSensors_t
 
-/// What a function writes to its last argument, if there is the function and it succeeds.
+/// The output argument of a function; empty if the library lacks the function or it fails.
 template <class T, class... Parameters, class... Arguments>
 std::optional<T> ask(int (*function)(void*, Parameters...), void* device, Arguments... arguments) {
   T value{};

@@ -1,4 +1,4 @@
-// Clocks, power and temperature of a GPU, by NVIDIA's management library.
+// Clocks, power and temperature of a GPU, from NVIDIA's management library.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace tilewright::cli::bench {
 
-/// A GPU at one moment; empty: the library does not say.
+/// The state of a GPU at one moment; a value is empty if the library does not report it.
 struct GpuState {
   std::optional<unsigned> sm_mhz, memory_mhz, celsius;
   std::optional<double> watts;
@@ -19,15 +19,15 @@ class Nvml {
  public:
   explicit Nvml(const Device&);
 
-  /// False where there is no such library or it does not know the device.
+  /// False if there is no such library or it does not know the device.
   bool is_open() const { return device_ != nullptr; }
-  // Require: is_open().
+  // These require is_open().
   GpuState state() const;
   unsigned most_sm_mhz() const;
   std::string driver_version() const;
 
  private:
-  /// After nvml.h; those that an older library lacks are null.
+  /// Functions as in nvml.h; null if an older library lacks them.
   struct Functions {
     int (*init)() = nullptr;
     int (*device)(unsigned ordinal, void** device) = nullptr;

@@ -1,4 +1,4 @@
-// Launches a kernel of the library with Options::tune, and keeps what the search reports.
+// Launches a kernel of the library with Options::tune, and records what the search reports.
 #include "frontend/cli/bench/measuring/tuning.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace tilewright::cli::bench {
 
 namespace {
 
-// The members of kernels::Configuration in their order.
+// The members of kernels::Configuration in order.
 constexpr std::array<const char*, 7> kMembers = {"bm", "bn", "bk", "num_warps", "num_stages", "group", "splits"};
 
 std::vector<std::string> words_of(const std::string& configuration) {
@@ -24,7 +24,7 @@ std::vector<std::string> words_of(const std::string& configuration) {
   return words;
 }
 
-/// While it lives, searches report to `sink`, and measure what is known too.
+/// While this object lives, searches report to `sink`, and also measure configurations that were measured before.
 class Searching {
  public:
   explicit Searching(std::function<void(const TuningProgress&)> sink) {

@@ -1,4 +1,4 @@
-// The peer cublas: products by libcublasLt, with the algorithms that its heuristics propose and a workspace.
+// The peer cublas: products with libcublasLt, which gets a workspace; its heuristics propose the algorithms.
 #include <fmt/format.h>
 
 #include <array>
@@ -14,7 +14,7 @@ namespace tilewright::cli::bench {
 
 namespace {
 
-constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // NVIDIA's advice for Hopper; less suffices on older ones
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // NVIDIA's advice for Hopper; older GPUs need less
 constexpr int kMostAlgorithms = 8;
 constexpr int kTrialLaunches = 3;
 
@@ -36,7 +36,7 @@ ProductTypes types_of(ir::Element e, bool ieee) {
   }
 }
 
-/// 1 and 0 of the type of a scale factor.
+/// The numbers 1 and 0 in the type of a scale factor.
 struct Scale {
   explicit Scale(int type) {
     if (type == kCudaF64)
@@ -55,7 +55,7 @@ struct Scale {
   alignas(8) std::array<std::byte, 8> one{}, zero{};
 };
 
-/// c = a b of row-major matrices, which the library takes for the columns of c^T = b^T a^T.
+/// c = a b of row-major matrices. The library sees them as column-major matrices of c^T = b^T a^T.
 class Product {
  public:
   Product(const CublasLt& lt, CublasLtHandle handle, const Setting& setting, const Case& of)
@@ -85,7 +85,7 @@ class Product {
   Product(const Product&) = delete;
   Product& operator=(const Product&) = delete;
 
-  /// By the fastest of the proposed algorithms, which the first call finds.
+  /// Multiplies with the fastest of the proposed algorithms; the first call finds it.
   void multiply(DeviceTensors& tensors) {
     if (!algorithm_) choose_algorithm(tensors);
     multiply(tensors, *algorithm_);

@@ -1,4 +1,4 @@
-// The functions of libcublasLt that products need, found at run time. Types and numbers are those of cublasLt.h, which no build needs.
+// The functions of libcublasLt that products need, loaded at run time. Types and numbers copy cublasLt.h, which the build does not need.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace tilewright::cli::bench {
 
 using CublasLtHandle = void*;
-using CublasLtDescriptor = void*;  // of a product, a layout or a preference
+using CublasLtDescriptor = void*;  // handle of a product, a layout or a preference
 using CudaStream = void*;
 
 struct CublasLtAlgorithm {
@@ -38,7 +38,7 @@ enum CublasLtNumber : int {
   kMaxWorkspaceBytes = 1,
 };
 
-/// No pointer of a table in use is null.
+/// All pointers of a table in use are set.
 struct CublasLt {
   int (*create)(CublasLtHandle*) = nullptr;
   int (*destroy)(CublasLtHandle) = nullptr;
@@ -58,10 +58,10 @@ struct CublasLt {
                   CudaStream) = nullptr;
 };
 
-/// Loads the newest libcublasLt that there is. Throws Unavailable.
+/// Loads the newest libcublasLt of this machine. Throws Unavailable.
 CublasLt load_cublas_lt();
 
-/// "12.2.5" of 120205.
+/// Formats a version: 120205 gives "12.2.5".
 std::string cublas_version_text(std::size_t version);
 
 }  // namespace tilewright::cli::bench

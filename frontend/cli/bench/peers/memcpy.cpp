@@ -1,4 +1,4 @@
-// The peer memcpy: copies as many bytes as a kernel moves, on all cores, or by the driver of a GPU.
+// The peer memcpy copies as many bytes as a kernel moves, with all cores, or with the driver of a GPU.
 #include <fmt/format.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// The peer onednn: products of f32 by a function of oneDNN that versions 2 and 3 have alike, found at run time.
+// The peer onednn: products of f32, with a function that oneDNN 2 and 3 both have, loaded at run time.
 #include <fmt/format.h>
 
 #include "frontend/cli/bench/peers/peer_library.h"
@@ -8,12 +8,12 @@ namespace tilewright::cli::bench {
 
 namespace {
 
-/// The head of dnnl_version_t.
+/// The first members of dnnl_version_t.
 struct OneDnnVersion {
   int major, minor, patch;
 };
 
-/// Row-major: c = alpha a b + beta c, as dnnl.h declares it in both versions.
+/// Computes c = alpha a b + beta c, row-major, as dnnl.h declares it in both versions.
 using Sgemm = int (*)(char trans_a, char trans_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
                       std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
 

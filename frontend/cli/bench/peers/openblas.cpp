@@ -1,4 +1,4 @@
-// The peer openblas: products of f32 and f64 by a CBLAS that is found at run time.
+// The peer openblas: products of f32 and f64 with a CBLAS library that is loaded at run time.
 #include <fmt/format.h>
 
 #include "frontend/cli/bench/peers/peer_library.h"
@@ -9,7 +9,7 @@ namespace tilewright::cli::bench {
 
 namespace {
 
-/// The functions of OpenBLAS, after cblas.h.
+/// The functions of OpenBLAS, declared as in cblas.h.
 struct OpenBlas {
   void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float* a, int lda, const float* b, int ldb,
                 float beta, float* c, int ldc) = nullptr;
@@ -37,7 +37,7 @@ OpenBlas load_openblas() {
   return blas;
 }
 
-/// c = a b, by gemm or, of a vector, by gemv.
+/// c = a b, with gemm, or with gemv if b is a vector.
 template <class T, class Gemm, class Gemv>
 std::function<void(DeviceTensors&)> product(const MatrixProduct& p, Gemm gemm, Gemv gemv) {
   return [=, m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k)](DeviceTensors& t) {

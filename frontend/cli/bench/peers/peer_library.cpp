@@ -1,4 +1,4 @@
-// Loads a library of a peer, and says why it cannot be used.
+// Loads a library of a peer, or explains why it cannot be used.
 #include "frontend/cli/bench/peers/peer_library.h"
 
 #include <fmt/format.h>

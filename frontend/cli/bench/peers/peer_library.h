@@ -1,4 +1,4 @@
-// Functions of a peer's library, which no build needs.
+// Loads functions of a peer's library at run time; the build does not need it.
 #pragma once
 #include <initializer_list>
 #include <string_view>
@@ -7,7 +7,8 @@
 
 namespace tilewright::cli::bench {
 
-/// Sets functions of the first of these libraries that is there. Throws Unavailable: `absence` if none is, or what is wrong with the one that is.
+/// Sets functions from the first of these libraries that exists. Throws Unavailable with `absence` if none exists, or with what is wrong
+/// with it.
 void load_functions(std::initializer_list<const char*> names, std::string_view absence,
                     std::initializer_list<rt::DynamicFunction> functions);
 

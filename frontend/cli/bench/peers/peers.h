@@ -1,4 +1,4 @@
-// The peers that kernels can be measured beside, by name.
+// The peers, by name: other libraries that kernels are measured beside.
 #pragma once
 #include <memory>
 #include <span>
@@ -11,22 +11,22 @@
 namespace tilewright::cli::bench {
 
 struct PeerOptions {
-  std::string python;  // the interpreter; empty: python3
+  std::string python;  // path of the interpreter; empty: python3
 };
 
 struct PeerKind {
   std::string_view name, about;
   bool on_cpu, on_gpu;
-  /// Throws Unavailable if the peer is not there. The setting must outlive the peer.
+  /// Throws Unavailable if the peer is missing. The setting must outlive the peer.
   std::unique_ptr<Peer> (*open)(const Setting&, const PeerOptions&);
 };
 
 std::span<const PeerKind> peer_kinds();
 
-/// Throws UsageError that suggests one and lists them.
+/// Throws UsageError that suggests a peer and lists all.
 const PeerKind& find_peer(const std::string& name);
 
-// Each is in a file of its name, those in Python in python_peer.cpp.
+// Each function is in a file of its name, those of Python peers in python_peer.cpp.
 std::unique_ptr<Peer> open_cublas(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_openblas(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_onednn(const Setting&, const PeerOptions&);
@@ -37,7 +37,7 @@ std::unique_ptr<Peer> open_flash(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_numpy(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_memcpy(const Setting&, const PeerOptions&);
 
-/// A copy of as many bytes as a case moves, half of them read and half written.
+/// Copies as many bytes as a case moves, half of them read and half written.
 std::unique_ptr<Contender> copy_of(const Setting&, double bytes);
 
 }  // namespace tilewright::cli::bench

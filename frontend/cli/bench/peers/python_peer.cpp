@@ -1,4 +1,4 @@
-// The peers torch, triton and numpy: one script each, the same requests. And cudnn and flash, which are torch with one backend of attention.
+// The peers torch, triton and numpy have one script each and take the same requests. cudnn and flash are torch with one attention backend.
 #include "frontend/cli/bench/peers/python_peer.h"
 
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ class PythonKernel final : public Contender {
 
 class PythonPeer final : public Peer {
  public:
-  /// `backend`: of attention, which is then all that the peer has; empty: the library's own choice.
+  /// `backend`: the only attention backend, and attention is then the peer's only kernel; empty: the library's own choice.
   PythonPeer(std::string name, std::string_view script, const Setting& setting, const PeerOptions& options, std::string backend = "")
       : name_(std::move(name)),
         backend_(std::move(backend)),

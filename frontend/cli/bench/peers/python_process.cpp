@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kAnswerSeconds = 120;
 
-/// The last line of a file that is not empty, which of a traceback is the exception.
+/// The last line of a file that is not empty. In a traceback it is the exception.
 std::string last_line(const std::string& path) {
   std::ifstream in(path);
   std::string last;
@@ -35,7 +35,7 @@ std::string last_line(const std::string& path) {
 
 [[noreturn]] void become_interpreter(const std::string& interpreter, const std::string& script, int socket, const std::string& errors) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  setpgid(0, 0);  // Ctrl-C is for the parent, which ends this process
+  setpgid(0, 0);  // Ctrl-C goes only to the parent, which ends this process
   const int log = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   dup2(socket, STDIN_FILENO);
   dup2(socket, STDOUT_FILENO);
@@ -92,7 +92,7 @@ std::string PythonProcess::read_line() {
     if (std::chrono::steady_clock::now() - start > std::chrono::seconds(kAnswerSeconds))
       give_up(fmt::format("its process does not answer within {} s", kAnswerSeconds));
     pollfd wait{socket_, POLLIN, 0};
-    if (poll(&wait, 1, 100) <= 0) continue;  // a signal ends the wait, too
+    if (poll(&wait, 1, 100) <= 0) continue;  // a signal also ends the wait
     std::array<char, 4096> block{};
     const ssize_t n = read(socket_, block.data(), block.size());
     if (n <= 0) give_up("its process ended");
@@ -113,7 +113,7 @@ std::string PythonProcess::ask(const std::string& request) {
     if (answer == "@ok") return "";
     if (answer.starts_with("@ok ")) return answer.substr(4);
     if (answer.starts_with("@no ")) throw Unavailable(answer.substr(4));
-    // What libraries print is no answer.
+    // Output of libraries is not an answer.
   }
 }
 

@@ -1,5 +1,5 @@
-// Draws results as SVG: for each case a bar for ours and for each peer, as long as its share of the roofline. Debian 12 packages no C++
-// library of charts.
+// Draws results as SVG: for each case one bar for this library and one for each peer; the length is the share of the roofline. Debian 12
+// has no package of a C++ chart library.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,28 +16,28 @@ namespace {
 constexpr double kWidth = 960, kLeft = 210, kRight = 190, kTop = 116, kBottom = 46;
 constexpr double kBarHeight = 15, kBarGap = 3, kGroupGap = 16, kLeastGroup = 32;
 constexpr std::array<std::string_view, 7> kColours = {"#2563eb", "#f59e0b", "#10b981", "#8b5cf6", "#ef4444", "#0891b2", "#64748b"};
-constexpr double kMostShare = 1.5;  // longer bars are cut
+constexpr double kMostShare = 1.5;  // longer bars are cut off
 
 struct Bar {
   std::size_t series;
-  double value, lower, upper;  // of the axis
+  double value, lower, upper;  // in units of the axis
   std::string label;
 };
 struct Group {
   std::string title, subtitle;
   std::vector<Bar> bars;
-  std::string note;  // instead of bars
+  std::string note;  // replaces the bars
   double height() const { return std::max(kLeastGroup, static_cast<double>(bars.size()) * (kBarHeight + kBarGap) - kBarGap); }
 };
 struct Chart {
   std::vector<std::string> series;
   std::vector<Group> groups;
-  double most = 0, step = 0;  // of the axis
+  double most = 0, step = 0;  // greatest value and tick distance of the axis
   std::string axis;
   bool is_share = false;
 };
 
-/// The number of a series by its name; a new one at the end.
+/// The number of a series by name; adds a new one at the end.
 std::size_t series_of(Chart& chart, const std::string& name) {
   const auto found = std::find(chart.series.begin(), chart.series.end(), name);
   if (found != chart.series.end()) return static_cast<std::size_t>(found - chart.series.begin());
@@ -48,7 +48,7 @@ std::size_t series_of(Chart& chart, const std::string& name) {
 void add_times(Chart& chart, Group& group, const CaseResult& c) {
   const double roofline = c.roofline_ms(), ours = c.ours().times.median;
   for (const Contestant& p : c.contestants) {
-    // The copy is the roofline of memory itself.
+    // The copy itself defines the memory roofline.
     if (!p.measured() || p.name == "memcpy") continue;
     const double ms = p.times.median, share = roofline / ms;
     const std::string label = &p == &c.ours() ? fmt::format("{}, {}", percent(share), rate_text(c, ms))
@@ -63,7 +63,7 @@ void add_estimates(Chart& chart, Group& group, const Counted& counted) {
                           fmt::format("{:.1f} us, bound by {}", e.microseconds, e.bound)});
 }
 
-/// A step of 1, 2 or 5 times a power of ten, of which the axis has about five.
+/// A step of 1, 2 or 5 times a power of ten, so that the axis has about five ticks.
 double axis_step(double most) {
   const double power = std::pow(10, std::floor(std::log10(std::max(most, 1e-9) / 5)));
   for (const double step : {1.0, 2.0, 5.0})
@@ -167,7 +167,7 @@ class Drawing {
                             x_of(b.lower), x_of(b.upper), y + kBarHeight / 2);
         label = std::max(label, x_of(b.upper));
       }
-      // With a white edge below: not all viewers know paint-order.
+      // Draws a white outline first, because some viewers ignore paint-order.
       text(label + 7, y + kBarHeight - 3.5, b.label, "font-size=\"11\" stroke=\"#ffffff\" stroke-width=\"3\"");
       text(label + 7, y + kBarHeight - 3.5, b.label, "font-size=\"11\"");
       y += kBarHeight + kBarGap;

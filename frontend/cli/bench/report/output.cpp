@@ -16,7 +16,7 @@ namespace tilewright::cli::bench {
 
 namespace {
 
-/// Leaves no empty file: the program may end before there are results.
+/// Leaves no empty file, because the program may end before there are results.
 void expect_writable(const std::string& path) {
   if (path.empty() || path == "-") return;
   std::error_code ignored;

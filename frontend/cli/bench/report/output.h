@@ -1,4 +1,4 @@
-// Where results go: the table to standard output row by row, and the files at the end.
+// Where results go: the table to standard output row by row, the files at the end.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,12 +10,12 @@ namespace tilewright::cli::bench {
 
 class Output {
  public:
-  /// Paths of the files, empty for none. Throws UsageError now if one cannot be written, and not after the measurement.
+  /// Paths of the files; empty for no file. Throws UsageError before the measurement if one cannot be written.
   Output(std::string json, std::string plot);
 
-  /// A part of the table. Goes to standard error where the JSON goes to standard output.
+  /// Prints a part of the table; to standard error if the JSON goes to standard output.
   void print(std::string_view) const;
-  /// A line on standard error.
+  /// Prints a line to standard error.
   void note(std::string_view) const;
   void write(const Results&, Files&) const;
 
@@ -23,10 +23,10 @@ class Output {
   const std::string json_, plot_;
 };
 
-/// The commit of the sources, with a mark if they were changed; empty if they were in no repository. Defined in what the build generates.
+/// The commit of the sources, marked if they were modified; empty if they were not in a repository. The build generates the definition.
 extern const std::string_view kCommit;
 
-/// Results without cases, from what is known before the first.
+/// Results without cases: the facts that are known before the first case.
 Results started_results(const Device&, const MeasuringOptions&);
 
 }  // namespace tilewright::cli::bench

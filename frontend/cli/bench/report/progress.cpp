@@ -1,4 +1,4 @@
-// Draws the bar.
+// Draws the progress bar.
 #include "frontend/cli/bench/report/progress.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ void Progress::show(std::size_t done, double share, const std::string& what) {
   if (!is_terminal_ || total_ == 0) return;
   const double part = std::min(1.0, (static_cast<double>(done) + share) / static_cast<double>(total_));
   const int full = static_cast<int>(part * kBarWidth);
-  // Parts of ASCII: a cut to the width of the terminal cuts no character.
+  // The line is ASCII only, so cutting it to the width of the terminal does not cut a character in two.
   std::string line = fmt::format("[{:#<{}}{:.<{}}] {}/{}  {}", "", full, "", kBarWidth - full, done, total_, what);
   line.resize(std::min(line.size(), terminal_width() - 1));
   fmt::print(stderr, "\r\x1b[2K{}", line);

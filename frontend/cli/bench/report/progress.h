@@ -1,11 +1,11 @@
-// A line at the bottom of a terminal that says how far a measurement is.
+// A line at the bottom of a terminal that shows the progress of a measurement.
 #pragma once
 #include <cstddef>
 #include <string>
 
 namespace tilewright::cli::bench {
 
-/// Draws on standard error if that is a terminal, and else does nothing. No library: Debian 12 packages none for C++ that is more than
+/// Draws on standard error if that is a terminal, and otherwise does nothing. Debian 12 has no package of a C++ library for this beyond
 /// these few lines.
 class Progress {
  public:
@@ -14,9 +14,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `done` of the total, and `share` of the next.
+  /// `done` cases of the total are complete, and `share` of the next one.
   void show(std::size_t done, double share, const std::string& what);
-  /// Takes the line away, before other output.
+  /// Removes the line, before other output.
   void clear();
 
  private:

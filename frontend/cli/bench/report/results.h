@@ -1,4 +1,4 @@
-// The results of `tilewright bench`, as the table, the JSON file and the chart show them.
+// The results of `tilewright bench`, which the table, the JSON file and the chart show.
 #pragma once
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace tilewright::cli::bench {
 
 struct Contestant {
   std::string name;
-  Times times;  // no rounds: not measured
+  Times times;  // zero rounds: it was not measured
   bool checked = false;
   double error = 0;
   std::string failure;  // why it was not measured
@@ -27,22 +27,22 @@ struct Contestant {
 /// The result of one case.
 struct CaseResult {
   std::string kernel, shape, type;
-  std::string data;  // what is random in another way than in the other cases
+  std::string data;  // random data that differs from that of other cases
   double flops = 0, bytes = 0;
-  std::vector<Contestant> contestants;  // ours first, then the peers in their order
-  double copy_ms = 0;                   // of as many bytes, in the same rounds; 0: not measured
+  std::vector<Contestant> contestants;  // this library first, then the peers in their order
+  double copy_ms = 0;                   // time to copy as many bytes, in the same rounds; 0: not measured
   double peak_gflops = 0;
   std::optional<Counted> counted;
-  std::optional<GpuState> gpu;              // behind the last round but one
+  std::optional<GpuState> gpu;              // read after the last round but one
   std::optional<std::vector<Tuned>> tuned;  // with --tune
 
   const Contestant& ours() const { return contestants.front(); }
-  /// The time of the roofline: that of the copy or of the operations at the peak, whichever is longer; 0 if neither is known.
+  /// The roofline's time: the copy, or the operations at the peak, whichever takes longer; 0 if neither is known.
   double roofline_ms() const;
 };
 
 struct PeerVersion {
-  std::string name, version, absence;  // absence: why it is not there
+  std::string name, version, absence;  // absence: why the peer is missing
 };
 
 struct Results {
@@ -59,7 +59,7 @@ struct Results {
 
 /// "0.1234 ms", "12.3 us" in a width that suits tables.
 std::string time_text(double ms);
-/// "512 GFLOP/s" or "43.1 GB/s", of the kernel's own bound.
+/// "512 GFLOP/s" or "43.1 GB/s", depending on what bounds the kernel.
 std::string rate_text(const CaseResult&, double ms);
 /// "68 %", "0.31 %".
 std::string percent(double share);
@@ -69,10 +69,10 @@ std::string ratio_text(double ratio);
 /// The lines above the table.
 std::string heading_text(const Results&);
 
-/// The table, row by row.
+/// Prints the table row by row.
 class Table {
  public:
-  /// Columns for these peers; `counts`: of an emulator's counters.
+  /// Has columns for these peers; `counts`: columns for an emulator's counters.
   Table(std::vector<std::string> peers, bool counts, const std::vector<std::pair<std::string, std::string>>& kernels_and_shapes);
   std::string header() const;
   std::string row(const CaseResult&) const;
@@ -84,7 +84,7 @@ class Table {
   std::size_t kernel_width_, shape_width_;
 };
 
-/// The lines below the row of a case that was tuned; empty for others.
+/// The lines below the row of a tuned case; empty for other cases.
 std::string tuned_text(const CaseResult&);
 
 /// All results, as a JSON object.

@@ -1,4 +1,4 @@
-// Prints results as a table whose rows can appear one after the other.
+// Prints results as a table whose rows can be printed one by one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::string thousands(std::uint64_t n) {
   return digits;
 }
 
-/// "12,345 (92 %)": a count, and the least that would do as a share of it.
+/// "12,345 (92 %)": a count, and the necessary minimum as a share of it.
 std::string beside_least(std::uint64_t count, std::uint64_t least) {
   if (count == 0) return "0";
   return fmt::format("{} ({})", thousands(count), percent(static_cast<double>(least) / static_cast<double>(count)));

@@ -1,4 +1,4 @@
-// Attention over whole sequences, one query at a time, and the rotary embedding before it.
+// Attention over whole sequences, attention of one query at a time, and the rotary embedding before them.
 #include "tilewright/kernels/attention.h"
 
 #include <cmath>
@@ -15,10 +15,10 @@ namespace {
 
 using kernels::Options;
 
-/// The rows of keys and values that a query sees, as rows of matrices with d columns.
+/// Maps a key that a query sees to the row of its key and value in matrices with d columns.
 using KeyRow = std::function<std::int64_t(std::int64_t key)>;
 
-/// softmax(q k^T / sqrt(d)) v of the query in row `query` of q, over `keys` keys.
+/// softmax(q k^T / sqrt(d)) v for the query in row `query` of q, over `keys` keys.
 void attend(const Values& v, std::int64_t query, const KeyRow& row_of, std::int64_t keys, std::span<double> to, const char* k_name,
             const char* v_name) {
   const Reader q = v.at("q"), k = v.at(k_name), values = v.at(v_name);
@@ -63,13 +63,14 @@ Problem attention(const Shape& s) {
   return p;
 }
 
-constexpr std::int64_t kPageSize = 16;  // keys of a page
+constexpr std::int64_t kPageSize = 16;  // keys in a page
 
-/// One query a sequence. Keys lie in the caches in their order, or in pages at any places.
+/// One query for each sequence. Keys are in the caches in order, or in pages at arbitrary places.
 template <class T, bool Paged>
 Problem decode_attention(const Shape& s) {
   const std::int64_t batch = s[0], heads = s[1], keys = s[2], d = s[3], pages = Paged ? keys / kPageSize : 1, size = keys / pages;
-  // Page p of all stands at place p * step mod all, with a step that has no common divisor with their number; caches in their order.
+  // Page p is at place p * step modulo the number of pages, where step and that number have no common divisor. Without pages, keys are in
+  // order.
   const std::int64_t all = batch * pages;
   std::int64_t step = Paged ? all / 2 + 1 : 1;
   while (std::gcd(step, all) != 1) ++step;

@@ -16,7 +16,7 @@ namespace tilewright::cli::bench {
 namespace {
 
 constexpr std::int64_t kLargestExtent = 2147483647;
-constexpr double kMostElements = 1e15;  // of the product of all extents: arrays have fewer, and sizes of arrays fit 64 bits
+constexpr double kMostElements = 1e15;  // limit of the product of all extents: arrays are smaller, and their sizes fit 64 bits
 
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> words;

@@ -1,4 +1,4 @@
-// The cases that a command line asks for: kernels with shapes and element types.
+// The cases that a command line selects: kernels with shapes and element types.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,10 +15,10 @@ struct CaseName {
   ir::Element type;
 };
 
-/// `shapes` and `types` as on the command line; empty: those that suit the device. Throws UsageError that says what there is.
+/// `shapes` and `types` as on the command line; if empty, the ones that suit the device. Throws UsageError that lists the possible values.
 std::vector<CaseName> parse_cases(const std::vector<std::string>& kernels, const std::string& shapes, const std::string& types, DeviceKind);
 
-/// The words between commas. Throws UsageError, naming `option`, if one is empty.
+/// Splits at commas. Throws UsageError, naming `option`, if a word is empty.
 std::vector<std::string> split_list(const std::string& text, const char* option);
 
 }  // namespace tilewright::cli::bench

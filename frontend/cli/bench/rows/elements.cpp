@@ -19,7 +19,7 @@ constexpr double kDropped = 0.25;
 constexpr double kFilled = 1.5;
 constexpr std::uint64_t kSeed = 1;
 
-/// The result y of one operation for each element, given row by row.
+/// The reference of result y of an element-wise operation, given row by row.
 Reference rows_of_y(std::int64_t rows, std::int64_t columns,
                     std::function<void(const Values&, std::int64_t row, std::span<double> to)> row) {
   return {.tensor = "y", .rows = rows, .columns = columns, .operations_a_row = static_cast<double>(columns), .row = std::move(row)};
@@ -57,12 +57,12 @@ constexpr auto fill = []<class T>(std::type_identity<T>, const Shape& s) {
   return p;
 };
 
-/// A distribution by its mean, its variance, the fourth central moment, and the interval that holds all its numbers.
+/// A distribution: its mean, its variance, its fourth central moment, and the interval that contains all its numbers.
 struct Distribution {
   double mean, variance, fourth, least, most;
 };
 
-/// Row `row` of y itself if its mean and its variance are within eight deviations of those of n random numbers; else no right answer.
+/// Accepts row `row` of y if its mean and variance are within eight deviations of those of n random numbers; else the reference is NaN.
 void check_distribution(const Values& v, std::int64_t row, std::span<double> to, const Distribution& d) {
   const Reader y = v.at("y");
   const auto n = static_cast<double>(to.size());
@@ -98,7 +98,7 @@ constexpr auto random_normal = []<class T>(std::type_identity<T>, const Shape& s
                            [](DeviceTensors& t, const Options& o) { kernels::random_normal(t.view<T, 2>("y"), kSeed, 0, 1, o); });
 };
 
-/// An element is either 0 or x / (1 - p), and as many are 0 as p says.
+/// Accepts a row if each element is 0 or x / (1 - p), and the number of zeros agrees with p.
 void dropout_row(const Values& v, std::int64_t row, std::span<double> to) {
   const Reader x = v.at("x"), y = v.at("y");
   const auto n = static_cast<std::int64_t>(to.size());
@@ -109,7 +109,7 @@ void dropout_row(const Values& v, std::int64_t row, std::span<double> to) {
     to[static_cast<std::size_t>(i)] = dropped ? 0 : x[row * n + i] / (1 - kDropped);
   }
   const double expected = kDropped * static_cast<double>(n), deviation = std::sqrt(expected * (1 - kDropped));
-  if (std::abs(zeros - expected) > 8 * deviation + 1) to[0] = NAN;  // no right answer
+  if (std::abs(zeros - expected) > 8 * deviation + 1) to[0] = NAN;  // NaN matches no result
 }
 
 constexpr auto dropout = []<class T>(std::type_identity<T>, const Shape& s) {
@@ -120,7 +120,7 @@ constexpr auto dropout = []<class T>(std::type_identity<T>, const Shape& s) {
   return p;
 };
 
-/// A step of diffusion: the element, and a part of its difference from each of the neighbours along each axis, which are 0 outside.
+/// One step of diffusion: the element plus a part of its difference from each neighbour along each axis. Neighbours outside are 0.
 template <class T, int Axes>
 Problem stencil(const Shape& s) {
   constexpr float kPart = Axes == 2 ? 0.125f : 0.0625f, kRest = 1 - 2 * Axes * kPart;

@@ -1,4 +1,4 @@
-// Gradients: of softmax, norms, cross_entropy, attention.
+// Gradients of softmax, norms, cross_entropy and attention.
 #include <algorithm>
 #include <cmath>
 
@@ -41,7 +41,7 @@ constexpr auto softmax_backward = []<class T>(std::type_identity<T>, const Shape
   return p;
 };
 
-/// A row of a matrix that a norm divides by its deviation or root of mean squares, and the gradient of its result.
+/// A row of a matrix, normalized by its deviation or its root mean square, and the gradient of the result.
 struct NormRow {
   NormRow(const Values& v, std::int64_t row_, std::int64_t n_, bool centered)
       : x(v.at("x")), dy(v.at("dy")), row(row_), n(n_), mean(centered ? v.at("mean")[row_] : 0), rstd(v.at("rstd")[row_]) {}
@@ -154,7 +154,7 @@ constexpr auto cross_entropy_backward = []<class T>(std::type_identity<T>, const
   return p;
 };
 
-/// The weight of a key for a query of one head, and the gradient of their score, with the scale.
+/// The weight of a key for a query of one head, and the gradient of their scaled score.
 struct Pair {
   Pair(const Values& v, std::int64_t query, std::int64_t key, std::int64_t d) {
     const Reader q = v.at("q"), k = v.at("k"), values = v.at("v"), out = v.at("out"), dout = v.at("dout");
@@ -189,7 +189,7 @@ constexpr auto attention_backward = []<class T>(std::type_identity<T>, const Sha
                                 t.view<const S, 3>("lse"), t.view<const T, 4>("dout"), t.view<T, 4>("dq"), t.view<T, 4>("dk"),
                                 t.view<T, 4>("dv"), {}, o);
   };
-  // A row of dq is a sum over keys, one of dk and dv over queries.
+  // A row of dq is a sum over keys; a row of dk or dv is a sum over queries.
   const auto reference = [&](const char* name, auto add) {
     p.references.push_back({.tensor = name,
                             .rows = elements_of(s) / d,

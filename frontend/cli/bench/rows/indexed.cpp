@@ -1,4 +1,4 @@
-// Kernels whose indices are data: gather, scatter_add, the product of a sparse matrix and a vector.
+// Kernels with index arrays: gather, scatter_add, and the product of a sparse matrix and a vector.
 #include <algorithm>
 
 #include "frontend/cli/bench/rows/kernel_row.h"
@@ -12,7 +12,7 @@ namespace {
 
 using kernels::Options;
 
-/// Bytes of rows of `width` elements that are read or written by an index, and of the index.
+/// Bytes of the rows of `width` elements that are read or written through an index, and of the index.
 template <class T>
 double bytes_of_rows(double moved, std::int64_t width, std::int64_t indices) {
   return moved * static_cast<double>(width) * sizeof(T) + static_cast<double>(indices) * sizeof(std::int32_t);
@@ -58,7 +58,8 @@ constexpr auto scatter_add = []<class T>(std::type_identity<T>, const Shape& s) 
   return p;
 };
 
-/// The columns of a row's nonzeros: one at random in each of as many equal parts of the row, so that they are different and in order.
+/// The columns of a row's nonzeros: the row is divided into equal parts, and each part has one nonzero at a random place. So columns differ
+/// and ascend.
 std::vector<std::int32_t> columns_of_rows(const std::vector<std::int64_t>& ends) {
   std::vector<std::int32_t> columns;
   const auto width = static_cast<std::int64_t>(ends.size());

@@ -1,4 +1,4 @@
-// Matrix products: matmul and its kin, matvec, gated_mlp.
+// Matrix products: matmul and its variants, matvec, gated_mlp.
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +24,7 @@ double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
   return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
 }
 
-/// to = row a_row of the matrix a, times the matrix b from its row b_row on; a has k columns, b has as many as `to` has elements.
+/// to = row a_row of matrix a, times matrix b from its row b_row on. a has k columns; b has one column for each element of `to`.
 void add_up(const Reader& a, std::int64_t a_row, const Reader& b, std::int64_t b_row, std::int64_t k, std::span<double> to) {
   const auto n = static_cast<std::int64_t>(to.size());
   std::fill(to.begin(), to.end(), 0.0);
@@ -34,7 +34,7 @@ void add_up(const Reader& a, std::int64_t a_row, const Reader& b, std::int64_t b
   }
 }
 
-/// The result `c` of `batch` products of a [m, k] and b [k, n]; `change` is applied to the sum of each column.
+/// The reference of result `c` of `batch` products of a [m, k] and b [k, n]; `change` is applied to the sum of each column.
 template <class F>
 Reference product_of(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, F change) {
   return {.tensor = "c",
@@ -158,7 +158,7 @@ constexpr auto matvec = []<class T>(std::type_identity<T>, const Shape& s) {
   return p;
 };
 
-/// A row of (silu(x wg) * (x wu)) wd.
+/// Computes a row of (silu(x wg) * (x wu)) wd.
 void gated_row(const Values& v, std::int64_t k, std::int64_t f, std::int64_t row, std::span<double> to) {
   std::vector<double> hidden(static_cast<std::size_t>(f)), up(hidden.size());
   add_up(v.at("x"), row, v.at("wg"), 0, k, hidden);

@@ -21,7 +21,7 @@ struct RowSums {
   double largest = -INFINITY, exponentials = 0, mean = 0, squares = 0, variance = 0;
 };
 
-/// Of row `row` of x, which has n columns.
+/// The sums of row `row` of x, which has n columns.
 RowSums sums_of(const Reader& x, std::int64_t row, std::int64_t n) {
   RowSums s;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -38,8 +38,8 @@ RowSums sums_of(const Reader& x, std::int64_t row, std::int64_t n) {
   return s;
 }
 
-/// The arrays of a kernel with a result y of the shape of x, and its reference, given how an element follows from its value, the sums of
-/// its row, and its column. `weights` have an element for each column.
+/// The arrays and the reference of a kernel whose result y has the shape of x. An element is computed from its value, the sums of its row,
+/// and its column. `weights` have one element for each column.
 template <class T>
 Problem over_rows(const Shape& s, std::vector<std::string> weights,
                   std::function<double(const Values&, double x, const RowSums&, std::int64_t column)> element) {
@@ -113,7 +113,7 @@ constexpr auto cross_entropy = []<class T>(std::type_identity<T>, const Shape& s
   return p;
 };
 
-/// An index is right if it is that of the value beside it, and no other one of the row. Which of equal values is taken differs.
+/// Accepts an index if x has the value beside it there, and if no other index of the row is the same. Equal values may come in any order.
 void check_indices(const Values& v, std::int64_t row, std::int64_t n, std::span<double> to) {
   const Reader x = v.at("x"), values = v.at("values"), indices = v.at("indices");
   const auto k = static_cast<std::int64_t>(to.size());

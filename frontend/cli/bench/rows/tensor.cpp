@@ -1,4 +1,4 @@
-// Makes room for arrays, reads their elements, and moves them to devices and back.
+// Allocates arrays, reads their elements, and copies them to devices and back.
 #include "frontend/cli/bench/rows/tensor.h"
 
 #include <fmt/format.h>

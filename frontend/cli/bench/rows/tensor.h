@@ -1,4 +1,4 @@
-// Named arrays of a benchmark: their contents on the host, and copies of them on a device that kernels take as views.
+// Named arrays of a benchmark: their contents on the host, and their copies on a device, which kernels take as views.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace tilewright::cli::bench {
 
 using Shape = std::vector<std::int64_t>;
 
-/// "1024x512".
+/// For instance "1024x512".
 std::string text(const Shape&);
 /// The product of the extents.
 std::int64_t elements_of(const Shape&);
@@ -29,10 +29,10 @@ inline constexpr ir::Element kElement = static_cast<ir::Element>(tilewright::det
 /// A list of element types as C++ types.
 template <class... T>
 struct ElementTypes {};
-/// All that arrays of benchmarks can have.
+/// All element types of benchmark arrays.
 using ArrayTypes = ElementTypes<float, double, f16, bf16, f8e4m3, std::int8_t, std::uint8_t, std::int32_t, std::int64_t, bool>;
 
-/// Calls f with a std::type_identity of the C++ type of an element. Requires: it is one of the list.
+/// Calls f with a std::type_identity of the C++ type of an element, which must be in the list.
 template <class T, class... More, class F>
 decltype(auto) with_type(ElementTypes<T, More...>, ir::Element e, F&& f) {
   if constexpr (sizeof...(More) > 0) {
@@ -49,15 +49,15 @@ struct Tensor {
   std::string name;
   ir::Element element;
   Shape shape;
-  bool written = false;            // a result
-  std::vector<std::byte> bytes{};  // before a launch
+  bool written = false;            // it is a result
+  std::vector<std::byte> bytes{};  // contents before a launch
 
   std::int64_t elements() const { return elements_of(shape); }
 };
 
-/// An array with room for its elements. Throws std::bad_alloc where the system would end the process once it were used.
+/// An array with memory for its elements. Throws std::bad_alloc if the system would end the process when it uses the memory.
 Tensor allocated(std::string name, ir::Element, Shape);
-/// A hash of a counter: splitmix64.
+/// A hash of a counter (splitmix64).
 std::uint64_t scrambled(std::uint64_t);
 /// A seed for the random numbers of an array.
 std::uint64_t seed_of(std::string_view name);
@@ -70,7 +70,7 @@ Tensor input(std::string name, Shape shape, F value) {
   for (std::int64_t i = 0, n = t.elements(); i < n; ++i) to[i] = T(value(i));
   return t;
 }
-/// An input of numbers that are uniform in [-1, 1), of small integers in [-4, 4) for integer types. The seed is that of the name.
+/// An input of numbers uniform in [-1, 1), or integers in [-4, 4) for integer types. The name determines the seed.
 template <class T>
 Tensor random_input(std::string name, Shape shape) {
   const std::uint64_t seed = seed_of(name);
@@ -84,19 +84,19 @@ Tensor random_input(std::string name, Shape shape) {
       return static_cast<float>(hash >> 40) * 0x1p-23f - 1;
   });
 }
-/// An input of integers that are uniform in [0, below).
+/// An input of integers uniform in [0, below).
 template <class T>
 Tensor random_below(std::string name, Shape shape, std::int64_t below) {
   const std::uint64_t seed = seed_of(name), values = static_cast<std::uint64_t>(below);
   return input<T>(std::move(name), std::move(shape),
                   [=](std::int64_t i) { return scrambled(seed + static_cast<std::uint64_t>(i)) % values; });
 }
-/// An input that a kernel before the measured one makes: zeros until then.
+/// An input that another kernel computes before the measured one; zeros until then.
 template <class T>
 Tensor prepared(std::string name, Shape shape) {
   return input<T>(std::move(name), std::move(shape), [](std::int64_t) { return 0; });
 }
-/// A result, which is NaN, or the least integer, where a kernel writes nothing.
+/// A result. It is first filled with NaN, or with the least integer, to detect elements that a kernel does not write.
 template <class T>
 Tensor result(std::string name, Shape shape) {
   Tensor t = input<T>(std::move(name), std::move(shape), [](std::int64_t) {
@@ -108,13 +108,13 @@ Tensor result(std::string name, Shape shape) {
   t.written = true;
   return t;
 }
-/// An input that the kernel changes.
+/// An input that the kernel also changes.
 inline Tensor changed(Tensor t) {
   t.written = true;
   return t;
 }
 
-/// The elements of an array in double precision.
+/// Reads the elements of an array in double precision.
 class Reader {
  public:
   Reader(const std::byte* data, ir::Element element) : data_(data), element_(element) {}
@@ -131,10 +131,10 @@ class DeviceTensors {
   /// Throws std::bad_alloc.
   DeviceTensors(const Device&, const std::vector<Tensor>&);
 
-  /// The contents of the host again.
+  /// Restores the contents from the host.
   void restore(const std::vector<Tensor>&);
   std::vector<std::byte> contents(std::string_view name) const;
-  /// The device's address.
+  /// The device address of an array.
   void* address(std::string_view name);
 
   /// A view with the axes of the array.
@@ -144,7 +144,7 @@ class DeviceTensors {
     return view_of<T>(std::get<Buffer<std::remove_const_t<T>>>(e.buffer), e.shape, std::make_index_sequence<R>());
   }
 
-  /// What a function returned becomes the contents of an array: its first element, or all of them.
+  /// Stores the return value of a function as the contents of an array: as its first element, or as all of them.
   template <class T>
   void keep(std::string_view name, T value) {
     const auto* bytes = reinterpret_cast<const std::byte*>(&value);

@@ -14,7 +14,7 @@ namespace {
 using kernels::Options;
 using Numbers = std::vector<std::complex<double>>;
 
-/// The discrete Fourier transform of a power of two of numbers, by halves.
+/// The discrete Fourier transform of numbers whose count is a power of two, by recursive halving.
 Numbers transformed(const Numbers& x) {
   const std::size_t n = x.size();
   if (n == 1) return x;

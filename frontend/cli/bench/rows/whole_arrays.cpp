@@ -20,7 +20,7 @@ using kernels::Options;
 constexpr auto kSum = [](auto a, auto b) { return a + b; };
 using Summands = ElementTypes<float, f16, double, std::int32_t>;
 
-/// Of n numbers that are uniform in [-1, 1): what their sum deviates from 0.
+/// The typical size of the sum of n numbers uniform in [-1, 1): its standard deviation.
 double size_of_sum(std::int64_t n) { return std::sqrt(static_cast<double>(n) / 3); }
 
 constexpr auto reduce = []<class T>(std::type_identity<T>, const Shape& s) {
@@ -72,7 +72,7 @@ constexpr auto scan = []<class T>(std::type_identity<T>, const Shape& s) {
   return p;
 };
 
-/// Keys over the whole range of integers, or uniform in [-1, 1).
+/// Keys from the whole range of integers, or uniform in [-1, 1).
 template <class T>
 Tensor random_keys(const Shape& s) {
   if constexpr (std::is_integral_v<T>)
@@ -89,8 +89,8 @@ Reference sorted_keys(std::int64_t n) {
   }));
 }
 
-/// Values, which number the keys, are right if each is the number of the key beside it, and equal keys have ascending ones: then no value
-/// stands twice.
+/// The values number the keys. They are right if each is the number of the key beside it and equal keys have ascending values; then no
+/// value occurs twice.
 void check_moved(const Values& v, std::span<double> to) {
   const Reader keys = v.at("keys"), sorted = v.at("sorted"), moved = v.at("moved");
   const auto n = static_cast<std::int64_t>(to.size());
@@ -145,7 +145,7 @@ constexpr auto group_by = []<class T>(std::type_identity<T>, const Shape& s) {
   const std::int64_t n = s[0], groups = s[1];
   Problem p;
   p.tensors = {random_below<std::int32_t>("keys", {n}, groups), random_input<T>("values", {n})};
-  // Which of the keys there are is known, and so how many groups come back.
+  // It is known which keys exist, and so how many groups there must be.
   std::vector<bool> is_there(static_cast<std::size_t>(groups));
   const Reader keys(p.tensors[0].bytes.data(), ir::Element::i32);
   for (std::int64_t i = 0; i < n; ++i) is_there[static_cast<std::size_t>(keys[i])] = true;

@@ -1,4 +1,4 @@
-// Times a kernel of a file on its arguments, beside a copy of as many bytes.
+// Times a kernel of a file on its arguments, beside a copy of the same number of bytes.
 #include "frontend/cli/bench/runs/file_kernel.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace tilewright::cli::bench {
 
 namespace {
 
-/// The kernel on its arguments, whose buffers are as at first before each launch, since a kernel may read what it writes.
+/// The kernel with its arguments. Buffers are restored before each launch, because a kernel may read what it writes.
 class FileKernel final : public Contender {
  public:
   FileKernel(const Device& device, Execution& execution) : device_(device), execution_(execution) {}
@@ -84,7 +84,7 @@ void bench_file(const std::string& file, const BenchOptions& options, const File
   const ir::Function& f = choose_kernel(module, of.kernel);
   const std::vector<Argument> arguments = parse_arguments(f, of.arguments, files);
   Output output(options.json, options.plot);
-  on_device_print([](std::string_view) {});  // a thousand times the same
+  on_device_print([](std::string_view) {});  // drops the output, which each launch would repeat
   Execution execution(f, arguments, {.device = device.name(), .grid = parse_grid(of.grid), .warps = of.warps == 0 ? 4 : of.warps});
 
   Results results = started_results(device, options.measuring);
@@ -100,7 +100,7 @@ void bench_file(const std::string& file, const BenchOptions& options, const File
     r.counted = take_counted(device.name());
     r.contestants.push_back({"tilewright", {}, false, 0, ""});
   } else {
-    execution.launch();  // an error of the kernel is the user's, and not a row of a table
+    execution.launch();  // an error here is the user's and must not become a row of the table
     measure_file(setting, options, execution, fmt::format("{} {}", r.kernel, r.shape), r);
   }
   results.interrupted = Interruption::flag();

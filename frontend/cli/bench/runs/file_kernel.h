@@ -15,7 +15,7 @@ struct FileKernelOptions {
   bool is_given() const { return !kernel.empty() || !grid.empty() || !arguments.empty() || warps != 0; }
 };
 
-/// Throws UsageError for options that a kernel of a file cannot have.
+/// Throws UsageError for options that do not apply to a kernel of a file.
 void bench_file(const std::string& file, const BenchOptions&, const FileKernelOptions&, Files&);
 
 }  // namespace tilewright::cli::bench

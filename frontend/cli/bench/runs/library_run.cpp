@@ -1,4 +1,4 @@
-// The loop over cases, with the output that each leaves at once.
+// The loop over the cases. Each case prints its output as soon as it is measured.
 #include "frontend/cli/bench/runs/library_run.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ std::vector<const PeerKind*> chosen_peers(const std::string& text, DeviceKind de
   return chosen;
 }
 
-/// Opens the peers; those that are not there are noted.
+/// Opens the peers; a missing peer gets a note.
 std::vector<OpenPeer> open_peers(const std::vector<const PeerKind*>& kinds, const Setting& setting, const PeerOptions& options,
                                  std::vector<PeerVersion>& versions) {
   const DeviceKind device = kind_of(setting.device);
@@ -76,7 +76,7 @@ class Run {
     if (is_gpu(setting.device)) nvml_.emplace(setting.device);
   }
 
-  /// What fails is a failure of ours in the result. One that the user interrupted is not complete.
+  /// A failure becomes the failure of our contestant in the result. A case that the user interrupts is incomplete.
   CaseResult measure_case(const CaseName& name, std::size_t index) {
     CaseResult r;
     r.kernel = name.row->name, r.data = name.row->data, r.shape = text(name.shape), r.type = std::string(ir::text(name.type));
@@ -155,7 +155,7 @@ class Run {
       if (type == r.type && c.problem.flops > 0) r.peak_gflops = peak.gflops;
     if (entrants[0].contender)
       measure(entrants, options_.measuring, flush_ ? &*flush_ : nullptr, Interruption::flag(), [&](int round) {
-        if (nvml_ && nvml_->is_open()) r.gpu = nvml_->state();  // the launches of the round before are just over
+        if (nvml_ && nvml_->is_open()) r.gpu = nvml_->state();  // the launches of the previous round have just ended
         progress_.show(index, static_cast<double>(round) / options_.measuring.rounds, fmt::format("{}: round {}", what, round + 1));
       });
     for (const Entrant& e : entrants) {
@@ -174,7 +174,7 @@ class Run {
   std::optional<Nvml> nvml_;
 };
 
-/// Notes of peers that took no part, each reason once.
+/// Prints a note for each peer that was excluded; the same reason only once.
 void report_failures(const CaseResult& r, std::set<std::string>& told, Output& output) {
   for (std::size_t i = 1; i < r.contestants.size(); ++i) {
     const Contestant& p = r.contestants[i];
@@ -216,7 +216,7 @@ void bench_library(const std::vector<std::string>& kernels, const BenchOptions& 
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < cases.size() && !Interruption::flag(); ++i) {
     CaseResult r = run.measure_case(cases[i], i);
-    if (Interruption::flag()) break;  // what it measured is no fair share of its rounds
+    if (Interruption::flag()) break;  // an interrupted case has too few rounds to be fair
     output.print(table.row(r) + tuned_text(r));
     report_failures(r, told, output);
     wrong += !r.ours().failure.empty();

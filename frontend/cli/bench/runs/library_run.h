@@ -1,4 +1,4 @@
-// Runs the benchmark of kernels of the library: cases, their measurement, and the files of results.
+// Runs the benchmark of kernels of the library: selects cases, measures them, and writes the results.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ struct BenchOptions {
   MeasuringOptions measuring;
 };
 
-/// Throws UsageError for words of the command line that name nothing, Failure if a result of ours was wrong.
+/// Throws UsageError for unknown names on the command line, Failure if a result of this library was wrong.
 void bench_library(const std::vector<std::string>& kernels, const BenchOptions&, Files&);
 
 }  // namespace tilewright::cli::bench

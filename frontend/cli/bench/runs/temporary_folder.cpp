@@ -1,4 +1,4 @@
-// mkdtemp, and its end.
+// Makes the folder with mkdtemp, and removes it.
 #include "frontend/cli/bench/runs/temporary_folder.h"
 
 #include <fmt/format.h>

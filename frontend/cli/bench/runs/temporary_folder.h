@@ -4,10 +4,10 @@
 
 namespace tilewright::cli::bench {
 
-/// Removed with all that is in it when this object dies.
+/// The folder and its contents are removed when this object is destroyed.
 class TemporaryFolder {
  public:
-  /// Throws Failure.
+  /// Throws Failure if the folder cannot be made.
   TemporaryFolder();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
