@@ -1,4 +1,4 @@
-// Graphs: inputs, outputs, symbols, and tensors made from nothing.
+// Graphs: inputs, outputs, symbols, and new tensors.
 #include "tilewright/graph.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ Handle scalar(Graph& g, const std::string& name, TypeCode code, const Here& at) 
 
 Handle constant(Graph& g, TypeCode code, const std::vector<Dim>& shape, std::vector<std::uint64_t> bits, const Here& at) {
   TensorCall c("constant", at, g);
-  // One element for a larger shape would fill it, which is full's task.
+  // A single element for a larger shape would fill it; that is the task of full.
   if (const std::string problem = graph::problem_of_count(bits.size(), shape); !problem.empty()) c.b.fail(problem);
   return c.made(c.b.constant(element(code), shape, std::move(bits)));
 }

@@ -1,4 +1,4 @@
-// Checks handles of tensors, and makes constants that meet them.
+// Checks handles of tensors, and converts C++ constants among the arguments.
 #include "frontend/graph/tensor_call.h"
 
 #include <fmt/format.h>

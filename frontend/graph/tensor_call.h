@@ -1,4 +1,4 @@
-// One call of the user on tensors: finds the graph, checks the handles, makes constants, and builds nodes with the user's line.
+// A user's call of a function on tensors: finds the graph, checks the handles, makes constants, and builds nodes with the user's line.
 #pragma once
 #include <initializer_list>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace tilewright::detail::tensor {
 
-/// A handle and its name in messages.
+/// A handle, and its name in messages.
 struct NamedHandle {
   const Handle* handle;
   std::string_view name;
@@ -18,7 +18,7 @@ struct NamedHandle {
 
 class TensorCall {
  public:
-  /// Throws Error if a tensor is empty or if two are of different graphs. There is at least one.
+  /// Throws Error if a tensor is empty or if two belong to different graphs. Requires at least one tensor.
   TensorCall(std::string_view function, const Here& at, std::initializer_list<NamedHandle> tensors)
       : TensorCall(function, at, std::vector<NamedHandle>(tensors)) {}
   TensorCall(std::string_view function, const Here& at, const std::vector<NamedHandle>& tensors);
@@ -30,7 +30,7 @@ class TensorCall {
   Handle made(graph::NodeId id) const { return {nodes_, id.index}; }
   /// A constant of rank 0. Throws Error if it does not fit the element.
   graph::NodeId constant(const Scalar&, ir::Element);
-  /// The argument in this element: a tensor is cast, a number becomes a constant.
+  /// The argument as this element type: a tensor is cast, a number becomes a constant.
   graph::NodeId argument(const Input&, TypeCode);
   std::vector<graph::NodeId> arguments(std::initializer_list<Input>, TypeCode meet);
 

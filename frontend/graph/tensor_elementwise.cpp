@@ -10,7 +10,7 @@ using graph::NodeId;
 
 namespace {
 
-/// The tensors among the arguments, by name.
+/// The tensors among the arguments, with their names.
 std::vector<NamedHandle> tensors(std::initializer_list<std::pair<const Input*, std::string_view>> inputs) {
   std::vector<NamedHandle> found;
   for (const auto& [input, name] : inputs)

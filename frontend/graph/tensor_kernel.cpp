@@ -1,4 +1,4 @@
-// Records calls of kernels as nodes: the words of their parameters, and the memory of operands and results.
+// Records calls of kernels as nodes, with the words of their parameters and the memory of operands and results.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ CallArguments::CallArguments(const CallLaunch& given, const CallShapes& out, std
                          results.size(), results.size() == 1 ? "" : "s"));
   const std::size_t rank = launch.grid.extents().size();
   if (rank < 1 || rank > 3) fail(at, fmt::format("the grid has {} extents; it must have 1 to 3", rank));
-  // Without programs a result that has elements would never be written.
+  // Without programs, a result that has elements would never be written.
   const std::int64_t least = std::all_of(shapes.begin(), shapes.end(), [](const auto& s) { return graph::is_empty(s); }) ? 0 : 1;
   for (const Dim& d : launch.grid.extents())
     if (d.is_constant() && d.value() < least)
@@ -91,7 +91,7 @@ std::vector<Handle> call(Graph& g, const CallArguments& a, std::shared_ptr<graph
       case CallWord::Kind::operand: to.kind = Kind::operand, parameter.disjoint = false; break;
       case CallWord::Kind::result: to.kind = Kind::result, parameter.disjoint = true; break;
       case CallWord::Kind::extent: {
-        constexpr std::int64_t kClass = 16;  // as launches know divisors
+        constexpr std::int64_t kClass = 16;  // the greatest divisor that launches know
         const std::int64_t divisor = w.extent.known_divisor();
         to.kind = Kind::extent, parameter.divisible_by = divisor == 0 ? kClass : std::min(kClass, divisor & -divisor);
         break;

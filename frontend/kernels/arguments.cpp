@@ -19,12 +19,12 @@ namespace {
 
 using Int = __int128;
 
-/// One axis of the difference of two addresses: index * stride for 0 <= index <= last, stride > 0.
+/// One axis of the difference of two addresses: index * stride for 0 <= index <= last, with stride > 0.
 struct Term {
   Int stride, last;
 };
 
-/// Whether a sum of terms can be in [low, high]. Terms: largest stride first. Gives up, with true, after `budget` steps.
+/// Whether a sum of terms can be in [low, high]. Terms are sorted by descending stride. After `budget` steps it gives up and returns true.
 bool reaches(std::span<const Term> terms, Int low, Int high, int& budget) {
   if (low > high) return false;
   if (terms.empty()) return low <= 0 && 0 <= high;
@@ -43,7 +43,7 @@ bool reaches(std::span<const Term> terms, Int low, Int high, int& budget) {
   return false;
 }
 
-/// Whether different indices lead to different elements: each stride passes all that the smaller ones reach.
+/// Whether different indices lead to different elements: each stride is larger than the range that smaller strides cover.
 bool is_injective(std::span<const std::int64_t> extents, std::span<const std::int64_t> strides) {
   std::vector<Term> terms;
   for (std::size_t i = 0; i < extents.size(); ++i)
@@ -60,8 +60,8 @@ bool is_injective(std::span<const std::int64_t> extents, std::span<const std::in
 }  // namespace
 
 bool share_memory(const StridedBytes& a, const StridedBytes& b) {
-  // An element of a at A + sum(i * s), one of b at B + sum(j * t): they share a byte if B - A + sum(j * t) - sum(i * s) is in
-  // (-bytes of b, bytes of a). Negative terms are turned around: i * -s = (last - i) * s - last * s.
+  // Element i of a is at A + sum(i * s), element j of b at B + sum(j * t). They share a byte if B - A + sum(j * t) - sum(i * s) is in
+  // (-bytes of b, bytes of a). Negative terms are reversed: i * -s = (last - i) * s - last * s.
   std::vector<Term> terms;
   Int begin = Int{b.begin} - a.begin;
   const auto add = [&](const StridedBytes& v, int sign) {
@@ -190,7 +190,7 @@ std::int64_t ArgumentCheck::broadcast(std::initializer_list<const char*> inputs,
 
 namespace {
 
-/// -1 if it is contiguous along none.
+/// The axis along which the elements are contiguous; -1 if there is none.
 std::ptrdiff_t contiguous_axis(std::span<const std::int64_t> strides) {
   return strides.rend() - std::find(strides.rbegin(), strides.rend(), 1) - 1;
 }
@@ -214,7 +214,7 @@ std::vector<detail::Arguments::Reach> ArgumentCheck::reread(std::span<const deta
   std::vector<detail::Arguments::Reach> memory;
   for (const View_& v : views_) {
     if (!v.written || std::find(v.extents.begin(), v.extents.end(), 0) != v.extents.end()) continue;
-    // From its first element to its last one.
+    // The range from the lowest to the highest element.
     std::int64_t first = 0, last = 0;
     for (std::size_t i = 0; i < v.extents.size(); ++i) (v.strides[i] < 0 ? first : last) += (v.extents[i] - 1) * v.strides[i];
     const auto start = reinterpret_cast<std::uint64_t>(v.memory.buffer->memory());
@@ -232,7 +232,7 @@ void ArgumentCheck::finish() const {
   const auto bytes_of = [](const View_& v) {
     StridedBytes s{static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(v.memory.buffer->memory())), v.element_bytes, v.extents,
                    v.strides};
-    // The stride of an axis with one element or none says nothing, and may be any number.
+    // The stride of an axis with at most one element has no meaning and may be any number.
     for (std::size_t i = 0; i < s.strides.size(); ++i) s.strides[i] = s.extents[i] > 1 ? s.strides[i] * v.element_bytes : 0;
     return s;
   };

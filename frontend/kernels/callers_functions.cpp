@@ -1,4 +1,4 @@
-// Checks what functions of the caller return.
+// Checks the return values of functions of the caller.
 #include "tilewright/kernels/callers_functions.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The candidates of each kind of problem, and the keys of what is measured.
+// The candidates for each kind of problem, and the keys under which measurements are stored.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,10 +25,10 @@ std::vector<int> sizes(std::int64_t extent, int least, int most) {
   return all;
 }
 
-// Threads of a GPU's program; a host's programs have none.
+// Warps of a GPU's program. Programs on the cpu have none.
 std::vector<int> warps(const Machine& m, std::vector<int> of_gpu) { return m.target.is_gpu() ? of_gpu : std::vector{4}; }
 
-/// In how many parts long sums are computed, where there are too few programs for all processors.
+/// The number of parts in which long sums are computed, if there are too few programs for all processors.
 std::vector<int> splits(const Machine& m, std::int64_t programs, std::int64_t steps, int least_steps) {
   std::vector<int> all = {1};
   for (int parts = 2; parts <= 64 && steps / parts >= least_steps && programs * parts <= 4 * m.target.processors; parts *= 2)
@@ -36,8 +36,9 @@ std::vector<int> splits(const Machine& m, std::int64_t programs, std::int64_t st
   return all;
 }
 
-/// How many steps of a loop have their loads under way, where a step loads `step_bytes` and `other_bytes` of shared memory are taken: those
-/// that fit, the usual one first, which is taken where the model sees no difference. Chips without asynchronous copies use no more than 2.
+/// The numbers of loop steps whose loads may be in flight, if a step loads `step_bytes` and `other_bytes` of shared memory are used. Only
+/// numbers that fit; the usual number first, because the model keeps this order for equal times. Chips without asynchronous copies use at
+/// most 2.
 std::vector<int> stages(const Machine& m, std::int64_t step_bytes, std::int64_t other_bytes = 0) {
   if (!m.target.is_gpu()) return {1};
   std::vector<int> all = m.target.sm >= 80 ? std::vector{3, 2, 4} : std::vector{2};
@@ -45,7 +46,7 @@ std::vector<int> stages(const Machine& m, std::int64_t step_bytes, std::int64_t 
   return all;
 }
 
-/// Extents of a step along K. On a GPU, its rows have 64 to 256 bytes, of types of 32 bits and more at least 128.
+/// Extents of a step along K. On a GPU its rows have 64 to 256 bytes, and at least 128 for types of 32 bits and more.
 std::vector<int> steps(const Machine& m, const ProductShape& s) {
   if (!m.target.is_gpu()) return sizes(s.k, s.least_k, 256);
   std::vector<int> all = sizes(s.k, s.least_k, std::max(256 / s.element_bytes, 32));
@@ -57,7 +58,7 @@ std::vector<int> steps(const Machine& m, const ProductShape& s) {
 std::vector<Configuration> candidates(const Machine& m, const ProductShape& s) {
   std::vector<Configuration> all;
   const bool is_gpu = m.target.is_gpu();
-  // On a GPU, more than 128 accumulators a thread spill.
+  // On a GPU, more than 128 accumulators per thread spill.
   constexpr int kMostAccumulators = 128;
   for (const int bm : sizes(s.m, 16, is_gpu ? 128 : 256))
     for (const int bn : sizes(s.n, 16, 256))
@@ -108,7 +109,7 @@ std::vector<Configuration> candidates(const Machine& m, const ElementsShape& s) 
         const bool is_whole = bm >= s.rows && bn >= s.columns, is_small = bm * bn < (m.target.is_gpu() ? 128 * w : 1024);
         const int most_of_host = s.transposed_stride != 0 ? (64 << 10) / s.element_bytes : 32768;
         const bool is_large = bm * bn > (m.target.is_gpu() ? 1024 * w : most_of_host);
-        // Tiles whose rows are short although those of the matrix are long: they touch parts of lines.
+        // The tile's rows are short although the matrix's are long: they use only parts of cache lines.
         const bool is_narrow = bn < 16 && bn < s.columns;
         if ((!is_small || is_whole) && !is_large && !is_narrow) all.push_back({.bm = bm, .bn = bn, .num_warps = w});
       }
@@ -164,7 +165,7 @@ std::vector<Configuration> candidates(const Machine& m, const AttentionShape& s)
         const std::int64_t step_bytes = std::int64_t{bn} * (s.depth + s.value_depth) * s.element_bytes;
         const int query_bytes = bm * s.depth * s.element_bytes;
         const int accumulators = bm * (s.value_depth + bn) * (s.backward ? 2 : 1);
-        // A warp has 16 to 64 rows.
+        // A warp gets 16 to 64 rows.
         if (is_gpu && (bm < 16 * w || bm > 64 * w || accumulators > w * 32 * 192)) continue;
         for (const int count : stages(m, step_bytes, query_bytes)) all.push_back({.bm = bm, .bn = bn, .num_warps = w, .num_stages = count});
       }
@@ -182,7 +183,8 @@ std::vector<Configuration> candidates(const Machine& m, const DecodeShape& s) {
   return all;
 }
 
-// Exact extents decide on tails and strides; those along which programs are divided decide on how many there are.
+// Tiled extents are exact in the key, because they decide on tails and strides. Extents that only decide on the number of programs are
+// rounded.
 std::int64_t about(std::int64_t extent) { return next_power_of_two(std::max<std::int64_t>(extent, 1)); }
 
 std::string key(const ProductShape& s) {
@@ -211,11 +213,12 @@ std::string key(const DecodeShape& s) {
   return fmt::format("decode {}x{}x{}x{}x{}", about(s.sequences), about(s.capacity), s.page_size, s.group, s.depth);
 }
 
-// Results of a batch-invariant launch do not depend on the number of rows, and so neither does its configuration: this number is assumed.
+// Results of a batch-invariant launch must not depend on the number of rows, so neither may its configuration. It assumes this number.
 constexpr std::int64_t kSomeRows = 64;
 void assume_rows(ProductShape& s) {
   s.batch = 1, s.m = kSomeRows;
-  // Where columns are contiguous, or matrices follow each other, distances may depend on the number of rows: those of dense rows do not.
+  // If columns are contiguous, or matrices follow each other, distances may depend on the number of rows. So use the distance of dense
+  // rows.
   const std::int64_t row = 128 | s.k * s.element_bytes;
   s.a_alignment = static_cast<int>(row & -row);
 }

@@ -1,4 +1,4 @@
-// Chooses the configuration of a launch: the caller's, what was measured, or the first choice of the model.
+// Chooses the configuration of a launch: the caller's, a measured one, or the model's first choice.
 #include "tilewright/kernels/configuration.h"
 
 #include <fmt/format.h>
@@ -20,11 +20,11 @@ namespace tilewright::kernels::host {
 
 namespace {
 
-constexpr double kBudgetMs = 60'000;  // of a search, compilations included
+constexpr double kBudgetMs = 60'000;  // limit of a search, including compilations
 constexpr std::size_t kMostMeasured = 30;
-constexpr double kHopeless = 4;  // times the model's best estimate: not measured
+constexpr double kHopeless = 4;  // not measured if predicted to take this many times the best prediction
 
-/// What the choice of a launch depends on.
+/// The facts on which the choice for a launch depends.
 struct LaunchKey {
   std::string function, device;
   std::size_t types, functions;
@@ -34,12 +34,12 @@ struct LaunchKey {
   auto operator<=>(const LaunchKey&) const = default;
 };
 
-/// The choices of earlier launches: ranking all candidates takes longer than a launch.
+/// The choices of earlier launches, because ranking all candidates takes longer than a launch.
 class ChosenConfigurations {
  public:
   struct Choice {
     Configuration configuration;
-    std::uint64_t wisdom = 0;  // its generation
+    std::uint64_t wisdom = 0;  // generation of the wisdom
     bool is_measured = false;
   };
   static ChosenConfigurations& instance() {
@@ -71,7 +71,7 @@ class ChosenConfigurations {
   std::map<LaunchKey, Choice> known_;
 };
 
-/// The candidates that a search may measure.
+/// The candidates that a search measures.
 std::vector<Configuration> measured_candidates(const Machine& m, const Problem& p) {
   std::vector<Configuration> all = ranked_candidates(m, p);
   const double best = estimated_seconds(m, p, all.front());
@@ -80,7 +80,7 @@ std::vector<Configuration> measured_candidates(const Machine& m, const Problem& 
   return all;
 }
 
-/// The name of a candidate in wisdom.
+/// The name of a candidate in the wisdom file.
 std::string text_of(const Configuration& c) {
   return fmt::format("{},{},{},{},{},{},{}", c.bm, c.bn, c.bk, c.num_warps, c.num_stages, c.group, c.splits);
 }

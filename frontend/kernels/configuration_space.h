@@ -1,4 +1,4 @@
-// The configurations of the kernel library: the candidates of a problem, and the model that ranks them. Both stand here and nowhere else.
+// The configurations of the kernel library: the candidates for a problem, and the model that ranks them. They are defined only here.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,30 +10,30 @@
 
 namespace tilewright::kernels::host {
 
-/// What candidates and model ask of a device.
+/// The facts of a device that candidates and model depend on.
 struct Machine {
   ir::TargetDesc target;
   ir::MachineFacts facts;
-  bool is_emulated = false;  // time is estimated from counters, which know no L2
+  bool is_emulated = false;  // time is estimated from counters, which do not model an L2 cache
 };
 Machine machine_of(const Device&);
 
-/// The configurations that make sense for a problem: tiles no larger than it, and no larger than registers and shared memory.
+/// The configurations that make sense for a problem: tiles not larger than the problem, and small enough for registers and shared memory.
 std::vector<Configuration> candidates_of(const Machine&, const Problem&);
 
-/// How long the model thinks that a launch takes.
+/// The time of a launch as the model predicts it.
 double estimated_seconds(const Machine&, const Problem&, const Configuration&);
 
-/// The candidates, the fastest by the model first.
+/// The candidates, sorted by predicted time, fastest first.
 std::vector<Configuration> ranked_candidates(const Machine&, const Problem&);
 
-/// What measurements are kept under: extents that programs are divided along are rounded up to powers of two.
+/// The key under which measurements are stored. Extents along which programs are divided are rounded up to powers of two.
 std::string key_of(const Problem&);
 
-/// The problems of a function of the library, "matmul", that were launched in this process, as far as their choices are remembered.
+/// The problems of one function of the library, such as "matmul", that this process launched and still remembers.
 std::vector<Problem> launched_problems(std::string_view function);
 
-/// The problem with a number of rows, or of what else batches are made of, that does not depend on the caller's.
+/// The problem with an assumed number of rows (or of another batch extent), so that the result does not depend on the caller's number.
 Problem without_batch(Problem);
 
 }  // namespace tilewright::kernels::host

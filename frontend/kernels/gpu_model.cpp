@@ -1,7 +1,7 @@
-// The model of programs on GPUs, but for those that multiply matrices (matrix_model.cpp): what one program does, and how long all take.
+// The model of programs on GPUs: the work of one program, and the time of all. matrix_model.cpp has those that multiply matrices.
 //
-// Programs are shared out evenly, and each multiprocessor moves bytes, multiplies matrices and does other arithmetic. Memory moves what the
-// problem has at least once. What depends on tiles is counted here.
+// Programs are distributed evenly. Each multiprocessor moves bytes, multiplies matrices and does other arithmetic. Memory moves each
+// element of the problem at least once. This file counts the work that depends on tiles.
 #include <algorithm>
 #include <cmath>
 
@@ -11,21 +11,21 @@ namespace tilewright::kernels::host {
 
 namespace {
 
-/// What a launch does. Bytes, operations and steps are those of one program.
+/// The work of a launch. Bytes, operations and steps are those of one program.
 struct Work {
   double programs = 1;
-  double memory_bytes = 0;  // of all programs, each element once
-  double bytes = 0;         // that a program moves from and to memory or caches
+  double memory_bytes = 0;  // of all programs; each element counts once
+  double bytes = 0;         // bytes that a program moves between it and memory or caches
   double products = 0;      // operations of matrix products
-  double operations = 0;    // others
+  double operations = 0;    // all other operations
   double exponentials = 0;
-  double steps = 1;     // of its loop
-  double launches = 1;  // of kernels
+  double steps = 1;     // steps of a program's loop
+  double launches = 1;  // number of kernels that are launched
 };
 
 double parts_of(std::int64_t extent, int size) { return std::ceil(static_cast<double>(extent) / size); }
 
-/// Bytes of rows of `run` contiguous elements, as memory moves them: in whole lines.
+/// Bytes that memory moves for rows of `run` contiguous elements: it moves whole cache lines.
 double lines(const Machine& m, double rows, double run, int element_bytes) {
   return rows * std::max(run * element_bytes, m.facts.line_bytes);
 }
@@ -58,7 +58,7 @@ Work work_of(const Machine&, const TopKShape& s, const Configuration& c) {
   Work w;
   w.programs = static_cast<double>(s.rows);
   w.steps = parts_of(s.n, c.bn);
-  // Compare-exchanges of a bitonic sort of n keys and their indices.
+  // Number of compare-exchanges in a bitonic sort of n keys and their indices.
   const auto exchanges = [](double n) { return n * std::log2(n) * (std::log2(n) + 1) / 4; };
   w.operations = 8 * (w.steps * exchanges(c.bn) + (w.steps - 1) * exchanges(2.0 * s.kept));
   w.bytes = w.steps * c.bn * s.element_bytes;
@@ -82,7 +82,7 @@ Work work_of(const Machine& m, const ReductionShape& s, const Configuration& c) 
   w.programs = static_cast<double>(s.matrices) * parts_of(s.m, c.bm) * c.splits;
   w.steps = std::ceil(parts_of(s.k, c.bk) / c.splits);
   w.bytes = w.steps * (s.transposed ? lines(m, c.bk, c.bm, s.element_bytes) : lines(m, c.bm, c.bk, s.element_bytes));
-  // Threads that share a row combine what they have by shuffles.
+  // Threads that share a row combine their results with shuffles.
   const double threads = 32.0 * c.num_warps, sharing = std::min<double>(std::max(threads / c.bm, 1.0), c.bk);
   w.operations = w.steps * (3.0 * c.bm * c.bk + threads * 8 * std::log2(sharing));
   w.memory_bytes = static_cast<double>(s.matrices * s.m * s.k) * s.element_bytes;
@@ -141,7 +141,7 @@ double seconds_of(const Machine& m, const Work& w, int element_bytes) {
   const ir::MachineFacts& f = m.facts;
   const double processors = m.target.processors, turns = std::ceil(w.programs / processors);
   const double rate = f.matrix_flops(element_bytes);
-  // A program starts, and each step of its loop computes addresses and conditions.
+  // Costs of starting a program, and of the addresses and conditions in each step of its loop.
   constexpr double start = 0.3e-6, step = 0.05e-6;
   const double compute = w.products / rate + w.operations / f.flops + w.exponentials / f.exponentials + start + w.steps * step;
   const double moved = w.bytes / f.cache_bytes;

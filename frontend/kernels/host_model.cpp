@@ -1,7 +1,7 @@
-// The model of programs on hosts: the time of one program, from what its loops cost a row, a step and an element.
+// The model of programs on the cpu: the time of one program, as the sum of the costs of rows, steps and elements of its loops.
 //
-// The numbers are nanoseconds, fitted to all candidates of 42 kernels and shapes on a core of an AMD EPYC (Zen 5, AVX-512), 2026-11-25.
-// They only rank configurations: other processors are assumed to differ in all of them by one factor. None was measured.
+// Times are in nanoseconds, fitted to all candidates of 42 kernels and shapes on a core of an AMD EPYC (Zen 5, AVX-512), 2026-11-25. They
+// only rank configurations. Other processors, none of which was measured, are assumed to differ by one factor.
 #include <algorithm>
 #include <cmath>
 
@@ -11,21 +11,21 @@ namespace tilewright::kernels::host {
 
 namespace {
 
-constexpr double kLevel1Bytes = 32 << 10;  // of the first cache, what one tile may fill
-constexpr double kLevel2Bytes = 4 << 20;   // of the caches of a core and what else is near
-constexpr double kCacheBytes = 16 << 20;   // of the last cache, what a launch may count on
-constexpr double kRow = 4;                 // a row of a tile begins: addresses, masks, what no vector does
-constexpr double kStep = 10;               // a step of a program's loop begins
-constexpr double kProgram = 100;           // a program begins
-constexpr double kLoad = 0.085;            // an element is loaded into a tile that a product reads
-constexpr double kMasked = 5;              // an element more or less in a tile whose rows go past the end: it is not computed in vectors
-constexpr double kMaskedInRow = 0.1;       // the same where only the end of a row is masked
+constexpr double kLevel1Bytes = 32 << 10;  // first-level cache, which one tile may fill
+constexpr double kLevel2Bytes = 4 << 20;   // the caches of one core and its neighbourhood
+constexpr double kCacheBytes = 16 << 20;   // the last-level cache, as far as a launch can rely on it
+constexpr double kRow = 4;                 // cost of a row of a tile: addresses, masks, and other scalar work
+constexpr double kStep = 10;               // cost of a step of a program's loop
+constexpr double kProgram = 100;           // cost of a program
+constexpr double kLoad = 0.085;            // cost of loading an element of a tile for a product
+constexpr double kMasked = 5;              // extra cost of an element if the tile has rows past the end: no vectors
+constexpr double kMaskedInRow = 0.1;       // extra cost of an element if only the end of a row is masked
 constexpr double kExponential = 0.165;
 
-/// Programs of one launch. The last of them along the rows may have rows past the end.
+/// The programs of one launch. The last programs along the rows may have rows past the end.
 struct Programs {
   double count = 1, nanoseconds = 0;
-  double tails = 0, tail_nanoseconds = 0;  // how many have such rows, and what each of them takes more
+  double tails = 0, tail_nanoseconds = 0;  // how many programs have such rows, and the extra time of each
   double memory_bytes = 0;
   double launches = 1;
 };
@@ -33,7 +33,7 @@ struct Programs {
 double parts_of(std::int64_t extent, int size) { return std::ceil(static_cast<double>(extent) / size); }
 bool has_tail(std::int64_t extent, int size) { return extent % size != 0; }
 
-/// What more an element costs in a tile that is larger than the first cache.
+/// The extra cost of an element if its tile is larger than the first-level cache.
 double outside_level1(double bytes, double for_each_doubling) {
   return bytes > kLevel1Bytes ? for_each_doubling * std::log2(bytes / kLevel1Bytes) : 0;
 }
@@ -44,7 +44,7 @@ Programs programs_of(const Machine& m, const ProductShape& s, const Configuratio
   const double load = kLoad + outside_level1(step_bytes, 0.015);
   // Two vectors of columns fill the registers of the inner loop.
   const double lanes = m.target.lanes(), share = bn >= 2 * lanes ? 1 : bn >= lanes ? 0.55 : 0.55 * bn / lanes;
-  // The columns of b that one vector loop reads, all along k, stay in the first cache.
+  // The columns of b that one vector loop reads, over all of k, should stay in the first-level cache.
   const double panel = 1 + outside_level1(bk * 2 * lanes * 4 * 2, 0.07);
   const double products = panel * 2 * tile * k * s.products / (m.facts.matrix_flops_32 * 1.3e-9 * share * (s.element_bytes > 4 ? 0.5 : 1));
   const double loads = bm * k * (load + kRow / bk) + s.products * bn * k * (load + kRow / bn);
@@ -64,7 +64,7 @@ Programs programs_of(const Machine&, const MatvecShape& s, const Configuration& 
   const double tile = static_cast<double>(c.bm) * c.bk, steps = parts_of(s.k, c.bk);
   Programs p;
   p.count = static_cast<double>(s.batch) * parts_of(s.m, c.bm);
-  // Sums of one row stay in registers; the vector is loaded once a program.
+  // The sums of one row stay in registers; the vector is loaded once per program.
   const double element = (c.bm == 1 ? 0.045 : 0.06) + outside_level1(tile * 4 * 4, 0.02);
   const double vector = 0.015 + (4.0 * static_cast<double>(s.k) > kLevel1Bytes ? 0.05 : 0);
   p.nanoseconds = steps * (tile * element + c.bk * vector + c.bm * 3 + kStep) + tile * 0.1;
@@ -85,12 +85,12 @@ Programs programs_of(const Machine&, const RowsShape& s, const Configuration& c)
     return p;
   }
   const double steps = parts_of(s.n, c.bn);
-  // Sums that are rescaled take an exponential more.
+  // Rescaling sums costs one more exponential.
   const double element = 0.05 * s.arrays + (s.once ? s.passes + 1 : s.passes) * exponentials / s.passes + outside_level1(4 * bytes, 0.02) +
                          (s.exponentials > 0 ? outside_level1(16 * bytes, 0.05) : 0);
   const double tail = has_tail(s.n, c.bn) ? c.bn * kMaskedInRow : 0;
   p.nanoseconds = kProgram + s.passes * (n * element + steps * (2 + (s.exponentials > 0 ? kStep : 0)) + tail);
-  // Lanes of sums are combined once a row.
+  // The lanes of the sums are combined once per row.
   p.nanoseconds += c.bn * (0.02 + 4 * exponentials);
   return p;
 }
@@ -99,27 +99,27 @@ Programs programs_of(const Machine&, const TopKShape& s, const Configuration& c)
   Programs p;
   p.count = static_cast<double>(s.rows);
   p.memory_bytes = static_cast<double>(s.rows * s.n) * s.element_bytes;
-  // In a random order, the i-th element is among the k largest of those before it with probability k / i: these are sorted.
+  // In random order, element i is among the k largest so far with probability k / i. Only such elements are sorted.
   const double kept = s.kept, steps = parts_of(s.n, c.bn), sorted = kept * (1 + std::log(c.bn / kept));
   p.nanoseconds = kProgram + steps * (kStep + 0.5 * c.bn + 12 * sorted) + (steps - 1) * 7 * kept;
   return p;
 }
 
 Programs programs_of(const Machine&, const ElementsShape& s, const Configuration& c) {
-  // What is past the end of a row takes no time.
+  // Elements past the end of a row take no time.
   const double tiles = s.whole_rows ? 1 : parts_of(s.columns, c.bn), columns = static_cast<double>(s.columns) / tiles,
                tile = c.bm * columns;
   Programs p;
   p.count = static_cast<double>(s.matrices) * parts_of(s.rows, c.bm) * tiles;
   p.memory_bytes = 2.0 * static_cast<double>(s.matrices * s.rows * s.columns) * s.element_bytes;
   double element = 0.07 + 0.02 * s.work;
-  // Rows whose first elements are masked have a mask for each vector.
+  // If the first elements of rows are masked, each vector has a mask.
   if (s.has_borders) element += 0.5 / tiles;
   if (s.transposed_stride == 0) {
-    // Larger tiles leave the streams that processors load ahead of.
+    // Larger tiles interrupt the streams that the processor prefetches.
     element += tile * s.element_bytes > kLevel1Bytes / 2 ? 0.04 : 0;
   } else {
-    // Blocks are transposed in registers. Reads and writes both profit from long runs, those along the rows more.
+    // Blocks are transposed in registers. Long runs help both reads and writes, and those along the rows more.
     element += 0.1 + 0.05 * std::max(0.0, std::log2(256.0 / c.bm));
     // Rows that begin within a line share it with the next tile, which finds it in the caches only if tiles are small.
     const bool shares_lines = s.transposed_stride % 64 != 0 && p.memory_bytes > kCacheBytes;
@@ -135,10 +135,10 @@ Programs programs_of(const Machine&, const ReductionShape& s, const Configuratio
   const double rows = static_cast<double>(s.matrices) * parts_of(s.m, c.bm);
   p.count = rows * c.splits;
   p.memory_bytes = static_cast<double>(s.matrices * s.m * s.k) * s.element_bytes;
-  // Rows of the tile in memory begin: along k, or, where columns are contiguous, along m.
+  // Each contiguous run of the tile adds a cost: runs are along k or, if columns are contiguous, along m.
   const double element = s.transposed ? 0.03 + 3.3 / c.bm + 0.03 / bk : 0.045 + 2.6 / bk + 0.004 * std::max(std::log2(bk / 1024), 0.0);
   p.nanoseconds = kProgram + steps * (kStep + tile * element);
-  // Several rows, each a part at a time, are more streams than processors load ahead of.
+  // Several rows, each read in parts, are more streams than the processor can prefetch.
   if (!s.transposed && c.bm > 1 && bk < static_cast<double>(s.k) && p.memory_bytes > kLevel2Bytes) p.nanoseconds += steps * tile * 0.2;
   if (s.transposed && has_tail(s.k, c.bk)) p.nanoseconds += tile * kMasked / 2;
   if (has_tail(s.m, c.bm) && !s.transposed)
@@ -170,7 +170,7 @@ Programs programs_of(const Machine&, const SparseShape& s, const Configuration& 
 Programs programs_of(const Machine&, const FftShape& s, const Configuration& c) {
   Programs p;
   p.count = parts_of(s.transforms, c.bn);
-  // Many small transforms at once are computed in vectors; more than some do not fit in the first cache with their 16 numbers each.
+  // Many small transforms are computed in vectors. Too many do not fit in the first-level cache, with 16 numbers each.
   p.nanoseconds = kProgram + 60 * kRow + c.bn * (40 + outside_level1(c.bn * 32.0 * s.element_bytes, 10));
   p.memory_bytes = p.count * c.bn * 64.0 * s.element_bytes;
   return p;
@@ -211,7 +211,7 @@ double host_seconds(const Machine& m, const Problem& problem, const Configuratio
   const double busiest =
       std::max({work, std::ceil(p.count / threads) * p.nanoseconds, p.tails > 0 ? p.nanoseconds + p.tail_nanoseconds : 0});
   const double computed = busiest * 1e-9, moved = p.memory_bytes / m.facts.memory_bytes;
-  constexpr double kApart = 0.25;  // of the shorter of both that does not overlap
+  constexpr double kApart = 0.25;  // the share of the shorter one that does not overlap with the longer one
   return std::max(computed, moved) + kApart * std::min(computed, moved) +
          p.launches * (m.facts.launch_seconds + (p.count > 1 ? m.facts.share_seconds : 0));
 }

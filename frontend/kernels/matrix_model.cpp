@@ -1,12 +1,12 @@
 // The model of programs on GPUs that multiply matrices: products and attention.
 //
-// Time is counted in clocks of one multiprocessor. A program is a loop, and the tiles say what a step of it asks of each part of the
-// multiprocessor. As many programs share a multiprocessor as registers, shared memory and warps allow. Together they take as long as the
-// busiest part; alone, none is faster than its own chain: the barrier, its own work, and the time that loads need, of which the other
-// stages of the loop hide their share. Programs run in waves, and the last one may have fewer.
+// Time is counted in clocks of one multiprocessor. A program is a loop; from its tiles follows the load of each part of the multiprocessor
+// in one step. Registers, shared memory and warps limit how many programs share a multiprocessor. Together they take as long as the busiest
+// part. Alone, a program takes at least its own chain: the barrier, its work, and the latency of loads, partly hidden by the loop's other
+// stages. Programs run in waves, and the last wave may have fewer.
 //
-// Constants that say "fitted" reproduce 2,990 configurations that an H200 measured on 2026-11-26
-// (tests/bench/results/2026-11-26-h200-calibration.json). tests/tuner/calibration_test.cpp holds how far the first choices are from the
+// Constants marked "fitted" reproduce 2,990 configurations that an H200 measured on 2026-11-26
+// (tests/bench/results/2026-11-26-h200-calibration.json). tests/tuner/calibration_test.cpp limits how far the first choices are from the
 // best.
 #include <algorithm>
 #include <cmath>
@@ -17,45 +17,45 @@ namespace tilewright::kernels::host {
 
 namespace {
 
-/// What a clock of a multiprocessor moves from caches. Of an H200 it is fitted: programs of one time read the same tiles, which its caches
-/// serve together.
+/// Bytes that a multiprocessor gets from caches per clock. For an H200 it is fitted: programs that run at one time read the same tiles,
+/// which its caches serve together.
 double cache_bytes(const ir::TargetDesc& target) { return target.sm >= 90 ? 64 : target.sm >= 80 ? 30 : 20; }
 
-constexpr double kSharedBytes = 128;          // a clock, of shared memory
-constexpr double kLineBytes = 128;            // that caches find at once
-constexpr double kReservedBytes = 1024;       // of shared memory, for each program
-constexpr double kSchedulers = 4;             // of a multiprocessor, each with a matrix unit; a warp uses one
-constexpr double kExponentials = 16;          // a clock
-constexpr double kMostPrograms = 32;          // of a multiprocessor
-constexpr double kRegistersPerUnit = 8;       // of a thread, that are given out together
+constexpr double kSharedBytes = 128;          // shared memory, per clock
+constexpr double kLineBytes = 128;            // a cache line
+constexpr double kReservedBytes = 1024;       // shared memory that is reserved for each program
+constexpr double kSchedulers = 4;             // per multiprocessor, each with a matrix unit; a warp uses one
+constexpr double kExponentials = 16;          // per clock
+constexpr double kMostPrograms = 32;          // per multiprocessor
+constexpr double kRegistersPerUnit = 8;       // registers of a thread are allocated in units of this many
 constexpr double kBytesOfLdmatrix = 512;      // four matrices
 constexpr double kOperationsOfMma = 8192;     // m16n8k16, times the bytes of an f16
-constexpr double kMostElementsAhead = 32;     // of a thread, that a loop holds in registers for the next iteration
-constexpr double kLeastCopy = 4, kCopy = 16;  // bytes that a thread copies to shared memory without registers
+constexpr double kMostElementsAhead = 32;     // elements per thread that a loop may hold in registers for the next iteration
+constexpr double kLeastCopy = 4, kCopy = 16;  // bytes that a thread copies to shared memory without registers: least and most
 
 // Fitted, in clocks:
-constexpr double kStart = 3500;      // of a program, before and behind its loop
-constexpr double kLatency = 500;     // of loads
-constexpr double kBarrier = 50;      // of a step
-constexpr double kCopyIssue = 5;     // of a warp, for a piece that a thread copies: addresses, mask, the copy
-constexpr double kElementIssue = 6;  // the same for an element that goes through a register
-constexpr double kSpillIssue = 3;    // of a warp, for a register that has no room, in a step
-constexpr double kResultBytes = 20;  // of sums, that are stored in a clock
-constexpr double kScoreIssue = 1.7;  // of a warp, for a score of attention
-// Fitted, in registers of a thread:
-constexpr double kRegisters = 86;       // addresses, bounds, what the assembler wants beside tiles
-constexpr double kCopyRegisters = 1.3;  // of a piece that it copies
-constexpr double kTilesAlive = 0.85;    // of the registers of attention's tiles, that are alive at once
+constexpr double kStart = 3500;      // a program's work before and after its loop
+constexpr double kLatency = 500;     // latency of loads
+constexpr double kBarrier = 50;      // a barrier in each step
+constexpr double kCopyIssue = 5;     // for a warp, per piece that a thread copies: addresses, mask, copy
+constexpr double kElementIssue = 6;  // the same per element that goes through a register
+constexpr double kSpillIssue = 3;    // for a warp, per spilled register and step
+constexpr double kResultBytes = 20;  // bytes of results that are stored per clock
+constexpr double kScoreIssue = 1.7;  // for a warp, per score of attention
+// Fitted, in registers per thread:
+constexpr double kRegisters = 86;       // addresses, bounds, and other needs of the assembler besides tiles
+constexpr double kCopyRegisters = 1.3;  // per piece that a thread copies
+constexpr double kTilesAlive = 0.85;    // share of the registers of attention's tiles that are live at once
 constexpr double kMaskRegisters = 45;   // for steps with a mask
 
-/// What a program is to a multiprocessor; `matrix` to `issue` are clocks of a step.
+/// The load that a program puts on a multiprocessor; `matrix` to `issue` are clocks per step.
 struct Program {
   double warps = 1, registers = 0, shared_bytes = 0;
   double matrix = 0, shared = 0, cache = 0, issue = 0;
   double result_bytes = 0;
-  int stages = 1;  // 1: a step waits for its own loads
+  int stages = 1;  // 1: each step waits for its own loads
 
-  /// Registers of a thread beyond those that it can have are memory.
+  /// Registers beyond the limit of a thread are spilled to memory.
   void spill(const ir::TargetDesc& target) {
     const double spilled = std::max(0.0, registers - target.max_registers);
     registers -= spilled;
@@ -69,13 +69,13 @@ double resident(const ir::TargetDesc& t, const Program& p) {
   return std::max(1.0, std::floor(std::min({kMostPrograms, t.warps_per_sm / p.warps, t.registers_per_sm / registers, memory})));
 }
 
-/// The busiest part, while n such programs are there.
+/// The clocks of the busiest part while n such programs run.
 double busy_clocks(const Program& p, double n) {
   const double used = std::min(1.0, n * p.warps / kSchedulers);
   return n * std::max({p.matrix / used, p.shared, p.cache, p.issue / used});
 }
 
-/// A step of each of n programs.
+/// The clocks of one step while n programs run.
 double step_clocks(const Program& p, double n) {
   const double alone = busy_clocks(p, 1), loads = kLatency + p.cache;
   const double chain = p.stages > 1 ? std::max(kBarrier + alone, loads / (p.stages - 1)) : 2 * kBarrier + loads + alone;
@@ -86,18 +86,18 @@ double clocks(const Program& p, double n, double steps) {
   return n > 0 ? kStart + n * p.result_bytes / kResultBytes + steps * step_clocks(p, n) : 0;
 }
 
-/// Programs of equal length.
+/// The clocks of all programs, if they have equal length.
 double clocks_of_all(const ir::TargetDesc& t, const Program& p, double programs, double steps) {
   const double n = resident(t, p), places = t.processors * n, waves = std::floor(programs / places);
   return waves * clocks(p, n, steps) + clocks(p, std::ceil((programs - waves * places) / t.processors), steps);
 }
 
-/// How many warps share the rows and the columns of a product, as select_mma divides them.
+/// How many warps share the rows and the columns of a product, divided as in select_mma.
 struct Warps {
   int rows = 1, columns = 1;
 };
 Warps warps_of(const Configuration& c) {
-  constexpr int kRows = 16, kColumns = 8;  // of an instruction
+  constexpr int kRows = 16, kColumns = 8;  // of one instruction
   Warps w;
   int rows = c.bm, columns = c.bn;
   for (int left = c.num_warps; left > 1; left /= 2) {
@@ -108,11 +108,11 @@ Warps warps_of(const Configuration& c) {
   return w;
 }
 
-/// A tile that is loaded in each step: what it adds to the program. Returns the elements of a thread that go through registers.
+/// Adds the cost of a tile that is loaded in each step. Returns the number of elements per thread that go through registers.
 double add_loads(Program& p, const ir::TargetDesc& target, double rows, double columns, int element_bytes, int row_alignment) {
   const double bytes = rows * columns * element_bytes, threads = 32 * p.warps;
   p.shared += bytes / kSharedBytes;
-  // Rows that begin inside of a line touch one more.
+  // A row that begins inside of a cache line touches one line more.
   p.cache += (bytes + rows * (kLineBytes - row_alignment)) / cache_bytes(target);
   if (row_alignment < kLeastCopy) {
     const double elements = rows * columns / threads;
@@ -126,7 +126,7 @@ double add_loads(Program& p, const ir::TargetDesc& target, double rows, double c
   return 0;
 }
 
-/// What memory moves at least; emulators count bytes and know no cache.
+/// The least time that memory needs. Emulators count bytes and have no cache.
 double memory_seconds(const Machine& m, double bytes, double bytes_of_programs) {
   return (m.is_emulated ? std::max(bytes, bytes_of_programs) : bytes) / m.facts.memory_bytes;
 }
@@ -144,7 +144,7 @@ double gpu_seconds(const Machine& m, const ProductShape& s, const Configuration&
   p.stages = !loads_ahead ? 1 : elements > 0 ? 2 : c.num_stages;
   const double step_bytes = (c.bm + step_columns) * c.bk * e;
   p.shared_bytes = step_bytes * (elements > 0 ? 1 : p.stages);
-  // Sums, and the fragments of one instruction along K, of 32 bytes.
+  // Registers for sums, and for the fragments of one instruction along K, of 32 bytes.
   p.registers += kRegisters + tile / (32 * p.warps) * std::max(1.0, e / 4.0) + static_cast<double>(c.bm) / warps.rows / 4 +
                  step_columns / warps.columns / 4;
   const double read = (static_cast<double>(warps.columns) * c.bm + warps.rows * step_columns) * c.bk * e, products = 2 * tile * c.bk;
@@ -167,17 +167,17 @@ double gpu_seconds(const Machine& m, const ProductShape& s, const Configuration&
 double gpu_seconds(const Machine& m, const AttentionShape& s, const Configuration& c) {
   const int e = s.element_bytes;
   const double scores = static_cast<double>(c.bm) * c.bn, depths = s.depth + s.value_depth, step_bytes = c.bn * depths * e;
-  // Backwards there are five products instead of two, and the sums of two results.
+  // The gradient needs five products instead of two, and the sums of two results.
   const double passes = s.backward ? 2.5 : 1, sums = s.backward ? 2 : 1;
   Program p{.warps = static_cast<double>(c.num_warps)};
   p.stages = m.target.sm >= 80 ? c.num_stages : 1;
   p.shared_bytes = p.stages * step_bytes + static_cast<double>(c.bm) * s.depth * e;
-  // Sums, queries, scores, and weights in the type of the factors.
+  // Registers for sums, queries, scores, and weights in the type of the factors.
   const double word = std::max(1.0, e / 4.0);
   p.registers = kRegisters +
                 kTilesAlive * c.bm * (sums * s.value_depth * word + s.depth * e / 4.0 + c.bn * (word + e / 4.0)) / (32 * p.warps) +
                 (s.causal ? kMaskRegisters : 0);
-  // All warps share the rows: each reads all keys and values.
+  // All warps share the rows, so each reads all keys and values.
   const double moved = (p.warps + 1) * step_bytes, products = 2 * scores * depths;
   p.matrix = passes * products * m.facts.hertz / m.facts.matrix_flops(e);
   p.shared = passes * moved / kSharedBytes;
@@ -191,8 +191,8 @@ double gpu_seconds(const Machine& m, const AttentionShape& s, const Configuratio
                start = kStart + c.bm * depths * 2 / kResultBytes;
   double all = 0;
   if (s.causal) {
-    // The long programs of a head begin first. Those of the last head begin when most of the work is done, and their rest is short of
-    // company.
+    // The long programs of each head begin first. Those of the last head begin when most of the work is done, and near the end there are
+    // not enough programs for all multiprocessors.
     const double seen = (static_cast<double>(s.keys) - 0.5 * static_cast<double>(s.queries)) / c.bn;
     const double average = std::clamp(seen + std::max(0.5, 0.5 * c.bm / c.bn), 1.0, steps), places = m.target.processors * n;
     const double work = programs / places * (average * step_clocks(p, n) + start);

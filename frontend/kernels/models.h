@@ -1,4 +1,4 @@
-// The two models behind estimated_seconds(): of hosts and of GPUs.
+// The two models behind estimated_seconds(): one for the cpu, one for GPUs.
 #pragma once
 #include "frontend/kernels/configuration_space.h"
 

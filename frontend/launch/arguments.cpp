@@ -38,7 +38,7 @@ std::int64_t element_bytes(Code c) {
 
 bool is_integer(Code c) { return c >= Code::i8 && c <= Code::u64; }
 
-/// The largest power of two that divides n; kClass at most, and for 0.
+/// The largest power of two that divides n, at most kClass; kClass for 0.
 std::int64_t power_of_two_in(std::uint64_t n) {
   n |= kClass;
   return static_cast<std::int64_t>(n & -n);
@@ -113,8 +113,8 @@ void Arguments::add_pointer_word(TypeCode type, const PointerArgument& p) {
   }
 }
 
-// Whether a pointer is disjoint from all others. For pointers that are not, the kernel needs barriers where a thread may read a value that
-// another one wrote.
+// Whether a pointer is disjoint from all others. For a pointer that is not, the kernel needs barriers where a thread may read a value that
+// another thread wrote.
 void Arguments::compare_with_others(const PointerArgument& p, std::uint64_t address) {
   words_.back().disjoint = true;
   if (!p.buffer && !p.raw) return;  // a null pointer
@@ -130,8 +130,8 @@ void Arguments::compare_with_others(const PointerArgument& p, std::uint64_t addr
 
 bool Arguments::may_meet(const Reach& a, const Reach& b) {
   if (a.buffer && b.buffer) return a.begin < b.end && b.begin < a.end;
-  // A raw pointer into one allocation, its end included, is disjoint from other allocations. The bounds of memory that the user wrapped and
-  // of other raw pointers are not known.
+  // A raw pointer into one allocation, or to its end, is disjoint from other allocations. The bounds of memory that the user wrapped, and
+  // of the memory of other raw pointers, are not known.
   const bool is_allocation = (a.buffer && a.buffer->is_owned()) || (b.buffer && b.buffer->is_owned());
   return !is_allocation || (a.begin <= b.end && b.begin <= a.end);
 }
@@ -144,7 +144,7 @@ std::vector<Arguments::Reach> Arguments::written() const {
 }
 
 void Arguments::add_value(Code code, std::uint64_t bits) {
-  // The low bits decide, for any width and sign: 16 divides -32 in two's complement too.
+  // Only the low bits decide, for any width and sign: 16 divides -32 in two's complement too.
   add_word({code}, bits, is_integer(code) && element_bytes(code) >= 2 ? power_of_two_in(bits) : 1);
   advance();
 }
@@ -159,13 +159,13 @@ void Arguments::add_stand_in(Code code, std::int64_t divisible_by) {
 void Arguments::add_view(TypeCode pointer, const HostView& view, std::span<const std::int64_t> extents,
                          std::span<const std::int64_t> strides) {
   if (!view.made()) fail("the view is empty: a view comes from tw::view()");
-  // Checked again: since the view was made, another buffer may have been moved into this one.
+  // This is checked again because another buffer may have been moved into this one since the view was made.
   if (view.buffer) check_view(*view.buffer, extents, strides, at_);
   add_pointer_word(pointer, {.buffer = view.buffer, .alignment = view.alignment, .is_stand_in = view.buffer == nullptr});
   for (std::int64_t e : extents) add_word({Code::i64}, static_cast<std::uint64_t>(e), power_of_two_in(static_cast<std::uint64_t>(e)));
   for (std::int64_t s : strides) {
     add_word({Code::i64}, static_cast<std::uint64_t>(s), power_of_two_in(static_cast<std::uint64_t>(s)));
-    key_.add(static_cast<std::uint8_t>(s == 1));  // which strides the specialization knows
+    key_.add(static_cast<std::uint8_t>(s == 1));  // the strides that the specialization knows to be 1
   }
   advance();
 }
@@ -182,7 +182,7 @@ void row_major(std::span<const std::int64_t> extents, std::span<std::int64_t> st
 
 void check_view(const RawBuffer& buffer, std::span<const std::int64_t> extents, std::span<const std::int64_t> strides, const Here& at) {
   buffer.at(0, at);
-  // The first and the last element of the view; 128 bits hold any sum of five products.
+  // Offsets of the first and the last element of the view; 128 bits hold any sum of five products.
   __int128 lowest = 0, highest = 0;
   bool is_empty = false;
   for (std::size_t i = 0; i < extents.size(); ++i) {

@@ -53,7 +53,7 @@ namespace {
 
 using Compile = std::function<backend::CompiledKernel(ir::Function)>;
 
-/// From the disk cache, or compiled and stored there.
+/// Takes the kernel from the disk cache, or compiles it and stores it there.
 backend::CompiledKernel compile_cached(ir::Function function, const backend::CompileOptions& options, const Compile& compile) {
   const std::shared_ptr<rt::DiskCache> cache = rt::code_cache();
   if (!cache) return compile(std::move(function));
@@ -96,7 +96,7 @@ backend::CompiledKernel compile_function(const Request& request, ir::Function fu
     return compiled;
   } catch (const Error& e) {
     if (e.where().line != 0) throw;
-    // An error without a line: the target cannot do something at all. It gets the line of the request.
+    // An error without a line, because the target cannot do something at all, gets the line of the request.
     const std::string_view text = e.what();
     const auto message = text.find(": error: ");
     request.refuse(std::string(text.substr(message == text.npos ? 0 : message + 9)));

@@ -1,4 +1,4 @@
-// Follows a pointer from the parameter to the operands of stores: forwards, through the control flow, to a fixed point.
+// Follows a pointer from the parameter to the operands of stores: forwards through the control flow, until nothing changes.
 #include "frontend/launch/first_write.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class DerivedPointers {
     derived_[v.index] = has_grown_ = true;
   }
 
-  // Any pointer that an op makes, or hands to its regions, may derive from any pointer that it takes or that a region hands back.
+  // A pointer that an op returns, or passes to its regions, may derive from any pointer that it takes or that a region returns.
   void follow(ir::OpId id) {
     const ir::OpData& op = f_.op(id);
     const auto takes = [&](ir::OpId from) {

@@ -1,4 +1,4 @@
-// Finds where a traced kernel writes through a parameter.
+// Finds the place where a traced kernel writes through a parameter.
 #pragma once
 #include <cstddef>
 
@@ -7,7 +7,7 @@
 namespace tilewright::tuning {
 
 /// The first op, in program order, that may write memory through the pointer parameter: a store or an atomic whose address may derive from
-/// it. None if no op does.
+/// it. None if there is no such op.
 ir::OpId first_write(const ir::Function&, std::size_t parameter);
 
 }  // namespace tilewright::tuning

@@ -26,7 +26,7 @@
 namespace tilewright::detail {
 
 namespace {
-// Its address tells copies of the library in one process apart.
+// The address of this variable distinguishes copies of the library in one process.
 const char this_copy = 0;
 }  // namespace
 
@@ -38,7 +38,7 @@ class KernelState {
   const std::string name;
   rt::KernelCache cache{kMostSpecializations};
 
-  /// Logs, once, that constants of many values make many specializations.
+  /// Logs once that a constant with many values makes many specializations.
   void count_constants(std::uint64_t hash) {
     constexpr std::size_t kMany = 32;
     std::lock_guard lock(mutex_);
@@ -105,9 +105,9 @@ rt::Device& device_of(const Request& request, const Launch& launch, const Argume
   return *found->device;
 }
 
-// Adds to the key what distinguishes specializations besides constants and target: options and argument attributes, never a value.
+// Adds the rest that distinguishes specializations besides constants and target: options and argument attributes, but never a value.
 void add_rest(KernelKey& key, const Arguments& arguments, const backend::CompileOptions& options) {
-  constexpr int kBits = 8;  // of an attribute; eight of them in a word
+  constexpr int kBits = 8;  // of an attribute; a word holds eight attributes
   std::uint64_t classes = 0;
   int used = 0;
   for (const Arguments::Word& w : arguments.words()) {
@@ -120,7 +120,7 @@ void add_rest(KernelKey& key, const Arguments& arguments, const backend::Compile
                static_cast<std::uint64_t>(options.check) << 1 | static_cast<std::uint64_t>(options.contract));
 }
 
-/// Calls f. An error of its kernel gets a note of the request's line if that stands in another file, as for a kernel of a library.
+/// Calls f. If an error in the kernel is in another file, as for a kernel of a library, it gets a note with the line of the request.
 template <class F>
 auto with_request_noted(const Request& request, F f) {
   try {
@@ -154,7 +154,7 @@ backend::CompiledKernel trace_and_compile(const Request& request, const Argument
   return compiled;
 }
 
-/// Tells a measurement on this thread what the launch may write. Throws Error if the kernel writes memory of unknown extent.
+/// Tells a measurement on this thread which memory the launch may write. Throws Error if the kernel writes memory of unknown extent.
 void announce_writes(rt::WriteObserver& observer, const Request& request, rt::Device& device, rt::Stream& stream,
                      const Arguments& arguments, Body body) {
   std::optional<ir::Function> traced;
@@ -203,11 +203,11 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
   rt::Device& device = device_of(request, launch, arguments);
   config.check = options.check;
 
-  // From here on the launch of a compiled kernel allocates nothing, takes no lock of this library, and compares words, no text.
+  // From here on, launching a compiled kernel allocates nothing, takes no lock of this library, and compares words instead of text.
   KernelKey& key = arguments.key();
   const std::uint64_t constants = key.hash();
   add_rest(key, arguments, options);
-  key.add_word(reinterpret_cast<std::uint64_t>(&device));  // unique: entries keep the device alive, so no other one gets this address
+  key.add_word(reinterpret_cast<std::uint64_t>(&device));  // unique: entries keep the device alive, so no other device gets this address
   const rt::Executable* executable = kernel.cache.find(key);
   if (!executable)
     executable = &kernel.cache.get(key, [&] {

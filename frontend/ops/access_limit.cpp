@@ -1,5 +1,5 @@
-// Limits of accesses. They are applied when the user's function is traced as a whole: each value gets the conditions of the values that it
-// is computed from, and each access gets those of its operands as a mask.
+// Access limits. They are applied after the user's function has been traced: each value gets the conditions of the values that it is
+// computed from, and each access gets the conditions of its operands as a mask.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
-/// Tiles of bool that broadcast to the shape of a value: an element counts where all of them hold.
+/// Tiles of bool that broadcast to the shape of a value. An element is valid if all of them are true.
 using Conditions = std::vector<ValueId>;
 
 /// Whether element i of each result is computed from elements i of the operands.
@@ -30,7 +30,7 @@ bool is_element_by_element(OpKind kind) {
   return ir::info(kind).has(ir::kElementwise) || ir::mask_index(kind) || kind == OpKind::inline_ptx_;
 }
 
-/// The index of the operand that leaves elements out: of an access, and of a histogram those that do not count.
+/// The operand of an access that is its mask; also the mask of a histogram, which excludes elements from the count.
 std::optional<int> limited_by(OpKind kind) { return kind == OpKind::histogram_ ? 1 : ir::mask_index(kind); }
 
 class LimitWalk {
@@ -39,7 +39,8 @@ class LimitWalk {
 
   void limit(ValueId v, ValueId condition) { add(v, condition); }
 
-  /// This op and those behind it in its block: follows the conditions until none is new, since loops carry them back, then applies them.
+  /// Handles this op and the ops after it in its block. First follows conditions until nothing changes, since loops carry them back; then
+  /// applies them.
   void run() {
     do {
       is_changed_ = false;
@@ -76,12 +77,12 @@ class LimitWalk {
     b_.set_loc(f_.op(id).loc);
   }
 
-  /// The op of the outermost block that holds this one: conditions of what leaves a loop stand in front of the loop.
+  /// The op of the outermost block that contains this op: conditions of values that leave a loop are computed before the loop.
   OpId outermost(OpId id) const {
     while (f_.op(id).parent != f_.op(first_).parent) id = f_.block(f_.op(id).parent).parent;
     return id;
   }
-  /// What an op makes of conditions, built once.
+  /// The result of an op on conditions, built only once.
   template <class Build>
   Conditions derived(OpId id, const Conditions& from, Build build) {
     std::vector<std::uint32_t> key{id.index};
@@ -111,7 +112,7 @@ class LimitWalk {
       follow_shape(id);
   }
 
-  // A variable that a loop changes has the conditions of all that it holds, in whichever turn.
+  // A variable that a loop changes has the conditions of all values that it may hold in any iteration.
   void follow_control(OpId id) {
     const std::vector<ir::BlockId> regions(f_.op(id).regions.begin(), f_.op(id).regions.end());
     const auto flow = [&](ValueId from, ValueId to) { add(to, of(from)); };
@@ -167,7 +168,7 @@ class LimitWalk {
     is_masked ? f_.set_operand(id, index, mask) : f_.add_operand(id, mask);
   }
 
-  /// What is past the end need not hold.
+  /// The assertion need not hold for elements past the end.
   void apply_to_assertion(OpId id) {
     const ValueId asserted = f_.operand(id, 0);
     if (of(asserted).empty()) return;
@@ -176,7 +177,7 @@ class LimitWalk {
     f_.set_operand(id, 0, b_.binary(OpKind::bit_or_, asserted, outside));
   }
 
-  /// Whether the condition is the same all along an axis.
+  /// Whether the condition is constant along an axis.
   bool is_constant_along(ValueId condition, std::int64_t axis) const { return f_.type(condition).extent(static_cast<int>(axis)) == 1; }
 
   void follow_shape(OpId id) {
@@ -232,13 +233,13 @@ class LimitWalk {
       case OpKind::reduce_: return follow_reduce(id);
       case OpKind::dot_:
       case OpKind::dot_scaled_: return follow_product(id);
-      case OpKind::histogram_: return;  // Its own mask leaves elements out.
+      case OpKind::histogram_: return;  // its own mask excludes elements
       default:
         throw Error(f_.where(id), fmt::format("{}: elements past the end of an array are not followed through it", ir::text(op.kind)));
     }
   }
 
-  // Rows of a and columns of b; along what is summed they count for nothing.
+  // The rows of a and the columns of b; excluded elements along the summed axis do not count.
   void follow_product(OpId id) {
     const std::vector<ValueId> operands = f_.op(id).operands;
     const bool is_scaled = f_.kind(id) == OpKind::dot_scaled_;
@@ -253,12 +254,12 @@ class LimitWalk {
     add(result, along(operands[0], rank - 1));
     add(result, along(operands[is_scaled ? 2 : 1], rank - 2));
     if (!is_scaled) return;
-    // The scales are [M, K / 32] and [N, K / 32].
+    // Scales have the shapes [M, K / 32] and [N, K / 32].
     add(result, along(operands[1], 1));
     for (ValueId c : along(operands[3], 1)) derive(id, c, [&] { return b_.permute(c, std::vector<std::int64_t>{1, 0}); });
   }
 
-  /// join and cat: of the two halves each keeps its own conditions.
+  /// For join and cat, each half keeps its own conditions.
   void follow_pair(OpId id) {
     const ValueId result = f_.op(id).results[0];
     const ValueId a = f_.operand(id, 0), c = f_.operand(id, 1);
@@ -270,7 +271,7 @@ class LimitWalk {
           return Conditions{f_.result(b_.create(f_.kind(id), both, f_.op(id).attrs))};
         }));
   }
-  /// All conditions of a tile in one of its shape.
+  /// All conditions of a tile as a single one in its shape.
   ValueId all_of(ValueId v) {
     ValueId all;
     for (ValueId c : of(v)) {
@@ -291,7 +292,7 @@ class LimitWalk {
     return {f_.result(halves, 0), f_.result(halves, 1)};
   }
 
-  /// The condition of the elements that a gather takes. In a loop its index is not there yet where conditions stand.
+  /// The condition of the gathered elements. In a loop, the index does not exist yet where conditions are computed.
   ValueId gathered(OpId id, ValueId condition) {
     if (f_.op(id).parent != f_.op(first_).parent)
       throw Error(f_.where(id), "gather: takes elements of the tile's rows or columns inside of a loop or branch; do it outside of it");
@@ -312,7 +313,7 @@ class LimitWalk {
     }
   }
 
-  /// A condition on elements of a tile, for the tile in another shape.
+  /// A condition on the elements of a tile, for the tile in another shape.
   ValueId reshaped(ValueId condition, const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to) {
     std::vector<std::int64_t> shape(to.size(), 1);
     std::size_t at = 0;

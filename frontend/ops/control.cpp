@@ -1,4 +1,4 @@
-// Traces loops and branches: the variables that a body assigns become region iteration arguments and results.
+// Traces loops and branches: variables that a body assigns become iteration arguments and results of the region.
 #include "tilewright/ops/control.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ std::vector<Note> notes_of(const ir::Function& f, ValueId before, std::string_vi
   return notes;
 }
 
-/// The line that made a value, or the construct's if it has none (a parameter of the kernel).
+/// The line that made a value, or the construct's line if the value has none (a parameter of the kernel).
 Location made_at(const ir::Function& f, ValueId v, const Here& construct) {
   return f.where(v).line > 0 ? f.where(v) : location_of(construct);
 }
@@ -38,7 +38,7 @@ std::vector<Variable> live_variables(const Trace& t) {
   return all;
 }
 
-/// Adds a block argument for each variable, which then names it.
+/// Adds a block argument for each variable, which from now on names it.
 std::vector<std::uint32_t> add_arguments(Trace& t, std::span<const Variable> variables, BlockId block) {
   ir::Function& f = t.function();
   std::vector<std::uint32_t> arguments;
@@ -49,8 +49,8 @@ std::vector<std::uint32_t> add_arguments(Trace& t, std::span<const Variable> var
   return arguments;
 }
 
-/// The value of a variable at the end of a body at whose start it named `argument`. A variable that the body emptied or destroyed has no
-/// value for the next iteration; that is a mistake if the body used it.
+/// The value, at the end of a body, of a variable that named `argument` at the start. If the body emptied or destroyed the variable, it has
+/// no value for the next iteration; that is a mistake if the body used it.
 ValueId at_end_of_body(Trace& t, const Region& region, std::size_t i, ValueId argument, std::string_view construct, const Here& at) {
   const Variable& v = region.variables[i];
   const Handle* h = t.find(v, region.variables);
@@ -66,7 +66,7 @@ ValueId at_end_of_body(Trace& t, const Region& region, std::size_t i, ValueId ar
   }
   const ValueId now = Trace::value_of(*h);
   if (now == argument) return argument;
-  // The line of the use is here the end of the body.
+  // In this message, the line of the use is the end of the body.
   t.value(*h, construct, "variable", at);
   const ir::Type before = f.type(argument), after = f.type(now);
   if (!(before == after))
@@ -79,7 +79,7 @@ ValueId at_end_of_body(Trace& t, const Region& region, std::size_t i, ValueId ar
   return now;
 }
 
-/// Throws Error unless the builder is at the end of the body: a construct inside of it must have ended.
+/// Throws Error unless the builder is at the end of the body: constructs inside must have ended.
 void expect_at(Emit& e, BlockId body) {
   if (e.b().block() != body) e.fail("a loop inside of this one was begun and never ended");
 }
@@ -88,7 +88,7 @@ void yield(ir::Builder& b, std::span<const ValueId> values) { b.create(ir::OpKin
 
 using Names = std::unordered_map<std::uint32_t, std::uint32_t>;
 
-/// Removes a block argument that is the same in every iteration.
+/// Removes a block argument that has the same value in every iteration.
 void drop(Trace& t, BlockId block, std::uint32_t argument, std::uint32_t before, Names& names) {
   ir::Function& f = t.function();
   f.replace_uses({argument}, {before});
@@ -211,7 +211,7 @@ When::~When() {
   if (!done_ && Trace::active() != nullptr) Trace::active()->leave_early(at_, "when");
 }
 
-/// The assignments of one branch. Variables get back their values of before the branch.
+/// The assignments of one branch. Afterwards variables have their values from before the branch.
 When::Arm When::end_arm(int number) {
   Emit e("when", at_);
   Trace& t = e.trace();
@@ -247,7 +247,7 @@ void When::end_otherwise() {
   const OpId op{region_.op};
   std::vector<ValueId> yields[2];
   std::vector<std::pair<const Handle*, ValueId>> results;
-  // a, b: the value of the variable at the end of each branch.
+  // a, b: the values of the variable at the end of the two branches.
   const auto merge = [&](const Variable& v, ValueId before, ValueId a, ValueId b) {
     const Handle* h = t.find(v, region_.variables);
     if (h == nullptr || (a == before && b == before)) return;

@@ -183,7 +183,7 @@ Made interleave(const Handle& a, const Handle& b, const Here& at) {
   if (shape.empty()) return made(e.b().binary(ir::OpKind::join_, v[0], v[1]));
   shape.back() *= 2;
   e.check_size(shape);
-  // Reshaped to one axis, since join adds an axis and the rank is limited.
+  // Reshaped to one axis, because join adds an axis and the rank is limited.
   for (ir::ValueId& x : v) x = e.b().reshape(x, Extents{e.type(x).elements()});
   return made(e.b().reshape(e.b().binary(ir::OpKind::join_, v[0], v[1]), shape));
 }

@@ -20,7 +20,7 @@ Made hint(ir::OpKind kind, ir::AttrName attribute, std::string_view what, const 
   return made(e.trace().function().result(e.b().create(kind, std::span(&x, 1), {{attribute, number, {}, {}}})));
 }
 
-/// "x 1", "x 2", ...; "x" if there is one.
+/// "x 1", "x 2", ...; only "x" if the count is 1.
 std::vector<std::string> numbered(std::string_view name, std::size_t count) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < count; ++i) out.push_back(count == 1 ? std::string(name) : fmt::format("{} {}", name, i + 1));
@@ -44,7 +44,7 @@ void device_assert(const Handle& condition, const Text& text, const Maybe& mask,
   constexpr std::string_view names[] = {"condition", "mask", "seen"};
   std::vector<ir::ValueId> operands{e.value(condition, names[0])};
   if (mask.given()) operands.push_back(e.value(*mask.handle, names[1]));
-  // What is seen is the operand behind the mask.
+  // The operand after the mask is the value that the message shows.
   if (seen && !mask.given()) operands.push_back(e.integer(e.type(operands[0]), 1));
   if (seen) operands.push_back(e.value(*seen, names[2]));
   if (operands.size() > 1) e.broadcast_all(operands, std::span(names).first(operands.size()));

@@ -17,7 +17,7 @@ namespace {
 using ir::OpKind;
 using ir::ValueId;
 
-/// The derivative of y by x, from the ops between them. No value stands for 0.
+/// The derivative of y with respect to x, built from the ops between them. A missing value means 0.
 class Derivative {
  public:
   Derivative(Emit& e, ValueId y, ValueId x, const RefuseDerivative& refuse)
@@ -27,7 +27,7 @@ class Derivative {
  private:
   ValueId of(ValueId v) {
     if (v == x_) return real(v, 1);
-    // Values are numbered in the order in which they are made.
+    // Values are numbered in the order in which they are created.
     if (v.index < x_.index || !f_.type(v).is_float()) return {};
     if (const auto known = known_.find(v.index); known != known_.end()) return known->second;
     const ValueId d = derive(v);
@@ -119,7 +119,8 @@ class Derivative {
     if (v == x_) return true;
     if (v.index < x_.index) return false;
     const ir::OpId op = f_.value(v).op;
-    // What a loop around y carries may, by the iterations before. A loop before y is asked for all that it uses.
+    // A value that a loop around y carries may depend on x through earlier iterations. For a loop before y, all values that it uses are
+    // checked.
     if (!op) return f_.value(v).block != f_.body() && f_.encloses(f_.value(v).block, f_.defining_block(y_));
     if (const auto known = depends_.find(v.index); known != depends_.end()) return known->second;
     const bool result = uses_dependent(op);
@@ -149,7 +150,7 @@ class Derivative {
   ValueId times(ValueId a, ValueId b) { return binary(OpKind::mul_, a, b); }
   ValueId over(ValueId a, ValueId b) { return binary(OpKind::div_, a, b); }
   ValueId to_float(ValueId condition, ValueId like) { return e_.b().select(condition, real(like, 1), real(like, 0)); }
-  // Of derivatives, which may be 0:
+  // Derivatives, which may be 0 (no value):
   ValueId sum(ValueId a, ValueId b) { return !a ? b : !b ? a : add(a, b); }
   ValueId negated(ValueId a) { return a ? unary(OpKind::neg_, a) : a; }
   ValueId product(ValueId d, ValueId factor) { return d ? times(d, factor) : d; }

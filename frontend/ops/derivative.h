@@ -1,4 +1,4 @@
-// Derivatives of traced values, for what calls them by another name than tw::derivative.
+// Derivatives of traced values, for functions other than tw::derivative.
 #pragma once
 #include <functional>
 #include <string_view>
@@ -7,9 +7,9 @@
 
 namespace tilewright::detail {
 
-/// Throws the Error that y depends on x by an op without a derivative: the value that it makes, and what it is.
+/// Throws the Error that y depends on x through an op without a derivative. Gets the value that the op returns, and a description.
 using RefuseDerivative = std::function<void(ir::ValueId, std::string_view what)>;
-/// The derivative of y by x, element by element. Requires: they have one shape.
+/// The derivative of y with respect to x, element by element. Requires that both have the same shape.
 ir::ValueId trace_derivative(Emit&, ir::ValueId y, ir::ValueId x, const RefuseDerivative&);
 
 }  // namespace tilewright::detail

@@ -15,7 +15,7 @@ Made dot(const Handle& a, const Handle& b, const Maybe& acc, TypeCode acc_type, 
   Emit e("dot", at);
   const ir::ValueId va = e.value(a, "a"), vb = e.value(b, "b");
   const ir::Type ta = e.type(va), tb = e.type(vb);
-  // Without an accumulator one is made in the shape of the result: ranks are checked here, before the type rule can be applied.
+  // If there is no accumulator, one is made in the shape of the result. So ranks are checked here, before the type rule is applied.
   if (ta.rank() != 2 && ta.rank() != 3)
     e.fail(fmt::format("'a' is {}; it must be [M, K], or [batch, M, K]", ir::shape_text(ta)), va, "'a' defined here");
   if (tb.rank() != ta.rank())
@@ -38,7 +38,7 @@ Made dot_scaled(const Handle& a, const Handle& a_scale, const Handle& b, const H
   if (acc.given()) {
     vc = e.value(*acc.handle, "acc");
   } else {
-    // As in dot: the shape of the accumulator needs operands of rank 2. The type rule checks the rest.
+    // As in dot, the shape of the accumulator requires operands of rank 2. The type rule checks the rest.
     const ir::Type ta = e.type(va), tb = e.type(vb);
     if (ta.rank() != 2) e.fail(fmt::format("'a' is {}; it must be [M, K]", ir::shape_text(ta)), va, "'a' defined here");
     if (tb.rank() != 2) e.fail(fmt::format("'b' is {}; it must be [K, N]", ir::shape_text(tb)), vb, "'b' defined here");

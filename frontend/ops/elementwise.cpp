@@ -64,7 +64,7 @@ Made where(const Handle& condition, const Input& a, const Input& b, TypeCode mee
   const Input inputs[] = {a, b};
   constexpr std::string_view names[] = {"condition", "a", "b"};
   ir::ValueId v[] = {e.value(condition, names[0]), {}, {}};
-  // Constants get the shape of the tiles, of which the condition may have the most axes.
+  // Constants get the shape of the tiles; the condition may have the highest rank.
   const auto sides = e.unify(inputs, meet, std::span(names).subspan(1));
   v[1] = sides[0], v[2] = sides[1];
   e.broadcast_all(v, names);
@@ -83,7 +83,7 @@ Made bitcast(const Handle& t, TypeCode type, const Here& at) {
 
 Handle add_const(const Handle& t, const Here& at) {
   const Trace* trace = Trace::active();
-  if (trace == nullptr || !Trace::value_of(t)) return t;  // an error where it is used
+  if (trace == nullptr || !Trace::value_of(t)) return t;  // reported where it is used
   Emit e("conversion to a pointer to const", at);
   const ir::ValueId v = e.value(t, "pointer");
   return Handle(made(e.b().bitcast(v, ir::Type::pointer(e.type(v).element(), true))));
@@ -95,7 +95,7 @@ Made offset_pointer(const Input& pointer, const Input& offset, bool negative) {
   ir::ValueId v[] = {e.value(*pointer.handle, names[0]), {}};
   if (offset.handle == nullptr) {
     Scalar s = offset.constant;
-    // A 64-bit unsigned offset is equal to a signed one: addresses wrap.
+    // A 64-bit unsigned offset has the same effect as a signed one, because addresses wrap.
     s.kind = Scalar::Kind::signed_integer;
     if (negative) s.bits = 0 - s.bits;
     v[1] = e.constant(s, ir::Element::i64, e.type(v[0]).shape());

@@ -1,4 +1,4 @@
-// The table from operators and functions to ops.
+// The table that maps operators and functions to ops.
 #include "frontend/ops/elementwise_ops.h"
 
 #include "tileir/diagnostics.h"
@@ -6,7 +6,7 @@
 
 namespace tilewright::detail {
 
-// && and || evaluate both sides: elements of a tile have no short circuit.
+// && and || evaluate both sides, because the elements of a tile cannot short-circuit.
 ElementwiseOp op_of(Unary op) {
   switch (op) {
     case Unary::logical_not: return {ir::OpKind::bit_not_, "operator!"};

@@ -1,4 +1,4 @@
-// Which op of tile IR an element-wise operator or function is, for tiles and for tensors.
+// The tile IR op of each element-wise operator or function, for tiles and for tensors.
 #pragma once
 #include <string_view>
 
@@ -9,7 +9,7 @@ namespace tilewright::detail {
 
 struct ElementwiseOp {
   ir::OpKind kind;
-  std::string_view name;  // as messages say it: "operator+"
+  std::string_view name;  // its name in messages: "operator+"
 };
 ElementwiseOp op_of(Unary);
 ElementwiseOp op_of(Binary);

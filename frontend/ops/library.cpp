@@ -1,4 +1,4 @@
-// Functions that are composed of other operations.
+// Functions composed of other operations.
 #include "tilewright/ops/library.h"
 
 #include <cmath>
@@ -48,7 +48,7 @@ ValueId apply(Math m, Activation a, ValueId x) {
   TW_UNREACHABLE("activation");
 }
 
-/// Computes 16-bit floats in f32 and rounds back: intermediate results would lose too much precision.
+/// Computes 16-bit floats in f32 and rounds the result, because intermediate results would lose too much precision.
 template <class F>
 Made widened(Emit& e, ValueId x, F&& compute) {
   const ir::Element element = e.type(x).element();
@@ -56,7 +56,7 @@ Made widened(Emit& e, ValueId x, F&& compute) {
   return made(e.b().cast(compute(e.b().cast(x, ir::Element::f32)), element));
 }
 
-/// The reduction of x along an axis, in the shape of x.
+/// The reduction of x along an axis, broadcast to the shape of x.
 ValueId reduced(Emit& e, OpKind combine, ValueId x, int axis) {
   ir::Function& f = e.trace().function();
   const Extents shape = e.type(x).shape();
@@ -135,7 +135,7 @@ std::pair<Made, Made> grouped_order(const Handle& pid, const Input& tiles_m, con
                  e.integer_input(tiles_n, ir::Element::i32, names[2]), e.integer_input(group, ir::Element::i32, names[3])};
   e.broadcast_all(v, names);
   const ValueId in_group = m.mul(v[3], v[2]), first = m.mul(m.div(v[0], in_group), v[3]);
-  // The last group may be lower than the others.
+  // The last group may have fewer rows than the others.
   const ValueId rows = m.bin(OpKind::minimum_, m.sub(v[1], first), v[3]), rest = m.bin(OpKind::rem_, v[0], in_group);
   return {made(m.add(first, m.bin(OpKind::rem_, rest, rows))), made(m.div(rest, rows))};
 }

@@ -31,7 +31,7 @@ ir::ValueId elements_onto(Emit& e, const Maybe& m, std::string_view name, ir::Va
   return e.argument_onto(m, e.type(pointer).element(), name, pointer, "pointer");
 }
 
-/// `load` with arguments that are checked already.
+/// `load` with arguments that were already checked.
 ir::ValueId emit_load(Emit& e, ir::ValueId pointer, ir::ValueId mask, ir::ValueId other, std::vector<ir::Attr> attrs) {
   std::vector<ir::ValueId> operands{pointer};
   if (mask) operands.push_back(mask);
@@ -39,7 +39,7 @@ ir::ValueId emit_load(Emit& e, ir::ValueId pointer, ir::ValueId mask, ir::ValueI
   return e.trace().function().result(e.b().create(ir::OpKind::load_, operands, std::move(attrs)));
 }
 
-/// The addresses of a tile of a view, and the mask of those inside of the view.
+/// The addresses of a tile of a view, and the mask of the elements inside of the view.
 struct Block {
   ir::ValueId pointer, mask;
 };
@@ -53,7 +53,7 @@ Block block_of(Emit& e, const ViewOf& view, std::span<const Offset> offsets, std
     if (!e.type(offset).is_scalar())
       e.fail(fmt::format("the offset of axis {} is {}; it must be a scalar", i, ir::shape_text(e.type(offset))), offset,
              "offset defined here");
-    // As a tile of one axis, broadcast later: the arithmetic of each axis is that of one row, not of the whole tile.
+    // Each axis is computed as a tile of one axis and broadcast later, so its arithmetic is that of one row instead of the whole tile.
     Extents line(shape.size(), 1);
     line[i] = shape[i];
     const auto broadcast = [&](ir::ValueId v) { return e.broadcast(v, line); };

@@ -1,4 +1,4 @@
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011) and the distributions made from its
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011) and the distributions that use its
 // words.
 #include "tilewright/ops/random.h"
 
@@ -47,7 +47,7 @@ std::array<Made, 4> philox(const Input& seed, const std::array<Counter, 4>& coun
   Emit e("philox", seed.at);
   const auto [key0, key1] = halves(e, seed, "seed");
   Words words;
-  ValueId carried;  // the high word of the 64-bit counter before this one
+  ValueId carried;  // high word of the previous counter, if that has 64 bits
   for (std::size_t i = 0; i < 4; ++i) {
     const Counter& c = counters[i];
     if (!c.value) {
@@ -82,7 +82,7 @@ Made draw(Draw kind, const Input& seed, const Input& counter) {
   const Words w = rounds(e, key0, key1, {low, high, zero, zero});
   if (kind == Draw::randint) return made(w[0]);
   if (kind == Draw::rand) return made(ir::uniform_from_bits(e.b(), w[0], 0));
-  // The Box-Muller transform; the logarithm's argument is in (0, 1].
+  // The Box-Muller transform. The argument of the logarithm is in (0, 1].
   ir::Builder& b = e.b();
   const ValueId u = ir::uniform_from_bits(b, w[0], 1), v = ir::uniform_from_bits(b, w[1], 0);
   const ir::Type t = e.type(u);

@@ -30,7 +30,7 @@ Made scan(Scan s, const Handle& t, std::int64_t axis, bool reverse, const Here& 
   const ir::Type type = e.type(x);
   std::vector<ir::Attr> attrs{ir::Attr{ir::AttrName::axis, e.axis(axis, type.rank(), x, "t"), {}}};
   if (reverse) attrs.push_back(ir::Attr{ir::AttrName::reverse, 1, {}});
-  // 16-bit floats have too few bits for a running sum. Maxima and minima are the same in f32, in which targets compute anyway.
+  // 16-bit floats have too few bits for a running sum. Maxima and minima give the same result in f32, which targets use anyway.
   const bool widen = type.is_float() && ir::bits(type.element()) <= 16;
   if (widen) x = e.b().cast(x, ir::Element::f32);
   const ir::ValueId result = combine_by(e, ir::OpKind::scan_, combiner(s), x, std::move(attrs));

@@ -1,4 +1,4 @@
-// sort, argsort and topk: one op, with an index as the value where indices are asked for.
+// sort, argsort and topk. All are one op; if indices are needed, they are its value.
 #include "tilewright/ops/sort.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Makes constants, broadcasts, and makes the checks that only the front end can make.
+// Makes constants, broadcasts, and checks what only the front end can check.
 #include "frontend/trace/emit.h"
 
 #include <fmt/format.h>
@@ -93,7 +93,7 @@ int Emit::axis(std::int64_t axis, int count, ir::ValueId of, std::string_view op
 
 Extents Emit::common_shape(std::span<const ir::ValueId> values, std::span<const std::string_view> operands) const {
   Extents shape;
-  std::vector<std::size_t> from;  // the operand that each extent comes from, aligned as shape
+  std::vector<std::size_t> from;  // the operand that determines each extent, aligned like `shape`
   for (std::size_t k = 0; k < values.size(); ++k) {
     const Extents s = type(values[k]).shape();
     while (shape.size() < s.size()) shape.insert(shape.begin(), 1), from.insert(from.begin(), k);

@@ -1,4 +1,4 @@
-// Checks C++ numbers against the element types that they meet.
+// Checks C++ numbers against the element types of the values that they are used with.
 #include "frontend/trace/scalar_fit.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Traces, and the handles of their values.
+// Traces, and the values of handles.
 #include "frontend/trace/trace.h"
 
 #include <fmt/format.h>
@@ -18,13 +18,13 @@ thread_local Trace* Trace::current_ = nullptr;
 
 namespace {
 
-// Handle values from this number on are markers, no values of the function: see half_assigned().
+// Handle values from this number on are markers, not values of the function: see half_assigned().
 constexpr std::uint32_t kFirstHalfAssigned = 0xf0000000;
 
 // The trace number of a handle that was copied while its trace was not current.
 constexpr std::uint32_t kNoTrace = UINT32_MAX;
 
-// Handles may outlive their trace and move between threads, so no two traces of a process share a number.
+// Handles may outlive their trace and move between threads, so each trace of a process has its own number.
 std::uint32_t next_serial() {
   static std::atomic<std::uint32_t> last{0};
   std::uint32_t n = ++last;
@@ -32,13 +32,13 @@ std::uint32_t next_serial() {
   return n;
 }
 
-// All live traces of all threads: a handle may be destroyed in another thread than the one that traces.
+// All live traces of all threads. A handle may be destroyed by a thread other than the one that traces.
 struct LiveTraces {
   std::mutex mutex;
   std::unordered_map<std::uint32_t, Trace*> by_serial;
 };
 LiveTraces& live_traces() {
-  static auto* traces = new LiveTraces;  // never destroyed: handles may be, at the very end of a program
+  static auto* traces = new LiveTraces;  // never destroyed, because handles may be destroyed at the very end of a program
   return *traces;
 }
 
@@ -139,7 +139,7 @@ void Trace::forget(const Handle& h) noexcept {
   if (h.trace_ == kNoTrace) return;
   LiveTraces& live = live_traces();
   std::lock_guard lock(live.mutex);
-  // The slot is not used again: the table belongs to the thread that traces.
+  // The slot is not reused: the table belongs to the thread that traces.
   if (const auto it = live.by_serial.find(h.trace_); it != live.by_serial.end()) it->second->handles_[h.slot_] = nullptr;
 }
 
@@ -189,7 +189,7 @@ std::vector<Variable> Trace::variables() const {
   std::vector<Variable> all;
   for (const Handle* h : handles_)
     if (h != nullptr) all.push_back({h, h->slot_, h->variable_, h->value_});
-  // Sorted by age, since slots are reused: the order of loop-carried values must not depend on slots.
+  // Sorted by age, because slots are reused: the order of loop-carried values must not depend on slots.
   std::sort(all.begin(), all.end(), [](const Variable& a, const Variable& b) { return a.id != b.id ? a.id < b.id : a.slot < b.slot; });
   return all;
 }

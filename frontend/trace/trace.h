@@ -9,18 +9,18 @@
 
 namespace tilewright::detail {
 
-/// One run-time parameter of the kernel: the value of detail::parameter<T>(i) for index i.
+/// One run-time parameter of the kernel. detail::parameter<T>(i) returns its value for index i.
 struct TracedParam {
   ir::Type type;
   ir::Param param;
 };
 
-/// The IR's name for an element type of the public headers.
+/// The tile IR type for an element type of the public headers.
 ir::Type ir_type(TypeCode);
 
-/// Runs `body` with a new trace current on this thread and returns the verified function. `where`: the line of the kernel or the launch,
-/// for mistakes without a line. Exceptions of `body` pass through unchanged. If the body of a tw::range loop, a when or a loop_while was
-/// left by break, by return or by an exception that the kernel caught, throws an Error that names it.
+/// Runs `body` with a new trace that is current on this thread, and returns the verified function. `where`: the line of the kernel or the
+/// launch, for mistakes without a line. Exceptions of `body` pass through unchanged. Throws Error that names the loop or branch if the body
+/// of a tw::range loop, a when or a loop_while was left by break, by return, or by an exception that the kernel caught.
 ir::Function trace_kernel(const std::string& name, std::span<const TracedParam> params, const std::function<void()>& body,
                           const Location& where);
 

@@ -1,4 +1,4 @@
-// The state of one trace: the function that is recorded, and the table of the handles that name its values.
+// The state of one trace: the function that is being recorded, and the table of handles that name its values.
 #pragma once
 #include <optional>
 #include <string>
@@ -24,32 +24,33 @@ class Trace {
 
   /// The current trace of this thread. Throws Error if there is none or if a body was left early. `what`: the operation, for the message.
   static Trace& current(std::string_view what, const Here&);
-  /// The current trace or null, for destructors.
+  /// The current trace, or null if there is none; for destructors.
   static Trace* active() { return current_; }
 
-  /// The builder; ops that it adds get this line.
+  /// The builder. Ops that it adds get this line.
   ir::Builder& builder(const Here&);
   ir::BlockId block() const { return builder_.block(); }
   ir::Function& function() { return function_; }
   ir::Function take() { return std::move(function_); }
 
-  /// The value that a handle names. Throws Error if the handle is empty, of another trace, or made in a loop or branch that has ended.
+  /// The value that a handle names. Throws Error if the handle is empty, belongs to another trace, or was made in a loop or branch that
+  /// ended.
   ir::ValueId value(const Handle&, std::string_view what, std::string_view operand, const Here&) const;
-  /// Whether a value may be used at the end of a block; never for none and half_assigned().
+  /// Whether a value may be used at the end of a block. False for no value and for half_assigned().
   bool usable(ir::ValueId, ir::BlockId) const;
-  /// A marker instead of a value, for a variable that got its first value in only one branch of a when: using it is an error that names the
+  /// A marker instead of a value, for a variable that got its first value in only one branch of a when. Using it is an error that names the
   /// when.
   ir::ValueId half_assigned(const Here& when);
 
   // ---- variables ----
   /// Every handle of this trace, oldest first.
   std::vector<Variable> variables() const;
-  /// The handle of a variable now, or null if it was destroyed. `among`: all variables of that time. A variable may have been moved, so one
-  /// whose handle has changed is searched among the newer handles.
+  /// The present handle of a variable, or null if it was destroyed. `among`: all variables of that time. If the variable was moved, its new
+  /// handle is searched among the newer handles.
   const Handle* find(const Variable&, std::span<const Variable> among) const;
   static ir::ValueId value_of(const Handle& h) { return {h.value_}; }
   static void set(const Handle& h, ir::ValueId v) { h.value_ = v.index; }
-  /// Handles that name a key of the map get the mapped value.
+  /// Makes handles that name a key of the map name the mapped value.
   void rename(const std::unordered_map<std::uint32_t, std::uint32_t>&);
 
   // ---- bodies left early ----
@@ -57,7 +58,7 @@ class Trace {
     Location where;
     std::string what;  // "loop", "when"
   };
-  /// Records that a body was left before its end: nothing can be traced any more.
+  /// Records that a body was left before its end. Nothing can be traced any more.
   void leave_early(const Here&, std::string what);
   const std::optional<Broken>& broken() const { return broken_; }
   [[noreturn]] void report_broken(const std::string& how) const;
@@ -65,7 +66,7 @@ class Trace {
  private:
   friend class Handle;
   static Trace* alive(std::uint32_t serial);
-  /// Removes a destroyed handle of a trace of another thread.
+  /// Removes a destroyed handle from its trace, which may be in another thread.
   static void forget(const Handle&) noexcept;
   void enter(Handle&, std::uint32_t value, std::uint32_t variable);
 
@@ -76,7 +77,7 @@ class Trace {
   ir::Builder builder_;
   const char* last_file_ = nullptr;
   std::uint32_t last_file_index_ = 0;
-  std::vector<const Handle*> handles_;  // by slot; null where free
+  std::vector<const Handle*> handles_;  // by slot; null if the slot is free
   std::vector<std::uint32_t> free_slots_;
   std::uint32_t next_variable_ = 1;
   std::vector<Location> half_assigned_;

@@ -12,7 +12,7 @@ namespace {
 
 bool holds(const rt::Region& r, std::uint64_t begin, std::uint64_t end) { return r.begin <= begin && end <= r.end(); }
 
-/// The number of the buffer that has the memory, the owner before buffers that wrap it; 0 if there is none.
+/// The number of the buffer that has this memory, preferring the owner to buffers that wrap it; 0 if there is none.
 std::uint64_t holder_of(std::uint64_t begin, std::uint64_t end, const std::vector<rt::Region>& regions) {
   const rt::Region* best = nullptr;
   for (const rt::Region& r : regions)
@@ -76,7 +76,7 @@ void SavedMemory::restore() {
     return is_gone;
   });
   for (const Copy& c : copies_) {
-    // What was followed may have gone to any stream.
+    // The writes that were followed may have been on any stream.
     if (follow_writes_) c.device->synchronize();
     c.device->copy(c.range.begin, c.address, c.range.end - c.range.begin, stream_of(c));
   }

@@ -1,4 +1,4 @@
-// Copies of memory that launches write, so that each measured launch finds what the first one found.
+// Copies of memory that launches write. With them, each measured launch finds the memory as the first launch found it.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,25 +8,25 @@
 
 namespace tilewright::tuning {
 
-/// There is no memory for a copy.
+/// Thrown if there is no memory for a copy.
 struct NoMemoryForCopy {};
 
-/// As an observer, copies what is written for the first time, if it was asked to, unless it was allocated since the measured call began:
-/// what a call allocates holds nothing for the next one.
+/// As an observer, it copies memory before the first write to it, if asked to follow writes. It skips memory that was allocated since the
+/// measured call began, because that holds nothing for the next call.
 class SavedMemory : public rt::WriteObserver {
  public:
   struct Range {
     std::uint64_t begin = 0, end = 0;
   };
-  /// `stream`: of copies. `follow_writes`: copies what calls are about to write.
+  /// `stream` runs the copies. `follow_writes`: copies what calls are about to write.
   SavedMemory(rt::Device& device, rt::Stream& stream, bool follow_writes, const Here& at)
       : WriteObserver(at), device_(device), stream_(stream), follow_writes_(follow_writes) {}
   ~SavedMemory() override;
 
-  /// Copies what is not copied yet, in the order of the stream. Throws NoMemoryForCopy.
+  /// Copies memory that is not copied yet, in the order of the stream. Throws NoMemoryForCopy.
   void save(rt::Device&, Range, rt::Stream&);
   void before_write(rt::Device&, std::uint64_t begin, std::uint64_t end, rt::Stream&, const Here& at) override;
-  /// Submits copies that make the memory as it was, but for buffers that are gone. Later calls are a new measured call.
+  /// Submits copies that restore the memory, except that of destroyed buffers. Later calls belong to a new measured call.
   void restore();
 
  private:
@@ -41,7 +41,7 @@ class SavedMemory : public rt::WriteObserver {
   rt::Stream& stream_;
   const bool follow_writes_;
   std::uint64_t first_new_region_ = UINT64_MAX;
-  std::vector<Copy> copies_;  // of ranges that do not overlap
+  std::vector<Copy> copies_;  // their ranges do not overlap
 
   rt::Stream& stream_of(const Copy& c) const { return c.device == &device_ ? stream_ : c.device->default_stream(); }
 };

@@ -1,4 +1,4 @@
-// The search for the fastest of some configurations.
+// The search for the fastest of several configurations.
 #include "frontend/tuning/search.h"
 
 #include <algorithm>
@@ -11,12 +11,12 @@ namespace tilewright::tuning {
 
 namespace {
 
-constexpr double kHopeless = 2.0;  // times the best, after the first samples
-constexpr double kSlower = 1.1;    // times the best, after few samples
-// Short launches are sampled more often, since a timer, interrupts and sleeping threads weigh more on them.
+constexpr double kHopeless = 2.0;  // times the best, after the first samples: not sampled again
+constexpr double kSlower = 1.1;    // times the best, after a few samples: not sampled again
+// Short launches are sampled more often, because timer resolution, interrupts and sleeping threads affect them more.
 struct Enough {
-  std::size_t samples;  // at least
-  double microseconds;  // in sum, or
+  std::size_t samples;  // at least this many samples
+  double microseconds;  // or samples of this total time
   std::size_t most_samples;
 };
 constexpr Enough kFirst{1, 200, 10}, kFew{3, 1'000, 50}, kAll{7, 20'000, 1'000};

@@ -1,4 +1,4 @@
-// The search for the fastest of some configurations, by few measurements.
+// Searches for the fastest of several configurations with few measurements.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,12 +9,12 @@
 namespace tilewright::tuning {
 
 struct SearchOptions {
-  double budget_ms = 0;            // of the whole search, compilations included; 0: no limit
+  double budget_ms = 0;            // limit of the whole search, including compilations; 0: no limit
   std::int64_t max_measured = 30;  // at least 1
-  bool is_exact = false;           // a sample is always the same number: one is enough
+  bool is_exact = false;           // a sample always gives the same number, so one is enough
 };
 
-/// One candidate after its first samples, or without them if it needs more resources than there are.
+/// A candidate after its first samples, or without samples if it needs more resources than the device has.
 struct SearchStep {
   std::size_t index = 0;
   std::optional<double> microseconds;
@@ -22,9 +22,9 @@ struct SearchStep {
 
 struct SearchResult {
   std::size_t index = 0;
-  double microseconds = 0;    // the median of its samples
-  double spread = 0;          // the distance of the quartiles over the median
-  std::int64_t measured = 0;  // candidates
+  double microseconds = 0;    // median of its samples
+  double spread = 0;          // distance between the quartiles, divided by the median
+  std::int64_t measured = 0;  // number of candidates measured
 };
 
 /// Measures candidates in their order:

@@ -20,7 +20,7 @@ namespace tilewright {
 
 namespace {
 
-/// Searches of this process run one at a time, since each would disturb what another one measures.
+/// Searches of this process run one at a time, because each would disturb the measurements of another.
 struct Searches {
   std::mutex running, sink_mutex;
   std::atomic<std::thread::id> owner;  // the thread whose search runs
@@ -31,7 +31,7 @@ Searches& searches() {
   return *only;
 }
 
-/// Makes this thread the owner of the search that runs.
+/// Makes this thread the owner of the running search.
 struct Owner {
   Owner() { searches().owner = std::this_thread::get_id(); }
   ~Owner() { searches().owner = std::thread::id(); }
@@ -75,8 +75,8 @@ std::optional<std::size_t> known_configuration(const TuningRequest& request) {
   return std::nullopt;
 }
 
-/// The memory to put back after each measured launch: of a raw pointer, the buffers that it leads into. One that leads into none is refused
-/// by the launch.
+/// The memory to restore after each measured launch. For a raw pointer, it is the buffers that it points into; if it points into none, the
+/// launch refuses it.
 std::vector<Range> written_ranges(const TuningRequest& request) {
   std::vector<Range> ranges;
   for (const Arguments::Reach& w : request.written) {
@@ -90,7 +90,7 @@ std::vector<Range> written_ranges(const TuningRequest& request) {
   return ranges;
 }
 
-/// Measures and remembers. None if nothing could be measured; then the log says why.
+/// Measures and stores the result. None if nothing could be measured; the log then says why.
 std::optional<std::size_t> measure(const TuningRequest& request, rt::Stream& stream, const Here& at) {
   const auto skip = [&](std::string_view why) {
     rt::log(LogLevel::warning, fmt::format("'{}' is not tuned for {}: {}", request.kernel, request.problem, why));
@@ -168,17 +168,17 @@ std::optional<std::size_t> measure(const TuningRequest& request, rt::Stream& str
 
 std::size_t tuned_configuration(const TuningRequest& request, const Here& at) {
   const rt::ActiveCall call(at);
-  if (!request.device) return 0;  // the launch says what is missing
+  if (!request.device) return 0;  // the launch reports what is missing
   if (const auto known = known_configuration(request)) return *known;
   if (!request.tune || request.configurations.size() == 1) return 0;
   if (rt::is_sealed())
     throw Error(location_of(at), fmt::format("tune of '{}': nothing is known of {} on device '{}', and tw::seal() was called, after which "
                                              "nothing is measured",
                                              request.kernel, request.problem, request.device->name()));
-  if (searches().owner == std::this_thread::get_id()) return 0;  // a launch of a launch that is measured
+  if (searches().owner == std::this_thread::get_id()) return 0;  // a launch inside a measured launch
   const std::lock_guard lock(searches().running);
   const Owner owner;
-  rt::Wisdom::instance().refresh();  // another thread or process may have measured it
+  rt::Wisdom::instance().refresh();  // another thread or process may have measured it meanwhile
   if (const auto known = known_configuration(request)) return *known;
   rt::Stream& stream = request.stream.given() ? *request.stream.stream().handle() : request.device->default_stream();
   return rt::at_line(at, [&] { return measure(request, stream, at).value_or(0); });
@@ -202,7 +202,7 @@ void check_tuner(std::string_view kernel, std::size_t given, std::size_t left, d
 }
 
 std::string constant_text(double value) { return fmt::format("{}", value); }
-// As a word of the list: no separator of it, and no end of a line.
+// A text as a word of the list: without separators of the list and without ends of lines.
 std::string constant_text(std::string_view value) {
   std::string text;
   for (const char c : value)

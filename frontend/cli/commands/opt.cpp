@@ -22,7 +22,7 @@ struct Options {
 
 void execute(const Options& options, Session& session) {
   const ir::TargetDesc target = find_target(options.target);
-  parse_pass_list(options.passes, [] { return std::vector<std::string_view>(); });  // mistakes in it come before those in the file
+  parse_pass_list(options.passes, [] { return std::vector<std::string_view>(); });  // reports mistakes in the list before those in the file
   ir::Module module = session.files.read_tile(options.file);
   if (!options.kernel.empty()) module.functions = {ir::Function(choose_kernel(module, options.kernel))};
   std::string timing;

@@ -22,7 +22,7 @@ std::string_view cpp_name(Code c) {
 }
 std::string_view cpp_name(ir::Element e) { return cpp_name(static_cast<Code>(e)); }
 
-/// The scalars that the program's kernels take.
+/// The scalars that the program's kernels take as arguments.
 std::set<std::string> scalars_of(const fusion::Program& program) {
   std::set<std::string> names;
   for (const auto* kernels : {&program.kernels, &program.parameter_kernels})
@@ -63,7 +63,7 @@ Bindings::Bindings(const graph::Graph& g, const fusion::Program& program) : slot
     const graph::Node& n = g.node({i});
     const bool is_scalar = n.op == graph::Op::scalar;
     if (!is_scalar && n.op != graph::Op::input) continue;
-    if (!by_name_.contains(n.text))  // an input that the program does not mention may be given, and is not used
+    if (!by_name_.contains(n.text))  // an input that the program does not use may be given; it is ignored
       add({.kind = is_scalar ? Slot::Kind::scalar : Slot::Kind::input,
            .name = n.text,
            .element = n.element,
@@ -111,7 +111,7 @@ void Bindings::bind(std::span<const RunArgument> arguments, const rt::Device& de
       bind_number(slot, binding, call);
     else
       bind_memory(slot, binding, a.value().buffer, device, call);
-    binding.value.buffer = nullptr;  // a kept binding may outlive the Buffer object, whose memory the user only moved
+    binding.value.buffer = nullptr;  // a kept binding may outlive the Buffer object, whose memory may have been moved to another
   }
   expect_all(call);
 }

@@ -1,4 +1,4 @@
-// The names of a plan, and what a run gets under them.
+// The names of a plan, and the arguments that a run gives for them.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,44 +15,44 @@
 
 namespace tilewright::detail {
 
-/// A name that run() takes.
+/// A name that run() accepts.
 struct Slot {
   enum class Kind : std::uint8_t { input, output, scalar, symbol };
   Kind kind{};
   std::string name;
-  ir::Element element{};     // of a symbol: none
-  int buffer = -1;           // of input and output: the index of the program's buffer; -1 if the program has no use for the input
-  std::uint32_t symbol = 0;  // of a symbol
+  ir::Element element{};     // not used for a symbol
+  int buffer = -1;           // input or output: the index of the program's buffer, or -1 if the program does not use the input
+  std::uint32_t symbol = 0;  // the number of a symbol
   bool is_needed = true;
   bool is_parameter = false;
-  Location where;  // of its declaration; line 0 if not known
+  Location where;  // its declaration; line 0 if that is not known
 };
 
-/// What a run has for a name: as given, or kept from an earlier run.
+/// The argument that a run has for a name: given now, or kept from an earlier run.
 struct Binding {
   enum class State : std::uint8_t { none, given, kept } state = State::none;
   RunValue value;  // without its buffer
   std::uint64_t address = 0;
-  std::int64_t count = 0;  // elements from there to the end of the buffer
-  std::uint64_t bits = 0;  // of a scalar, in its element type
+  std::int64_t count = 0;  // elements from the offset to the end of the buffer
+  std::uint64_t bits = 0;  // a scalar's value in its element type
   bool is_there() const { return state != State::none; }
 };
 
-/// The bindings of one run at a time. Parameters are kept from run to run.
+/// The bindings of one run at a time. Parameters are kept for later runs.
 class Bindings {
  public:
   Bindings(const graph::Graph&, const passes::fusion::Program&);
 
   const std::vector<Slot>& slots() const { return slots_; }
   const Binding& operator[](std::size_t slot) const { return bindings_[slot]; }
-  /// The slot of a buffer of the program or of a scalar by name; -1 if there is none.
+  /// The slot of one of the program's buffers, or of a scalar by name; -1 if there is none.
   int slot_of_buffer(int buffer) const { return slot_of_buffer_[static_cast<std::size_t>(buffer)]; }
   int find(std::string_view name) const;
 
-  /// Binds the arguments. Throws Error for unknown, repeated and missing names, for other element types and devices, for memory that is not
-  /// aligned to its elements and for const buffers of outputs.
+  /// Binds the arguments. Throws Error for unknown, repeated and missing names, for wrong element types and devices, for memory that is not
+  /// aligned to its elements, and for const buffers of outputs.
   void bind(std::span<const RunArgument>, const rt::Device&, const RunCall&);
-  /// Later runs may leave out the parameters of this one. Called when the run is sure to be launched.
+  /// Keeps the parameters of this run, so that later runs may leave them out. Called when the run is sure to be launched.
   void keep_parameters();
 
  private:
@@ -72,7 +72,7 @@ class Bindings {
   std::unordered_map<std::string, int, Hash, std::equal_to<>> by_name_;
 };
 
-/// "input 'x'", "output 'y'".
+/// For example "input 'x'" or "output 'y'".
 std::string text_of(const Slot&);
 /// A note that names the declaration, if it is known.
 std::vector<Note> declaration_of(const Slot&);

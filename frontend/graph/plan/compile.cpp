@@ -21,7 +21,7 @@ namespace fusion = passes::fusion;
 
 namespace {
 
-/// The facts of a target. A name that is none is an error of the user's line.
+/// The description of a target. An unknown name is an error at the user's line.
 ir::TargetDesc describe(const std::string& target, const Here& at) {
   try {
     return backend::describe_target(target);
@@ -32,7 +32,7 @@ ir::TargetDesc describe(const std::string& target, const Here& at) {
   }
 }
 
-/// For TILEWRIGHT_DUMP: the graph, which may be what a compiler bug needs, and what became of it.
+/// Writes dumps for TILEWRIGHT_DUMP: first the graph, so that it exists even if a compiler bug follows, then the results.
 class GraphDump {
  public:
   GraphDump(const graph::Graph& g, const std::string& target, const Here& at) {

@@ -1,4 +1,4 @@
-// Compiles graphs that no user holds, as those of text.
+// Compiles graphs that have no user-side Graph object, such as graphs from text.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace tilewright::detail {
 
-/// What Graph::compile does. Requires: a graph with an output that does not change any more. `device`: null for a plan that has everything
-/// but run().
+/// Does what Graph::compile does. The graph must have an output and must not change any more. `device`: null for a plan that has everything
+/// except run().
 Plan compile_graph(std::shared_ptr<const graph::Graph>, std::shared_ptr<rt::Device> device, const std::string& target, const PlanOptions&,
                    const Here& at);
 

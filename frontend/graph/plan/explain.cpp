@@ -1,4 +1,4 @@
-// Reports of a plan: its kernels as data, and one page of text.
+// Reports of a plan: its kernels as data, and a page of text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::string names_text(const std::vector<int>& buffers, const fusion::Program& p
   return text;
 }
 
-/// A label, and text beside it that is broken at the separators of its parts.
+/// A label, and beside it a text that is broken into lines between its parts.
 std::string paragraph(const char* label, const std::vector<std::string>& parts) {
   constexpr std::size_t kWidth = 110;
   const std::string margin(14, ' ');
@@ -45,7 +45,7 @@ std::string paragraph(const char* label, const std::vector<std::string>& parts) 
   return text + line + "\n";
 }
 
-/// Lines beside a label. Long ones go on in the next line, a word that is too long for a line is cut.
+/// Lines beside a label. A long line continues in the next one; a word that is too long for a line is cut.
 std::string indented(const char* label, const std::string& lines) {
   constexpr std::size_t kWidth = 120;
   std::istringstream in(lines);
@@ -66,7 +66,7 @@ std::string indented(const char* label, const std::string& lines) {
   return text;
 }
 
-/// "over k1, 150 elements; a row keeps 66 numbers", then each reduction: its number, its policy, and what asked for it.
+/// "over k1, 150 elements; a row keeps 66 numbers", then for each reduction its number, its policy, and the reason for it.
 std::string loop_text(const graph::Graph& g, const fusion::LoopReport& loop) {
   if (loop.axis.empty()) return "";
   std::string text = fmt::format("over {}, {} elements", loop.axis, loop.extent);
@@ -82,7 +82,7 @@ std::string loop_text(const graph::Graph& g, const fusion::LoopReport& loop) {
   return text + "\n";
 }
 
-/// What a kernel leaves for others: "scores f32[n, n] (matmul at block.cpp:41)".
+/// The tensors that a kernel stores for others: "scores f32[n, n] (matmul at block.cpp:41)".
 std::vector<std::string> stored_texts(const graph::Graph& g, const fusion::Program& program, const fusion::ProgramKernel& k) {
   std::vector<std::string> texts;
   for (int i : k.writes) {
@@ -133,7 +133,7 @@ std::string PlanState::explain() const {
   const fusion::Program& p = parts_.program;
   const Sizes sizes = sizes_of_report();
   const std::string proof = "proof: " + proof_text(p.proof) + "\n";
-  // What is not proved comes before all that it would be true of.
+  // If something is not proved, the report says so before everything that depends on it.
   const bool is_proved = p.proof.exact && !p.proof.is_partial();
   std::string text = (is_proved ? "" : proof) + header_text(sizes) + kernels_text(p.kernels, sizes.kernels, sizes);
   if (!p.parameter_kernels.empty())
@@ -145,7 +145,7 @@ std::string PlanState::explain() const {
   return is_proved ? text + proof : text;
 }
 
-/// Estimates and sizes are for one value of each symbol.
+/// Estimates and sizes are given for one value of each symbol.
 Sizes PlanState::sizes_of_report() const {
   std::vector<std::int64_t> symbols;
   for (std::uint32_t s = 0; s < program_sizes_.table().size(); ++s)
@@ -184,7 +184,7 @@ std::string PlanState::kernel_text(const fusion::ProgramKernel& k, const KernelS
                                        names_text(k.writes, parts_.program), size.flops > 0 ? "; " + fusion::flops_text(size.flops) : ""));
 }
 
-/// Equal layers are described once.
+/// Equal layers are described only once.
 std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& kernels, const std::vector<KernelSize>& kernel_sizes,
                                     const Sizes& sizes) const {
   std::string text;

@@ -14,13 +14,13 @@ ExtentEquation::ExtentEquation(const Dim& extent, const SymbolTable& table) : ex
   try {
     ratio = table.expand(extent.expression()->polynomial);
   } catch (const ir::RationalOverflow&) {
-    return;  // no terms: open for every symbol
+    return;  // no terms: every symbol is open
   }
   for (const auto& [monomial, coefficient] : ratio.numerator.terms()) numerator_.push_back({coefficient, monomial});
   for (const auto& [monomial, coefficient] : ratio.denominator.terms()) denominator_.push_back({coefficient, monomial});
 }
 
-/// Of a quotient that is rounded up. None if it depends on the unknown: many values of that have one quotient.
+/// The value of a quotient that is rounded up. None if it depends on the unknown, because many values of the unknown give one quotient.
 std::optional<std::int64_t> ExtentEquation::rounded_value(graph::Variable quotient, std::uint32_t unknown,
                                                           std::span<const std::int64_t> values) const {
   const Dim q = extent_.table()->dim(quotient);
@@ -29,7 +29,7 @@ std::optional<std::int64_t> ExtentEquation::rounded_value(graph::Variable quotie
   return q.evaluate(std::vector<std::int64_t>(values.begin(), values.end()));
 }
 
-// numerator - value * denominator as a polynomial of the unknown: sum of c[k] x^k.
+// numerator - value * denominator is a polynomial in the unknown: the sum of c[k] x^k.
 ExtentEquation::Solution ExtentEquation::solve(std::uint32_t unknown, std::span<const std::int64_t> values, std::int64_t value) const {
   constexpr std::size_t kMostPowers = 16;
   std::array<Rational, kMostPowers> c{};

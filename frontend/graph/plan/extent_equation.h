@@ -9,26 +9,26 @@
 
 namespace tilewright::detail {
 
-/// extent = value, solved for one symbol when the others have values.
+/// The equation extent = value. It is solved for one symbol when the others have values.
 ///
-/// Example: the extent is 8 n, the value 40: n = 5.
+/// Example: for the extent 8 n and the value 40, n is 5.
 class ExtentEquation {
  public:
   ExtentEquation(const Dim& extent, const SymbolTable&);
 
   const Dim& extent() const { return extent_; }
-  /// Ascending.
+  /// The symbols of the extent, in ascending order.
   std::span<const std::uint32_t> symbols() const { return symbols_; }
 
   struct Solution {
     enum class Kind {
       found,
-      none,  // no integer from 0 on
+      none,  // no integer of at least 0 is a solution
       open,  // the equation is not of the form a x^k = b in this symbol
     } kind;
     std::int64_t value = 0;
   };
-  /// Requires: values for all other symbols of the extent. Allocates nothing, unless a quotient in it is rounded up.
+  /// Requires values for all other symbols of the extent. Allocates nothing, unless the extent has a quotient that is rounded up.
   Solution solve(std::uint32_t unknown, std::span<const std::int64_t> values, std::int64_t value) const;
 
  private:
@@ -40,7 +40,7 @@ class ExtentEquation {
 
   Dim extent_;
   std::vector<std::uint32_t> symbols_;
-  std::vector<Term> numerator_, denominator_;  // of the extent, in symbols and quotients that are rounded up
+  std::vector<Term> numerator_, denominator_;  // the extent, in terms of symbols and of quotients that are rounded up
 };
 
 }  // namespace tilewright::detail

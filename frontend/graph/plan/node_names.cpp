@@ -20,7 +20,7 @@ std::string labelled(const std::string& name, const std::string& function) {
   return name.empty() ? function : fmt::format("{} ({})", name, function);
 }
 
-/// The nodes that compute something; views, if there are only these.
+/// The nodes that compute something. If all are views, returns the views.
 std::vector<graph::NodeId> without_views(const graph::Graph& g, const std::vector<graph::NodeId>& nodes) {
   std::vector<graph::NodeId> computing;
   std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(computing), [&](graph::NodeId id) { return !graph::is_view(g.node(id).op); });
@@ -31,7 +31,7 @@ std::vector<graph::NodeId> without_views(const graph::Graph& g, const std::vecto
 
 std::vector<CoveredNode> named_nodes(const graph::Graph& g, const std::vector<graph::NodeId>& nodes) {
   std::vector<CoveredNode> covered;
-  std::map<std::uint32_t, std::size_t> composites;  // where in `covered`
+  std::map<std::uint32_t, std::size_t> composites;  // the position in `covered` of each composite
   for (graph::NodeId id : nodes) {
     const graph::Node& n = g.node(id);
     if (passes::fusion::computes_nothing(n.op)) continue;
@@ -50,7 +50,7 @@ std::vector<CoveredNode> named_nodes(const graph::Graph& g, const std::vector<gr
 std::vector<std::string> covered_texts(const graph::Graph& g, const std::vector<graph::NodeId>& nodes) {
   struct Line {
     std::string where;
-    std::vector<std::pair<std::string, int>> names;  // with how many there are
+    std::vector<std::pair<std::string, int>> names;  // each name with its count
   };
   std::vector<Line> lines;
   for (const CoveredNode& c : named_nodes(g, without_views(g, nodes))) {

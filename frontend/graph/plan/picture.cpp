@@ -1,7 +1,8 @@
-// Draws a plan: kernels one below the other with their nodes inside, what they read at their left, what they write at their right.
+// Draws a plan: the kernels one below another with their nodes inside, the tensors that they read at the left, those they write at the
+// right.
 //
-// A tensor between two kernels that follow each other is an arrow from one to the next; one that skips kernels goes along their right side.
-// Kernels that repeat earlier ones are one box, and its colour says which share of the time it takes by the estimates.
+// A tensor between two successive kernels is an arrow from one to the next; a tensor that skips kernels runs along their right side.
+// Kernels that repeat earlier ones are one box. Its colour shows its share of the estimated time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ namespace {
 constexpr double kTop = 64, kLeft = 20, kGap = 46, kPort = 22, kPadding = 10, kChip = 22;
 constexpr std::size_t kMostCharacters = 64, kMostNodes = 16;
 
-// From the colour of all kernels to that of one which takes all of the time.
+// A colour between that of a kernel that takes no time and that of a kernel that takes all of the time.
 std::string colour_of(double share) {
   const auto mixed = [&](int none, int all) { return static_cast<int>(none + share * (all - none)); };
   return fmt::format("#{:02x}{:02x}{:02x}", mixed(0xee, 0xf2), mixed(0xf3, 0xa6), mixed(0xfb, 0x6b));
@@ -56,8 +57,8 @@ class Picture {
     std::string title, subtitle;
     std::vector<std::string> nodes;
     std::vector<int> left, next, right;  // buffers: read from outside; read by the next kernel; other results
-    std::vector<int> arriving;           // intermediates that skipped kernels
-    std::vector<int> first_use;          // tensors whose box stands in this row
+    std::vector<int> arriving;           // intermediates that have skipped kernels
+    std::vector<int> first_use;          // tensors whose box is in this row
     double seconds = 0;
     Box box;
   };
@@ -97,8 +98,8 @@ class Picture {
   const int processors_;
   SvgCanvas canvas_;
   std::vector<Row> rows_;
-  std::map<int, Box> tensors_;                      // what comes from outside
-  std::map<int, std::pair<double, double>> ports_;  // of tensors that skip kernels: where they start
+  std::map<int, Box> tensors_;                      // boxes of the tensors that come from outside
+  std::map<int, std::pair<double, double>> ports_;  // where the lines of tensors that skip kernels start
   std::map<int, std::size_t> last_read_;            // by tensor: the number of the last kernel that reads it
   double seconds_ = 0;
   double left_width_ = 0, right_width_ = 0, kernel_width_ = 0, left_gutter_ = 0, right_gutter_ = 0;
@@ -132,7 +133,7 @@ Picture::Row Picture::describe(const KernelGroup& g) const {
   return row;
 }
 
-// What kernels of a group read of others, and write for others: tensors within a group are not drawn.
+// The tensors that a group reads from others. Tensors within a group are not drawn, nor in writes_of().
 std::vector<int> Picture::reads_of(const KernelGroup& g) const {
   std::set<int> written, read;
   for (std::size_t k = g.first; k < g.end(); ++k) {
@@ -151,7 +152,7 @@ std::vector<int> Picture::writes_of(const KernelGroup& g) const {
   return limited(written);
 }
 
-// Of the weights of many layers in one box a few are drawn.
+// If one box stands for many layers, only a few of their weights are drawn.
 std::vector<int> Picture::limited(const std::set<int>& buffers) {
   constexpr std::size_t kMost = 12;
   std::vector<int> all(buffers.begin(), buffers.end());
@@ -169,7 +170,7 @@ void Picture::describe() {
   std::vector<std::vector<int>> reads, writes;
   for (const KernelGroup& g : groups) reads.push_back(reads_of(g)), writes.push_back(writes_of(g));
   std::map<int, std::size_t> box_order;
-  std::set<int> made;  // by the kernels so far: an output that is read again is no input
+  std::set<int> made;  // written by the kernels so far: an output that is read again is not an input
   for (std::size_t k = 0; k < groups.size(); ++k) {
     Row& row = rows_.emplace_back(describe(groups[k]));
     for (int b : reads[k]) {
@@ -181,7 +182,7 @@ void Picture::describe() {
       row.left.push_back(b);
       if (box_order.emplace(b, box_order.size()).second) row.first_use.push_back(b);
     }
-    // Arrows from boxes further up arrive further up, so that fewer cross.
+    // Arrows from boxes further up arrive further up, so that fewer arrows cross.
     std::sort(row.left.begin(), row.left.end(), [&](int a, int b) { return box_order.at(a) < box_order.at(b); });
     for (int b : writes[k]) {
       made.insert(b);
@@ -196,7 +197,7 @@ void Picture::describe() {
   }
 }
 
-// What moving bytes and computing take of the whole machine, and a launch: shares of the time, and no more than these.
+// The launch plus the longer of moving the bytes and computing, on the whole machine. Only the shares of these times are meaningful.
 double Picture::seconds_of(std::size_t kernel) const {
   const fusion::ProgramKernel& k = program_.kernels[kernel];
   const auto bytes = static_cast<double>(bytes_of(k.reads, sizes_) + bytes_of(k.writes, sizes_));

@@ -1,4 +1,4 @@
-// One kernel of a plan: compiled, and loaded at its first launch.
+// One kernel of a plan. It is compiled at once and loaded at its first launch.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace tilewright::detail {
 
-/// A kernel's parameters promise divisors, of addresses above all. A run whose arguments do not keep them uses a variant that is compiled
-/// without.
+/// A kernel's parameters promise divisors, mostly of addresses. A run whose arguments break a promise uses a variant that was compiled
+/// without promises.
 class PlanKernel {
  public:
-  /// Compiles the kernel for a target. Throws Error at `at` if the target cannot do it.
+  /// Compiles the kernel for a target. Throws Error at `at` if the target cannot run it.
   PlanKernel(const passes::fusion::ProgramKernel&, const std::string& target, const Here& at);
-  /// A kernel with the function of another one, which outlives it: compiled and loaded once.
+  /// A kernel that shares the function of `like`, which must outlive it. It is compiled and loaded only once.
   PlanKernel(const passes::fusion::ProgramKernel&, PlanKernel& like);
 
   /// The variant for these arguments, loaded. `compilations` counts the variants that are compiled.
   const rt::Executable& prepare(rt::Device&, std::span<const std::uint64_t> words, std::int64_t& compilations, const Here& at);
   int num_warps() const { return source_.num_warps; }
-  /// Whether it was compiled for checked mode.
+  /// Whether the kernel was compiled for checked mode.
   bool is_checked() const { return is_checked_; }
-  /// Empty for hosts.
+  /// Empty for the cpu.
   std::string ptx() const;
 
  private:
@@ -37,7 +37,7 @@ class PlanKernel {
   bool keeps_promises(std::span<const std::uint64_t> words) const;
 
   const passes::fusion::ProgramKernel& source_;
-  PlanKernel* const like_ = nullptr;  // holds what is compiled, if not null
+  PlanKernel* const like_ = nullptr;  // if not null, this one holds the compiled code
   const std::string target_;
   const bool is_checked_;
   std::array<std::optional<backend::CompiledKernel>, 2> compiled_;

@@ -1,4 +1,4 @@
-// What the copies of a Plan share: the program, its compiled kernels, and on a device the memory between runs.
+// The state that copies of a Plan share: the program, its compiled kernels and, on a device, the memory that is kept between runs.
 #pragma once
 #include <deque>
 #include <functional>
@@ -16,12 +16,12 @@
 
 namespace tilewright::detail {
 
-/// What a plan is made from.
+/// The parts from which a plan is made.
 struct PlanParts {
-  std::shared_ptr<const graph::Graph> graph;  // nobody changes it any more
+  std::shared_ptr<const graph::Graph> graph;  // no longer changes
   passes::fusion::Program program;
-  std::function<passes::fusion::Program()> unfused;  // the same graph node by node, for comparison
-  std::shared_ptr<rt::Device> device;                // null: compiled for a target only
+  std::function<passes::fusion::Program()> unfused;  // the same graph with one kernel per node, for comparison
+  std::shared_ptr<rt::Device> device;                // null if compiled for a target only
   std::string target;
   std::size_t max_workspace = SIZE_MAX;
 };
@@ -45,7 +45,7 @@ class PlanState {
  private:
   // ---- run ----
   rt::Stream& stream_of(const RunOptions&, const RunCall&) const;
-  /// Sets sizes_; gives what they were, if they change.
+  /// Sets sizes_. Returns the old sizes if they change.
   std::optional<Sizes> update_sizes(const RunCall&);
   void check_memory(const RunCall&) const;
   void check_view(const Slot&, const Binding&, const RunCall&) const;
@@ -78,19 +78,19 @@ class PlanState {
   const ProgramSizes program_sizes_;
   Bindings bindings_;
   SymbolValues symbol_values_;
-  std::deque<PlanKernel> kernels_, parameter_kernels_;  // they do not move
+  std::deque<PlanKernel> kernels_, parameter_kernels_;  // deques, because elements must not move
 
-  mutable std::mutex mutex_;          // guards what is below, the bindings, the symbols and the kernels
-  Sizes sizes_;                       // of the latest run
-  std::vector<RawBuffer> constants_;  // by buffer of the program, empty for others
+  mutable std::mutex mutex_;          // guards the members below, the bindings, the symbols and the kernels
+  Sizes sizes_;                       // sizes of the latest run
+  std::vector<RawBuffer> constants_;  // by buffer of the program; empty for buffers that are not constants
   RawBuffer workspace_, derived_;
-  std::optional<std::vector<std::int64_t>> derived_symbols_;       // the symbols for which derived_ has its contents
-  std::vector<rt::PreparedLaunch> launches_, parameter_launches_;  // what a run needs of the device is there before the first one
-  std::unique_ptr<rt::LaunchSequence> sequence_;                   // of launches_; null if the device has no graphs
+  std::optional<std::vector<std::int64_t>> derived_symbols_;       // the symbol values for which derived_ was computed
+  std::vector<rt::PreparedLaunch> launches_, parameter_launches_;  // prepared so that a run allocates nothing on the device
+  std::unique_ptr<rt::LaunchSequence> sequence_;                   // records launches_; null if the device has no graphs
   std::int64_t compilations_ = 0;
   bool has_run_ = false, was_captured_ = false;
-  std::vector<RawBuffer> captured_memory_;  // of runs that the user captured, and too small for later ones
-  // The latest run that used memory of the plan: a run on another stream must follow it.
+  std::vector<RawBuffer> captured_memory_;  // memory of runs that the user captured, now too small for later runs
+  // Where the latest run used memory of the plan. A run on another stream must wait for it.
   enum class Previous { none, default_stream, other_stream } previous_ = Previous::none;
   std::weak_ptr<rt::Stream> previous_stream_;
   std::shared_ptr<rt::Event> previous_end_;

@@ -1,4 +1,4 @@
-// Compares the kernels that others are like.
+// Compares kernels with the kernels that they are like.
 #include "frontend/graph/plan/repetition.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@ using passes::fusion::ProgramKernel;
 
 namespace {
 
-/// The length of what is repeated from kernel `i` on, before `end`, and how often.
+/// The longest repetition from kernel `i` on and before `end`: its length, and how often it occurs.
 KernelGroup repeated(const std::vector<ProgramKernel>& kernels, std::size_t i, std::size_t end) {
   KernelGroup group{i, end - i, 1, {}};
   for (std::size_t k = i + 1; k < end; ++k)

@@ -1,4 +1,4 @@
-// Runs a plan: resolves names and symbols, checks the buffers, has memory and kernels ready, and only then launches.
+// Runs a plan: resolves names and symbols, checks the buffers, prepares memory and kernels, and only then launches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void PlanState::run(std::span<const RunArgument> arguments, const RunOptions& op
     check_memory(call);
     check_overlaps(call);
   } catch (...) {
-    if (before) sizes_ = std::move(*before);  // those of the latest run that was launched
+    if (before) sizes_ = std::move(*before);  // back to the sizes of the latest run that was launched
     throw;
   }
   rt::at_line(at, [&] {
@@ -41,7 +41,7 @@ void PlanState::run(std::span<const RunArgument> arguments, const RunOptions& op
 
     const bool is_captured = stream.is_capturing();
     was_captured_ |= is_captured;
-    // The user orders the launches of a captured run: events are none of its graph.
+    // The user orders the launches of a captured run: events are not part of its graph.
     const bool uses_memory = workspace_.size() + derived_.size() > 0 && !is_captured;
     if (uses_memory) follow_previous_run(stream, options.stream.given() ? options.stream.stream().handle() : nullptr);
     announce_writes(stream, call);
@@ -53,7 +53,7 @@ void PlanState::run(std::span<const RunArgument> arguments, const RunOptions& op
       if (!is_captured) derived_symbols_ = sizes_.symbols;
     }
     launch(launches_, is_captured ? nullptr : sequence_.get(), stream);
-    // The user may destroy the stream before the next run: an event stays. The device's own stream remains.
+    // The user may destroy the stream before the next run, so an event is kept. The device's own stream remains.
     if (uses_memory && options.stream.given()) previous_end_ = stream.record();
   });
 }
@@ -69,7 +69,7 @@ rt::Stream& PlanState::stream_of(const RunOptions& options, const RunCall& call)
 }
 
 std::optional<Sizes> PlanState::update_sizes(const RunCall& call) {
-  // Before the first run they are those of reports, which were not checked.
+  // Before the first run, the sizes are those of reports, which were not checked.
   if (has_run_ && sizes_.symbols == symbol_values_.values()) return std::nullopt;
   Sizes sizes = program_sizes_.of_run(symbol_values_.values(), call);
   if (sizes.workspace_bytes > parts_.max_workspace)
@@ -79,7 +79,7 @@ std::optional<Sizes> PlanState::update_sizes(const RunCall& call) {
 
 // ---- checks ----------------------------------------------------------------------------------------------------------
 
-/// What the equations of the symbols leave: buffers that may be larger than their tensors, and strides.
+/// Checks what the equations of the symbols do not cover: strides, and buffers that may be larger than their tensors.
 void PlanState::check_memory(const RunCall& call) const {
   for (std::size_t i = 0; i < bindings_.slots().size(); ++i) {
     const Slot& slot = bindings_.slots()[i];
@@ -113,7 +113,7 @@ PlanState::Memory PlanState::memory_of(std::size_t slot) const {
   const Slot& s = bindings_.slots()[slot];
   const Binding& b = bindings_[slot];
   std::int64_t count = b.count;
-  // Of a part of a buffer, what lies behind the tensor belongs to others.
+  // If the argument is a part of a buffer, the memory behind the tensor belongs to others.
   if (s.buffer >= 0 && b.value.kind != RunValue::Kind::buffer) count = sizes_.buffers[static_cast<std::size_t>(s.buffer)].span;
   return {b.address, b.address + static_cast<std::uint64_t>(count * ir::bytes(s.element))};
 }
@@ -140,7 +140,7 @@ void PlanState::check_overlaps(const RunCall& call) const {
 
 // ---- memory ----------------------------------------------------------------------------------------------------------
 
-/// Whether derived tensors are missing or out of date: a parameter was given, or extents have changed.
+/// Whether derived tensors are missing or out of date because a parameter was given or extents have changed.
 bool PlanState::needs_parameter_kernels() const {
   if (parameter_kernels_.empty()) return false;
   if (!derived_symbols_) return true;
@@ -154,7 +154,7 @@ bool PlanState::needs_parameter_kernels() const {
   return false;
 }
 
-/// Graphs that the user captured keep the addresses of a run: that memory stays.
+/// Graphs that the user captured contain the addresses of a run, so their memory must stay.
 void PlanState::release(RawBuffer& memory) {
   if (was_captured_ && memory.device()) captured_memory_.push_back(std::move(memory));
   memory = RawBuffer();
@@ -163,7 +163,7 @@ void PlanState::release(RawBuffer& memory) {
 void PlanState::allocate(const RunCall& call) {
   const auto grow = [&](RawBuffer& memory, std::uint64_t bytes) {
     if (memory.size() >= bytes) return false;
-    release(memory);  // first, so that both need not fit at once
+    release(memory);  // releases first, so that both need not fit at once
     memory = RawBuffer(parts_.device, Code::u8, static_cast<std::int64_t>(bytes), call.at);
     return true;
   };
@@ -173,7 +173,7 @@ void PlanState::allocate(const RunCall& call) {
 
 namespace {
 
-/// The elements as they are in memory.
+/// The elements as bytes, in their layout in memory.
 std::vector<std::byte> packed(const graph::ConstantData& data, std::int64_t elements, std::size_t width) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(elements) * width);
   for (std::size_t i = 0; i < static_cast<std::size_t>(elements); ++i) {
@@ -236,7 +236,7 @@ void PlanState::prepare(std::deque<PlanKernel>& kernels, const std::vector<fusio
   }
 }
 
-/// Runs share the workspace: on another stream than the one before, this one starts after it. `given`: null for the device's own stream.
+/// Runs share the workspace, so a run waits for the previous one if that was on another stream. `given`: null for the device's own stream.
 void PlanState::follow_previous_run(rt::Stream& stream, const std::shared_ptr<rt::Stream>& given) {
   const Previous now = given ? Previous::other_stream : Previous::default_stream;
   const bool is_same = now == previous_ && (!given || previous_stream_.lock() == given);
@@ -247,7 +247,7 @@ void PlanState::follow_previous_run(rt::Stream& stream, const std::shared_ptr<rt
   if (!given) previous_end_.reset();
 }
 
-/// Tells a measurement on this thread what the run writes.
+/// Tells a measurement on this thread which memory the run writes.
 void PlanState::announce_writes(rt::Stream& stream, const RunCall& call) const {
   rt::WriteObserver* const observer = rt::WriteObserver::current();
   if (!observer) return;

@@ -1,4 +1,4 @@
-// One call of Plan::run, for messages with the user's line.
+// A call of Plan::run, for messages with the user's line.
 #pragma once
 #include <string>
 #include <vector>

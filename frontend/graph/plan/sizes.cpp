@@ -19,7 +19,7 @@ using fusion::KernelArgument;
 using fusion::Program;
 using fusion::ProgramKernel;
 
-/// The values of expressions: of a run, where a value that is missing is the user's error, or of a report.
+/// The values of expressions: for a run, where a missing value is the user's error, or for a report.
 class ProgramSizes::Evaluation {
  public:
   Evaluation(const ProgramSizes& sizes, const std::vector<std::int64_t>& symbols, const RunCall* call)
@@ -39,7 +39,7 @@ class ProgramSizes::Evaluation {
   }
 
   const std::vector<std::int64_t>& symbols;
-  const RunCall* const call;  // null: of a report
+  const RunCall* const call;  // null for a report
 
  private:
   const ProgramSizes& sizes_;
@@ -78,7 +78,7 @@ ProgramSizes::ProgramSizes(const graph::Graph& g, const Program& program)
   used_symbols_ = sorted(used);
 }
 
-/// The checks that only a run can make, of the nodes that outputs need.
+/// Adds the checks that only a run can make, for the nodes that outputs need.
 void ProgramSizes::add_checks(const graph::Graph& g) {
   const std::vector<bool> needed = g.needed_nodes();
   const auto add = [&](const Dim& extent, std::int64_t least, const Location& where) {
@@ -187,7 +187,7 @@ Sizes ProgramSizes::compute(const Evaluation& value) const {
   return sizes;
 }
 
-/// Gives intermediates and derived tensors their memory. The time of liveness counts the parameter kernels, then the kernels of the run.
+/// Assigns memory to intermediates and derived tensors. For liveness, time counts the parameter kernels first, then the kernels of the run.
 void ProgramSizes::lay_out_memory(Sizes& sizes) const {
   struct Life {
     int first = -1, last = -1;

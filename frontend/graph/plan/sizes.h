@@ -1,4 +1,4 @@
-// The sizes of everything in a program for one set of values of its symbols.
+// The sizes of everything in a program, for one set of symbol values.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace tilewright::detail {
 
 struct BufferSize {
   std::int64_t elements = 0;
-  std::int64_t span = 0;     // elements of memory from the first to the last one: more than `elements` with strides
-  std::uint64_t bytes = 0;   // of the elements
-  std::uint64_t offset = 0;  // of an intermediate: in the workspace; of a derived tensor: in the memory of these
+  std::int64_t span = 0;     // from the first to the last element in memory; with strides, it is more than `elements`
+  std::uint64_t bytes = 0;   // without gaps of strides
+  std::uint64_t offset = 0;  // intermediate: its place in the workspace; derived tensor: its place in their common memory
 };
 
 struct KernelSize {
   std::array<std::int64_t, 3> grid{1, 1, 1};
-  /// A kernel without a program is not launched.
+  /// A kernel that has no programs is not launched.
   bool has_programs() const { return grid[0] != 0 && grid[1] != 0 && grid[2] != 0; }
-  std::vector<std::uint64_t> words;  // the arguments of a launch: extents and numbers; pointers and scalars are 0
+  std::vector<std::uint64_t> words;  // arguments of a launch: extents and numbers; pointers and scalars are 0 here
   double flops = 0;
 };
 
@@ -31,30 +31,30 @@ struct Sizes {
   std::uint64_t intermediate_bytes = 0, workspace_bytes = 0, derived_bytes = 0;
 };
 
-/// What must hold of an extent in each run: `extent >= least`.
+/// A condition on an extent that must hold in each run: `extent >= least`.
 struct ExtentCheck {
   Dim extent;
   std::int64_t least;
   Location where;
 };
 
-/// A program, the symbols of its graph, and what must hold of their values. `symbols` is a copy: other threads may extend the graph's
-/// table, which expressions refer to.
+/// A program, the symbols of its graph, and the conditions on their values. `symbols` is a copy, because other threads may extend the
+/// graph's table, to which expressions refer.
 class ProgramSizes {
  public:
   ProgramSizes(const graph::Graph&, const passes::fusion::Program&);
 
-  /// The sizes of a run. Throws Error for a quotient that does not come out even, a negative extent, one that does not fit the
-  /// kernel's parameter, and for a grid that no device has.
+  /// The sizes of a run. Throws Error for a quotient with a remainder, for an extent that is negative or does not fit the kernel's
+  /// parameter, and for a grid that no device supports.
   Sizes of_run(const std::vector<std::int64_t>& symbols, const RunCall&) const;
-  /// The same for reports: an expression without a value has its least one.
+  /// The sizes for reports: an expression without a value gets its least value.
   Sizes of_report(const std::vector<std::int64_t>& symbols) const;
-  /// The symbols that these sizes depend on, ascending.
+  /// The symbols that these sizes depend on, in ascending order.
   const std::vector<std::uint32_t>& symbols() const { return used_symbols_; }
-  /// The symbols on which the parameter kernels depend, ascending.
+  /// The symbols that the parameter kernels depend on, in ascending order.
   const std::vector<std::uint32_t>& parameter_symbols() const { return parameter_symbols_; }
   const SymbolTable& table() const { return *table_; }
-  /// A stride or another extent of the program. Throws Error as of_run().
+  /// A stride or another extent of the program. Throws Error like of_run().
   std::int64_t value(const Dim&, const std::vector<std::int64_t>& symbols, const RunCall&) const;
 
  private:
@@ -70,9 +70,9 @@ class ProgramSizes {
   std::vector<std::uint32_t> used_symbols_, parameter_symbols_;
 };
 
-/// Bytes that the kernels of each run read and write, each tensor once a kernel.
+/// Bytes that the kernels of each run read and write; each kernel counts a tensor once.
 std::uint64_t moved_bytes(const passes::fusion::Program&, const Sizes&);
-/// Bytes of the inputs that a run reads, of what is kept of its parameters, and of the outputs, each once.
+/// Bytes of the inputs of a run, of the tensors kept from its parameters, and of the outputs, each counted once.
 std::uint64_t compulsory_bytes(const passes::fusion::Program&, const Sizes&);
 std::uint64_t bytes_of(const std::vector<int>& buffers, const Sizes&);
 

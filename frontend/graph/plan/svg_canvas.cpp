@@ -12,7 +12,7 @@ namespace tilewright::detail {
 namespace {
 
 constexpr double kCharacter = 7.3, kMargin = 20;
-constexpr std::string_view kOverLines = "bytes";  // the style of texts that stand on lines
+constexpr std::string_view kOverLines = "bytes";  // the style of texts that are drawn over lines
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
@@ -44,7 +44,7 @@ void SvgCanvas::box(const Box& b, const char* style, std::string_view fill) {
 }
 
 void SvgCanvas::text(double x, double y, std::string_view text, std::string_view style, Anchor anchor) {
-  // Not every viewer knows paint-order, which would let the outline of a text cover lines.
+  // Some viewers do not know paint-order, with which the outline of a text covers lines.
   if (style == kOverLines) {
     const double left = anchor == Anchor::end ? x - width(text) : x;
     texts_ += fmt::format("<path class=\"blank\" d=\"M{:.1f},{:.1f} h{:.1f} v{:.1f} h-{:.1f} z\"/>\n", left - 2, y - 10, width(text) + 4,

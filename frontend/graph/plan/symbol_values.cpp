@@ -13,7 +13,7 @@ namespace fusion = passes::fusion;
 
 namespace {
 
-/// The least value within the bounds.
+/// The least multiple within the bounds.
 std::int64_t least_value(const DimBounds& b) { return (b.min / b.multiple_of + (b.min % b.multiple_of != 0)) * b.multiple_of; }
 
 }  // namespace
@@ -55,7 +55,7 @@ void SymbolValues::resolve(const Bindings& bindings, const RunCall& call) {
 
 void SymbolValues::collect(const Bindings& bindings, const RunCall& call) {
   facts_.clear();
-  // Numbers and views say exactly what they mean: the counts of buffers are compared with them.
+  // Numbers and views give exact values, so they come first; the sizes of buffers are compared with them.
   for (std::size_t i = 0; i < bindings.slots().size(); ++i)
     if (const Slot& s = bindings.slots()[i]; s.kind == Slot::Kind::symbol && bindings[i].is_there())
       facts_.push_back({i, kNumber, &of_symbol_[s.symbol], static_cast<std::int64_t>(bindings[i].value.number.bits), false});
@@ -80,7 +80,7 @@ void SymbolValues::collect_memory(std::size_t slot, const Bindings& bindings, co
   for (std::size_t a = 0; a < axes.size(); ++a) facts_.push_back({slot, static_cast<int>(a), &axes[a], b.value.extents[a], false});
 }
 
-/// Whether the fact is used up: it gave a symbol its value, or agrees with the values.
+/// Whether the fact is used up: it gave a symbol its value, or it agrees with the values.
 bool SymbolValues::use(Fact& f, const Bindings& bindings, const RunCall& call) {
   std::uint32_t unknown = 0;
   int unknowns = 0;
@@ -112,7 +112,7 @@ std::string SymbolValues::text_of_fact(const Fact& f, const Bindings& bindings) 
   return fmt::format("extent {} of axis {} of the view '{}' {}", f.value, f.axis, slot.name, shape);
 }
 
-/// ", where n = 5, m = 3": of the symbols that have values.
+/// For example ", where n = 5, m = 3": the symbols that have values.
 std::string SymbolValues::values_text(const ExtentEquation& e) const {
   std::string text;
   for (std::uint32_t s : e.symbols())
@@ -122,7 +122,7 @@ std::string SymbolValues::values_text(const ExtentEquation& e) const {
 
 void SymbolValues::fail_conflict(const Fact& f, const Bindings& bindings, const RunCall& call) const {
   const Slot& slot = bindings.slots()[f.slot];
-  // A symbol that has another value by this fact alone is the clearest message.
+  // The message is clearest if it names a symbol that this fact alone gives another value.
   for (std::uint32_t s : f.equation->symbols()) {
     const ExtentEquation::Solution other = f.equation->solve(s, values_, f.value);
     if (other.kind != ExtentEquation::Solution::Kind::found) continue;

@@ -1,4 +1,4 @@
-// Finds the values of a plan's symbols in what a run is given.
+// Finds the values of a plan's symbols from the arguments of a run.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,25 +9,25 @@
 
 namespace tilewright::detail {
 
-/// Each run makes the same equations: a number given for a symbol is its value, a view gives its extents, and a buffer its element count
-/// (not `buffer + k` and not an input with strides, which may be larger than their tensors).
+/// Every run has the same equations: a number given for a symbol is its value, a view gives its extents, and a buffer its element count
+/// (except `buffer + k` and inputs with strides, whose memory may be larger than the tensor).
 class SymbolValues {
  public:
-  /// needed: the symbols without which the program cannot run.
+  /// needed: the symbols that the program cannot run without.
   SymbolValues(const SymbolTable&, const passes::fusion::Program&, const Bindings&, std::vector<std::uint32_t> needed);
 
-  /// Throws Error if a symbol that is needed has no value or two, or one outside of its bounds, and if a size fits no value.
+  /// Throws Error if a needed symbol has no value, two values or a value out of its bounds, and if a size fits no value.
   void resolve(const Bindings&, const RunCall&);
-  /// By symbol, of the latest resolve(). A symbol that nothing needs and nothing gives has its least value.
+  /// The values of the latest resolve(), by symbol. A symbol that is neither needed nor given has its least value.
   const std::vector<std::int64_t>& values() const { return values_; }
-  /// The least value within the bounds of each symbol.
+  /// The least value of each symbol within its bounds.
   const std::vector<std::int64_t>& least() const { return least_; }
 
  private:
-  /// What an equation was taken from: the number under a name, an axis of a view, or the element count of a buffer.
+  /// The source of an equation: the number under a name, an axis of a view, or the element count of a buffer.
   struct Fact {
     std::size_t slot;
-    int axis;  // -1: count, -2: number
+    int axis;  // -1: the count; -2: the number
     const ExtentEquation* equation;
     std::int64_t value;
     bool is_used;
@@ -47,10 +47,10 @@ class SymbolValues {
   const passes::fusion::Program& program_;
   std::vector<std::uint32_t> needed_;
   std::vector<ExtentEquation> of_symbol_;                    // the symbol itself
-  std::vector<std::vector<ExtentEquation>> axes_of_buffer_;  // of inputs and outputs
+  std::vector<std::vector<ExtentEquation>> axes_of_buffer_;  // for inputs and outputs
   std::vector<ExtentEquation> count_of_buffer_;
   std::vector<std::int64_t> values_, least_;
-  std::vector<int> source_;  // by symbol: the fact that gave the value, or -1
+  std::vector<int> source_;  // by symbol: the fact that gave its value, or -1
   std::vector<Fact> facts_;
 };
 

@@ -18,7 +18,7 @@ WorkspaceLayout place_tensors(std::span<const LiveTensor> tensors) {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return tensors[a].bytes > tensors[b].bytes; });
 
   WorkspaceLayout layout{std::vector<std::uint64_t>(tensors.size()), 0};
-  std::vector<std::size_t> placed;  // by offset
+  std::vector<std::size_t> placed;  // sorted by offset
   for (const std::size_t t : order) {
     const LiveTensor& mine = tensors[t];
     std::uint64_t offset = 0;

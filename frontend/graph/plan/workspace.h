@@ -1,4 +1,4 @@
-// Places tensors of one run in one allocation by liveness.
+// Places the tensors of a run in one allocation by liveness.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -9,7 +9,7 @@ namespace tilewright::detail {
 /// Every tensor of a workspace starts at a multiple of this many bytes.
 inline constexpr std::uint64_t kWorkspaceAlignment = 256;
 
-/// A tensor that kernel `first` is the first to use and kernel `last` the last.
+/// A tensor that is first used by kernel `first` and last used by kernel `last`.
 struct LiveTensor {
   std::uint64_t bytes;
   int first, last;
@@ -20,8 +20,8 @@ struct WorkspaceLayout {
   std::uint64_t bytes = 0;
 };
 
-/// First fit, the largest tensor first: a tensor takes the lowest offset at which it overlaps no tensor that is live at the same
-/// kernel.
+/// First-fit placement, the largest tensor first: a tensor takes the lowest offset at which it overlaps no tensor that is live at the same
+/// time.
 WorkspaceLayout place_tensors(std::span<const LiveTensor>);
 
 }  // namespace tilewright::detail
