@@ -1,4 +1,4 @@
-// Functions of a shared library that is found at run time, as drivers and libraries are which no build needs.
+// Functions of a shared library that is found at run time: of drivers, and of libraries that no build needs.
 #pragma once
 #include <initializer_list>
 #include <string>
@@ -26,7 +26,7 @@ class DynamicFunction {
   void (*set_)(void* function, void* address);
 };
 
-/// Is never closed: drivers and libraries with threads have exit handlers of their own.
+/// A shared library. It is never closed: drivers, and libraries with threads, have exit handlers of their own.
 class DynamicLibrary {
  public:
   /// Loads the first of these libraries that the system's loader finds; is_open() says whether there was one.

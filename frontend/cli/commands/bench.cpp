@@ -75,8 +75,8 @@ void add_bench(CLI::App& root, Session& session) {
       "medians.\n"
       "'roofline' is the time of a copy of as many bytes in the same rounds, or of the operations at the device's peak, whichever is "
       "longer,\n"
-      "as a share of ours; '1.25x' beside a peer's time says that ours takes 1/1.25 of it. A peer that is not there is left out with a "
-      "word.\n"
+      "as a share of ours; '1.25x' beside a peer's time says that ours takes 1/1.25 of it. A missing peer is skipped, and "
+      "the report says why.\n"
       "Ctrl-C ends with the rows that are done, in all files.",
       o, execute);
   BenchOptions& b = o->bench;
