@@ -102,6 +102,13 @@ for wrong in "--no-such-option" "no_such_step" "--seconds soon" "--profile none"
   expect_status 2 "run $wrong"
 done
 
+# Scripts find each other in the folder, and say why they measure nothing where PyTorch or its GPU is missing.
+for script in contact driver_calls calibrate profiled; do
+  status=0
+  (cd / && env -i PATH="$PATH" HOME="$work" CUDA_VISIBLE_DEVICES="" python3 -B "$pack/python/$script.py" "$pack/lib/libbench_gpu.so" --json "$work/none.json") >"$work/said" 2>&1 || status=$?
+  expect_status 77 "$script.py without a GPU"
+done
+
 # Rows of a benchmark and counters, as steps leave them.
 echo '{"rows": [{"kernel": "product", "us": 1.5}], "cublas": 130000}' >"$work/results/planted.passes.json"
 echo '{"counters": [{"kernel": "add"}]}' >"$work/results/counters.json"

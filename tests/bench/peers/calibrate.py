@@ -17,9 +17,8 @@ import subprocess
 import sys
 import time
 
-import torch
-
 import measured
+from measured import torch
 
 PRODUCTS = {
     "f16": [(4096, 4096, 4096), (2048, 2048, 2048), (1024, 1024, 1024), (512, 512, 512), (16, 4096, 4096), (128, 4096, 4096), (1000, 1000, 1000),
