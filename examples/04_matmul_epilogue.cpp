@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
                          {.kernel = "matmul + silu",
                           .size = std::to_string(M) + " x " + std::to_string(N) + " x " + std::to_string(K) + " f32",
                           .flops = 2.0 * M * N * K,
-                          .tolerance = 1e-3,  // what a device that multiplies in tf32 reaches
+                          .tolerance = 1e-3,  // a device that multiplies in tf32 reaches this
                           .tile =
                               [&] {
                                 kernel({.grid = tw::cdiv(M, t.m) * tw::cdiv(N, t.n)}, a, b, bias, c, M, N, K, t, epilogue);

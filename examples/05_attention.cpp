@@ -35,7 +35,7 @@ void attention(tw::View<const float, 3> q, tw::View<const float, 3> k, tw::View<
 
     auto bigger = tw::maximum(biggest, tw::max(scores, 1));
     auto weights = tw::exp(scores - tw::column(bigger));
-    auto rescale = tw::exp(biggest - bigger);  // what was summed so far was relative to a smaller maximum
+    auto rescale = tw::exp(biggest - bigger);  // the sums so far are relative to a smaller maximum
     auto values = tw::reshape(v.load({head, at, 0}, {1, t.keys, t.depth}), {t.keys, t.depth});
     total = total * rescale + tw::sum(weights, 1);
     sum = tw::dot(weights, values, sum * tw::column(rescale));
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
       {.kernel = "attention",
        .size = std::to_string(heads) + " x " + std::to_string(length) + " x " + std::to_string(depth) + " causal",
        .flops = 4.0 * heads * pairs * depth,
-       .tolerance = 1e-3,  // what a device that multiplies in tf32 reaches
+       .tolerance = 1e-3,  // a device that multiplies in tf32 reaches this
        .tile =
            [&] {
              kernel({.grid = {tw::cdiv(length, t.queries), heads}}, q_view, k_view, v_view, out_view, scale, t);

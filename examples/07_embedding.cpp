@@ -1,5 +1,6 @@
-// The rows of an embedding table that tokens name, and the gradient of the table from those of the tokens. The idea: addresses that come
-// from data. Reading through them is a load; tokens may name one row many times over, so writing through them is an atomic addition.
+// Looks up rows of an embedding table by token, and computes the gradient of the table from the gradients of the tokens. The idea:
+// addresses that come from data. Reading through them is a load. Several tokens may name one row, so writing through them is an atomic
+// addition.
 #include <algorithm>
 #include <atomic>
 #include <cmath>

@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
                           .size = std::to_string(kHeads) + "/" + std::to_string(kGroups) + " x " + std::to_string(length) + " x " +
                                   std::to_string(kDepth) + " causal",
                           .flops = 2.0 * kHeads * length * (length + 1.0) * kDepth,
-                          .tolerance = 1e-3,  // what a device that multiplies in tf32 reaches
+                          .tolerance = 1e-3,  // a device that multiplies in tf32 reaches this
                           .tile = run,
                           .plain = [&] { attend_all(plain_out); },
                           .tile_result = [&] { return out.download(); },

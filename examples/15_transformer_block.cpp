@@ -201,7 +201,7 @@ int main(int argc, char** argv) {
                           .size = std::to_string(length) + " x " + std::to_string(s.model) + ", " + std::to_string(s.heads) + "/" +
                                   std::to_string(s.groups) + " heads",
                           .flops = 2 * length * products + 2.0 * s.heads * s.depth * length * (length + 1.0),
-                          .tolerance = 3e-3,  // what a device that multiplies in tf32 reaches
+                          .tolerance = 3e-3,  // a device that multiplies in tf32 reaches this
                           .tile =
                               [&] {
                                 plan.run({{"x", x}, {"y", y}});

@@ -17,11 +17,11 @@ namespace {
 struct Sizes {
   int layers, model, heads, groups, depth, hidden, vocabulary;  // groups: heads of keys and values
   int prompt, tokens;                                           // tokens: how many are generated
-  int row() const { return groups * depth; }                    // of the cache: one position of one layer
+  int row() const { return groups * depth; }                    // elements of one position of one layer in the cache
   float scale() const { return 1 / std::sqrt(static_cast<float>(depth)); }
 };
 
-using Weights = std::map<std::string, std::vector<float>>;  // by the name of the parameter
+using Weights = std::map<std::string, std::vector<float>>;  // key: the name of the parameter
 
 std::string in_layer(int layer, const char* what) { return "layer" + std::to_string(layer) + "." + what; }
 
@@ -32,7 +32,7 @@ void decoder(tw::Graph& graph, const Sizes& s, const tw::Dim& length, const std:
   const tw::Dim total = past ? *past + length : length;
   auto embedding = graph.parameter<float>("embedding", {s.vocabulary, s.model});
   auto everywhere = tw::iota<int>(graph, {total}, 0);
-  auto position = past ? tw::slice(everywhere, 0, *past, total) : everywhere;  // of the new tokens
+  auto position = past ? tw::slice(everywhere, 0, *past, total) : everywhere;  // positions of the new tokens
   auto seen = tw::expand_dims(everywhere, 0) <= tw::expand_dims(position, 1);  // [length, total]
   auto each_head = tw::expand_dims(position, 1);
   const auto heads_first = [](auto t) { return tw::permute(t, {1, 2, 0, 3}); };  // [position, group, head, depth] -> heads outside
@@ -117,7 +117,7 @@ class Generator {
     return tokens;
   }
 
-  /// Of each step of the latest generate().
+  /// The logits of each step of the latest generate().
   std::vector<float> logits() const { return logits_.download(); }
   const tw::Plan& prompt_plan() const { return prompt_; }
   const tw::Plan& step_plan() const { return step_; }
@@ -320,7 +320,7 @@ int main(int argc, char** argv) {
                           .size = std::to_string(s.layers) + " layers of " + std::to_string(s.model) + ", " + std::to_string(s.prompt) +
                                   "+" + std::to_string(s.tokens),
                           .flops = 2 * ((s.prompt + s.tokens - 1) * s.layers * each_layer + 1.0 * s.tokens * s.model * s.vocabulary),
-                          .tolerance = 5e-3,  // what a device that multiplies in tf32 reaches
+                          .tolerance = 5e-3,  // a device that multiplies in tf32 reaches this
                           .tile = [&] { (void)generator.generate(prompt); },
                           .plain = [&] { plain = plain_logits<float>(s, weights, prompt, tokens); },
                           .tile_result = [&] { return generator.logits(); },

@@ -122,7 +122,7 @@ constexpr int kVectorBytes = 16;
 #endif
 using Lanes = float __attribute__((vector_size(kVectorBytes)));
 
-/// What the cores reach in multiply-adds that need no memory: enough independent chains to hide the latency of one, few enough to stay
+/// The multiply-add rate that the cores reach without memory: with enough independent chains to hide the latency of one, few enough to stay
 /// in registers.
 double peak_gflops() {
   constexpr int kChains = 10, kSteps = 4'000'000;

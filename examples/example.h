@@ -35,7 +35,7 @@ struct Case {
   std::string kernel, size;
   double bytes = 0;                   // moved at least, reads and writes; a row shows its rate as a share of a copy's
   double flops = 0;                   // if not 0, the row shows these instead, as a share of the cores' peak
-  double tolerance;                   // of the relative L2 error
+  double tolerance;                   // limit of the relative L2 error
   std::function<void()> tile, plain;  // compute the result once; complete when they return
   std::function<std::vector<float>()> tile_result, plain_result;  // the results; NaN where nothing was written
   std::vector<double> want;

@@ -1,4 +1,4 @@
-// Step 2 of the tutorial: masks, for sizes that are no multiple of a block.
+// Step 2 of the tutorial: masks, for sizes that are not multiples of a block.
 #include <tilewright/tilewright.h>
 
 #include <cstdio>

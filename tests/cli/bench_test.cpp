@@ -136,7 +136,7 @@ TEST_CASE("bench: --tune says what it chose and what the model had chosen, and w
     return o.out;
   };
   for (const char* device : {"cpu", "emulator:sm_80"})
-    for (int time = 0; time < 2; ++time) {  // what is known is measured again
+    for (int time = 0; time < 2; ++time) {  // configurations that were measured before are measured again
       CAPTURE(device);
       const std::string out = bench("matmul", "48x33x65", {"--types", "f32", "--device", device});
       CHECK(contains(out, "  kernels::matmul tuned: bm "));

@@ -293,7 +293,7 @@ TEST_CASE("mistakes: each is told by its own text and exit code, results stay em
     CHECK(o.code == m.code);
     CHECK(o.out.empty());
     CHECK(o.err.find(m.text) != std::string::npos);
-    // What the command line got wrong refers to its help; nothing else does.
+    // An error in the command line refers to its help; other errors do not.
     if (!m.words.empty()) CHECK((o.err.find(kSee) != std::string::npos) == (m.code == 2));
     for (const char* trace : {"terminate called", "what():", "\033["}) CHECK(o.err.find(trace) == std::string::npos);
   }

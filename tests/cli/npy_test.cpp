@@ -159,7 +159,7 @@ TEST_CASE("npy: any file with a byte changed, or cut short, is read or refused")
       read += refusal(changed).empty();
     }
   }
-  CHECK(read >= 24 * 8);  // what the elements are does not matter
+  CHECK(read >= 24 * 8);  // the values of the elements do not matter
 }
 
 TEST_CASE("npy: element types by their names in tile IR and in NumPy") {

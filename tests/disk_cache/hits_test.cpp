@@ -55,7 +55,7 @@ TEST_CASE("disk_cache: a hit gives the same bits, prints and errors as the compi
     std::vector<std::vector<float>> results;
     std::vector<std::string> texts;
     for (int i = 0; i < 2; ++i) {
-      const tw::Kernel compute("softmax", softmax);  // of its own specializations
+      const tw::Kernel compute("softmax", softmax);  // a new kernel with its own specializations
       auto y = device.upload(std::vector<float>(1000, -1.0f));
       compute({.grid = 1}, x, y, 1000);
       results.push_back(y.download());

@@ -256,7 +256,7 @@ TEST_CASE("atomics: what many programs add, combine and count") {
     atomic(b, k, {shared_addresses(p, base, t.shape()), b.binary(OpKind::mul_, program, p.input(t))});
   }
   fuzz::Program program = p.take();
-  // What prepares the cells is in the same kernel, so the programs before the last would lose their sums.
+  // The kernel itself initializes the cells, so the sums of all programs but the last would be lost.
   const auto is_initial_store = [&](OpId id) { return program.function.kind(id) == OpKind::store_; };
   std::vector<OpId> initial;
   program.function.walk([&](OpId id) {

@@ -28,7 +28,7 @@ class ProgramBuilder {
   ir::Builder& ir() { return builder_; }
   /// A tile of this type, loaded from a new buffer of random elements; infinities, NaNs, zeros and extremes among them.
   ir::ValueId input(ir::Type);
-  /// The same, of small whole numbers: sums and products of a few of them are exact.
+  /// An input of small whole numbers: sums and products of a few of them are exact.
   ir::ValueId small_input(ir::Type);
   /// A scalar parameter.
   ir::ValueId scalar(ir::Type, std::uint64_t bits);

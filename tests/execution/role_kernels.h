@@ -9,7 +9,7 @@ namespace tilewright::test {
 /// The line of a layout: 256 elements over `warps` warps, 8 / warps neighbours in a thread.
 std::string layout(int number, int warps);
 
-/// In each program n tiles go from x to y by way of two slots. `fill` and `use`: what the two roles do with %s, a slot.
+/// In each program, n tiles go from x to y through two slots. `fill` and `use`: the code of the two roles for the slot %s.
 std::string hand_over(const std::string& roles, int writers, int readers, int full, int empty, const std::string& fill,
                       const std::string& use);
 

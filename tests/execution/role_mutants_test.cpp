@@ -71,7 +71,7 @@ class RoleSubject {
 Mutant with(const Statement& s, std::size_t number, std::size_t operand, const std::string& text) {
   std::string after = s.guard + s.opcode;
   for (std::size_t i = 0; i < s.operands.size(); ++i) after += (i == 0 ? " " : ", ") + (i == operand ? text : s.operands[i]);
-  // Of a kind whose values may depend on the order of warps.
+  // This kind may have values that depend on the order of warps.
   return {.weakening = Weakening::barrier_removed,
           .instruction = static_cast<u32>(number),
           .line = s.parsed->line,
@@ -86,7 +86,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789", text[0] == '-') == text.npos && text != "-";
 }
 
-/// What set a register before statement `i`; null if nothing did.
+/// The statement before statement `i` that set a register; null if there is none.
 const Statement* setter_of(const std::vector<Statement>& statements, std::size_t i, const std::string& operand) {
   while (i-- > 0) {
     const Statement& s = statements[i];
@@ -118,7 +118,7 @@ std::vector<Mutant> mistakes(const std::vector<Statement>& statements) {
       out.push_back(with(s, i, operand, std::to_string(std::stoll(s.operands[operand]) + by)));
     };
     if (s.base() == "mbarrier" || s.has("mbarrier")) {
-      // The slot behind: another phase, the next array, or memory that is no mbarrier.
+      // The slot after it: another phase, the next array, or memory without an mbarrier.
       for (std::size_t k = 0; k < s.operands.size(); ++k)
         if (const std::string& o = s.operands[k]; o.starts_with("[%") && o.find('+') == o.npos)
           out.push_back(with(s, i, k, o.substr(0, o.size() - 1) + "+8]"));

@@ -148,7 +148,7 @@ TEST_CASE("shapes: permuted tiles of every size of an element, as far as vectors
       const ValueId x = permuted(p.input(t));
       p.output(x);
       p.output(b.binary(OpKind::add_, x, p.small_input(b.function().type(x))));
-      // Of another order than that of the buffer it is made from, twice.
+      // Twice in another axis order than that of the buffer that it is made from.
       std::reverse(axes.begin(), axes.end());
       p.output(permuted(x));
     }
@@ -204,7 +204,7 @@ TEST_CASE("shapes: addresses that are flipped, joined and split, views and resul
   const OpId apart = b.create(OpKind::split_, std::vector{f.result(b.create(OpKind::join_, both))});
   const ValueId again = f.result(apart, 1);
   p.output(f.result(b.create(OpKind::load_, std::span(&again, 1))));
-  // Of a view, a computed value, one made again at each use, another result; and what is derived from them.
+  // A view, a computed value, a value that is recomputed at each use, another result; and values derived from them.
   const ValueId sum = b.binary(OpKind::add_, x, index);
   p.output(flip(b.permute(x, swap), 1));
   p.output(b.permute(flip(flip(sum, 0), 1), swap));
@@ -309,7 +309,7 @@ TEST_CASE("memory: stores under a bound on indices of every type, also those tha
       for (std::uint64_t start : {std::uint64_t{0}, greatest - 20, greatest - 14}) {
         const ValueId first = p.scalar(Type(e), start & all);
         const ValueId narrow = b.binary(OpKind::add_, b.cast(b.arange(0, extent), e), b.broadcast(first, shape));
-        // What was extended behind the sum does not pass the greatest value of the wide type, and begins again all the same.
+        // An index that is extended after the sum does not exceed the greatest value of the wide type, yet wraps around.
         std::vector<ValueId> indices{narrow};
         if (bits(e) == 32) indices.push_back(b.cast(narrow, Element::i64));
         for (ValueId index : indices)
@@ -361,7 +361,7 @@ kernel @k(%a: ptr<const i16>, %b: ptr<const i64> {divisible_by = 64}, %c: ptr<i1
   check_on_machines(p);
 }
 
-// In one vector, LLVM 19 mistakes masks that are constant in some lanes only (backend/host/loop_nest.cpp).
+// In one vector, LLVM 19 miscompiles masks that are constant in only some lanes (backend/host/loop_nest.cpp).
 TEST_CASE("memory: masks of which half is known and half is not, in loops that run once") {
   fuzz::Program p;
   p.function = parse(R"(

@@ -79,7 +79,7 @@ TEST_CASE("scan: combinations that keep an order, of several tiles, that use sca
           p.output(line[0]);
           p.output(line[1]);
         }
-        // Of three types, one of which is a byte for a bit: sums that start again where a flag is set, and the last flagged value.
+        // Scans three types, one of which is one byte per bit: sums that restart where a flag is set, and the last flagged value.
         const ValueId scale = p.scalar(Type(Element::f32), 0x3f000000);
         const auto segments =
             scan(b, {p.input(Type(Element::boolean, shape)), p.input(Type(Element::f16, shape)), p.input(Type(Element::i64, shape))}, axis,
@@ -89,7 +89,7 @@ TEST_CASE("scan: combinations that keep an order, of several tiles, that use sca
                                       in.select(a[3], a[5], a[2])};
                  });
         for (ValueId v : segments) p.output(v);
-        // The last element, and a function that the passes expand; in f64, where GPUs have no approximation of it.
+        // The last element; and a function that the passes expand, in f64, for which GPUs have no approximation.
         p.output(scan(b, {p.input(Type(Element::f8e5m2, shape))}, axis, reverse,
                       [](Builder&, const std::vector<ValueId>& a) { return std::vector{a[1]}; })[0]);
         p.output(scan(b, {p.small_input(Type(Element::f64, shape))}, axis, reverse, [](Builder& in, const std::vector<ValueId>& a) {
@@ -188,7 +188,7 @@ TEST_CASE("gather: every type along every axis, by indices of every type, inside
           for (const Shape& picked : {fewer, shape})
             p.output(gather(b, p.input(Type(Element::f32, shape)), p.input(Type(e, picked)), axis));
       }
-      // Of a tile that is never stored, by one; and of addresses.
+      // A tile that is never stored, shifted by one; and a tile of addresses.
       const ValueId s = p.scalar(Type(Element::i32), 3);
       p.output(gather(b, b.broadcast(s, shape), b.broadcast(s, more), axis));
       const ValueId x = p.input(Type(Element::u16, shape)), at = b.function().operand(b.function().value(x).op, 0);

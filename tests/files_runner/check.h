@@ -13,7 +13,7 @@ enum class CheckKind { plain, next, not_, dag, label };
 struct Check {
   CheckKind kind;
   std::string pattern;
-  int line;  // in the test's file
+  int line;  // line in the test's file
 };
 
 struct Failure {
@@ -21,9 +21,9 @@ struct Failure {
   std::string message;
 };
 
-/// What of the checks does not hold of a text. As FileCheck: CHECK matches after the match before it, CHECK-NEXT on the line after
-/// that match's line, a run of CHECK-DAG in any order, CHECK-NOT nowhere between its neighbours; CHECK-LABEL cuts the text into parts
-/// first, so that a failure in one part does not shift the others.
+/// The checks that fail for a text. As in FileCheck, CHECK matches after the match before it, CHECK-NEXT on the line after that match,
+/// a run of CHECK-DAG in any order, and CHECK-NOT nowhere between its neighbours. CHECK-LABEL first cuts the text into parts, so that a
+/// failure in one part does not shift the others.
 std::vector<Failure> run_checks(const std::vector<Check>&, std::string_view text);
 
 }  // namespace tilewright::test

@@ -79,7 +79,7 @@ class Derivation {
     return kernels;
   }
 
-  /// What the kernels store beside the graph as it is written, at small instances.
+  /// Compares the stored results of the kernels with the graph as it is written, for small instances.
   std::string comparison(const std::vector<CoveredKernel>& kernels) {
     std::vector<CheckedResult> results;
     for (std::size_t i = 0; i < outputs_.size(); ++i) results.push_back({nodes_[i], outputs_[i].tensor});

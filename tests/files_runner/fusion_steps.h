@@ -13,13 +13,13 @@ namespace tilewright::test {
 struct StepOptions {
   ir::TargetDesc target;
   passes::fusion::ProgramOptions program;
-  std::size_t most_operations = 0;  // of a segment; 0: as many as it has
+  std::size_t most_operations = 0;  // limit for a segment; 0: no limit
 };
 
 /// The names of all steps, in the order in which they run.
 std::vector<std::string_view> fusion_steps();
 
-/// What a step of docs/fusion.md makes of a graph. Requires: the name of a step.
+/// The result of a step of docs/fusion.md for a graph, as text. Requires the name of a step.
 std::string print_step(std::string_view step, const graph::Graph&, const StepOptions&);
 
 }  // namespace tilewright::test

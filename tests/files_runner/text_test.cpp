@@ -52,7 +52,7 @@ struct Case {
   std::vector<Count> ops;
   int ops_line = 0;
   ir::TargetDesc target;
-  std::string step;  // of a graph
+  std::string step;  // step of a graph test
   StepOptions step_options;
   bool checked = false;
   int warps = 4;
@@ -221,7 +221,7 @@ std::optional<CheckKind> check_kind(std::string_view name) {
   return std::nullopt;
 }
 
-/// Splits "  code  // name: text". Comments of another form are no directives.
+/// Splits "  code  // name: text". Comments of any other form are not directives.
 struct SplitLine {
   bool has_code;
   std::string name, text;
@@ -338,7 +338,7 @@ void check_reads_back(Case& c, const ir::Module& m) {
   }
 }
 
-/// A text about a function, its values named as in the case's text, where these are as many as there are after the passes.
+/// A text about a function, with values named as in the case's text if their number is the same after the passes.
 std::string with_source_names(const Case& c, const ir::Function& f, const std::string& text) {
   const std::string source = c.text(), start = fmt::format("kernel @{}(", f.name);
   const std::size_t begin = source.find(start);

@@ -67,7 +67,7 @@ std::vector<std::string> fresh_checks(std::string_view output, const std::vector
     if (c.kind == CheckKind::plain || c.kind == CheckKind::next || c.kind == CheckKind::dag) subjects.insert(op_of(c.pattern));
   }
   std::vector<std::string> lines;
-  std::size_t last = old.size();  // what follows the last positive check goes to the end
+  std::size_t last = old.size();  // lines after the last positive check go to the end
   while (last > 0 && old[last - 1].kind == CheckKind::not_) --last;
   std::size_t done = 0, positive = 0;  // checks of `old` whose CHECK-NOT is out, and how many of those are positive
   const auto place_forbidden = [&](std::size_t before, std::size_t end) {

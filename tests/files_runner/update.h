@@ -8,12 +8,12 @@
 
 namespace tilewright::test {
 
-/// CHECK lines for `output`, in the style of tests/files: values as captures named for their ops. Lines of ops that no check of `old`
-/// is about are left out, so that a test keeps its subject; without such a check, all lines are there. A CHECK-NOT stays, after as many
-/// positive checks as before: whether it may go is for the author to decide.
+/// CHECK lines for `output`, in the style of tests/files: values are captures named after their ops. A test keeps its subject: lines with
+/// ops that no check of `old` mentions are left out, unless there are no checks. A CHECK-NOT stays, after the same number of positive
+/// checks as before; its author must decide whether to remove it.
 std::vector<std::string> fresh_checks(std::string_view output, const std::vector<Check>& old);
 
-/// What turns `before` into `after`, as `diff -u` prints it; empty if they are equal.
+/// The difference from `before` to `after`, as `diff -u` prints it; empty if they are equal.
 std::string unified_diff(std::string_view file, std::string_view before, std::string_view after);
 
 }  // namespace tilewright::test

@@ -17,7 +17,7 @@ namespace tilewright::fuzz {
 
 namespace {
 
-constexpr std::uint64_t kGuard = 256, kAlignment = 64;  // what Memory aligns to
+constexpr std::uint64_t kGuard = 256, kAlignment = 64;  // alignment in Memory
 constexpr std::byte kGuardByte{0x5a};
 constexpr std::size_t kMostPtxBytes = 256 << 10;
 

@@ -23,8 +23,8 @@ using namespace ir;
 
 namespace {
 
-constexpr std::uint64_t kMaxOps = 2'000'000;  // of one program: far above what the generator makes
-// Passes write one op as many: a cast of a small float is about twenty on integers.
+constexpr std::uint64_t kMaxOps = 2'000'000;  // ops of one program: far more than the generator makes
+// Passes turn one op into many: a cast of a small float becomes about twenty integer ops.
 constexpr std::uint64_t kMaxOpsAfterPasses = 64 * kMaxOps;
 
 std::uint64_t word_at(const std::vector<std::byte>& bytes, std::size_t i, Element e) {
@@ -91,8 +91,8 @@ bool is_uniform(const Function& f, ValueId v) {
   return f.type(v).is_scalar() || k == OpKind::constant_ || (k == OpKind::broadcast_ && f.type(f.operand(by, 0)).is_scalar());
 }
 
-/// Whether the lanes of one program give the same in any order: each makes the same of what the one before it left, and only the sorted
-/// row of old values is read, on which the order of lanes has no influence.
+/// Whether the lanes of one program give the same result in any order: each lane applies the same operation to the previous result, and of
+/// the old values only the sorted row is read, which does not depend on the order.
 bool any_order_of_lanes(const Function& f, OpId id) {
   if (any_order(f, id)) return true;
   const ValueId old = f.result(id);
@@ -108,7 +108,7 @@ bool any_order_of_lanes(const Function& f, OpId id) {
 /// Who touched an element: numbers of programs; -1 none, -2 several.
 struct Touch {
   int reader = -1, writer = -1, updater = -1;
-  OpKind update{};  // of the updater
+  OpKind update{};  // the op of the updater
 };
 void note(int& who, int program) { who = who == -1 || who == program ? program : -2; }
 
@@ -186,7 +186,7 @@ static std::string wrong_hint(const Program& p) {
 std::string check_meaning(const Program& p, bool one_lane_an_element) {
   const Memory memory(p);
   std::string problem;
-  std::unordered_map<std::uint64_t, Touch> touched;  // by address of the first byte: accesses of one buffer have one size
+  std::unordered_map<std::uint64_t, Touch> touched;  // by address of the first byte; all accesses of one buffer have one size
   std::unordered_map<std::uint64_t, int> stored;     // addresses of the store in progress, as the number of its run of accesses
   int program = -1, run = 0;
   OpId last;

@@ -23,7 +23,7 @@ class Executor {
   virtual void run(const ir::Function&, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) = 0;
   /// The memory that the next run may touch; null: unknown. An executor that checks accesses throws for others.
   virtual void expect_within(const Memory*) {}
-  /// What the programs of the last run printed, and which assertions did not hold, in order.
+  /// The prints and failed assertions of the programs of the last run, in order.
   const std::vector<std::string>& reports() const { return reports_; }
 
  protected:
@@ -62,10 +62,10 @@ class RewritingExecutor : public Executor {
   InterpreterExecutor interpreter_;
 };
 
-/// Why a program has no meaning to compare: an access outside its buffers, programs of the grid that touch each other's memory (but with
-/// atomics of one kind, on integers, whose results are not used), or an assertion that does not hold. Empty if it has one. Runs it
-/// in the interpreter. `one_lane_an_element`: nor may lanes of one store or atomic meet in an element, but in atomics whose result does not
-/// depend on the order of lanes (see any_order_of_lanes); this also refuses loops whose only access is a store to the same place.
+/// Why a program has no meaning that can be compared; empty if it has one. Reasons: an access outside its buffers, a failed assertion, or
+/// programs of the grid that touch each other's memory (except with integer atomics of one kind whose results are not used). Runs it in the
+/// interpreter. `one_lane_an_element`: also refuses lanes of one store or atomic that access one element, except atomics whose result does
+/// not depend on the order (see any_order_of_lanes); this also refuses loops whose only access is a store to one place.
 std::string check_meaning(const Program&, bool one_lane_an_element = false);
 
 /// How far results may be apart.
@@ -75,8 +75,8 @@ struct Tolerance {
   bool flushes = false;  // subnormal f32 are as good as zeros, whatever ulp is
 };
 
-/// What differs after both ran, or what one of them threw. Nothing if all buffers and all reports are equal: bit for bit, except that any
-/// two NaNs are, and within the tolerance.
+/// The first difference after both ran, or the exception of one. Nothing if all buffers and reports are equal: bit for bit, except that any
+/// two NaNs are equal, and within the tolerance.
 std::optional<std::string> compare(const Program&, Executor& reference, Executor& candidate, Tolerance = {});
 
 }  // namespace tilewright::fuzz

@@ -18,7 +18,7 @@ namespace emulator = rt::emulator;
 
 namespace {
 
-// Of one launch: far more than a generated program takes.
+// The limit of one launch: far more than a generated program takes.
 constexpr std::uint64_t kMaxInstructions = 200'000'000;
 
 std::vector<std::byte> parameter_bytes(const emulator::Kernel& kernel, std::span<const std::uint64_t> words) {

@@ -41,7 +41,7 @@ void Caller::put(AnyTile tile) {
   if (pool_.size() < kPool)
     pool_.push_back(std::move(tile));
   else
-    any() = std::move(tile);  // of the same type: an assignment to that variable
+    any() = std::move(tile);  // a tile of the same type: an assignment to that variable
 }
 
 void Caller::step() { (this->*r_.pick(steps()))(); }

@@ -15,7 +15,7 @@ namespace tilewright::fuzz {
 /// A handle of any of these types. Fewer than there are: every call is instantiated for each.
 using AnyTile = std::variant<Bool, I8, I32, I64, U32, F16, F32, F64, Tile<f8e4m3>, Ptr<float>, Ptr<const std::int32_t>>;
 
-/// What came of many calls.
+/// The results of many calls.
 struct Tally {
   std::uint64_t worked = 0, refused = 0;  // calls
   std::uint64_t kernels = 0, compiled = 0;

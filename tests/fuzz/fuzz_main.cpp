@@ -44,7 +44,7 @@ struct Settings {
 /// One way to be wrong, with what it takes to look again while shrinking.
 struct Failure {
   std::string stage, difference;
-  std::string passes, target;  // as Blame has them
+  std::string passes, target;  // as in Blame
   std::function<bool(const Program&)> again;
   bool device_failed = false;  // the GPU did: what this process asks of it from now on fails as well
 };
@@ -52,7 +52,7 @@ struct Failure {
 /// Whether a difference is the driver's error, and not a wrong result.
 bool is_device_failure(const std::string& difference) { return difference.find("CUDA_ERROR_") != std::string::npos; }
 
-/// Of a program on a GPU: fewer warps than its tiles have parts, and more.
+/// The number of warps for a program on a GPU: sometimes fewer than its tiles have parts, sometimes more.
 int warps_of(const Program& p) {
   constexpr int kWarps[] = {4, 1, 8, 2};
   return kWarps[p.seed / 16 % std::size(kWarps)];
@@ -146,7 +146,7 @@ class Fuzzer {
                    [difference](const Program& q) { return difference(q).has_value(); }};
   }
 
-  /// In a process of its own, if `isolate`; not on a GPU, since a child cannot use its parent's CUDA context.
+  /// If `isolate`, runs in a child process; not for a GPU, because a child cannot use its parent's CUDA context.
   std::optional<std::string> machine_difference(const Program& p, Machine& machine, bool isolate) {
     if (!isolate || machine.name.starts_with("cuda:")) return host_difference(p, machine);
     return isolated([&] { return host_difference(p, machine); });
@@ -159,8 +159,8 @@ class Fuzzer {
     }
     const Machine sized(m.name, warps_of(p));
     RewritingExecutor reference = sized.reference();
-    // Other tests cover approximate functions of GPUs. Lanes that access one element have no order, and f32 sums in memory flush subnormal
-    // numbers.
+    // Approximate functions of GPUs are covered by other tests. Lanes that access one element have no order, and f32 sums in memory flush
+    // subnormal numbers.
     Program fixed = p;
     fix_rounding(fixed, m.description);
     Tolerance tolerance;
@@ -184,7 +184,7 @@ class Fuzzer {
       Program fixed = small;
       fix_rounding(fixed, machines_.front()->description);
       const bool exact = ir::print(fixed.function) == ir::print(small.function);
-      // What the passes are compared on has its rounding fixed: so must what the command line compares.
+      // The passes were compared with fixed rounding, so the program for the command line must have it too.
       if (!failure.passes.empty()) small = fixed;
       const Blame blame{failure.difference, failure.passes, failure.target, exact || !failure.passes.empty(), warps_of(small)};
       fmt::print("in {}: {}\n", settings_.out, write_reproducer(small, blame, settings_.out));

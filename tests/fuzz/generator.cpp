@@ -61,7 +61,7 @@ void Maker::step() {
   b_.set_loc(next_loc());
   using Step = void (Maker::*)();
   struct Choice {
-    int share;  // of 100
+    int share;  // share in percent
     Step step;
     bool nests = false;  // makes regions, or is slow in them
   };

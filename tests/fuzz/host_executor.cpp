@@ -22,7 +22,7 @@ void HostExecutor::run(const ir::Function& f, std::span<const std::uint64_t> wor
   const backend::HostLaunch launch{{grid[0], grid[1], grid[2]}, 1, nullptr, nullptr, ReportTexts::take, &reports};
   const std::size_t bytes = (kernel.scratch_bytes + 63) / 64 * 64 + 64;
   const std::unique_ptr<void, decltype(&std::free)> scratch(std::aligned_alloc(64, bytes), &std::free);
-  std::memset(scratch.get(), 0xa5, bytes);  // what is read before it is written must show
+  std::memset(scratch.get(), 0xa5, bytes);  // makes reads of uninitialized memory visible
   reinterpret_cast<backend::HostEntry>(object->entry())(words.data(), &launch, 0, std::int64_t{grid[0]} * grid[1] * grid[2],
                                                         static_cast<std::byte*>(scratch.get()));
   reports_ = std::move(reports.texts);

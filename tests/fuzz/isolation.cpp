@@ -12,7 +12,7 @@ std::optional<std::string> isolated(const std::function<std::optional<std::strin
   static const cli::ChildProcesses children;
   const auto tell = [&] {
     const std::optional<std::string> found = check();
-    return found ? "!" + *found : "";  // marked, since a failure may have no text
+    return found ? "!" + *found : "";  // marked, because a failure may have an empty text
   };
   const cli::ChildResult result = children.run(tell, seconds);
   if (result.signal == SIGALRM) return "it did not end in time";

@@ -12,7 +12,7 @@ struct Machine {
   /// "cpu", "cpu:x86-64-v3", "emulator:sm_80", "cuda:0"; `num_warps` matters to GPUs.
   explicit Machine(const std::string& name, int num_warps = 4);
 
-  /// What it must give bit for bit: the interpreter on the function after the target's passes, reductions in its order.
+  /// The machine must agree with it bit for bit: the interpreter after the target's passes, with the machine's order of reductions.
   RewritingExecutor reference() const;
 
   std::string name, target;  // the target as backend::CompileOptions takes it

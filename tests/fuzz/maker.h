@@ -40,8 +40,8 @@ class Maker {
   struct Access {
     ValueId address, mask;
   };
-  /// A tile of non-negative offsets, none above `greatest`. Along the last axis they come in aligned runs of `run` successive ones, each
-  /// of which starts at a multiple of `multiple`: what hints may say of them.
+  /// A tile of non-negative offsets, at most `greatest`. Along the last axis there are aligned runs of `run` consecutive offsets, each
+  /// starting at a multiple of `multiple`; hints may promise this.
   struct Offsets {
     ValueId value;
     std::int64_t greatest;
@@ -168,8 +168,8 @@ class Maker {
   std::vector<Shape> shapes_;
   std::vector<Region> regions_;
   ValueId program_number_;
-  int depth_ = 0;   // of regions around the insertion point
-  int making_ = 0;  // of value_of within itself
+  int depth_ = 0;   // nesting depth of regions at the insertion point
+  int making_ = 0;  // recursion depth of value_of
   std::uint32_t line_ = 0;
 };
 

@@ -67,11 +67,11 @@ void Maker::dot_loop_step() {
   const ValueId count = r_.chance(50) ? b_.constant(i32, trips) : scalar_parameter(i32, static_cast<std::uint64_t>(trips));
   struct Factor {
     Region region;
-    Shape shape;  // in memory: of a transposed factor the axes are exchanged
+    Shape shape;  // in memory: the axes of a transposed factor are exchanged
     bool transposed;
     Offsets first;
     std::int64_t stride;
-    std::optional<Region> table;  // from which tiles, or the rows of tiles, come in an order of their own
+    std::optional<Region> table;  // gives the order in which tiles, or rows of tiles, are loaded
     bool by_rows = false;
   };
   const auto factor = [&](Shape shape) {

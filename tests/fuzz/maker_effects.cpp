@@ -57,7 +57,7 @@ OpKind Maker::binary_op(Element e) {
 
 ValueId Maker::create_atomic(OpKind kind, Element e, const std::vector<ValueId>& operands, Sharing sharing, bool keep_result) {
   std::vector<Attr> attrs = random_attributes(kind);
-  // Of block scope it is atomic to its own program alone.
+  // An atomic of block scope is only atomic within its own program.
   if (sharing == Sharing::by_programs) std::erase_if(attrs, is_block_scope);
   const OpId id = b_.create(kind, operands, std::move(attrs));
   if (kind == OpKind::atomic_update_) {
@@ -108,7 +108,7 @@ void Maker::atomic_step() {
   const Region region = !own.empty() && r_.chance(60) ? r_.pick(own) : output_region(e, t.elements());
   if (kind == OpKind::atomic_cas_) {
     const ValueId address = addresses(region, gathered_offsets(shape, region.length));
-    // What is there now, or anything else; a NaN would ask which of them it is.
+    // The present value, or any other. A NaN would depend on which NaN it is.
     const ValueId there = result(b_.create(OpKind::load_, std::span(&address, 1)));
     const ValueId expected = without_nan(r_.chance(60) ? there : value_of(t));
     std::vector<ValueId> operands{address, expected, value_of(t)};
@@ -201,7 +201,7 @@ void Maker::assert_step() {
   const Shape shape = r_.pick(shapes_);
   std::vector<ValueId> operands{true_condition(shape)};
   if (r_.chance(50)) {
-    // Any condition holds where the mask is no wider than it.
+    // Any condition is allowed if the mask is not wider than it.
     operands[0] = value_of(Type(Element::boolean, shape));
     const ValueId other = value_of(Type(Element::boolean, shape));
     operands.push_back(b_.binary(OpKind::bit_and_, operands[0], other));

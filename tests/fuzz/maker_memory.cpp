@@ -28,7 +28,7 @@ std::uint64_t Maker::random_bits(Element e, int wildness) {
   if (e == Element::boolean) return r_.below(2);
   const std::uint64_t any = r_.next() >> (64 - bits(e));
   if (wildness == 0 && r_.chance(20)) {
-    // What algebra treats in its own way: 0, 1, -1, powers of two.
+    // Values that algebraic rules treat specially: 0, 1, -1, powers of two.
     constexpr std::int64_t kPlain[] = {0, 1, -1, 2, 4, 8, 16};
     return element_bits(e, r_.pick(kPlain));
   }
@@ -207,7 +207,7 @@ Maker::Offsets Maker::offsets(const Shape& shape, std::int64_t length, bool inje
   }
 }
 
-/// The same offsets in another integer type that can hold them.
+/// These offsets in another integer type that can hold them.
 Maker::Offsets Maker::narrowed(Offsets o) {
   if (r_.chance(60)) return o;
   constexpr Element kTypes[] = {Element::i8, Element::i16, Element::i64, Element::u8, Element::u16, Element::u32, Element::u64};
@@ -217,7 +217,7 @@ Maker::Offsets Maker::narrowed(Offsets o) {
   return {b_.cast(o.value, e), o.greatest};
 }
 
-/// The same offsets through hints that are true of them.
+/// These offsets with hints that are true for them.
 Maker::Offsets Maker::hinted(Offsets o) {
   const auto divisor_of = [&](std::int64_t n) {
     while (n > 1 && n % 2 == 0 && r_.chance(30)) n /= 2;
@@ -287,7 +287,7 @@ std::vector<Attr> Maker::random_attributes(OpKind kind) {
   std::vector<Attr> attrs;
   for (const AttrInfo& a : info(kind).attributes) {
     if (a.required || a.name == AttrName::poison_passthru || !r_.chance(5))
-      continue;  // poison_passthru asserts that these elements have no use
+      continue;  // poison_passthru asserts that these elements are not used
     if (ir::kind(a.name) == AttrKind::symbol)
       attrs.push_back({a.name, static_cast<std::int64_t>(r_.below(symbols(a.name).size())), {}});
     else if (ir::kind(a.name) == AttrKind::flag)
@@ -360,8 +360,8 @@ ValueId Maker::mapped(ValueId v) {
   }
 }
 
-/// A masked load whose elements reach only element-wise ops and a store under the same mask or a narrower one. What the load gives where
-/// the mask is false has no use, whatever the ops are: no value of the chain is kept for other steps.
+/// A masked load whose elements reach only element-wise ops and a store under the same mask or a narrower one. So the values of the load
+/// where the mask is false are never used, whatever the ops are: no value of the chain is kept for other steps.
 void Maker::masked_map_step() {
   Type t = any_type();
   // Integers of 64 bits are few of the elements, and their ops take more instructions than others do.

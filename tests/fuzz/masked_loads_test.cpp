@@ -61,7 +61,7 @@ class MaskedMaps {
   void add(OpKind kind, const Signature& s) {
     std::vector<ValueId> operands;
     for (const Element e : s.operands) {
-      // Each operand has elements of its own: of equal operands, some ops are no instruction at all.
+      // Each operand has its own elements, because some ops need no instruction for equal operands.
       const ValueId shift = b_.constant(Type(Element::i32, kShape), static_cast<std::int64_t>(operands.size()));
       const ValueId access[] = {address(inputs_[e], b_.binary(OpKind::add_, index_, shift)), mask_};
       operands.push_back(p_.function.result(b_.create(OpKind::load_, access)));

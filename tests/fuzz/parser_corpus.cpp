@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kPrograms = 500;
-constexpr std::size_t kLongest = 1500;  // what takes long to read is changed seldom
+constexpr std::size_t kLongest = 1500;  // longer texts take long to parse, so they are changed less often
 
 void write(const fs::path& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);

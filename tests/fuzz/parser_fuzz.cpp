@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.verify_each = true;
   try {
     for (ir::Function& f : m.functions) passes::run_passes(f, passes::pipeline(context.target), context, options);
-  } catch (const Error&) {  // what the target cannot do, as PTX without a fallback
+  } catch (const Error&) {  // the target does not support it, as PTX without a fallback
     return 0;
   }
   check_round_trip(m, {.locations = false});

@@ -8,8 +8,8 @@
 
 namespace tilewright::fuzz {
 
-/// Replaces what passes and targets may round otherwise: elementary functions by arithmetic, as expand_math does for processors, and f32
-/// quotients by exact ones. Every pass must keep each bit of what is left, but for exact_passes().
+/// Replaces ops that passes and targets may round differently: elementary functions by arithmetic, as expand_math does for processors, and
+/// f32 quotients by exact ones. Passes must keep each bit of the result, except for exact_passes().
 void fix_rounding(Program&, const ir::TargetDesc&);
 
 /// The interpreter after the first `count` passes of the target's pipeline, without contraction, each verified.

@@ -11,7 +11,7 @@
 
 namespace tilewright::fuzz {
 
-/// What one parameter is given: a word, or a buffer.
+/// The argument for one parameter: a word or a buffer.
 struct Argument {
   bool is_buffer = false;
   std::uint64_t word = 0;         // a scalar's bits
@@ -36,7 +36,7 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
   /// One word a parameter.
   const std::vector<std::uint64_t>& words() const { return words_; }
-  /// What the buffer of parameter i holds now.
+  /// The present contents of the buffer of parameter i.
   std::vector<std::byte> contents(int i) const;
   /// Where each buffer is, and its bytes.
   std::vector<std::pair<std::uint64_t, std::size_t>> buffers() const;

@@ -18,13 +18,13 @@ Program with_function(const Program& p, ir::Function f) {
   std::unordered_map<std::string, int> old;
   for (std::size_t i = 0; i < p.function.params.size(); ++i) old[p.function.params[i].name] = static_cast<int>(i);
   Program q{std::move(f), {}, p.grid, p.seed};
-  std::vector<int> place(p.arguments.size(), -1);  // in q, of the arguments of p
+  std::vector<int> place(p.arguments.size(), -1);  // the index in q of each argument of p
   for (std::size_t i = 0; i < q.function.params.size(); ++i) {
     const int from = old.at(q.function.params[i].name);
     place[from] = static_cast<int>(i);
     Argument a = p.arguments[from];
     if (a.alias >= 0) {
-      // What it was a second name for may be gone: then this is the buffer.
+      // If the buffer that it aliases is gone, this one becomes the buffer.
       if (const int to = place[a.alias]; to >= 0)
         a.alias = to;
       else
@@ -46,7 +46,7 @@ Program reduce_program(const Program& p, const std::function<bool(const Program&
     if (edit(q) && still_fails(q)) best = std::move(q);
   };
   attempt([](Program& q) { return std::exchange(q.grid, {1, 1, 1}) != q.grid; });
-  // What the command line has no words for: buffers off a boundary, and two parameters for one buffer.
+  // Removes what the command line cannot express: unaligned buffers, and two parameters for one buffer.
   attempt([](Program& q) {
     bool changed = false;
     for (Argument& a : q.arguments) changed |= std::exchange(a.misalignment, 0) != 0;

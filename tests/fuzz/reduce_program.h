@@ -6,8 +6,8 @@
 
 namespace tilewright::fuzz {
 
-/// The program with a smaller function (passes/debug/test_case_reducer.h), the smallest grid and the arguments that are left. Every program
-/// that `fails` is asked about verifies and has a meaning (check_meaning). Asks at most `max_attempts` times.
+/// Reduces the program to a smaller function (passes/debug/test_case_reducer.h), the smallest grid and the arguments that are still needed.
+/// Each program that `fails` gets is valid and has a meaning (check_meaning). Calls it at most `max_attempts` times.
 Program reduce_program(const Program&, const std::function<bool(const Program&)>& fails, int max_attempts = 8000);
 
 }  // namespace tilewright::fuzz

@@ -13,11 +13,11 @@ class ReportBuffer {
   ReportBuffer();
   void* data() { return words_.data(); }
   std::size_t bytes() const { return words_.size() * 8; }
-  /// What was reported, as the interpreter's texts. Throws if it did not fit.
+  /// The reports, in the interpreter's wording. Throws if they did not fit.
   std::vector<std::string> texts(const std::vector<backend::ReportSite>&) const;
 
  private:
-  std::vector<std::uint64_t> words_;  // of 8 bytes, which the header asks for
+  std::vector<std::uint64_t> words_;  // 8-byte words, as the header requires
 };
 
 }  // namespace tilewright::fuzz

@@ -12,7 +12,7 @@ namespace tilewright::fuzz {
 struct ReportTexts {
   const std::vector<backend::ReportSite>& sites;
   std::vector<std::string> texts;
-  std::vector<std::array<std::int32_t, 3>> programs;  // of each text
+  std::vector<std::array<std::int32_t, 3>> programs;  // for each text
 
   /// A backend::HostReport whose context is a ReportTexts.
   static void take(void* context, const std::int32_t* program, const void* const* operands, std::int32_t site);

@@ -48,7 +48,7 @@ ValueId spoiled(Builder& b, ValueId v) {
 Rewrite spoil(OpKind kind) {
   return [kind](Function& f) {
     for (OpId id : ops_of(f, kind)) {
-      if (f.erased(id)) continue;  // with the op around it
+      if (f.erased(id)) continue;  // erased together with the op around it
       if (kind == OpKind::device_assert_) {
         Builder b(f);
         b.before(id);

@@ -85,7 +85,7 @@ void check_attention(tw::Device& device, const Shape& s, bool causal = false, st
   CHECK(out.gaps_untouched());
   kernels::attention_backward(q.view(), k.view(), v.view(), out.view(), lse.view(), dout.view(), dq.view(), dk.view(), dv.view(),
                               {.causal = causal, .window = window, .scale = 0.3}, options);
-  // Beside dout: where a query sees one key, these gradients are 0 but for rounding.
+  // The gradients are compared with dout: where a query sees one key, they are 0 except for rounding errors.
   const double least = norm(dout.values()) / 10;
   CHECK(error(dq.values(), want.dq, least) < 4 * tolerance<T>(device));
   CHECK(error(dk.values(), want.dk, least) < 4 * tolerance<T>(device));
@@ -180,7 +180,7 @@ TEST_CASE("attention: a function of the scores") {
 
 TEST_CASE("attention: a function of the scores gets the position of a query, which stands at the last keys") {
   on_every_device([](tw::Device& device) {
-    // What causal attention sees, written as a function: rows are 12 positions before their last key.
+    // The mask of causal attention, written as a function: rows are 12 positions before their last key.
     Array<float, 4> q(device, {1, 1, 21, 16}, 1), k(device, {1, 1, 33, 16}, 2), v(device, {1, 1, 33, 16}, 3),
         out(device, {1, 1, 21, 16}, 4), causal(device, {1, 1, 21, 16}, 5);
     kernels::attention(q.view(), k.view(), v.view(), causal.view(), {.causal = true}, kSmall);
@@ -287,7 +287,7 @@ TEST_CASE("decode_attention: contiguous and paged caches, in parts and in one") 
       CHECK(error(out.values(), want) < tolerance<float>(device));
       CHECK(out.gaps_untouched());
 
-      // The same keys in pages of 20, in any order.
+      // The same keys in pages of 20, in arbitrary order.
       const std::vector<int> page{9, 3, 14, 1, 0, 7, 2, 5, 4, 8, 6, 11, 10, 13, 12, 15};
       std::vector<float> paged_k(16 * 2 * 20 * 24, NAN), paged_v(16 * 2 * 20 * 40, NAN);
       for (std::size_t b = 0; b < 4; ++b)

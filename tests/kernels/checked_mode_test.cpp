@@ -1,5 +1,5 @@
-// Checked mode of the library: indices that lead out of an array. TILEWRIGHT_CHECK turns it on for a whole process, so that these cases run
-// in one of their own, the test `kernels_checked`.
+// Checked mode of the library: indices that lead out of an array. TILEWRIGHT_CHECK turns it on for a whole process, so these cases run in
+// their own process, the test `kernels_checked`.
 #include <cstdlib>
 
 #include "tests/kernels/mistakes.h"

@@ -9,7 +9,7 @@ namespace {
 // 99 KiB of shared memory a program, native products of fp8, and code of sm_90; 227 KiB, and the same code.
 constexpr const char* kChips[] = {"emulator:sm_120", "emulator:sm_100"};
 
-/// What `compute` leaves in its last array on the device, against the same on the cpu.
+/// Compares the last array of `compute` on the device with the result on the cpu.
 template <class F>
 void compare(const char* device, double tolerance, F compute) {
   tw::Device gpu = tw::Device::open(device), cpu = tw::Device::open("cpu");

@@ -100,7 +100,7 @@ TEST_CASE("random numbers: uniform ones are never the upper bound, whatever the 
     check(float(), 1, 2);
     check(float(), 1, 1 + 4e-7);
     check(double(), 1, 2);
-    // No number is between them: the nearest one.
+    // There is no number in the range, so the nearest one is used.
     auto y = device.allocate<tw::f16>(16);
     kernels::random_uniform(y, 7, 1.0001, 1.0002);
     for (const tw::f16& v : y.download()) CHECK(number(v) == 1);

@@ -15,7 +15,7 @@ std::complex<double> root(std::size_t k, std::size_t n, int sign) {
   return std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n));
 }
 
-/// By halves; those of up to 64 numbers by the definition.
+/// Transforms by recursive halving; up to 64 numbers by the definition.
 Numbers transform(const Numbers& x, int sign) {
   const std::size_t n = x.size();
   Numbers y(n);

@@ -16,14 +16,14 @@ namespace tw = tilewright;
 
 namespace kernel_tests {
 
-/// Those that the environment variable KERNELS_DEVICES names, with commas between; else "cpu" and "emulator:sm_80".
+/// Runs on the devices that the environment variable KERNELS_DEVICES names, separated by commas; else "cpu" and "emulator:sm_80".
 void on_every_device(const std::function<void(tw::Device&)>& test);
 inline bool is_gpu(const tw::Device& device) { return !device.name().starts_with("cpu"); }
 /// The text of the tw::Error that f throws; empty if it throws none.
 std::string message_of(const std::function<void()>& f);
 inline bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
 
-/// What rounding to the type does to a number of size 1.
+/// The rounding error of the type for a number of size 1.
 template <class T>
 double epsilon() {
   if constexpr (std::is_same_v<T, double>) return 1e-14;

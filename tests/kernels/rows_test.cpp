@@ -177,7 +177,7 @@ void check_norms(tw::Device& device, std::int64_t n, Placement placement, const 
   CHECK(y.gaps_untouched());
   kernels::layer_norm_backward(x.view(), gamma.view(), mean.view(), rstd.view(), dy.view(), dx.view(), dgamma.view(), dbeta.view(),
                                options);
-  if (n > 1) CHECK(error(dx.values(), want.dx) < tolerance);  // 0 but for rounding in a row of 1
+  if (n > 1) CHECK(error(dx.values(), want.dx) < tolerance);  // in a row of 1, it is 0 except for rounding errors
   CHECK(error(dgamma.values(), want.dgamma) < tolerance);
   CHECK(error(dbeta.values(), want.dbeta) < tolerance);
 

@@ -1,4 +1,4 @@
-// What each function takes: read-only views, 16-bit types, options in braces, empty arrays.
+// Arguments that each function accepts: read-only views, 16-bit types, options in braces, empty arrays.
 #include "tests/kernels/matrices.h"
 
 using namespace kernel_tests;
@@ -6,7 +6,7 @@ namespace kernels = tw::kernels;
 
 namespace {
 
-/// The functions over whole arrays, of `rows` rows and of as many elements.
+/// The functions over whole arrays, on `rows` rows with as many elements each.
 template <class T>
 void call_whole_arrays(tw::Device& device, const tw::Buffer<T>& in, std::int64_t rows, const tw::Stream& stream) {
   const auto add = [](auto a, auto b) { return a + b; };

@@ -11,7 +11,7 @@
 namespace tilewright::layering {
 namespace {
 
-// In this order: each may include itself and what stands before it.
+// Each layer may include itself and the layers before it.
 constexpr std::array<std::string_view, 5> kLayers = {"tileir", "passes", "backend", "runtime", "frontend"};
 constexpr int kMaxLines = 600;
 
@@ -57,7 +57,7 @@ struct Floor {
 };
 struct Building {
   std::string_view root;
-  std::string_view name;  // in messages
+  std::string_view name;  // its name in messages
   std::span<const Floor> floors;
 };
 
@@ -288,7 +288,7 @@ class Checker {
     }
   }
 
-  /// No LLVM behind a header that a layer above the back end includes: what a file reaches counts, not only what it names.
+  /// No header that a layer above the back end includes may reach LLVM, directly or through other headers.
   void check_reach(const std::string& path) {
     if (may_include_llvm(path)) return;
     for (const Include& include : texts_.at(path).includes) {

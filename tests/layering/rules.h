@@ -9,7 +9,7 @@ namespace tilewright::layering {
 /// The sources by path from the repository's root: "tileir/ir.h" -> its text.
 using Sources = std::map<std::string, std::string>;
 
-/// What breaks a rule, one line each: "path:line: text". Empty if nothing does.
+/// The violations of all rules, one per line: "path:line: text". Empty if there are none.
 std::vector<std::string> violations(const Sources&);
 
 }  // namespace tilewright::layering

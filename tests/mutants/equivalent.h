@@ -7,8 +7,8 @@
 
 namespace tilewright::test {
 
-/// So many of a kernel's mutants are equivalent, for each target, among those that all patterns match and that are not in an earlier row.
-/// Each pattern is a regular expression that has to match all of a text.
+/// The number of equivalent mutants of a kernel, for each target, among those that match all patterns and no earlier row. Each pattern is a
+/// regular expression that must match a whole text.
 struct Equivalent {
   const char* kernel;  // "ptx: multicast" if it is one of tests/ptx
   Weakening weakening;

@@ -84,7 +84,7 @@ void launch_matmul(Inputs& in) {
   Kernel kernel("matmul_silu", ::matmul::matmul<decltype(epilogue)>);
   const auto launch = [&](int M, int N, int K) {
     auto &a = in.floats(M * K), &b = in.floats(K * N), &bias = in.floats(N), &c = in.filled(M * N, kNone);
-    // Tiles smaller than the example's: as many kinds of copies, and an eighth of the time.
+    // Tiles smaller than the example's have the same kinds of copies and take an eighth of the time.
     const ::matmul::Sizes tile{.m = 32, .n = 32, .k = 32};
     kernel({.grid = cdiv(M, tile.m) * cdiv(N, tile.n)}, a, b, bias, c, M, N, K, tile, epilogue);
   };
@@ -125,7 +125,7 @@ void launch_embedding(Inputs& in) {
   for (const int count : {13, 1, 3, 5, 7, 17}) {
     auto &table = in.floats(kRows * kWidth), &out = in.filled(count * kWidth, kNone), &gradients = in.floats(count * kWidth);
     auto& table_gradient = in.filled(kRows * kWidth, 0.0f);
-    // In the last one, programs have the same tokens.
+    // In the last launch, programs have the same tokens.
     std::vector<std::int32_t> repeated(static_cast<std::size_t>(count));
     for (int k = 0; k < count; ++k) repeated[static_cast<std::size_t>(k)] = k % kTokens;
     auto& tokens = count == 17 ? in.upload(repeated) : in.integers<std::int32_t>(count, 0, kRows - 1);

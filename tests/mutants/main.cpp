@@ -156,8 +156,8 @@ class Session {
   }
 
   const Options& options_;
-  std::map<std::string, std::unique_ptr<Subject>> subjects_;  // by their text
-  std::vector<int> left_;                                     // of each row of the list, for the target
+  std::map<std::string, std::unique_ptr<Subject>> subjects_;  // key: the text of the kernel
+  std::vector<int> left_;                                     // for each row of the list: mutants of the target that are still to be found
   std::set<std::string> judged_;                              // kernels, for the target
   std::size_t mutants_ = 0;
   int problems_ = 0;

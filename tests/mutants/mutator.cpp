@@ -21,7 +21,7 @@ std::string text_of(const Statement& s, std::string_view opcode, const std::vect
   return single_blanks(fmt::format("{}{} {}", s.guard, opcode, joined(operands))) + ";";
 }
 
-/// The same instruction, one of its operands being what `op` makes of it and `constant`; folded where the text holds its value.
+/// The instruction with operand `k` replaced by `op` of it and `constant`; folded if the text has its value.
 std::string with_operand(const Statement& s, std::size_t k, std::string_view op, u64 constant, u64 folded) {
   const std::string_view type = op.ends_with("16") ? "b16" : "b32";
   std::vector<std::string> operands = s.operands;
@@ -41,12 +41,12 @@ std::string with_modifier(const Statement& s, std::string_view modifier, std::st
   return text_of(s, opcode, s.operands);
 }
 
-using Found = std::optional<std::string>;  // what stands in the instruction's place
+using Found = std::optional<std::string>;  // the text that replaces the instruction
 
 Found barrier_removed(const Statement& s) {
   if (s.is("mbarrier", "init")) return "";
   if (!is_one_of(s.base(), {"bar", "barrier"}) || s.has("warp")) return {};
-  return s.has("red") ? Found() : "";  // what a reduction gives has to come from somewhere
+  return s.has("red") ? Found() : "";  // a reduction without its instruction would have no result
 }
 
 Found warp_barrier_removed(const Statement& s) { return s.is("bar", "warp") ? Found("") : Found(); }
@@ -118,7 +118,7 @@ Found election_removed(const Statement& s) {
   return fmt::format("{} setp.eq.u32 {}, 0, 0;", text_of(s, s.opcode, s.operands), s.operands[0].substr(s.operands[0].find('|') + 1));
 }
 
-/// Of a comparison whose result guards an access, alone or together with others.
+/// Shifts a comparison whose result guards an access, alone or together with others.
 Found bound_shifted(const Statement& s) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPairs = {
       {{"lt", "le"}, {"gt", "ge"}, {"lo", "ls"}, {"hi", "hs"}}};
@@ -161,7 +161,7 @@ Found with_narrow_scope(const Statement& s) {
   return {};
 }
 
-/// What other blocks are to take part in is for the own block alone.
+/// A collective that includes other blocks is narrowed to its own block.
 Found scope_narrowed(const Statement& s) {
   if (!is_one_of(s.base(), {"ld", "st", "atom", "red", "fence", "membar", "mbarrier"}) || s.has("mbarrier_init") || s.has("proxy"))
     return {};

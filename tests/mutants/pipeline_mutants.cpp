@@ -183,7 +183,7 @@ std::vector<std::int64_t> extents_of(const Function& f) {
   return all;
 }
 
-/// What a function does with one extent of its loop.
+/// The accesses of a function for one extent of its loop.
 struct Reference {
   std::int64_t extent;
   std::set<std::uint64_t> accessed;
@@ -266,7 +266,7 @@ class Mutator {
     });
   }
 
-  /// One commit more is no mutant: a wait counts groups from the newest one, and leaves fewer copies in flight if one of them is empty.
+  /// An additional commit is not a mutant: a wait counts groups from the newest one, so with an empty group fewer copies are in flight.
   void commit(OpId id) {
     add("commit removed", id, [=](Function& f) { f.erase(id); });
   }
@@ -302,7 +302,7 @@ class Mutator {
   /// A load of an index, or of a tile into registers: only if the tile exists, which is an operand of the mask.
   void load(OpId id) {
     if (f_.op(id).operands.size() < 2) return;
-    OpId user = id;  // of the condition
+    OpId user = id;  // user of the condition
     int operand = 1;
     if (const OpId both = f_.defined_by(f_.operand(id, 1), OpKind::bit_and_)) user = both;
     if (const OpId all = f_.defined_by(f_.operand(user, 1), OpKind::broadcast_)) user = all, operand = 0;
@@ -323,7 +323,7 @@ class Mutator {
     });
   }
 
-  /// Of a comparison of a counter of a loop, or of the number of an iteration: how far it is to the next one.
+  /// For a comparison of a loop counter or of an iteration number: the distance to the next value.
   std::int64_t step_of_condition(OpId less) const {
     const OpId loop = parent_op(f_, less);
     const bool is_counter = loop && f_.kind(loop) == OpKind::for_ && f_.operand(less, 0) == f_.arg(f_.region(loop), 0);
@@ -333,7 +333,7 @@ class Mutator {
     return integer_value(f_.type(f_.operand(loop, 2)).element(), *f_.constant_bits(f_.operand(loop, 2)));
   }
 
-  /// Of S slots, a number n stands for slot n / divisor.
+  /// With S slots, a number n stands for slot n / divisor.
   void slot(OpId id) {
     const std::int64_t unit = std::max<std::int64_t>(f_.attr(id, AttrName::divisor), 1), slots = f_.type(f_.operand(id, 0)).slots();
     add("next slot", id, [=](Function& f) {
@@ -346,7 +346,7 @@ class Mutator {
     });
   }
 
-  /// Of the numbers of slots that a loop carries: next is number + unit, or 0 where that is S units.
+  /// Mutates slot numbers that a loop carries: next is number + unit, or 0 after S units.
   void counters(OpId loop) {
     const OpId end = f_.terminator(f_.region(loop));
     for (int k = 0; k < static_cast<int>(f_.op(end).operands.size()); ++k) {
@@ -378,7 +378,7 @@ class Mutator {
   std::vector<Mutant> all_;
 };
 
-/// So many mutants of a kind are as correct as their function, over all stages.
+/// The number of mutants of a kind that are as correct as their function, over all stages.
 struct Equivalent {
   const char *kind, *subject;  // no subject: all mutants of this kind
   int count;

@@ -1,4 +1,4 @@
-// Inputs for each kernel: small, with sizes that are no multiples of a tile.
+// Inputs for each kernel: small, with sizes that are not multiples of a tile.
 #include "tests/mutants/ptx_launches.h"
 
 #include <concepts>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace rt::emulator;
 
-/// A parameter's bytes, of which it takes as many as it has.
+/// The bytes of a parameter; it uses as many as its size.
 struct Argument {
   template <std::integral T>
   Argument(T value) : Argument(static_cast<u64>(value), sizeof value) {}
@@ -61,7 +61,7 @@ class Maker {
     for (T& value : values) value = static_cast<T>(random_() % below);
     return upload(values);
   }
-  /// Of a matrix of f32 in row order, in boxes of 32 by 32.
+  /// The map of a row-major f32 matrix, in boxes of 32 by 32.
   TensorMap map_of(u64 address, u32 width, u32 height) {
     TensorMap map;
     map.address = address;
@@ -73,7 +73,7 @@ class Maker {
     map.element = TensorElement::f32;
     return map;
   }
-  /// Of one of f16, in boxes of 64 columns, whose rows are swizzled.
+  /// The map of an f16 matrix, in boxes of 64 columns whose rows are swizzled.
   TensorMap half_map_of(u64 address, u32 width, u32 height, u16 rows) {
     TensorMap map = map_of(address, width, height);
     map.strides[0] = u64{width} * 2;

@@ -12,11 +12,11 @@ namespace tilewright::test {
 
 struct Statement {
   const rt::emulator::ParsedInstruction* parsed;
-  std::size_t begin, end;               // with its guard and ';'
+  std::size_t begin, end;               // including its guard and ';'
   std::string guard, opcode;            // "@%p1 " or ""
-  std::vector<std::string_view> parts;  // of the opcode, between the dots
+  std::vector<std::string_view> parts;  // parts of the opcode, separated by dots
   std::vector<std::string> operands;
-  bool feeds_guard = false;      // of an access
+  bool feeds_guard = false;      // its result guards an access
   bool guards_accesses = false;  // a branch past them and nothing but straight code
 
   std::string_view base() const { return parts[0]; }

@@ -71,9 +71,9 @@ void Subject::restore(const Launch& launch) {
       std::memcpy(reinterpret_cast<void*>(launch.ranges[k].begin), launch.before[k].data(), launch.before[k].size());
 }
 
-/// In one thread, so that each run is like every other. `params` says what is looked for; the rest is the launch's.
+/// Runs in one thread, so that all runs are alike. `params` says what to look for; the launch gives the rest.
 void Subject::run(const LoadedModule& loaded, const Launch& launch, std::size_t schedule, LaunchParams params) const {
-  // What ran before may have written into buffers that are not its own.
+  // Earlier runs may have written outside of their buffers.
   restore(launch);
   params.grid = launch.params.grid;
   params.block = launch.params.block;

@@ -33,7 +33,7 @@ class Subject {
 
   const rt::emulator::Module& module() const { return loaded_->module(); }
   const std::string& kernel() const { return kernel_; }
-  /// Of all launches.
+  /// The counters of all launches.
   const rt::emulator::KernelCounters& counters() const { return counters_; }
   /// Leaves in the buffers what the mutant did to them.
   Verdict judge(const Mutant&) const;
@@ -43,7 +43,7 @@ class Subject {
   struct Schedule {
     rt::emulator::Order warps;
     rt::emulator::AsyncOrder copies;
-    rt::emulator::u64 seed;  // of the order of warps
+    rt::emulator::u64 seed;  // for the order of warps
   };
   static constexpr std::array kSchedules = {Schedule{rt::emulator::Order::forward, rt::emulator::AsyncOrder::lazy, 0},
                                             Schedule{rt::emulator::Order::backward, rt::emulator::AsyncOrder::eager, 0},
@@ -55,15 +55,15 @@ class Subject {
     rt::emulator::Memory* memory;
     rt::emulator::LaunchParams params;
     std::vector<std::byte> param_bytes;
-    std::vector<rt::emulator::Range> ranges;  // that parameters point into
-    std::vector<Bytes> before;                // of each range
+    std::vector<rt::emulator::Range> ranges;  // memory that parameters point into
+    std::vector<Bytes> before;                // contents of each range before the launch
     std::array<std::vector<Bytes>, kSchedules.size()> after;
     rt::emulator::u64 executed = 0;
   };
   static std::vector<Bytes> contents(const Launch&);
   static void restore(const Launch&);
   void run(const rt::emulator::LoadedModule&, const Launch&, std::size_t schedule, rt::emulator::LaunchParams) const;
-  /// What gives the mutant away in a launch, or in any; survived if nothing does.
+  /// The way in which a launch, or any launch, reveals the mutant; survived if none does.
   Verdict judge(const rt::emulator::LoadedModule&, const Launch&, std::size_t schedule) const;
   Verdict judge(const rt::emulator::LoadedModule&, std::size_t schedule) const;
   bool is_reached(const Mutant&, std::size_t schedule) const;

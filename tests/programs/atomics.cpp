@@ -9,7 +9,7 @@ namespace {
 using namespace programs;
 using tw::arange, tw::load, tw::program_id, tw::store;
 
-/// What lane `i` of the whole grid contributes.
+/// The value that lane `i` of the whole grid contributes.
 template <class T>
 tw::Tile<T> contribution(const tw::I32& i) {
   return (i.to<std::uint32_t>() * 2654435761u ^ 0x9e37u).to<T>();

@@ -8,7 +8,7 @@ namespace programs_constants {
 
 enum class Mode { add, multiply };
 
-/// A type that is no aggregate: compared by its own == and std::hash.
+/// A type that is not an aggregate: it is compared by its own == and std::hash.
 class Name {
  public:
   explicit Name(std::string text) : text_(std::move(text)) {}

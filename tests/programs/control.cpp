@@ -342,7 +342,7 @@ TEST_CASE("control: what cannot be is refused with the user's line") {
     leak({.grid = 1}, out);
     CHECK(has(refused([&](tw::Ptr<float> p) { store(p, kept); }), "control.cpp:"));
     CHECK(has(message_of([&] { (void)(kept + 1); }), "control.cpp:"));
-    // And the device goes on.
+    // The device can still be used.
     const tw::Kernel right("right", [](tw::Ptr<float> p) { store(p + arange(0, 8), 1); });
     right({.grid = 1}, out);
     CHECK(out.download()[7] == 1);

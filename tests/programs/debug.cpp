@@ -19,7 +19,7 @@ std::vector<std::string> printed(const tw::Device& device, const std::function<v
   tw::on_device_print({});
   return lines;
 }
-/// What stands after the file of a line.
+/// The rest of a line after its file name.
 std::string after_file(const std::string& line) { return line.substr(line.find(".cpp:") + 5); }
 
 void prints(tw::I32 n) {
@@ -269,7 +269,7 @@ TEST_CASE("fast functions: within the documented bounds") {
     kernel({.grid = 1}, in, out, n);
     const auto all = out.download();
     const bool on_gpu = programs::is_gpu(device);
-    // Of arguments up to `most` in size.
+    // Tests arguments up to `most` in size.
     const auto check = [&](const std::string& what, int k, auto f, double relative, double absolute, float most = 100) {
       std::vector<double> want;
       std::vector<float> got;

@@ -114,7 +114,7 @@ int check_type(tw::Device& device, tw::Precision precision, unsigned seed, int d
   int cases = 0;
   for (int d = 0; d < draws; ++d) {
     std::array<int, 3> tile = kTiles[(seed + static_cast<unsigned>(d) * 5) % std::size(kTiles)];
-    // Both operands are in shared memory at once, as a whole where there is no matrix instruction.
+    // Both operands are in shared memory at once, as whole tiles if there is no matrix instruction.
     while ((tile[0] + tile[1]) * tile[2] * static_cast<int>(sizeof(T)) > 32 * 1024) *std::max_element(tile.begin(), tile.end()) /= 2;
     const auto [bm, bn, bk] = tile;
     Case c{};

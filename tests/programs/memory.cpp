@@ -83,9 +83,9 @@ TEST_CASE("memory: a program sees its own stores, shifted, through another point
   on_every_device([](tw::Device& device) {
     const tw::Kernel kernel("visible", [](tw::Ptr<float> x, tw::Ptr<float> y, tw::I32 steps) {
       auto i = arange(0, 128);
-      store(x + i, load(x + 127 - i));  // in place, reversed
+      store(x + i, load(x + 127 - i));  // reverses in place
       auto t = load(x + column(arange(0, 8)) * 16 + row(arange(0, 16)));
-      store(x + column(arange(0, 16)) * 8 + row(arange(0, 8)), tw::transpose(t));  // in place, transposed
+      store(x + column(arange(0, 16)) * 8 + row(arange(0, 8)), tw::transpose(t));  // transposes in place
       auto before = load(x + i);
       store(x + i, before + 1);
       store(y + i, load(x + i) - before);  // 1 everywhere
@@ -280,7 +280,7 @@ TEST_CASE("memory: tiles along the first and the middle axis, with masks, others
       auto a = arange(0, 2), b = arange(0, 32), c = arange(0, 16);
       const auto at = tw::expand_dims(tw::expand_dims(a, 1), 2) * 512 + tw::expand_dims(column(b), 0) * 16 + tw::expand_dims(row(c), 0);
       store(out + at, x.load({0, i, 0}, {2, 32, 16}, 5.0f) * 2);  // its middle axis is dense
-      // A mask that is no bound, and others that differ.
+      // One mask is not a bound; the other masks differ.
       auto m = column(b), k = row(c);
       const auto v = load(bytes + m + k * 32, (m + k) % 3 != 0 && k < n, (m - k).to<std::int8_t>());
       store(out + 1024 + m * 16 + k, v.to<float>());
@@ -333,7 +333,7 @@ void store_columns(tw::Ptr<const T> x, tw::Ptr<T> out, tw::I32 rows, tw::I32 col
   store(slot(), tw::broadcast_to(load(x + j), {m, n}), inside);
   store(slot(), (i * 3 + j).template to<std::int8_t>().template to<T>(), inside);
   store(slot(), v, (i + j) % 3 == 0);
-  // What was stored is loaded, along either axis.
+  // Stored values are loaded again, along either axis.
   auto p = slot();
   store(p, v + v);
   store(p, load(p) + load(out + 7 * m * n + i * n + j), inside);

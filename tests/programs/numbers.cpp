@@ -229,7 +229,7 @@ TEST_CASE("numbers: contraction is decided by the launch") {
       kernel({.grid = 1, .contract = false}, in, out, form);
       check_same("apart", out.download(), apart);
       kernel({.grid = 1}, in, out, form);
-      check_same("fused", out.download(), device.name() == "cpu:x86-64" ? apart : fused);  // which has no such instruction
+      check_same("fused", out.download(), device.name() == "cpu:x86-64" ? apart : fused);  // cpu:x86-64 has no fused instruction
     }
   });
 }

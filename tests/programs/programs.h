@@ -17,8 +17,8 @@ namespace tw = tilewright;
 
 namespace programs {
 
-/// Those that the environment variable PROGRAMS_DEVICES names, with commas between; else "cpu" and the lesser levels of x86-64 that this
-/// machine can run.
+/// The devices that the environment variable PROGRAMS_DEVICES names, separated by commas; else "cpu" and the lower levels of x86-64 that
+/// this machine can run.
 const std::vector<tw::Device>& devices();
 
 /// Runs a program on each of them; failures name the device.

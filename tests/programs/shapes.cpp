@@ -151,7 +151,7 @@ TEST_CASE("shapes: pointers, masks and conditions broadcast as numpy's arrays do
   });
 }
 
-TEST_CASE("shapes: a tile of 2^20 elements") {  // of 2^15 where NVIDIA's assembler has to cope with it
+TEST_CASE("shapes: a tile of 2^20 elements") {  // 2^15 elements if NVIDIA's assembler is used
   on_every_device([](tw::Device& device) {
     const tw::Kernel kernel("big", [](tw::Ptr<const float> x, tw::Ptr<float> y, tw::I32 n, int size) {
       auto i = arange(0, size);

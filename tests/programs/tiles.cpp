@@ -96,7 +96,7 @@ void segments(tw::Ptr<const std::int32_t> x, tw::Ptr<const bool> starts, tw::Ptr
   store(out + at, tw::where(flags, sums, -sums));
 }
 
-/// What a combine function may name beside its elements: scalars of outside, the program, hints, constants.
+/// Everything that a combine function may use besides its elements: outside scalars, the program, hints, constants.
 void outside(tw::Ptr<std::int32_t> out, tw::I32 n, int N) {
   auto t = arange(0, N) % 3;
   auto f = [&](auto a, auto b) { return a + tw::multiple_of(b, 1) + (n + 10 * tw::program_id(0) + tw::num_programs(0)); };
@@ -194,7 +194,7 @@ TEST_CASE("scans: sums, products and extremes along each axis, both ways, to the
     check_scans<std::int32_t>(device);
     check_scans<std::uint16_t>(device);
     check_scans<std::uint64_t>(device);
-    if (is_gpu(device)) return;  // which take floats in another order
+    if (is_gpu(device)) return;  // GPUs combine floats in another order
     check_scans<tw::f16>(device);
     check_scans<tw::bf16>(device);
     check_scans<float>(device);

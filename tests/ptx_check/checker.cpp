@@ -67,7 +67,7 @@ void PtxChecker::add(const std::string& name, ir::Function f, std::span<const st
       kernel = backend::compile(f, options, {.keep_text = true, .dump = {}});
     } catch (const Error& e) {
       ++counts_.refused;
-      // Of other kernels the tests choose the tiles.
+      // The tests choose the tiles of all other kernels.
       if (no_spills_ || std::string_view(e.what()).find("shared memory") == std::string_view::npos)
         problems_.push_back(fmt::format("{}: it is refused: {}", where, e.what()));
       continue;

@@ -27,10 +27,10 @@ class PtxChecker {
   /// Assembles all that was added, many kernels at once.
   void finish();
 
-  /// What is wrong, one line each: "softmax for sm_80: line 12: local memory: ...".
+  /// The problems found, one per line: "softmax for sm_80: line 12: local memory: ...".
   const std::vector<std::string>& problems() const { return problems_; }
   const PtxCounts& counts() const { return counts_; }
-  /// What was made, one line each: "softmax for sm_80, 4 warps: ", the hash of the PTX and that of the tile IR after the passes.
+  /// The generated code, one per line: "softmax for sm_80, 4 warps: ", the hash of the PTX and that of the tile IR after the passes.
   const std::vector<std::string>& hashes() const { return hashes_; }
 
  private:

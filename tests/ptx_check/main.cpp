@@ -101,7 +101,7 @@ class KernelReader {
       else
         module = ir::parse(contents(file), file.string());
     } catch (const Error&) {
-      return;  // of tests of the parsers
+      return;  // for tests of the parsers
     }
     is_graph ? derive(file, g) : add_traced(file, module);
   }
@@ -149,7 +149,7 @@ class Run {
   Run(std::vector<std::string> targets, std::optional<std::string> ptxas, bool no_spills)
       : targets_(std::move(targets)), ptxas_(std::move(ptxas)), no_spills_(no_spills) {}
 
-  /// In a child process, because a compiler bug or a fatal error of LLVM ends the process; then the kernels are tried in halves.
+  /// Runs in a child process, because a compiler bug or a fatal error of LLVM ends the process; then the kernels are tried in halves.
   void check(std::span<const Kernel> kernels) {
     const auto result = children_.run([&] { return outcome(kernels); }, 600);
     if (result.signal == 0) return take(result.text);
@@ -212,7 +212,7 @@ class Run {
   test::PtxCounts counts_;
 };
 
-/// Of chips for which the same code is made, by the same limits, the first.
+/// One target for each group of chips with the same code and the same limits: the first.
 std::vector<std::string> all_targets() {
   const auto is_alike = [](const ir::GpuChip& a, const ir::GpuChip& b) {
     const auto instructions_of = [](const ir::GpuChip& chip) {

@@ -191,7 +191,7 @@ TEST_CASE("library: functions of several kernels are tuned as a whole") {
                       numbers = device.upload(std::vector<float>(40, 0.5f));
     const auto matrix = [&](tw::Buffer<float>& b) { return tw::view(b, {40, width}); };
     kernels::layer_norm_backward(matrix(x), gamma, numbers, numbers, matrix(x), matrix(dx), tw::View<float, 1>(), dbeta, {.tune = true});
-    CHECK(tried.results.size() == 5);  // of the rows, and of the sums over them
+    CHECK(tried.results.size() == 5);  // for the rows, and for the sums over them
     CHECK(dbeta.download() == std::vector<float>(width, 40.0f));
   }
 }

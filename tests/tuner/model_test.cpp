@@ -136,7 +136,7 @@ TEST_CASE("model: a batch-invariant choice is the same for every number of rows"
       std::visit(
           []<class S>(S& s) {
             if constexpr (std::is_same_v<S, ProductShape> || std::is_same_v<S, ReductionShape>) s.m = 4000;
-            // Of a transposed factor: its columns are contiguous, and as long as there are rows.
+            // For a transposed factor: its columns are contiguous, and their length is the number of rows.
             if constexpr (std::is_same_v<S, ProductShape>) s.a_alignment = 4;
             if constexpr (std::is_same_v<S, RowsShape>) s.rows = 4000;
             if constexpr (std::is_same_v<S, AttentionShape>) s.queries = 4000;

@@ -150,7 +150,7 @@ void add_one(tw::Ptr<float> x, tw::I32 n, Block block) {
   tw::store(x + i, tw::load(x + i, i < n) + 1.0f, i < n);
 }
 constexpr int kStoreLine = __LINE__ - 2;
-/// to += from: both may be one memory.
+/// to += from; both may be the same memory.
 void add_to(tw::Ptr<const float> from, tw::View<float, 1> to, Block block) {
   auto i = tw::program_id(0) * block.size + tw::arange(0, block.size);
   auto mask = i < to.extent(0);

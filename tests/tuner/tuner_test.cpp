@@ -13,7 +13,7 @@ struct Block {
   int size = 256, num_warps = 4;
 };
 
-/// In place: measured launches must not be seen.
+/// Changes x in place, so measured launches must not be visible.
 void add_one(tw::Ptr<float> x, tw::I32 n, Block block) {
   auto i = tw::program_id(0) * block.size + tw::arange(0, block.size);
   auto mask = i < n;

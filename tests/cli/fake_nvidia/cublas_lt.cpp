@@ -1,5 +1,5 @@
-// libcublasLt.so.13 with the functions that products need: they check what they are given as the real ones do, and multiply matrices of f32
-// on the host, out of and into the memory of libcuda.so.1.
+// A fake libcublasLt.so.13 with the functions that products need. They check their arguments like the real ones, and multiply f32 matrices
+// on the host, in the memory of the fake libcuda.so.1.
 //
 // FAKE_CUBLAS=none: the heuristics have no algorithm; wrong: results are wrong; fails: products fail.
 #include <dlfcn.h>

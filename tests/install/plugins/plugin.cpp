@@ -1,4 +1,5 @@
-// What a plugin does with the library: a kernel of its own that lives as long as the plugin, and functions of the kernel library.
+// The plugin uses the library in two ways: with its own kernel, which lives as long as the plugin, and with functions of the kernel
+// library.
 #include <tilewright/kernels.h>
 
 #include <cstdio>
@@ -22,7 +23,7 @@ namespace {
 
 bool is_right() {
   tw::Device device = tw::Device::open("cpu");
-  // So many programs that other threads take part.
+  // Enough programs to involve other threads.
   constexpr int kCount = 100'000;
   auto x = device.upload(std::vector<float>(kCount, 1.0f)), sums = device.allocate<float>(64 * 64);
   doubling()({.grid = (kCount + 255) / 256}, x, kCount);

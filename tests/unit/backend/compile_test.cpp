@@ -55,7 +55,7 @@ TEST_CASE("compile: contiguous accesses are whole vectors; their masks are in a 
   CHECK(has(wide.llvm_ir, "store <16 x float>"));
   CHECK(has(middle.llvm_ir, "load <8 x float>"));
   CHECK(has(narrow.llvm_ir, "load <4 x float>"));
-  // Without masked instructions lanes that are off touch a place aside; nothing branches around each lane.
+  // Without masked instructions, inactive lanes access a separate place, so no branch is needed for each lane.
   CHECK_FALSE(has(narrow.llvm_ir, "@llvm.masked"));
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("compile: text alone is the text of the object, without the object") {
 
 TEST_CASE("compile: checked mode names a site for each access") {
   const auto k = compiled(kMasked, "cpu", true);
-  // The same access is emitted in several loops; each place has its own number.
+  // The same access is emitted in several loops; each occurrence has its own number.
   REQUIRE(k.sites.size() >= 2);
   for (const AccessSite& site : k.sites) {
     CHECK(site.where.file == "test.tile");

@@ -210,7 +210,7 @@ TEST_CASE("plan: a permute that is read against the order of its operand's buffe
   CHECK(schedules[0] == Schedule::buffered);
   CHECK(schedules[1] == Schedule::alias);
   CHECK(schedules[2] == Schedule::inlined);
-  CHECK(schedules[3] == Schedule::alias);  // of two elements along the last axis
+  CHECK(schedules[3] == Schedule::alias);  // two elements along the last axis
   CHECK(schedules[4] == Schedule::buffered);
 }
 

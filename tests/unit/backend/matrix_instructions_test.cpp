@@ -57,7 +57,7 @@ TEST_CASE("matrix_instructions: ptxas takes every extent, place and order that t
 }
 
 TEST_CASE("matrix_instructions: ptxas refuses what the row of an asynchronous instruction has not") {
-  if (testing::ptxas_complaints("no PTX", "sm_90a").empty()) return;  // there is no ptxas
+  if (testing::ptxas_complaints("no PTX", "sm_90a").empty()) return;  // ptxas is not installed
   for (const MatrixInstruction* i : asynchronous_rows()) {
     CAPTURE(i->name);
     for (const int n : {4, 40, 264})

@@ -57,7 +57,7 @@ TEST_CASE("nvptx atomics: order and scope are the instruction's; a result that n
 
 TEST_CASE("nvptx atomics: one that releases comes after a barrier, one that acquires before one; relaxed ones need neither") {
   const auto barriers = [](const char* attrs) {
-    // From the atomic on: insert_barriers has its own reasons before it.
+    // Only the text after the atomic: insert_barriers has other reasons for barriers before it.
     const std::string text = ptx(tile_atomic("atomic_add", "i32", attrs, false));
     const std::size_t first = text.find("add.u32") == std::string::npos ? 0 : text.find(".global.add.u32");
     return std::pair(count(text.substr(0, first), "bar.sync"), count(text.substr(first), "bar.sync"));

@@ -1,4 +1,4 @@
-// Checked mode in PTX: accesses look up their buffer first and stay as wide; kernels without checked mode have no such code.
+// Checked mode in PTX: accesses first look up their buffer and keep their width; without checked mode there is no such code.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -64,7 +64,7 @@ TEST_CASE("nvptx bounds: a kernel that is not checked, or accesses nothing, take
   CHECK(count(ptx, "vote") == 0);
   const CompiledKernel idle = compile_for("kernel @k(%n: i32) {\n  device_print %n {text = \"{}\"}\n}", "sm_80", 4, true);
   CHECK(idle.sites.empty());
-  CHECK(count(checked_ptx(idle), ".param .u64") == 1);  // of the print
+  CHECK(count(checked_ptx(idle), ".param .u64") == 1);  // the parameter of the print
 }
 
 }  // namespace tilewright::backend

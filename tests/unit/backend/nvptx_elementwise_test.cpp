@@ -18,7 +18,7 @@ using testing::count;
 
 namespace {
 
-// One of each kind: 7.5 has no bf16, no min.NaN; 8.x no sums of bf16, no fp8; 9.0 has all of them.
+// One target of each kind: 7.5 lacks bf16 and min.NaN; 8.x lacks bf16 sums and fp8; 9.0 has all of them.
 constexpr const char* kTargets[] = {"sm_75", "sm_80", "sm_90a"};
 
 bool has_fast(OpKind k) {

@@ -8,7 +8,7 @@
 
 namespace tilewright::backend::testing {
 
-/// What ptxas says of the text if it refuses it; empty if it takes it, or there is no ptxas (which is said once).
+/// The errors of ptxas for the text. Empty if it accepts the text or is not installed (which is reported once).
 std::string ptxas_complaints(const std::string& ptx, const std::string& target);
 
 /// The kernel's PTX, after a check that it calls nothing, keeps nothing in local memory and assembles.

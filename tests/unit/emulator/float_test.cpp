@@ -30,7 +30,7 @@ void check_two(const std::string& op, F f) {
 
 float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
 
-/// What rounding x to a format gives, by search among all its finite numbers.
+/// The result of rounding x to a format, found by search among all its finite numbers.
 class Numbers {
  public:
   explicit Numbers(const FloatFormat& format) : format_(format) {

@@ -119,12 +119,12 @@ inline bool contains(const std::string& text, const std::string& part) {
 
 /// A module with this kernel body; registers %p0-7, %h0-15 (16 bits), %r0-31, %d0-31 (64 bits), and `params` in the parentheses.
 std::string module_of(const std::string& params, const std::string& body, const std::string& globals = "");
-/// The same for sm_90a.
+/// A module for sm_90a.
 std::string hopper_module_of(const std::string& params, const std::string& body, const std::string& globals = "");
-/// The same for a target by name, with directives of the kernel such as ".maxnreg 128".
+/// A module for a target by name, with directives of the kernel such as ".maxnreg 128".
 std::string module_for(const std::string& target, const std::string& params, const std::string& body, const std::string& globals,
                        const std::string& kernel_directives);
-/// A file of tests/ptx.
+/// The text of a file in tests/ptx.
 std::string ptx_file(const std::string& name);
 
 /// A kernel that applies `op` to each row of inputs. In it, $d is the destination and $a, $b, $c are the sources.

@@ -13,7 +13,7 @@ namespace {
 
 /// An operand's elements as the PTX manual lists them: element i of lane l has this row (or k) and column.
 struct Fragment {
-  int elements, bits;  // of a lane; of an element
+  int elements, bits;  // elements of a lane; bits of an element
   std::function<std::pair<int, int>(int lane, int i)> place;
 };
 

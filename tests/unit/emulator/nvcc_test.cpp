@@ -1,4 +1,4 @@
-// PTX that nvcc has compiled from CUDA C++, with CUDA's headers and CUB: the values are right and there is no diagnostic.
+// PTX that nvcc compiled from CUDA C++, with CUDA's headers and CUB: the values are right and there are no diagnostics.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ u32 by_parts(u32 a, u32 b, int bits, F f) {
   return result;
 }
 
-/// What the kernel "bits" does, from the definitions of CUDA's functions.
+/// The result of the kernel "bits", computed from the definitions of CUDA's functions.
 u64 bits_by_hand(u32 a, u32 b) {
   const auto sa = static_cast<s32>(a), sb = static_cast<s32>(b);
   const auto count = [](auto value) { return static_cast<u32>(value); };

@@ -1,5 +1,5 @@
-// Whole pipelines of bulk copies on the emulator: right values and no report in each order of warps. ptx_mutants (tests/mutants) shows
-// that a report or a wrong value follows if a step of their protocol is missing.
+// Whole pipelines of bulk copies on the emulator: values are right and there are no reports, in each order of warps. ptx_mutants
+// (tests/mutants) shows that a missing step of their protocol causes a report or a wrong value.
 #include <doctest/doctest.h>
 
 #include "runtime/emulator/driver/emulated_driver.h"

@@ -11,7 +11,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-constexpr int kThreads = 128, kRegisters = 16;  // of accumulators: %f0 to %f7 and %f8 to %f15
+constexpr int kThreads = 128, kRegisters = 16;  // accumulator registers: %f0 to %f7 and %f8 to %f15
 
 /// Shared memory and all registers come from `image`, and the accumulators go to `out`.
 std::string kernel_of(const std::string& body) {
@@ -59,7 +59,7 @@ std::string product(const std::string& accumulators, const std::string& adds, co
 
 std::vector<u32> run(const std::string& body, const std::vector<u32>& image) {
   Bench bench(kernel_of(body));
-  bench.launch_params.check = false;  // what is read while wgmma works on it is a diagnostic, and has a value too
+  bench.launch_params.check = false;  // reading a register that wgmma still uses is a diagnostic, but also has a value
   Array<u32> in(bench.memory, image), out(bench.memory, image.size());
   REQUIRE(bench.run("k", {1, 1, 1}, {kThreads, 1, 1}, Params().add(in.address()).add(out.address())));
   return out.values();

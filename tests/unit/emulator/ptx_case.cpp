@@ -116,7 +116,7 @@ struct Part {
   std::string name;
   std::vector<std::string> ptx, functions;
   Directives directives;
-  std::map<std::string, std::vector<std::string>> texts;  // of `text`
+  std::map<std::string, std::vector<std::string>> texts;  // the texts of `text` directives
 };
 
 constexpr std::string_view kNames[] = {"target",   "threads", "blocks",  "cluster",   "array",         "order",   "async",        "seed",

@@ -7,7 +7,7 @@
 namespace tilewright::rt::emulator {
 
 struct CaseFailure {
-  int line;  // of the file
+  int line;  // line in the file
   std::string message;
 };
 

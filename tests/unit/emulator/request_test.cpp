@@ -13,7 +13,7 @@ namespace {
 
 constexpr u32 kThreads = 64, kBlocks = 2, kBytes = 2048;
 
-/// What all warps do one after the other, and the byte of the memory that each thread does it to.
+/// One step that all warps do in turn, and the byte of memory that each thread accesses.
 struct Step {
   std::string opcode;
   int bytes = 4;
@@ -72,7 +72,7 @@ Found found_in(const std::vector<Step>& steps, u32 requests) {
         step.opcode + (step.is_load ? fmt::format(" {}, [%d4]; // {}\n", values, k) : fmt::format(" [%d4], {}; // {}\n", values, k));
     body += fmt::format("ld.global.u32 %r3, [%d0+{}];\ncvt.u64.u32 %d4, %r3;\n", offsets.size() * 4);
     body += fmt::format("add.u64 %d4, %d4, {};\n", step.opcode.find("shared") != std::string::npos ? "%d2" : "%d1");
-    // The same value again would be no race.
+    // Writing the same value again would not be a race.
     for (int r = 4; r < 8; ++r) body += fmt::format("mad.lo.u32 %r{}, %r1, 100000, {};\n", r, 10 * k + static_cast<std::size_t>(r));
     for (u32 request = 0; request < requests; ++request) body += fmt::format("setp.eq.u32 %p1, %r2, {};\n@%p1 {}", request, access);
     body += step.after + "\n";
@@ -104,7 +104,7 @@ TEST_CASE("emulator requests: whole warps find what their lanes find one after t
   int with = 0, without = 0;
   for (int round = 0; round < 400; ++round) {
     const std::string space = round % 2 == 0 ? "global" : "shared";
-    // Of the lanes that read one granule of shared memory in one request, at most two report.
+    // If lanes read one granule of shared memory in one request, at most two of them report.
     const bool shares = round % 4 != 3;
     std::vector<Step> steps;
     for (u32 k = 0; k < 2 + random() % 6; ++k) steps.push_back(draw(random, space, shares, k == 0));

@@ -58,7 +58,7 @@ TEST_CASE("request shapes: what differs by whole rows of banks costs the same, a
     CHECK(shapes.find(key_of(other), other) == nullptr);
     const Addresses shifted = moved(first, static_cast<u64>(bytes));
     CHECK(shapes.find(key_of(shifted), shifted) == nullptr);
-    // Of another instruction, or width.
+    // A request of another instruction or another width.
     CHECK(shapes.find(RequestShapes::key_of(static_cast<u32>(round) + 1, is_shared, bytes, first[0]), first) == nullptr);
     CHECK(shapes.find(RequestShapes::key_of(static_cast<u32>(round), is_shared, 2 * bytes, first[0]), first) == nullptr);
   }

@@ -222,7 +222,7 @@ void Runner::order() {
   std::iota(x.begin(), x.end(), -1000);
   std::shuffle(x.begin(), x.end(), std::mt19937_64(10));
   const bool is_argmax = has("argmax"), is_topk = has("topk");
-  const std::size_t columns = block - 16;  // that argmax looks at
+  const std::size_t columns = block - 16;  // columns that argmax considers
   const Tensor in = tensor(Type::f32, x), out = output(is_argmax ? Type::s32 : Type::f32, n);
   Params params;
   params.add(in.address()).add(out.address());

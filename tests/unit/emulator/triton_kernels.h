@@ -6,8 +6,8 @@
 
 namespace tilewright::rt::emulator {
 
-/// `name` is that of the file without ".ptx": "softmax_f32_1024.sm_80". Empty if the values are right and nothing was found; else what is
-/// wrong. Throws Error if the text is refused, and std::runtime_error for a kernel that it has no case for.
+/// `name` is the file name without ".ptx": "softmax_f32_1024.sm_80". Returns an error text; empty if the values are right and there are no
+/// reports. Throws Error if the text is refused, and std::runtime_error for a kernel without a case.
 std::string check_triton_kernel(const std::string& name, const std::string& ptx, AsyncOrder = AsyncOrder::lazy);
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// PTX that Triton has compiled: the values are right and there is no diagnostic. Runs the committed kernels, and those of the folder
+// PTX that Triton compiled: the values are right and there are no diagnostics. Runs the committed kernels, and those in the folder
 // TRITON_PTX, which tests/ptx/compile_triton.py writes.
 #include <doctest/doctest.h>
 

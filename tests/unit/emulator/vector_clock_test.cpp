@@ -76,7 +76,7 @@ TEST_CASE("emulator clocks: a lane's word stands for itself, until all lanes hav
     CHECK(both.knows(agent, 7, 9));
     CHECK(both.knows(agent, 7, VectorClock::kSeveralLanes));
     CHECK(!both.knows(agent, 7, 0));
-    // What all lanes have acquired covers what single lanes had published.
+    // A value that all lanes have acquired covers values that single lanes published.
     clock.raise(agent, 7, ~(1u << 4));
     CHECK(clock[agent] == 7);
     CHECK(clock.covers(both));

@@ -62,7 +62,7 @@ TEST_CASE("emulator wavefronts: as an H100 counts them, for every request measur
   CHECK(requests.size() > 200);
   for (const Request& r : requests) {
     Bench bench(kernel_of(r));
-    bench.launch_params.check = false;  // what is loaded was never written
+    bench.launch_params.check = false;  // the loads read memory that was never written
     Array<s32> at(bench.memory, r.at);
     Params params;
     params.add(at.address());

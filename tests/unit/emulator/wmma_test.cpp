@@ -15,7 +15,7 @@ struct Case {
   int m, n, k;
   Type a, b, sum;
   int a_registers, b_registers, sum_registers;
-  const char* suffix;  // of the types of mma
+  const char* suffix;  // suffix for the types of mma
 };
 
 std::string registers(const std::string& prefix, int first, int count) {

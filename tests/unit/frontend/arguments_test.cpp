@@ -73,7 +73,7 @@ TEST_CASE("arguments: buffers are disjoint, one buffer twice is not, wherever th
   CHECK(disjoint({a, b, a}) == "010");
   CHECK(disjoint({a, a, b, b}) == "0000");
   CHECK(disjoint({a + 60, a + 1}) == "00");
-  CHECK(disjoint({a + 64, b}) == "11");  // from its end a pointer leads back into a, never into another buffer
+  CHECK(disjoint({a + 64, b}) == "11");  // a pointer to the end of a may lead back into a, but never into another buffer
   CHECK(disjoint({a + 64, a}) == "00");
 }
 

@@ -193,7 +193,7 @@ TEST_CASE("derivative: what is not differentiated is refused with both lines") {
             by("a loop or a branch")));
   CHECK(has(refused([](tw::F64 x) {
               auto y = x;
-              for (int i = 0; i < 64; ++i) y = y * y;  // as many paths as 2 to the 64
+              for (int i = 0; i < 64; ++i) y = y * y;  // gives 2^64 paths
               tw::derivative(y.bitcast<std::int64_t>().bitcast<double>(), x);
             }),
             by("bitcast")));

@@ -1,4 +1,4 @@
-// What f32 factors become in a matrix instruction, by precision and chip: how far from what they were, and with what mean.
+// The rounding of f32 factors in a matrix instruction, by precision and chip: the largest and the mean error.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -39,7 +39,7 @@ std::vector<float> product(tw::Device& device, const std::vector<float>& a, cons
   return c.download();
 }
 
-/// What each number is as a factor: its product with 1.
+/// The value that each number has as a factor: its product with 1.
 std::vector<float> as_factors(tw::Device& device, const std::vector<float>& x, tw::Precision precision) {
   std::vector<float> identity(kTile * kTile);
   for (int i = 0; i < kTile; ++i) identity[i * (kTile + 1)] = 1;
@@ -80,7 +80,7 @@ TEST_CASE("dot precision: factors of tf32 are near what they were, and as often 
       const double count = static_cast<double>(x.size());
       CHECK(most <= (rounds_to_nearest(name, precision) ? 1 : 1.28) * kUnit);
       CHECK(std::sqrt(squares / count) <= 0.47 * kUnit);
-      CHECK(std::abs(sum / count) <= 0.03 * kUnit);  // of truncated factors it is 0.72
+      CHECK(std::abs(sum / count) <= 0.03 * kUnit);  // for truncated factors it would be 0.72
     }
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("dot precision: errors of factors do not add up in sums of one sign") 
         double errors = 0, squares = 0;
         for (std::size_t i = 0; i < want.size(); ++i) errors += (got[i] - want[i]) * (got[i] - want[i]), squares += want[i] * want[i];
         const double error = std::sqrt(errors / squares);
-        // Of truncated factors 8e-4 and 7e-4.
+        // Truncated factors would give 8e-4 and 7e-4.
         CHECK(error <= (positive ? 5e-5 : 3.3e-4));
       }
   }

@@ -83,7 +83,7 @@ TEST_CASE("gpu code: a row of softmax of any length is still read once") {
   const tw::Kernel softmax("softmax", bench::gpu::softmax);
   const PtxFacts f = code(softmax, "sm_80", 4, out(), in(), kAny, kAny, kAny, 1024).facts;
   CHECK(f.global_loads.count(4) == 1);
-  CHECK(f.global_loads.at(4) == 2 * 8);  // in either form, with and without a mask
+  CHECK(f.global_loads.at(4) == 2 * 8);  // with and without a mask, in both forms
 }
 
 TEST_CASE("gpu code: exp of what is not above its maximum is a multiply-add and an ex2, and a row has one reciprocal") {
@@ -95,7 +95,7 @@ TEST_CASE("gpu code: exp of what is not above its maximum is a multiply-add and 
     CHECK(count_of(c.ptx, "\\bfma\\.rn(\\.ftz)?\\.f32") == 8 + 2);  // the reciprocal's Newton step
     CHECK(count(c.ptx, "rcp") == 1);
     CHECK(count_of(c.ptx, "\\bdiv\\b") == 0);
-    // Before sm_80 there is no maximum that keeps NaN. Elsewhere: one for the maximum, two for the sum, none for each element.
+    // Before sm_80 no maximum keeps NaN. Elsewhere there is one setp for the maximum and two for the sum, but none for each element.
     if (target != kTargets[0]) CHECK(count_of(c.ptx, "\\bsetp\\.\\w+\\.f32") <= 3);
   }
 }
@@ -169,7 +169,7 @@ TEST_CASE("gpu code: offsets of 64 bits, which do not overflow at 2^31 elements,
 TEST_CASE("gpu code: rows that lie apart by a stride take a sum and an address each") {
   const tw::Kernel transpose("transpose", bench::gpu::transpose);
   const Code c = code(transpose, "sm_80", 4, in(), out(), kAny, kAny, kAny, kAny, 64, 64);
-  CHECK(c.facts.global_loads == Widths{{4, 2 * 32}});  // with a mask and without
+  CHECK(c.facts.global_loads == Widths{{4, 2 * 32}});  // one path with a mask and one without
   CHECK(count_of(c.ptx, "\\b(mul|mad)\\.lo") <= 8);    // none for a row of its own
   CHECK(count(c.ptx, "mul.wide.s32") <= 2 * (2 * 32 + 4));
   CHECK(count_of(c.ptx, "\\b(cvt\\.s64|shl\\.b64)") == 0);
@@ -205,7 +205,7 @@ TEST_CASE("gpu code: a product of f32 reads its operands from shared memory, 16 
 TEST_CASE("gpu code: a kernel that wants more registers than there are says how many programs an SM holds, or ptxas falls to 32") {
   const tw::Kernel softmax("softmax", bench::gpu::softmax);
   const std::string large = code(softmax, "sm_80", 4, out(), in(), kAligned, kAligned, kAligned, 32768).ptx;
-  CHECK(count(large, ".minnctapersm 2\n") == 1);  // of 128 threads, with all the registers that a thread can have
+  CHECK(count(large, ".minnctapersm 2\n") == 1);  // for 128 threads, with the greatest number of registers of a thread
   const std::string small = code(softmax, "sm_80", 4, out(), in(), kAligned, kAligned, kAligned, 1024).ptx;
   CHECK(count(small, ".minnctapersm") == 0);
 }

@@ -441,7 +441,7 @@ TEST_CASE("graph ops: rope rotates pairs by position") {
   check_close(numbers(tw::rope(x, rows, 100), values), expected([](int i, int) { return i == 0 ? 7 : 2; }), 1e-5);
   auto one = graph.constant(std::vector<int64_t>{4}, {});
   check_close(numbers(tw::rope(x, one, 100), values), expected([](int, int) { return 4; }), 1e-5);
-  // The same where the last extent is a symbol.
+  // The last extent may also be a symbol.
   const tw::Dim d = graph.dim("d", {.multiple_of = 2});
   auto symbolic = graph.input<float>("symbolic", {2, 3, d});
   values.set("symbolic", hx).symbol("d", 6);

@@ -384,7 +384,7 @@ TEST_CASE("kernel: compile makes PTX for every GPU with none at hand") {
     CHECK(has(c.tile_ir(), "f32[256] #"));
     CHECK(has(c.llvm_ir(), "nvptx64"));
     CHECK(c.timings()[0].phase == "trace");
-    setenv("TILEWRIGHT_PTXAS", "/nonexistent", 1);  // what is installed here is no matter of this test
+    setenv("TILEWRIGHT_PTXAS", "/nonexistent", 1);  // the test must not depend on an installed ptxas
     CHECK(c.resources().num_warps == 2);
     CHECK(c.resources().shared_bytes == 0);
     CHECK(c.resources().registers == -1);

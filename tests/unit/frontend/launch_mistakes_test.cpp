@@ -88,7 +88,7 @@ void expect_refused(int line, const char* code, const std::string& expected, con
 #define REFUSED(EXPECTED, ...) expect_refused(__LINE__, #__VA_ARGS__, EXPECTED, []([[maybe_unused]] Bench& bench) { __VA_ARGS__; })
 /// An access that checked mode reports at its line.
 #define OUTSIDE(EXPECTED, ...) expect_outside(__LINE__, #__VA_ARGS__, EXPECTED, [](PARAMETERS) { __VA_ARGS__; })
-/// No mistake, or none that can be seen: must run.
+/// There is no mistake, or none that can be detected: it must run.
 #define FINE(...) Bench([](PARAMETERS) { __VA_ARGS__; }).launch(1)
 
 void expect_outside(int line, const char* code, const std::string& expected, const Body& body) {
@@ -161,7 +161,7 @@ TEST_CASE("launch mistakes: bodies that are left early") {
 }
 
 namespace {
-/// An exception that is no std::exception: its type is all that there is of it.
+/// An exception that is not a std::exception: only its type is known.
 struct Mine {
   int value;
 };
@@ -243,7 +243,7 @@ TEST_CASE("launch mistakes: a combine function's error notes the reduction") {
     CHECK(e.where().line == reduced + 1);
     const std::string what = e.what(), note = what.substr(what.find('\n') + 1);
     CHECK(has(note, "note: it combines the elements of this reduction"));
-    // Of a call over several lines, compilers name different ones.
+    // For a call over several lines, compilers report different lines.
     CHECK((has(note, ".cpp:" + std::to_string(reduced) + ":") || has(note, ".cpp:" + std::to_string(reduced + 3) + ":")));
   }
 }

@@ -33,7 +33,7 @@ long allocations_of(F&& f) {
   return rt::allocations_so_far() - before;
 }
 
-// Of the second launch, with other values in the same classes.
+// Allocations of the second launch, with other values in the same classes.
 long warm_allocations(const Device& device) {
   Kernel kernel("everything", everything);
   auto x = device.allocate<float>(128), y = device.allocate<float>(128), z = device.allocate<float>(128);

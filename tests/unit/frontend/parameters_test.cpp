@@ -52,7 +52,7 @@ struct Fixed {
   const tw::Ptr<float> out;
   const int value = 0;
 };
-/// No smart pointer, though it looks like one.
+/// Looks like a smart pointer but is not one.
 struct Wrapped {
   int get() const { return value; }
   int operator*() const { return value; }
@@ -104,7 +104,7 @@ TEST_CASE("parameters: a struct of handles is passed field by field") {
       run(l);
       tw::store(last, 1);
     });
-    // In braces.
+    // Passed in braces.
     auto last = device.allocate<float>(1);
     kernel({.grid = 1}, {{x, 64, 64}, {y, z}, tw::view(table, {2, 2}), Mode::add, 0.5f}, last);
     CHECK(y.download()[63] == 63.5f);
@@ -153,7 +153,7 @@ TEST_CASE("parameters: stand-ins in a struct, and offsets and raw pointers in an
 }
 
 TEST_CASE("parameters: what a struct takes is seen by the host compiler") {
-  static_assert(kTakes<Layer, HostLayer&> && !kTakes<Layer, const HostLayer&>);  // of a const one, the outputs are const
+  static_assert(kTakes<Layer, HostLayer&> && !kTakes<Layer, const HostLayer&>);  // in a const HostLayer, the outputs are const
   static_assert(kTakes<Row, HostRow&> && kTakes<Row, const HostRow&> && kTakes<Row, HostRow>);
   static_assert(!kTakes<Row, HostLayer&> && !kTakes<Row, Constants> && !kTakes<Row, int>);
   struct Swapped {

@@ -340,7 +340,7 @@ TEST_CASE("trace: the same kernel gives the same text") {
     }
     for (auto& e : v) tw::store(p, e);
   };
-  // v.back() of the second turn is another variable than that of the first: it is destroyed unused, so this is no mistake.
+  // v.back() of the second iteration is another variable than that of the first, which is destroyed unused. So this is not a mistake.
   const auto fixed = [](tw::Ptr<float> p, tw::I32 n) {
     std::vector<tw::F32> v(5, tw::F32(1.0f));
     for (auto i : tw::range(0, n))

@@ -57,7 +57,7 @@ TEST_CASE("access_plan: the bits of a vector may be any registers, but nobody el
   for (int i = 0; i < 5; ++i) l.add_basis(HardwareDim::lane, 8u << i);
   for (int i = 0; i < 2; ++i) l.add_basis(HardwareDim::warp, 256u << i);
   CHECK(vector_bits(contiguous_floats(16), l) == std::vector<int>{2, 1});
-  // A lane that also turns neighbours round: there are no two elements that all threads hold in order.
+  // A lane that also exchanges neighbours: no two elements have the same order in all threads.
   std::vector<std::uint32_t> lanes = l.bases(HardwareDim::lane);
   lanes[0] |= 1;
   l.set_bases(HardwareDim::lane, lanes);

@@ -20,7 +20,7 @@ namespace {
 
 std::uint64_t low_bits(std::uint64_t x, int n) { return n >= 64 ? x : x & ((std::uint64_t{1} << n) - 1); }
 
-/// What is false of a claim about these elements, or nothing. `wraps`: set if a run of signed indices wraps, of which nothing is promised.
+/// Why a claim about these elements is false; empty if it is true. Sets `wraps` if a run of signed indices wraps; then nothing is promised.
 std::string refuted(const AxisInfo& info, Type t, const std::vector<std::uint64_t>& x, bool& wraps) {
   const int width = t.element_bits();
   const std::int64_t unit = t.is_pointer() ? bytes(t.element()) : 1;

@@ -1,5 +1,5 @@
-// Buffers and their accesses: ldmatrix, played by its definition on random data, gives each register its element, and there are no bank
-// conflicts for those who write and those who read.
+// Buffers and their accesses. A model of ldmatrix, written after its definition, gives each register its element of random data. There are
+// no bank conflicts for writes and reads.
 #include "passes/plans/buffer_plan.h"
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ struct Operand {
   std::string name;
   LinearLayout layout;
   int bytes = 0, k_axis = 0;
-  int log2_k = 0;  // of the instruction
+  int log2_k = 0;  // the instruction's k
 };
 
 /// `order`: of rows, columns and K.
@@ -66,7 +66,7 @@ class Memory {
   std::vector<std::uint8_t> data_;
 };
 
-/// Of ldmatrix: the 32-bit registers of each lane (PTX ISA 9.0, section 9.7.14.5.15). `rows`: by lane, the address that it gives.
+/// A model of ldmatrix: the 32-bit registers of each lane (PTX ISA 9.0, section 9.7.14.5.15). `rows`: the address that each lane gives.
 std::vector<std::vector<std::vector<std::uint8_t>>> ldmatrix(const Memory& memory, const std::vector<std::uint32_t>& rows, int matrices,
                                                              bool trans) {
   std::vector<std::vector<std::vector<std::uint8_t>>> words(32);
@@ -83,7 +83,7 @@ std::vector<std::vector<std::vector<std::uint8_t>>> ldmatrix(const Memory& memor
   return words;
 }
 
-/// What is wrong with loading a part of a buffer by the plan.
+/// The error of loading a part of a buffer by the plan, as text.
 std::string wrong_with_ldmatrix(const LinearLayout& registers, const LinearLayout& layout, int bytes, std::uint32_t first_flat,
                                 const MatrixLoad& plan) {
   const Memory memory(layout, bytes, 1);
@@ -132,7 +132,7 @@ int wavefronts(const LinearLayout& registers, const LinearLayout& memory, int by
   return shared_wavefronts(a.warp_offset(5), bytes, log2_vector);
 }
 
-/// What is wrong with reading by ordinary loads.
+/// The error of reading with ordinary loads, as text.
 std::string wrong_with_vectors(const LinearLayout& registers, const LinearLayout& memory, int bytes) {
   const int log2_vector = log2_shared_vector(registers, memory, bytes);
   const SharedAccesses a = shared_accesses(registers, memory, log2_vector);
@@ -344,7 +344,7 @@ TEST_CASE("buffer_plan: cp.async writes vectors of 16 bytes without bank conflic
       if (!plan_matrix_load(o.layout, memory, o.bytes)) continue;
       const LinearLayout stored = from.without_free_registers();
       const int log2_vector = log2_shared_vector(stored, memory, o.bytes);
-      std::vector<int> bits;  // of the neighbours in global memory: the lowest registers
+      std::vector<int> bits;  // the lowest registers: neighbours in global memory
       for (int i = 0; i < stored.bits(HardwareDim::reg) &&
                       stored.bases(HardwareDim::reg)[static_cast<std::size_t>(i)] == 1u << (stored.axis_shift(along) + i);
            ++i)

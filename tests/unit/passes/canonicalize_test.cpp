@@ -124,8 +124,8 @@ class Kernel {
   std::vector<std::string> texts_;
 };
 
-/// The binary ops that the type rules allow on this element type: arithmetic and comparisons. Not the math functions of two operands,
-/// for which canonicalize has no rule.
+/// The binary ops that the type rules allow for this element type: arithmetic and comparisons. Without math functions of two operands,
+/// because canonicalize has no rule for them.
 std::vector<OpKind> binary_ops(Element e) {
   std::vector<OpKind> ops;
   const Type t(e);

@@ -31,7 +31,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::num
 
 constexpr long double kHalfPi = 1.57079632679489661923132169163975144L;
 
-/// In ulp of the result; the wider of with and without fma.
+/// Bounds in ulp of the result, with and without fma; the larger one is used.
 struct Bound {
   OpKind op;
   double f32, f64;
@@ -44,7 +44,7 @@ constexpr Bound kBounds[] = {
     {OpKind::acos_, 1.5, 1.5},  {OpKind::atan_, 2.5, 2.5},  {OpKind::sinh_, 2.0, 2.5},  {OpKind::cosh_, 2.0, 2.0},
     {OpKind::cbrt_, 1.0, 1.0},
 };
-/// Of two arguments.
+/// Functions of two arguments.
 constexpr Bound kBinaryBounds[] = {{OpKind::pow_, 0.6, 1.3}, {OpKind::atan2_, 2.5, 2.5}, {OpKind::hypot_, 1.2, 1.2}};
 
 template <class R>

@@ -50,7 +50,7 @@ double reference(OpKind k, double x) {
 struct Bound {
   OpKind op;
   float lo, hi;
-  double ulp;  // of the result; 0: absolute
+  double ulp;  // of the result; 0: the bound is absolute
   double absolute;
 };
 constexpr Bound kBounds[] = {

@@ -25,7 +25,7 @@ using Shape = std::vector<std::int64_t>;
 
 constexpr Element kIntegers[] = {Element::i8,  Element::i16, Element::i32, Element::i32, Element::i32,
                                  Element::i64, Element::u8,  Element::u16, Element::u32, Element::u64};
-constexpr int kMaxLog2 = 6;  // of the elements of an arange or a broadcast
+constexpr int kMaxLog2 = 6;  // limit for the elements of an arange or a broadcast
 
 class Generator {
  public:

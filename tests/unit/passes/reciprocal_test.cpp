@@ -17,7 +17,7 @@ namespace {
 
 /// |got - x / s| in units of the last place of the exact quotient; 0 where both are the same infinity or NaN.
 double ulp_error(float got, float x, float s) {
-  const double want = static_cast<double>(x) / s;  // of two floats: exact but for the last bits of a double
+  const double want = static_cast<double>(x) / s;  // the quotient of two floats, exact except for the last bits of a double
   const float rounded = static_cast<float>(want);
   if (std::isnan(rounded) || std::isinf(rounded)) {
     if (std::isnan(rounded) ? std::isnan(got) : got == rounded) return 0;

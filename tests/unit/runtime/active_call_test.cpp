@@ -18,7 +18,7 @@ using rt::ActiveCall;
 
 namespace {
 
-/// What the child of a fork returns from `body`; -1 if a signal ended it.
+/// The return value of `body` in the child of a fork; -1 if a signal ended the child.
 template <class F>
 int code_of_child(F body) {
   const pid_t child = fork();
@@ -93,7 +93,7 @@ TEST_CASE("active_call: a child of a fork that could not wait is told so at its 
     return 1;
   };
   CHECK(code_of_child(body) == 0);
-  const ActiveCall call(Here::current());  // the parent goes on
+  const ActiveCall call(Here::current());  // the parent continues
   CHECK(call.is_allowed());
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("active_call: a thread pool has workers of its own in a child" * docte
   };
   CHECK(sum() == 499500);
   for (int i = 0; i < 5; ++i) CHECK(code_of_child([&] { return sum() == 499500 && sum() == 499500 ? 0 : 1; }) == 0);
-  // A pool of the parent that the child destroys has no threads to join.
+  // In the child, a pool of the parent has no threads to join when it is destroyed.
   CHECK(code_of_child([&] {
           pool.~ThreadPool();
           return 0;

@@ -26,7 +26,7 @@ struct Bench {
   tilewright::Device device{open_fake(driver)};
   rt::Device& raw = *device.handle();
   std::vector<NvptxInterval> told;
-  std::vector<std::uint64_t> bad;  // that the kernel finds
+  std::vector<std::uint64_t> bad;  // the addresses that the kernel reports
 
   Bench() {
     driver.parameter_count = 2;

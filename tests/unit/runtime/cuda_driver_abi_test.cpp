@@ -20,7 +20,7 @@ namespace ours = tilewright::rt::cuda;
 
 namespace {
 
-// What a call passes for each: an integer of some size, a float, or an address.
+// The kind of each argument of a call: an integer of some size, a float, or an address.
 template <class A, class B>
 constexpr bool kSameClass =
     sizeof(A) == sizeof(B) && std::is_pointer_v<A> == std::is_pointer_v<B> && std::is_floating_point_v<A> == std::is_floating_point_v<B>;

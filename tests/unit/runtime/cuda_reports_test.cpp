@@ -51,7 +51,7 @@ struct Bench {
   tilewright::Device device{open_fake(driver)};
   rt::Device& raw = *device.handle();
   std::vector<std::string> lines;
-  int times = 1;  // that each kernel reports
+  int times = 1;  // number of reports of each kernel
 
   Bench() {
     driver.parameter_count = 2;
@@ -120,7 +120,7 @@ TEST_CASE("cuda_reports: kernels without reports cost nothing, and get no addres
 TEST_CASE("cuda_reports: a line says how many did not fit") {
   Bench b;
   const auto kernel = b.raw.load(printing("talks"), Here::current());
-  b.times = 50000;  // of 24 bytes, in 1 MiB less the header
+  b.times = 50000;  // 24 bytes each, in 1 MiB minus the header
   b.launch(*kernel, 1, b.raw.default_stream());
   b.raw.synchronize();
   REQUIRE(b.lines.size() == 43690 + 1);

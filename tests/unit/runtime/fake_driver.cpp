@@ -36,7 +36,7 @@ CUresult copy(void* to, const void* from, std::size_t bytes, bool late) {
 }
 bool lives(CUstream stream) { return !stream || fake().foreign_stream_context || fake().streams.count(stream); }
 
-// What each function does; a row of the driver table without its own does nothing, well.
+// The behaviour of each function. A function of the driver table that is not here does nothing and succeeds.
 struct Does {
   static CUresult cuDriverGetVersion(int* version) { return *version = fake().driver_version, CUDA_SUCCESS; }
   static CUresult cuGetErrorName(CUresult error, const char** text) {

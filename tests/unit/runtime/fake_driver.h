@@ -23,7 +23,7 @@ class FakeDriver {
   FakeDriver& operator=(const FakeDriver&) = delete;
   Driver table;
 
-  // What was called, in order; names only, so that recording allocates nothing.
+  // The calls, in order; only names, so that recording allocates nothing.
   std::vector<const char*> calls;
   std::vector<std::string> misuse;  // calls without the right context, of dead handles, leaks
   std::string since(std::size_t first) const;
@@ -43,12 +43,12 @@ class FakeDriver {
   CUstream capturing = nullptr;
   CUcontext foreign_stream_context = nullptr;
 
-  // What the last launch was given.
+  // The arguments of the last launch.
   CUlaunchConfig launched{};
   std::vector<std::uint64_t> parameters;
   std::size_t parameter_count = 0;
   std::function<void(void** parameters)> look;              // at those of a launch, beside the words
-  std::vector<std::vector<std::uint64_t>> node_parameters;  // likewise of each node of graphs that was made or changed
+  std::vector<std::vector<std::uint64_t>> node_parameters;  // the arguments of each graph node that was made or changed
   std::function<CUresult()> kernel;
   struct Map {
     CUtensorMapDataType type{};
@@ -57,11 +57,11 @@ class FakeDriver {
     std::vector<std::uint32_t> box, steps;
     CUtensorMapSwizzle swizzle{};
   };
-  Map map;  // what the last tensor map was made of; all of its bits are set
+  Map map;  // the arguments of the last tensor map; all of its bits are set
 
   // Live things.
   int contexts = 0, modules = 0, pools = 0, graphs = 0, graph_executables = 0;
-  std::vector<CUgraphNode> nodes;  // of all graphs; a test clears it before another graph is made
+  std::vector<CUgraphNode> nodes;  // nodes of all graphs; a test clears it before it makes another graph
   std::map<CUstream, unsigned> streams;
   std::map<CUevent, int> events;  // when recorded; 0 before
   std::map<CUdeviceptr, std::vector<std::byte>> allocations;
@@ -70,7 +70,7 @@ class FakeDriver {
   std::deque<std::function<void()>> pending;  // copies
   std::map<CUevent, std::size_t> behind;      // how many copies had been submitted when it was recorded
   std::size_t copies_submitted = 0;
-  /// Does the pending copies, or as many as `submitted` counts.
+  /// Does the pending copies, or the first `submitted` of them.
   void finish(std::size_t submitted = SIZE_MAX);
   std::uintptr_t next_handle = 0x1000;
 

@@ -100,7 +100,7 @@ TEST_CASE("host_device: launches from many threads, on one stream and on several
 }
 
 TEST_CASE("host_device: launches on one stream never overlap") {
-  // Without order between them, increments of all threads would be lost.
+  // If launches were not ordered, increments of threads would be lost.
   static int counter;
   counter = 0;
   backend::CompiledKernel none;

@@ -193,7 +193,7 @@ TEST_CASE("kernel_cache: the least recently used entry makes room, and is unload
   CHECK(cache.size() == 3);
   for (int k = 10; k < 1000; ++k) use(cache, k, loaded);
   CHECK(cache.size() == 3);
-  CHECK(loaded <= 4);  // what was evicted last goes with the next entry that is made
+  CHECK(loaded <= 4);  // the last evicted entry is freed when the next entry is made
   for (int k : {997, 998, 999}) CHECK(cache.find(key(k)) != nullptr);
   use(cache, 1, loaded);
   CHECK(cache.find(key(1)) != nullptr);  // an evicted entry is made again
@@ -251,7 +251,7 @@ TEST_CASE("kernel_cache: threads use entries while others evict them") {
           const ActiveCall call(std::nothrow);
           const Executable* e = cache.find(key(k));
           if (!e) e = &cache.get(key(k), [&] { return std::make_shared<const Counted>(loaded); });
-          wrong += &static_cast<const Counted*>(e)->count != &loaded;  // what was freed would not hold it
+          wrong += &static_cast<const Counted*>(e)->count != &loaded;  // freed memory would not hold this value
         }
       });
     for (auto& t : threads) t.join();

@@ -1,5 +1,5 @@
-// Parameters that the host makes at each launch, in launches and in graphs of launches: what the driver is given, and a kernel that copies
-// by tensor maps on the emulator and on GPUs that run code for sm_90a.
+// Parameters that the host computes at each launch, in launches and in graphs of launches: the arguments of the driver's calls, and a
+// kernel that copies with tensor maps on the emulator and on GPUs that run sm_90a code.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace {
 using backend::CompiledKernel;
 using Kind = backend::LaunchRecipe::Kind;
 
-/// What f throws.
+/// The text of the exception that f throws.
 template <class F>
 std::string failure_of(F&& f) {
   try {
@@ -152,7 +152,7 @@ TEST_CASE("launch_recipes: tensor maps have the element's type, and bytes where 
 }
 
 TEST_CASE("launch_recipes: the bit that drivers before CUDA 13.2 set in maps of small tensors is cleared") {
-  // Of 128 columns of 4 bytes: 256 rows are 128 KiB.
+  // Rows of 128 columns of 4 bytes: 256 rows have 128 KiB.
   for (const auto& [version, rows, is_cleared] :
        {std::tuple{13010, 255, true}, {13010, 256, false}, {12080, 255, true}, {13020, 255, false}}) {
     FakeDriver driver;
@@ -334,7 +334,7 @@ TEST_CASE("launch_recipes: launches of one graph get maps of their arguments, as
     check(64, 32);
     check(100, 50);
     check(36, 129);
-    // The graph keeps its launches when others are refused: the first of them is one, the second has no programs.
+    // The graph keeps its launches if another sequence is refused, here because its second launch has no programs.
     const Matrix from(device, 40, 8, 1), between(device, 40, 8, 0), to(device, 40, 8, 0), none(device, 40, 8, 0);
     CHECK(twice(from, between, to) == "no error");
     const PreparedLaunch good = launch_of(*kernel, from, none);

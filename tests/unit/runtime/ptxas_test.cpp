@@ -43,7 +43,7 @@ class Script {
   std::string path_, named_;
 };
 
-// What ptxas 13.0 writes, the numbers made up; the last word is the file to make.
+// Output of ptxas 13.0 with invented numbers; the last word is the file to make.
 constexpr const char* kSpeaks = R"(
 echo "ptxas info    : 0 bytes gmem"
 echo "ptxas info    : Compiling entry function 'one' for 'sm_80'"
@@ -54,7 +54,7 @@ for last; do :; done
 echo "$@" > "$last"
 )";
 
-// What ptxas 13.0 says of a module of two kernels that lose speed.
+// Output of ptxas 13.0 for a module of two slow kernels.
 constexpr const char* kWarns = R"(
 echo "ptxas a.ptx, line 22; warning : .minnctapersm is ignored when neither .maxntid nor .reqntid is specified."
 echo "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry."

@@ -44,7 +44,7 @@ TEST_CASE("thread_pool: where no thread can be started, the caller does the work
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // No memory for the stacks of threads.
+    // There is no memory for the stacks of threads.
     std::int64_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
     const auto bytes = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE) + (4 << 20));

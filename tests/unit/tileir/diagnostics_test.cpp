@@ -21,7 +21,7 @@ struct Subject {
   }
 };
 
-/// What a child that must abort writes to standard error.
+/// The text that a child, which must abort, writes to standard error.
 template <class F>
 std::string stderr_of_abort(F body) {
   int ends[2];

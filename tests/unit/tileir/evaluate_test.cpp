@@ -231,7 +231,7 @@ TEST_CASE("evaluate: fma sees addends that a double sum would lose") {
   CHECK(real(OpKind::fma_, Element::bf16, {129.0 / 128, 1.5, 0.0}) == 388.0 / 256);
   CHECK(real(OpKind::fma_, Element::bf16, {129.0 / 128, 1.5, -0x1p-100}) == 386.0 / 256);
   CHECK(real(OpKind::fma_, Element::bf16, {-129.0 / 128, 1.5, 0x1p-100}) == -386.0 / 256);
-  // The same in f32: (1 + 2^-23) * 1.5 is a tie; a product rounded first gives 0 or 2^-47 off.
+  // In f32, (1 + 2^-23) * 1.5 is a tie: a product that is rounded first gives 0 or is off by 2^-47.
   CHECK(real(OpKind::fma_, Element::f32, {1 + 0x1p-23, 1.5, -0x1p-100}) == 1.5 + 0x1p-23);
   CHECK(real(OpKind::fma_, Element::f32, {1 + 0x1p-12, 1 + 0x1p-12, -1.0}) == 0x1p-11 + 0x1p-24);
   CHECK(real(OpKind::fma_, Element::f64, {1 + 0x1p-30, 1 + 0x1p-30, -1.0}) == 0x1p-29 + 0x1p-60);

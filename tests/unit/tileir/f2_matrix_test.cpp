@@ -96,7 +96,7 @@ TEST_CASE("f2_matrix: right inverse composed with the matrix is the identity") {
     REQUIRE(inverse.has_value() == (m.rank() == bits));
     ++(inverse ? there : not_there);
     if (inverse) CHECK(compose(m, *inverse) == identity_matrix(bits));
-    // Of a bijection it is the inverse from the left too.
+    // For a bijection, it is also the left inverse.
     if (inverse && m.width() == bits) CHECK(compose(*inverse, m) == identity_matrix(bits));
   });
   CHECK(there > 10);

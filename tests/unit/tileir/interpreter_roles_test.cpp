@@ -218,7 +218,7 @@ TEST_CASE("interpreter of roles: a slot that is written before its empty phase")
   const std::string first = "%early = lt %k, %two : i1\n if %early {\n mbarrier_wait %e, %other\n yield\n } {\n yield\n }\n";
   check_wrong(changed(kHandOver, "mbarrier_wait %e, %other", first), "write",
               "buffer_store: role 1 may still read this element; an mbarrier_wait is missing");
-  // It arrives before it reads: what it reads later is no part of what the arrival publishes.
+  // It arrives before it reads, so the arrival does not publish the later read.
   const std::string read = "%v = buffer_load %s : i32[4]  // read\n      mbarrier_arrive %e  // freed\n";
   check_wrong(changed(kHandOver, read, "mbarrier_arrive %e\n %v = buffer_load %s : i32[4]  // read\n"), "write",
               "buffer_store: role 1 may still read this element; an mbarrier_wait is missing");

@@ -49,7 +49,7 @@ TEST_CASE("ir: an op is a user once for each operand that is the value") {
 
 TEST_CASE("ir: set_operand moves one use") {
   Chain t;
-  t.f.set_operand(t.op(t.a), 1, t.n);  // to itself: nothing
+  t.f.set_operand(t.op(t.a), 1, t.n);  // sets the same operand: nothing changes
   CHECK(uses(t.f, t.n, t.op(t.a)) == 2);
   t.f.set_operand(t.op(t.c), 0, t.n);
   CHECK(t.f.operand(t.op(t.c), 0) == t.n);

@@ -20,7 +20,7 @@ TEST_CASE("blocked_layout: what a small tile does not need, lanes and warps hold
   CHECK(text(l) == "{register = [[1]], lane = [[2], [4], [0], [0], [0]], warp = [[0]]}");
   CHECK(l.free_bits(HardwareDim::lane) == 0b11100);
   CHECK(l.free_bits(HardwareDim::warp) == 1);
-  // A vector is no longer than the row.
+  // A vector is not longer than the row.
   CHECK(text(blocked_layout({1, 1}, 4, std::array{1, 0}, 0)) == "{register = [[0, 1]], lane = [[1, 0], [0, 0], [0, 0], [0, 0], [0, 0]]}");
 }
 

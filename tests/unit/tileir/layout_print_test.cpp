@@ -62,7 +62,7 @@ TEST_CASE("layout picture: leading axes one grid after the other; a row without 
 TEST_CASE("layout picture: warps have colours only when asked") {
   CHECK_FALSE(contains(draw(small()), "\033"));
   const std::string coloured = draw(small(), true);
-  CHECK(count(coloured, "\033[48;5;153;30m") == 4);  // of warp 0
+  CHECK(count(coloured, "\033[48;5;153;30m") == 4);  // the colour of warp 0
   CHECK(count(coloured, "\033[0m") == 8);
 }
 

@@ -1,4 +1,4 @@
-// What estimates of time divide by.
+// The rates of machines that time estimates divide by.
 #include "tileir/target/machine_facts.h"
 
 #include <doctest/doctest.h>

@@ -46,7 +46,7 @@ struct Coordinates {
 using Formula = Coordinates (*)(std::uint32_t i, std::uint32_t group, std::uint32_t thread);  // groupID, threadID_in_group
 struct Formulas {
   Formula a, b, c;
-  std::uint32_t a_elements, b_elements, c_elements;  // of a thread
+  std::uint32_t a_elements, b_elements, c_elements;  // elements of a thread
 };
 
 /// As the manual writes them, for element i of a thread.
@@ -173,8 +173,8 @@ TEST_CASE("matrix_instructions: a precision refuses sums that are less accurate 
   CHECK(!keeps_of("m64k32_e4m3", Precision::ieee));
 }
 
-/// Checks the layouts of a product of m x n by a warp group, or by several, against the manual's figures of wgmma: sums of register r are
-/// in row 16 w + g + 8 (r / 2 % 2) and column 8 (r / 4) + 2 t + r % 2 of the 64 rows of the group.
+/// Checks the layouts of a product of m x n by one or more warp groups against the manual's figures of wgmma: the sum in register r is in
+/// row 16 w + g + 8 (r / 2 % 2) and column 8 (r / 4) + 2 t + r % 2 of the group's 64 rows.
 void check_warp_group(const MatrixInstruction& i, int log2_m, int log2_n, const Shape& warps) {
   const MmaLayouts l = mma_layouts(i, {log2_m, log2_n}, i.log2_k, warps, {});
   CHECK(l.b.rank() == 0);
@@ -214,7 +214,7 @@ TEST_CASE("mma_layouts: a warp group has the fragments of wgmma") {
 }
 
 TEST_CASE("mma_layouts: the sums of wgmma of 16-bit factors are those of mma by four warps") {
-  // So code for fragments of mma serves the sums of a warp group as well: reductions of rows, casts, stores.
+  // So code for fragments of mma also works for the sums of a warp group: reductions of rows, casts, stores.
   const Product by_warps(0, 64, 128, 16, {4, 1});
   const MatrixInstruction& by_group = matrix_instructions()[mma_instructions().size()];
   const MmaLayouts group = mma_layouts(by_group, {6, 7}, 4, Shape{4, 1}, {});
@@ -277,7 +277,7 @@ TEST_CASE("mma_layouts: an order permutes the coordinates of all instructions of
           check(own.a, ordered.a, rows, k);
           check(own.b, ordered.b, k, columns);
           check(own.acc, ordered.acc, rows, columns);
-          // Transposed tiles give transposed layouts, but for the order of registers beyond one instruction.
+          // Transposed tiles give transposed layouts, except for the order of registers beyond one instruction.
           const MmaLayouts swapped = mma_layouts(instruction, {5, 6}, 5, std::vector<std::int64_t>{1, 2}, {true, columns, rows, k});
           constexpr std::int64_t kTransposed[] = {1, 0};
           const auto lanes_and_warps = [](const LinearLayout& l) {

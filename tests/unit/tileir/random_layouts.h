@@ -22,7 +22,7 @@ class RandomLayouts {
   /// Surjective, with 2^log2_warps warps of 32 lanes; copies in registers, lanes and warps happen.
   LinearLayout any(const std::vector<int>& log2_extents, int log2_warps);
   LinearLayout blocked(const std::vector<int>& log2_extents, int log2_warps);
-  /// What a reduce leaves of a blocked layout of one more axis.
+  /// The layout that a reduce leaves of a blocked layout with one more axis.
   LinearLayout slice(const std::vector<int>& log2_extents, int log2_warps);
   /// Fragments of tensor cores: the accumulator or an operand of m16n8, repeated. Requires: rank 2, extents at least 16.
   LinearLayout fragment(const std::vector<int>& log2_extents, int log2_warps);

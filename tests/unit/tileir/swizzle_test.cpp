@@ -1,4 +1,4 @@
-// Swizzled tiles in shared memory: each load gets its element, and there is no bank conflict.
+// Swizzled tiles in shared memory: each load gets its element, without bank conflicts.
 #include "tileir/layout/swizzle.h"
 
 #include <doctest/doctest.h>

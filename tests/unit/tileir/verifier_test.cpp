@@ -1,4 +1,4 @@
-// The verifier on IR that has no text: broken links and misplaced values. (tests/files/verify has the cases that can be written as text.)
+// The verifier on IR that cannot be written as text: broken links and misplaced values. Other cases are in tests/files/verify.
 #include "tileir/verifier.h"
 #include "tileir/op_kind.h"
 

@@ -58,7 +58,7 @@ class FakeProgram {
     return -1;
   }
 
-  /// to = factor * a + b, element by element, with the scalar in place of b if one is named. `stride`: of a.
+  /// to = factor * a + b, element by element; b may be a scalar that is named. `stride` is the stride of a.
   fusion::ProgramKernel& kernel(const std::string& to, float factor, const std::string& a, const std::string& b,
                                 bool for_parameters = false, const std::string& scalar = "", int stride = 1) {
     const tw::Dim count = tw::graph::element_count(program.buffers[buffer(to)].shape);

@@ -140,9 +140,9 @@ class Program {
     plan.run(run.arguments);
     for (const auto& compare : run.checks) compare();
   }
-  /// Fused on a host and a GPU, and node by node on the host. The plan of the last device.
+  /// Runs the graph fused on the cpu and a GPU, and node by node on the cpu. Returns the plan of the last device.
   tw::Plan check(const tw::PlanOptions& options = {}) const { return check_on_each(devices(), options); }
-  /// The same with every kind of GPU code.
+  /// Checks with every kind of GPU code too.
   tw::Plan check_on_all(const tw::PlanOptions& options = {}) const { return check_on_each(all_devices(), options); }
 
  private:

@@ -138,7 +138,7 @@ TEST_CASE("graph programs: as written, the same bits as node by node where no su
     tw::Device device = tw::Device::open(name);
     tw::Graph graph;
     auto x = graph.input<float>("x", {n}), y = graph.input<float>("y", {n});
-    // No product is added to anything: kernels may contract that to one rounding.
+    // No product is added to anything, because kernels may contract that to a single rounding.
     graph.output("z", tw::maximum(x, y) * tw::sqrt(tw::abs((x + y) / (x - 0.3f))));
     std::vector<std::vector<float>> results;
     for (const tw::PlanOptions& options : {kAsWritten, tw::PlanOptions{.fuse = false}}) {

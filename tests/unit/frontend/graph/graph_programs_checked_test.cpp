@@ -19,7 +19,7 @@ template <class I>
 struct Formula {
   std::string name;
   std::function<tw::Tensor<float>(const tw::Tensor<float>& table, const tw::Tensor<I>& index)> make;
-  std::string function = "gather";  // that the message names
+  std::string function = "gather";  // the function that the message names
 };
 
 template <class I>
@@ -192,6 +192,6 @@ TEST_CASE("graph programs: checked mode names the index and the line, once for e
   }
   CHECK_MESSAGE(text.starts_with(std::string(__FILE__) + ":" + std::to_string(line) + ":"), text);
   CHECK_MESSAGE(text.find("gather: an index is outside of 0 to 3: 200 (program (0, 0, 0), element [2])") != std::string::npos, text);
-  // What is not asked for is not tested.
+  // Indices that no requested output needs are not checked.
   CHECK(g.compile(device).kernels().size() < plan.kernels().size());
 }

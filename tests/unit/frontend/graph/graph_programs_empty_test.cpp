@@ -13,7 +13,7 @@ constexpr int kColumns = 6;
 /// n as a symbol that may be 0, or as a number.
 tw::Dim extent_of(Program& p, int n, bool is_symbol) { return is_symbol ? p.graph.dim("n", {.min = 0}) : tw::Dim(n); }
 
-/// What is reduced over n rows, element by element in rows of n, and joined from parts of which one may be empty.
+/// Reductions over n rows, element-wise results in rows of n, and concatenations, one part of which may be empty.
 template <class T>
 void add_reductions(Program& p, const tw::Dim& n, int rows) {
   const auto hx = rounded_to<T>(normal(static_cast<std::size_t>(rows * kColumns), 1)), hy = rounded_to<T>(normal(2 * kColumns, 2));

@@ -20,7 +20,7 @@ void check_at(const Program& p, const Place& place) {
   if (std::string(place.device) == "cpu") p.check_on(device, {.fuse = false});
 }
 
-// What an average and the squares about it count: a mask, the same with a count of at least 1, weights; or squares of all elements.
+// The weights of an average: a mask, a mask with a count of at least 1, numbers; or squares of all elements.
 enum class Weights : std::uint8_t { mask, clamped_mask, numbers, mask_of_mean };
 
 // Columns of `positions` elements, of which the first ones are hidden: one tile and more.
@@ -301,7 +301,7 @@ void check_maxima(const Place& place, float mean, float deviation, double tolera
   }
 }
 
-// A maximum has no rounding error: what is subtracted from the data beside it, as log l of x - m - log l, is not added to it first.
+// A maximum has no rounding error. In x - m - log l, the maximum m is subtracted from the data first, and not added to log l before.
 TEST_CASE("graph programs: differences from a maximum are exact where the values are far from 0") {
   for (const Place& place : {Place{"cpu", 5000}, Place{"cpu", 40}, Place{"emulator:sm_80", 200}}) {
     CAPTURE(place.device);
@@ -354,7 +354,7 @@ TEST_CASE("graph programs: the maximum of a computed exponent is one of its valu
   }
 }
 
-// Sums of small integers times small integers have no rounding error, in whatever order they are added.
+// Sums of products of small integers have no rounding error in any order.
 TEST_CASE("graph programs: sums of small integers are exact") {
   const int rows = 5, columns = 25;
   std::vector<float> hx(rows * columns), hz(rows * columns);

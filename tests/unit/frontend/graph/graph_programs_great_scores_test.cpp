@@ -14,7 +14,7 @@ template <class T>
 struct Data {
   tw::Tensor<T> x, of_row, of_column, queries, keys;
 };
-// The same at one place, with the mean and the maximum of its row.
+// The result at one place, with the mean and the maximum of its row.
 struct Place {
   double x, of_row, of_column, dot, mean, most;
 };
@@ -94,7 +94,7 @@ void check_scores(const char* device_name, int n, double scale, const tw::PlanOp
 TEST_CASE("graph programs: great scores are rounded as their maximum is") {
   struct Case {
     const char* device;
-    int positions;  // of a row: one tile, or many
+    int positions;  // positions in a row: one tile, or many
   };
   for (const Case& c : {Case{"cpu", 3000}, Case{"cpu", 37}, Case{"emulator:sm_80", 300}})
     for (const bool reassociate : {true, false}) {

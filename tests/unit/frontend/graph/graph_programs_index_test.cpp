@@ -55,7 +55,7 @@ TEST_CASE("graph programs: a loss that ignores some targets, and label smoothing
   p.check();
 }
 
-// In checked mode it is an Error: tests/kernels/checked_mode_test.cpp.
+// In checked mode this is an Error: see tests/kernels/checked_mode_test.cpp.
 TEST_CASE("graph programs: an index outside of a tensor reads no memory but the tensor's" *
           doctest::skip(std::getenv("TILEWRIGHT_CHECK"))) {
   for (const char* name : {"cpu", "emulator:sm_80"}) {

@@ -1,5 +1,5 @@
-// Graphs of narrow elements whose extents are no powers of two: elements that masks leave out share registers and words of shared memory
-// with elements that are stored, which an emulated device must not take for uses of undefined values.
+// Graphs of narrow elements whose extents are not powers of two. Masked elements share registers and words of shared memory with stored
+// elements; an emulated device must not report them as uses of undefined values.
 #include "tests/unit/frontend/graph/graph_program.h"
 
 namespace graph_program {

@@ -126,7 +126,7 @@ TEST_CASE("graph programs: projections of one norm share a loop, each with its c
   CAPTURE(plan.explain());
   CHECK(plan.kernels().size() == 1);
   CHECK(!plan.parameter_kernels().empty());
-  // No program of a parameter kernel computes an element that another one computes.
+  // No two programs of a parameter kernel compute the same element.
   for (const tw::PlannedKernel& k : plan.parameter_kernels()) {
     CAPTURE(k.name);
     CHECK(k.flops <= 2 * static_cast<double>(k.bytes_written) / 4);  // the correction and the gain

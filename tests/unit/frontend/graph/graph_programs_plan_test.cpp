@@ -1,4 +1,4 @@
-// What a plan promises beside its results: symbols, growth, determinism, options, numbers of its reports.
+// Promises of a plan besides its results: symbols, growth, determinism, options, numbers in its reports.
 #include <algorithm>
 #include <set>
 

@@ -245,7 +245,7 @@ TEST_CASE("graph range: a value that is squared more often than an exponent has 
   p.check();
 }
 
-// As written each coefficient is applied to its value; together they have no common scale.
+// As written, each coefficient is applied to its own value. Together they have no common scale.
 TEST_CASE("graph range: sums whose coefficients are far apart, and recurrences that make them so") {
   const int n = 40;
   const auto hx = normal(n, 1), hz = normal(n, 2);

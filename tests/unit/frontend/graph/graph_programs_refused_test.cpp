@@ -1,5 +1,5 @@
-// Formulas that no single pass computes: each takes a further pass, and explain() names the line of the operation that has no form and the
-// line of the reduction that it would need first.
+// Formulas that no single pass computes. Each needs a further pass, and explain() names the line of the operation that cannot be absorbed
+// and the line of the reduction that it would need first.
 #include <algorithm>
 
 #include "tests/unit/frontend/graph/graph_program.h"

@@ -111,7 +111,7 @@ TEST_CASE("graph programs: sums at places give the same bits at every run") {
   CHECK(plan.explain().find("scatter_add") != std::string::npos);
 }
 
-// What is already in memory is not computed ahead of a run for those that read it there.
+// A value that is already in memory is not computed again before a run for kernels that can read it there.
 TEST_CASE("graph programs: a parameter is an output and is added to or from") {
   const int rows = 5, updates = 9, width = 4;
   const auto hb = normal(rows * width, 1), hu = normal(updates * width, 2);

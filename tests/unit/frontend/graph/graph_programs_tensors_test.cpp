@@ -373,7 +373,7 @@ TEST_CASE("graph programs: positions, numbers and random numbers are outputs bes
   p.check_on_all();
 }
 
-// More operands than one kernel reads: each is written to its place, along either axis, where rows are no multiple of anything.
+// More operands than one kernel reads. Each is written to its place along either axis; row lengths have no useful divisor.
 template <class T>
 void check_joined(int axis, bool has_symbol) {
   CAPTURE(axis);

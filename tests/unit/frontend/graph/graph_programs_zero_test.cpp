@@ -16,7 +16,8 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// What a formula of two [4, 6] tensors and a mask gives; rows of the mask hold nowhere, everywhere, at one place, at some.
+/// The result of a formula of two [4, 6] tensors and a mask. The rows of the mask are true nowhere, everywhere, at one place, at some
+/// places.
 std::vector<float> run(tw::Device& device, bool fuse,
                        const std::function<tw::Tensor<float>(tw::Tensor<float>, tw::Tensor<float>, tw::Tensor<bool>)>& formula) {
   constexpr int kRows = 4, kColumns = 6;

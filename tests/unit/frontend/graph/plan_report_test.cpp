@@ -1,4 +1,4 @@
-// What a plan says of itself: kernels as data, explain() and its picture; and plans that are compiled from graphs.
+// Reports of a plan: kernels as data, explain() and its picture; and plans that are compiled from graphs.
 #include <unistd.h>
 
 #include <cstdlib>

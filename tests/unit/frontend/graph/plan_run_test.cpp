@@ -71,7 +71,7 @@ TEST_CASE("plan: one plan serves every length, and memory grows and stays") {
   on_devices([](tw::Device& device) {
     Chain chain;
     const tw::Plan plan = chain.program->plan(device);
-    CHECK(plan.intermediate_bytes() == 3 * 4);  // of the least length
+    CHECK(plan.intermediate_bytes() == 3 * 4);  // for the least length
     for (std::size_t n : {33, 1, 1000, 64, 65, 2000}) {
       Chain::check(device, plan, n, static_cast<float>(n));
       CHECK(plan.intermediate_bytes() == 3 * n * 4);

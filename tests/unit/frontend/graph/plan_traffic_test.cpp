@@ -16,7 +16,7 @@ namespace {
 namespace tw = tilewright;
 namespace emulator = tw::rt::emulator;
 
-// What a graph's inputs and outputs hold, by name.
+// The sizes of a graph's inputs and outputs, by name.
 using Sizes = std::map<std::string, std::vector<std::int64_t>>;
 
 struct Case {

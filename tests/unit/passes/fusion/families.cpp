@@ -56,7 +56,7 @@ void outputs(Graph& g, int steps) {
   for (int i = 0; i < steps; ++i) output(g, "y" + std::to_string(i), sine(x * (1.0 + i)) + 1.0);
 }
 
-// Of pairs, pairs of pairs, and so on.
+// Concatenates pairs, then pairs of pairs, and so on.
 void join(Graph& g, int steps) {
   std::vector<Formula> level;
   for (int i = 0; i < steps; ++i) level.push_back(sine(input(g, "x" + std::to_string(i), {64, 32})));
@@ -152,7 +152,7 @@ void concatenation(Graph& g, int steps) {
   output(g, "y", concat(rows, 0));
 }
 
-// Of a concatenation of two tensors again and again, that and another one again and again.
+// Concatenates two tensors, then the result and another tensor, and so on.
 void joined_twice(Graph& g, int steps) {
   const Formula x = input(g, "x", {3, 4}), z = input(g, "z", {3, 4});
   std::vector<Formula> inner, outer;
@@ -192,7 +192,7 @@ void stencil(Graph& g, int steps) {
   output(g, "y", x);
 }
 
-// The same without padding: each step is two elements shorter.
+// A stencil without padding: each step makes the result two elements shorter.
 void valid_stencil(Graph& g, int steps) {
   std::int64_t length = 2 * steps + 32;
   Formula x = input(g, "x", {length});
@@ -231,7 +231,7 @@ const std::vector<Family>& families() {
 }
 
 void build_family(const Family& family, Graph& g, std::size_t nodes) {
-  // All families add as many nodes at each step.
+  // A family adds the same number of nodes at each step.
   const auto nodes_of = [&](int steps) {
     Graph trial;
     family.build(trial, steps);

@@ -10,9 +10,9 @@ namespace tilewright::passes::fusion::test {
 
 /// The extents of the tensors of formulas.
 struct Sizes {
-  Dim batch = 2, heads = 4, queries = 9, keys = 53, head = 8, value_head = 6;  // of attention
-  Dim latent = 16, rotary = 4;                                                 // of attention with keys that are values
-  Dim rows = 5, inner = 53, columns = 7, vocabulary = 61;                      // of products
+  Dim batch = 2, heads = 4, queries = 9, keys = 53, head = 8, value_head = 6;  // extents of attention
+  Dim latent = 16, rotary = 4;                                                 // extents of attention with keys that are values
+  Dim rows = 5, inner = 53, columns = 7, vocabulary = 61;                      // extents of products
 };
 
 /// Chooses between equivalent ways to write a formula; without a seed always the first.

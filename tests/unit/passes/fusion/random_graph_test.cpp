@@ -9,7 +9,7 @@
 namespace tilewright::passes::fusion::test {
 namespace {
 
-// Nodes that compute with the arguments of a combining function have no value of their own.
+// Nodes that compute with the arguments of a combining function do not have values of their own.
 std::vector<bool> inside_of_functions(const graph::Graph& g) {
   std::vector<bool> inside(g.size());
   for (std::uint32_t i = 0; i < g.size(); ++i) {

@@ -122,7 +122,7 @@ class Maker {
       case 3: return x / count;
       case 4: return x + y * tanh(count * 0.05);
       case 5: return x - count / (count + 3.0);
-      case 6: {  // as written, within the range of the type
+      case 6: {  // as-written formulas within the range of the type
         const double large = std::pow(10.0, 2 + pick(type(x) == Element::f64 ? 120 : 17)), small = 1 / large;
         switch (pick(3)) {
           case 0: return square(x * small) * large * large;
@@ -151,7 +151,7 @@ class Maker {
 
   Graph& g_;
   std::mt19937_64 engine_;
-  std::int64_t least_;  // of n
+  std::int64_t least_;  // the least value of n
   Dim n_;
   std::vector<Formula> values_, masks_;
 };

@@ -4,8 +4,8 @@
 
 namespace tilewright::passes::fusion::test {
 
-/// The same outputs in `to`: operands in other orders, divisions as products, permutes and reshapes there and back, sums as products with
-/// ones, products as sums, copies of shared values.
+/// Writes the same outputs to `to` in other ways: operands in other orders, divisions as products, permutes and reshapes there and back,
+/// sums as products with ones, products as sums, copies of shared values.
 void rewrite(const graph::Graph& from, graph::Graph& to, Variants&);
 
 }  // namespace tilewright::passes::fusion::test

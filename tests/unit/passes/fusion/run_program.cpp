@@ -123,7 +123,7 @@ std::map<std::string, double> errors_of(const graph::Graph& g, const Program& pr
     double difference = 0, size = 0;
     for (std::size_t i = 0; i < want.bits.size(); ++i) {
       const double w = want.number(i), got = outputs.at(name)[i];
-      if (!std::isfinite(w)) {  // as written; then the result is not finite either
+      if (!std::isfinite(w)) {  // as written; the result is then not finite either
         if (std::isfinite(got)) difference = HUGE_VAL;
         continue;
       }

@@ -12,7 +12,7 @@ namespace tilewright::passes::fusion::test {
 /// Random inputs, and the given values of the symbols.
 graph::Arguments random_arguments(const graph::Graph&, const std::map<std::string, std::int64_t>& symbols, std::uint64_t seed);
 
-/// The same with integers of their whole range, whose ends are among them.
+/// Arguments whose integers cover their whole range, including its ends.
 graph::Arguments full_range_arguments(const graph::Graph&, const std::map<std::string, std::int64_t>& symbols, std::uint64_t seed);
 /// The elements of each output.
 std::map<std::string, std::vector<double>> outputs_of(const graph::Graph&, const Program&, const graph::Arguments&);

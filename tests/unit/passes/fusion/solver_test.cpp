@@ -19,7 +19,7 @@ using ir::Element;
 
 Formula dot(Formula x, Formula y) { return sum(x * y, {0}, false); }
 Formula matvec(Formula a, Formula x) { return einsum("ij,j->i", {a, x}); }
-// The same, spelt as a sum of element-wise products.
+// The product of a matrix and a vector, written as a sum of element-wise products.
 Formula matvec_by_sum(Formula a, Formula x) { return reshape(sum(a * reshape(x, {1, x.shape()[0]})), {x.shape()[0]}); }
 
 using Product = Formula (*)(Formula, Formula);

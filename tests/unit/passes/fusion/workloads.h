@@ -11,7 +11,7 @@ struct Workload {
   std::string name;
   /// Appends inputs and outputs to the graph.
   void (*build)(graph::Graph&, Variants&);
-  int passes = 1;  // of its kernel
+  int passes = 1;  // passes of its kernel
   bool is_refused = false;
 };
 

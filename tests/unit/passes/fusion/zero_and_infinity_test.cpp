@@ -82,7 +82,7 @@ void check(const std::function<Formula(Graph&, Element)>& formula, bool has_nan 
     }
 }
 
-/// Of two tensors x and y, for data with NaN and infinities as well.
+/// Checks a formula of two tensors x and y, also for data with NaN and infinities.
 void check_elements(const std::function<Formula(Formula, Formula)>& formula, bool has_nan = true) {
   check([&](Graph& g, Element e) { return formula(input(g, "x", {6, 5}, e), input(g, "y", {6, 5}, e)); }, has_nan);
 }

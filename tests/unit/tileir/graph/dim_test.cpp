@@ -35,7 +35,7 @@ TEST_CASE("dim: equal polynomials are equal and read alike") {
   CHECK(s.n != s.n + 1);
   CHECK((s.n - s.n) == Dim(0));
   CHECK((s.n - s.n).is_constant());
-  CHECK(s.n != Symbols().n);  // of another graph
+  CHECK(s.n != Symbols().n);  // symbols of another graph
 }
 
 TEST_CASE("dim: texts") {
@@ -61,7 +61,7 @@ TEST_CASE("dim: quotients that are rounded up") {
   CHECK(blocks * 64 != s.n);
   CHECK(blocks * 64 / 64 == blocks);
   CHECK(blocks != cdiv(s.n, 32));
-  // What comes out even is not rounded.
+  // A quotient without remainder is not rounded.
   CHECK(cdiv(s.n * s.m, s.m) == s.n);
   CHECK(cdiv(s.t, 64) == s.t / 64);
   CHECK(cdiv(s.n, 1) == s.n);

@@ -143,7 +143,7 @@ TEST_CASE("graph text: locations are optional and exact") {
   CHECK(text.find("  %x = input : f32[4] @ \"my model.cpp\":7:3\n") != std::string::npos);
   CHECK(text.find("  composite 0 \"softmax\" @ \"my model.cpp\":7:3\n") != std::string::npos);
   CHECK(print(parse(text, "a.graph"), {.locations = true}) == text);
-  // Without them, nodes are where they stand in the text.
+  // Without locations in the text, nodes get their lines in the text.
   CHECK(parse(print(graph), "a.graph").node({0}).where.line == 4);
 }
 

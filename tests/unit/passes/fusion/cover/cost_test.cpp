@@ -96,7 +96,7 @@ TEST_CASE("fusion cover: products of one row are kernels of several programs, ea
   }
 }
 
-// What attention reads: both halves of each rotated head need the same two products.
+// The inputs of attention: both halves of each rotated head need the same two products.
 TEST_CASE("fusion cover: values with products in common are stored by one kernel, and no product is computed twice") {
   constexpr int kRows = 128, kModel = 1024, kKv = 4, kEach = 4, kDim = 64;
   for (const int processors : {2, 8}) {

@@ -1,4 +1,4 @@
-// What is divided among the multiprocessors of a GPU, and what is small enough for one of them.
+// Kernels whose work is divided among the multiprocessors of a GPU, and kernels that are small enough for one of them.
 #include <doctest/doctest.h>
 
 #include "passes/fusion/cover/cost.h"
@@ -19,7 +19,7 @@ double programs_of(const ProgramKernel& k) {
   return programs;
 }
 
-// Of the buffers of f32 that a kernel reads.
+// The bytes of the f32 buffers that a kernel reads.
 double bytes_read(const Program& p, const ProgramKernel& k) {
   double bytes = 0;
   for (int b : k.reads) {

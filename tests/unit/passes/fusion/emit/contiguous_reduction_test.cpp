@@ -1,4 +1,4 @@
-// Which axis of a tile a reduction takes away: the one whose elements are no neighbours in memory.
+// The axis of a tile that a reduction removes: the one whose elements are not adjacent in memory.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -31,8 +31,8 @@ TEST_CASE("fusion emit: kernels compute their formulas, in one tile and in loops
     }
 }
 
-// With tiles of 4, the 53 positions of most loops are 14 tiles: of 8 parts the last one is empty, of 16 the last nine are.
-// The shift of a difference is a position, which the program rounds to a narrow type; the parts of the loop store it.
+// With tiles of 4, the 53 positions of most loops are 14 tiles: of 8 parts the last one is empty, of 16 the last nine are empty. The shift
+// of a difference is a position, which the program rounds to a narrow type; the parts of the loop store it.
 TEST_CASE("fusion emit: a reference that is rounded to a narrow type") {
   for (const ir::Element narrow : {ir::Element::f16, ir::Element::bf16})
     for (const bool move_rounding : {true, false}) {

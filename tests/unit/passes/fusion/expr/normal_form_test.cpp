@@ -81,7 +81,7 @@ TEST_CASE_FIXTURE(Fixture, "normal form: what leaves a sum keeps its range") {
   CHECK(sum({x, b.power(y, -1), z})->is(ExprKind::reduce));
   CHECK(sum({x, y, z}) == b.product({z, sum({x, y})}));
   CHECK(sum({x, x, b.number(3)}) == b.product({b.number(3), sum({x, x})}));
-  // In f16, x is no number without its scale z.
+  // In f16, x alone may overflow: it is a valid number only with its scale z.
   CHECK(sum({x, y, z}, ir::Element::f16)->is(ExprKind::reduce));
 }
 

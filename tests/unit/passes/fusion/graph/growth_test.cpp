@@ -1,4 +1,4 @@
-// What derivations take as graphs grow, in steps and not in seconds, and that graphs of any depth are derived.
+// The work of derivations as graphs grow, counted in steps instead of seconds; graphs of any depth can be derived.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -80,7 +80,7 @@ TEST_CASE("fusion growth: what is cut has the values of the whole") {
       options.steps_of_operation = steps;
       const Program p = build_program(g, options, {});
       CHECK(p.proof.exact);
-      constexpr double kTolerance = 1e-4;  // of hundreds of roundings, one after the other
+      constexpr double kTolerance = 1e-4;  // hundreds of roundings, one after the other
       for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 3))) {
         CAPTURE(name);
         CHECK(error < kTolerance);

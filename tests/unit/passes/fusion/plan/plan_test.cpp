@@ -94,7 +94,7 @@ TEST_CASE("fusion plan: bounded scores need no maximum") {
   CHECK(maximum(p).constant == 0.0);
 }
 
-// Exponentials of a difference of up to 40 are no numbers of f16.
+// f16 cannot hold exponentials of differences of up to 40.
 TEST_CASE("fusion plan: operands in f16 keep the maximum of bounded scores") {
   for (const double cap : {4.0, 20.0}) {
     Derived d;
@@ -278,7 +278,7 @@ void add_merge_mutants(const Plan& plan, std::vector<Plan>& all) {
       };
       without(&AbsorbStep::moves_by_exponent);
       without(&AbsorbStep::moves_by_shifts);
-      if (step.kind == AbsorbStep::Kind::accumulate && !is_sum) continue;  // the field has no maxima
+      if (step.kind == AbsorbStep::Kind::accumulate && !is_sum) continue;  // the field cannot represent maxima
       Plan dropped = plan;
       dropped.states[pass].steps.erase(dropped.states[pass].steps.begin() + static_cast<std::ptrdiff_t>(i));
       all.push_back(std::move(dropped));
@@ -315,7 +315,7 @@ std::vector<Plan> mutants(ExprBuilder& b, const Plan& plan) {
     for (const Reduction& r : plan.reductions)
       for (const AccumulatorTerm& t : r.terms) is_read = is_read || t.accumulator == static_cast<int>(i);
     if (!is_read) continue;
-    // What does not move with the references is no mistake there.
+    // A step that does not depend on the references is not a mistake.
     const std::vector<AbsorbStep>& steps = plan.states[static_cast<std::size_t>(a.pass - 1)].steps;
     const auto step = std::find_if(steps.begin(), steps.end(), [&](const AbsorbStep& s) {
       return s.kind == AbsorbStep::Kind::accumulate && s.index == static_cast<int>(i);
@@ -382,7 +382,7 @@ TEST_CASE("exact check: only a factor that is not negative leaves a maximum or m
     REQUIRE(magnitude->is(ExprKind::function));
     CHECK(check_plan(b, plan).exact);
     const Expr c = magnitude->operands[0];
-    // The same plan for a formula in which the factor is negative, or has a sign that is not known.
+    // The plan is the same for a formula in which the factor is negative or has an unknown sign.
     for (const Expr other : {b.scale(-1, magnitude), c, b.add({c, b.one()}), b.product({c, b.add({c, b.one()})})}) {
       Plan moved = plan;
       Reduction& r = moved.reductions.back();

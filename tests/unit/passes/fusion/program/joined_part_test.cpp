@@ -131,7 +131,7 @@ TEST_CASE("fusion joined: one of a few operands, or of short rows, is one kernel
   CHECK(kernels(33, {16, 20}, 0, gpu) == 33);
 }
 
-// Of nested ones, the inner one is stored: there would be an operand of it for each pair.
+// In nested concatenations, the inner one is stored; otherwise there would be an operand for each pair.
 TEST_CASE("fusion joined: concatenations of concatenations take as many kernels as they have operands") {
   graph::Graph g;
   const Formula x = input(g, "x", {4, 18}), z = input(g, "z", {4, 18});

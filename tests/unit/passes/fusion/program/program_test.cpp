@@ -97,7 +97,7 @@ TEST_CASE("fusion program: random graphs compute what they say") { check_random_
 
 TEST_CASE("fusion program: random graphs with extents of 0 compute what they say") { check_random_graphs(RandomExtents::some_zero, 100); }
 
-// What an as-written formula keeps, such as the maximum of a value and itself, in a scan; and sums of what a mask hides whole.
+// As-written formulas keep terms such as the maximum of a value and itself, in a scan; and sums of elements that a mask hides completely.
 TEST_CASE("fusion program: as written, plans pass their check") {
   for (const ir::Element e : {ir::Element::f32, ir::Element::f64, ir::Element::f16})
     for (const bool reverse : {false, true}) {

@@ -1,4 +1,4 @@
-// What reports say of kernels: the nodes that they cover, and what else was considered; and choices that bytes decide.
+// Reports of kernels: the nodes that they cover, the alternatives that were considered, and choices that depend on bytes.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What depends on parameters alone: which values are computed ahead of a run, and that programs with them give the same values.
+// Values that depend only on parameters: which of them are computed before a run, and that programs with them give the same results.
 #include <doctest/doctest.h>
 
 #include <algorithm>
