@@ -1,13 +1,11 @@
-// The checks of options and the compilation with its dumps, for every launch and compilation of a kernel, from C++ and from text.
+// The compilation with its dumps and the disk cache, for every kernel of a launch or a plan, from C++ and from text.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <string>
 
 #include "backend/compile.h"
 #include "tileir/ir.h"
 #include "tilewright/here.h"
-#include "tilewright/launch.h"
 
 namespace tilewright::detail {
 
@@ -18,13 +16,6 @@ struct Request {
   const Here& at;
   [[noreturn]] void refuse(const std::string& message) const;
 };
-
-/// The grid with all three extents. Throws Error unless it has 1 to 3 positive extents, at most rt::kMostPrograms, which is the same on
-/// every device.
-std::array<std::int32_t, 3> checked_grid(const Request&, const Grid&);
-
-/// The compile options of a launch without the target, which the caller sets. Throws Error for values that no target accepts.
-backend::CompileOptions checked_options(const Request&, const Launch&);
 
 /// The purpose of a compilation: code to load, which may come from the disk cache; newly compiled code with its timings; or only the texts,
 /// without an object file for the cpu.

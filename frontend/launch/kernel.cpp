@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "backend/compile.h"
+#include "frontend/launch/checked_options.h"
 #include "frontend/launch/compile_request.h"
 #include "frontend/launch/first_write.h"
 #include "frontend/trace/trace.h"

@@ -3,7 +3,7 @@
 
 #include "frontend/cli/files/errors.h"
 #include "frontend/cli/output/diagnostics_text.h"
-#include "frontend/launch/compile_request.h"
+#include "frontend/launch/checked_options.h"
 
 namespace tilewright::cli {
 

@@ -30,19 +30,6 @@ class Grid {
   std::size_t rank_ = 1;
 };
 
-/// A stream, or none.
-class StreamRef {
- public:
-  StreamRef() = default;
-  StreamRef(const Stream& stream) : stream_(stream), given_(true) {}
-  bool given() const { return given_; }
-  const Stream& stream() const { return stream_; }
-
- private:
-  Stream stream_;
-  bool given_ = false;
-};
-
 /// A device, or none.
 class DeviceRef {
  public:

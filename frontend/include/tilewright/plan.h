@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "tilewright/detail/handle.h"
-#include "tilewright/launch.h"
-#include "tilewright/view.h"
+#include "tilewright/buffer.h"
+#include "tilewright/detail/run_value.h"
+#include "tilewright/error.h"
+#include "tilewright/here.h"
+#include "tilewright/stream.h"
 
 namespace tilewright {
 
@@ -60,19 +62,6 @@ struct RunOptions {
 
 namespace detail {
 
-/// The memory or the number that a run gets under a name.
-struct RunValue {
-  enum class Kind : std::uint8_t { buffer, part_of_buffer, view, number };
-  Kind kind = Kind::number;
-  Code element{};
-  bool is_read_only = false;
-  const RawBuffer* buffer = nullptr;  // also null for a view that view() did not make
-  std::int64_t offset = 0;            // in elements
-  int rank = 0;                       // the rank of a view
-  std::array<std::int64_t, 5> extents{}, strides{};
-  Scalar number;
-};
-
 class PlanState;
 
 }  // namespace detail
@@ -95,17 +84,8 @@ class RunArgument {
     value_.kind = Kind::part_of_buffer;
     value_.offset = at.offset;
   }
-  template <class T, int R>
-  RunArgument(std::string name, const View<T, R>& view) : name_(std::move(name)) {
-    using Access = detail::ViewAccess<T, R>;
-    value_.kind = Kind::view;
-    value_.element = detail::CodeOf<std::remove_const_t<T>>::value;
-    value_.is_read_only = std::is_const_v<T>;
-    value_.buffer = Access::host(view).buffer;
-    value_.rank = R;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(R); ++i)
-      value_.extents[i] = Access::extents(view)[i], value_.strides[i] = Access::strides(view)[i];
-  }
+  template <detail::HasRunValue V>
+  RunArgument(std::string name, const V& view) : name_(std::move(name)), value_(detail::RunValueOf<V>::make(view)) {}
   template <detail::HostScalar S>
   RunArgument(std::string name, S number) : name_(std::move(name)) {
     value_.number = detail::Scalar(number);

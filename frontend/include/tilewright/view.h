@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tilewright/buffer.h"
+#include "tilewright/detail/run_value.h"
 #include "tilewright/ops/memory.h"
 
 namespace tilewright {
@@ -195,6 +196,23 @@ struct ViewAccess {
   static const HostView& host(const View<T, R>& v) { return v.host_; }
   static const PerAxis<std::int64_t, R>& extents(const View<T, R>& v) { return v.host_extents_; }
   static const PerAxis<std::int64_t, R>& strides(const View<T, R>& v) { return v.host_strides_; }
+};
+
+/// A view as an argument of a plan's run.
+template <class T, int R>
+struct RunValueOf<View<T, R>> {
+  static RunValue make(const View<T, R>& view) {
+    using Access = ViewAccess<T, R>;
+    RunValue value;
+    value.kind = RunValue::Kind::view;
+    value.element = CodeOf<std::remove_const_t<T>>::value;
+    value.is_read_only = std::is_const_v<T>;
+    value.buffer = Access::host(view).buffer;
+    value.rank = R;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(R); ++i)
+      value.extents[i] = Access::extents(view)[i], value.strides[i] = Access::strides(view)[i];
+    return value;
+  }
 };
 
 // Host compilers print the parameters of a deleted function, so the name of this type is the message.

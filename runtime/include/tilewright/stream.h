@@ -49,4 +49,17 @@ class Stream {
   std::shared_ptr<rt::Stream> stream_;
 };
 
+/// A stream, or none.
+class StreamRef {
+ public:
+  StreamRef() = default;
+  StreamRef(const Stream& stream) : stream_(stream), given_(true) {}
+  bool given() const { return given_; }
+  const Stream& stream() const { return stream_; }
+
+ private:
+  Stream stream_;
+  bool given_ = false;
+};
+
 }  // namespace tilewright
