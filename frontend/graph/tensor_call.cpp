@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "frontend/trace/scalar_fit.h"
+#include "tileir/scalar_fit.h"
 
 namespace tilewright::detail::tensor {
 

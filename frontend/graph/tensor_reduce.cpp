@@ -1,7 +1,7 @@
 // Records reductions, scans and products of tensors.
 #include "frontend/graph/tensor_call.h"
-#include "frontend/trace/scalar_fit.h"
 #include "tileir/graph/formulas.h"
+#include "tileir/scalar_fit.h"
 
 namespace tilewright::detail::tensor {
 

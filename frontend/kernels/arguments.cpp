@@ -10,8 +10,8 @@
 #include <numeric>
 #include <span>
 
-#include "frontend/trace/scalar_fit.h"
 #include "runtime/device.h"
+#include "tileir/scalar_fit.h"
 
 namespace tilewright::kernels::host {
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "frontend/launch/compile_request.h"
+#include "runtime/compile_request.h"
 #include "tilewright/launch.h"
 
 namespace tilewright::detail {

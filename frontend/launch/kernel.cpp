@@ -12,11 +12,11 @@
 
 #include "backend/compile.h"
 #include "frontend/launch/checked_options.h"
-#include "frontend/launch/compile_request.h"
 #include "frontend/launch/first_write.h"
 #include "frontend/trace/trace.h"
 #include "frontend/trace/trace_state.h"
 #include "runtime/active_call.h"
+#include "runtime/compile_request.h"
 #include "runtime/devices.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/log.h"

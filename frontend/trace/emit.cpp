@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "frontend/trace/scalar_fit.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
+#include "tileir/scalar_fit.h"
 
 namespace tilewright::detail {
 

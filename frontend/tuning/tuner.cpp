@@ -5,10 +5,10 @@
 #include <mutex>
 #include <thread>
 
-#include "frontend/launch/compile_request.h"
 #include "frontend/tuning/saved_memory.h"
 #include "frontend/tuning/search.h"
 #include "runtime/active_call.h"
+#include "runtime/compile_request.h"
 #include "runtime/device_failure.h"
 #include "runtime/devices.h"
 #include "runtime/log.h"

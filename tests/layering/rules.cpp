@@ -44,8 +44,9 @@ bool may_emulator_include(std::string_view path) {
       path, {"tileir/include/tilewright/error.h", "runtime/cuda/driver.h", "runtime/cuda/driver_types.h", "runtime/environment.h"});
 }
 
-// Fusion makes tile IR of graphs. Only the front end needs it, and it runs no passes on what it makes.
+// Fusion makes tile IR of graphs. Only plans and the front end need it, and it runs no passes on what it makes.
 constexpr std::string_view kFusion = "passes/fusion/";
+bool may_include_fusion(std::string_view path) { return starts_with_any(path, {kFusion, "runtime/plan/", "frontend/"}); }
 bool may_fusion_include(std::string_view path) {
   return path.starts_with("tileir/") || path == "passes/rounded_exponents.h" || path == "passes/analysis/register_pressure.h";
 }
@@ -247,8 +248,8 @@ class Checker {
       report(path, include.line, std::string(kLayers[layer]) + " stands below " + std::string(kLayers[other]) + " and does not include it");
     if (path.starts_with(kEmulator) && !target.starts_with(kEmulator) && !may_emulator_include(target))
       report(path, include.line, "the emulator is a library of its own, which does not include '" + target + "'");
-    if (target.starts_with(kFusion) && !path.starts_with(kFusion) && kLayers[static_cast<std::size_t>(layer)] != "frontend")
-      report(path, include.line, "only the front end includes fusion, not '" + target + "'");
+    if (target.starts_with(kFusion) && !may_include_fusion(path))
+      report(path, include.line, "only plans and the front end include fusion, not '" + target + "'");
     if (path.starts_with(kFusion) && !target.starts_with(kFusion) && other <= layer && !may_fusion_include(target))
       report(path, include.line, "fusion is a library of its own, which does not include '" + target + "'");
     for (const Building& building : kBuildings) check_floors(building, path, include.line, target);

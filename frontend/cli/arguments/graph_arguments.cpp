@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "frontend/cli/files/errors.h"
-#include "frontend/graph/plan/extent_equation.h"
+#include "runtime/plan/extent_equation.h"
 #include "tileir/builder.h"
 #include "tileir/graph/shape_rules.h"
 #include "tileir/text/literal.h"

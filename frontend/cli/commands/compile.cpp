@@ -10,7 +10,7 @@
 #include "frontend/cli/arguments/targets.h"
 #include "frontend/cli/commands/command.h"
 #include "frontend/cli/output/diagnostics_text.h"
-#include "frontend/launch/compile_request.h"
+#include "runtime/compile_request.h"
 #include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"
 #include "tileir/text/suggestion.h"

@@ -16,7 +16,7 @@
 #include "frontend/cli/files/npy.h"
 #include "frontend/cli/output/diagnostics_text.h"
 #include "frontend/cli/output/launch_timing.h"
-#include "frontend/graph/plan/compile.h"
+#include "frontend/graph/compile.h"
 #include "runtime/devices.h"
 #include "tileir/graph/text/graph_text.h"
 #include "tileir/text/suggestion.h"

@@ -1,5 +1,5 @@
 // Equations of extents, solved for one symbol.
-#include "frontend/graph/plan/extent_equation.h"
+#include "runtime/plan/extent_equation.h"
 
 #include <doctest/doctest.h>
 

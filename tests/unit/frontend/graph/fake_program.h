@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "frontend/graph/plan/plan_state.h"
-#include "frontend/launch/compile_request.h"
+#include "runtime/compile_request.h"
+#include "runtime/plan/plan_state.h"
 #include "tileir/graph/shape_rules.h"
 #include "tileir/text/parser.h"
 #include "tilewright/tilewright.h"

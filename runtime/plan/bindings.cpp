@@ -1,12 +1,12 @@
 // Binds the arguments of a run to the names of a plan.
-#include "frontend/graph/plan/bindings.h"
+#include "runtime/plan/bindings.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "frontend/trace/scalar_fit.h"
+#include "tileir/scalar_fit.h"
 
 namespace tilewright::detail {
 

@@ -1,5 +1,5 @@
 // Compiles with the disk cache or with dumps.
-#include "frontend/launch/compile_request.h"
+#include "runtime/compile_request.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "backend/compilation_key.h"
-#include "frontend/launch/dump.h"
 #include "runtime/disk_cache/code_cache.h"
+#include "runtime/dump.h"
 #include "runtime/environment.h"
 #include "runtime/log.h"
 #include "runtime/wisdom/wisdom.h"

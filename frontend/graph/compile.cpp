@@ -1,16 +1,16 @@
 // Compiles graphs to plans.
-#include "frontend/graph/plan/compile.h"
+#include "frontend/graph/compile.h"
 
 #include <fmt/format.h>
 
 #include "backend/compile.h"
-#include "frontend/graph/plan/plan_state.h"
-#include "frontend/launch/dump.h"
 #include "passes/fusion/graph/checked_indices.h"
 #include "passes/fusion/program/build_program.h"
 #include "runtime/active_call.h"
+#include "runtime/dump.h"
 #include "runtime/environment.h"
 #include "runtime/host/cpu_model.h"
+#include "runtime/plan/plan_state.h"
 #include "tileir/graph/text/graph_text.h"
 #include "tilewright/graph.h"
 #include "tilewright/kernel_key.h"

@@ -1,5 +1,5 @@
 // Solves equations of extents for one symbol.
-#include "frontend/graph/plan/extent_equation.h"
+#include "runtime/plan/extent_equation.h"
 
 #include <algorithm>
 #include <array>

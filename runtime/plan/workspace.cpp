@@ -1,5 +1,5 @@
 // First-fit placement of tensors by liveness.
-#include "frontend/graph/plan/workspace.h"
+#include "runtime/plan/workspace.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // Writes SVG.
-#include "frontend/graph/plan/svg_canvas.h"
+#include "runtime/plan/svg_canvas.h"
 
 #include <fmt/format.h>
 

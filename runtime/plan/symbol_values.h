@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "frontend/graph/plan/bindings.h"
-#include "frontend/graph/plan/extent_equation.h"
+#include "runtime/plan/bindings.h"
+#include "runtime/plan/extent_equation.h"
 
 namespace tilewright::detail {
 

@@ -10,11 +10,11 @@
 #include <set>
 
 #include "backend/compile.h"
-#include "frontend/graph/plan/node_names.h"
-#include "frontend/graph/plan/plan_state.h"
-#include "frontend/graph/plan/repetition.h"
-#include "frontend/graph/plan/svg_canvas.h"
 #include "passes/fusion/amount_text.h"
+#include "runtime/plan/node_names.h"
+#include "runtime/plan/plan_state.h"
+#include "runtime/plan/repetition.h"
+#include "runtime/plan/svg_canvas.h"
 #include "tileir/graph/shape_rules.h"
 #include "tileir/target/machine_facts.h"
 #include "tileir/text/plural.h"

@@ -1,5 +1,5 @@
 // Solves the equations of a run for its symbols.
-#include "frontend/graph/plan/symbol_values.h"
+#include "runtime/plan/symbol_values.h"
 
 #include <fmt/format.h>
 

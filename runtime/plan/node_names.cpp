@@ -1,5 +1,5 @@
 // Names nodes for reports.
-#include "frontend/graph/plan/node_names.h"
+#include "runtime/plan/node_names.h"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "frontend/graph/plan/plan_state.h"
 #include "runtime/device_failure.h"
+#include "runtime/plan/plan_state.h"
 #include "runtime/write_observer.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/shape_rules.h"

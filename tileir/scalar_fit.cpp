@@ -1,5 +1,5 @@
 // Checks C++ numbers against the element types of the values that they are used with.
-#include "frontend/trace/scalar_fit.h"
+#include "tileir/scalar_fit.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Makes plans, and the public functions of Plan.
-#include "frontend/graph/plan/plan_state.h"
+#include "runtime/plan/plan_state.h"
 
 #include <fmt/format.h>
 

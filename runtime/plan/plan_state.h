@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "frontend/graph/plan/bindings.h"
-#include "frontend/graph/plan/plan_kernel.h"
-#include "frontend/graph/plan/sizes.h"
-#include "frontend/graph/plan/symbol_values.h"
+#include "runtime/plan/bindings.h"
+#include "runtime/plan/plan_kernel.h"
+#include "runtime/plan/sizes.h"
+#include "runtime/plan/symbol_values.h"
 #include "tilewright/plan.h"
 
 namespace tilewright::detail {

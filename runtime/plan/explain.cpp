@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <sstream>
 
-#include "frontend/graph/plan/node_names.h"
-#include "frontend/graph/plan/plan_state.h"
-#include "frontend/graph/plan/repetition.h"
 #include "passes/fusion/amount_text.h"
 #include "passes/fusion/expr/extents.h"
+#include "runtime/plan/node_names.h"
+#include "runtime/plan/plan_state.h"
+#include "runtime/plan/repetition.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/shape_rules.h"

@@ -1,5 +1,5 @@
 // Writes the stages of a compilation as files.
-#include "frontend/launch/dump.h"
+#include "runtime/dump.h"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "frontend/graph/plan/run_call.h"
 #include "passes/fusion/program/program.h"
+#include "runtime/plan/run_call.h"
 
 namespace tilewright::detail {
 

@@ -1,5 +1,5 @@
 // Compares kernels with the kernels that they are like.
-#include "frontend/graph/plan/repetition.h"
+#include "runtime/plan/repetition.h"
 
 #include <fmt/format.h>
 

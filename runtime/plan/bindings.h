@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "frontend/graph/plan/run_call.h"
 #include "passes/fusion/program/program.h"
 #include "runtime/device.h"
+#include "runtime/plan/run_call.h"
 #include "tilewright/plan.h"
 
 namespace tilewright::detail {

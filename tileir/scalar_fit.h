@@ -3,7 +3,7 @@
 #include <string>
 
 #include "tileir/type.h"
-#include "tilewright/detail/handle.h"
+#include "tilewright/detail/scalar.h"
 
 namespace tilewright::detail {
 

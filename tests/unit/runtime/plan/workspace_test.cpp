@@ -1,5 +1,5 @@
 // Placement of tensors by liveness.
-#include "frontend/graph/plan/workspace.h"
+#include "runtime/plan/workspace.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Compiles the kernels of plans.
-#include "frontend/graph/plan/plan_kernel.h"
+#include "runtime/plan/plan_kernel.h"
 
-#include "frontend/launch/compile_request.h"
+#include "runtime/compile_request.h"
 #include "tileir/diagnostics.h"
 #include "tileir/text/printer.h"
 #include "tilewright/kernel_key.h"

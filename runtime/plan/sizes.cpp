@@ -1,13 +1,13 @@
 // Evaluates the extents of a program.
-#include "frontend/graph/plan/sizes.h"
+#include "runtime/plan/sizes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "frontend/graph/plan/workspace.h"
 #include "runtime/device.h"
+#include "runtime/plan/workspace.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/symbols.h"
 
