@@ -9,10 +9,8 @@
 #include <mutex>
 #include <optional>
 
-#include "backend/compile.h"
-#include "frontend/kernels/models.h"
+#include "frontend/kernels/configuration_space.h"
 #include "runtime/device.h"
-#include "runtime/host/cpu_model.h"
 #include "runtime/wisdom/wisdom.h"
 #include "tilewright/detail/tuning.h"
 
@@ -86,28 +84,6 @@ std::string text_of(const Configuration& c) {
 }
 
 }  // namespace
-
-Machine machine_of(const Device& device) {
-  Machine m;
-  m.target = backend::describe_target(device.handle()->target());
-  if (!m.target.is_gpu()) m.target.processors = rt::cpu_threads();
-  m.facts = ir::machine_facts(m.target);
-  m.is_emulated = device.name().starts_with("emulator:");
-  return m;
-}
-
-double estimated_seconds(const Machine& m, const Problem& p, const Configuration& c) {
-  return m.target.is_gpu() ? gpu_seconds(m, p, c) : host_seconds(m, p, c);
-}
-
-std::vector<Configuration> ranked_candidates(const Machine& m, const Problem& p) {
-  std::vector<std::pair<double, Configuration>> all;
-  for (const Configuration& c : candidates_of(m, p)) all.emplace_back(estimated_seconds(m, p, c), c);
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<Configuration> ranked;
-  for (const auto& [seconds, c] : all) ranked.push_back(c);
-  return ranked;
-}
 
 Configuration chosen_configuration(const Device& device, const Problem& given, const Options& options) {
   if (options.configuration) return *options.configuration;

@@ -1,22 +1,13 @@
-// The configurations of the kernel library: the candidates for a problem, and the model that ranks them. They are defined only here.
+// The configurations of the kernel library: the candidates of a problem, and the model that ranks them, for every kind (problems/).
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tileir/target/machine_facts.h"
-#include "tileir/target/target_desc.h"
+#include "frontend/kernels/machine.h"
 #include "tilewright/kernels/configuration.h"
 
 namespace tilewright::kernels::host {
-
-/// The facts of a device that candidates and model depend on.
-struct Machine {
-  ir::TargetDesc target;
-  ir::MachineFacts facts;
-  bool is_emulated = false;  // time is estimated from counters, which do not model an L2 cache
-};
-Machine machine_of(const Device&);
 
 /// The configurations that make sense for a problem: tiles not larger than the problem, and small enough for registers and shared memory.
 std::vector<Configuration> candidates_of(const Machine&, const Problem&);

@@ -1,0 +1,29 @@
+// Elements of matrices that are computed on their own or moved: tiles of rows and columns.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "frontend/kernels/gpu_model.h"
+#include "frontend/kernels/host_model.h"
+#include "frontend/kernels/machine.h"
+#include "tilewright/kernels/configuration.h"
+
+namespace tilewright::kernels::host {
+
+struct ElementsChoice {
+  int rows = 64;     // of a tile
+  int columns = 64;  // of it
+  int num_warps = 4;
+};
+/// The choice as the library's options name it, and back.
+Configuration configuration_of(const ElementsChoice&);
+ElementsChoice choice_of(const ElementsShape&, const Configuration&);
+
+std::vector<ElementsChoice> candidates(const Machine&, const ElementsShape&);
+std::string key(const ElementsShape&);
+void assume_rows(ElementsShape&);
+/// A launch on a GPU, and on a host.
+Work work(const Machine&, const ElementsShape&, const ElementsChoice&);
+Programs programs(const Machine&, const ElementsShape&, const ElementsChoice&);
+
+}  // namespace tilewright::kernels::host

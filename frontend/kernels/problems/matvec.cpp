@@ -1,0 +1,57 @@
+// Products of matrices and vectors: rows of the result, in steps along k.
+#include "frontend/kernels/problems/matvec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/kernels/problems/tile_sizes.h"
+
+namespace tilewright::kernels::host {
+
+using namespace host_costs;
+
+Configuration configuration_of(const MatvecChoice& c) { return {.bm = c.rows, .bk = c.step, .num_warps = c.num_warps}; }
+MatvecChoice choice_of(const MatvecShape&, const Configuration& c) { return {.rows = c.bm, .step = c.bk, .num_warps = c.num_warps}; }
+
+std::vector<MatvecChoice> candidates(const Machine& m, const MatvecShape& s) {
+  std::vector<MatvecChoice> all;
+  for (const int rows : tile_sizes(s.m, 1, 64))
+    for (const int step : tile_sizes(s.k, 16, 2048))
+      for (const int w : warp_counts(m, {2, 4, 8}))
+        if (rows * step <= 8192 && (!m.target.is_gpu() || rows * step >= 32 * w || w == 2))
+          all.push_back({.rows = rows, .step = step, .num_warps = w});
+  return all;
+}
+
+std::string key(const MatvecShape& s) { return fmt::format("matvec {}x{}x{}", rounded_up(s.batch), rounded_up(s.m), s.k); }
+
+void assume_rows(MatvecShape& s) { s.batch = 1, s.m = kSomeRows; }
+
+Work work(const Machine& m, const MatvecShape& s, const MatvecChoice& c) {
+  Work w;
+  w.programs = static_cast<double>(s.batch) * parts_of(s.m, c.rows);
+  w.steps = parts_of(s.k, c.step);
+  const double elements = static_cast<double>(c.rows) * c.step * w.steps;
+  w.bytes = w.steps * (lines(m, c.rows, c.step, s.element_bytes) + c.step * s.element_bytes);
+  w.operations = 2 * elements + 2.0 * c.rows * c.step;
+  w.memory_bytes = static_cast<double>(s.batch * s.m * s.k) * s.element_bytes;
+  return w;
+}
+
+Programs programs(const Machine&, const MatvecShape& s, const MatvecChoice& c) {
+  const double tile = static_cast<double>(c.rows) * c.step, steps = parts_of(s.k, c.step);
+  Programs p;
+  p.count = static_cast<double>(s.batch) * parts_of(s.m, c.rows);
+  // The sums of one row stay in registers; the vector is loaded once per program.
+  const double element = (c.rows == 1 ? 0.045 : 0.06) + outside_level1(tile * 4 * 4, 0.02);
+  const double vector = 0.015 + (4.0 * static_cast<double>(s.k) > kLevel1Bytes ? 0.05 : 0);
+  p.nanoseconds = steps * (tile * element + c.step * vector + c.rows * 3 + kStep) + tile * 0.1;
+  p.tails = has_tail(s.m, c.rows) ? static_cast<double>(s.batch) : 0;
+  p.tail_nanoseconds = steps * tile * kMasked;
+  p.memory_bytes = static_cast<double>(s.batch * s.m * s.k) * s.element_bytes;
+  return p;
+}
+
+}  // namespace tilewright::kernels::host
