@@ -5,6 +5,8 @@
 #include "tilewright/kernels/arguments.h"
 #include "tilewright/kernels/callers_functions.h"
 #include "tilewright/kernels/configuration.h"
+#include "tilewright/kernels/detail/extras.h"
+#include "tilewright/kernels/detail/product.h"
 #include "tilewright/kernels/tiles.h"
 #include "tilewright/ops.h"
 
@@ -108,106 +110,8 @@ struct NoEpilogue {
 
 namespace tilewright::kernels::host {
 
-template <class T>
-inline constexpr bool kIsFactor = OneOf<std::remove_const_t<T>, f16, bf16, float, double, std::int8_t, f8e4m3, f8e5m2>;
-template <class C, class T>
-inline constexpr bool kHoldsProduct = std::is_same_v<C, Accumulator<T>> || (std::is_same_v<Accumulator<T>, float> && OneOf<C, f16, bf16>);
-
-/// The kernel parameter for an extra of the epilogue.
-template <class X>
-struct ExtraParameter {};
-template <class T>
-struct ExtraParameter<Buffer<T>> {
-  using type = Ptr<T>;
-};
-template <class T>
-struct ExtraParameter<const Buffer<T>> {
-  using type = Ptr<const T>;
-};
-template <class T>
-struct ExtraParameter<BufferAt<T>> {
-  using type = Ptr<T>;
-};
-template <class T, int R>
-struct ExtraParameter<View<T, R>> {
-  using type = View<T, R>;
-};
-template <class T>
-struct ExtraParameter<T*> {
-  using type = Ptr<T>;
-};
-template <ValueElement T>
-struct ExtraParameter<T> {
-  using type = Tile<T>;
-};
-template <class X>
-struct ExtraParameter<const X> : ExtraParameter<X> {};
-template <class X>
-concept Extra = requires { typename ExtraParameter<std::remove_reference_t<X>>::type; };
-template <class X>
-using ExtraOf = typename ExtraParameter<std::remove_reference_t<X>>::type;
-
-/// Checks the extras of an epilogue; numbers and raw pointers need no check.
-inline void check_extra(const ArgumentCheck&, int, const auto&) {}
-template <class T>
-void check_extra(const ArgumentCheck& check, int number, const Buffer<T>& x) {
-  check.extra(number, {&x.raw()}, {static_cast<std::int64_t>(x.size())});
-}
-template <class T>
-void check_extra(const ArgumentCheck& check, int number, const BufferAt<T>& x) {
-  check_extra(check, number, *x.buffer);
-}
-template <class T, int R>
-void check_extra(const ArgumentCheck& check, int number, const View<T, R>& x) {
-  const auto& extents = detail::ViewAccess<T, R>::extents(x);
-  check.extra(number, detail::ViewAccess<T, R>::host(x), {extents.begin(), extents.end()});
-}
-
-template <class F>
-concept EpilogueFunction =
-    std::is_empty_v<std::remove_cvref_t<F>> && std::is_class_v<std::remove_cvref_t<F>> && !OneOf<std::remove_cvref_t<F>, Options, Here>;
-
-inline bool is_empty(const ProductShape& s) { return s.batch * s.m * s.n == 0; }
-inline std::int64_t programs_of(const ProductShape& s, const Configuration& c) {
-  return s.batch * cdiv(s.m, std::int64_t{c.bm}) * cdiv(s.n, std::int64_t{c.bn});
-}
 inline ProductTiles tiles_of(const ProductShape& s, const Configuration& c) {
   return {.bm = c.bm, .bn = c.bn, .bk = c.bk, .group = c.group, .whole = s.m % c.bm == 0 && s.n % c.bn == 0, .whole_k = s.k % c.bk == 0};
-}
-
-/// The power of two, at most a cache line of 128, that divides the distances in bytes of a factor's matrices and of its rows, or columns if
-/// those are contiguous; an element's size if nothing is contiguous.
-template <class T, int R>
-int row_alignment(const View<T, R>& v) {
-  const std::int64_t row = stride_of(v, -2), column = stride_of(v, -1), size = sizeof(T);
-  std::int64_t bits = 128 | (column == 1 ? row : row == 1 ? column : 1) * size;
-  if constexpr (R == 3)
-    if (extent_of(v, 0) > 1) bits |= stride_of(v, 0) * size;
-  return static_cast<int>(bits & -bits);
-}
-
-/// Checks the arguments a [.., M, K], b [.., K, N] and c [.., M, N]; `more` checks the other arguments of the function.
-template <class A, class B, class C, int R, class More = void (*)()>
-ProductShape check_product(
-    ArgumentCheck& check, const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options, More more = [] {}) {
-  static_assert(R == 2 || R == 3, "a matrix has 2 axes, or 3 with a batch");
-  check.input("a", a);
-  check.input("b", b);
-  check.output("c", c);
-  check.equal("b", -2, "K", "a", -1);
-  check.equal("c", -2, "M", "a", -2);
-  check.equal("c", -1, "N", "b", -1);
-  const std::int64_t batch = R == 3 ? check.broadcast({"a", "b"}, "c", 0) : 1;
-  more();
-  check.options(options);
-  check.finish();
-  return {.batch = batch,
-          .m = extent_of(c, -2),
-          .n = extent_of(c, -1),
-          .k = extent_of(a, -1),
-          .element_bytes = sizeof(A),
-          .a_alignment = row_alignment(a),
-          .b_alignment = row_alignment(b)};
 }
 
 template <class A, class B, class C, int R, class Epilogue, class... X>
