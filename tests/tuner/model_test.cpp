@@ -44,6 +44,12 @@ std::vector<Problem> problems_of(std::int64_t n, int bytes) {
           DecodeShape{.sequences = 2, .capacity = n, .page_size = 16, .group = 80, .depth = 64, .element_bytes = bytes}};
 }
 
+TEST_CASE("model: the problems of these tests are of every kind") {
+  std::set<std::size_t> kinds;
+  for (const Problem& p : problems_of(100, 4)) kinds.insert(p.index());
+  CHECK(kinds.size() == std::variant_size_v<Problem>);
+}
+
 TEST_CASE("model: every problem has candidates, with times") {
   for (const char* name : kDevices) {
     const Machine m = machine(name);
