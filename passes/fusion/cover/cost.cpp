@@ -13,6 +13,7 @@
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/plan/best_plan.h"
+#include "passes/fusion/thresholds.h"
 #include "passes/fusion/tiles/tile_sizes.h"
 #include "passes/fusion/transcendental.h"
 #include "tileir/target/machine_facts.h"
@@ -23,8 +24,6 @@ using graph::Combine;
 using ir::OpKind;
 
 namespace {
-
-constexpr std::int64_t kLongestPayload = 1024;
 
 bool is_transcendental(Expr e) {
   return e->is(ExprKind::exp) || e->is(ExprKind::log) || (e->is(ExprKind::function) && fusion::is_transcendental(e->function));
@@ -72,10 +71,7 @@ class Estimator {
   bool has_one_tile() const { return plan_.loop && plan_.loop->extent.is_constant() && plan_.loop->extent.value() <= tiles_.loop; }
 
   // If other rows must not matter, a typical number of rows is used instead of the actual one.
-  double extent(Axis a) const {
-    constexpr double kTypical = 1024;
-    return rows_.contains(a) ? kTypical : estimated_extent(a->extent);
-  }
+  double extent(Axis a) const { return rows_.contains(a) ? kTypicalExtent : estimated_extent(a->extent); }
   double extent(const AxisSet& axes) const {
     double product = 1;
     for (Axis a : axes) product *= extent(a);

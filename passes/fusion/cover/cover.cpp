@@ -19,6 +19,7 @@
 #include "passes/fusion/expr/scans.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/plan/best_plan.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -209,8 +210,6 @@ class Coverer {
 
   void sort(std::vector<Choice>& ways) const {
     const auto is_better = [&](const Choice& a, const Choice& c) {
-      // Estimates are rough, and stored values need memory, so storing must be clearly faster.
-      constexpr double kOfStoring = 1.25;
       const auto weighted = [&](const Choice& x) { return x.seconds() * (stores_more(x.stored) ? kOfStoring : 1); };
       return std::tuple(a.proof.is_refuted, !a.cost.fits, weighted(a)) < std::tuple(c.proof.is_refuted, !c.cost.fits, weighted(c));
     };

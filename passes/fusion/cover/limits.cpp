@@ -5,6 +5,7 @@
 
 #include "passes/analysis/register_pressure.h"
 #include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {
@@ -54,7 +55,6 @@ bool halve_grid(TileSizes& sizes) {
 // warps do not spill up to 212 with 64 rows (from 253 on they do), and up to 96 with fewer rows (from 131 on they do); 8 warps do not spill
 // up to 132 (from 146 on they do).
 std::int64_t room_for_words(const ir::Function& f, TileSizes& sizes, const ir::TargetDesc& target, int warps) {
-  constexpr double kOwnRows = 212.0 / 255, kSharedRowsOf4 = 96.0 / 255, kSharedRowsOf8 = 132.0 / 255;
   bool has_product = false;
   f.walk([&](ir::OpId id) { has_product = has_product || f.kind(id) == ir::OpKind::dot_; });
   const std::int64_t* rows = largest_grid_tile(sizes);
@@ -78,7 +78,6 @@ LimitedKernel emit_within_limits(TileSizes& sizes, const ir::TargetDesc& target,
       }
       if (halve_largest(sizes)) continue;
       // Spilling a few words costs less than reading the whole loop in more programs.
-      constexpr std::int64_t kShareToSpill = 8;
       const std::int64_t room = room_for_words(kernel.function, sizes, target, 8), spilled = words - room;
       if (spilled <= room / kShareToSpill || !halve_grid(sizes)) return {std::move(kernel), spilled};
     } catch (const TileTooLarge&) {

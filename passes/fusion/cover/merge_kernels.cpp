@@ -9,6 +9,7 @@
 
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/scans.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -61,9 +62,8 @@ class Merger {
       : b_(b), kernels_(kernels), given_(given), target_(target), options_(options), held_(b) {}
 
   void run() {
-    constexpr std::size_t kWindow = 12;  // kernels that are further apart rarely share anything
     for (std::size_t i = 0; i < kernels_.size(); ++i)
-      for (std::size_t j = i + 1; j < std::min(kernels_.size(), i + kWindow);) {
+      for (std::size_t j = i + 1; j < std::min(kernels_.size(), i + kMergeWindow);) {
         if (try_merge(i, j))
           j = i + 1;
         else
@@ -119,7 +119,6 @@ class Merger {
   // Kernels of many outputs that are computed element by element grow one output at a time. Whether the tiles fit is tested by emitting the
   // kernel: only when the number of outputs has doubled, and when the kernel is finally emitted.
   static bool fits_as_before(const Plan& merged, std::size_t first, std::size_t second) {
-    constexpr std::size_t kFewOutputs = 8;
     const std::size_t before = std::max(first, second);
     return !merged.loop && before >= kFewOutputs && std::bit_floor(merged.outputs.size()) == std::bit_floor(before);
   }

@@ -5,18 +5,12 @@
 
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/plan/best_plan.h"
+#include "passes/fusion/thresholds.h"
 #include "passes/fusion/tiles/tile_sizes.h"
 
 namespace tilewright::passes::fusion {
 
-namespace {
-
 using graph::Combine;
-
-// The longest axis of an accumulator that a program holds whole, besides a tile of rows.
-constexpr double kMostPayload = 512;
-
-}  // namespace
 
 Expr StoredValues::store_operands(Expr root, Axis loop, Operands which, ExprMap& stored) {
   const bool inside = which.inside;
@@ -116,7 +110,7 @@ bool StoredValues::stays_inside(Expr value, Expr root, Axis loop) {
   double repeated = 1;
   for (Axis a : root->axes.without({loop}))
     if (!value->axes.contains(a)) {
-      if (estimated_extent(a->extent) > kMostPayload) return false;
+      if (estimated_extent(a->extent) > kMostStoredPayload) return false;
       repeated *= estimated_extent(a->extent);
     }
   ExprSet seen;

@@ -6,6 +6,7 @@
 
 #include "passes/fusion/emit/program_grid.h"
 #include "passes/fusion/expr/extents.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {
@@ -154,15 +155,13 @@ Scatter scatter_of(const graph::Graph& g, graph::NodeId n, GraphToExprs& values,
 
 bool adds_by_atomics(Element e, bool deterministic, const ir::TargetDesc& target) {
   // On a host, an atomic takes as long as six additions of a single thread that adds all updates in order.
-  constexpr int kFewProcessors = 6;
   if (!target.is_gpu() && target.processors <= kFewProcessors) return false;
   return ir::bits(e) >= 32 && (ir::is_integer(e) || (!deterministic && ir::is_float(e)));
 }
 
 EmittedKernel emit_scatter_in_order(const std::string& name, ExprBuilder& exprs, const Scatter& s, const ir::TargetDesc& target,
                                     TileSizes& sizes) {
-  constexpr std::int64_t kLanes = 128;
-  share_out_columns(s, kLanes, sizes);
+  share_out_columns(s, kLanesInOrder, sizes);
   double programs = 1, lanes = 1;
   for (const auto& [axis, size] : sizes.grid) {
     programs *= std::max(1.0, estimated_extent(axis->extent) / static_cast<double>(size));
@@ -171,9 +170,8 @@ EmittedKernel emit_scatter_in_order(const std::string& name, ExprBuilder& exprs,
   // If there are few columns, the rows are also distributed over the programs of a GPU, and each program reads every index. On a host, it
   // is predictable whether updates are in a program's rows only if all are: two threads that test random indices take longer than one that
   // adds all updates.
-  constexpr double wanted = 256;
-  if (target.is_gpu() && programs * 2 <= wanted) {
-    const double rows = std::max(1.0, estimated_extent(s.row->extent) * programs / wanted);
+  if (target.is_gpu() && programs * 2 <= kScatterPrograms) {
+    const double rows = std::max(1.0, estimated_extent(s.row->extent) * programs / kScatterPrograms);
     sizes.grid[s.row] = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rows)));
   }
   sizes.num_warps = lanes > 64 ? 4 : lanes > 32 ? 2 : 1;
@@ -182,8 +180,7 @@ EmittedKernel emit_scatter_in_order(const std::string& name, ExprBuilder& exprs,
 }
 
 EmittedKernel emit_scatter_atomic(const std::string& name, ExprBuilder& exprs, const Scatter& s, TileSizes& sizes) {
-  constexpr std::int64_t kLanes = 1024;
-  std::int64_t lanes = share_out_columns(s, kLanes, sizes);
+  std::int64_t lanes = share_out_columns(s, kLanesOfAtomics, sizes);
   for (std::size_t i = s.positions.size(); i-- > 0;) {
     const std::int64_t size = covering_tile(s.positions[i]->extent, lanes);
     sizes.grid[s.positions[i]] = size;

@@ -5,6 +5,8 @@
 
 #include "tileir/graph/neutral.h"
 
+#include "passes/fusion/thresholds.h"
+
 namespace tilewright::passes::fusion {
 
 using graph::Graph;
@@ -17,13 +19,11 @@ bool has_own_memory(const Node& n) { return n.op == Op::input || (n.op == Op::co
 bool is_written_in_parts(const Graph& g, const Node& n, bool is_host) {
   if (n.op != Op::concat) return false;
   // If rows of several operands share a vector, masks are cheaper than handling rows separately.
-  constexpr std::size_t kFewOperands = 8, kManyOperands = 32;
-  constexpr std::int64_t kShortRow = 16;
   const auto along = static_cast<std::size_t>(n.axes[0]);
   const Dim& extent = n.shape[along];
-  const bool has_short_rows =
-      along + 1 == n.shape.size() && extent.is_constant() && extent.value() < kShortRow * static_cast<std::int64_t>(n.operands.size());
-  const std::size_t most = is_host && !has_short_rows ? kFewOperands : kManyOperands;
+  const bool has_short_rows = along + 1 == n.shape.size() && extent.is_constant() &&
+                              extent.value() < kShortJoinedRow * static_cast<std::int64_t>(n.operands.size());
+  const std::size_t most = is_host && !has_short_rows ? kMostJoinedOnHost : kMostJoined;
   if (n.operands.size() <= most) return false;
   return std::count_if(n.operands.begin(), n.operands.end(), [&](NodeId x) { return !graph::is_empty(g.node(x).shape); }) >
          static_cast<std::ptrdiff_t>(most);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "passes/fusion/graph/node_memory.h"
+#include "passes/fusion/thresholds.h"
 #include "passes/fusion/transcendental.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
@@ -21,8 +22,6 @@ using graph::Graph;
 using graph::Node;
 using graph::NodeId;
 using graph::Op;
-
-constexpr std::size_t kMostReaders = 3;
 
 class RecurringValues {
  public:

@@ -44,7 +44,4 @@ struct Segment {
   std::optional<JoinedPart> joined;
 };
 
-/// The most operations of a segment, counted as in segment_parts.h.
-inline constexpr std::size_t kMostOperations = 160;
-
 }  // namespace tilewright::passes::fusion

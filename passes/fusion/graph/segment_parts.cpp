@@ -10,6 +10,7 @@
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph_walk.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 
@@ -21,8 +22,7 @@ using graph::Graph;
 using graph::NodeId;
 
 std::size_t weight(const graph::Node& n) {
-  constexpr std::size_t kReduction = 6;
-  return n.op == graph::Op::reduce || n.op == graph::Op::einsum || n.op == graph::Op::scan ? kReduction : 1;
+  return n.op == graph::Op::reduce || n.op == graph::Op::einsum || n.op == graph::Op::scan ? kOperationsOfReduction : 1;
 }
 
 double bytes_of(const graph::Node& n) {

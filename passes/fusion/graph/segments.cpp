@@ -15,6 +15,7 @@
 #include "passes/fusion/graph/segment_structure.h"
 #include "passes/fusion/graph/shifted_reads.h"
 #include "passes/fusion/graph_walk.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/neutral.h"
 #include "tileir/graph/shape_rules.h"
@@ -127,15 +128,13 @@ class Divider {
     for (std::size_t i = 0; i < g_.size(); ++i)
       if (needed_[i] && g_.node(id(i)).op == Op::map)
         if (const NodeId n = needed_again(id(i)); n.valid()) is_candidate[n.index] = true;
-    // The number of products in one segment that depend on each other.
-    constexpr int kMostDepth = 4;
     for (std::size_t i = 0; i < g_.size(); ++i) {
       if (!needed_[i]) continue;
       depth_[i] = depth(id(i));
       is_cut_[i] = is_cut_[i] || (is_candidate[i] && depth_[i] > 0);
-      if (depth_[i] <= kMostDepth) continue;
+      if (depth_[i] <= kMostProductDepth) continue;
       for (NodeId x : g_.node(id(i)).operands)
-        if (depth_[x.index] == kMostDepth && !is_cut_[x.index]) cut(bottleneck(x), id(i));
+        if (depth_[x.index] == kMostProductDepth && !is_cut_[x.index]) cut(bottleneck(x), id(i));
       depth_[i] = depth(id(i));
     }
     recurring_ = recurring_values(g_, needed_);
@@ -218,8 +217,7 @@ class Divider {
     for (std::size_t i = 0; i < n.operands.size(); ++i)
       for (std::size_t k = 0; k < n.operands.size(); ++k) {
         if (i == k) continue;
-        constexpr int kFarthest = 6;
-        if (const NodeId a = needed_again(n.operands[i], n.operands[k], graph::element_count(n.shape), kFarthest); a.valid()) return a;
+        if (const NodeId a = needed_again(n.operands[i], n.operands[k], graph::element_count(n.shape), kFarthestReuse); a.valid()) return a;
       }
     return {};
   }

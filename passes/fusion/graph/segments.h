@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "passes/fusion/graph/segment.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "passes/fusion/graph/node_memory.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 

@@ -14,9 +14,6 @@
 
 namespace tilewright::passes::fusion {
 
-/// How often an element of a result may compute a value inside of it.
-inline constexpr std::size_t kMostPositions = 8;
-
 /// The values to store in addition to those that are stored anyway (`is_stored`), ascending. Positions come from slices, pads, flips,
 /// concatenations and permutations; along a reduced axis, and after a reshape, all positions count as one. Casts, values that read no
 /// memory, and values that depend only on parameters are computed again. A pad is a mask at each position. That is free on a GPU. On a

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "passes/fusion/expr/scans.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -16,11 +17,10 @@ std::tuple<bool, int, double> cost(const Plan& p) { return {!fits_on_chip(p), p.
 
 bool fits_on_chip(const Plan& p) {
   // Programs hold the axes that are not distributed over the grid completely, so such an axis must have a known greatest extent.
-  constexpr std::int64_t kMostWhole = 8192;
   AxisSet whole = p.payload;
   for (const KernelOutput& o : p.outputs) whole.insert(o.value->axes.without(p.grid));
   for (Axis a : whole)
-    if (p.loop && a != p.loop && a->extent.greatest() > kMostWhole) return false;
+    if (p.loop && a != p.loop && a->extent.greatest() > kMostHeldExtent) return false;
   return p.cells + p.after <= kMostRowCells;
 }
 

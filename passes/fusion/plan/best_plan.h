@@ -9,9 +9,6 @@ namespace tilewright::passes::fusion {
 /// The cheapest plan that computes these outputs in one kernel.
 Plan best_plan(ExprBuilder&, const std::vector<KernelOutput>&);
 
-/// The f32 accumulators of one row: with this many, 64 rows fill the registers of a GPU's program.
-inline constexpr double kMostRowCells = 1024;
-
 /// Whether the accumulators of one row together fit into registers and shared memory.
 bool fits_on_chip(const Plan&);
 

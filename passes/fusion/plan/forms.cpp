@@ -10,6 +10,7 @@
 
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/value_bounds.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -18,8 +19,6 @@ namespace {
 using graph::Combine;
 using ir::OpKind;
 
-// More accumulators than this cost more than another pass.
-constexpr std::size_t kMostTerms = 12;
 constexpr std::int64_t kMostPower = 4;
 
 std::set<Tensor> data_of(Expr e) {
@@ -105,7 +104,7 @@ void Forms::refuse(std::string reason, Expr node) { throw NoForm{std::move(reaso
 const Form& Forms::form(Expr e) {
   if (const auto known = forms_.find(e); known != forms_.end()) return known->second;
   Form terms = merge(make(e));
-  if (terms.size() > kMostTerms) refuse(fmt::format("a value that needs more than {} accumulators", kMostTerms), e);
+  if (terms.size() > kMostFormTerms) refuse(fmt::format("a value that needs more than {} accumulators", kMostFormTerms), e);
   return forms_.emplace(e, std::move(terms)).first->second;
 }
 

@@ -38,6 +38,7 @@
 #include "passes/fusion/report/plan_numbers.h"
 #include "passes/fusion/report/refusal_text.h"
 #include "passes/fusion/stopwatch.h"
+#include "passes/fusion/thresholds.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
 #include "passes/fusion/translate/parameters.h"
 #include "passes/fusion/translate/repeated_values.h"
@@ -156,7 +157,6 @@ class ProgramBuilder {
 
   // A segment that takes too many steps as a whole is derived in halves.
   void derive_within_budget(const Segment& s) {
-    constexpr std::size_t kFewestOperations = 8;
     const std::size_t operations = operations_of(g_, s);
     std::vector<Segment> halves;
     if (operations > kFewestOperations) halves = structure_.divided(s, (operations + 1) / 2);

@@ -9,13 +9,12 @@
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/stored_tensor.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
 namespace {
 
-// Positions along which operands of products are contracted at once; on hosts only for the loop's axis.
-constexpr std::int64_t kContracted = 32;
 // A number of positions that is certainly too large to fit.
 constexpr std::int64_t kMany = std::int64_t{1} << 20;
 
@@ -145,8 +144,7 @@ class TileChooser {
   // Matrix instructions on narrow elements need tiles of 128 x 128 to be fully used; small results need more programs instead.
   bool is_narrow_and_large(const std::vector<Axis>& tiled) const {
     if (is_batch_invariant_ || !target_.is_gpu() || !sizes_.payload.empty() || tiled.size() < 2) return false;
-    constexpr double kLarge = 1024;
-    if (estimated_extent(tiled[0]->extent) < kLarge || estimated_extent(tiled[1]->extent) < kLarge) return false;
+    if (estimated_extent(tiled[0]->extent) < kLargeResult || estimated_extent(tiled[1]->extent) < kLargeResult) return false;
     for (const Reduction& r : plan_.reductions)
       if (ir::bits(r.value->operand_element.element) < 32) return plan_.accumulators.size() <= 2;
     return false;
@@ -157,7 +155,6 @@ class TileChooser {
     double most_shared = 0;
     for (Axis a : grid) most_shared = std::max(most_shared, shared[a] = shared_along(a, grid));
     std::vector<Axis> tiled;
-    constexpr double kWorthATile = 1.0 / 16;
     for (Axis a : grid)
       if (shared[a] > 0 && (is_batch_invariant_ || shared[a] >= kWorthATile * most_shared)) tiled.push_back(a);
     if (!is_batch_invariant_)
@@ -176,9 +173,8 @@ class TileChooser {
     }
     cells = std::max<std::int64_t>(cells, 1);
     // If rows have long payloads, use fewer of them.
-    constexpr std::int64_t kMostCells = 64 * 256;
     for (auto& [axis, size] : sizes_.grid)
-      while (size > kLeastOfMatrix && size * cells > kMostCells) size /= 2;
+      while (size > kLeastOfMatrix && size * cells > kMostProductCells) size /= 2;
     use_processors();
     const bool is_contracted = sizes_.payload.empty() && !has_product_along_loop();
     sizes_.loop = std::min(is_contracted ? kContracted : 64, whole(plan_.loop));
@@ -192,7 +188,6 @@ class TileChooser {
   // Makes tiles smaller if more than half of a host's threads would have no program: data that several tiles read are in its caches.
   // Extents that are not known may be large.
   void use_processors() {
-    constexpr std::int64_t kLeastSide = 16;
     const auto programs = [&] {
       double product = 1;
       for (const auto& [axis, size] : sizes_.grid)
@@ -201,7 +196,7 @@ class TileChooser {
     };
     while (!is_batch_invariant_ && !target_.is_gpu() && 2 * programs() <= target_.processors) {
       std::int64_t* largest = largest_grid_tile(sizes_);
-      if (!largest || *largest <= kLeastSide) return;
+      if (!largest || *largest <= kLeastHostSide) return;
       *largest /= 2;
     }
   }
@@ -211,7 +206,6 @@ class TileChooser {
     const bool is_beside_loop = !target_.is_gpu() && !contiguous && (contiguous = beside_loop(grid));
     const std::int64_t line = target_.is_gpu() ? 32 : contiguous ? host_piece(contiguous, grid) : 1;
     // A host keeps the accumulators of only a few rows.
-    constexpr std::int64_t kHostRows = 8;
     const std::int64_t most = target_.is_gpu() ? 4096 : contiguous ? kHostRows * line : 2048;
     std::int64_t cells = 1;
     for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * std::min(size, most), most);
@@ -222,8 +216,7 @@ class TileChooser {
     }
     cells *= choose_inner(most / cells, INT64_MAX);
     // Data that a program reads for all its rows are read several positions at a time, however large the rows are.
-    constexpr std::int64_t kLeastLoop = 8;
-    sizes_.loop = std::min(whole(plan_.loop), std::max(most / cells, is_beside_loop ? kLeastLoop : 1));
+    sizes_.loop = std::min(whole(plan_.loop), std::max(most / cells, is_beside_loop ? kLeastHostLoop : 1));
     if (is_beside_loop) use_processors();
     if (contiguous) return;
     // If rows are short, handle several at once.
@@ -234,18 +227,14 @@ class TileChooser {
       while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < 512) sizes_.grid[longest] *= 2;
   }
 
-  // How many positions of a row a program of a host handles. Tiles stay in registers: a row times a 256 x 640 matrix takes 22 us with tiles
-  // of 64 x 32, and 11 us with 8 x 64 (AMD EPYC Zen 5, one core, 2026-11-25). Memory is read faster by whole rows, which are distributed
-  // over threads: a row times a 2816 x 1024 matrix takes 240 us with 8 x 64 and 124 us with 16 x 1024 (Zen 4, two cores).
+  // How many positions of a row a program of a host handles.
   std::int64_t host_piece(Axis contiguous, const AxisSet& grid) const {
-    constexpr std::int64_t kOfRegisters = 64, kOfMemory = 4096;
-    constexpr double kLeastBytes = 4 << 20;
-    const std::int64_t piece = std::min(whole(contiguous), kOfMemory);
+    const std::int64_t piece = std::min(whole(contiguous), kHostPieceOfMemory);
     double bytes = 0;
     for (const Load& l : loads_)
       if (l.contiguous == contiguous)
         bytes += estimated_extent(l.axes.without(grid)) * static_cast<double>(piece) * ir::bytes(l.tensor->element);
-    return std::min(piece, bytes < kLeastBytes ? kOfRegisters : kOfMemory);
+    return std::min(piece, bytes < kLeastBytesOfMemory ? kHostPieceOfRegisters : kHostPieceOfMemory);
   }
 
   void choose_for_elements(const AxisSet& grid) {
@@ -282,11 +271,10 @@ class TileChooser {
     std::stable_partition(order.begin(), order.end(), [&](Axis a) { return is_contiguous(a); });
     std::int64_t all = 1, beside_loop = 1;
     for (Axis a : order) {
-      constexpr std::int64_t kWalked = 64;
       const bool is_with_loop = with_loop.contains(a);
       const std::int64_t size = whole(a), left = std::min(most / all, is_with_loop ? most_with_loop / beside_loop : INT64_MAX);
       const bool is_whole = size <= std::min(kMostWholeExtent, left);
-      sizes_.inner[a] = is_whole ? TileSizes::Inner{size, false} : TileSizes::Inner{std::min(kWalked, left), true};
+      sizes_.inner[a] = is_whole ? TileSizes::Inner{size, false} : TileSizes::Inner{std::min(kWalkedAtOnce, left), true};
       all *= sizes_.inner[a].size;
       if (is_with_loop) beside_loop *= sizes_.inner[a].size;
     }

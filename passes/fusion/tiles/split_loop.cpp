@@ -9,6 +9,7 @@
 
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/stored_tensor.h"
+#include "passes/fusion/thresholds.h"
 #include "passes/fusion/tiles/choose_tiles.h"
 #include "passes/fusion/tiles/loop_bounds.h"
 
@@ -89,19 +90,15 @@ class SplitCost {
 
 SplitChoice divided(ExprBuilder& b, const Plan& plan, const TileSizes& sizes, const SplitLimits& limits) {
   const SplitCost cost(plan, sizes);
-  // A second kernel costs some microseconds: the time in which one processor reads this many bytes.
-  constexpr double kLeastBytes = 512 * 1024, kLeastBytesOfPart = 64 * 1024, kLeastStepsOfPart = 4;
   const double bytes = cost.bytes_of_loop();
-  if (bytes < kLeastBytes) return {};
+  if (bytes < kLeastSplitBytes) return {};
   // With a window, most parts would be empty.
   for (const LoopBound& bound : loop_bounds(b, plan, plan.states[0]))
     if (!bound.is_upper) return {};
   // States are written and read again: at most this share of what the loop reads.
-  constexpr double kGreatestShareOfStates = 1.0 / 8;
   const double most = std::min({bytes / kLeastBytesOfPart, cost.tiles(), cost.steps() / kLeastStepsOfPart,
                                 kGreatestShareOfStates * bytes / (2 * cost.bytes_of_state())});
   // If other rows must not matter, the number of rows must not matter either.
-  constexpr double kInvariantParts = 8;
   const double wanted =
       limits.is_batch_invariant ? std::min<double>(kInvariantParts, limits.processors) : limits.processors / cost.programs();
   const std::int64_t parts = power_of_two_at_most(std::min(most, wanted));
@@ -137,7 +134,10 @@ bool can_split(const Plan& plan) {
 SplitLimits split_limits(const ir::TargetDesc& target) {
   if (target.is_gpu()) return {.processors = target.processors, .processor_name = "multiprocessors"};
   // A thread reads faster from memory by whole rows than by tiles of rows; from a cache, tiles of any shape are equally fast.
-  return {.processors = target.processors, .processor_name = "threads", .least_bytes_of_two = 4 << 20, .least_side = 64};
+  return {.processors = target.processors,
+          .processor_name = "threads",
+          .least_bytes_of_two = kLeastBytesOfTwoParts,
+          .least_side = kLeastSideForThreads};
 }
 
 SplitChoice choose_split(ExprBuilder& b, const Plan& plan, TileSizes& sizes, const SplitLimits& limits) {
@@ -197,13 +197,12 @@ TileSizes merge_tiles(const Plan& plan, const TileSizes& sizes, std::int64_t par
     return most;
   };
   // Registers hold the states of a merge; rows that do not fit at the same time go to other programs.
-  constexpr double kMostElements = 8192;
-  while (cells() * static_cast<double>(parts) > kMostElements) {
+  while (cells() * static_cast<double>(parts) > kMostMergedElements) {
     std::int64_t* largest = largest_grid_tile(smaller);
     if (!largest || *largest == 1) break;
     *largest /= 2;
   }
-  at_once = std::min(parts, power_of_two_at_most(kMostElements / cells()));
+  at_once = std::min(parts, power_of_two_at_most(kMostMergedElements / cells()));
   return smaller;
 }
 

@@ -30,8 +30,6 @@ std::int64_t tile_of(Axis, const Plan&, const TileSizes&);
 /// The largest tile of the grid; of equal ones, that of the axis whose name comes first. Null if there is none.
 std::int64_t* largest_grid_tile(TileSizes&);
 
-/// Axes of reductions that are longer than this are walked in a loop.
-inline constexpr std::int64_t kMostWholeExtent = 256;
 /// Matrix instructions have at least 16 rows, and contract at least 16 positions.
 inline constexpr std::int64_t kLeastOfMatrix = 16;
 

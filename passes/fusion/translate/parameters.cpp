@@ -6,6 +6,7 @@
 
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/stored_tensor.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -54,8 +55,8 @@ bool ParameterFolding::pays(Expr value, Element element) const {
 }
 
 bool ParameterFolding::has_room(Expr value, Element element) const {
-  constexpr double kMostCopies = 2;
-  return stored_.contains({value.operator->(), element}) || stored_bytes_ + stored_bytes(value->axes, element) <= kMostCopies * read_bytes_;
+  return stored_.contains({value.operator->(), element}) ||
+         stored_bytes_ + stored_bytes(value->axes, element) <= kMostParameterCopies * read_bytes_;
 }
 
 void ParameterFolding::count_read_memory(Expr value) {

@@ -1,0 +1,118 @@
+// The numbers by which fusion chooses, with their units.
+//
+// A comment names the machine and the date of a number that was measured. The others are estimates: each says what it weighs. Numbers that
+// follow from a type, an instruction set or a proof are not choices, and stand where they are used.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace tilewright::passes::fusion {
+
+// ---- graph: segments ----
+
+/// Operations of a segment, counted as in segment_parts.h: the time of a derivation grows faster than its formulas.
+inline constexpr std::size_t kMostOperations = 160;
+/// Operations for which a reduction, a product or a scan counts.
+inline constexpr std::size_t kOperationsOfReduction = 6;
+/// Operations of a segment that is not halved even if its derivation exceeds its budget of steps.
+inline constexpr std::size_t kFewestOperations = 8;
+/// Products in one segment that depend on each other.
+inline constexpr int kMostProductDepth = 4;
+/// Element-wise nodes between a sum and the value that another operand of it is a product of.
+inline constexpr int kFarthestReuse = 6;
+/// Positions at which an element of a result computes a value; a value with more is stored.
+inline constexpr std::size_t kMostPositions = 8;
+/// Reductions, each waiting for the one before, that read a function of the data; a function with more is stored.
+inline constexpr std::size_t kMostReaders = 3;
+/// Operands of a concatenation in one kernel, on GPUs and on hosts; one with more is written operand by operand.
+inline constexpr std::size_t kMostJoined = 32, kMostJoinedOnHost = 8;
+/// Elements: if rows of operands are shorter, so that several share a vector, hosts take kMostJoined too.
+inline constexpr std::int64_t kShortJoinedRow = 16;
+
+// ---- translate: parameters ----
+
+/// Memory of values that are computed ahead, as a multiple of the parameters and constants that they read.
+inline constexpr double kMostParameterCopies = 2;
+
+// ---- plan ----
+
+/// Terms of a form: more accumulators than this cost more than another pass.
+inline constexpr std::size_t kMostFormTerms = 12;
+/// The f32 accumulators of one row: with this many, 64 rows fill the registers of a GPU's program.
+inline constexpr double kMostRowCells = 1024;
+/// Positions of an axis that a program holds completely beside a loop.
+inline constexpr std::int64_t kMostHeldExtent = 8192;
+
+// ---- tiles ----
+
+/// Positions of an axis of a reduction; longer axes are walked in a loop.
+inline constexpr std::int64_t kMostWholeExtent = 256;
+/// Positions at a time of such a loop.
+inline constexpr std::int64_t kWalkedAtOnce = 64;
+/// Positions along which operands of products are contracted at once; on hosts only of the axis of the loop.
+inline constexpr std::int64_t kContracted = 32;
+/// Positions of both axes of a result from which a GPU's tiles of narrow elements are 128 x 128 instead of 64 x 64.
+inline constexpr double kLargeResult = 1024;
+/// An axis gets a tile if the reads that it saves are at least this share of the greatest savings.
+inline constexpr double kWorthATile = 1.0 / 16;
+/// Elements of all accumulators of a tile of a product.
+inline constexpr std::int64_t kMostProductCells = 64 * 256;
+/// Positions of a host's tile that is not halved for more programs.
+inline constexpr std::int64_t kLeastHostSide = 16;
+/// Rows of accumulators that a host's program keeps.
+inline constexpr std::int64_t kHostRows = 8;
+/// Positions of a host's loop beside which rows lie, at least.
+inline constexpr std::int64_t kLeastHostLoop = 8;
+/// Positions of a row that a program of a host handles, and the bytes from which rows come from memory. Tiles stay in registers: a row times
+/// a 256 x 640 matrix takes 22 us with tiles of 64 x 32, and 11 us with 8 x 64 (AMD EPYC Zen 5, one core, 2026-11-25). Memory is read
+/// faster by whole rows, which are distributed over threads: a row times a 2816 x 1024 matrix takes 240 us with 8 x 64 and 124 us with
+/// 16 x 1024 (Zen 4, two cores).
+inline constexpr std::int64_t kHostPieceOfRegisters = 64, kHostPieceOfMemory = 4096;
+inline constexpr double kLeastBytesOfMemory = 4 << 20;
+
+// ---- tiles: loops that programs divide ----
+
+/// Bytes of a loop that is divided, and of each part: a second kernel costs some microseconds, the time in which one processor reads this
+/// many.
+inline constexpr double kLeastSplitBytes = 512 * 1024, kLeastBytesOfPart = 64 * 1024;
+/// Steps of a part, with those of inner loops.
+inline constexpr double kLeastStepsOfPart = 4;
+/// States, which are written and read again, as a share of what the loop reads.
+inline constexpr double kGreatestShareOfStates = 1.0 / 8;
+/// Parts if results must not depend on the number of rows.
+inline constexpr double kInvariantParts = 8;
+/// Elements of states that a merge holds in registers.
+inline constexpr double kMostMergedElements = 8192;
+/// Bytes from which a host divides a loop into two; into fewer than four parts only then.
+inline constexpr double kLeastBytesOfTwoParts = 4 << 20;
+/// Positions of a host's tile that is not halved to give each thread a program.
+inline constexpr std::int64_t kLeastSideForThreads = 64;
+
+// ---- emit: scatter_add ----
+
+/// Processors of a host up to which updates are added in order: an atomic takes as long as six additions of a single thread.
+inline constexpr int kFewProcessors = 6;
+/// Elements of a program's columns, in order and with atomics.
+inline constexpr std::int64_t kLanesInOrder = 128, kLanesOfAtomics = 1024;
+/// Programs that a GPU should have; with fewer than half of them, rows are distributed too.
+inline constexpr double kScatterPrograms = 256;
+
+// ---- cover ----
+
+/// The factor by which an alternative that stores values must be faster: estimates are rough, and stored values need memory.
+inline constexpr double kOfStoring = 1.25;
+/// Positions of the longest axis of an accumulator that a program holds completely, besides a tile of rows.
+inline constexpr double kMostStoredPayload = 512;
+/// The same for a kernel that fits.
+inline constexpr std::int64_t kLongestPayload = 1024;
+/// Kernels between two that may be merged: those that are further apart rarely share anything.
+inline constexpr std::size_t kMergeWindow = 12;
+/// Outputs from which a kernel without a loop is emitted again only when their number has doubled.
+inline constexpr std::size_t kFewOutputs = 8;
+/// Shares of a thread's registers that hold data: with rows of its own, and with shared rows in programs of 4 and 8 warps. Measured with
+/// ptxas 13.0.88 (2026-11-25), see cover/limits.cpp.
+inline constexpr double kOwnRows = 212.0 / 255, kSharedRowsOf4 = 96.0 / 255, kSharedRowsOf8 = 132.0 / 255;
+/// A program may spill this part of its registers: that costs less than reading all of the loop in more programs.
+inline constexpr std::int64_t kShareToSpill = 8;
+
+}  // namespace tilewright::passes::fusion
