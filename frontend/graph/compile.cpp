@@ -75,6 +75,7 @@ Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::share
                                  .batch_invariant = o.batch_invariant,
                                  .max_workspace = o.max_workspace};
   const bool is_checked = o.check || rt::environment_check();
+  const std::size_t written_nodes = nodes->size();
   if (is_checked) nodes = std::make_shared<const graph::Graph>(fusion::with_checked_indices(*nodes));
   const auto program = [nodes, facts, is_checked](const fusion::ProgramOptions& by) {
     fusion::Program p = fusion::build_program(*nodes, by, facts);
@@ -87,7 +88,8 @@ Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::share
                   .unfused = {},
                   .device = std::move(device),
                   .target = target,
-                  .max_workspace = o.max_workspace};
+                  .max_workspace = o.max_workspace,
+                  .stores_indices = nodes->size() > written_nodes};
   options.fuse = false;
   parts.unfused = [program, options] { return program(options); };
   const std::shared_ptr<PlanState> state = make_plan_state(std::move(parts), at);

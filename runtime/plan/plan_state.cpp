@@ -27,8 +27,9 @@ PlanState::PlanState(PlanParts parts, const Here& at)
   if (parts_.device) sequence_ = parts_.device->create_sequence();
   sizes_ = program_sizes_.of_report(symbol_values_.least());
   if (sizes_.workspace_bytes > parts_.max_workspace)
-    throw Error(location_of(at), fmt::format("compile: the plan needs a workspace of {} bytes; max_workspace is {}", sizes_.workspace_bytes,
-                                             parts_.max_workspace));
+    throw Error(location_of(at),
+                fmt::format("compile: the plan needs a workspace of {} bytes{}; max_workspace is {}", sizes_.workspace_bytes,
+                            parts_.stores_indices ? ", in which checked mode stores the indices that it tests" : "", parts_.max_workspace));
 }
 
 std::shared_ptr<PlanState> make_plan_state(PlanParts parts, const Here& at) {

@@ -24,6 +24,7 @@ struct PlanParts {
   std::shared_ptr<rt::Device> device;                // null if compiled for a target only
   std::string target;
   std::size_t max_workspace = SIZE_MAX;
+  bool stores_indices = false;  // the graph has nodes that checked mode added
 };
 
 /// Every public function may be called from any thread.

@@ -73,7 +73,8 @@ std::optional<Sizes> PlanState::update_sizes(const RunCall& call) {
   if (has_run_ && sizes_.symbols == symbol_values_.values()) return std::nullopt;
   Sizes sizes = program_sizes_.of_run(symbol_values_.values(), call);
   if (sizes.workspace_bytes > parts_.max_workspace)
-    call.fail(fmt::format("these sizes need a workspace of {} bytes; max_workspace is {}", sizes.workspace_bytes, parts_.max_workspace));
+    call.fail(fmt::format("these sizes need a workspace of {} bytes{}; max_workspace is {}", sizes.workspace_bytes,
+                          parts_.stores_indices ? ", in which checked mode stores the indices that it tests" : "", parts_.max_workspace));
   return std::exchange(sizes_, std::move(sizes));
 }
 

@@ -195,3 +195,11 @@ TEST_CASE("graph programs: checked mode names the index and the line, once for e
   // Indices that no requested output needs are not checked.
   CHECK(g.compile(device).kernels().size() < plan.kernels().size());
 }
+
+TEST_CASE("graph programs: checked mode says that it is what needs a workspace" * doctest::skip(all_are_checked())) {
+  tw::Graph g;
+  g.output("picked", tw::gather(g.input<float>("table", {kRows, kColumns}), g.input<int>("index", {3})));
+  CHECK(g.compile("cpu", {.max_workspace = 0}).workspace_bytes() == 0);
+  CHECK_THROWS_WITH_AS(g.compile("cpu", {.max_workspace = 0, .check = true}),
+                       doctest::Contains("bytes, in which checked mode stores the indices that it tests; max_workspace is 0"), tw::Error);
+}
