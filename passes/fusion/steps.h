@@ -2,10 +2,14 @@
 #pragma once
 #include <cstdint>
 
+#include "passes/fusion/derivation_failed.h"
+
 namespace tilewright::passes::fusion {
 
 /// Thrown when a derivation has taken more steps than it may.
-struct TooManySteps {};
+struct TooManySteps : DerivationFailed {
+  TooManySteps() : DerivationFailed("the derivation takes too many steps") {}
+};
 
 class Steps {
  public:

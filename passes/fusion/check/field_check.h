@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/fusion/derivation_failed.h"
 #include "passes/fusion/options.h"
 #include "passes/fusion/plan/plan.h"
 
@@ -32,8 +33,8 @@ ProofResult check_plan(const ExprBuilder&, const Plan&, int rounds = 2, std::uin
 ProofResult check_by(const ProgramOptions&, const ExprBuilder&, const Plan&);
 
 /// Thrown if no plan of a formula passes its check.
-struct PlanRefuted {
-  std::string text;
+struct PlanRefuted : DerivationFailed {
+  explicit PlanRefuted(const std::string& difference) : DerivationFailed("the check of its kernels failed: " + difference) {}
 };
 
 /// The maxima that are only references: no output changes if they take another value. This may miss some, as Plan::is_only_reference may.

@@ -131,7 +131,7 @@ class Coverer {
     FittedTiling tiling = fit_tiling(b_, plan, target_, options_);
     const KernelCost cost = estimate(plan, tiling, b_, target_, options_);
     ProofResult proof = check_by(options_, b_, plan);
-    if (proof.is_refuted) throw PlanRefuted{proof.text};
+    if (proof.is_refuted) throw PlanRefuted(proof.text);
     kernels_.push_back(planned_kernel(std::move(plan), std::move(tiling), cost, std::move(proof), {}));
     return true;
   }
@@ -158,7 +158,7 @@ class Coverer {
       first.is_emitted = true;
       sort(all);
     }
-    if (all.front().proof.is_refuted) throw PlanRefuted{all.front().proof.text};
+    if (all.front().proof.is_refuted) throw PlanRefuted(all.front().proof.text);
     if (all.size() > 1) all[0].rejected = rejection(all[0], all[1]);
     return all.front();
   }

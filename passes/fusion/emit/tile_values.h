@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "passes/fusion/derivation_failed.h"
 #include "passes/fusion/expr/constant_value.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/normal_form.h"
@@ -51,7 +52,9 @@ struct EmitScope {
 };
 
 /// Thrown for a tile with more axes or elements than tile IR allows: smaller tiles, or another division into kernels, avoid it.
-struct TileTooLarge {};
+struct TileTooLarge : DerivationFailed {
+  TileTooLarge() : DerivationFailed("a tile would have more axes than there can be") {}
+};
 
 class TileValues {
  public:

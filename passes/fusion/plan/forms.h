@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "passes/fusion/derivation_failed.h"
 #include "passes/fusion/expr/normal_form.h"
 
 namespace tilewright::passes::fusion {
@@ -32,8 +33,9 @@ struct FormTerm {
 using Form = std::vector<FormTerm>;
 
 /// Why a value has no form.
-struct NoForm {
-  std::string reason;
+struct NoForm : DerivationFailed {
+  NoForm(std::string why, Expr by, Expr inside) : DerivationFailed(std::move(why)), node(by), pending(inside) {}
+
   Expr node;     // the expression that prevents a form
   Expr pending;  // a pending reduction inside of it
 };

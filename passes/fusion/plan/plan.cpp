@@ -153,7 +153,8 @@ ExprSet maxima_of_exponents(const std::vector<KernelOutput>& outputs) {
   return maxima;
 }
 
-// Each reduction goes into the first pass in which it has a form. Making each cut as late as possible gives the least number of passes.
+// Each reduction goes into the first pass in which it has a form, and in which what its accumulators hold has a form when shifts move: of
+// where(m, x, -inf) + y there is none, since -inf has no change that could be added. Making each cut as late as possible gives the least number of passes.
 void Plan::assign_passes() {
   const ExprSet exponents = maxima_of_exponents(outputs);
   for (Expr r : reductions_over(loop, outputs)) {
@@ -171,7 +172,10 @@ void Plan::assign_passes() {
         if (d->pass == planned.pass) pending.push_back(d->value);
       try {
         Forms forms(*b_, loop, pending);
-        forms_[r] = forms.reduction(r, exponents.contains(r));
+        Form form = forms.reduction(r, exponents.contains(r));
+        ExprSet moved;
+        find_transports(form, r->combine, r, moved);
+        forms_[r] = std::move(form);
         break;
       } catch (const NoForm& why) {
         refusals.push_back({r, why});
@@ -209,13 +213,34 @@ int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr 
   return static_cast<int>(accumulators.size()) - 1;
 }
 
-// Bodies that differ only by a moderate factor share one accumulator.
-AccumulatorTerm Plan::term(const FormTerm& t, int pass, Combine combine, Expr exponent, Expr reduce) {
+// What an accumulator holds of a term, and its factor. Bodies that differ only by a moderate factor share one accumulator.
+Term Plan::accumulated(const FormTerm& t, Combine combine, Expr reduce) {
   Term body{1, t.body};
   if (combine == Combine::sum && ir::is_float(t.body->element) && !t.body->is(ExprKind::number)) body = b_->split_coefficient(t.body);
   const bool keeps_range = !is_narrow(reduce->operand_element.element) || factors_fit_operand(*b_, t.body, reduce->operand_element.element);
-  if (!is_moderate(body.coefficient) || !keeps_range) body = {1, t.body};
+  return is_moderate(body.coefficient) && keeps_range ? body : Term{1, t.body};
+}
+
+AccumulatorTerm Plan::term(const FormTerm& t, int pass, Combine combine, Expr exponent, Expr reduce) {
+  const Term body = accumulated(t, combine, reduce);
   return {b_->scale(body.coefficient, t.factor), accumulator(pass, combine, exponent, body.value, reduce)};
+}
+
+// The form of body[y + delta] for a body with shift references y, where delta is pending. Throws NoForm.
+const Form& Plan::transport(Expr body) {
+  if (const auto known = transports_.find(body); known != transports_.end()) return known->second;
+  ExprMap moved;
+  for (Expr s : all_of_kind(body, ExprKind::shift_reference)) moved[s] = b_->add({s, b_->delta(s->operands[0])});
+  Forms forms(*b_, loop, {}, false);
+  return transports_.emplace(body, forms.form(b_->substitute(body, moved))).first->second;
+}
+
+// Finds how all accumulators move that make_accumulators() and make_moves() would make of a form. Throws NoForm if one of them cannot.
+void Plan::find_transports(const Form& form, Combine combine, Expr reduce, ExprSet& seen) {
+  for (const FormTerm& t : form) {
+    const Expr body = accumulated(t, combine, reduce).value;
+    if (body->holds(ExprKind::shift_reference) && seen.insert(body).second) find_transports(transport(body), Combine::sum, reduce, seen);
+  }
 }
 
 void Plan::make_accumulators() {
@@ -235,23 +260,17 @@ bool Plan::may_roll(Expr shift, int pass) const {
 
 bool Plan::is_rolling(Expr shift) const { return rolling_.contains(shift); }
 
-// The transport of a body with shift references y: the form of body[y + delta], where delta is pending. New bodies become
-// accumulators.
+// Accumulators move by their transports. New bodies become accumulators.
 void Plan::make_moves() {
   std::vector<std::vector<Expr>> moved_together;
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const std::vector<Expr> shifts = all_of_kind(accumulators[i].body, ExprKind::shift_reference);
     if (shifts.empty()) continue;
-    ExprMap moved;
-    for (Expr s : shifts) {
-      moved[s] = b_->add({s, b_->delta(s->operands[0])});
+    for (Expr s : shifts)
       if (may_roll(s, accumulators[i].pass)) rolling_.insert(s);
-    }
     moved_together.push_back(shifts);
-    Forms forms(*b_, loop, {}, false);
-    const Form transported = forms.form(b_->substitute(accumulators[i].body, moved));
     std::vector<AccumulatorTerm> move;
-    for (const FormTerm& t : transported)
+    for (const FormTerm& t : transport(accumulators[i].body))
       move.push_back(term(t, accumulators[i].pass, Combine::sum, accumulators[i].exponent, accumulators[i].reduce));
     accumulators[i].move = std::move(move);
   }

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "passes/fusion/expr/kernel_output.h"
@@ -104,6 +105,9 @@ class Plan {
   void find_scans();
   void assign_passes();
   void make_accumulators();
+  const Form& transport(Expr body);
+  void find_transports(const Form&, graph::Combine, Expr reduce, ExprSet& seen);
+  Term accumulated(const FormTerm&, graph::Combine, Expr reduce);
   AccumulatorTerm term(const FormTerm&, int pass, graph::Combine, Expr exponent, Expr reduce);
   int accumulator(int pass, graph::Combine, Expr exponent, Expr body, Expr reduce);
   void make_moves();
@@ -116,7 +120,8 @@ class Plan {
 
   ExprBuilder* b_;
   std::map<Expr, Form, bool (*)(Expr, Expr)> forms_;
-  ExprSet rolling_;  // the rolling shift references
+  std::unordered_map<Expr, Form, ExprHash> transports_;  // of the bodies of accumulators
+  ExprSet rolling_;                                      // the rolling shift references
 };
 
 /// The body of an accumulator in which values replace references in exponents: what a loop of one tile computes.

@@ -126,12 +126,15 @@ class ProgramBuilder {
       d.begin = program_.kernels.size();
       d.parameter_begin = program_.parameter_kernels.size();
       try {
-        derive(s);
-      } catch (const PlanRefuted& why) {
+        within_fractions([&] { derive(s); });
+      } catch (const TileTooLarge&) {
+        throw;
+      } catch (const DerivationFailed& why) {
         if (s.joined) throw;
+        kernels_ = &program_.kernels;
         program_.kernels.resize(d.begin);
         program_.parameter_kernels.resize(d.parameter_begin);
-        derive_unfused(s, why);
+        derive_unfused(s, why.reason);
       }
       d.end = program_.kernels.size();
       d.parameter_end = program_.parameter_kernels.size();
@@ -160,9 +163,10 @@ class ProgramBuilder {
     const std::size_t operations = operations_of(g_, s);
     std::vector<Segment> halves;
     if (operations > kFewestOperations) halves = structure_.divided(s, (operations + 1) / 2);
+    if (halves.size() < 2) return derive_results(s, UINT64_MAX);
     const std::uint64_t most = options_.steps_of_operation * operations;
     try {
-      return derive_results(s, halves.size() > 1 ? most : UINT64_MAX);
+      return derive_results(s, most);
     } catch (const TooManySteps&) {
     }
     program_.steps += most;
@@ -233,8 +237,8 @@ class ProgramBuilder {
     for (const Segment& part : structure_.divided_at(s, apart)) derive_within_budget(part);
   }
 
-  // Derives each node of a segment separately, because no plan of the segment has passed its check.
-  void derive_unfused(const Segment& s, const PlanRefuted& why) {
+  // Derives each node of a segment separately, for a reason: no plan of the segment has passed its check, say.
+  void derive_unfused(const Segment& s, const std::string& why) {
     std::set<NodeId> stored = s.memory;
     std::vector<NodeId> computed;
     // The nodes of combining functions have no values.
@@ -246,8 +250,7 @@ class ProgramBuilder {
     for (NodeId n : computed) derive_node(n, stored_operands(g_, n, stored));
     for (NodeId n : s.results) copy_outputs(n, stored, known_.is_known(n));
     const Location& where = g_.node(s.results.back()).where;
-    program_.not_fused.push_back(fmt::format("not fused: node by node ({}:{}), because the check of the fused kernels failed: {}",
-                                             where.file, where.line, why.text));
+    program_.not_fused.push_back(fmt::format("not fused: node by node ({}:{}), because {}", where.file, where.line, why));
   }
 
   // Derives those results of a segment that are known before a run.
@@ -395,7 +398,7 @@ class ProgramBuilder {
     Stopwatch check_time(program_.times.check_ms);
     const ProofResult proof = instances_.run(axes, f.pool, results, plans);
     check_time.stop();
-    if (proof.is_refuted) throw PlanRefuted{proof.text};
+    if (proof.is_refuted) throw PlanRefuted(proof.text);
     add_proof(program_.proof, proof);
   }
 
@@ -480,7 +483,7 @@ class ProgramBuilder {
   // If no reason is given, the plan's is used.
   void emit(Formulas& f, const Plan& plan, const ProofResult& proof, FittedTiling tiling, const std::string& reason,
             const std::string& estimate) {
-    if (proof.is_refuted) throw PlanRefuted{proof.text};
+    if (proof.is_refuted) throw PlanRefuted(proof.text);
     if (!tiling.kernel) tiling = fit_tiling(f.exprs, plan, target_, options_);
     if (!tiling.kernel) throw TileTooLarge();
     std::vector<int> written;
@@ -575,21 +578,23 @@ class ProgramBuilder {
 }  // namespace
 
 Program build_program(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target) {
+  std::string not_fused;
   if (options.fuse) {
     try {
-      return ProgramBuilder(g, options, target).run_fused();
-    } catch (const TileTooLarge&) {
-      // The formula has more axes than a tile may have.
-    } catch (const PlanRefuted&) {
-      // A single node between memory and memory, in a segment of the fused program: the unfused program has the message.
+      return within_fractions([&] { return ProgramBuilder(g, options, target).run_fused(); });
+    } catch (const DerivationFailed& why) {
+      // More axes than a tile may have, or a node between memory and memory that has no plan: the unfused program has the message.
+      not_fused = "not fused: node by node, because " + why.reason;
     }
   }
   try {
-    return ProgramBuilder(g, options, target).run_unfused();
-  } catch (const PlanRefuted& why) {
-    TW_CHECK(false, "fusion: the plan of one node computes another value: " + why.text);
+    Program p = within_fractions([&] { return ProgramBuilder(g, options, target).run_unfused(); });
+    if (!not_fused.empty()) p.not_fused.push_back(std::move(not_fused));
+    return p;
+  } catch (const DerivationFailed& why) {
+    TW_CHECK(false, "fusion: one node has no kernel, because " + why.reason);
   }
-  TW_UNREACHABLE("a refuted plan");
+  TW_UNREACHABLE("a node without a kernel");
 }
 
 }  // namespace tilewright::passes::fusion

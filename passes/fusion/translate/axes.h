@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/fusion/derivation_failed.h"
 #include "tileir/graph/graph.h"
 
 namespace tilewright::passes::fusion {
@@ -72,7 +73,9 @@ class AxisAnalysis {
   static AtomList flat(const AtomList&);
 
  private:
-  struct Mismatch {
+  struct Mismatch : DerivationFailed {
+    explicit Mismatch(Use u) : DerivationFailed("an operand has axes of its own"), use(u) {}
+
     Use use;
   };
   bool try_build();

@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "passes/fusion/check/field_check.h"
+#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/steps.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
 #include "tilewright/compiler_bug.h"
@@ -88,6 +90,31 @@ TEST_CASE("fusion refuted: a report says why a segment is not fused") {
   CHECK(p.kernels.size() > 1);
   CHECK(is_told(p) == (p.kernels.size() > 2));
   check_values(g, p);
+}
+
+// What a step throws to give up a way must not leave the compilation, even if no step expects it.
+TEST_CASE("fusion refuted: a derivation that fails in another way is divided, or a bug of the compiler") {
+  const std::vector<std::function<void()>> failures{[] { throw NoForm("a refusal of the test", {}, {}); }, [] { throw TooManySteps(); },
+                                                    [] { throw TileTooLarge(); }, [] { throw ir::RationalOverflow(); }};
+  for (const std::function<void()>& fail : failures) {
+    graph::Graph g;
+    const Formula x = input(g, "x", {6, 33}), e = exp(x - max(x));
+    builder(g).output("y", (e / sum(e)).id);
+    ProgramOptions options;
+    options.check = [&](const ExprBuilder& b, const Plan& p) {
+      if (p.reductions.size() > 1) fail();
+      return check_plan(b, p);
+    };
+    const Program p = build_program(g, options, {});
+    CHECK(p.kernels.size() > 2);
+    CHECK(std::any_of(p.not_fused.begin(), p.not_fused.end(), [](const std::string& l) { return l.find("not fused: ") != l.npos; }));
+    check_values(g, p);
+    options.check = [&](const ExprBuilder&, const Plan&) -> ProofResult {
+      fail();
+      return {};
+    };
+    CHECK_THROWS_AS(build_program(g, options, {}), CompilerBug);
+  }
 }
 
 TEST_CASE("fusion refuted: what has no plan at all is a bug of the compiler") {
