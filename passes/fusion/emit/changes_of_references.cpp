@@ -1,4 +1,4 @@
-// Computes the factors that move sums of exponentials from one reference to another, including the roundings that emit_exp has made.
+// Emits exponentials of differences from references, and the factors that move sums of them from one reference to another.
 #include <numbers>
 
 #include "passes/fusion/emit/tile_values.h"
@@ -13,6 +13,48 @@ using ir::Element;
 using ir::OpKind;
 
 }  // namespace
+
+// exp(x + reference) becomes exp2 of one multiply-add if exp2 is an instruction. The product with the reference is rounded, which
+// multiplies all values that refer to it by one factor; exp_of_rounding removes it. Beyond is_moderate, where differences are 0 or at most
+// -16, the unit is a power of two, which is exact. (Masks may be as low as the lowest finite number: a multiple of it would overflow.)
+Part TileValues::exp_of_sum(Expr e, const Order& own) {
+  Expr reference;
+  std::vector<Term> rest;
+  for (const Term& t : exprs_.terms(e->operands[0])) {
+    if (!reference && t.value->is(ExprKind::reference) && t.coefficient.is_one())
+      reference = t.value;
+    else
+      rest.push_back(t);
+  }
+  const std::optional<BelowMaximum> below = below_maximum(e->operands[0]);
+  if (!rounds_references(e->element) || !reference || rest.empty()) {
+    if (!below) return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
+    const Part x = rounded_multiple(below->x, own, e->element);
+    Part exponent = binary(OpKind::add_, x, rounded(value_as(below->offset, own, e->element)), own);
+    if (below->others) exponent = binary(OpKind::add_, exponent, value_as(below->others, own, e->element), own);
+    return unary(OpKind::exp_, exponent);
+  }
+  const Part offset = value_as(reference, own, Element::f32);
+  const Part far = select(is_below(offset, 0x1p64), constant(Element::f32, 2), constant(Element::f32, 1), own);
+  const Part unit = select(is_moderate(offset), constant(Element::f32, std::numbers::log2e), far, own);
+  // The reference has the same factor and is rounded: only with powers of two does a score that is its own reference stay at 0.
+  const bool is_exact = below && below->offset == reference;
+  if (is_exact) rest = {{below->x.factor, below->x.value}};
+  const bool is_scaled = rest.size() == 1 && !constant_value(rest[0].value) &&
+                         is_power_of_two(rest[0].coefficient.is_negative() ? -rest[0].coefficient : rest[0].coefficient);
+  const Part x = is_scaled  ? value_as(rest[0].value, own, Element::f32)
+                 : is_exact ? rounded_multiple(below->x, own, Element::f32)
+                            : value_as(exprs_.add_terms(rest), own, Element::f32);
+  Part factor = unit;
+  if (is_scaled && !rest[0].coefficient.is_one())
+    factor = binary(OpKind::mul_, unit, constant(Element::f32, rest[0].coefficient.to_double()), own);
+  Part sum = ternary(OpKind::fma_, x, factor, binary(OpKind::mul_, offset, unit, own), own);
+  if (is_exact && below->others) {
+    const Part others = value_as(below->others, own, Element::f32);
+    sum = ternary(OpKind::fma_, others, constant(Element::f32, std::numbers::log2e), sum, own);
+  }
+  return unary(OpKind::exp2_, sum);
+}
 
 // exp(to - from), the change of an exponent as emit_exp rounds it. If the product became part of the subtraction, it would not be rounded,
 // and each step of a loop would add an error; fma(x, y, 0) prevents that.

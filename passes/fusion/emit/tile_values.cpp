@@ -317,9 +317,6 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
   return sum ? *sum : unary(OpKind::neg_, *subtracted);
 }
 
-// exp(x + reference) becomes exp2 of one multiply-add if exp2 is an instruction. The product with the reference is rounded, which
-// multiplies all values that refer to it by one factor; exp_of_rounding removes it. Beyond is_moderate, where differences are 0 or at most
-// -16, the unit is a power of two, which is exact. (Masks may be as low as the lowest finite number: a multiple of it would overflow.)
 Part TileValues::emit_exp(Expr e, const Order& own) {
   // exp(x log 2) is exp2(x).
   for (const Factor& f : e->operands[0]->factors)
@@ -329,41 +326,7 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
       const Expr x = exprs_.multiply(e->operands[0]->number, std::move(rest));
       return unary(*base == 2 ? OpKind::exp2_ : OpKind::exp10_, value_as(x, own, e->element));
     }
-  Expr reference;
-  std::vector<Term> rest;
-  for (const Term& t : exprs_.terms(e->operands[0])) {
-    if (!reference && t.value->is(ExprKind::reference) && t.coefficient.is_one())
-      reference = t.value;
-    else
-      rest.push_back(t);
-  }
-  const std::optional<BelowMaximum> below = below_maximum(e->operands[0]);
-  if (!rounds_references(e->element) || !reference || rest.empty()) {
-    if (!below) return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
-    const Part x = rounded_multiple(below->x, own, e->element);
-    return unary(OpKind::exp_, binary(OpKind::add_, x, rounded(value_as(below->offset, own, e->element)), own));
-  }
-  const Part offset = value_as(reference, own, Element::f32);
-  const Part far = select(is_below(offset, 0x1p64), constant(Element::f32, 2), constant(Element::f32, 1), own);
-  const Part unit = select(is_moderate(offset), constant(Element::f32, std::numbers::log2e), far, own);
-  // The reference has the same factor and is rounded: only with powers of two does a score that is its own reference stay at 0.
-  const bool is_exact = below && below->offset == reference;
-  if (is_exact) rest = {{below->x.factor, below->x.value}};
-  const bool is_scaled = rest.size() == 1 && !constant_value(rest[0].value) &&
-                         is_power_of_two(rest[0].coefficient.is_negative() ? -rest[0].coefficient : rest[0].coefficient);
-  const Part x = is_scaled  ? value_as(rest[0].value, own, Element::f32)
-                 : is_exact ? rounded_multiple(below->x, own, Element::f32)
-                            : value_as(exprs_.add_terms(rest), own, Element::f32);
-  Part factor = unit;
-  if (is_scaled && !rest[0].coefficient.is_one())
-    factor = binary(OpKind::mul_, unit, constant(Element::f32, rest[0].coefficient.to_double()), own);
-  const Part scaled = binary(OpKind::mul_, offset, unit, own);
-  AxisSet axes;
-  for (const Part* p : {&x, static_cast<const Part*>(&factor), &scaled})
-    for (Axis a : p->axes) axes.insert(a);
-  const Order all = restricted(own, axes);
-  const ir::ValueId sum = ir_.ternary(OpKind::fma_, broadcast(x, all), broadcast(factor, all), broadcast(scaled, all));
-  return unary(OpKind::exp2_, {sum, all});
+  return exp_of_sum(e, own);
 }
 
 Part TileValues::power(Expr base, const Rational& exponent, const Order& own, Element element) {

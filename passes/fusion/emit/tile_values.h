@@ -192,9 +192,11 @@ class TileValues {
   std::optional<Part> emit_exact_first(Expr, const Order&);
   std::optional<Part> emit_scaled_difference(Expr sum, const Order&);
   Part emit_exp(Expr, const Order&);
+  Part exp_of_sum(Expr, const Order&);
   struct BelowMaximum {
     Multiple x;   // the value from which the maximum is chosen
     Expr offset;  // the value that is added to x: the negative maximum, or a reference to it
+    Expr others;  // the other terms of the exponent, if there are any
   };
   std::optional<BelowMaximum> below_maximum(Expr exponent);
   Part rounded_multiple(const Multiple&, const Order&, ir::Element);

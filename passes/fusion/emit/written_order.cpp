@@ -48,6 +48,21 @@ std::vector<std::vector<Term>> take_changes(ExprBuilder& b, std::vector<Term>& t
   return changes;
 }
 
+// The terms that are left of a sum if all of these terms are taken out of it; none if it lacks one of them.
+std::optional<std::vector<Term>> without_terms(std::vector<Term> sum, std::span<const Term> taken) {
+  for (const Term& t : taken) {
+    const auto at = std::find_if(sum.begin(), sum.end(), [&](const Term& s) { return s.value == t.value && !s.coefficient.is_zero(); });
+    if (at == sum.end() || constant_value(t.value)) return std::nullopt;
+    try {
+      at->coefficient = at->coefficient - t.coefficient;
+    } catch (const ir::RationalOverflow&) {
+      return std::nullopt;
+    }
+    if (at->coefficient.is_zero()) sum.erase(at);
+  }
+  return sum;
+}
+
 // How many factors of a product have unknown magnitude; a power counts once for each multiplication by its base.
 double unknown_factors(ExprBuilder& b, Expr e) {
   double count = is_moderate(e->number) ? 0 : 1;
@@ -202,9 +217,10 @@ std::optional<Part> TileValues::emit_scaled_difference(Expr e, const Order& own)
 
 // A sum or a product minus the maximum of such values. Computed in another order, it could be far above the maximum if both are large: so
 // the exponent uses the same value, multiplied in the same way as the maximum. For a value of a single op, c x - c max(x) is c (x -
-// max(x)), which is exact; a power of two causes no rounding.
+// max(x)), which is exact; a power of two causes no rounding. Other terms of the exponent come last: they may be small beside x.
 std::optional<TileValues::BelowMaximum> TileValues::below_maximum(Expr exponent) {
   const std::vector<Term> all = exprs_.terms(exponent);
+  std::optional<BelowMaximum> found;
   for (const Term& t : all) {
     const bool is_reference = t.value->is(ExprKind::reference);
     if (t.coefficient.is_zero() || t.value == exprs_.one() || (is_reference && !t.coefficient.is_one())) continue;
@@ -213,14 +229,20 @@ std::optional<TileValues::BelowMaximum> TileValues::below_maximum(Expr exponent)
     if (rest.empty()) continue;
     const Expr offset = exprs_.scale(t.coefficient, t.value);
     const Expr maximum = exprs_.scale(-1, is_reference ? t.value->operands[0] : offset);
-    const auto x = multiple_of_chosen(exprs_, exprs_.add_terms(rest), maximum);
-    if (!x) continue;
-    const bool is_difference = !is_reference && exprs_.split_coefficient(offset).coefficient == -x->factor;
-    const bool is_one_op = !x->value->is(ExprKind::add) && !x->value->is(ExprKind::mul);
-    if (is_one_op && (is_difference || is_power_of_two(magnitude(x->factor)))) continue;
-    return BelowMaximum{*x, offset};
+    for (const Multiple& x : values_of_maximum(exprs_, maximum)) {
+      const auto others = without_terms(rest, exprs_.terms(exprs_.scale(x.factor, x.value)));
+      if (!others) continue;
+      if (!others->empty()) {
+        if (!found) found = BelowMaximum{x, offset, exprs_.add_terms(*others)};
+        continue;
+      }
+      const bool is_difference = !is_reference && exprs_.split_coefficient(offset).coefficient == -x.factor;
+      const bool is_one_op = !x.value->is(ExprKind::add) && !x.value->is(ExprKind::mul);
+      if (is_one_op && (is_difference || is_power_of_two(magnitude(x.factor)))) break;
+      return BelowMaximum{x, offset, {}};
+    }
   }
-  return std::nullopt;
+  return found;
 }
 
 Part TileValues::rounded_multiple(const Multiple& m, const Order& own, Element element) {

@@ -203,9 +203,10 @@ bool is_extreme(ExprBuilder& b, Expr e) {
   return known.at(root);
 }
 
-std::optional<Multiple> multiple_of_chosen(ExprBuilder& b, Expr x, Expr maximum) {
+std::vector<Multiple> values_of_maximum(ExprBuilder& b, Expr maximum) {
   ExprSet seen;
   std::vector<Expr> open{maximum};
+  std::vector<Multiple> values;
   while (!open.empty()) {
     const auto [factor, value] = b.split_coefficient(open.back());
     open.pop_back();
@@ -213,11 +214,12 @@ std::optional<Multiple> multiple_of_chosen(ExprBuilder& b, Expr x, Expr maximum)
     for (Expr chosen : value->operands) {
       while (chosen->is(ExprKind::select) && chosen->operands[2]->is_negative_infinity()) chosen = chosen->operands[1];
       const Expr scaled = b.scale(factor, chosen);
-      if (scaled == x) return Multiple{factor, chosen};
-      if (seen.insert(scaled).second) open.push_back(scaled);
+      if (!seen.insert(scaled).second) continue;
+      values.push_back({factor, chosen});
+      open.push_back(scaled);
     }
   }
-  return std::nullopt;
+  return values;
 }
 
 // ---- exponentials ----

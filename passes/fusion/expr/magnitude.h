@@ -31,8 +31,8 @@ struct Multiple {
   Rational factor;
   Expr value;
 };
-/// x as a multiple of the value from which a maximum (or a multiple of it) is chosen; none if x is not such a multiple.
-std::optional<Multiple> multiple_of_chosen(ExprBuilder&, Expr x, Expr maximum);
+/// The values from which a maximum (or a multiple of it) is chosen, also through masks and through maxima of maxima.
+std::vector<Multiple> values_of_maximum(ExprBuilder&, Expr maximum);
 
 /// Whether x <= bound where the conditions hold: the bound is a maximum of x, or greater than such a maximum.
 bool is_at_most(ExprBuilder&, Expr x, Expr bound, std::span<const Expr> conditions = {});

@@ -281,8 +281,8 @@ Expr ExprBuilder::exp(Expr u) {
   if (u == zero_) return one_;
   if (u->is_negative_infinity()) return zero_;
   if (is_masked(u)) return select(u->operands[0], exp(u->operands[1]), zero_, u->element);
-  // exp(u + c log x) = x^c exp(u), if x is known to be >= 0. exp(u + (m ? v : -inf)) = exp(u) [m] exp(v), which is one exponential, or m ?
-  // exp(u + v) : 0 for a v that may be infinite. exp(v) alone may overflow where exp(u + v) does not.
+  // exp(u + c log x) = x^c exp(u), if x is known to be >= 0. exp(u + (m ? v : -inf)) = [m] exp(u + v), or m ? exp(u + v) : 0 for a v that
+  // may be infinite. exp(v) alone may overflow where exp(u + v) does not.
   std::vector<Term> rest;
   std::vector<Factor> powers;
   std::vector<Expr> conditions;
@@ -291,10 +291,12 @@ Expr ExprBuilder::exp(Expr u) {
     if (t.value->is(ExprKind::log) && t.value->operands[0]->is_nonnegative && !t.coefficient.is_zero() &&
         (all.size() == 1 || may_be_power(t, all)))
       powers.push_back({t.value->operands[0], t.coefficient});
-    else if (is_masked(t.value) && t.coefficient.is_one() && t.value->operands[1]->finite != Finite::unknown)
-      powers.push_back({exp(t.value), 1});
     else if (is_masked(t.value) && t.coefficient.is_one()) {
-      conditions.push_back(t.value->operands[0]);
+      const Expr condition = t.value->operands[0];
+      if (t.value->operands[1]->finite != Finite::unknown)
+        powers.push_back({indicator(condition, t.value->element == Element::f64 ? Element::f64 : Element::f32), 1});
+      else
+        conditions.push_back(condition);
       for (const Term& hidden : terms(t.value->operands[1])) rest.push_back(hidden);
     } else
       rest.push_back(t);

@@ -57,15 +57,15 @@ class ExprBuilder::ProductBuilder {
       if (const Expr selected = resolve_select(condition)) return selected;
       if (condition != b_.truth(true)) merge(b_.make(ExprKind::indicator, {condition}, mask_element_), 1);
     }
-    if (!exponents_.empty()) {
-      const Expr exponential = b_.exp(b_.add(exponents_));
-      if (!exponential->is(ExprKind::exp)) {
-        std::vector<Factor> all = listed();
-        all.push_back({exponential, 1});
-        return b_.multiply(coefficient_, std::move(all));
-      }
-      merge(exponential, 1);
+    merge_exponents();
+    std::vector<Expr> exponentials;
+    for (Expr u : exponents_) exponentials.push_back(b_.exp(u));
+    if (!std::all_of(exponentials.begin(), exponentials.end(), [](Expr e) { return e->is(ExprKind::exp); })) {
+      std::vector<Factor> all = listed();
+      for (Expr e : exponentials) all.push_back({e, 1});
+      return b_.multiply(coefficient_, std::move(all));
     }
+    for (Expr e : exponentials) merge(e, 1);
     std::vector<Factor> all = listed();
     if (all.empty()) return b_.number(coefficient_);
     if (all.size() == 1 && all[0].exponent.is_one()) {
@@ -200,6 +200,32 @@ class ExprBuilder::ProductBuilder {
       }
     }
     merge(base, exponent);
+  }
+
+  // Whether exp(x) exp(y) is one exponential: x + y is a multiple of x, or a term of x cancels one of y. Any other sum may be rounded far more
+  // than x and y are: of (x - m) + y for a large maximum m, nothing is left of y if y is added to x first.
+  bool is_one_exponent(Expr x, Expr y) const {
+    const std::vector<Term> a = b_.terms(x), b = b_.terms(y);
+    if (x == y || (a.size() == 1 && b.size() == 1 && a[0].value == b[0].value)) return true;
+    return std::any_of(a.begin(), a.end(),
+                       [&](const Term& t) { return std::find(b.begin(), b.end(), Term{-t.coefficient, t.value}) != b.end(); });
+  }
+
+  void merge_exponents() {
+    std::vector<Expr> open = std::move(exponents_);
+    std::sort(open.begin(), open.end(), [](Expr x, Expr y) { return x->key < y->key; });
+    exponents_.clear();
+    while (!open.empty()) {
+      const Expr u = open.back();
+      open.pop_back();
+      const auto other = std::find_if(exponents_.begin(), exponents_.end(), [&](Expr x) { return is_one_exponent(u, x); });
+      if (other == exponents_.end()) {
+        exponents_.push_back(u);
+        continue;
+      }
+      open.push_back(b_.add({u, *other}));
+      exponents_.erase(other);
+    }
   }
 
   // [m] (m ? a : b) = [m] a, if b is finite

@@ -153,11 +153,14 @@ Form Forms::merge(Form terms) {
   return terms;
 }
 
-Form Forms::multiply(const Form& a, const Form& b) {
+Form Forms::multiply(const Form& a, const Form& b, Expr e) {
   Form all;
   for (const FormTerm& x : a)
-    for (const FormTerm& y : b)
+    for (const FormTerm& y : b) {
+      // The sum of two references would be rounded as one number.
+      if (x.exponent != b_.zero() && y.exponent != b_.zero()) refuse("a product of exponentials with a reference each", e);
       all.push_back({b_.product({x.factor, y.factor}), b_.add({x.exponent, y.exponent}), b_.product({x.body, y.body})});
+    }
   return merge(std::move(all));
 }
 
@@ -230,9 +233,9 @@ Form Forms::product(Expr e) {
     if (x.size() == 1) {
       const Expr factor = b_.power(x[0].factor, f.exponent);
       is_scaled = is_scaled || (!pending_.empty() && has_pending(factor) && !is_moderate(b_, factor));
-      all = multiply(all, {{factor, b_.scale(f.exponent, x[0].exponent), b_.power(x[0].body, f.exponent)}});
+      all = multiply(all, {{factor, b_.scale(f.exponent, x[0].exponent), b_.power(x[0].body, f.exponent)}}, e);
     } else if (f.exponent.is_integer() && !f.exponent.is_negative() && f.exponent <= Rational(kMostPower)) {
-      for (Rational i = 0; i < f.exponent; i += 1) all = multiply(all, x);
+      for (Rational i = 0; i < f.exponent; i += 1) all = multiply(all, x, e);
       sums += f.exponent;
     } else {
       refuse(f.exponent.is_negative() ? "a division by a sum of data and a pending reduction"

@@ -68,7 +68,7 @@ class Forms {
   Form logarithm(Expr);
   Form inner_reduction(Expr);
   FormTerm with_positive_factor(FormTerm);
-  Form multiply(const Form&, const Form&);
+  Form multiply(const Form&, const Form&, Expr product);
   Form merge(Form);
   Expr first_pending(Expr);
   /// Forms of the same values without shifts. Shared by all exponents and extremes inside, which would otherwise visit common parts again.

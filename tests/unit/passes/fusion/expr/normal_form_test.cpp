@@ -55,7 +55,9 @@ TEST_CASE_FIXTURE(Fixture, "normal form: numbers go into sums and to the front o
 }
 
 TEST_CASE_FIXTURE(Fixture, "normal form: exponentials and logarithms") {
-  CHECK(b.product({b.exp(x), b.exp(y)}) == b.exp(b.add({x, y})));
+  CHECK(b.product({b.exp(x), b.exp(x)}) == b.exp(b.scale(2, x)));
+  CHECK(b.product({b.exp(x), b.exp(y)}) != b.exp(b.add({x, y})));
+  CHECK(b.exp(b.subtract(x, y)) != b.divide(b.exp(x), b.exp(y)));
   CHECK(b.exp(b.subtract(x, b.log(b.exp(y)))) == b.exp(b.subtract(x, y)));
   const Expr positive = b.exp(x);
   CHECK(b.exp(b.scale(2, b.log(b.add({positive, b.one()})))) == b.power(b.add({positive, b.one()}), 2));
@@ -144,7 +146,7 @@ TEST_CASE_FIXTURE(Fixture, "normal form: a mask hides what is a number, and noth
   const Expr additive = b.select(mask, x, b.negative_infinity());
   CHECK(b.add({additive, inverse})->is(ExprKind::add));
   CHECK(b.add({additive, y}) == b.select(mask, b.add({x, y}), b.negative_infinity()));
-  CHECK(b.exp(b.add({additive, inverse})) == b.product({b.exp(inverse), b.exp(x), b.indicator(mask)}));
+  CHECK(b.exp(b.add({additive, inverse})) == b.product({b.exp(b.add({inverse, x})), b.indicator(mask)}));
 }
 
 TEST_CASE_FIXTURE(Fixture, "normal form: a sum in a product has a leading coefficient of 1") {
