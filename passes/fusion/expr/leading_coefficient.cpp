@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include "passes/fusion/expr/magnitude.h"
+
 namespace tilewright::passes::fusion {
 
 namespace {
@@ -40,6 +42,11 @@ Rational leading_coefficient(const ExprBuilder& b, Expr sum) {
   }
   const Dyadic c = *dyadic(first->coefficient);
   return c.power_of_two * Rational(c.odd < 0 ? -divisor : divisor);
+}
+
+Rational coefficient_of_factor(const ExprBuilder& b, Expr sum) {
+  const Rational c = leading_coefficient(b, sum);
+  return is_moderate(c) ? c : Rational(1);
 }
 
 }  // namespace tilewright::passes::fusion

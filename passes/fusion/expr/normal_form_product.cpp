@@ -5,7 +5,6 @@
 #include <map>
 
 #include "passes/fusion/expr/leading_coefficient.h"
-#include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/normal_form.h"
 #include "tileir/diagnostics.h"
 
@@ -189,11 +188,10 @@ class ExprBuilder::ProductBuilder {
     if (!rest.empty()) merge(b_.multiply(1, std::move(rest)), exponent);
   }
 
-  // Not for a coefficient that is large already: the steps of x = c x (1 - x) would square it each time.
   void take_sum(Expr base, const Rational& exponent) {
     if (!is_integer(base)) {
-      const Rational c = leading_coefficient(b_, base);
-      const bool is_movable = !c.is_one() && is_moderate(c) && (!c.is_negative() || exponent.is_integer());
+      const Rational c = coefficient_of_factor(b_, base);
+      const bool is_movable = !c.is_one() && (!c.is_negative() || exponent.is_integer());
       if (const std::optional<Expr> divided = is_movable ? b_.scaled_sum(Rational(1) / c, base) : std::nullopt) {
         take_number(c, exponent);
         base = *divided;

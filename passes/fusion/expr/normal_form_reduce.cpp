@@ -177,7 +177,7 @@ void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
   // A product contains a sum without its coefficient.
   const auto without_coefficient = [&](Expr e) {
     if (!e->is(ExprKind::add) || is_integer(e)) return e;
-    const Rational c = leading_coefficient(*this, e);
+    const Rational c = coefficient_of_factor(*this, e);
     return c.is_one() ? e : scaled_sum(Rational(1) / c, e).value_or(e);
   };
   const auto parts = [&](Expr e) {

@@ -1,5 +1,7 @@
 // Translates the element-wise ops of a graph to expressions.
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/magnitude.h"
@@ -58,6 +60,19 @@ bool may_round(const Node& node) {
   }
 }
 
+// Whether the coefficient of a product is near the end of f32's range, or needs more than 127 bits: the steps of x = c x (1 - x) would
+// multiply it again and again, while the other factors become as small. Such a product is computed as it is written, and is one factor of
+// other products.
+bool has_extreme_number(Expr product) {
+  constexpr int kMostExponent = 100;
+  if (!product->is(ExprKind::mul) || !ir::is_float(product->element)) return false;
+  const bool is_far =
+      product->element != Element::f64 && !product->number.is_zero() && std::abs(std::ilogb(product->number.to_double())) > kMostExponent;
+  return is_far || std::any_of(product->factors.begin(), product->factors.end(), [](const Factor& f) {
+           return f.base->is(ExprKind::number) && f.exponent.is_integer() && !f.base->number.is_zero() && !f.base->number.is_negative();
+         });
+}
+
 }  // namespace
 
 Expr GraphToExprs::map(const Node& node, const std::vector<Expr>& x) {
@@ -113,6 +128,7 @@ Expr GraphToExprs::written_product(Expr x, Expr y) {
   if (!is_inverse(y) && (is_inverse(x) || y->key < x->key)) std::swap(x, y);
   const bool is_quotient = is_inverse(y);
   if (is_quotient) y = b_.power(y, -1);
+  if (has_extreme_number(product)) return b_.function(is_quotient ? OpKind::div_ : OpKind::mul_, {x, y}, common_element(std::array{x, y}));
   // A moderate number before a value without a written order does not affect the order: (4 x) 0.25 is x.
   const auto is_plain = [&](Expr number, Expr other) {
     return number->is(ExprKind::number) && is_moderate(number->number) && !number->number.is_zero() && product->is(ExprKind::mul) &&
