@@ -280,8 +280,8 @@ Part TileValues::emit(Expr e, const Order& own) {
 // Terms with few axes come first, so that the sum grows to the whole tile as late as possible.
 Part TileValues::emit_float_sum(Expr e, const Order& own) {
   if (const auto written = emit_written_sum(e, own)) return *written;
+  if (const auto differences = emit_differences(e, own)) return *differences;
   if (const auto ordered = emit_exact_first(e, own)) return *ordered;
-  if (const auto scaled = emit_scaled_difference(e, own)) return *scaled;
   struct Summand {
     Part part;
     Rational coefficient;

@@ -190,7 +190,7 @@ class TileValues {
   std::optional<Part> emit_written_product(Expr, const Order&);
   std::optional<Part> emit_written_sum(Expr, const Order&);
   std::optional<Part> emit_exact_first(Expr, const Order&);
-  std::optional<Part> emit_scaled_difference(Expr sum, const Order&);
+  std::optional<Part> emit_differences(Expr sum, const Order&);
   Part emit_exp(Expr, const Order&);
   Part exp_of_sum(Expr, const Order&);
   struct BelowMaximum {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/expr/averaged.h"
 #include "passes/fusion/expr/magnitude.h"
 
 namespace tilewright::passes::fusion {
@@ -63,6 +64,46 @@ std::optional<std::vector<Term>> without_terms(std::vector<Term> sum, std::span<
   return sum;
 }
 
+// coefficient * (values + reference) or coefficient * (reference - values), where the reference stands for an average or an extreme that
+// cancels the values; or coefficient * (values - reference), where the reference changes to these values.
+struct Difference {
+  enum class Kind : std::uint8_t { added, subtracted, change } kind;
+  Rational coefficient;
+  Expr values, reference;
+};
+// Removes the changes of several references from the terms. Each is computed as one value, so that all multiples of their sum have the same
+// rounding errors.
+std::vector<Difference> take_several_changes(ExprBuilder& b, std::vector<Term>& terms) {
+  std::vector<Term> left = terms;
+  std::vector<Difference> all;
+  for (const std::vector<Term>& change : take_changes(b, left)) {
+    const Term& shift = change.back();
+    all.push_back({Difference::Kind::change, -shift.coefficient, shift.value->operands[0], shift.value});
+  }
+  if (all.size() < 2) return {};
+  terms = std::move(left);
+  return all;
+}
+// Removes differences from references from the terms. Those that are added come before those that are subtracted.
+std::vector<Difference> take_differences(ExprBuilder& b, std::vector<Term>& terms) {
+  std::vector<Difference> differences;
+  for (const Term& shift : std::vector<Term>(terms)) {
+    if (!shift.value->is(ExprKind::shift_reference) || shift.coefficient.is_zero()) continue;
+    const std::optional<Term> near = averaged_values(b, shift.value->operands[0]);
+    if (!near || near->coefficient.is_zero()) continue;
+    const Expr values = b.scale(magnitude(near->coefficient), near->value);
+    const bool is_added = near->coefficient.is_negative();
+    std::optional<std::vector<Term>> left =
+        without_terms(terms, b.terms(b.scale(is_added ? shift.coefficient : -shift.coefficient, values)));
+    if (!left) continue;
+    terms = std::move(*left);
+    std::erase(terms, shift);
+    differences.push_back({is_added ? Difference::Kind::added : Difference::Kind::subtracted, shift.coefficient, values, shift.value});
+  }
+  std::stable_partition(differences.begin(), differences.end(), [](const Difference& d) { return !d.coefficient.is_negative(); });
+  return differences;
+}
+
 // How many factors of a product have unknown magnitude; a power counts once for each multiplication by its base.
 double unknown_factors(ExprBuilder& b, Expr e) {
   double count = is_moderate(e->number) ? 0 : 1;
@@ -74,7 +115,7 @@ double unknown_factors(ExprBuilder& b, Expr e) {
 }  // namespace
 
 // (x - y) c is c x - c y in normal form, where the difference of the rounded products may be inaccurate. So c multiplies the sum of the
-// terms that have it, or that have a small multiple of it. Powers of two cause no rounding.
+// terms that have it, or that have a small multiple of it. Powers of two cause no rounding, and do not count as multiples.
 std::vector<Term> TileValues::grouped_terms(Expr sum) {
   constexpr std::int64_t kMostMultiple = 16;
   std::vector<Term> left = sum->terms, grouped;
@@ -84,13 +125,14 @@ std::vector<Term> TileValues::grouped_terms(Expr sum) {
     const Rational c = magnitude(left.front().coefficient);
     const auto equal = std::count_if(left.begin(), left.end(), [&](const Term& t) { return magnitude(t.coefficient) == c; });
     std::vector<Term> members;
+    const auto is_exact = [](const Rational& x) { return is_power_of_two(magnitude(x)) && fusion::is_moderate(x); };
     const auto multiple_of = [&](const Term& t) -> std::optional<Rational> {
       const std::optional<Rational> m = quotient(t.coefficient, c);
-      const bool is_small = m && equal > 1 && m->is_integer() && magnitude(*m) <= Rational(kMostMultiple);
+      const bool is_small = m && equal > 1 && m->is_integer() && magnitude(*m) <= Rational(kMostMultiple) && !is_exact(t.coefficient);
       return m && (is_power_of_two(magnitude(*m)) || is_small) ? m : std::nullopt;
     };
     // 0 x stays where x may be infinite.
-    if (!c.is_zero() && (!is_power_of_two(c) || !fusion::is_moderate(c)))
+    if (!c.is_zero() && !is_exact(c))
       for (const Term& t : left)
         if (const auto multiple = multiple_of(t)) members.push_back({*multiple, t.value});
     if (members.size() < 2) {
@@ -127,12 +169,15 @@ std::optional<Part> TileValues::emit_written_product(Expr e, const Order& own) {
   }
   constexpr double kFew = 2;
   if (unknown_factors(exprs_, e) <= kFew) return std::nullopt;
-  const WrittenValue* written = exprs_.pool().written_value(e);
-  return written ? std::optional(emit_written(*written, own, e->element)) : std::nullopt;
+  if (const WrittenValue* written = exprs_.pool().written_value(e)) return emit_written(*written, own, e->element);
+  // The program may write t, where 1 - t contains -t.
+  const Expr negative = exprs_.scale(-1, e);
+  if (!exprs_.pool().written_value(negative)) return std::nullopt;
+  return unary(OpKind::neg_, value_as(negative, own, e->element));
 }
 
-// If a sum has several differences of data, a partial sum may be rounded where the formula's own partial sums are exact. Values that a loop
-// has computed have errors of their own.
+// If a sum has several differences of data, a partial sum may be rounded where the formula's own partial sums are exact; if a difference is
+// multiplied by a number, so may be the products of its parts. Values that a loop has computed have errors of their own.
 std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
   const auto negative = std::count_if(e->terms.begin(), e->terms.end(), [](const Term& t) { return t.coefficient.is_negative(); });
   const auto terms = static_cast<std::ptrdiff_t>(e->terms.size());
@@ -140,11 +185,13 @@ std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
     ExprSet seen;
     return is_data(t.value, seen);
   });
-  if (terms <= 2 || negative == 0 || negative == terms || data == 0) return std::nullopt;
+  if (negative == 0 || negative == terms || data == 0) return std::nullopt;
   const WrittenValue* written = exprs_.pool().written_value(e);
   if (!written) return std::nullopt;
-  if (written->kind == WrittenValue::Kind::product && written->right->is(ExprKind::number) &&
-      is_power_of_two(magnitude(written->right->number))) {
+  const bool is_multiple = written->kind == WrittenValue::Kind::product && written->right->is(ExprKind::number);
+  const bool is_exact_multiple = is_multiple && is_power_of_two(magnitude(written->right->number));
+  if (terms <= 2 && (!is_multiple || is_exact_multiple)) return std::nullopt;
+  if (is_exact_multiple) {
     const WrittenValue* sum = exprs_.pool().written_value(written->left);
     const Rational& c = written->right->number;
     if (sum && sum->kind == WrittenValue::Kind::sum)
@@ -191,28 +238,29 @@ std::optional<Part> TileValues::emit_exact_first(Expr e, const Order& own) {
   return sum;
 }
 
-// The difference of data from a reference may be multiplied by a number, as in n x - sum(x) for x - mean(x). There n x is rounded for each
-// element if it is used twice and so not part of an fma, while x - sum(x) / n is exact near the reference: the number is applied to the
-// difference.
-std::optional<Part> TileValues::emit_scaled_difference(Expr e, const Order& own) {
-  std::optional<Rational> c;
-  bool has_reference = false;
-  for (const Term& t : e->terms) {
-    ExprSet seen;
-    if (constant_value(t.value)) return std::nullopt;
-    has_reference = has_reference || t.value->is(ExprKind::shift_reference);
-    if (!is_data(t.value, seen)) continue;
-    if (c && *c != magnitude(t.coefficient)) return std::nullopt;
-    c = magnitude(t.coefficient);
+// Differences from a reference are computed first: the values as they are written, minus the reference, then times their coefficient. Such
+// a difference is small, and so is its rounding error.
+std::optional<Part> TileValues::emit_differences(Expr e, const Order& own) {
+  std::vector<Term> left = e->terms;
+  std::vector<Difference> differences = take_several_changes(exprs_, left);
+  for (Difference& d : take_differences(exprs_, left)) differences.push_back(std::move(d));
+  if (differences.empty()) return std::nullopt;
+  const Difference& first = differences.front();
+  if (e->terms.size() == 2 && first.coefficient.is_one()) return std::nullopt;
+  std::optional<Part> sum;
+  for (const Difference& d : differences) {
+    const Part values = value_as(d.values, own, e->element);
+    const bool is_change = d.kind == Difference::Kind::change;
+    const bool is_chosen = !is_change && is_extreme(exprs_, d.reference);  // from the rounded values
+    const Part reference = value_as(d.reference, own, e->element), near = is_chosen ? rounded(values) : values;
+    Part x = is_change                                ? binary(OpKind::sub_, near, reference, own)
+             : d.kind == Difference::Kind::subtracted ? binary(OpKind::sub_, reference, near, own)
+                                                      : binary(OpKind::add_, reference, near, own);
+    const Rational c = sum ? magnitude(d.coefficient) : d.coefficient;
+    if (!c.is_one()) x = binary(OpKind::mul_, x, constant(e->element, c.to_double()), own);
+    sum = sum ? binary(d.coefficient.is_negative() ? OpKind::sub_ : OpKind::add_, *sum, x, own) : x;
   }
-  if (!c || !has_reference || c->is_zero() || is_power_of_two(*c)) return std::nullopt;
-  std::vector<Term> difference;
-  for (const Term& t : e->terms) {
-    const std::optional<Rational> part = quotient(t.coefficient, *c);
-    if (!part) return std::nullopt;
-    difference.push_back({*part, t.value});
-  }
-  return binary(OpKind::mul_, value_as(exprs_.add_terms(difference), own, e->element), constant(e->element, c->to_double()), own);
+  return left.empty() ? *sum : binary(OpKind::add_, *sum, value_as(exprs_.add_terms(left), own, e->element), own);
 }
 
 // A sum or a product minus the maximum of such values. Computed in another order, it could be far above the maximum if both are large: so

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "passes/fusion/expr/averaged.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/value_bounds.h"
 #include "passes/fusion/thresholds.h"
@@ -213,11 +214,33 @@ Form Forms::sum(Expr e) {
 }
 
 // A value that is subtracted as one number is rounded as one number: for x - m - log l with a maximum m, the sum of m and log l would have
-// lost digits of log l, while x - m is exact. So maxima have references separate from the rest.
+// lost digits of log l, while x - m is exact; and a sum of the means of x and z would be subtracted from x + z, which is rounded before. So
+// each value has a reference for its averages and one for its extremes, multiplied by the value's coefficient. The rest has another one.
 Expr Forms::shift_of(const std::vector<Expr>& pending) {
-  std::vector<Expr> extremes, others;
-  for (Expr p : pending) (is_extreme(b_, p) ? extremes : others).push_back(p);
-  return b_.add({b_.shift_reference(b_.add(extremes)), b_.shift_reference(b_.add(others))});
+  struct Group {
+    Rational coefficient = 0;  // that multiplies the values
+    std::vector<Expr> pending;
+  };
+  std::map<std::pair<ExprKey, bool>, Group> groups;
+  std::vector<Expr> rest[2], references;
+  for (Expr p : pending) {
+    const bool is_chosen = is_extreme(b_, p);
+    const std::optional<Term> values = averaged_values(b_, p);
+    if (!values) {
+      rest[is_chosen].push_back(p);
+      continue;
+    }
+    Group& group = groups[{values->value->key, is_chosen}];
+    group.coefficient += -values->coefficient;
+    group.pending.push_back(p);
+  }
+  for (const auto& [key, group] : groups) {
+    Rational c = group.coefficient.is_negative() ? -group.coefficient : group.coefficient;
+    if (c.is_zero()) c = 1;
+    references.push_back(b_.scale(c, b_.shift_reference(b_.scale(Rational(1) / c, b_.add(group.pending)))));
+  }
+  for (const std::vector<Expr>& others : rest) references.push_back(b_.shift_reference(b_.add(others)));
+  return b_.add(references);
 }
 
 Form Forms::product(Expr e) {

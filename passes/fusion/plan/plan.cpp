@@ -260,26 +260,25 @@ bool Plan::may_roll(Expr shift, int pass) const {
 
 bool Plan::is_rolling(Expr shift) const { return rolling_.contains(shift); }
 
-// Accumulators move by their transports. New bodies become accumulators.
+// Accumulators move by their transports. New bodies become accumulators. If some of the references follow their values, the others do not
+// change.
 void Plan::make_moves() {
-  std::vector<std::vector<Expr>> moved_together;
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const std::vector<Expr> shifts = all_of_kind(accumulators[i].body, ExprKind::shift_reference);
     if (shifts.empty()) continue;
     for (Expr s : shifts)
       if (may_roll(s, accumulators[i].pass)) rolling_.insert(s);
-    moved_together.push_back(shifts);
+    const bool has_rolling = std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return is_rolling(s); });
+    ExprMap unchanged;
+    for (Expr s : shifts)
+      if (has_rolling && !is_rolling(s)) unchanged[b_->delta(s->operands[0])] = b_->zero();
     std::vector<AccumulatorTerm> move;
-    for (const FormTerm& t : transport(accumulators[i].body))
+    for (FormTerm t : transport(accumulators[i].body)) {
+      if (!unchanged.empty()) t.factor = b_->substitute(t.factor, unchanged);
+      if (t.factor == b_->zero()) continue;
       move.push_back(term(t, accumulators[i].pass, Combine::sum, accumulators[i].exponent, accumulators[i].reduce));
+    }
     accumulators[i].move = std::move(move);
-  }
-  // An accumulator moves either with all of its shifts, or with none.
-  for (bool is_closed = false; !is_closed;) {
-    is_closed = true;
-    for (const std::vector<Expr>& shifts : moved_together)
-      if (std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return is_rolling(s); }))
-        for (Expr s : shifts) is_closed = !rolling_.insert(s).second && is_closed;
   }
 }
 

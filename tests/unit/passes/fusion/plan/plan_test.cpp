@@ -195,6 +195,41 @@ TEST_CASE("fusion plan: the shift of an average with weights follows it") {
   CHECK(shift(true) == std::pair<std::size_t, std::size_t>(0, 1));
 }
 
+TEST_CASE("fusion plan: the averages of each value that a sum subtracts have a reference") {
+  struct Case {
+    const char* name;
+    std::size_t fixed, rolling;
+    Formula (*squared)(graph::Graph&, Formula);
+  };
+  const Case cases[] = {
+      {"one value", 1, 0, [](graph::Graph&, Formula x) { return square(x - average(x)); }},
+      {"two values", 2, 0,
+       [](graph::Graph& g, Formula x) {
+         const Formula z = input(g, "z", {53});
+         return square((x - average(x)) - (z - average(z)) * 0.3);
+       }},
+      {"a difference", 1, 0,
+       [](graph::Graph& g, Formula x) {
+         const Formula d = x - input(g, "z", {53});
+         return square((d - average(d)) * 0.3);
+       }},
+      {"an average, and a maximum that follows its value", 1, 1,
+       [](graph::Graph& g, Formula x) {
+         const Formula z = input(g, "z", {53});
+         return square((x - average(x)) - (z - max(z, {0})));
+       }},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    Derived d;
+    const Plan p = plan_of_squares(d, c.squared);
+    INFO(p.text());
+    CHECK(p.states[0].fixed_shifts.size() == c.fixed);
+    CHECK(p.states[0].rolling_shifts.size() == c.rolling);
+    CHECK(check_plan(*d.exprs, p).exact);
+  }
+}
+
 TEST_CASE("fusion plan: a maximum that is an output is observed") {
   Variants plain;
   Derived d = derive(workload("statistics"), plain);

@@ -1,0 +1,77 @@
+// Finds the sum, the weights and the count of an average, and the values that it combines.
+#include "passes/fusion/expr/averaged.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+
+bool is_reduction(Expr e, Combine combine) { return e->is(ExprKind::reduce) && e->combine == combine; }
+
+// The factors of an average: a sum divided by a sum of weights, by extents, or by both.
+struct Average {
+  Expr sum, weights;
+  std::vector<Factor> extents;
+};
+std::optional<Average> average_of(ExprBuilder& b, Expr value) {
+  Average found;
+  for (const Factor& f : b.factors(value)) {
+    const bool is_sum = is_reduction(f.base, Combine::sum);
+    if (is_sum && f.exponent.is_one() && !found.sum)
+      found.sum = f.base;
+    else if (is_sum && (-f.exponent).is_one() && !found.weights)
+      found.weights = f.base;
+    else if (f.base->is(ExprKind::extent))
+      found.extents.push_back(f);
+    else
+      return std::nullopt;
+  }
+  return found.sum ? std::optional(found) : std::nullopt;
+}
+
+std::optional<Term> values_of_average(ExprBuilder& b, Expr value) {
+  std::optional<Average> average = average_of(b, value);
+  if (!average) return std::nullopt;
+  AxisSet counted = average->sum->bound;
+  const Term body = b.split_coefficient(average->sum->operands[0]);
+  std::vector<Factor> values = b.factors(body.value);
+  if (average->weights) {
+    counted = counted.without(average->weights->bound);
+    for (const Factor& w : b.factors(average->weights->operands[0])) {
+      const auto at = std::find(values.begin(), values.end(), w);
+      if (at == values.end()) return std::nullopt;
+      values.erase(at);
+    }
+  }
+  for (Axis a : counted) average->extents.push_back({b.extent(a->extent, value->element), 1});
+  const Expr count = b.multiply(1, average->extents);
+  if (!count->is(ExprKind::number)) return std::nullopt;
+  return Term{count->number * body.coefficient, b.multiply(1, std::move(values))};
+}
+
+std::optional<Term> values_of(ExprBuilder& b, Expr value) {
+  if (!is_reduction(value, Combine::max)) return values_of_average(b, value);
+  Expr chosen = value->operands[0];
+  while (chosen->is(ExprKind::select) && chosen->operands[2]->is_negative_infinity()) chosen = chosen->operands[1];
+  return b.split_coefficient(chosen);
+}
+
+}  // namespace
+
+std::optional<Term> averaged_values(ExprBuilder& b, Expr e) try {
+  std::optional<Term> all;
+  for (const Term& t : b.terms(e)) {
+    const std::optional<Term> values = values_of(b, t.value);
+    if (!values || (all && values->value != all->value)) return std::nullopt;
+    all = Term{(all ? all->coefficient : Rational(0)) + t.coefficient * values->coefficient, values->value};
+  }
+  return all;
+} catch (const ir::RationalOverflow&) {
+  return std::nullopt;
+}
+
+}  // namespace tilewright::passes::fusion
