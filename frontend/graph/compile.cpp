@@ -5,7 +5,7 @@
 
 #include "backend/compile.h"
 #include "passes/fusion/graph/checked_indices.h"
-#include "passes/fusion/program/build_program.h"
+#include "passes/fusion/sequence/build_sequence.h"
 #include "runtime/active_call.h"
 #include "runtime/dump.h"
 #include "runtime/environment.h"
@@ -68,30 +68,30 @@ Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::share
   ir::TargetDesc facts = describe(target, at);
   if (!facts.is_gpu()) facts.processors = rt::cpu_threads();
   const GraphDump dump(*nodes, target, at);
-  fusion::ProgramOptions options{.fuse = o.fuse,
-                                 .reassociate = o.reassociate,
-                                 .move_rounding = o.move_rounding,
-                                 .deterministic = o.deterministic,
-                                 .batch_invariant = o.batch_invariant,
-                                 .max_workspace = o.max_workspace};
+  fusion::FusionOptions options{.fuse = o.fuse,
+                                .reassociate = o.reassociate,
+                                .move_rounding = o.move_rounding,
+                                .deterministic = o.deterministic,
+                                .batch_invariant = o.batch_invariant,
+                                .max_workspace = o.max_workspace};
   const bool is_checked = o.check || rt::environment_check();
   const std::size_t written_nodes = nodes->size();
   if (is_checked) nodes = std::make_shared<const graph::Graph>(fusion::with_checked_indices(*nodes));
-  const auto program = [nodes, facts, is_checked](const fusion::ProgramOptions& by) {
-    fusion::Program p = fusion::build_program(*nodes, by, facts);
+  const auto sequence = [nodes, facts, is_checked](const fusion::FusionOptions& by) {
+    fusion::KernelSequence p = fusion::build_sequence(*nodes, by, facts);
     for (auto* kernels : {&p.kernels, &p.parameter_kernels})
-      for (fusion::ProgramKernel& k : *kernels) k.check = k.check || is_checked;
+      for (fusion::SequenceKernel& k : *kernels) k.check = k.check || is_checked;
     return p;
   };
   PlanParts parts{.graph = nodes,
-                  .program = program(options),
+                  .sequence = sequence(options),
                   .unfused = {},
                   .device = std::move(device),
                   .target = target,
                   .max_workspace = o.max_workspace,
                   .stores_indices = nodes->size() > written_nodes};
   options.fuse = false;
-  parts.unfused = [program, options] { return program(options); };
+  parts.unfused = [sequence, options] { return sequence(options); };
   const std::shared_ptr<PlanState> state = make_plan_state(std::move(parts), at);
   dump.write(*state);
   return Plan(state);

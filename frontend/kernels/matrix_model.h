@@ -43,7 +43,7 @@ inline constexpr double kTilesAlive = 0.85;    // share of the registers of atte
 inline constexpr double kMaskRegisters = 45;   // for steps with a mask
 
 /// The load that a program puts on a multiprocessor; `matrix` to `issue` are clocks per step.
-struct Program {
+struct ProgramLoad {
   double warps = 1, registers = 0, shared_bytes = 0;
   double matrix = 0, shared = 0, cache = 0, issue = 0;
   double result_bytes = 0;
@@ -56,13 +56,13 @@ struct Program {
 /// Bytes that a multiprocessor gets from caches per clock.
 double cache_bytes(const ir::TargetDesc&);
 /// How many such programs run on a multiprocessor together.
-double resident(const ir::TargetDesc&, const Program&);
+double resident(const ir::TargetDesc&, const ProgramLoad&);
 /// The clocks of one step while n programs run.
-double step_clocks(const Program&, double n);
+double step_clocks(const ProgramLoad&, double n);
 /// The clocks of all programs, if they have equal length.
-double clocks_of_all(const ir::TargetDesc&, const Program&, double programs, double steps);
+double clocks_of_all(const ir::TargetDesc&, const ProgramLoad&, double programs, double steps);
 /// Adds the cost of a tile that is loaded in each step. Returns the number of elements per thread that go through registers.
-double add_loads(Program&, const ir::TargetDesc&, double rows, double columns, int element_bytes, int row_alignment);
+double add_loads(ProgramLoad&, const ir::TargetDesc&, double rows, double columns, int element_bytes, int row_alignment);
 /// The least time that memory needs. Emulators count bytes and have no cache.
 double memory_seconds(const Machine&, double bytes, double bytes_of_programs);
 

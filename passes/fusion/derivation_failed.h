@@ -9,7 +9,7 @@
 namespace tilewright::passes::fusion {
 
 /// The base of all that steps throw to give up one way of computing a value. It is caught where another way is known; what is left,
-/// build_program() catches: a segment is then derived node by node. So none of them leaves a compilation.
+/// build_sequence() catches: a segment is then derived node by node. So none of them leaves a compilation.
 struct DerivationFailed : std::exception {
   explicit DerivationFailed(std::string why) : reason(std::move(why)) {}
   const char* what() const noexcept override { return reason.c_str(); }

@@ -1,4 +1,4 @@
-// What a program is derived for: what its user allows, and limits.
+// What kernels are derived for: what the user allows, and limits.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -6,14 +6,14 @@
 namespace tilewright::passes::fusion {
 
 class ExprBuilder;
-class Plan;
+class LoopPlan;
 struct ProofResult;
 
-struct ProgramOptions {
+struct FusionOptions {
   bool fuse = true, reassociate = true, move_rounding = true, deterministic = true, batch_invariant = false;
   std::uint64_t max_workspace = UINT64_MAX;
   /// The check that each plan must pass; none: the exact check, check_plan. Tests replace it to refuse plans.
-  std::function<ProofResult(const ExprBuilder&, const Plan&)> check;
+  std::function<ProofResult(const ExprBuilder&, const LoopPlan&)> check;
   /// Steps (steps.h) that a derivation may take for each operation; segments that take more are cut. Models take a tenth of this.
   std::uint64_t steps_of_operation = 4000;
 };

@@ -22,11 +22,11 @@ std::string_view cpp_name(Code c) {
 }
 std::string_view cpp_name(ir::Element e) { return cpp_name(static_cast<Code>(e)); }
 
-/// The scalars that the program's kernels take as arguments.
-std::set<std::string> scalars_of(const fusion::Program& program) {
+/// The scalars that the kernels take as arguments.
+std::set<std::string> scalars_of(const fusion::KernelSequence& sequence) {
   std::set<std::string> names;
-  for (const auto* kernels : {&program.kernels, &program.parameter_kernels})
-    for (const fusion::ProgramKernel& k : *kernels)
+  for (const auto* kernels : {&sequence.kernels, &sequence.parameter_kernels})
+    for (const fusion::SequenceKernel& k : *kernels)
       for (const fusion::KernelArgument& a : k.arguments)
         if (a.kind == fusion::KernelArgument::Kind::scalar) names.insert(a.scalar);
   return names;
@@ -44,9 +44,9 @@ std::vector<Note> declaration_of(const Slot& s) {
   return {{s.where, fmt::format("'{}' declared here", s.name)}};
 }
 
-Bindings::Bindings(const graph::Graph& g, const fusion::Program& program) : slot_of_buffer_(program.buffers.size(), -1) {
-  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-    const fusion::ProgramBuffer& b = program.buffers[i];
+Bindings::Bindings(const graph::Graph& g, const fusion::KernelSequence& sequence) : slot_of_buffer_(sequence.buffers.size(), -1) {
+  for (std::size_t i = 0; i < sequence.buffers.size(); ++i) {
+    const fusion::SequenceBuffer& b = sequence.buffers[i];
     const bool is_input = b.kind == fusion::BufferKind::input;
     if (!is_input && b.kind != fusion::BufferKind::output) continue;
     slot_of_buffer_[i] = static_cast<int>(slots_.size());
@@ -58,12 +58,12 @@ Bindings::Bindings(const graph::Graph& g, const fusion::Program& program) : slot
          .is_parameter = is_input && b.is_parameter,
          .where = {}});
   }
-  const std::set<std::string> scalars = scalars_of(program);
+  const std::set<std::string> scalars = scalars_of(sequence);
   for (std::uint32_t i = 0; i < g.size(); ++i) {
     const graph::Node& n = g.node({i});
     const bool is_scalar = n.op == graph::Op::scalar;
     if (!is_scalar && n.op != graph::Op::input) continue;
-    if (!by_name_.contains(n.text))  // an input that the program does not use may be given; it is ignored
+    if (!by_name_.contains(n.text))  // an input that no kernel uses may be given; it is ignored
       add({.kind = is_scalar ? Slot::Kind::scalar : Slot::Kind::input,
            .name = n.text,
            .element = n.element,

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/sequence/kernel_sequence.h"
 #include "runtime/device.h"
 #include "runtime/plan/run_call.h"
 #include "tilewright/plan.h"
@@ -21,7 +21,7 @@ struct Slot {
   Kind kind{};
   std::string name;
   ir::Element element{};     // not used for a symbol
-  int buffer = -1;           // input or output: the index of the program's buffer, or -1 if the program does not use the input
+  int buffer = -1;           // input or output: the index of the sequence's buffer, or -1 if no kernel uses the input
   std::uint32_t symbol = 0;  // the number of a symbol
   bool is_needed = true;
   bool is_parameter = false;
@@ -41,11 +41,11 @@ struct Binding {
 /// The bindings of one run at a time. Parameters are kept for later runs.
 class Bindings {
  public:
-  Bindings(const graph::Graph&, const passes::fusion::Program&);
+  Bindings(const graph::Graph&, const passes::fusion::KernelSequence&);
 
   const std::vector<Slot>& slots() const { return slots_; }
   const Binding& operator[](std::size_t slot) const { return bindings_[slot]; }
-  /// The slot of one of the program's buffers, or of a scalar by name; -1 if there is none.
+  /// The slot of one of the sequence's buffers, or of a scalar by name; -1 if there is none.
   int slot_of_buffer(int buffer) const { return slot_of_buffer_[static_cast<std::size_t>(buffer)]; }
   int find(std::string_view name) const;
 

@@ -23,9 +23,9 @@ using fusion::bytes_text;
 
 namespace {
 
-std::string names_text(const std::vector<int>& buffers, const fusion::Program& program) {
+std::string names_text(const std::vector<int>& buffers, const fusion::KernelSequence& sequence) {
   std::string text;
-  for (int b : buffers) text += fmt::format("{}{}", text.empty() ? "" : ", ", program.buffers[static_cast<std::size_t>(b)].name);
+  for (int b : buffers) text += fmt::format("{}{}", text.empty() ? "" : ", ", sequence.buffers[static_cast<std::size_t>(b)].name);
   return text;
 }
 
@@ -83,10 +83,10 @@ std::string loop_text(const graph::Graph& g, const fusion::LoopReport& loop) {
 }
 
 /// The tensors that a kernel stores for others: "scores f32[n, n] (matmul at block.cpp:41)".
-std::vector<std::string> stored_texts(const graph::Graph& g, const fusion::Program& program, const fusion::ProgramKernel& k) {
+std::vector<std::string> stored_texts(const graph::Graph& g, const fusion::KernelSequence& sequence, const fusion::SequenceKernel& k) {
   std::vector<std::string> texts;
   for (int i : k.writes) {
-    const fusion::ProgramBuffer& b = program.buffers[static_cast<std::size_t>(i)];
+    const fusion::SequenceBuffer& b = sequence.buffers[static_cast<std::size_t>(i)];
     if (b.kind == fusion::BufferKind::output) continue;
     texts.push_back(fmt::format("{} {}{}", b.name, ir::text(b.element), graph::shape_text(b.shape)));
     if (b.source.valid()) texts.back() += fmt::format(" ({})", source_text(g, b));
@@ -94,7 +94,7 @@ std::vector<std::string> stored_texts(const graph::Graph& g, const fusion::Progr
   return texts;
 }
 
-std::string proof_text(const fusion::ProgramProof& proof) {
+std::string proof_text(const fusion::SequenceProof& proof) {
   std::string text = proof.exact ? "exact" : "not exact";
   if (proof.exact && proof.log2_error != 0)
     text +=
@@ -104,7 +104,7 @@ std::string proof_text(const fusion::ProgramProof& proof) {
 
 }  // namespace
 
-PlannedKernel PlanState::planned(const fusion::ProgramKernel& k, const KernelSize& size, const PlanKernel& compiled) const {
+PlannedKernel PlanState::planned(const fusion::SequenceKernel& k, const KernelSize& size, const PlanKernel& compiled) const {
   return {.name = k.name,
           .reason = k.estimate.empty() ? k.reason : fmt::format("{}\nestimate: {}", k.reason, k.estimate),
           .covers = named_nodes(*parts_.graph, k.covers),
@@ -119,7 +119,7 @@ PlannedKernel PlanState::planned(const fusion::ProgramKernel& k, const KernelSiz
 
 std::vector<PlannedKernel> PlanState::kernels(When when) const {
   const bool each_run = when == When::each_run;
-  const auto& sources = each_run ? parts_.program.kernels : parts_.program.parameter_kernels;
+  const auto& sources = each_run ? parts_.sequence.kernels : parts_.sequence.parameter_kernels;
   std::lock_guard lock(mutex_);
   const auto& sizes = each_run ? sizes_.kernels : sizes_.parameter_kernels;
   std::vector<PlannedKernel> all;
@@ -130,7 +130,7 @@ std::vector<PlannedKernel> PlanState::kernels(When when) const {
 
 std::string PlanState::explain() const {
   std::lock_guard lock(mutex_);
-  const fusion::Program& p = parts_.program;
+  const fusion::KernelSequence& p = parts_.sequence;
   const Sizes sizes = sizes_of_report();
   const std::string proof = "proof: " + proof_text(p.proof) + "\n";
   // If something is not proved, the report says so before everything that depends on it.
@@ -148,17 +148,17 @@ std::string PlanState::explain() const {
 /// Estimates and sizes are given for one value of each symbol.
 Sizes PlanState::sizes_of_report() const {
   std::vector<std::int64_t> symbols;
-  for (std::uint32_t s = 0; s < program_sizes_.table().size(); ++s)
-    symbols.push_back(fusion::typical_value(program_sizes_.table()[s].bounds));
-  return program_sizes_.of_report(symbols);
+  for (std::uint32_t s = 0; s < sequence_sizes_.table().size(); ++s)
+    symbols.push_back(fusion::typical_value(sequence_sizes_.table()[s].bounds));
+  return sequence_sizes_.of_report(symbols);
 }
 
 /// "; estimates and sizes are for n = 1024, m = 3".
 std::string PlanState::symbols_text(const Sizes& sizes) const {
   std::string text;
-  for (std::uint32_t s : program_sizes_.symbols())
+  for (std::uint32_t s : sequence_sizes_.symbols())
     text +=
-        fmt::format("{}{} = {}", text.empty() ? "; estimates and sizes are for " : ", ", program_sizes_.table()[s].name, sizes.symbols[s]);
+        fmt::format("{}{} = {}", text.empty() ? "; estimates and sizes are for " : ", ", sequence_sizes_.table()[s].name, sizes.symbols[s]);
   return text;
 }
 
@@ -168,24 +168,24 @@ std::string PlanState::header_text(const Sizes& sizes) const {
                                                                          bytes_text(static_cast<double>(sizes.intermediate_bytes)),
                                                                          bytes_text(static_cast<double>(sizes.workspace_bytes)));
   return fmt::format("plan for {}: {}; {}{}\n", parts_.device ? parts_.device->name() : parts_.target,
-                     ir::plural(parts_.program.kernels.size(), "kernel"), memory, symbols_text(sizes));
+                     ir::plural(parts_.sequence.kernels.size(), "kernel"), memory, symbols_text(sizes));
 }
 
-std::string PlanState::kernel_text(const fusion::ProgramKernel& k, const KernelSize& size, const Sizes& sizes) const {
+std::string PlanState::kernel_text(const fusion::SequenceKernel& k, const KernelSize& size, const Sizes& sizes) const {
   std::string text = fmt::format("{}: grid {}, {} pass{}\n", k.name, grid_text(size.grid), k.passes, k.passes == 1 ? "" : "es");
   if (const std::vector<std::string> covers = covered_texts(*parts_.graph, k.covers); !covers.empty()) text += paragraph("covers", covers);
   text += indented("because", k.reason) + indented("estimate", k.estimate) + indented("loop", loop_text(*parts_.graph, k.loop)) +
           indented("error", k.error_text);
-  if (const std::vector<std::string> stored = stored_texts(*parts_.graph, parts_.program, k); !stored.empty())
+  if (const std::vector<std::string> stored = stored_texts(*parts_.graph, parts_.sequence, k); !stored.empty())
     text += paragraph("stores", stored);
   return text +
          indented("moves", fmt::format("reads {} ({}), writes {} ({}){}", bytes_text(static_cast<double>(bytes_of(k.reads, sizes))),
-                                       names_text(k.reads, parts_.program), bytes_text(static_cast<double>(bytes_of(k.writes, sizes))),
-                                       names_text(k.writes, parts_.program), size.flops > 0 ? "; " + fusion::flops_text(size.flops) : ""));
+                                       names_text(k.reads, parts_.sequence), bytes_text(static_cast<double>(bytes_of(k.writes, sizes))),
+                                       names_text(k.writes, parts_.sequence), size.flops > 0 ? "; " + fusion::flops_text(size.flops) : ""));
 }
 
 /// Equal layers are described only once.
-std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& kernels, const std::vector<KernelSize>& kernel_sizes,
+std::string PlanState::kernels_text(const std::vector<fusion::SequenceKernel>& kernels, const std::vector<KernelSize>& kernel_sizes,
                                     const Sizes& sizes) const {
   std::string text;
   for (const KernelGroup& g : group_kernels(kernels)) {
@@ -211,23 +211,23 @@ std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& ke
 }
 
 std::string PlanState::totals_text(const Sizes& sizes) const {
-  const auto moved = static_cast<double>(moved_bytes(parts_.program, sizes));
-  const auto least = static_cast<double>(compulsory_bytes(parts_.program, sizes));
+  const auto moved = static_cast<double>(moved_bytes(parts_.sequence, sizes));
+  const auto least = static_cast<double>(compulsory_bytes(parts_.sequence, sizes));
   std::string text = fmt::format("\nbytes moved: {}", bytes_text(moved));
   if (least > 0) text += fmt::format("; inputs and outputs once are {} (this plan: {:.2f} times)", bytes_text(least), moved / least);
   if (parts_.unfused) {
     if (!unfused_) unfused_ = parts_.unfused();
-    const auto separate = static_cast<double>(moved_bytes(*unfused_, ProgramSizes(*parts_.graph, *unfused_).of_report(sizes.symbols)));
+    const auto separate = static_cast<double>(moved_bytes(*unfused_, SequenceSizes(*parts_.graph, *unfused_).of_report(sizes.symbols)));
     text += fmt::format("; unfused: {} in {}", bytes_text(separate), ir::plural(unfused_->kernels.size(), "kernel"));
     if (moved > 0) text += fmt::format(" ({:.2f} times)", separate / moved);
   }
   text += "\n";
-  if (const std::vector<std::uint32_t> symbols = program_sizes_.symbols(); has_run_ && !symbols.empty()) {
+  if (const std::vector<std::uint32_t> symbols = sequence_sizes_.symbols(); has_run_ && !symbols.empty()) {
     std::string values;
     for (std::uint32_t s : symbols)
-      values += fmt::format("{}{} = {}", values.empty() ? "" : ", ", program_sizes_.table()[s].name, sizes_.symbols[s]);
+      values += fmt::format("{}{} = {}", values.empty() ? "" : ", ", sequence_sizes_.table()[s].name, sizes_.symbols[s]);
     text +=
-        fmt::format("the latest run had {} and moved {}\n", values, bytes_text(static_cast<double>(moved_bytes(parts_.program, sizes_))));
+        fmt::format("the latest run had {} and moved {}\n", values, bytes_text(static_cast<double>(moved_bytes(parts_.sequence, sizes_))));
   }
   return text;
 }

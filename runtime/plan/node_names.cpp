@@ -72,7 +72,7 @@ std::vector<std::string> covered_texts(const graph::Graph& g, const std::vector<
   return texts;
 }
 
-std::string source_text(const graph::Graph& g, const passes::fusion::ProgramBuffer& b) {
+std::string source_text(const graph::Graph& g, const passes::fusion::SequenceBuffer& b) {
   using passes::fusion::BufferContents;
   const graph::Node& n = g.node(b.source);
   const char* what = b.contents == BufferContents::part ? "part of " : b.contents == BufferContents::state ? "state of " : "";

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/sequence/kernel_sequence.h"
 #include "tileir/graph/graph.h"
 #include "tilewright/plan.h"
 
@@ -18,7 +18,7 @@ std::vector<CoveredNode> named_nodes(const graph::Graph&, const std::vector<grap
 std::vector<std::string> covered_texts(const graph::Graph&, const std::vector<graph::NodeId>&);
 
 /// The content of a tensor between kernels: "softmax at block.cpp:41", "part of matmul at block.cpp:40". Requires that it has a source.
-std::string source_text(const graph::Graph&, const passes::fusion::ProgramBuffer&);
+std::string source_text(const graph::Graph&, const passes::fusion::SequenceBuffer&);
 
 /// "[3, 2]".
 std::string grid_text(const std::array<std::int64_t, 3>&);

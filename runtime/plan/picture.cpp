@@ -41,8 +41,8 @@ std::string share_text(double share) { return fmt::format("; {:.0f} % of the tim
 
 class Picture {
  public:
-  Picture(const graph::Graph& g, const fusion::Program& p, const Sizes& s, const ir::TargetDesc& target)
-      : graph_(g), program_(p), sizes_(s), facts_(ir::machine_facts(target)), processors_(target.processors) {}
+  Picture(const graph::Graph& g, const fusion::KernelSequence& p, const Sizes& s, const ir::TargetDesc& target)
+      : graph_(g), sequence_(p), sizes_(s), facts_(ir::machine_facts(target)), processors_(target.processors) {}
 
   std::string draw(const std::string& title) {
     describe();
@@ -64,11 +64,11 @@ class Picture {
   };
 
   std::string tensor_name(int b) const {
-    const fusion::ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(b)];
+    const fusion::SequenceBuffer& buffer = sequence_.buffers[static_cast<std::size_t>(b)];
     return SvgCanvas::shortened(buffer.name + " " + graph::shape_text(buffer.shape), 36);
   }
   std::string tensor_facts(int b) const {
-    const fusion::ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(b)];
+    const fusion::SequenceBuffer& buffer = sequence_.buffers[static_cast<std::size_t>(b)];
     const char* kind = buffer.is_parameter                   ? ", parameter"
                        : buffer.kind == BufferKind::constant ? ", constant"
                        : buffer.kind == BufferKind::derived  ? ", of parameters"
@@ -76,9 +76,11 @@ class Picture {
     return fmt::format("{}{}", ir::text(buffer.element), kind);
   }
   std::string moved(int b) const { return bytes_text(static_cast<double>(sizes_.buffers[static_cast<std::size_t>(b)].bytes)); }
-  std::string between(int b) const { return SvgCanvas::shortened(program_.buffers[static_cast<std::size_t>(b)].name, 24) + " " + moved(b); }
+  std::string between(int b) const {
+    return SvgCanvas::shortened(sequence_.buffers[static_cast<std::size_t>(b)].name, 24) + " " + moved(b);
+  }
 
-  bool is_output(int b) const { return program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output; }
+  bool is_output(int b) const { return sequence_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output; }
   double seconds_of(std::size_t kernel) const;
   static std::vector<int> limited(const std::set<int>&);
   std::vector<int> reads_of(const KernelGroup&) const;
@@ -92,7 +94,7 @@ class Picture {
   Box tensor_box(double x, double y, double width) const { return {x, y, width, 2 * SvgCanvas::kLine + 10}; }
 
   const graph::Graph& graph_;
-  const fusion::Program& program_;
+  const fusion::KernelSequence& sequence_;
   const Sizes& sizes_;
   const ir::MachineFacts facts_;
   const int processors_;
@@ -107,8 +109,8 @@ class Picture {
 };
 
 Picture::Row Picture::describe(const KernelGroup& g) const {
-  const std::vector<fusion::ProgramKernel>& kernels = program_.kernels;
-  const fusion::ProgramKernel& first = kernels[g.first];
+  const std::vector<fusion::SequenceKernel>& kernels = sequence_.kernels;
+  const fusion::SequenceKernel& first = kernels[g.first];
   Row row;
   for (std::size_t k = g.first; k < g.end(); ++k) row.seconds += seconds_of(k);
   if (g.repeats()) {
@@ -137,9 +139,9 @@ Picture::Row Picture::describe(const KernelGroup& g) const {
 std::vector<int> Picture::reads_of(const KernelGroup& g) const {
   std::set<int> written, read;
   for (std::size_t k = g.first; k < g.end(); ++k) {
-    for (int b : program_.kernels[k].reads)
+    for (int b : sequence_.kernels[k].reads)
       if (!written.contains(b)) read.insert(b);
-    written.insert(program_.kernels[k].writes.begin(), program_.kernels[k].writes.end());
+    written.insert(sequence_.kernels[k].writes.begin(), sequence_.kernels[k].writes.end());
   }
   return limited(read);
 }
@@ -147,7 +149,7 @@ std::vector<int> Picture::reads_of(const KernelGroup& g) const {
 std::vector<int> Picture::writes_of(const KernelGroup& g) const {
   std::set<int> written;
   for (std::size_t k = g.first; k < g.end(); ++k)
-    for (int b : program_.kernels[k].writes)
+    for (int b : sequence_.kernels[k].writes)
       if (!g.repeats() || is_output(b) || last_read_.at(b) >= g.end()) written.insert(b);
   return limited(written);
 }
@@ -161,7 +163,7 @@ std::vector<int> Picture::limited(const std::set<int>& buffers) {
 }
 
 void Picture::describe() {
-  const std::vector<fusion::ProgramKernel>& kernels = program_.kernels;
+  const std::vector<fusion::SequenceKernel>& kernels = sequence_.kernels;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     for (int b : kernels[k].writes) last_read_.emplace(b, 0);
     for (int b : kernels[k].reads) last_read_[b] = k + 1;
@@ -199,7 +201,7 @@ void Picture::describe() {
 
 // The launch plus the longer of moving the bytes and computing, on the whole machine. Only the shares of these times are meaningful.
 double Picture::seconds_of(std::size_t kernel) const {
-  const fusion::ProgramKernel& k = program_.kernels[kernel];
+  const fusion::SequenceKernel& k = sequence_.kernels[kernel];
   const auto bytes = static_cast<double>(bytes_of(k.reads, sizes_) + bytes_of(k.writes, sizes_));
   const double arithmetic = sizes_.kernels[kernel].flops / (facts_.matrix_flops_32 * std::max(processors_, 1));
   return facts_.launch_seconds + std::max(bytes / facts_.memory_bytes, arithmetic);
@@ -307,9 +309,9 @@ void Picture::draw_row(std::size_t k) {
 std::string PlanState::explain_svg() const {
   std::lock_guard lock(mutex_);
   const Sizes sizes = sizes_of_report();
-  const auto moved = static_cast<double>(moved_bytes(parts_.program, sizes));
-  return Picture(*parts_.graph, parts_.program, sizes, backend::describe_target(parts_.target))
-      .draw(fmt::format("{} for {}, {} moved{}", ir::plural(parts_.program.kernels.size(), "kernel"),
+  const auto moved = static_cast<double>(moved_bytes(parts_.sequence, sizes));
+  return Picture(*parts_.graph, parts_.sequence, sizes, backend::describe_target(parts_.target))
+      .draw(fmt::format("{} for {}, {} moved{}", ir::plural(parts_.sequence.kernels.size(), "kernel"),
                         parts_.device ? parts_.device->name() : parts_.target, bytes_text(moved), symbols_text(sizes)));
 }
 

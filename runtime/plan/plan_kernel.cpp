@@ -21,13 +21,13 @@ std::uint64_t hash_of(const ir::Function& f, const backend::CompileOptions& opti
 
 }  // namespace
 
-PlanKernel::PlanKernel(const passes::fusion::ProgramKernel& source, const std::string& target, const Here& at)
+PlanKernel::PlanKernel(const passes::fusion::SequenceKernel& source, const std::string& target, const Here& at)
     : source_(source), target_(target), is_checked_(source.check) {
-  TW_CHECK(source.function.params.size() == source.arguments.size(), "a kernel of a program has an argument for each parameter");
+  TW_CHECK(source.function.params.size() == source.arguments.size(), "a kernel of a sequence has an argument for each parameter");
   compiled_[kPromised] = compile(kPromised, at);
 }
 
-PlanKernel::PlanKernel(const passes::fusion::ProgramKernel& source, PlanKernel& like)
+PlanKernel::PlanKernel(const passes::fusion::SequenceKernel& source, PlanKernel& like)
     : source_(source), like_(&like), target_(like.target_), is_checked_(like.is_checked_) {}
 
 backend::CompiledKernel PlanKernel::compile(Variant variant, const Here& at) const {

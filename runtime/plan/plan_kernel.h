@@ -8,7 +8,7 @@
 #include <string>
 
 #include "backend/compiled_kernel.h"
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/sequence/kernel_sequence.h"
 #include "runtime/device.h"
 #include "tilewright/here.h"
 
@@ -19,9 +19,9 @@ namespace tilewright::detail {
 class PlanKernel {
  public:
   /// Compiles the kernel for a target. Throws Error at `at` if the target cannot run it.
-  PlanKernel(const passes::fusion::ProgramKernel&, const std::string& target, const Here& at);
+  PlanKernel(const passes::fusion::SequenceKernel&, const std::string& target, const Here& at);
   /// A kernel that shares the function of `like`, which must outlive it. It is compiled and loaded only once.
-  PlanKernel(const passes::fusion::ProgramKernel&, PlanKernel& like);
+  PlanKernel(const passes::fusion::SequenceKernel&, PlanKernel& like);
 
   /// The variant for these arguments, loaded. `compilations` counts the variants that are compiled.
   const rt::Executable& prepare(rt::Device&, std::span<const std::uint64_t> words, std::int64_t& compilations, const Here& at);
@@ -36,7 +36,7 @@ class PlanKernel {
   backend::CompiledKernel compile(Variant, const Here&) const;
   bool keeps_promises(std::span<const std::uint64_t> words) const;
 
-  const passes::fusion::ProgramKernel& source_;
+  const passes::fusion::SequenceKernel& source_;
   PlanKernel* const like_ = nullptr;  // if not null, this one holds the compiled code
   const std::string target_;
   const bool is_checked_;

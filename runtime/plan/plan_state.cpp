@@ -10,22 +10,22 @@ namespace tilewright::detail {
 
 PlanState::PlanState(PlanParts parts, const Here& at)
     : parts_(std::move(parts)),
-      program_sizes_(*parts_.graph, parts_.program),
-      bindings_(*parts_.graph, parts_.program),
-      symbol_values_(program_sizes_.table(), parts_.program, bindings_, program_sizes_.symbols()) {
-  const auto compile = [&](const std::vector<passes::fusion::ProgramKernel>& sources, std::deque<PlanKernel>& kernels) {
-    for (const passes::fusion::ProgramKernel& k : sources) {
+      sequence_sizes_(*parts_.graph, parts_.sequence),
+      bindings_(*parts_.graph, parts_.sequence),
+      symbol_values_(sequence_sizes_.table(), parts_.sequence, bindings_, sequence_sizes_.symbols()) {
+  const auto compile = [&](const std::vector<passes::fusion::SequenceKernel>& sources, std::deque<PlanKernel>& kernels) {
+    for (const passes::fusion::SequenceKernel& k : sources) {
       if (k.like >= 0)
         kernels.emplace_back(k, kernels[static_cast<std::size_t>(k.like)]);
       else
         kernels.emplace_back(k, parts_.target, at);
     }
   };
-  compile(parts_.program.kernels, kernels_);
-  compile(parts_.program.parameter_kernels, parameter_kernels_);
-  constants_.resize(parts_.program.buffers.size());
+  compile(parts_.sequence.kernels, kernels_);
+  compile(parts_.sequence.parameter_kernels, parameter_kernels_);
+  constants_.resize(parts_.sequence.buffers.size());
   if (parts_.device) sequence_ = parts_.device->create_sequence();
-  sizes_ = program_sizes_.of_report(symbol_values_.least());
+  sizes_ = sequence_sizes_.of_report(symbol_values_.least());
   if (sizes_.workspace_bytes > parts_.max_workspace)
     throw Error(location_of(at),
                 fmt::format("compile: the plan needs a workspace of {} bytes{}; max_workspace is {}", sizes_.workspace_bytes,
@@ -55,7 +55,7 @@ std::int64_t PlanState::compilations() const {
 }
 
 PlanProof PlanState::proof() const {
-  const passes::fusion::ProgramProof& p = parts_.program.proof;
+  const passes::fusion::SequenceProof& p = parts_.sequence.proof;
   return {p.exact, p.rounds, p.log2_error, p.text};
 }
 

@@ -1,4 +1,4 @@
-// The state that copies of a Plan share: the program, its compiled kernels and, on a device, the memory that is kept between runs.
+// The state that copies of a Plan share: the sequence of kernels, their compiled forms and, on a device, the memory that is kept between runs.
 #pragma once
 #include <deque>
 #include <functional>
@@ -19,9 +19,9 @@ namespace tilewright::detail {
 /// The parts from which a plan is made.
 struct PlanParts {
   std::shared_ptr<const graph::Graph> graph;  // no longer changes
-  passes::fusion::Program program;
-  std::function<passes::fusion::Program()> unfused;  // the same graph with one kernel per node, for comparison
-  std::shared_ptr<rt::Device> device;                // null if compiled for a target only
+  passes::fusion::KernelSequence sequence;
+  std::function<passes::fusion::KernelSequence()> unfused;  // the same graph with one kernel per node, for comparison
+  std::shared_ptr<rt::Device> device;                       // null if compiled for a target only
   std::string target;
   std::size_t max_workspace = SIZE_MAX;
   bool stores_indices = false;  // the graph has nodes that checked mode added
@@ -60,30 +60,30 @@ class PlanState {
   void allocate(const RunCall&);
   void upload_constants(const RunCall&);
   std::uint64_t address_of(int buffer) const;
-  void prepare(std::deque<PlanKernel>&, const std::vector<passes::fusion::ProgramKernel>&, const std::vector<KernelSize>&,
+  void prepare(std::deque<PlanKernel>&, const std::vector<passes::fusion::SequenceKernel>&, const std::vector<KernelSize>&,
                std::vector<rt::PreparedLaunch>&, const RunCall&);
   void follow_previous_run(rt::Stream&, const std::shared_ptr<rt::Stream>&);
   void announce_writes(rt::Stream&, const RunCall&) const;
   void launch(const std::vector<rt::PreparedLaunch>&, rt::LaunchSequence*, rt::Stream&) const;
 
   // ---- reports; their callers hold the lock ----
-  PlannedKernel planned(const passes::fusion::ProgramKernel&, const KernelSize&, const PlanKernel&) const;
+  PlannedKernel planned(const passes::fusion::SequenceKernel&, const KernelSize&, const PlanKernel&) const;
   Sizes sizes_of_report() const;
   std::string symbols_text(const Sizes&) const;
   std::string header_text(const Sizes&) const;
-  std::string kernel_text(const passes::fusion::ProgramKernel&, const KernelSize&, const Sizes&) const;
-  std::string kernels_text(const std::vector<passes::fusion::ProgramKernel>&, const std::vector<KernelSize>&, const Sizes&) const;
+  std::string kernel_text(const passes::fusion::SequenceKernel&, const KernelSize&, const Sizes&) const;
+  std::string kernels_text(const std::vector<passes::fusion::SequenceKernel>&, const std::vector<KernelSize>&, const Sizes&) const;
   std::string totals_text(const Sizes&) const;
 
   const PlanParts parts_;
-  const ProgramSizes program_sizes_;
+  const SequenceSizes sequence_sizes_;
   Bindings bindings_;
   SymbolValues symbol_values_;
   std::deque<PlanKernel> kernels_, parameter_kernels_;  // deques, because elements must not move
 
   mutable std::mutex mutex_;          // guards the members below, the bindings, the symbols and the kernels
   Sizes sizes_;                       // sizes of the latest run
-  std::vector<RawBuffer> constants_;  // by buffer of the program; empty for buffers that are not constants
+  std::vector<RawBuffer> constants_;  // by buffer of the sequence; empty for buffers that are not constants
   RawBuffer workspace_, derived_;
   std::optional<std::vector<std::int64_t>> derived_symbols_;       // the symbol values for which derived_ was computed
   std::vector<rt::PreparedLaunch> launches_, parameter_launches_;  // prepared so that a run allocates nothing on the device
@@ -95,7 +95,7 @@ class PlanState {
   enum class Previous { none, default_stream, other_stream } previous_ = Previous::none;
   std::weak_ptr<rt::Stream> previous_stream_;
   std::shared_ptr<rt::Event> previous_end_;
-  mutable std::optional<passes::fusion::Program> unfused_;
+  mutable std::optional<passes::fusion::KernelSequence> unfused_;
 };
 
 std::shared_ptr<PlanState> make_plan_state(PlanParts, const Here& at);

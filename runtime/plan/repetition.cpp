@@ -5,12 +5,12 @@
 
 namespace tilewright::detail {
 
-using passes::fusion::ProgramKernel;
+using passes::fusion::SequenceKernel;
 
 namespace {
 
 /// The longest repetition from kernel `i` on and before `end`: its length, and how often it occurs.
-KernelGroup repeated(const std::vector<ProgramKernel>& kernels, std::size_t i, std::size_t end) {
+KernelGroup repeated(const std::vector<SequenceKernel>& kernels, std::size_t i, std::size_t end) {
   KernelGroup group{i, end - i, 1, {}};
   for (std::size_t k = i + 1; k < end; ++k)
     if (kernels[k].like == kernels[i].like) {
@@ -26,7 +26,7 @@ KernelGroup repeated(const std::vector<ProgramKernel>& kernels, std::size_t i, s
 
 }  // namespace
 
-std::vector<KernelGroup> group_kernels(const std::vector<ProgramKernel>& kernels) {
+std::vector<KernelGroup> group_kernels(const std::vector<SequenceKernel>& kernels) {
   std::vector<KernelGroup> groups;
   for (std::size_t i = 0; i < kernels.size(); i = groups.back().end()) {
     std::size_t end = i;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/sequence/kernel_sequence.h"
 
 namespace tilewright::detail {
 
@@ -20,7 +20,7 @@ struct KernelGroup {
 };
 
 /// The groups of all kernels, in order.
-std::vector<KernelGroup> group_kernels(const std::vector<passes::fusion::ProgramKernel>&);
+std::vector<KernelGroup> group_kernels(const std::vector<passes::fusion::SequenceKernel>&);
 
 /// The numbers of kernels, counted from 1: "kernel 7", "kernels 7 to 9", "kernels 2, 5 and 6".
 std::string numbers_text(std::vector<std::size_t> kernels);

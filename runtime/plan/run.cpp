@@ -36,8 +36,9 @@ void PlanState::run(std::span<const RunArgument> arguments, const RunOptions& op
     const bool with_parameters = needs_parameter_kernels();
     allocate(call);
     upload_constants(call);
-    if (with_parameters) prepare(parameter_kernels_, parts_.program.parameter_kernels, sizes_.parameter_kernels, parameter_launches_, call);
-    prepare(kernels_, parts_.program.kernels, sizes_.kernels, launches_, call);
+    if (with_parameters)
+      prepare(parameter_kernels_, parts_.sequence.parameter_kernels, sizes_.parameter_kernels, parameter_launches_, call);
+    prepare(kernels_, parts_.sequence.kernels, sizes_.kernels, launches_, call);
 
     const bool is_captured = stream.is_capturing();
     was_captured_ |= is_captured;
@@ -71,7 +72,7 @@ rt::Stream& PlanState::stream_of(const RunOptions& options, const RunCall& call)
 std::optional<Sizes> PlanState::update_sizes(const RunCall& call) {
   // Before the first run, the sizes are those of reports, which were not checked.
   if (has_run_ && sizes_.symbols == symbol_values_.values()) return std::nullopt;
-  Sizes sizes = program_sizes_.of_run(symbol_values_.values(), call);
+  Sizes sizes = sequence_sizes_.of_run(symbol_values_.values(), call);
   if (sizes.workspace_bytes > parts_.max_workspace)
     call.fail(fmt::format("these sizes need a workspace of {} bytes{}; max_workspace is {}", sizes.workspace_bytes,
                           parts_.stores_indices ? ", in which checked mode stores the indices that it tests" : "", parts_.max_workspace));
@@ -87,7 +88,7 @@ void PlanState::check_memory(const RunCall& call) const {
     const Binding& b = bindings_[i];
     if (slot.buffer < 0 || !b.is_there()) continue;
     if (b.value.kind == RunValue::Kind::view) check_view(slot, b, call);
-    const fusion::ProgramBuffer& buffer = parts_.program.buffers[static_cast<std::size_t>(slot.buffer)];
+    const fusion::SequenceBuffer& buffer = parts_.sequence.buffers[static_cast<std::size_t>(slot.buffer)];
     const std::int64_t span = sizes_.buffers[static_cast<std::size_t>(slot.buffer)].span;
     if (b.count >= span) continue;
     const std::string strides = buffer.strides.empty() ? "" : " with strides " + graph::shape_text(buffer.strides);
@@ -98,10 +99,10 @@ void PlanState::check_memory(const RunCall& call) const {
 }
 
 void PlanState::check_view(const Slot& slot, const Binding& b, const RunCall& call) const {
-  const fusion::ProgramBuffer& buffer = parts_.program.buffers[static_cast<std::size_t>(slot.buffer)];
+  const fusion::SequenceBuffer& buffer = parts_.sequence.buffers[static_cast<std::size_t>(slot.buffer)];
   std::int64_t dense = 1;
   for (std::size_t i = buffer.shape.size(); i-- > 0;) {
-    const std::int64_t expected = buffer.strides.empty() ? dense : program_sizes_.value(buffer.strides[i], sizes_.symbols, call);
+    const std::int64_t expected = buffer.strides.empty() ? dense : sequence_sizes_.value(buffer.strides[i], sizes_.symbols, call);
     dense *= b.value.extents[i];
     if (b.value.extents[i] == 1 || b.value.strides[i] == expected) continue;
     call.fail(fmt::format("'{}': axis {} of the view given has stride {}; the plan was compiled for {}", slot.name, i, b.value.strides[i],
@@ -145,9 +146,9 @@ void PlanState::check_overlaps(const RunCall& call) const {
 bool PlanState::needs_parameter_kernels() const {
   if (parameter_kernels_.empty()) return false;
   if (!derived_symbols_) return true;
-  for (std::uint32_t s : program_sizes_.parameter_symbols())
+  for (std::uint32_t s : sequence_sizes_.parameter_symbols())
     if ((*derived_symbols_)[s] != sizes_.symbols[s]) return true;
-  for (const fusion::ProgramKernel& k : parts_.program.parameter_kernels)
+  for (const fusion::SequenceKernel& k : parts_.sequence.parameter_kernels)
     for (const KernelArgument& a : k.arguments) {
       const int slot = a.kind == KernelArgument::Kind::buffer ? bindings_.slot_of_buffer(a.buffer) : -1;
       if (slot >= 0 && bindings_[static_cast<std::size_t>(slot)].state == Binding::State::given) return true;
@@ -188,7 +189,7 @@ std::vector<std::byte> packed(const graph::ConstantData& data, std::int64_t elem
 
 void PlanState::upload_constants(const RunCall& call) {
   for (std::size_t i = 0; i < constants_.size(); ++i) {
-    const fusion::ProgramBuffer& b = parts_.program.buffers[i];
+    const fusion::SequenceBuffer& b = parts_.sequence.buffers[i];
     if (b.kind != BufferKind::constant) continue;
     const BufferSize& size = sizes_.buffers[i];
     if (constants_[i].device() && constants_[i].size() == size.bytes) continue;
@@ -205,7 +206,7 @@ void PlanState::upload_constants(const RunCall& call) {
 std::uint64_t PlanState::address_of(int buffer) const {
   const auto i = static_cast<std::size_t>(buffer);
   const auto start = [](const RawBuffer& b) { return reinterpret_cast<std::uint64_t>(b.memory()); };
-  switch (parts_.program.buffers[i].kind) {
+  switch (parts_.sequence.buffers[i].kind) {
     case BufferKind::constant: return start(constants_[i]);
     case BufferKind::intermediate: return start(workspace_) + sizes_.buffers[i].offset;
     case BufferKind::derived: return start(derived_) + sizes_.buffers[i].offset;
@@ -215,7 +216,7 @@ std::uint64_t PlanState::address_of(int buffer) const {
 
 // ---- launches --------------------------------------------------------------------------------------------------------
 
-void PlanState::prepare(std::deque<PlanKernel>& kernels, const std::vector<fusion::ProgramKernel>& sources,
+void PlanState::prepare(std::deque<PlanKernel>& kernels, const std::vector<fusion::SequenceKernel>& sources,
                         const std::vector<KernelSize>& sizes, std::vector<rt::PreparedLaunch>& launches, const RunCall& call) {
   const auto count =
       static_cast<std::size_t>(std::count_if(sizes.begin(), sizes.end(), [](const KernelSize& s) { return s.has_programs(); }));

@@ -1,4 +1,4 @@
-// Evaluates the extents of a program.
+// Evaluates the extents of a sequence of kernels.
 #include "runtime/plan/sizes.h"
 
 #include <fmt/format.h>
@@ -16,13 +16,13 @@ namespace tilewright::detail {
 namespace fusion = passes::fusion;
 using fusion::BufferKind;
 using fusion::KernelArgument;
-using fusion::Program;
-using fusion::ProgramKernel;
+using fusion::KernelSequence;
+using fusion::SequenceKernel;
 
 /// The values of expressions: for a run, where a missing value is the user's error, or for a report.
-class ProgramSizes::Evaluation {
+class SequenceSizes::Evaluation {
  public:
-  Evaluation(const ProgramSizes& sizes, const std::vector<std::int64_t>& symbols, const RunCall* call)
+  Evaluation(const SequenceSizes& sizes, const std::vector<std::int64_t>& symbols, const RunCall* call)
       : symbols(symbols), call(call), sizes_(sizes) {}
 
   std::int64_t operator()(const Dim& d) const {
@@ -42,7 +42,7 @@ class ProgramSizes::Evaluation {
   const RunCall* const call;  // null for a report
 
  private:
-  const ProgramSizes& sizes_;
+  const SequenceSizes& sizes_;
 };
 
 namespace {
@@ -51,7 +51,7 @@ void add_symbols(const Dim& d, std::set<std::uint32_t>& to) {
   for (std::uint32_t s : d.symbols()) to.insert(s);
 }
 
-void add_symbols(const ProgramKernel& k, std::set<std::uint32_t>& to) {
+void add_symbols(const SequenceKernel& k, std::set<std::uint32_t>& to) {
   for (const KernelArgument& a : k.arguments) add_symbols(a.extent, to);
   for (const auto& axis : k.grid)
     for (const fusion::GridFactor& f : axis) add_symbols(f.extent, to);
@@ -61,17 +61,17 @@ std::vector<std::uint32_t> sorted(const std::set<std::uint32_t>& s) { return {s.
 
 }  // namespace
 
-ProgramSizes::ProgramSizes(const graph::Graph& g, const Program& program)
-    : program_(program), table_(std::make_shared<SymbolTable>(*g.symbols())) {
+SequenceSizes::SequenceSizes(const graph::Graph& g, const KernelSequence& sequence)
+    : sequence_(sequence), table_(std::make_shared<SymbolTable>(*g.symbols())) {
   add_checks(g);
   std::set<std::uint32_t> used, of_parameters;
-  for (const fusion::ProgramBuffer& b : program.buffers) {
+  for (const fusion::SequenceBuffer& b : sequence.buffers) {
     if (b.kind == BufferKind::input && !b.is_used) continue;
     for (const auto* extents : {&b.shape, &b.strides})
       for (const Dim& d : *extents) add_symbols(d, b.kind == BufferKind::derived ? of_parameters : used);
   }
-  for (const ProgramKernel& k : program.kernels) add_symbols(k, used);
-  for (const ProgramKernel& k : program.parameter_kernels) add_symbols(k, of_parameters);
+  for (const SequenceKernel& k : sequence.kernels) add_symbols(k, used);
+  for (const SequenceKernel& k : sequence.parameter_kernels) add_symbols(k, of_parameters);
   parameter_symbols_ = sorted(of_parameters);
   used.merge(of_parameters);
   for (const ExtentCheck& c : checks_) add_symbols(c.extent, used);
@@ -79,7 +79,7 @@ ProgramSizes::ProgramSizes(const graph::Graph& g, const Program& program)
 }
 
 /// Adds the checks that only a run can make, for the nodes that outputs need.
-void ProgramSizes::add_checks(const graph::Graph& g) {
+void SequenceSizes::add_checks(const graph::Graph& g) {
   const std::vector<bool> needed = g.needed_nodes();
   const auto add = [&](const Dim& extent, std::int64_t least, const Location& where) {
     const bool is_known =
@@ -102,17 +102,17 @@ void ProgramSizes::add_checks(const graph::Graph& g) {
   }
 }
 
-std::string ProgramSizes::values_text(const Dim& d, const std::vector<std::int64_t>& symbols) const {
+std::string SequenceSizes::values_text(const Dim& d, const std::vector<std::int64_t>& symbols) const {
   std::string text;
   for (std::uint32_t s : d.symbols()) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", (*table_)[s].name, symbols[s]);
   return text;
 }
 
-std::int64_t ProgramSizes::value(const Dim& d, const std::vector<std::int64_t>& symbols, const RunCall& call) const {
+std::int64_t SequenceSizes::value(const Dim& d, const std::vector<std::int64_t>& symbols, const RunCall& call) const {
   return Evaluation(*this, symbols, &call)(d);
 }
 
-Sizes ProgramSizes::of_run(const std::vector<std::int64_t>& symbols, const RunCall& call) const {
+Sizes SequenceSizes::of_run(const std::vector<std::int64_t>& symbols, const RunCall& call) const {
   for (const ExtentCheck& c : checks_) {
     const auto value = table_->evaluate(c.extent.expression()->polynomial, symbols);
     if (value && *value >= c.least) continue;
@@ -124,12 +124,12 @@ Sizes ProgramSizes::of_run(const std::vector<std::int64_t>& symbols, const RunCa
   return compute({*this, symbols, &call});
 }
 
-Sizes ProgramSizes::of_report(const std::vector<std::int64_t>& symbols) const { return compute({*this, symbols, nullptr}); }
+Sizes SequenceSizes::of_report(const std::vector<std::int64_t>& symbols) const { return compute({*this, symbols, nullptr}); }
 
 namespace {
 
 template <class Evaluation>
-BufferSize size_of(const fusion::ProgramBuffer& b, const Evaluation& value) {
+BufferSize size_of(const fusion::SequenceBuffer& b, const Evaluation& value) {
   BufferSize s{1, 1, 0, 0};
   std::int64_t last = 0;
   for (std::size_t i = 0; i < b.shape.size(); ++i) {
@@ -143,7 +143,7 @@ BufferSize size_of(const fusion::ProgramBuffer& b, const Evaluation& value) {
 }
 
 template <class Evaluation>
-std::uint64_t extent_word(const ProgramKernel& k, std::size_t parameter, const Evaluation& value) {
+std::uint64_t extent_word(const SequenceKernel& k, std::size_t parameter, const Evaluation& value) {
   const std::int64_t extent = value(k.arguments[parameter].extent);
   const ir::Type type = k.function.type(k.function.arg(k.function.body(), static_cast<int>(parameter)));
   if (type.element_bits() == 32 && (extent > INT32_MAX || extent < INT32_MIN) && value.call != nullptr)
@@ -153,7 +153,7 @@ std::uint64_t extent_word(const ProgramKernel& k, std::size_t parameter, const E
 }
 
 template <class Evaluation>
-KernelSize size_of(const ProgramKernel& k, const Evaluation& value) {
+KernelSize size_of(const SequenceKernel& k, const Evaluation& value) {
   KernelSize s;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     for (const fusion::GridFactor& f : k.grid[axis]) s.grid[axis] = value.product(s.grid[axis], f.programs(value(f.extent)));
@@ -176,26 +176,26 @@ KernelSize size_of(const ProgramKernel& k, const Evaluation& value) {
 
 }  // namespace
 
-Sizes ProgramSizes::compute(const Evaluation& value) const {
+Sizes SequenceSizes::compute(const Evaluation& value) const {
   Sizes sizes;
   sizes.symbols = value.symbols;
-  for (const fusion::ProgramBuffer& b : program_.buffers)
+  for (const fusion::SequenceBuffer& b : sequence_.buffers)
     sizes.buffers.push_back(b.kind == BufferKind::input && !b.is_used ? BufferSize() : size_of(b, value));
-  for (const ProgramKernel& k : program_.kernels) sizes.kernels.push_back(size_of(k, value));
-  for (const ProgramKernel& k : program_.parameter_kernels) sizes.parameter_kernels.push_back(size_of(k, value));
+  for (const SequenceKernel& k : sequence_.kernels) sizes.kernels.push_back(size_of(k, value));
+  for (const SequenceKernel& k : sequence_.parameter_kernels) sizes.parameter_kernels.push_back(size_of(k, value));
   lay_out_memory(sizes);
   return sizes;
 }
 
 /// Assigns memory to intermediates and derived tensors. For liveness, time counts the parameter kernels first, then the kernels of the run.
-void ProgramSizes::lay_out_memory(Sizes& sizes) const {
+void SequenceSizes::lay_out_memory(Sizes& sizes) const {
   struct Life {
     int first = -1, last = -1;
   };
-  std::vector<Life> lives(program_.buffers.size());
+  std::vector<Life> lives(sequence_.buffers.size());
   int time = 0;
-  for (const auto* kernels : {&program_.parameter_kernels, &program_.kernels})
-    for (const ProgramKernel& k : *kernels) {
+  for (const auto* kernels : {&sequence_.parameter_kernels, &sequence_.kernels})
+    for (const SequenceKernel& k : *kernels) {
       for (const KernelArgument& a : k.arguments) {
         if (a.kind != KernelArgument::Kind::buffer) continue;
         Life& life = lives[static_cast<std::size_t>(a.buffer)];
@@ -205,16 +205,16 @@ void ProgramSizes::lay_out_memory(Sizes& sizes) const {
     }
   std::vector<LiveTensor> tensors;
   std::vector<std::size_t> buffers;
-  for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+  for (std::size_t i = 0; i < sequence_.buffers.size(); ++i) {
     BufferSize& size = sizes.buffers[i];
-    if (program_.buffers[i].kind == BufferKind::derived) {
+    if (sequence_.buffers[i].kind == BufferKind::derived) {
       size.offset = sizes.derived_bytes;
       sizes.derived_bytes += (size.bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
     }
-    if (program_.buffers[i].kind != BufferKind::intermediate || lives[i].first < 0) continue;
+    if (sequence_.buffers[i].kind != BufferKind::intermediate || lives[i].first < 0) continue;
     tensors.push_back({size.bytes, lives[i].first, lives[i].last});
     buffers.push_back(i);
-    if (lives[i].last >= static_cast<int>(program_.parameter_kernels.size())) sizes.intermediate_bytes += size.bytes;
+    if (lives[i].last >= static_cast<int>(sequence_.parameter_kernels.size())) sizes.intermediate_bytes += size.bytes;
   }
   const WorkspaceLayout layout = place_tensors(tensors);
   for (std::size_t i = 0; i < buffers.size(); ++i) sizes.buffers[buffers[i]].offset = layout.offsets[i];
@@ -227,20 +227,20 @@ std::uint64_t bytes_of(const std::vector<int>& buffers, const Sizes& sizes) {
   return bytes;
 }
 
-std::uint64_t moved_bytes(const Program& program, const Sizes& sizes) {
+std::uint64_t moved_bytes(const KernelSequence& sequence, const Sizes& sizes) {
   std::uint64_t bytes = 0;
-  for (const ProgramKernel& k : program.kernels) bytes += bytes_of(k.reads, sizes) + bytes_of(k.writes, sizes);
+  for (const SequenceKernel& k : sequence.kernels) bytes += bytes_of(k.reads, sizes) + bytes_of(k.writes, sizes);
   return bytes;
 }
 
-std::uint64_t compulsory_bytes(const Program& program, const Sizes& sizes) {
+std::uint64_t compulsory_bytes(const KernelSequence& sequence, const Sizes& sizes) {
   std::set<int> once;
-  for (const ProgramKernel& k : program.kernels) {
+  for (const SequenceKernel& k : sequence.kernels) {
     once.insert(k.reads.begin(), k.reads.end());
     once.insert(k.writes.begin(), k.writes.end());
   }
   std::erase_if(once, [&](int b) {
-    const BufferKind kind = program.buffers[static_cast<std::size_t>(b)].kind;
+    const BufferKind kind = sequence.buffers[static_cast<std::size_t>(b)].kind;
     return kind == BufferKind::intermediate || kind == BufferKind::constant;
   });
   return bytes_of({once.begin(), once.end()}, sizes);

@@ -1,10 +1,10 @@
-// The sizes of everything in a program, for one set of symbol values.
+// The sizes of everything in a sequence of kernels, for one set of symbol values.
 #pragma once
 #include <array>
 #include <cstdint>
 #include <vector>
 
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/sequence/kernel_sequence.h"
 #include "runtime/plan/run_call.h"
 
 namespace tilewright::detail {
@@ -38,11 +38,11 @@ struct ExtentCheck {
   Location where;
 };
 
-/// A program, the symbols of its graph, and the conditions on their values. `symbols` is a copy, because other threads may extend the
+/// A sequence of kernels, the symbols of its graph, and the conditions on their values. `symbols` is a copy, because other threads may extend the
 /// graph's table, to which expressions refer.
-class ProgramSizes {
+class SequenceSizes {
  public:
-  ProgramSizes(const graph::Graph&, const passes::fusion::Program&);
+  SequenceSizes(const graph::Graph&, const passes::fusion::KernelSequence&);
 
   /// The sizes of a run. Throws Error for a quotient with a remainder, for an extent that is negative or does not fit the kernel's
   /// parameter, and for a grid that no device supports.
@@ -54,7 +54,7 @@ class ProgramSizes {
   /// The symbols that the parameter kernels depend on, in ascending order.
   const std::vector<std::uint32_t>& parameter_symbols() const { return parameter_symbols_; }
   const SymbolTable& table() const { return *table_; }
-  /// A stride or another extent of the program. Throws Error like of_run().
+  /// A stride or another extent of the sequence. Throws Error like of_run().
   std::int64_t value(const Dim&, const std::vector<std::int64_t>& symbols, const RunCall&) const;
 
  private:
@@ -64,16 +64,16 @@ class ProgramSizes {
   void add_checks(const graph::Graph&);
   std::string values_text(const Dim&, const std::vector<std::int64_t>& symbols) const;
 
-  const passes::fusion::Program& program_;
+  const passes::fusion::KernelSequence& sequence_;
   std::shared_ptr<const SymbolTable> table_;
   std::vector<ExtentCheck> checks_;
   std::vector<std::uint32_t> used_symbols_, parameter_symbols_;
 };
 
 /// Bytes that the kernels of each run read and write; each kernel counts a tensor once.
-std::uint64_t moved_bytes(const passes::fusion::Program&, const Sizes&);
+std::uint64_t moved_bytes(const passes::fusion::KernelSequence&, const Sizes&);
 /// Bytes of the inputs of a run, of the tensors kept from its parameters, and of the outputs, each counted once.
-std::uint64_t compulsory_bytes(const passes::fusion::Program&, const Sizes&);
+std::uint64_t compulsory_bytes(const passes::fusion::KernelSequence&, const Sizes&);
 std::uint64_t bytes_of(const std::vector<int>& buffers, const Sizes&);
 
 }  // namespace tilewright::detail

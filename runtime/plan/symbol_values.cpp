@@ -18,16 +18,16 @@ std::int64_t least_value(const DimBounds& b) { return (b.min / b.multiple_of + (
 
 }  // namespace
 
-SymbolValues::SymbolValues(const SymbolTable& table, const fusion::Program& program, const Bindings& bindings,
+SymbolValues::SymbolValues(const SymbolTable& table, const fusion::KernelSequence& sequence, const Bindings& bindings,
                            std::vector<std::uint32_t> needed)
-    : table_(table), program_(program), needed_(std::move(needed)) {
+    : table_(table), sequence_(sequence), needed_(std::move(needed)) {
   for (std::uint32_t s = 0; s < table.size(); ++s) {
     of_symbol_.emplace_back(table.dim(s), table);
     least_.push_back(least_value(table[s].bounds));
   }
-  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+  for (std::size_t i = 0; i < sequence.buffers.size(); ++i) {
     const bool has_slot = bindings.slot_of_buffer(static_cast<int>(i)) >= 0;
-    const graph::TensorShape shape = has_slot ? program.buffers[i].shape : graph::TensorShape();
+    const graph::TensorShape shape = has_slot ? sequence.buffers[i].shape : graph::TensorShape();
     std::vector<ExtentEquation>& axes = axes_of_buffer_.emplace_back();
     for (const Dim& d : shape) axes.emplace_back(d, table);
     count_of_buffer_.emplace_back(graph::element_count(shape), table);
@@ -68,7 +68,7 @@ void SymbolValues::collect_memory(std::size_t slot, const Bindings& bindings, co
   const Slot& s = bindings.slots()[slot];
   const Binding& b = bindings[slot];
   const auto index = static_cast<std::size_t>(s.buffer);
-  const fusion::ProgramBuffer& buffer = program_.buffers[index];
+  const fusion::SequenceBuffer& buffer = sequence_.buffers[index];
   const std::vector<ExtentEquation>& axes = axes_of_buffer_[index];
   if (b.value.kind == RunValue::Kind::buffer) {
     if (buffer.strides.empty()) facts_.push_back({slot, kCount, &count_of_buffer_[index], b.count, false});
@@ -107,7 +107,7 @@ bool SymbolValues::use(Fact& f, const Bindings& bindings, const RunCall& call) {
 std::string SymbolValues::text_of_fact(const Fact& f, const Bindings& bindings) const {
   const Slot& slot = bindings.slots()[f.slot];
   if (f.axis == kNumber) return fmt::format("the {} given for '{}'", f.value, slot.name);
-  const std::string shape = graph::shape_text(program_.buffers[static_cast<std::size_t>(slot.buffer)].shape);
+  const std::string shape = graph::shape_text(sequence_.buffers[static_cast<std::size_t>(slot.buffer)].shape);
   if (f.axis == kCount) return fmt::format("the {} elements of '{}' {}", f.value, slot.name, shape);
   return fmt::format("extent {} of axis {} of the view '{}' {}", f.value, f.axis, slot.name, shape);
 }
@@ -133,7 +133,7 @@ void SymbolValues::fail_conflict(const Fact& f, const Bindings& bindings, const 
                           other.value, text_of_fact(f, bindings)),
               notes);
   }
-  const std::string shape = graph::shape_text(program_.buffers[static_cast<std::size_t>(slot.buffer)].shape);
+  const std::string shape = graph::shape_text(sequence_.buffers[static_cast<std::size_t>(slot.buffer)].shape);
   const Dim& extent = f.equation->extent();
   const auto expected = extent.is_constant() ? extent.value() : table_.evaluate(extent.expression()->polynomial, values_);
   const std::string wanted = expected ? std::to_string(*expected) : "no whole number of";

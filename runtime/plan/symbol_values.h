@@ -13,8 +13,8 @@ namespace tilewright::detail {
 /// (except `buffer + k` and inputs with strides, whose memory may be larger than the tensor).
 class SymbolValues {
  public:
-  /// needed: the symbols that the program cannot run without.
-  SymbolValues(const SymbolTable&, const passes::fusion::Program&, const Bindings&, std::vector<std::uint32_t> needed);
+  /// needed: the symbols that the kernels cannot run without.
+  SymbolValues(const SymbolTable&, const passes::fusion::KernelSequence&, const Bindings&, std::vector<std::uint32_t> needed);
 
   /// Throws Error if a needed symbol has no value, two values or a value out of its bounds, and if a size fits no value.
   void resolve(const Bindings&, const RunCall&);
@@ -44,7 +44,7 @@ class SymbolValues {
   void check_bounds(const Bindings&, const RunCall&) const;
 
   const SymbolTable& table_;
-  const passes::fusion::Program& program_;
+  const passes::fusion::KernelSequence& sequence_;
   std::vector<std::uint32_t> needed_;
   std::vector<ExtentEquation> of_symbol_;                    // the symbol itself
   std::vector<std::vector<ExtentEquation>> axes_of_buffer_;  // for inputs and outputs

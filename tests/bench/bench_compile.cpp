@@ -10,7 +10,7 @@
 
 #include "backend/compile.h"
 #include "frontend/graph/tensor_call.h"
-#include "passes/fusion/program/build_program.h"
+#include "passes/fusion/sequence/build_sequence.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/device.h"
 #include "runtime/emulator/driver/emulated_driver.h"
@@ -124,7 +124,7 @@ class CompileBench {
     report_.row(name, values);
   }
 
-  /// From formulas to a plan: kernels are derived in phases of build_program, then those that differ are compiled.
+  /// From formulas to a plan: kernels are derived in phases of build_sequence, then those that differ are compiled.
   template <class Record>
   void measure_graph(const std::string& name, Record&& record) {
     if (!options_.wants(name)) return;
@@ -138,7 +138,7 @@ class CompileBench {
       Timings timings = {{"record", ms_since(start)}};
       start = Clock::now();
       const auto program =
-          tw::passes::fusion::build_program(*tw::detail::tensor::nodes_of(graph, "compile", {}), {}, tw::backend::describe_target(target));
+          tw::passes::fusion::build_sequence(*tw::detail::tensor::nodes_of(graph, "compile", {}), {}, tw::backend::describe_target(target));
       const double build_ms = ms_since(start);
       const auto& times = program.times;
       timings.insert(timings.end(), {{"derive", times.derive_ms}, {"cover", times.cover_ms}, {"check", times.check_ms}});
@@ -166,8 +166,8 @@ class CompileBench {
       work();
       return 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     };
-    tw::passes::fusion::Program program;
-    const double derive_ms = ms_of([&] { program = tw::passes::fusion::build_program(graph, {}, tw::backend::describe_target(target)); });
+    tw::passes::fusion::KernelSequence program;
+    const double derive_ms = ms_of([&] { program = tw::passes::fusion::build_sequence(graph, {}, tw::backend::describe_target(target)); });
     double compiled = 0;
     const double compile_ms = ms_of([&] {
       for (auto& k : program.kernels) {

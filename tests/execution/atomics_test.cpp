@@ -19,13 +19,13 @@ constexpr Element kAll[] = {Element::i32, Element::i64, Element::u32, Element::u
 constexpr std::int64_t kCells = 16;
 
 /// A new buffer of random elements that the program may write.
-ValueId cells(ProgramBuilder& p, Element e) {
+ValueId cells(SequenceBuilder& p, Element e) {
   p.output(p.input(Type(e, Shape{kCells})));
   return p.ir().function().block(p.ir().function().body()).args.back();
 }
 
 /// Addresses of the first nine cells, many lanes each.
-ValueId shared_addresses(ProgramBuilder& p, ValueId base, const Shape& shape) {
+ValueId shared_addresses(SequenceBuilder& p, ValueId base, const Shape& shape) {
   Builder& b = p.ir();
   const Type index(Element::i32, shape);
   return b.add_ptr(b.broadcast(base, shape), b.binary(OpKind::add_, p.small_input(index), b.constant(index, 4)));
@@ -42,7 +42,7 @@ void store(Builder& b, ValueId pointer, ValueId value) {
 }
 
 void check_atomic(OpKind k, std::span<const Element> elements, const Shape& shape) {
-  ProgramBuilder p(std::string(text(k)));
+  SequenceBuilder p(std::string(text(k)));
   for (Element e : elements) {
     const Type t(e, shape), mask(Element::boolean, shape);
     const ValueId base = cells(p, e);
@@ -56,7 +56,7 @@ void check_atomic(OpKind k, std::span<const Element> elements, const Shape& shap
 
 /// Each lane in a cell of its own, and integers where lanes meet without looking: what is the same in any order.
 void check_atomic_in_any_order(OpKind k, std::span<const Element> elements, const Shape& shape) {
-  ProgramBuilder p(std::string(text(k)));
+  SequenceBuilder p(std::string(text(k)));
   Builder& b = p.ir();
   for (Element e : elements) {
     const Type t(e, shape), mask(Element::boolean, shape);
@@ -97,7 +97,7 @@ TEST_CASE("atomics: every op on every element type, lanes that meet, masks") {
 TEST_CASE("atomics: compare-and-exchange compares bits, NaN and the sign of 0 too") {
   for (const Shape& shape : {Shape{}, Shape{64}, Shape{2, 16}})
     for (Element e : kAll) {
-      ProgramBuilder p("cas");
+      SequenceBuilder p("cas");
       Builder& b = p.ir();
       const Type t(e, shape);
       const ValueId at = shared_addresses(p, cells(p, e), shape);
@@ -115,7 +115,7 @@ TEST_CASE("atomics: compare-and-exchange compares bits, NaN and the sign of 0 to
 TEST_CASE("atomics: compare-and-exchange touches nothing where its mask is false") {
   for (const Shape& shape : {Shape{}, Shape{64}, Shape{8, 4}})
     for (Element e : kAll) {
-      ProgramBuilder p("masked_cas");
+      SequenceBuilder p("masked_cas");
       Builder& b = p.ir();
       const Type t(e, shape), mask(Element::boolean, shape);
       p.output(p.input(t));
@@ -134,7 +134,7 @@ TEST_CASE("atomics: where lanes meet, on GPUs as well, each of them counts and f
                    OpKind::atomic_xor_, OpKind::atomic_exchange_, OpKind::atomic_cas_})
     for (const std::int64_t lanes : {16, 256, 1024})
       for (const Element e : kIntegers) {
-        ProgramBuilder p(std::string(text(k)));
+        SequenceBuilder p(std::string(text(k)));
         Builder& b = p.ir();
         const Type t(e, Shape{lanes}), mask(Element::boolean, Shape{lanes});
         const auto same = [&] { return b.broadcast(p.small_input(Type(e)), t.shape()); };
@@ -153,7 +153,7 @@ TEST_CASE("atomics: where lanes meet, on GPUs as well, each of them counts and f
 }
 
 TEST_CASE("atomics: every order and scope") {
-  ProgramBuilder p("orders");
+  SequenceBuilder p("orders");
   const Type t(Element::u32, Shape{16});
   const ValueId base = cells(p, Element::u32);
   for (std::int64_t order = 0; order < static_cast<std::int64_t>(symbols(AttrName::order).size()); ++order)
@@ -171,7 +171,7 @@ TEST_CASE("atomics: every order and scope") {
 
 TEST_CASE("atomics: the region of an update computes in every type, with scalars of outside") {
   for (Element e : {Element::i32, Element::u64, Element::f16, Element::bf16, Element::f32, Element::f64}) {
-    ProgramBuilder p("update");
+    SequenceBuilder p("update");
     Builder& b = p.ir();
     Function& f = b.function();
     for (const Shape& shape : {Shape{}, Shape{32}}) {
@@ -194,7 +194,7 @@ TEST_CASE("atomics: the region of an update computes in every type, with scalars
 
 TEST_CASE("atomics: loads and stores keep their side of an atomic, whatever the lanes share") {
   for (bool is_scalar : {false, true}) {
-    ProgramBuilder p("sides");
+    SequenceBuilder p("sides");
     Builder& b = p.ir();
     const Shape shape = is_scalar ? Shape{} : Shape{32};
     const Type t(Element::i32, shape);
@@ -214,7 +214,7 @@ TEST_CASE("atomics: loads and stores keep their side of an atomic, whatever the 
 
 TEST_CASE("atomics: in loops and branches, and through addresses that a loop carries") {
   for (std::int64_t trips : {0, 1, 5}) {
-    ProgramBuilder p("loops");
+    SequenceBuilder p("loops");
     Builder& b = p.ir();
     Function& f = b.function();
     const Type t(Element::i32, Shape{4}), index(Element::i32);
@@ -246,7 +246,7 @@ TEST_CASE("atomics: in loops and branches, and through addresses that a loop car
 }
 
 TEST_CASE("atomics: what many programs add, combine and count") {
-  ProgramBuilder p("programs");
+  SequenceBuilder p("programs");
   Builder& b = p.ir();
   const Type t(Element::u32, Shape{64});
   for (OpKind k : {OpKind::atomic_add_, OpKind::atomic_max_, OpKind::atomic_min_, OpKind::atomic_or_, OpKind::atomic_xor_}) {

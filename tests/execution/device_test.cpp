@@ -25,7 +25,7 @@ TEST_CASE("device executor: agrees with the executor that calls the emulator its
 }
 
 TEST_CASE("device executor: a write outside of the buffers is found") {
-  test::ProgramBuilder b("short_buffer");
+  test::SequenceBuilder b("short_buffer");
   const ir::Type t = test::tile(ir::Element::f32, {6});
   b.output(b.input(t));
   fuzz::Program p = b.take();

@@ -13,14 +13,14 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-ValueId packed_or_plain(ProgramBuilder& p, Element e, std::int64_t rows, std::int64_t columns, int k_axis) {
+ValueId packed_or_plain(SequenceBuilder& p, Element e, std::int64_t rows, std::int64_t columns, int k_axis) {
   Extents shape{rows, columns};
   if (e == Element::u8) shape[static_cast<std::size_t>(k_axis)] /= 2;
   return e == Element::u8 ? p.input(Type(e, shape)) : p.small_input(Type(e, shape));
 }
 
 /// Scales of 2^-2 to 2^2.
-ValueId scales(ProgramBuilder& p, std::int64_t rows, std::int64_t blocks) {
+ValueId scales(SequenceBuilder& p, std::int64_t rows, std::int64_t blocks) {
   const Type t(Element::u8, Extents{rows, blocks});
   return p.ir().binary(OpKind::add_, p.small_input(t), p.ir().constant(t, 125));
 }
@@ -28,7 +28,7 @@ ValueId scales(ProgramBuilder& p, std::int64_t rows, std::int64_t blocks) {
 void check(Element a, Element b, std::int64_t m, std::int64_t k, std::int64_t n) {
   CAPTURE(text(a));
   CAPTURE(text(b));
-  ProgramBuilder p("scaled");
+  SequenceBuilder p("scaled");
   const ValueId left = packed_or_plain(p, a, m, k, 1), left_scale = scales(p, m, k / 32);
   const ValueId right = packed_or_plain(p, b, k, n, 0), right_scale = scales(p, n, k / 32);
   const ValueId operands[] = {left, left_scale, right, right_scale, p.small_input(Type(Element::f32, Extents{m, n}))};
@@ -51,7 +51,7 @@ TEST_CASE("dot_scaled: one block, one row, one column") {
 
 // Random bytes rarely meet: every e2m1 value with every scale that keeps it a number, against 1.
 TEST_CASE("dot_scaled: every e2m1 value under every scale") {
-  ProgramBuilder p("values");
+  SequenceBuilder p("values");
   Builder& b = p.ir();
   const Extents columns{256, 32}, scales{256, 1};
   // Row r has scale r; column k holds the values k % 16 in turn.

@@ -15,7 +15,7 @@ namespace {
 
 /// One program an op and shape: a result of every signature, each from inputs of its own.
 void check_op(OpKind k, std::span<const fuzz::Signature> signatures, const std::vector<std::int64_t>& shape) {
-  ProgramBuilder p(std::string(text(k)));
+  SequenceBuilder p(std::string(text(k)));
   for (const fuzz::Signature& s : signatures) {
     std::vector<ValueId> operands;
     for (Element e : s.operands) operands.push_back(p.input(Type(e, shape)));
@@ -52,7 +52,7 @@ TEST_CASE("element-wise ops: every signature, on scalars and odd shapes") {
 
 TEST_CASE("casts: a condition that was negated as an integer is -1") {
   for (Element e : {Element::f16, Element::bf16, Element::f32, Element::f64}) {
-    ProgramBuilder p("signed_bits");
+    SequenceBuilder p("signed_bits");
     Builder& b = p.ir();
     const Type words(Element::i32, std::vector<std::int64_t>{64});
     const auto less = [&] { return b.binary(OpKind::lt_, p.input(words), p.input(words)); };
@@ -64,7 +64,7 @@ TEST_CASE("casts: a condition that was negated as an integer is -1") {
 
 TEST_CASE("pointers: offsets of every integer type are extended by their own sign") {
   for (Element e : {Element::i8, Element::i16, Element::i32, Element::i64, Element::u8, Element::u16, Element::u32, Element::u64}) {
-    ProgramBuilder p("offsets");
+    SequenceBuilder p("offsets");
     Builder& b = p.ir();
     const ValueId base = p.scalar(Type::pointer(Element::f32, false), 0x7000'0000'0000u);
     const ValueId offsets = p.input(Type(e, std::vector<std::int64_t>{64}));

@@ -50,7 +50,7 @@ class RandomOps {
   std::mt19937 random_{20};
 };
 
-RandomOps inputs(ProgramBuilder& p) {
+RandomOps inputs(SequenceBuilder& p) {
   RandomOps ops;
   for (int i = 0; i < 24; ++i) {
     ops.ints.push_back(p.input(kInts));
@@ -64,7 +64,7 @@ RandomOps inputs(ProgramBuilder& p) {
 }  // namespace
 
 TEST_CASE("large: thousands of ops of one loop nest") {
-  ProgramBuilder p("nest");
+  SequenceBuilder p("nest");
   RandomOps ops = inputs(p);
   ops.append(p.ir(), 4000);
   for (int i = 0; i < 4; ++i) p.output(ops.ints[i]), p.output(ops.floats[i]), p.output(ops.masks[i]), p.output(ops.scalars[i]);
@@ -75,7 +75,7 @@ TEST_CASE("large: thousands of ops of one loop nest") {
 
 TEST_CASE("large: hundreds of loop nests in a loop that carries tiles and scalars") {
   for (const std::int64_t trips : {0, 3}) {
-    ProgramBuilder p("loop");
+    SequenceBuilder p("loop");
     Builder& b = p.ir();
     Function& f = b.function();
     RandomOps ops = inputs(p);
@@ -107,7 +107,7 @@ TEST_CASE("large: hundreds of loop nests in a loop that carries tiles and scalar
 }
 
 TEST_CASE("large: loads and stores that overlap keep their order across parts") {
-  ProgramBuilder p("memory");
+  SequenceBuilder p("memory");
   Builder& b = p.ir();
   Function& f = b.function();
   const ValueId seed = p.small_input(Type(Element::i32, Shape{1024}));
@@ -128,7 +128,7 @@ TEST_CASE("large: loads and stores that overlap keep their order across parts") 
 }
 
 TEST_CASE("large: thousands of scalar ops") {
-  ProgramBuilder p("scalars");
+  SequenceBuilder p("scalars");
   Builder& b = p.ir();
   std::vector<ValueId> x;
   for (int i = 0; i < 12; ++i) x.push_back(p.scalar(Type(Element::u64), static_cast<std::uint64_t>(i) * 7919 + 1));

@@ -127,12 +127,12 @@ std::vector<ValueId> combine(Builder& b, OpKind kind, const std::vector<ValueId>
   return f.op(id).results;
 }
 
-ProgramBuilder::ProgramBuilder(const std::string& name) : builder_(program_.function) {
+SequenceBuilder::SequenceBuilder(const std::string& name) : builder_(program_.function) {
   program_.function = Function(name);
   builder_ = Builder(program_.function);
 }
 
-ValueId ProgramBuilder::pointers(Type shape, bool is_const, std::vector<std::byte> contents) {
+ValueId SequenceBuilder::pointers(Type shape, bool is_const, std::vector<std::byte> contents) {
   const ValueId base = program_.function.add_param(Type::pointer(shape.element(), is_const),
                                                    {"p" + std::to_string(program_.arguments.size()), bytes(shape.element())});
   fuzz::Argument argument;
@@ -146,7 +146,7 @@ ValueId ProgramBuilder::pointers(Type shape, bool is_const, std::vector<std::byt
   return builder_.add_ptr(builder_.broadcast(base, shape.shape()), index);
 }
 
-ValueId ProgramBuilder::input(Type t) {
+ValueId SequenceBuilder::input(Type t) {
   fuzz::Random random(seed_++);
   std::vector<std::byte> contents(static_cast<std::size_t>(t.elements()) * bytes(t.element()));
   for (std::int64_t i = 0; i < t.elements(); ++i) {
@@ -157,7 +157,7 @@ ValueId ProgramBuilder::input(Type t) {
   return builder_.function().result(builder_.create(OpKind::load_, std::span(&p, 1)));
 }
 
-ValueId ProgramBuilder::small_input(Type t) {
+ValueId SequenceBuilder::small_input(Type t) {
   fuzz::Random random(seed_++);
   std::vector<std::byte> contents(static_cast<std::size_t>(t.elements()) * bytes(t.element()));
   for (std::int64_t i = 0; i < t.elements(); ++i) {
@@ -168,14 +168,14 @@ ValueId ProgramBuilder::small_input(Type t) {
   return builder_.function().result(builder_.create(OpKind::load_, std::span(&p, 1)));
 }
 
-ValueId ProgramBuilder::scalar(Type t, std::uint64_t bits) {
+ValueId SequenceBuilder::scalar(Type t, std::uint64_t bits) {
   fuzz::Argument argument;
   argument.word = bits;
   program_.arguments.push_back(argument);
   return program_.function.add_param(t, {"s" + std::to_string(program_.arguments.size()), 1});
 }
 
-void ProgramBuilder::output(ValueId v, ValueId mask) {
+void SequenceBuilder::output(ValueId v, ValueId mask) {
   const Type t = builder_.function().type(v);
   const std::vector<std::byte> poison(static_cast<std::size_t>(t.elements()) * bytes(t.element()), std::byte{0xa5});
   std::vector<ValueId> operands{pointers(t, false, poison), v};
@@ -183,7 +183,7 @@ void ProgramBuilder::output(ValueId v, ValueId mask) {
   builder_.create(OpKind::store_, operands);
 }
 
-fuzz::Program ProgramBuilder::take() {
+fuzz::Program SequenceBuilder::take() {
   verify_or_throw(program_.function);
   return std::move(program_);
 }

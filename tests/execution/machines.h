@@ -22,9 +22,9 @@ std::vector<ir::ValueId> combine(ir::Builder&, ir::OpKind, const std::vector<ir:
                                  const std::function<std::vector<ir::ValueId>(ir::Builder&, const std::vector<ir::ValueId>&)>& body);
 
 /// Builds a program whose kernel reads and writes whole buffers of one shape.
-class ProgramBuilder {
+class SequenceBuilder {
  public:
-  explicit ProgramBuilder(const std::string& name);
+  explicit SequenceBuilder(const std::string& name);
   ir::Builder& ir() { return builder_; }
   /// A tile of this type, loaded from a new buffer of random elements; infinities, NaNs, zeros and extremes among them.
   ir::ValueId input(ir::Type);

@@ -17,7 +17,7 @@ using ir::test::RandomLayouts;
 namespace {
 
 Emitted check_conversion(Element e, const LinearLayout& from, const LinearLayout& to, int num_warps) {
-  ProgramBuilder p("convert");
+  SequenceBuilder p("convert");
   const ValueId x = p.input(tile(e, from.log2_extents()));
   const ValueId y = p.ir().function().result(p.ir().create(OpKind::convert_layout_, std::span(&x, 1)));
   p.output(y);
@@ -33,7 +33,7 @@ TEST_CASE("nvptx convert_layout: of 1,000 random pairs of layouts, with elements
   RandomLayouts random(std::random_device{}());
   for (int i = 0; i < 100; ++i) {
     const int log2_warps = random.number(0, 3);
-    ProgramBuilder p("convert");
+    SequenceBuilder p("convert");
     std::map<ValueId, LinearLayout> layouts;
     for (int k = 0; k < 10; ++k) {
       const std::vector<int> extents = random.extents(0, 10);
@@ -55,7 +55,7 @@ TEST_CASE("nvptx flip: random layouts along every axis") {
     const int log2_warps = random.number(0, 3);
     const std::vector<int> extents = random.extents(0, 10);
     const LinearLayout layout = random.any(extents, log2_warps);
-    ProgramBuilder p("flip");
+    SequenceBuilder p("flip");
     std::map<ValueId, LinearLayout> layouts;
     for (int axis = 0; axis < static_cast<int>(extents.size()); ++axis) {
       const ValueId x = p.input(tile(axis % 2 ? Element::i16 : Element::f32, extents));

@@ -46,7 +46,7 @@ struct Reductions {
   }
 
   LinearLayout layout;
-  ProgramBuilder p;
+  SequenceBuilder p;
   std::map<ValueId, LinearLayout> layouts;
 };
 

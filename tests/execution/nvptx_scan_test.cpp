@@ -48,7 +48,7 @@ struct Scans {
   }
 
   LinearLayout layout;
-  ProgramBuilder p;
+  SequenceBuilder p;
   std::map<ValueId, LinearLayout> layouts;
 };
 

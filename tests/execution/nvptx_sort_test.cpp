@@ -48,7 +48,7 @@ struct Sorts {
   }
 
   LinearLayout layout;
-  ProgramBuilder p;
+  SequenceBuilder p;
   std::map<ValueId, LinearLayout> layouts;
 };
 
@@ -115,7 +115,7 @@ TEST_CASE("nvptx sort: the first few of a row take fewer comparisons than all of
 }
 
 TEST_CASE("nvptx sort: indices come out of the records") {
-  ProgramBuilder p("argsort");
+  SequenceBuilder p("argsort");
   const ValueId operands[] = {p.input(Type(Element::f32, std::array<std::int64_t, 1>{256})), p.ir().arange(0, 256)};
   const OpId id = p.ir().create(OpKind::sort_, operands);
   p.output(p.ir().function().result(id, 1));
@@ -125,7 +125,7 @@ TEST_CASE("nvptx sort: indices come out of the records") {
 }
 
 TEST_CASE("nvptx gather and histogram: through assign_layouts") {
-  ProgramBuilder p("index");
+  SequenceBuilder p("index");
   Builder& b = p.ir();
   const auto shape = [](std::initializer_list<std::int64_t> s) { return std::vector<std::int64_t>(s); };
   const ValueId along[] = {p.input(Type(Element::f32, shape({32, 16}))), p.small_input(Type(Element::i32, shape({32, 64})))};
@@ -140,7 +140,7 @@ TEST_CASE("nvptx gather and histogram: through assign_layouts") {
 }
 
 TEST_CASE("nvptx gather and histogram: tiles that do not fit into shared memory") {
-  ProgramBuilder p("large");
+  SequenceBuilder p("large");
   Builder& b = p.ir();
   const std::vector<std::int64_t> large{16384}, small{256};
   const ValueId picked[] = {p.input(Type(Element::f64, large)), p.input(Type(Element::i32, small))};

@@ -34,7 +34,7 @@ std::vector<ValueId> reduce_by(Builder& b, ValueId x, int axis, OpKind k) {
 TEST_CASE("reduce: sum, product, extremes along every axis of every shape, for every type") {
   for (const Shape& shape : {Shape{64}, Shape{8}, Shape{1}, Shape{4, 32}, Shape{32, 4}, Shape{2, 8, 16}, Shape{16, 1}, Shape{1, 128}})
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
-      ProgramBuilder p("reduce");
+      SequenceBuilder p("reduce");
       for (Element e : kNumbers)
         for (OpKind k : {OpKind::add_, OpKind::mul_, OpKind::maximum_, OpKind::minimum_})
           p.output(reduce_by(p.ir(), p.input(Type(e, shape)), axis, k)[0]);
@@ -49,7 +49,7 @@ TEST_CASE("reduce: sum, product, extremes along every axis of every shape, for e
 TEST_CASE("reduce: combines that keep an order, and several tiles at once") {
   for (const Shape& shape : {Shape{64}, Shape{8, 32}, Shape{32, 8}, Shape{4, 4, 4}, Shape{2, 256}})
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
-      ProgramBuilder p("ordered");
+      SequenceBuilder p("ordered");
       Builder& b = p.ir();
       // Rounded sums, whose bits show the order, beside one in any order; and elements without an identity.
       for (Element e : {Element::f32, Element::f64, Element::f16, Element::i8, Element::boolean}) {
@@ -89,7 +89,7 @@ TEST_CASE("dot: every pair of element types, every size of a register tile and s
   };
   for (const Size& s : {Size{0, 16, 16, 16}, Size{0, 64, 64, 32}, Size{0, 1, 1, 1}, Size{0, 2, 4, 8}, Size{0, 128, 8, 2},
                         Size{0, 4, 128, 1}, Size{0, 16, 32, 64}, Size{4, 8, 16, 4}}) {
-    ProgramBuilder p("dot");
+    SequenceBuilder p("dot");
     const auto shape = [&](std::int64_t a, std::int64_t b) { return s.batch ? Shape{s.batch, a, b} : Shape{a, b}; };
     for (const auto& [in, out] : {std::pair{Element::f16, Element::f32},
                                   {Element::bf16, Element::f32},
@@ -116,7 +116,7 @@ TEST_CASE("dot: every pair of element types, every size of a register tile and s
 }
 
 TEST_CASE("shapes: permuted, broadcast and reshaped tiles of computed values") {
-  ProgramBuilder p("shapes");
+  SequenceBuilder p("shapes");
   Builder& b = p.ir();
   for (Element e : {Element::f32, Element::i8, Element::boolean, Element::f16, Element::f64}) {
     const ValueId x = p.input(Type(e, Shape{16, 32})), y = p.input(Type(e, Shape{32, 1}));
@@ -135,7 +135,7 @@ TEST_CASE("shapes: permuted, broadcast and reshaped tiles of computed values") {
 TEST_CASE("shapes: permuted tiles of every size of an element, as far as vectors transpose them and smaller") {
   for (const Shape& shape :
        {Shape{64, 64}, Shape{4, 128}, Shape{128, 4}, Shape{16, 8}, Shape{2, 2}, Shape{2, 64, 32}, Shape{64, 2, 16}, Shape{16, 1, 32, 2}}) {
-    ProgramBuilder p("permuted");
+    SequenceBuilder p("permuted");
     Builder& b = p.ir();
     for (Element e : {Element::i8, Element::bf16, Element::u32, Element::f64}) {
       const Type t(e, shape);
@@ -161,7 +161,7 @@ TEST_CASE("shapes: flip, join, split and cat of every type along every axis") {
                               Element::u8,      Element::u16, Element::u32, Element::u64,    Element::f16,
                               Element::bf16,    Element::f32, Element::f64, Element::f8e4m3, Element::f8e5m2};
   for (const Shape& shape : {Shape{1}, Shape{64}, Shape{16, 2}, Shape{4, 1, 8}, Shape{2, 2, 2, 2, 2}}) {
-    ProgramBuilder p("rearranged");
+    SequenceBuilder p("rearranged");
     Builder& b = p.ir();
     Function& f = b.function();
     for (Element e : kAll) {
@@ -189,7 +189,7 @@ TEST_CASE("shapes: flip, join, split and cat of every type along every axis") {
 }
 
 TEST_CASE("shapes: addresses that are flipped, joined and split, views and results of each other") {
-  ProgramBuilder p("addresses");
+  SequenceBuilder p("addresses");
   Builder& b = p.ir();
   Function& f = b.function();
   const auto flip = [&](ValueId v, std::int64_t axis) {
@@ -216,7 +216,7 @@ TEST_CASE("shapes: addresses that are flipped, joined and split, views and resul
 
 TEST_CASE("for: tiles that each trip takes apart, turns round and carries on") {
   for (std::int64_t trips : {0, 1, 3}) {
-    ProgramBuilder p("turned");
+    SequenceBuilder p("turned");
     Builder& b = p.ir();
     Function& f = b.function();
     const Type t(Element::f32, Shape{8, 2}), index(Element::i32);
@@ -245,7 +245,7 @@ TEST_CASE("for: tiles that each trip takes apart, turns round and carries on") {
 
 TEST_CASE("for: carried tiles that swap, rotate and read each other") {
   for (std::int64_t trips : {0, 1, 2, 5}) {
-    ProgramBuilder p("swap");
+    SequenceBuilder p("swap");
     Builder& b = p.ir();
     Function& f = b.function();
     const Type t(Element::f32, Shape{8, 8}), index(Element::i32);
@@ -269,7 +269,7 @@ TEST_CASE("for: carried tiles that swap, rotate and read each other") {
 
 TEST_CASE("memory: a store is seen by later loads, and never by earlier ones, however the lanes overlap") {
   for (std::int64_t shift : {0, 1, 7, 16, -3}) {
-    ProgramBuilder p("overlap");
+    SequenceBuilder p("overlap");
     Builder& b = p.ir();
     Function& f = b.function();
     const Shape shape{64};
@@ -302,7 +302,7 @@ TEST_CASE("memory: stores under a bound on indices of every type, also those tha
     const std::uint64_t all = ~std::uint64_t{0} >> (64 - bits(e));
     const std::uint64_t greatest = is_signed(e) ? all >> 1 : all;
     for (std::int64_t extent : {16, bits(e) == 8 ? 256 : 32}) {
-      ProgramBuilder p("bounds");
+      SequenceBuilder p("bounds");
       Builder& b = p.ir();
       const Shape shape{extent};
       const ValueId x = b.cast(p.small_input(Type(Element::f32, shape)), Element::f64);

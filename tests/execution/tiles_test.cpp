@@ -50,7 +50,7 @@ ValueId histogram(Builder& b, const std::vector<ValueId>& x, std::int64_t bins) 
 TEST_CASE("scan: sums, products and extremes along every axis, both ways, for every type") {
   for (const Shape& shape : {Shape{64}, Shape{1}, Shape{2}, Shape{4, 32}, Shape{32, 4}, Shape{2, 8, 16}, Shape{16, 1}, Shape{1, 128}})
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
-      ProgramBuilder p("scan");
+      SequenceBuilder p("scan");
       for (Element e : kNumbers)
         for (OpKind k : {OpKind::add_, OpKind::maximum_, OpKind::mul_, OpKind::minimum_}) {
           if (shape != Shape{64} && shape != Shape{4, 32} && (k == OpKind::mul_ || k == OpKind::minimum_)) continue;
@@ -68,7 +68,7 @@ TEST_CASE("scan: combinations that keep an order, of several tiles, that use sca
   for (const Shape& shape : {Shape{128}, Shape{8, 32}, Shape{32, 8}, Shape{4, 4, 4}, Shape{2, 2, 64}})
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis)
       for (bool reverse : {false, true}) {
-        ProgramBuilder p("ordered");
+        SequenceBuilder p("ordered");
         Builder& b = p.ir();
         // x -> a x + c composed; in floats a product and a sum that may become one fma.
         for (Element e : {Element::i32, Element::f32, Element::f64}) {
@@ -103,7 +103,7 @@ TEST_CASE("sort: keys of every type, rows of every length, both directions, alon
   bool descending = false;
   for (const Shape& shape :
        {Shape{1}, Shape{2}, Shape{16}, Shape{256}, Shape{8, 1}, Shape{16, 2}, Shape{4, 4}, Shape{1, 1, 64}, Shape{2, 2, 2, 2, 8}}) {
-    ProgramBuilder p("sort");
+    SequenceBuilder p("sort");
     Builder& b = p.ir();
     for (Element e : kNumbers) {
       p.output(sort(b, {p.input(Type(e, shape))}, descending)[0]);
@@ -126,7 +126,7 @@ TEST_CASE("sort: the first so many of each row") {
   bool descending = false;
   for (const Shape& shape : {Shape{64}, Shape{4, 8}, Shape{2, 512}})
     for (std::int64_t count = 1; count <= shape.back(); count *= 8) {
-      ProgramBuilder p("least");
+      SequenceBuilder p("least");
       Builder& b = p.ir();
       for (Element e : {Element::i8, Element::u32, Element::i64, Element::f16, Element::f32, Element::f64}) {
         p.output(sort(b, {p.input(Type(e, shape))}, descending, count)[0]);
@@ -143,7 +143,7 @@ TEST_CASE("sort: the first so many of each row") {
 TEST_CASE("sort: the first of rows that are in order, in reverse order and of equal elements, and indices that are computed") {
   for (const Shape& shape : {Shape{2, 1024}, Shape{2, 1, 4, 128}, Shape{64, 32}})
     for (std::int64_t count : {1, 2, 32}) {
-      ProgramBuilder p("ordered");
+      SequenceBuilder p("ordered");
       Builder& b = p.ir();
       const std::int64_t extent = shape.back(), rows = Type(Element::i32, shape).elements() / extent;
       Shape line(shape.size(), 1), across = shape;
@@ -162,7 +162,7 @@ TEST_CASE("sort: the first of rows that are in order, in reverse order and of eq
 
 TEST_CASE("sort: rows longer than what the first-level cache holds") {
   for (std::int64_t count : {1, 16, 4096, 16384}) {
-    ProgramBuilder p("long");
+    SequenceBuilder p("long");
     Builder& b = p.ir();
     const Shape shape{16384};
     for (Element e : {Element::u8, Element::i32, Element::f32, Element::f64}) {
@@ -176,7 +176,7 @@ TEST_CASE("sort: rows longer than what the first-level cache holds") {
 TEST_CASE("gather: every type along every axis, by indices of every type, inside and outside of the extent") {
   for (const Shape& shape : {Shape{1}, Shape{64}, Shape{8, 4}, Shape{4, 1, 8}, Shape{2, 2, 2, 2, 2}, Shape{1, 512}})
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
-      ProgramBuilder p("gather");
+      SequenceBuilder p("gather");
       Builder& b = p.ir();
       Shape fewer = shape, more = shape;
       fewer[axis] = 1;
@@ -201,7 +201,7 @@ TEST_CASE("gather: every type along every axis, by indices of every type, inside
 TEST_CASE("histogram: values of every type, in and out of the bins, with and without a mask") {
   for (const Shape& shape : {Shape{}, Shape{1}, Shape{256}, Shape{8, 2, 16}})
     for (std::int64_t bins : {1, 4, 256, 4096}) {
-      ProgramBuilder p("histogram");
+      SequenceBuilder p("histogram");
       Builder& b = p.ir();
       for (Element e : kIntegers) {
         p.output(histogram(b, {p.input(Type(e, shape))}, bins));
@@ -213,7 +213,7 @@ TEST_CASE("histogram: values of every type, in and out of the bins, with and wit
 
 TEST_CASE("whole tiles: results that feed each other, views, and what a loop carries") {
   for (std::int64_t trips : {0, 1, 3}) {
-    ProgramBuilder p("chained");
+    SequenceBuilder p("chained");
     Builder& b = p.ir();
     Function& f = b.function();
     const Type t(Element::i32, Shape{8, 16}), index(Element::i32);

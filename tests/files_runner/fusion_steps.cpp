@@ -14,7 +14,7 @@
 #include "passes/fusion/graph/segments_text.h"
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/plan/outputs_text.h"
-#include "passes/fusion/program/buffers.h"
+#include "passes/fusion/sequence/buffers.h"
 #include "passes/fusion/tensor_names.h"
 #include "passes/fusion/tiles/split_loop.h"
 #include "passes/fusion/tiles/tiling_text.h"
@@ -83,7 +83,7 @@ class Derivation {
   std::string comparison(const std::vector<CoveredKernel>& kernels) {
     std::vector<CheckedResult> results;
     for (std::size_t i = 0; i < outputs_.size(); ++i) results.push_back({nodes_[i], outputs_[i].tensor});
-    std::vector<const Plan*> plans;
+    std::vector<const LoopPlan*> plans;
     for (const CoveredKernel& k : kernels) plans.push_back(&k.plan);
     InstanceCheck instances(g_);
     const ProofResult proof = instances.run(axes_, pool_, results, plans);
@@ -139,7 +139,7 @@ std::string plan(Derivation& d, const graph::Graph&, const StepOptions&) {
 
 std::string state(Derivation& d, const graph::Graph&, const StepOptions&) {
   d.fold_parameters();
-  const Plan p = best_plan(d.builder(), d.outputs());
+  const LoopPlan p = best_plan(d.builder(), d.outputs());
   std::string all;
   for (int pass = 1; pass <= static_cast<int>(p.states.size()); ++pass) all += merge_text(p, pass);
   return all;

@@ -12,7 +12,7 @@ namespace tilewright::test {
 
 struct StepOptions {
   ir::TargetDesc target;
-  passes::fusion::ProgramOptions program;
+  passes::fusion::FusionOptions program;
   std::size_t most_operations = 0;  // limit for a segment; 0: no limit
 };
 

@@ -156,7 +156,7 @@ void read_step(Case& c, int line, const std::string& text) {
 }
 
 void read_options(Case& c, int line, const std::string& text) {
-  passes::fusion::ProgramOptions& program = c.step_options.program;
+  passes::fusion::FusionOptions& program = c.step_options.program;
   const std::map<std::string_view, bool*> switches = {
       {"batch_invariant", &program.batch_invariant}, {"move_rounding", &program.move_rounding}, {"reassociate", &program.reassociate}};
   static const std::regex form(R"(^([a-z_]+) = ([a-z0-9]+)$)");

@@ -35,7 +35,7 @@ Sources with(const std::string& path, const std::string& text) {
       {"backend/compile.h", "// Compilation.\n#include \"tileir/ir.h\"\n"},
       {"backend/emit.h", "// Emission.\n#include <llvm/IR/Module.h>\n"},
       {"passes/fusion/options.h", "// Options.\n"},
-      {"passes/fusion/plan/plan.h", "// Plans.\n"},
+      {"passes/fusion/plan/loop_plan.h", "// Plans.\n"},
       {"passes/fusion/tiles/tile_sizes.h", "// Tiles.\n"},
       {"runtime/emulator/state/warp.h", "// Warps.\n"},
       {"runtime/emulator/async/cluster.h", "// Clusters.\n#include \"runtime/emulator/state/warp.h\"\n"},
@@ -113,12 +113,12 @@ TEST_CASE("layering: a folder of fusion includes only folders below it, and the 
   const auto caught = [](const std::string& path, const std::string& include) {
     return only_violation(path, "// A.\n#include \"" + include + "\"\n").find("stands below or beside") != std::string::npos;
   };
-  CHECK(caught("passes/fusion/expr/a.cpp", "passes/fusion/plan/plan.h"));
-  CHECK(caught("passes/fusion/a.cpp", "passes/fusion/plan/plan.h"));
+  CHECK(caught("passes/fusion/expr/a.cpp", "passes/fusion/plan/loop_plan.h"));
+  CHECK(caught("passes/fusion/a.cpp", "passes/fusion/plan/loop_plan.h"));
   CHECK(caught("passes/fusion/check/a.cpp", "passes/fusion/tiles/tile_sizes.h"));
-  CHECK(only_violation("passes/fusion/unknown/a.cpp", "// A.\n#include \"passes/fusion/plan/plan.h\"\n")
+  CHECK(only_violation("passes/fusion/unknown/a.cpp", "// A.\n#include \"passes/fusion/plan/loop_plan.h\"\n")
             .find("'unknown' stands on no floor of fusion") != std::string::npos);
-  CHECK(violations(with("passes/fusion/check/a.cpp", "// A.\n#include \"passes/fusion/plan/plan.h\"\n")).empty());
+  CHECK(violations(with("passes/fusion/check/a.cpp", "// A.\n#include \"passes/fusion/plan/loop_plan.h\"\n")).empty());
   CHECK(violations(with("passes/fusion/expr/a.cpp", "// A.\n#include \"passes/fusion/options.h\"\n")).empty());
 }
 

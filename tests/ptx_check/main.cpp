@@ -15,7 +15,7 @@
 
 #include "backend/compile.h"
 #include "frontend/cli/execution/child_process.h"
-#include "passes/fusion/program/build_program.h"
+#include "passes/fusion/sequence/build_sequence.h"
 #include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"
 #include "tests/ptx_check/checker.h"
@@ -120,9 +120,9 @@ class KernelReader {
 
   void derive(const fs::path& file, const graph::Graph& g) {
     for (const std::string& target : targets_) {
-      passes::fusion::Program program = passes::fusion::build_program(g, {}, backend::describe_target(target));
+      passes::fusion::KernelSequence program = passes::fusion::build_sequence(g, {}, backend::describe_target(target));
       for (auto* all : {&program.kernels, &program.parameter_kernels})
-        for (passes::fusion::ProgramKernel& k : *all) {
+        for (passes::fusion::SequenceKernel& k : *all) {
           if (k.like >= 0) continue;
           backend::CompileOptions options;
           options.num_warps = k.num_warps;

@@ -51,7 +51,7 @@ double gpu_seconds(const Machine& m, const AttentionShape& s, const AttentionCho
   const double scores = static_cast<double>(c.queries) * c.keys, depths = s.depth + s.value_depth, step_bytes = c.keys * depths * e;
   // The gradient needs five products instead of two, and the sums of two results.
   const double passes = s.backward ? 2.5 : 1, sums = s.backward ? 2 : 1;
-  Program p{.warps = static_cast<double>(c.num_warps)};
+  ProgramLoad p{.warps = static_cast<double>(c.num_warps)};
   p.stages = m.target.sm >= 80 ? c.num_stages : 1;
   p.shared_bytes = p.stages * step_bytes + static_cast<double>(c.queries) * s.depth * e;
   // Registers for sums, queries, scores, and weights in the type of the factors.

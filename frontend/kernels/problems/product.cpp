@@ -90,7 +90,7 @@ double gpu_seconds(const Machine& m, const ProductShape& s, const ProductChoice&
   const int e = s.element_bytes;
   const Warps warps = warps_of(c);
   const double tile = static_cast<double>(c.rows) * c.columns * s.products, step_columns = static_cast<double>(s.products) * c.columns;
-  Program p{.warps = static_cast<double>(c.num_warps)};
+  ProgramLoad p{.warps = static_cast<double>(c.num_warps)};
   double elements = add_loads(p, m.target, c.rows, c.depth, e, s.a_alignment);
   for (int i = 0; i < s.products; ++i) elements += add_loads(p, m.target, c.depth, c.columns, e, s.b_alignment);
   const bool loads_ahead = m.target.sm >= 80 && c.num_stages > 1 && elements <= kMostElementsAhead;

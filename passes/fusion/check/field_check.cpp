@@ -27,7 +27,7 @@ using Table = std::map<Point, Residues>;
 
 class PlanChecker {
  public:
-  PlanChecker(const Plan& plan, std::uint64_t seed) : plan_(plan), seed_(seed) {}
+  PlanChecker(const LoopPlan& plan, std::uint64_t seed) : plan_(plan), seed_(seed) {}
 
   /// The first reduction whose terms do not add up to its value, or the first scan whose tiles do not; none if all are correct.
   std::optional<Expr> run() {
@@ -323,7 +323,7 @@ class PlanChecker {
     return evaluator.extreme(a.combine, bound, is_one ? a.body->operands[0] : a.body, p, Modulus::values());
   }
 
-  const Plan& plan_;
+  const LoopPlan& plan_;
   std::map<const ExprData*, Table> fixed_shifts_;
   mutable std::optional<Expr> missing_;  // a reduction whose value a step needs before it is available
   std::uint64_t seed_, drawn_ = 0;
@@ -331,17 +331,17 @@ class PlanChecker {
 };
 
 // Adds the parts of the plan for which the field has no law.
-void add_unmodelled(const Plan& plan, std::vector<std::string>& left_open) {
+void add_unmodelled(const LoopPlan& plan, std::vector<std::string>& left_open) {
   const auto is_unmodelled = [](const RunningScan& s) { return s.value->combine != Combine::sum && s.value->combine != Combine::prod; };
   if (std::any_of(plan.scans.begin(), plan.scans.end(), is_unmodelled))
     left_open.push_back("running maxima and minima are compared with the graph alone");
   if (std::any_of(plan.reductions.begin(), plan.reductions.end(), [](const Reduction& r) { return r.value->combine == Combine::combine; }))
-    left_open.push_back("reductions by functions of the program are compared with the graph alone");
+    left_open.push_back("reductions by functions of the user are compared with the graph alone");
 }
 
 }  // namespace
 
-ProofResult check_plan(const ExprBuilder& b, const Plan& plan, int rounds, std::uint64_t seed) {
+ProofResult check_plan(const ExprBuilder& b, const LoopPlan& plan, int rounds, std::uint64_t seed) {
   ProofResult result;
   if (b.has_rounded()) {
     result.exact = false;
@@ -367,11 +367,11 @@ ProofResult check_plan(const ExprBuilder& b, const Plan& plan, int rounds, std::
   return result;
 }
 
-ProofResult check_by(const ProgramOptions& options, const ExprBuilder& b, const Plan& plan) {
+ProofResult check_by(const FusionOptions& options, const ExprBuilder& b, const LoopPlan& plan) {
   return options.check ? options.check(b, plan) : check_plan(b, plan);
 }
 
-std::vector<Expr> unobserved_maxima(const Plan& plan, std::uint64_t seed) {
+std::vector<Expr> unobserved_maxima(const LoopPlan& plan, std::uint64_t seed) {
   std::vector<Expr> found;
   const Modulus& m = Modulus::values();
   for (const Reduction& r : plan.reductions) {

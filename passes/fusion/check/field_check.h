@@ -9,7 +9,7 @@
 
 #include "passes/fusion/derivation_failed.h"
 #include "passes/fusion/options.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 
@@ -27,17 +27,17 @@ struct ProofResult {
 };
 
 /// `rounds`: number of random points. At each one, a wrong plan passes with a probability of about 2^-54. Stops at the first mistake.
-ProofResult check_plan(const ExprBuilder&, const Plan&, int rounds = 2, std::uint64_t seed = 1);
+ProofResult check_plan(const ExprBuilder&, const LoopPlan&, int rounds = 2, std::uint64_t seed = 1);
 
 /// Checks a plan by the check of the options.
-ProofResult check_by(const ProgramOptions&, const ExprBuilder&, const Plan&);
+ProofResult check_by(const FusionOptions&, const ExprBuilder&, const LoopPlan&);
 
 /// Thrown if no plan of a formula passes its check.
 struct PlanRefuted : DerivationFailed {
   explicit PlanRefuted(const std::string& difference) : DerivationFailed("the check of its kernels failed: " + difference) {}
 };
 
-/// The maxima that are only references: no output changes if they take another value. This may miss some, as Plan::is_only_reference may.
-std::vector<Expr> unobserved_maxima(const Plan&, std::uint64_t seed = 1);
+/// The maxima that are only references: no output changes if they take another value. This may miss some, as LoopPlan::is_only_reference may.
+std::vector<Expr> unobserved_maxima(const LoopPlan&, std::uint64_t seed = 1);
 
 }  // namespace tilewright::passes::fusion

@@ -109,7 +109,7 @@ ProofResult InstanceCheck::compare(const AxisAnalysis& axes, const std::vector<N
 }
 
 ProofResult InstanceCheck::run(const AxisAnalysis& axes, const ExprPool& pool, std::span<const CheckedResult> results,
-                               std::span<const Plan* const> kernels) {
+                               std::span<const LoopPlan* const> kernels) {
   struct Stored {
     PlanValues values;
     std::span<const CheckedResult> results;

@@ -34,7 +34,7 @@ class InstanceCheck {
 
   /// Runs the kernels in this order; other tensors that they read are in memory by `axes`, whose outputs are the nodes of the results.
   /// `rounds` of the result: the number of instances at which elements were compared.
-  ProofResult run(const AxisAnalysis& axes, const ExprPool&, std::span<const CheckedResult>, std::span<const Plan* const> kernels);
+  ProofResult run(const AxisAnalysis& axes, const ExprPool&, std::span<const CheckedResult>, std::span<const LoopPlan* const> kernels);
   /// As above, for expressions of a translation.
   ProofResult run(const AxisAnalysis& axes, const ExprPool&, std::span<const CheckedValue>);
 

@@ -32,7 +32,7 @@ bool is_number(Expr e) { return e->is(ExprKind::number) || e->is(ExprKind::const
 
 }  // namespace
 
-PlanValues::PlanValues(const graph::Graph& g, const AxisAnalysis& axes, const ExprPool& pool, std::span<const Plan* const> kernels,
+PlanValues::PlanValues(const graph::Graph& g, const AxisAnalysis& axes, const ExprPool& pool, std::span<const LoopPlan* const> kernels,
                        const Sample& sample)
     : g_(g), axes_(axes), pool_(pool), plans_(kernels.begin(), kernels.end()), sample_(sample) {
   for (std::size_t k = 0; k < plans_.size(); ++k)
@@ -292,7 +292,7 @@ Number PlanValues::function(std::size_t kernel, Expr e, const Point& p) {
 // ---- reductions ----
 
 Number PlanValues::reduction(std::size_t kernel, Expr e, const Point& p) {
-  const Plan* plan = kernel < plans_.size() ? plans_[kernel] : nullptr;
+  const LoopPlan* plan = kernel < plans_.size() ? plans_[kernel] : nullptr;
   const Reduction* r = plan && plan->loop ? plan->find(e) : nullptr;
   if (!r || r->policy == Policy::unused) return stored_as(e->element, reduced(kernel, e->fold(), e->element, e->bound, e->operands[0], p));
   if (r->constant) return {*r->constant, 0};

@@ -10,14 +10,14 @@
 
 #include "passes/fusion/check/lazy_values.h"
 #include "passes/fusion/check/sample.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 
 class PlanValues {
  public:
   /// The kernels run in this order. Other tensors are in memory if `axes` says so.
-  PlanValues(const graph::Graph&, const AxisAnalysis& axes, const ExprPool&, std::span<const Plan* const> kernels, const Sample&);
+  PlanValues(const graph::Graph&, const AxisAnalysis& axes, const ExprPool&, std::span<const LoopPlan* const> kernels, const Sample&);
 
   struct AxisIndex {
     Axis axis = nullptr;
@@ -71,7 +71,7 @@ class PlanValues {
   const graph::Graph& g_;
   const AxisAnalysis& axes_;
   const ExprPool& pool_;
-  std::vector<const Plan*> plans_;
+  std::vector<const LoopPlan*> plans_;
   const Sample& sample_;
   std::unordered_map<Tensor, Writer> writers_;
   std::optional<std::string> mistake_;

@@ -31,7 +31,7 @@ bool is_transcendental(Expr e) {
 
 class Estimator {
  public:
-  Estimator(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options)
+  Estimator(const LoopPlan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const FusionOptions& options)
       : plan_(plan), b_(b), target_(target), facts_(ir::machine_facts(target)), tiling_(tiling), tiles_(tiling.sizes) {
     if (!options.batch_invariant) return;
     for (const KernelOutput& o : plan.outputs) rows_.insert(o.value->axes);
@@ -203,7 +203,7 @@ class Estimator {
     return work + launch + (cost_.parts > 1 ? facts_.launch_seconds + facts_.share_seconds : 0);
   }
 
-  const Plan& plan_;
+  const LoopPlan& plan_;
   ExprBuilder& b_;
   const ir::TargetDesc& target_;
   const ir::MachineFacts facts_;
@@ -220,7 +220,8 @@ class Estimator {
 
 }  // namespace
 
-KernelCost estimate(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options) {
+KernelCost estimate(const LoopPlan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target,
+                    const FusionOptions& options) {
   return Estimator(plan, tiling, b, target, options).run();
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "passes/fusion/options.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 #include "passes/fusion/tiles/tiling.h"
 #include "tileir/target/target_desc.h"
 
@@ -27,6 +27,6 @@ struct KernelCost {
 };
 
 /// With batch_invariant, the result is the same for every number of rows, that is of positions along output axes that no reduction binds.
-KernelCost estimate(const Plan&, const Tiling&, ExprBuilder&, const ir::TargetDesc&, const ProgramOptions& = {});
+KernelCost estimate(const LoopPlan&, const Tiling&, ExprBuilder&, const ir::TargetDesc&, const FusionOptions& = {});
 
 }  // namespace tilewright::passes::fusion

@@ -14,10 +14,10 @@
 #include "passes/fusion/cover/cost.h"
 #include "passes/fusion/cover/merge_kernels.h"
 #include "passes/fusion/cover/stored_values.h"
-#include "passes/fusion/expr/own_axes.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/scans.h"
 #include "passes/fusion/expr/stored_tensor.h"
+#include "passes/fusion/expr/unique_bound_axes.h"
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/thresholds.h"
 
@@ -27,13 +27,13 @@ namespace {
 
 class Coverer {
  public:
-  Coverer(ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options, int first)
+  Coverer(ExprBuilder& b, const ir::TargetDesc& target, const FusionOptions& options, int first)
       : b_(b),
         target_(target),
         options_(options),
         held_(b),
         stored_(b, held_, [this](Expr value) { return load_of(value); }),
-        own_axes_(b),
+        unique_bound_axes_(b),
         first_(first) {}
 
   std::vector<CoveredKernel> run(std::vector<KernelOutput> outputs) {
@@ -43,7 +43,7 @@ class Coverer {
     for (const KernelOutput& o : outputs) given.insert(o.tensor);
     merge_kernels(b_, kernels_, given, target_, options_);
     std::vector<CoveredKernel> covered;
-    for (PlannedKernel& k : in_order(std::move(kernels_)))
+    for (ChosenKernel& k : in_order(std::move(kernels_)))
       covered.push_back(
           {std::move(*k.plan), std::move(k.tiling), std::move(k.proof), k.cost.text() + (k.reason.empty() ? "" : "\n" + k.reason)});
     return covered;
@@ -56,7 +56,7 @@ class Coverer {
 
   // One alternative to compute an output: a loop, and the values that other kernels store before it.
   struct Choice {
-    std::optional<Plan> plan;
+    std::optional<LoopPlan> plan;
     FittedTiling tiling;
     ExprMap stored;
     KernelCost cost;
@@ -86,8 +86,8 @@ class Coverer {
     if (add_scans(output)) return;
     Choice& choice = best_emitted(output);
     store_all(choice.stored);
-    kernels_.push_back(planned_kernel(std::move(*choice.plan), std::move(choice.tiling), choice.cost, std::move(choice.proof),
-                                      std::move(choice.rejected)));
+    kernels_.push_back(
+        chosen_kernel(std::move(*choice.plan), std::move(choice.tiling), choice.cost, std::move(choice.proof), std::move(choice.rejected)));
   }
 
   // The values that a kernel reads are computed before it.
@@ -127,12 +127,12 @@ class Coverer {
     store_all(stored);
     if (!loop) return false;
     if (!scan_loop({output.value})) return add_scans(output);  // one scan of the loop is inside of another one, and is stored
-    Plan plan(b_, {output}, loop->axis);
+    LoopPlan plan(b_, {output}, loop->axis);
     FittedTiling tiling = fit_tiling(b_, plan, target_, options_);
     const KernelCost cost = estimate(plan, tiling, b_, target_, options_);
     ProofResult proof = check_by(options_, b_, plan);
     if (proof.is_refuted) throw PlanRefuted(proof.text);
-    kernels_.push_back(planned_kernel(std::move(plan), std::move(tiling), cost, std::move(proof), {}));
+    kernels_.push_back(chosen_kernel(std::move(plan), std::move(tiling), cost, std::move(proof), {}));
     return true;
   }
 
@@ -193,10 +193,10 @@ class Coverer {
       KernelOutput reduced = output;
       reduced.value = stored_.store_reductions(output.value, which, stored);
       if (stored.empty()) return;
-      Plan plan = best_plan(b_, {reduced});
-      if (const Expr value = own_axes_.apply(reduced.value, plan.loop); value != reduced.value) {
+      LoopPlan plan = best_plan(b_, {reduced});
+      if (const Expr value = unique_bound_axes_.apply(reduced.value, plan.loop); value != reduced.value) {
         reduced.value = value;
-        ways.push_back(way(Plan(b_, {reduced}, plan.loop), stored));
+        ways.push_back(way(LoopPlan(b_, {reduced}, plan.loop), stored));
       }
       ways.push_back(way(std::move(plan), std::move(stored)));
     };
@@ -227,17 +227,17 @@ class Coverer {
     const Expr value = output.value;
     if (loop) {
       ExprMap more = stored;
-      output.value = own_axes_.apply(stored_.store_reductions(value, Reductions::of_other_loops, more, loop), loop);
+      output.value = unique_bound_axes_.apply(stored_.store_reductions(value, Reductions::of_other_loops, more, loop), loop);
       if (more.size() > stored.size() && !reductions_over(loop, {output}).empty())
-        ways.push_back(way(Plan(b_, {output}, loop), std::move(more)));
+        ways.push_back(way(LoopPlan(b_, {output}, loop), std::move(more)));
     }
-    output.value = own_axes_.apply(value, loop);
-    if (output.value != value) ways.push_back(way(Plan(b_, {output}, loop), stored));
+    output.value = unique_bound_axes_.apply(value, loop);
+    if (output.value != value) ways.push_back(way(LoopPlan(b_, {output}, loop), stored));
     output.value = value;
-    ways.push_back(way(Plan(b_, {output}, loop), std::move(stored)));
+    ways.push_back(way(LoopPlan(b_, {output}, loop), std::move(stored)));
   }
 
-  Choice way(Plan plan, ExprMap stored) {
+  Choice way(LoopPlan plan, ExprMap stored) {
     Choice c;
     c.tiling = {choose_tiling(b_, plan, target_, options_), {}};
     c.cost = estimate(plan, c.tiling, b_, target_, options_);
@@ -328,23 +328,23 @@ class Coverer {
 
   ExprBuilder& b_;
   const ir::TargetDesc& target_;
-  const ProgramOptions& options_;
-  HeldReductions held_;
+  const FusionOptions& options_;
+  ContainedReductions held_;
   StoredValues stored_;
-  OwnAxes own_axes_;
+  UniqueBoundAxes unique_bound_axes_;
   const int first_;  // number of the first intermediate result
   ExprMap loads_;
   ExprSet started_;
   std::map<Tensor, std::vector<Choice>> ways_;                     // alternatives to compute each tensor
   std::map<std::vector<Tensor>, std::optional<double>> together_;  // seconds of one kernel for all of these tensors
   std::unordered_map<Expr, std::vector<Expr>, ExprHash> products_;
-  std::vector<PlannedKernel> kernels_;
+  std::vector<ChosenKernel> kernels_;
 };
 
 }  // namespace
 
 std::vector<CoveredKernel> cover(ExprBuilder& b, std::vector<KernelOutput> outputs, const ir::TargetDesc& target,
-                                 const ProgramOptions& options, int first) {
+                                 const FusionOptions& options, int first) {
   return Coverer(b, target, options, first).run(std::move(outputs));
 }
 

@@ -12,13 +12,13 @@
 
 #include "passes/fusion/check/field_check.h"
 #include "passes/fusion/cover/fit_tiling.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes::fusion {
 
 struct CoveredKernel {
-  Plan plan;
+  LoopPlan plan;
   FittedTiling tiling;
   ProofResult proof;
   /// Its estimated cost and the next best alternative, for reports.
@@ -27,7 +27,7 @@ struct CoveredKernel {
 
 /// The kernels, in an order in which each one's operands are stored before it runs. Intermediate tensors are added to the pool, with names
 /// from t`first` on. Each plan has passed options.check. Throws PlanRefuted if an output has no plan that passes.
-std::vector<CoveredKernel> cover(ExprBuilder&, std::vector<KernelOutput> outputs, const ir::TargetDesc&, const ProgramOptions& = {},
+std::vector<CoveredKernel> cover(ExprBuilder&, std::vector<KernelOutput> outputs, const ir::TargetDesc&, const FusionOptions& = {},
                                  int first = 0);
 
 }  // namespace tilewright::passes::fusion

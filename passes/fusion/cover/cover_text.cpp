@@ -35,7 +35,7 @@ std::string tensors_read(const std::vector<KernelOutput>& outputs) {
 std::string cover_text(const std::vector<CoveredKernel>& kernels) {
   std::string all;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const Plan& plan = kernels[i].plan;
+    const LoopPlan& plan = kernels[i].plan;
     all += fmt::format(
         "kernel {} of {}: {}\n", i + 1, kernels.size(),
         plan.loop ? fmt::format("loop over {}, {} pass{}", plan.loop->name, plan.passes, plan.passes == 1 ? "" : "es") : "no loop");

@@ -6,7 +6,7 @@
 
 namespace tilewright::passes::fusion {
 
-FittedTiling fit_tiling(ExprBuilder& b, const Plan& plan, const ir::TargetDesc& target, const ProgramOptions& options) {
+FittedTiling fit_tiling(ExprBuilder& b, const LoopPlan& plan, const ir::TargetDesc& target, const FusionOptions& options) {
   FittedTiling tiling{choose_tiling(b, plan, target, options), {}};
   try {
     LimitedKernel limited = emit_within_limits(tiling.sizes, target, [&] { return emit_kernel("", b, plan, tiling.sizes); });

@@ -13,6 +13,6 @@ struct FittedTiling : Tiling {
 };
 
 /// Emits the kernel, with smaller tiles if it does not fit. There is no kernel if even the smallest tiles exceed the limits of tile IR.
-FittedTiling fit_tiling(ExprBuilder&, const Plan&, const ir::TargetDesc&, const ProgramOptions&);
+FittedTiling fit_tiling(ExprBuilder&, const LoopPlan&, const ir::TargetDesc&, const FusionOptions&);
 
 }  // namespace tilewright::passes::fusion

@@ -25,13 +25,13 @@ std::set<Tensor> tensors_read(const std::vector<KernelOutput>& outputs) {
   return tensors;
 }
 
-bool reads_from(const PlannedKernel& k, const PlannedKernel& other) {
+bool reads_from(const ChosenKernel& k, const ChosenKernel& other) {
   return std::any_of(other.plan->outputs.begin(), other.plan->outputs.end(),
                      [&](const KernelOutput& o) { return k.reads.count(o.tensor) != 0; });
 }
 
 // Whether both kernels together have as many programs as apart: not if each varies along an axis of the grid that the other one lacks.
-bool share_programs(const Plan& merged, const std::vector<KernelOutput>& first, const std::vector<KernelOutput>& second) {
+bool share_programs(const LoopPlan& merged, const std::vector<KernelOutput>& first, const std::vector<KernelOutput>& second) {
   const auto tiled = [&](const KernelOutput& o) { return o.value->axes.common(merged.grid).without(merged.payload); };
   for (const KernelOutput& x : first)
     for (const KernelOutput& y : second)
@@ -49,7 +49,7 @@ Axis common_scan_axis(const std::vector<KernelOutput>& outputs) {
 }
 
 // Whether each output has a reduction over the loop's axis, or is computed element by element, which is possible in any loop.
-bool is_loop_of(HeldReductions& held, const std::vector<KernelOutput>& outputs, Axis loop) {
+bool is_loop_of(ContainedReductions& held, const std::vector<KernelOutput>& outputs, Axis loop) {
   return std::all_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) {
     return !held.holds_reduction(o.value) || (loop && !reductions_over(loop, {o}).empty());
   });
@@ -57,8 +57,8 @@ bool is_loop_of(HeldReductions& held, const std::vector<KernelOutput>& outputs, 
 
 class Merger {
  public:
-  Merger(ExprBuilder& b, std::vector<PlannedKernel>& kernels, const std::set<Tensor>& given, const ir::TargetDesc& target,
-         const ProgramOptions& options)
+  Merger(ExprBuilder& b, std::vector<ChosenKernel>& kernels, const std::set<Tensor>& given, const ir::TargetDesc& target,
+         const FusionOptions& options)
       : b_(b), kernels_(kernels), given_(given), target_(target), options_(options), held_(b) {}
 
   void run() {
@@ -73,7 +73,7 @@ class Merger {
 
  private:
   bool try_merge(std::size_t i, std::size_t j) {
-    const PlannedKernel &a = kernels_[i], &c = kernels_[j];
+    const ChosenKernel &a = kernels_[i], &c = kernels_[j];
     std::vector<KernelOutput> first = a.plan->outputs, second = c.plan->outputs;
     bool is_reader = false;
     if (waits(j, i)) {
@@ -92,13 +92,13 @@ class Merger {
     std::vector<Axis> loops{a.plan->loop};
     if (c.plan->loop != a.plan->loop) loops.push_back(c.plan->loop);
     if (scanned) std::erase_if(loops, [&](Axis loop) { return loop != scanned; });
-    AxisSet shared_out;
+    AxisSet distributed;
     // If a kernel reads all rows of another output, one program would have to compute all of them.
     if (is_reader) {
-      shared_out = a.plan->grid;
-      shared_out.insert(c.plan->grid);
+      distributed = a.plan->grid;
+      distributed.insert(c.plan->grid);
     }
-    std::optional<MergedPlan> merged = merged_plan(b_, held_, first, second, loops, shared_out, target_, options_);
+    std::optional<MergedPlan> merged = merged_plan(b_, held_, first, second, loops, distributed, target_, options_);
     const double apart = a.cost.seconds + c.cost.seconds;
     if (!merged || merged->cost.seconds >= apart) return false;
     FittedTiling tiling;
@@ -111,14 +111,14 @@ class Merger {
     ProofResult proof = check_by(options_, b_, merged->plan);
     if (proof.is_refuted) return false;
     std::string reason = fmt::format("next best: two kernels in its place, {:.2f} times as long", apart / cost.seconds);
-    kernels_[i] = planned_kernel(std::move(merged->plan), std::move(tiling), cost, std::move(proof), std::move(reason));
+    kernels_[i] = chosen_kernel(std::move(merged->plan), std::move(tiling), cost, std::move(proof), std::move(reason));
     kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
     return true;
   }
 
   // Kernels of many outputs that are computed element by element grow one output at a time. Whether the tiles fit is tested by emitting the
   // kernel: only when the number of outputs has doubled, and when the kernel is finally emitted.
-  static bool fits_as_before(const Plan& merged, std::size_t first, std::size_t second) {
+  static bool fits_as_before(const LoopPlan& merged, std::size_t first, std::size_t second) {
     const std::size_t before = std::max(first, second);
     return !merged.loop && before >= kFewOutputs && std::bit_floor(merged.outputs.size()) == std::bit_floor(before);
   }
@@ -156,33 +156,33 @@ class Merger {
   }
 
   ExprBuilder& b_;
-  std::vector<PlannedKernel>& kernels_;
+  std::vector<ChosenKernel>& kernels_;
   const std::set<Tensor>& given_;
   const ir::TargetDesc& target_;
-  const ProgramOptions& options_;
-  HeldReductions held_;
+  const FusionOptions& options_;
+  ContainedReductions held_;
 };
 
 }  // namespace
 
-std::optional<MergedPlan> merged_plan(ExprBuilder& b, HeldReductions& held, const std::vector<KernelOutput>& first,
-                                      const std::vector<KernelOutput>& second, const std::vector<Axis>& loops, const AxisSet& shared_out,
-                                      const ir::TargetDesc& target, const ProgramOptions& options) {
+std::optional<MergedPlan> merged_plan(ExprBuilder& b, ContainedReductions& held, const std::vector<KernelOutput>& first,
+                                      const std::vector<KernelOutput>& second, const std::vector<Axis>& loops, const AxisSet& distributed,
+                                      const ir::TargetDesc& target, const FusionOptions& options) {
   std::vector<KernelOutput> both = first;
   both.insert(both.end(), second.begin(), second.end());
   std::optional<MergedPlan> best;
   for (Axis loop : loops) {
     if (!is_loop_of(held, both, loop)) continue;
-    Plan plan(b, both, loop);
-    if (!share_programs(plan, first, second) || !plan.grid.contains(shared_out)) continue;
+    LoopPlan plan(b, both, loop);
+    if (!share_programs(plan, first, second) || !plan.grid.contains(distributed)) continue;
     const KernelCost cost = estimate(plan, choose_tiling(b, plan, target, options), b, target, options);
     if (cost.fits && (!best || cost.seconds < best->cost.seconds)) best.emplace(MergedPlan{std::move(plan), cost});
   }
   return best;
 }
 
-PlannedKernel planned_kernel(Plan plan, FittedTiling tiling, const KernelCost& cost, ProofResult proof, std::string reason) {
-  PlannedKernel k;
+ChosenKernel chosen_kernel(LoopPlan plan, FittedTiling tiling, const KernelCost& cost, ProofResult proof, std::string reason) {
+  ChosenKernel k;
   k.reads = tensors_read(plan.outputs);
   k.plan.emplace(std::move(plan));
   k.tiling = std::move(tiling);
@@ -192,21 +192,21 @@ PlannedKernel planned_kernel(Plan plan, FittedTiling tiling, const KernelCost& c
   return k;
 }
 
-void merge_kernels(ExprBuilder& b, std::vector<PlannedKernel>& kernels, const std::set<Tensor>& given, const ir::TargetDesc& target,
-                   const ProgramOptions& options) {
+void merge_kernels(ExprBuilder& b, std::vector<ChosenKernel>& kernels, const std::set<Tensor>& given, const ir::TargetDesc& target,
+                   const FusionOptions& options) {
   Merger(b, kernels, given, target, options).run();
 }
 
-std::vector<PlannedKernel> in_order(std::vector<PlannedKernel> kernels) {
-  std::vector<PlannedKernel> ordered;
+std::vector<ChosenKernel> in_order(std::vector<ChosenKernel> kernels) {
+  std::vector<ChosenKernel> ordered;
   std::set<std::size_t> done;
   std::set<Tensor> unwritten;
-  for (const PlannedKernel& k : kernels)
+  for (const ChosenKernel& k : kernels)
     for (const KernelOutput& o : k.plan->outputs) unwritten.insert(o.tensor);
   while (done.size() < kernels.size()) {
     bool has_progress = false;
     for (std::size_t i = 0; i < kernels.size(); ++i) {
-      PlannedKernel& k = kernels[i];
+      ChosenKernel& k = kernels[i];
       if (done.count(i) != 0 || std::any_of(k.reads.begin(), k.reads.end(), [&](Tensor t) { return unwritten.count(t) != 0; })) continue;
       for (const KernelOutput& o : k.plan->outputs) unwritten.erase(o.tensor);
       ordered.push_back(std::move(k));

@@ -9,35 +9,35 @@
 #include "passes/fusion/cover/cost.h"
 #include "passes/fusion/cover/fit_tiling.h"
 #include "passes/fusion/expr/products.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 
-struct PlannedKernel {
-  std::optional<Plan> plan;
+struct ChosenKernel {
+  std::optional<LoopPlan> plan;
   FittedTiling tiling;
   KernelCost cost;
   ProofResult proof;
   std::set<Tensor> reads;
   std::string reason;  // for reports
 };
-PlannedKernel planned_kernel(Plan, FittedTiling, const KernelCost&, ProofResult, std::string reason);
+ChosenKernel chosen_kernel(LoopPlan, FittedTiling, const KernelCost&, ProofResult, std::string reason);
 
 struct MergedPlan {
-  Plan plan;
+  LoopPlan plan;
   KernelCost cost;  // with the tiles of choose_tiling
 };
-/// The cheapest plan for the outputs of two kernels with one of these loops, in which at least the axes `shared_out` are distributed over
+/// The cheapest plan for the outputs of two kernels with one of these loops, in which at least the axes `distributed` are distributed over
 /// the grid. None if the kernels have no loop in common, if programs of one would compute the other's results again, or if no plan fits.
-std::optional<MergedPlan> merged_plan(ExprBuilder&, HeldReductions&, const std::vector<KernelOutput>& first,
-                                      const std::vector<KernelOutput>& second, const std::vector<Axis>& loops, const AxisSet& shared_out,
-                                      const ir::TargetDesc&, const ProgramOptions&);
+std::optional<MergedPlan> merged_plan(ExprBuilder&, ContainedReductions&, const std::vector<KernelOutput>& first,
+                                      const std::vector<KernelOutput>& second, const std::vector<Axis>& loops, const AxisSet& distributed,
+                                      const ir::TargetDesc&, const FusionOptions&);
 
 /// Merges kernels that read the same tensors and have the same loop: kernels that do not depend on each other, and kernels of which one
 /// reads an output of the segment (`given`) that the other one computes, such as x and a sum of x.
-void merge_kernels(ExprBuilder&, std::vector<PlannedKernel>&, const std::set<Tensor>& given, const ir::TargetDesc&, const ProgramOptions&);
+void merge_kernels(ExprBuilder&, std::vector<ChosenKernel>&, const std::set<Tensor>& given, const ir::TargetDesc&, const FusionOptions&);
 
 /// The kernels in an order in which each one's operands are written before it.
-std::vector<PlannedKernel> in_order(std::vector<PlannedKernel>);
+std::vector<ChosenKernel> in_order(std::vector<ChosenKernel>);
 
 }  // namespace tilewright::passes::fusion

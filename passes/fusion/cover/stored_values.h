@@ -13,7 +13,7 @@ namespace tilewright::passes::fusion {
 class StoredValues {
  public:
   /// `load_of` allocates memory for a value and returns a load of its element.
-  StoredValues(ExprBuilder& b, HeldReductions& held, std::function<Expr(Expr)> load_of)
+  StoredValues(ExprBuilder& b, ContainedReductions& held, std::function<Expr(Expr)> load_of)
       : b_(b), held_(held), load_of_(std::move(load_of)) {}
 
   /// Which operands that contain products are stored.
@@ -49,7 +49,7 @@ class StoredValues {
   void replace_group(Expr product, const std::vector<Factor>& group, Expr load, ExprMap& replaced);
 
   ExprBuilder& b_;
-  HeldReductions& held_;
+  ContainedReductions& held_;
   std::function<Expr(Expr)> load_of_;
 };
 

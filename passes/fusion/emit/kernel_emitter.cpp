@@ -23,7 +23,7 @@ using ir::Element;
 using ir::OpKind;
 
 // The axes of the outputs, with the contiguous axis last.
-Order order_of_outputs(const Plan& plan) {
+Order order_of_outputs(const LoopPlan& plan) {
   std::vector<std::pair<std::size_t, Axis>> found;  // with the position of the axis in the tensor
   std::set<Axis> seen;
   for (const KernelOutput& o : plan.outputs)
@@ -38,7 +38,7 @@ Order order_of_outputs(const Plan& plan) {
 
 class KernelEmitter {
  public:
-  KernelEmitter(const std::string& name, ExprBuilder& exprs, const Plan& plan, const TileSizes& sizes)
+  KernelEmitter(const std::string& name, ExprBuilder& exprs, const LoopPlan& plan, const TileSizes& sizes)
       : function_(name),
         ir_(function_),
         tiles_(exprs, ir_),
@@ -152,7 +152,7 @@ class KernelEmitter {
     tiles_.push(std::move(scope));
     for (const auto& [axis, inner] : sizes_.inner) tiles_.set_inner_tile(axis, inner.size, inner.is_looped);
     for (const auto& [axis, size] : sizes_.payload) tiles_.scope().tiles[axis] = {size, {}, is_whole_tile(axis->extent, size)};
-    share_out(tiles_, sizes_.grid, shared_by(written), grid_);
+    distribute_over_grid(tiles_, sizes_.grid, shared_by(written), grid_);
   }
 
   void store(const KernelOutput& o) {
@@ -448,7 +448,7 @@ class KernelEmitter {
   ir::Builder ir_;
   TileValues tiles_;
   ExprBuilder& exprs_;
-  const Plan& plan_;
+  const LoopPlan& plan_;
   TileSizes sizes_;
   const Order order_with_loop_, order_;
   StateEmitter states_;
@@ -457,7 +457,7 @@ class KernelEmitter {
 
 }  // namespace
 
-std::vector<Axis> accumulator_order(const Plan& plan, const TileSizes& sizes) {
+std::vector<Axis> accumulator_order(const LoopPlan& plan, const TileSizes& sizes) {
   std::vector<Axis> order = order_of_outputs(plan);
   const auto add = [&](Axis a) {
     if (std::find(order.begin(), order.end(), a) == order.end()) order.push_back(a);
@@ -472,16 +472,16 @@ std::vector<Axis> accumulator_order(const Plan& plan, const TileSizes& sizes) {
   return order;
 }
 
-EmittedKernel emit_kernel(const std::string& name, ExprBuilder& exprs, const Plan& plan, const TileSizes& sizes) {
+EmittedKernel emit_kernel(const std::string& name, ExprBuilder& exprs, const LoopPlan& plan, const TileSizes& sizes) {
   return KernelEmitter(name, exprs, plan, sizes).run();
 }
 
-EmittedKernel emit_part_kernel(const std::string& name, ExprBuilder& exprs, const Plan& plan, const TileSizes& sizes,
+EmittedKernel emit_part_kernel(const std::string& name, ExprBuilder& exprs, const LoopPlan& plan, const TileSizes& sizes,
                                const SplitLoop& split) {
   return KernelEmitter(name, exprs, plan, sizes).run_part(split);
 }
 
-EmittedKernel emit_merge_kernel(const std::string& name, ExprBuilder& exprs, const Plan& plan, const TileSizes& sizes,
+EmittedKernel emit_merge_kernel(const std::string& name, ExprBuilder& exprs, const LoopPlan& plan, const TileSizes& sizes,
                                 const SplitLoop& split, std::int64_t at_once) {
   return KernelEmitter(name, exprs, plan, sizes).run_merge(split, at_once);
 }

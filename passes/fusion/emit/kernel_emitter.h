@@ -14,7 +14,7 @@
 #include <string>
 
 #include "passes/fusion/kernel_types.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 #include "passes/fusion/tiles/split_loop.h"
 #include "passes/fusion/tiles/tile_sizes.h"
 #include "tileir/ir.h"
@@ -33,13 +33,13 @@ struct EmittedKernel {
 };
 
 /// Throws TileTooLarge (tile_values.h) if a tile would exceed the limits of tile IR.
-EmittedKernel emit_kernel(const std::string& name, ExprBuilder&, const Plan&, const TileSizes&);
+EmittedKernel emit_kernel(const std::string& name, ExprBuilder&, const LoopPlan&, const TileSizes&);
 /// The two kernels of a divided loop. `at_once`: how many states the second one merges at a time, a power of two.
-EmittedKernel emit_part_kernel(const std::string& name, ExprBuilder&, const Plan&, const TileSizes&, const SplitLoop&);
-EmittedKernel emit_merge_kernel(const std::string& name, ExprBuilder&, const Plan&, const TileSizes&, const SplitLoop&,
+EmittedKernel emit_part_kernel(const std::string& name, ExprBuilder&, const LoopPlan&, const TileSizes&, const SplitLoop&);
+EmittedKernel emit_merge_kernel(const std::string& name, ExprBuilder&, const LoopPlan&, const TileSizes&, const SplitLoop&,
                                 std::int64_t at_once);
 
 /// The axes of accumulators in the order of the outputs, with the contiguous axis last.
-std::vector<Axis> accumulator_order(const Plan&, const TileSizes&);
+std::vector<Axis> accumulator_order(const LoopPlan&, const TileSizes&);
 
 }  // namespace tilewright::passes::fusion

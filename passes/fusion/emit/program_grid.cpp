@@ -83,7 +83,7 @@ class ProgramGrid {
 
 }  // namespace
 
-void share_out(TileValues& tiles, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3]) {
+void distribute_over_grid(TileValues& tiles, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3]) {
   ProgramGrid(tiles, sizes, kept, grid).run();
 }
 

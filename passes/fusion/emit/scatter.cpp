@@ -35,7 +35,7 @@ class ScatterEmitter {
   }
 
   EmittedKernel in_order() {
-    share_out(tiles_, sizes_.grid, {}, grid_);
+    distribute_over_grid(tiles_, sizes_.grid, {}, grid_);
     const Element e = index_element(exprs_.extent(s_.row->extent));
     Part begin = tiles_.integer(e, 0), end = tiles_.extent(s_.row->extent, e);
     if (const auto owned = sizes_.grid.find(s_.row); owned != sizes_.grid.end()) {
@@ -48,7 +48,7 @@ class ScatterEmitter {
   }
 
   EmittedKernel atomic() {
-    share_out(tiles_, sizes_.grid, {}, grid_);
+    distribute_over_grid(tiles_, sizes_.grid, {}, grid_);
     for (Axis a : s_.positions) columns_.insert(a), order_.push_back(a);
     const Part begin = tiles_.integer(Element::i64, 0), end = tiles_.extent(s_.row->extent, Element::i64);
     tiles_.add_to(s_.result, s_.destination, s_.update, columns_, order_, is_inside(begin, end), true);
@@ -111,7 +111,7 @@ class ScatterEmitter {
 };
 
 // Distributes columns: the contiguous axis first, with the widest tile; the remaining lanes of a program go to the other axes.
-std::int64_t share_out_columns(const Scatter& s, std::int64_t lanes, TileSizes& sizes) {
+std::int64_t distribute_columns(const Scatter& s, std::int64_t lanes, TileSizes& sizes) {
   for (std::size_t i = s.columns.size(); i-- > 0;) {
     const std::int64_t size = covering_tile(s.columns[i]->extent, lanes);
     sizes.grid[s.columns[i]] = size;
@@ -161,7 +161,7 @@ bool adds_by_atomics(Element e, bool deterministic, const ir::TargetDesc& target
 
 EmittedKernel emit_scatter_in_order(const std::string& name, ExprBuilder& exprs, const Scatter& s, const ir::TargetDesc& target,
                                     TileSizes& sizes) {
-  share_out_columns(s, kLanesInOrder, sizes);
+  distribute_columns(s, kLanesInOrder, sizes);
   double programs = 1, lanes = 1;
   for (const auto& [axis, size] : sizes.grid) {
     programs *= std::max(1.0, estimated_extent(axis->extent) / static_cast<double>(size));
@@ -180,7 +180,7 @@ EmittedKernel emit_scatter_in_order(const std::string& name, ExprBuilder& exprs,
 }
 
 EmittedKernel emit_scatter_atomic(const std::string& name, ExprBuilder& exprs, const Scatter& s, TileSizes& sizes) {
-  std::int64_t lanes = share_out_columns(s, kLanesOfAtomics, sizes);
+  std::int64_t lanes = distribute_columns(s, kLanesOfAtomics, sizes);
   for (std::size_t i = s.positions.size(); i-- > 0;) {
     const std::int64_t size = covering_tile(s.positions[i]->extent, lanes);
     sizes.grid[s.positions[i]] = size;

@@ -39,7 +39,7 @@ Part StateEmitter::finite(const Part& x) {
 
 // Before the first element, or if all elements are neutral, an exponent is +inf; it is replaced by 0, so that exp(element + exponent) is a
 // number. An exponent of -inf stays: its maximum is +inf, and the formula gives 0 for other elements and NaN for the maximum.
-Part StateEmitter::pointed(const Part& exponent) {
+Part StateEmitter::finite_reference(const Part& exponent) {
   const Element e = tiles_.element(exponent);
   const Part is_below = tiles_.binary(OpKind::lt_, exponent, tiles_.constant(e, HUGE_VAL), exponent.axes);
   return tiles_.select(is_below, exponent, tiles_.constant(e, 0), exponent.axes);
@@ -106,7 +106,7 @@ Part StateEmitter::settled(int accumulator, const TileState& rounded, const Tile
   const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(accumulator)];
   const Part& x = rounded.accumulators.at(accumulator);
   if (!tiles_.rounds_references(a.exponent->element) || tiles_.element(x) != Element::f32 || !refers(a)) return x;
-  const auto reference = [&](const TileState& s) { return pointed(with(s, a.exponent, order_, computed(a.exponent->element))); };
+  const auto reference = [&](const TileState& s) { return finite_reference(with(s, a.exponent, order_, computed(a.exponent->element))); };
   const Part from = reference(rounded), to = reference(last);
   const Part factor = tiles_.exp_of_rounding(to, from, from.axes);
   return tiles_.binary(OpKind::mul_, x, factor, order_of(a.axes));
@@ -132,11 +132,11 @@ bool StateEmitter::has_sum(Expr exponent, const TileState& s) const {
 Part StateEmitter::scale(Expr exponent, const TileState& from, const TileState& to) {
   const Expr reference = exprs_.reference(exponent);
   const bool is_known = tiles_.scope().known.count(reference) != 0;
-  const Part now = is_known ? tiles_.value(reference, order_) : pointed(with(to, exponent, order_, computed(exponent->element)));
+  const Part now = is_known ? tiles_.value(reference, order_) : finite_reference(with(to, exponent, order_, computed(exponent->element)));
   Order order = order_;
   if (from.part) order.push_back(from.part);
   const Part raw = with(from, exponent, order, computed(exponent->element));
-  const Part old = has_sum(exponent, from) ? pointed(raw) : raw;
+  const Part old = has_sum(exponent, from) ? finite_reference(raw) : raw;
   return tiles_.exp_of_change(now, old, order);
 }
 
@@ -197,7 +197,7 @@ Expr StateEmitter::body_in_loop(const Accumulator& a, const TileState& now) {
   std::vector<Expr> references;
   collect_references(a.body, seen, references);
   for (Expr r : references)
-    if (tiles_.scope().known.count(r) == 0) tiles_.know(r, pointed(with(now, r->operands[0], order_, r->element)));
+    if (tiles_.scope().known.count(r) == 0) tiles_.know(r, finite_reference(with(now, r->operands[0], order_, r->element)));
   return a.body;
 }
 

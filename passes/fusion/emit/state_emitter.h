@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "passes/fusion/emit/tile_values.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 
@@ -22,7 +22,7 @@ struct TileState {
 class StateEmitter {
  public:
   /// order: the axes of accumulators.
-  StateEmitter(TileValues& tiles, const Plan& plan, const Order& order)
+  StateEmitter(TileValues& tiles, const LoopPlan& plan, const Order& order)
       : tiles_(tiles), exprs_(tiles.exprs()), plan_(plan), order_(order) {}
 
   /// `old` (null: the empty state) absorbs other states, or if `incoming` is null, the tile of the loop's axis.
@@ -43,7 +43,7 @@ class StateEmitter {
   /// A shift may be any number: a value that is not a number (0 / 0 before the first element) becomes 0.
   Part finite(const Part&);
   /// An exponent that can be used as a reference: +inf and NaN are replaced by 0.
-  Part pointed(const Part& exponent);
+  Part finite_reference(const Part& exponent);
   /// Those axes of a value in a state that have tiles.
   Order order_of(const AxisSet& axes, Axis part = nullptr) const;
 
@@ -61,7 +61,7 @@ class StateEmitter {
 
   TileValues& tiles_;
   ExprBuilder& exprs_;
-  const Plan& plan_;
+  const LoopPlan& plan_;
   const Order& order_;
   std::map<std::pair<const ExprData*, const TileState*>, Part> scales_;  // of the current absorption
   ExprMap aliases_;

@@ -349,7 +349,7 @@ bool TileValues::is_far_from_one(Wide number, Element element) {
 
 // Multiplies the factors in turn by powers of two, until the rest of the number is near 1: (1e-20 x)^2 must not become 1e-40 x^2, which is
 // inf or 0.
-Wide TileValues::share_out(Wide number, std::vector<Part>& numerator, std::vector<Part>& denominator, Element element) {
+Wide TileValues::distribute_factor(Wide number, std::vector<Part>& numerator, std::vector<Part>& denominator, Element element) {
   std::vector<Part>& factors = numerator.empty() ? denominator : numerator;
   if (factors.empty()) return number;
   const int most = element == Element::f64 ? 500 : 60;
@@ -394,7 +394,7 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
     const Part x = power(f.base, is_repeated ? Rational(1) : exponent, own, e->element);
     side.insert(side.end(), is_repeated ? static_cast<std::size_t>(whole(exponent)) : 1, x);
   }
-  if (is_extreme) number = share_out(number, numerator, denominator, e->element);
+  if (is_extreme) number = distribute_factor(number, numerator, denominator, e->element);
   const auto coefficient = static_cast<double>(number);
   const auto product = [&](std::optional<Part> result, std::span<Part> parts) {
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.axes.size() < b.axes.size(); });

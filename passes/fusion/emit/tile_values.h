@@ -204,7 +204,7 @@ class TileValues {
   Part is_moderate(const Part&);
   Part is_below(const Part&, double limit);
   static bool is_far_from_one(Wide, ir::Element);
-  Wide share_out(Wide number, std::vector<Part>& numerator, std::vector<Part>& denominator, ir::Element);
+  Wide distribute_factor(Wide number, std::vector<Part>& numerator, std::vector<Part>& denominator, ir::Element);
   Part power(Expr base, const Rational& exponent, const Order&, ir::Element);
   Part emit_integer(Expr, const Order&, ir::Element);
   Part emit_condition(Expr, const Order&);

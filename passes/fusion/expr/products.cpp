@@ -59,7 +59,7 @@ OperandGroups operand_groups(Expr product, const ExprBuilder& b) {
   return result;
 }
 
-HeldReductions::Facts HeldReductions::facts(Expr e) {
+ContainedReductions::Facts ContainedReductions::facts(Expr e) {
   if (const auto known = known_.find(e); known != known_.end()) return known->second;
   Facts f{is_product(e, b_), e->is(ExprKind::reduce)};
   for (Expr x : children(e)) {

@@ -17,9 +17,9 @@ struct OperandGroups {
 OperandGroups operand_groups(Expr reduce, const ExprBuilder&);
 
 /// Whether expressions are reductions or contain some; each is visited once.
-class HeldReductions {
+class ContainedReductions {
  public:
-  explicit HeldReductions(const ExprBuilder& b) : b_(b) {}
+  explicit ContainedReductions(const ExprBuilder& b) : b_(b) {}
   bool holds_product(Expr e) { return facts(e).holds_product; }
   bool holds_reduction(Expr e) { return facts(e).holds_reduction; }
 

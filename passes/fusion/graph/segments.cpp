@@ -50,9 +50,9 @@ bool is_product(const Node& n) {
   return false;
 }
 
-class Divider {
+class SegmentBuilder {
  public:
-  Divider(const Graph& g, std::size_t most_operations, bool is_host)
+  SegmentBuilder(const Graph& g, std::size_t most_operations, bool is_host)
       : g_(g),
         most_operations_(most_operations),
         is_host_(is_host),
@@ -368,7 +368,7 @@ class Divider {
 }  // namespace
 
 std::vector<Segment> divide(const Graph& g, std::size_t most_operations, bool is_host) {
-  return Divider(g, most_operations, is_host).run();
+  return SegmentBuilder(g, most_operations, is_host).run();
 }
 
 }  // namespace tilewright::passes::fusion

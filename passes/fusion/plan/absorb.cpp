@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 
@@ -21,7 +21,7 @@ void collect_shifts(Expr e, ExprSet& seen, std::vector<Expr>& found) {
 
 class StateMaker {
  public:
-  StateMaker(const Plan& plan, int pass) : plan_(plan), pass_(pass) {}
+  StateMaker(const LoopPlan& plan, int pass) : plan_(plan), pass_(pass) {}
 
   PassState run() {
     choose_accumulators();
@@ -121,7 +121,7 @@ class StateMaker {
     for (int i : state_.accumulators) accumulate(i);
   }
 
-  const Plan& plan_;
+  const LoopPlan& plan_;
   int pass_;
   PassState state_;
   std::set<int> accumulated_;
@@ -130,6 +130,6 @@ class StateMaker {
 
 }  // namespace
 
-PassState pass_state(const Plan& plan, int pass) { return StateMaker(plan, pass).run(); }
+PassState pass_state(const LoopPlan& plan, int pass) { return StateMaker(plan, pass).run(); }
 
 }  // namespace tilewright::passes::fusion

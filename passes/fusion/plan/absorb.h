@@ -14,7 +14,7 @@
 
 namespace tilewright::passes::fusion {
 
-class Plan;
+class LoopPlan;
 
 struct AbsorbStep {
   enum class Kind : std::uint8_t {
@@ -37,9 +37,9 @@ struct PassState {
   std::vector<AbsorbStep> steps;
 };
 
-PassState pass_state(const Plan&, int pass);
+PassState pass_state(const LoopPlan&, int pass);
 
 /// The merge of two states, as text for people.
-std::string merge_text(const Plan&, int pass);
+std::string merge_text(const LoopPlan&, int pass);
 
 }  // namespace tilewright::passes::fusion

@@ -11,11 +11,11 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-std::tuple<bool, int, double> cost(const Plan& p) { return {!fits_on_chip(p), p.passes, p.cells + p.resident + p.after}; }
+std::tuple<bool, int, double> cost(const LoopPlan& p) { return {!fits_on_chip(p), p.passes, p.cells + p.resident + p.after}; }
 
 }  // namespace
 
-bool fits_on_chip(const Plan& p) {
+bool fits_on_chip(const LoopPlan& p) {
   // Programs hold the axes that are not distributed over the grid completely, so such an axis must have a known greatest extent.
   AxisSet whole = p.payload;
   for (const KernelOutput& o : p.outputs) whole.insert(o.value->axes.without(p.grid));
@@ -24,15 +24,15 @@ bool fits_on_chip(const Plan& p) {
   return p.cells + p.after <= kMostRowCells;
 }
 
-Plan best_plan(ExprBuilder& b, const std::vector<KernelOutput>& outputs) {
-  std::optional<Plan> best;
+LoopPlan best_plan(ExprBuilder& b, const std::vector<KernelOutput>& outputs) {
+  std::optional<LoopPlan> best;
   std::vector<Axis> candidates = bound_axes(outputs);
   std::vector<Expr> values;
   for (const KernelOutput& o : outputs) values.push_back(o.value);
   if (const std::optional<ScanLoop> scans = scan_loop(values)) candidates = {scans->axis};
   if (candidates.empty()) candidates.push_back(nullptr);
   for (Axis loop : candidates) {
-    Plan plan(b, outputs, loop);
+    LoopPlan plan(b, outputs, loop);
     if (!best || cost(plan) < cost(*best)) best.emplace(std::move(plan));
   }
   return std::move(*best);

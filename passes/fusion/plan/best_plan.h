@@ -2,14 +2,14 @@
 #pragma once
 #include <vector>
 
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 
 /// The cheapest plan that computes these outputs in one kernel.
-Plan best_plan(ExprBuilder&, const std::vector<KernelOutput>&);
+LoopPlan best_plan(ExprBuilder&, const std::vector<KernelOutput>&);
 
 /// Whether the accumulators of one row together fit into registers and shared memory.
-bool fits_on_chip(const Plan&);
+bool fits_on_chip(const LoopPlan&);
 
 }  // namespace tilewright::passes::fusion

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 

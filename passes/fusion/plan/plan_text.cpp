@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "passes/fusion/expr/expr_text.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 
@@ -27,7 +27,7 @@ std::string terms_text(const std::vector<AccumulatorTerm>& terms, const ExprName
   return joined;
 }
 
-std::string epilogue_text(const Plan& plan, const ExprNames& names) {
+std::string epilogue_text(const LoopPlan& plan, const ExprNames& names) {
   std::string all = "  epilogue\n";
   for (const KernelOutput& o : plan.outputs)
     all += fmt::format("    {} = {}{}\n", o.name, text(o.value, names), o.has(plan.loop) ? "; written in the last pass" : "");
@@ -36,7 +36,7 @@ std::string epilogue_text(const Plan& plan, const ExprNames& names) {
 
 }  // namespace
 
-std::string Plan::text() const {
+std::string LoopPlan::text() const {
   using fusion::text;
   if (!loop) {
     std::string all = fmt::format("no loop; grid [{}]\n", text(grid));
@@ -79,7 +79,7 @@ std::string Plan::text() const {
   return all;
 }
 
-std::string merge_text(const Plan& plan, int pass) {
+std::string merge_text(const LoopPlan& plan, int pass) {
   using fusion::text;
   ExprNames names;
   for (std::size_t i = 0; i < plan.reductions.size(); ++i) names[plan.reductions[i].value] = fmt::format("r{}", i);

@@ -75,7 +75,7 @@ void cover_operands(const graph::Graph& g, const std::set<std::uint32_t>& read, 
 
 }  // namespace
 
-std::vector<graph::NodeId> covered_nodes(const graph::Graph& g, const ExprPool& pool, const Plan& plan, Share share) {
+std::vector<graph::NodeId> covered_nodes(const graph::Graph& g, const ExprPool& pool, const LoopPlan& plan, Share share) {
   ExprSet seen;
   std::set<std::uint32_t> nodes;
   for (const Reduction& r : plan.reductions) {

@@ -21,7 +21,7 @@ constexpr double kExpError32 = 0x1p-22, kExpError64 = 0x1p-51;
 // The number of positions along the axes that a reduction binds besides the loop's.
 double inner_positions(const AxisSet& bound, Axis loop) { return estimated_extent(bound.without({loop})); }
 
-bool moves_by_exponent(const Plan& plan, const Reduction& r) {
+bool moves_by_exponent(const LoopPlan& plan, const Reduction& r) {
   const std::vector<AbsorbStep>& steps = plan.states[static_cast<std::size_t>(r.pass - 1)].steps;
   return std::any_of(steps.begin(), steps.end(), [&](const AbsorbStep& s) {
     return s.kind == AbsorbStep::Kind::accumulate && (s.moves_by_exponent || s.moves_by_shifts) &&
@@ -41,7 +41,7 @@ std::string count_text(const SumBound& b, std::int64_t more) {
 double SumBound::steps(std::int64_t n) const { return std::ceil(static_cast<double>(n) / static_cast<double>(per_step)); }
 double SumBound::reference_changes(std::int64_t n) const { return moves ? steps(n) + (parts > 1 ? 1 : 0) : 0; }
 
-std::vector<SumBound> sum_bounds(const Plan& plan, const TileSizes& sizes, std::int64_t parts) {
+std::vector<SumBound> sum_bounds(const LoopPlan& plan, const TileSizes& sizes, std::int64_t parts) {
   std::vector<SumBound> bounds;
   for (const Reduction& r : plan.reductions) {
     if (r.value->combine != graph::Combine::sum || !ir::is_float(r.value->element)) continue;
@@ -61,7 +61,7 @@ std::vector<SumBound> sum_bounds(const Plan& plan, const TileSizes& sizes, std::
   return bounds;
 }
 
-std::string error_text(const Plan& plan, const std::vector<SumBound>& bounds) {
+std::string error_text(const LoopPlan& plan, const std::vector<SumBound>& bounds) {
   struct Line {
     std::vector<std::string> sums;
     std::string terms, moves, rest;

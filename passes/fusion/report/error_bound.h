@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 #include "passes/fusion/tiles/tile_sizes.h"
 
 namespace tilewright::passes::fusion {
@@ -34,9 +34,9 @@ struct SumBound {
 };
 
 /// The bounds of the sums over the loop's axis.
-std::vector<SumBound> sum_bounds(const Plan&, const TileSizes&, std::int64_t parts);
+std::vector<SumBound> sum_bounds(const LoopPlan&, const TileSizes&, std::int64_t parts);
 
 /// A line for each bound, with the bound of the unfused formula beside it; sums with equal bounds share a line.
-std::string error_text(const Plan&, const std::vector<SumBound>&);
+std::string error_text(const LoopPlan&, const std::vector<SumBound>&);
 
 }  // namespace tilewright::passes::fusion

@@ -3,7 +3,7 @@
 
 namespace tilewright::passes::fusion {
 
-LoopReport report_loop(const Plan& plan, const std::function<graph::NodeId(Expr)>& source) {
+LoopReport report_loop(const LoopPlan& plan, const std::function<graph::NodeId(Expr)>& source) {
   if (!plan.loop) return {};
   LoopReport report{plan.loop->label, plan.loop->extent.text(), plan.cells, {}};
   for (int pass = 1; pass <= plan.passes; ++pass)

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 
@@ -25,6 +25,6 @@ struct LoopReport {
 };
 
 /// `source`: the node of which a reduction is the value, or a part.
-LoopReport report_loop(const Plan&, const std::function<graph::NodeId(Expr)>& source);
+LoopReport report_loop(const LoopPlan&, const std::function<graph::NodeId(Expr)>& source);
 
 }  // namespace tilewright::passes::fusion

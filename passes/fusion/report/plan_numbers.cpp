@@ -58,14 +58,14 @@ std::string listed(const std::vector<std::string>& parts) {
 
 }  // namespace
 
-std::vector<FlopCount> count_flops(const Plan& plan) {
+std::vector<FlopCount> count_flops(const LoopPlan& plan) {
   std::vector<FlopCount> all;
   ExprSet seen;
   for (const KernelOutput& o : plan.outputs) count(o.value, seen, all);
   return all;
 }
 
-std::string reason_of(const Plan& plan) {
+std::string reason_of(const LoopPlan& plan) {
   if (!plan.loop) return "element by element, from one read of each operand";
   unsigned sums = 0, maxima = 0, minima = 0, others = 0, rolling = 0, shifted = 0;
   for (const Reduction& r : plan.reductions) {

@@ -1,14 +1,14 @@
 // What reports say about a plan: its multiplications and additions, and why its values are computed by one kernel.
 #pragma once
 #include "passes/fusion/kernel_types.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 
 /// The multiplications and additions of floats in the formulas of the outputs: each value once, at each point of its axes.
-std::vector<FlopCount> count_flops(const Plan&);
+std::vector<FlopCount> count_flops(const LoopPlan&);
 
 /// Why the outputs of a plan are one kernel, in words.
-std::string reason_of(const Plan&);
+std::string reason_of(const LoopPlan&);
 
 }  // namespace tilewright::passes::fusion

@@ -42,7 +42,7 @@ Axis contiguous_axis(const KernelOutput& o, const ExprBuilder& b) {
 
 class TileChooser {
  public:
-  TileChooser(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant)
+  TileChooser(const LoopPlan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant)
       : plan_(plan), b_(b), target_(target), is_batch_invariant_(is_batch_invariant) {
     ExprSet seen;
     std::vector<Expr> loads;
@@ -281,7 +281,7 @@ class TileChooser {
     return all;
   }
 
-  const Plan& plan_;
+  const LoopPlan& plan_;
   const ExprBuilder& b_;
   const ir::TargetDesc& target_;
   bool is_batch_invariant_;
@@ -291,11 +291,11 @@ class TileChooser {
 
 }  // namespace
 
-TileSizes choose_tiles(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant) {
+TileSizes choose_tiles(const LoopPlan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant) {
   return TileChooser(plan, b, target, is_batch_invariant).run();
 }
 
-std::vector<Expr> computed_reductions(const Plan& plan) {
+std::vector<Expr> computed_reductions(const LoopPlan& plan) {
   std::vector<KernelOutput> all = plan.outputs;
   for (const Accumulator& a : plan.accumulators) {
     all.push_back({{}, a.body, nullptr, {}});

@@ -6,9 +6,9 @@
 namespace tilewright::passes::fusion {
 
 /// is_batch_invariant: ignore extents of axes distributed over the grid, so that a row's sums do not depend on the number of rows.
-TileSizes choose_tiles(const Plan&, const ExprBuilder&, const ir::TargetDesc&, bool is_batch_invariant = false);
+TileSizes choose_tiles(const LoopPlan&, const ExprBuilder&, const ir::TargetDesc&, bool is_batch_invariant = false);
 
 /// The reductions of the outputs, and those that forms add.
-std::vector<Expr> computed_reductions(const Plan&);
+std::vector<Expr> computed_reductions(const LoopPlan&);
 
 }  // namespace tilewright::passes::fusion

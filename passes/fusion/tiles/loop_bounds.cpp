@@ -22,7 +22,7 @@ std::vector<Expr> needed_conditions(const Accumulator& a) {
 
 }  // namespace
 
-std::vector<LoopBound> loop_bounds(ExprBuilder& b, const Plan& plan, const PassState& state) {
+std::vector<LoopBound> loop_bounds(ExprBuilder& b, const LoopPlan& plan, const PassState& state) {
   std::vector<LoopBound> bounds;
   if (state.accumulators.empty()) return bounds;
   const auto conditions = [&](int i) { return needed_conditions(plan.accumulators[static_cast<std::size_t>(i)]); };

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 
@@ -13,6 +13,6 @@ struct LoopBound {
 };
 
 /// The bounds that hold for every accumulator of a pass.
-std::vector<LoopBound> loop_bounds(ExprBuilder&, const Plan&, const PassState&);
+std::vector<LoopBound> loop_bounds(ExprBuilder&, const LoopPlan&, const PassState&);
 
 }  // namespace tilewright::passes::fusion

@@ -15,7 +15,7 @@ constexpr std::int64_t kMany = std::int64_t{1} << 20;
 
 class OperandTiles {
  public:
-  OperandTiles(TileSizes& sizes, const Plan& plan, const ExprBuilder& b) : sizes_(sizes), plan_(plan), b_(b) {}
+  OperandTiles(TileSizes& sizes, const LoopPlan& plan, const ExprBuilder& b) : sizes_(sizes), plan_(plan), b_(b) {}
 
   // The axes of each operand of a product: of factors that have in common an axis of the result with a tile.
   std::vector<AxisSet> operands(Expr product) const {
@@ -59,13 +59,13 @@ class OperandTiles {
   }
 
   TileSizes& sizes_;
-  const Plan& plan_;
+  const LoopPlan& plan_;
   const ExprBuilder& b_;
 };
 
 }  // namespace
 
-bool fit_operands(TileSizes& sizes, const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target) {
+bool fit_operands(TileSizes& sizes, const LoopPlan& plan, const ExprBuilder& b, const ir::TargetDesc& target) {
   if (!plan.loop) return true;
   OperandTiles tiles(sizes, plan, b);
   const std::int64_t most = target.shared_bytes / 4;

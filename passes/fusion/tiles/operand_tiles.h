@@ -7,6 +7,6 @@ namespace tilewright::passes::fusion {
 
 /// Halves tiles until both operands of each product fit into a program's shared memory, each twice, since the next tile is loaded while one
 /// is multiplied. Returns false if tiles cannot be halved enough.
-bool fit_operands(TileSizes&, const Plan&, const ExprBuilder&, const ir::TargetDesc&);
+bool fit_operands(TileSizes&, const LoopPlan&, const ExprBuilder&, const ir::TargetDesc&);
 
 }  // namespace tilewright::passes::fusion

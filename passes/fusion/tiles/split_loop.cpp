@@ -24,7 +24,7 @@ std::int64_t power_of_two_at_most(double x) { return x < 1 ? 1 : static_cast<std
 // The gain and the cost of dividing a loop.
 class SplitCost {
  public:
-  SplitCost(const Plan& plan, const TileSizes& sizes) : plan_(plan), sizes_(sizes) {}
+  SplitCost(const LoopPlan& plan, const TileSizes& sizes) : plan_(plan), sizes_(sizes) {}
 
   double programs() const {
     double product = 1;
@@ -84,11 +84,11 @@ class SplitCost {
     return product;
   }
 
-  const Plan& plan_;
+  const LoopPlan& plan_;
   const TileSizes& sizes_;
 };
 
-SplitChoice divided(ExprBuilder& b, const Plan& plan, const TileSizes& sizes, const SplitLimits& limits) {
+SplitChoice divided(ExprBuilder& b, const LoopPlan& plan, const TileSizes& sizes, const SplitLimits& limits) {
   const SplitCost cost(plan, sizes);
   const double bytes = cost.bytes_of_loop();
   if (bytes < kLeastSplitBytes) return {};
@@ -122,7 +122,7 @@ std::vector<Expr> SplitLoop::elements() const {
   return all;
 }
 
-bool can_split(const Plan& plan) {
+bool can_split(const LoopPlan& plan) {
   if (!plan.loop || plan.passes != 1 || plan.states[0].accumulators.empty()) return false;
   for (const KernelOutput& o : plan.outputs)
     if (o.has(plan.loop)) return false;
@@ -140,7 +140,7 @@ SplitLimits split_limits(const ir::TargetDesc& target) {
           .least_side = kLeastSideForThreads};
 }
 
-SplitChoice choose_split(ExprBuilder& b, const Plan& plan, TileSizes& sizes, const SplitLimits& limits) {
+SplitChoice choose_split(ExprBuilder& b, const LoopPlan& plan, TileSizes& sizes, const SplitLimits& limits) {
   if (limits.may_divide && can_split(plan))
     if (SplitChoice choice = divided(b, plan, sizes, limits); choice.parts > 1) return choice;
   if (plan.loop && limits.least_side > 0 && !limits.is_batch_invariant)
@@ -152,7 +152,7 @@ SplitChoice choose_split(ExprBuilder& b, const Plan& plan, TileSizes& sizes, con
   return {};
 }
 
-SplitLoop split_loop(ExprBuilder& b, const Plan& plan, const std::vector<Axis>& order, std::int64_t parts,
+SplitLoop split_loop(ExprBuilder& b, const LoopPlan& plan, const std::vector<Axis>& order, std::int64_t parts,
                      const std::function<std::string(Expr)>& name) {
   ExprPool& pool = b.pool();
   SplitLoop split;
@@ -182,7 +182,7 @@ SplitLoop split_loop(ExprBuilder& b, const Plan& plan, const std::vector<Axis>& 
   return split;
 }
 
-TileSizes merge_tiles(const Plan& plan, const TileSizes& sizes, std::int64_t parts, std::int64_t& at_once) {
+TileSizes merge_tiles(const LoopPlan& plan, const TileSizes& sizes, std::int64_t parts, std::int64_t& at_once) {
   TileSizes smaller = sizes;
   const auto cells = [&] {
     double most = 1;

@@ -23,7 +23,7 @@ struct SplitLoop {
 };
 
 /// Whether the plan's loop can be divided: it has one pass, and no output is written inside of the loop.
-bool can_split(const Plan&);
+bool can_split(const LoopPlan&);
 
 struct SplitLimits {
   int processors = 1;  // that run programs at once
@@ -43,13 +43,13 @@ struct SplitChoice {
   std::string reason;
 };
 /// Makes tiles smaller if that, instead of dividing the loop, gives each processor a program.
-SplitChoice choose_split(ExprBuilder&, const Plan&, TileSizes&, const SplitLimits&);
+SplitChoice choose_split(ExprBuilder&, const LoopPlan&, TileSizes&, const SplitLimits&);
 
 /// The tiles of the kernel that merges states, and how many states it merges at a time.
-TileSizes merge_tiles(const Plan&, const TileSizes& of_parts, std::int64_t parts, std::int64_t& at_once);
+TileSizes merge_tiles(const LoopPlan&, const TileSizes& of_parts, std::int64_t parts, std::int64_t& at_once);
 
 /// Makes the tensors of the states. `name`: returns a new name for the state of a reduction, or of the value behind a shift reference.
-SplitLoop split_loop(ExprBuilder&, const Plan&, const std::vector<Axis>& order, std::int64_t parts,
+SplitLoop split_loop(ExprBuilder&, const LoopPlan&, const std::vector<Axis>& order, std::int64_t parts,
                      const std::function<std::string(Expr)>& name);
 
 }  // namespace tilewright::passes::fusion

@@ -6,7 +6,7 @@
 
 namespace tilewright::passes::fusion {
 
-std::int64_t tile_of(Axis a, const Plan& plan, const TileSizes& sizes) {
+std::int64_t tile_of(Axis a, const LoopPlan& plan, const TileSizes& sizes) {
   if (a == plan.loop) return sizes.loop;
   if (const auto inner = sizes.inner.find(a); inner != sizes.inner.end()) return inner->second.size;
   if (const auto grid = sizes.grid.find(a); grid != sizes.grid.end()) return grid->second;

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
 
@@ -25,7 +25,7 @@ struct TileSizes {
 };
 
 /// The number of positions of an axis that a program handles at once.
-std::int64_t tile_of(Axis, const Plan&, const TileSizes&);
+std::int64_t tile_of(Axis, const LoopPlan&, const TileSizes&);
 
 /// The largest tile of the grid; of equal ones, that of the axis whose name comes first. Null if there is none.
 std::int64_t* largest_grid_tile(TileSizes&);

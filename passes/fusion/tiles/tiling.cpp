@@ -6,7 +6,7 @@
 
 namespace tilewright::passes::fusion {
 
-Tiling choose_tiling(ExprBuilder& b, const Plan& plan, const ir::TargetDesc& target, const ProgramOptions& options) {
+Tiling choose_tiling(ExprBuilder& b, const LoopPlan& plan, const ir::TargetDesc& target, const FusionOptions& options) {
   Tiling tiling;
   tiling.sizes = choose_tiles(plan, b, target, options.batch_invariant);
   tiling.fits = !target.is_gpu() || fit_operands(tiling.sizes, plan, b, target);
@@ -14,7 +14,7 @@ Tiling choose_tiling(ExprBuilder& b, const Plan& plan, const ir::TargetDesc& tar
   return tiling;
 }
 
-void choose_parts(Tiling& tiling, ExprBuilder& b, const Plan& plan, const ir::TargetDesc& target, const ProgramOptions& options) {
+void choose_parts(Tiling& tiling, ExprBuilder& b, const LoopPlan& plan, const ir::TargetDesc& target, const FusionOptions& options) {
   SplitLimits limits = split_limits(target);
   limits.is_batch_invariant = options.batch_invariant;
   limits.max_workspace = options.max_workspace;

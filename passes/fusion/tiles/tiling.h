@@ -14,8 +14,8 @@ struct Tiling {
 };
 
 /// Chooses by the plan alone: the number of registers is not known yet.
-Tiling choose_tiling(ExprBuilder&, const Plan&, const ir::TargetDesc&, const ProgramOptions&);
+Tiling choose_tiling(ExprBuilder&, const LoopPlan&, const ir::TargetDesc&, const FusionOptions&);
 /// Divides the loop for these tiles. On hosts, dividing the loop may change the tiles.
-void choose_parts(Tiling&, ExprBuilder&, const Plan&, const ir::TargetDesc&, const ProgramOptions&);
+void choose_parts(Tiling&, ExprBuilder&, const LoopPlan&, const ir::TargetDesc&, const FusionOptions&);
 
 }  // namespace tilewright::passes::fusion

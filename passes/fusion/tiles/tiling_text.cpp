@@ -12,7 +12,7 @@ namespace {
 
 std::string element_text(Expr load) { return fmt::format("{} {}", ir::text(load->tensor->element), text(load)); }
 
-std::string bounds_text(ExprBuilder& b, const Plan& plan) {
+std::string bounds_text(ExprBuilder& b, const LoopPlan& plan) {
   std::string all;
   for (const LoopBound& bound : loop_bounds(b, plan, plan.states[0])) {
     const Expr rest = b.add_terms(bound.rest);
@@ -23,7 +23,7 @@ std::string bounds_text(ExprBuilder& b, const Plan& plan) {
 
 }  // namespace
 
-std::string tiles_text(ExprBuilder& b, const Plan& plan, const TileSizes& sizes, const ir::TargetDesc& target) {
+std::string tiles_text(ExprBuilder& b, const LoopPlan& plan, const TileSizes& sizes, const ir::TargetDesc& target) {
   std::string all;
   const auto line = [&](std::string_view kind, Axis axis, std::int64_t size, std::string_view how) {
     all += fmt::format("  {} {}: {} of {}{}\n", kind, axis->name, size, axis->extent.text(), how);
@@ -36,7 +36,7 @@ std::string tiles_text(ExprBuilder& b, const Plan& plan, const TileSizes& sizes,
   return all;
 }
 
-std::string states_text(const Plan& plan, const SplitLoop& split) {
+std::string states_text(const LoopPlan& plan, const SplitLoop& split) {
   ExprNames names;
   for (std::size_t i = 0; i < plan.reductions.size(); ++i) names[plan.reductions[i].value] = fmt::format("r{}", i);
   std::string all;

@@ -43,7 +43,7 @@ class FakeProgram {
   }
 
   int add(const std::string& name, BufferKind kind, tw::graph::TensorShape shape) {
-    fusion::ProgramBuffer b;
+    fusion::SequenceBuffer b;
     b.name = name;
     b.kind = kind;
     b.element = tw::ir::Element::f32;
@@ -59,8 +59,8 @@ class FakeProgram {
   }
 
   /// to = factor * a + b, element by element; b may be a scalar that is named. `stride` is the stride of a.
-  fusion::ProgramKernel& kernel(const std::string& to, float factor, const std::string& a, const std::string& b,
-                                bool for_parameters = false, const std::string& scalar = "", int stride = 1) {
+  fusion::SequenceKernel& kernel(const std::string& to, float factor, const std::string& a, const std::string& b,
+                                 bool for_parameters = false, const std::string& scalar = "", int stride = 1) {
     const tw::Dim count = tw::graph::element_count(program.buffers[buffer(to)].shape);
     const std::string text = fmt::format(
         R"(kernel @{}(%a: ptr<const f32> {{divisible_by = 16}}, %b: {}, %to: ptr<f32> {{divisible_by = 16, disjoint}}, %n: i32) {{
@@ -93,7 +93,7 @@ class FakeProgram {
             ? "%bs = broadcast %b : ptr<const f32>[64]\n  %pb = add_ptr %bs, %i : ptr<const f32>[64]\n  %vb = load %pb, %inside : f32[64]"
             : "%vb = broadcast %b : f32[64]",
         factor);
-    fusion::ProgramKernel k;
+    fusion::SequenceKernel k;
     k.function = tw::ir::parse(text, "fake.tile").functions.front();
     k.name = "make_" + to;
     using Kind = fusion::KernelArgument::Kind;
@@ -115,7 +115,7 @@ class FakeProgram {
 
   tw::Plan plan(const tw::Device& device, std::size_t max_workspace = SIZE_MAX, tw::Here at = tw::Here::current()) const {
     return tw::Plan(tw::detail::make_plan_state({.graph = std::make_shared<tw::graph::Graph>(nodes(*graph_)),
-                                                 .program = program,
+                                                 .sequence = program,
                                                  .unfused = {},
                                                  .device = device.handle(),
                                                  .target = device.handle()->target(),
@@ -123,7 +123,7 @@ class FakeProgram {
                                                 at));
   }
 
-  fusion::Program program;
+  fusion::KernelSequence program;
 
  private:
   const tw::Graph* graph_;

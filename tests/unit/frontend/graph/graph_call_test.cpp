@@ -1,4 +1,4 @@
-// Kernels of the program as nodes of graphs: arguments, memory, symbols, reports and mistakes.
+// Kernels of the user as nodes of graphs: arguments, memory, symbols, reports and mistakes.
 #include <string>
 
 #include "tests/unit/frontend/graph/graph_program.h"
@@ -125,7 +125,7 @@ TEST_CASE("graph call: plans without a device, and reports") {
   CHECK(plan.intermediate_bytes() == 600);
   CHECK(plan.explain().find("scaled x (scaled)") != std::string::npos);
   CHECK(plan.proof().exact);
-  CHECK(plan.proof().text.find("kernels of the program") != std::string::npos);
+  CHECK(plan.proof().text.find("kernels of the user") != std::string::npos);
 }
 
 template <class F>

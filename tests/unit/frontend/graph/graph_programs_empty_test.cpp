@@ -138,7 +138,7 @@ const tw::Kernel kRows("rows", [](tw::View<const float, 2> x, tw::View<float, 2>
   tw::store(sums + row, sum);
 });
 
-/// Kernels of the program whose results are empty: both, or the one of rows without elements beside sums of nothing.
+/// Kernels of the user whose results are empty: both, or the one of rows without elements beside sums of nothing.
 void add_calls(Program& p, const tw::Dim& n, int count) {
   const auto hx = normal(static_cast<std::size_t>(count * kColumns), 1);
   Numbers doubled, turned(hx.size()), of_rows(static_cast<std::size_t>(count)), of_columns(kColumns), after;
@@ -194,7 +194,7 @@ TEST_CASE("graph programs: extents of 0, products and attention") {
 
 TEST_CASE("graph programs: extents of 0, indices, scans and shapes") { check_extents(add_places); }
 
-TEST_CASE("graph programs: extents of 0, kernels of the program") { check_extents(add_calls); }
+TEST_CASE("graph programs: extents of 0, kernels of the user") { check_extents(add_calls); }
 
 TEST_CASE("graph programs: one plan with rows, without any, and with rows again") {
   const int columns = 33;

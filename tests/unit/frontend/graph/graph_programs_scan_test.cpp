@@ -112,7 +112,7 @@ TEST_CASE("graph programs: scans of narrow types along the first axis") {
   p.check();
 }
 
-TEST_CASE("graph programs: reductions by functions of the program") {
+TEST_CASE("graph programs: reductions by functions of the user") {
   const int rows = 6, columns = 300;
   const auto hx = normal(rows * columns, 7);
   std::vector<int32_t> hi;
@@ -147,7 +147,7 @@ TEST_CASE("graph programs: reductions by functions of the program") {
   p.check();
 }
 
-TEST_CASE("graph programs: each of several functions of the program combines in order") {
+TEST_CASE("graph programs: each of several functions of the user combines in order") {
   const auto run = [&]<class T>(T) {
     for (const int columns : {9, 300}) {
       const int rows = 6;

@@ -54,7 +54,7 @@ struct Sample {
              node.kind == tw::graph::Combine::max ? tw::passes::fusion::Policy::rolling : tw::passes::fusion::Policy::deferred,
              node.kind,
              {i}});
-    tw::passes::fusion::ProgramBuffer& second = program->program.buffers[static_cast<std::size_t>(program->buffer("t1"))];
+    tw::passes::fusion::SequenceBuffer& second = program->program.buffers[static_cast<std::size_t>(program->buffer("t1"))];
     second.source = {soft.node()}, second.contents = tw::passes::fusion::BufferContents::part;
     program->program.kernels[1].estimate = "1.0 KiB through memory";
     program->program.not_fused = {"not fused: exp (a.cpp:3) because sum (a.cpp:2) is complete only after all of j"};

@@ -55,12 +55,12 @@ Derived derive(const Workload& w, Variants& v) {
   return d;
 }
 
-Plan plan_of(Derived& d) { return best_plan(*d.exprs, d.outputs); }
+LoopPlan plan_of(Derived& d) { return best_plan(*d.exprs, d.outputs); }
 
 namespace {
 
 // A kernel, or the two of a loop in `parts` parts.
-std::vector<EmittedKernel> emitted(Derived& d, const Plan& plan, const TileSizes& sizes, std::int64_t parts) {
+std::vector<EmittedKernel> emitted(Derived& d, const LoopPlan& plan, const TileSizes& sizes, std::int64_t parts) {
   std::vector<EmittedKernel> kernels;
   if (parts == 1) {
     kernels.push_back(emit_kernel("kernel", *d.exprs, plan, sizes));
@@ -77,7 +77,7 @@ std::vector<EmittedKernel> emitted(Derived& d, const Plan& plan, const TileSizes
 
 }  // namespace
 
-std::map<std::string, double> errors_of(Derived& d, const Plan& plan, const TileSizes& sizes, std::uint64_t seed, std::int64_t parts) {
+std::map<std::string, double> errors_of(Derived& d, const LoopPlan& plan, const TileSizes& sizes, std::uint64_t seed, std::int64_t parts) {
   std::mt19937_64 engine(seed);
   graph::Arguments arguments;
   std::map<std::string, std::vector<std::byte>> memory;

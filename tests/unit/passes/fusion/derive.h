@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "passes/fusion/emit/kernel_emitter.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 #include "tests/unit/passes/fusion/workloads.h"
 
 namespace tilewright::passes::fusion::test {
@@ -23,10 +23,10 @@ struct Derived {
 void translate_outputs(Derived&);
 Derived derive(const Workload&, Variants&);
 /// The plan with the loop's axis that a kernel for tensors of the given sizes would take.
-Plan plan_of(Derived&);
+LoopPlan plan_of(Derived&);
 
 /// The relative error of each output of the kernel, run by the interpreter on random inputs, against the graph in double precision.
 /// parts: into how many the loop is divided; a second kernel merges their states.
-std::map<std::string, double> errors_of(Derived&, const Plan&, const TileSizes&, std::uint64_t seed, std::int64_t parts = 1);
+std::map<std::string, double> errors_of(Derived&, const LoopPlan&, const TileSizes&, std::uint64_t seed, std::int64_t parts = 1);
 
 }  // namespace tilewright::passes::fusion::test

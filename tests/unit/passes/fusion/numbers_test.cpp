@@ -23,11 +23,11 @@ double tolerance(Element e) { return e == Element::f64 ? 1e-13 : e == Element::f
 void check_run(const Graph& g, const graph::Arguments& arguments, double most) {
   for (const bool fuse : {true, false}) {
     CAPTURE(fuse);
-    ProgramOptions options;
+    FusionOptions options;
     options.fuse = fuse;
-    const Program p = build_program(g, options, {});
+    const KernelSequence p = build_sequence(g, options, {});
     std::string plans;
-    for (const ProgramKernel& k : p.kernels) plans += k.name + ": " + k.plan_text + "\n";
+    for (const SequenceKernel& k : p.kernels) plans += k.name + ": " + k.plan_text + "\n";
     CAPTURE(plans);
     CHECK(p.proof.exact);
     for (const auto& [name, error] : errors_of(g, p, arguments)) {
@@ -363,7 +363,7 @@ TEST_CASE("fusion numbers: constants wrap in the type to which they are converte
       const std::uint64_t mask = ir::bits(from) == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << ir::bits(from)) - 1;
       const Formula c{&g, builder(g).constant(from, {}, {bits & mask})};
       for (const Element to : kIntegers) builder(g).output("to " + std::string(ir::text(to)), cast(x * 0.0 + c, to).id);
-      const Program p = build_program(g, {}, {});
+      const KernelSequence p = build_sequence(g, {}, {});
       CHECK(p.not_fused.empty());
       check(g, {}, 0);
     }

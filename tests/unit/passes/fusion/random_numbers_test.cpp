@@ -175,11 +175,11 @@ TEST_CASE("fusion numbers: random graphs of all types compute what they say") {
     Maker(g, static_cast<std::uint64_t>(seed)).run();
     const std::string text = graph::print(g);
     CAPTURE(text);
-    ProgramOptions options;
+    FusionOptions options;
     options.fuse = seed % 3 != 0;
-    const Program p = build_program(g, options, {});
+    const KernelSequence p = build_sequence(g, options, {});
     std::string plans;
-    for (const ProgramKernel& k : p.kernels) plans += k.plan_text + "\n";
+    for (const SequenceKernel& k : p.kernels) plans += k.plan_text + "\n";
     CAPTURE(plans);
     CHECK(p.proof.exact);
     static constexpr std::int64_t kExtents[] = {1, 2, 7, 64, 131, 0};  // 0 for an odd seed

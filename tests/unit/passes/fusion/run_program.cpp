@@ -68,10 +68,11 @@ graph::Arguments full_range_arguments(const graph::Graph& g, const std::map<std:
   return arguments;
 }
 
-std::map<std::string, std::vector<double>> outputs_of(const graph::Graph& g, const Program& program, const graph::Arguments& arguments) {
+std::map<std::string, std::vector<double>> outputs_of(const graph::Graph& g, const KernelSequence& program,
+                                                      const graph::Arguments& arguments) {
   const std::vector<std::int64_t> symbols = symbol_values(g, arguments.symbols);
   std::vector<std::vector<std::byte>> memory;
-  for (const ProgramBuffer& b : program.buffers) {
+  for (const SequenceBuffer& b : program.buffers) {
     const auto width = static_cast<std::size_t>(ir::bytes(b.element));
     const auto count = static_cast<std::size_t>(elements(b.shape, symbols));
     memory.emplace_back(count * width, std::byte{0xff});  // NaN, for what is not written
@@ -81,7 +82,7 @@ std::map<std::string, std::vector<double>> outputs_of(const graph::Graph& g, con
     for (std::size_t i = 0; bits && i < count; ++i)
       std::memcpy(memory.back().data() + i * width, &(*bits)[bits->size() == 1 ? 0 : i], width);
   }
-  const auto run = [&](const ProgramKernel& k) {
+  const auto run = [&](const SequenceKernel& k) {
     ir::verify_or_throw(k.function);
     std::vector<std::uint64_t> words;
     for (const KernelArgument& a : k.arguments) {
@@ -99,8 +100,8 @@ std::map<std::string, std::vector<double>> outputs_of(const graph::Graph& g, con
       for (const GridFactor& f : k.grid[i]) options.grid[i] *= static_cast<std::int32_t>(f.programs(*f.extent.evaluate(symbols)));
     if (options.grid[0] != 0 && options.grid[1] != 0 && options.grid[2] != 0) ir::interpret(k.function, words, options);
   };
-  for (const ProgramKernel& k : program.parameter_kernels) run(k);
-  for (const ProgramKernel& k : program.kernels) run(k);
+  for (const SequenceKernel& k : program.parameter_kernels) run(k);
+  for (const SequenceKernel& k : program.kernels) run(k);
   std::map<std::string, std::vector<double>> outputs;
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     const ir::Element element = program.buffers[b].element;
@@ -116,7 +117,7 @@ std::map<std::string, std::vector<double>> outputs_of(const graph::Graph& g, con
   return outputs;
 }
 
-std::map<std::string, double> errors_of(const graph::Graph& g, const Program& program, const graph::Arguments& arguments) {
+std::map<std::string, double> errors_of(const graph::Graph& g, const KernelSequence& program, const graph::Arguments& arguments) {
   const std::map<std::string, std::vector<double>> outputs = outputs_of(g, program, arguments);
   std::map<std::string, double> errors;
   for (const auto& [name, want] : graph::interpret(g, arguments, graph::Rounding::double_precision)) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/program/build_program.h"
+#include "passes/fusion/sequence/build_sequence.h"
 #include "tileir/graph/interpreter.h"
 
 namespace tilewright::passes::fusion::test {
@@ -15,9 +15,9 @@ graph::Arguments random_arguments(const graph::Graph&, const std::map<std::strin
 /// Arguments whose integers cover their whole range, including its ends.
 graph::Arguments full_range_arguments(const graph::Graph&, const std::map<std::string, std::int64_t>& symbols, std::uint64_t seed);
 /// The elements of each output.
-std::map<std::string, std::vector<double>> outputs_of(const graph::Graph&, const Program&, const graph::Arguments&);
+std::map<std::string, std::vector<double>> outputs_of(const graph::Graph&, const KernelSequence&, const graph::Arguments&);
 
 /// The relative error of each output against the graph in double precision.
-std::map<std::string, double> errors_of(const graph::Graph&, const Program&, const graph::Arguments&);
+std::map<std::string, double> errors_of(const graph::Graph&, const KernelSequence&, const graph::Arguments&);
 
 }  // namespace tilewright::passes::fusion::test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "passes/fusion/program/build_program.h"
+#include "passes/fusion/sequence/build_sequence.h"
 #include "tests/unit/passes/fusion/formula.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tests/unit/passes/fusion/run_program.h"
@@ -101,10 +101,10 @@ void check(const Case& c, Element e, std::int64_t n, bool is_symbolic, Product p
   graph::Arguments arguments =
       random_arguments(g, is_symbolic ? std::map<std::string, std::int64_t>{{"n", n}} : std::map<std::string, std::int64_t>{}, 7);
   make_definite(arguments.arrays["a"], static_cast<std::size_t>(n), e);
-  const Program p = build_program(g, {}, target);
-  ProgramOptions by_node;
+  const KernelSequence p = build_sequence(g, {}, target);
+  FusionOptions by_node;
   by_node.fuse = false;
-  const double fused = errors_of(g, p, arguments).at("y"), unfused = errors_of(g, build_program(g, by_node, target), arguments).at("y");
+  const double fused = errors_of(g, p, arguments).at("y"), unfused = errors_of(g, build_sequence(g, by_node, target), arguments).at("y");
   CAPTURE(unfused);
   CHECK(p.proof.exact);
   CHECK(fused <= 4 * unfused + (e == Element::f64 ? 1e-12 : 2e-6));
@@ -124,7 +124,7 @@ TEST_CASE("solvers: what a sum takes beside its product is stored, and a norm of
   Graph g;
   const Formula a = input(g, "a", {40, 40}), b = input(g, "b", {40});
   conjugate_gradients(g, a, b, matvec);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   CHECK(std::any_of(p.not_fused.begin(), p.not_fused.end(), [](const std::string& line) {
     return line.find("is stored, because it is added to what is computed from all of it") != std::string::npos;
   }));
@@ -132,7 +132,7 @@ TEST_CASE("solvers: what a sum takes beside its product is stored, and a norm of
   Graph norms;
   const Formula x = input(norms, "x", {8, 40}), y = x * rsqrt(sum(x * x) / 40.0 + 1e-5);
   builder(norms).output("y", (y + einsum("ij,jk->ik", {y, input(norms, "w", {40, 40})})).id);
-  CHECK(build_program(norms, {}, {}).not_fused.empty());
+  CHECK(build_sequence(norms, {}, {}).not_fused.empty());
 }
 
 }  // namespace

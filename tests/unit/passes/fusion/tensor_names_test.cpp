@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "passes/fusion/program/build_program.h"
+#include "passes/fusion/sequence/build_sequence.h"
 #include "passes/fusion/tensor_names.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
@@ -41,16 +41,16 @@ void layers(graph::Graph& g, const Names& weights, graph::TensorShape shape = {8
   builder(g).output("y", x.id);
 }
 
-Names buffers_between(const Program& p) {
+Names buffers_between(const KernelSequence& p) {
   Names names;
-  for (const ProgramBuffer& b : p.buffers)
+  for (const SequenceBuffer& b : p.buffers)
     if (b.kind == BufferKind::intermediate) names.push_back(b.name);
   return names;
 }
 
 /// Each parameter of a kernel that is a buffer has the buffer's name, and the function that of the kernel.
-void check_parameters(const Program& p) {
-  for (const ProgramKernel& k : p.kernels) {
+void check_parameters(const KernelSequence& p) {
+  for (const SequenceKernel& k : p.kernels) {
     CAPTURE(k.name);
     CHECK(k.function.name == k.name);
     for (std::size_t i = 0; i < k.arguments.size(); ++i)
@@ -128,31 +128,31 @@ TEST_CASE("tensor names: identifiers") {
 TEST_CASE("tensor names: the same whether or not kernels are fused, in kernels as in reports, and for equal graphs") {
   graph::Graph g;
   layers(g, {"w0", "w1", "w2"});
-  const Program fused = build_program(g, {}, {});
+  const KernelSequence fused = build_sequence(g, {}, {});
   check_parameters(fused);
   Names between = buffers_between(fused);
   CHECK(std::set<std::string>(between.begin(), between.end()).size() == between.size());
   for (const char* stored : {"add", "add_2"}) CHECK(std::count(between.begin(), between.end(), stored) == 1);
-  ProgramOptions node_by_node;
+  FusionOptions node_by_node;
   node_by_node.fuse = false;
-  const Program unfused = build_program(g, node_by_node, {});
+  const KernelSequence unfused = build_sequence(g, node_by_node, {});
   check_parameters(unfused);
-  for (const ProgramBuffer& b : unfused.buffers)
-    for (const ProgramBuffer& c : fused.buffers)
+  for (const SequenceBuffer& b : unfused.buffers)
+    for (const SequenceBuffer& c : fused.buffers)
       if (b.kind == BufferKind::intermediate && c.kind == BufferKind::intermediate && b.node.valid() && b.node == c.node)
         CHECK(b.name == c.name);
   graph::Graph again;
   layers(again, {"w0", "w1", "w2"});
-  CHECK(buffers_between(build_program(again, {}, {})) == between);
+  CHECK(buffers_between(build_sequence(again, {}, {})) == between);
 }
 
 TEST_CASE("tensor names: kernels that share their code have the names of their own tensors") {
   graph::Graph g;
   layers(g, {"w0", "w1", "w2"});
-  const Program p = build_program(g, {}, {});
-  const auto repeated = std::find_if(p.kernels.begin(), p.kernels.end(), [](const ProgramKernel& k) { return k.like >= 0; });
+  const KernelSequence p = build_sequence(g, {}, {});
+  const auto repeated = std::find_if(p.kernels.begin(), p.kernels.end(), [](const SequenceKernel& k) { return k.like >= 0; });
   REQUIRE(repeated != p.kernels.end());
-  const ProgramKernel& first = p.kernels[static_cast<std::size_t>(repeated->like)];
+  const SequenceKernel& first = p.kernels[static_cast<std::size_t>(repeated->like)];
   CHECK(repeated->name != first.name);
   CHECK(repeated->reason == "the same formulas as in kernel " + first.name + ", which has the same code");
   for (const ir::Param& q : repeated->function.params) CHECK(q.name != "w0");
@@ -169,13 +169,13 @@ TEST_CASE("tensor names: a user's tensor is not taken for one of the compiler's 
       x = x + matmul(tanh(matmul(matmul(x, w) * 0.01, w)), w);
     }
     builder(g).output("y", x.id);
-    ProgramOptions options;
+    FusionOptions options;
     options.fuse = fuse;
-    const Program p = build_program(g, options, {});
+    const KernelSequence p = build_sequence(g, options, {});
     CHECK(p.kernels.size() > 12);
     check_parameters(p);
     Names all;
-    for (const ProgramBuffer& b : p.buffers) all.push_back(b.name);
+    for (const SequenceBuffer& b : p.buffers) all.push_back(b.name);
     CHECK(std::set<std::string>(all.begin(), all.end()).size() == all.size());
     for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {{"n", 8}, {"k", 16}}, 3))) CHECK(error < 1e-4);
   }

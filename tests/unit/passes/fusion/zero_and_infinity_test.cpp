@@ -56,12 +56,12 @@ void check(const std::function<Formula(Graph&, Element)>& formula, bool has_nan 
       CAPTURE(fuse);
       Graph g;
       builder(g).output("result", cast(formula(g, e), Element::f64).id);
-      ProgramOptions options;
+      FusionOptions options;
       options.fuse = fuse;
-      const Program p = build_program(g, options, {});
+      const KernelSequence p = build_sequence(g, options, {});
       CHECK(p.proof.exact);
       std::string plans;
-      for (const ProgramKernel& k : p.kernels) plans += k.plan_text + "\n";
+      for (const SequenceKernel& k : p.kernels) plans += k.plan_text + "\n";
       CAPTURE(plans);
       for (std::uint64_t seed = 0; seed < (has_nan ? 8 : 4); ++seed) {
         CAPTURE(seed);

@@ -9,7 +9,7 @@
 #include "passes/fusion/check/field_eval.h"
 #include "passes/fusion/check/instance_check.h"
 #include "passes/fusion/expr/expr_text.h"
-#include "passes/fusion/program/check_buffers.h"
+#include "passes/fusion/sequence/check_buffers.h"
 #include "tests/unit/passes/fusion/derive.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
@@ -91,9 +91,9 @@ TEST_CASE("instance check: every plan passes, fused and node by node, and the pr
       Graph g;
       Variants plain;
       w.build(g, plain);
-      ProgramOptions options;
+      FusionOptions options;
       options.fuse = fuse;
-      const Program p = build_program(g, options, {});
+      const KernelSequence p = build_sequence(g, options, {});
       CHECK(p.proof.exact);
       CHECK(p.proof.rounds >= 2);
       CHECK(p.proof.text.find("the graph as written agree at") != std::string::npos);
@@ -274,7 +274,7 @@ std::vector<Expr> mutants_of(ExprBuilder& b, Expr e) {
 }
 
 /// Parts of which nothing depends: maxima that serve as references, and keys of argmax, whose order alone counts.
-bool is_free(const std::optional<Plan>& plan, Expr part) {
+bool is_free(const std::optional<LoopPlan>& plan, Expr part) {
   const auto is_key = [](const auto& self, Expr e) -> bool {
     if (e->is(ExprKind::function) && e->function == OpKind::bitcast_) return true;
     const std::vector<Expr> inside = children(e);
@@ -313,7 +313,7 @@ TEST_CASE("instance check: every mutant of a rule is found") {
     Derived d = derive(w, plain);
     ExprBuilder& b = *d.exprs;
     const bool has_references = w.name != "every_op";
-    const std::optional<Plan> plan = has_references ? std::optional(plan_of(d)) : std::nullopt;
+    const std::optional<LoopPlan> plan = has_references ? std::optional(plan_of(d)) : std::nullopt;
     for (Expr part : parts_of(d.outputs))
       for (Expr mutant : mutants_of(b, part)) {
         std::vector<KernelOutput> outputs = d.outputs;
@@ -345,13 +345,13 @@ TEST_CASE("program check: a kernel reads what was written, and each output is wr
   const Formula x = input(g, "x", {6, 33}), w = input(g, "w", {33, 33});
   const Formula h = x + einsum("rk,kn->rn", {x, w});
   builder(g).output("y", (h + einsum("rk,kn->rn", {h, w})).id);
-  ProgramOptions options;
+  FusionOptions options;
   options.fuse = false;
-  const Program p = build_program(g, options, {});
+  const KernelSequence p = build_sequence(g, options, {});
   REQUIRE(p.kernels.size() > 2);
   check_buffers(p);
   for (std::size_t i = 0; i < p.kernels.size(); ++i) {
-    Program without = p, late = p;
+    KernelSequence without = p, late = p;
     without.kernels.erase(without.kernels.begin() + static_cast<std::ptrdiff_t>(i));
     CHECK_THROWS_AS(check_buffers(without), CompilerBug);
     if (i + 1 == p.kernels.size()) continue;

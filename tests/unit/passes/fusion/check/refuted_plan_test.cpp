@@ -15,9 +15,9 @@ namespace tilewright::passes::fusion::test {
 namespace {
 
 /// Refutes the plans that `is_wrong` names, and counts them.
-ProgramOptions refuting(const std::function<bool(const Plan&)>& is_wrong, int& refuted) {
-  ProgramOptions options;
-  options.check = [&, is_wrong](const ExprBuilder& b, const Plan& p) {
+FusionOptions refuting(const std::function<bool(const LoopPlan&)>& is_wrong, int& refuted) {
+  FusionOptions options;
+  options.check = [&, is_wrong](const ExprBuilder& b, const LoopPlan& p) {
     ProofResult result = check_plan(b, p);
     if (!is_wrong(p)) return result;
     ++refuted;
@@ -29,7 +29,7 @@ ProgramOptions refuting(const std::function<bool(const Plan&)>& is_wrong, int& r
   return options;
 }
 
-void check_values(const graph::Graph& g, const Program& p) {
+void check_values(const graph::Graph& g, const KernelSequence& p) {
   CHECK(p.proof.exact);
   for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 11))) {
     CAPTURE(name);
@@ -37,7 +37,7 @@ void check_values(const graph::Graph& g, const Program& p) {
   }
 }
 
-bool is_told(const Program& p) {
+bool is_told(const KernelSequence& p) {
   return std::any_of(p.not_fused.begin(), p.not_fused.end(),
                      [](const std::string& line) { return line.find("refuted by the test") != line.npos; });
 }
@@ -48,13 +48,13 @@ TEST_CASE("fusion refuted: another plan takes the place of the best one") {
     graph::Graph g;
     Variants plain;
     w.build(g, plain);
-    const Program best = build_program(g, {}, {});
+    const KernelSequence best = build_sequence(g, {}, {});
     int refuted = 0;
     // The plan that is best without the check.
-    const ProgramOptions options = refuting([&](const Plan& p) { return p.loop && p.text() == best.kernels[0].plan_text; }, refuted);
-    const Program p = build_program(g, options, {});
+    const FusionOptions options = refuting([&](const LoopPlan& p) { return p.loop && p.text() == best.kernels[0].plan_text; }, refuted);
+    const KernelSequence p = build_sequence(g, options, {});
     CHECK(refuted > 0);
-    for (const ProgramKernel& k : p.kernels) CHECK(k.plan_text != best.kernels[0].plan_text);
+    for (const SequenceKernel& k : p.kernels) CHECK(k.plan_text != best.kernels[0].plan_text);
     check_values(g, p);
   }
 }
@@ -67,14 +67,14 @@ TEST_CASE("fusion refuted: without another plan the nodes of the segment run one
     w.build(g, plain);
     int refuted = 0;
     // Whatever holds more than one node: two reductions, or a formula around one.
-    const ProgramOptions options = refuting(
-        [](const Plan& p) {
+    const FusionOptions options = refuting(
+        [](const LoopPlan& p) {
           return p.reductions.size() > 1 || std::any_of(p.reductions.begin(), p.reductions.end(), [&](const Reduction& r) {
                    return std::none_of(p.outputs.begin(), p.outputs.end(), [&](const KernelOutput& o) { return o.value == r.value; });
                  });
         },
         refuted);
-    const Program p = build_program(g, options, {});
+    const KernelSequence p = build_sequence(g, options, {});
     CHECK(refuted > 0);
     check_values(g, p);
   }
@@ -85,7 +85,7 @@ TEST_CASE("fusion refuted: a report says why a segment is not fused") {
   const Formula x = input(g, "x", {6, 33}), e = exp(x - max(x));
   builder(g).output("y", (e / sum(e)).id);
   int refuted = 0;
-  const Program p = build_program(g, refuting([](const Plan& plan) { return plan.reductions.size() > 1; }, refuted), {});
+  const KernelSequence p = build_sequence(g, refuting([](const LoopPlan& plan) { return plan.reductions.size() > 1; }, refuted), {});
   CHECK(refuted > 0);
   CHECK(p.kernels.size() > 1);
   CHECK(is_told(p) == (p.kernels.size() > 2));
@@ -100,20 +100,20 @@ TEST_CASE("fusion refuted: a derivation that fails in another way is divided, or
     graph::Graph g;
     const Formula x = input(g, "x", {6, 33}), e = exp(x - max(x));
     builder(g).output("y", (e / sum(e)).id);
-    ProgramOptions options;
-    options.check = [&](const ExprBuilder& b, const Plan& p) {
+    FusionOptions options;
+    options.check = [&](const ExprBuilder& b, const LoopPlan& p) {
       if (p.reductions.size() > 1) fail();
       return check_plan(b, p);
     };
-    const Program p = build_program(g, options, {});
+    const KernelSequence p = build_sequence(g, options, {});
     CHECK(p.kernels.size() > 2);
     CHECK(std::any_of(p.not_fused.begin(), p.not_fused.end(), [](const std::string& l) { return l.find("not fused: ") != l.npos; }));
     check_values(g, p);
-    options.check = [&](const ExprBuilder&, const Plan&) -> ProofResult {
+    options.check = [&](const ExprBuilder&, const LoopPlan&) -> ProofResult {
       fail();
       return {};
     };
-    CHECK_THROWS_AS(build_program(g, options, {}), CompilerBug);
+    CHECK_THROWS_AS(build_sequence(g, options, {}), CompilerBug);
   }
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("fusion refuted: what has no plan at all is a bug of the compiler") {
   const Formula x = input(g, "x", {6, 33});
   builder(g).output("y", sum(exp(x)).id);
   int refuted = 0;
-  CHECK_THROWS_AS(build_program(g, refuting([](const Plan&) { return true; }, refuted), {}), CompilerBug);
+  CHECK_THROWS_AS(build_sequence(g, refuting([](const LoopPlan&) { return true; }, refuted), {}), CompilerBug);
 }
 
 TEST_CASE("fusion refuted: logarithms of ratios have a plan that is right") {
@@ -131,7 +131,7 @@ TEST_CASE("fusion refuted: logarithms of ratios have a plan that is right") {
   builder(g).output("positive", sum(log(x / mean)).id);
   const Formula y = input(g, "y", {6, 33}), m{&g, builder(g).mean(y.id, std::vector<std::int64_t>{-1}, true)};
   builder(g).output("any", sum(log(abs(y / m) + 1.0)).id);
-  check_values(g, build_program(g, {}, {}));
+  check_values(g, build_sequence(g, {}, {}));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ Derived derived(const std::string& name, const Sizes& sizes) {
   return derive(*w, plain);
 }
 
-KernelCost estimated(const Plan& plan, ExprBuilder& b, const ir::TargetDesc& target = {}) {
+KernelCost estimated(const LoopPlan& plan, ExprBuilder& b, const ir::TargetDesc& target = {}) {
   return estimate(plan, choose_tiling(b, plan, target, {}), b, target);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("fusion cost: few programs leave processors idle, neighbours of less t
   CHECK(seconds(1) > seconds(2));
   CHECK(seconds(64) == doctest::Approx(seconds(32)));
   // Loops over the gate's axis read few neighbours of each row of w and u.
-  const Plan whole = best_plan(*d.exprs, d.outputs);
+  const LoopPlan whole = best_plan(*d.exprs, d.outputs);
   CHECK(estimated(whole, *d.exprs).reread_bytes > 4 * 256 * 640);
 }
 

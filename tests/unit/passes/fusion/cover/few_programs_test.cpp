@@ -4,7 +4,7 @@
 #include "passes/fusion/cover/cost.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/plan/best_plan.h"
-#include "passes/fusion/program/build_program.h"
+#include "passes/fusion/sequence/build_sequence.h"
 #include "tests/unit/passes/fusion/derive.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tileir/target/machine_facts.h"
@@ -12,7 +12,7 @@
 namespace tilewright::passes::fusion::test {
 namespace {
 
-double programs_of(const ProgramKernel& k) {
+double programs_of(const SequenceKernel& k) {
   double programs = 1;
   for (const auto& dimension : k.grid)
     for (const GridFactor& f : dimension) programs *= std::ceil(estimated_extent(f.extent) / static_cast<double>(f.tile));
@@ -20,7 +20,7 @@ double programs_of(const ProgramKernel& k) {
 }
 
 // The bytes of the f32 buffers that a kernel reads.
-double bytes_read(const Program& p, const ProgramKernel& k) {
+double bytes_read(const KernelSequence& p, const SequenceKernel& k) {
   double bytes = 0;
   for (int b : k.reads) {
     double elements = 1;
@@ -43,7 +43,7 @@ TEST_CASE("fusion cost: one multiprocessor takes its own time for a kernel of on
   Derived d;
   builder(*d.graph).output("y", sum(input(*d.graph, "x", {30000}), {0}, false).id);
   translate_outputs(d);
-  const Plan plan = best_plan(*d.exprs, d.outputs);
+  const LoopPlan plan = best_plan(*d.exprs, d.outputs);
   const KernelCost c = estimate(plan, choose_tiling(*d.exprs, plan, kHopper, {}), *d.exprs, kHopper);
   REQUIRE(c.programs * c.parts == 1);
   CHECK(c.seconds > c.read_bytes / ir::machine_facts(kHopper).cache_bytes);
@@ -54,8 +54,8 @@ TEST_CASE("fusion cover: a row times large matrices is divided, times small ones
     CAPTURE(target.name);
     graph::Graph large, small;
     gated_row(large, 1024, 4096);
-    const Program divided = build_program(large, {}, target);
-    for (const ProgramKernel& k : divided.kernels) {
+    const KernelSequence divided = build_sequence(large, {}, target);
+    for (const SequenceKernel& k : divided.kernels) {
       CAPTURE(k.name);
       CAPTURE(k.reason);
       CAPTURE(programs_of(k));
@@ -63,7 +63,7 @@ TEST_CASE("fusion cover: a row times large matrices is divided, times small ones
       CHECK((merges || 4 * programs_of(k) >= target.processors || bytes_read(divided, k) < 1 << 19));
     }
     gated_row(small, 16, 40);
-    const Program p = build_program(small, {}, target);
+    const KernelSequence p = build_sequence(small, {}, target);
     CHECK(p.kernels.size() == 1);
     CHECK(programs_of(p.kernels[0]) == 1);
   }
@@ -80,13 +80,13 @@ TEST_CASE("fusion cover: the sum of a large array is two kernels, of a small one
       std::vector<std::int64_t> all(shape.size());
       for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
       builder(g).output("y", sum(x, all, false).id);
-      const Program p = build_program(g, {}, target);
+      const KernelSequence p = build_sequence(g, {}, target);
       CHECK(p.kernels.size() == 2);
       CHECK(programs_of(p.kernels[0]) >= 16);
     }
     graph::Graph g;
     builder(g).output("y", sum(input(g, "x", {8, 64}), {0, 1}, false).id);
-    CHECK(build_program(g, {}, target).kernels.size() == 1);
+    CHECK(build_sequence(g, {}, target).kernels.size() == 1);
   }
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("fusion cover: one query over a long cache is divided, over a short on
       const Formula q = input(g, "q", {8, 1, 64}), k = input(g, "k", {8, keys, 64}), v = input(g, "v", {8, keys, 64});
       const Formula s = einsum("hqd,hkd->hqk", {q, k}) * 0.125, e = exp(s - max(s));
       builder(g).output("y", einsum("hqk,hkd->hqd", {e / sum(e), v}).id);
-      const Program p = build_program(g, {}, target);
+      const KernelSequence p = build_sequence(g, {}, target);
       CHECK(p.kernels.size() == (keys == 64 ? 1 : 2));
       if (keys > 64) CHECK(programs_of(p.kernels[0]) >= target.processors / 2);
     }

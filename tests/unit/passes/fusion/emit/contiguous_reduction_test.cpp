@@ -11,9 +11,9 @@ namespace tilewright::passes::fusion::test {
 namespace {
 
 /// The axes of the reductions of tiles of rank 2.
-std::vector<std::int64_t> reduced_axes(const Program& p) {
+std::vector<std::int64_t> reduced_axes(const KernelSequence& p) {
   std::vector<std::int64_t> axes;
-  for (const ProgramKernel& k : p.kernels)
+  for (const SequenceKernel& k : p.kernels)
     k.function.walk([&](ir::OpId op) {
       if (k.function.kind(op) == ir::OpKind::reduce_ && k.function.type(k.function.op(op).operands[0]).rank() == 2)
         axes.push_back(k.function.attr(op, ir::AttrName::axis));
@@ -26,7 +26,7 @@ void check(const char* equation, std::vector<Dim> w_shape, std::int64_t axis) {
   graph::Graph g;
   const Formula x = input(g, "x", {1, 200}), w = input(g, "w", std::move(w_shape));
   builder(g).output("y", einsum(equation, {x, w}).id);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   const std::vector<std::int64_t> axes = reduced_axes(p);
   CHECK_FALSE(axes.empty());
   CHECK(std::all_of(axes.begin(), axes.end(), [&](std::int64_t a) { return a == axis; }));

@@ -21,7 +21,7 @@ TEST_CASE("fusion emit: kernels compute their formulas, in one tile and in loops
       CAPTURE(loop);
       Variants plain;
       Derived d = derive(w, plain);
-      const Plan plan = plan_of(d);
+      const LoopPlan plan = plan_of(d);
       TileSizes sizes = choose_tiles(plan, *d.exprs, {});
       if (loop != 0) sizes.loop = loop;
       for (const auto& [name, error] : errors_of(d, plan, sizes, 7)) {
@@ -43,9 +43,9 @@ TEST_CASE("fusion emit: a reference that is rounded to a narrow type") {
       const Formula x = einsum("ik,kj->ij", {input(g, "a", {1, n}, narrow), input(g, "b", {n, n}, narrow)});
       const Formula at = cast(reduce(graph::Combine::argmin, x, {-1}, true), narrow);
       builder(g).output("y", sum(square(x + at)).id);
-      ProgramOptions options;
+      FusionOptions options;
       options.move_rounding = move_rounding;
-      const Program p = build_program(g, options, kAmpere);
+      const KernelSequence p = build_sequence(g, options, kAmpere);
       CHECK(errors_of(g, p, random_arguments(g, {{"n", 21}}, 7)).at("y") < 3e-2);
     }
 }
@@ -57,7 +57,7 @@ TEST_CASE("fusion emit: ops have the line of the function that they compute") {
   const Formula rows{&g, builder(g).gather(table.id, index.id, 0)}, y = exp(rows);
   builder(g).output("y", y.id);
   translate_outputs(d);
-  const Plan plan = plan_of(d);
+  const LoopPlan plan = plan_of(d);
   const EmittedKernel k = emit_kernel("kernel", *d.exprs, plan, choose_tiles(plan, *d.exprs, {}));
   std::map<ir::OpKind, std::vector<int>> lines;
   for (const ir::OpId op : k.function.ops(k.function.body()))
@@ -77,7 +77,7 @@ TEST_CASE("fusion emit: loops in parts compute the same formulas") {
       CAPTURE(parts);
       Variants plain;
       Derived d = derive(w, plain);
-      const Plan plan = plan_of(d);
+      const LoopPlan plan = plan_of(d);
       if (!can_split(plan)) continue;
       ++count;
       TileSizes sizes = choose_tiles(plan, *d.exprs, {});
@@ -96,7 +96,7 @@ TEST_CASE("fusion emit: causal masks and windows bound the loop") {
     Variants plain;
     const auto w = std::find_if(workloads().begin(), workloads().end(), [&](const Workload& x) { return x.name == name; });
     Derived d = derive(*w, plain);
-    const Plan plan = plan_of(d);
+    const LoopPlan plan = plan_of(d);
     TileSizes sizes = choose_tiles(plan, *d.exprs, {});
     sizes.loop = 4;
     const EmittedKernel k = emit_kernel("kernel", *d.exprs, plan, sizes);

@@ -17,9 +17,9 @@ Formula scatter_add(Formula t, Formula index, Formula updates, std::int64_t axis
   return {t.graph, builder(*t.graph).scatter_add(t.id, index.id, updates.id, axis)};
 }
 
-bool has_atomics(const Program& p) {
+bool has_atomics(const KernelSequence& p) {
   bool result = false;
-  for (const ProgramKernel& k : p.kernels)
+  for (const SequenceKernel& k : p.kernels)
     k.function.walk([&](ir::OpId op) { result = result || k.function.kind(op) == ir::OpKind::atomic_add_; });
   return result;
 }
@@ -30,10 +30,10 @@ void check(const Graph& g, const std::map<std::string, std::int64_t>& symbols = 
     for (const bool deterministic : {true, false}) {
       CAPTURE(fuse);
       CAPTURE(deterministic);
-      ProgramOptions options;
+      FusionOptions options;
       options.fuse = fuse;
       options.deterministic = deterministic;
-      const Program p = build_program(g, options, {});
+      const KernelSequence p = build_sequence(g, options, {});
       if (fuse && deterministic && kernels != 0) CHECK(p.kernels.size() == kernels);
       CHECK(p.proof.exact);
       CHECK(p.proof.text.find("scatter_add") != std::string::npos);
@@ -78,14 +78,14 @@ TEST_CASE("fusion scatter_add: integers add by atomics in every order, narrow on
     const Formula i = input(g, "i", {40}, Element::u8);
     builder(g).output("y", scatter_add(input(g, "x", {3, 5}, e), i, input(g, "u", {40, 5}, e), 0).id);
     check(g);
-    CHECK(has_atomics(build_program(g, {}, {})) == (ir::is_integer(e) && ir::bits(e) >= 32));
-    ProgramOptions any_order;
+    CHECK(has_atomics(build_sequence(g, {}, {})) == (ir::is_integer(e) && ir::bits(e) >= 32));
+    FusionOptions any_order;
     any_order.deterministic = false;
-    CHECK(has_atomics(build_program(g, any_order, {})) == (ir::bits(e) >= 32));
+    CHECK(has_atomics(build_sequence(g, any_order, {})) == (ir::bits(e) >= 32));
     // A host of few threads has none.
     ir::TargetDesc two_threads;
     two_threads.processors = 2;
-    CHECK(!has_atomics(build_program(g, any_order, two_threads)));
+    CHECK(!has_atomics(build_sequence(g, any_order, two_threads)));
   }
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("fusion scatter_add: a host adds few columns by one program") {
   for (const int processors : {1, 2, 16}) {
     ir::TargetDesc host;
     host.processors = processors;
-    const Program p = build_program(g, {}, host);
+    const KernelSequence p = build_sequence(g, {}, host);
     CHECK(p.kernels.size() == 1);
     for (const auto& factors : p.kernels[0].grid)
       for (const GridFactor& f : factors) CHECK(f.programs(f.extent.value()) == 1);
@@ -108,7 +108,7 @@ TEST_CASE("fusion scatter_add: sums of narrow floats round once") {
   Graph g;
   const Formula x = input(g, "x", {3, 5}, Element::f16), u = input(g, "u", {90, 5}, Element::f16), i = input(g, "i", {90}, Element::i32);
   builder(g).output("y", cast(scatter_add(x, i, u, 0), Element::f32).id);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 11))) CHECK(error < kTolerance);
 }
 

@@ -15,10 +15,10 @@
 namespace tilewright::passes::fusion::test {
 namespace {
 
-Program program_of(const Family& f, std::size_t nodes, const ProgramOptions& options = {}) {
+KernelSequence sequence_of(const Family& f, std::size_t nodes, const FusionOptions& options = {}) {
   graph::Graph g;
   build_family(f, g, nodes);
-  return build_program(g, options, {});
+  return build_sequence(g, options, {});
 }
 
 const Family& family(const std::string& name) {
@@ -38,7 +38,8 @@ TEST_CASE("fusion growth: no family takes more steps than its nodes to the power
     graph::Graph few, many;
     build_family(f, few, 500);
     build_family(f, many, 2000);
-    const auto steps = static_cast<double>(build_program(few, {}, {}).steps), more = static_cast<double>(build_program(many, {}, {}).steps);
+    const auto steps = static_cast<double>(build_sequence(few, {}, {}).steps),
+               more = static_cast<double>(build_sequence(many, {}, {}).steps);
     const double growth = static_cast<double>(many.size()) / static_cast<double>(few.size());
     CAPTURE(steps);
     CAPTURE(more);
@@ -72,13 +73,13 @@ TEST_CASE("fusion growth: a segment has a bounded number of operations") {
 TEST_CASE("fusion growth: what is cut has the values of the whole") {
   for (const Family& f : families()) {
     CAPTURE(f.name);
-    for (const std::uint64_t steps : {ProgramOptions().steps_of_operation, std::uint64_t{3}}) {
+    for (const std::uint64_t steps : {FusionOptions().steps_of_operation, std::uint64_t{3}}) {
       CAPTURE(steps);
       graph::Graph g;
       build_family(f, g, f.name == "conjugate_gradients" ? 80 : 240);
-      ProgramOptions options;
+      FusionOptions options;
       options.steps_of_operation = steps;
-      const Program p = build_program(g, options, {});
+      const KernelSequence p = build_sequence(g, options, {});
       CHECK(p.proof.exact);
       constexpr double kTolerance = 1e-4;  // hundreds of roundings, one after the other
       for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 3))) {
@@ -90,18 +91,18 @@ TEST_CASE("fusion growth: what is cut has the values of the whole") {
 }
 
 TEST_CASE("fusion growth: reports say what is cut, and why") {
-  const auto has = [](const Program& p, const std::string& text) {
+  const auto has = [](const KernelSequence& p, const std::string& text) {
     return std::any_of(p.not_fused.begin(), p.not_fused.end(), [&](const std::string& line) { return line.find(text) != line.npos; });
   };
-  const Program chain = program_of(family("chain"), 1000);
+  const KernelSequence chain = sequence_of(family("chain"), 1000);
   REQUIRE(chain.not_fused.size() == 1);
   CHECK(chain.not_fused[0] == "not fused: 999 operations up to sin (test.cpp:1000) are derived in 7 parts, because a part has at most 160");
   CHECK(chain.kernels.size() == 7);
-  CHECK(program_of(family("chain"), 100).not_fused.empty());
-  ProgramOptions few_steps;
+  CHECK(sequence_of(family("chain"), 100).not_fused.empty());
+  FusionOptions few_steps;
   few_steps.steps_of_operation = 10;
-  CHECK(has(program_of(family("softmaxes"), 60, few_steps), "are derived in 2 parts, because the whole takes more than "));
-  CHECK(!has(program_of(family("softmaxes"), 60), "the whole takes more than "));
+  CHECK(has(sequence_of(family("softmaxes"), 60, few_steps), "are derived in 2 parts, because the whole takes more than "));
+  CHECK(!has(sequence_of(family("softmaxes"), 60), "the whole takes more than "));
 }
 
 // The tree of conditions above the operands, and not all of them, is walked for each element.
@@ -111,7 +112,7 @@ TEST_CASE("fusion growth: a concatenation takes as many steps as it has operands
     std::vector<Formula> all;
     for (int i = 0; i < operands; ++i) all.push_back(input(g, "x" + std::to_string(i), {extent, 8}));
     builder(g).output("y", concat(all, 0).id);
-    const Program p = build_program(g, {}, target);
+    const KernelSequence p = build_sequence(g, {}, target);
     CHECK(p.kernels.size() == kernels);
     CHECK(p.proof.exact);
     return static_cast<double>(p.steps);
@@ -136,7 +137,7 @@ TEST_CASE("fusion growth: what is read at many positions is stored, and what is 
     Formula total = slice(padded, 1, 0, 40);
     for (int i = 1; i < taps; ++i) total = total + slice(padded, 1, i, i + 40) * (0.5 * i);
     builder(g).output("y", total.id);
-    const Program p = build_program(g, {}, target);
+    const KernelSequence p = build_sequence(g, {}, target);
     CHECK(p.proof.exact);
     for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 3))) CHECK(error < 1e-5);
     const bool is_said = std::any_of(p.not_fused.begin(), p.not_fused.end(), [](const std::string& line) {
@@ -171,13 +172,13 @@ TEST_CASE("fusion growth: a function that one reduction after the other reads is
       v = b / einsum("ij,i->j", {k, u});
     }
     builder(g).output("y", (k * expand(u, 1) * v).id);
-    const Program p = build_program(g, {}, {});
+    const KernelSequence p = build_sequence(g, {}, {});
     CHECK(p.proof.exact);
     for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 3))) CHECK(error < 1e-5);
     const bool is_said = std::any_of(p.not_fused.begin(), p.not_fused.end(), [](const std::string& line) {
       return line.find("is stored, because more than 3 reductions that wait for each other read it") != line.npos;
     });
-    const auto is_computed = [&](const ProgramKernel& kernel) {
+    const auto is_computed = [&](const SequenceKernel& kernel) {
       return std::any_of(kernel.covers.begin(), kernel.covers.end(), [&](graph::NodeId n) { return n == k.id; });
     };
     if (is_said) {
@@ -198,9 +199,9 @@ TEST_CASE("fusion growth: a function that one reduction after the other reads is
 TEST_CASE("fusion growth: equal steps of a solver are derived once") {
   for (const char* name : {"chain", "stencil", "sinkhorn", "runge_kutta", "norms", "softmaxes", "branches", "ladder"}) {
     CAPTURE(name);
-    const Program p = program_of(family(name), 2000);
+    const KernelSequence p = sequence_of(family(name), 2000);
     std::size_t own = 0;
-    for (const ProgramKernel& k : p.kernels) own += k.like < 0 ? 1 : 0;
+    for (const SequenceKernel& k : p.kernels) own += k.like < 0 ? 1 : 0;
     CHECK(own <= 3 * (p.kernels.size() / 4));
   }
 }
@@ -209,7 +210,7 @@ TEST_CASE("fusion growth: no walk is as deep as a graph") {
   constexpr std::size_t kNodes = 30000;
   for (const char* name : {"chain", "ladder", "dense"}) {
     CAPTURE(name);
-    const Program p = program_of(family(name), kNodes);
+    const KernelSequence p = sequence_of(family(name), kNodes);
     CHECK(p.proof.exact);
     CHECK(p.kernels.size() < kNodes / 100);
   }

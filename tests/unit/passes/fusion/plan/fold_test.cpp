@@ -30,11 +30,11 @@ Formula reduce_by(Formula x, const graph::GivenAxes& axes, std::uint64_t identit
 void check(const Graph& g, const std::map<std::string, std::int64_t>& symbols = {}, std::size_t kernels = 0) {
   for (const bool fuse : {true, false}) {
     CAPTURE(fuse);
-    ProgramOptions options;
+    FusionOptions options;
     options.fuse = fuse;
-    const Program p = build_program(g, options, {});
+    const KernelSequence p = build_sequence(g, options, {});
     std::string plans;
-    for (const ProgramKernel& k : p.kernels) plans += k.name + ": " + k.plan_text + "\n";
+    for (const SequenceKernel& k : p.kernels) plans += k.name + ": " + k.plan_text + "\n";
     CAPTURE(plans);
     if (fuse && kernels != 0) CHECK(p.kernels.size() == kernels);
     CHECK(p.proof.exact);
@@ -165,9 +165,9 @@ TEST_CASE("fusion scan: equal scans are one value in memory") {
   const Formula x = input(g, "x", {6, 20});
   builder(g).output("y", (sum(scan(Combine::sum, x, 1), {1}) * 2.0).id);
   builder(g).output("z", max(scan(Combine::sum, x, 1), {1}).id);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   std::size_t intermediates = 0;
-  for (const ProgramBuffer& b : p.buffers) intermediates += b.kind == BufferKind::intermediate;
+  for (const SequenceBuffer& b : p.buffers) intermediates += b.kind == BufferKind::intermediate;
   CHECK(intermediates == 1);
   check(g);
 }
@@ -176,10 +176,10 @@ TEST_CASE("fusion scan: a maximum is not checked, and the proof says so") {
   Graph g;
   const Formula x = input(g, "x", {6, 20});
   builder(g).output("y", scan(Combine::max, x, 1).id);
-  CHECK(build_program(g, {}, {}).proof.text.find("running maxima") != std::string::npos);
+  CHECK(build_sequence(g, {}, {}).proof.text.find("running maxima") != std::string::npos);
   Graph h;
   builder(h).output("y", scan(Combine::sum, input(h, "x", {6, 20}), 1).id);
-  const Program p = build_program(h, {}, {});
+  const KernelSequence p = build_sequence(h, {}, {});
   CHECK(p.proof.rounds > 0);
   CHECK(p.proof.text.find("with the graph alone") == std::string::npos);
 }
@@ -228,7 +228,7 @@ TEST_CASE("fusion reduce by a function: of a softmax, and inside of one") {
   const Formula f = exp(s / r);
   builder(g).output("scaled", (f / sum(f)).id);
   check(g);
-  CHECK(build_program(g, {}, {}).proof.text.find("functions of the program") != std::string::npos);
+  CHECK(build_sequence(g, {}, {}).proof.text.find("functions of the user") != std::string::npos);
 }
 
 TEST_CASE("fusion reduce by a function: equal functions are one reduction") {
@@ -237,7 +237,7 @@ TEST_CASE("fusion reduce by a function: equal functions are one reduction") {
   const Formula s = input(g, "s", {6, 300});
   builder(g).output("y", (reduce_by(s, {{1}}, 0, hypotenuse) - reduce_by(s, {{1}}, 0, hypotenuse)).id);
   check(g, {}, 1);
-  CHECK(build_program(g, {}, {}).kernels[0].plan_text.find("r1") == std::string::npos);
+  CHECK(build_sequence(g, {}, {}).kernels[0].plan_text.find("r1") == std::string::npos);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "passes/fusion/program/build_program.h"
+#include "passes/fusion/sequence/build_sequence.h"
 #include "tests/unit/passes/fusion/rewrite.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
@@ -56,15 +56,15 @@ ir::TargetDesc gpu() {
 void check_one_kernel(const graph::Graph& g, const std::vector<ir::TargetDesc>& targets = {ir::TargetDesc{}, gpu()}) {
   for (const ir::TargetDesc& target : targets) {
     CAPTURE(target.name);
-    const Program p = build_program(g, {}, target);
+    const KernelSequence p = build_sequence(g, {}, target);
     std::string plans;
-    for (const ProgramKernel& k : p.kernels) plans += k.plan_text + k.reason + "\n";
+    for (const SequenceKernel& k : p.kernels) plans += k.plan_text + k.reason + "\n";
     CAPTURE(plans);
     CHECK(p.kernels.size() == 1);
     CHECK(p.kernels[0].passes == 1);
     CHECK(p.proof.exact);
     CHECK(p.not_fused.empty());
-    CHECK(std::none_of(p.buffers.begin(), p.buffers.end(), [](const ProgramBuffer& b) { return b.kind == BufferKind::intermediate; }));
+    CHECK(std::none_of(p.buffers.begin(), p.buffers.end(), [](const SequenceBuffer& b) { return b.kind == BufferKind::intermediate; }));
   }
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("one pass: kernels for GPUs compute their formulas") {
     graph::Graph g;
     Variants plain;
     w.build(g, plain);
-    for (const auto& [name, error] : errors_of(g, build_program(g, {}, gpu()), random_arguments(g, {}, 3))) {
+    for (const auto& [name, error] : errors_of(g, build_sequence(g, {}, gpu()), random_arguments(g, {}, 3))) {
       CAPTURE(name);
       CHECK(error < kTolerance);
     }
@@ -125,15 +125,15 @@ TEST_CASE("one pass: attention with scores of any magnitude") {
     const Formula s = einsum("qd,kd->qk", {q, k}) * scale, e = exp(s - max(s));
     builder(g).output("o", einsum("qk,ke->qe", {e / sum(e), v}).id);
     for (const ir::TargetDesc& target : {ir::TargetDesc{}, gpu()})
-      for (const auto& [name, error] : errors_of(g, build_program(g, {}, target), random_arguments(g, {}, 3)))
+      for (const auto& [name, error] : errors_of(g, build_sequence(g, {}, target), random_arguments(g, {}, 3)))
         // Rounding a score of 1e3 changes its exponential by 1e-4.
         CHECK(error < (scale < 1 || scale > 1e6 ? 1e-5 : 1e-3));
   }
 }
 
-std::string text_of(const Program& p) {
+std::string text_of(const KernelSequence& p) {
   std::string all;
-  for (const ProgramKernel& k : p.kernels) all += ir::print(k.function) + k.plan_text;
+  for (const SequenceKernel& k : p.kernels) all += ir::print(k.function) + k.plan_text;
   return all;
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("one pass: rewritings that keep the meaning keep the kernel") {
     graph::Graph g;
     Variants plain;
     workload(name).build(g, plain);
-    const std::string want = text_of(build_program(g, {}, gpu()));
+    const std::string want = text_of(build_sequence(g, {}, gpu()));
     int differing = 0;
     for (int seed = 0; seed < count; ++seed) {
       Variants random;
@@ -154,7 +154,7 @@ TEST_CASE("one pass: rewritings that keep the meaning keep the kernel") {
       graph::Graph spelled, rewritten;
       workload(name).build(spelled, random);
       rewrite(spelled, rewritten, random);
-      const std::string got = text_of(build_program(rewritten, {}, gpu()));
+      const std::string got = text_of(build_sequence(rewritten, {}, gpu()));
       if (got == want) continue;
       if (++differing > 1) continue;
       CAPTURE(seed);

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "passes/fusion/check/field_check.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 #include "tests/unit/passes/fusion/derive.h"
 #include "tests/unit/passes/fusion/rewrite.h"
 
@@ -18,9 +18,9 @@ const Workload& workload(const std::string& name) {
   return workloads().front();
 }
 
-Plan plan_over(Derived& d, const std::string& axis) { return Plan(*d.exprs, d.outputs, d.pool->find_axis(axis)); }
+LoopPlan plan_over(Derived& d, const std::string& axis) { return LoopPlan(*d.exprs, d.outputs, d.pool->find_axis(axis)); }
 
-const Reduction& maximum(const Plan& p) {
+const Reduction& maximum(const LoopPlan& p) {
   for (const Reduction& r : p.reductions)
     if (r.value->combine == graph::Combine::max) return r;
   FAIL("the plan has no maximum");
@@ -32,7 +32,7 @@ TEST_CASE("fusion plan: each workload has the passes that its formula needs") {
     CAPTURE(w.name);
     Variants plain;
     Derived d = derive(w, plain);
-    const Plan p = w.name == "exp_of_scaled" ? plan_over(d, "k2") : plan_of(d);
+    const LoopPlan p = w.name == "exp_of_scaled" ? plan_over(d, "k2") : plan_of(d);
     CHECK(p.passes == w.passes);
     CHECK(p.refusals.empty() == !w.is_refused);
   }
@@ -79,7 +79,7 @@ TEST_CASE("fusion plan: rewritings that keep the meaning keep the plan") {
 TEST_CASE("fusion plan: a maximum of exponents rolls, and no output depends on it") {
   Variants plain;
   Derived d = derive(workload("attention"), plain);
-  const Plan p = plan_of(d);
+  const LoopPlan p = plan_of(d);
   CHECK(maximum(p).policy == Policy::rolling);
   CHECK(maximum(p).is_only_reference);
   CHECK(p.loop->name == "k2");
@@ -89,7 +89,7 @@ TEST_CASE("fusion plan: a maximum of exponents rolls, and no output depends on i
 TEST_CASE("fusion plan: bounded scores need no maximum") {
   Variants plain;
   Derived d = derive(workload("softcap"), plain);
-  const Plan p = plan_of(d);
+  const LoopPlan p = plan_of(d);
   CHECK(maximum(p).policy == Policy::constant);
   CHECK(maximum(p).constant == 0.0);
 }
@@ -103,7 +103,7 @@ TEST_CASE("fusion plan: operands in f16 keep the maximum of bounded scores") {
     const Formula o = einsum("qk,ke->qe", {cast(e / sum(e), ir::Element::f16), v});
     builder(g).output("o", cast(o, ir::Element::f32).id);
     translate_outputs(d);
-    const Plan p = plan_of(d);
+    const LoopPlan p = plan_of(d);
     INFO(p.text());
     CHECK(p.passes == 1);
     CHECK(maximum(p).policy == (cap < 5 ? Policy::constant : Policy::rolling));
@@ -111,7 +111,7 @@ TEST_CASE("fusion plan: operands in f16 keep the maximum of bounded scores") {
 }
 
 // The values of a square or a product with a form, and of one that needs another pass.
-Plan plan_of_squares(Derived& d, const std::function<Formula(graph::Graph&, Formula x)>& squared) {
+LoopPlan plan_of_squares(Derived& d, const std::function<Formula(graph::Graph&, Formula x)>& squared) {
   const Formula x = input(*d.graph, "x", {53});
   builder(*d.graph).output("y", sum(squared(*d.graph, x), {0}, false).id);
   translate_outputs(d);
@@ -174,7 +174,7 @@ TEST_CASE("fusion plan: only squares of differences from an average of the data 
   for (const Case& c : cases) {
     CAPTURE(c.name);
     Derived d;
-    const Plan p = plan_of_squares(d, c.squared);
+    const LoopPlan p = plan_of_squares(d, c.squared);
     INFO(p.text());
     CHECK(p.passes == c.passes);
     CHECK(check_plan(*d.exprs, p).exact);
@@ -184,7 +184,7 @@ TEST_CASE("fusion plan: only squares of differences from an average of the data 
 TEST_CASE("fusion plan: the shift of an average with weights follows it") {
   const auto shift = [](bool is_weighted) {
     Derived d;
-    const Plan p = plan_of_squares(d, [&](graph::Graph& g, Formula x) {
+    const LoopPlan p = plan_of_squares(d, [&](graph::Graph& g, Formula x) {
       if (!is_weighted) return square(x - average(x));
       const Formula w = input(g, "w", {53});
       return square(x - sum(w * x, {0}) / sum(w, {0})) * w;
@@ -222,7 +222,7 @@ TEST_CASE("fusion plan: the averages of each value that a sum subtracts have a r
   for (const Case& c : cases) {
     CAPTURE(c.name);
     Derived d;
-    const Plan p = plan_of_squares(d, c.squared);
+    const LoopPlan p = plan_of_squares(d, c.squared);
     INFO(p.text());
     CHECK(p.states[0].fixed_shifts.size() == c.fixed);
     CHECK(p.states[0].rolling_shifts.size() == c.rolling);
@@ -233,7 +233,7 @@ TEST_CASE("fusion plan: the averages of each value that a sum subtracts have a r
 TEST_CASE("fusion plan: a maximum that is an output is observed") {
   Variants plain;
   Derived d = derive(workload("statistics"), plain);
-  const Plan p = plan_of(d);
+  const LoopPlan p = plan_of(d);
   CHECK_FALSE(maximum(p).is_only_reference);
   CHECK(maximum(p).policy == Policy::rolling);
 }
@@ -241,14 +241,14 @@ TEST_CASE("fusion plan: a maximum that is an output is observed") {
 TEST_CASE("fusion plan: a mean under a square is shifted") {
   Variants plain;
   Derived d = derive(workload("layer_product"), plain);
-  const Plan p = plan_of(d);
+  const LoopPlan p = plan_of(d);
   CHECK(p.reductions[0].policy == Policy::shifted);
 }
 
 TEST_CASE("fusion plan: a refusal names what needs what") {
   Variants plain;
   Derived d = derive(workload("rounded"), plain);
-  const Plan p = plan_of(d);
+  const LoopPlan p = plan_of(d);
   REQUIRE(p.refusals.size() == 1);
   CHECK(p.refusals[0].why.reason == "rint of a value with data and a pending reduction");
   CHECK(p.refusals[0].why.pending->combine == graph::Combine::max);
@@ -271,7 +271,7 @@ TEST_CASE("fusion plan: a dropout after a masked softmax is one pass where each 
     const Formula e = exp(masked - max(masked)), p = e / sum(e);
     builder(g).output("o", einsum("qk,ke->qe", {where(keep, p / 0.875, like(p, 0)), v}).id);
     translate_outputs(d);
-    const Plan plan = plan_over(d, "keep1");
+    const LoopPlan plan = plan_over(d, "keep1");
     CAPTURE(plan.text());
     CHECK(plan.passes == (kind == std::string("data") ? 2 : 1));
   }
@@ -292,14 +292,14 @@ TEST_CASE("exact check: every plan passes") {
 TEST_CASE("exact check: the field finds the maxima that are only references") {
   Variants plain;
   Derived d = derive(workload("attention"), plain);
-  const Plan p = plan_of(d);
+  const LoopPlan p = plan_of(d);
   CHECK(unobserved_maxima(p) == std::vector<Expr>{maximum(p).value});
   Derived observed = derive(workload("statistics"), plain);
   CHECK(unobserved_maxima(plan_of(observed)).empty());
 }
 
 // Mistakes in how a state takes in a tile or other states: a move, an accumulator or a reference is left out.
-void add_merge_mutants(const Plan& plan, std::vector<Plan>& all) {
+void add_merge_mutants(const LoopPlan& plan, std::vector<LoopPlan>& all) {
   for (std::size_t pass = 0; pass < plan.states.size(); ++pass)
     for (std::size_t i = 0; i < plan.states[pass].steps.size(); ++i) {
       const AbsorbStep& step = plan.states[pass].steps[i];
@@ -307,30 +307,30 @@ void add_merge_mutants(const Plan& plan, std::vector<Plan>& all) {
                           plan.accumulators[static_cast<std::size_t>(step.index)].combine == graph::Combine::sum;
       const auto without = [&](bool AbsorbStep::* move) {
         if (!is_sum || !(step.*move)) return;
-        Plan mutant = plan;
+        LoopPlan mutant = plan;
         mutant.states[pass].steps[i].*move = false;
         all.push_back(std::move(mutant));
       };
       without(&AbsorbStep::moves_by_exponent);
       without(&AbsorbStep::moves_by_shifts);
       if (step.kind == AbsorbStep::Kind::accumulate && !is_sum) continue;  // the field cannot represent maxima
-      Plan dropped = plan;
+      LoopPlan dropped = plan;
       dropped.states[pass].steps.erase(dropped.states[pass].steps.begin() + static_cast<std::ptrdiff_t>(i));
       all.push_back(std::move(dropped));
     }
 }
 
 // A plan with one mistake; none if the mistake would change nothing.
-std::vector<Plan> mutants(ExprBuilder& b, const Plan& plan) {
-  std::vector<Plan> all;
-  const auto keep_if_changed = [&](Plan p, bool has_changed) {
+std::vector<LoopPlan> mutants(ExprBuilder& b, const LoopPlan& plan) {
+  std::vector<LoopPlan> all;
+  const auto keep_if_changed = [&](LoopPlan p, bool has_changed) {
     if (has_changed) all.push_back(std::move(p));
   };
   for (std::size_t r = 0; r < plan.reductions.size(); ++r) {
     if (!ir::is_float(plan.reductions[r].value->element)) continue;
     for (std::size_t t = 0; t < plan.reductions[r].terms.size(); ++t) {
       const Expr factor = plan.reductions[r].terms[t].factor;
-      Plan doubled = plan, squared = plan, dropped = plan, negated = plan, plain = plan;
+      LoopPlan doubled = plan, squared = plan, dropped = plan, negated = plan, plain = plan;
       negated.reductions[r].terms[t].factor = b.scale(-1, factor);
       plain.reductions[r].terms[t].factor = b.one();
       keep_if_changed(std::move(negated), true);
@@ -355,7 +355,7 @@ std::vector<Plan> mutants(ExprBuilder& b, const Plan& plan) {
     const auto step = std::find_if(steps.begin(), steps.end(), [&](const AbsorbStep& s) {
       return s.kind == AbsorbStep::Kind::accumulate && s.index == static_cast<int>(i);
     });
-    Plan doubled = plan, steeper = plan, opposite = plan, squared = plan;
+    LoopPlan doubled = plan, steeper = plan, opposite = plan, squared = plan;
     squared.accumulators[i].body = b.product({a.body, a.body});
     const bool is_idempotent = squared.accumulators[i].body == a.body;
     keep_if_changed(std::move(squared), !is_idempotent);
@@ -367,7 +367,7 @@ std::vector<Plan> mutants(ExprBuilder& b, const Plan& plan) {
     keep_if_changed(std::move(opposite), step->moves_by_exponent);
     if (!step->moves_by_shifts) continue;
     for (std::size_t t = 0; t < a.move.size(); ++t) {
-      Plan turned = plan, dropped = plan;
+      LoopPlan turned = plan, dropped = plan;
       turned.accumulators[i].move[t].factor = b.scale(-1, a.move[t].factor);
       dropped.accumulators[i].move.erase(dropped.accumulators[i].move.begin() + static_cast<std::ptrdiff_t>(t));
       keep_if_changed(std::move(turned), true);
@@ -384,8 +384,8 @@ TEST_CASE("exact check: every mutant of a plan is found") {
     CAPTURE(w.name);
     Variants plain;
     Derived d = derive(w, plain);
-    const Plan p = plan_of(d);
-    for (const Plan& mutant : mutants(*d.exprs, p)) {
+    const LoopPlan p = plan_of(d);
+    for (const LoopPlan& mutant : mutants(*d.exprs, p)) {
       ++count;
       CHECK_MESSAGE(!check_plan(*d.exprs, mutant, 1).exact, mutant.text());
     }
@@ -408,7 +408,7 @@ TEST_CASE("exact check: only a factor that is not negative leaves a maximum or m
     CAPTURE(combine == graph::Combine::max);
     Derived d = factor_in_extreme(combine);
     ExprBuilder& b = *d.exprs;
-    const Plan plan = plan_over(d, "g0");
+    const LoopPlan plan = plan_over(d, "g0");
     INFO(plan.text());
     REQUIRE(plan.passes == 1);
     const Reduction& outer = plan.reductions.back();
@@ -419,7 +419,7 @@ TEST_CASE("exact check: only a factor that is not negative leaves a maximum or m
     const Expr c = magnitude->operands[0];
     // The plan is the same for a formula in which the factor is negative or has an unknown sign.
     for (const Expr other : {b.scale(-1, magnitude), c, b.add({c, b.one()}), b.product({c, b.add({c, b.one()})})}) {
-      Plan moved = plan;
+      LoopPlan moved = plan;
       Reduction& r = moved.reductions.back();
       r.value = b.substitute(r.value, {{magnitude, other}});
       r.terms[0].factor = other;
@@ -429,7 +429,7 @@ TEST_CASE("exact check: only a factor that is not negative leaves a maximum or m
     }
     // And for factors that are positive.
     for (const Expr other : {b.add({magnitude, b.one()}), b.product({c, c}), b.exp(c), b.scale(3, magnitude)}) {
-      Plan moved = plan;
+      LoopPlan moved = plan;
       Reduction& r = moved.reductions.back();
       r.value = b.substitute(r.value, {{magnitude, other}});
       r.terms[0].factor = other;

@@ -36,7 +36,7 @@ Derived weighted_squares() {
 
 TEST_CASE("fusion error bound: a tile, then one addition for each tile and part") {
   Derived d = sum_of_exponentials();
-  const Plan plan = plan_of(d);
+  const LoopPlan plan = plan_of(d);
   TileSizes sizes = choose_tiles(plan, *d.exprs, {});
   sizes.loop = 16;
   const std::vector<SumBound> whole = sum_bounds(plan, sizes, 1), parts = sum_bounds(plan, sizes, 8);
@@ -59,7 +59,7 @@ TEST_CASE("fusion error bound: a sum that is taken apart counts the terms of its
   const Formula x = input(*d.graph, "x", {kLong});
   builder(*d.graph).output("y", sum(square(x - sum(x, {0}) / double(kLong)), {0}, false).id);
   translate_outputs(d);
-  const Plan plan = plan_of(d);
+  const LoopPlan plan = plan_of(d);
   TileSizes sizes = choose_tiles(plan, *d.exprs, {});
   sizes.loop = 16;
   const std::vector<SumBound> bounds = sum_bounds(plan, sizes, 1);
@@ -85,7 +85,7 @@ TEST_CASE("fusion error bound: kernels stay within it") {
           CAPTURE(loop);
           CAPTURE(parts);
           Derived d = c.derive();
-          const Plan plan = plan_of(d);
+          const LoopPlan plan = plan_of(d);
           TileSizes sizes = choose_tiles(plan, *d.exprs, {});
           sizes.loop = loop;
           double bound = kUnit;

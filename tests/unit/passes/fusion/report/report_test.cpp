@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "passes/fusion/expr/extents.h"
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
 
@@ -23,7 +23,7 @@ TEST_CASE("fusion report: a kernel covers what became part of other values in no
   graph::Graph g;
   const Formula x = input(g, "x", {8, 16});
   output("y", sum((x * 2.0 + 1.0) * 3.0));
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   REQUIRE(p.kernels.size() == 1);
   CHECK(p.kernels[0].covers.size() == 4);
 }
@@ -36,8 +36,8 @@ TEST_CASE("fusion report: a kernel covers nothing that another one computes") {
     plain.at = {
         .batch = 2, .heads = 4, .queries = 65, .keys = 530, .head = 64, .value_head = 64, .rows = 1, .inner = 1024, .columns = 1024};
     w.build(g, plain);
-    const Program p = build_program(g, {}, host());
-    for (const ProgramKernel& k : p.kernels) {
+    const KernelSequence p = build_sequence(g, {}, host());
+    for (const SequenceKernel& k : p.kernels) {
       for (int b : k.reads) {
         const graph::NodeId read = p.buffers[static_cast<std::size_t>(b)].node;
         CHECK(std::find(k.covers.begin(), k.covers.end(), read) == k.covers.end());
@@ -57,7 +57,7 @@ TEST_CASE("fusion report: the next best way is slower, or stores more") {
       plain.at = {
           .queries = rows, .keys = 1024, .head = 64, .value_head = 64, .rows = rows, .inner = 1024, .columns = 1024, .vocabulary = 4096};
       w.build(g, plain);
-      for (const ProgramKernel& k : build_program(g, {}, host()).kernels) {
+      for (const SequenceKernel& k : build_sequence(g, {}, host()).kernels) {
         const std::size_t at = k.estimate.find(kTimes);
         if (at == k.estimate.npos) continue;
         CAPTURE(k.estimate);
@@ -86,7 +86,7 @@ TEST_CASE("fusion configuration: a host's tile is along the axis of which most i
   graph::Graph g;
   const Formula x = input(g, "x", {64, 128}), w = input(g, "w", {100, 128, 256}), index = input(g, "index", {64}, ir::Element::i32);
   output("y", einsum("nd,ndh->nh", {x, {&g, builder(g).gather(w.id, index.id, 0)}}));
-  const Program p = build_program(g, {}, host());
+  const KernelSequence p = build_sequence(g, {}, host());
   REQUIRE(p.kernels.size() == 1);
   std::int64_t along_rows = 0, along_columns = 0;
   for (const auto& axis : p.kernels[0].grid)

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "passes/analysis/register_pressure.h"
-#include "passes/fusion/program/build_program.h"
+#include "passes/fusion/sequence/build_sequence.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
@@ -13,20 +13,20 @@
 namespace tilewright::passes::fusion::test {
 namespace {
 
-Program attention(const ir::TargetDesc& target, const Dim& queries, std::int64_t head, const ProgramOptions& options = {}) {
+KernelSequence attention(const ir::TargetDesc& target, const Dim& queries, std::int64_t head, const FusionOptions& options = {}) {
   const auto w = std::find_if(workloads().begin(), workloads().end(), [](const Workload& x) { return x.name == "attention"; });
   REQUIRE(w != workloads().end());
   graph::Graph g;
   Variants plain;
   plain.at = {.batch = 1, .heads = 8, .queries = queries, .keys = 1024, .head = head, .value_head = head};
   w->build(g, plain);
-  return build_program(g, options, target);
+  return build_sequence(g, options, target);
 }
 
 // The largest operand of a product, in bytes.
-std::int64_t largest_operand(const Program& p) {
+std::int64_t largest_operand(const KernelSequence& p) {
   std::int64_t largest = 0;
-  for (const ProgramKernel& k : p.kernels)
+  for (const SequenceKernel& k : p.kernels)
     k.function.walk([&](ir::OpId id) {
       if (k.function.kind(id) != ir::OpKind::dot_) return;
       for (int i = 0; i < 2; ++i) {
@@ -40,7 +40,7 @@ std::int64_t largest_operand(const Program& p) {
 TEST_CASE("fusion configuration: programs have as many warps as what they hold needs registers") {
   for (const ir::TargetDesc& target : {kTuring, kAmpere}) {
     CAPTURE(target.name);
-    const Program narrow = attention(target, 1024, 64), wide = attention(target, 1024, 256);
+    const KernelSequence narrow = attention(target, 1024, 64), wide = attention(target, 1024, 256);
     REQUIRE(narrow.kernels.size() == 1);
     REQUIRE(wide.kernels.size() == 1);
     CHECK(narrow.kernels[0].num_warps == 4);
@@ -60,10 +60,10 @@ TEST_CASE("fusion configuration: operands of products fit into shared memory bes
 }
 
 TEST_CASE("fusion configuration: if other rows must not matter, neither the warps nor the tiles depend on their number") {
-  const ProgramOptions options{.batch_invariant = true};
+  const FusionOptions options{.batch_invariant = true};
   for (const std::int64_t head : {64, 256}) {
     CAPTURE(head);
-    const Program few = attention(kAmpere, 2, head, options), many = attention(kAmpere, 1000, head, options);
+    const KernelSequence few = attention(kAmpere, 2, head, options), many = attention(kAmpere, 1000, head, options);
     REQUIRE(few.kernels.size() == many.kernels.size());
     for (std::size_t i = 0; i < few.kernels.size(); ++i) {
       CHECK(few.kernels[i].num_warps == many.kernels[i].num_warps);
@@ -92,9 +92,9 @@ TEST_CASE("fusion configuration: the vectors of a host do not run along short ax
         ir::TargetDesc host;
         host.vector_bits = bits;
         host.processors = 2;
-        const Program program = build_program(g, {}, host);
+        const KernelSequence program = build_sequence(g, {}, host);
         REQUIRE(program.kernels.size() == 1);
-        const ProgramKernel& k = program.kernels[0];
+        const SequenceKernel& k = program.kernels[0];
         std::int64_t rows = 0;
         for (const auto& axis : k.grid)
           for (const GridFactor& f : axis) rows = std::max(rows, f.tile);

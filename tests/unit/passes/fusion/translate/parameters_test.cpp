@@ -24,23 +24,23 @@ void output(const std::string& name, Formula f) { builder(*f.graph).output(name,
 Formula rms(Formula x) { return x * rsqrt(sum(square(x)) / static_cast<double>(x.shape().back().value()) + 1e-6); }
 
 /// The buffers that stay from run to run, by name.
-std::vector<const ProgramBuffer*> derived(const Program& p) {
-  std::vector<const ProgramBuffer*> all;
-  for (const ProgramBuffer& b : p.buffers)
+std::vector<const SequenceBuffer*> derived(const KernelSequence& p) {
+  std::vector<const SequenceBuffer*> all;
+  for (const SequenceBuffer& b : p.buffers)
     if (b.kind == BufferKind::derived) all.push_back(&b);
   return all;
 }
-std::vector<std::string> names_read(const Program& p) {
+std::vector<std::string> names_read(const KernelSequence& p) {
   std::vector<std::string> names;
-  for (const ProgramKernel& k : p.kernels)
+  for (const SequenceKernel& k : p.kernels)
     for (int b : k.reads) names.push_back(p.buffers[static_cast<std::size_t>(b)].name);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
-Program check(const graph::Graph& g, const std::map<std::string, std::int64_t>& symbols = {}, const ProgramOptions& options = {},
-              double tolerance = 4e-6) {
-  const Program p = build_program(g, options, {});
+KernelSequence check(const graph::Graph& g, const std::map<std::string, std::int64_t>& symbols = {}, const FusionOptions& options = {},
+                     double tolerance = 4e-6) {
+  const KernelSequence p = build_sequence(g, options, {});
   CHECK(p.proof.exact);
   for (const auto& [name, error] : errors_of(g, p, random_arguments(g, symbols, 7))) {
     CAPTURE(name);
@@ -72,9 +72,9 @@ TEST_CASE("fusion parameters: random graphs compute what they say whichever inpu
     graph::Graph inputs;
     random_graph(inputs, static_cast<std::uint64_t>(seed));
     const graph::Graph g = with_parameters(inputs, static_cast<std::uint64_t>(seed) % 31 + 1);
-    ProgramOptions options;
+    FusionOptions options;
     options.fuse = seed % 4 != 0;
-    const Program p = build_program(g, options, {});
+    const KernelSequence p = build_sequence(g, options, {});
     CHECK(p.proof.exact);
     kernels += static_cast<int>(p.parameter_kernels.size());
     for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 5))) {
@@ -92,7 +92,7 @@ TEST_CASE("fusion parameters: a gain stays beside the weight of a product") {
     graph::Graph g;
     const Formula x = input(g, "x", {5, 16}, e), gamma = parameter(g, "gamma", {16}, e), w = parameter(g, "w", {16, 7}, e);
     output("y", matmul(cast(rms(cast(x, Element::f32)), e) * gamma, w));
-    const Program p = check(g, {}, {}, ir::bits(e) == 16 ? 1e-2 : 4e-6);
+    const KernelSequence p = check(g, {}, {}, ir::bits(e) == 16 ? 1e-2 : 4e-6);
     REQUIRE(p.kernels.size() == 1);
     CHECK(names_read(p) == Names{"gamma", "w", "x"});
     CHECK(p.parameter_kernels.empty());
@@ -104,7 +104,7 @@ TEST_CASE("fusion parameters: a weight and a correction of it are one tensor") {
   graph::Graph g;
   const Formula x = input(g, "x", {5, 16}), w = parameter(g, "w", {16, 7}), delta = parameter(g, "delta", {16, 7});
   output("y", matmul(rms(x), w + delta * 0.5));
-  const Program p = check(g);
+  const KernelSequence p = check(g);
   REQUIRE(p.kernels.size() == 1);
   CHECK(p.kernels[0].passes == 1);
   REQUIRE(p.parameter_kernels.size() == 1);
@@ -119,9 +119,9 @@ TEST_CASE("fusion parameters: a weight and a correction of it are one tensor") {
 }
 
 // Bytes of what stays from run to run.
-double kept_bytes(const Program& p) {
+double kept_bytes(const KernelSequence& p) {
   double bytes = 0;
-  for (const ProgramBuffer* b : derived(p)) {
+  for (const SequenceBuffer* b : derived(p)) {
     double elements = 1;
     for (const Dim& d : b->shape) elements *= static_cast<double>(d.value());
     bytes += elements * ir::bytes(b->element);
@@ -154,10 +154,10 @@ TEST_CASE("fusion parameters: projections of one norm share a loop, and no progr
   output("q", matmul(n, parameter(g, "wq", {64, 256}) + parameter(g, "delta_q", {64, 256})));
   output("k", matmul(n, parameter(g, "wk", {64, 128}) + parameter(g, "delta_k", {64, 128})));
   output("v", matmul(n, parameter(g, "wv", {64, 128}) + parameter(g, "delta_v", {64, 128})));
-  const Program p = check(g);
+  const KernelSequence p = check(g);
   CHECK(p.kernels.size() == 1);
   CHECK(derived(p).size() == 3);
-  for (const ProgramKernel& k : p.parameter_kernels) {
+  for (const SequenceKernel& k : p.parameter_kernels) {
     CAPTURE(k.plan_text);
     double written = 0, space = 1;
     for (int b : k.writes) {
@@ -178,11 +178,11 @@ TEST_CASE("fusion parameters: a layer norm and a product with bias keep vectors,
   const Formula centred = x - sum(x) / 16.0;
   const Formula normed = centred * rsqrt(sum(square(centred)) / 16.0 + 1e-5) * gamma + beta;
   output("y", matmul(normed, w) + b);
-  const Program p = check(g);
+  const KernelSequence p = check(g);
   CHECK(p.kernels.size() == 1);
   CHECK(p.kernels[0].passes == 1);
   REQUIRE(!derived(p).empty());
-  for (const ProgramBuffer* t : derived(p)) CHECK(t->shape == graph::TensorShape{7});
+  for (const SequenceBuffer* t : derived(p)) CHECK(t->shape == graph::TensorShape{7});
 }
 
 TEST_CASE("fusion parameters: products of parameters are computed once, through intermediate results if need be") {
@@ -191,11 +191,11 @@ TEST_CASE("fusion parameters: products of parameters are computed once, through 
                 c = parameter(g, "c", {600, 700});
   const Formula d = parameter(g, "d", {700, 4});
   output("y", matmul(x, matmul(exp(matmul(exp(matmul(a, b) * 0.1), c) * 0.01), d)));
-  const Program p = check(g);
+  const KernelSequence p = check(g);
   CHECK(p.kernels.size() == 1);
   CHECK(p.parameter_kernels.size() >= 2);
   CHECK(derived(p).size() == 1);
-  CHECK(std::any_of(p.buffers.begin(), p.buffers.end(), [](const ProgramBuffer& t) { return t.kind == BufferKind::intermediate; }));
+  CHECK(std::any_of(p.buffers.begin(), p.buffers.end(), [](const SequenceBuffer& t) { return t.kind == BufferKind::intermediate; }));
 }
 
 TEST_CASE("fusion parameters: weights are cast ahead to the narrower type in which they are multiplied") {
@@ -203,12 +203,12 @@ TEST_CASE("fusion parameters: weights are cast ahead to the narrower type in whi
     graph::Graph g;
     const Formula x = input(g, "x", {5, 16}, narrow), w = parameter(g, "w", {16, 7});
     output("y", matmul(x, cast(w, narrow)));
-    const Program p = check(g, {}, {}, 1e-2);
+    const KernelSequence p = check(g, {}, {}, 1e-2);
     REQUIRE(derived(p).size() == 1);
     CHECK(derived(p)[0]->element == narrow);
     CHECK(names_read(p) == Names{"w_folded", "x"});
     // Where rounding may not move, the cast is an op of its own, and known ahead as well.
-    ProgramOptions strict;
+    FusionOptions strict;
     strict.move_rounding = false;
     CHECK(derived(check(g, {}, strict, 1e-2)).size() == 1);
   }
@@ -218,7 +218,7 @@ TEST_CASE("fusion parameters: sums of parameters are one term") {
   graph::Graph g;
   const Formula x = input(g, "x", {5, 16}), a = parameter(g, "a", {16}), b = parameter(g, "b", {16});
   output("y", a * 3.0 + x + b);
-  const Program p = check(g);
+  const KernelSequence p = check(g);
   CHECK(names_read(p) == Names{"a_b", "x"});
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("fusion parameters: what would move more bytes stays in the kernel") {
   SUBCASE("a weight that is widened") { output("y", matmul(x, cast(q, Element::f32) * parameter(g, "s", {16, 1}))); }
   SUBCASE("positions alone") { output("y", x * exp(cast(iota(g, {16}, 0), Element::f32) * -0.25)); }
   SUBCASE("a parameter alone") { output("y", x + v); }
-  const Program p = check(g);
+  const KernelSequence p = check(g);
   CHECK(p.parameter_kernels.empty());
   CHECK(derived(p).empty());
 }
@@ -243,7 +243,7 @@ TEST_CASE("fusion parameters: inputs and scalars of a run are never part of them
   const Formula x = input(g, "x", {5, 16}), w = input(g, "w", {16, 7}), gamma = parameter(g, "gamma", {16});
   const Formula scale = {&g, builder(g).scalar("scale", Element::f32)};
   output("y", matmul(x * gamma, w) + exp(parameter(g, "b", {7}) * scale));
-  const Program p = check(g);
+  const KernelSequence p = check(g);
   CHECK(p.parameter_kernels.empty());
 }
 
@@ -252,7 +252,7 @@ TEST_CASE("fusion parameters: a mask of parameters hides what the other factors 
   const Formula mask = parameter(g, "valid", {16}, Element::boolean), garbage = input(g, "x", {5, 16}), v = parameter(g, "w", {16, 7}),
                 gain = parameter(g, "gain", {16});
   output("y", matmul(where(mask, garbage, number(g, 0)) * gain, v));
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   graph::Arguments arguments = random_arguments(g, {}, 3);
   arguments.arrays["valid"].assign(16, 0);
   arguments.arrays["valid"][3] = 1;
@@ -269,13 +269,13 @@ TEST_CASE("fusion parameters: outputs that depend on parameters alone are writte
   output("copy", a);
   output("shifted", c + 1.0);
   output("y", matmul(input(g, "x", {4, 8}), c));
-  const Program p = check(g);
+  const KernelSequence p = check(g);
   std::vector<std::string> written;
-  for (const ProgramKernel& k : p.kernels)
+  for (const SequenceKernel& k : p.kernels)
     for (int t : k.writes) written.push_back(p.buffers[static_cast<std::size_t>(t)].name);
   std::sort(written.begin(), written.end());
   CHECK(written == Names{"copy", "product", "shifted", "y"});
-  for (const ProgramKernel& k : p.parameter_kernels)
+  for (const SequenceKernel& k : p.parameter_kernels)
     for (int t : k.writes) CHECK(p.buffers[static_cast<std::size_t>(t)].kind != BufferKind::output);
 }
 
@@ -285,7 +285,7 @@ TEST_CASE("fusion parameters: large constants are known as parameters are") {
   for (int i = 0; i < 16; ++i) bits.push_back(ir::element_bits(Element::f32, 1.0 + i));
   const Formula x = input(g, "x", {5, 16}), k = {&g, builder(g).constant(Element::f32, {4, 4}, bits)};
   output("y", matmul(x, reshape(k + parameter(g, "w", {4, 4}), {16, 1})));
-  const Program p = check(g);
+  const KernelSequence p = check(g);
   CHECK(derived(p).size() == 1);
 }
 
@@ -296,7 +296,7 @@ TEST_CASE("fusion parameters: symbols of parameters' shapes may be in what is co
   const Formula table = parameter(g, "table", {64, 7}), other = parameter(g, "other", {64, 7});
   output("y", matmul(x, w + delta) + slice(table, 0, 0, seq) * slice(other, 0, 0, seq));
   for (const std::int64_t n : {1, 33}) {
-    const Program p = check(g, {{"k", 20 + n}, {"seq", n}});
+    const KernelSequence p = check(g, {{"k", 20 + n}, {"seq", n}});
     REQUIRE(derived(p).size() == 1);
     Names names{derived(p)[0]->name, "other", "table", "x"};
     std::sort(names.begin(), names.end());
@@ -308,9 +308,9 @@ TEST_CASE("fusion parameters: node by node, nodes of parameters alone are comput
   graph::Graph g;
   const Formula x = input(g, "x", {5, 16}), gamma = parameter(g, "gamma", {16}), w = parameter(g, "w", {16, 7});
   output("y", matmul(x, exp(permute(permute(w, {1, 0}) * gamma, {1, 0}))));
-  ProgramOptions options;
+  FusionOptions options;
   options.fuse = false;
-  const Program p = check(g, {}, options);
+  const KernelSequence p = check(g, {}, options);
   CHECK(p.parameter_kernels.size() == 2);
   CHECK(derived(p).size() == 1);  // the last of the two
 }
@@ -326,11 +326,11 @@ TEST_CASE("fusion parameters: equal layers share kernels, and each has tensors o
     x = x + matmul(rms(x), weight("delta", {16, 16}) + weight("w", {16, 16}));
   }
   output("y", x);
-  const Program p = check(g, {}, {}, 2e-5);
+  const KernelSequence p = check(g, {}, {}, 2e-5);
   CHECK(p.parameter_kernels.size() == kLayers);
   CHECK(derived(p).size() == kLayers);
   std::vector<std::string> names;
-  for (const ProgramBuffer* b : derived(p)) names.push_back(b->name);
+  for (const SequenceBuffer* b : derived(p)) names.push_back(b->name);
   CHECK(names == Names{"delta_0_w_0", "delta_1_w_1", "delta_2_w_2", "delta_3_w_3"});
   CHECK(p.parameter_kernels.back().like >= 0);
 }
@@ -343,7 +343,7 @@ TEST_CASE("fusion parameters: a layer of inputs is not one of parameters") {
   x = x + matmul(rms(x), input(g, "delta2", {16, 16}) + parameter(g, "w2", {16, 16}));
   x = x + matmul(rms(x), matmul(parameter(g, "a3", {16, 16}), parameter(g, "b3", {16, 16})));
   output("y", x);
-  const Program p = check(g, {}, {}, 2e-5);
+  const KernelSequence p = check(g, {}, {}, 2e-5);
   CHECK(derived(p).size() == 3);
 }
 
@@ -356,7 +356,7 @@ TEST_CASE("fusion parameters: values that later segments read are computed ahead
   output("y", x);
   SUBCASE("alone") {}
   SUBCASE("and are outputs") { output("c", c); }
-  const Program p = check(g, {}, {}, 2e-5);
+  const KernelSequence p = check(g, {}, {}, 2e-5);
   CHECK(derived(p).size() == 1);
   CHECK(p.parameter_kernels.size() == 1);
 }

@@ -1,12 +1,12 @@
 // Assigns arguments to the parameters of a user's kernel.
-#include "passes/fusion/program/called_kernel.h"
+#include "passes/fusion/sequence/called_kernel.h"
 
 #include <fmt/format.h>
 
 namespace tilewright::passes::fusion {
 
-ProgramKernel called_kernel(const graph::OpaqueKernel& kernel, const std::vector<int>& operands, const std::vector<int>& results) {
-  ProgramKernel k;
+SequenceKernel called_kernel(const graph::OpaqueKernel& kernel, const std::vector<int>& operands, const std::vector<int>& results) {
+  SequenceKernel k;
   k.function = kernel.function;
   for (const graph::OpaqueKernel::Argument& a : kernel.arguments) {
     using From = graph::OpaqueKernel::Argument::Kind;
@@ -28,8 +28,8 @@ ProgramKernel called_kernel(const graph::OpaqueKernel& kernel, const std::vector
   k.num_stages = kernel.num_stages;
   k.contract = kernel.contract;
   k.check = kernel.check;
-  k.reason = kernel.reason.empty() ? "a kernel of the program" : kernel.reason;
-  k.plan_text = kernel.reason.empty() ? fmt::format("{} as the program has written it", kernel.name) : kernel.reason;
+  k.reason = kernel.reason.empty() ? "a kernel of the user" : kernel.reason;
+  k.plan_text = kernel.reason.empty() ? fmt::format("{} as the user has written it", kernel.name) : kernel.reason;
   return k;
 }
 

@@ -1,5 +1,5 @@
 // Concatenations of many operands, which are written operand by operand.
-#include "passes/fusion/program/joined_part.h"
+#include "passes/fusion/sequence/joined_part.h"
 
 #include <doctest/doctest.h>
 
@@ -19,8 +19,8 @@ constexpr int kOperands = 9;  // a host writes so many one by one
 
 void output(const std::string& name, Formula f) { builder(*f.graph).output(name, f.id); }
 
-Program check(const graph::Graph& g, const std::map<std::string, std::int64_t>& symbols = {}, double tolerance = 2e-6) {
-  const Program p = build_program(g, {}, {});
+KernelSequence check(const graph::Graph& g, const std::map<std::string, std::int64_t>& symbols = {}, double tolerance = 2e-6) {
+  const KernelSequence p = build_sequence(g, {}, {});
   CHECK(p.proof.exact);
   for (const auto& [name, error] : errors_of(g, p, random_arguments(g, symbols, 5))) {
     CAPTURE(name);
@@ -30,8 +30,8 @@ Program check(const graph::Graph& g, const std::map<std::string, std::int64_t>& 
 }
 
 // Kernels with code of their own.
-std::size_t codes(const std::vector<ProgramKernel>& kernels) {
-  return static_cast<std::size_t>(std::count_if(kernels.begin(), kernels.end(), [](const ProgramKernel& k) { return k.like < 0; }));
+std::size_t codes(const std::vector<SequenceKernel>& kernels) {
+  return static_cast<std::size_t>(std::count_if(kernels.begin(), kernels.end(), [](const SequenceKernel& k) { return k.like < 0; }));
 }
 
 std::vector<Formula> inputs(graph::Graph& g, const graph::TensorShape& shape, Element e = Element::f32, int count = kOperands) {
@@ -47,11 +47,11 @@ TEST_CASE("fusion joined: operands that are alike have one kernel, and write to 
       CAPTURE(axis);
       graph::Graph g;
       output("y", concat(inputs(g, {3, 5, 18}, e), axis));
-      const Program p = check(g);
+      const KernelSequence p = check(g);
       CHECK(p.kernels.size() == kOperands);
       CHECK(codes(p.kernels) == 1);
       std::set<std::string> begins;
-      for (const ProgramKernel& k : p.kernels)
+      for (const SequenceKernel& k : p.kernels)
         for (const KernelArgument& a : k.arguments)
           if (a.is_begin) begins.insert(a.extent.text());
       CHECK(begins.size() == kOperands);
@@ -110,7 +110,7 @@ TEST_CASE("fusion joined: a concatenation of parameters is written when a parame
   output("y", einsum("ij,jk->ik", {input(g, "x", {5, 16}), whole}));
   CHECK(check(g).parameter_kernels.size() == kOperands);
   output("w", whole);
-  const Program p = check(g);
+  const KernelSequence p = check(g);
   CHECK(p.parameter_kernels.size() == kOperands);
   CHECK(p.kernels.size() == 2);
 }
@@ -119,7 +119,7 @@ TEST_CASE("fusion joined: one of a few operands, or of short rows, is one kernel
   const auto kernels = [](int operands, const graph::TensorShape& shape, std::int64_t axis, const ir::TargetDesc& target) {
     graph::Graph g;
     output("y", concat(inputs(g, shape, Element::f32, operands), axis));
-    return build_program(g, {}, target).kernels.size();
+    return build_sequence(g, {}, target).kernels.size();
   };
   const ir::TargetDesc host, gpu = kAmpere;
   CHECK(kernels(8, {16, 20}, 1, host) == 1);
@@ -140,7 +140,7 @@ TEST_CASE("fusion joined: concatenations of concatenations take as many kernels 
   const Formula a = concat(inner, 1);
   for (int i = 0; i < 12; ++i) outer.push_back(i % 2 == 0 ? a + 1.0 : a);
   output("y", concat(outer, 1));
-  const Program p = check(g);
+  const KernelSequence p = check(g);
   CHECK(p.kernels.size() == 24);
   CHECK(codes(p.kernels) == 3);
 }

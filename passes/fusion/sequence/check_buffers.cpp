@@ -1,5 +1,5 @@
 // Follows the buffers through the kernels of a run.
-#include "passes/fusion/program/check_buffers.h"
+#include "passes/fusion/sequence/check_buffers.h"
 
 #include <algorithm>
 #include <set>
@@ -9,15 +9,15 @@
 
 namespace tilewright::passes::fusion {
 
-void check_buffers(const Program& p) {
+void check_buffers(const KernelSequence& p) {
   std::set<int> written;
-  const auto buffer = [&](int b) -> const ProgramBuffer& { return p.buffers[static_cast<std::size_t>(b)]; };
+  const auto buffer = [&](int b) -> const SequenceBuffer& { return p.buffers[static_cast<std::size_t>(b)]; };
   // A tensor without elements need not be written.
   const auto is_given = [&](int b) {
     return buffer(b).kind == BufferKind::input || buffer(b).kind == BufferKind::constant || graph::is_empty(buffer(b).shape);
   };
-  for (const std::vector<ProgramKernel>* kernels : {&p.parameter_kernels, &p.kernels})
-    for (const ProgramKernel& k : *kernels) {
+  for (const std::vector<SequenceKernel>* kernels : {&p.parameter_kernels, &p.kernels})
+    for (const SequenceKernel& k : *kernels) {
       for (int b : k.reads)
         TW_CHECK(is_given(b) || written.contains(b),
                  "fusion: kernel '" + k.name + "' reads '" + buffer(b).name + "', which no kernel before it writes");
@@ -28,14 +28,14 @@ void check_buffers(const Program& p) {
              "fusion: no kernel writes the output '" + buffer(b).name + "'");
 }
 
-void add_proof(ProgramProof& all, const ProofResult& proof) {
+void add_proof(SequenceProof& all, const ProofResult& proof) {
   all.exact = all.exact && proof.exact;
   all.rounds = std::max(all.rounds, proof.rounds);
   if (proof.log2_error != 0) all.log2_error = all.log2_error == 0 ? proof.log2_error : std::max(all.log2_error, proof.log2_error);
   for (const std::string& what : proof.left_open) leave_open(all, what);
 }
 
-void leave_open(ProgramProof& all, const std::string& what) {
+void leave_open(SequenceProof& all, const std::string& what) {
   if (std::find(all.left_open.begin(), all.left_open.end(), what) == all.left_open.end()) all.left_open.push_back(what);
 }
 

@@ -1,5 +1,5 @@
 // Assigns buffers to tensors and values.
-#include "passes/fusion/program/buffers.h"
+#include "passes/fusion/sequence/buffers.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -35,8 +35,8 @@ NodeId whole_of(const graph::Graph& g, const ExprPool& pool, Expr value) {
 }
 
 /// Makes a buffer for a node's value.
-ProgramBuffer buffer_for(const graph::Graph& g, NodeId id, std::string name, BufferKind kind) {
-  ProgramBuffer b;
+SequenceBuffer buffer_for(const graph::Graph& g, NodeId id, std::string name, BufferKind kind) {
+  SequenceBuffer b;
   b.name = std::move(name);
   b.kind = kind;
   b.element = g.node(id).element;
@@ -52,7 +52,7 @@ ProgramBuffers::ProgramBuffers(const graph::Graph& g, const KnownNodes& known) :
     const NodeId id{static_cast<std::uint32_t>(i)};
     const graph::Node& n = g_.node(id);
     if (n.op != Op::input) continue;
-    ProgramBuffer b = buffer_for(g, id, n.text, BufferKind::input);
+    SequenceBuffer b = buffer_for(g, id, n.text, BufferKind::input);
     b.strides = n.lengths;
     b.is_parameter = n.is_parameter;
     b.is_used = false;
@@ -61,7 +61,7 @@ ProgramBuffers::ProgramBuffers(const graph::Graph& g, const KnownNodes& known) :
   for (const graph::Output& o : g_.outputs()) add(buffer_for(g, o.node, o.name, BufferKind::output));
 }
 
-int ProgramBuffers::add(ProgramBuffer b) {
+int ProgramBuffers::add(SequenceBuffer b) {
   const int index = static_cast<int>(all_.size());
   if (b.kind == BufferKind::output) outputs_[b.node].push_back(index);
   named_.insert(b.name);
@@ -72,7 +72,7 @@ int ProgramBuffers::add(ProgramBuffer b) {
 int ProgramBuffers::of(Tensor t) {
   if (t->node.valid()) return of(t->node);
   if (const auto known = by_tensor_.find(t->name); known != by_tensor_.end()) return known->second;
-  ProgramBuffer b;
+  SequenceBuffer b;
   b.name = t->name;
   b.kind = is_derived(t) ? BufferKind::derived : BufferKind::intermediate;
   b.element = t->element;
@@ -84,7 +84,7 @@ int ProgramBuffers::of(Tensor t) {
 int ProgramBuffers::of(NodeId id) {
   if (const auto known = by_node_.find(id); known != by_node_.end()) return known->second;
   const graph::Node& n = g_.node(id);
-  ProgramBuffer b =
+  SequenceBuffer b =
       buffer_for(g_, id, name_for(id, BufferContents::value), known_.is_known(id) ? BufferKind::derived : BufferKind::intermediate);
   if (n.op == Op::constant) {
     b.kind = BufferKind::constant;
@@ -114,7 +114,7 @@ Tensor ProgramBuffers::output_tensor(const graph::Output& o, ExprPool& pool) {
 std::set<std::string> ProgramBuffers::store_in_outputs(const std::function<bool(NodeId)>& which) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < all_.size(); ++i) {
-    const ProgramBuffer& b = all_[i];
+    const SequenceBuffer& b = all_[i];
     if (b.kind == BufferKind::output && which(b.node) && by_node_.emplace(b.node, static_cast<int>(i)).second) names.insert(b.name);
   }
   return names;
@@ -140,7 +140,7 @@ void ProgramBuffers::add_written(const KernelOutput& o, ExprBuilder& exprs) {
   const Expr load = exprs.load(t, o.index);
   const std::vector<NodeId>& sources = pool.sources(load);
   const auto named = std::find_if(sources.begin(), sources.end(), [&](NodeId n) { return !g_.node(n).name.empty(); });
-  ProgramBuffer b;
+  SequenceBuffer b;
   b.kind = BufferKind::intermediate;
   b.element = t->element;
   b.shape = t->shape;
@@ -171,7 +171,7 @@ std::string ProgramBuffers::joined(const std::vector<std::string>& read) {
 }
 
 std::string ProgramBuffers::subject_of(int i) const {
-  const ProgramBuffer& b = (*this)[i];
+  const SequenceBuffer& b = (*this)[i];
   if (const auto read = derived_.find(b.name); read != derived_.end()) return joined(read->second);
   const bool is_part = b.contents != BufferContents::value && b.source.valid();
   return identifier(is_part ? name_of(b.source) : b.name);
@@ -193,7 +193,7 @@ std::string ProgramBuffers::name_derived(std::vector<std::string> read) {
 }
 
 int ProgramBuffers::add_like(int i, const std::map<NodeId, NodeId>& nodes, const std::map<std::string, std::string>& names) {
-  ProgramBuffer b = (*this)[i];
+  SequenceBuffer b = (*this)[i];
   if (const auto read = derived_.find(b.name); read != derived_.end()) {
     std::vector<std::string> own = read->second;
     for (std::string& name : own)
@@ -207,12 +207,12 @@ int ProgramBuffers::add_like(int i, const std::map<NodeId, NodeId>& nodes, const
   return add(std::move(b));
 }
 
-std::vector<ProgramBuffer> ProgramBuffers::finish(const std::vector<ProgramKernel>& kernels,
-                                                  const std::vector<ProgramKernel>& parameter_kernels) && {
+std::vector<SequenceBuffer> ProgramBuffers::finish(const std::vector<SequenceKernel>& kernels,
+                                                   const std::vector<SequenceKernel>& parameter_kernels) && {
   std::vector<bool> is_kept(all_.size());
-  for (const ProgramKernel& k : kernels)
+  for (const SequenceKernel& k : kernels)
     for (int b : k.reads) all_[b].is_used = is_kept[b] = true;
-  for (const ProgramKernel& k : parameter_kernels)
+  for (const SequenceKernel& k : parameter_kernels)
     for (int b : k.reads) all_[b].is_used = true;
   // A buffer that only parameter kernels read is not kept between runs.
   for (std::size_t b = 0; b < all_.size(); ++b)

@@ -1,5 +1,5 @@
 // Makes the place of the result depend on an argument.
-#include "passes/fusion/program/joined_part.h"
+#include "passes/fusion/sequence/joined_part.h"
 
 #include <algorithm>
 
@@ -18,8 +18,8 @@ KernelOutput joined_output(const graph::Graph& g, const JoinedPart& part, std::s
   return {std::move(name), v.value, whole, std::move(v.index)};
 }
 
-void place(const JoinedPart& part, int buffer_of_whole, std::span<ProgramKernel> kernels) {
-  for (ProgramKernel& k : kernels) {
+void place(const JoinedPart& part, int buffer_of_whole, std::span<SequenceKernel> kernels) {
+  for (SequenceKernel& k : kernels) {
     for (KernelArgument& a : k.arguments)
       if (a.is_begin) a.extent = part.begin;
     const auto at = std::lower_bound(k.covers.begin(), k.covers.end(), part.whole);

@@ -1,5 +1,5 @@
 // Derives the kernels of a graph: from values to expressions, from expressions to kernels, from kernels to tile IR.
-#include "passes/fusion/program/build_program.h"
+#include "passes/fusion/sequence/build_sequence.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,17 +26,17 @@
 #include "passes/fusion/graph/segments.h"
 #include "passes/fusion/graph/shifted_reads.h"
 #include "passes/fusion/plan/best_plan.h"
-#include "passes/fusion/program/buffers.h"
-#include "passes/fusion/program/called_kernel.h"
-#include "passes/fusion/program/check_buffers.h"
-#include "passes/fusion/program/joined_part.h"
-#include "passes/fusion/program/kernel_arguments.h"
-#include "passes/fusion/program/repetition.h"
 #include "passes/fusion/report/covered_nodes.h"
 #include "passes/fusion/report/error_bound.h"
 #include "passes/fusion/report/loop_report.h"
 #include "passes/fusion/report/plan_numbers.h"
 #include "passes/fusion/report/refusal_text.h"
+#include "passes/fusion/sequence/buffers.h"
+#include "passes/fusion/sequence/called_kernel.h"
+#include "passes/fusion/sequence/check_buffers.h"
+#include "passes/fusion/sequence/joined_part.h"
+#include "passes/fusion/sequence/kernel_arguments.h"
+#include "passes/fusion/sequence/repetition.h"
 #include "passes/fusion/stopwatch.h"
 #include "passes/fusion/thresholds.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
@@ -53,37 +53,37 @@ namespace {
 using graph::NodeId;
 using graph::Op;
 
-class ProgramBuilder {
+class SequenceBuilder {
  public:
-  ProgramBuilder(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target)
+  SequenceBuilder(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target)
       : g_(g), options_(options), target_(target), known_(g), structure_(g, known_), buffers_(g, known_), instances_(g) {
     for (const graph::Output& o : g.outputs()) outputs_[o.node].push_back(&o);
   }
 
-  Program run_fused() {
+  KernelSequence run_fused() {
     build_fused();
     return finish();
   }
 
-  Program run_unfused() {
+  KernelSequence run_unfused() {
     build_unfused();
     return finish();
   }
 
  private:
-  Program finish() {
-    program_.proof.text = fmt::format("{}", fmt::join(program_.proof.left_open, "; "));
-    program_.proof.text += (program_.proof.is_partial() ? "; " : "") + instances_.text();
-    program_.steps += instances_.steps();
-    program_.proof.rounds = std::max(program_.proof.rounds, 1);  // the buffers of each kernel were checked in any case
-    program_.buffers = std::move(buffers_).finish(program_.kernels, program_.parameter_kernels);
-    check_buffers(program_);
-    return std::move(program_);
+  KernelSequence finish() {
+    sequence_.proof.text = fmt::format("{}", fmt::join(sequence_.proof.left_open, "; "));
+    sequence_.proof.text += (sequence_.proof.is_partial() ? "; " : "") + instances_.text();
+    sequence_.steps += instances_.steps();
+    sequence_.proof.rounds = std::max(sequence_.proof.rounds, 1);  // the buffers of each kernel were checked in any case
+    sequence_.buffers = std::move(buffers_).finish(sequence_.kernels, sequence_.parameter_kernels);
+    check_buffers(sequence_);
+    return std::move(sequence_);
   }
 
   // The expressions of kernels that are derived together.
   struct Formulas {
-    explicit Formulas(const ProgramOptions& o) : exprs(pool, o.fuse && !o.reassociate ? Rewriting::none : Rewriting::normal_form) {}
+    explicit Formulas(const FusionOptions& o) : exprs(pool, o.fuse && !o.reassociate ? Rewriting::none : Rewriting::normal_form) {}
     ExprPool pool;
     ExprBuilder exprs;
   };
@@ -115,29 +115,29 @@ class ProgramBuilder {
     buffers_.store_in_outputs([&](NodeId n) { return !has_own_memory(g_.node(n)) && !ahead_.contains(n); });
     std::map<std::string, Derivation> derivations;
     for (Segment& s : segments) {
-      if (s.cut) program_.not_fused.push_back(cut_text(g_, *s.cut, fmt::format("a part has at most {}", kMostOperations)));
+      if (s.cut) sequence_.not_fused.push_back(cut_text(g_, *s.cut, fmt::format("a part has at most {}", kMostOperations)));
       if (const auto known = derivations.find(s.structure); known != derivations.end()) {
         repeat(known->second, s);
         continue;
       }
-      for (NodeId n : s.repeated) program_.not_fused.push_back(repeated_text(g_, n));
-      for (NodeId n : s.recurring) program_.not_fused.push_back(recurring_text(g_, n));
+      for (NodeId n : s.repeated) sequence_.not_fused.push_back(repeated_text(g_, n));
+      for (NodeId n : s.recurring) sequence_.not_fused.push_back(recurring_text(g_, n));
       Derivation d;
-      d.begin = program_.kernels.size();
-      d.parameter_begin = program_.parameter_kernels.size();
+      d.begin = sequence_.kernels.size();
+      d.parameter_begin = sequence_.parameter_kernels.size();
       try {
         within_fractions([&] { derive(s); });
       } catch (const TileTooLarge&) {
         throw;
       } catch (const DerivationFailed& why) {
         if (s.joined) throw;
-        kernels_ = &program_.kernels;
-        program_.kernels.resize(d.begin);
-        program_.parameter_kernels.resize(d.parameter_begin);
+        kernels_ = &sequence_.kernels;
+        sequence_.kernels.resize(d.begin);
+        sequence_.parameter_kernels.resize(d.parameter_begin);
         derive_unfused(s, why.reason);
       }
-      d.end = program_.kernels.size();
-      d.parameter_end = program_.parameter_kernels.size();
+      d.end = sequence_.kernels.size();
+      d.parameter_end = sequence_.parameter_kernels.size();
       d.segment = s;
       finish_joined(s, d.begin, d.parameter_begin);
       derivations.emplace(s.structure, std::move(d));
@@ -169,14 +169,14 @@ class ProgramBuilder {
       return derive_results(s, most);
     } catch (const TooManySteps&) {
     }
-    program_.steps += most;
-    program_.not_fused.push_back(cut_text(g_, *halves[0].cut, fmt::format("the whole takes more than {} steps", most)));
+    sequence_.steps += most;
+    sequence_.not_fused.push_back(cut_text(g_, *halves[0].cut, fmt::format("the whole takes more than {} steps", most)));
     for (const Segment& half : halves) derive_within_budget(half);
   }
 
   // Throws TooManySteps before it adds a kernel.
   void derive_results(const Segment& s, std::uint64_t most_steps) {
-    Stopwatch derive_time(program_.times.derive_ms);
+    Stopwatch derive_time(sequence_.times.derive_ms);
     const AxisAnalysis axes(g_, s.results, s.memory);
     Formulas formulas(options_);
     formulas.pool.steps().limit(most_steps);
@@ -197,7 +197,7 @@ class ProgramBuilder {
     for (NodeId n : s.results)
       if (s.joined || (!ahead_.contains(n) && !is_nothing(n))) translator.translate(n);
     if (const std::set<NodeId> apart = values_in_two_orders(g_, translator.values()); !apart.empty()) {
-      program_.steps += formulas.pool.steps().taken();
+      sequence_.steps += formulas.pool.steps().taken();
       return derive_apart(s, apart);
     }
     for (const graph::Output* o : given) {
@@ -221,19 +221,19 @@ class ProgramBuilder {
     }
     derive_time.stop();
     std::vector<CoveredKernel> ahead = covered(formulas, folding.ahead()), kernels = covered(formulas, std::move(outputs));
-    std::vector<const Plan*> plans;
+    std::vector<const LoopPlan*> plans;
     for (const std::vector<CoveredKernel>* part : {&ahead, &kernels})
       for (const CoveredKernel& k : *part) plans.push_back(&k.plan);
     formulas.pool.steps().limit(UINT64_MAX);
     check_instances(axes, formulas, results, plans);
-    emit_covered(formulas, std::move(ahead), program_.parameter_kernels);
-    emit_covered(formulas, std::move(kernels), s.joined && s.joined->is_ahead ? program_.parameter_kernels : program_.kernels);
-    program_.steps += formulas.pool.steps().taken();
+    emit_covered(formulas, std::move(ahead), sequence_.parameter_kernels);
+    emit_covered(formulas, std::move(kernels), s.joined && s.joined->is_ahead ? sequence_.parameter_kernels : sequence_.kernels);
+    sequence_.steps += formulas.pool.steps().taken();
   }
 
   // Values that must be the same number for all their users are stored.
   void derive_apart(const Segment& s, const std::set<NodeId>& apart) {
-    for (NodeId n : apart) program_.not_fused.push_back(stored_text(g_, n));
+    for (NodeId n : apart) sequence_.not_fused.push_back(stored_text(g_, n));
     for (const Segment& part : structure_.divided_at(s, apart)) derive_within_budget(part);
   }
 
@@ -250,7 +250,7 @@ class ProgramBuilder {
     for (NodeId n : computed) derive_node(n, stored_operands(g_, n, stored));
     for (NodeId n : s.results) copy_outputs(n, stored, known_.is_known(n));
     const Location& where = g_.node(s.results.back()).where;
-    program_.not_fused.push_back(fmt::format("not fused: node by node ({}:{}), because {}", where.file, where.line, why));
+    sequence_.not_fused.push_back(fmt::format("not fused: node by node ({}:{}), because {}", where.file, where.line, why));
   }
 
   // Derives those results of a segment that are known before a run.
@@ -268,28 +268,28 @@ class ProgramBuilder {
       results.push_back({n, outputs.back().tensor});
     }
     std::vector<CoveredKernel> kernels = covered(formulas, std::move(outputs));
-    std::vector<const Plan*> plans;
+    std::vector<const LoopPlan*> plans;
     for (const CoveredKernel& k : kernels) plans.push_back(&k.plan);
     check_instances(axes, formulas, results, plans);
-    emit_covered(formulas, std::move(kernels), program_.parameter_kernels);
-    program_.steps += formulas.pool.steps().taken();
+    emit_covered(formulas, std::move(kernels), sequence_.parameter_kernels);
+    sequence_.steps += formulas.pool.steps().taken();
   }
 
   std::vector<CoveredKernel> covered(Formulas& formulas, std::vector<KernelOutput> outputs) {
     if (outputs.empty()) return {};
-    Stopwatch cover_time(program_.times.cover_ms);
+    Stopwatch cover_time(sequence_.times.cover_ms);
     std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), target_, options_, buffers_.next_number());
     buffers_.take_numbers(static_cast<int>(formulas.pool.tensors()));
     cover_time.stop();
     return kernels;
   }
 
-  void emit_covered(Formulas& formulas, std::vector<CoveredKernel> kernels, std::vector<ProgramKernel>& to) {
+  void emit_covered(Formulas& formulas, std::vector<CoveredKernel> kernels, std::vector<SequenceKernel>& to) {
     kernels_ = &to;
     for (const CoveredKernel& k : kernels)
       for (const KernelOutput& o : k.plan.outputs) buffers_.add_written(o, formulas.exprs);
     for (CoveredKernel& k : kernels) emit_or_divide(formulas, std::move(k));
-    kernels_ = &program_.kernels;
+    kernels_ = &sequence_.kernels;
   }
 
   bool is_known(Tensor t) const {
@@ -301,15 +301,15 @@ class ProgramBuilder {
   // Repeats the kernels of an equal segment with this segment's buffers.
   void repeat(const Derivation& d, const Segment& s) {
     Repetition repetition(g_, buffers_, d.segment, s);
-    const std::size_t begin = program_.kernels.size(), parameter_begin = program_.parameter_kernels.size();
-    repeat_kernels(program_.kernels, d.begin, d.end, repetition);
-    repeat_kernels(program_.parameter_kernels, d.parameter_begin, d.parameter_end, repetition);
+    const std::size_t begin = sequence_.kernels.size(), parameter_begin = sequence_.parameter_kernels.size();
+    repeat_kernels(sequence_.kernels, d.begin, d.end, repetition);
+    repeat_kernels(sequence_.parameter_kernels, d.parameter_begin, d.parameter_end, repetition);
     finish_joined(s, begin, parameter_begin);
   }
 
-  void repeat_kernels(std::vector<ProgramKernel>& kernels, std::size_t begin, std::size_t end, Repetition& repetition) {
+  void repeat_kernels(std::vector<SequenceKernel>& kernels, std::size_t begin, std::size_t end, Repetition& repetition) {
     for (std::size_t i = begin; i < end; ++i) {
-      ProgramKernel k = repetition.kernel(kernels[i]);
+      SequenceKernel k = repetition.kernel(kernels[i]);
       k.name = kernel_name(k.writes);
       name_function(k);
       k.like = k.like < 0 ? static_cast<int>(i) : k.like;
@@ -321,8 +321,8 @@ class ProgramBuilder {
   void finish_joined(const Segment& s, std::size_t begin, std::size_t parameter_begin) {
     if (!s.joined) return;
     const int whole = buffers_.of(s.joined->whole);
-    place(*s.joined, whole, std::span(program_.kernels).subspan(begin));
-    place(*s.joined, whole, std::span(program_.parameter_kernels).subspan(parameter_begin));
+    place(*s.joined, whole, std::span(sequence_.kernels).subspan(begin));
+    place(*s.joined, whole, std::span(sequence_.parameter_kernels).subspan(parameter_begin));
     if (s.joined->is_last) copy_outputs(s.joined->whole, {s.joined->whole}, s.joined->is_ahead);
   }
 
@@ -361,9 +361,9 @@ class ProgramBuilder {
       derive_own_kernels(n, std::move(stored));
       return;
     }
-    kernels_ = known_.is_known(n) ? &program_.parameter_kernels : &program_.kernels;
+    kernels_ = known_.is_known(n) ? &sequence_.parameter_kernels : &sequence_.kernels;
     derive_alone(n, std::move(stored), nullptr, "one node");
-    kernels_ = &program_.kernels;
+    kernels_ = &sequence_.kernels;
   }
 
   // If two outputs have one value, the second one is a copy. An output that is known before a run is always a copy, since its value is
@@ -385,7 +385,7 @@ class ProgramBuilder {
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
     const BoundValue v = translator.translate(n);
     const Tensor written = output ? buffers_.output_tensor(*output, formulas.pool) : translator.tensor_of(n);
-    const Plan plan = best_plan(formulas.exprs, {{output ? output->name : buffers_.name_of(n), v.value, written, v.index}});
+    const LoopPlan plan = best_plan(formulas.exprs, {{output ? output->name : buffers_.name_of(n), v.value, written, v.index}});
     check_instances(axes, formulas, {{n, written}}, {&plan});
     emit(formulas, plan, reason);
   }
@@ -394,12 +394,12 @@ class ProgramBuilder {
 
   // Compares the values that kernels write with the graph. Throws PlanRefuted.
   void check_instances(const AxisAnalysis& axes, const Formulas& f, const std::vector<CheckedResult>& results,
-                       const std::vector<const Plan*>& plans) {
-    Stopwatch check_time(program_.times.check_ms);
+                       const std::vector<const LoopPlan*>& plans) {
+    Stopwatch check_time(sequence_.times.check_ms);
     const ProofResult proof = instances_.run(axes, f.pool, results, plans);
     check_time.stop();
     if (proof.is_refuted) throw PlanRefuted(proof.text);
-    add_proof(program_.proof, proof);
+    add_proof(sequence_.proof, proof);
   }
 
   // ---- nodes with kernels of their own ----
@@ -422,19 +422,19 @@ class ProgramBuilder {
     if (is_atomic || !has_updates)
       emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.own}}), "what updates are added to");
     if (!has_updates) return;
-    ProgramKernel k = scatter_kernel(g_, f.pool, n, s, is_atomic, buffers_.name_of(n));
+    SequenceKernel k = scatter_kernel(g_, f.pool, n, s, is_atomic, buffers_.name_of(n));
     k.name = kernel_name({buffers_.of(n)});
     TileSizes sizes;
     EmittedKernel e =
         is_atomic ? emit_scatter_atomic(k.name, f.exprs, s, sizes) : emit_scatter_in_order(k.name, f.exprs, s, target_, sizes);
     add_kernel(std::move(k), std::move(e), sizes);
-    if (is_atomic) program_.kernels.back().reads.push_back(buffers_.of(s.result));
-    leave_open(program_.proof, "of scatter_add the operands are compared, and not its sums");
+    if (is_atomic) sequence_.kernels.back().reads.push_back(buffers_.of(s.result));
+    leave_open(sequence_.proof, "of scatter_add the operands are compared, and not its sums");
   }
 
   // Checks the operands of a scatter_add; its kernel computes the sum.
   void check_scatter(NodeId n, const AxisAnalysis& axes, Formulas& f, const Scatter& s) {
-    Stopwatch check_time(program_.times.check_ms);
+    Stopwatch check_time(sequence_.times.check_ms);
     const std::vector<NodeId>& operands = g_.node(n).operands;
     std::vector<Expr> of_target, of_update = s.own;
     for (Axis a : s.positions) of_target.push_back(f.exprs.index(a));
@@ -444,7 +444,7 @@ class ProgramBuilder {
     const ProofResult proof = instances_.run(axes, f.pool, values);
     check_time.stop();
     TW_CHECK(!proof.is_refuted, "fusion: an operand of scatter_add computes another value: " + proof.text);
-    add_proof(program_.proof, proof);
+    add_proof(sequence_.proof, proof);
   }
 
   // All results of one call are written at once; results that no output needs have memory too.
@@ -456,11 +456,11 @@ class ProgramBuilder {
     for (std::size_t i = 0; i < g_.size(); ++i)
       if (const NodeId id{static_cast<std::uint32_t>(i)}; g_.node(id).kernel == node.kernel)
         results[static_cast<std::size_t>(g_.node(id).position)] = buffers_.of(id);
-    ProgramKernel k = called_kernel(*node.kernel, operands, results);
+    SequenceKernel k = called_kernel(*node.kernel, operands, results);
     k.name = kernel_names_.add(identifier(node.kernel->name));
     k.covers = {n};
-    program_.kernels.push_back(std::move(k));
-    if (node.kernel->reason.empty()) leave_open(program_.proof, "kernels of the program are not derived, and not checked");
+    sequence_.kernels.push_back(std::move(k));
+    if (node.kernel->reason.empty()) leave_open(sequence_.proof, "kernels of the user are not derived, and not checked");
   }
 
   // If tiles cannot hold all outputs of a kernel at once, it is divided into one kernel for each output.
@@ -473,15 +473,15 @@ class ProgramBuilder {
     }
   }
 
-  void emit(Formulas& f, const Plan& plan, const std::string& reason) {
-    Stopwatch check_time(program_.times.check_ms);
+  void emit(Formulas& f, const LoopPlan& plan, const std::string& reason) {
+    Stopwatch check_time(sequence_.times.check_ms);
     const ProofResult proof = check_by(options_, f.exprs, plan);
     check_time.stop();
     emit(f, plan, proof, {}, reason, {});
   }
 
   // If no reason is given, the plan's is used.
-  void emit(Formulas& f, const Plan& plan, const ProofResult& proof, FittedTiling tiling, const std::string& reason,
+  void emit(Formulas& f, const LoopPlan& plan, const ProofResult& proof, FittedTiling tiling, const std::string& reason,
             const std::string& estimate) {
     if (proof.is_refuted) throw PlanRefuted(proof.text);
     if (!tiling.kernel) tiling = fit_tiling(f.exprs, plan, target_, options_);
@@ -489,9 +489,9 @@ class ProgramBuilder {
     std::vector<int> written;
     for (const KernelOutput& o : plan.outputs) written.push_back(buffers_.of(o.tensor));
     const std::string name = kernel_name(written);
-    add_proof(program_.proof, proof);
+    add_proof(sequence_.proof, proof);
     if (tiling.split.parts == 1) {
-      ProgramKernel k = described(f.pool, plan, reason.empty() ? reason_of(plan) : reason, plan.text());
+      SequenceKernel k = described(f.pool, plan, reason.empty() ? reason_of(plan) : reason, plan.text());
       k.estimate = estimate;
       tiling.kernel->function.name = name;
       k.error_text = error_text(plan, sum_bounds(plan, tiling.sizes, 1));
@@ -502,7 +502,7 @@ class ProgramBuilder {
   }
 
   // Emits two kernels: programs of the first one store the states of the parts of the loop, the second one merges them.
-  void emit_split(Formulas& f, const Plan& plan, const std::string& name, TileSizes& sizes, const SplitChoice& choice,
+  void emit_split(Formulas& f, const LoopPlan& plan, const std::string& name, TileSizes& sizes, const SplitChoice& choice,
                   const std::string& reason, const std::string& estimate) {
     const SplitLoop split = split_loop(f.exprs, plan, accumulator_order(plan, sizes), choice.parts,
                                        [&](Expr reduction) { return buffers_.name_state(f.pool, reduction); });
@@ -513,18 +513,18 @@ class ProgramBuilder {
     TileSizes merging = merge_tiles(plan, sizes, choice.parts, at_once);
     EmittedKernel merge =
         emit_within_limits(merging, target_, [&] { return emit_merge_kernel(name, f.exprs, plan, merging, split, at_once); }).kernel;
-    ProgramKernel divided =
+    SequenceKernel divided =
         described(f.pool, plan, choice.reason + "\n" + (reason.empty() ? reason_of(plan) : reason), plan.text(), Share::reductions);
     divided.estimate = estimate;
     add_kernel(std::move(divided), std::move(parts), sizes);
-    ProgramKernel merged = described(f.pool, plan, fmt::format("merges the states of {} parts in a fixed order", choice.parts),
-                                     merge_text(plan, 1), Share::rest);
+    SequenceKernel merged = described(f.pool, plan, fmt::format("merges the states of {} parts in a fixed order", choice.parts),
+                                      merge_text(plan, 1), Share::rest);
     merged.flops.clear();
     merged.error_text = error_text(plan, sum_bounds(plan, sizes, choice.parts));
     add_kernel(std::move(merged), std::move(merge), merging);
   }
 
-  void add_kernel(ProgramKernel k, EmittedKernel e, const TileSizes& sizes) {
+  void add_kernel(SequenceKernel k, EmittedKernel e, const TileSizes& sizes) {
     take_emitted(k, std::move(e), sizes, buffers_);
     name_function(k);
     kernels_->push_back(std::move(k));
@@ -534,7 +534,7 @@ class ProgramBuilder {
   std::string kernel_name(const std::vector<int>& written) { return kernel_names_.add(buffers_.subject_of(written)); }
 
   // Names the function after the kernel, and its parameters after the buffers.
-  void name_function(ProgramKernel& k) const {
+  void name_function(SequenceKernel& k) const {
     k.function.name = k.name;
     for (std::size_t i = 0; i < k.arguments.size(); ++i)
       if (const KernelArgument& a = k.arguments[i]; a.kind == KernelArgument::Kind::buffer)
@@ -543,9 +543,9 @@ class ProgramBuilder {
 
   // ---- reports ----
 
-  ProgramKernel described(const ExprPool& pool, const Plan& plan, const std::string& reason, std::string plan_text,
-                          Share share = Share::whole) {
-    ProgramKernel k;
+  SequenceKernel described(const ExprPool& pool, const LoopPlan& plan, const std::string& reason, std::string plan_text,
+                           Share share = Share::whole) {
+    SequenceKernel k;
     k.reason = reason;
     k.passes = plan.passes;
     k.plan_text = std::move(plan_text);
@@ -553,22 +553,22 @@ class ProgramBuilder {
     if (share != Share::rest) k.loop = report_loop(plan, [&](Expr e) { return nearest_source(pool, e); });
     for (const Refusal& r : plan.refusals) {
       const std::string line = refusal_text(g_, pool, plan, r);
-      if (std::find(program_.not_fused.begin(), program_.not_fused.end(), line) == program_.not_fused.end())
-        program_.not_fused.push_back(line);
+      if (std::find(sequence_.not_fused.begin(), sequence_.not_fused.end(), line) == sequence_.not_fused.end())
+        sequence_.not_fused.push_back(line);
     }
     k.flops = count_flops(plan);
     return k;
   }
 
   const graph::Graph& g_;
-  const ProgramOptions& options_;
+  const FusionOptions& options_;
   const ir::TargetDesc& target_;
   const KnownNodes known_;
   const SegmentStructure structure_;
   ProgramBuffers buffers_;
   InstanceCheck instances_;
-  Program program_;
-  std::vector<ProgramKernel>* kernels_ = &program_.kernels;  // the list to which kernels are added
+  KernelSequence sequence_;
+  std::vector<SequenceKernel>* kernels_ = &sequence_.kernels;  // the list to which kernels are added
   NameSet kernel_names_;
   std::set<const graph::OpaqueKernel*> called_;
   std::set<NodeId> ahead_;  // results of segments that depend only on parameters
@@ -577,18 +577,18 @@ class ProgramBuilder {
 
 }  // namespace
 
-Program build_program(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target) {
+KernelSequence build_sequence(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target) {
   std::string not_fused;
   if (options.fuse) {
     try {
-      return within_fractions([&] { return ProgramBuilder(g, options, target).run_fused(); });
+      return within_fractions([&] { return SequenceBuilder(g, options, target).run_fused(); });
     } catch (const DerivationFailed& why) {
-      // More axes than a tile may have, or a node between memory and memory that has no plan: the unfused program has the message.
+      // More axes than a tile may have, or a node between memory and memory that has no plan: the unfused kernels have the message.
       not_fused = "not fused: node by node, because " + why.reason;
     }
   }
   try {
-    Program p = within_fractions([&] { return ProgramBuilder(g, options, target).run_unfused(); });
+    KernelSequence p = within_fractions([&] { return SequenceBuilder(g, options, target).run_unfused(); });
     if (!not_fused.empty()) p.not_fused.push_back(std::move(not_fused));
     return p;
   } catch (const DerivationFailed& why) {

@@ -1,7 +1,7 @@
 // The kernels that a compiled graph runs, in tile IR, and how each of them is launched.
 //
 // Buffers are the tensors in memory: those that run() gets by name, constants, and intermediate results. Extents may have symbols, whose
-// values are known when the program runs.
+// values are known when the kernels run.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -30,7 +30,7 @@ enum class BufferContents : std::uint8_t {
   state,  // the state of a part of a divided loop
 };
 
-struct ProgramBuffer {
+struct SequenceBuffer {
   std::string name;  // of inputs and outputs: given by the user
   BufferKind kind{};
   ir::Element element{};
@@ -47,14 +47,14 @@ struct ProgramBuffer {
 /// One argument of a kernel, in the order of the function's parameters.
 struct KernelArgument {
   enum class Kind : std::uint8_t { buffer, extent, scalar, number } kind{};
-  int buffer = -1;         // buffer: the index of a ProgramBuffer
+  int buffer = -1;         // buffer: the index of a SequenceBuffer
   Dim extent;              // extent: passed as the parameter's integer type
   std::string scalar;      // scalar: the name of a number that run() gets
   std::uint64_t bits = 0;  // number: its bits
   bool is_begin = false;   // extent: where the kernel's part of a concatenation begins
 };
 
-struct ProgramKernel {
+struct SequenceKernel {
   std::string name;
   ir::Function function;  // traced
   std::vector<KernelArgument> arguments;
@@ -76,7 +76,7 @@ struct ProgramKernel {
   std::string error_text;  // bounds of the rounding errors of sums
 };
 
-struct ProgramProof {
+struct SequenceProof {
   bool exact = true;
   int rounds = 0;
   double log2_error = 0;
@@ -86,17 +86,17 @@ struct ProgramProof {
   bool is_partial() const { return !left_open.empty(); }
 };
 
-/// The time that phases of build_program took.
-struct ProgramTimes {
+/// The time that phases of build_sequence took.
+struct DerivationTimes {
   double derive_ms = 0, cover_ms = 0, check_ms = 0;
 };
 
-struct Program {
-  std::vector<ProgramBuffer> buffers;
-  std::vector<ProgramKernel> kernels;            // those of each run, in order
-  std::vector<ProgramKernel> parameter_kernels;  // those that run when a parameter is given, in order
-  ProgramProof proof;
-  ProgramTimes times;
+struct KernelSequence {
+  std::vector<SequenceBuffer> buffers;
+  std::vector<SequenceKernel> kernels;            // those of each run, in order
+  std::vector<SequenceKernel> parameter_kernels;  // those that run when a parameter is given, in order
+  SequenceProof proof;
+  DerivationTimes times;
   std::uint64_t steps = 0;             // of all derivations (steps.h): a measure of their time that does not need a clock
   std::vector<std::string> not_fused;  // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
 };

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "passes/fusion/graph/segment.h"
-#include "passes/fusion/program/buffers.h"
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/sequence/buffers.h"
+#include "passes/fusion/sequence/kernel_sequence.h"
 
 namespace tilewright::passes::fusion {
 
@@ -14,7 +14,7 @@ class Repetition {
   /// Keeps the reference to the buffers.
   Repetition(const graph::Graph&, ProgramBuffers&, const Segment& derived, const Segment& like);
   /// A kernel of the derived segment with the buffers of the other segment, and without a name of its own.
-  ProgramKernel kernel(const ProgramKernel&);
+  SequenceKernel kernel(const SequenceKernel&);
 
  private:
   int buffer(int);

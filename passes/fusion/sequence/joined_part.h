@@ -5,8 +5,8 @@
 #include <string>
 
 #include "passes/fusion/graph/segment.h"
-#include "passes/fusion/plan/plan.h"
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/plan/loop_plan.h"
+#include "passes/fusion/sequence/kernel_sequence.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
 
 namespace tilewright::passes::fusion {
@@ -15,6 +15,6 @@ namespace tilewright::passes::fusion {
 KernelOutput joined_output(const graph::Graph&, const JoinedPart&, std::string name, Tensor whole, BoundValue, ExprBuilder&);
 
 /// Sets the buffer and the start for this part in kernels that were derived for it or for an equal part.
-void place(const JoinedPart&, int buffer_of_whole, std::span<ProgramKernel>);
+void place(const JoinedPart&, int buffer_of_whole, std::span<SequenceKernel>);
 
 }  // namespace tilewright::passes::fusion

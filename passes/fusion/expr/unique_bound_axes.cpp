@@ -1,11 +1,11 @@
 // Renames bound axes.
-#include "passes/fusion/expr/own_axes.h"
+#include "passes/fusion/expr/unique_bound_axes.h"
 
 #include <string>
 
 namespace tilewright::passes::fusion {
 
-Axis OwnAxes::own(Axis a) {
+Axis UniqueBoundAxes::own(Axis a) {
   if (const auto known = own_.find(a); known != own_.end()) return known->second;
   std::string name = a->name + "'";
   while (b_.pool().find_axis(name)) name += "'";
@@ -13,7 +13,7 @@ Axis OwnAxes::own(Axis a) {
 }
 
 // Inner reductions come first: those over the same axis get the same new names, to which the outer one's body refers.
-Expr OwnAxes::renamed(Expr e, Axis a, ExprMap& done) {
+Expr UniqueBoundAxes::renamed(Expr e, Axis a, ExprMap& done) {
   if (const auto at = done.find(e); at != done.end()) return at->second;
   done.emplace(e, e);
   for (Expr x : children(e)) renamed(x, a, done);
@@ -30,7 +30,7 @@ Expr OwnAxes::renamed(Expr e, Axis a, ExprMap& done) {
   return done[e] = result;
 }
 
-Expr OwnAxes::apply(Expr value, Axis loop) {
+Expr UniqueBoundAxes::apply(Expr value, Axis loop) {
   for (Axis a : AxisSet(value->axes)) {
     if (a == loop) continue;
     ExprMap done;

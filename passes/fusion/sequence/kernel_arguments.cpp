@@ -1,5 +1,5 @@
 // Maps parameters to extents, scalars and buffers.
-#include "passes/fusion/program/kernel_arguments.h"
+#include "passes/fusion/sequence/kernel_arguments.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 namespace tilewright::passes::fusion {
 
-void take_emitted(ProgramKernel& k, EmittedKernel e, const TileSizes& sizes, ProgramBuffers& buffers) {
+void take_emitted(SequenceKernel& k, EmittedKernel e, const TileSizes& sizes, ProgramBuffers& buffers) {
   k.name = e.function.name;
   for (const EmittedKernel::Parameter& p : e.parameters) {
     KernelArgument a;
@@ -39,9 +39,9 @@ void take_emitted(ProgramKernel& k, EmittedKernel e, const TileSizes& sizes, Pro
   k.function = std::move(e.function);
 }
 
-ProgramKernel scatter_kernel(const graph::Graph& g, const ExprPool& pool, graph::NodeId n, const Scatter& s, bool is_atomic,
-                             const std::string& name) {
-  ProgramKernel k;
+SequenceKernel scatter_kernel(const graph::Graph& g, const ExprPool& pool, graph::NodeId n, const Scatter& s, bool is_atomic,
+                              const std::string& name) {
+  SequenceKernel k;
   k.reason = is_atomic ? "programs add the updates by atomics" : "each program adds the updates of its rows and columns in order";
   std::set<std::uint32_t> covered{n.index};
   ExprSet seen;

@@ -1,5 +1,5 @@
 // Assigns passes, makes accumulators, and chooses references and the grid.
-#include "passes/fusion/plan/plan.h"
+#include "passes/fusion/plan/loop_plan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -108,7 +108,8 @@ std::string_view text(Policy p) {
   return "";
 }
 
-Plan::Plan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis) : outputs(std::move(given)), loop(axis), b_(&b), forms_(by_key) {
+LoopPlan::LoopPlan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis)
+    : outputs(std::move(given)), loop(axis), b_(&b), forms_(by_key) {
   std::sort(outputs.begin(), outputs.end(), [](const KernelOutput& x, const KernelOutput& y) { return x.name < y.name; });
   find_scans();
   if (loop) {
@@ -122,7 +123,7 @@ Plan::Plan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis) : outputs
   choose_grid();
 }
 
-void Plan::find_scans() {
+void LoopPlan::find_scans() {
   std::vector<Expr> values;
   for (const KernelOutput& o : outputs) values.push_back(o.value);
   ExprSet seen;
@@ -155,7 +156,7 @@ ExprSet maxima_of_exponents(const std::vector<KernelOutput>& outputs) {
 
 // Each reduction goes into the first pass in which it has a form, and in which what its accumulators hold has a form when shifts move: of
 // where(m, x, -inf) + y there is none, since -inf has no change that could be added. Making each cut as late as possible gives the least number of passes.
-void Plan::assign_passes() {
+void LoopPlan::assign_passes() {
   const ExprSet exponents = maxima_of_exponents(outputs);
   for (Expr r : reductions_over(loop, outputs)) {
     Reduction planned;
@@ -193,7 +194,7 @@ void Plan::assign_passes() {
   }
 }
 
-int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr reduce) {
+int LoopPlan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr reduce) {
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const Accumulator& a = accumulators[i];
     const bool is_one_fold = a.combine == combine && (combine != Combine::combine || a.fold() == reduce->fold());
@@ -214,20 +215,20 @@ int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr 
 }
 
 // What an accumulator holds of a term, and its factor. Bodies that differ only by a moderate factor share one accumulator.
-Term Plan::accumulated(const FormTerm& t, Combine combine, Expr reduce) {
+Term LoopPlan::accumulated(const FormTerm& t, Combine combine, Expr reduce) {
   Term body{1, t.body};
   if (combine == Combine::sum && ir::is_float(t.body->element) && !t.body->is(ExprKind::number)) body = b_->split_coefficient(t.body);
   const bool keeps_range = !is_narrow(reduce->operand_element.element) || factors_fit_operand(*b_, t.body, reduce->operand_element.element);
   return is_moderate(body.coefficient) && keeps_range ? body : Term{1, t.body};
 }
 
-AccumulatorTerm Plan::term(const FormTerm& t, int pass, Combine combine, Expr exponent, Expr reduce) {
+AccumulatorTerm LoopPlan::term(const FormTerm& t, int pass, Combine combine, Expr exponent, Expr reduce) {
   const Term body = accumulated(t, combine, reduce);
   return {b_->scale(body.coefficient, t.factor), accumulator(pass, combine, exponent, body.value, reduce)};
 }
 
 // The form of body[y + delta] for a body with shift references y, where delta is pending. Throws NoForm.
-const Form& Plan::transport(Expr body) {
+const Form& LoopPlan::transport(Expr body) {
   if (const auto known = transports_.find(body); known != transports_.end()) return known->second;
   ExprMap moved;
   for (Expr s : all_of_kind(body, ExprKind::shift_reference)) moved[s] = b_->add({s, b_->delta(s->operands[0])});
@@ -236,19 +237,19 @@ const Form& Plan::transport(Expr body) {
 }
 
 // Finds how all accumulators move that make_accumulators() and make_moves() would make of a form. Throws NoForm if one of them cannot.
-void Plan::find_transports(const Form& form, Combine combine, Expr reduce, ExprSet& seen) {
+void LoopPlan::find_transports(const Form& form, Combine combine, Expr reduce, ExprSet& seen) {
   for (const FormTerm& t : form) {
     const Expr body = accumulated(t, combine, reduce).value;
     if (body->holds(ExprKind::shift_reference) && seen.insert(body).second) find_transports(transport(body), Combine::sum, reduce, seen);
   }
 }
 
-void Plan::make_accumulators() {
+void LoopPlan::make_accumulators() {
   for (Reduction& r : reductions)
     for (const FormTerm& t : forms_[r.value]) r.terms.push_back(term(t, r.pass, r.value->combine, t.exponent, r.value));
 }
 
-bool Plan::may_roll(Expr shift, int pass) const {
+bool LoopPlan::may_roll(Expr shift, int pass) const {
   std::vector<Expr> sums;
   for (const Reduction& r : reductions) {
     if (!contains(shift->operands[0], r.value)) continue;
@@ -258,11 +259,11 @@ bool Plan::may_roll(Expr shift, int pass) const {
   return is_ratio_of_sums(*b_, shift->operands[0], sums);
 }
 
-bool Plan::is_rolling(Expr shift) const { return rolling_.contains(shift); }
+bool LoopPlan::is_rolling(Expr shift) const { return rolling_.contains(shift); }
 
 // Accumulators move by their transports. New bodies become accumulators. If some of the references follow their values, the others do not
 // change.
-void Plan::make_moves() {
+void LoopPlan::make_moves() {
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const std::vector<Expr> shifts = all_of_kind(accumulators[i].body, ExprKind::shift_reference);
     if (shifts.empty()) continue;
@@ -282,7 +283,7 @@ void Plan::make_moves() {
   }
 }
 
-void Plan::choose_policies() {
+void LoopPlan::choose_policies() {
   struct References {
     int pass;
     std::vector<Expr> exponents, shifts;
@@ -319,7 +320,7 @@ void Plan::choose_policies() {
 
 // The middle of the range of a maximum over all data, if exponentials of differences from it are moderate, and none of them becomes 0 as an
 // operand of a product.
-std::optional<double> Plan::constant_reference(const Reduction& r) const {
+std::optional<double> LoopPlan::constant_reference(const Reduction& r) const {
   // A factor of 2^32 to both sides; in f16 2^7, since numbers down to 2^-14 have all their bits.
   constexpr double kMostSpread = 22, kMostNarrowSpread = 5;
   const ValueBounds bounds = value_bounds(accumulators[r.terms[0].accumulator].body);
@@ -336,7 +337,7 @@ std::optional<double> Plan::constant_reference(const Reduction& r) const {
 }
 
 // The outputs with every sum replaced by its terms at the references: a reduction on which they still depend is more than a reference.
-std::vector<Expr> Plan::outputs_at_references() {
+std::vector<Expr> LoopPlan::outputs_at_references() {
   ExprMap sums;
   ExprSet stop;
   for (const Reduction& r : reductions) {
@@ -365,7 +366,7 @@ std::vector<Expr> Plan::outputs_at_references() {
 }
 
 // A reduction that cancels when references replace it may still occur in the formulas.
-bool Plan::is_read_behind_loop(Expr reduce) const {
+bool LoopPlan::is_read_behind_loop(Expr reduce) const {
   ExprSet others;
   for (const Reduction& r : reductions)
     if (r.value != reduce) others.insert(r.value);
@@ -385,13 +386,13 @@ Expr body_at_values(ExprBuilder& b, const Accumulator& a) {
   return values.empty() ? a.body : b.substitute(a.body, values);
 }
 
-const Reduction* Plan::find(Expr reduce) const {
+const Reduction* LoopPlan::find(Expr reduce) const {
   for (const Reduction& r : reductions)
     if (r.value == reduce) return &r;
   return nullptr;
 }
 
-bool Plan::is_read(int accumulator) const {
+bool LoopPlan::is_read(int accumulator) const {
   for (const Reduction& r : reductions)
     for (const AccumulatorTerm& t : r.terms)
       if (t.accumulator == accumulator && r.is_computed()) return true;
@@ -400,7 +401,7 @@ bool Plan::is_read(int accumulator) const {
 
 // A free axis is distributed over the grid if the parts that lack it are cheap to repeat: they contain no product, and read nothing that is
 // not also read along the axis, or that has fewer axes than such a read.
-void Plan::choose_grid() {
+void LoopPlan::choose_grid() {
   AxisSet free;
   for (const KernelOutput& o : outputs) free.insert(o.value->axes);
   if (loop) free = free.without({loop});

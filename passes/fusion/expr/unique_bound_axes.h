@@ -8,9 +8,9 @@ namespace tilewright::passes::fusion {
 
 /// x[n] + sum over n of x[n]^2 becomes x[n] + sum over n' of x[n']^2: then n can be distributed over the grid, and each program computes
 /// the sum. Reductions over the axis of the kernel's loop are not renamed.
-class OwnAxes {
+class UniqueBoundAxes {
  public:
-  explicit OwnAxes(ExprBuilder& b) : b_(b) {}
+  explicit UniqueBoundAxes(ExprBuilder& b) : b_(b) {}
   /// Returns the same expression if there is no such reduction.
   Expr apply(Expr value, Axis loop);
 

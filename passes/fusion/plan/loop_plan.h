@@ -71,10 +71,10 @@ struct Refusal {
   NoForm why;
 };
 
-class Plan {
+class LoopPlan {
  public:
   /// loop: null for a kernel without reductions. Never throws: every formula has a plan, possibly with several passes.
-  Plan(ExprBuilder&, std::vector<KernelOutput>, Axis loop);
+  LoopPlan(ExprBuilder&, std::vector<KernelOutput>, Axis loop);
 
   std::vector<KernelOutput> outputs;
   Axis loop = nullptr;

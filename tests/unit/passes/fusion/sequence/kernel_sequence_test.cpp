@@ -19,7 +19,8 @@ namespace {
 
 constexpr double kTolerance = 4e-6;
 
-void check_values(const graph::Graph& g, const Program& p, const std::map<std::string, std::int64_t>& symbols, double most = kTolerance) {
+void check_values(const graph::Graph& g, const KernelSequence& p, const std::map<std::string, std::int64_t>& symbols,
+                  double most = kTolerance) {
   const graph::Arguments arguments = random_arguments(g, symbols, 11);
   for (const auto& [name, error] : errors_of(g, p, arguments)) {
     CAPTURE(name);
@@ -33,7 +34,7 @@ TEST_CASE("fusion program: one kernel each where one pass exists") {
     graph::Graph g;
     Variants plain;
     w.build(g, plain);
-    const Program p = build_program(g, {}, {});
+    const KernelSequence p = build_sequence(g, {}, {});
     CHECK(p.kernels.size() == 1);
     CHECK(p.proof.exact);
     // Short rows of scores are kept on chip: then no pass is refused.
@@ -48,9 +49,9 @@ TEST_CASE("fusion program: node by node gives the same values") {
     graph::Graph g;
     Variants plain;
     w.build(g, plain);
-    ProgramOptions options;
+    FusionOptions options;
     options.fuse = false;
-    const Program p = build_program(g, options, {});
+    const KernelSequence p = build_sequence(g, options, {});
     CHECK(p.kernels.size() > 1);
     check_values(g, p, {});
   }
@@ -68,17 +69,17 @@ void check_random_graphs(RandomExtents extents, int usual) {
     random_graph(g, static_cast<std::uint64_t>(seed), extents);
     const std::string text = graph::print(g);
     CAPTURE(text);
-    ProgramOptions as_written, unfused;
+    FusionOptions as_written, unfused;
     as_written.reassociate = false;
     unfused.fuse = false;
-    std::vector<ProgramOptions> all(1);
+    std::vector<FusionOptions> all(1);
     if (seed % 3 != 0) all.push_back(seed % 3 == 1 ? as_written : unfused);
-    for (const ProgramOptions& options : all) {
+    for (const FusionOptions& options : all) {
       CAPTURE(options.fuse);
       CAPTURE(options.reassociate);
-      const Program p = build_program(g, options, {});
+      const KernelSequence p = build_sequence(g, options, {});
       std::string plans;
-      for (const ProgramKernel& k : p.kernels) plans += k.plan_text + "\n";
+      for (const SequenceKernel& k : p.kernels) plans += k.plan_text + "\n";
       CAPTURE(plans);
       CHECK(p.proof.exact);
       for (const std::string& line : p.not_fused) {
@@ -110,9 +111,9 @@ TEST_CASE("fusion program: as written, plans pass their check") {
       builder(g).output("mean", builder(g).mean(running.id, std::vector<std::int64_t>{1}, false));
       builder(g).output("running", running.id);
       builder(g).output("hidden", (tanh(hidden) * sum(hidden)).id);
-      ProgramOptions as_written;
+      FusionOptions as_written;
       as_written.reassociate = false;
-      const Program p = build_program(g, as_written, {});
+      const KernelSequence p = build_sequence(g, as_written, {});
       CHECK(p.proof.exact);
       CHECK(p.not_fused.empty());
       check_values(g, p, {}, e == ir::Element::f16 ? 2e-3 : kTolerance);
@@ -145,10 +146,10 @@ TEST_CASE("fusion program: no kernel reads a buffer that it writes") {
         builder(g).output("value", value.id);
         if (outputs > 1) builder(g).output("again", value.id);
         if (outputs > 2) builder(g).output("sum", sum(value, {0}, false).id);
-        ProgramOptions options;
+        FusionOptions options;
         options.fuse = fuse;
-        const Program p = build_program(g, options, {});
-        for (const ProgramKernel& k : p.kernels)
+        const KernelSequence p = build_sequence(g, options, {});
+        for (const SequenceKernel& k : p.kernels)
           for (int b : k.writes) CHECK(std::find(k.reads.begin(), k.reads.end(), b) == k.reads.end());
         check_values(g, p, {{"n", 5}});
       }
@@ -160,7 +161,7 @@ TEST_CASE("fusion program: a factor in a maximum moves out of it, and the check 
   const Formula x = input(g, "x", {5, 7}), products = tanh(einsum("kj,ki->ji", {x, x}));
   const Formula factor = 1.0 / (abs(sum(reshape(max(x), {5}))) + 12.0);
   builder(g).output("y", sum(reshape(max(products * reshape(factor, {1, 1})), {7})).id);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   CHECK(p.kernels.size() == 1);
   CHECK(p.kernels[0].passes == 1);
   CHECK(p.proof.exact);
@@ -174,7 +175,7 @@ TEST_CASE("fusion program: a sum of maxima that a softmax does not depend on") {
   const Formula shift = tanh(sum(max(x), {0}));
   const Formula s = tanh(einsum("ab,eb->ae", {x, x})) + shift, e = exp(s - max(s));
   builder(g).output("y", (e / sum(e)).id);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   CHECK(p.proof.exact);
   check_values(g, p, {});
 }
@@ -187,7 +188,7 @@ TEST_CASE("fusion program: the check knows that tanh and erf are odd") {
     const Formula most = maximum(y, Formula{&g, builder(g).reduce(graph::Combine::max, x.id, std::vector<std::int64_t>{1}, false)});
     const Formula inside = where(greater_equal(iota(g, {6, 2}, 1), number(g, 0, ir::Element::i32)), most - exp(tanh(y)), number(g, 0));
     builder(g).output("y", builder(g).scan(graph::Combine::prod, map(op, {inside}).id, 1, false));
-    const Program p = build_program(g, {}, {});
+    const KernelSequence p = build_sequence(g, {}, {});
     CHECK(p.proof.exact);
     check_values(g, p, {});
   }
@@ -197,7 +198,7 @@ TEST_CASE("fusion program: an exponential that is summed and stored is computed 
   graph::Graph g;
   const Formula x = input(g, "x", {5, 53}), e = exp(x - max(x));
   builder(g).output("y", (e / sum(e)).id);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   REQUIRE(p.kernels.size() == 1);
   const ir::Function& f = p.kernels[0].function;
   int exponentials = 0;
@@ -215,10 +216,10 @@ TEST_CASE("fusion program: a product after a norm is shared among programs where
   const Formula n{&g, graph::rms_norm(b, x.id, gamma.id, 1e-6)};
   const Formula v = einsum("rk,kn->rn", {n, input(g, "wv", {kSize, kSize})});
   builder(g).output("y", (x + einsum("rk,kn->rn", {v, input(g, "wo", {kSize, kSize})})).id);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   CHECK(p.proof.exact);
   int products = 0;
-  for (const ProgramKernel& k : p.kernels) {
+  for (const SequenceKernel& k : p.kernels) {
     CAPTURE(k.plan_text);
     CHECK(k.passes == 1);
     const auto is_weight = [&](int buffer) { return p.buffers[static_cast<std::size_t>(buffer)].name.starts_with("w"); };
@@ -237,7 +238,7 @@ TEST_CASE("fusion program: what has the axes of a divisor is divided before a ti
   graph::Graph g;
   const Formula a = input(g, "a", {32}), b = input(g, "b", {32}), w = input(g, "w", {32, 48});
   builder(g).output("y", (expand(a / (b * b + number(g, 1.0)), 1) * w).id);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   REQUIRE(p.kernels.size() == 1);
   const ir::Function& f = p.kernels[0].function;
   int divisions = 0;
@@ -261,7 +262,7 @@ TEST_CASE("fusion program: exponentials and their sum as two outputs are one ker
       const Formula x = input(g, "x", {5, columns}), e = exp(x - max(x));
       builder(g).output("e", e.id);
       builder(g).output("total", sum(e).id);
-      const Program p = build_program(g, {}, target);
+      const KernelSequence p = build_sequence(g, {}, target);
       CHECK(p.kernels.size() == 1);
       CHECK(p.proof.exact);
       check_values(g, p, {});
@@ -304,9 +305,9 @@ void transformer(graph::Graph& g, int layers) {
 TEST_CASE("fusion program: a transformer block is at most six kernels, for every length") {
   graph::Graph g;
   transformer(g, 1);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   std::string plans;
-  for (const ProgramKernel& k : p.kernels) plans += k.plan_text + "\n";
+  for (const SequenceKernel& k : p.kernels) plans += k.plan_text + "\n";
   CAPTURE(plans);
   CHECK(p.kernels.size() <= 6);
   CHECK(p.proof.exact);
@@ -320,7 +321,7 @@ TEST_CASE("fusion program: equal layers of a model are derived once") {
   constexpr int kLayers = 4;
   graph::Graph g;
   transformer(g, kLayers);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   CHECK(p.kernels.size() <= 6 * kLayers);
   CHECK(p.proof.exact);
   const std::size_t each = p.kernels.size() / kLayers;
@@ -329,7 +330,7 @@ TEST_CASE("fusion program: equal layers of a model are derived once") {
     CHECK(p.kernels[i].like == (i < each ? -1 : static_cast<int>(i % each)));
   }
   std::set<std::string> names;
-  for (const ProgramKernel& k : p.kernels) names.insert(k.name);
+  for (const SequenceKernel& k : p.kernels) names.insert(k.name);
   CHECK(names.size() == p.kernels.size());
   check_values(g, p, {{"seq", 5}}, 4 * kTolerance);
 }
@@ -346,7 +347,7 @@ TEST_CASE("fusion program: a long chain of norms and products without residuals"
     x = {&g, graph::silu(b, einsum("rk,kn->rn", {n, w}).id)};
   }
   builder(g).output("y", x.id);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   CHECK(p.proof.exact);
   CHECK(p.kernels.size() <= 2 * kLayers);
 }
@@ -357,9 +358,9 @@ TEST_CASE("fusion program: layers that differ are derived each") {
   const auto layer = [&](Formula t, const char* w, double scale) { return t + einsum("rk,kn->rn", {t, input(g, w, {16, 16})}) * scale; };
   const Formula y = layer(layer(layer(einsum("rk,kn->rn", {x, input(g, "w0", {16, 16})}), "w1", 0.5), "w2", 0.25), "w3", 0.5);
   builder(g).output("y", y.id);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   std::vector<int> like;
-  for (const ProgramKernel& k : p.kernels) like.push_back(k.like);
+  for (const SequenceKernel& k : p.kernels) like.push_back(k.like);
   CHECK(like == std::vector<int>{-1, -1, -1, 1});
   check_values(g, p, {});
 }
@@ -375,9 +376,9 @@ TEST_CASE("fusion program: values that later segments need are stored once") {
   builder(g).output("cache", cache.id);
   builder(g).output("y", y.id);
   builder(g).output("z", (z * cache).id);
-  const Program p = build_program(g, {}, {});
+  const KernelSequence p = build_sequence(g, {}, {});
   std::string plans;
-  for (const ProgramKernel& k : p.kernels) plans += k.plan_text + "\n";
+  for (const SequenceKernel& k : p.kernels) plans += k.plan_text + "\n";
   CAPTURE(plans);
   CHECK(p.kernels.size() <= 4);
   check_values(g, p, {});

@@ -1,4 +1,4 @@
-// The buffers of a program: which buffer holds each tensor and each node's value, and the names of buffers.
+// The buffers of a sequence of kernels: which buffer holds each tensor and each node's value, and the names of buffers.
 #pragma once
 #include <functional>
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "passes/fusion/expr/kernel_output.h"
 #include "passes/fusion/graph/known_nodes.h"
-#include "passes/fusion/program/program.h"
+#include "passes/fusion/sequence/kernel_sequence.h"
 #include "passes/fusion/tensor_names.h"
 
 namespace tilewright::passes::fusion {
@@ -18,7 +18,7 @@ class ProgramBuffers {
   /// Begins with the graph's inputs and outputs. Keeps the references.
   ProgramBuffers(const graph::Graph&, const KnownNodes&);
 
-  const ProgramBuffer& operator[](int i) const { return all_[static_cast<std::size_t>(i)]; }
+  const SequenceBuffer& operator[](int i) const { return all_[static_cast<std::size_t>(i)]; }
 
   /// The buffer of a tensor or of a node's value: that of an input or an output, or a new one.
   int of(Tensor);
@@ -54,10 +54,10 @@ class ProgramBuffers {
   const std::string& name_of(graph::NodeId) const;
 
   /// The buffers; inputs that no kernel reads are marked as unused.
-  std::vector<ProgramBuffer> finish(const std::vector<ProgramKernel>& kernels, const std::vector<ProgramKernel>& parameter_kernels) &&;
+  std::vector<SequenceBuffer> finish(const std::vector<SequenceKernel>& kernels, const std::vector<SequenceKernel>& parameter_kernels) &&;
 
  private:
-  int add(ProgramBuffer);
+  int add(SequenceBuffer);
   /// A name that no buffer has: the source's name, if the buffer holds all of its value.
   std::string name_for(graph::NodeId source, BufferContents);
   std::string name_derived(std::vector<std::string> read);
@@ -66,7 +66,7 @@ class ProgramBuffers {
   const graph::Graph& g_;
   const KnownNodes& known_;
   TensorNames names_;
-  std::vector<ProgramBuffer> all_;
+  std::vector<SequenceBuffer> all_;
   std::set<std::string> named_;                        // the names of all buffers
   std::map<graph::NodeId, std::vector<int>> outputs_;  // indexed by node
   std::map<graph::NodeId, int> by_node_;

@@ -1,5 +1,5 @@
 // Maps nodes, and the buffers that kernels read and write.
-#include "passes/fusion/program/repetition.h"
+#include "passes/fusion/sequence/repetition.h"
 
 #include <fmt/format.h>
 
@@ -42,8 +42,8 @@ int Repetition::buffer(int b) {
   return known_[b] = own;
 }
 
-ProgramKernel Repetition::kernel(const ProgramKernel& derived) {
-  ProgramKernel k = derived;
+SequenceKernel Repetition::kernel(const SequenceKernel& derived) {
+  SequenceKernel k = derived;
   for (KernelArgument& a : k.arguments) {
     if (a.kind == KernelArgument::Kind::buffer) a.buffer = buffer(a.buffer);
     if (a.kind == KernelArgument::Kind::scalar) a.scalar = names_.at(a.scalar);
