@@ -61,15 +61,20 @@ class SplitCost {
     return bytes;
   }
 
-  // The bytes of all states of one part, for the longest possible axes.
-  double greatest_bytes_of_states() const {
+  // The bytes of all states of one part, for the longest axes that there can be. An axis without a bound counts with its typical extent: the
+  // run compares the bytes of its extents with the most that there may be.
+  double most_bytes_of_states() const {
     double bytes = 0;
+    const auto add = [&](const AxisSet& axes, ir::Element type) {
+      double product = ir::bytes(type);
+      for (Axis x : axes) product *= is_bounded(x->extent) ? static_cast<double>(x->extent.greatest()) : estimated_extent(x->extent);
+      bytes += product;
+    };
     for (int i : plan_.states[0].accumulators) {
       const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(i)];
-      double product = ir::bytes(a.element());
-      for (Axis x : a.axes) product *= static_cast<double>(x->extent.greatest());
-      bytes += product;
+      add(a.axes, a.element());
     }
+    for (Expr s : plan_.states[0].rolling_shifts) add(s->axes, s->element);
     return bytes;
   }
 
@@ -83,6 +88,8 @@ class SplitCost {
     }
     return product;
   }
+
+  static bool is_bounded(const Dim& extent) { return extent.greatest() != INT64_MAX; }
 
   const LoopPlan& plan_;
   const TileSizes& sizes_;
@@ -103,7 +110,7 @@ SplitChoice divided(ExprBuilder& b, const LoopPlan& plan, const TileSizes& sizes
       limits.is_batch_invariant ? std::min<double>(kInvariantParts, limits.processors) : limits.processors / cost.programs();
   const std::int64_t parts = power_of_two_at_most(std::min(most, wanted));
   const std::int64_t least_parts = bytes < limits.least_bytes_of_two ? 4 : 2;
-  if (parts < least_parts || static_cast<double>(parts) * cost.greatest_bytes_of_states() > static_cast<double>(limits.max_workspace))
+  if (parts < least_parts || static_cast<double>(parts) * cost.most_bytes_of_states() > static_cast<double>(limits.max_workspace))
     return {};
   const std::string why = limits.is_batch_invariant
                               ? std::string("as many for every number of rows, since bits must not depend on it")

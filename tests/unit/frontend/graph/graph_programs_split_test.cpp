@@ -10,12 +10,12 @@ namespace {
 
 bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
 
-/// The cpu device has 16 threads while this lives.
+/// The cpu device has this many threads while this lives.
 class ManyThreads {
  public:
-  ManyThreads() {
+  explicit ManyThreads(int count = 16) {
     if (const char* text = std::getenv("TILEWRIGHT_THREADS")) before_ = text;
-    setenv("TILEWRIGHT_THREADS", "16", 1);
+    setenv("TILEWRIGHT_THREADS", std::to_string(count).c_str(), 1);
   }
   ~ManyThreads() { before_ ? setenv("TILEWRIGHT_THREADS", before_->c_str(), 1) : unsetenv("TILEWRIGHT_THREADS"); }
   ManyThreads(const ManyThreads&) = delete;
@@ -25,8 +25,8 @@ class ManyThreads {
   std::optional<std::string> before_;
 };
 
-void on_devices(const std::function<void(tw::Device&)>& f) {
-  const ManyThreads threads;
+void on_devices(const std::function<void(tw::Device&)>& f, int threads_of_cpu = 16) {
+  const ManyThreads threads(threads_of_cpu);
   for (const char* name : {"cpu", "emulator:sm_80"}) {
     CAPTURE(name);
     tw::Device device = tw::Device::open(name);
@@ -171,6 +171,79 @@ TEST_CASE("graph programs: the loss of few rows divides the vocabulary") {
     p.output("loss", tw::cross_entropy(tw::matmul(a, tw::transpose(b)), targets), want, 2e-3);
     check_split(p.check_on(device));
   });
+}
+
+/// Any number of queries over keys that they share.
+template <class T>
+void check_any_number_of_rows(tw::Device& device, double tolerance) {
+  constexpr int kKeys = 8192, kDim = 32;
+  Program p;
+  const auto rounded = [](const std::vector<float>& x) { return rounded_to<T>(x); };
+  const std::vector<T> k = rounded(normal(kKeys * kDim, 1)), v = rounded(normal(kKeys * kDim, 2));
+  auto q = p.graph.input<T>("q", {p.graph.dim("rows"), kDim});
+  auto keys = p.input("k", {kKeys, kDim}, k), values = p.input("v", {kKeys, kDim}, v);
+  const auto out = tw::matmul(tw::softmax(tw::matmul(q, tw::transpose(keys)) * T(0.25f), -1), values);
+  p.graph.output("out", out);
+  const tw::Plan plan = p.graph.compile(device);
+  CHECK(plan.proof().exact);
+  for (const int rows : {1, 3}) {  // the state has no bound, and the number of parts does not depend on them
+    CAPTURE(rows);
+    const std::vector<T> data = rounded(normal(static_cast<std::size_t>(rows) * kDim, 3));
+    const Numbers x = numbers_of(data), a = numbers_of(k), b = numbers_of(v);
+    Numbers want(x.size());
+    for (int r = 0; r < rows; ++r) {
+      Numbers weights(kKeys);
+      double most = -HUGE_VAL, total = 0;
+      for (int j = 0; j < kKeys; ++j) {
+        for (int c = 0; c < kDim; ++c) weights[j] += 0.25 * x[r * kDim + c] * a[j * kDim + c];
+        most = std::max(most, weights[j]);
+      }
+      for (double& w : weights) total += w = std::exp(w - most);
+      for (int j = 0; j < kKeys; ++j)
+        for (int c = 0; c < kDim; ++c) want[r * kDim + c] += weights[j] / total * b[j * kDim + c];
+    }
+    p.set("q", data);
+    p.expect("out", out, want, tolerance);
+    p.check(device, plan);
+    check_split(plan);
+  }
+}
+
+TEST_CASE("graph programs: a loop whose state has an axis of an unbounded symbol is divided") {
+  const auto check = [](tw::Device& device) {
+    check_any_number_of_rows<float>(device, 3e-3);  // products in tf32
+    check_any_number_of_rows<double>(device, 1e-9);
+    check_any_number_of_rows<tw::f16>(device, 4e-3);
+    check_any_number_of_rows<tw::bf16>(device, 3e-2);
+  };
+  on_devices(check, 64);
+}
+
+TEST_CASE("graph programs: the states of an unbounded symbol fit the workspace at its typical value, or a run is refused") {
+  const ManyThreads threads;
+  tw::Device device = tw::Device::open("cpu");
+  constexpr int kLong = 1 << 14;
+  const auto build = [](tw::Graph& g) { g.output("y", tw::sum(g.input<float>("x", {kLong, g.dim("n")}), 0)); };
+  tw::Graph g;
+  build(g);
+  // At the typical value of 1024, in 16 parts: 64 KiB.
+  const tw::Plan small = g.compile(device, {.max_workspace = 60000}), plan = g.compile(device, {.max_workspace = 70000});
+  CHECK_FALSE(has(small.explain(), "is divided into"));
+  CHECK(has(plan.explain(), "is divided into"));
+  const auto run = [&](int n) {
+    const auto x = normal(static_cast<std::size_t>(kLong) * static_cast<std::size_t>(n), 1);
+    auto y = device.allocate<float>(n);
+    auto bx = device.upload(x);
+    plan.run({{"x", bx}, {"y", y}});
+    Numbers want(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < x.size(); ++i) want[i % want.size()] += double(x[i]);
+    CHECK(relative_error(numbers_of(y.download()), want) < 1e-5);
+    CHECK(plan.workspace_bytes() > 0);
+    CHECK(plan.workspace_bytes() <= 70000);
+  };
+  run(1);
+  run(100);
+  CHECK_THROWS_WITH_AS(run(2000), doctest::Contains("these sizes need a workspace of"), tw::Error);
 }
 
 TEST_CASE("graph programs: a loop is not divided beyond the workspace, nor without reassociation") {
