@@ -52,7 +52,8 @@ bool AxisAnalysis::try_build() {
   try {
     for (NodeId n : order_) atoms_[n] = make_atoms(n);
   } catch (const Mismatch& m) {
-    detached_.insert(m.use);
+    // A further attempt with the same operands would end here again.
+    if (!detached_.insert(m.use).second) throw;
     return false;
   }
   return true;
@@ -111,19 +112,27 @@ void AxisAnalysis::merge(Atom* kept, Atom* other) {
     kept->pieces = theirs;
     return;
   }
-  // If two concatenations are unified, equal pieces are unified.
-  for (std::size_t i = 0; i < std::min(kept->pieces.size(), theirs.size()); ++i)
-    if (kept->pieces[i].begin == theirs[i].begin && kept->pieces[i].end == theirs[i].end) unify(kept->pieces[i].atoms, theirs[i].atoms, {});
+  // If two concatenations are unified, equal pieces are unified if they can be. Others have axes of their own: each concatenation finds the
+  // element of its piece by the position.
+  const std::vector<Atom::Piece> ours = kept->pieces;
+  auto first = ours.begin();
+  for (const Atom::Piece& piece : theirs) {
+    const auto same = std::find_if(first, ours.end(), [&](const Atom::Piece& p) { return p.begin == piece.begin && p.end == piece.end; });
+    if (same == ours.end()) continue;
+    try_unify(same->atoms, piece.atoms);
+    first = same + 1;
+  }
 }
 
-// Unifies two axes, from the left: equal atoms merge; of unequal ones, the greater is split.
-void AxisAnalysis::unify(AtomList a, AtomList b, Use blamed) {
+// Unifies two axes, from the left: equal atoms merge; of unequal ones, the greater is split. Returns false where the rest has no axes in
+// common.
+bool AxisAnalysis::try_unify(AtomList a, AtomList b) {
   for (;;) {
     a = flat(a), b = flat(b);
     std::size_t i = 0;
     while (i < a.size() && i < b.size() && a[i] == b[i]) ++i;
-    if (i == a.size() && i == b.size()) return;
-    if (i == a.size() || i == b.size()) throw Mismatch{blamed};
+    if (i == a.size() && i == b.size()) return true;
+    if (i == a.size() || i == b.size()) return false;
     if (a[i]->extent == b[i]->extent)
       merge(a[i], b[i]);
     else if (Dim::divide_exactly(a[i]->extent, b[i]->extent))
@@ -131,8 +140,12 @@ void AxisAnalysis::unify(AtomList a, AtomList b, Use blamed) {
     else if (Dim::divide_exactly(b[i]->extent, a[i]->extent))
       split(b[i], a[i]->extent);
     else
-      throw Mismatch{blamed};
+      return false;
   }
+}
+
+void AxisAnalysis::unify(const AtomList& a, const AtomList& b, Use blamed) {
+  if (!try_unify(a, b)) throw Mismatch{blamed};
 }
 
 // ---- nodes ----

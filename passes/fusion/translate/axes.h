@@ -90,7 +90,8 @@ class AxisAnalysis {
 #define TW_GRAPH_OP(name, ...) TensorAtoms atoms_##name(graph::NodeId);
 #include "tileir/graph/graph_ops.def"
 #undef TW_GRAPH_OP
-  void unify(AtomList, AtomList, Use blamed);
+  void unify(const AtomList&, const AtomList&, Use blamed);
+  bool try_unify(AtomList, AtomList);
   void split(Atom*, const Dim& outer);
   void merge(Atom*, Atom*);
 
