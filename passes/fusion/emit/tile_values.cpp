@@ -218,7 +218,9 @@ Part TileValues::value(Expr e, const Order& order) {
   const std::size_t at = scope_of(e);
   if (const auto found = find_emitted(scopes_[at].emitted, e, own)) return *found;
   const LineOf line(*this, e);
+  if (!open_.insert(e).second) throw CircularValue{};
   const Part part = in_scope(at, [&] { return emit(e, own); });
+  open_.erase(e);
   scopes_[at].emitted[{e.operator->(), own}] = part;
   return part;
 }

@@ -56,6 +56,11 @@ struct TileTooLarge : DerivationFailed {
   TileTooLarge() : DerivationFailed("a tile would have more axes than there can be") {}
 };
 
+/// Thrown for a value whose parts, as they are written or in normal form, lead back to it.
+struct CircularValue : DerivationFailed {
+  CircularValue() : DerivationFailed("a value would be computed from itself") {}
+};
+
 class TileValues {
  public:
   /// While it lives, new ops get the line of an expression, if that is known.
@@ -188,6 +193,8 @@ class TileValues {
   std::vector<Term> grouped_terms(Expr sum);
   Part emit_written(const WrittenValue&, const Order&, ir::Element);
   std::optional<Part> emit_written_product(Expr, const Order&);
+  std::optional<WrittenValue> written_sum(Expr);
+  bool is_computed_from(Expr value, Expr sum);
   std::optional<Part> emit_written_sum(Expr, const Order&);
   std::optional<Part> emit_exact_first(Expr, const Order&);
   std::optional<Part> emit_differences(Expr sum, const Order&);
@@ -236,6 +243,7 @@ class TileValues {
   bool has_exp2_ = false;
   std::function<bool(std::int64_t, std::int64_t)> is_short_ = [](std::int64_t, std::int64_t) { return false; };
   std::vector<EmitScope> scopes_;
+  ExprSet open_;  // values whose parts are being emitted
   AxisMap<InnerTile> inner_tiles_;
 };
 

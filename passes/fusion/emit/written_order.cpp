@@ -176,9 +176,10 @@ std::optional<Part> TileValues::emit_written_product(Expr e, const Order& own) {
   return unary(OpKind::neg_, value_as(negative, own, e->element));
 }
 
-// If a sum has several differences of data, a partial sum may be rounded where the formula's own partial sums are exact; if a difference is
-// multiplied by a number, so may be the products of its parts. Values that a loop has computed have errors of their own.
-std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
+// How a sum is computed as it is written, if that matters: if it has several differences of data, a partial sum may be rounded where the
+// formula's own partial sums are exact; if a difference is multiplied by a number, so may be the products of its parts. Values that a loop
+// has computed have errors of their own.
+std::optional<WrittenValue> TileValues::written_sum(Expr e) {
   const auto negative = std::count_if(e->terms.begin(), e->terms.end(), [](const Term& t) { return t.coefficient.is_negative(); });
   const auto terms = static_cast<std::ptrdiff_t>(e->terms.size());
   const auto data = std::count_if(e->terms.begin(), e->terms.end(), [](const Term& t) {
@@ -195,8 +196,40 @@ std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
     const WrittenValue* sum = exprs_.pool().written_value(written->left);
     const Rational& c = written->right->number;
     if (sum && sum->kind == WrittenValue::Kind::sum)
-      return emit_written({WrittenValue::Kind::sum, exprs_.scale(c, sum->left), exprs_.scale(c, sum->right)}, own, e->element);
+      return WrittenValue{WrittenValue::Kind::sum, exprs_.scale(c, sum->left), exprs_.scale(c, sum->right)};
   }
+  return *written;
+}
+
+// Whether a value is computed from a sum of which it has all terms: as it is written, or as a multiple.
+bool TileValues::is_computed_from(Expr value, Expr sum) {
+  const auto has_all_terms = [&](Expr e) {
+    return std::all_of(sum->terms.begin(), sum->terms.end(), [&](const Term& t) {
+      return std::any_of(e->terms.begin(), e->terms.end(), [&](const Term& own) { return own.value == t.value; });
+    });
+  };
+  ExprSet seen;
+  std::vector<Expr> open{value};
+  while (!open.empty()) {
+    const Expr e = open.back();
+    open.pop_back();
+    if (e == sum) return true;
+    if (!e->is(ExprKind::add) || ir::is_integer(e->element) || !has_all_terms(e) || !seen.insert(e).second) continue;
+    if (const std::optional<WrittenValue> written = written_sum(e)) {
+      open.push_back(written->left);
+      if (written->right) open.push_back(written->right);
+    } else if (const std::vector<Term> groups = grouped_terms(e); groups.size() == 1) {
+      open.push_back(groups[0].value);
+    }
+  }
+  return false;
+}
+
+// The value of x - z is known as (c x - c z) / c where c x - c z has been divided by its coefficient. But c x - c z is computed as
+// c (x - z): then x - z is not computed as it is written.
+std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
+  const std::optional<WrittenValue> written = written_sum(e);
+  if (!written || is_computed_from(written->left, e) || (written->right && is_computed_from(written->right, e))) return std::nullopt;
   return emit_written(*written, own, e->element);
 }
 

@@ -16,13 +16,14 @@ using ir::Element;
 
 class Maker {
  public:
-  Maker(Graph& g, std::uint64_t seed, RandomExtents extents) : g_(g), extents_(extents), engine_(seed) {}
+  Maker(Graph& g, std::uint64_t seed, RandomExtents extents, bool has_multiples)
+      : g_(g), extents_(extents), has_multiples_(has_multiples), engine_(seed) {}
 
   void run() {
     const int inputs = 2 + pick(3);
     for (int i = 0; i < inputs; ++i) values_.push_back(input(g_, "x" + std::to_string(i), random_shape()));
     const int ops = 4 + pick(10);
-    for (int i = 0; i < ops; ++i) values_.push_back(step());
+    for (int i = 0; i < ops; ++i) values_.push_back(has_multiples_ && pick(2) == 0 ? multiples() : step());
     builder(g_).output("y", values_.back().id);
     if (pick(3) == 0) builder(g_).output("z", any().id);
   }
@@ -58,6 +59,39 @@ class Maker {
   }
 
   Formula bounded(Formula x) { return tanh(x); }
+
+  Formula sum_of_multiples(const Formula& a, const Formula& b, std::int64_t axis) {
+    switch (pick(7)) {
+      case 0: return a + b;
+      case 1: return a - like(a, 1.5);
+      case 2: return a - max(a, {axis});
+      case 3: return a - Formula{&g_, builder(g_).mean(a.id, std::vector<std::int64_t>{axis}, true)};
+      case 4: return a - b + max(a, {axis}) * 3.0;
+      default: return a - b;
+    }
+  }
+
+  // A sum or a difference of multiples, or what is computed of one. The multiples and the sum may have other users, too.
+  Formula multiples() {
+    static constexpr double kNumbers[] = {1.5, 3, 0.625, -0.75, 7, 23.0 / 16};
+    const Formula x = pick(2) == 0 ? any() : bounded(any());
+    if (rank(x) == 0) return bounded(x);
+    const double c = kNumbers[pick(6)], d = pick(3) == 0 ? kNumbers[pick(6)] : c;
+    const std::int64_t axis = pick(rank(x));
+    const Formula a = pick(2) == 0 ? x * c : x / c, y = partner(x), b = pick(2) == 0 ? y * d : y / d;
+    for (const Formula& multiple : {a, b})
+      if (pick(2) == 0) values_.push_back(multiple);
+    const Formula sum = sum_of_multiples(a, b, axis);
+    if (pick(2) == 0) values_.push_back(sum);
+    switch (pick(6)) {
+      case 0: return sum;
+      case 1: return sum * d;
+      case 2: return sum * bounded(partner(x));
+      case 3: return bounded(partner(sum)) * sum;
+      case 4: return sum / (abs(partner(x)) + 1.0);
+      default: return exp(bounded(sum));
+    }
+  }
 
   Formula step() {
     const Formula x = any();
@@ -141,12 +175,15 @@ class Maker {
 
   Graph& g_;
   RandomExtents extents_;
+  bool has_multiples_;
   std::mt19937_64 engine_;
   std::vector<Formula> values_;
 };
 
 }  // namespace
 
-void random_graph(Graph& g, std::uint64_t seed, RandomExtents extents) { Maker(g, seed, extents).run(); }
+void random_graph(Graph& g, std::uint64_t seed, RandomExtents extents) { Maker(g, seed, extents, false).run(); }
+
+void random_graph_of_multiples(Graph& g, std::uint64_t seed) { Maker(g, seed, RandomExtents::positive, true).run(); }
 
 }  // namespace tilewright::passes::fusion::test

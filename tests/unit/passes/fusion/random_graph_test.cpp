@@ -22,10 +22,14 @@ std::vector<bool> inside_of_functions(const graph::Graph& g) {
 
 TEST_CASE("fusion random graphs: no value comes near to the greatest f32") {
   constexpr double kMost = 1e9;
-  for (const std::uint64_t seed : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 26647, 50822, 68689}) {
-    CAPTURE(seed);
+  for (const std::int64_t signed_seed : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 26647, 50822, 68689, -1, -2, -3, -4, -5, -6, -7, -8, -9}) {
+    const auto seed = static_cast<std::uint64_t>(std::abs(signed_seed));
+    CAPTURE(signed_seed);
     graph::Graph g;
-    random_graph(g, seed);
+    if (signed_seed < 0)
+      random_graph_of_multiples(g, seed);
+    else
+      random_graph(g, seed);
     const std::vector<bool> inside = inside_of_functions(g);
     for (std::uint32_t i = 0; i < g.size(); ++i)
       if (!inside[i] && ir::is_float(g.node({i}).element)) builder(g).output("node " + std::to_string(i), {i});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <set>
 
 #include "tests/unit/passes/fusion/gpu_targets.h"
@@ -58,7 +59,7 @@ TEST_CASE("fusion program: node by node gives the same values") {
 }
 
 // TILEWRIGHT_RANDOM_GRAPHS: how many, beside the default. TILEWRIGHT_RANDOM_GRAPH: the seed of one, which runs alone.
-void check_random_graphs(RandomExtents extents, int usual) {
+void check_random_graphs(const std::function<void(graph::Graph&, std::uint64_t)>& make, int usual) {
   const char* wanted = std::getenv("TILEWRIGHT_RANDOM_GRAPHS");
   const char* only = std::getenv("TILEWRIGHT_RANDOM_GRAPH");
   const int first = only ? std::atoi(only) : 0, last = only ? first + 1 : wanted ? std::atoi(wanted) : usual;
@@ -66,7 +67,7 @@ void check_random_graphs(RandomExtents extents, int usual) {
   for (int seed = first; seed < last; ++seed) {
     CAPTURE(seed);
     graph::Graph g;
-    random_graph(g, static_cast<std::uint64_t>(seed), extents);
+    make(g, static_cast<std::uint64_t>(seed));
     const std::string text = graph::print(g);
     CAPTURE(text);
     FusionOptions as_written, unfused;
@@ -94,9 +95,15 @@ void check_random_graphs(RandomExtents extents, int usual) {
   }
 }
 
-TEST_CASE("fusion program: random graphs compute what they say") { check_random_graphs(RandomExtents::positive, 150); }
+TEST_CASE("fusion program: random graphs compute what they say") {
+  check_random_graphs([](graph::Graph& g, std::uint64_t seed) { random_graph(g, seed); }, 150);
+}
 
-TEST_CASE("fusion program: random graphs with extents of 0 compute what they say") { check_random_graphs(RandomExtents::some_zero, 100); }
+TEST_CASE("fusion program: random graphs with extents of 0 compute what they say") {
+  check_random_graphs([](graph::Graph& g, std::uint64_t seed) { random_graph(g, seed, RandomExtents::some_zero); }, 100);
+}
+
+TEST_CASE("fusion program: random graphs of multiples compute what they say") { check_random_graphs(random_graph_of_multiples, 150); }
 
 // As-written formulas keep terms such as the maximum of a value and itself, in a scan; and sums of elements that a mask hides completely.
 TEST_CASE("fusion program: as written, plans pass their check") {
