@@ -104,7 +104,7 @@ class Derivation {
 
   const graph::Graph& g_;
   const KnownNodes known_;
-  ProgramBuffers buffers_;
+  SequenceBuffers buffers_;
   ExprPool pool_;
   ExprBuilder builder_;
   const AxisAnalysis axes_;

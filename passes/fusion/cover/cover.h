@@ -22,7 +22,7 @@ struct CoveredKernel {
   FittedTiling tiling;
   ProofResult proof;
   /// Its estimated cost and the next best alternative, for reports.
-  std::string reason;
+  std::string estimate;
 };
 
 /// The kernels, in an order in which each one's operands are stored before it runs. Intermediate tensors are added to the pool, with names

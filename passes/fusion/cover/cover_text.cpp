@@ -41,7 +41,7 @@ std::string cover_text(const std::vector<CoveredKernel>& kernels) {
         plan.loop ? fmt::format("loop over {}, {} pass{}", plan.loop->name, plan.passes, plan.passes == 1 ? "" : "es") : "no loop");
     all += indented(outputs_text(plan.outputs));
     all += fmt::format("  reads {}\n", tensors_read(plan.outputs));
-    all += indented(kernels[i].reason) + "\n";
+    all += indented(kernels[i].estimate) + "\n";
   }
   return all;
 }

@@ -47,7 +47,7 @@ SequenceBuffer buffer_for(const graph::Graph& g, NodeId id, std::string name, Bu
 
 }  // namespace
 
-ProgramBuffers::ProgramBuffers(const graph::Graph& g, const KnownNodes& known) : g_(g), known_(known), names_(g) {
+SequenceBuffers::SequenceBuffers(const graph::Graph& g, const KnownNodes& known) : g_(g), known_(known), names_(g) {
   for (std::size_t i = 0; i < g_.size(); ++i) {
     const NodeId id{static_cast<std::uint32_t>(i)};
     const graph::Node& n = g_.node(id);
@@ -61,7 +61,7 @@ ProgramBuffers::ProgramBuffers(const graph::Graph& g, const KnownNodes& known) :
   for (const graph::Output& o : g_.outputs()) add(buffer_for(g, o.node, o.name, BufferKind::output));
 }
 
-int ProgramBuffers::add(SequenceBuffer b) {
+int SequenceBuffers::add(SequenceBuffer b) {
   const int index = static_cast<int>(all_.size());
   if (b.kind == BufferKind::output) outputs_[b.node].push_back(index);
   named_.insert(b.name);
@@ -69,7 +69,7 @@ int ProgramBuffers::add(SequenceBuffer b) {
   return index;
 }
 
-int ProgramBuffers::of(Tensor t) {
+int SequenceBuffers::of(Tensor t) {
   if (t->node.valid()) return of(t->node);
   if (const auto known = by_tensor_.find(t->name); known != by_tensor_.end()) return known->second;
   SequenceBuffer b;
@@ -81,7 +81,7 @@ int ProgramBuffers::of(Tensor t) {
   return by_tensor_[t->name] = add(std::move(b));
 }
 
-int ProgramBuffers::of(NodeId id) {
+int SequenceBuffers::of(NodeId id) {
   if (const auto known = by_node_.find(id); known != by_node_.end()) return known->second;
   const graph::Node& n = g_.node(id);
   SequenceBuffer b =
@@ -93,12 +93,12 @@ int ProgramBuffers::of(NodeId id) {
   return by_node_[id] = add(std::move(b));
 }
 
-std::vector<int> ProgramBuffers::outputs_of(NodeId n) const {
+std::vector<int> SequenceBuffers::outputs_of(NodeId n) const {
   const auto at = outputs_.find(n);
   return at == outputs_.end() ? std::vector<int>() : at->second;
 }
 
-Tensor ProgramBuffers::output_tensor(const graph::Output& o, ExprPool& pool) {
+Tensor SequenceBuffers::output_tensor(const graph::Output& o, ExprPool& pool) {
   const graph::Node& n = g_.node(o.node);
   TensorInfo info;
   info.name = "out " + o.name;
@@ -111,7 +111,7 @@ Tensor ProgramBuffers::output_tensor(const graph::Output& o, ExprPool& pool) {
   return t;
 }
 
-std::set<std::string> ProgramBuffers::store_in_outputs(const std::function<bool(NodeId)>& which) {
+std::set<std::string> SequenceBuffers::store_in_outputs(const std::function<bool(NodeId)>& which) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < all_.size(); ++i) {
     const SequenceBuffer& b = all_[i];
@@ -120,19 +120,19 @@ std::set<std::string> ProgramBuffers::store_in_outputs(const std::function<bool(
   return names;
 }
 
-const std::string& ProgramBuffers::name_of(NodeId n) const {
+const std::string& SequenceBuffers::name_of(NodeId n) const {
   const auto known = by_node_.find(n);
   return known == by_node_.end() ? names_.of(n) : (*this)[known->second].name;
 }
 
-std::string ProgramBuffers::name_for(NodeId source, BufferContents contents) {
+std::string SequenceBuffers::name_for(NodeId source, BufferContents contents) {
   const std::string name = source.valid() ? name_of(source) : "value";
   if (contents == BufferContents::state) return names_.add(name + "_state");
   if (contents == BufferContents::part) return names_.add(name + "_part");
   return named_.contains(name) || !source.valid() ? names_.add(name) : name;
 }
 
-void ProgramBuffers::add_written(const KernelOutput& o, ExprBuilder& exprs) {
+void SequenceBuffers::add_written(const KernelOutput& o, ExprBuilder& exprs) {
   const Tensor t = o.tensor;
   if (t->node.valid() || by_tensor_.contains(t->name) || is_derived(t)) return;
   // The load of a stored value has the value's sources; in the value itself, others may be replaced.
@@ -150,34 +150,34 @@ void ProgramBuffers::add_written(const KernelOutput& o, ExprBuilder& exprs) {
   by_tensor_[t->name] = add(std::move(b));
 }
 
-std::string ProgramBuffers::name_state(const ExprPool& pool, Expr reduction) {
+std::string SequenceBuffers::name_state(const ExprPool& pool, Expr reduction) {
   const NodeId source = whole_of(g_, pool, reduction);
   std::string name = name_for(source, BufferContents::state);
   states_[name] = {source, BufferContents::state};
   return name;
 }
 
-std::string ProgramBuffers::name_derived(const std::vector<Tensor>& read) {
+std::string SequenceBuffers::name_derived(const std::vector<Tensor>& read) {
   std::set<std::string> names;
   for (Tensor t : read) names.insert(t->node.valid() ? name_of(t->node) : t->name);
   return name_derived(std::vector<std::string>(names.begin(), names.end()));
 }
 
-std::string ProgramBuffers::joined(const std::vector<std::string>& read) {
+std::string SequenceBuffers::joined(const std::vector<std::string>& read) {
   constexpr std::size_t kMostNames = 3;
   std::string name;
   for (std::size_t i = 0; i < std::min(read.size(), kMostNames); ++i) name += (i == 0 ? "" : "_") + identifier(read[i]);
   return read.size() == 1 ? name + "_folded" : name;
 }
 
-std::string ProgramBuffers::subject_of(int i) const {
+std::string SequenceBuffers::subject_of(int i) const {
   const SequenceBuffer& b = (*this)[i];
   if (const auto read = derived_.find(b.name); read != derived_.end()) return joined(read->second);
   const bool is_part = b.contents != BufferContents::value && b.source.valid();
   return identifier(is_part ? name_of(b.source) : b.name);
 }
 
-std::string ProgramBuffers::subject_of(const std::vector<int>& written) const {
+std::string SequenceBuffers::subject_of(const std::vector<int>& written) const {
   std::vector<std::string> names;
   for (int b : written)
     if (std::string name = subject_of(b); std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
@@ -186,13 +186,13 @@ std::string ProgramBuffers::subject_of(const std::vector<int>& written) const {
   return fmt::format("{}", fmt::join(names, "_"));
 }
 
-std::string ProgramBuffers::name_derived(std::vector<std::string> read) {
+std::string SequenceBuffers::name_derived(std::vector<std::string> read) {
   std::string name = names_.add(joined(read));
   derived_[name] = std::move(read);
   return name;
 }
 
-int ProgramBuffers::add_like(int i, const std::map<NodeId, NodeId>& nodes, const std::map<std::string, std::string>& names) {
+int SequenceBuffers::add_like(int i, const std::map<NodeId, NodeId>& nodes, const std::map<std::string, std::string>& names) {
   SequenceBuffer b = (*this)[i];
   if (const auto read = derived_.find(b.name); read != derived_.end()) {
     std::vector<std::string> own = read->second;
@@ -207,8 +207,8 @@ int ProgramBuffers::add_like(int i, const std::map<NodeId, NodeId>& nodes, const
   return add(std::move(b));
 }
 
-std::vector<SequenceBuffer> ProgramBuffers::finish(const std::vector<SequenceKernel>& kernels,
-                                                   const std::vector<SequenceKernel>& parameter_kernels) && {
+std::vector<SequenceBuffer> SequenceBuffers::finish(const std::vector<SequenceKernel>& kernels,
+                                                    const std::vector<SequenceKernel>& parameter_kernels) && {
   std::vector<bool> is_kept(all_.size());
   for (const SequenceKernel& k : kernels)
     for (int b : k.reads) all_[b].is_used = is_kept[b] = true;

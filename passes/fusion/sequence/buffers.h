@@ -13,10 +13,10 @@
 
 namespace tilewright::passes::fusion {
 
-class ProgramBuffers {
+class SequenceBuffers {
  public:
   /// Begins with the graph's inputs and outputs. Keeps the references.
-  ProgramBuffers(const graph::Graph&, const KnownNodes&);
+  SequenceBuffers(const graph::Graph&, const KnownNodes&);
 
   const SequenceBuffer& operator[](int i) const { return all_[static_cast<std::size_t>(i)]; }
 

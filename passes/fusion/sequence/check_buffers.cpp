@@ -1,7 +1,6 @@
 // Follows the buffers through the kernels of a run.
 #include "passes/fusion/sequence/check_buffers.h"
 
-#include <algorithm>
 #include <set>
 
 #include "tileir/diagnostics.h"
@@ -26,17 +25,6 @@ void check_buffers(const KernelSequence& p) {
   for (int b = 0; b < static_cast<int>(p.buffers.size()); ++b)
     TW_CHECK(buffer(b).kind != BufferKind::output || written.contains(b) || is_given(b),
              "fusion: no kernel writes the output '" + buffer(b).name + "'");
-}
-
-void add_proof(SequenceProof& all, const ProofResult& proof) {
-  all.exact = all.exact && proof.exact;
-  all.rounds = std::max(all.rounds, proof.rounds);
-  if (proof.log2_error != 0) all.log2_error = all.log2_error == 0 ? proof.log2_error : std::max(all.log2_error, proof.log2_error);
-  for (const std::string& what : proof.left_open) leave_open(all, what);
-}
-
-void leave_open(SequenceProof& all, const std::string& what) {
-  if (std::find(all.left_open.begin(), all.left_open.end(), what) == all.left_open.end()) all.left_open.push_back(what);
 }
 
 }  // namespace tilewright::passes::fusion

@@ -18,7 +18,7 @@ KernelOutput joined_output(const graph::Graph& g, const JoinedPart& part, std::s
   return {std::move(name), v.value, whole, std::move(v.index)};
 }
 
-void place(const JoinedPart& part, int buffer_of_whole, std::span<SequenceKernel> kernels) {
+void set_begin(const JoinedPart& part, int buffer_of_whole, std::span<SequenceKernel> kernels) {
   for (SequenceKernel& k : kernels) {
     for (KernelArgument& a : k.arguments)
       if (a.is_begin) a.extent = part.begin;

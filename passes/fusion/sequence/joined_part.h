@@ -15,6 +15,6 @@ namespace tilewright::passes::fusion {
 KernelOutput joined_output(const graph::Graph&, const JoinedPart&, std::string name, Tensor whole, BoundValue, ExprBuilder&);
 
 /// Sets the buffer and the start for this part in kernels that were derived for it or for an equal part.
-void place(const JoinedPart&, int buffer_of_whole, std::span<SequenceKernel>);
+void set_begin(const JoinedPart&, int buffer_of_whole, std::span<SequenceKernel>);
 
 }  // namespace tilewright::passes::fusion

@@ -1,18 +1,17 @@
 // Maps parameters to extents, scalars and buffers.
 #include "passes/fusion/sequence/kernel_arguments.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdint>
-#include <set>
+#include <utility>
 
-#include "passes/fusion/expr/expr_text.h"
-#include "passes/fusion/report/covered_nodes.h"
+#include "passes/fusion/tensor_names.h"
 
 namespace tilewright::passes::fusion {
 
-void take_emitted(SequenceKernel& k, EmittedKernel e, const TileSizes& sizes, ProgramBuffers& buffers) {
+namespace {
+
+// Sets the function, the grid, the arguments, and the buffers that the kernel reads and writes.
+void take_emitted(SequenceKernel& k, EmittedKernel e, const TileSizes& sizes, SequenceBuffers& buffers) {
   k.name = e.function.name;
   for (const EmittedKernel::Parameter& p : e.parameters) {
     KernelArgument a;
@@ -39,17 +38,19 @@ void take_emitted(SequenceKernel& k, EmittedKernel e, const TileSizes& sizes, Pr
   k.function = std::move(e.function);
 }
 
-SequenceKernel scatter_kernel(const graph::Graph& g, const ExprPool& pool, graph::NodeId n, const Scatter& s, bool is_atomic,
-                              const std::string& name) {
-  SequenceKernel k;
-  k.reason = is_atomic ? "programs add the updates by atomics" : "each program adds the updates of its rows and columns in order";
-  std::set<std::uint32_t> covered{n.index};
-  ExprSet seen;
-  for (Expr e : {s.start, s.target, s.update})
-    if (e != s.start || !is_atomic) cover_sources(g, pool, e, seen, covered);
-  for (std::uint32_t node : covered) k.covers.push_back({node});
-  k.plan_text = fmt::format("{}[{}] += {}{}", name, text(s.target), text(s.update), is_atomic ? ", atomic" : ", in order");
-  return k;
+}  // namespace
+
+void add_emitted(SequenceKernel k, EmittedKernel e, const TileSizes& sizes, SequenceBuffers& buffers, std::vector<SequenceKernel>& to) {
+  take_emitted(k, std::move(e), sizes, buffers);
+  name_function(k, buffers);
+  to.push_back(std::move(k));
+}
+
+void name_function(SequenceKernel& k, const SequenceBuffers& buffers) {
+  k.function.name = k.name;
+  for (std::size_t i = 0; i < k.arguments.size(); ++i)
+    if (const KernelArgument& a = k.arguments[i]; a.kind == KernelArgument::Kind::buffer)
+      k.function.params[i].name = identifier(buffers[a.buffer].name);
 }
 
 }  // namespace tilewright::passes::fusion

@@ -1,19 +1,18 @@
-// The arguments of emitted kernels of a sequence, and the report of a scatter.
+// The arguments of emitted kernels: buffers, extents and scalars.
 #pragma once
-#include <string>
+#include <vector>
 
 #include "passes/fusion/emit/kernel_emitter.h"
-#include "passes/fusion/emit/scatter.h"
 #include "passes/fusion/sequence/buffers.h"
 #include "passes/fusion/sequence/kernel_sequence.h"
-#include "passes/fusion/tiles/choose_tiles.h"
+#include "passes/fusion/tiles/tile_sizes.h"
 
 namespace tilewright::passes::fusion {
 
-/// Moves what was emitted into a kernel: its function, its grid, an argument for each parameter, and the buffers that it reads and writes.
-void take_emitted(SequenceKernel&, EmittedKernel, const TileSizes&, ProgramBuffers&);
+/// Adds an emitted kernel, of which reports are set, to a list: takes its function and its grid, and gives an argument to each parameter.
+void add_emitted(SequenceKernel, EmittedKernel, const TileSizes&, SequenceBuffers&, std::vector<SequenceKernel>& to);
 
-/// The kernel that adds the updates of a scatter_add, without its function. `name`: name of the result.
-SequenceKernel scatter_kernel(const graph::Graph&, const ExprPool&, graph::NodeId, const Scatter&, bool is_atomic, const std::string& name);
+/// Names the function after the kernel, and its parameters after the buffers.
+void name_function(SequenceKernel&, const SequenceBuffers&);
 
 }  // namespace tilewright::passes::fusion

@@ -123,7 +123,7 @@ TEST_CASE("fusion cover: values with products in common are stored by one kernel
     host.processors = processors;
     const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, host);
     std::string plans;
-    for (const CoveredKernel& c : kernels) plans += c.plan.text() + "\n" + c.reason + "\n";
+    for (const CoveredKernel& c : kernels) plans += c.plan.text() + "\n" + c.estimate + "\n";
     CAPTURE(plans);
     CHECK(kernels.size() == 5);  // keys and values, queries, scores, the softmax times values, the last product
     double flops = 0;

@@ -1,16 +1,39 @@
-// Maps nodes, and the buffers that kernels read and write.
-#include "passes/fusion/sequence/repetition.h"
+// Maps nodes, and the buffers that kernels read and write, from one segment to the other.
+#include "passes/fusion/sequence/repeat_kernels.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "passes/fusion/sequence/kernel_arguments.h"
 
 namespace tilewright::passes::fusion {
 
 using graph::NodeId;
 using graph::Op;
 
-Repetition::Repetition(const graph::Graph& g, ProgramBuffers& buffers, const Segment& derived, const Segment& like) : buffers_(buffers) {
+namespace {
+
+class Repetition {
+ public:
+  /// Keeps the reference to the buffers.
+  Repetition(const graph::Graph&, SequenceBuffers&, const Segment& derived, const Segment& like);
+  /// A kernel of the derived segment with the buffers of the other segment, and without a name of its own.
+  SequenceKernel kernel(const SequenceKernel&);
+
+ private:
+  int buffer(int);
+
+  SequenceBuffers& buffers_;
+  std::map<int, int> known_;
+  std::map<NodeId, NodeId> nodes_;
+  std::map<std::string, std::string> names_;
+};
+
+Repetition::Repetition(const graph::Graph& g, SequenceBuffers& buffers, const Segment& derived, const Segment& like) : buffers_(buffers) {
   // A value that is written to its place in a concatenation has no memory of its own.
   const auto is_stored = [&](NodeId n) {
     const bool is_result = !derived.joined && std::binary_search(derived.results.begin(), derived.results.end(), n);
@@ -57,6 +80,24 @@ SequenceKernel Repetition::kernel(const SequenceKernel& derived) {
   k.error_text.clear();
   k.estimate.clear();
   return k;
+}
+
+void repeat(SequenceContext& c, std::vector<SequenceKernel>& kernels, const KernelRange& range, Repetition& repetition) {
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    SequenceKernel k = repetition.kernel(kernels[i]);
+    k.name = c.kernel_name(k.writes);
+    name_function(k, c.buffers);
+    k.like = k.like < 0 ? static_cast<int>(i) : k.like;
+    kernels.push_back(std::move(k));
+  }
+}
+
+}  // namespace
+
+void repeat_kernels(SequenceContext& c, const DerivedSegment& derived, const Segment& like) {
+  Repetition repetition(c.graph, c.buffers, derived.segment, like);
+  repeat(c, c.sequence.kernels, derived.kernels, repetition);
+  repeat(c, c.sequence.parameter_kernels, derived.parameter_kernels, repetition);
 }
 
 }  // namespace tilewright::passes::fusion

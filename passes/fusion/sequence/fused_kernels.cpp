@@ -1,0 +1,156 @@
+// Derives the results of segments together.
+#include "passes/fusion/sequence/fused_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "passes/fusion/graph/segment_parts.h"
+#include "passes/fusion/sequence/emit_kernels.h"
+#include "passes/fusion/sequence/joined_part.h"
+#include "passes/fusion/sequence/sequence_proof.h"
+#include "passes/fusion/stopwatch.h"
+#include "passes/fusion/thresholds.h"
+#include "passes/fusion/translate/repeated_values.h"
+
+namespace tilewright::passes::fusion {
+
+using graph::NodeId;
+using graph::Op;
+
+void FusedKernels::derive(const Segment& s) {
+  derive_ahead(s);
+  if (const Segment rest = structure_.without_ahead(s); !rest.results.empty()) derive_within_budget(rest);
+}
+
+// Derives those results of a segment that are known before a run.
+void FusedKernels::derive_ahead(const Segment& s) {
+  if (s.ahead.empty()) return;
+  Formulas f(c_, s.ahead, s.memory);
+  for (NodeId n : s.ahead)
+    if (!c_.needs_no_kernel(n)) {
+      const BoundValue v = f.translator.translate(n);
+      f.add(n, c_.buffers.name_of(n), v, f.translator.tensor_of(n));
+    }
+  emit_checked(f, covered(f, f.outputs), {}, c_.sequence.kernels);
+}
+
+// A segment that takes too many steps as a whole is derived in halves.
+void FusedKernels::derive_within_budget(const Segment& s) {
+  const std::size_t operations = operations_of(c_.graph, s);
+  std::vector<Segment> halves;
+  if (operations > kFewestOperations) halves = structure_.divided(s, (operations + 1) / 2);
+  if (halves.size() < 2) return derive_results(s, UINT64_MAX);
+  const std::uint64_t most = c_.options.steps_of_operation * operations;
+  try {
+    return derive_results(s, most);
+  } catch (const TooManySteps&) {
+  }
+  c_.sequence.steps += most;
+  c_.sequence.not_fused.push_back(cut_text(c_.graph, *halves[0].cut, fmt::format("the whole takes more than {} steps", most)));
+  for (const Segment& half : halves) derive_within_budget(half);
+}
+
+// Throws TooManySteps before it adds a kernel.
+void FusedKernels::derive_results(const Segment& s, std::uint64_t most_steps) {
+  Stopwatch derive_time(c_.sequence.times.derive_ms);
+  Formulas f(c_, s.results, s.memory);
+  f.pool.steps().limit(most_steps);
+  translate_results(s, f);
+  if (const std::set<NodeId> apart = values_in_two_orders(c_.graph, f.translator.values()); !apart.empty()) {
+    c_.sequence.steps += f.pool.steps().taken();
+    return derive_apart(s, apart);
+  }
+  ParameterFolding folding(f.exprs, folding_options());
+  add_outputs(s, f, folding);
+  derive_time.stop();
+  std::vector<CoveredKernel> ahead = covered(f, folding.ahead()), kernels = covered(f, f.outputs);
+  f.pool.steps().limit(UINT64_MAX);
+  const bool is_ahead = s.joined && s.joined->is_ahead;
+  emit_checked(f, std::move(ahead), std::move(kernels), is_ahead ? c_.sequence.parameter_kernels : c_.sequence.kernels);
+}
+
+// Values that must be the same number for all their users are stored.
+void FusedKernels::derive_apart(const Segment& s, const std::set<NodeId>& apart) {
+  for (NodeId n : apart) c_.sequence.not_fused.push_back(stored_text(c_.graph, n));
+  for (const Segment& part : structure_.divided_at(s, apart)) derive_within_budget(part);
+}
+
+// The outputs of the graph that a segment writes, in the graph's order. The result of a part of a concatenation is not stored.
+std::vector<const graph::Output*> FusedKernels::outputs_of_results(const Segment& s) const {
+  std::vector<const graph::Output*> outputs;
+  if (s.joined) return outputs;
+  for (NodeId n : s.results)
+    for (const graph::Output* o : c_.outputs_of(n))
+      if (!c_.needs_no_kernel(n)) outputs.push_back(o);
+  std::sort(outputs.begin(), outputs.end());
+  return outputs;
+}
+
+// Translates all results before one of them is folded: whether they can be derived together is known then.
+void FusedKernels::translate_results(const Segment& s, Formulas& f) const {
+  for (const graph::Output* o : outputs_of_results(s)) f.translator.translate(o->node);
+  for (NodeId n : s.results)
+    if (s.joined || (!ahead_.contains(n) && !c_.needs_no_kernel(n))) f.translator.translate(n);
+}
+
+// What kernels write: outputs of the graph, a part of a concatenation, values that later segments read.
+void FusedKernels::add_outputs(const Segment& s, Formulas& f, ParameterFolding& folding) {
+  const auto folded = [&](NodeId n) {
+    BoundValue v = f.translator.translate(n);
+    v.value = folding.fold(v.value);
+    return v;
+  };
+  for (const graph::Output* o : outputs_of_results(s)) {
+    const BoundValue v = folded(o->node);
+    f.add(o->node, o->name, v, c_.buffers.output_tensor(*o, f.pool));
+  }
+  if (s.joined) {
+    const NodeId n = s.results[0], whole = s.joined->whole;
+    BoundValue v = folded(n);
+    f.add(n, joined_output(c_.graph, *s.joined, c_.buffers.name_of(whole), f.translator.tensor_of(whole), std::move(v), f.exprs));
+    return;
+  }
+  for (NodeId n : s.results) {
+    if (ahead_.contains(n) || c_.needs_no_kernel(n) || !c_.buffers.outputs_of(n).empty()) continue;
+    const BoundValue v = folded(n);
+    f.add(n, c_.buffers.name_of(n), v, f.translator.tensor_of(n));
+  }
+}
+
+ParameterFolding::Options FusedKernels::folding_options() {
+  return {.move_rounding = c_.moves_rounding(),
+          .is_known = [this](Tensor t) { return is_known(t); },
+          .is_fixed = [this](const Dim& d) { return c_.known.is_fixed(d); },
+          .name_tensor = [this](const std::vector<Tensor>& read) { return c_.buffers.name_derived(read); }};
+}
+
+bool FusedKernels::is_known(Tensor t) const {
+  if (!t->node.valid()) return c_.buffers.is_derived(t);
+  const Op op = c_.graph.node(t->node).op;
+  return op == Op::input || op == Op::constant ? c_.known.is_known(t->node) : ahead_.contains(t->node);
+}
+
+std::vector<CoveredKernel> FusedKernels::covered(Formulas& f, std::vector<KernelOutput> outputs) {
+  if (outputs.empty()) return {};
+  Stopwatch cover_time(c_.sequence.times.cover_ms);
+  std::vector<CoveredKernel> kernels = cover(f.exprs, std::move(outputs), c_.target, c_.options, c_.buffers.next_number());
+  c_.buffers.take_numbers(static_cast<int>(f.pool.tensors()));
+  cover_time.stop();
+  return kernels;
+}
+
+// Checks all kernels of the formulas before one is emitted. ahead: kernels that run when a parameter is given.
+void FusedKernels::emit_checked(Formulas& f, std::vector<CoveredKernel> ahead, std::vector<CoveredKernel> kernels,
+                                std::vector<SequenceKernel>& to) {
+  std::vector<const LoopPlan*> plans;
+  for (const std::vector<CoveredKernel>* part : {&ahead, &kernels})
+    for (const CoveredKernel& k : *part) plans.push_back(&k.plan);
+  check_results(c_, f, plans);
+  emit_covered(c_, f.exprs, std::move(ahead), c_.sequence.parameter_kernels);
+  emit_covered(c_, f.exprs, std::move(kernels), to);
+  c_.sequence.steps += f.pool.steps().taken();
+}
+
+}  // namespace tilewright::passes::fusion

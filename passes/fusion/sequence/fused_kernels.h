@@ -1,0 +1,44 @@
+// The fused kernels of a segment: formulas of its results, divided into kernels, checked and emitted.
+#pragma once
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "passes/fusion/cover/cover.h"
+#include "passes/fusion/graph/segment.h"
+#include "passes/fusion/graph/segment_structure.h"
+#include "passes/fusion/sequence/formulas.h"
+#include "passes/fusion/sequence/sequence_context.h"
+#include "passes/fusion/translate/parameters.h"
+
+namespace tilewright::passes::fusion {
+
+class FusedKernels {
+ public:
+  /// ahead: the results of segments that are computed before a run. Keeps the reference to the context.
+  FusedKernels(SequenceContext& c, std::set<graph::NodeId> ahead) : c_(c), structure_(c.graph, c.known), ahead_(std::move(ahead)) {}
+
+  /// Adds the kernels of a segment to the sequence. Throws DerivationFailed.
+  void derive(const Segment&);
+
+ private:
+  void derive_ahead(const Segment&);
+  void derive_within_budget(const Segment&);
+  void derive_results(const Segment&, std::uint64_t most_steps);
+  void derive_apart(const Segment&, const std::set<graph::NodeId>& apart);
+
+  std::vector<const graph::Output*> outputs_of_results(const Segment&) const;
+  void translate_results(const Segment&, Formulas&) const;
+  void add_outputs(const Segment&, Formulas&, ParameterFolding&);
+  ParameterFolding::Options folding_options();
+  bool is_known(Tensor) const;
+
+  std::vector<CoveredKernel> covered(Formulas&, std::vector<KernelOutput>);
+  void emit_checked(Formulas&, std::vector<CoveredKernel> ahead, std::vector<CoveredKernel> kernels, std::vector<SequenceKernel>& to);
+
+  SequenceContext& c_;
+  const SegmentStructure structure_;
+  const std::set<graph::NodeId> ahead_;
+};
+
+}  // namespace tilewright::passes::fusion

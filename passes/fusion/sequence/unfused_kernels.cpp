@@ -1,0 +1,93 @@
+// Derives kernels of one node from memory to memory.
+#include "passes/fusion/sequence/unfused_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "passes/fusion/graph/node_memory.h"
+#include "passes/fusion/graph/segment_parts.h"
+#include "passes/fusion/plan/best_plan.h"
+#include "passes/fusion/report/covered_nodes.h"
+#include "passes/fusion/sequence/emit_kernels.h"
+#include "passes/fusion/sequence/formulas.h"
+#include "passes/fusion/sequence/own_kernels.h"
+#include "passes/fusion/sequence/sequence_proof.h"
+#include "tileir/graph/graph_op_info.h"
+
+namespace tilewright::passes::fusion {
+
+using graph::NodeId;
+
+namespace {
+
+bool computes(const graph::Graph& g, NodeId n) { return !computes_nothing(g.node(n).op) && !graph::is_view(g.node(n).op); }
+
+// Derives one kernel that computes a node from memory, to the node's own buffer or to an output.
+void derive_alone(SequenceContext& c, NodeId n, std::set<NodeId> read, const graph::Output* output, const std::string& reason,
+                  std::vector<SequenceKernel>& to) {
+  Formulas f(c, {n}, std::move(read));
+  const BoundValue v = f.translator.translate(n);
+  f.add(n, output ? output->name : c.buffers.name_of(n), v, output ? c.buffers.output_tensor(*output, f.pool) : f.translator.tensor_of(n));
+  LoopPlan plan = best_plan(f.exprs, f.outputs);
+  check_results(c, f, {&plan});
+  emit_plan(c, f.exprs, std::move(plan), reason, to);
+}
+
+// Derives the kernel of one node, whose operands are in memory.
+void derive_node(SequenceContext& c, NodeId n, std::set<NodeId> stored) {
+  if (c.needs_no_kernel(n)) return;
+  stored.erase(n);
+  if (has_own_kernels(c.graph.node(n).op)) return derive_own_kernels(c, n, std::move(stored));
+  derive_alone(c, n, std::move(stored), nullptr, "one node", c.known.is_known(n) ? c.sequence.parameter_kernels : c.sequence.kernels);
+}
+
+void copy_output(SequenceContext& c, const graph::Output& o, const std::set<NodeId>& stored) {
+  if (c.needs_no_kernel(o.node)) return;
+  derive_alone(c, o.node, stored.contains(o.node) ? std::set<NodeId>{o.node} : stored_operands(c.graph, o.node, stored), &o, "an output",
+               c.sequence.kernels);
+}
+
+}  // namespace
+
+void derive_all_nodes(SequenceContext& c) {
+  const graph::Graph& g = c.graph;
+  const std::vector<bool> needed = g.needed_nodes();
+  std::set<NodeId> computed;
+  for (std::uint32_t i = 0; i < g.size(); ++i) {
+    if (!needed[i]) continue;
+    if (computes(g, {i})) computed.insert({i});
+    // A kernel of the user reads its operands from memory.
+    if (g.node({i}).op == graph::Op::call)
+      for (NodeId x : g.node({i}).operands)
+        if (!has_own_memory(g.node(x))) computed.insert(x);
+  }
+  // A node that is an output is stored there, and later nodes read it there; but a value that is known before a run is kept elsewhere.
+  const std::set<std::string> written = c.buffers.store_in_outputs([&](NodeId n) { return computed.contains(n) && !c.known.is_known(n); });
+  for (NodeId n : computed) derive_node(c, n, stored_operands(g, n, computed));
+  for (const graph::Output& o : g.outputs())
+    if (!written.contains(o.name)) copy_output(c, o, computed);
+}
+
+void derive_nodes(SequenceContext& c, const Segment& s, const std::string& why) {
+  std::set<NodeId> stored = s.memory;
+  std::vector<NodeId> computed;
+  const AxisAnalysis axes(c.graph, s.results, s.memory);  // the nodes of combining functions, which have no values, are not among its nodes
+  for (NodeId n : axes.nodes()) {
+    const bool is_stored = computes(c.graph, n) || std::binary_search(s.results.begin(), s.results.end(), n);
+    if (is_stored && stored.insert(n).second) computed.push_back(n);
+  }
+  for (NodeId n : computed) derive_node(c, n, stored_operands(c.graph, n, stored));
+  for (NodeId n : s.results) copy_outputs(c, n, stored, c.known.is_known(n));
+  const Location& where = c.graph.node(s.results.back()).where;
+  c.sequence.not_fused.push_back(fmt::format("not fused: node by node ({}:{}), because {}", where.file, where.line, why));
+}
+
+void copy_outputs(SequenceContext& c, NodeId n, const std::set<NodeId>& stored, bool is_kept) {
+  const std::vector<const graph::Output*> outputs = c.outputs_of(n);
+  for (std::size_t i = is_kept ? 0 : 1; i < outputs.size(); ++i) copy_output(c, *outputs[i], stored);
+}
+
+}  // namespace tilewright::passes::fusion
