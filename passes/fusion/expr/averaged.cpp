@@ -25,12 +25,22 @@ std::optional<Average> average_of(ExprBuilder& b, Expr value) {
       found.sum = f.base;
     else if (is_sum && (-f.exponent).is_one() && !found.weights)
       found.weights = f.base;
-    else if (f.base->is(ExprKind::extent))
+    else if (f.base->is(ExprKind::extent) || (is_guard(f.base) && f.base->operands[0]->is(ExprKind::extent)))
       found.extents.push_back(f);
     else
       return std::nullopt;
   }
   return found.sum ? std::optional(found) : std::nullopt;
+}
+
+// The number that a product of extents and their inverses is where none of them is 0: where one is, the average is that of nothing.
+std::optional<Rational> count_of(ExprBuilder& b, std::vector<Factor> extents) {
+  const Term count = b.split_coefficient(b.multiply(1, std::move(extents)));
+  const std::vector<Factor> left = b.factors(count.value);
+  const auto is_one = [](const Factor& f) {
+    return f.base->is_number(1) || (is_guard(f.base) && f.base->operands[0]->is(ExprKind::extent));
+  };
+  return std::all_of(left.begin(), left.end(), is_one) ? std::optional(count.coefficient) : std::nullopt;
 }
 
 std::optional<Term> values_of_average(ExprBuilder& b, Expr value) {
@@ -48,9 +58,9 @@ std::optional<Term> values_of_average(ExprBuilder& b, Expr value) {
     }
   }
   for (Axis a : counted) average->extents.push_back({b.extent(a->extent, value->element), 1});
-  const Expr count = b.multiply(1, average->extents);
-  if (!count->is(ExprKind::number)) return std::nullopt;
-  return Term{count->number * body.coefficient, b.multiply(1, std::move(values))};
+  const std::optional<Rational> count = count_of(b, std::move(average->extents));
+  if (!count) return std::nullopt;
+  return Term{*count * body.coefficient, b.multiply(1, std::move(values))};
 }
 
 std::optional<Term> values_of(ExprBuilder& b, Expr value) {
