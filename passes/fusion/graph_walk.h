@@ -5,21 +5,21 @@
 
 namespace tilewright::passes::fusion {
 
-/// Visits all nodes to which `parts` leads from `root`, each node after its parts. `enter` is called once for each edge to a node, and
+/// Visits all nodes to which `parts` leads from `root`, each node after its parts, which are a list with indices. `enter` is called once for each edge to a node, and
 /// returns whether the node and its parts are visited.
 template <class Node, class Parts, class Enter, class Visit>
 void visit_operands_first(Node root, Parts parts, Enter enter, Visit visit) {
   struct Open {
     Node node;
-    std::vector<Node> parts;
+    decltype(parts(root)) inside;
     std::size_t next = 0;
   };
   std::vector<Open> open;
   if (enter(root)) open.push_back({root, parts(root)});
   while (!open.empty()) {
     Open& top = open.back();
-    if (top.next < top.parts.size()) {
-      const Node part = top.parts[top.next++];
+    if (top.next < top.inside.size()) {
+      const Node part = top.inside[top.next++];
       if (enter(part)) open.push_back({part, parts(part)});
       continue;
     }

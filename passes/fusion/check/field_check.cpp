@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "passes/fusion/check/field_eval.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -78,12 +79,11 @@ class PlanChecker {
   AxisSet shared_axes(Expr base, Expr reduction) const {
     AxisSet bound;
     ExprSet seen;
-    const std::function<void(Expr)> visit = [&](Expr e) {
-      if (e == reduction || !seen.insert(e).second) return;
+    walk_inwards(base, seen, [&](Expr e) {
+      if (e == reduction) return false;
       if (e->bound.intersects(reduction->axes) && contains(e, reduction)) bound.insert(e->bound);
-      for (Expr x : children(e)) visit(x);
-    };
-    visit(base);
+      return true;
+    });
     return base->axes.common(reduction->axes).without(bound);
   }
 
@@ -91,13 +91,12 @@ class PlanChecker {
   std::vector<Expr> bases_of_roots() const {
     std::vector<Expr> found;
     ExprSet seen;
-    const std::function<void(Expr)> visit = [&](Expr e) {
-      if (!seen.insert(e).second) return;
-      for (const Factor& f : e->factors)
-        if (!f.exponent.is_integer() && !f.base->axes.contains(plan_.loop)) found.push_back(f.base);
-      for (Expr x : children(e)) visit(x);
-    };
-    for (const KernelOutput& o : plan_.outputs) visit(o.value);
+    for (const KernelOutput& o : plan_.outputs)
+      walk_inwards(o.value, seen, [&](Expr e) {
+        for (const Factor& f : e->factors)
+          if (!f.exponent.is_integer() && !f.base->axes.contains(plan_.loop)) found.push_back(f.base);
+        return true;
+      });
     return found;
   }
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 
 #include "passes/fusion/amount_text.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/stored_tensor.h"
@@ -50,7 +50,7 @@ class Estimator {
       add_pass(pass, seen);
     }
     for (const KernelOutput& o : plan_.outputs) {
-      visit(o.value, seen);
+      add_parts({o.value}, seen);
       cost_.written_bytes += extent(o.value->axes) * ir::bytes(o.tensor->element);
     }
     for (const auto& [tensor, bytes] : read_) {
@@ -115,7 +115,7 @@ class Estimator {
       const Accumulator& a = plan_.accumulators[i];
       if (a.pass != pass || !plan_.is_read(static_cast<int>(i))) continue;
       const Expr body = has_one_tile() ? body_at_values(b_, a) : a.body;
-      add_reduction(a.combine, body, {plan_.loop}, a.reduce->operand_element, a.axes, seen);
+      add_parts(add_reduction(a.combine, body, {plan_.loop}, a.reduce->operand_element, a.axes), seen);
       if (!a.exponent->is_number(0)) {
         const double steps = std::ceil(extent(plan_.loop) / static_cast<double>(tiles_.loop));
         cost_.flops += steps * evaluations(a.axes);
@@ -130,17 +130,19 @@ class Estimator {
     }
   }
 
-  void add_reduction(Combine c, Expr body, const AxisSet& along, const ProductElement& operands, const AxisSet& axes, ExprSet& seen) {
+  // Counts the operations that combine the body, and returns what is combined: the factors of a product, which one instruction multiplies.
+  std::vector<Expr> add_reduction(Combine c, Expr body, const AxisSet& along, const ProductElement& operands, const AxisSet& axes) {
     const double count = evaluations(both(axes, along));
     if (c == Combine::sum && is_product(b_.factors(body), along)) {
       cost_.matrix_flops += 2 * count;
       precision_seconds_ += 2 * count * seconds_of_precision(operands.precision);
       bits_ = std::min(bits_, ir::bits(operands.element));
-      for (const Factor& f : b_.factors(body)) visit(f.base, seen);
-    } else {
-      cost_.flops += count;
-      visit(body, seen);
+      std::vector<Expr> multiplied;
+      for (const Factor& f : b_.factors(body)) multiplied.push_back(f.base);
+      return multiplied;
     }
+    cost_.flops += count;
+    return {body};
   }
 
   // The additional time of one operation of a product beyond that of the standard precision: the factors are split into three products, or
@@ -152,25 +154,31 @@ class Estimator {
     return 1 / facts_.flops - 1 / facts_.matrix_flops_32;
   }
 
-  void visit(Expr e, ExprSet& seen) {
-    if (e->is_reference() || e->is(ExprKind::delta) || stop_.count(e) != 0 || !seen.insert(e).second) return;
+  void add_parts(const std::vector<Expr>& values, ExprSet& seen) {
+    for (Expr v : values)
+      walk_along(v, [&](Expr e, std::vector<Expr>& next) {
+        if (e->is_reference() || e->is(ExprKind::delta) || stop_.contains(e) || !seen.insert(e).second) return;
+        next = add_value(e);
+      });
+  }
+
+  // Counts what it takes to compute a value of its parts, and returns the parts.
+  std::vector<Expr> add_value(Expr e) {
     b_.pool().steps().take(1);
     if (e->is(ExprKind::load)) {
-      if (e->tensor->is_scalar) return;
+      if (e->tensor->is_scalar) return {};
       read_[e->tensor] += evaluations(e->axes) * ir::bytes(e->tensor->element) * lines_per_run(e);
       axes_[e->tensor].insert(e->axes);
-      return;
+      return {};
     }
-    if (e->is(ExprKind::index) || e->is(ExprKind::extent) || e->is(ExprKind::number)) return;
-    if (e->is(ExprKind::reduce)) {
-      return add_reduction(e->combine, e->operands[0], e->bound, e->operand_element, e->axes, seen);
-    }
+    if (e->is(ExprKind::index) || e->is(ExprKind::extent) || e->is(ExprKind::number)) return {};
+    if (e->is(ExprKind::reduce)) return add_reduction(e->combine, e->operands[0], e->bound, e->operand_element, e->axes);
     if (is_transcendental(e)) {
       cost_.exponentials += evaluations(e->axes);
     } else {
       cost_.flops += evaluations(e->axes) * static_cast<double>(std::max<std::size_t>(children(e).size(), 1));
     }
-    for (Expr x : children(e)) visit(x, seen);
+    return {children(e).begin(), children(e).end()};
   }
 
   // An axis that a program holds whole must fit for every value of its symbols.

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/plan/outputs_text.h"
 
 namespace tilewright::passes::fusion {
@@ -24,7 +25,7 @@ std::string indented(const std::string& lines) {
 std::string tensors_read(const std::vector<KernelOutput>& outputs) {
   ExprSet seen;
   std::vector<Expr> loads;
-  for (const KernelOutput& o : outputs) collect_loads(o.value, seen, loads);
+  for (const KernelOutput& o : outputs) collect(o.value, ExprKind::load, seen, loads);
   std::set<std::string> names;
   for (Expr e : loads) names.insert(e->tensor->name);
   return fmt::format("{}", fmt::join(names, ", "));

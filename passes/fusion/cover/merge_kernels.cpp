@@ -7,6 +7,7 @@
 #include <bit>
 #include <functional>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/scans.h"
 #include "passes/fusion/thresholds.h"
@@ -19,7 +20,7 @@ namespace {
 std::set<Tensor> tensors_read(const std::vector<KernelOutput>& outputs) {
   ExprSet seen;
   std::vector<Expr> loads;
-  for (const KernelOutput& o : outputs) collect_loads(o.value, seen, loads);
+  for (const KernelOutput& o : outputs) collect(o.value, ExprKind::load, seen, loads);
   std::set<Tensor> tensors;
   for (Expr e : loads) tensors.insert(e->tensor);
   return tensors;

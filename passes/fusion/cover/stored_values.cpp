@@ -132,7 +132,7 @@ bool StoredValues::has_cascade(Expr e, Axis loop, ExprSet& seen) {
 bool StoredValues::binds(Expr e, Axis loop, ExprSet& seen) {
   if (!held_.holds_product(e) || !seen.insert(e).second) return true;
   if (is_product(e, b_)) return e->bound.contains(loop);
-  const std::vector<Expr> inside = children(e);
+  const Children inside = children(e);
   return std::all_of(inside.begin(), inside.end(), [&](Expr x) { return binds(x, loop, seen); });
 }
 

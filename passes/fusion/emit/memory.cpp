@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/tensor_names.h"
 #include "tileir/diagnostics.h"
@@ -17,12 +18,13 @@ using ir::OpKind;
 // Whether an index that is not affine may be outside of the tensor where its value is not used: because it splits a position, or because
 // the index was itself read at a shifted position (a padded gather), where it is not an index.
 bool may_leave_tensor(Expr index) {
-  if (index->is(ExprKind::function) && (index->function == OpKind::div_ || index->function == OpKind::rem_)) return true;
-  if (index->is(ExprKind::load))
-    for (std::size_t i = 0; i < index->operands.size(); ++i)
-      if (!stays_inside(index->operands[i], index->tensor->shape[i])) return true;
-  const std::vector<Expr> inside = children(index);
-  return std::any_of(inside.begin(), inside.end(), may_leave_tensor);
+  return any_of(index, [](Expr e) {
+    if (e->is(ExprKind::function) && (e->function == OpKind::div_ || e->function == OpKind::rem_)) return true;
+    if (e->is(ExprKind::load))
+      for (std::size_t i = 0; i < e->operands.size(); ++i)
+        if (!stays_inside(e->operands[i], e->tensor->shape[i])) return true;
+    return false;
+  });
 }
 
 }  // namespace

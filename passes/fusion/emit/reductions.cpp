@@ -1,9 +1,9 @@
 // Reductions inside of a tile: by a matrix product if the factors form two groups, otherwise along the tile's axes.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -65,15 +65,14 @@ Part TileValues::reduce_tile(const Fold& fold, const Part& p, int axes, End end)
 TileValues::End TileValues::end_of_reduced(Expr body, const AxisSet& along) const {
   int votes = 0;
   ExprSet seen;
-  const std::function<void(Expr)> visit = [&](Expr e) {
-    if (e->is(ExprKind::reduce) || !seen.insert(e).second) return;
-    for (Expr x : children(e)) visit(x);
+  walk_inwards(body, seen, [&](Expr e) {
+    if (e->is(ExprKind::reduce)) return false;
     const auto is_tile_of = [&](const AxisSet& axes) { return std::any_of(axes.begin(), axes.end(), [&](Axis a) { return is_tiled(a); }); };
-    if (!e->is(ExprKind::load) || !is_tile_of(e->axes.common(along)) || !is_tile_of(e->axes.without(along))) return;
+    if (!e->is(ExprKind::load) || !is_tile_of(e->axes.common(along)) || !is_tile_of(e->axes.without(along))) return true;
     for (std::size_t i = 0; i < e->operands.size(); ++i)
       if (e->tensor->strides[i] == Dim(1)) votes += e->operands[i]->axes.intersects(along) ? -1 : 1;
-  };
-  visit(body);
+    return true;
+  });
   return votes > 0 ? End::first : End::last;
 }
 

@@ -7,23 +7,14 @@
 #include <cmath>
 #include <optional>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {
 
-namespace {
-
 using graph::Combine;
 using ir::Element;
 using ir::OpKind;
-
-void collect_references(Expr e, ExprSet& seen, std::vector<Expr>& found) {
-  if (!seen.insert(e).second) return;
-  if (e->is(ExprKind::reference)) found.push_back(e);
-  for (Expr x : children(e)) collect_references(x, seen, found);
-}
-
-}  // namespace
 
 Order StateEmitter::order_of(const AxisSet& axes, Axis part) const {
   Order order = tiles_.restricted(order_, axes);
@@ -193,10 +184,7 @@ Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, con
 
 // References inside of the body have the values so far.
 Expr StateEmitter::body_in_loop(const Accumulator& a, const TileState& now) {
-  ExprSet seen;
-  std::vector<Expr> references;
-  collect_references(a.body, seen, references);
-  for (Expr r : references)
+  for (Expr r : collect(a.body, ExprKind::reference))
     if (tiles_.scope().known.count(r) == 0) tiles_.know(r, finite_reference(with(now, r->operands[0], order_, r->element)));
   return a.body;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/tensor_names.h"
 #include "tileir/diagnostics.h"
@@ -96,13 +97,15 @@ const AxisTile& TileValues::tile(Axis a) const {
 }
 
 bool TileValues::depends_on(Expr e, EmitScope& s) {
-  if (const auto at = s.depends.find(e); at != s.depends.end()) return at->second;
-  bool result = s.known.count(e) != 0;
-  for (const auto& [axis, tile] : s.tiles) result = result || e->axes.contains(axis);
-  if (!s.known.empty())
-    for (Expr x : children(e)) result = result || depends_on(x, s);
-  s.depends[e] = result;
-  return result;
+  const auto decide = [&](Expr x) -> std::optional<bool> {
+    if (s.known.contains(x)) return true;
+    for (const auto& [axis, tile] : s.tiles)
+      if (x->axes.contains(axis)) return true;
+    return s.known.empty() ? std::optional(false) : std::nullopt;
+  };
+  return known_fact(e, s.depends, decide, [&](Expr x) {
+    return std::any_of(children(x).begin(), children(x).end(), [&](Expr part) { return s.depends.at(part); });
+  });
 }
 
 // The outermost scope in which the value can be computed.

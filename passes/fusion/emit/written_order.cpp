@@ -30,7 +30,7 @@ std::optional<Rational> quotient(const Rational& a, const Rational& b) {
 bool is_data(Expr e, ExprSet& seen) {
   if (e->is(ExprKind::load)) return true;
   if (e->is(ExprKind::reduce) || e->is_reference() || !seen.insert(e).second) return false;
-  const std::vector<Expr> inside = children(e);
+  const Children inside = children(e);
   return std::any_of(inside.begin(), inside.end(), [&](Expr x) { return is_data(x, seen); });
 }
 

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
-#include <unordered_set>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "tileir/diagnostics.h"
 
@@ -416,19 +415,15 @@ void ExprPool::note_source(Expr e, graph::NodeId node) {
   const bool was_part = parts_.erase(e.operator->()) != 0;
   if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.insert(was_part ? nodes.begin() : nodes.end(), node);
   // A sum from which the normal form has taken factors is the value of no node. It is part of this node's value, but not of any operand's.
-  std::unordered_set<const ExprData*> seen;
-  const std::function<void(Expr)> note_parts = [&](Expr outer) {
-    if (!outer->holds(ExprKind::reduce)) return;
-    for (Expr x : children(outer)) {
-      if (!x->holds(ExprKind::reduce) || sources_.count(x.operator->()) != 0 || !seen.insert(x.operator->()).second) continue;
-      note_parts(x);
-      if (x->is(ExprKind::reduce)) {
-        sources_[x.operator->()] = {node};
-        parts_.insert(x.operator->());
-      }
-    }
+  ExprSet seen;
+  const auto is_without_node = [&](Expr x) {
+    return x->holds(ExprKind::reduce) && (x == e || sources_.count(x.operator->()) == 0) && seen.insert(x).second;
   };
-  note_parts(e);
+  walk(e, is_without_node, [&](Expr x) {
+    if (x == e || !x->is(ExprKind::reduce)) return;
+    sources_[x.operator->()] = {node};
+    parts_.insert(x.operator->());
+  });
 }
 
 void ExprPool::copy_sources(Expr from, Expr to) {
@@ -473,36 +468,13 @@ Finite finiteness(const Factor& f) {
 
 bool is_guard(Expr e) { return e->is(ExprKind::function) && e->function == ir::OpKind::div_ && e->operands[0] == e->operands[1]; }
 
-std::vector<Expr> children(Expr e) {
-  std::vector<Expr> inside = e->operands;
-  for (const Term& t : e->terms) inside.push_back(t.value);
-  for (const Factor& f : e->factors) inside.push_back(f.base);
-  return inside;
-}
-
 bool contains(Expr outer, Expr inner) {
-  std::unordered_set<const ExprData*> seen;
-  const auto visit = [&](const auto& self, Expr e) -> bool {
-    if (e == inner) return true;
-    if (e->height <= inner->height || !seen.insert(e.operator->()).second) return false;
-    const auto is_inside = [&](Expr x) { return self(self, x); };
-    return std::any_of(e->operands.begin(), e->operands.end(), is_inside) ||
-           std::any_of(e->terms.begin(), e->terms.end(), [&](const Term& t) { return is_inside(t.value); }) ||
-           std::any_of(e->factors.begin(), e->factors.end(), [&](const Factor& f) { return is_inside(f.base); });
-  };
-  return visit(visit, outer);
+  return any_of(outer, [&](Expr e) { return e == inner; }, [&](Expr e) { return e->height > inner->height; });
 }
 
 graph::NodeId nearest_source(const ExprPool& pool, Expr e) {
-  std::unordered_set<const ExprData*> seen;
-  const auto visit = [&](const auto& self, Expr x) -> graph::NodeId {
-    if (const auto& nodes = pool.sources(x); !nodes.empty()) return nodes.front();
-    if (!seen.insert(x.operator->()).second) return {};
-    for (Expr part : children(x))
-      if (const graph::NodeId n = self(self, part); n.valid()) return n;
-    return {};
-  };
-  return visit(visit, e);
+  const Expr nearest = find_first(e, [&](Expr x) { return !pool.sources(x).empty(); });
+  return nearest ? pool.sources(nearest).front() : graph::NodeId{};
 }
 
 }  // namespace tilewright::passes::fusion

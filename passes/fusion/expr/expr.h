@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -135,6 +136,12 @@ class Expr {
   const ExprData* data_ = nullptr;
 };
 
+struct ExprHash {
+  std::size_t operator()(Expr) const;
+};
+using ExprMap = std::unordered_map<Expr, Expr, ExprHash>;
+using ExprSet = std::unordered_set<Expr, ExprHash>;
+
 /// coefficient * value; in the constant term of a sum the value is 1.
 struct Term {
   Rational coefficient;
@@ -206,6 +213,8 @@ class ExprData {
   bool is_negative_infinity() const { return kind == ExprKind::infinity && number.is_negative(); }
 };
 
+inline std::size_t ExprHash::operator()(Expr e) const { return e->key.low; }
+
 /// Whether base^exponent is known to be >= 0 or NaN.
 inline bool is_nonnegative(const Factor& f) { return f.exponent.is_even() || !f.exponent.is_integer() || f.base->is_nonnegative; }
 
@@ -228,8 +237,41 @@ struct WrittenValue {
   Rational exponent = 1;  // of a power
 };
 
-/// The operands of an expression.
-std::vector<Expr> children(Expr);
+/// The expressions of which an expression is made: its operands, the values of its terms, and the bases of its factors, in this order.
+class Children {
+ public:
+  explicit Children(Expr e) : e_(e) {}
+  std::size_t size() const { return e_->operands.size() + e_->terms.size() + e_->factors.size(); }
+  bool empty() const { return size() == 0; }
+  Expr operator[](std::size_t i) const {
+    if (i < e_->operands.size()) return e_->operands[i];
+    i -= e_->operands.size();
+    return i < e_->terms.size() ? e_->terms[i].value : e_->factors[i - e_->terms.size()].base;
+  }
+
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Expr;
+    using difference_type = std::ptrdiff_t;
+    using pointer = void;
+    using reference = Expr;
+    Iterator(Expr of, std::size_t at) : of_(of), at_(at) {}
+    Expr operator*() const { return Children(of_)[at_]; }
+    Iterator& operator++() { return ++at_, *this; }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    Expr of_;
+    std::size_t at_;
+  };
+  Iterator begin() const { return {e_, 0}; }
+  Iterator end() const { return {e_, size()}; }
+
+ private:
+  Expr e_;
+};
+inline Children children(Expr e) { return Children(e); }
 
 /// Owns expressions, axes and tensors.
 class ExprPool {

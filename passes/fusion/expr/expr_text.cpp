@@ -7,6 +7,8 @@
 #include <bit>
 #include <vector>
 
+#include "passes/fusion/expr/expr_walk.h"
+
 namespace tilewright::passes::fusion {
 
 namespace {
@@ -110,7 +112,18 @@ class Printer {
 // The parts of a formula, each once and after its own parts, with the number of its uses and its length as a tree.
 class Parts {
  public:
-  Parts(Expr root, const ExprNames& names) : names_(names) { visit(root); }
+  Parts(Expr root, const ExprNames& names) {
+    const auto enter = [&](Expr e) {
+      const auto [at, is_new] = facts_.emplace(e, Facts());
+      ++at->second.uses;
+      return is_new && !names.contains(e);
+    };
+    walk(root, enter, [&](Expr e) {
+      double& length = facts_.at(e).length;
+      for (Expr x : children(e)) length += facts_.at(x).length;
+      order_.push_back(e);
+    });
+  }
 
   double length(Expr e) const { return facts_.at(e).length; }
   /// The parts that are used several times and are more than an element of memory.
@@ -126,17 +139,7 @@ class Parts {
     int uses = 0;
     double length = 1;
   };
-  void visit(Expr e) {
-    const auto [at, is_new] = facts_.emplace(e, Facts());
-    ++at->second.uses;
-    if (!is_new || names_.contains(e)) return;
-    double length = 1;
-    for (Expr x : children(e)) visit(x), length += facts_.at(x).length;
-    facts_.at(e).length = length;
-    order_.push_back(e);
-  }
 
-  const ExprNames& names_;
   std::unordered_map<Expr, Facts, ExprHash> facts_;
   std::vector<Expr> order_;
 };

@@ -3,17 +3,9 @@
 
 #include <algorithm>
 
+#include "passes/fusion/expr/expr_walk.h"
+
 namespace tilewright::passes::fusion {
-
-namespace {
-
-void collect_reductions(Expr e, Axis axis, ExprSet& seen, std::vector<Expr>& found) {
-  if (!e->holds(ExprKind::reduce) || !seen.insert(e).second) return;
-  for (Expr x : children(e)) collect_reductions(x, axis, seen, found);
-  if (e->is(ExprKind::reduce) && (!axis || e->bound.contains(axis))) found.push_back(e);
-}
-
-}  // namespace
 
 bool KernelOutput::has(Axis a) const {
   return value->axes.contains(a) || std::any_of(index.begin(), index.end(), [a](Expr i) { return i->axes.contains(a); });
@@ -22,7 +14,11 @@ bool KernelOutput::has(Axis a) const {
 std::vector<Expr> reductions_over(Axis axis, const std::vector<KernelOutput>& outputs) {
   ExprSet seen;
   std::vector<Expr> found;
-  for (const KernelOutput& o : outputs) collect_reductions(o.value, axis, seen, found);
+  const auto enter = [&](Expr e) { return e->holds(ExprKind::reduce) && seen.insert(e).second; };
+  for (const KernelOutput& o : outputs)
+    walk(o.value, enter, [&](Expr e) {
+      if (e->is(ExprKind::reduce) && (!axis || e->bound.contains(axis))) found.push_back(e);
+    });
   return found;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "passes/fusion/expr/constant_value.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/graph_walk.h"
 
 namespace tilewright::passes::fusion {
@@ -47,20 +48,6 @@ std::optional<MaskedExponential> masked_exponential(ExprBuilder& b, Expr e) {
   }
   if (!found.exponent) return std::nullopt;
   return found;
-}
-
-// Whether a property holds for a value and everything it depends on: `holds` tests one value, and adds the parts for which it must hold
-// too.
-template <class Holds>
-bool all_hold(Expr root, Holds holds) {
-  ExprSet seen;
-  std::vector<Expr> open{root};
-  while (!open.empty()) {
-    const Expr e = open.back();
-    open.pop_back();
-    if (seen.insert(e).second && !holds(e, open)) return false;
-  }
-  return true;
 }
 
 // Calls `visit` for each exponential in a sum of exponentials. Returns false if the value is not such a sum, or if a call returns false.

@@ -20,19 +20,11 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "passes/fusion/expr/expr.h"
 
 namespace tilewright::passes::fusion {
-
-struct ExprHash {
-  std::size_t operator()(Expr e) const { return e->key.low; }
-};
-using ExprMap = std::unordered_map<Expr, Expr, ExprHash>;
-using ExprSet = std::unordered_set<Expr, ExprHash>;
 
 /// Whether base^exponent is known to be > 0 or +inf, for finite data.
 inline bool is_positive(const Factor& f) { return is_nonnegative(f) && (f.base->is_positive || f.exponent.is_negative()); }
@@ -156,8 +148,6 @@ class ExprBuilder {
   bool has_rounded_ = false;
 };
 
-/// Adds the loads inside of an expression, without those in `seen`.
-void collect_loads(Expr, ExprSet& seen, std::vector<Expr>& loads);
 /// The tensors of the loads inside of an expression, in the order of the loads.
 std::vector<Tensor> tensors_of(Expr);
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/leading_coefficient.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/normal_form.h"
@@ -158,18 +159,9 @@ Expr ExprBuilder::shift_reference(Expr e) {
 }
 Expr ExprBuilder::delta(Expr e) { return make(ExprKind::delta, {e}, computed(e->element)); }
 
-void collect_loads(Expr e, ExprSet& seen, std::vector<Expr>& loads) {
-  if (!holds_load(e) || !seen.insert(e).second) return;
-  if (e->is(ExprKind::load)) loads.push_back(e);
-  for (Expr x : children(e)) collect_loads(x, seen, loads);
-}
-
 std::vector<Tensor> tensors_of(Expr e) {
-  ExprSet seen;
-  std::vector<Expr> loads;
-  collect_loads(e, seen, loads);
   std::vector<Tensor> tensors;
-  for (Expr x : loads) tensors.push_back(x->tensor);
+  for (Expr x : collect(e, ExprKind::load)) tensors.push_back(x->tensor);
   return tensors;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "passes/fusion/expr/expr_walk.h"
+
 namespace tilewright::passes::fusion {
 
 bool is_product(const std::vector<Factor>& factors, const AxisSet& along) {
@@ -60,14 +62,17 @@ OperandGroups operand_groups(Expr product, const ExprBuilder& b) {
 }
 
 ContainedReductions::Facts ContainedReductions::facts(Expr e) {
-  if (const auto known = known_.find(e); known != known_.end()) return known->second;
-  Facts f{is_product(e, b_), e->is(ExprKind::reduce)};
-  for (Expr x : children(e)) {
-    const Facts inside = facts(x);
-    f.holds_product = f.holds_product || inside.holds_product;
-    f.holds_reduction = f.holds_reduction || inside.holds_reduction;
-  }
-  return known_[e] = f;
+  return known_fact(
+      e, known_, [](Expr x) { return x->holds(ExprKind::reduce) ? std::nullopt : std::optional(Facts()); },
+      [&](Expr x) {
+        Facts all{is_product(x, b_), x->is(ExprKind::reduce)};
+        for (Expr part : children(x)) {
+          const Facts& inside = known_.at(part);
+          all.holds_product = all.holds_product || inside.holds_product;
+          all.holds_reduction = all.holds_reduction || inside.holds_reduction;
+        }
+        return all;
+      });
 }
 
 }  // namespace tilewright::passes::fusion

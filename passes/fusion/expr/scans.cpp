@@ -2,8 +2,8 @@
 #include "passes/fusion/expr/scans.h"
 
 #include <algorithm>
-#include <functional>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -12,13 +12,10 @@ std::optional<ScanLoop> scan_loop(const std::vector<Expr>& values) {
   ScanLoop loop;
   bool is_one_loop = true;
   ExprSet seen;
-  const std::function<void(Expr)> visit = [&](Expr e) {
-    if ((!e->holds(ExprKind::scan) && !e->holds(ExprKind::reduce)) || !seen.insert(e).second) return;
+  const auto enter = [&](Expr e) {
+    if ((!e->holds(ExprKind::scan) && !e->holds(ExprKind::reduce)) || !seen.insert(e).second) return false;
     if (e->is(ExprKind::reduce)) is_one_loop = false;
-    if (!e->is(ExprKind::scan)) {
-      for (Expr x : children(e)) visit(x);
-      return;
-    }
+    if (!e->is(ExprKind::scan)) return true;
     const Expr body = e->operands[0], position = e->operands[1];
     const Axis axis = position->is(ExprKind::index) ? position->axis : nullptr;
     const bool is_first = loop.scans.empty();
@@ -26,8 +23,9 @@ std::optional<ScanLoop> scan_loop(const std::vector<Expr>& values) {
     is_one_loop = is_one_loop && axis && axis == loop.axis && loop.is_reverse == (e->bits != 0) && !body->axes.contains(axis) &&
                   axis->extent == (*e->bound.begin())->extent;
     loop.scans.push_back(e);
+    return false;
   };
-  for (Expr v : values) visit(v);
+  for (Expr v : values) walk_inwards(v, enter);
   if (loop.scans.empty() || !is_one_loop) return std::nullopt;
   std::sort(loop.scans.begin(), loop.scans.end(), [](Expr a, Expr b) { return a->key < b->key; });
   return loop;

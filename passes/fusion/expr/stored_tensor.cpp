@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/scans.h"
 
@@ -15,13 +16,11 @@ namespace {
 std::vector<Axis> memory_order(const ExprBuilder& b, Expr value) {
   AxisMap<double> votes;
   ExprSet seen;
-  const std::function<void(Expr)> visit = [&](Expr e) {
-    if (e->is_reference() || !seen.insert(e).second) return;
+  walk_inwards(value, seen, [&](Expr e) {
     if (e->is(ExprKind::load))
       for (Axis a : contiguous_axes(b, e->tensor, e->operands)) votes[a] += estimated_extent(e->axes);
-    for (Expr x : children(e)) visit(x);
-  };
-  visit(value);
+    return !e->is_reference();
+  });
   if (value->is(ExprKind::scan) && scan_axis(value)) votes[scan_axis(value)] = votes[*value->bound.begin()];
   std::vector<Axis> axes(value->axes.begin(), value->axes.end());
   std::stable_sort(axes.begin(), axes.end(), [&](Axis x, Axis y) { return votes[x] < votes[y]; });

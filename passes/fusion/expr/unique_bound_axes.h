@@ -15,7 +15,7 @@ class UniqueBoundAxes {
   Expr apply(Expr value, Axis loop);
 
  private:
-  Expr renamed(Expr, Axis, ExprMap& done);
+  ExprMap renamed_reductions(Expr, Axis);
   Axis own(Axis);
 
   ExprBuilder& b_;

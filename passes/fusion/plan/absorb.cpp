@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/plan/loop_plan.h"
 
 namespace tilewright::passes::fusion {
@@ -12,12 +13,6 @@ namespace {
 
 using graph::Combine;
 using Kind = AbsorbStep::Kind;
-
-void collect_shifts(Expr e, ExprSet& seen, std::vector<Expr>& found) {
-  if (!e->holds(ExprKind::shift_reference) || !seen.insert(e).second) return;
-  if (e->is(ExprKind::shift_reference)) found.push_back(e);
-  for (Expr x : children(e)) collect_shifts(x, seen, found);
-}
 
 class StateMaker {
  public:
@@ -32,12 +27,7 @@ class StateMaker {
   }
 
  private:
-  static std::vector<Expr> shifts_in(Expr e) {
-    ExprSet seen;
-    std::vector<Expr> found;
-    collect_shifts(e, seen, found);
-    return found;
-  }
+  static std::vector<Expr> shifts_in(Expr e) { return collect(e, ExprKind::shift_reference); }
 
   bool has_rolling_shift(const Accumulator& a) const {
     const std::vector<Expr> shifts = shifts_in(a.body);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "passes/fusion/expr/averaged.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/value_bounds.h"
 #include "passes/fusion/thresholds.h"
@@ -27,13 +28,6 @@ std::set<Tensor> data_of(Expr e) {
   return {tensors.begin(), tensors.end()};
 }
 
-bool holds_mask(Expr e, ExprSet& seen) {
-  if (e->is(ExprKind::indicator)) return true;
-  if (!seen.insert(e).second) return false;
-  const std::vector<Expr> inside = children(e);
-  return std::any_of(inside.begin(), inside.end(), [&](Expr x) { return holds_mask(x, seen); });
-}
-
 // A value divided by its first coefficient: equal for multiples of one value.
 Expr without_coefficient(Expr e, ExprBuilder& b) {
   const Rational c = b.terms(e).front().coefficient;
@@ -48,8 +42,8 @@ std::vector<Expr> weights_of(const std::vector<Expr>& sums, Expr averaged, Axis 
     if (without_coefficient(s->operands[0], b) == without_coefficient(averaged, b)) continue;
     for (const Factor& f : b.factors(s->operands[0])) {
       const std::set<Tensor> own = data_of(f.base);
-      ExprSet seen;
-      const bool is_data = !own.empty() && std::includes(data.begin(), data.end(), own.begin(), own.end()) && !holds_mask(f.base, seen);
+      const bool is_data =
+          !own.empty() && std::includes(data.begin(), data.end(), own.begin(), own.end()) && !f.base->holds(ExprKind::indicator);
       if (f.base->axes.contains(loop) && !is_data) weights.push_back(f.base);
     }
   }
@@ -78,19 +72,24 @@ Forms::Forms(ExprBuilder& b, Axis loop, std::vector<Expr> pending, bool shift)
     : b_(b), loop_(loop), pending_(std::move(pending)), shift_(shift) {}
 
 bool Forms::has_pending(Expr e) {
-  if (e->is_reference()) return false;
-  if (e->is(ExprKind::delta)) return true;
-  if (const auto known = has_pending_.find(e); known != has_pending_.end()) return known->second;
-  bool result = std::find(pending_.begin(), pending_.end(), e) != pending_.end();
-  for (Expr x : children(e)) result = result || has_pending(x);
-  has_pending_[e] = result;
-  return result;
+  const auto decide = [&](Expr x) -> std::optional<bool> {
+    if (x->is_reference()) return false;
+    if (x->is(ExprKind::delta) || is_pending(x)) return true;
+    return std::nullopt;
+  };
+  return known_fact(e, has_pending_, decide, [&](Expr x) {
+    return std::any_of(children(x).begin(), children(x).end(), [&](Expr part) { return has_pending_.at(part); });
+  });
 }
 
+bool Forms::is_pending(Expr e) const { return std::find(pending_.begin(), pending_.end(), e) != pending_.end(); }
+
 Expr Forms::first_pending(Expr e) {
-  if (std::find(pending_.begin(), pending_.end(), e) != pending_.end()) return e;
-  for (Expr x : children(e))
-    if (has_pending(x)) return first_pending(x);
+  while (!is_pending(e)) {
+    const auto inside = std::find_if(children(e).begin(), children(e).end(), [&](Expr x) { return has_pending(x); });
+    if (inside == children(e).end()) break;
+    e = *inside;
+  }
   return e;
 }
 

@@ -70,6 +70,7 @@ class Forms {
   FormTerm with_positive_factor(FormTerm);
   Form multiply(const Form&, const Form&, Expr product);
   Form merge(Form);
+  bool is_pending(Expr) const;
   Expr first_pending(Expr);
   /// Forms of the same values without shifts. Shared by all exponents and extremes inside, which would otherwise visit common parts again.
   Forms& without_shift();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/magnitude.h"
@@ -19,42 +20,24 @@ using graph::Combine;
 
 bool by_key(Expr a, Expr b) { return a->key < b->key; }
 
-void collect_kind(Expr e, ExprKind kind, ExprSet& seen, std::vector<Expr>& found) {
-  if (!e->holds(kind) || !seen.insert(e).second) return;
-  if (e->is(kind)) found.push_back(e);
-  for (Expr x : children(e)) collect_kind(x, kind, seen, found);
-}
 std::vector<Expr> all_of_kind(Expr e, ExprKind kind) {
-  ExprSet seen;
-  std::vector<Expr> found;
-  collect_kind(e, kind, seen, found);
+  std::vector<Expr> found = collect(e, kind);
   std::sort(found.begin(), found.end(), by_key);
   return found;
 }
 
 // Whether a value changes with `inner`, for finite values; references are free and do not count.
-bool depends(Expr e, Expr inner, ExprSet& seen) {
-  if (e == inner) return true;
-  if (e->height <= inner->height || e->is_reference() || is_guard(e) || !seen.insert(e).second) return false;
-  for (const Term& t : e->terms)
-    if (!t.coefficient.is_zero() && depends(t.value, inner, seen)) return true;
-  for (const Factor& f : e->factors)
-    if (!e->number.is_zero() && depends(f.base, inner, seen)) return true;
-  for (Expr x : e->operands)
-    if (depends(x, inner, seen)) return true;
-  return false;
-}
-bool depends(Expr e, Expr inner) {
-  ExprSet seen;
-  return depends(e, inner, seen);
-}
-// Whether a value is computed from `inner`, even if only to know whether `inner` is finite.
-bool reads(Expr e, Expr inner, ExprSet& seen) {
-  if (e == inner) return true;
-  if (e->is_reference() || !seen.insert(e).second) return false;
-  for (Expr x : children(e))
-    if (reads(x, inner, seen)) return true;
-  return false;
+bool depends(Expr value, Expr inner) {
+  return !all_hold(value, [&](Expr e, std::vector<Expr>& parts) {
+    if (e == inner) return false;
+    if (e->height <= inner->height || e->is_reference() || is_guard(e)) return true;
+    for (const Term& t : e->terms)
+      if (!t.coefficient.is_zero()) parts.push_back(t.value);
+    for (const Factor& f : e->factors)
+      if (!e->number.is_zero()) parts.push_back(f.base);
+    parts.insert(parts.end(), e->operands.begin(), e->operands.end());
+    return true;
+  });
 }
 
 // A read of a tensor's element, as the rule for the grid counts it: two uses of one element are one read.
@@ -64,34 +47,43 @@ struct Read {
   friend bool operator==(const Read&, const Read&) = default;
 };
 
-void collect_reads(Expr e, ExprSet& seen, std::vector<Read>& reads) {
-  if (e->is_reference() || !seen.insert(e).second) return;
-  if (e->is(ExprKind::load)) {
-    const Read r{e->tensor, e->axes};
-    if (std::find(reads.begin(), reads.end(), r) == reads.end()) reads.push_back(r);
-  }
-  for (Expr x : children(e)) collect_reads(x, seen, reads);
+void collect_reads(Expr value, std::vector<Read>& reads) {
+  ExprSet seen;
+  walk_inwards(value, seen, [&](Expr e) {
+    if (e->is(ExprKind::load)) {
+      const Read r{e->tensor, e->axes};
+      if (std::find(reads.begin(), reads.end(), r) == reads.end()) reads.push_back(r);
+    }
+    return !e->is_reference();
+  });
 }
 
 // Collects the reads along axis x itself, not those inside of a reduction whose result lacks x.
-void collect_reads_along(Expr e, Axis x, ExprSet& seen, std::vector<Read>& reads) {
-  if ((e->is(ExprKind::reduce) && !e->axes.contains(x)) || !seen.insert(e).second) return;
-  ExprSet inside;
-  if (e->is(ExprKind::load)) return collect_reads(e, inside, reads);
-  for (Expr y : children(e)) collect_reads_along(y, x, seen, reads);
+void collect_reads_along(Expr value, Axis x, std::vector<Read>& reads) {
+  ExprSet seen;
+  walk_inwards(value, seen, [&](Expr e) {
+    if (e->is(ExprKind::load)) collect_reads(e, reads);
+    return !e->is(ExprKind::load) && (!e->is(ExprKind::reduce) || e->axes.contains(x));
+  });
 }
 
-void collect_inner_reductions(Expr e, Axis loop, ExprSet& seen, std::vector<Expr>& found) {
-  if (!e->holds(ExprKind::reduce) || e->is_reference() || !seen.insert(e).second) return;
-  if (e->is(ExprKind::reduce) && !e->bound.contains(loop)) found.push_back(e);
-  for (Expr x : children(e)) collect_inner_reductions(x, loop, seen, found);
+void collect_inner_reductions(Expr value, Axis loop, std::vector<Expr>& found) {
+  ExprSet seen;
+  walk_inwards(value, [&](Expr e) {
+    if (!e->holds(ExprKind::reduce) || e->is_reference() || !seen.insert(e).second) return false;
+    if (e->is(ExprKind::reduce) && !e->bound.contains(loop)) found.push_back(e);
+    return true;
+  });
 }
 
-void collect_bound(Expr e, const ExprSet& stop, ExprSet& seen, AxisSet& bound) {
-  const bool binds = e->holds(ExprKind::reduce) || e->holds(ExprKind::scan);
-  if (!binds || e->is_reference() || stop.count(e) != 0 || !seen.insert(e).second) return;
-  bound.insert(e->bound);
-  for (Expr x : children(e)) collect_bound(x, stop, seen, bound);
+// Collects the axes that reductions and scans bind, without those in `seen`.
+void collect_bound(Expr value, ExprSet& seen, AxisSet& bound) {
+  walk_inwards(value, [&](Expr e) {
+    const bool binds = e->holds(ExprKind::reduce) || e->holds(ExprKind::scan);
+    if (!binds || e->is_reference() || !seen.insert(e).second) return false;
+    bound.insert(e->bound);
+    return true;
+  });
 }
 
 }  // namespace
@@ -128,7 +120,7 @@ void LoopPlan::find_scans() {
   for (const KernelOutput& o : outputs) values.push_back(o.value);
   ExprSet seen;
   std::vector<Expr> all;
-  for (Expr v : values) collect_kind(v, ExprKind::scan, seen, all);
+  for (Expr v : values) collect(v, ExprKind::scan, seen, all);
   if (all.empty()) return;
   const std::optional<ScanLoop> found = scan_loop(values);
   TW_CHECK(found && found->axis == loop && found->scans.size() == all.size(), "fusion: a kernel with scans that its loop does not compute");
@@ -139,18 +131,14 @@ void LoopPlan::find_scans() {
 // The maxima that exponentials subtract.
 ExprSet maxima_of_exponents(const std::vector<KernelOutput>& outputs) {
   ExprSet seen, maxima;
-  std::vector<Expr> open;
-  for (const KernelOutput& o : outputs)
-    for (Expr e : all_of_kind(o.value, ExprKind::exp)) open.push_back(e->operands[0]);
-  while (!open.empty()) {
-    const Expr e = open.back();
-    open.pop_back();
-    if (!seen.insert(e).second) continue;
-    if (e->is(ExprKind::reduce) && e->combine == Combine::max) maxima.insert(e);
-    if (!e->is(ExprKind::add) && !e->is(ExprKind::mul) && !e->is(ExprKind::select) && !e->is(ExprKind::function)) continue;
-    const std::vector<Expr> inside = children(e);
-    open.insert(open.end(), inside.begin(), inside.end());
-  }
+  std::vector<Expr> exponentials;
+  for (const KernelOutput& o : outputs) collect(o.value, ExprKind::exp, seen, exponentials);
+  seen.clear();
+  for (Expr x : exponentials)
+    walk_inwards(x->operands[0], seen, [&](Expr e) {
+      if (e->is(ExprKind::reduce) && e->combine == Combine::max) maxima.insert(e);
+      return e->is(ExprKind::add) || e->is(ExprKind::mul) || e->is(ExprKind::select) || e->is(ExprKind::function);
+    });
   return maxima;
 }
 
@@ -365,14 +353,13 @@ std::vector<Expr> LoopPlan::outputs_at_references() {
   return values;
 }
 
-// A reduction that cancels when references replace it may still occur in the formulas.
+// A reduction that cancels when references replace it may still occur in the formulas, if only to know whether it is finite.
 bool LoopPlan::is_read_behind_loop(Expr reduce) const {
   ExprSet others;
   for (const Reduction& r : reductions)
     if (r.value != reduce) others.insert(r.value);
   const auto is_read = [&](Expr e) {
-    ExprSet seen = others;
-    return reads(e, reduce, seen);
+    return any_of(e, [&](Expr x) { return x == reduce; }, [&](Expr x) { return !x->is_reference() && !others.contains(x); });
   };
   return std::any_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return is_read(o.value); }) ||
          std::any_of(reductions.begin(), reductions.end(), [&](const Reduction& r) {
@@ -415,16 +402,14 @@ void LoopPlan::choose_grid() {
   std::vector<Expr> parts;
   for (const Accumulator* a : live) {
     parts.push_back(a->body);
-    ExprSet seen;
-    collect_inner_reductions(a->body, loop, seen, parts);
+    collect_inner_reductions(a->body, loop, parts);
   }
   const auto is_cheap_without = [&](Axis x, Expr part) {
     if (part->axes.contains(x) || !part->axes.intersects(free)) return true;
     std::vector<Read> along, read;
     for (const Accumulator* a : live)
-      if (ExprSet visited; a->axes.contains(x)) collect_reads_along(a->body, x, visited, along);
-    ExprSet seen;
-    collect_reads(part, seen, read);
+      if (a->axes.contains(x)) collect_reads_along(a->body, x, along);
+    collect_reads(part, read);
     AxisSet space = part->axes;
     space.insert(part->bound);
     const bool is_product = std::none_of(read.begin(), read.end(), [&](const Read& r) { return r.axes.contains(space); });
@@ -445,12 +430,12 @@ void LoopPlan::choose_grid() {
   ExprSet seen;
   for (const Accumulator& a : accumulators) {
     if (!a.axes.empty()) cells += estimated_extent(a.axes.without(grid));
-    collect_bound(a.body, {}, seen, inner);
+    collect_bound(a.body, seen, inner);
   }
   resident = estimated_extent(loop ? inner.without({loop}) : inner);
-  ExprSet stop, visited;
-  for (const Reduction& r : reductions) stop.insert(r.value);
-  for (const KernelOutput& o : outputs) collect_bound(o.value, stop, visited, after_loop);
+  seen.clear();
+  for (const Reduction& r : reductions) seen.insert(r.value);
+  for (const KernelOutput& o : outputs) collect_bound(o.value, seen, after_loop);
   after = after_loop.empty() ? 0 : estimated_extent(after_loop);
 }
 

@@ -5,34 +5,37 @@
 #include <map>
 #include <vector>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
 
 bool computes_nothing(graph::Op op) { return graph::is_leaf(op) && op != graph::Op::rand; }
 
-void cover_sources(const graph::Graph& g, const ExprPool& pool, Expr e, ExprSet& seen, std::set<std::uint32_t>& covered) {
-  if (!seen.insert(e).second) return;
-  // Values in memory are computed by other kernels; views of them belong to this kernel.
-  if (e->is(ExprKind::load) && !e->tensor->node.valid()) return;
-  for (graph::NodeId n : pool.sources(e))
-    if (!computes_nothing(g.node(n).op) && !(e->is(ExprKind::load) && n == e->tensor->node)) covered.insert(n.index);
-  if (e->is(ExprKind::load)) return;
-  for (Expr x : children(e)) cover_sources(g, pool, x, seen, covered);
+void cover_sources(const graph::Graph& g, const ExprPool& pool, Expr value, ExprSet& seen, std::set<std::uint32_t>& covered) {
+  walk_inwards(value, seen, [&](Expr e) {
+    // Values in memory are computed by other kernels; views of them belong to this kernel.
+    if (e->is(ExprKind::load) && !e->tensor->node.valid()) return false;
+    for (graph::NodeId n : pool.sources(e))
+      if (!computes_nothing(g.node(n).op) && !(e->is(ExprKind::load) && n == e->tensor->node)) covered.insert(n.index);
+    return !e->is(ExprKind::load);
+  });
 }
 
 namespace {
 
 // Collects the nodes whose values a kernel reads, wholly or partly.
-void collect_read_nodes(const ExprPool& pool, Expr e, ExprSet& seen, std::set<std::uint32_t>& read) {
-  if (!holds_load(e) || !seen.insert(e).second) return;
-  if (e->is(ExprKind::load)) {
+std::set<std::uint32_t> read_nodes(const ExprPool& pool, const std::vector<KernelOutput>& outputs) {
+  ExprSet seen;
+  std::vector<Expr> loads;
+  for (const KernelOutput& o : outputs) collect(o.value, ExprKind::load, seen, loads);
+  std::set<std::uint32_t> read;
+  for (Expr e : loads)
     if (e->tensor->node.valid())
       read.insert(e->tensor->node.index);
     else
       for (graph::NodeId n : pool.sources(e)) read.insert(n.index);
-  }
-  for (Expr x : children(e)) collect_read_nodes(pool, x, seen, read);
+  return read;
 }
 
 // Whether a kernel that reads these nodes has everything that a node needs: a kernel that stores gamma * w is part of norm(x) * gamma * w,
@@ -84,12 +87,7 @@ std::vector<graph::NodeId> covered_nodes(const graph::Graph& g, const ExprPool& 
   }
   if (share != Share::reductions)
     for (const KernelOutput& o : plan.outputs) cover_sources(g, pool, o.value, seen, nodes);
-  if (share != Share::rest) {
-    ExprSet visited;
-    std::set<std::uint32_t> read;
-    for (const KernelOutput& o : plan.outputs) collect_read_nodes(pool, o.value, visited, read);
-    cover_operands(g, read, nodes);
-  }
+  if (share != Share::rest) cover_operands(g, read_nodes(pool, plan.outputs), nodes);
   std::vector<graph::NodeId> all;
   for (std::uint32_t n : nodes) all.push_back({n});
   return all;

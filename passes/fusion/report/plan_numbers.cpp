@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "tileir/text/plural.h"
 
 namespace tilewright::passes::fusion {
@@ -34,9 +35,7 @@ double flops_at_a_point(Expr e) {
   }
 }
 
-void count(Expr e, ExprSet& seen, std::vector<FlopCount>& all) {
-  if (e->is(ExprKind::load) || !seen.insert(e).second) return;
-  for (Expr x : children(e)) count(x, seen, all);
+void add_flops_of(Expr e, std::vector<FlopCount>& all) {
   const double each = flops_at_a_point(e);
   if (each == 0) return;
   AxisSet axes = e->axes;
@@ -61,7 +60,8 @@ std::string listed(const std::vector<std::string>& parts) {
 std::vector<FlopCount> count_flops(const LoopPlan& plan) {
   std::vector<FlopCount> all;
   ExprSet seen;
-  for (const KernelOutput& o : plan.outputs) count(o.value, seen, all);
+  const auto enter = [&](Expr e) { return !e->is(ExprKind::load) && seen.insert(e).second; };
+  for (const KernelOutput& o : plan.outputs) walk(o.value, enter, [&](Expr e) { add_flops_of(e, all); });
   return all;
 }
 

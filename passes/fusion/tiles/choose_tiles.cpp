@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/stored_tensor.h"
@@ -46,7 +47,7 @@ class TileChooser {
       : plan_(plan), b_(b), target_(target), is_batch_invariant_(is_batch_invariant) {
     ExprSet seen;
     std::vector<Expr> loads;
-    for (const KernelOutput& o : plan.outputs) collect_loads(o.value, seen, loads);
+    for (const KernelOutput& o : plan.outputs) collect(o.value, ExprKind::load, seen, loads);
     for (Expr e : loads) {
       if (e->operands.empty()) continue;
       const std::vector<Axis> contiguous = contiguous_axes(b, e->tensor, e->operands);

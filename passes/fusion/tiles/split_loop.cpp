@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/thresholds.h"
@@ -44,7 +45,7 @@ class SplitCost {
   double bytes_of_loop() const {
     ExprSet seen;
     std::vector<Expr> loads;
-    for (int i : plan_.states[0].accumulators) collect_loads(plan_.accumulators[static_cast<std::size_t>(i)].body, seen, loads);
+    for (int i : plan_.states[0].accumulators) collect(plan_.accumulators[static_cast<std::size_t>(i)].body, ExprKind::load, seen, loads);
     double bytes = 0;
     for (Expr e : loads)
       if (e->axes.contains(plan_.loop))

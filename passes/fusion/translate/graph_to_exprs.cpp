@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "tileir/builder.h"
@@ -570,18 +571,18 @@ Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& a
   const Expr here = b_.equal(whole(along, atoms), position);
   // Parts without the axis stay as they are: inside of a reduction over the axis, its name means another axis.
   ExprSet visited, unchanged;
-  const std::function<void(Expr)> visit = [&](Expr e) {
+  const auto enter = [&](Expr e) {
     if (!e->axes.intersects(bound)) {
       unchanged.insert(e);
-      return;
+      return false;
     }
-    if (!visited.insert(e).second) return;
-    if (e->is(ExprKind::reduce)) {
+    if (!visited.insert(e).second) return false;
+    if (e->is(ExprKind::reduce))
       moved[e] = e->element == Element::boolean ? b_.reduce(Combine::any, bound, b_.conjunction({here, e}))
                                                 : b_.reduce(Combine::sum, bound, b_.select(here, e, b_.zero(), e->element));
-      return;
-    }
-    for (Expr x : children(e)) visit(x);
+    return !e->is(ExprKind::reduce);
+  };
+  walk(value, enter, [&](Expr e) {
     if (!e->is(ExprKind::load)) return;
     std::vector<Expr> index;
     bool may_leave = e->bits != 0;
@@ -591,8 +592,7 @@ Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& a
     }
     moved[e] = b_.load(e->tensor, std::move(index), may_leave);
     b_.pool().copy_sources(e, moved[e]);
-  };
-  visit(value);
+  });
   return b_.substitute(value, moved, unchanged);
 }
 

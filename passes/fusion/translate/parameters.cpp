@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/thresholds.h"
@@ -29,16 +30,14 @@ double recomputed_bytes(Expr value) {
   std::unordered_map<Tensor, double> tensors;
   double reductions = 0;
   ExprSet seen;
-  const std::function<void(Expr)> visit = [&](Expr e) {
-    if (!seen.insert(e).second) return;
+  walk_inwards(value, seen, [&](Expr e) {
     if (e->is(ExprKind::reduce) || e->is(ExprKind::scan)) reductions += 2 * stored_bytes(e->axes, e->element);
     if (e->is(ExprKind::load)) {
       double& bytes = tensors[e->tensor];
       bytes = std::max(bytes, std::min(elements_of(e->tensor), estimated_extent(e->axes)) * ir::bytes(e->tensor->element));
     }
-    for (Expr x : children(e)) visit(x);
-  };
-  visit(value);
+    return true;
+  });
   double bytes = reductions;
   for (const auto& [tensor, read] : tensors) bytes += read;
   return bytes;
@@ -61,31 +60,35 @@ bool ParameterFolding::has_room(Expr value, Element element) const {
 
 void ParameterFolding::count_read_memory(Expr value) {
   ExprSet seen;
-  const std::function<void(Expr)> visit = [&](Expr e) {
-    if (!seen.insert(e).second || !holds_known_load(e)) return;
+  walk_inwards(value, seen, [&](Expr e) {
+    if (!holds_known_load(e)) return false;
     if (e->is(ExprKind::load) && options_.is_known(e->tensor) && read_.insert(e->tensor).second)
       read_bytes_ += elements_of(e->tensor) * ir::bytes(e->tensor->element);
-    for (Expr x : children(e)) visit(x);
-  };
-  visit(value);
+    return true;
+  });
 }
 
 bool ParameterFolding::is_known(Expr e) {
-  if (const auto at = known_.find(e); at != known_.end()) return at->second;
   const auto is_fixed = [&](const AxisSet& axes) {
     return std::all_of(axes.begin(), axes.end(), [&](Axis a) { return options_.is_fixed(a->extent); });
   };
-  bool known = !e->is(ExprKind::load) || options_.is_known(e->tensor);
-  known = known && is_fixed(e->axes) && is_fixed(e->bound) && (!e->is(ExprKind::extent) || options_.is_fixed(e->extent));
-  for (Expr x : children(e)) known = known && is_known(x);
-  return known_[e] = known;
+  const auto may_be_known = [&](Expr x) {
+    if (x->is(ExprKind::load) && !options_.is_known(x->tensor)) return false;
+    return is_fixed(x->axes) && is_fixed(x->bound) && (!x->is(ExprKind::extent) || options_.is_fixed(x->extent));
+  };
+  return known_fact(
+      e, known_, [&](Expr x) { return may_be_known(x) ? std::nullopt : std::optional(false); },
+      [&](Expr x) { return std::all_of(children(x).begin(), children(x).end(), [&](Expr part) { return known_.at(part); }); });
 }
 
 bool ParameterFolding::holds_known_load(Expr e) {
-  if (const auto at = has_load_.find(e); at != has_load_.end()) return at->second;
-  bool holds = e->is(ExprKind::load) && options_.is_known(e->tensor);
-  for (Expr x : children(e)) holds = holds || holds_known_load(x);
-  return has_load_[e] = holds;
+  const auto decide = [&](Expr x) {
+    const bool is_one = x->is(ExprKind::load) && options_.is_known(x->tensor);
+    return is_one || !holds_load(x) ? std::optional(is_one) : std::nullopt;
+  };
+  return known_fact(e, has_load_, decide, [&](Expr x) {
+    return std::any_of(children(x).begin(), children(x).end(), [&](Expr part) { return has_load_.at(part); });
+  });
 }
 
 // ---- the walk --------------------------------------------------------------------------------------------------------

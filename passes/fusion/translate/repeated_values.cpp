@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/normal_form.h"
 #include "tileir/graph/graph_op_info.h"
 
@@ -15,21 +16,15 @@ using graph::Node;
 using graph::NodeId;
 using graph::Op;
 
-// The reductions in a formula that are not inside of another one. Formulas may be deeper than a thread's stack.
+// The reductions in a formula that are not inside of another one.
 std::set<ExprKey> outermost_reductions(Expr formula) {
   std::set<ExprKey> found;
   ExprSet seen;
-  std::vector<Expr> todo{formula};
-  while (!todo.empty()) {
-    const Expr e = todo.back();
-    todo.pop_back();
-    if (!e->holds(ExprKind::reduce) || !seen.insert(e).second) continue;
-    if (e->is(ExprKind::reduce)) {
-      found.insert(e->key);
-      continue;
-    }
-    for (Expr x : children(e)) todo.push_back(x);
-  }
+  walk_inwards(formula, [&](Expr e) {
+    if (!e->holds(ExprKind::reduce) || !seen.insert(e).second) return false;
+    if (e->is(ExprKind::reduce)) found.insert(e->key);
+    return !e->is(ExprKind::reduce);
+  });
   return found;
 }
 

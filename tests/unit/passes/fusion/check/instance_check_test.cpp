@@ -9,6 +9,7 @@
 #include "passes/fusion/check/field_eval.h"
 #include "passes/fusion/check/instance_check.h"
 #include "passes/fusion/expr/expr_text.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/sequence/check_buffers.h"
 #include "tests/unit/passes/fusion/derive.h"
 #include "tests/unit/passes/fusion/run_program.h"
@@ -275,23 +276,18 @@ std::vector<Expr> mutants_of(ExprBuilder& b, Expr e) {
 
 /// Parts of which nothing depends: maxima that serve as references, and keys of argmax, whose order alone counts.
 bool is_free(const std::optional<LoopPlan>& plan, Expr part) {
-  const auto is_key = [](const auto& self, Expr e) -> bool {
-    if (e->is(ExprKind::function) && e->function == OpKind::bitcast_) return true;
-    const std::vector<Expr> inside = children(e);
-    return std::any_of(inside.begin(), inside.end(), [&](Expr x) { return self(self, x); });
-  };
-  if (ir::is_integer(part->element) && is_key(is_key, part)) return true;
+  const auto is_bitcast = [](Expr e) { return e->is(ExprKind::function) && e->function == OpKind::bitcast_; };
+  if (ir::is_integer(part->element) && any_of(part, is_bitcast)) return true;
   if (!plan || !part->is(ExprKind::reduce) || part->combine != Combine::max) return false;
   const bool is_output = std::any_of(plan->outputs.begin(), plan->outputs.end(), [&](const KernelOutput& o) { return o.value == part; });
-  const auto is_subtracted = [&](const auto& self, Expr e) -> bool {
+  const auto subtracts = [&](Expr e) {
     if (e->is(ExprKind::exp))
       for (const Term& t : e->operands[0]->terms)
         if (t.value == part) return true;
-    const std::vector<Expr> inside = children(e);
-    return std::any_of(inside.begin(), inside.end(), [&](Expr x) { return self(self, x); });
+    return false;
   };
-  return !is_output && std::any_of(plan->outputs.begin(), plan->outputs.end(),
-                                   [&](const KernelOutput& o) { return is_subtracted(is_subtracted, o.value); });
+  return !is_output &&
+         std::any_of(plan->outputs.begin(), plan->outputs.end(), [&](const KernelOutput& o) { return any_of(o.value, subtracts); });
 }
 
 /// Whether two formulas differ in the field: a maximum that a softmax subtracts may be anything.

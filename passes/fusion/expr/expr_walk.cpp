@@ -1,0 +1,21 @@
+// Collects expressions of one kind.
+#include "passes/fusion/expr/expr_walk.h"
+
+namespace tilewright::passes::fusion {
+
+void collect(Expr root, ExprKind kind, ExprSet& seen, std::vector<Expr>& found) {
+  walk_inwards(root, [&](Expr e) {
+    if (!e->holds(kind) || !seen.insert(e).second) return false;
+    if (e->is(kind)) found.push_back(e);
+    return true;
+  });
+}
+
+std::vector<Expr> collect(Expr root, ExprKind kind) {
+  ExprSet seen;
+  std::vector<Expr> found;
+  collect(root, kind, seen, found);
+  return found;
+}
+
+}  // namespace tilewright::passes::fusion
