@@ -12,6 +12,16 @@ namespace tilewright::passes::fusion {
 
 using graph::Combine;
 
+namespace {
+
+// Axes that all factors have do not connect them: an operand that is stored has them too.
+Operands operands_apart(Expr reduce, const ExprBuilder& b) {
+  const std::vector<Factor> factors = b.factors(reduce->operands[0]);
+  return operands_of(factors, reduce->bound, nullptr, batch_axes(factors, reduce->bound));
+}
+
+}  // namespace
+
 Expr StoredValues::store_operands(Expr root, Axis loop, Operands which, ExprMap& stored) {
   const bool inside = which.inside;
   ExprMap replaced, scaled;  // scaled: maps a value to the products of which it is a factor
@@ -27,8 +37,9 @@ Expr StoredValues::store_operands(Expr root, Axis loop, Operands which, ExprMap&
       return;
     }
     if (is_product(e, b_)) {
-      auto [groups, shared] = operand_groups(e, b_);
-      for (std::vector<Factor>& group : groups) {
+      auto [operands, shared] = operands_apart(e, b_);
+      for (Operand& one : operands) {
+        std::vector<Factor>& group = one.factors;
         const Expr operand = b_.multiply(1, group);
         if (!held_.holds_product(operand) || (inside && stays_inside(operand, root, loop))) continue;
         // Reductions that scale the operand are applied before it is stored.
@@ -155,12 +166,12 @@ Expr StoredValues::store_combined(Expr root, Axis loop, Combined which, ExprMap&
       for (Expr x : children(e)) visit(x);
       return;
     }
-    auto [groups, shared] = operand_groups(e, b_);
-    groups.push_back(shared);
+    auto [operands, shared] = operands_apart(e, b_);
+    operands.push_back({{}, shared});
     std::vector<Factor> rest = b_.factors(e->operands[0]);
-    for (const std::vector<Factor>& group : groups) {
+    for (const Operand& operand : operands) {
       std::vector<Factor> own;
-      std::copy_if(group.begin(), group.end(), std::back_inserter(own), [&](const Factor& f) {
+      std::copy_if(operand.factors.begin(), operand.factors.end(), std::back_inserter(own), [&](const Factor& f) {
         return held_.holds_reduction(f.base) && (which == Combined::outermost || !f.base->axes.contains(loop));
       });
       if (own.empty()) continue;

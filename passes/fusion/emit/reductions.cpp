@@ -5,6 +5,7 @@
 #include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
+#include "passes/fusion/expr/products.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -128,46 +129,21 @@ std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr b
                                     const std::optional<Part>& accumulator) {
   const ProductElement operand_element = reduction->operand_element;
   if (!body->is(ExprKind::mul) || !(body->number.is_one() || ir::is_float(body->element))) return std::nullopt;
-  // Factors that share an axis of the result form one component; factors without such an axis go to the first one.
-  std::vector<std::pair<Order, std::vector<Factor>>> components;
-  std::vector<Factor> shared;
   Order contracted;
   for (Axis a : along)
     if (is_tiled(a)) contracted.push_back(a);
   if (contracted.empty()) return std::nullopt;
-  for (const Factor& f : body->factors) {
-    Order own = restricted(order, f.base->axes.without(along));
-    if (own.empty()) {
-      shared.push_back(f);
-      continue;
-    }
-    std::vector<Factor> members{f};
-    for (auto c = components.begin(); c != components.end();) {
-      const bool meets =
-          std::any_of(own.begin(), own.end(), [&](Axis a) { return std::find(c->first.begin(), c->first.end(), a) != c->first.end(); });
-      if (!meets) {
-        ++c;
-        continue;
-      }
-      for (Axis a : c->first)
-        if (std::find(own.begin(), own.end(), a) == own.end()) own.push_back(a);
-      members.insert(members.end(), c->second.begin(), c->second.end());
-      c = components.erase(c);
-    }
-    components.emplace_back(own, members);
+  const auto position = [&](Axis a) { return std::find(order.begin(), order.end(), a); };
+  auto [sides, common] = operands_of(body->factors, along, [&](Axis a) { return position(a) != order.end() && is_tiled(a); });
+  if (sides.size() != 2) return std::nullopt;
+  // The operand with the first axis of the result has its rows. Factors without an axis of the result are multiplied with this operand.
+  Order rows = restricted(order, sides[0].axes), columns = restricted(order, sides[1].axes);
+  if (position(columns.front()) < position(rows.front())) {
+    std::swap(sides[0], sides[1]);
+    std::swap(rows, columns);
   }
-  if (components.size() != 2) return std::nullopt;
-  const auto rank = [&](const Order& axes) {
-    std::ptrdiff_t least = static_cast<std::ptrdiff_t>(order.size());
-    for (Axis a : axes) least = std::min(least, std::find(order.begin(), order.end(), a) - order.begin());
-    return least;
-  };
-  if (rank(components[1].first) < rank(components[0].first)) std::swap(components[0], components[1]);
-  auto& [rows, left] = components[0];
-  auto& [columns, right] = components[1];
-  left.insert(left.end(), shared.begin(), shared.end());
-  const auto sorted = [&](Order& axes) { std::sort(axes.begin(), axes.end(), [&](Axis a, Axis b) { return rank({a}) < rank({b}); }); };
-  sorted(rows), sorted(columns);
+  std::vector<Factor>&left = sides[0].factors, &right = sides[1].factors;
+  left.insert(left.end(), common.begin(), common.end());
   // Both groups must vary along the contracted axes; otherwise this is not a matrix product.
   for (const auto* group : {&left, &right})
     if (std::none_of(group->begin(), group->end(), [&](const Factor& f) { return f.base->axes.intersects(along); })) return std::nullopt;

@@ -1,4 +1,4 @@
-// Groups factors by those axes of the result that they have.
+// Groups factors by the axes of the result that they have.
 #include "passes/fusion/expr/products.h"
 
 #include <algorithm>
@@ -23,42 +23,35 @@ bool is_product(Expr e, const ExprBuilder& b) {
   return e->is(ExprKind::reduce) && e->combine == graph::Combine::sum && is_product(b.factors(e->operands[0]), e->bound);
 }
 
-namespace {
-
-// Whether all factors that vary along the contracted axes also have this axis.
-bool is_batch(Axis a, Expr product, const ExprBuilder& b) {
-  const std::vector<Factor> factors = b.factors(product->operands[0]);
-  return std::all_of(factors.begin(), factors.end(),
-                     [&](const Factor& f) { return !f.base->axes.intersects(product->bound) || f.base->axes.contains(a); });
+AxisSet batch_axes(const std::vector<Factor>& factors, const AxisSet& along) {
+  AxisSet axes;
+  for (const Factor& f : factors) axes.insert(f.base->axes.without(along));
+  for (const Factor& f : factors)
+    if (f.base->axes.intersects(along)) axes = axes.common(f.base->axes);
+  return axes;
 }
 
-}  // namespace
-
-OperandGroups operand_groups(Expr product, const ExprBuilder& b) {
-  std::vector<std::pair<AxisSet, std::vector<Factor>>> groups;
-  OperandGroups result;
-  for (const Factor& f : b.factors(product->operands[0])) {
-    AxisSet own = f.base->axes.without(product->bound);
-    if (own.empty()) {
-      result.shared.push_back(f);
+Operands operands_of(const std::vector<Factor>& factors, const AxisSet& along, const std::function<bool(Axis)>& counts,
+                     const AxisSet& batch) {
+  Operands found;
+  for (const Factor& f : factors) {
+    Operand own{{}, {f}};
+    for (Axis a : f.base->axes.without(along))
+      if (!counts || counts(a)) own.axes.insert(a);
+    if (own.axes.empty()) {
+      found.common.push_back(f);
       continue;
     }
-    std::vector<Factor> members{f};
-    for (auto g = groups.begin(); g != groups.end();) {
-      // Axes that all factors have (batch axes) do not connect factors.
-      const AxisSet common = g->first.common(own);
-      if (std::all_of(common.begin(), common.end(), [&](Axis a) { return is_batch(a, product, b); })) {
-        ++g;
-        continue;
-      }
-      own.insert(g->first);
-      members.insert(members.end(), g->second.begin(), g->second.end());
-      g = groups.erase(g);
-    }
-    groups.emplace_back(own, members);
+    const AxisSet connecting = own.axes.without(batch);
+    std::erase_if(found.operands, [&](const Operand& other) {
+      if (!other.axes.intersects(connecting)) return false;
+      own.axes.insert(other.axes);
+      own.factors.insert(own.factors.end(), other.factors.begin(), other.factors.end());
+      return true;
+    });
+    found.operands.push_back(std::move(own));
   }
-  for (auto& [axes, members] : groups) result.groups.push_back(std::move(members));
-  return result;
+  return found;
 }
 
 ContainedReductions::Facts ContainedReductions::facts(Expr e) {

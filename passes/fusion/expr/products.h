@@ -1,5 +1,9 @@
 // Recognises reductions that are matrix products.
 #pragma once
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
 #include "passes/fusion/expr/normal_form.h"
 
 namespace tilewright::passes::fusion {
@@ -9,12 +13,26 @@ bool is_product(const std::vector<Factor>& factors, const AxisSet& along);
 /// Whether an expression is a sum of such products.
 bool is_product(Expr, const ExprBuilder&);
 
-/// The factors of a product, grouped by the operand to which they belong.
-struct OperandGroups {
-  std::vector<std::vector<Factor>> groups;  // by the axes of the result that the factors have in common
-  std::vector<Factor> shared;               // factors with contracted axes only
+/// Factors of a product that are multiplied before it contracts them.
+struct Operand {
+  AxisSet axes;  // the counted axes of the result that the factors have
+  std::vector<Factor> factors;
 };
-OperandGroups operand_groups(Expr reduce, const ExprBuilder&);
+struct Operands {
+  std::vector<Operand> operands;
+  std::vector<Factor> common;  // factors without counted axes: they may belong to any operand
+};
+
+/// Divides the factors of a product into its operands: factors that have an axis of the result in common belong to one operand.
+///
+/// counts: the axes of the result that count, such as those with tiles; null: all. batch: axes that do not connect the factors that have
+/// them.
+///
+/// Example: the factors x[m, k], g[k], w[k, n] and s[n], along k -> operands {m: x} and {n: s, w}; common: g.
+Operands operands_of(const std::vector<Factor>&, const AxisSet& along, const std::function<bool(Axis)>& counts = nullptr,
+                     const AxisSet& batch = {});
+/// The axes that all factors have which vary along the contracted axes.
+AxisSet batch_axes(const std::vector<Factor>&, const AxisSet& along);
 
 /// Whether expressions are reductions or contain some; each is visited once.
 class ContainedReductions {

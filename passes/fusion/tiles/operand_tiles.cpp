@@ -17,20 +17,13 @@ class OperandTiles {
  public:
   OperandTiles(TileSizes& sizes, const LoopPlan& plan, const ExprBuilder& b) : sizes_(sizes), plan_(plan), b_(b) {}
 
-  // The axes of each operand of a product: of factors that have in common an axis of the result with a tile.
+  // The axes of each operand of a product, those with tiles and those that it contracts.
   std::vector<AxisSet> operands(Expr product) const {
     std::vector<AxisSet> all;
-    for (const Factor& f : b_.factors(product->operands[0])) {
-      AxisSet own;
-      for (Axis a : f.base->axes.without(product->bound))
-        if (size(a) > 1) own.insert(a);
-      if (own.empty()) continue;
-      own.insert(f.base->axes.common(product->bound));
-      const auto joins = [&](const AxisSet& other) { return other.without(product->bound).intersects(own); };
-      for (const AxisSet& other : all)
-        if (joins(other)) own.insert(other);
-      std::erase_if(all, joins);
-      all.push_back(own);
+    const auto is_tiled = [&](Axis a) { return size(a) > 1; };
+    for (const Operand& operand : operands_of(b_.factors(product->operands[0]), product->bound, is_tiled).operands) {
+      all.push_back(operand.axes);
+      for (const Factor& f : operand.factors) all.back().insert(f.base->axes.common(product->bound));
     }
     return all;
   }
