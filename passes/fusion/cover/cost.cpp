@@ -14,7 +14,7 @@
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/thresholds.h"
-#include "passes/fusion/tiles/tile_sizes.h"
+#include "passes/fusion/tiles/footprint.h"
 #include "passes/fusion/transcendental.h"
 #include "tileir/target/machine_facts.h"
 
@@ -32,26 +32,30 @@ bool is_transcendental(Expr e) {
 class Estimator {
  public:
   Estimator(const LoopPlan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const FusionOptions& options)
-      : plan_(plan), b_(b), target_(target), facts_(ir::machine_facts(target)), tiling_(tiling), tiles_(tiling.sizes) {
-    if (!options.batch_invariant) return;
-    for (const KernelOutput& o : plan.outputs) rows_.insert(o.value->axes);
-    for (Axis a : bound_axes(plan.outputs)) rows_ = rows_.without({a});
-  }
+      : plan_(plan),
+        b_(b),
+        target_(target),
+        facts_(ir::machine_facts(target)),
+        tiling_(tiling),
+        tiles_(tiling.sizes),
+        rows_(options.batch_invariant ? rows_of(plan) : AxisSet()),
+        footprint_(plan, tiling.sizes, rows_) {}
 
   KernelCost run() {
-    for (const auto& [axis, size] : tiles_.grid) cost_.programs *= tile_count(axis);
+    cost_.programs = footprint_.programs();
+    cost_.accumulator_bytes = 4 * footprint_.accumulator_words();
     cost_.parts = static_cast<double>(tiling_.split.parts);
     for (const Reduction& r : plan_.reductions) stop_.insert(r.value);
     // What one pass has computed is not computed again in the outputs of a later pass: the outputs belong to the last pass. If one tile is
     // the whole loop, there is a single pass.
     ExprSet seen;
     for (int pass = 1; pass <= plan_.passes; ++pass) {
-      if (!has_one_tile()) seen.clear();
+      if (!footprint_.has_one_tile()) seen.clear();
       add_pass(pass, seen);
     }
     for (const KernelOutput& o : plan_.outputs) {
       add_parts({o.value}, seen);
-      cost_.written_bytes += extent(o.value->axes) * ir::bytes(o.tensor->element);
+      cost_.written_bytes += footprint_.extent(o.value->axes) * ir::bytes(o.tensor->element);
     }
     for (const auto& [tensor, bytes] : read_) {
       const double once = std::min(bytes, tensor_bytes(tensor));
@@ -59,7 +63,7 @@ class Estimator {
       cost_.reread_bytes += bytes - once;
     }
     if (plan_.loop) {
-      const double tiles = std::ceil(extent(plan_.loop) / static_cast<double>(tiles_.loop));
+      const double tiles = std::ceil(footprint_.tiles_of_loop());
       cost_.spilled_bytes = 2 * 4 * static_cast<double>(tiling_.spilled_words) * tiles * plan_.passes * cost_.programs;
     }
     cost_.fits = fits();
@@ -68,40 +72,29 @@ class Estimator {
   }
 
  private:
-  bool has_one_tile() const { return plan_.loop && plan_.loop->extent.is_constant() && plan_.loop->extent.value() <= tiles_.loop; }
-
-  // If other rows must not matter, a typical number of rows is used instead of the actual one.
-  double extent(Axis a) const { return rows_.contains(a) ? kTypicalExtent : estimated_extent(a->extent); }
-  double extent(const AxisSet& axes) const {
-    double product = 1;
-    for (Axis a : axes) product *= extent(a);
-    return product;
+  // The rows of outputs whose bits must not depend on the number of rows: a typical number of rows is used instead of the actual one.
+  static AxisSet rows_of(const LoopPlan& plan) {
+    AxisSet rows;
+    for (const KernelOutput& o : plan.outputs) rows.insert(o.value->axes);
+    for (Axis a : bound_axes(plan.outputs)) rows = rows.without({a});
+    return rows;
   }
+
+  double evaluations(const AxisSet& axes) const { return footprint_.evaluations(axes); }
 
   // The bytes of the elements that are read, each counted once.
   double tensor_bytes(Tensor t) const {
     double elements = 1;
     for (const Dim& d : t->shape) elements *= estimated_extent(d);
-    if (!rows_.empty()) elements = extent(axes_.at(t));
+    if (!rows_.empty()) elements = footprint_.extent(axes_.at(t));
     return elements * ir::bytes(t->element);
-  }
-
-  double tile_count(Axis a) const { return std::ceil(extent(a) / static_cast<double>(tiles_.grid.at(a))); }
-
-  // The number of elements, over all programs, that are computed of a value with these axes.
-  double evaluations(const AxisSet& axes) const {
-    double count = 1;
-    for (Axis a : axes) count *= extent(a);
-    for (const auto& [axis, size] : tiles_.grid)
-      if (!axes.contains(axis)) count *= tile_count(axis);
-    return count;
   }
 
   // Memory moves whole lines: if the neighbours in a tile take less than a line, each tile moves the line again.
   double lines_per_run(Expr load) const {
     const std::vector<Axis> contiguous = contiguous_axes(b_, load->tensor, load->operands);
     if (contiguous.empty()) return 1;
-    const double run = std::min(static_cast<double>(tile_of(contiguous[0], plan_, tiles_)), extent(contiguous[0]));
+    const double run = std::min(static_cast<double>(tile_of(contiguous[0], plan_, tiles_)), footprint_.extent(contiguous[0]));
     return std::max(1.0, facts_.line_bytes / (run * ir::bytes(load->tensor->element)));
   }
 
@@ -114,19 +107,13 @@ class Estimator {
     for (std::size_t i = 0; i < plan_.accumulators.size(); ++i) {
       const Accumulator& a = plan_.accumulators[i];
       if (a.pass != pass || !plan_.is_read(static_cast<int>(i))) continue;
-      const Expr body = has_one_tile() ? body_at_values(b_, a) : a.body;
+      const Expr body = footprint_.has_one_tile() ? body_at_values(b_, a) : a.body;
       add_parts(add_reduction(a.combine, body, {plan_.loop}, a.reduce->operand_element, a.axes), seen);
       if (!a.exponent->is_number(0)) {
-        const double steps = std::ceil(extent(plan_.loop) / static_cast<double>(tiles_.loop));
+        const double steps = std::ceil(footprint_.tiles_of_loop());
         cost_.flops += steps * evaluations(a.axes);
         cost_.exponentials += steps * evaluations(a.exponent->axes);
       }
-      double cells = 4;
-      for (Axis x : a.axes) {
-        const auto grid = tiles_.grid.find(x);
-        cells *= grid == tiles_.grid.end() ? extent(x) : static_cast<double>(grid->second);
-      }
-      cost_.accumulator_bytes += cells;
     }
   }
 
@@ -188,17 +175,8 @@ class Estimator {
     return is_bounded && tiling_.fits && fits_on_chip(plan_) && cost_.accumulator_bytes <= facts_.accumulator_bytes;
   }
 
-  // Extents that are not known may be large, and time matters most when they are.
-  double most_programs() const {
-    double programs = 1;
-    for (const auto& [axis, size] : tiles_.grid)
-      programs *=
-          std::ceil((rows_.contains(axis) ? extent(axis) : static_cast<double>(axis->extent.greatest())) / static_cast<double>(size));
-    return programs;
-  }
-
   double seconds() const {
-    const double programs = most_programs() * cost_.parts, processors = target_.processors;
+    const double programs = footprint_.most_programs() * cost_.parts, processors = target_.processors;
     const double share = std::ceil(programs / processors) / programs;  // of the work, for the busiest processor
     const double matrix = facts_.matrix_flops(std::min(bits_, 32) / 8);
     const double compute =
@@ -217,8 +195,9 @@ class Estimator {
   const ir::MachineFacts facts_;
   const Tiling& tiling_;
   const TileSizes& tiles_;
+  const AxisSet rows_;
+  const Footprint footprint_;
   ExprSet stop_;
-  AxisSet rows_;  // of outputs whose bits must not depend on the number of rows
   std::map<Tensor, double> read_;
   std::map<Tensor, AxisSet> axes_;  // the axes along which each tensor is read
   int bits_ = 64;                   // of the narrowest operands of a product

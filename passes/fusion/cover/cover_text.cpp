@@ -6,8 +6,8 @@
 
 #include <set>
 
-#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/plan/outputs_text.h"
+#include "passes/fusion/tiles/footprint.h"
 
 namespace tilewright::passes::fusion {
 
@@ -23,11 +23,8 @@ std::string indented(const std::string& lines) {
 }
 
 std::string tensors_read(const std::vector<KernelOutput>& outputs) {
-  ExprSet seen;
-  std::vector<Expr> loads;
-  for (const KernelOutput& o : outputs) collect(o.value, ExprKind::load, seen, loads);
   std::set<std::string> names;
-  for (Expr e : loads) names.insert(e->tensor->name);
+  for (Expr e : loads_of(outputs)) names.insert(e->tensor->name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 

@@ -1,4 +1,4 @@
-// Halves tiles, and counts the live values of emitted kernels.
+// Counts the live values of emitted kernels.
 #include "passes/fusion/cover/limits.h"
 
 #include <algorithm>
@@ -12,39 +12,6 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// Halves the tiles of the grid and of the loop; if there are none, those of other reductions.
-bool halve_all(TileSizes& sizes) {
-  bool is_smaller = sizes.loop > 1;
-  sizes.loop = std::max<std::int64_t>(sizes.loop / 2, 1);
-  for (auto& [axis, size] : sizes.grid) {
-    is_smaller = is_smaller || size > 1;
-    size = std::max<std::int64_t>(size / 2, 1);
-  }
-  for (auto& [axis, inner] : sizes.inner) {
-    if (is_smaller || inner.size == 1 || sizes.payload.count(axis) != 0) continue;
-    inner = {inner.size / 2, true};
-    is_smaller = true;
-  }
-  return is_smaller;
-}
-
-// Halves the largest tile; of equal ones the loop's, since that does not change what programs read.
-bool halve_largest(TileSizes& sizes) {
-  std::int64_t* largest = largest_grid_tile(sizes);
-  if (!largest || *largest <= sizes.loop) largest = &sizes.loop;
-  if (*largest <= kLeastOfMatrix) return false;
-  *largest /= 2;
-  return true;
-}
-
-// Matrix instructions are fully used only with at least 16 rows.
-bool halve_grid(TileSizes& sizes) {
-  std::int64_t* largest = largest_grid_tile(sizes);
-  if (!largest || *largest == 1) return false;
-  *largest /= 2;
-  return true;
-}
-
 // The words that a program of 4 or 8 warps can hold in registers.
 //
 // A thread also needs registers for addresses and temporaries. Each warp holds at least 16 rows of a product: with fewer rows, several
@@ -54,7 +21,7 @@ bool halve_grid(TileSizes& sizes) {
 // The shares were measured with ptxas 13.0.88 (2026-11-25) on the kernels of examples 14 to 16 for sm_75 to sm_90a. In words of a thread: 4
 // warps do not spill up to 212 with 64 rows (from 253 on they do), and up to 96 with fewer rows (from 131 on they do); 8 warps do not spill
 // up to 132 (from 146 on they do).
-std::int64_t room_for_words(const ir::Function& f, TileSizes& sizes, const ir::TargetDesc& target, int warps) {
+std::int64_t room_for_words(const ir::Function& f, const TileSizes& sizes, const ir::TargetDesc& target, int warps) {
   bool has_product = false;
   f.walk([&](ir::OpId id) { has_product = has_product || f.kind(id) == ir::OpKind::dot_; });
   const std::int64_t* rows = largest_grid_tile(sizes);
@@ -76,10 +43,11 @@ LimitedKernel emit_within_limits(TileSizes& sizes, const ir::TargetDesc& target,
         sizes.num_warps = warps;
         if (words <= room_for_words(kernel.function, sizes, target, warps)) return {std::move(kernel)};
       }
-      if (halve_largest(sizes)) continue;
-      // Spilling a few words costs less than reading the whole loop in more programs.
+      if (halve_largest(sizes, {.least = kLeastOfMatrix, .has_loop = true})) continue;
+      // Matrix instructions are fully used only with at least 16 rows, and spilling a few words costs less than reading the whole loop in
+      // more programs.
       const std::int64_t room = room_for_words(kernel.function, sizes, target, 8), spilled = words - room;
-      if (spilled <= room / kShareToSpill || !halve_grid(sizes)) return {std::move(kernel), spilled};
+      if (spilled <= room / kShareToSpill || !halve_largest(sizes, {})) return {std::move(kernel), spilled};
     } catch (const TileTooLarge&) {
       if (!halve_all(sizes)) throw;
     }

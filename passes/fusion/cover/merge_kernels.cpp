@@ -7,10 +7,10 @@
 #include <bit>
 #include <functional>
 
-#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/scans.h"
 #include "passes/fusion/thresholds.h"
+#include "passes/fusion/tiles/footprint.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -18,11 +18,8 @@ namespace tilewright::passes::fusion {
 namespace {
 
 std::set<Tensor> tensors_read(const std::vector<KernelOutput>& outputs) {
-  ExprSet seen;
-  std::vector<Expr> loads;
-  for (const KernelOutput& o : outputs) collect(o.value, ExprKind::load, seen, loads);
   std::set<Tensor> tensors;
-  for (Expr e : loads) tensors.insert(e->tensor);
+  for (Expr e : loads_of(outputs)) tensors.insert(e->tensor);
   return tensors;
 }
 

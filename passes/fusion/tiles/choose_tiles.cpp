@@ -3,21 +3,17 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <map>
 
-#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/thresholds.h"
+#include "passes/fusion/tiles/footprint.h"
 
 namespace tilewright::passes::fusion {
 
 namespace {
-
-// A number of positions that is certainly too large to fit.
-constexpr std::int64_t kMany = std::int64_t{1} << 20;
 
 std::int64_t power_of_two(std::int64_t at_least) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(at_least, 1))));
@@ -45,10 +41,7 @@ class TileChooser {
  public:
   TileChooser(const LoopPlan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant)
       : plan_(plan), b_(b), target_(target), is_batch_invariant_(is_batch_invariant) {
-    ExprSet seen;
-    std::vector<Expr> loads;
-    for (const KernelOutput& o : plan.outputs) collect(o.value, ExprKind::load, seen, loads);
-    for (Expr e : loads) {
+    for (Expr e : loads_of(plan.outputs)) {
       if (e->operands.empty()) continue;
       const std::vector<Axis> contiguous = contiguous_axes(b, e->tensor, e->operands);
       loads_.push_back({e->tensor, e->axes, contiguous.empty() ? nullptr : contiguous.back()});
@@ -165,6 +158,7 @@ class TileChooser {
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;
     for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i)
       sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
+    constexpr std::int64_t kMany = Footprint::kManyPositions;
     std::int64_t cells = 0;  // of all accumulators of a row
     for (const Accumulator& a : plan_.accumulators) {
       std::int64_t own = 1;
@@ -189,17 +183,8 @@ class TileChooser {
   // Makes tiles smaller if more than half of a host's threads would have no program: data that several tiles read are in its caches.
   // Extents that are not known may be large.
   void use_processors() {
-    const auto programs = [&] {
-      double product = 1;
-      for (const auto& [axis, size] : sizes_.grid)
-        product *= std::ceil(static_cast<double>(axis->extent.greatest()) / static_cast<double>(size));
-      return product;
-    };
-    while (!is_batch_invariant_ && !target_.is_gpu() && 2 * programs() <= target_.processors) {
-      std::int64_t* largest = largest_grid_tile(sizes_);
-      if (!largest || *largest <= kLeastHostSide) return;
-      *largest /= 2;
-    }
+    if (is_batch_invariant_ || target_.is_gpu()) return;
+    halve_until(sizes_, {.least = kLeastHostSide}, [&] { return 2 * Footprint(plan_, sizes_).most_programs() > target_.processors; });
   }
 
   void choose_for_rows(const AxisSet& grid) {

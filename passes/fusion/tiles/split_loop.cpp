@@ -7,11 +7,9 @@
 #include <bit>
 #include <cmath>
 
-#include "passes/fusion/expr/expr_walk.h"
-#include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/thresholds.h"
-#include "passes/fusion/tiles/choose_tiles.h"
+#include "passes/fusion/tiles/footprint.h"
 #include "passes/fusion/tiles/loop_bounds.h"
 
 namespace tilewright::passes::fusion {
@@ -22,101 +20,27 @@ using graph::Combine;
 
 std::int64_t power_of_two_at_most(double x) { return x < 1 ? 1 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(x))); }
 
-// The gain and the cost of dividing a loop.
-class SplitCost {
- public:
-  SplitCost(const LoopPlan& plan, const TileSizes& sizes) : plan_(plan), sizes_(sizes) {}
-
-  double programs() const {
-    double product = 1;
-    for (const auto& [axis, size] : sizes_.grid) product *= std::ceil(estimated_extent(axis->extent) / static_cast<double>(size));
-    return product;
-  }
-  double tiles() const { return estimated_extent(plan_.loop->extent) / static_cast<double>(sizes_.loop); }
-  // The steps of the loop, including those of inner loops.
-  double steps() const {
-    double product = tiles();
-    for (const auto& [axis, inner] : sizes_.inner)
-      if (inner.is_looped) product *= std::ceil(estimated_extent(axis->extent) / static_cast<double>(inner.size));
-    return product;
-  }
-
-  // The bytes that one program reads in its whole loop.
-  double bytes_of_loop() const {
-    ExprSet seen;
-    std::vector<Expr> loads;
-    for (int i : plan_.states[0].accumulators) collect(plan_.accumulators[static_cast<std::size_t>(i)].body, ExprKind::load, seen, loads);
-    double bytes = 0;
-    for (Expr e : loads)
-      if (e->axes.contains(plan_.loop))
-        bytes += elements(e->axes.without({plan_.loop})) * estimated_extent(plan_.loop->extent) * ir::bytes(e->tensor->element);
-    return bytes;
-  }
-
-  double bytes_of_state() const {
-    double bytes = 0;
-    for (int i : plan_.states[0].accumulators) {
-      const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(i)];
-      bytes += elements(a.axes) * ir::bytes(a.element());
-    }
-    return bytes;
-  }
-
-  // The bytes of all states of one part, for the longest axes that there can be. An axis without a bound counts with its typical extent: the
-  // run compares the bytes of its extents with the most that there may be.
-  double most_bytes_of_states() const {
-    double bytes = 0;
-    const auto add = [&](const AxisSet& axes, ir::Element type) {
-      double product = ir::bytes(type);
-      for (Axis x : axes) product *= is_bounded(x->extent) ? static_cast<double>(x->extent.greatest()) : estimated_extent(x->extent);
-      bytes += product;
-    };
-    for (int i : plan_.states[0].accumulators) {
-      const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(i)];
-      add(a.axes, a.element());
-    }
-    for (Expr s : plan_.states[0].rolling_shifts) add(s->axes, s->element);
-    return bytes;
-  }
-
- private:
-  // The number of elements along these axes that a program handles, at once or in turn.
-  double elements(const AxisSet& axes) const {
-    double product = 1;
-    for (Axis a : axes) {
-      const auto tile = sizes_.grid.find(a);
-      product *= tile != sizes_.grid.end() ? static_cast<double>(tile->second) : estimated_extent(a->extent);
-    }
-    return product;
-  }
-
-  static bool is_bounded(const Dim& extent) { return extent.greatest() != INT64_MAX; }
-
-  const LoopPlan& plan_;
-  const TileSizes& sizes_;
-};
-
 SplitChoice divided(ExprBuilder& b, const LoopPlan& plan, const TileSizes& sizes, const SplitLimits& limits) {
-  const SplitCost cost(plan, sizes);
-  const double bytes = cost.bytes_of_loop();
+  const Footprint footprint(plan, sizes);
+  const double bytes = footprint.loop_bytes();
   if (bytes < kLeastSplitBytes) return {};
   // With a window, most parts would be empty.
   for (const LoopBound& bound : loop_bounds(b, plan, plan.states[0]))
     if (!bound.is_upper) return {};
   // States are written and read again: at most this share of what the loop reads.
-  const double most = std::min({bytes / kLeastBytesOfPart, cost.tiles(), cost.steps() / kLeastStepsOfPart,
-                                kGreatestShareOfStates * bytes / (2 * cost.bytes_of_state())});
+  const double most = std::min({bytes / kLeastBytesOfPart, footprint.tiles_of_loop(), footprint.steps_of_loop() / kLeastStepsOfPart,
+                                kGreatestShareOfStates * bytes / (2 * footprint.state_bytes())});
   // If other rows must not matter, the number of rows must not matter either.
   const double wanted =
-      limits.is_batch_invariant ? std::min<double>(kInvariantParts, limits.processors) : limits.processors / cost.programs();
+      limits.is_batch_invariant ? std::min<double>(kInvariantParts, limits.processors) : limits.processors / footprint.programs();
   const std::int64_t parts = power_of_two_at_most(std::min(most, wanted));
   const std::int64_t least_parts = bytes < limits.least_bytes_of_two ? 4 : 2;
-  if (parts < least_parts || static_cast<double>(parts) * cost.most_bytes_of_states() > static_cast<double>(limits.max_workspace))
+  if (parts < least_parts || static_cast<double>(parts) * footprint.most_bytes_of_states() > static_cast<double>(limits.max_workspace))
     return {};
   const std::string why = limits.is_batch_invariant
                               ? std::string("as many for every number of rows, since bits must not depend on it")
-                              : fmt::format("{:.0f} program{} would leave most of {} {} idle", cost.programs(),
-                                            cost.programs() == 1 ? "" : "s", limits.processors, limits.processor_name);
+                              : fmt::format("{:.0f} program{} would leave most of {} {} idle", footprint.programs(),
+                                            footprint.programs() == 1 ? "" : "s", limits.processors, limits.processor_name);
   return {parts, fmt::format("the loop over {} is divided into {} parts: {}", plan.loop->label, parts, why)};
 }
 
@@ -152,11 +76,7 @@ SplitChoice choose_split(ExprBuilder& b, const LoopPlan& plan, TileSizes& sizes,
   if (limits.may_divide && can_split(plan))
     if (SplitChoice choice = divided(b, plan, sizes, limits); choice.parts > 1) return choice;
   if (plan.loop && limits.least_side > 0 && !limits.is_batch_invariant)
-    while (SplitCost(plan, sizes).programs() < limits.processors) {
-      std::int64_t* largest = largest_grid_tile(sizes);
-      if (!largest || *largest <= limits.least_side) break;
-      *largest /= 2;
-    }
+    halve_until(sizes, {.least = limits.least_side}, [&] { return Footprint(plan, sizes).programs() >= limits.processors; });
   return {};
 }
 
@@ -192,24 +112,9 @@ SplitLoop split_loop(ExprBuilder& b, const LoopPlan& plan, const std::vector<Axi
 
 TileSizes merge_tiles(const LoopPlan& plan, const TileSizes& sizes, std::int64_t parts, std::int64_t& at_once) {
   TileSizes smaller = sizes;
-  const auto cells = [&] {
-    double most = 1;
-    for (int i : plan.states[0].accumulators) {
-      double product = 1;
-      for (Axis a : plan.accumulators[static_cast<std::size_t>(i)].axes) {
-        const auto tile = smaller.grid.find(a);
-        product *= static_cast<double>(tile != smaller.grid.end() ? tile->second : smaller.payload.at(a));
-      }
-      most = std::max(most, product);
-    }
-    return most;
-  };
+  const auto cells = [&] { return static_cast<double>(Footprint(plan, smaller).largest_accumulator()); };
   // Registers hold the states of a merge; rows that do not fit at the same time go to other programs.
-  while (cells() * static_cast<double>(parts) > kMostMergedElements) {
-    std::int64_t* largest = largest_grid_tile(smaller);
-    if (!largest || *largest == 1) break;
-    *largest /= 2;
-  }
+  halve_until(smaller, {}, [&] { return cells() * static_cast<double>(parts) <= kMostMergedElements; });
   at_once = std::min(parts, power_of_two_at_most(kMostMergedElements / cells()));
   return smaller;
 }

@@ -28,7 +28,25 @@ struct TileSizes {
 std::int64_t tile_of(Axis, const LoopPlan&, const TileSizes&);
 
 /// The largest tile of the grid; of equal ones, that of the axis whose name comes first. Null if there is none.
-std::int64_t* largest_grid_tile(TileSizes&);
+const std::int64_t* largest_grid_tile(const TileSizes&);
+
+/// The tiles that may be halved, and the least that is halved no further.
+struct Halving {
+  std::int64_t least = 1;
+  bool has_loop = false;            // whether the loop's tile may be halved; it is, rather than an equally large one of the grid
+  const AxisSet* within = nullptr;  // of the grid, only the tiles of these axes; null: all
+};
+/// Halves the largest tile that may be halved. Returns false if there is none.
+bool halve_largest(TileSizes&, const Halving&);
+/// Halves one tile after the other, the largest first, until the tiles fit. Returns false if they do not fit when no tile may be halved.
+template <class Fits>
+bool halve_until(TileSizes& sizes, const Halving& halving, Fits fits) {
+  while (!fits())
+    if (!halve_largest(sizes, halving)) return false;
+  return true;
+}
+/// Halves all tiles of the grid and that of the loop; if all are 1, one of another reduction. Returns false if there is none.
+bool halve_all(TileSizes&);
 
 /// Matrix instructions have at least 16 rows, and contract at least 16 positions.
 inline constexpr std::int64_t kLeastOfMatrix = 16;
