@@ -110,7 +110,7 @@ void TileValues::emit_region(ir::OpId op, const Fold& fold, ir::Type element) {
   ir_.at_end(region);
   const Part combined = combine_parts(fold, {earlier, {}}, {later, {}}, {});
   ir_.create(OpKind::yield_, std::span(&combined.value, 1));
-  to_scope();
+  scopes_.move_builder();
 }
 
 }  // namespace tilewright::passes::fusion

@@ -69,9 +69,9 @@ class KernelEmitter {
     const PassState& pass = plan_.states[0];
     estimate_shifts(1);
     const std::map<int, Part> accumulated = emit_loop(pass, part_of_loop(pass, split), {}, nullptr);
-    for (const auto& [i, element] : split.accumulators) tiles_.know(element, accumulated.at(i));
+    for (const auto& [i, element] : split.accumulators) tiles_.scopes().know(element, accumulated.at(i));
     for (const auto* shifts : {&split.rolling_shifts, &split.fixed_shifts})
-      for (const auto& [shift, element] : *shifts) tiles_.know(element, tiles_.value(shift, order_));
+      for (const auto& [shift, element] : *shifts) tiles_.scopes().know(element, tiles_.value(shift, order_));
     for (Expr e : split.elements()) tiles_.store(e->tensor, e->operands, e, order_);
     return finish(states);
   }
@@ -80,9 +80,9 @@ class KernelEmitter {
   EmittedKernel run_merge(const SplitLoop& split, std::int64_t at_once) {
     open(written_outputs());
     const PassState& pass = plan_.states[0];
-    for (const auto& [shift, element] : split.fixed_shifts) tiles_.know(shift, tiles_.value(element, order_));
+    for (const auto& [shift, element] : split.fixed_shifts) tiles_.scopes().know(shift, tiles_.value(element, order_));
     if (at_once == split.parts()) {
-      tiles_.scope().tiles[split.part] = {at_once, {}, true};
+      tiles_.scopes().innermost().tiles[split.part] = {at_once, {}, true};
       TileState parts = loaded_states(split);
       complete(1, states_.absorb(pass, nullptr, &parts).accumulators);
     } else {
@@ -116,7 +116,7 @@ class KernelEmitter {
   }
 
   void open(const std::vector<Written>& written) {
-    for (const Written& w : written) tiles_.set_written(w.tensor);
+    for (const Written& w : written) tiles_.parameters().set_written(w.tensor);
     tiles_.set_exp2(sizes_.has_exp2);
     tiles_.set_is_short([this](std::int64_t tile, std::int64_t others) { return sizes_.is_short(tile, others); });
     open_program(written);
@@ -130,7 +130,7 @@ class KernelEmitter {
   EmittedKernel finish(std::vector<Tensor> written) {
     EmittedKernel result;
     result.writes = std::move(written);
-    for (const TileValues::Parameter& p : tiles_.parameters()) result.parameters.push_back({p.tensor, p.extent});
+    for (const KernelParameters::Parameter& p : tiles_.parameters().all()) result.parameters.push_back({p.tensor, p.extent});
     for (int i = 0; i < 3; ++i) result.grid[i] = grid_[i];
     result.function = std::move(function_);
     return result;
@@ -149,9 +149,9 @@ class KernelEmitter {
   void open_program(const std::vector<Written>& written) {
     EmitScope scope;
     scope.block = function_.body();
-    tiles_.push(std::move(scope));
+    tiles_.scopes().push(std::move(scope));
     for (const auto& [axis, inner] : sizes_.inner) tiles_.set_inner_tile(axis, inner.size, inner.is_looped);
-    for (const auto& [axis, size] : sizes_.payload) tiles_.scope().tiles[axis] = {size, {}, is_whole_tile(axis->extent, size)};
+    for (const auto& [axis, size] : sizes_.payload) tiles_.scopes().innermost().tiles[axis] = {size, {}, is_whole_tile(axis->extent, size)};
     distribute_over_grid(tiles_, sizes_.grid, shared_by(written), grid_);
   }
 
@@ -177,7 +177,7 @@ class KernelEmitter {
     std::map<int, Part> accumulated;
     bool has_references = true;
     if (is_one_tile) {
-      tiles_.scope().tiles[plan_.loop] = {sizes_.loop, {}, is_whole_tile(plan_.loop->extent, sizes_.loop)};
+      tiles_.scopes().innermost().tiles[plan_.loop] = {sizes_.loop, {}, is_whole_tile(plan_.loop->extent, sizes_.loop)};
       const bool is_stored_along =
           std::any_of(plan_.outputs.begin(), plan_.outputs.end(), [&](const auto& o) { return o.has(plan_.loop); });
       has_references = !is_stored_along;
@@ -214,7 +214,7 @@ class KernelEmitter {
       } else if (t.value->is(ExprKind::extent)) {
         x = tiles_.extent(t.value->extent, e);
       } else if (t.value->is(ExprKind::index)) {
-        const AxisTile& tile = tiles_.tile(t.value->axis);
+        const AxisTile& tile = tiles_.scopes().tile(t.value->axis);
         x = tiles_.integer(e, c > 0 ? tile.size - 1 : 0);
         if (tile.start) x = tiles_.binary(OpKind::add_, tiles_.cast({tile.start, {}}, e), x, {});
       } else {
@@ -263,7 +263,7 @@ class KernelEmitter {
       length = tiles_.binary(OpKind::mul_, tiles_.binary(OpKind::div_, rounded, tiles_.integer(e, round), {}),
                              tiles_.integer(e, sizes_.loop), {});
     }
-    const Part part = tiles_.cast({tiles_.tile(split.part).start, {}}, e);
+    const Part part = tiles_.cast({tiles_.scopes().tile(split.part).start, {}}, e);
     Walk walk{plan_.loop, sizes_.loop, tiles_.binary(OpKind::mul_, part, length, {}), {}, has_whole_tiles()};
     walk.end = tiles_.binary(OpKind::minimum_, tiles_.binary(OpKind::add_, walk.begin, length, {}), tiles_.extent(extent, e), {});
     apply_masks(pass, e, walk);
@@ -317,8 +317,8 @@ class KernelEmitter {
         last_shifts[shifts[i - live.size()]] = {result, orders[i]};
       }
     }
-    tiles_.scope().before = loop;
-    tiles_.push(std::move(scope));
+    tiles_.scopes().innermost().before = loop;
+    tiles_.scopes().push(std::move(scope));
     TileState parts;
     if (split) parts = loaded_states(*split);
     const TileState now = states_.absorb(pass, &old, split ? &parts : nullptr);
@@ -329,10 +329,10 @@ class KernelEmitter {
     for (std::size_t i = 0; i < shifts.size(); ++i) yields.push_back(tiles_.broadcast(now.shifts.at(shifts[i]), orders[live.size() + i]));
     for (std::size_t i = 0; i < scans; ++i) yields.push_back(tiles_.broadcast(running[i], orders[live.size() + shifts.size() + i]));
     ir_.create(OpKind::yield_, yields);
-    tiles_.pop();
-    tiles_.scope().before = {};
-    tiles_.to_scope();
-    for (const auto& [shift, part] : last_shifts) tiles_.know(shift, part);
+    tiles_.scopes().pop();
+    tiles_.scopes().innermost().before = {};
+    tiles_.scopes().move_builder();
+    for (const auto& [shift, part] : last_shifts) tiles_.scopes().know(shift, part);
     return results;
   }
 
@@ -340,14 +340,14 @@ class KernelEmitter {
 
   // The start of the tile in an iteration, in the body of a loop that visits the last tile first.
   ir::ValueId from_the_end(ir::OpId loop, ir::ValueId counter, Element e) {
-    tiles_.scope().before = loop;
-    tiles_.to_scope();
+    tiles_.scopes().innermost().before = loop;
+    tiles_.scopes().move_builder();
     const Part size = tiles_.integer(e, sizes_.loop);
     const Part end = tiles_.binary(OpKind::sub_, tiles_.extent(plan_.loop->extent, e), tiles_.integer(e, 1), {});
     const Part last = tiles_.binary(OpKind::mul_, tiles_.binary(OpKind::div_, end, size, {}), size, {});
     ir_.at_end(function_.region(loop));
     const ir::ValueId start = tiles_.binary(OpKind::sub_, last, {counter, {}}, {}).value;
-    tiles_.scope().before = {};
+    tiles_.scopes().innermost().before = {};
     return start;
   }
 
@@ -358,7 +358,7 @@ class KernelEmitter {
       const RunningScan& s = plan_.scans[i];
       const auto [values, after] = tiles_.running(s.value->fold(), plan_.is_reverse, plan_.loop, s.body, s.value->element, order_with_loop_,
                                                   before.empty() ? std::nullopt : std::optional(before[i]));
-      tiles_.know(s.value, values);
+      tiles_.scopes().know(s.value, values);
       next.push_back(after);
     }
     return next;
@@ -387,9 +387,9 @@ class KernelEmitter {
     const std::vector<Expr>& fixed = plan_.states[static_cast<std::size_t>(pass - 1)].fixed_shifts;
     if (fixed.empty()) return;
     EmitScope scope;
-    scope.block = tiles_.scope().block;
+    scope.block = tiles_.scopes().innermost().block;
     scope.tiles[plan_.loop] = {sizes_.loop, {}, is_whole_tile(plan_.loop->extent, sizes_.loop)};
-    tiles_.push(std::move(scope));
+    tiles_.scopes().push(std::move(scope));
     const Part extent = tiles_.extent(plan_.loop->extent, Element::f32);
     const Part seen = tiles_.binary(OpKind::minimum_, extent, tiles_.constant(Element::f32, static_cast<double>(sizes_.loop)), {});
     const Part share = tiles_.binary(OpKind::div_, extent, seen, {});
@@ -410,11 +410,11 @@ class KernelEmitter {
         });
         if (found.count(s) != 0 || !is_ready) continue;
         found[s] = states_.finite(states_.with(estimates, s->operands[0], order_, s->element));
-        tiles_.know(s, found[s]);
+        tiles_.scopes().know(s, found[s]);
       }
     }
-    tiles_.pop();
-    for (const auto& [shift, part] : found) tiles_.know(shift, part);
+    tiles_.scopes().pop();
+    for (const auto& [shift, part] : found) tiles_.scopes().know(shift, part);
   }
 
   // A sum over no elements is 0, whatever was deferred.
@@ -440,7 +440,7 @@ class KernelEmitter {
       };
       last.values[r.value] = value(last);
       if (has_references && states_.is_referred_to(r.value)) rounded.values[r.value] = value(rounded);
-      tiles_.know(r.value, last.values[r.value]);
+      tiles_.scopes().know(r.value, last.values[r.value]);
     }
   }
 

@@ -29,18 +29,6 @@ bool may_leave_tensor(Expr index) {
 
 }  // namespace
 
-// Buffers of a run are aligned to whole vectors; a run with a buffer that is not uses a kernel that was compiled without this guarantee.
-ir::ValueId TileValues::parameter(Tensor t) {
-  for (const Parameter& p : parameters_)
-    if (p.tensor == t) return p.value;
-  const bool is_written = std::find(written_.begin(), written_.end(), t) != written_.end();
-  constexpr std::int64_t kAlignment = 16;
-  const ir::ValueId v = ir_.function().add_param(t->is_scalar ? ir::Type(t->element) : ir::Type::pointer(t->element, !is_written),
-                                                 {identifier(t->name), t->is_scalar ? 1 : kAlignment, is_written});
-  parameters_.push_back({t, {}, v});
-  return v;
-}
-
 std::optional<Part> TileValues::both(std::optional<Part> a, std::optional<Part> b, const Order& order) {
   if (!a || !b) return a ? a : b;
   return binary(OpKind::bit_and_, *a, *b, order);
@@ -49,7 +37,7 @@ std::optional<Part> TileValues::both(std::optional<Part> a, std::optional<Part> 
 std::optional<Part> TileValues::mask(const AxisSet& axes, const Order& order) {
   std::optional<Part> all;
   for (Axis a : axes) {
-    const AxisTile& t = tile(a);
+    const AxisTile& t = scopes_.tile(a);
     if (t.is_whole || (t.size == 1 && a->extent.least() >= 1)) continue;
     const Expr inside = exprs_.at_least_zero(exprs_.subtract(exprs_.extent(a->extent - Dim(1)), exprs_.index(a)));
     all = both(all, value(inside, order), order);
@@ -73,7 +61,7 @@ Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& ord
   for (const auto& [axes, terms] : groups) sums.emplace_back(axes, exprs_.add_terms(terms));
   std::stable_sort(sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.first.size() < b.first.size(); });
 
-  Part pointer{parameter(t), {}};
+  Part pointer{parameters_.tensor(t), {}};
   for (const auto& [axes, sum] : sums) {
     if (sum == exprs_.zero()) continue;
     const Part step = emit_integer(sum, order, element);
@@ -161,11 +149,11 @@ Part TileValues::load_address(Expr load, const Order& order) {
 
 Part TileValues::loaded(Expr e, const Order& order) {
   const Order own = restricted(order, e->axes);
-  const std::size_t at = scope_of(e);
+  const std::size_t at = scopes_.depth_of(e);
   if (const auto found = find_emitted(scopes_[at].loads, e, own)) return *found;
-  if (e->tensor->is_scalar) return {parameter(e->tensor), {}};
+  if (e->tensor->is_scalar) return {parameters_.tensor(e->tensor), {}};
   const LineOf line(*this, e);
-  const Part part = in_scope(at, [&]() -> Part {
+  const Part part = scopes_.emit_at(at, [&]() -> Part {
     const Part pointer = load_address(e, own);
     std::vector<ir::ValueId> operands{broadcast(pointer, own)};
     if (const auto inside = both(access_mask(e, own), has_elements(e, own), own)) operands.push_back(broadcast(*inside, own));
@@ -185,7 +173,7 @@ void TileValues::store(Tensor t, std::span<const Expr> index, Expr stored, const
   const Part pointer = address(t, index, own);
   std::optional<Part> inside = mask(axes, own);
   // If several programs compute the same value, only the first of them stores it.
-  for (const auto& [axis, t] : scopes_.front().tiles)
+  for (const auto& [axis, t] : scopes_.outermost().tiles)
     if (t.start && !axes.contains(axis) && !(axis->extent == Dim(t.size)))
       inside = both(binary(OpKind::eq_, {t.start, {}}, {ir_.constant(ir_.function().type(t.start), 0), {}}, {}), inside, own);
   std::vector<ir::ValueId> operands{broadcast(pointer, own), broadcast(converted, own)};

@@ -71,7 +71,7 @@ class ProgramGrid {
       const Element e = is_narrow ? Element::i32 : Element::i64;
       t.start = ir_.binary(OpKind::mul_, ir_.cast(id, e), tiles_.integer(e, size).value);
     }
-    tiles_.scope().tiles[a] = t;
+    tiles_.scopes().innermost().tiles[a] = t;
   }
 
   TileValues& tiles_;

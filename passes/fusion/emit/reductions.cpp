@@ -68,7 +68,9 @@ TileValues::End TileValues::end_of_reduced(Expr body, const AxisSet& along) cons
   ExprSet seen;
   walk_inwards(body, seen, [&](Expr e) {
     if (e->is(ExprKind::reduce)) return false;
-    const auto is_tile_of = [&](const AxisSet& axes) { return std::any_of(axes.begin(), axes.end(), [&](Axis a) { return is_tiled(a); }); };
+    const auto is_tile_of = [&](const AxisSet& axes) {
+      return std::any_of(axes.begin(), axes.end(), [&](Axis a) { return scopes_.is_tiled(a); });
+    };
     if (!e->is(ExprKind::load) || !is_tile_of(e->axes.common(along)) || !is_tile_of(e->axes.without(along))) return true;
     for (std::size_t i = 0; i < e->operands.size(); ++i)
       if (e->tensor->strides[i] == Dim(1)) votes += e->operands[i]->axes.intersects(along) ? -1 : 1;
@@ -90,8 +92,8 @@ Part TileValues::combine(const Fold& fold, Expr reduction, const AxisSet& along,
     if (const auto product = dot(reduction, along, body, order, accumulator)) return *product;
   Order inner = restricted(order, body->axes), reduced;
   for (Axis a : along)
-    if (is_tiled(a)) reduced.push_back(a);
-  const bool is_short = !inner.empty() && !reduced.empty() && is_short_(elements(shape(reduced)), tile(inner.back()).size);
+    if (scopes_.is_tiled(a)) reduced.push_back(a);
+  const bool is_short = !inner.empty() && !reduced.empty() && is_short_(elements(shape(reduced)), scopes_.tile(inner.back()).size);
   const End end = is_short ? End::first : end_of_reduced(body, along);
   inner.insert(end == End::first ? inner.begin() : inner.end(), reduced.begin(), reduced.end());
   Part x = value_as(body, inner, reduction->element);
@@ -118,7 +120,7 @@ Part TileValues::group_value(const std::vector<Factor>& factors, const Order& or
     x = value_as(product, order, product->element);
     AxisSet masked;
     for (Axis a : along)
-      if (is_tiled(a) && !is_zero_outside(factors, a)) masked.insert(a);
+      if (scopes_.is_tiled(a) && !is_zero_outside(factors, a)) masked.insert(a);
     x = {broadcast(x, order), order};
     if (const auto inside = mask(masked, order)) x = select(*inside, x, {ir_.constant(ir::Type(this->element(x)), 0), {}}, order);
   }
@@ -131,10 +133,10 @@ std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr b
   if (!body->is(ExprKind::mul) || !(body->number.is_one() || ir::is_float(body->element))) return std::nullopt;
   Order contracted;
   for (Axis a : along)
-    if (is_tiled(a)) contracted.push_back(a);
+    if (scopes_.is_tiled(a)) contracted.push_back(a);
   if (contracted.empty()) return std::nullopt;
   const auto position = [&](Axis a) { return std::find(order.begin(), order.end(), a); };
-  auto [sides, common] = operands_of(body->factors, along, [&](Axis a) { return position(a) != order.end() && is_tiled(a); });
+  auto [sides, common] = operands_of(body->factors, along, [&](Axis a) { return position(a) != order.end() && scopes_.is_tiled(a); });
   if (sides.size() != 2) return std::nullopt;
   // The operand with the first axis of the result has its rows. Factors without an axis of the result are multiplied with this operand.
   Order rows = restricted(order, sides[0].axes), columns = restricted(order, sides[1].axes);
@@ -184,14 +186,14 @@ std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr b
 // emitted once; but if an axis with the same name is distributed over the grid, it keeps its own tile outside of the reduction.
 EmitScope TileValues::inner_scope(const AxisSet& bound) {
   EmitScope inner;
-  inner.block = scopes_.back().block;
-  inner.before = scopes_.back().before;
+  inner.block = scopes_.innermost().block;
+  inner.before = scopes_.innermost().before;
   for (Axis a : bound) {
     const auto at = inner_tiles_.find(a);
     TW_CHECK(at != inner_tiles_.end(), "fusion: an axis of a reduction has no tile");
     if (at->second.is_looped) continue;
     const AxisTile whole{at->second.size, {}, is_whole_tile(a->extent, at->second.size)};
-    const auto [known, is_new] = scopes_.front().tiles.emplace(a, whole);
+    const auto [known, is_new] = scopes_.outermost().tiles.emplace(a, whole);
     if (!is_new && (known->second.start || known->second.size != whole.size)) inner.tiles[a] = whole;
   }
   return inner;
@@ -201,9 +203,9 @@ Part TileValues::emit_reduction(Expr e, const Order& own) {
   const std::vector<Axis> looped = looped_axes(e->bound);
   std::optional<Part> start;
   if (!looped.empty()) start = neutral(e->fold(), e->element, own);
-  push(inner_scope(e->bound));
+  scopes_.push(inner_scope(e->bound));
   const Part result = emit_loops(e, own, looped, start);
-  pop();
+  scopes_.pop();
   return result;
 }
 
@@ -221,19 +223,14 @@ Part TileValues::emit_loops(Expr e, const Order& own, std::span<const Axis> axes
   const ir::ValueId counter = f.add_arg(inside.block, ir::Type(index)), carried = f.add_arg(inside.block, f.type(start->value));
   inside.tiles[axis] = {size, counter, ends_with_tile(axis->extent, size)};
   // Values that do not depend on the loop are emitted before it, in each scope of the block.
-  const ir::BlockId around = scopes_.back().block;
-  const ir::OpId outer_before = scopes_.back().before;
-  const auto emit_before = [&](ir::OpId before) {
-    for (auto s = scopes_.rbegin(); s != scopes_.rend() && s->block == around; ++s) s->before = before;
-  };
-  emit_before(loop);
-  push(std::move(inside));
+  const ir::OpId outer_before = scopes_.innermost().before;
+  scopes_.insert_before(loop);
+  scopes_.push(std::move(inside));
   const Part next = emit_loops(e, own, axes.subspan(1), Part{carried, own});
   const ir::ValueId yielded = broadcast(next, own);
   ir_.create(OpKind::yield_, std::span(&yielded, 1));
-  scopes_.pop_back();
-  emit_before(outer_before);
-  to_scope();
+  scopes_.pop();
+  scopes_.insert_before(outer_before);
   return {f.result(loop), own};
 }
 

@@ -26,7 +26,7 @@ TileValues::Running TileValues::running(const Fold& fold, bool is_reverse, Axis 
   // A reverse scan visits positions outside of the extent first; in a forward scan nothing comes after them.
   if (const auto inside = is_reverse ? mask({along}, own) : std::nullopt) x = select(*inside, x, neutral(fold, element, {}), own);
   Running result{x, x};
-  if (is_tiled(along)) {
+  if (scopes_.is_tiled(along)) {
     Order kept = restricted(own, AxisSet(axes).without({along}));
     Order last = kept;
     last.push_back(along);

@@ -26,10 +26,10 @@ class ScatterEmitter {
  public:
   ScatterEmitter(const std::string& name, ExprBuilder& exprs, const Scatter& scatter, const TileSizes& sizes)
       : function_(name), ir_(function_), tiles_(exprs, ir_), exprs_(exprs), s_(scatter), sizes_(sizes) {
-    tiles_.set_written(s_.result);
+    tiles_.parameters().set_written(s_.result);
     EmitScope scope;
     scope.block = function_.body();
-    tiles_.push(std::move(scope));
+    tiles_.scopes().push(std::move(scope));
     for (Axis a : s_.columns) columns_.insert(a);
     order_ = s_.columns;
   }
@@ -39,7 +39,7 @@ class ScatterEmitter {
     const Element e = index_element(exprs_.extent(s_.row->extent));
     Part begin = tiles_.integer(e, 0), end = tiles_.extent(s_.row->extent, e);
     if (const auto owned = sizes_.grid.find(s_.row); owned != sizes_.grid.end()) {
-      begin = tiles_.cast({tiles_.tile(s_.row).start, {}}, e);
+      begin = tiles_.cast({tiles_.scopes().tile(s_.row).start, {}}, e);
       end = tiles_.binary(OpKind::minimum_, end, tiles_.binary(OpKind::add_, begin, tiles_.integer(e, owned->second), {}), {});
     }
     loop(begin, end, s_.row, e, [&] { tiles_.store(s_.result, s_.own, s_.start, order_); });
@@ -81,18 +81,18 @@ class ScatterEmitter {
     EmitScope inside;
     inside.block = function_.region(op);
     inside.tiles[axis] = {1, function_.add_arg(inside.block, ir::Type(e)), true};
-    tiles_.scope().before = op;
-    tiles_.push(std::move(inside));
+    tiles_.scopes().innermost().before = op;
+    tiles_.scopes().push(std::move(inside));
     body();
     ir_.create(OpKind::yield_, {});
-    tiles_.pop();
-    tiles_.scope().before = {};
-    tiles_.to_scope();
+    tiles_.scopes().pop();
+    tiles_.scopes().innermost().before = {};
+    tiles_.scopes().move_builder();
   }
 
   EmittedKernel finish() {
     EmittedKernel result;
-    for (const TileValues::Parameter& p : tiles_.parameters()) result.parameters.push_back({p.tensor, p.extent});
+    for (const KernelParameters::Parameter& p : tiles_.parameters().all()) result.parameters.push_back({p.tensor, p.extent});
     for (int i = 0; i < 3; ++i) result.grid[i] = grid_[i];
     result.writes = {s_.result};
     result.function = std::move(function_);

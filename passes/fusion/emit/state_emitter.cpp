@@ -18,7 +18,7 @@ using ir::OpKind;
 
 Order StateEmitter::order_of(const AxisSet& axes, Axis part) const {
   Order order = tiles_.restricted(order_, axes);
-  if (part && tiles_.is_tiled(part)) order.push_back(part);
+  if (part && tiles_.scopes().is_tiled(part)) order.push_back(part);
   return order;
 }
 
@@ -54,8 +54,8 @@ Expr StateEmitter::alias(Expr e, Axis part) {
 
 Part StateEmitter::with(PartsByExpr known, Axis part, Expr e, const Order& order, Element element) {
   EmitScope scope;
-  scope.block = tiles_.scope().block;
-  scope.before = tiles_.scope().before;
+  scope.block = tiles_.scopes().innermost().block;
+  scope.before = tiles_.scopes().innermost().before;
   if (part) {
     ExprMap names;
     for (const auto& [key, value] : known) {
@@ -66,9 +66,9 @@ Part StateEmitter::with(PartsByExpr known, Axis part, Expr e, const Order& order
   } else {
     scope.known = std::move(known);
   }
-  tiles_.push(std::move(scope));
+  tiles_.scopes().push(std::move(scope));
   const Part result = tiles_.value_as(e, order, element);
-  tiles_.pop();
+  tiles_.scopes().pop();
   return result;
 }
 
@@ -122,7 +122,7 @@ bool StateEmitter::has_sum(Expr exponent, const TileState& s) const {
 // exp(exponent new - exponent old). Before the first element a maximum is -inf, so its exponent is +inf and the factor is 0.
 Part StateEmitter::scale(Expr exponent, const TileState& from, const TileState& to) {
   const Expr reference = exprs_.reference(exponent);
-  const bool is_known = tiles_.scope().known.count(reference) != 0;
+  const bool is_known = tiles_.scopes().innermost().known.count(reference) != 0;
   const Part now = is_known ? tiles_.value(reference, order_) : finite_reference(with(to, exponent, order_, computed(exponent->element)));
   Order order = order_;
   if (from.part) order.push_back(from.part);
@@ -185,13 +185,14 @@ Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, con
 // References inside of the body have the values so far.
 Expr StateEmitter::body_in_loop(const Accumulator& a, const TileState& now) {
   for (Expr r : collect(a.body, ExprKind::reference))
-    if (tiles_.scope().known.count(r) == 0) tiles_.know(r, finite_reference(with(now, r->operands[0], order_, r->element)));
+    if (tiles_.scopes().innermost().known.count(r) == 0)
+      tiles_.scopes().know(r, finite_reference(with(now, r->operands[0], order_, r->element)));
   return a.body;
 }
 
 // The body without references, as in the outputs.
 Expr StateEmitter::body_of_whole(const Accumulator& a, const TileState& now) {
-  for (const auto& [reduction, value] : now.values) tiles_.know(reduction, value);
+  for (const auto& [reduction, value] : now.values) tiles_.scopes().know(reduction, value);
   return body_at_values(exprs_, a);
 }
 
@@ -220,7 +221,7 @@ TileState StateEmitter::absorb(const PassState& pass, TileState* old, TileState*
       }
       case AbsorbStep::Kind::shift:
         now.shifts[step.shift] = finite(with(now, step.shift->operands[0], order_, step.shift->element));
-        tiles_.know(step.shift, now.shifts[step.shift]);
+        tiles_.scopes().know(step.shift, now.shifts[step.shift]);
         break;
     }
   }

@@ -48,71 +48,10 @@ std::optional<LogarithmToBase> take_logarithm(std::vector<Factor>& factors) {
   return taken;
 }
 
-// A symbol's own name; otherwise the words and numbers of the expression: "512 n" becomes "extent_512_n".
-std::string extent_name(const std::string& text) {
-  std::string name;
-  for (char c : identifier(text))
-    if (c != '_' || (!name.empty() && name.back() != '_')) name += c;
-  while (name.ends_with('_')) name.pop_back();
-  return text == name ? name : "extent_" + name;
-}
-
 }  // namespace
 
 Element index_element(Expr e) {
   return fits(integer_range(e), Element::i32) ? Element::i32 : e->element == Element::u64 ? Element::u64 : Element::i64;
-}
-
-// ---- scopes ----
-
-EmitScope& TileValues::push(EmitScope scope) {
-  scopes_.push_back(std::move(scope));
-  to_scope();
-  return scopes_.back();
-}
-
-void TileValues::pop() {
-  scopes_.pop_back();
-  if (!scopes_.empty()) to_scope();
-}
-
-void TileValues::know(Expr e, const Part& p) {
-  scopes_.back().known[e] = p;
-  scopes_.back().depends.clear();
-}
-
-void TileValues::to_scope() {
-  const EmitScope& s = scopes_.back();
-  if (s.before)
-    ir_.before(s.before);
-  else
-    ir_.at_end(s.block);
-}
-
-const AxisTile& TileValues::tile(Axis a) const {
-  for (auto s = scopes_.rbegin(); s != scopes_.rend(); ++s)
-    if (const auto at = s->tiles.find(a); at != s->tiles.end()) return at->second;
-  TW_CHECK(false, "fusion: an axis has no tile");
-  return scopes_.front().tiles.begin()->second;
-}
-
-bool TileValues::depends_on(Expr e, EmitScope& s) {
-  const auto decide = [&](Expr x) -> std::optional<bool> {
-    if (s.known.contains(x)) return true;
-    for (const auto& [axis, tile] : s.tiles)
-      if (x->axes.contains(axis)) return true;
-    return s.known.empty() ? std::optional(false) : std::nullopt;
-  };
-  return known_fact(e, s.depends, decide, [&](Expr x) {
-    return std::any_of(children(x).begin(), children(x).end(), [&](Expr part) { return s.depends.at(part); });
-  });
-}
-
-// The outermost scope in which the value can be computed.
-std::size_t TileValues::scope_of(Expr e) {
-  std::size_t i = scopes_.size() - 1;
-  while (i > 0 && !depends_on(e, scopes_[i])) --i;
-  return i;
 }
 
 // ---- shapes ----
@@ -121,7 +60,7 @@ std::vector<std::int64_t> TileValues::shape(const Order& order) const {
   std::vector<std::int64_t> extents;
   std::int64_t elements = 1;
   for (Axis a : order) {
-    extents.push_back(tile(a).size);
+    extents.push_back(scopes_.tile(a).size);
     if (extents.back() > (std::int64_t{1} << ir::kMaxLog2Elements)) throw TileTooLarge{};
     elements *= extents.back();
     if (elements > (std::int64_t{1} << ir::kMaxLog2Elements)) throw TileTooLarge{};
@@ -133,7 +72,7 @@ std::vector<std::int64_t> TileValues::shape(const Order& order) const {
 Order TileValues::restricted(const Order& order, const AxisSet& axes) const {
   Order kept;
   for (Axis a : order)
-    if (axes.contains(a) && is_tiled(a)) kept.push_back(a);
+    if (axes.contains(a) && scopes_.is_tiled(a)) kept.push_back(a);
   return kept;
 }
 
@@ -157,7 +96,7 @@ ValueId TileValues::lifted(const Part& p, const Order& order) {
   for (Axis a : order) {
     const bool has = std::find(p.axes.begin(), p.axes.end(), a) != p.axes.end();
     if (has) own.push_back(a);
-    extents.push_back(has ? tile(a).size : 1);
+    extents.push_back(has ? scopes_.tile(a).size : 1);
   }
   return ir_.reshape(permuted(p, own).value, extents);
 }
@@ -211,18 +150,17 @@ TileValues::LineOf::LineOf(TileValues& values, Expr e) : ir_(values.ir_), outer_
 }
 
 Part TileValues::value(Expr e, const Order& order) {
-  for (auto s = scopes_.rbegin(); s != scopes_.rend(); ++s)
-    if (const auto known = s->known.find(e); known != s->known.end()) {
-      AxisSet axes;
-      for (Axis a : known->second.axes) axes.insert(a);
-      return permuted(known->second, restricted(order, axes));
-    }
+  if (const Part* known = scopes_.find_known(e)) {
+    AxisSet axes;
+    for (Axis a : known->axes) axes.insert(a);
+    return permuted(*known, restricted(order, axes));
+  }
   const Order own = restricted(order, e->axes);
-  const std::size_t at = scope_of(e);
+  const std::size_t at = scopes_.depth_of(e);
   if (const auto found = find_emitted(scopes_[at].emitted, e, own)) return *found;
   const LineOf line(*this, e);
   if (!open_.insert(e).second) throw CircularValue{};
-  const Part part = in_scope(at, [&] { return emit(e, own); });
+  const Part part = scopes_.emit_at(at, [&] { return emit(e, own); });
   open_.erase(e);
   scopes_[at].emitted[{e.operator->(), own}] = part;
   return part;
@@ -445,7 +383,7 @@ Part TileValues::emit_partly_hidden(Expr e, const Order& own) {
 // ---- integers ----
 
 Part TileValues::index(Axis a, const Order& order, Element element) {
-  const AxisTile& t = tile(a);
+  const AxisTile& t = scopes_.tile(a);
   const bool has = std::find(order.begin(), order.end(), a) != order.end() && t.size > 1;
   TW_CHECK(has || t.size == 1, "fusion: the order of a tile lacks an axis");
   Part position = has ? Part{ir_.cast(ir_.arange(0, t.size), element), {a}} : integer(element, 0);
@@ -456,13 +394,7 @@ Part TileValues::index(Axis a, const Order& order, Element element) {
 
 Part TileValues::extent(const Dim& d, Element element) {
   if (d.is_constant()) return integer(element, d.value());
-  for (const Parameter& p : parameters_)
-    if (!p.tensor && p.extent == d) return {ir_.cast(p.value, element), {}};
-  const Element own = fits({d.least(), d.greatest()}, Element::i32) ? Element::i32 : Element::i64;
-  const ir::ValueId v =
-      ir_.function().add_param(ir::Type(own), {extent_name(d.text()), std::max<std::int64_t>(d.known_divisor(), 1), false});
-  parameters_.push_back({nullptr, d, v});
-  return {ir_.cast(v, element), {}};
+  return {ir_.cast(parameters_.extent(d), element), {}};
 }
 
 // Sums and products wrap in the same way in every width, so operands are computed in the width of the result.

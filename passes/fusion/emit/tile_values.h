@@ -1,55 +1,23 @@
 // Emits expressions over named axes as tiles.
 //
 // Each axis of a kernel has a tile: some positions at once, from a start that a program id or a loop gives. The value of an expression is a
-// tile over those of its axes that have more than one position at once, in the order that its consumer needs. Values that do not depend on
-// a loop are emitted before it.
+// tile over those of its axes that have more than one position at once, in the order that its consumer needs.
 #pragma once
 #include <functional>
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "passes/fusion/derivation_failed.h"
+#include "passes/fusion/emit/kernel_parameters.h"
+#include "passes/fusion/emit/scopes.h"
 #include "passes/fusion/expr/constant_value.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/normal_form.h"
 #include "tileir/builder.h"
 
 namespace tilewright::passes::fusion {
-
-using Order = std::vector<Axis>;
-
-/// A tile whose dimensions are these axes; a scalar has none.
-struct Part {
-  ir::ValueId value;
-  Order axes;
-};
-
-/// The positions of an axis that belong to a tile.
-struct AxisTile {
-  std::int64_t size = 1;  // a power of two
-  ir::ValueId start;      // i32 or i64 scalar; none: 0
-  bool is_whole = false;  // no position is outside of the extent
-};
-
-/// Whether consecutive tiles of this size end exactly with the extent. If the axis has no positions, there is no such tile.
-inline bool ends_with_tile(const Dim& extent, std::int64_t size) { return extent.known_divisor() % size == 0; }
-/// As above for a tile that a program always has, which begins at 0 or at a program's start.
-inline bool is_whole_tile(const Dim& extent, std::int64_t size) { return extent.least() >= 1 && ends_with_tile(extent, size); }
-
-/// The place where values are emitted: the body of the kernel, or of a loop inside of it.
-struct EmitScope {
-  ir::BlockId block;
-  ir::OpId before;                                 // values are inserted before this op; none: at the end of the block
-  AxisMap<AxisTile> tiles;                         // of the axes whose positions this scope defines
-  std::unordered_map<Expr, Part, ExprHash> known;  // values that this scope defines: accumulators, references
-  std::map<std::pair<const ExprData*, Order>, Part> emitted;
-  std::map<std::pair<const ExprData*, Order>, Part> loads;  // tiles in the element type that they have in memory
-  std::unordered_map<Expr, bool, ExprHash> depends;
-};
 
 /// Thrown for a tile with more axes or elements than tile IR allows: smaller tiles, or another division into kernels, avoid it.
 struct TileTooLarge : DerivationFailed {
@@ -76,33 +44,15 @@ class TileValues {
     const ir::Loc outer_;
   };
 
-  TileValues(ExprBuilder& exprs, ir::Builder& ir) : exprs_(exprs), ir_(ir) {}
+  TileValues(ExprBuilder& exprs, ir::Builder& ir) : exprs_(exprs), ir_(ir), parameters_(ir.function()), scopes_(ir) {}
 
-  // ---- parameters, made when they are first needed ----
-  struct Parameter {
-    Tensor tensor = nullptr;  // a pointer to its memory, or the number of a scalar
-    Dim extent;               // if there is no tensor: an extent
-    ir::ValueId value;
-  };
-  const std::vector<Parameter>& parameters() const { return parameters_; }
-  /// Declares a tensor that the kernel writes: no other parameter points to its memory.
-  void set_written(Tensor t) { written_.push_back(t); }
+  Scopes& scopes() { return scopes_; }
+  KernelParameters& parameters() { return parameters_; }
 
   /// Whether exp2 is one instruction; then exponentials of differences from references use it.
   void set_exp2(bool has_exp2) { has_exp2_ = has_exp2; }
   /// Sets TileSizes::is_short.
   void set_is_short(std::function<bool(std::int64_t, std::int64_t)> is_short) { is_short_ = std::move(is_short); }
-
-  // ---- scopes ----
-  EmitScope& push(EmitScope scope);
-  void pop();
-  EmitScope& scope() { return scopes_.back(); }
-  /// Sets the value of an expression in the innermost scope.
-  void know(Expr, const Part&);
-  /// Moves the builder to the place for values of the innermost scope.
-  void to_scope();
-  const AxisTile& tile(Axis) const;
-  bool is_tiled(Axis a) const { return tile(a).size > 1; }
 
   // ---- values ----
   /// The tile of an expression with this order of axes, which must contain all of the expression's axes that have tiles.
@@ -165,27 +115,8 @@ class TileValues {
     bool is_looped;
   };
   struct Group;
-  std::size_t scope_of(Expr);
-  /// Calls emit with the builder in this scope; inner scopes are set aside meanwhile.
-  template <class F>
-  Part in_scope(std::size_t at, F&& emit) {
-    std::vector<EmitScope> inner;
-    while (scopes_.size() > at + 1) {
-      inner.push_back(std::move(scopes_.back()));
-      scopes_.pop_back();
-    }
-    to_scope();
-    const Part part = emit();
-    while (!inner.empty()) {
-      scopes_.push_back(std::move(inner.back()));
-      inner.pop_back();
-    }
-    to_scope();
-    return part;
-  }
   /// A tile that the scope already has, transposed to this order of axes.
   std::optional<Part> find_emitted(const std::map<std::pair<const ExprData*, Order>, Part>&, Expr, const Order&);
-  bool depends_on(Expr, EmitScope&);
   Part emit(Expr, const Order& own);
   Part emit_float_sum(Expr, const Order&);
   Part emit_float_product(Expr, const Order&);
@@ -220,7 +151,6 @@ class TileValues {
   Part emit_reduction(Expr, const Order&);
   Part emit_loops(Expr reduction, const Order&, std::span<const Axis>, const std::optional<Part>& start);
   Part index(Axis, const Order&, ir::Element);
-  ir::ValueId parameter(Tensor);
   Part address(Tensor, std::span<const Expr> index, const Order&);
   std::optional<Part> access_mask(Expr load, const Order&);
   std::vector<Expr> inside_conditions(Expr load, std::size_t axis);
@@ -238,11 +168,10 @@ class TileValues {
 
   ExprBuilder& exprs_;
   ir::Builder& ir_;
-  std::vector<Parameter> parameters_;
-  std::vector<Tensor> written_;
+  KernelParameters parameters_;
   bool has_exp2_ = false;
   std::function<bool(std::int64_t, std::int64_t)> is_short_ = [](std::int64_t, std::int64_t) { return false; };
-  std::vector<EmitScope> scopes_;
+  Scopes scopes_;
   ExprSet open_;  // values whose parts are being emitted
   AxisMap<InnerTile> inner_tiles_;
 };

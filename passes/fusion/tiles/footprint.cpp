@@ -92,8 +92,7 @@ double Footprint::loop_bytes() const {
   for (int i : plan_.states[0].accumulators) collect(accumulator(i).body, ExprKind::load, seen, loads);
   double bytes = 0;
   for (Expr e : loads)
-    if (e->axes.contains(plan_.loop))
-      bytes += elements(e->axes.without({plan_.loop})) * extent(plan_.loop) * ir::bytes(e->tensor->element);
+    if (e->axes.contains(plan_.loop)) bytes += elements(e->axes.without({plan_.loop})) * extent(plan_.loop) * ir::bytes(e->tensor->element);
   return bytes;
 }
 
