@@ -17,11 +17,12 @@ class StoredValues {
       : b_(b), held_(held), load_of_(std::move(load_of)) {}
 
   /// Which operands that contain products are stored.
-  struct Operands {
+  struct OperandChoice {
     bool inside;     // whether operands that the loop can compute stay inside of the kernel
     bool followers;  // whether values that are computed element by element from one product are stored instead of the product
   };
-  Expr store_operands(Expr root, Axis loop, Operands, ExprMap& stored);
+  /// See stored_operands.cpp.
+  Expr store_operands(Expr root, Axis loop, OperandChoice, ExprMap& stored);
 
   /// Operands of the outermost reductions that contain reductions themselves, with everything that is computed element by element from
   /// these: outermost: all of them; same_along_loop: only those that do not vary along the loop's axis.
@@ -34,20 +35,6 @@ class StoredValues {
   Expr store_reductions(Expr root, Reductions, ExprMap& stored, Axis loop = nullptr);
 
  private:
-  // Factors that precede a product in normal form, and that are stored together with one of its operands.
-  struct MovedFactors {
-    Expr scaled, product;
-    std::vector<Factor> factors;
-  };
-
-  std::vector<Factor> factors_of_operand(Expr scaled, Expr product, Expr operand);
-  void collect_computed(Expr, ExprSet& seen, std::vector<Expr>& found);
-  bool must_store(Expr, Expr root, Axis loop, bool inside);
-  bool stays_inside(Expr value, Expr root, Axis loop);
-  bool has_cascade(Expr, Axis loop, ExprSet& seen);
-  bool binds(Expr, Axis loop, ExprSet& seen);
-  void replace_group(Expr product, const std::vector<Factor>& group, Expr load, ExprMap& replaced);
-
   ExprBuilder& b_;
   ContainedReductions& held_;
   std::function<Expr(Expr)> load_of_;
