@@ -8,7 +8,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// The base of all that steps throw to give up one way of computing a value. It is caught where another way is known; what is left,
+/// The base of all that steps throw to give up one plan of a value. It is caught where another plan is known; what is left,
 /// build_sequence() catches: a segment is then derived node by node. So none of them leaves a compilation.
 struct DerivationFailed : std::exception {
   explicit DerivationFailed(std::string why) : reason(std::move(why)) {}
@@ -17,7 +17,7 @@ struct DerivationFailed : std::exception {
   std::string reason;  // completes a sentence that ends in "because"
 };
 
-/// Runs steps that compute with exact fractions: one that leaves their range where no step has another way is a derivation that failed.
+/// Runs steps that compute with exact fractions: one that leaves their range where no step has an alternative is a derivation that failed.
 template <class Steps>
 auto within_fractions(Steps&& steps) {
   try {

@@ -14,6 +14,7 @@
 #include "passes/fusion/cover/cost.h"
 #include "passes/fusion/cover/merge_kernels.h"
 #include "passes/fusion/cover/stored_values.h"
+#include "passes/fusion/cover/strategies.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/scans.h"
 #include "passes/fusion/expr/stored_tensor.h"
@@ -50,12 +51,9 @@ class Coverer {
   }
 
  private:
-  using Operands = StoredValues::Operands;
-  using Combined = StoredValues::Combined;
-  using Reductions = StoredValues::Reductions;
-
   // One alternative to compute an output: a loop, and the values that other kernels store before it.
-  struct Choice {
+  struct Alternative {
+    std::string strategy;  // its name
     std::optional<LoopPlan> plan;
     FittedTiling tiling;
     ExprMap stored;
@@ -63,7 +61,7 @@ class Coverer {
     double of_stored = 0;     // seconds to compute and store the values that it reads
     bool is_emitted = false;  // the tiles and the cost are final, and the plan was checked
     ProofResult proof;
-    std::string rejected;  // description of the next best alternative
+    std::string comparison;  // with the next best alternative
 
     double seconds() const { return cost.seconds + of_stored; }
   };
@@ -84,10 +82,10 @@ class Coverer {
 
   void add(KernelOutput output) {
     if (add_scans(output)) return;
-    Choice& choice = best_emitted(output);
+    Alternative& choice = best_emitted(output);
     store_all(choice.stored);
-    kernels_.push_back(
-        chosen_kernel(std::move(*choice.plan), std::move(choice.tiling), choice.cost, std::move(choice.proof), std::move(choice.rejected)));
+    kernels_.push_back(chosen_kernel(std::move(*choice.plan), std::move(choice.tiling), choice.cost, std::move(choice.proof),
+                                     std::move(choice.comparison)));
   }
 
   // The values that a kernel reads are computed before it.
@@ -142,14 +140,14 @@ class Coverer {
   }
 
   // The alternative with the least estimated time, including the kernels that store what it reads: a dynamic program over the values.
-  const Choice& best(const KernelOutput& output) { return ways(output).front(); }
+  const Alternative& best(const KernelOutput& output) { return alternatives(output).front(); }
 
   // As best(), but for tiles that fit. Smaller tiles take longer, so an alternative that is still the best with the tiles that fit is the
   // best of all. An alternative whose plan fails its check is the worst.
-  Choice& best_emitted(const KernelOutput& output) {
-    std::vector<Choice>& all = ways(output);
+  Alternative& best_emitted(const KernelOutput& output) {
+    std::vector<Alternative>& all = alternatives(output);
     while (!all.front().is_emitted) {
-      Choice& first = all.front();
+      Alternative& first = all.front();
       first.proof = check_by(options_, b_, *first.plan);
       if (!first.proof.is_refuted && first.cost.fits) {
         first.tiling = fit_tiling(b_, *first.plan, target_, options_);
@@ -159,61 +157,76 @@ class Coverer {
       sort(all);
     }
     if (all.front().proof.is_refuted) throw PlanRefuted(all.front().proof.text);
-    if (all.size() > 1) all[0].rejected = rejection(all[0], all[1]);
+    if (all.size() > 1) all[0].comparison = comparison(all[0], all[1]);
     return all.front();
   }
 
   // All alternatives, the best one first.
-  std::vector<Choice>& ways(const KernelOutput& output) {
-    if (const auto known = ways_.find(output.tensor); known != ways_.end()) return known->second;
-    std::vector<Choice> ways;
+  std::vector<Alternative>& alternatives(const KernelOutput& output) {
+    if (const auto known = alternatives_.find(output.tensor); known != alternatives_.end()) return known->second;
+    std::vector<Alternative> all;
+    for (Tried tried : {Tried::for_each_loop, Tried::if_storing}) add_with_each_loop(tried, output, all);
+    for (Tried tried : {Tried::for_best_loop, Tried::if_none_fits}) add_with_best_loop(tried, output, all);
+    sort(all);
+    return alternatives_.emplace(output.tensor, std::move(all)).first->second;
+  }
+
+  void add_with_each_loop(Tried tried, const KernelOutput& output, std::vector<Alternative>& all) {
     std::vector<Axis> loops = bound_axes({output});
     if (loops.empty()) loops.push_back(nullptr);
     for (Axis loop : loops)
-      for (const Operands which : {Operands{true, false}, Operands{true, true}, Operands{false, false}, Operands{false, true}}) {
+      for (const Strategy& s : strategies()) {
+        if (s.tried != tried) continue;
         ExprMap stored;
-        KernelOutput reduced = output;
-        reduced.value = stored_.store_operands(output.value, loop, which, stored);
-        if (loop && reductions_over(loop, {reduced}).empty()) continue;
+        KernelOutput rest = output;
+        rest.value = s.transform(stored_, output.value, loop, stored);
+        if (tried == Tried::if_storing && stored.empty()) continue;
+        if (loop && reductions_over(loop, {rest}).empty()) continue;
         const bool is_known =
-            std::any_of(ways.begin(), ways.end(), [&](const Choice& c) { return c.plan->loop == loop && c.stored == stored; });
-        if (is_known) continue;
-        add_ways(reduced, loop, std::move(stored), ways);
+            std::any_of(all.begin(), all.end(), [&](const Alternative& a) { return a.plan->loop == loop && a.stored == stored; });
+        if (tried == Tried::for_each_loop && is_known) continue;
+        add_refined(s, rest, loop, std::nullopt, stored, all);
       }
-    for (Axis loop : loops)
-      for (const Combined which : {Combined::outermost, Combined::same_along_loop}) {
-        ExprMap stored;
-        KernelOutput reduced = output;
-        reduced.value = stored_.store_combined(output.value, loop, which, stored);
-        if (!loop || stored.empty() || reductions_over(loop, {reduced}).empty()) continue;
-        add_ways(reduced, loop, std::move(stored), ways);
-      }
-    const auto add_with_stored_reductions = [&](Reductions which) {
-      ExprMap stored;
-      KernelOutput reduced = output;
-      reduced.value = stored_.store_reductions(output.value, which, stored);
-      if (stored.empty()) return;
-      LoopPlan plan = best_plan(b_, {reduced});
-      if (const Expr value = unique_bound_axes_.apply(reduced.value, plan.loop); value != reduced.value) {
-        reduced.value = value;
-        ways.push_back(way(LoopPlan(b_, {reduced}, plan.loop), stored));
-      }
-      ways.push_back(way(std::move(plan), std::move(stored)));
-    };
-    // A row times a matrix is not a product for store_operands but a reduction, which stays inside. If it is stored, it is computed once,
-    // and not again for each tile of another axis.
-    add_with_stored_reductions(Reductions::inner);
-    if (std::none_of(ways.begin(), ways.end(), [](const Choice& c) { return c.cost.fits; })) add_with_stored_reductions(Reductions::all);
-    sort(ways);
-    return ways_.emplace(output.tensor, std::move(ways)).first->second;
   }
 
-  void sort(std::vector<Choice>& ways) const {
-    const auto is_better = [&](const Choice& a, const Choice& c) {
-      const auto weighted = [&](const Choice& x) { return x.seconds() * (stores_more(x.stored) ? kOfStoring : 1); };
+  void add_with_best_loop(Tried tried, const KernelOutput& output, std::vector<Alternative>& all) {
+    if (tried == Tried::if_none_fits && std::any_of(all.begin(), all.end(), [](const Alternative& a) { return a.cost.fits; })) return;
+    for (const Strategy& s : strategies()) {
+      if (s.tried != tried) continue;
+      ExprMap stored;
+      KernelOutput rest = output;
+      rest.value = s.transform(stored_, output.value, nullptr, stored);
+      if (stored.empty()) continue;
+      LoopPlan plan = best_plan(b_, {rest});
+      const Axis loop = plan.loop;
+      add_refined(s, rest, loop, std::move(plan), stored, all);
+    }
+  }
+
+  // Adds the alternatives of a strategy. rest: what its kernel computes; best: its plan, if it is known.
+  void add_refined(const Strategy& s, KernelOutput rest, Axis loop, std::optional<LoopPlan> best, const ExprMap& stored,
+                   std::vector<Alternative>& all) {
+    using Kind = Refinement::Kind;
+    const Expr value = rest.value;
+    for (const Refinement& r : refinements()) {
+      if (r.kind == Kind::stores && (!loop || best)) continue;
+      ExprMap all_stored = stored;
+      rest.value = r.transform(stored_, unique_bound_axes_, value, loop, all_stored);
+      if (r.kind == Kind::stores && (all_stored.size() == stored.size() || reductions_over(loop, {rest}).empty())) continue;
+      if (r.kind == Kind::renames && rest.value == value) continue;
+      std::string name(s.name);
+      if (!r.name.empty()) name += fmt::format(", {}", r.name);
+      LoopPlan plan = r.kind == Kind::none && best ? std::move(*best) : LoopPlan(b_, {rest}, loop);
+      all.push_back(estimate_alternative(std::move(name), std::move(plan), std::move(all_stored)));
+    }
+  }
+
+  void sort(std::vector<Alternative>& all) const {
+    const auto is_better = [&](const Alternative& a, const Alternative& c) {
+      const auto weighted = [&](const Alternative& x) { return x.seconds() * (stores_more(x.stored) ? kOfStoring : 1); };
       return std::tuple(a.proof.is_refuted, !a.cost.fits, weighted(a)) < std::tuple(c.proof.is_refuted, !c.cost.fits, weighted(c));
     };
-    std::stable_sort(ways.begin(), ways.end(), is_better);
+    std::stable_sort(all.begin(), all.end(), is_better);
   }
 
   // Whether storing these values needs memory that is not allocated yet.
@@ -221,30 +234,15 @@ class Coverer {
     return std::any_of(stored.begin(), stored.end(), [&](const auto& s) { return started_.count(s.first) == 0; });
   }
 
-  // Adds alternatives with the axes of reductions as they are, with unique axes where that makes a difference, and with those reductions
-  // stored that are not over the loop's axis.
-  void add_ways(KernelOutput output, Axis loop, ExprMap stored, std::vector<Choice>& ways) {
-    const Expr value = output.value;
-    if (loop) {
-      ExprMap more = stored;
-      output.value = unique_bound_axes_.apply(stored_.store_reductions(value, Reductions::of_other_loops, more, loop), loop);
-      if (more.size() > stored.size() && !reductions_over(loop, {output}).empty())
-        ways.push_back(way(LoopPlan(b_, {output}, loop), std::move(more)));
-    }
-    output.value = unique_bound_axes_.apply(value, loop);
-    if (output.value != value) ways.push_back(way(LoopPlan(b_, {output}, loop), stored));
-    output.value = value;
-    ways.push_back(way(LoopPlan(b_, {output}, loop), std::move(stored)));
-  }
-
-  Choice way(LoopPlan plan, ExprMap stored) {
-    Choice c;
-    c.tiling = {choose_tiling(b_, plan, target_, options_), {}};
-    c.cost = estimate(plan, c.tiling, b_, target_, options_);
-    c.of_stored = seconds_to_store(stored);
-    c.stored = std::move(stored);
-    c.plan.emplace(std::move(plan));
-    return c;
+  Alternative estimate_alternative(std::string strategy, LoopPlan plan, ExprMap stored) {
+    Alternative a;
+    a.strategy = std::move(strategy);
+    a.tiling = {choose_tiling(b_, plan, target_, options_), {}};
+    a.cost = estimate(plan, a.tiling, b_, target_, options_);
+    a.of_stored = seconds_to_store(stored);
+    a.stored = std::move(stored);
+    a.plan.emplace(std::move(plan));
+    return a;
   }
 
   // The seconds of all kernels that run before. Each value is stored once, however many kernels read it. Kernels of values with a common
@@ -263,7 +261,7 @@ class Coverer {
     collect(stored);
     std::vector<Kernel> kernels;
     for (Expr v : sorted_values(all)) {
-      const Choice& own = best(stored_output(v));
+      const Alternative& own = best(stored_output(v));
       const auto joined = std::find_if(kernels.begin(), kernels.end(), [&](Kernel& k) {
         if (k.loop != own.plan->loop || !own.plan->scans.empty()) return false;
         const std::optional<double> together = seconds_together(k.values, v, k.loop);
@@ -305,12 +303,15 @@ class Coverer {
     return products_.emplace(value, std::move(products)).first->second;
   }
 
-  static std::string rejection(const Choice& chosen, const Choice& other) {
-    std::string text = other.plan->loop ? fmt::format("next best: a loop over {}", other.plan->loop->label) : "next best: no loop";
+  // The names of the chosen strategy and of the next best one, and what the other one would have cost.
+  static std::string comparison(const Alternative& chosen, const Alternative& other) {
+    std::string text = fmt::format("strategy: {}\nnext best: ", chosen.strategy);
+    text += other.plan->loop ? fmt::format("a loop over {}", other.plan->loop->label) : "no loop";
     if (other.plan->passes > 1) text += fmt::format(" with {} passes", other.plan->passes);
     if (other.stored.size() != chosen.stored.size())
       text += fmt::format(" that stores {} value{} first", other.stored.empty() ? "no" : std::to_string(other.stored.size()),
                           other.stored.size() == 1 ? "" : "s");
+    text += fmt::format(" ({})", other.strategy);
     if (!other.cost.fits) return text + ", which does not fit on chip";
     const double ratio = other.seconds() / chosen.seconds();
     // sort() requires a greater advantage from alternatives that store values.
@@ -335,7 +336,7 @@ class Coverer {
   const int first_;  // number of the first intermediate result
   ExprMap loads_;
   ExprSet started_;
-  std::map<Tensor, std::vector<Choice>> ways_;                     // alternatives to compute each tensor
+  std::map<Tensor, std::vector<Alternative>> alternatives_;        // alternatives to compute each tensor
   std::map<std::vector<Tensor>, std::optional<double>> together_;  // seconds of one kernel for all of these tensors
   std::unordered_map<Expr, std::vector<Expr>, ExprHash> products_;
   std::vector<ChosenKernel> kernels_;

@@ -1,11 +1,15 @@
 // Divides the outputs of a segment into kernels.
 //
-//   1. Each output is a kernel. For each axis that may be its loop, operands of products that contain products themselves are computed
-//      inside of the loop (scores of attention, logits of a loss), or by kernels that store them. The alternative with the least estimated
-//      time (cost.h), including the kernels that store operands, is chosen: a dynamic program over the values. The best one is emitted and
-//      estimated again with the tiles that fit, until one remains the best.
-//   2. Values that are stored become kernels in the same way; each is stored once, however often it is read.
-//   3. Kernels with the same loop that do not wait for each other are merged if one kernel takes less time than the two.
+//   1. add: each output is a kernel; scans have kernels of their own (add_scans).
+//      a. alternatives: each strategy (strategies.h) says, for each axis that may be the loop, which values inside of the output the loop
+//         computes (scores of attention, logits of a loss), and which ones other kernels store.
+//      b. estimate_alternative: the time of the kernel (cost.h), and of the kernels that store values for it (seconds_to_store): a dynamic
+//         program over the values.
+//      c. best_emitted: the best one is checked, emitted, and estimated again with the tiles that fit (fit_tiling.h), until one remains
+//         the best.
+//   2. store_all: values that are stored become kernels in the same way; each is stored once, however often it is read.
+//   3. merge_kernels: kernels with the same loop that do not wait for each other become one if that takes less time than the two.
+//   4. in_order: each kernel follows those that store what it reads.
 #pragma once
 #include <string>
 #include <vector>

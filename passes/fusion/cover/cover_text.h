@@ -7,8 +7,8 @@
 
 namespace tilewright::passes::fusion {
 
-/// Each kernel in the order of a run: its loop, its outputs as formulas (of stored values among them), what it reads, its estimate and the
-/// next best way.
+/// Each kernel in the order of a run: its loop, its outputs as formulas (of stored values among them), what it reads, its estimate, its
+/// strategy and the next best.
 std::string cover_text(const std::vector<CoveredKernel>&);
 
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// Counts reductions on the way to each node, and passes the values that they read from operands to users.
+// Counts reductions on the paths to each node, and passes the values that they read from operands to users.
 #include "passes/fusion/graph/recurring_values.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ class RecurringValues {
     bool is_pure = false;        // computed element by element from memory
     bool is_costly = false;      // contains a function that takes longer than reading the value
     bool is_full = false;        // reads a tensor in memory that has as many elements
-    int reductions = 0;          // on the longest way to the node
+    int reductions = 0;          // on the longest path to the node
     std::vector<NodeId> values;  // pure and costly values from which the node is computed element by element
   };
 

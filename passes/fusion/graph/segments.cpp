@@ -110,7 +110,7 @@ class SegmentBuilder {
 
   // Nodes with kernels of their own are cut off, and so are the values that they read.
   void find_own_kernels() {
-    std::vector<bool> is_computed(g_.size());  // in another way than element by element
+    std::vector<bool> is_computed(g_.size());  // by more than element-wise ops
     for (std::size_t i = 0; i < g_.size(); ++i) {
       const Node& n = g_.node(id(i));
       is_computed[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
@@ -145,7 +145,7 @@ class SegmentBuilder {
       for (NodeId x : g_.node(id(i)).operands) level_[i] = std::max(level_[i], level_[x.index] + (is_cut_[x.index] ? 1 : 0));
   }
 
-  // The greatest number of products on a way to the node from stored values.
+  // The greatest number of products on a path to the node from stored values.
   int depth(NodeId n) const {
     int most = 0;
     for (NodeId x : g_.node(n).operands)
@@ -359,7 +359,7 @@ class SegmentBuilder {
   std::vector<NodeId> repeated_, recurring_;
   std::vector<bool> is_stored_;  // by the segments so far
   std::vector<int> depth_, level_;
-  std::vector<int> products_;  // the greatest number of products on a way to each node
+  std::vector<int> products_;  // the greatest number of products on a path to each node
   std::vector<std::vector<NodeId>> users_;
   mutable std::vector<std::array<std::uint64_t, 2>> visited_;  // for depends_by_product: the last walk that visited each node
   mutable std::uint64_t walk_ = 0;

@@ -82,17 +82,17 @@ Expr GraphToExprs::linear(const Position& position, const TensorAtoms& atoms, co
 }
 
 std::vector<AxisPosition> GraphToExprs::bindings(const AtomList& given, const AxisSet& outside) {
-  std::vector<AxisPosition> ways(1);
+  std::vector<AxisPosition> bindings(1);
   const AtomList atoms = AxisAnalysis::flat(given);
   AxisSet used = outside;
   for (Atom* atom : atoms) {
-    std::vector<AxisPosition> longer;
+    std::vector<AxisPosition> extended;
     if (atom->pieces.empty()) {
       const Axis axis = axis_of(atom, used);
       used.insert(axis);
-      for (AxisPosition w : ways) {
-        w.parts.push_back(b_.index(axis));
-        longer.push_back(std::move(w));
+      for (AxisPosition binding : bindings) {
+        binding.parts.push_back(b_.index(axis));
+        extended.push_back(std::move(binding));
       }
     } else {
       for (const Atom::Piece& piece : atom->pieces) {
@@ -104,15 +104,15 @@ std::vector<AxisPosition> GraphToExprs::bindings(const AtomList& given, const Ax
           inside.insert(axis);
           inner.push_back(b_.index(axis));
         }
-        for (AxisPosition w : ways) {
-          w.parts.push_back(b_.add({b_.extent(piece.begin), combine(inner, own)}));
-          longer.push_back(std::move(w));
+        for (AxisPosition binding : bindings) {
+          binding.parts.push_back(b_.add({b_.extent(piece.begin), combine(inner, own)}));
+          extended.push_back(std::move(binding));
         }
       }
     }
-    ways = std::move(longer);
+    bindings = std::move(extended);
   }
-  return ways;
+  return bindings;
 }
 
 // ---- values ----
@@ -403,25 +403,25 @@ Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
     return std::find(node.axes.begin(), node.axes.end(), static_cast<int>(axis)) != node.axes.end();
   };
   // The operand's positions: those of the result, with one alternative for each combination of pieces along the reduced axes.
-  std::vector<Position> ways(1);
+  std::vector<Position> positions(1);
   auto kept = position.begin();
   for (std::size_t axis = 0; axis < theirs.size(); ++axis) {
     if (!is_reduced(axis)) {
-      for (Position& w : ways) w.push_back(*kept);
+      for (Position& operand_at : positions) operand_at.push_back(*kept);
       ++kept;
       continue;
     }
     if (node.keep_dims) ++kept;
     std::vector<Position> longer;
-    for (const Position& w : ways) {
+    for (const Position& operand_at : positions) {
       AxisSet used = axes_of(position);
-      used.insert(axes_of(w));
+      used.insert(axes_of(operand_at));
       for (AxisPosition& p : bindings(theirs[axis], used)) {
-        longer.push_back(w);
+        longer.push_back(operand_at);
         longer.back().push_back(std::move(p));
       }
     }
-    ways = std::move(longer);
+    positions = std::move(longer);
   }
   const AxisSet outside = axes_of(position);
   const bool is_position = node.kind == Combine::argmax || node.kind == Combine::argmin;
@@ -429,17 +429,17 @@ Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
   std::vector<ReducedPiece> pieces;
   // Whether the formula itself gives the neutral element for no elements: the value is a float or a condition that varies along each axis.
   bool has_neutral = !ir::is_integer(node.element);
-  for (const Position& w : ways) {
+  for (const Position& operand_at : positions) {
     AxisSet bound;
     Expr linear_position = b_.zero();
     for (std::size_t axis = 0; axis < theirs.size(); ++axis)
       if (is_reduced(axis)) {
-        bound.insert(axes_of(w[axis]));
-        linear_position =
-            b_.add({b_.product({linear_position, b_.extent(g_.node(node.operands[0]).shape[axis])}), whole(w[axis], theirs[axis])});
+        bound.insert(axes_of(operand_at[axis]));
+        linear_position = b_.add(
+            {b_.product({linear_position, b_.extent(g_.node(node.operands[0]).shape[axis])}), whole(operand_at[axis], theirs[axis])});
       }
     bound = bound.without(outside);
-    const Expr body = operand(n, 0, w);
+    const Expr body = operand(n, 0, operand_at);
     has_neutral = has_neutral && body->axes.contains(bound);
     if (is_position)
       pieces.push_back({bound, body, linear_position});
@@ -486,26 +486,27 @@ Expr GraphToExprs::translate_einsum(NodeId n, const Position& position) {
   for (std::size_t i = 0; i < position.size(); ++i) result[equation[arrow + 2 + i]] = position[i];
   const AxisSet outside = axes_of(position);
 
-  std::vector<std::map<char, AxisPosition>> ways{result};
+  // The positions of each label: those of the result, with one alternative for each combination of pieces along the contracted axes.
+  std::vector<std::map<char, AxisPosition>> bindings_of_labels{result};
   for (const auto& [label, atoms] : labels) {
     if (result.count(label) != 0) continue;
     std::vector<std::map<char, AxisPosition>> longer;
-    for (const auto& w : ways) {
+    for (const auto& bound_labels : bindings_of_labels) {
       AxisSet used = outside;
-      for (const auto& [other, p] : w) used.insert(axes_of(p));
+      for (const auto& [other, p] : bound_labels) used.insert(axes_of(p));
       for (AxisPosition& p : bindings(atoms, used)) {
-        longer.push_back(w);
+        longer.push_back(bound_labels);
         longer.back()[label] = std::move(p);
       }
     }
-    ways = std::move(longer);
+    bindings_of_labels = std::move(longer);
   }
   Element multiplied = Element::f32;
   for (NodeId x : node.operands) multiplied = g_.node(x).element;
   Expr sum;
-  for (const auto& w : ways) {
+  for (const auto& bound_labels : bindings_of_labels) {
     AxisSet bound;
-    for (const auto& [label, p] : w)
+    for (const auto& [label, p] : bound_labels)
       if (result.count(label) == 0) bound.insert(axes_of(p));
     std::vector<Factor> factors;
     std::size_t at_label = 0;
@@ -514,7 +515,7 @@ Expr GraphToExprs::translate_einsum(NodeId n, const Position& position) {
       Position p;
       for (const AtomList& axis : theirs) {
         const char label = equation[at_label++];
-        p.push_back(axis.empty() ? AxisPosition{} : parts(w.at(label), labels.at(label)));
+        p.push_back(axis.empty() ? AxisPosition{} : parts(bound_labels.at(label), labels.at(label)));
       }
       ++at_label;
       factors.push_back({operand(n, i, p), 1});

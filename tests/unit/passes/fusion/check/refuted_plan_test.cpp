@@ -92,7 +92,7 @@ TEST_CASE("fusion refuted: a report says why a segment is not fused") {
   check_values(g, p);
 }
 
-// What a step throws to give up a way must not leave the compilation, even if no step expects it.
+// What a step throws to give up a plan must not leave the compilation, even if no step expects it.
 TEST_CASE("fusion refuted: a derivation that fails in another way is divided, or a bug of the compiler") {
   const std::vector<std::function<void()>> failures{[] { throw NoForm("a refusal of the test", {}, {}); }, [] { throw TooManySteps(); },
                                                     [] { throw TileTooLarge(); }, [] { throw ir::RationalOverflow(); }};

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 
+#include "passes/fusion/cover/strategies.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/plan/loop_plan.h"
 #include "tests/unit/passes/fusion/run_program.h"
@@ -46,7 +49,17 @@ TEST_CASE("fusion report: a kernel covers nothing that another one computes") {
   }
 }
 
-TEST_CASE("fusion report: the next best way is slower, or stores more") {
+// The names of the tables, and that of merged kernels.
+bool is_strategy(const std::string& name) {
+  if (name == "one kernel in place of two") return true;
+  for (const Strategy& s : strategies())
+    for (const Refinement& r : refinements())
+      if (name == std::string(s.name) + (r.name.empty() ? "" : ", " + std::string(r.name))) return true;
+  return false;
+}
+
+TEST_CASE("fusion report: the strategy has a name of the table; the next best one is slower, or stores more") {
+  constexpr std::string_view kStrategy = "\nstrategy: ", kNext = "\nnext best: ";
   constexpr const char* kTimes = " times as long";
   int compared = 0;
   for (const Workload& w : workloads())
@@ -61,6 +74,12 @@ TEST_CASE("fusion report: the next best way is slower, or stores more") {
         const std::size_t at = k.estimate.find(kTimes);
         if (at == k.estimate.npos) continue;
         CAPTURE(k.estimate);
+        const std::size_t strategy = k.estimate.find(kStrategy), next = k.estimate.find(kNext);
+        REQUIRE(strategy < next);
+        REQUIRE(next != k.estimate.npos);
+        CHECK(is_strategy(k.estimate.substr(strategy + kStrategy.size(), next - strategy - kStrategy.size())));
+        const std::size_t open = k.estimate.rfind(" (");
+        CHECK((open < next || open == k.estimate.npos || is_strategy(k.estimate.substr(open + 2, k.estimate.rfind(')') - open - 2))));
         const double ratio = std::strtod(k.estimate.c_str() + k.estimate.rfind(' ', at - 1), nullptr);
         CHECK((ratio >= 1 || k.estimate.find(", which is too little to store values for") != k.estimate.npos));
         ++compared;
