@@ -7,8 +7,13 @@
 //                     the reductions of the pass are complete
 //   outputs are stored; those that vary along the loop's axis in the last pass
 //
-// A loop that several programs divide among them becomes two kernels: the first one stores the state of each part of the loop, the second
-// one merges the states of all parts and continues like a kernel after a whole loop.
+//   1. open: parameters, and the start positions of the program (program_grid.h).
+//   2. emit_pass, for each pass: estimate_shifts computes references from the first tile; emit_loop absorbs tile by tile
+//      (state_emitter.h), within the bounds that masks give; complete computes the reductions from the accumulators.
+//   3. store_outputs: outputs that do not vary along the loop's axis; the others are stored in the last pass.
+//
+// A loop that several programs divide among them becomes two kernels: the first one (run_part) stores the state of each part of the loop,
+// the second one (run_merge) merges the states of all parts and continues like a kernel after a whole loop.
 #pragma once
 #include <map>
 #include <string>

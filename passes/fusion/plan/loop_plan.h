@@ -5,6 +5,15 @@
 //   r0 = T0                     T0 = max of s                                    rolling: others refer to it while it grows
 //   r1 = T1                     T1 = sum of exp(s - reference(r0))               moves with exp(r0 old - r0 new)
 //   r2 = 1 / r1 * T2            T2 = sum of exp(s - reference(r0)) v             moves in the same way; 1 / r1 is applied at the end
+//
+//   1. find_scans: the scans that the loop computes.
+//   2. assign_passes: each reduction over the axis belongs to the first pass in which it has a form (forms.h); for a further pass, the plan
+//      keeps the reason.
+//   3. make_accumulators: each term of a form becomes an accumulator T; equal ones are one.
+//   4. make_moves: how each accumulator moves when its references change.
+//   5. choose_policies: what stands for each reduction while it is pending.
+//   6. pass_state: the order in which the state of a pass absorbs a tile (absorb.h).
+//   7. choose_grid: which axes are distributed over the grid, and which ones each program holds completely.
 #pragma once
 #include <map>
 #include <optional>

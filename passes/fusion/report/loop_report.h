@@ -1,4 +1,11 @@
 // Describes the loop of a kernel for explain(), in words that docs/fusion.md explains.
+//
+// A report has these parts, each of which has a file:
+//   1. covered_nodes: the nodes that the kernel computes (covered_nodes.h).
+//   2. reason_of, count_flops: why they are one kernel, and its operations (plan_numbers.h).
+//   3. report_loop: the loop's axis, and each reduction over it with its pass and its policy.
+//   4. error_text: how far rounding may move sums (error_bound.h).
+//   5. refusal_text: why a formula takes another pass (refusal_text.h).
 #pragma once
 #include <functional>
 #include <string>

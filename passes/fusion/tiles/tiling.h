@@ -1,4 +1,9 @@
 // The tiles of a plan's kernel and the parts of its loop: what is emitted, and what estimates count.
+//
+//   1. choose_tiles: how many positions of each axis a program handles at once (choose_tiles.h), for a product, for rows, or element by
+//      element.
+//   2. fit_operands: on GPUs, tiles are halved until the operands of products fit into shared memory (operand_tiles.h).
+//   3. choose_split: whether several programs divide the loop, and into how many parts (split_loop.h).
 #pragma once
 #include "passes/fusion/options.h"
 #include "passes/fusion/tiles/split_loop.h"

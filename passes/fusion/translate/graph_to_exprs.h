@@ -1,5 +1,11 @@
 // Translates the values of a graph into expressions over named axes.
 //
+//   1. AxisAnalysis finds which axes of the tensors are the same (axes.h).
+//   2. name_axes: each axis is called after the symbol that is its extent, or after a tensor that has it.
+//   3. translate: the axes of a result get names, and its value is that of the node at these positions (at).
+//   4. make: each op has a function (translate_reduce and so on), which asks for its operands at the positions that it reads (operand).
+//   5. load: a value in memory is an element of a tensor.
+//
 // Names are given from the outputs down: the axes of an output get names, each op passes them to its operands, and a reduction names the
 // axes that it binds. If that name is already in use, the bound axis gets a prime: in x x^T with a single x, rows and columns are two axes
 // of one tensor. Names depend only on inputs (input and axis), so rewriting formulas in between does not change them.
