@@ -177,6 +177,25 @@ bool has_word(const std::string& line, std::string_view word, bool called = fals
   return false;
 }
 
+/// The names that a numbered line of a head note gives to its step: "//   2. walk, Plan::absorb: ..." gives walk and absorb. None if words
+/// precede the colon.
+std::vector<std::string> names_of_step(const std::string& line) {
+  const std::size_t number = line.find_first_not_of("/ "), dot = line.find(". "), colon = line.find(": ");
+  if (!line.starts_with("//") || dot == line.npos || colon == line.npos || dot - number != 1 || colon < dot) return {};
+  std::vector<std::string> names(1);
+  for (char c : line.substr(dot + 2, colon - dot - 2)) {
+    if (c == ',')
+      names.emplace_back();
+    else if (c == ':')
+      names.back().clear();
+    else if (is_word_char(c))
+      names.back() += c;
+    else if (c != ' ' || !names.back().empty())
+      return {};
+  }
+  return names;
+}
+
 class Checker {
  public:
   explicit Checker(const Sources& sources) : sources_(sources) {
@@ -188,6 +207,7 @@ class Checker {
       check_file(path, text);
       for (const Include& include : text.includes) check_include(path, include);
       check_words(path, text);
+      if (path.starts_with(kFusion) && path.ends_with(".h")) check_steps(path);
       check_reach(path);
     }
     return std::move(found_);
@@ -286,6 +306,22 @@ class Checker {
         if (has_word(line, word, true)) forbidden(word);
       for (std::string_view word : {"cout", "cerr", "clog"})
         if (has_word(line, word)) forbidden(word);
+    }
+  }
+
+  /// The steps that the head note of a header of fusion numbers are called after functions.
+  void check_steps(const std::string& path) {
+    std::istringstream source(sources_.at(path));
+    int number = 0;
+    for (std::string line; std::getline(source, line) && line.starts_with("//");) {
+      ++number;
+      for (const std::string& name : names_of_step(line)) {
+        const bool is_function = std::any_of(texts_.begin(), texts_.end(), [&](const auto& file) {
+          return file.first.starts_with(kFusion) && std::any_of(file.second.lines.begin(), file.second.lines.end(),
+                                                                [&](const std::string& l) { return has_word(l, name, true); });
+        });
+        if (!is_function) report(path, number, "the head note has a step '" + name + "', and fusion has no function of that name");
+      }
     }
   }
 

@@ -8,7 +8,7 @@
 //   outputs are stored; those that vary along the loop's axis in the last pass
 //
 //   1. open: parameters, and the start positions of the program (program_grid.h).
-//   2. emit_pass, for each pass: estimate_shifts computes references from the first tile; emit_loop absorbs tile by tile
+//   2. emit_pass: for each pass, estimate_shifts computes references from the first tile; emit_loop absorbs tile by tile
 //      (state_emitter.h), within the bounds that masks give; complete computes the reductions from the accumulators.
 //   3. store_outputs: outputs that do not vary along the loop's axis; the others are stored in the last pass.
 //
