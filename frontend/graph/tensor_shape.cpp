@@ -63,6 +63,11 @@ Handle flip(const Handle& t, std::int64_t axis, const Here& at) {
   return c.made(c.b.flip(c.node(t), axis));
 }
 
+Handle rotate(const Handle& t, std::int64_t axis, const Dim& offset, const Here& at) {
+  TensorCall c("rotate", at, {{&t, "t"}});
+  return c.made(c.b.rotate(c.node(t), axis, offset));
+}
+
 Handle gather(const Handle& table, const Handle& index, std::int64_t axis, const Here& at) {
   TensorCall c("gather", at, {{&table, "table"}, {&index, "index"}});
   return c.made(c.b.gather(c.node(table), c.node(index), axis));

@@ -9,6 +9,7 @@
 #include "runtime/device.h"
 #include "runtime/plan/workspace.h"
 #include "tileir/diagnostics.h"
+#include "tileir/graph/shape_rules.h"
 #include "tileir/graph/symbols.h"
 
 namespace tilewright::detail {
@@ -90,15 +91,7 @@ void SequenceSizes::add_checks(const graph::Graph& g) {
     if (!needed[i]) continue;
     const graph::Node& n = g.node({static_cast<std::uint32_t>(i)});
     for (const Dim& d : n.shape) add(d, 0, n.where);
-    if (n.op == graph::Op::slice) {
-      const Dim& extent = g.node(n.operands[0]).shape[static_cast<std::size_t>(n.axes[0])];
-      add(n.lengths[0], 0, n.where);
-      add(n.lengths[1] - n.lengths[0], 0, n.where);
-      add(extent - n.lengths[1], 0, n.where);
-      add(n.lengths[2], 1, n.where);
-    } else {
-      for (const Dim& d : n.lengths) add(d, 0, n.where);
-    }
+    for (const graph::Requirement& r : graph::infer(g, n).requirements) add(r.value, r.least, n.where);
   }
 }
 

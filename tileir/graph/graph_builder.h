@@ -68,6 +68,8 @@ class GraphBuilder {
   NodeId concat(const std::vector<NodeId>&, std::int64_t axis);
   NodeId pad(NodeId, std::int64_t axis, const Dim& before, const Dim& after, NodeId value);
   NodeId flip(NodeId, std::int64_t axis);
+  /// Element i along the axis, of extent n, becomes element (i + offset) mod n.
+  NodeId rotate(NodeId, std::int64_t axis, const Dim& offset);
 
   // ---- reductions and scans ----
   /// Sums and products of 8- and 16-bit floats are computed in f32 and rounded once.

@@ -82,6 +82,13 @@ NodeId GraphBuilder::flip(NodeId t, std::int64_t given) {
   return add(std::move(n));
 }
 
+NodeId GraphBuilder::rotate(NodeId t, std::int64_t given, const Dim& offset) {
+  Node n = node(Op::rotate, {t});
+  n.axes = {axis(given, rank(t), {t, "t"})};
+  n.lengths = {offset};
+  return add(std::move(n));
+}
+
 // ---- indexed ---------------------------------------------------------------------------------------------------------
 
 NodeId GraphBuilder::gather(NodeId table, NodeId index, std::int64_t given) {

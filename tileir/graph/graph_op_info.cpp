@@ -57,7 +57,7 @@ std::optional<E> find(const std::string_view (&names)[N], std::string_view name)
 const OpInfo& info(Op op) { return table()[static_cast<std::size_t>(op)]; }
 
 bool is_leaf(Op op) { return info(op).family == Family::leaf; }
-bool is_view(Op op) { return op == Op::reshape || op == Op::permute || op == Op::broadcast || op == Op::slice || op == Op::flip; }
+bool is_view(Op op) { return info(op).family == Family::shape && info(op).operands.size() == 1 && !info(op).is_variadic; }
 
 std::span<const Op> all_ops() {
   static constexpr Op ops[] = {

@@ -88,6 +88,19 @@ Array Evaluation::run_flip(const Node& n) {
   return a;
 }
 
+Array Evaluation::run_rotate(const Node& n) {
+  Array a = result(n);
+  const std::size_t axis = static_cast<std::size_t>(n.axes[0]);
+  const std::int64_t offset = value_of(n.lengths[0], n), extent = a.shape[axis];
+  const Index strides = strides_of(a.shape);
+  std::size_t i = 0;
+  for_each_index(a.shape, [&](Index index) {
+    index[axis] = (index[axis] + extent - offset % extent) % extent;
+    a.bits[i++] = operand(n, 0).bits[static_cast<std::size_t>(offset_of(index, strides))];
+  });
+  return a;
+}
+
 // ---- indexed ---------------------------------------------------------------------------------------------------------
 
 std::int64_t Evaluation::index_at(const Node& n, const Array& index, std::size_t i, std::int64_t extent) const {

@@ -85,6 +85,11 @@ Inferred common_shape(const Graph& graph, const std::vector<Party>& operands) {
 
 // ---- checks ----------------------------------------------------------------------------------------------------------
 
+bool Inferred::require(const Dim& value, std::int64_t least) {
+  requirements.push_back({value, least});
+  return value.greatest() >= least;
+}
+
 Party RuleInput::party(std::size_t i) const {
   const OpInfo& row = info(node.op);
   if (node.op == Op::map) return {node.operands[i], std::string(ir::info(node.function).operand_name(static_cast<int>(i)))};
@@ -129,9 +134,10 @@ Inferred rule_input(const RuleInput& in) {
   if (in.node.text.empty()) return in.fail("the name is empty");
   if (!strides.empty() && strides.size() != in.node.shape.size())
     return in.fail(fmt::format("strides {} for shape {}; there must be one for each axis", shape_text(strides), shape_text(in.node.shape)));
+  Inferred result = stated(in);
   for (const Dim& d : strides)
-    if (d.greatest() < 0) return in.fail(fmt::format("stride {} must not be negative", d.text()));
-  return stated(in);
+    if (!result.require(d, 0)) return in.fail(fmt::format("stride {} must not be negative", d.text()));
+  return result;
 }
 Inferred rule_scalar(const RuleInput& in) {
   if (in.node.text.empty()) return in.fail("the name is empty");
@@ -154,7 +160,9 @@ Inferred rule_iota(const RuleInput& in) {
 Inferred rule_extent(const RuleInput& in) {
   if (in.node.lengths.size() != 1) return in.fail("it needs one length");
   if (!is_number(in.node.element)) return in.fail(fmt::format("no extent as {}", ir::text(in.node.element)));
-  return scalar_leaf(in);
+  Inferred result = scalar_leaf(in);
+  result.require(in.node.lengths[0], 0);
+  return result;
 }
 Inferred rule_rand(const RuleInput& in) {
   if (in.node.element != ir::Element::f32) return in.fail("random numbers are f32");
@@ -230,11 +238,11 @@ Inferred rule_slice(const RuleInput& in) {
   Inferred result{in.shape(0), in.element(0), {}, {}};
   Dim& extent = result.shape[static_cast<std::size_t>(axis)];
   // With symbols, only a range that is wrong in every run is an error here.
-  if (begin.greatest() < 0 || (end - begin).greatest() < 0 || (extent - end).greatest() < 0)
+  if (!result.require(begin, 0) || !result.require(end - begin, 0) || !result.require(extent - end, 0))
     return in.fail(fmt::format("from {} to {} of axis {}, which has extent {}; it must be 0 <= begin <= end <= extent", begin.text(),
                                end.text(), axis, extent.text()),
                    {0});
-  if (step.greatest() < 1) return in.fail(fmt::format("step {} must be 1 or more", step.text()));
+  if (!result.require(step, 1)) return in.fail(fmt::format("step {} must be 1 or more", step.text()));
   const Dim length = end - begin;
   extent = length.is_constant() && step.is_constant() ? Dim((length.value() + step.value() - 1) / step.value()) : length / step;
   return result;
@@ -270,7 +278,7 @@ Inferred rule_pad(const RuleInput& in) {
     return in.fail(fmt::format("'value' is {}; it must be {} as 't' is", ir::text(in.element(1)), ir::text(in.element(0))), {0, 1});
   Inferred result{in.shape(0), in.element(0), {}, {}};
   for (const Dim& length : in.node.lengths) {
-    if (length.greatest() < 0) return in.fail(fmt::format("length {} must not be negative", length.text()), {0});
+    if (!result.require(length, 0)) return in.fail(fmt::format("length {} must not be negative", length.text()), {0});
     result.shape[static_cast<std::size_t>(axis)] += length;
   }
   return result;
@@ -278,6 +286,12 @@ Inferred rule_pad(const RuleInput& in) {
 
 Inferred rule_flip(const RuleInput& in) {
   if (in.node.axes.size() != 1) return in.fail("it needs one axis");
+  if (Inferred r = in.check_axis(in.node.axes[0]); !r.ok()) return r;
+  return {in.shape(0), in.element(0), {}, {}};
+}
+
+Inferred rule_rotate(const RuleInput& in) {
+  if (in.node.axes.size() != 1 || in.node.lengths.size() != 1) return in.fail("it needs one axis, and the offset");
   if (Inferred r = in.check_axis(in.node.axes[0]); !r.ok()) return r;
   return {in.shape(0), in.element(0), {}, {}};
 }

@@ -16,13 +16,22 @@ struct Party {
   std::string name;  // "a"
 };
 
+/// A condition that only a run can check, if the value has symbols: value >= least.
+struct Requirement {
+  Dim value;
+  std::int64_t least;
+};
+
 /// The result of a rule: a shape and an element type, or an error ("'a' is [4, 8] and 'b' is [4, 7]; ...") and the operands that it names.
 struct Inferred {
   TensorShape shape;
   ir::Element element{};
   std::string error;
   std::vector<Party> parties;
+  std::vector<Requirement> requirements = {};  // of the attributes; extents of the shape need none
   bool ok() const { return error.empty(); }
+  /// Adds a condition for runs. False if no values of the symbols meet it: then the rule reports an error.
+  bool require(const Dim& value, std::int64_t least);
 };
 
 /// Checks the operands and attributes of a node. Its `shape` and `element` are read only where they do not follow from the operands

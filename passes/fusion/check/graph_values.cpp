@@ -200,6 +200,15 @@ Number GraphValues::run_flip(const Key& k) {
   p[axis] = extent(n, 0, axis) - 1 - p[axis];
   return operand(n, 0, p);
 }
+Number GraphValues::run_rotate(const Key& k) {
+  const Node& n = g_.node(k.node);
+  const auto axis = static_cast<std::size_t>(n.axes[0]);
+  Coordinates p = k.position;
+  // Element i has come to (i + offset) mod n.
+  p[axis] = (p[axis] - sample_.value(n.lengths[0])) % extent(n, 0, axis);
+  if (p[axis] < 0) p[axis] += extent(n, 0, axis);
+  return operand(n, 0, p);
+}
 Number GraphValues::run_concat(const Key& k) {
   const Node& n = g_.node(k.node);
   const auto axis = static_cast<std::size_t>(n.axes[0]);

@@ -48,6 +48,7 @@ class RangeFinder {
   };
   Range compute(Expr);
   std::optional<Range> of_function(Expr);
+  Range of_choice(Expr value, Expr condition, bool is_met);
 
   const AxisRanges& box_;
   std::unordered_map<Expr, Range, Hash> known_;
@@ -87,6 +88,33 @@ std::optional<Range> RangeFinder::of_function(Expr e) {
                std::min(std::max<std::int64_t>(a.greatest, 0), b.greatest - 1)};
 }
 
+// The values of an integer select's operand, which is chosen if the condition is met (or is not met): x + (value - x) for a condition
+// x >= 0, with x on its side of 0.
+Range RangeFinder::of_choice(Expr value, Expr condition, bool is_met) {
+  const Range all = of(value);
+  if (!condition->is(ExprKind::at_least_zero) || !ir::is_integer(value->element)) return all;
+  const Expr x = condition->operands[0];
+  std::unordered_map<Expr, Int128, Hash> difference;  // coefficients by term
+  bool is_exact = true;
+  const auto add_terms = [&](Expr e, int sign) {
+    const std::vector<Term> single{{1, e}};
+    for (const Term& t : e->is(ExprKind::add) ? e->terms : single) {
+      is_exact = is_exact && t.coefficient.is_integer() && saturate(t.coefficient.numerator()) == t.coefficient.numerator();
+      if (is_exact) difference[t.value] += sign * t.coefficient.numerator();
+    }
+  };
+  add_terms(value, 1);
+  add_terms(x, -1);
+  if (!is_exact) return all;
+  Range sum = of(x);
+  sum = is_met ? Range{std::max<std::int64_t>(sum.least, 0), sum.greatest} : Range{sum.least, std::min<std::int64_t>(sum.greatest, -1)};
+  for (const auto& [term, coefficient] : difference) {
+    const std::int64_t c = saturate(coefficient);
+    if (c != 0) sum = add(sum, multiply({c, c}, of(term)));
+  }
+  return {std::max(all.least, sum.least), std::min(all.greatest, sum.greatest)};
+}
+
 std::int64_t bounded(std::int64_t extent) { return extent == INT64_MAX ? kMostExtent : extent; }
 
 Range RangeFinder::compute(Expr e) {
@@ -121,7 +149,7 @@ Range RangeFinder::compute(Expr e) {
       return product;
     }
     case ExprKind::select: {
-      const Range a = of(e->operands[1]), b = of(e->operands[2]);
+      const Range a = of_choice(e->operands[1], e->operands[0], true), b = of_choice(e->operands[2], e->operands[0], false);
       return {std::min(a.least, b.least), std::max(a.greatest, b.greatest)};
     }
     case ExprKind::function: return of_function(e).value_or(of_type(e->element));

@@ -9,6 +9,7 @@
 
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/thresholds.h"
+#include "tileir/diagnostics.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 
@@ -125,6 +126,7 @@ class ShiftedReads {
         return there;
       case Op::slice: there[axis] = moved(p[axis], n.lengths[2], n.lengths[0]); return there;
       case Op::flip: there[axis] = moved(p[axis], -1, n.shape[axis] - Dim(1)); return there;
+      case Op::rotate: there[axis] = moved(p[axis], 1, Dim(0) - n.lengths[0]); return there;
       case Op::pad:
         if (k == 1) return {};
         there[axis] = moved(p[axis], 1, Dim(0) - n.lengths[0]);
@@ -133,8 +135,21 @@ class ShiftedReads {
       case Op::reshape: return reshaped(n, shape, p);
       case Op::reduce: return of_reduction(n, shape, p);
       case Op::einsum: return of_product(n, k, p);
-      default: return all_positions(shape);
+      case Op::scan:
+      case Op::gather:
+      case Op::take_along:
+      case Op::scatter_add:
+      case Op::call: return all_positions(shape);
+      // Without operands:
+      case Op::input:
+      case Op::scalar:
+      case Op::constant:
+      case Op::iota:
+      case Op::extent:
+      case Op::rand:
+      case Op::argument: break;
     }
+    TW_UNREACHABLE("an operand of a tensor op");
   }
 
   // Axes of extent 1 may be added or removed; after other reshapes, all positions count as one.
@@ -185,7 +200,10 @@ class ShiftedReads {
   std::vector<bool> reads_memory_;
 };
 
-bool is_shift(Op op) { return op == Op::slice || op == Op::pad || op == Op::flip || op == Op::concat; }
+// Whether elements of the result are elements of an operand at other positions.
+bool is_shift(Op op) {
+  return graph::info(op).family == graph::Family::shape && op != Op::reshape && op != Op::permute && op != Op::broadcast;
+}
 
 }  // namespace
 

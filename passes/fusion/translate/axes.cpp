@@ -82,31 +82,26 @@ AtomList AxisAnalysis::flat(const AtomList& atoms) {
 
 AtomList AxisAnalysis::fresh(const Dim& extent) {
   if (is_one(extent)) return {};
-  pool_.push_back({extent, nullptr, {}, {}, {}});
+  pool_.push_back({extent, nullptr, {}, {}});
   return {&pool_.back()};
 }
 
-TensorAtoms AxisAnalysis::fresh(const graph::TensorShape& shape, NodeId tagged) {
+TensorAtoms AxisAnalysis::fresh(const graph::TensorShape& shape) {
   TensorAtoms all;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    all.push_back(fresh(shape[axis]));
-    if (tagged.valid())
-      for (Atom* a : all.back()) a->tags.push_back({g_.node(tagged).text, static_cast<int>(axis)});
-  }
+  for (const Dim& extent : shape) all.push_back(fresh(extent));
   return all;
 }
 
 // Divides the class of an atom into [outer, extent / outer]. Requires: the division is exact.
 void AxisAnalysis::split(Atom* a, const Dim& outer) {
-  pool_.push_back({outer, nullptr, {}, {}, {}});
+  pool_.push_back({outer, nullptr, {}, {}});
   Atom* first = &pool_.back();
-  pool_.push_back({*Dim::divide_exactly(a->extent, outer), nullptr, {}, {}, {}});
+  pool_.push_back({*Dim::divide_exactly(a->extent, outer), nullptr, {}, {}});
   a->parts = {first, &pool_.back()};
 }
 
 void AxisAnalysis::merge(Atom* kept, Atom* other) {
   other->parent = kept;
-  kept->tags.insert(kept->tags.end(), other->tags.begin(), other->tags.end());
   const std::vector<Atom::Piece> theirs = std::move(other->pieces);
   if (kept->pieces.empty()) {
     kept->pieces = theirs;
@@ -160,7 +155,7 @@ TensorAtoms AxisAnalysis::operand(NodeId n, std::size_t i) {
 
 TensorAtoms AxisAnalysis::make_atoms(NodeId n) {
   const graph::Node& node = g_.node(n);
-  if (stored_.count(n) != 0) return fresh(node.shape, n);
+  if (stored_.count(n) != 0) return fresh(node.shape);
   const bool is_constant = !node.operands.empty() && !is_visited(n, 0) && !(node.op == Op::pad || node.op == Op::concat);
   if (is_constant) return fresh(node.shape);
   switch (node.op) {
@@ -172,7 +167,7 @@ TensorAtoms AxisAnalysis::make_atoms(NodeId n) {
   TW_UNREACHABLE("a tensor op");
 }
 
-TensorAtoms AxisAnalysis::atoms_input(NodeId n) { return fresh(g_.node(n).shape, n); }
+TensorAtoms AxisAnalysis::atoms_input(NodeId n) { return fresh(g_.node(n).shape); }
 TensorAtoms AxisAnalysis::atoms_scalar(NodeId n) { return fresh(g_.node(n).shape); }
 TensorAtoms AxisAnalysis::atoms_constant(NodeId n) { return fresh(g_.node(n).shape); }
 TensorAtoms AxisAnalysis::atoms_iota(NodeId n) { return fresh(g_.node(n).shape); }
@@ -180,8 +175,8 @@ TensorAtoms AxisAnalysis::atoms_extent(NodeId n) { return fresh(g_.node(n).shape
 TensorAtoms AxisAnalysis::atoms_rand(NodeId n) { return fresh(g_.node(n).shape); }
 TensorAtoms AxisAnalysis::atoms_argument(NodeId n) { return fresh(g_.node(n).shape); }
 // Results of nodes with kernels of their own have axes of their own.
-TensorAtoms AxisAnalysis::atoms_scatter_add(NodeId n) { return fresh(g_.node(n).shape, n); }
-TensorAtoms AxisAnalysis::atoms_call(NodeId n) { return fresh(g_.node(n).shape, n); }
+TensorAtoms AxisAnalysis::atoms_scatter_add(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_call(NodeId n) { return fresh(g_.node(n).shape); }
 
 TensorAtoms AxisAnalysis::atoms_map(NodeId n) {
   const graph::Node& node = g_.node(n);
@@ -222,6 +217,7 @@ TensorAtoms AxisAnalysis::atoms_pad(NodeId n) {
 }
 TensorAtoms AxisAnalysis::atoms_scan(NodeId n) { return atoms_pad(n); }
 TensorAtoms AxisAnalysis::atoms_flip(NodeId n) { return atoms_pad(n); }
+TensorAtoms AxisAnalysis::atoms_rotate(NodeId n) { return atoms_pad(n); }
 
 TensorAtoms AxisAnalysis::atoms_reduce(NodeId n) {
   const graph::Node& node = g_.node(n);

@@ -28,17 +28,10 @@ struct Atom {
     Dim begin, end;
     std::vector<Atom*> atoms;
   };
-  /// An axis of an input that has this atom.
-  struct Tag {
-    std::string input;
-    int axis;
-    friend auto operator<=>(const Tag&, const Tag&) = default;
-  };
   Dim extent;
   Atom* parent = nullptr;     // in the union-find structure
   std::vector<Atom*> parts;   // if the atom was split
   std::vector<Piece> pieces;  // if the axis is a concatenation
-  std::vector<Tag> tags;
 };
 /// The atoms of one axis, outermost first; empty for an extent of 1.
 using AtomList = std::vector<Atom*>;
@@ -83,7 +76,7 @@ class AxisAnalysis {
   /// Whether the atoms of an operand are used: not if the node is read from memory, and not for operands without elements.
   bool is_visited(graph::NodeId, std::size_t operand) const;
   TensorAtoms make_atoms(graph::NodeId);
-  TensorAtoms fresh(const graph::TensorShape&, graph::NodeId tagged = {});
+  TensorAtoms fresh(const graph::TensorShape&);
   AtomList fresh(const Dim&);
   TensorAtoms operand(graph::NodeId, std::size_t);
   // Declares TensorAtoms atoms_input(graph::NodeId) and so on: a tensor op without its function does not link.

@@ -88,6 +88,7 @@ class GraphToExprs {
   Expr cast(Expr, ir::Element from, ir::Element to);
   Expr truncated(Expr number, ir::Element to);
   Expr moved_along(graph::NodeId, const Position&, Expr along);
+  Expr before_rotation(Expr i, const Dim& offset, const Dim& n);
   /// One operand of a concatenation, at positions begin to end.
   struct JoinedPiece {
     std::size_t operand;

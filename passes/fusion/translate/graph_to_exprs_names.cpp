@@ -29,8 +29,8 @@ std::string GraphToExprs::label_of(NodeId n, std::size_t axis, std::size_t part,
 // An atom is named after the first axis, by input and position, that has it: by that axis's symbol, or by input and number.
 void GraphToExprs::name_axes() {
   struct Claim {
-    Atom::Tag tag;
-    std::size_t part;
+    std::string input;
+    std::size_t axis, part;
     Atom* atom;
     AxisName name;
     bool is_symbol;
@@ -46,7 +46,8 @@ void GraphToExprs::name_axes() {
         const bool is_symbol = is_identifier(symbol);
         std::string name = is_symbol ? symbol : (node.op == Op::input ? node.text : "t") + std::to_string(axis);
         if (all[axis].size() > 1) name += "_" + std::to_string(part);
-        claims.push_back({{node.text, static_cast<int>(axis)},
+        claims.push_back({node.text,
+                          axis,
                           part,
                           all[axis][part],
                           {std::move(name), label_of(n, axis, part, all[axis].size())},
@@ -54,7 +55,7 @@ void GraphToExprs::name_axes() {
       }
   }
   std::stable_sort(claims.begin(), claims.end(),
-                   [](const Claim& a, const Claim& b) { return std::tie(a.tag, a.part) < std::tie(b.tag, b.part); });
+                   [](const Claim& a, const Claim& b) { return std::tie(a.input, a.axis, a.part) < std::tie(b.input, b.axis, b.part); });
   std::set<std::string> used;
   const auto give = [&](Atom* atom, AxisName name, bool is_symbol) {
     if (names_.count(atom) != 0) return;

@@ -170,6 +170,8 @@ TEST_CASE("graph mistakes: shape functions") {
   GRAPH_MISTAKE("concat: there are no tensors", tw::concat(std::vector<tw::Tensor<float>>(), 0));
   GRAPH_MISTAKE("pad: length -1 must not be negative", tw::pad(f.a, 0, -1, 0));
   GRAPH_MISTAKE("flip: axis 2 is out of range: 't' is [4, 8], so it must be from -2 to 1", tw::flip(f.a, 2));
+  GRAPH_MISTAKE("rotate: axis -3 is out of range: 't' is [4, 8], so it must be from -2 to 1", tw::rotate(f.a, -3, 1));
+  GRAPH_MISTAKE("rotate: axis 0 of 't', which is a scalar and has no axes", tw::rotate(tw::sum(f.a), 0, 1));
   GRAPH_MISTAKE("pad: constant 5000000000 does not fit i32 (-2147483648 to 2147483647)", tw::pad(f.i, 0, 1, 1, 5000000000));
 }
 

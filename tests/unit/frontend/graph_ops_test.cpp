@@ -51,6 +51,18 @@ TEST_CASE("graph ops: shape") {
         each(2, 6, 4, [&](int i, int j, int k) { return j >= 1 && j < 4 ? x(i, j - 1, k) : -5; }));
   check(tw::pad(f.x, 1, 1, 0), "[2, 4, 4]", each(2, 4, 4, [&](int i, int j, int k) { return j >= 1 ? x(i, j - 1, k) : 0; }));
   check(tw::flip(f.x, 2), "[2, 3, 4]", each(2, 3, 4, [&](int i, int j, int k) { return x(i, j, 3 - k); }));
+  for (const int offset : {0, 1, -1, 2, 4, 5, -9, 1000003})
+    check(tw::rotate(f.x, -1, offset), "[2, 3, 4]",
+          each(2, 3, 4, [&](int i, int j, int k) { return x(i, j, ((k - offset) % 4 + 4) % 4); }));
+  check(tw::rotate(tw::slice(f.x, 1, 2, 3), 1, -7), "[2, 1, 4]", each(2, 1, 4, [&](int i, int, int k) { return x(i, 2, k); }));
+  check(tw::rotate(tw::slice(f.x, 1, 2, 2), 1, 3), "[2, 0, 4]", {});
+}
+
+TEST_CASE("graph ops: rotate moves towards the end of the axis, as numpy.roll") {
+  tw::Graph graph;
+  const auto numbers_from_0 = tw::iota<int32_t>(graph, {5}, 0);
+  CHECK(numbers(tw::rotate(numbers_from_0, 0, 2)) == Numbers{3, 4, 0, 1, 2});
+  CHECK(numbers(tw::rotate(numbers_from_0, 0, -2)) == Numbers{2, 3, 4, 0, 1});
 }
 
 TEST_CASE("graph ops: leaves") {

@@ -19,6 +19,7 @@ Handle slice(const Handle&, std::int64_t axis, const Dim& begin, const Dim& end,
 Handle concat(const std::vector<Handle>&, std::int64_t axis, const Here&);
 Handle pad(const Handle&, std::int64_t axis, const Dim& before, const Dim& after, const Scalar& value, const Here&);
 Handle flip(const Handle&, std::int64_t axis, const Here&);
+Handle rotate(const Handle&, std::int64_t axis, const Dim& offset, const Here&);
 }  // namespace detail::tensor
 
 /// The same elements in row-major order, in another shape with the same number of elements.
@@ -81,6 +82,13 @@ Tensor<T> pad(const Tensor<T>& t, Axis axis, const Dim& before, const Dim& after
 template <ValueElement T>
 Tensor<T> flip(const Tensor<T>& t, Axis axis, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::flip(t, axis.value, at));
+}
+/// Moves the elements along an axis by `offset` positions towards its end; those that leave it there come in at its beginning: element i of
+/// t becomes element (i + offset) mod n of the result, for an axis of n elements, as by numpy.roll. A negative offset moves towards the
+/// beginning. Any offset is allowed, also beyond n, and with symbols.
+template <ValueElement T>
+Tensor<T> rotate(const Tensor<T>& t, Axis axis, const Dim& offset, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::rotate(t, axis.value, offset, at));
 }
 
 }  // namespace tilewright

@@ -126,8 +126,11 @@ class Maker {
       }
       case 13: return rank(x) < 4 ? concat({x, bounded(x)}, axis) : bounded(x);
       case 14:
-        return pick(2) == 0 ? Formula{&g_, builder(g_).flip(x.id, axis)}
-                            : Formula{&g_, builder(g_).pad(x.id, axis, 1, pick(3), builder(g_).number(Element::f32, 0.5))};
+        switch (pick(3)) {
+          case 0: return {&g_, builder(g_).flip(x.id, axis)};
+          case 1: return {&g_, builder(g_).rotate(x.id, axis, pick(9) - 4)};
+          default: return {&g_, builder(g_).pad(x.id, axis, 1, pick(3), builder(g_).number(Element::f32, 0.5))};
+        }
       case 15: {  // a product of x with itself, or with its transpose, along an axis
         if (n < 2) return bounded(x);
         const std::string labels = "abcd", own = labels.substr(0, static_cast<std::size_t>(n));

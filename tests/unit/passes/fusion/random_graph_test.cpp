@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <set>
 
 #include "tests/unit/passes/fusion/random_graph.h"
 #include "tests/unit/passes/fusion/run_program.h"
+#include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion::test {
 namespace {
@@ -41,6 +43,18 @@ TEST_CASE("fusion random graphs: no value comes near to the greatest f32") {
       CHECK(most < kMost);
     }
   }
+}
+
+TEST_CASE("fusion random graphs: every shape op of the table is drawn") {
+  std::set<graph::Op> drawn;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    graph::Graph g;
+    random_graph(g, seed);
+    for (std::uint32_t i = 0; i < g.size(); ++i) drawn.insert(g.node({i}).op);
+  }
+  for (graph::Op op : graph::all_ops())
+    if (graph::info(op).family == graph::Family::shape)
+      CHECK_MESSAGE(drawn.contains(op), "add '" << graph::text(op) << "' to random_graph.cpp");
 }
 
 }  // namespace

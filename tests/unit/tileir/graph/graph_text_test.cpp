@@ -46,6 +46,7 @@ const char* const kEveryOp = R"(graph {
   %28 = gather %q, %4 {axes = [1]} : f32[2, 3, 64]
   %29 = take_along %4, %4 {axes = [0]} : i32[3]
   %30 = scatter_add %q, %4, %28 {axes = [1]} : f32[2, n, 64]
+  %31 = rotate %q {axes = [1], lengths = ["m - n"]} : f32[2, n, 64]
   output "y" %scores
   output "and z" %30
 }
@@ -75,10 +76,8 @@ TEST_CASE("graph text: every op of the table reads and prints as it was") {
   CHECK(print(parse(printed, "b.graph")) == printed);
   std::vector<bool> seen(all_ops().size());
   for (std::uint32_t i = 0; i < graph.size(); ++i) seen[static_cast<std::size_t>(graph.node({i}).op)] = true;
-  for (Op op : all_ops()) {
-    CAPTURE(text);
-    if (op != Op::call) CHECK(seen[static_cast<std::size_t>(op)]);
-  }
+  for (Op op : all_ops())
+    if (op != Op::call) CHECK_MESSAGE(seen[static_cast<std::size_t>(op)], "no text of '" << tilewright::graph::text(op) << "'");
   CHECK(graph.node({11}).name == "scores");
   CHECK(graph.composite(graph.node({11}).composite.value()).name == "softmax");
   CHECK(graph.node({14}).name == "not a word");
@@ -94,15 +93,15 @@ TEST_CASE("graph text: every op of the table reads and prints as it was") {
 
 TEST_CASE("graph text: what is printed, line by line") {
   const std::string printed = print(parse(kEveryOp, "a.graph"));
-  for (const char* line :
-       {"  symbol n {min = 2, max = 4096, multiple_of = 2}\n", "  symbol m\n", "  symbol \"batch size\"\n",
-        "  %w = input {lengths = [1, n], is_parameter} : f16[n, 64]\n", "  %4 = constant {data = [0, 1, 5]} : i32[3]\n",
-        "  %7 = rand {seed = 18446744073709551615} : f32[n, \"('batch size' + 1) / 2\"]\n",
-        "  %scores = mul %q, %s {composite = 0} : f32[2, n, 64]\n",
-        "  %18 = slice %q {axes = [1], lengths = [0, n, 2]} : f32[2, \"n / 2\", 64]\n",
-        "  %24 = reduce %q {kind = combine, identity = -inf, combiner = %10, axes = [0]} : f32[n, 64]\n",
-        "  %25 = scan %q {kind = sum, axes = [1], reverse} : f32[2, n, 64]\n",
-        "  %26 = einsum %q, %q {text = \"bqd,bkd->bqk\", precision = ieee} : f32[2, n, n]\n", "  output \"and z\" %30\n"}) {
+  for (const char* line : {"  symbol n {min = 2, max = 4096, multiple_of = 2}\n", "  symbol m\n", "  symbol \"batch size\"\n",
+                           "  %w = input {lengths = [1, n], is_parameter} : f16[n, 64]\n", "  %4 = constant {data = [0, 1, 5]} : i32[3]\n",
+                           "  %7 = rand {seed = 18446744073709551615} : f32[n, \"('batch size' + 1) / 2\"]\n",
+                           "  %scores = mul %q, %s {composite = 0} : f32[2, n, 64]\n",
+                           "  %18 = slice %q {axes = [1], lengths = [0, n, 2]} : f32[2, \"n / 2\", 64]\n",
+                           "  %24 = reduce %q {kind = combine, identity = -inf, combiner = %10, axes = [0]} : f32[n, 64]\n",
+                           "  %25 = scan %q {kind = sum, axes = [1], reverse} : f32[2, n, 64]\n",
+                           "  %26 = einsum %q, %q {text = \"bqd,bkd->bqk\", precision = ieee} : f32[2, n, n]\n", "  output \"and z\" %30\n",
+                           "  %31 = rotate %q {axes = [1], lengths = [\"-n + m\"]} : f32[2, n, 64]\n"}) {
     CAPTURE(printed);
     CAPTURE(line);
     CHECK(printed.find(line) != std::string::npos);

@@ -5,16 +5,19 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <set>
 
 #include "passes/fusion/check/field_eval.h"
 #include "passes/fusion/check/instance_check.h"
 #include "passes/fusion/expr/expr_text.h"
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/sequence/check_buffers.h"
 #include "tests/unit/passes/fusion/derive.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
 #include "tileir/builder.h"
+#include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/text/graph_text.h"
 #include "tilewright/compiler_bug.h"
 
@@ -42,7 +45,7 @@ ProofResult check(const Graph& written, Derived& d, const std::vector<KernelOutp
   return InstanceCheck(written).run(axes, *d.pool, values);
 }
 
-/// One graph with most tensor ops.
+/// One graph with the tensor ops that no other workload has.
 void every_op(Graph& g, Variants&) {
   const Formula x = input(g, "x", {6, 20}), y = input(g, "y", {4, 20}), t = input(g, "t", {6, 20}),
                 i = input(g, "i", {5}, ir::Element::i32), j = input(g, "j", {6, 3}, ir::Element::i32),
@@ -52,6 +55,7 @@ void every_op(Graph& g, Variants&) {
   builder(g).output("joined", (sum(concat({x, tanh(x), y}, 0), {0}) + slice(t, 0, 2, 3)).id);
   builder(g).output("padded", exp(Formula{&g, builder(g).pad(x.id, 1, 2, 1, builder(g).number(ir::Element::f32, 0.5))}).id);
   builder(g).output("flipped", (Formula{&g, builder(g).flip(x.id, 1)} * x).id);
+  builder(g).output("rotated", (Formula{&g, builder(g).rotate(x.id, 1, 7)} * x + Formula{&g, builder(g).rotate(t.id, 0, -2)}).id);
   builder(g).output("folded", (reshape(permute(reshape(x, {3, 40}), {1, 0}), {6, 20}) - x).id);
   builder(g).output("running", (scan(Combine::sum, x, false) + scan(Combine::max, x, true)).id);
   builder(g).output("scanned", scan(Combine::prod, tanh(x), true).id);
@@ -63,13 +67,32 @@ void every_op(Graph& g, Variants&) {
   builder(g).output("least", reduce(Combine::min, x * 2.0, {0, 1}, false).id);
   builder(g).output("random", (Formula{&g, builder(g).rand(7, {6, 20})} + x).id);
   builder(g).output("counted", cast(iota(g, {6, 20}, 1) * iota(g, {6, 20}, 0), ir::Element::f32).id);
-  builder(g).output("scaled", (x / Formula{&g, builder(g).extent(ir::Element::f32, Dim(20))}).id);
+  Node length;  // GraphBuilder::extent makes a constant of a constant extent
+  length.op = Op::extent;
+  length.element = ir::Element::f32;
+  length.lengths = {20};
+  builder(g).output("scaled", (x / Formula{&g, builder(g).add(length)} + Formula{&g, builder(g).scalar("bias", ir::Element::f32)}).id);
+  const Formula a{&g, builder(g).argument(ir::Element::f32, 0)}, b{&g, builder(g).argument(ir::Element::f32, 1)}, f = a + b + a * b;
+  builder(g).output("combined", builder(g).reduce_by((tanh(x) / 20.0).id, std::vector<std::int64_t>{1}, 0, f.id));
 }
 
 std::vector<Workload> all_formulas() {
   std::vector<Workload> all = workloads();
   all.push_back({"every_op", every_op});
   return all;
+}
+
+TEST_CASE("instance check: every op of the table that is translated is in a formula of these tests") {
+  std::set<Op> seen;
+  for (const Workload& w : all_formulas()) {
+    Graph g;
+    Variants plain;
+    w.build(g, plain);
+    for (std::uint32_t i = 0; i < g.size(); ++i) seen.insert(g.node({i}).op);
+  }
+  for (Op op : graph::all_ops())
+    CHECK_MESSAGE((has_own_kernels(op) || seen.contains(op)),
+                  "add '" << graph::text(op) << "' to every_op, and a mistake of it to node_mistakes");
 }
 
 TEST_CASE("instance check: every translation passes, at both instances") {
@@ -162,6 +185,8 @@ std::vector<std::function<bool(Node&)>> node_mistakes() {
   all.push_back([](Node& n) { return n.op == Op::pad && (std::swap(n.lengths[0], n.lengths[1]), true); });
   all.push_back([](Node& n) { return n.op == Op::slice && (n.lengths[0] = n.lengths[0] - 1, n.lengths[1] = n.lengths[1] - 1, true); });
   all.push_back([](Node& n) { return n.op == Op::slice && (n.lengths[0] = n.lengths[0] + 1, n.lengths[1] = n.lengths[1] + 1, true); });
+  all.push_back([](Node& n) { return n.op == Op::rotate && (n.lengths[0] = n.lengths[0] + 1, true); });
+  all.push_back([](Node& n) { return n.op == Op::rotate && (n.lengths[0] = Dim(0) - n.lengths[0], true); });
   all.push_back([](Node& n) { return n.op == Op::rand && (++n.seed, true); });
   all.push_back([](Node& n) { return n.op == Op::extent && (n.lengths[0] = n.lengths[0] + 1, true); });
   all.push_back([](Node& n) { return (n.op == Op::iota || n.op == Op::flip) && n.shape.size() == 2 && (n.axes[0] = 1 - n.axes[0], true); });

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "passes/fusion/expr/expr_text.h"
 #include "passes/fusion/expr/integer_range.h"
@@ -211,6 +212,21 @@ TEST_CASE_FIXTURE(Fixture, "integer range: bounds of positions decide masks") {
   CHECK(holds(b.at_least_zero(difference), {{k, {10, 20}}}) == true);
   CHECK(holds(b.at_least_zero(difference), {{k, {0, 2}}, {r, {3, 6}}}) == false);
   CHECK(holds(b.at_least_zero(difference)) == std::nullopt);
+}
+
+TEST_CASE_FIXTURE(Fixture, "integer range: a condition bounds what it chooses") {
+  const auto rotated = [&](const Dim& extent, Expr offset) {
+    const Expr from = b.subtract(b.index(pool.axis("wrapped " + extent.text(), extent)), offset);
+    return b.select(b.at_least_zero(from), from, b.add({from, b.extent(extent)}), ir::Element::i64);
+  };
+  const Range constant = integer_range(rotated(20, b.number(7)));
+  CHECK(constant.least == 0);
+  CHECK(constant.greatest == 19);
+  CHECK(stays_inside(rotated(20, b.number(7)), 20));
+  CHECK_FALSE(stays_inside(rotated(20, b.number(21)), 20));
+  const auto symbols = std::make_shared<SymbolTable>();
+  const Dim n = symbols->add("n", {.min = 3}, {});
+  CHECK(fits(integer_range(rotated(n, b.extent(n - Dim(3)))), ir::Element::i32));
 }
 
 TEST_CASE("intended fraction: constants that people write") {
