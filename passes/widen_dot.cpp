@@ -1,6 +1,6 @@
 // Widens dots: a dot of 16- or 8-bit floats becomes a dot of f32, which holds their values exactly.
 //
-// Input, output: traced IR. Numerics do not change: products and sums are in f32 in both cases. See tests/files/passes/expand_dot_scaled/.
+// Input, output: traced IR. Numerics do not change: products and sums are in f32 in both cases. See tests/files/passes/widen_dot/.
 #include "passes/pass.h"
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"

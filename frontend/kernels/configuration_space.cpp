@@ -8,6 +8,33 @@
 
 namespace tilewright::kernels::host {
 
+namespace {
+
+template <class Shape>
+concept HasFunctions = requires(const Machine& m, Shape& s, const Configuration& c) {
+  candidates(m, s);
+  configuration_of(choice_of(s, c));
+  key(s);
+  assume_rows(s);
+  programs(m, s, choice_of(s, c));
+} && (requires(const Machine& m, const Shape& s, const Configuration& c) { work(m, s, choice_of(s, c)); } ||
+      requires(const Machine& m, const Shape& s, const Configuration& c) { gpu_seconds(m, s, choice_of(s, c)); });
+
+template <class Shape>
+constexpr bool check_kind() {
+  static_assert(HasFunctions<Shape>,
+                "a kind of Problem lacks one of its functions, or its header is not in problems/kinds.h: "
+                "docs/extending.md, A kind of problem, step 2");
+  return true;
+}
+template <class... Shapes>
+constexpr bool check_kinds(const std::variant<Shapes...>*) {
+  return (check_kind<Shapes>() && ...);
+}
+static_assert(check_kinds(static_cast<const Problem*>(nullptr)));
+
+}  // namespace
+
 std::vector<Configuration> candidates_of(const Machine& m, const Problem& p) {
   std::vector<Configuration> all;
   std::visit(

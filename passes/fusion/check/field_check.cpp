@@ -210,24 +210,32 @@ class PlanChecker {
     for (const Reduction& r : plan_.reductions)
       if (r.pass == pass && r.constant) now.references[r.value.operator->()] = final_.at(r.value);
     for (const AbsorbStep& step : steps.steps) {
-      if (step.kind == AbsorbStep::Kind::refer) {
-        const Expr value = plan_.reductions[static_cast<std::size_t>(step.index)].value;
-        for (const auto& [p, complete] : final_.at(value)) now.references[value.operator->()][p] = is_last ? complete : random();
-      } else if (step.kind == AbsorbStep::Kind::shift) {
-        for (const Point& p : points(step.shift->axes, plan_.loop)) {
-          with_references(now, pass).value(step.shift->operands[0], p, m);  // checks that its parts exist
-          now.shifts[step.shift.operator->()][p] = random();
+      switch (step.kind) {
+        case AbsorbStep::Kind::refer: {
+          const Expr value = plan_.reductions[static_cast<std::size_t>(step.index)].value;
+          for (const auto& [p, complete] : final_.at(value)) now.references[value.operator->()][p] = is_last ? complete : random();
+          break;
         }
-      } else if (const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)]; a.combine == Combine::sum) {
-        for (const Point& p : points(a.axes, plan_.loop)) {
-          std::uint64_t sum = old ? moved(step, *old, now, pass, p) : 0;
-          for (const State* other : others) sum = m.add(sum, moved(step, *other, now, pass, p));
-          for (std::int64_t position : tile) {
-            Point all = p;
-            all[plan_.loop] = position;
-            sum = m.add(sum, body.value(a.body, all, m));
+        case AbsorbStep::Kind::shift:
+          for (const Point& p : points(step.shift->axes, plan_.loop)) {
+            with_references(now, pass).value(step.shift->operands[0], p, m);  // checks that its parts exist
+            now.shifts[step.shift.operator->()][p] = random();
           }
-          now.accumulators[step.index][p] = sum;
+          break;
+        case AbsorbStep::Kind::accumulate: {
+          const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
+          if (a.combine != Combine::sum) break;
+          for (const Point& p : points(a.axes, plan_.loop)) {
+            std::uint64_t sum = old ? moved(step, *old, now, pass, p) : 0;
+            for (const State* other : others) sum = m.add(sum, moved(step, *other, now, pass, p));
+            for (std::int64_t position : tile) {
+              Point all = p;
+              all[plan_.loop] = position;
+              sum = m.add(sum, body.value(a.body, all, m));
+            }
+            now.accumulators[step.index][p] = sum;
+          }
+          break;
         }
       }
     }

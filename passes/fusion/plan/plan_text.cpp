@@ -45,8 +45,9 @@ std::string LoopPlan::text() const {
   }
   ExprNames names;
   for (std::size_t i = 0; i < reductions.size(); ++i) names[reductions[i].value] = fmt::format("r{}", i);
-  std::string all = fmt::format("loop over {}; grid [{}]; payload [{}]; {} pass{}; {:.0f} cells\n", loop->name, text(grid), text(payload),
-                                passes, passes == 1 ? "" : "es", cells);
+  const std::string count = fmt::format("{:.0f}", cells);
+  std::string all = fmt::format("loop over {}; grid [{}]; payload [{}]; {} pass{}; {} cell{}\n", loop->name, text(grid), text(payload),
+                                passes, passes == 1 ? "" : "es", count, count == "1" ? "" : "s");
   for (int pass = 1; pass <= passes; ++pass) {
     if (passes > 1) all += fmt::format(" pass {}\n", pass);
     for (const Reduction& r : reductions) {
@@ -86,17 +87,21 @@ std::string merge_text(const LoopPlan& plan, int pass) {
   std::string all =
       fmt::format("merge of states of the loop over {}; grid [{}]; payload [{}]\n", plan.loop->name, text(plan.grid), text(plan.payload));
   for (const AbsorbStep& step : plan.states[static_cast<std::size_t>(pass - 1)].steps) {
-    if (step.kind == AbsorbStep::Kind::refer) {
-      const Reduction& r = plan.reductions[static_cast<std::size_t>(step.index)];
-      all += fmt::format("  refer to {} = {}\n", names.at(r.value), terms_text(r.terms, names));
-    } else if (step.kind == AbsorbStep::Kind::shift) {
-      all += fmt::format("  shift to {}\n", text(step.shift->operands[0], names));
-    } else {
-      const Accumulator& a = plan.accumulators[static_cast<std::size_t>(step.index)];
-      all += fmt::format("    T{}[{}] {} T{} of each state", step.index, text(a.axes), combine_text(a.combine), step.index);
-      if (step.moves_by_shifts) all += ", shifted to " + terms_text(a.move, names);
-      if (step.moves_by_exponent) all += fmt::format(", moved by exp of the change of {}", text(a.exponent, names));
-      all += "\n";
+    switch (step.kind) {
+      case AbsorbStep::Kind::refer: {
+        const Reduction& r = plan.reductions[static_cast<std::size_t>(step.index)];
+        all += fmt::format("  refer to {} = {}\n", names.at(r.value), terms_text(r.terms, names));
+        break;
+      }
+      case AbsorbStep::Kind::shift: all += fmt::format("  shift to {}\n", text(step.shift->operands[0], names)); break;
+      case AbsorbStep::Kind::accumulate: {
+        const Accumulator& a = plan.accumulators[static_cast<std::size_t>(step.index)];
+        all += fmt::format("    T{}[{}] {} T{} of each state", step.index, text(a.axes), combine_text(a.combine), step.index);
+        if (step.moves_by_shifts) all += ", shifted to " + terms_text(a.move, names);
+        if (step.moves_by_exponent) all += fmt::format(", moved by exp of the change of {}", text(a.exponent, names));
+        all += "\n";
+        break;
+      }
     }
   }
   return all + epilogue_text(plan, names);

@@ -105,6 +105,7 @@ void Decoder::decode(const ParsedInstruction& parsed) {
   row->decode(*this);
   for (std::size_t i = 0; i < modifiers_.size(); ++i)
     if (!taken_[i]) fail(fmt::format("unknown modifier '.{}'", modifiers_[i]));
+  if (out.execute == nullptr && out.kind == Kind::plain) fail("its decoder chooses no function that executes it (Decoder::out.execute)");
   out.is_visible = may_be_seen(out, base_);
   kernel_.code.push_back(out);
   kernel_.lines.push_back(parsed.line);

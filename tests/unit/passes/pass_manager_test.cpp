@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 
 #include "tileir/builder.h"
@@ -86,6 +87,17 @@ TEST_CASE("pass_manager: every pass of the table can be found, and pipelines nam
   for (const passes::PassInfo& p : passes::all_passes()) CHECK(passes::find_pass(p.name) == &p);
   CHECK(passes::find_pass("no_such_pass") == nullptr);
   for (std::string_view name : passes::pipeline(TargetDesc{})) CHECK_MESSAGE(passes::find_pass(name) != nullptr, name);
+}
+
+TEST_CASE("pass_manager: every pass of the table is in a pipeline") {
+  std::set<std::string_view> named;
+  for (const TargetDesc::Kind kind : {TargetDesc::Kind::host, TargetDesc::Kind::nvptx}) {
+    TargetDesc target;
+    target.kind = kind;
+    for (std::string_view name : passes::pipeline(target)) named.insert(name);
+  }
+  for (const passes::PassInfo& p : passes::all_passes())
+    CHECK_MESSAGE(named.contains(p.name), "'" << p.name << "' is in no pipeline: docs/extending.md, Adding a pass, step 3");
 }
 
 TEST_CASE("pass_manager: a malformed result names the pass and leaves the IR before it") {
