@@ -135,6 +135,11 @@ if(TESTS)
   read_files(text "tests/files/passes/*.tile")
   require_each("${text}" ${table} "Adding a pass, step 4" "text in tests/files/passes/@" "passes: @" ", @" ",@")
 
+  set(table passes/fusion/cover/strategies.cpp)
+  rows_of(${table} " *\\{\"([a-z ,]+)\", Tried::")
+  read_files(text "docs/fusion.md")
+  require_each("${text}" ${table} "Adding a strategy of fusion, step 5" "row in docs/fusion.md" "| @ |")
+
   # Kernels of the library, by the names of their launchers.
   read_files(text "frontend/include/tilewright/kernels/*.h")
   string(REGEX MATCHALL "\nTW_PER_MODULE void launch_[a-z_]+" rows "${text}")
