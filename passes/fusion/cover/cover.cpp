@@ -21,6 +21,7 @@
 #include "passes/fusion/expr/unique_bound_axes.h"
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/thresholds.h"
+#include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
 
@@ -178,8 +179,7 @@ class Coverer {
       for (const Strategy& s : strategies()) {
         if (s.tried != tried) continue;
         ExprMap stored;
-        KernelOutput rest = output;
-        rest.value = s.transform(stored_, output.value, loop, stored);
+        const KernelOutput rest = rest_of(s, output, loop, stored);
         if (tried == Tried::if_storing && stored.empty()) continue;
         if (loop && reductions_over(loop, {rest}).empty()) continue;
         const bool is_known =
@@ -194,13 +194,20 @@ class Coverer {
     for (const Strategy& s : strategies()) {
       if (s.tried != tried) continue;
       ExprMap stored;
-      KernelOutput rest = output;
-      rest.value = s.transform(stored_, output.value, nullptr, stored);
+      const KernelOutput rest = rest_of(s, output, nullptr, stored);
       if (stored.empty()) continue;
       LoopPlan plan = best_plan(b_, {rest});
       const Axis loop = plan.loop;
       add_refined(s, rest, loop, std::move(plan), stored, all);
     }
+  }
+
+  // What the kernel of an output computes if other kernels store what the strategy says.
+  KernelOutput rest_of(const Strategy& s, const KernelOutput& output, Axis loop, ExprMap& stored) {
+    KernelOutput rest = output;
+    rest.value = s.transform(stored_, output.value, loop, stored);
+    TW_CHECK(!stored.contains(output.value), fmt::format("fusion: the strategy '{}' stores all of an output", s.name));
+    return rest;
   }
 
   // Adds the alternatives of a strategy. rest: what its kernel computes; best: its plan, if it is known.
