@@ -28,15 +28,15 @@ Part TileValues::exp_of_sum(Expr e, const Order& own) {
   }
   const std::optional<BelowMaximum> below = below_maximum(e->operands[0]);
   if (!rounds_references(e->element) || !reference || rest.empty()) {
-    if (!below) return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
+    if (!below) return build_.unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
     const Part x = rounded_multiple(below->x, own, e->element);
-    Part exponent = binary(OpKind::add_, x, rounded(value_as(below->offset, own, e->element)), own);
-    if (below->others) exponent = binary(OpKind::add_, exponent, value_as(below->others, own, e->element), own);
-    return unary(OpKind::exp_, exponent);
+    Part exponent = build_.binary(OpKind::add_, x, rounded(value_as(below->offset, own, e->element)), own);
+    if (below->others) exponent = build_.binary(OpKind::add_, exponent, value_as(below->others, own, e->element), own);
+    return build_.unary(OpKind::exp_, exponent);
   }
   const Part offset = value_as(reference, own, Element::f32);
-  const Part far = select(is_below(offset, 0x1p64), constant(Element::f32, 2), constant(Element::f32, 1), own);
-  const Part unit = select(is_moderate(offset), constant(Element::f32, std::numbers::log2e), far, own);
+  const Part far = build_.select(is_below(offset, 0x1p64), build_.constant(Element::f32, 2), build_.constant(Element::f32, 1), own);
+  const Part unit = build_.select(is_moderate(offset), build_.constant(Element::f32, std::numbers::log2e), far, own);
   // The reference has the same factor and is rounded: only with powers of two does a score that is its own reference stay at 0.
   const bool is_exact = below && below->offset == reference;
   if (is_exact) rest = {{below->x.factor, below->x.value}};
@@ -47,38 +47,38 @@ Part TileValues::exp_of_sum(Expr e, const Order& own) {
                             : value_as(exprs_.add_terms(rest), own, Element::f32);
   Part factor = unit;
   if (is_scaled && !rest[0].coefficient.is_one())
-    factor = binary(OpKind::mul_, unit, constant(Element::f32, rest[0].coefficient.to_double()), own);
-  Part sum = ternary(OpKind::fma_, x, factor, binary(OpKind::mul_, offset, unit, own), own);
+    factor = build_.binary(OpKind::mul_, unit, build_.constant(Element::f32, rest[0].coefficient.to_double()), own);
+  Part sum = build_.ternary(OpKind::fma_, x, factor, build_.binary(OpKind::mul_, offset, unit, own), own);
   if (is_exact && below->others) {
     const Part others = value_as(below->others, own, Element::f32);
-    sum = ternary(OpKind::fma_, others, constant(Element::f32, std::numbers::log2e), sum, own);
+    sum = build_.ternary(OpKind::fma_, others, build_.constant(Element::f32, std::numbers::log2e), sum, own);
   }
-  return unary(OpKind::exp2_, sum);
+  return build_.unary(OpKind::exp2_, sum);
 }
 
 // exp(to - from), the change of an exponent as emit_exp rounds it. If the product became part of the subtraction, it would not be rounded,
 // and each step of a loop would add an error; fma(x, y, 0) prevents that.
 Part TileValues::exp_of_change(const Part& to, const Part& from, const Order& order) {
-  const Part difference = binary(OpKind::sub_, rounded(to), rounded(from), order);
-  if (!has_exp2_ || element(difference) != Element::f32) return unary(OpKind::exp_, difference);
-  const Part unit = constant(Element::f32, std::numbers::log2e);
-  const auto rounded = [&](const Part& x) { return ternary(OpKind::fma_, x, unit, constant(Element::f32, 0), x.axes); };
-  const Part near = binary(OpKind::sub_, rounded(to), rounded(from), order);
-  const Part is_near = binary(OpKind::bit_and_, is_moderate(to), is_moderate(from), order);
-  return unary(OpKind::exp2_, select(is_near, near, binary(OpKind::mul_, difference, unit, order), order));
+  const Part difference = build_.binary(OpKind::sub_, rounded(to), rounded(from), order);
+  if (!has_exp2_ || build_.element(difference) != Element::f32) return build_.unary(OpKind::exp_, difference);
+  const Part unit = build_.constant(Element::f32, std::numbers::log2e);
+  const auto rounded = [&](const Part& x) { return build_.ternary(OpKind::fma_, x, unit, build_.constant(Element::f32, 0), x.axes); };
+  const Part near = build_.binary(OpKind::sub_, rounded(to), rounded(from), order);
+  const Part is_near = build_.binary(OpKind::bit_and_, is_moderate(to), is_moderate(from), order);
+  return build_.unary(OpKind::exp2_, build_.select(is_near, near, build_.binary(OpKind::mul_, difference, unit, order), order));
 }
 
 // emit_exp used round(from log2(e)) instead of from log2(e). A value that is not moderate was not rounded.
 Part TileValues::exp_of_rounding(const Part& to, const Part& from, const Order& order) {
-  const Part unit = constant(Element::f32, std::numbers::log2e);
-  const Part rounded = binary(OpKind::mul_, from, unit, order);
-  const Part change = ternary(OpKind::fma_, to, unit, unary(OpKind::neg_, rounded), order);
-  return select(is_moderate(from), unary(OpKind::exp2_, change), constant(Element::f32, 1), order);
+  const Part unit = build_.constant(Element::f32, std::numbers::log2e);
+  const Part rounded = build_.binary(OpKind::mul_, from, unit, order);
+  const Part change = build_.ternary(OpKind::fma_, to, unit, build_.unary(OpKind::neg_, rounded), order);
+  return build_.select(is_moderate(from), build_.unary(OpKind::exp2_, change), build_.constant(Element::f32, 1), order);
 }
 
 Part TileValues::is_moderate(const Part& x) { return is_below(x, kMostRoundedExponent); }
 Part TileValues::is_below(const Part& x, double limit) {
-  return binary(OpKind::lt_, unary(OpKind::abs_, x), constant(Element::f32, limit), x.axes);
+  return build_.binary(OpKind::lt_, build_.unary(OpKind::abs_, x), build_.constant(Element::f32, limit), x.axes);
 }
 
 }  // namespace tilewright::passes::fusion

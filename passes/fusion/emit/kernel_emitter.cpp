@@ -42,6 +42,7 @@ class KernelEmitter {
       : function_(name),
         ir_(function_),
         tiles_(exprs, ir_),
+        build_(tiles_.build()),
         exprs_(exprs),
         plan_(plan),
         sizes_(sizes),
@@ -86,7 +87,7 @@ class KernelEmitter {
       TileState parts = loaded_states(split);
       complete(1, states_.absorb(pass, nullptr, &parts).accumulators);
     } else {
-      const Part begin = tiles_.integer(Element::i32, 0), end = tiles_.integer(Element::i32, split.parts());
+      const Part begin = build_.integer(Element::i32, 0), end = build_.integer(Element::i32, split.parts());
       complete(1, emit_loop(pass, {split.part, at_once, begin, end, true}, {}, &split));
     }
     store_outputs();
@@ -204,23 +205,23 @@ class KernelEmitter {
 
   // The greatest value that an integer expression has in this program, as a scalar; none if it is unknown before the loop.
   std::optional<Part> greatest_in_program(std::span<const Term> terms, Element e) {
-    Part sum = tiles_.integer(e, 0);
+    Part sum = build_.integer(e, 0);
     for (const Term& t : terms) {
       if (!t.coefficient.is_integer()) return std::nullopt;
       const auto c = static_cast<std::int64_t>(t.coefficient.numerator());
       Part x;
       if (t.value->is_number(1)) {
-        x = tiles_.integer(e, 1);
+        x = build_.integer(e, 1);
       } else if (t.value->is(ExprKind::extent)) {
         x = tiles_.extent(t.value->extent, e);
       } else if (t.value->is(ExprKind::index)) {
         const AxisTile& tile = tiles_.scopes().tile(t.value->axis);
-        x = tiles_.integer(e, c > 0 ? tile.size - 1 : 0);
-        if (tile.start) x = tiles_.binary(OpKind::add_, tiles_.cast({tile.start, {}}, e), x, {});
+        x = build_.integer(e, c > 0 ? tile.size - 1 : 0);
+        if (tile.start) x = build_.binary(OpKind::add_, build_.cast({tile.start, {}}, e), x, {});
       } else {
         return std::nullopt;
       }
-      sum = tiles_.binary(OpKind::add_, sum, tiles_.binary(OpKind::mul_, x, tiles_.integer(e, c), {}), {});
+      sum = build_.binary(OpKind::add_, sum, build_.binary(OpKind::mul_, x, build_.integer(e, c), {}), {});
     }
     return sum;
   }
@@ -228,7 +229,7 @@ class KernelEmitter {
   // The loop's whole axis, without positions at which every accumulator is masked for all rows of the program.
   Walk whole_loop(const PassState& pass, bool has_outputs) {
     const Element e = index_element(exprs_.extent(plan_.loop->extent));
-    Walk walk{plan_.loop, sizes_.loop, tiles_.integer(e, 0), tiles_.extent(plan_.loop->extent, e), has_whole_tiles()};
+    Walk walk{plan_.loop, sizes_.loop, build_.integer(e, 0), tiles_.extent(plan_.loop->extent, e), has_whole_tiles()};
     if (!has_outputs) apply_masks(pass, e, walk);
     return walk;
   }
@@ -238,12 +239,12 @@ class KernelEmitter {
       const std::optional<Part> greatest = greatest_in_program(bound.rest, e);
       if (!greatest) continue;
       if (bound.is_upper) {
-        const Part end = tiles_.binary(OpKind::add_, *greatest, tiles_.integer(e, 1), {});
-        walk.end = tiles_.binary(OpKind::minimum_, walk.end, end, {});
+        const Part end = build_.binary(OpKind::add_, *greatest, build_.integer(e, 1), {});
+        walk.end = build_.binary(OpKind::minimum_, walk.end, end, {});
       } else {  // tiles stay aligned
-        const Part least = tiles_.binary(OpKind::maximum_, tiles_.unary(OpKind::neg_, *greatest), walk.begin, {});
-        const Part size = tiles_.integer(e, sizes_.loop);
-        walk.begin = tiles_.binary(OpKind::mul_, tiles_.binary(OpKind::div_, least, size, {}), size, {});
+        const Part least = build_.binary(OpKind::maximum_, build_.unary(OpKind::neg_, *greatest), walk.begin, {});
+        const Part size = build_.integer(e, sizes_.loop);
+        walk.begin = build_.binary(OpKind::mul_, build_.binary(OpKind::div_, least, size, {}), size, {});
       }
     }
   }
@@ -257,15 +258,15 @@ class KernelEmitter {
     const Element e = is_narrow ? Element::i32 : Element::i64;
     Part length;
     if (extent.is_constant()) {
-      length = tiles_.integer(e, (extent.value() + round - 1) / round * sizes_.loop);
+      length = build_.integer(e, (extent.value() + round - 1) / round * sizes_.loop);
     } else {
-      const Part rounded = tiles_.binary(OpKind::add_, tiles_.extent(extent, e), tiles_.integer(e, round - 1), {});
-      length = tiles_.binary(OpKind::mul_, tiles_.binary(OpKind::div_, rounded, tiles_.integer(e, round), {}),
-                             tiles_.integer(e, sizes_.loop), {});
+      const Part rounded = build_.binary(OpKind::add_, tiles_.extent(extent, e), build_.integer(e, round - 1), {});
+      length = build_.binary(OpKind::mul_, build_.binary(OpKind::div_, rounded, build_.integer(e, round), {}),
+                             build_.integer(e, sizes_.loop), {});
     }
-    const Part part = tiles_.cast({tiles_.scopes().tile(split.part).start, {}}, e);
-    Walk walk{plan_.loop, sizes_.loop, tiles_.binary(OpKind::mul_, part, length, {}), {}, has_whole_tiles()};
-    walk.end = tiles_.binary(OpKind::minimum_, tiles_.binary(OpKind::add_, walk.begin, length, {}), tiles_.extent(extent, e), {});
+    const Part part = build_.cast({tiles_.scopes().tile(split.part).start, {}}, e);
+    Walk walk{plan_.loop, sizes_.loop, build_.binary(OpKind::mul_, part, length, {}), {}, has_whole_tiles()};
+    walk.end = build_.binary(OpKind::minimum_, build_.binary(OpKind::add_, walk.begin, length, {}), tiles_.extent(extent, e), {});
     apply_masks(pass, e, walk);
     return walk;
   }
@@ -275,23 +276,23 @@ class KernelEmitter {
                                 const SplitLoop* split) {
     const std::vector<int>& live = pass.accumulators;
     const std::vector<Expr>& shifts = pass.rolling_shifts;
-    const Element index = tiles_.element(walk.begin);
-    std::vector<ir::ValueId> operands{walk.begin.value, walk.end.value, tiles_.integer(index, walk.step).value};
+    const Element index = build_.element(walk.begin);
+    std::vector<ir::ValueId> operands{walk.begin.value, walk.end.value, build_.integer(index, walk.step).value};
     std::vector<Order> orders;
     for (int i : live) {
       const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(i)];
       orders.push_back(states_.order_of(a.axes));
-      operands.push_back(tiles_.neutral(a.fold(), a.element(), orders.back()).value);
+      operands.push_back(tiles_.folds().neutral(a.fold(), a.element(), orders.back()).value);
     }
     for (Expr s : shifts) {
       orders.push_back(states_.order_of(s->axes));
-      operands.push_back(tiles_.neutral(Combine::sum, s->element, orders.back()).value);
+      operands.push_back(tiles_.folds().neutral(Combine::sum, s->element, orders.back()).value);
     }
     const std::size_t scans = along.empty() ? 0 : plan_.scans.size();
     for (std::size_t i = 0; i < scans; ++i) {
       const RunningScan& s = plan_.scans[i];
       orders.push_back(states_.order_of(s.body->axes));
-      operands.push_back(tiles_.neutral(s.value->fold(), s.value->element, orders.back()).value);
+      operands.push_back(tiles_.folds().neutral(s.value->fold(), s.value->element, orders.back()).value);
     }
     const ir::OpId loop = ir_.create(OpKind::for_, operands);
     const ir::BlockId body = function_.region(loop);
@@ -325,9 +326,9 @@ class KernelEmitter {
     if (scans != 0) running = run_scans(running);
     for (const KernelOutput* o : along) store(*o);
     std::vector<ir::ValueId> yields;
-    for (std::size_t i = 0; i < live.size(); ++i) yields.push_back(tiles_.broadcast(now.accumulators.at(live[i]), orders[i]));
-    for (std::size_t i = 0; i < shifts.size(); ++i) yields.push_back(tiles_.broadcast(now.shifts.at(shifts[i]), orders[live.size() + i]));
-    for (std::size_t i = 0; i < scans; ++i) yields.push_back(tiles_.broadcast(running[i], orders[live.size() + shifts.size() + i]));
+    for (std::size_t i = 0; i < live.size(); ++i) yields.push_back(build_.broadcast(now.accumulators.at(live[i]), orders[i]));
+    for (std::size_t i = 0; i < shifts.size(); ++i) yields.push_back(build_.broadcast(now.shifts.at(shifts[i]), orders[live.size() + i]));
+    for (std::size_t i = 0; i < scans; ++i) yields.push_back(build_.broadcast(running[i], orders[live.size() + shifts.size() + i]));
     ir_.create(OpKind::yield_, yields);
     tiles_.scopes().pop();
     tiles_.scopes().innermost().before = {};
@@ -342,11 +343,11 @@ class KernelEmitter {
   ir::ValueId from_the_end(ir::OpId loop, ir::ValueId counter, Element e) {
     tiles_.scopes().innermost().before = loop;
     tiles_.scopes().move_builder();
-    const Part size = tiles_.integer(e, sizes_.loop);
-    const Part end = tiles_.binary(OpKind::sub_, tiles_.extent(plan_.loop->extent, e), tiles_.integer(e, 1), {});
-    const Part last = tiles_.binary(OpKind::mul_, tiles_.binary(OpKind::div_, end, size, {}), size, {});
+    const Part size = build_.integer(e, sizes_.loop);
+    const Part end = build_.binary(OpKind::sub_, tiles_.extent(plan_.loop->extent, e), build_.integer(e, 1), {});
+    const Part last = build_.binary(OpKind::mul_, build_.binary(OpKind::div_, end, size, {}), size, {});
     ir_.at_end(function_.region(loop));
-    const ir::ValueId start = tiles_.binary(OpKind::sub_, last, {counter, {}}, {}).value;
+    const ir::ValueId start = build_.binary(OpKind::sub_, last, {counter, {}}, {}).value;
     tiles_.scopes().innermost().before = {};
     return start;
   }
@@ -372,7 +373,7 @@ class KernelEmitter {
     all.part = split.part;
     const auto load = [&](Expr element, const AxisSet& axes) {
       const Order order = states_.order_of(axes, split.part);
-      return Part{tiles_.broadcast(tiles_.value(element, order), order), order};
+      return Part{build_.broadcast(tiles_.value(element, order), order), order};
     };
     for (const auto& [i, element] : split.accumulators)
       all.accumulators[i] = load(element, plan_.accumulators[static_cast<std::size_t>(i)].axes);
@@ -391,8 +392,8 @@ class KernelEmitter {
     scope.tiles[plan_.loop] = {sizes_.loop, {}, is_whole_tile(plan_.loop->extent, sizes_.loop)};
     tiles_.scopes().push(std::move(scope));
     const Part extent = tiles_.extent(plan_.loop->extent, Element::f32);
-    const Part seen = tiles_.binary(OpKind::minimum_, extent, tiles_.constant(Element::f32, static_cast<double>(sizes_.loop)), {});
-    const Part share = tiles_.binary(OpKind::div_, extent, seen, {});
+    const Part seen = build_.binary(OpKind::minimum_, extent, build_.constant(Element::f32, static_cast<double>(sizes_.loop)), {});
+    const Part share = build_.binary(OpKind::div_, extent, seen, {});
     TileState estimates;
     PartsByExpr found;
     for (const Reduction& r : plan_.reductions) {
@@ -403,7 +404,7 @@ class KernelEmitter {
             tiles_.combine(a.fold(), a.reduce, {plan_.loop}, a.body, states_.order_of(a.axes), std::nullopt);
       }
       const Part value = states_.terms_value(r, estimates);
-      estimates.values[r.value] = tiles_.binary(OpKind::mul_, tiles_.cast(share, tiles_.element(value)), value, order_);
+      estimates.values[r.value] = build_.binary(OpKind::mul_, build_.cast(share, build_.element(value)), value, order_);
       for (Expr s : fixed) {
         const bool is_ready = std::all_of(plan_.reductions.begin(), plan_.reductions.end(), [&](const Reduction& other) {
           return other.pass != pass || !contains(s->operands[0], other.value) || estimates.values.count(other.value) != 0;
@@ -423,7 +424,8 @@ class KernelEmitter {
     const bool is_deferred =
         std::any_of(r.terms.begin(), r.terms.end(), [](const AccumulatorTerm& t) { return !t.factor->is(ExprKind::number); });
     if (has_positions == exprs_.truth(true) || r.value->combine != Combine::sum || !is_deferred) return value;
-    return tiles_.select(tiles_.value(has_positions, {}), value, tiles_.neutral(Combine::sum, tiles_.element(value), {}), value.axes);
+    return build_.select(tiles_.value(has_positions, {}), value, tiles_.folds().neutral(Combine::sum, build_.element(value), {}),
+                         value.axes);
   }
 
   // has_references: the accumulators refer to values so far.
@@ -436,7 +438,7 @@ class KernelEmitter {
         for (const AccumulatorTerm& t : r.terms) last.accumulators[t.accumulator] = states_.settled(t.accumulator, rounded, last);
       // If accumulators refer to a constant reference, the value after the loop does too.
       const auto value = [&](const TileState& s) {
-        return r.constant ? tiles_.constant(r.value->element, *r.constant) : of_some(r, states_.terms_value(r, s));
+        return r.constant ? build_.constant(r.value->element, *r.constant) : of_some(r, states_.terms_value(r, s));
       };
       last.values[r.value] = value(last);
       if (has_references && states_.is_referred_to(r.value)) rounded.values[r.value] = value(rounded);
@@ -447,6 +449,7 @@ class KernelEmitter {
   ir::Function function_;
   ir::Builder ir_;
   TileValues tiles_;
+  TileBuilder& build_;
   ExprBuilder& exprs_;
   const LoopPlan& plan_;
   TileSizes sizes_;

@@ -37,7 +37,7 @@ struct EmittedKernel {
   std::vector<GridFactor> grid[3];
 };
 
-/// Throws TileTooLarge (tile_values.h) if a tile would exceed the limits of tile IR.
+/// Throws TileTooLarge (tile_builder.h) if a tile would exceed the limits of tile IR.
 EmittedKernel emit_kernel(const std::string& name, ExprBuilder&, const LoopPlan&, const TileSizes&);
 /// The two kernels of a divided loop. `at_once`: how many states the second one merges at a time, a power of two.
 EmittedKernel emit_part_kernel(const std::string& name, ExprBuilder&, const LoopPlan&, const TileSizes&, const SplitLoop&);

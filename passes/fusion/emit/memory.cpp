@@ -29,18 +29,13 @@ bool may_leave_tensor(Expr index) {
 
 }  // namespace
 
-std::optional<Part> TileValues::both(std::optional<Part> a, std::optional<Part> b, const Order& order) {
-  if (!a || !b) return a ? a : b;
-  return binary(OpKind::bit_and_, *a, *b, order);
-}
-
 std::optional<Part> TileValues::mask(const AxisSet& axes, const Order& order) {
   std::optional<Part> all;
   for (Axis a : axes) {
     const AxisTile& t = scopes_.tile(a);
     if (t.is_whole || (t.size == 1 && a->extent.least() >= 1)) continue;
     const Expr inside = exprs_.at_least_zero(exprs_.subtract(exprs_.extent(a->extent - Dim(1)), exprs_.index(a)));
-    all = both(all, value(inside, order), order);
+    all = build_.both(all, value(inside, order), order);
   }
   return all;
 }
@@ -56,7 +51,7 @@ Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& ord
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), AxisLess());
   };
   std::map<Order, std::vector<Term>, decltype(is_before)> groups(is_before);
-  for (const Term& term : exprs_.terms(offset)) groups[restricted(order, term.value->axes)].push_back(term);
+  for (const Term& term : exprs_.terms(offset)) groups[build_.restricted(order, term.value->axes)].push_back(term);
   std::vector<std::pair<Order, Expr>> sums;
   for (const auto& [axes, terms] : groups) sums.emplace_back(axes, exprs_.add_terms(terms));
   std::stable_sort(sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.first.size() < b.first.size(); });
@@ -65,13 +60,13 @@ Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& ord
   for (const auto& [axes, sum] : sums) {
     if (sum == exprs_.zero()) continue;
     const Part step = emit_integer(sum, order, element);
-    Order own = restricted(order, [&] {
+    Order own = build_.restricted(order, [&] {
       AxisSet all;
       for (Axis a : pointer.axes) all.insert(a);
       for (Axis a : step.axes) all.insert(a);
       return all;
     }());
-    pointer = {ir_.add_ptr(broadcast(pointer, own), broadcast(step, own)), own};
+    pointer = {ir_.add_ptr(build_.broadcast(pointer, own), build_.broadcast(step, own)), own};
   }
   return pointer;
 }
@@ -100,7 +95,7 @@ std::optional<Part> TileValues::access_mask(Expr load, const Order& order) {
   std::optional<Part> all = mask(load->axes, order);
   for (std::size_t i = 0; i < load->operands.size(); ++i)
     if (!stays_inside(load->operands[i], load->tensor->shape[i]) && !is_chosen(load, i))
-      for (Expr c : inside_conditions(load, i)) all = both(all, value(c, order), order);
+      for (Expr c : inside_conditions(load, i)) all = build_.both(all, value(c, order), order);
   return all;
 }
 
@@ -110,7 +105,7 @@ std::optional<Part> TileValues::has_elements(Expr load, const Order& order) {
   for (std::size_t i = 0; i < load->operands.size(); ++i) {
     const Dim& extent = load->tensor->shape[i];
     if (extent.least() < 1 && is_chosen(load, i))
-      all = both(all, value(exprs_.at_least_zero(exprs_.extent(extent - Dim(1))), order), order);
+      all = build_.both(all, value(exprs_.at_least_zero(exprs_.extent(extent - Dim(1))), order), order);
   }
   return all;
 }
@@ -123,8 +118,9 @@ Part TileValues::chosen_position(Expr load, std::size_t axis, const Order& order
   // As an unsigned number, a negative position is large.
   const Element given = ir_.function().type(index.value).element();
   const Element word = ir::bits(given) <= 32 && extent_of_axis.greatest() <= INT32_MAX ? Element::u32 : Element::u64;
-  const Part within = binary(OpKind::minimum_, cast(index, word), cast(extent(extent_of_axis - Dim(1), Element::i64), word), order);
-  return cast(within, word == Element::u32 ? Element::i32 : Element::i64);
+  const Part within =
+      build_.binary(OpKind::minimum_, build_.cast(index, word), build_.cast(extent(extent_of_axis - Dim(1), Element::i64), word), order);
+  return build_.cast(within, word == Element::u32 ? Element::i32 : Element::i64);
 }
 
 // The address of a load, from positions that are known and positions that data determine.
@@ -135,28 +131,28 @@ Part TileValues::load_address(Expr load, const Order& order) {
     if (!is_chosen(load, i)) continue;
     const Expr furthest = exprs_.product({exprs_.extent(load->tensor->shape[i]), exprs_.extent(load->tensor->strides[i])});
     const Element element = index_element(furthest);
-    const Part position = cast(chosen_position(load, i, order), element);
-    steps.push_back(binary(OpKind::mul_, position, extent(load->tensor->strides[i], element), position.axes));
+    const Part position = build_.cast(chosen_position(load, i, order), element);
+    steps.push_back(build_.binary(OpKind::mul_, position, extent(load->tensor->strides[i], element), position.axes));
     known[i] = exprs_.zero();
   }
   Part pointer = address(load->tensor, known, order);
   for (const Part& step : steps) {
-    const Order own = united(pointer, step, step, order);
-    pointer = {ir_.add_ptr(broadcast(pointer, own), broadcast(step, own)), own};
+    const Order own = build_.united(pointer, step, step, order);
+    pointer = {ir_.add_ptr(build_.broadcast(pointer, own), build_.broadcast(step, own)), own};
   }
   return pointer;
 }
 
 Part TileValues::loaded(Expr e, const Order& order) {
-  const Order own = restricted(order, e->axes);
+  const Order own = build_.restricted(order, e->axes);
   const std::size_t at = scopes_.depth_of(e);
   if (const auto found = find_emitted(scopes_[at].loads, e, own)) return *found;
   if (e->tensor->is_scalar) return {parameters_.tensor(e->tensor), {}};
   const LineOf line(*this, e);
   const Part part = scopes_.emit_at(at, [&]() -> Part {
     const Part pointer = load_address(e, own);
-    std::vector<ir::ValueId> operands{broadcast(pointer, own)};
-    if (const auto inside = both(access_mask(e, own), has_elements(e, own), own)) operands.push_back(broadcast(*inside, own));
+    std::vector<ir::ValueId> operands{build_.broadcast(pointer, own)};
+    if (const auto inside = build_.both(access_mask(e, own), has_elements(e, own), own)) operands.push_back(build_.broadcast(*inside, own));
     return {ir_.function().result(ir_.create(OpKind::load_, operands)), own};
   });
   scopes_[at].loads[{e.operator->(), own}] = part;
@@ -167,28 +163,28 @@ void TileValues::store(Tensor t, std::span<const Expr> index, Expr stored, const
   const LineOf line(*this, stored);
   AxisSet axes;
   for (Expr i : index) axes.insert(i->axes);
-  const Order own = restricted(order, axes);
+  const Order own = build_.restricted(order, axes);
   const bool is_wide = ir::is_float(t->element) && stored->element == Element::f64;
-  const Part converted = cast(value_as(stored, own, is_wide ? Element::f64 : computed(t->element)), t->element);
+  const Part converted = build_.cast(value_as(stored, own, is_wide ? Element::f64 : computed(t->element)), t->element);
   const Part pointer = address(t, index, own);
   std::optional<Part> inside = mask(axes, own);
   // If several programs compute the same value, only the first of them stores it.
   for (const auto& [axis, t] : scopes_.outermost().tiles)
     if (t.start && !axes.contains(axis) && !(axis->extent == Dim(t.size)))
-      inside = both(binary(OpKind::eq_, {t.start, {}}, {ir_.constant(ir_.function().type(t.start), 0), {}}, {}), inside, own);
-  std::vector<ir::ValueId> operands{broadcast(pointer, own), broadcast(converted, own)};
-  if (inside) operands.push_back(broadcast(*inside, own));
+      inside = build_.both(build_.binary(OpKind::eq_, {t.start, {}}, {ir_.constant(ir_.function().type(t.start), 0), {}}, {}), inside, own);
+  std::vector<ir::ValueId> operands{build_.broadcast(pointer, own), build_.broadcast(converted, own)};
+  if (inside) operands.push_back(build_.broadcast(*inside, own));
   ir_.create(OpKind::store_, operands);
 }
 
 void TileValues::add_to(Tensor t, std::span<const Expr> index, Expr added, const AxisSet& axes, const Order& order,
                         std::optional<Part> condition, bool is_atomic) {
-  const Order own = restricted(order, axes);
-  const ir::ValueId pointer = broadcast(address(t, index, own), own), x = broadcast(value_as(added, own, t->element), own);
+  const Order own = build_.restricted(order, axes);
+  const ir::ValueId pointer = build_.broadcast(address(t, index, own), own), x = build_.broadcast(value_as(added, own, t->element), own);
   std::vector<ir::ValueId> operands{pointer};
   if (is_atomic) operands.push_back(x);
-  const std::optional<Part> inside = both(mask(axes, own), std::move(condition), own);
-  if (inside) operands.push_back(broadcast(*inside, own));
+  const std::optional<Part> inside = build_.both(mask(axes, own), std::move(condition), own);
+  if (inside) operands.push_back(build_.broadcast(*inside, own));
   if (is_atomic) {
     const ir::Attr relaxed{ir::AttrName::order, static_cast<std::int64_t>(ir::Order::relaxed), {}};
     ir_.create(OpKind::atomic_add_, operands, {relaxed});

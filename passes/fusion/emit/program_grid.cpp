@@ -16,7 +16,7 @@ using ir::OpKind;
 class ProgramGrid {
  public:
   ProgramGrid(TileValues& tiles, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3])
-      : tiles_(tiles), ir_(tiles.ir()), sizes_(sizes), kept_(kept), grid_(grid) {}
+      : tiles_(tiles), build_(tiles.build()), ir_(build_.ir()), sizes_(sizes), kept_(kept), grid_(grid) {}
 
   void run() {
     // Axes with tiles come first: then programs that read the same data run at about the same time.
@@ -52,11 +52,11 @@ class ProgramGrid {
   // The number of tiles along an axis, as an i32.
   ir::ValueId tile_count(Axis a) {
     const std::int64_t size = sizes_.at(a);
-    if (a->extent.is_constant()) return tiles_.integer(Element::i32, (a->extent.value() + size - 1) / size).value;
+    if (a->extent.is_constant()) return build_.integer(Element::i32, (a->extent.value() + size - 1) / size).value;
     const Part extent = tiles_.extent(a->extent, Element::i64);
-    const Part rounded = tiles_.binary(OpKind::add_, extent, tiles_.integer(Element::i64, size - 1), {});
-    const ir::ValueId count = ir_.cast(ir_.binary(OpKind::div_, rounded.value, tiles_.integer(Element::i64, size).value), Element::i32);
-    return stays_empty(a) ? ir_.binary(OpKind::maximum_, count, tiles_.integer(Element::i32, 1).value) : count;
+    const Part rounded = build_.binary(OpKind::add_, extent, build_.integer(Element::i64, size - 1), {});
+    const ir::ValueId count = ir_.cast(ir_.binary(OpKind::div_, rounded.value, build_.integer(Element::i64, size).value), Element::i32);
+    return stays_empty(a) ? ir_.binary(OpKind::maximum_, count, build_.integer(Element::i32, 1).value) : count;
   }
 
   // Whether there is a program although the axis may have no positions.
@@ -69,12 +69,13 @@ class ProgramGrid {
     if (size > 1) {
       const bool is_narrow = fits({0, a->extent.greatest() == INT64_MAX ? INT64_MAX - 1 : a->extent.greatest() + size}, Element::i32);
       const Element e = is_narrow ? Element::i32 : Element::i64;
-      t.start = ir_.binary(OpKind::mul_, ir_.cast(id, e), tiles_.integer(e, size).value);
+      t.start = ir_.binary(OpKind::mul_, ir_.cast(id, e), build_.integer(e, size).value);
     }
     tiles_.scopes().innermost().tiles[a] = t;
   }
 
   TileValues& tiles_;
+  TileBuilder& build_;
   ir::Builder& ir_;
   const AxisMap<std::int64_t>& sizes_;
   const AxisSet& kept_;

@@ -20,12 +20,6 @@ using ir::OpKind;
 static_assert(static_cast<int>(graph::ProductPrecision::ieee) == static_cast<int>(ir::Precision::ieee) &&
               static_cast<int>(graph::ProductPrecision::tf32x3) == static_cast<int>(ir::Precision::tf32x3));
 
-std::int64_t elements(const std::vector<std::int64_t>& shape) {
-  std::int64_t product = 1;
-  for (std::int64_t n : shape) product *= n;
-  return product;
-}
-
 // Whether every element is 0 outside of the extent of the axis, because a load that varies along it is masked, and all other factors are
 // finite.
 bool is_zero_outside(const std::vector<Factor>& factors, Axis a) {
@@ -40,30 +34,9 @@ bool is_zero_outside(const std::vector<Factor>& factors, Axis a) {
 
 }  // namespace
 
-// Reduces along the first or the last `axes` axes, which become one.
-Part TileValues::reduce_tile(const Fold& fold, const Part& p, int axes, End end) {
-  if (axes == 0) return p;
-  Part flat = p;
-  const auto at = end == End::first ? p.axes.begin() + axes : p.axes.end() - axes;
-  const Order kept = end == End::first ? Order(at, p.axes.end()) : Order(p.axes.begin(), at);
-  const std::int64_t reduced = elements(shape(end == End::first ? Order(p.axes.begin(), at) : Order(at, p.axes.end())));
-  std::vector<std::int64_t> extents = shape(kept);
-  extents.insert(end == End::first ? extents.begin() : extents.end(), reduced);
-  flat.value = ir_.reshape(p.value, extents);
-  ir::Function& f = ir_.function();
-  const ir::Type element = f.type(flat.value).scalar();
-  const std::int64_t axis = end == End::first ? 0 : static_cast<std::int64_t>(kept.size());
-  std::vector<ir::Attr> attrs{ir::Attr{ir::AttrName::axis, axis, {}}};
-  // Elements may be combined in any order, by a tree and by vectors. A user's function is only associative.
-  if (fold.combine != Combine::combine) attrs.push_back(ir::Attr{ir::AttrName::commutative, 1, {}});
-  const ir::OpId op = ir_.create(OpKind::reduce_, std::span(&flat.value, 1), attrs);
-  emit_region(op, fold, element);
-  return {f.result(op), kept};
-}
-
 // Where the reduced axes of a tile are placed, so that a row of the tile is a row in memory: first, if in most loads with both kinds of
 // axes the elements along a kept axis are neighbours. A product of one row and a matrix is such a sum.
-TileValues::End TileValues::end_of_reduced(Expr body, const AxisSet& along) const {
+Folds::End TileValues::end_of_reduced(Expr body, const AxisSet& along) const {
   int votes = 0;
   ExprSet seen;
   walk_inwards(body, seen, [&](Expr e) {
@@ -76,7 +49,7 @@ TileValues::End TileValues::end_of_reduced(Expr body, const AxisSet& along) cons
       if (e->tensor->strides[i] == Dim(1)) votes += e->operands[i]->axes.intersects(along) ? -1 : 1;
     return true;
   });
-  return votes > 0 ? End::first : End::last;
+  return votes > 0 ? Folds::End::first : Folds::End::last;
 }
 
 std::vector<Axis> TileValues::looped_axes(const AxisSet& axes) const {
@@ -90,21 +63,21 @@ Part TileValues::combine(const Fold& fold, Expr reduction, const AxisSet& along,
                          std::optional<Part> accumulator) {
   if (fold == Combine::sum)
     if (const auto product = dot(reduction, along, body, order, accumulator)) return *product;
-  Order inner = restricted(order, body->axes), reduced;
+  Order inner = build_.restricted(order, body->axes), reduced;
   for (Axis a : along)
     if (scopes_.is_tiled(a)) reduced.push_back(a);
-  const bool is_short = !inner.empty() && !reduced.empty() && is_short_(elements(shape(reduced)), scopes_.tile(inner.back()).size);
-  const End end = is_short ? End::first : end_of_reduced(body, along);
-  inner.insert(end == End::first ? inner.begin() : inner.end(), reduced.begin(), reduced.end());
+  const bool is_short = !inner.empty() && !reduced.empty() && is_short_(build_.elements(reduced), scopes_.tile(inner.back()).size);
+  const Folds::End end = is_short ? Folds::End::first : end_of_reduced(body, along);
+  inner.insert(end == Folds::End::first ? inner.begin() : inner.end(), reduced.begin(), reduced.end());
   Part x = value_as(body, inner, reduction->element);
   AxisSet masked;
   for (Axis a : along)
     if (!(fold == Combine::sum && is_zero_outside(exprs_.factors(body), a))) masked.insert(a);
-  x = {broadcast(x, inner), inner};
-  if (const auto inside = mask(masked, inner)) x = select(*inside, x, neutral(fold, element(x), {}), inner);
-  x = reduce_tile(fold, x, static_cast<int>(reduced.size()), end);
-  if (accumulator && element(x) != element(*accumulator)) x = cast(x, element(*accumulator));
-  return accumulator ? combine_parts(fold, *accumulator, x, order) : x;
+  x = {build_.broadcast(x, inner), inner};
+  if (const auto inside = mask(masked, inner)) x = build_.select(*inside, x, folds_.neutral(fold, build_.element(x), {}), inner);
+  x = folds_.reduce(fold, x, static_cast<int>(reduced.size()), end);
+  if (accumulator && build_.element(x) != build_.element(*accumulator)) x = build_.cast(x, build_.element(*accumulator));
+  return accumulator ? folds_.combine(fold, *accumulator, x, order) : x;
 }
 
 // ---- matrix products ----
@@ -121,10 +94,10 @@ Part TileValues::group_value(const std::vector<Factor>& factors, const Order& or
     AxisSet masked;
     for (Axis a : along)
       if (scopes_.is_tiled(a) && !is_zero_outside(factors, a)) masked.insert(a);
-    x = {broadcast(x, order), order};
-    if (const auto inside = mask(masked, order)) x = select(*inside, x, {ir_.constant(ir::Type(this->element(x)), 0), {}}, order);
+    x = {build_.broadcast(x, order), order};
+    if (const auto inside = mask(masked, order)) x = build_.select(*inside, x, {ir_.constant(ir::Type(build_.element(x)), 0), {}}, order);
   }
-  return {broadcast(cast(x, element), order), order};
+  return {build_.broadcast(build_.cast(x, element), order), order};
 }
 
 std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr body, const Order& order,
@@ -139,7 +112,7 @@ std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr b
   auto [sides, common] = operands_of(body->factors, along, [&](Axis a) { return position(a) != order.end() && scopes_.is_tiled(a); });
   if (sides.size() != 2) return std::nullopt;
   // The operand with the first axis of the result has its rows. Factors without an axis of the result are multiplied with this operand.
-  Order rows = restricted(order, sides[0].axes), columns = restricted(order, sides[1].axes);
+  Order rows = build_.restricted(order, sides[0].axes), columns = build_.restricted(order, sides[1].axes);
   if (position(columns.front()) < position(rows.front())) {
     std::swap(sides[0], sides[1]);
     std::swap(rows, columns);
@@ -163,21 +136,21 @@ std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr b
   right_order.insert(right_order.end(), columns.begin(), columns.end());
   result_order.insert(result_order.end(), columns.begin(), columns.end());
   if (!body->number.is_one()) left.push_back({exprs_.number(body->number), 1});
-  const std::int64_t m = elements(shape(rows)), n = elements(shape(columns)), k = elements(shape(contracted));
+  const std::int64_t m = build_.elements(rows), n = build_.elements(columns), k = build_.elements(contracted);
   const Part a = group_value(left, left_order, along, multiplied), b = group_value(right, right_order, along, multiplied);
   const std::int64_t mk[] = {m, k}, kn[] = {k, n}, mn[] = {m, n};
   const Element result = multiplied == Element::f64 ? Element::f64 : ir::is_integer(multiplied) ? Element::i32 : Element::f32;
-  const ir::ValueId start =
-      accumulator ? ir_.reshape(broadcast(permuted(*accumulator, result_order), result_order), mn) : ir_.constant(ir::Type(result, mn), 0);
+  const ir::ValueId start = accumulator ? ir_.reshape(build_.broadcast(build_.permuted(*accumulator, result_order), result_order), mn)
+                                        : ir_.constant(ir::Type(result, mn), 0);
   const ir::ValueId operands[] = {ir_.reshape(a.value, mk), ir_.reshape(b.value, kn), start};
   std::vector<ir::Attr> attrs;
   if (multiplied == Element::f32 && operand_element.precision != graph::ProductPrecision::standard)
     attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(operand_element.precision), {}, {}});
   const ir::ValueId product = ir_.function().result(ir_.create(OpKind::dot_, operands, attrs));
-  const Part whole{ir_.reshape(product, shape(result_order)), result_order};
+  const Part whole{ir_.reshape(product, build_.shape(result_order)), result_order};
   AxisSet axes;
   for (Axis x : result_order) axes.insert(x);
-  return permuted(whole, restricted(order, axes));
+  return build_.permuted(whole, build_.restricted(order, axes));
 }
 
 // ---- reductions over axes that no loop of the kernel walks ----
@@ -202,7 +175,7 @@ EmitScope TileValues::inner_scope(const AxisSet& bound) {
 Part TileValues::emit_reduction(Expr e, const Order& own) {
   const std::vector<Axis> looped = looped_axes(e->bound);
   std::optional<Part> start;
-  if (!looped.empty()) start = neutral(e->fold(), e->element, own);
+  if (!looped.empty()) start = folds_.neutral(e->fold(), e->element, own);
   scopes_.push(inner_scope(e->bound));
   const Part result = emit_loops(e, own, looped, start);
   scopes_.pop();
@@ -216,7 +189,8 @@ Part TileValues::emit_loops(Expr e, const Order& own, std::span<const Axis> axes
   const std::int64_t size = inner_tiles_.at(axis).size;
   ir::Function& f = ir_.function();
   const Element index = index_element(exprs_.extent(axis->extent));
-  const ir::ValueId operands[] = {integer(index, 0).value, extent(axis->extent, index).value, integer(index, size).value, start->value};
+  const ir::ValueId operands[] = {build_.integer(index, 0).value, extent(axis->extent, index).value, build_.integer(index, size).value,
+                                  start->value};
   const ir::OpId loop = ir_.create(OpKind::for_, operands);
   EmitScope inside;
   inside.block = f.region(loop);
@@ -227,7 +201,7 @@ Part TileValues::emit_loops(Expr e, const Order& own, std::span<const Axis> axes
   scopes_.insert_before(loop);
   scopes_.push(std::move(inside));
   const Part next = emit_loops(e, own, axes.subspan(1), Part{carried, own});
-  const ir::ValueId yielded = broadcast(next, own);
+  const ir::ValueId yielded = build_.broadcast(next, own);
   ir_.create(OpKind::yield_, std::span(&yielded, 1));
   scopes_.pop();
   scopes_.insert_before(outer_before);

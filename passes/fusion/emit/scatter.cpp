@@ -25,7 +25,7 @@ std::int64_t covering_tile(const Dim& extent, std::int64_t most) {
 class ScatterEmitter {
  public:
   ScatterEmitter(const std::string& name, ExprBuilder& exprs, const Scatter& scatter, const TileSizes& sizes)
-      : function_(name), ir_(function_), tiles_(exprs, ir_), exprs_(exprs), s_(scatter), sizes_(sizes) {
+      : function_(name), ir_(function_), tiles_(exprs, ir_), build_(tiles_.build()), exprs_(exprs), s_(scatter), sizes_(sizes) {
     tiles_.parameters().set_written(s_.result);
     EmitScope scope;
     scope.block = function_.body();
@@ -37,10 +37,10 @@ class ScatterEmitter {
   EmittedKernel in_order() {
     distribute_over_grid(tiles_, sizes_.grid, {}, grid_);
     const Element e = index_element(exprs_.extent(s_.row->extent));
-    Part begin = tiles_.integer(e, 0), end = tiles_.extent(s_.row->extent, e);
+    Part begin = build_.integer(e, 0), end = tiles_.extent(s_.row->extent, e);
     if (const auto owned = sizes_.grid.find(s_.row); owned != sizes_.grid.end()) {
-      begin = tiles_.cast({tiles_.scopes().tile(s_.row).start, {}}, e);
-      end = tiles_.binary(OpKind::minimum_, end, tiles_.binary(OpKind::add_, begin, tiles_.integer(e, owned->second), {}), {});
+      begin = build_.cast({tiles_.scopes().tile(s_.row).start, {}}, e);
+      end = build_.binary(OpKind::minimum_, end, build_.binary(OpKind::add_, begin, build_.integer(e, owned->second), {}), {});
     }
     loop(begin, end, s_.row, e, [&] { tiles_.store(s_.result, s_.own, s_.start, order_); });
     add_updates(0, begin, end);
@@ -50,7 +50,7 @@ class ScatterEmitter {
   EmittedKernel atomic() {
     distribute_over_grid(tiles_, sizes_.grid, {}, grid_);
     for (Axis a : s_.positions) columns_.insert(a), order_.push_back(a);
-    const Part begin = tiles_.integer(Element::i64, 0), end = tiles_.extent(s_.row->extent, Element::i64);
+    const Part begin = build_.integer(Element::i64, 0), end = tiles_.extent(s_.row->extent, Element::i64);
     tiles_.add_to(s_.result, s_.destination, s_.update, columns_, order_, is_inside(begin, end), true);
     return finish();
   }
@@ -59,8 +59,8 @@ class ScatterEmitter {
   // Whether the target is one of these rows.
   std::optional<Part> is_inside(const Part& begin, const Part& end) {
     const Part target = tiles_.value_as(s_.target, order_, Element::i64);
-    return tiles_.both(tiles_.binary(OpKind::ge_, target, tiles_.cast(begin, Element::i64), order_),
-                       tiles_.binary(OpKind::lt_, target, tiles_.cast(end, Element::i64), order_), order_);
+    return build_.both(build_.binary(OpKind::ge_, target, build_.cast(begin, Element::i64), order_),
+                       build_.binary(OpKind::lt_, target, build_.cast(end, Element::i64), order_), order_);
   }
 
   // Visits one position at a time along each axis of the index; the last axis is innermost.
@@ -71,12 +71,12 @@ class ScatterEmitter {
     }
     const Axis a = s_.positions[axis];
     const Element e = index_element(exprs_.extent(a->extent));
-    loop(tiles_.integer(e, 0), tiles_.extent(a->extent, e), a, e, [&] { add_updates(axis + 1, begin, end); });
+    loop(build_.integer(e, 0), tiles_.extent(a->extent, e), a, e, [&] { add_updates(axis + 1, begin, end); });
   }
 
   template <class F>
   void loop(const Part& begin, const Part& end, Axis axis, Element e, F&& body) {
-    const ir::ValueId bounds[] = {begin.value, end.value, tiles_.integer(e, 1).value};
+    const ir::ValueId bounds[] = {begin.value, end.value, build_.integer(e, 1).value};
     const ir::OpId op = ir_.create(OpKind::for_, bounds);
     EmitScope inside;
     inside.block = function_.region(op);
@@ -102,6 +102,7 @@ class ScatterEmitter {
   ir::Function function_;
   ir::Builder ir_;
   TileValues tiles_;
+  TileBuilder& build_;
   ExprBuilder& exprs_;
   const Scatter& s_;
   const TileSizes& sizes_;

@@ -17,23 +17,23 @@ using ir::Element;
 using ir::OpKind;
 
 Order StateEmitter::order_of(const AxisSet& axes, Axis part) const {
-  Order order = tiles_.restricted(order_, axes);
+  Order order = build_.restricted(order_, axes);
   if (part && tiles_.scopes().is_tiled(part)) order.push_back(part);
   return order;
 }
 
 Part StateEmitter::finite(const Part& x) {
-  const Element e = tiles_.element(x);
-  const Part is_finite = tiles_.binary(OpKind::lt_, tiles_.unary(OpKind::abs_, x), tiles_.constant(e, HUGE_VAL), x.axes);
-  return tiles_.select(is_finite, x, tiles_.constant(e, 0), x.axes);
+  const Element e = build_.element(x);
+  const Part is_finite = build_.binary(OpKind::lt_, build_.unary(OpKind::abs_, x), build_.constant(e, HUGE_VAL), x.axes);
+  return build_.select(is_finite, x, build_.constant(e, 0), x.axes);
 }
 
 // Before the first element, or if all elements are neutral, an exponent is +inf; it is replaced by 0, so that exp(element + exponent) is a
 // number. An exponent of -inf stays: its maximum is +inf, and the formula gives 0 for other elements and NaN for the maximum.
 Part StateEmitter::finite_reference(const Part& exponent) {
-  const Element e = tiles_.element(exponent);
-  const Part is_below = tiles_.binary(OpKind::lt_, exponent, tiles_.constant(e, HUGE_VAL), exponent.axes);
-  return tiles_.select(is_below, exponent, tiles_.constant(e, 0), exponent.axes);
+  const Element e = build_.element(exponent);
+  const Part is_below = build_.binary(OpKind::lt_, exponent, build_.constant(e, HUGE_VAL), exponent.axes);
+  return build_.select(is_below, exponent, build_.constant(e, 0), exponent.axes);
 }
 
 // ---- values of expressions in a state ----
@@ -84,9 +84,9 @@ Part StateEmitter::terms_value(const Reduction& r, const TileState& s) {
   for (const AccumulatorTerm& t : r.terms) {
     Part x = s.accumulators.at(t.accumulator);
     if (!t.factor->is_number(1)) {
-      x = tiles_.binary(OpKind::mul_, with(s, t.factor, order, r.value->element), x, order);
+      x = build_.binary(OpKind::mul_, with(s, t.factor, order, r.value->element), x, order);
     }
-    sum = sum ? tiles_.binary(OpKind::add_, *sum, x, order) : x;
+    sum = sum ? build_.binary(OpKind::add_, *sum, x, order) : x;
   }
   return *sum;
 }
@@ -96,11 +96,11 @@ Part StateEmitter::terms_value(const Reduction& r, const TileState& s) {
 Part StateEmitter::settled(int accumulator, const TileState& rounded, const TileState& last) {
   const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(accumulator)];
   const Part& x = rounded.accumulators.at(accumulator);
-  if (!tiles_.rounds_references(a.exponent->element) || tiles_.element(x) != Element::f32 || !refers(a)) return x;
+  if (!tiles_.rounds_references(a.exponent->element) || build_.element(x) != Element::f32 || !refers(a)) return x;
   const auto reference = [&](const TileState& s) { return finite_reference(with(s, a.exponent, order_, computed(a.exponent->element))); };
   const Part from = reference(rounded), to = reference(last);
   const Part factor = tiles_.exp_of_rounding(to, from, from.axes);
-  return tiles_.binary(OpKind::mul_, x, factor, order_of(a.axes));
+  return build_.binary(OpKind::mul_, x, factor, order_of(a.axes));
 }
 
 bool StateEmitter::refers(const Accumulator& a) const {
@@ -135,14 +135,14 @@ Part StateEmitter::scale(Expr exponent, const TileState& from, const TileState& 
 Part StateEmitter::shifted(const Accumulator& a, const TileState& from, const TileState& to, const Order& order) {
   PartsByExpr known;
   for (const auto& [shift, value] : to.shifts)
-    known[exprs_.delta(shift->operands[0])] = tiles_.binary(OpKind::sub_, value, from.shifts.at(shift), order_of(shift->axes, from.part));
+    known[exprs_.delta(shift->operands[0])] = build_.binary(OpKind::sub_, value, from.shifts.at(shift), order_of(shift->axes, from.part));
   // Shifts inside of the factors have their values before the move.
   known.insert(from.shifts.begin(), from.shifts.end());
   std::optional<Part> sum;
   for (const AccumulatorTerm& t : a.move) {
     Part x = from.accumulators.at(t.accumulator);
-    if (!t.factor->is_number(1)) x = tiles_.binary(OpKind::mul_, with(known, from.part, t.factor, order, a.element()), x, order);
-    sum = sum ? tiles_.binary(OpKind::add_, *sum, x, order) : x;
+    if (!t.factor->is_number(1)) x = build_.binary(OpKind::mul_, with(known, from.part, t.factor, order, a.element()), x, order);
+    sum = sum ? build_.binary(OpKind::add_, *sum, x, order) : x;
   }
   return *sum;
 }
@@ -155,11 +155,11 @@ Part StateEmitter::moved(const AbsorbStep& step, const TileState& from, const Ti
   if (!step.moves_by_exponent) return x;
   const std::pair key(a.exponent.operator->(), &from);
   if (scales_.count(key) == 0) scales_.emplace(key, scale(a.exponent, from, to));
-  const Part product = tiles_.binary(OpKind::mul_, scales_.at(key), x, order);
+  const Part product = build_.binary(OpKind::mul_, scales_.at(key), x, order);
   if (!has_sum(a.exponent, from)) return product;
   // The reference of an empty state is 0; the change from it may be too large for exp.
-  const Part zero = tiles_.constant(tiles_.element(x), 0);
-  return tiles_.select(tiles_.binary(OpKind::eq_, x, zero, order), zero, product, order);
+  const Part zero = build_.constant(build_.element(x), 0);
+  return build_.select(build_.binary(OpKind::eq_, x, zero, order), zero, product, order);
 }
 
 Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, const TileState* incoming, const TileState& now) {
@@ -171,15 +171,15 @@ Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, con
   Part next;
   if (incoming) {
     const Order all = order_of(a.axes, incoming->part);
-    const Part each{tiles_.broadcast(moved(step, *incoming, now), all), all};
-    next = tiles_.reduce_tile(a.fold(), each, static_cast<int>(all.size() - order.size()));
-    if (start) next = tiles_.combine_parts(a.fold(), *start, next, order);
+    const Part each{build_.broadcast(moved(step, *incoming, now), all), all};
+    next = tiles_.folds().reduce(a.fold(), each, static_cast<int>(all.size() - order.size()));
+    if (start) next = tiles_.folds().combine(a.fold(), *start, next, order);
   } else {
     const Expr body = is_whole_ ? body_of_whole(a, now) : body_in_loop(a, now);
     next = tiles_.combine(a.fold(), a.reduce, {plan_.loop}, body, order, start);
   }
-  next = {tiles_.broadcast(next, order), order};
-  return tiles_.element(next) == a.element() ? next : tiles_.cast(next, a.element());
+  next = {build_.broadcast(next, order), order};
+  return build_.element(next) == a.element() ? next : build_.cast(next, a.element());
 }
 
 // References inside of the body have the values so far.
@@ -209,7 +209,7 @@ TileState StateEmitter::absorb(const PassState& pass, TileState* old, TileState*
   for (const Reduction& r : plan_.reductions)
     if (r.constant)
       for (TileState* s : {&now, old, incoming})
-        if (s) s->values[r.value] = tiles_.constant(r.value->element, *r.constant);
+        if (s) s->values[r.value] = build_.constant(r.value->element, *r.constant);
   for (const AbsorbStep& step : pass.steps) {
     switch (step.kind) {
       case AbsorbStep::Kind::accumulate: now.accumulators[step.index] = accumulated(step, old, incoming, now); break;

@@ -23,7 +23,7 @@ class StateEmitter {
  public:
   /// order: the axes of accumulators.
   StateEmitter(TileValues& tiles, const LoopPlan& plan, const Order& order)
-      : tiles_(tiles), exprs_(tiles.exprs()), plan_(plan), order_(order) {}
+      : tiles_(tiles), build_(tiles.build()), exprs_(tiles.exprs()), plan_(plan), order_(order) {}
 
   /// `old` (null: the empty state) absorbs other states, or if `incoming` is null, the tile of the loop's axis.
   TileState absorb(const PassState&, TileState* old, TileState* incoming);
@@ -60,6 +60,7 @@ class StateEmitter {
   Expr alias(Expr, Axis part);
 
   TileValues& tiles_;
+  TileBuilder& build_;
   ExprBuilder& exprs_;
   const LoopPlan& plan_;
   const Order& order_;

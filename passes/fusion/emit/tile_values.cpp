@@ -54,91 +54,6 @@ Element index_element(Expr e) {
   return fits(integer_range(e), Element::i32) ? Element::i32 : e->element == Element::u64 ? Element::u64 : Element::i64;
 }
 
-// ---- shapes ----
-
-std::vector<std::int64_t> TileValues::shape(const Order& order) const {
-  std::vector<std::int64_t> extents;
-  std::int64_t elements = 1;
-  for (Axis a : order) {
-    extents.push_back(scopes_.tile(a).size);
-    if (extents.back() > (std::int64_t{1} << ir::kMaxLog2Elements)) throw TileTooLarge{};
-    elements *= extents.back();
-    if (elements > (std::int64_t{1} << ir::kMaxLog2Elements)) throw TileTooLarge{};
-  }
-  if (order.size() > static_cast<std::size_t>(ir::kMaxRank)) throw TileTooLarge{};
-  return extents;
-}
-
-Order TileValues::restricted(const Order& order, const AxisSet& axes) const {
-  Order kept;
-  for (Axis a : order)
-    if (axes.contains(a) && scopes_.is_tiled(a)) kept.push_back(a);
-  return kept;
-}
-
-Part TileValues::permuted(const Part& p, const Order& order) {
-  // A value that is constant along an axis may lack the axis.
-  Order own;
-  std::vector<std::int64_t> axes;
-  for (Axis a : order)
-    if (const auto at = std::find(p.axes.begin(), p.axes.end(), a); at != p.axes.end()) {
-      own.push_back(a);
-      axes.push_back(at - p.axes.begin());
-    }
-  return p.axes == own ? p : Part{ir_.permute(p.value, axes), own};
-}
-
-ValueId TileValues::lifted(const Part& p, const Order& order) {
-  if (p.axes.empty() || p.axes == order) return p.value;
-  if (order.size() > static_cast<std::size_t>(ir::kMaxRank)) throw TileTooLarge{};
-  Order own;
-  std::vector<std::int64_t> extents;
-  for (Axis a : order) {
-    const bool has = std::find(p.axes.begin(), p.axes.end(), a) != p.axes.end();
-    if (has) own.push_back(a);
-    extents.push_back(has ? scopes_.tile(a).size : 1);
-  }
-  return ir_.reshape(permuted(p, own).value, extents);
-}
-
-ValueId TileValues::broadcast(const Part& p, const Order& order) {
-  return order.empty() || p.axes == order ? p.value : ir_.broadcast(lifted(p, order), shape(order));
-}
-
-// ---- parts ----
-
-Part TileValues::constant(Element e, double v) { return {ir_.constant_float(ir::Type(e), v), {}}; }
-Part TileValues::integer(Element e, std::int64_t v) { return {ir_.constant(ir::Type(e), v), {}}; }
-
-Part TileValues::binary(OpKind op, Part a, Part b, const Order& order) {
-  Order own;
-  for (Axis x : order)
-    if (std::find(a.axes.begin(), a.axes.end(), x) != a.axes.end() || std::find(b.axes.begin(), b.axes.end(), x) != b.axes.end())
-      own.push_back(x);
-  return {ir_.binary(op, broadcast(a, own), broadcast(b, own)), own};
-}
-
-Order TileValues::united(const Part& a, const Part& b, const Part& c, const Order& order) {
-  Order own;
-  for (Axis x : order)
-    for (const Part* p : {&a, &b, &c})
-      if (std::find(p->axes.begin(), p->axes.end(), x) != p->axes.end()) {
-        own.push_back(x);
-        break;
-      }
-  return own;
-}
-
-Part TileValues::select(const Part& c, const Part& a, const Part& b, const Order& order) {
-  const Order own = united(c, a, b, order);
-  return {ir_.select(broadcast(c, own), broadcast(a, own), broadcast(b, own)), own};
-}
-
-Part TileValues::ternary(OpKind op, const Part& a, const Part& b, const Part& c, const Order& order) {
-  const Order own = united(a, b, c, order);
-  return {ir_.ternary(op, broadcast(a, own), broadcast(b, own), broadcast(c, own)), own};
-}
-
 // ---- values ----
 
 // A value that is read at positions which do not depend on data gets the line of its reader.
@@ -153,9 +68,9 @@ Part TileValues::value(Expr e, const Order& order) {
   if (const Part* known = scopes_.find_known(e)) {
     AxisSet axes;
     for (Axis a : known->axes) axes.insert(a);
-    return permuted(*known, restricted(order, axes));
+    return build_.permuted(*known, build_.restricted(order, axes));
   }
-  const Order own = restricted(order, e->axes);
+  const Order own = build_.restricted(order, e->axes);
   const std::size_t at = scopes_.depth_of(e);
   if (const auto found = find_emitted(scopes_[at].emitted, e, own)) return *found;
   const LineOf line(*this, e);
@@ -169,19 +84,20 @@ Part TileValues::value(Expr e, const Order& order) {
 // If a tile exists with its axes in another order, it is transposed and not computed again.
 std::optional<Part> TileValues::find_emitted(const std::map<std::pair<const ExprData*, Order>, Part>& emitted, Expr e, const Order& own) {
   for (auto at = emitted.lower_bound({e.operator->(), {}}); at != emitted.end() && at->first.first == e.operator->(); ++at)
-    if (std::is_permutation(own.begin(), own.end(), at->first.second.begin(), at->first.second.end())) return permuted(at->second, own);
+    if (std::is_permutation(own.begin(), own.end(), at->first.second.begin(), at->first.second.end()))
+      return build_.permuted(at->second, own);
   return std::nullopt;
 }
 
 Part TileValues::value_as(Expr e, const Order& order, Element wanted) {
-  if (ir::is_integer(wanted) && e->element != Element::boolean) return cast(emit_integer(e, order, wanted), wanted);
+  if (ir::is_integer(wanted) && e->element != Element::boolean) return build_.cast(emit_integer(e, order, wanted), wanted);
   if (ir::is_float(wanted)) {
-    if (const std::optional<Wide> number = constant_value(e)) return constant(wanted, static_cast<double>(*number));
-    if (e->is(ExprKind::infinity)) return constant(wanted, e->number.is_negative() ? -HUGE_VAL : HUGE_VAL);
+    if (const std::optional<Wide> number = constant_value(e)) return build_.constant(wanted, static_cast<double>(*number));
+    if (e->is(ExprKind::infinity)) return build_.constant(wanted, e->number.is_negative() ? -HUGE_VAL : HUGE_VAL);
     if (e->is(ExprKind::extent)) return extent(e->extent, wanted);
-    if (ir::is_integer(e->element)) return cast(emit_integer(e, order, index_element(e)), wanted);
+    if (ir::is_integer(e->element)) return build_.cast(emit_integer(e, order, index_element(e)), wanted);
   }
-  return cast(value(e, order), wanted);
+  return build_.cast(value(e, order), wanted);
 }
 
 Part TileValues::emit(Expr e, const Order& own) {
@@ -193,18 +109,19 @@ Part TileValues::emit(Expr e, const Order& own) {
     case ExprKind::index: return emit_integer(e, own, index_element(e));
     case ExprKind::load: {
       const Part raw = loaded(e, own);
-      return cast(raw, e->element);
+      return build_.cast(raw, e->element);
     }
     case ExprKind::add: return ir::is_integer(e->element) ? emit_integer(e, own, index_element(e)) : emit_float_sum(e, own);
     case ExprKind::mul: return ir::is_integer(e->element) ? emit_integer(e, own, index_element(e)) : emit_float_product(e, own);
     case ExprKind::exp: return emit_exp(e, own);
-    case ExprKind::log: return unary(OpKind::log_, value_as(e->operands[0], own, e->element));
+    case ExprKind::log: return build_.unary(OpKind::log_, value_as(e->operands[0], own, e->element));
     case ExprKind::function: return emit_function(e, own);
     case ExprKind::random: return emit_random(e, own);
-    case ExprKind::indicator: return select(value(e->operands[0], own), constant(e->element, 1), constant(e->element, 0), own);
+    case ExprKind::indicator:
+      return build_.select(value(e->operands[0], own), build_.constant(e->element, 1), build_.constant(e->element, 0), own);
     case ExprKind::select: {
       const Element element = e->element;
-      return select(value(e->operands[0], own), value_as(e->operands[1], own, element), value_as(e->operands[2], own, element), own);
+      return build_.select(value(e->operands[0], own), value_as(e->operands[1], own, element), value_as(e->operands[2], own, element), own);
     }
     case ExprKind::at_least_zero:
     case ExprKind::equal:
@@ -237,7 +154,7 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
     // A product beside a large coefficient may differ much from what was written.
     const bool is_apart = !fusion::is_moderate(t.coefficient) && t.value->is(ExprKind::mul);
     if (const std::optional<Wide> number = constant_value(t.value))
-      all.push_back({constant(e->element, static_cast<double>(wide(t.coefficient) * *number)), 1});
+      all.push_back({build_.constant(e->element, static_cast<double>(wide(t.coefficient) * *number)), 1});
     else
       all.push_back({summand(value_as(is_apart ? exprs_.scale(t.coefficient, t.value) : t.value, own, e->element)),
                      is_apart ? Rational(1) : t.coefficient});
@@ -248,16 +165,16 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
   std::optional<Part> sum, subtracted;  // subtracted: the negative terms before the first positive one
   for (const Summand& s : all) {
     const Rational magnitude = s.coefficient.is_negative() ? -s.coefficient : s.coefficient;
-    Part x = magnitude.is_one() ? s.part : binary(OpKind::mul_, s.part, constant(e->element, magnitude.to_double()), own);
+    Part x = magnitude.is_one() ? s.part : build_.binary(OpKind::mul_, s.part, build_.constant(e->element, magnitude.to_double()), own);
     if (!is_power_of_two(magnitude)) x = summand(x);
     if (!s.coefficient.is_negative())
-      sum = sum ? binary(OpKind::add_, *sum, x, own) : subtracted ? binary(OpKind::sub_, x, *subtracted, own) : x;
+      sum = sum ? build_.binary(OpKind::add_, *sum, x, own) : subtracted ? build_.binary(OpKind::sub_, x, *subtracted, own) : x;
     else if (sum)
-      sum = binary(OpKind::sub_, *sum, x, own);
+      sum = build_.binary(OpKind::sub_, *sum, x, own);
     else
-      subtracted = subtracted ? binary(OpKind::add_, *subtracted, x, own) : x;
+      subtracted = subtracted ? build_.binary(OpKind::add_, *subtracted, x, own) : x;
   }
-  return sum ? *sum : unary(OpKind::neg_, *subtracted);
+  return sum ? *sum : build_.unary(OpKind::neg_, *subtracted);
 }
 
 Part TileValues::emit_exp(Expr e, const Order& own) {
@@ -267,21 +184,21 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
       std::vector<Factor> rest = e->operands[0]->factors;
       std::erase(rest, f);
       const Expr x = exprs_.multiply(e->operands[0]->number, std::move(rest));
-      return unary(*base == 2 ? OpKind::exp2_ : OpKind::exp10_, value_as(x, own, e->element));
+      return build_.unary(*base == 2 ? OpKind::exp2_ : OpKind::exp10_, value_as(x, own, e->element));
     }
   return exp_of_sum(e, own);
 }
 
 Part TileValues::power(Expr base, const Rational& exponent, const Order& own, Element element) {
   const Part x = value_as(base, own, element);
-  if (exponent == Rational(1, 2)) return unary(OpKind::sqrt_, x);
-  if (exponent == Rational(-1, 2)) return unary(OpKind::rsqrt_, x);
+  if (exponent == Rational(1, 2)) return build_.unary(OpKind::sqrt_, x);
+  if (exponent == Rational(-1, 2)) return build_.unary(OpKind::rsqrt_, x);
   if (exponent.is_integer() && !exponent.is_negative() && exponent <= Rational(kMostFactors)) {
     Part result = x;
-    for (Rational i = 1; i < exponent; i += 1) result = binary(OpKind::mul_, result, x, own);
+    for (Rational i = 1; i < exponent; i += 1) result = build_.binary(OpKind::mul_, result, x, own);
     return result;
   }
-  return binary(OpKind::pow_, x, constant(element, exponent.to_double()), own);
+  return build_.binary(OpKind::pow_, x, build_.constant(element, exponent.to_double()), own);
 }
 
 // Whether a constant is near the end of its type's range or outside of it, although its parts, as written, need not have been.
@@ -300,7 +217,7 @@ Wide TileValues::distribute_factor(Wide number, std::vector<Part>& numerator, st
     const int step = std::ilogb(number) < 0 ? -most : most;
     number = std::ldexp(number, -step);
     Part& x = factors[i % factors.size()];
-    x = binary(OpKind::mul_, x, constant(element, std::ldexp(1.0, &factors == &numerator ? step : -step)), x.axes);
+    x = build_.binary(OpKind::mul_, x, build_.constant(element, std::ldexp(1.0, &factors == &numerator ? step : -step)), x.axes);
   }
   return number;
 }
@@ -318,7 +235,7 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
   std::vector<Expr> conditions;
   Wide number = wide(e->number);
   std::vector<Factor> given = e->factors, factors;
-  if (const auto log = take_logarithm(given)) numerator.push_back(unary(log->op, value_as(log->x, own, e->element)));
+  if (const auto log = take_logarithm(given)) numerator.push_back(build_.unary(log->op, value_as(log->x, own, e->element)));
   for (const Factor& f : given) {
     if (is_condition(f))
       conditions.push_back(f.base->operands[0]);
@@ -341,7 +258,7 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
   const auto coefficient = static_cast<double>(number);
   const auto product = [&](std::optional<Part> result, std::span<Part> parts) {
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.axes.size() < b.axes.size(); });
-    for (const Part& p : parts) result = result ? binary(OpKind::mul_, *result, p, own) : p;
+    for (const Part& p : parts) result = result ? build_.binary(OpKind::mul_, *result, p, own) : p;
     return result;
   };
   const bool is_negation = coefficient == -1 && denominator.empty() && numerator.size() == 1;
@@ -354,12 +271,12 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
   // A reciprocal would overflow where the quotient does not.
   if (first_other == numerator.begin()) first_other = numerator.end();
   std::optional<Part> start;
-  if (coefficient != 1 && !is_negation) start = constant(e->element, coefficient);
-  Part result = product(start, {numerator.begin(), first_other}).value_or(constant(e->element, 1));
-  if (is_negation) result = unary(OpKind::neg_, result);
-  if (divisor) result = binary(OpKind::div_, result, *divisor, own);
+  if (coefficient != 1 && !is_negation) start = build_.constant(e->element, coefficient);
+  Part result = product(start, {numerator.begin(), first_other}).value_or(build_.constant(e->element, 1));
+  if (is_negation) result = build_.unary(OpKind::neg_, result);
+  if (divisor) result = build_.binary(OpKind::div_, result, *divisor, own);
   result = *product(result, {first_other, numerator.end()});
-  if (!conditions.empty()) result = select(value(exprs_.conjunction(conditions), own), result, constant(e->element, 0), own);
+  if (!conditions.empty()) result = build_.select(value(exprs_.conjunction(conditions), own), result, build_.constant(e->element, 0), own);
   return result;
 }
 
@@ -375,8 +292,8 @@ Part TileValues::emit_partly_hidden(Expr e, const Order& own) {
     return divides;
   });
   Part result = inside;
-  if (!others.empty()) result = binary(OpKind::mul_, result, value_as(exprs_.multiply(1, others), own, e->element), own);
-  if (!dividing.empty()) result = binary(OpKind::div_, result, value_as(exprs_.multiply(1, dividing), own, e->element), own);
+  if (!others.empty()) result = build_.binary(OpKind::mul_, result, value_as(exprs_.multiply(1, others), own, e->element), own);
+  if (!dividing.empty()) result = build_.binary(OpKind::div_, result, value_as(exprs_.multiply(1, dividing), own, e->element), own);
   return result;
 }
 
@@ -386,21 +303,21 @@ Part TileValues::index(Axis a, const Order& order, Element element) {
   const AxisTile& t = scopes_.tile(a);
   const bool has = std::find(order.begin(), order.end(), a) != order.end() && t.size > 1;
   TW_CHECK(has || t.size == 1, "fusion: the order of a tile lacks an axis");
-  Part position = has ? Part{ir_.cast(ir_.arange(0, t.size), element), {a}} : integer(element, 0);
+  Part position = has ? Part{ir_.cast(ir_.arange(0, t.size), element), {a}} : build_.integer(element, 0);
   if (!t.start) return position;
   const Part start{ir_.cast(t.start, element), {}};
-  return has ? binary(OpKind::add_, start, position, order) : start;
+  return has ? build_.binary(OpKind::add_, start, position, order) : start;
 }
 
 Part TileValues::extent(const Dim& d, Element element) {
-  if (d.is_constant()) return integer(element, d.value());
+  if (d.is_constant()) return build_.integer(element, d.value());
   return {ir_.cast(parameters_.extent(d), element), {}};
 }
 
 // Sums and products wrap in the same way in every width, so operands are computed in the width of the result.
 Part TileValues::emit_integer(Expr e, const Order& order, Element element) {
   switch (e->kind) {
-    case ExprKind::number: return integer(element, whole(e->number));
+    case ExprKind::number: return build_.integer(element, whole(e->number));
     case ExprKind::extent: return extent(e->extent, element);
     case ExprKind::index: return index(e->axis, order, element);
     case ExprKind::add: {
@@ -412,23 +329,23 @@ Part TileValues::emit_integer(Expr e, const Order& order, Element element) {
       std::optional<Part> sum;
       for (const auto& [part, c] : all) {
         const bool subtracts = sum && c == Rational(-1);
-        const Part x = c.is_one() || subtracts ? part : binary(OpKind::mul_, part, integer(element, whole(c)), order);
-        sum = sum ? binary(subtracts ? OpKind::sub_ : OpKind::add_, *sum, x, order) : x;
+        const Part x = c.is_one() || subtracts ? part : build_.binary(OpKind::mul_, part, build_.integer(element, whole(c)), order);
+        sum = sum ? build_.binary(subtracts ? OpKind::sub_ : OpKind::add_, *sum, x, order) : x;
       }
       return *sum;
     }
     case ExprKind::mul: {
-      Part product = integer(element, whole(e->number));
+      Part product = build_.integer(element, whole(e->number));
       bool is_one = e->number.is_one();
       for (const Factor& f : e->factors)
         for (std::int64_t i = whole_power(f); i > 0; --i) {
           const Part x = emit_integer(f.base, order, element);
-          product = is_one ? x : binary(OpKind::mul_, product, x, order);
+          product = is_one ? x : build_.binary(OpKind::mul_, product, x, order);
           is_one = false;
         }
       return product;
     }
-    default: return cast(value(e, order), element);
+    default: return build_.cast(value(e, order), element);
   }
 }
 
@@ -449,22 +366,22 @@ Part TileValues::emit_condition(Expr e, const Order& own) {
       }
       const Expr a = exprs_.add_terms(left), b = exprs_.add_terms(right);
       const Element element = index_element(a) == Element::i32 && index_element(b) == Element::i32 ? Element::i32 : Element::i64;
-      return binary(OpKind::ge_, emit_integer(a, own, element), emit_integer(b, own, element), own);
+      return build_.binary(OpKind::ge_, emit_integer(a, own, element), emit_integer(b, own, element), own);
     }
     case ExprKind::equal: {
       const Expr a = e->operands[0], b = e->operands[1];
       const Element element = index_element(a) == Element::i32 && index_element(b) == Element::i32 ? Element::i32 : Element::i64;
-      return binary(OpKind::eq_, emit_integer(a, own, element), emit_integer(b, own, element), own);
+      return build_.binary(OpKind::eq_, emit_integer(a, own, element), emit_integer(b, own, element), own);
     }
     case ExprKind::conjunction: {
       std::vector<Part> all;
       for (Expr c : e->operands) all.push_back(value(c, own));
       std::stable_sort(all.begin(), all.end(), [](const Part& a, const Part& b) { return a.axes.size() < b.axes.size(); });
       Part result = all[0];
-      for (std::size_t i = 1; i < all.size(); ++i) result = binary(OpKind::bit_and_, result, all[i], own);
+      for (std::size_t i = 1; i < all.size(); ++i) result = build_.binary(OpKind::bit_and_, result, all[i], own);
       return result;
     }
-    default: return unary(OpKind::bit_not_, value(e->operands[0], own));
+    default: return build_.unary(OpKind::bit_not_, value(e->operands[0], own));
   }
 }
 
@@ -473,13 +390,13 @@ Part TileValues::emit_condition(Expr e, const Order& own) {
 Part TileValues::emit_function(Expr e, const Order& own) {
   if (e->function == OpKind::cast_) {
     const Expr x = e->operands[0];
-    if (e->bits != 0) return cast(value_as(x, own, operand_of_bits(e->bits)), e->element);
+    if (e->bits != 0) return build_.cast(value_as(x, own, operand_of_bits(e->bits)), e->element);
     if (ir::is_integer(e->element) && x->is(ExprKind::number)) return emit_integer(x, own, e->element);
-    return cast(ir::is_integer(x->element) ? emit_integer(x, own, index_element(x)) : value(x, own), e->element);
+    return build_.cast(ir::is_integer(x->element) ? emit_integer(x, own, index_element(x)) : value(x, own), e->element);
   }
   if (e->function == OpKind::bitcast_) {
     const Part x = value_as(e->operands[0], own, bitcast_from(e->bits));
-    return cast({ir_.bitcast(x.value, ir::Type(bitcast_to(e->bits))), x.axes}, e->element);
+    return build_.cast({ir_.bitcast(x.value, ir::Type(bitcast_to(e->bits))), x.axes}, e->element);
   }
   const ir::OpInfo& info = ir::info(e->function);
   // Operands of comparisons and tests have a type of their own; operands of other ops have the type of the result.
@@ -492,9 +409,9 @@ Part TileValues::emit_function(Expr e, const Order& own) {
   // A formula that is computed as it is written.
   const bool subtracts_maximum = e->function == OpKind::sub_ && ir::is_float(element) && is_extreme(exprs_, e->operands[1]);
   if (subtracts_maximum) x = {rounded(x[0]), rounded(x[1])};
-  if (x.size() == 1) return unary(e->function, x[0]);
-  if (x.size() == 2) return binary(e->function, x[0], x[1], own);
-  return ternary(e->function, x[0], x[1], x[2], own);
+  if (x.size() == 1) return build_.unary(e->function, x[0]);
+  if (x.size() == 2) return build_.binary(e->function, x[0], x[1], own);
+  return build_.ternary(e->function, x[0], x[1], x[2], own);
 }
 
 }  // namespace tilewright::passes::fusion

@@ -10,19 +10,16 @@
 #include <vector>
 
 #include "passes/fusion/derivation_failed.h"
+#include "passes/fusion/emit/folds.h"
 #include "passes/fusion/emit/kernel_parameters.h"
 #include "passes/fusion/emit/scopes.h"
+#include "passes/fusion/emit/tile_builder.h"
 #include "passes/fusion/expr/constant_value.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/normal_form.h"
 #include "tileir/builder.h"
 
 namespace tilewright::passes::fusion {
-
-/// Thrown for a tile with more axes or elements than tile IR allows: smaller tiles, or another division into kernels, avoid it.
-struct TileTooLarge : DerivationFailed {
-  TileTooLarge() : DerivationFailed("a tile would have more axes than there can be") {}
-};
 
 /// Thrown for a value whose parts, as they are written or in normal form, lead back to it.
 struct CircularValue : DerivationFailed {
@@ -44,9 +41,14 @@ class TileValues {
     const ir::Loc outer_;
   };
 
-  TileValues(ExprBuilder& exprs, ir::Builder& ir) : exprs_(exprs), ir_(ir), parameters_(ir.function()), scopes_(ir) {}
+  TileValues(ExprBuilder& exprs, ir::Builder& ir)
+      : exprs_(exprs), ir_(ir), parameters_(ir.function()), scopes_(ir), build_(ir, scopes_), folds_(build_, scopes_, exprs.pool()) {}
+  TileValues(const TileValues&) = delete;
+  TileValues& operator=(const TileValues&) = delete;
 
   Scopes& scopes() { return scopes_; }
+  TileBuilder& build() { return build_; }
+  Folds& folds() { return folds_; }
   KernelParameters& parameters() { return parameters_; }
 
   /// Whether exp2 is one instruction; then exponentials of differences from references use it.
@@ -62,44 +64,22 @@ class TileValues {
   Part loaded(Expr load, const Order&);
   /// A mask of positions of these axes inside of their extents; none if all are inside.
   std::optional<Part> mask(const AxisSet&, const Order&);
-  std::optional<Part> both(std::optional<Part>, std::optional<Part>, const Order&);
   void store(Tensor, std::span<const Expr> index, Expr value, const Order&);
   /// Adds a value over these axes to an element where the condition holds, by an atomic or by a load and a store.
   void add_to(Tensor, std::span<const Expr> index, Expr value, const AxisSet&, const Order&, std::optional<Part> condition, bool is_atomic);
-  /// The tile with dimensions of extent 1 for axes that it lacks, or broadcast to all of them.
-  ir::ValueId lifted(const Part&, const Order&);
-  ir::ValueId broadcast(const Part&, const Order&);
-  Part permuted(const Part&, const Order&);
-  Part cast(const Part& p, ir::Element e) { return {ir_.cast(p.value, e), p.axes}; }
-  Part constant(ir::Element, double);
-  Part integer(ir::Element, std::int64_t);
   Part extent(const Dim&, ir::Element);
-  Part unary(ir::OpKind op, const Part& x) { return {ir_.unary(op, x.value), x.axes}; }
-  Part binary(ir::OpKind, Part, Part, const Order&);
   /// exp(to - from) for two references.
   Part exp_of_change(const Part& to, const Part& from, const Order&);
   /// exp(to - from) for an exact `to`: the factor of everything that refers to `from`; near 1 if both are equal.
   Part exp_of_rounding(const Part& to, const Part& from, const Order&);
   /// Whether exponentials of this type refer to rounded multiples of references.
   bool rounds_references(ir::Element e) const { return has_exp2_ && e == ir::Element::f32; }
-  Part select(const Part& condition, const Part& a, const Part& b, const Order&);
-  Part ternary(ir::OpKind, const Part&, const Part&, const Part&, const Order&);
-  std::vector<std::int64_t> shape(const Order&) const;
-  Order restricted(const Order&, const AxisSet&) const;
-  ir::Element element(const Part& p) const { return ir_.function().type(p.value).element(); }
-  ir::Builder& ir() { return ir_; }
   ExprBuilder& exprs() { return exprs_; }
 
   // ---- reductions inside of a tile (reductions.cpp) ----
   /// Combines a body along axes that have whole or masked tiles, by the fold and in the types of a reduction, and adds the result to
   /// `accumulator` if there is one. The result has the axes of `order`.
   Part combine(const Fold&, Expr reduction, const AxisSet& along, Expr body, const Order& order, std::optional<Part> accumulator);
-  /// The neutral element of the fold.
-  Part neutral(const Fold&, ir::Element, const Order&);
-  Part combine_parts(const Fold&, const Part& earlier, const Part& later, const Order&);
-  enum class End : std::uint8_t { first, last };
-  /// Reduces along the first or the last `axes` axes.
-  Part reduce_tile(const Fold&, const Part&, int axes, End = End::last);
   /// Those of these axes that a reduction must walk in loops, because their tiles do not cover the whole axis.
   std::vector<Axis> looped_axes(const AxisSet&) const;
   /// The running combinations of a body along an axis, and the value with which the next tile begins.
@@ -114,7 +94,6 @@ class TileValues {
     std::int64_t size;
     bool is_looped;
   };
-  struct Group;
   /// A tile that the scope already has, transposed to this order of axes.
   std::optional<Part> find_emitted(const std::map<std::pair<const ExprData*, Order>, Part>&, Expr, const Order&);
   Part emit(Expr, const Order& own);
@@ -160,10 +139,7 @@ class TileValues {
   Part load_address(Expr load, const Order&);
   std::optional<Part> dot(Expr reduction, const AxisSet& along, Expr body, const Order&, const std::optional<Part>& accumulator);
   Part group_value(const std::vector<Factor>&, const Order& order, const AxisSet& along, ir::Element);
-  static Order united(const Part&, const Part&, const Part&, const Order&);
-  End end_of_reduced(Expr body, const AxisSet& along) const;
-  ir::ValueId scan_tile(const Fold&, const Part&, Axis along, bool is_reverse);
-  void emit_region(ir::OpId, const Fold&, ir::Type element);
+  Folds::End end_of_reduced(Expr body, const AxisSet& along) const;
   EmitScope inner_scope(const AxisSet& bound);
 
   ExprBuilder& exprs_;
@@ -172,6 +148,8 @@ class TileValues {
   bool has_exp2_ = false;
   std::function<bool(std::int64_t, std::int64_t)> is_short_ = [](std::int64_t, std::int64_t) { return false; };
   Scopes scopes_;
+  TileBuilder build_;
+  Folds folds_;
   ExprSet open_;  // values whose parts are being emitted
   AxisMap<InnerTile> inner_tiles_;
 };

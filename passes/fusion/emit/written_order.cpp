@@ -151,7 +151,7 @@ Part TileValues::emit_written(const WrittenValue& written, const Order& own, Ele
   const OpKind op = written.kind == WrittenValue::Kind::product    ? OpKind::mul_
                     : written.kind == WrittenValue::Kind::quotient ? OpKind::div_
                                                                    : OpKind::add_;
-  return binary(op, value_as(written.left, own, element), value_as(written.right, own, element), own);
+  return build_.binary(op, value_as(written.left, own, element), value_as(written.right, own, element), own);
 }
 
 // If several factors of a product have unknown magnitude, a partial product may leave the range that the formula's own partial products
@@ -165,7 +165,7 @@ std::optional<Part> TileValues::emit_written_product(Expr e, const Order& own) {
     const Expr product = exprs_.multiply(e->number, rest);
     const auto inside = product->is(ExprKind::mul) ? emit_written_product(product, own) : std::nullopt;
     if (!inside) return std::nullopt;
-    return select(value(exprs_.conjunction(conditions), own), *inside, constant(e->element, 0), own);
+    return build_.select(value(exprs_.conjunction(conditions), own), *inside, build_.constant(e->element, 0), own);
   }
   constexpr double kFew = 2;
   if (unknown_factors(exprs_, e) <= kFew) return std::nullopt;
@@ -173,7 +173,7 @@ std::optional<Part> TileValues::emit_written_product(Expr e, const Order& own) {
   // The program may write t, where 1 - t contains -t.
   const Expr negative = exprs_.scale(-1, e);
   if (!exprs_.pool().written_value(negative)) return std::nullopt;
-  return unary(OpKind::neg_, value_as(negative, own, e->element));
+  return build_.unary(OpKind::neg_, value_as(negative, own, e->element));
 }
 
 // How a sum is computed as it is written, if that matters: if it has several differences of data, a partial sum may be rounded where the
@@ -266,7 +266,7 @@ std::optional<Part> TileValues::emit_exact_first(Expr e, const Order& own) {
     if (is_subtracted)
       for (Term& t : group) t.coefficient = -t.coefficient;
     const Part x = value_as(exprs_.add_terms(group), own, e->element);
-    sum = sum ? binary(is_subtracted ? OpKind::sub_ : OpKind::add_, *sum, x, own) : x;
+    sum = sum ? build_.binary(is_subtracted ? OpKind::sub_ : OpKind::add_, *sum, x, own) : x;
   }
   return sum;
 }
@@ -286,14 +286,14 @@ std::optional<Part> TileValues::emit_differences(Expr e, const Order& own) {
     const bool is_change = d.kind == Difference::Kind::change;
     const bool is_chosen = !is_change && is_extreme(exprs_, d.reference);  // from the rounded values
     const Part reference = value_as(d.reference, own, e->element), near = is_chosen ? rounded(values) : values;
-    Part x = is_change                                ? binary(OpKind::sub_, near, reference, own)
-             : d.kind == Difference::Kind::subtracted ? binary(OpKind::sub_, reference, near, own)
-                                                      : binary(OpKind::add_, reference, near, own);
+    Part x = is_change                                ? build_.binary(OpKind::sub_, near, reference, own)
+             : d.kind == Difference::Kind::subtracted ? build_.binary(OpKind::sub_, reference, near, own)
+                                                      : build_.binary(OpKind::add_, reference, near, own);
     const Rational c = sum ? magnitude(d.coefficient) : d.coefficient;
-    if (!c.is_one()) x = binary(OpKind::mul_, x, constant(e->element, c.to_double()), own);
-    sum = sum ? binary(d.coefficient.is_negative() ? OpKind::sub_ : OpKind::add_, *sum, x, own) : x;
+    if (!c.is_one()) x = build_.binary(OpKind::mul_, x, build_.constant(e->element, c.to_double()), own);
+    sum = sum ? build_.binary(d.coefficient.is_negative() ? OpKind::sub_ : OpKind::add_, *sum, x, own) : x;
   }
-  return left.empty() ? *sum : binary(OpKind::add_, *sum, value_as(exprs_.add_terms(left), own, e->element), own);
+  return left.empty() ? *sum : build_.binary(OpKind::add_, *sum, value_as(exprs_.add_terms(left), own, e->element), own);
 }
 
 // A sum or a product minus the maximum of such values. Computed in another order, it could be far above the maximum if both are large: so
@@ -329,24 +329,25 @@ std::optional<TileValues::BelowMaximum> TileValues::below_maximum(Expr exponent)
 Part TileValues::rounded_multiple(const Multiple& m, const Order& own, Element element) {
   const Part x = value_as(m.value, own, element);
   if (m.factor.is_one()) return rounded(x);
-  return ternary(OpKind::fma_, x, constant(element, m.factor.to_double()), constant(element, 0), own);
+  return build_.ternary(OpKind::fma_, x, build_.constant(element, m.factor.to_double()), build_.constant(element, 0), own);
 }
 
 // If a product became part of a subtraction, it would not be rounded; fma(x, y, 0) prevents that. The same is done for the sum of a
 // quotient and 0, which may become a product with a reciprocal, and for a product in another order of axes.
 Part TileValues::rounded(const Part& x) {
   const ir::Function& f = ir_.function();
-  const Part zero = constant(element(x), 0);
-  if (const ir::OpId negative = f.defined_by(x.value, OpKind::neg_)) return unary(OpKind::neg_, rounded({f.operand(negative, 0), x.axes}));
-  if (f.defined_by(x.value, OpKind::div_)) return binary(OpKind::add_, x, zero, x.axes);
+  const Part zero = build_.constant(build_.element(x), 0);
+  if (const ir::OpId negative = f.defined_by(x.value, OpKind::neg_))
+    return build_.unary(OpKind::neg_, rounded({f.operand(negative, 0), x.axes}));
+  if (f.defined_by(x.value, OpKind::div_)) return build_.binary(OpKind::add_, x, zero, x.axes);
   const ir::OpId product = f.defined_by(x.value, OpKind::mul_);
   if (!product) {
     ir::ValueId source = x.value;
     while (const ir::OpId permute = f.defined_by(source, OpKind::permute_)) source = f.operand(permute, 0);
     const bool is_product = source != x.value && (f.defined_by(source, OpKind::mul_) || f.defined_by(source, OpKind::div_));
-    return is_product ? binary(OpKind::add_, x, zero, x.axes) : x;
+    return is_product ? build_.binary(OpKind::add_, x, zero, x.axes) : x;
   }
-  return ternary(OpKind::fma_, {f.operand(product, 0), x.axes}, {f.operand(product, 1), x.axes}, zero, x.axes);
+  return build_.ternary(OpKind::fma_, {f.operand(product, 0), x.axes}, {f.operand(product, 1), x.axes}, zero, x.axes);
 }
 
 }  // namespace tilewright::passes::fusion
