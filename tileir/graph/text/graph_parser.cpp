@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/shape_rules.h"
 #include "tileir/graph/text/dim_text.h"
@@ -273,6 +274,7 @@ class Parser {
   }
 
   void literals(Node& n, const Attribute& a) const {
+    TW_CHECK(a.name == "data" || a.name == "identity", "an attribute of graph_ops.def that the parser does not know");
     std::vector<std::uint64_t> bits;
     for (const Token& t : a.values) {
       const ir::ParsedLiteral value = ir::parse_literal(ir::Type(n.element), t.text);
