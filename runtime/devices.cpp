@@ -17,6 +17,7 @@
 #include "runtime/device_print.h"
 #include "runtime/emulator/cost/roofline.h"
 #include "runtime/emulator/driver/emulated_driver.h"
+#include "runtime/emulator/driver/launch_environment.h"
 #include "runtime/environment.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/host_device.h"
@@ -109,6 +110,8 @@ cuda::DeviceFacts emulator_facts(std::string_view target) {
 
 std::shared_ptr<Device> emulator_device(std::string_view target, const Here& at) {
   const std::string name = fmt::format("{}{}", kEmulator, target);
+  emulator::LaunchParams launch;
+  refuse_mistake(emulator::take_environment(launch), at);
   return opened(name,
                 [&] { return cuda::make_cuda_device(emulated_driver(), {name, emulator_facts(target), std::string(target), true}, at); });
 }
@@ -127,7 +130,7 @@ std::string usable_names() {
 }  // namespace
 
 std::shared_ptr<Device> open_device(std::string_view name, const Here& at) {
-  refuse_mistake(environment_log_mistake(), at);
+  refuse_mistake(environment_mistake(), at);
   std::string reason;
   if (name == "cuda" || name.starts_with("cuda:")) {
     const cuda::DeviceFacts facts = cuda_facts(name);
@@ -148,7 +151,7 @@ std::shared_ptr<Device> open_device(std::string_view name, const Here& at) {
 }
 
 std::shared_ptr<Device> open_best_device(const Here& at) {
-  refuse_mistake(environment_log_mistake(), at);
+  refuse_mistake(environment_mistake(), at);
   const std::string name = cuda_name(0);
   const cuda::DeviceFacts facts = cuda_facts(name);
   if (facts.reason.empty()) try {

@@ -31,13 +31,31 @@ std::string_view extension_of(std::string_view stage) {
 
 }  // namespace
 
-void DumpFolder::write(const std::string& stage, const std::string& text) const {
-  if (stage.find(rt::environment_dump_stage()) == stage.npos) return;
-  const std::string file = fmt::format("{}/{}.{}", path_, stage, extension_of(stage));
+void DumpFolder::write(const std::string& stage, const std::string& text) {
+  if (stage.find(rt::environment_dump_stage()) == stage.npos) {
+    left_out_ += stage + "\n";
+    return;
+  }
+  has_files_ = true;
+  write_file(fmt::format("{}.{}", stage, extension_of(stage)), text);
+}
+
+void DumpFolder::write_file(const std::string& name, const std::string& text) const {
+  const std::string file = fmt::format("{}/{}", path_, name);
   std::ofstream out(file, std::ios::binary);
   out << text;
   out.close();
   if (!out) throw Error(where_, fmt::format("TILEWRIGHT_DUMP: cannot write the file '{}'", file));
+}
+
+DumpFolder::~DumpFolder() {
+  if (has_files_ || left_out_.empty()) return;
+  try {
+    write_file("stages.txt", fmt::format("TILEWRIGHT_DUMP_STAGE is '{}', and no stage here has this in its name. The stages:\n{}",
+                                         rt::environment_dump_stage(), left_out_));
+  } catch (const Error&) {
+    // The list is help only, and a destructor must not throw.
+  }
 }
 
 }  // namespace tilewright::detail

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 
 namespace tilewright::rt {
 
@@ -11,17 +12,33 @@ std::string read(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
-/// Accepts small and capital letters.
-bool means_off(std::string value) {
+std::string in_small_letters(std::string value) {
   for (char& c : value)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return value.empty() || value == "0" || value == "false" || value == "off" || value == "no";
+  return value;
+}
+bool means_off(const std::string& value) {
+  const std::string v = in_small_letters(value);
+  return v.empty() || v == "0" || v == "false" || v == "off" || v == "no";
+}
+bool means_on(const std::string& value) {
+  const std::string v = in_small_letters(value);
+  return v == "1" || v == "true" || v == "on" || v == "yes";
+}
+
+std::string mistake(const char* variable, const std::string& value, const char* expected) {
+  return std::string(variable) + " is '" + value + "'; it must be " + expected;
 }
 }  // namespace
 
 bool environment_check() {
   static const bool on = !means_off(read("TILEWRIGHT_CHECK"));
   return on;
+}
+
+std::string environment_check_mistake() {
+  const std::string value = read("TILEWRIGHT_CHECK");
+  return means_off(value) || means_on(value) ? "" : mistake("TILEWRIGHT_CHECK", value, "1, true, on or yes, or 0, false, off or no");
 }
 
 int environment_threads() {
@@ -33,7 +50,7 @@ int environment_threads() {
 
 std::string environment_threads_mistake() {
   const std::string value = read("TILEWRIGHT_THREADS");
-  return value.empty() || environment_threads() > 0 ? "" : "TILEWRIGHT_THREADS is '" + value + "'; it must be a positive number";
+  return value.empty() || environment_threads() > 0 ? "" : mistake("TILEWRIGHT_THREADS", value, "a positive number");
 }
 
 std::string environment_dump() { return read("TILEWRIGHT_DUMP"); }
@@ -48,7 +65,7 @@ std::string environment_log() {
 std::string environment_log_mistake() {
   const std::string value = environment_log();
   const bool is_known = value.empty() || value == "debug" || value == "info" || value == "warning";
-  return is_known ? "" : "TILEWRIGHT_LOG is '" + value + "'; it must be debug, info, warning or off";
+  return is_known ? "" : mistake("TILEWRIGHT_LOG", value, "debug, info, warning or off");
 }
 
 bool environment_no_color() { return !read("NO_COLOR").empty(); }
@@ -81,7 +98,37 @@ std::string environment_cache() {
   return environment_cache_folder();
 }
 
+std::string environment_cache_mistake() {
+  const std::string named = read("TILEWRIGHT_CACHE");
+  std::error_code error;
+  const bool is_other = !means_off(named) && std::filesystem::exists(named, error) && !std::filesystem::is_directory(named, error);
+  return is_other ? mistake("TILEWRIGHT_CACHE", named, "a folder, or off") : "";
+}
+
 std::string environment_cache_limit() { return read("TILEWRIGHT_CACHE_LIMIT"); }
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  int shift = 0;
+  for (const auto& [unit, log2] : {std::pair{'K', 10}, {'M', 20}, {'G', 30}})
+    if (text.ends_with(unit)) shift = log2;
+  if (shift) text.remove_suffix(1);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number > (UINT64_MAX >> 1 >> shift)) return std::nullopt;
+  return number << shift;
+}
+
+std::string environment_cache_limit_mistake() {
+  const std::string value = environment_cache_limit();
+  return value.empty() || parse_bytes(value) ? "" : mistake("TILEWRIGHT_CACHE_LIMIT", value, "a number of bytes, such as 200M");
+}
+
+std::string environment_mistake() {
+  for (const auto& mistake_of :
+       {environment_log_mistake, environment_check_mistake, environment_cache_mistake, environment_cache_limit_mistake})
+    if (std::string found = mistake_of(); !found.empty()) return found;
+  return "";
+}
 
 std::string environment_path() { return read("PATH"); }
 

@@ -1,11 +1,16 @@
 // The environment variables that the library reads. Only environment.cpp calls getenv.
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace tilewright::rt {
 
 /// TILEWRIGHT_CHECK: every launch runs in checked mode. Read once, at the first launch.
 bool environment_check();
+/// The error in TILEWRIGHT_CHECK; empty if it is unset, or says on or off. Read at each call.
+std::string environment_check_mistake();
 
 /// TILEWRIGHT_THREADS: the number of threads that run a grid on the cpu; 0 if unset or not a positive number. Read at each call.
 int environment_threads();
@@ -52,9 +57,19 @@ std::string environment_cache_folder();
 /// TILEWRIGHT_CACHE: the folder of the disk cache, or "off"; `tilewright` in the user's cache folder (XDG_CACHE_HOME, or .cache in HOME) if
 /// unset. Empty if there is none. Read at each call.
 std::string environment_cache();
+/// The error in TILEWRIGHT_CACHE: it names something that is there and no folder.
+std::string environment_cache_mistake();
 
 /// TILEWRIGHT_CACHE_LIMIT: the maximum size of the disk cache in bytes; K, M, G: powers of 1024; empty if unset. Read at each call.
 std::string environment_cache_limit();
+/// A number of bytes, optionally followed by K, M or G for powers of 1024.
+std::optional<std::uint64_t> parse_bytes(std::string_view);
+/// The error in TILEWRIGHT_CACHE_LIMIT; empty if it is unset or a number of bytes.
+std::string environment_cache_limit_mistake();
+
+/// The first error in the variables that every program reads: TILEWRIGHT_LOG, _CHECK, _CACHE and _CACHE_LIMIT; empty if there is none. Read
+/// where a device is opened, and where something is compiled without one.
+std::string environment_mistake();
 
 /// PATH: folders, separated by ':'. Read at each call.
 std::string environment_path();

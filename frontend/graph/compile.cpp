@@ -45,7 +45,7 @@ class GraphDump {
     folder_.emplace(folder, "plan", key.hash(), detail::location_of(at));
     folder_->write("formulas", text);
   }
-  void write(const detail::PlanState& plan) const {
+  void write(const detail::PlanState& plan) {
     if (!folder_) return;
     folder_->write("explain", plan.explain());
     folder_->write("picture", plan.explain_svg());
@@ -65,9 +65,10 @@ std::shared_ptr<const graph::Graph> snapshot_of(const Graph& g, const Here& at) 
 
 Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::shared_ptr<rt::Device> device, const std::string& target,
                            const PlanOptions& o, const Here& at) {
+  if (const std::string mistake = rt::environment_mistake(); !mistake.empty()) throw Error(detail::location_of(at), mistake);
   ir::TargetDesc facts = describe(target, at);
   if (!facts.is_gpu()) facts.processors = rt::cpu_threads();
-  const GraphDump dump(*nodes, target, at);
+  GraphDump dump(*nodes, target, at);
   fusion::FusionOptions options{.fuse = o.fuse,
                                 .reassociate = o.reassociate,
                                 .move_rounding = o.move_rounding,

@@ -18,6 +18,7 @@
 #include "runtime/active_call.h"
 #include "runtime/compile_request.h"
 #include "runtime/devices.h"
+#include "runtime/environment.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/log.h"
 #include "runtime/ptxas.h"
@@ -227,6 +228,7 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
 Compiled compile(KernelState* state, std::string_view target, const Launch& launch, Arguments& arguments, Body body, const Here& at) {
   const rt::ActiveCall call(at);
   const Request request = expect_usable("compile", state, at);
+  if (const std::string mistake = rt::environment_mistake(); !mistake.empty()) request.refuse(mistake);
   checked_grid(request, launch.grid);
   backend::CompileOptions options = checked_options(request, launch);
   options.target = target;

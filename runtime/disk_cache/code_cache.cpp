@@ -1,9 +1,6 @@
 // Opens the disk cache of compiled kernels that the environment specifies.
 #include "runtime/disk_cache/code_cache.h"
 
-#include <fmt/format.h>
-
-#include <charconv>
 #include <mutex>
 
 #include "backend/kernel_serialization.h"
@@ -17,22 +14,10 @@ namespace {
 
 constexpr std::uint64_t kDefaultLimit = std::uint64_t{1} << 30;
 
-/// Parses a number of bytes, optionally followed by K, M or G for powers of 1024.
-std::optional<std::uint64_t> parse_bytes(std::string_view text) {
-  int shift = 0;
-  for (const auto& [unit, log2] : {std::pair{'K', 10}, {'M', 20}, {'G', 30}})
-    if (text.ends_with(unit)) shift = log2;
-  if (shift) text.remove_suffix(1);
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number > (UINT64_MAX >> 1 >> shift)) return std::nullopt;
-  return number << shift;
-}
-
 std::uint64_t limit_of(const std::string& text) {
   if (text.empty()) return kDefaultLimit;
   const auto bytes = parse_bytes(text);
-  if (!bytes) log(LogLevel::warning, fmt::format("TILEWRIGHT_CACHE_LIMIT is '{}'; it must be a number of bytes, such as 200M", text));
+  if (!bytes) log(LogLevel::warning, environment_cache_limit_mistake());
   return bytes.value_or(kDefaultLimit);
 }
 

@@ -56,7 +56,7 @@ bool take_limit(std::string_view text, LaunchParams& params) {
 
 std::string take_environment(LaunchParams& params) {
   const auto fault = [](const char* variable, const std::string& text, const char* expected) {
-    return std::string(variable) + " is '" + text + "': expected " + expected;
+    return std::string(variable) + " is '" + text + "'; it must be " + expected;
   };
   if (const std::string text = environment_emulator_async(); !take_async_order(text, params))
     return fault("TILEWRIGHT_EMULATOR_ASYNC", text, "lazy, eager, random or random:SEED");

@@ -211,7 +211,7 @@ TEST_CASE("emulated driver: TILEWRIGHT_EMULATOR_ASYNC says when asynchronous wor
   CHECK(at_once < 20);
   CHECK(done("random") == done("random:0"));
   for (const char* wrong : {"late", "random:", "random:x", "random7"})
-    CHECK(done(wrong) == std::string("TILEWRIGHT_EMULATOR_ASYNC is '") + wrong + "': expected lazy, eager, random or random:SEED");
+    CHECK(done(wrong) == std::string("TILEWRIGHT_EMULATOR_ASYNC is '") + wrong + "'; it must be lazy, eager, random or random:SEED");
   driver().cuMemFree(memory);
 }
 
@@ -254,9 +254,9 @@ TEST_CASE("emulated driver: TILEWRIGHT_EMULATOR_ORDER and TILEWRIGHT_EMULATOR_LI
   CHECK(launch(kOrder, "random:7") != launch(kOrder, "random:8"));
   CHECK(launch(kOrder, "random") == launch(kOrder, "random:0"));
   for (const char* wrong : {"back", "random:", "random:x", "random7"})
-    CHECK(launch(kOrder, wrong) == std::string(kOrder) + " is '" + wrong + "': expected forward, backward, random or random:SEED");
+    CHECK(launch(kOrder, wrong) == std::string(kOrder) + " is '" + wrong + "'; it must be forward, backward, random or random:SEED");
   CHECK(launch(kLimit, "100000", 1).find("the limit being 100000\n  block (0,0,0), warp 0") != std::string::npos);
-  CHECK(launch(kLimit, "many") == std::string(kLimit) + " is 'many': expected a number of warp instructions, or 0 for none");
+  CHECK(launch(kLimit, "many") == std::string(kLimit) + " is 'many'; it must be a number of warp instructions, or 0 for none");
   driver().cuMemFree(memory);
 }
 

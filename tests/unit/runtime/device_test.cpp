@@ -226,6 +226,34 @@ TEST_CASE("environment: the level of the log is one of three, or off") {
   before ? setenv("TILEWRIGHT_LOG", level.c_str(), 1) : unsetenv("TILEWRIGHT_LOG");
 }
 
+TEST_CASE("environment: a value that a variable does not take is an error of the line that opens a device") {
+  struct Row {
+    const char *variable, *value, *device, *expected;
+  };
+  const Row rows[] = {{"TILEWRIGHT_CHECK", "maybe", "cpu", "1, true, on or yes, or 0, false, off or no"},
+                      {"TILEWRIGHT_CHECK", "2", "emulator:sm_80", "1, true, on or yes, or 0, false, off or no"},
+                      {"TILEWRIGHT_CACHE", "/dev/null", "cpu", "a folder, or off"},
+                      {"TILEWRIGHT_CACHE_LIMIT", "xyz", "cpu", "a number of bytes, such as 200M"},
+                      {"TILEWRIGHT_CACHE_LIMIT", "-1", "cpu", "a number of bytes, such as 200M"},
+                      {"TILEWRIGHT_EMULATOR_ASYNC", "foo", "emulator:sm_80", "lazy, eager, random or random:SEED"},
+                      {"TILEWRIGHT_EMULATOR_ORDER", "random:x", "emulator:sm_80", "forward, backward, random or random:SEED"},
+                      {"TILEWRIGHT_EMULATOR_LIMIT", "many", "emulator:sm_80", "a number of warp instructions, or 0 for none"}};
+  for (const Row& row : rows) {
+    const char* const before = getenv(row.variable);
+    const std::string value = before ? before : "";
+    setenv(row.variable, row.value, 1);
+    const std::string message = error_of([&] { (void)Device::open(row.device); });
+    before ? setenv(row.variable, value.c_str(), 1) : unsetenv(row.variable);
+    CHECK_MESSAGE(has(message, fmt::format("{} is '{}'; it must be {}", row.variable, row.value, row.expected)), message);
+    CHECK(has(message, "device_test.cpp:"));
+  }
+  for (const char* text : {"1", "On", "yes", "TRUE", "0", "off", ""}) {
+    setenv("TILEWRIGHT_CHECK", text, 1);
+    CHECK(rt::environment_check_mistake() == "");
+  }
+  unsetenv("TILEWRIGHT_CHECK");
+}
+
 TEST_CASE("environment: off is understood in capital letters too") {
   const char* const before = getenv("TILEWRIGHT_CACHE");
   const std::string cache = before ? before : "";

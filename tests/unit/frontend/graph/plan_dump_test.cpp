@@ -43,7 +43,9 @@ TEST_CASE("plan dump: TILEWRIGHT_DUMP leaves the graph with the user's lines, th
   const auto files = plan_files(folder);
   std::filesystem::remove_all(folder);
 
-  REQUIRE(files.size() == 3);
+  REQUIRE(files.size() == 4);
+  CHECK(files.at("stages.txt") ==
+        "TILEWRIGHT_DUMP_STAGE is 'traced', and no stage here has this in its name. The stages:\nformulas\nexplain\npicture\n");
   const std::string text = files.at("formulas.graph");
   CHECK(text.find("plan_dump_test.cpp\":" + std::to_string(line) + ":") != std::string::npos);
   const tw::graph::Graph read = tw::graph::parse(text, "formulas.graph");
