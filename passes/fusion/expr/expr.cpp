@@ -295,8 +295,14 @@ void add_facts_of_parts(ExprData& e) {
 // ---- axes ----
 
 std::string label_again(const std::string& label) {
-  const bool is_word = label.find(' ') == label.npos;
-  return label + (is_word ? "'" : " (again)");
+  if (label.find(' ') == label.npos) return label + "'";
+  // axis 0 of x, axis 0 of x (again), axis 0 of x (again, 2), ...
+  constexpr std::string_view kAgain = " (again";
+  const std::size_t at = label.rfind(kAgain);
+  if (at == label.npos || !label.ends_with(')')) return label + " (again)";
+  const std::size_t number = at + kAgain.size() + 2;  // behind ", "
+  const int times = number < label.size() ? std::stoi(label.substr(number)) : 1;
+  return label.substr(0, at) + std::string(kAgain) + ", " + std::to_string(times + 1) + ")";
 }
 
 // ---- AxisSet ----

@@ -43,7 +43,9 @@ Expr stored_scan(ExprBuilder& b, Expr scan) {
     axis = b.pool().axis(name, bound->extent, bound->label);
     if (axis->extent == bound->extent && !body->axes.contains(axis)) break;
   }
-  return b.scan(scan->combine, bound, scan->bits != 0, body, b.index(axis), scan->element);
+  const Expr moved = b.scan(scan->combine, bound, scan->bits != 0, body, b.index(axis), scan->element);
+  b.pool().copy_sources(scan, moved);
+  return moved;
 }
 
 Axis scan_axis(Expr stored) { return stored->operands[1]->axis; }

@@ -31,6 +31,29 @@ TEST_CASE("fusion report: a kernel covers what became part of other values in no
   CHECK(p.kernels[0].covers.size() == 4);
 }
 
+TEST_CASE("fusion report: a scan that another one reads is named after its own function") {
+  graph::Graph g;
+  const Formula x = input(g, "x", {600, 600});
+  graph::GraphBuilder b = builder(g);
+  const graph::NodeId inner = b.scan(graph::Combine::sum, x.id, 0, false);
+  b.output("y", b.scan(graph::Combine::sum, inner, 1, false));
+  const KernelSequence p = build_sequence(g, {}, host());
+  REQUIRE(p.kernels.size() == 2);
+  CHECK(p.kernels[0].covers == std::vector<graph::NodeId>{inner});
+  const SequenceBuffer& stored = p.buffers[static_cast<std::size_t>(p.kernels[0].writes.at(0))];
+  CHECK(stored.source == inner);
+  CHECK(stored.contents == BufferContents::value);
+  CHECK(stored.name == "cumsum");
+}
+
+TEST_CASE("fusion report: labels of axes whose positions are walked once more") {
+  CHECK(label_again("n") == "n'");
+  CHECK(label_again(label_again("n")) == "n''");
+  std::string label = "axis 0 of x";
+  for (const char* expected : {"axis 0 of x (again)", "axis 0 of x (again, 2)", "axis 0 of x (again, 3)"})
+    CHECK((label = label_again(label)) == expected);
+}
+
 TEST_CASE("fusion report: a kernel covers nothing that another one computes") {
   for (const Workload& w : workloads()) {
     CAPTURE(w.name);
