@@ -119,23 +119,28 @@ def heading(names):
     return ", ".join(f"`{n}`" for n in names[:6]) + (" ..." if len(names) > 6 else "")
 
 
-def refused(names, mistakes):
+def area_of(header):
+    """Functions of tensors have the names of functions of tiles, and messages of their own."""
+    return generate_errors.GRAPH if header.startswith(FRONT + "graph") or header == TILEIR + "dim.h" else generate_errors.FRONT_END
+
+
+def refused(names, mistakes, area):
     """What the functions of these names refuse, as tests have it: one message of each form, whatever the operand is called."""
     forms = {}
     for m in mistakes:
-        if m.area == generate_errors.FRONT_END and m.text.split(":")[0] in [n.split("::")[-1] for n in names] and len(m.text) < 160:
+        if m.area == area and m.kind != "At a run" and m.text.split(":")[0] in [n.split("::")[-1] for n in names] and len(m.text) < 160:
             forms.setdefault(re.sub(r"'\w+'|\[[^]]*\]|-?\d+|a scalar", "", m.text.split(":", 1)[1]), m.text)
     return list(forms.values())
 
 
-def entry_text(entry, ops, mistakes):
+def entry_text(entry, ops, mistakes, area):
     out = [f"### {heading(entry.names)}", ""]
     for item in entry.parts:
         code = item.code + ";" if item.code and not item.members else item.code or "\n".join(s + ";" for s in item.signatures)
         out += ["```cpp", code, "```", "", *([text_of(item.doc), ""] if item.doc else [])]
         if item.members:
             out += [*rows(item.members)[1:], ""]
-    messages = refused(entry.names, mistakes)
+    messages = refused(entry.names, mistakes, area)
     if messages and any(item.signatures for item in entry.parts):
         out += ["Refused, among others:", "", "```text", *messages, "```", ""]
     linked = [n for n in entry.names if n in ops]
@@ -172,7 +177,7 @@ def language(ops, mistakes):
                     pages.fail(f"{header} has no '{name}', which generate_reference.py lists")
             left[header] = [i for i in left[header] if i not in chosen]
             for entry in entries(chosen):
-                out += entry_text(entry, ops, mistakes)
+                out += entry_text(entry, ops, mistakes, area_of(header))
     for header, rest in left.items():
         if rest:
             pages.fail(f"{header}: {rest[0].names[0]} is in no group of generate_reference.py")

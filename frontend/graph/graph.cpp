@@ -18,11 +18,8 @@ Dim dim(Graph& g, const std::string& name, const DimBounds& bounds, const Here& 
 
 namespace {
 
-/// Throws Error if an extent has symbols of another graph.
-void expect_own_symbols(TensorCall& c, const std::vector<Dim>& extents) {
-  for (const Dim& d : extents)
-    if (!d.is_constant() && d.table() != c.b.graph().symbols().get())
-      c.b.fail(fmt::format("extent '{}' has symbols of another graph", d.text()));
+void expect_own_symbols(const TensorCall& c, const std::vector<Dim>& extents) {
+  for (const Dim& d : extents) c.expect_own_symbols(d);
 }
 
 }  // namespace
@@ -64,6 +61,11 @@ Handle iota(Graph& g, TypeCode code, const std::vector<Dim>& shape, std::int64_t
   TensorCall c("iota", at, g);
   expect_own_symbols(c, shape);
   return c.made(c.b.iota(element(code), shape, axis));
+}
+
+Handle extent(Graph& g, TypeCode code, const Dim& length, const Here& at) {
+  TensorCall c("extent", at, g);
+  return c.made(c.extent(length, element(code)));
 }
 
 Handle full(Graph& g, TypeCode code, const std::vector<Dim>& shape, const Scalar& value, const Here& at) {

@@ -77,7 +77,9 @@ std::vector<Handle> call(Graph& g, const CallArguments& a, std::shared_ptr<graph
   std::vector<graph::NodeId> operands;
   for (const auto* tensors : {&a.operands, &a.scalars})
     for (const Handle& t : *tensors)
-      if (t.nodes() != nodes_of(g, "call", a.at)) fail(a.at, "an operand is a tensor of another graph");
+      if (t.nodes() != nodes_of(g, "call", a.at))
+        throw Error(location_of(a.at), fmt::format("call: kernel '{}' gets a tensor of another graph", kernel->name),
+                    {{t.nodes()->node({t.node()}).where, "the tensor is defined here"}});
   for (const Handle& t : a.operands) operands.push_back(c.node(t));
   for (std::size_t i = 0; i < a.results.size(); ++i) kernel->results.push_back({element(a.results[i]), a.shapes[i]});
   for (std::size_t i = 0; i < a.words.size(); ++i) {

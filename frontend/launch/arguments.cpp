@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "runtime/device.h"
+#include "tilewright/kernel.h"
 
 namespace tilewright::detail {
 
@@ -50,7 +51,10 @@ std::string Arguments::Position::text() const {
   return field < 0 ? fmt::format("argument {}", argument + 1) : fmt::format("argument {}, field {}", argument + 1, field + 1);
 }
 
-void Arguments::fail(const std::string& message) const { throw Error(location_of(at_), fmt::format("{}: {}", position_.text(), message)); }
+void Arguments::fail(const std::string& message) const {
+  const std::string kernel = kernel_ != nullptr ? fmt::format("kernel '{}': ", name_of(kernel_, at_)) : "";
+  throw Error(location_of(at_), fmt::format("{}{}: {}", kernel, position_.text(), message));
+}
 
 void Arguments::advance() { ++(depth_ == 0 ? position_.argument : position_.field); }
 

@@ -12,9 +12,10 @@ std::array<std::int32_t, 3> checked_grid(const Request& request, const Grid& gri
   if (grid.rank() < 1 || grid.rank() > 3) request.refuse(fmt::format("the grid has {} extents; it must have 1 to 3", grid.rank()));
   std::array<std::int32_t, 3> extents{};
   for (std::size_t i = 0; i < 3; ++i) {
-    if (grid[i] < 1) request.refuse(fmt::format("grid extent {} is {}; it must be at least 1", i, grid[i]));
+    if (grid[i] < 1) request.refuse(fmt::format("the grid has {1} programs along axis {0}; there must be at least 1", i, grid[i]));
     if (grid[i] > rt::kMostPrograms[i])
-      request.refuse(fmt::format("grid extent {} is {}; it must be at most {} on every device", i, grid[i], rt::kMostPrograms[i]));
+      request.refuse(fmt::format("the grid has {1} programs along axis {0}; there must be at most {2} on every device", i, grid[i],
+                                 rt::kMostPrograms[i]));
     extents[i] = static_cast<std::int32_t>(grid[i]);
   }
   return extents;

@@ -75,7 +75,8 @@ void SymbolValues::collect_memory(std::size_t slot, const Bindings& bindings, co
     return;
   }
   if (static_cast<std::size_t>(b.value.rank) != axes.size())
-    call.fail(fmt::format("'{}' is {}; the view given has {} axes", s.name, graph::shape_text(buffer.shape), b.value.rank),
+    call.fail(fmt::format("'{}' is {}; the view given has {} ax{}s", s.name, graph::shape_text(buffer.shape), b.value.rank,
+                          b.value.rank == 1 ? 'i' : 'e'),
               declaration_of(s));
   for (std::size_t a = 0; a < axes.size(); ++a) facts_.push_back({slot, static_cast<int>(a), &axes[a], b.value.extents[a], false});
 }

@@ -171,7 +171,7 @@ TEST_CASE("graph: mistakes of the command line name what was seen and what is th
   folder.write("long.npy", npy(ir::Element::f32, numbers(1040, 1), {65, 16}));
   folder.write("i32.npy", npy(ir::Element::i32, std::vector<int>(320), {20, 16}));
   const Mistake mistakes[] = {
-      {{"--emit", "ptxx"}, 2, "--emit 'ptxx' is none of explain, svg, tileir, ptx, graph; did you mean 'ptx'?"},
+      {{"--emit", "ptxx"}, 2, "--emit 'ptxx' is none of explain, svg, tileir, ptx, graph (did you mean 'ptx'?)"},
       {{"--emit", "ptx"}, 2, "--emit ptx: target 'cpu' is no GPU"},
       {{"--target", "sm_81"}, 2, "'sm_81'"},
       {{"--target", "cpu", "--device", "cpu"}, 2, "--target is for plans that do not run, --device for those that do; give one"},
@@ -179,7 +179,7 @@ TEST_CASE("graph: mistakes of the command line name what was seen and what is th
       {{"--device", "interpreter", "--emit", "svg"}, 2, "--emit svg: the interpreter has no kernels"},
       {{"--device", "cpux"}, 2, "'cpux'"},
       {{"--kernel", "out"}, 2, "--kernel is for --emit tileir and ptx"},
-      {{"--emit", "tileir", "--kernel", "ou"}, 2, "the plan has no kernel 'ou'; did you mean 'out'?; it has '"},
+      {{"--emit", "tileir", "--kernel", "ou"}, 2, "the plan has no kernel 'ou' (did you mean 'out'?); it has '"},
       {{"--no-fuse", "--emit", "ptx", "--target", "sm_80"}, 2, "kernels; name one with --kernel: '"},
       {{"--arg", "n=5"}, 2, "no --arg gives a value to input 'q' (a FILE.npy of f32 (float32) or zeros:f32:N), input 'k'"},
       {{"--random", "1"}, 2, "no --arg gives a value to symbol 'n' (a number), scalar 'scale' (f32:NUMBER)"},
@@ -189,7 +189,7 @@ TEST_CASE("graph: mistakes of the command line name what was seen and what is th
       {{"--arg", "q=long.npy"}, 2, "symbol 'n' is 65; it must be at most 64"},
       {{"--arg", "scal=1"},
        2,
-       "the graph has no input, scalar or symbol 'scal'; did you mean 'scale'?; it has 'q', 'k', 'v', 'unused', 'scale', 'n'"},
+       "the graph has no input, scalar or symbol 'scal' (did you mean 'scale'?); it has 'q', 'k', 'v', 'unused', 'scale', 'n'"},
       {{"--arg", "scale=x"}, 2, "scalar 'scale' is f32, which 'x' is not; expected f32:NUMBER"},
       {{"--arg", "scale=i32:1"}, 2, "scalar 'scale' is f32, and 'i32:1' is i32"},
       {{"--arg", "q=i32.npy"}, 2, "input 'q' is f32[n, 16], and 'i32.npy' has elements of dtype '<i4'"},
@@ -201,7 +201,7 @@ TEST_CASE("graph: mistakes of the command line name what was seen and what is th
       {{"--arg", "q=zeros:f32:100", "--random", "1", "--arg", "scale=1", "--arg", "n=5"},
        2,
        "input 'q' is f32[n, 16], where n = 5, and 'zeros:f32:100' has 100"},
-      {{"--random", "1", "--arg", "n=5", "--arg", "scale=1", "--out", "ou=a.npy"}, 2, "the graph has no output 'ou'; did you mean 'out'?"},
+      {{"--random", "1", "--arg", "n=5", "--arg", "scale=1", "--out", "ou=a.npy"}, 2, "the graph has no output 'ou' (did you mean 'out'?)"},
       {{"--random", "1", "--arg", "n=5", "--arg", "scale=1", "--limit", "5"}, 2, "--limit is for emulators"},
   };
   for (const Mistake& m : mistakes) {

@@ -103,7 +103,7 @@ SPIN:
   refused({"--kernel", "scale", "--grid", "1", "--arg", "x=x.npy"}, "'x' is no position of a parameter: 'scale' has 3");
   refused({"--kernel", "scale", "--grid", "1", "--arg", "2=f64:3"}, "parameter 2 of 'scale' has 4 bytes; 'f64:3' has 8");
   refused({"--kernel", "scale", "--grid", "1,70000", "--arg", "0=x.npy", "--arg", "1=zeros:f32:256", "--arg", "2=f32:3"},
-          "run of 'scale': grid extent 1 is 70000; it must be at most 65535 on every device");
+          "run of 'scale': the grid has 70000 programs along axis 1; there must be at most 65535 on every device");
   refused({"--kernel", "tile", "--grid", "1", "--arg", "0=tensormap:x.npy:8"}, "the array has 2 dimensions, and the box 1");
   refused({"--kernel", "tile", "--grid", "1", "--arg", "0=tensormap:x.npy:8x4:swizzle7"}, "'swizzle7' is no swizzle");
 }

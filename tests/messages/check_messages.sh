@@ -52,6 +52,13 @@ message 20 'cast_the_tensor_to_a_float|cast the tensor' 'auto r = ti * 1.5f;'
 message 20 'cast_the_right_side|cast it' 'ti += tf;'
 message 20 'no_such_operator|no such operator' 'auto r = tf & tf;'
 message 20 'no_such_operator|no such operator' 'auto r = t8 + t8;'
+# Offsets of pointers that are no integers, and extents beside numbers of 16 bits: were 263 lines.
+message 20 'offset_of_a_pointer_is_an_integer|offset of a pointer is an integer' 'tw::Ptr<float> p; auto r = p + 1.5f;'
+message 20 'offset_of_a_pointer_is_an_integer|offset of a pointer is an integer' 'tw::Ptr<float> p; auto r = x + p;'
+message 20 'offset_of_a_pointer_is_an_integer|offset of a pointer is an integer' 'tw::Ptr<float> p; p -= x;'
+message 20 'offset_of_a_pointer_is_an_integer|neither added nor subtracted' 'tw::Ptr<float> p, q; auto r = p - q;'
+message 20 'cast_the_tensor_to_32_bits|cast the tensor' 'tw::Dim n = 3; tw::Tensor<tw::f16> t; auto r = t * n;'
+message 20 'cast_the_tensor_to_32_bits|cast the tensor' 'tw::Dim n = 3; tw::Tensor<std::int8_t> t; auto r = n < t;'
 # Kernels.
 message 8 'no_generic_lambda' 'tw::Kernel k("k", [](auto p) { tw::store(p, 1); });'
 message 8 'one_const_function' 'tw::Kernel k("k", [n = 0](tw::Ptr<int> p) mutable { tw::store(p, n++); });'

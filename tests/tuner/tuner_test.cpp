@@ -154,7 +154,7 @@ TEST_CASE("tuner: mistakes name the tuner's line") {
   tw::Device device = tw::Device::open("cpu");
   auto x = device.upload(std::vector<float>(kCount, 0.0f));
   tw::Tuner tuner(kernel, kBlocks, {.tune = true});
-  refused([&] { tuner([](const Block&) { return tw::Launch{.grid = 0}; }, x, kCount); }, "grid extent 0 is 0");
+  refused([&] { tuner([](const Block&) { return tw::Launch{.grid = 0}; }, x, kCount); }, "the grid has 0 programs along axis 0");
   const OwnWisdom wisdom;
   tw::Device gpu = tw::Device::open("emulator:sm_80");
   auto far = gpu.upload(std::vector<float>(kCount, 0.0f));

@@ -141,8 +141,8 @@ Dim Dim::make(detail::DimExpression e, const Location& at) {
 }
 
 Dim Dim::combine(char op, const Dim& a, const Dim& b, const Location& at) {
-  if (op == '/' && b == Dim(0)) throw Error(at, fmt::format("extent {} / 0", a.text()));
-  if (op == kRoundedUp && b == Dim(0)) throw Error(at, fmt::format("extent cdiv({}, 0)", a.text()));
+  if (op == '/' && b == Dim(0)) throw Error(at, fmt::format("extent {} / 0: a division by zero", a.text()));
+  if (op == kRoundedUp && b == Dim(0)) throw Error(at, fmt::format("extent cdiv({}, 0): a division by zero", a.text()));
   if (a.is_constant() && b.is_constant()) return Dim(combine_integers(op, a.value_, b.value_, at));
   if (!a.is_constant() && !b.is_constant() && a.table() != b.table())
     throw Error(at, fmt::format("extents '{}' and '{}' have symbols of two graphs", a.text(), b.text()));

@@ -1,6 +1,8 @@
 // Shape ops of the builder.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tileir/graph/graph_builder.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/opaque_kernel.h"
@@ -8,6 +10,9 @@
 namespace tilewright::graph {
 
 NodeId GraphBuilder::reshape(NodeId t, TensorShape shape) {
+  if (std::find(shape.begin(), shape.end(), Dim(-1)) != shape.end())
+    fail(fmt::format("extent -1 of shape {} must not be negative; unlike in NumPy, no extent follows from the others", shape_text(shape)),
+         {t, "t"});
   Node n = node(Op::reshape, {t});
   n.shape = std::move(shape);
   return add(std::move(n));

@@ -1,4 +1,4 @@
-// Suggests a name for a misspelt one ("; did you mean 'load'?"), for messages.
+// Suggests a name for a misspelt one (" (did you mean 'load'?)"), for messages.
 #pragma once
 #include <fmt/format.h>
 
@@ -26,18 +26,19 @@ inline int edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// "; did you mean 'load'?" if a candidate is near the word, else nothing. `spell` gives a candidate's name.
+/// " (did you mean 'load'?)" if a candidate is near the word, else nothing. `spell` gives a candidate's name.
 template <class Range, class Spell = std::identity>
 std::string suggestion(std::string_view word, const Range& candidates, Spell&& spell = {}) {
   constexpr std::size_t kLongest = 32;  // no name is longer; the limit bounds the quadratic cost
   if (word.size() > kLongest) return {};
-  int best = static_cast<int>(word.size()) / 3 + 1;
+  // A word of four letters that differs in two is another word: 'tune' is not 'run'.
+  int best = word.size() < 5 ? 1 : static_cast<int>(word.size()) / 3 + 1;
   std::string_view found;
   for (const auto& c : candidates) {
     const std::string_view s = spell(c);
     if (const int d = edit_distance(word, s); d <= best && (found.empty() || d < best)) best = d, found = s;
   }
-  return found.empty() ? std::string() : fmt::format("; did you mean '{}'?", found);
+  return found.empty() ? std::string() : fmt::format(" (did you mean '{}'?)", found);
 }
 
 }  // namespace tilewright::ir

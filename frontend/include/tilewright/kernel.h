@@ -107,7 +107,7 @@ class Kernel<void(P...)> {
   /// Runs one program for each point of the grid. Compiles first if this specialization is new. Arguments may share memory. A raw pointer
   /// may point anywhere into an allocation, or to its end.
   void operator()(const Launch& launch, detail::LaunchArgument<P>... args, Here at = Here::current()) const {
-    detail::Arguments arguments(at);
+    detail::Arguments arguments(at, state_.get());
     (Parameter<P>::add(arguments, args), ...);
     auto body = [&] { call(at, args...); };
     detail::launch(state_.get(), launch, arguments, erased(body), at);
@@ -115,7 +115,7 @@ class Kernel<void(P...)> {
 
   /// Compiles for a target ("cpu", "sm_90a") without a device, anew at each call. Also takes pointer(), scalar() and view() of pointer().
   Compiled compile(std::string_view target, const Launch& launch, detail::CompileArgument<P>... args, Here at = Here::current()) const {
-    detail::Arguments arguments(at);
+    detail::Arguments arguments(at, state_.get());
     (Parameter<P>::add(arguments, args), ...);
     auto body = [&] { call(at, args...); };
     return detail::compile(state_.get(), target, launch, arguments, erased(body), at);
@@ -131,7 +131,7 @@ class Kernel<void(P...)> {
   const std::string& name(const Here& at) const { return detail::name_of(state_.get(), at); }
   // For use by the library only: the function as a node of a graph has it. Each word of an argument is a number; a stand-in's word is 0.
   std::shared_ptr<graph::OpaqueKernel> traced(const Launch& options, const detail::CompileArgument<P>&... args, const Here& at) const {
-    detail::Arguments arguments(at);
+    detail::Arguments arguments(at, state_.get());
     (Parameter<P>::add(arguments, args), ...);
     auto body = [&] { call(at, args...); };
     return detail::trace_for_graph(state_.get(), options, arguments, erased(body), at);

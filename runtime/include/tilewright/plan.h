@@ -42,7 +42,8 @@ struct CoveredNode {
   Location where;
 };
 
-/// One kernel of a plan. Sizes use the symbol values of the latest run; before a run, their least values.
+/// One kernel of a plan. Sizes use the symbol values of the latest run; before a run, their least values. The estimates of explain() are for
+/// 1024, or what the bounds of a symbol have nearest to it.
 struct PlannedKernel {
   std::string name;
   std::string reason;  // why these nodes are one kernel

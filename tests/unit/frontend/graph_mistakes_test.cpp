@@ -107,6 +107,9 @@ TEST_CASE("graph mistakes: tensors of another graph, and of none") {
   GRAPH_MISTAKE("concat: 'operand 2' is a tensor of another graph than 'operand 1'", tw::concat({f.a, foreign}, 0));
   GRAPH_MISTAKE("input: extent 'n' has symbols of another graph", other.input<float>("q", {f.n}));
   GRAPH_MISTAKE("extents 'n' and 'm' have symbols of two graphs", f.n + other.dim("m"));
+  GRAPH_MISTAKE("operator*: extent 'n' has symbols of another graph", foreign * f.n);
+  GRAPH_MISTAKE("extent: extent 'n' has symbols of another graph", tw::extent<float>(other, f.n));
+  GRAPH_MISTAKE("full: extent 'n' has symbols of another graph", tw::full<float>(other, {f.n}, 1));
   tw::Graph moved = std::move(other);
   GRAPH_MISTAKE("input: the graph was moved from", other.input<float>("x", {1}));
 }
@@ -136,6 +139,11 @@ TEST_CASE("graph mistakes: a name given twice") {
 TEST_CASE("graph mistakes: shapes and symbols") {
   Fixture f;
   GRAPH_MISTAKE("input: extent -1 of shape [4, -1] must not be negative", f.graph.input<float>("x", {4, -1}));
+  GRAPH_MISTAKE("reshape: extent -1 of shape [-1] must not be negative; unlike in NumPy, no extent follows from the others",
+                tw::reshape(f.a, {-1}));
+  GRAPH_MISTAKE("full: shape [1, 1, 1, 1, 1, 1, 2] has 7 axes; a tensor has at most 6", tw::full<float>(f.graph, {1, 1, 1, 1, 1, 1, 2}, 1));
+  GRAPH_MISTAKE("extent n / 0: a division by zero", f.n / 0);
+  GRAPH_MISTAKE("extent cdiv(n, 0): a division by zero", tw::cdiv(f.n, 0));
   GRAPH_MISTAKE("input: extent n - 65 of shape [n - 65] must not be negative", f.graph.input<float>("x", {f.n - 65}));
   GRAPH_MISTAKE("input: shape [1, 1, 1, 1, 1, 1, 2] has 7 axes; a tensor has at most 6", f.graph.input<float>("x", {1, 1, 1, 1, 1, 1, 2}));
   GRAPH_MISTAKE("input: 1 strides for shape [4, 4]; there must be one for each axis", f.graph.input<float>("x", {4, 4}, {4}));

@@ -70,10 +70,11 @@ TEST_CASE("kernel: options out of range are refused at the launch's line") {
   tw::Device device = tw::Device::open("cpu");
   auto p = device.upload(std::vector<int>(4));
   tw::Kernel k("set", set);
-  CHECK_REFUSED(k({.grid = 0}, p, 1), "launch of 'set': grid extent 0 is 0; it must be at least 1");
-  CHECK_REFUSED(k({.grid = {1, -2}}, p, 1), "grid extent 1 is -2");
+  CHECK_REFUSED(k({.grid = 0}, p, 1), "launch of 'set': the grid has 0 programs along axis 0; there must be at least 1");
+  CHECK_REFUSED(k({.grid = {1, -2}}, p, 1), "the grid has -2 programs along axis 1");
   CHECK_REFUSED(k({.grid = {1, 1, 1, 1}}, p, 1), "the grid has 4 extents; it must have 1 to 3");
-  CHECK_REFUSED(k({.grid = std::int64_t{1} << 31}, p, 1), "grid extent 0 is 2147483648; it must be at most 2147483647 on every device");
+  CHECK_REFUSED(k({.grid = std::int64_t{1} << 31}, p, 1),
+                "the grid has 2147483648 programs along axis 0; there must be at most 2147483647 on every device");
   CHECK_REFUSED(k({.grid = ~std::uint64_t{0}}, p, 1), "it must be at least 1");
   CHECK_REFUSED(k({.grid = 1, .num_warps = 3}, p, 1), "num_warps is 3; it must be 1, 2, 4, 8, 16 or 32");
   CHECK_REFUSED(k({.grid = 1, .num_warps = 64}, p, 1), "num_warps is 64");
@@ -109,7 +110,7 @@ TEST_CASE("kernel: bad pointers are refused at the launch's line") {
   int* odd = reinterpret_cast<int*>(reinterpret_cast<char*>(moved.data()) + 2);
   CHECK_REFUSED(k({.grid = 1, .device = device}, odd, 1), "is not aligned to 4 bytes");
   CHECK_REFUSED((void)k.compile("cpu", {}, tw::pointer<int>(2), 1),
-                "argument 1: an alignment of 2 bytes; it must be a power of two and at least 4");
+                "kernel 'set': argument 1: an alignment of 2 bytes; it must be a power of two and at least 4");
   CHECK_REFUSED((void)k.compile("cpu", {}, tw::pointer<int>(24), 1), "an alignment of 24 bytes");
   CHECK_REFUSED((void)k.compile("cpu", {}, tw::pointer<int>(), tw::scalar<int>(0)), "argument 2: a multiple of 0");
 }
@@ -455,9 +456,12 @@ TEST_CASE("kernel: one rule for grids on every device") {
     const tw::Device device = tw::Device::open(name);
     auto p = device.upload(std::vector<int>(1));
     tw::Kernel k("set", set);
-    CHECK_REFUSED(k({.grid = {1, 65536}}, p, 1), "launch of 'set': grid extent 1 is 65536; it must be at most 65535 on every device");
-    CHECK_REFUSED(k({.grid = {1, 1, 70000}}, p, 1), "launch of 'set': grid extent 2 is 70000; it must be at most 65535 on every device");
-    CHECK_REFUSED(k({.grid = {1 << 20, 1 << 20, 1 << 20}}, p, 1), "grid extent 1 is 1048576; it must be at most 65535 on every device");
+    CHECK_REFUSED(k({.grid = {1, 65536}}, p, 1),
+                  "launch of 'set': the grid has 65536 programs along axis 1; there must be at most 65535 on every device");
+    CHECK_REFUSED(k({.grid = {1, 1, 70000}}, p, 1),
+                  "launch of 'set': the grid has 70000 programs along axis 2; there must be at most 65535 on every device");
+    CHECK_REFUSED(k({.grid = {1 << 20, 1 << 20, 1 << 20}}, p, 1),
+                  "the grid has 1048576 programs along axis 1; there must be at most 65535 on every device");
   }
   (void)tw::Kernel("set", set).compile("cpu", {.grid = {2147483647, 65535, 65535}}, tw::pointer<int>(), 1);
 }
@@ -480,6 +484,9 @@ TEST_CASE("kernel: TILEWRIGHT_DUMP leaves every stage") {
   setenv("TILEWRIGHT_DUMP_STAGE", "traced", 1);
   tw::Kernel traced("traced", set);
   (void)traced.compile("cpu", {}, tw::pointer<int>(), 3);
+  setenv("TILEWRIGHT_DUMP_STAGE", "nosuch", 1);
+  tw::Kernel none("none", set);
+  (void)none.compile("cpu", {}, tw::pointer<int>(), 3);
   unsetenv("TILEWRIGHT_DUMP_STAGE");
   unsetenv("TILEWRIGHT_DUMP");
   std::vector<std::string> files;

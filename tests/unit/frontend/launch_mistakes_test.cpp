@@ -295,7 +295,7 @@ TEST_CASE("launch mistakes: compilation for other targets") {
   REFUSED("compile of 'set': num_warps is 5; it must be 1, 2, 4, 8, 16 or 32", tw::Kernel k("set", set); (void)k.compile("sm_80", {.num_warps = 5}, tw::pointer<int>(), 1));
   REFUSED("compile of 'set': target '': it is no target; there are cpu", tw::Kernel k("set", set); (void)k.compile("", {}, tw::pointer<int>(), 1));
   REFUSED("compile of 'set': target 'cuda:0': it is no target", tw::Kernel k("set", set); (void)k.compile("cuda:0", {}, tw::pointer<int>(), 1));
-  REFUSED("compile of 'set': grid extent 0 is 0", tw::Kernel k("set", set); (void)k.compile("cpu", {.grid = 0}, tw::pointer<int>(), 1));
+  REFUSED("compile of 'set': the grid has 0 programs along axis 0", tw::Kernel k("set", set); (void)k.compile("cpu", {.grid = 0}, tw::pointer<int>(), 1));
   REFUSED("argument 1: an alignment of -16 bytes", tw::Kernel k("set", set); (void)k.compile("cpu", {}, tw::pointer<int>(-16), 1));
   REFUSED("argument 2: a multiple of -16", tw::Kernel k("set", set); (void)k.compile("cpu", {}, tw::pointer<int>(), tw::scalar<int>(-16)));
   REFUSED("argument 1: a multiple of 2 that is no integer", tw::Kernel k("float", [](tw::F32) {}); (void)k.compile("cpu", {}, tw::scalar<float>(2)));

@@ -299,7 +299,7 @@ TEST_CASE("layout text: says what is wrong") {
   CHECK(wrong("") == "the end where '{' was expected");
   CHECK(wrong("{lane = []") == "the end where ',' was expected");
   CHECK(wrong("{lane = []} x") == "'x' where the end of the layout was expected");
-  CHECK(wrong("{lanes = []}") == "'lanes' is none of register, lane, warp, block, offset; did you mean 'lane'?");
+  CHECK(wrong("{lanes = []}") == "'lanes' is none of register, lane, warp, block, offset (did you mean 'lane'?)");
   CHECK(wrong("{lane = [], lane = []}") == "'lane' stands there twice");
   CHECK(wrong("{lane = [[1]]}") == "a basis of lane has 1 coordinate; the tile has 2 axes");
   CHECK(wrong("{lane = [[4, 0]]}") == "axis 0 has extent 4; a basis of lane says 4");

@@ -40,12 +40,15 @@ struct PointerArgument {
   bool is_stand_in = false;
 };
 
+class KernelState;
+
 /// Collects the run-time arguments of a launch in order, each as a word, and the compile-time constants in a key. The argument attributes
 /// of a word are the facts that the specialization relies on: the alignment of a pointer, whether it shares memory with another one, the
 /// power of two up to 16 that divides a number. Attributes never change a type.
 class Arguments {
  public:
-  explicit Arguments(const Here& at) : at_(at) {}
+  /// Messages name the kernel.
+  explicit Arguments(const Here& at, KernelState* kernel = nullptr) : at_(at), kernel_(kernel) {}
 
   void add_pointer(TypeCode, const PointerArgument&);
   void add_value(Code, std::uint64_t bits);
@@ -98,6 +101,7 @@ class Arguments {
   static constexpr std::size_t kUsual = 24;  // words; more than this need an allocation
 
   Here at_;
+  KernelState* kernel_;  // for messages; null for none
   // The number of an argument in messages; fields of nested structs are counted consecutively.
   struct Position {
     int argument = 0, field = -1;

@@ -14,6 +14,8 @@ struct cast_the_tile_to_a_float_type_with_to;
 struct cast_the_tensor_to_a_float_type_with_to;
 struct cast_the_right_side_with_to;
 struct there_is_no_such_operator_for_this_element_type;
+struct the_offset_of_a_pointer_is_an_integer;
+struct cast_the_tensor_to_32_bits_to_meet_an_extent;
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wgcc-compat"
@@ -24,8 +26,20 @@ struct there_is_no_such_operator_for_this_element_type;
 
 template <ValueElement T>
 class Tensor;
+class Dim;
 
 namespace detail {
+
+template <class S>
+inline constexpr bool kIsNumberButNoInteger = HostFloat<S> || std::same_as<S, bool>;
+template <FloatElement T>
+inline constexpr bool kIsNumberButNoInteger<Tile<T>> = true;
+template <>
+inline constexpr bool kIsNumberButNoInteger<Tile<bool>> = true;
+template <class S>
+concept NoOffset = kIsNumberButNoInteger<S>;
+template <class T>
+concept HoldsNoExtents = NumberElement<T> && sizeof(T) < 4;
 
 template <class T, class U>
 concept NeverMeet = ValueElement<T> && ValueElement<U> && !requires { typename CommonOf<T, U>::type; };
@@ -89,6 +103,43 @@ concept NotWidened = ValueElement<T> && ValueElement<U> && !std::same_as<T, U> &
 TW_MISMATCHES(Tile, tile)
 TW_MISMATCHES(Tensor, tensor)
 #undef TW_MISMATCHES
+
+#define TW_OFFSET_TEXT "the offset of a pointer is an integer, a tile of integers or a C++ one: cast it, as in p + x.to<int>()"
+#define TW_OFFSET_MISMATCH(OP, POINTER)           \
+  template <PointerElement T, detail::NoOffset S> \
+  the_offset_of_a_pointer_is_an_integer operator OP(POINTER, const S&) TW_REFUSED(TW_OFFSET_TEXT);
+TW_OFFSET_MISMATCH(+, const Tile<T>&)
+TW_OFFSET_MISMATCH(-, const Tile<T>&)
+TW_OFFSET_MISMATCH(+=, Tile<T>&)
+TW_OFFSET_MISMATCH(-=, Tile<T>&)
+template <PointerElement T, detail::NoOffset S>
+the_offset_of_a_pointer_is_an_integer operator+(const S&, const Tile<T>&) TW_REFUSED(TW_OFFSET_TEXT);
+#undef TW_OFFSET_MISMATCH
+#undef TW_OFFSET_TEXT
+#define TW_POINTER_MISMATCH(OP)                                                     \
+  template <PointerElement T, PointerElement U>                                     \
+  the_offset_of_a_pointer_is_an_integer operator OP(const Tile<T>&, const Tile<U>&) \
+      TW_REFUSED("pointers are neither added nor subtracted: keep offsets as integers beside the pointer");
+TW_POINTER_MISMATCH(+)
+TW_POINTER_MISMATCH(-)
+#undef TW_POINTER_MISMATCH
+
+#define TW_EXTENT_TEXT "an extent meets tensors of 32- and 64-bit numbers: cast the tensor, as in x.to<float>()"
+#define TW_EXTENT_MISMATCH(OP)                                                                                     \
+  template <detail::HoldsNoExtents T, std::same_as<Dim> D>                                                         \
+  cast_the_tensor_to_32_bits_to_meet_an_extent operator OP(const Tensor<T>&, const D&) TW_REFUSED(TW_EXTENT_TEXT); \
+  template <detail::HoldsNoExtents T, std::same_as<Dim> D>                                                         \
+  cast_the_tensor_to_32_bits_to_meet_an_extent operator OP(const D&, const Tensor<T>&) TW_REFUSED(TW_EXTENT_TEXT);
+TW_EXTENT_MISMATCH(+)
+TW_EXTENT_MISMATCH(-)
+TW_EXTENT_MISMATCH(*)
+TW_EXTENT_MISMATCH(/)
+TW_EXTENT_MISMATCH(<)
+TW_EXTENT_MISMATCH(<=)
+TW_EXTENT_MISMATCH(>)
+TW_EXTENT_MISMATCH(>=)
+#undef TW_EXTENT_MISMATCH
+#undef TW_EXTENT_TEXT
 #undef TW_ASSIGN_MISMATCH
 #undef TW_MISMATCH
 #undef TW_REFUSED

@@ -13,6 +13,7 @@ class Graph;
 namespace detail::tensor {
 Handle iota(Graph&, TypeCode, const std::vector<Dim>& shape, std::int64_t axis, const Here&);
 Handle full(Graph&, TypeCode, const std::vector<Dim>& shape, const Scalar&, const Here&);
+Handle extent(Graph&, TypeCode, const Dim& length, const Here&);
 Handle rand(Graph&, std::uint64_t seed, const std::vector<Dim>& shape, const Here&);
 }  // namespace detail::tensor
 
@@ -20,6 +21,11 @@ Handle rand(Graph&, std::uint64_t seed, const std::vector<Dim>& shape, const Her
 template <NumberElement T>
 Tensor<T> iota(Graph& graph, const std::vector<Dim>& shape, Axis axis, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::iota(graph, detail::kCode<T>, shape, axis.value, at));
+}
+/// The value of an extent at the run, as a tensor of rank 0: maximum(count, extent<float>(graph, n)). Operators take the extent itself.
+template <detail::tensor::HoldsExtents T>
+Tensor<T> extent(Graph& graph, const Dim& length, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::extent(graph, detail::kCode<T>, length, at));
 }
 /// Every element `value`.
 template <ValueElement T, detail::ConstantOf<T> S>

@@ -9,7 +9,8 @@ namespace tilewright {
 
 namespace detail::tensor {
 
-/// One operand of an operation on tensors of T: a tensor of T, a tensor that widens to T, or a constant that fits T; and the user's line.
+/// One operand of an operation on tensors of T: a tensor of T, a tensor that widens to T, a constant that fits T, or the value of an extent;
+/// and the user's line.
 template <class T>
 struct Operand : Input {
   Operand(const Tensor<T>& tensor, Here here = Here::current()) : Input(tensor, here) {}
@@ -18,6 +19,9 @@ struct Operand : Input {
   Operand(const Tensor<U>& tensor, Here here = Here::current()) : Input(tensor, here) {}
   template <ConstantOf<T> S>
   Operand(S number, Here here = Here::current()) : Input(Scalar(number), here) {}
+  template <std::same_as<Dim> D>
+    requires HoldsExtents<T>
+  Operand(const D& extent, Here here = Here::current()) : Input(extent, here) {}
 };
 
 }  // namespace detail::tensor
@@ -42,7 +46,8 @@ class Tensor : public detail::tensor::Handle {
   std::vector<Dim> shape(Here at = Here::current()) const { return detail::tensor::shape(*this, at); }
   /// The number of axes; 0 for a scalar.
   int rank(Here at = Here::current()) const { return static_cast<int>(detail::tensor::shape(*this, at).size()); }
-  /// Names the tensor in reports, and returns it.
+  /// Names the tensor in reports, and returns it. The names of inputs, outputs and symbols are theirs: a report adds a number to an equal
+  /// one, as in "x_2".
   Tensor name(const std::string& name, Here at = Here::current()) const {
     detail::tensor::set_name(*this, name, at);
     return *this;
@@ -61,7 +66,7 @@ class Tensor : public detail::tensor::Handle {
     return Tensor<U>(detail::tensor::bitcast(*this, detail::kCode<U>, at));
   }
 
-// Operators take a Tensor<T> and a Tensor<T>, a narrower tensor or a constant; f16 and bf16 meet in f32.
+// Operators take a Tensor<T> and a Tensor<T>, a narrower tensor, a constant or an extent; f16 and bf16 meet in f32.
 #define TW_BINARY(OP, NAME, KIND, RESULT, THIRD)                                                                      \
   friend RESULT operator OP(Operand a, Operand b)                                                                     \
     requires KIND<T>                                                                                                  \
@@ -78,7 +83,8 @@ class Tensor : public detail::tensor::Handle {
   friend THIRD operator OP(const Tensor<U>& a, Operand b) {                                                           \
     return THIRD(detail::tensor::binary(Binary::NAME, {a, b.at}, b, detail::kCode<typename Third<U>::element_type>)); \
   }
-  /// These apply element by element; shapes broadcast. They mean the same as for tiles. Integers wrap.
+  /// These apply element by element; shapes broadcast. They mean the same as for tiles. Integers wrap. An extent stands for its value at the
+  /// run beside a tensor of 32- or 64-bit numbers: sum(x) / n.
   TW_BINARY(+, add, NumberElement, Tensor, Third<U>)
   TW_BINARY(-, sub, NumberElement, Tensor, Third<U>)
   TW_BINARY(*, mul, NumberElement, Tensor, Third<U>)

@@ -48,14 +48,20 @@ class Handle {
   std::uint32_t node_ = 0;
 };
 
-/// One argument of an operation: a tensor or a constant, and its line.
+/// One argument of an operation: a tensor, a constant or an extent, and its line.
 struct Input {
   Input(const Handle& tensor, const Here& here) : handle(&tensor), at(here) {}
   Input(Scalar number, const Here& here) : constant(number), at(here) {}
+  Input(const Dim& length, const Here& here) : extent(&length), at(here) {}
   const Handle* handle = nullptr;
+  const Dim* extent = nullptr;
   Scalar constant;
   Here at;
 };
+
+/// Element types of numbers that hold an extent's value: those of 8 and 16 bits hold few of them.
+template <class T>
+concept HoldsExtents = NumberElement<T> && sizeof(T) >= 4;
 
 std::vector<Dim> shape(const Handle&, const Here&);
 void set_name(const Handle&, const std::string&, const Here&);

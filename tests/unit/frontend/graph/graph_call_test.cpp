@@ -149,7 +149,7 @@ TEST_CASE("graph call: mistakes name the line, and the graph remains usable") {
   check_refused("1 shape for 2 results", __LINE__, [&] { rows(x, {{4}}); });
   check_refused("of rank 1; the kernel has a view of rank 2", __LINE__, [&] { rows(tw::reshape(x, {24}), {{4}, {4}}); });
   check_refused("result 2 is [4, 1], of rank 2", __LINE__, [&] { rows(x, {{4}, {4, 1}}); });
-  check_refused("another graph", __LINE__, [&] { graph.call<float>(kScaled, {.grid = 1}, {{8}}, z, 1.0f, 8, 0.0f); });
+  check_refused("' gets a tensor of another graph", __LINE__, [&] { graph.call<float>(kScaled, {.grid = 1}, {{8}}, z, 1.0f, 8, 0.0f); });
   check_refused("num_warps is 3", __LINE__, [&] { graph.call<float>(kScaled, {.grid = 1, .num_warps = 3}, {{24}}, x, 1.0f, 24, 0.0f); });
   check_refused("an extent of the grid is 0", __LINE__, [&] { graph.call<float>(kScaled, {.grid = 0}, {{24}}, x, 1.0f, 24, 0.0f); });
   check_refused("what Graph::scalar gives", __LINE__, [&] { graph.call<float>(kScaled, {.grid = 1}, {{24}}, x, tw::sum(x), 24, 0.0f); });

@@ -255,6 +255,56 @@ TEST_CASE("graph programs: masked integers wrap, and are greater or less, in the
   run(int8_t()), run(uint8_t()), run(int16_t()), run(int32_t()), run(uint32_t()), run(int64_t()), run(uint64_t());
 }
 
+// The value of an extent in a formula: by operators, and as a tensor for functions.
+template <class T>
+void check_values_of_extents(std::size_t rows) {
+  CAPTURE(rows);
+  constexpr std::size_t kColumns = 3;
+  const auto r = static_cast<double>(rows);
+  Program p;
+  const tw::Dim n = p.graph.dim("n", {.min = 0}), m = kColumns;
+  std::vector<T> elements;
+  for (std::size_t i = 0; i < kColumns * rows; ++i) elements.push_back(static_cast<T>(i % 7 + 1));
+  auto x = p.input("x", {n, m}, elements);
+  const auto each = [&](auto f) {
+    Numbers want;
+    for (T v : elements) want.push_back(number_of(static_cast<T>(f(v))));
+    return want;
+  };
+  p.output("product", (2 * n + 1) * x, each([&](T v) { return static_cast<T>(2 * r + 1) * v; }));
+  p.output("quotient", x / (n + m), each([&](T v) { return v / static_cast<T>(r + kColumns); }));
+  p.output("compared", (x < n).to<std::int32_t>(), each([&](T v) { return v < static_cast<T>(r); }));
+  p.output("least", tw::minimum(x, tw::extent<T>(p.graph, n)), each([&](T v) { return std::min(v, static_cast<T>(r)); }));
+  p.output("alone", tw::extent<T>(p.graph, n * n), {r * r});
+  x += n;
+  p.output("sum", x, each([&](T v) { return v + static_cast<T>(r); }));
+  p.check();
+}
+
+TEST_CASE("graph programs: extents as numbers") {
+  for (const std::size_t rows : {1u, 5u, 300u}) {
+    check_values_of_extents<float>(rows);
+    check_values_of_extents<double>(rows);
+    check_values_of_extents<std::int32_t>(rows);
+    check_values_of_extents<std::int64_t>(rows);
+  }
+}
+
+TEST_CASE("graph programs: a sum that is divided by its extent is the mean") {
+  tw::Graph graph;
+  const tw::Dim n = graph.dim("n");
+  auto x = graph.input<float>("x", {4, n});
+  graph.output("y", tw::sum(x, 1) / n);
+  tw::Graph means;
+  auto same = means.input<float>("x", {4, means.dim("n")});
+  means.output("y", tw::mean(same, 1));
+  for (const char* target : {"cpu", "sm_80"}) {
+    const auto kernels = graph.compile(target).kernels(), expected = means.compile(target).kernels();
+    REQUIRE(kernels.size() == expected.size());
+    for (std::size_t i = 0; i < kernels.size(); ++i) CHECK(kernels[i].tile_ir == expected[i].tile_ir);
+  }
+}
+
 TEST_CASE("graph programs: doubles, and fractions of symbols") {
   const auto run = [&]<class T>(T, double tolerance) {
     for (const int n : {2, 61}) {

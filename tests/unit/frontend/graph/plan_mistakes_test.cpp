@@ -107,7 +107,7 @@ TEST_CASE("plan mistakes: sizes") {
   mistake(__LINE__, "'y' is [n, 4], where n = 5, and has 20 elements; the buffer given has 19", {}, [](Bench& b) { auto odd = b.device.allocate<float>(19); b.plan->run({{"x", b.x}, {"w", b.w}, {"p", b.p}, {"s", b.s}, {"y", odd}, {"z", b.z}, {"alpha", 2}}); });
   mistake(__LINE__, "'s' is [k / 2, 3] with strides [8, 1], and needs 27 elements; the buffer given has 26", {}, [](Bench& b) { auto odd = b.device.allocate<float>(26); b.plan->run({{"x", b.x}, {"w", b.w}, {"p", b.p}, {"s", odd}, {"y", b.y}, {"z", b.z}, {"alpha", 2}}); });
   mistake(__LINE__, "'x' is [n, 4], and needs 20 elements; the buffer given has 19 from there", {}, [](Bench& b) { b.plan->run({{"x", b.x + 1}, {"w", b.w}, {"p", b.p}, {"s", b.s}, {"y", b.y}, {"z", b.z}, {"alpha", 2}}); });
-  mistake(__LINE__, "'x' is [n, 4]; the view given has 1 axes", {}, [](Bench& b) { b.plan->run({{"x", tw::view(b.x, {20})}, {"w", b.w}, {"p", b.p}, {"s", b.s}, {"y", b.y}, {"z", b.z}, {"alpha", 2}}); });
+  mistake(__LINE__, "'x' is [n, 4]; the view given has 1 axis", {}, [](Bench& b) { b.plan->run({{"x", tw::view(b.x, {20})}, {"w", b.w}, {"p", b.p}, {"s", b.s}, {"y", b.y}, {"z", b.z}, {"alpha", 2}}); });
   mistake(__LINE__, "'x' is [n, 4]; axis 1 of the view given has extent 5", {}, [](Bench& b) { b.plan->run({{"x", tw::view(b.x, {4, 5})}, {"w", b.w}, {"p", b.p}, {"s", b.s}, {"y", b.y}, {"z", b.z}, {"alpha", 2}}); });
   mistake(__LINE__, "'w': axis 1 of the view given has stride 5; the plan was compiled for 1", {}, [](Bench& b) { b.plan->run({{"x", b.x}, {"w", tw::view(b.w, {5, 4}, {1, 5})}, {"p", b.p}, {"s", b.s}, {"y", b.y}, {"z", b.z}, {"alpha", 2}}); });
 }

@@ -149,7 +149,7 @@ TEST_CASE("graph text: locations are optional and exact") {
 TEST_CASE("graph text: errors name line and column") {
   CHECK(error_of("") == "a.graph:1:1: error: expected 'graph', not the end of the text");
   CHECK(error_of("graph {\n  %0 = exp %1 : f32\n}") == "a.graph:2:12: error: '%1' is not defined");
-  CHECK(error_of("graph {\n  %0 = inptu : f32\n}") == "a.graph:2:8: error: unknown op 'inptu'; did you mean 'input'?");
+  CHECK(error_of("graph {\n  %0 = inptu : f32\n}") == "a.graph:2:8: error: unknown op 'inptu' (did you mean 'input'?)");
   CHECK(error_of("graph {\n  %x = input : f31\n}") == "a.graph:2:16: error: unknown element type 'f31'");
   CHECK(error_of("graph {\n  %x = input : f32[k]\n}") == "a.graph:2:20: error: extent 'k': there is no symbol 'k'");
   CHECK(error_of("graph {\n  %x = input : f32[\"2 +\"]\n}") == "a.graph:2:20: error: extent '2 +': expected a number or a symbol");
