@@ -273,7 +273,7 @@ void check_values_of_extents(std::size_t rows) {
   };
   p.output("product", (2 * n + 1) * x, each([&](T v) { return static_cast<T>(2 * r + 1) * v; }));
   p.output("quotient", x / (n + m), each([&](T v) { return v / static_cast<T>(r + kColumns); }));
-  p.output("compared", (x < n).to<std::int32_t>(), each([&](T v) { return v < static_cast<T>(r); }));
+  p.output("compared", tw::cast<std::int32_t>(x < n), each([&](T v) { return v < static_cast<T>(r); }));
   p.output("least", tw::minimum(x, tw::extent<T>(p.graph, n)), each([&](T v) { return std::min(v, static_cast<T>(r)); }));
   p.output("alone", tw::extent<T>(p.graph, n * n), {r * r});
   x += n;
