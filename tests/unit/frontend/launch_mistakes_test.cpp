@@ -282,8 +282,8 @@ TEST_CASE("launch mistakes: kernels without a function, and what they are launch
   REFUSED("launch of 'null': the kernel has no function", tw::Kernel k("null", static_cast<void (*)(tw::Ptr<int>)>(nullptr)); k({.grid = 1}, bench.ints));
   REFUSED("compile of 'null': the kernel has no function", tw::Kernel<void(tw::Ptr<int>)> k("null", nullptr); (void)k.compile("cpu", {}, tw::pointer<int>()));
   REFUSED("this kernel has been moved from", tw::Kernel k("set", set); auto other = std::move(k); k({.grid = 1}, bench.ints, 1));
-  REFUSED("argument 1: this buffer is empty", tw::Kernel k("set", set); k({.grid = 1}, tw::Buffer<int>() + 1, 1));
-  REFUSED("argument 2: 3000000000 does not fit this parameter: it must be -2147483648 to 2147483647", tw::Kernel k("set", set); k({.grid = 1}, bench.ints, 3000000000u));
+  REFUSED("kernel 'set': argument 1: this buffer is empty", tw::Kernel k("set", set); k({.grid = 1}, tw::Buffer<int>() + 1, 1));
+  REFUSED("kernel 'set': argument 2: 3000000000 does not fit this parameter: it must be -2147483648 to 2147483647", tw::Kernel k("set", set); k({.grid = 1}, bench.ints, 3000000000u));
   REFUSED("launch of 'set': the stream is none", tw::Kernel k("set", set); auto s = bench.device.stream(); auto t = std::move(s); k({.grid = 1, .stream = s}, bench.ints, 1));
   REFUSED("launch of 'none': no buffer and no stream says on which device", tw::Kernel k("none", [] {}); k({.grid = 1}));
   REFUSED("buffer + 9223372036854775807: the buffer has 64 elements", tw::Kernel k("set", set); k({.grid = 1}, bench.ints + INT64_MAX, 1));
@@ -296,9 +296,9 @@ TEST_CASE("launch mistakes: compilation for other targets") {
   REFUSED("compile of 'set': target '': it is no target; there are cpu", tw::Kernel k("set", set); (void)k.compile("", {}, tw::pointer<int>(), 1));
   REFUSED("compile of 'set': target 'cuda:0': it is no target", tw::Kernel k("set", set); (void)k.compile("cuda:0", {}, tw::pointer<int>(), 1));
   REFUSED("compile of 'set': the grid has 0 programs along axis 0", tw::Kernel k("set", set); (void)k.compile("cpu", {.grid = 0}, tw::pointer<int>(), 1));
-  REFUSED("argument 1: an alignment of -16 bytes", tw::Kernel k("set", set); (void)k.compile("cpu", {}, tw::pointer<int>(-16), 1));
-  REFUSED("argument 2: a multiple of -16", tw::Kernel k("set", set); (void)k.compile("cpu", {}, tw::pointer<int>(), tw::scalar<int>(-16)));
-  REFUSED("argument 1: a multiple of 2 that is no integer", tw::Kernel k("float", [](tw::F32) {}); (void)k.compile("cpu", {}, tw::scalar<float>(2)));
+  REFUSED("kernel 'set': argument 1: an alignment of -16 bytes", tw::Kernel k("set", set); (void)k.compile("cpu", {}, tw::pointer<int>(-16), 1));
+  REFUSED("kernel 'set': argument 2: a multiple of -16", tw::Kernel k("set", set); (void)k.compile("cpu", {}, tw::pointer<int>(), tw::scalar<int>(-16)));
+  REFUSED("kernel 'float': argument 1: a multiple of 2 that is no integer", tw::Kernel k("float", [](tw::F32) {}); (void)k.compile("cpu", {}, tw::scalar<float>(2)));
 }
 
 TEST_CASE("launch mistakes: views") {
@@ -310,9 +310,9 @@ TEST_CASE("launch mistakes: views") {
   static const tw::Kernel k("copy", copy);
   REFUSED("view: extents {8, 8} with strides {8, 1} reach from element 0 to element 63 of a buffer of 4 elements", auto v = tw::view(bench.in, {8, 8}); bench.in = bench.device.allocate<float>(4); k({.grid = 1}, v, tw::view(bench.out, {8, 8})));
   REFUSED("this buffer is empty", auto v = tw::view(bench.in, {8, 8}); auto moved = std::move(bench.in); k({.grid = 1}, v, tw::view(bench.out, {8, 8})));
-  REFUSED("argument 2: the view is empty", k({.grid = 1}, tw::view(bench.in, {8, 8}), tw::View<float, 2>()));
+  REFUSED("kernel 'copy': argument 2: the view is empty", k({.grid = 1}, tw::view(bench.in, {8, 8}), tw::View<float, 2>()));
   REFUSED("load: this view is no parameter of a kernel", auto v = tw::view(bench.in, {8, 8}); (void)v.load({0, 0}, {8, 8}));
-  REFUSED("argument 1: the view is empty", (void)k.compile("cpu", {}, tw::view(tw::pointer<const float>(0), {8, 8}), tw::view(tw::pointer<float>(), {8, 8})));
+  REFUSED("kernel 'copy': argument 1: the view is empty", (void)k.compile("cpu", {}, tw::view(tw::pointer<const float>(0), {8, 8}), tw::view(tw::pointer<float>(), {8, 8})));
   REFUSED("view: extent -8 of axis 0", (void)k.compile("cpu", {}, tw::view(tw::pointer<const float>(), {-8, 8}), tw::view(tw::pointer<float>(), {8, 8})));
   Bench bench([](auto&&...) {});
   k({.grid = 1}, tw::view(bench.in, {8, 8}), tw::view(bench.out, {8, 8}, {1, 8}));

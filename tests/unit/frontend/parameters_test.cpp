@@ -174,8 +174,10 @@ TEST_CASE("parameters: mistakes in a struct name the field") {
   const auto x = device.upload(counted(64));
   auto y = device.allocate<float>(64);
   const tw::Kernel kernel("row", [](tw::Ptr<float> out, Row r) { tw::store(out, tw::load(r.x)); });
-  CHECK(has(error_of([&] { kernel({.grid = 1}, y, {tw::Buffer<float>(), 3, 64}); }), "error: argument 2, field 1: this buffer is empty"));
-  CHECK(has(error_of([&] { kernel({.grid = 1}, y, {x, 1ll << 40, 64}); }), "error: argument 2, field 2: 1099511627776 does not fit"));
+  CHECK(has(error_of([&] { kernel({.grid = 1}, y, {tw::Buffer<float>(), 3, 64}); }),
+            "error: kernel 'row': argument 2, field 1: this buffer is empty"));
+  CHECK(has(error_of([&] { kernel({.grid = 1}, y, {x, 1ll << 40, 64}); }),
+            "error: kernel 'row': argument 2, field 2: 1099511627776 does not fit"));
   CHECK(has(error_of([&] { kernel({.grid = 1}, y, {x, 3, std::size_t{1} << 32}); }), "argument 2, field 3: 4294967296 does not fit"));
 }
 
@@ -197,7 +199,7 @@ TEST_CASE("parameters: integers of other types are taken if the value fits") {
   CHECK(out.download() == std::vector<std::int64_t>{-1, 9, -128ll + UINT32_MAX, -5});
 
   const std::string wrong = launch(3000000000u, 1, 1, 1, 1);
-  CHECK(has(wrong, "error: argument 2: 3000000000 does not fit this parameter: it must be -2147483648 to 2147483647"));
+  CHECK(has(wrong, "error: kernel 'numbers': argument 2: 3000000000 does not fit this parameter: it must be -2147483648 to 2147483647"));
   CHECK(has(wrong, "parameters_test.cpp:"));
   CHECK(has(launch(std::size_t{1} << 63, 1, 1, 1, 1), "argument 2: 9223372036854775808 does not fit"));
   CHECK(has(launch(1, -1, 1, 1, 1), "argument 3: -1 does not fit this parameter: it must be 0 to 18446744073709551615"));
