@@ -75,7 +75,7 @@ TEST_CASE("kernel: options out of range are refused at the launch's line") {
   CHECK_REFUSED(k({.grid = {1, 1, 1, 1}}, p, 1), "the grid has 4 extents; it must have 1 to 3");
   CHECK_REFUSED(k({.grid = std::int64_t{1} << 31}, p, 1),
                 "the grid has 2147483648 programs along axis 0; there must be at most 2147483647 on every device");
-  CHECK_REFUSED(k({.grid = ~std::uint64_t{0}}, p, 1), "it must be at least 1");
+  CHECK_REFUSED(k({.grid = ~std::uint64_t{0}}, p, 1), "there must be at least 1");
   CHECK_REFUSED(k({.grid = 1, .num_warps = 3}, p, 1), "num_warps is 3; it must be 1, 2, 4, 8, 16 or 32");
   CHECK_REFUSED(k({.grid = 1, .num_warps = 64}, p, 1), "num_warps is 64");
   CHECK_REFUSED(k({.grid = 1, .num_warps = 0}, p, 1), "num_warps is 0");
