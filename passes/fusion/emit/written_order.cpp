@@ -64,6 +64,25 @@ std::optional<std::vector<Term>> without_terms(std::vector<Term> sum, std::span<
   return sum;
 }
 
+// Removes an extreme and the values that it is chosen from from the terms, for each extreme of some but not all of the terms: of
+// x + z - max x - max z each difference is exact, while x + z is rounded, and so is max x + max z.
+std::vector<std::vector<Term>> take_below_extremes(ExprBuilder& b, std::vector<Term>& terms) {
+  std::vector<std::vector<Term>> differences;
+  for (const Term& t : std::vector<Term>(terms)) {
+    const std::optional<Term> values = is_extreme(b, t.value) ? averaged_values(b, t.value) : std::nullopt;
+    if (!values || t.coefficient.is_zero() || std::find(terms.begin(), terms.end(), t) == terms.end()) continue;
+    const std::vector<Term> chosen_from = b.terms(b.scale(-t.coefficient * values->coefficient, values->value));
+    std::optional<std::vector<Term>> left = without_terms(terms, chosen_from);
+    if (!left || left->size() + chosen_from.size() != terms.size()) continue;
+    std::erase(*left, t);
+    if (left->empty()) continue;
+    terms = std::move(*left);
+    differences.push_back(chosen_from);
+    differences.back().push_back(t);
+  }
+  return differences;
+}
+
 // coefficient * (values + reference) or coefficient * (reference - values), where the reference stands for an average or an extreme that
 // cancels the values; or coefficient * (values - reference), where the reference changes to these values.
 struct Difference {
@@ -239,6 +258,7 @@ std::optional<Part> TileValues::emit_exact_first(Expr e, const Order& own) {
   if (e->terms.size() <= 2) return std::nullopt;
   std::vector<Term> left = e->terms, data, extremes, others;
   std::vector<std::vector<Term>> groups = take_changes(exprs_, left);
+  std::vector<std::vector<Term>> differences = take_below_extremes(exprs_, left);
   AxisSet axes;
   for (const Term& t : left)
     if (is_extreme(exprs_, t.value)) {
@@ -250,7 +270,10 @@ std::optional<Part> TileValues::emit_exact_first(Expr e, const Order& own) {
       ExprSet seen;
       (!axes.contains(t.value->axes) || is_data(t.value, seen) ? data : others).push_back(t);
     }
-  if (groups.empty() && others.empty() && data.size() > 1 && !extremes.empty() && grouped_terms(e).size() > 1) {
+  if (!differences.empty()) {
+    differences.push_back(std::move(left));
+    groups.insert(groups.begin(), differences.begin(), differences.end());
+  } else if (groups.empty() && others.empty() && data.size() > 1 && !extremes.empty() && grouped_terms(e).size() > 1) {
     groups = {std::move(data), std::move(extremes)};
   } else if (extremes.empty() || others.empty() || extremes.size() + data.size() < 2) {
     groups.push_back(std::move(left));
