@@ -20,12 +20,19 @@ bool may_contract(Type t, const PassContext& context) {
   return context.target.kind == ir::TargetDesc::Kind::nvptx;  // a host has no 16-bit fma, and one in software costs more than it saves
 }
 
-/// The op of kind `k` that defines `v`, if it is in the user's block and has no other use: merging it duplicates and moves no op.
-OpId sole_use_of(const Function& f, ValueId v, OpKind k, OpId user) {
+/// The op of kind `k` that defines `v`, if it is in the user's block: merging it moves no op out of or into a loop.
+OpId definition_beside(const Function& f, ValueId v, OpKind k, OpId user) {
   const OpId id = f.defined_by(v, k);
-  return id && f.value(v).users.size() == 1 && f.op(id).parent == f.op(user).parent ? id : OpId{};
+  return id && f.op(id).parent == f.op(user).parent ? id : OpId{};
+}
+/// The same, if the value has no other use: merging it duplicates no op.
+OpId sole_use_of(const Function& f, ValueId v, OpKind k, OpId user) {
+  const OpId id = definition_beside(f, v, k, user);
+  return id && f.value(v).users.size() == 1 ? id : OpId{};
 }
 
+// Other uses of the product do not count: two loops that compute one sum must give it the same bits, whatever else either of them does with
+// the product. An fma for each sum takes no longer than the additions.
 ValueId fuse_multiply(Rewriter& rw, OpId id, const PassContext& context) {
   const Function& f = rw.ir();
   if (!may_contract(f.type(f.result(id)), context)) return {};
@@ -35,11 +42,11 @@ ValueId fuse_multiply(Rewriter& rw, OpId id, const PassContext& context) {
     const bool is_difference = is_sub || f.defined_by(other, OpKind::neg_);
     return mul && !(is_difference && is_chosen_among_products(f, other, f.type(f.result(id)).rank()));
   };
-  if (const OpId mul = sole_use_of(f, a, OpKind::mul_, id); may_merge(mul, b)) {
+  if (const OpId mul = definition_beside(f, a, OpKind::mul_, id); may_merge(mul, b)) {
     // x * y + z -> fma(x, y, z), x * y - z -> fma(x, y, -z)
     return rw.ternary(OpKind::fma_, f.operand(mul, 0), f.operand(mul, 1), is_sub ? rw.unary(OpKind::neg_, b) : b);
   }
-  if (const OpId mul = sole_use_of(f, b, OpKind::mul_, id); may_merge(mul, a)) {
+  if (const OpId mul = definition_beside(f, b, OpKind::mul_, id); may_merge(mul, a)) {
     // z + x * y -> fma(x, y, z), z - x * y -> fma(-x, y, z)
     const ValueId x = f.operand(mul, 0);
     return rw.ternary(OpKind::fma_, is_sub ? rw.unary(OpKind::neg_, x) : x, f.operand(mul, 1), a);
@@ -47,6 +54,32 @@ ValueId fuse_multiply(Rewriter& rw, OpId id, const PassContext& context) {
   return {};
 }
 
+/// Whether v is a sum so far, perhaps scaled: another dot, or a tile that a loop carries or has computed.
+bool is_accumulator(const Function& f, ValueId v) {
+  constexpr int kMostOps = 8;
+  std::vector<ValueId> visits{v};
+  for (std::size_t next = 0; next < visits.size() && next < kMostOps; ++next) {
+    const ir::ValueData& value = f.value(visits[next]);
+    if (!value.op) {
+      if (value.block && f.block(value.block).parent) return true;
+      continue;
+    }
+    switch (f.kind(value.op)) {
+      case OpKind::dot_:
+      case OpKind::for_: return true;
+      case OpKind::mul_:
+      case OpKind::add_:
+      case OpKind::select_:
+        for (ValueId x : f.op(value.op).operands) visits.push_back(x);
+        break;
+      default: break;
+    }
+  }
+  return false;
+}
+
+// A sum of floats with other values, such as a bias, stays a sum: whether the dot has another use would else decide how it is rounded, and
+// differently in two loops that compute it.
 ValueId accumulate_in_dot(Rewriter& rw, OpId id, const PassContext& context) {
   const Function& f = rw.ir();
   const Type t = f.type(f.result(id));
@@ -54,6 +87,7 @@ ValueId accumulate_in_dot(Rewriter& rw, OpId id, const PassContext& context) {
   for (int i = 0; i < 2; ++i) {
     const OpId dot = sole_use_of(f, f.operand(id, i), OpKind::dot_, id);
     if (!dot || f.constant_bits(f.operand(dot, 2)) != 0u) continue;
+    if (t.is_float() && !is_accumulator(f, f.operand(id, 1 - i))) continue;
     // dot(a, b, 0) + c -> dot(a, b, c); if c is another dot, one accumulates onto the other
     const ValueId operands[] = {f.operand(dot, 0), f.operand(dot, 1), f.operand(id, 1 - i)};
     return f.result(rw.create(OpKind::dot_, operands, f.op(dot).attrs));
