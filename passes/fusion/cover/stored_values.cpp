@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "passes/fusion/cover/read_stored.h"
 #include "passes/fusion/cover/replace_factors.h"
 #include "passes/fusion/expr/expr_walk.h"
 
@@ -36,7 +37,7 @@ Expr StoredValues::store_combined(Expr root, Axis loop, Combined which, ExprMap&
     b_.pool().copy_sources(e, replaced[e]);
     return false;
   });
-  return replaced.empty() ? root : b_.substitute(root, replaced);
+  return replaced.empty() ? root : read_stored(b_, held_, b_.substitute(root, replaced), stored);
 }
 
 Expr StoredValues::store_reductions(Expr root, Reductions which, ExprMap& stored, Axis loop) {
