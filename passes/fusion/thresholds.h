@@ -101,6 +101,8 @@ inline constexpr double kScatterPrograms = 256;
 
 /// The factor by which an alternative that stores values must be faster: estimates are rough, and stored values need memory.
 inline constexpr double kOfStoring = 1.25;
+/// How many times as long as the best alternative one may take if symbols are large, to be chosen for what it takes if they are not.
+inline constexpr double kMostGrowth = 8;
 /// Positions of the longest axis of an accumulator that a program holds completely, besides a tile of rows.
 inline constexpr double kMostStoredPayload = 512;
 /// The same for a kernel that fits.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 
 #include "passes/fusion/amount_text.h"
@@ -29,9 +30,20 @@ bool is_transcendental(Expr e) {
   return e->is(ExprKind::exp) || e->is(ExprKind::log) || (e->is(ExprKind::function) && fusion::is_transcendental(e->function));
 }
 
+// Whether an extent of the plan's outputs or reductions has symbols.
+bool has_symbols(const LoopPlan& plan) {
+  const auto has = [](Axis a) { return !a->extent.is_constant(); };
+  const std::vector<Axis> bound = bound_axes(plan.outputs);
+  return std::any_of(bound.begin(), bound.end(), has) || std::any_of(plan.outputs.begin(), plan.outputs.end(), [&](const KernelOutput& o) {
+           return std::any_of(o.value->axes.begin(), o.value->axes.end(), has);
+         });
+}
+
 class Estimator {
  public:
-  Estimator(const LoopPlan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const FusionOptions& options)
+  // of_symbols: the value that symbols have, within their bounds.
+  Estimator(const LoopPlan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const FusionOptions& options,
+            double of_symbols)
       : plan_(plan),
         b_(b),
         target_(target),
@@ -39,7 +51,7 @@ class Estimator {
         tiling_(tiling),
         tiles_(tiling.sizes),
         rows_(options.batch_invariant ? rows_of(plan) : AxisSet()),
-        footprint_(plan, tiling.sizes, rows_) {}
+        footprint_(plan, tiling.sizes, rows_, of_symbols) {}
 
   KernelCost run() {
     cost_.programs = footprint_.programs();
@@ -48,13 +60,13 @@ class Estimator {
     for (const Reduction& r : plan_.reductions) stop_.insert(r.value);
     // What one pass has computed is not computed again in the outputs of a later pass: the outputs belong to the last pass. If one tile is
     // the whole loop, there is a single pass.
-    ExprSet seen;
+    Counted counted;
     for (int pass = 1; pass <= plan_.passes; ++pass) {
-      if (!footprint_.has_one_tile()) seen.clear();
-      add_pass(pass, seen);
+      if (!footprint_.has_one_tile()) counted.clear();
+      add_pass(pass, counted);
     }
     for (const KernelOutput& o : plan_.outputs) {
-      add_parts({o.value}, seen);
+      add_parts({{o.value}, {}}, counted);
       cost_.written_bytes += footprint_.extent(o.value->axes) * ir::bytes(o.tensor->element);
     }
     for (const auto& [tensor, bytes] : read_) {
@@ -72,6 +84,25 @@ class Estimator {
   }
 
  private:
+  // Values that are computed inside of reductions over these axes of the grid: others than those with the same formulas outside.
+  struct Inside {
+    std::vector<Expr> values;
+    AxisSet walked;
+  };
+  // What was counted, for each set of walked axes.
+  class Counted {
+   public:
+    ExprSet& inside(const AxisSet& walked) {
+      for (auto& [axes, seen] : all_)
+        if (axes == walked) return seen;
+      return all_.emplace_back(walked, ExprSet{}).second;
+    }
+    void clear() { all_.clear(); }
+
+   private:
+    std::deque<std::pair<AxisSet, ExprSet>> all_;
+  };
+
   // The rows of outputs whose bits must not depend on the number of rows: a typical number of rows is used instead of the actual one.
   static AxisSet rows_of(const LoopPlan& plan) {
     AxisSet rows;
@@ -80,12 +111,12 @@ class Estimator {
     return rows;
   }
 
-  double evaluations(const AxisSet& axes) const { return footprint_.evaluations(axes); }
+  double evaluations(const AxisSet& axes, const AxisSet& walked = {}) const { return footprint_.evaluations(axes, walked); }
 
   // The bytes of the elements that are read, each counted once.
   double tensor_bytes(Tensor t) const {
     double elements = 1;
-    for (const Dim& d : t->shape) elements *= estimated_extent(d);
+    for (const Dim& d : t->shape) elements *= footprint_.extent(d);
     if (!rows_.empty()) elements = footprint_.extent(axes_.at(t));
     return elements * ir::bytes(t->element);
   }
@@ -103,12 +134,13 @@ class Estimator {
     return a;
   }
 
-  void add_pass(int pass, ExprSet& seen) {
+  void add_pass(int pass, Counted& counted) {
     for (std::size_t i = 0; i < plan_.accumulators.size(); ++i) {
       const Accumulator& a = plan_.accumulators[i];
       if (a.pass != pass || !plan_.is_read(static_cast<int>(i))) continue;
       const Expr body = footprint_.has_one_tile() ? body_at_values(b_, a) : a.body;
-      add_parts(add_reduction(a.combine, body, {plan_.loop}, a.reduce->operand_element, a.axes), seen);
+      const AxisSet walked = footprint_.walked_in(a.reduce->bound, {});
+      add_parts({add_reduction(a.combine, body, {plan_.loop}, a.reduce->operand_element, a.axes, walked), walked}, counted);
       if (!a.exponent->is_number(0)) {
         const double steps = std::ceil(footprint_.tiles_of_loop());
         cost_.flops += steps * evaluations(a.axes);
@@ -118,8 +150,9 @@ class Estimator {
   }
 
   // Counts the operations that combine the body, and returns what is combined: the factors of a product, which one instruction multiplies.
-  std::vector<Expr> add_reduction(Combine c, Expr body, const AxisSet& along, const ProductElement& operands, const AxisSet& axes) {
-    const double count = evaluations(both(axes, along));
+  std::vector<Expr> add_reduction(Combine c, Expr body, const AxisSet& along, const ProductElement& operands, const AxisSet& axes,
+                                  const AxisSet& walked) {
+    const double count = evaluations(both(axes, along), walked);
     if (c == Combine::sum && is_product(b_.factors(body), along)) {
       cost_.matrix_flops += 2 * count;
       precision_seconds_ += 2 * count * seconds_of_precision(operands.precision);
@@ -129,6 +162,7 @@ class Estimator {
       return multiplied;
     }
     cost_.flops += count;
+    cost_.repeated_operations += count - footprint_.extent(both(axes, along));
     return {body};
   }
 
@@ -141,31 +175,43 @@ class Estimator {
     return 1 / facts_.flops - 1 / facts_.matrix_flops_32;
   }
 
-  void add_parts(const std::vector<Expr>& values, ExprSet& seen) {
-    for (Expr v : values)
-      walk_along(v, [&](Expr e, std::vector<Expr>& next) {
-        if (e->is_reference() || e->is(ExprKind::delta) || stop_.contains(e) || !seen.insert(e).second) return;
-        next = add_value(e);
-      });
+  void add_parts(Inside first, Counted& counted) {
+    std::vector<Inside> open{std::move(first)};
+    while (!open.empty()) {
+      const Inside in = std::move(open.back());
+      open.pop_back();
+      ExprSet& seen = counted.inside(in.walked);
+      for (Expr v : in.values)
+        walk_along(v, [&](Expr e, std::vector<Expr>& next) {
+          if (e->is_reference() || e->is(ExprKind::delta) || stop_.contains(e) || !seen.insert(e).second) return;
+          Inside parts = add_value(e, in.walked);
+          if (parts.walked == in.walked)
+            next = std::move(parts.values);
+          else
+            open.push_back(std::move(parts));
+        });
+    }
   }
 
   // Counts what it takes to compute a value of its parts, and returns the parts.
-  std::vector<Expr> add_value(Expr e) {
+  Inside add_value(Expr e, const AxisSet& walked) {
     b_.pool().steps().take(1);
     if (e->is(ExprKind::load)) {
-      if (e->tensor->is_scalar) return {};
-      read_[e->tensor] += evaluations(e->axes) * ir::bytes(e->tensor->element) * lines_per_run(e);
+      if (e->tensor->is_scalar) return {{}, walked};
+      read_[e->tensor] += evaluations(e->axes, walked) * ir::bytes(e->tensor->element) * lines_per_run(e);
       axes_[e->tensor].insert(e->axes);
-      return {};
+      return {{}, walked};
     }
-    if (e->is(ExprKind::index) || e->is(ExprKind::extent) || e->is(ExprKind::number)) return {};
-    if (e->is(ExprKind::reduce)) return add_reduction(e->combine, e->operands[0], e->bound, e->operand_element, e->axes);
-    if (is_transcendental(e)) {
-      cost_.exponentials += evaluations(e->axes);
-    } else {
-      cost_.flops += evaluations(e->axes) * static_cast<double>(std::max<std::size_t>(children(e).size(), 1));
+    if (e->is(ExprKind::index) || e->is(ExprKind::extent) || e->is(ExprKind::number)) return {{}, walked};
+    if (e->is(ExprKind::reduce)) {
+      const AxisSet inside = footprint_.walked_in(e->bound, walked);
+      return {add_reduction(e->combine, e->operands[0], e->bound, e->operand_element, e->axes, inside), inside};
     }
-    return {children(e).begin(), children(e).end()};
+    const double count = evaluations(e->axes, walked),
+                 of_each = is_transcendental(e) ? 1 : static_cast<double>(std::max<std::size_t>(children(e).size(), 1));
+    (is_transcendental(e) ? cost_.exponentials : cost_.flops) += count * of_each;
+    cost_.repeated_operations += (count - footprint_.extent(e->axes)) * of_each;
+    return {{children(e).begin(), children(e).end()}, walked};
   }
 
   // An axis that a program holds whole must fit for every value of its symbols.
@@ -209,7 +255,9 @@ class Estimator {
 
 KernelCost estimate(const LoopPlan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target,
                     const FusionOptions& options) {
-  return Estimator(plan, tiling, b, target, options).run();
+  KernelCost cost = Estimator(plan, tiling, b, target, options, kTypicalExtent).run();
+  cost.seconds_if_large = has_symbols(plan) ? Estimator(plan, tiling, b, target, options, kLargeExtent).run().seconds : cost.seconds;
+  return cost;
 }
 
 std::string KernelCost::text() const {

@@ -17,11 +17,16 @@ struct KernelCost {
   double reread_bytes = 0;                   // what programs read in addition, because several of them read the same
   double spilled_bytes = 0;                  // written and read because there are too few registers
   double matrix_flops = 0, flops = 0, exponentials = 0;
-  double accumulator_bytes = 0;  // of one program
+  double repeated_operations = 0;  // of flops and exponentials: those that compute again, in another program, what one has computed
+  double accumulator_bytes = 0;    // of one program
   double programs = 1;
   double parts = 1;  // the number of parts into which programs divide the loop; a second kernel merges them
   bool fits = true;
   double seconds = 0;
+  double seconds_if_large = 0;  // the same with symbols of kLargeExtent: shows work that grows faster than the data
+  /// Whether most operations are repetitions. Estimates take them for as fast as those of one program that has the whole to itself, but
+  /// loops over what many programs share are slow: the tiles beside such a loop are small.
+  bool repeats_most() const { return 2 * repeated_operations > matrix_flops + flops + exponentials; }
   /// The terms of the estimate, in one line.
   std::string text() const;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -52,6 +53,12 @@ class Coverer {
   }
 
  private:
+  struct Seconds {
+    double typical = 0, if_large = 0;  // as in KernelCost
+    explicit Seconds(const KernelCost& c = {}) : typical(c.seconds), if_large(c.seconds_if_large) {}
+    Seconds& operator+=(const Seconds& s) { return typical += s.typical, if_large += s.if_large, *this; }
+  };
+
   // One alternative to compute an output: a loop, and the values that other kernels store before it.
   struct Alternative {
     std::string strategy;  // its name
@@ -59,12 +66,13 @@ class Coverer {
     FittedTiling tiling;
     ExprMap stored;
     KernelCost cost;
-    double of_stored = 0;     // seconds to compute and store the values that it reads
+    Seconds of_stored;        // to compute and store the values that it reads
     bool is_emitted = false;  // the tiles and the cost are final, and the plan was checked
     ProofResult proof;
     std::string comparison;  // with the next best alternative
 
-    double seconds() const { return cost.seconds + of_stored; }
+    double seconds() const { return cost.seconds + of_stored.typical; }
+    double seconds_if_large() const { return cost.seconds_if_large + of_stored.if_large; }
   };
 
   // An output that contains a reduction is read from memory where another kernel needs its value.
@@ -169,6 +177,7 @@ class Coverer {
     for (Tried tried : {Tried::for_each_loop, Tried::if_storing}) add_with_each_loop(tried, output, all);
     for (Tried tried : {Tried::for_best_loop, Tried::if_none_fits}) add_with_best_loop(tried, output, all);
     sort(all);
+    add_without_loop(output, all);
     return alternatives_.emplace(output.tensor, std::move(all)).first->second;
   }
 
@@ -228,17 +237,39 @@ class Coverer {
     }
   }
 
+  // An output along whose axes its own reductions run reads its operands again after them: in further passes of few programs, or in each of
+  // many programs. What is left if all reductions are stored has no loop, and as many programs as it likes.
+  void add_without_loop(const KernelOutput& output, std::vector<Alternative>& all) {
+    const Alternative& best = all.front();
+    if (!best.plan->loop || (best.cost.fits && best.plan->passes == 1 && best.cost.reread_bytes <= best.cost.read_bytes)) return;
+    const std::vector<Axis> bound = bound_axes({output});
+    if (std::none_of(bound.begin(), bound.end(), [&](Axis a) { return output.value->axes.contains(a); })) return;
+    for (const Strategy& s : strategies()) {
+      if (s.tried != Tried::if_read_again) continue;
+      ExprMap stored;
+      KernelOutput rest = output;
+      rest.value = s.transform(stored_, output.value, nullptr, stored);
+      if (!stored.empty()) all.push_back(estimate_alternative(std::string(s.name), LoopPlan(b_, {rest}, nullptr), std::move(stored)));
+    }
+    sort(all);
+  }
+
   void sort(std::vector<Alternative>& all) const {
+    double least = HUGE_VAL;  // seconds, if symbols are large
+    for (const Alternative& a : all)
+      if (!a.proof.is_refuted && a.cost.fits) least = std::min(least, a.seconds_if_large());
+    const auto explodes = [&](const Alternative& a) { return a.cost.repeats_most() || a.seconds_if_large() > kMostGrowth * least; };
     const auto is_better = [&](const Alternative& a, const Alternative& c) {
       const auto weighted = [&](const Alternative& x) { return x.seconds() * (stores_more(x.stored) ? kOfStoring : 1); };
-      return std::tuple(a.proof.is_refuted, !a.cost.fits, weighted(a)) < std::tuple(c.proof.is_refuted, !c.cost.fits, weighted(c));
+      return std::tuple(a.proof.is_refuted, !a.cost.fits, explodes(a), weighted(a)) <
+             std::tuple(c.proof.is_refuted, !c.cost.fits, explodes(c), weighted(c));
     };
     std::stable_sort(all.begin(), all.end(), is_better);
   }
 
-  // Whether storing these values needs memory that is not allocated yet.
+  // Whether storing these values needs memory that is not allocated yet. Single elements do not count.
   bool stores_more(const ExprMap& stored) const {
-    return std::any_of(stored.begin(), stored.end(), [&](const auto& s) { return started_.count(s.first) == 0; });
+    return std::any_of(stored.begin(), stored.end(), [&](const auto& s) { return started_.count(s.first) == 0 && !s.first->axes.empty(); });
   }
 
   Alternative estimate_alternative(std::string strategy, LoopPlan plan, ExprMap stored) {
@@ -254,11 +285,11 @@ class Coverer {
 
   // The seconds of all kernels that run before. Each value is stored once, however many kernels read it. Kernels of values with a common
   // product become one, so that their products count once. A value joins the first kernel that takes less time with it.
-  double seconds_to_store(const ExprMap& stored) {
+  Seconds seconds_to_store(const ExprMap& stored) {
     struct Kernel {
       std::vector<Expr> values;
       Axis loop;
-      double seconds;
+      Seconds seconds;
     };
     ExprMap all;
     const std::function<void(const ExprMap&)> collect = [&](const ExprMap& values) {
@@ -271,21 +302,21 @@ class Coverer {
       const Alternative& own = best(stored_output(v));
       const auto joined = std::find_if(kernels.begin(), kernels.end(), [&](Kernel& k) {
         if (k.loop != own.plan->loop || !own.plan->scans.empty()) return false;
-        const std::optional<double> together = seconds_together(k.values, v, k.loop);
-        if (!together || *together >= k.seconds + own.cost.seconds) return false;
+        const std::optional<Seconds> together = seconds_together(k.values, v, k.loop);
+        if (!together || together->typical >= k.seconds.typical + own.cost.seconds) return false;
         k.seconds = *together;
         k.values.push_back(v);
         return true;
       });
-      if (joined == kernels.end()) kernels.push_back({{v}, own.plan->loop, own.cost.seconds});
+      if (joined == kernels.end()) kernels.push_back({{v}, own.plan->loop, Seconds(own.cost)});
     }
-    double seconds = 0;
+    Seconds seconds;
     for (const Kernel& k : kernels) seconds += k.seconds;
     return seconds;
   }
 
   // The time of one kernel for the values, if they have a common product.
-  std::optional<double> seconds_together(const std::vector<Expr>& values, Expr more, Axis loop) {
+  std::optional<Seconds> seconds_together(const std::vector<Expr>& values, Expr more, Axis loop) {
     const std::vector<Expr>& own = products_of(more);
     const auto has_common = [&](Expr v) {
       const std::vector<Expr>& others = products_of(v);
@@ -299,7 +330,7 @@ class Coverer {
     for (Expr v : values) first.push_back(best(stored_output(v)).plan->outputs[0]);
     const std::optional<MergedPlan> merged =
         merged_plan(b_, held_, first, best(stored_output(more)).plan->outputs, {loop}, {}, target_, options_);
-    return together_[all] = merged ? std::optional(merged->cost.seconds) : std::nullopt;
+    return together_[all] = merged ? std::optional(Seconds(merged->cost)) : std::nullopt;
   }
 
   // The products that the kernel of a stored value computes.
@@ -343,8 +374,8 @@ class Coverer {
   const int first_;  // number of the first intermediate result
   ExprMap loads_;
   ExprSet started_;
-  std::map<Tensor, std::vector<Alternative>> alternatives_;        // alternatives to compute each tensor
-  std::map<std::vector<Tensor>, std::optional<double>> together_;  // seconds of one kernel for all of these tensors
+  std::map<Tensor, std::vector<Alternative>> alternatives_;         // alternatives to compute each tensor
+  std::map<std::vector<Tensor>, std::optional<Seconds>> together_;  // seconds of one kernel for all of these tensors
   std::unordered_map<Expr, std::vector<Expr>, ExprHash> products_;
   std::vector<ChosenKernel> kernels_;
 };

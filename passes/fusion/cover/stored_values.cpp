@@ -61,4 +61,31 @@ Expr StoredValues::store_reductions(Expr root, Reductions which, ExprMap& stored
   return replaced.empty() ? root : b_.substitute(root, replaced);
 }
 
+Expr StoredValues::store_outermost(Expr root, ExprMap& stored) {
+  std::vector<Expr> found;
+  ExprSet seen;
+  const std::function<void(Expr)> visit = [&](Expr e) {
+    if (!held_.holds_reduction(e) || !seen.insert(e).second) return;
+    if (e->is(ExprKind::reduce) && e != root) {
+      found.push_back(e);
+    } else {
+      for (Expr x : children(e)) visit(x);
+    }
+  };
+  visit(root);
+  const auto is_part = [](Expr part, Expr whole) {
+    return part->combine == whole->combine && part->combine != Combine::combine && part->operands[0] == whole->operands[0] &&
+           part->element == whole->element && part->bound.size() < whole->bound.size() && whole->bound.contains(part->bound);
+  };
+  ExprMap replaced;
+  for (Expr e : found) {
+    Expr value = e;
+    for (Expr part : found)
+      if (is_part(part, e) && (value == e || part->bound.size() > e->bound.size() - value->bound.size()))
+        value = b_.reduce(e->combine, e->bound.without(part->bound), load_of_(part), e->operand_element, e->element);
+    stored[value] = replaced[e] = load_of_(value);
+  }
+  return replaced.empty() ? root : b_.substitute(root, replaced);
+}
+
 }  // namespace tilewright::passes::fusion

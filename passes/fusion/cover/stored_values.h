@@ -34,6 +34,10 @@ class StoredValues {
   enum class Reductions : std::uint8_t { inner, all, of_other_loops };
   Expr store_reductions(Expr root, Reductions, ExprMap& stored, Axis loop = nullptr);
 
+  /// Stores every outermost reduction, so that element-wise work is left. A reduction over more axes than another one of the same elements
+  /// combines the stored results of that one.
+  Expr store_outermost(Expr root, ExprMap& stored);
+
  private:
   ExprBuilder& b_;
   ContainedReductions& held_;

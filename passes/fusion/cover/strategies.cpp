@@ -35,6 +35,8 @@ constexpr Strategy kStrategies[] = {
     // and not again for each tile of another axis.
     {"store inner reductions", Tried::for_best_loop, reductions<Reductions::inner>},
     {"store all reductions", Tried::if_none_fits, reductions<Reductions::all>},
+    {"store each reduction, compute the rest element by element", Tried::if_read_again,
+     [](StoredValues& s, Expr value, Axis, ExprMap& stored) { return s.store_outermost(value, stored); }},
 };
 
 constexpr Refinement kRefinements[] = {

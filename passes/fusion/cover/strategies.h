@@ -18,6 +18,7 @@ enum class Tried : std::uint8_t {
   if_storing,     // with each axis that may be the loop, if it stores something
   for_best_loop,  // with the loop of the best plan for the rest, if it stores something
   if_none_fits,   // as above, if no alternative so far fits on chip
+  if_read_again,  // without a loop, if the best alternative so far reads again, after its reductions, what these read
 };
 
 struct Strategy {

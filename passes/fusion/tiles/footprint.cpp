@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "passes/fusion/expr/expr_walk.h"
-#include "passes/fusion/expr/extents.h"
 
 namespace tilewright::passes::fusion {
 
@@ -18,7 +17,7 @@ std::vector<Expr> loads_of(const std::vector<KernelOutput>& outputs) {
 
 // ---- extents ----
 
-double Footprint::extent(Axis a) const { return rows_.contains(a) ? kTypicalExtent : estimated_extent(a->extent); }
+double Footprint::extent(Axis a) const { return rows_.contains(a) ? kTypicalExtent : extent(a->extent); }
 
 double Footprint::extent(const AxisSet& axes) const {
   double product = 1;
@@ -47,11 +46,17 @@ std::int64_t Footprint::positions(const AxisSet& axes) const {
   return all;
 }
 
-double Footprint::evaluations(const AxisSet& axes) const {
+double Footprint::evaluations(const AxisSet& axes, const AxisSet& walked) const {
   double count = extent(axes);
   for (const auto& [axis, size] : tiles_.grid)
-    if (!axes.contains(axis)) count *= programs_along(axis);
+    if (!axes.contains(axis) || walked.contains(axis)) count *= programs_along(axis);
   return count;
+}
+
+AxisSet Footprint::walked_in(const AxisSet& bound, AxisSet around) const {
+  for (const auto& [axis, size] : tiles_.grid)
+    if (bound.contains(axis)) around.insert(axis);
+  return around;
 }
 
 // ---- programs ----

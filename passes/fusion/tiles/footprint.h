@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "passes/fusion/expr/extents.h"
 #include "passes/fusion/tiles/tile_sizes.h"
 
 namespace tilewright::passes::fusion {
@@ -15,11 +16,14 @@ std::vector<Expr> loads_of(const std::vector<KernelOutput>&);
 class Footprint {
  public:
   /// rows: axes that count with a typical extent even if theirs is known, so that no answer depends on the number of rows.
-  Footprint(const LoopPlan& plan, const TileSizes& tiles, AxisSet rows = {}) : plan_(plan), tiles_(tiles), rows_(std::move(rows)) {}
+  /// of_symbols: what counts as typical for a symbol.
+  Footprint(const LoopPlan& plan, const TileSizes& tiles, AxisSet rows = {}, double of_symbols = kTypicalExtent)
+      : plan_(plan), tiles_(tiles), rows_(std::move(rows)), of_symbols_(of_symbols) {}
 
   // ---- extents ----
   double extent(Axis) const;
   double extent(const AxisSet&) const;
+  double extent(const Dim& d) const { return estimated_extent(d, of_symbols_); }
   /// The positions along these axes that a program handles, at once or in turn.
   double elements(const AxisSet&) const;
   /// The positions along axes of a result or of an operand that a program holds at once; kManyPositions if there are more.
@@ -27,7 +31,11 @@ class Footprint {
   static constexpr std::int64_t kManyPositions = std::int64_t{1} << 20;
   std::int64_t tile(Axis) const;
   /// The elements that all programs compute of a value with these axes: programs along an axis that it lacks compute it again.
-  double evaluations(const AxisSet&) const;
+  /// Each program computes all elements along the axes `walked`, even if programs are distributed along them.
+  double evaluations(const AxisSet&, const AxisSet& walked = {}) const;
+  /// The axes that each program walks inside of a reduction: those of the grid that the reduction, or one around it, binds. Outside of it
+  /// the output has the same axes.
+  AxisSet walked_in(const AxisSet& bound, AxisSet around) const;
 
   // ---- programs ----
   double programs() const;
@@ -61,6 +69,7 @@ class Footprint {
   const LoopPlan& plan_;
   const TileSizes& tiles_;
   const AxisSet rows_;
+  const double of_symbols_;
 };
 
 }  // namespace tilewright::passes::fusion

@@ -82,13 +82,14 @@ TEST_CASE("fusion refuted: without another plan the nodes of the segment run one
 
 TEST_CASE("fusion refuted: a report says why a segment is not fused") {
   graph::Graph g;
-  const Formula x = input(g, "x", {6, 33}), e = exp(x - max(x));
-  builder(g).output("y", (e / sum(e)).id);
+  // No strategy stores one of the two reductions.
+  const Formula x = input(g, "x", {6, 33});
+  builder(g).output("y", (sum(x) * max(x)).id);
   int refuted = 0;
   const KernelSequence p = build_sequence(g, refuting([](const LoopPlan& plan) { return plan.reductions.size() > 1; }, refuted), {});
   CHECK(refuted > 0);
-  CHECK(p.kernels.size() > 1);
-  CHECK(is_told(p) == (p.kernels.size() > 2));
+  CHECK(p.kernels.size() == 3);
+  CHECK(is_told(p));
   check_values(g, p);
 }
 
