@@ -1,5 +1,5 @@
 // Checks of the arguments of the kernel library.
-#include "tilewright/kernels/arguments.h"
+#include "tilewright/kernels/detail/arguments.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

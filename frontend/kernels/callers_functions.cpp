@@ -1,5 +1,5 @@
 // Checks the return values of functions of the caller.
-#include "tilewright/kernels/callers_functions.h"
+#include "tilewright/kernels/detail/callers_functions.h"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@ fail() { printf 'headers: %s\n' "$*" >&2; failed=1; }
 
 find tileir/include runtime/include frontend/include -name "*.h" | sed "s,.*/include/\(.*\),#include <\1>," | sort >"$work/every_header.cpp"
 # Templates warn where they are used: these programs use the surface widely. What they themselves warn of does not count.
-sources=("$work/every_header.cpp" tests/unit/frontend/surface_test.cpp tests/unit/frontend/parameters_test.cpp tests/kernels/*_test.cpp docs/tutorial/0[3679]_*.cpp docs/tutorial/10_*.cpp tests/programs/tiles.cpp)
+sources=("$work/every_header.cpp" tests/unit/frontend/trace/surface_test.cpp tests/unit/frontend/trace/parameters_test.cpp tests/kernels/*_test.cpp docs/tutorial/0[3679]_*.cpp docs/tutorial/10_*.cpp tests/programs/tiles.cpp)
 
 tried=0
 for cxx in "$@"; do

@@ -4,8 +4,8 @@
 #include <optional>
 #include <type_traits>
 
-#include "tilewright/kernels/arguments.h"
-#include "tilewright/kernels/callers_functions.h"
+#include "tilewright/kernels/detail/arguments.h"
+#include "tilewright/kernels/detail/callers_functions.h"
 #include "tilewright/ops.h"
 
 namespace tilewright::kernels {

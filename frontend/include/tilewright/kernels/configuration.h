@@ -7,7 +7,7 @@
 #include <typeinfo>
 #include <variant>
 
-#include "tilewright/kernels/arguments.h"
+#include "tilewright/kernels/detail/arguments.h"
 #include "tilewright/kernels/options.h"
 
 namespace tilewright::kernels::host {

@@ -5,8 +5,8 @@
 #include <numbers>
 #include <vector>
 
-#include "tilewright/kernels/arguments.h"
 #include "tilewright/kernels/configuration.h"
+#include "tilewright/kernels/detail/arguments.h"
 #include "tilewright/ops.h"
 
 namespace tilewright::kernels {

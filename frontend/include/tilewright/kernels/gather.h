@@ -1,6 +1,6 @@
 // Gathers elements or rows of an array at the indices in another array.
 #pragma once
-#include "tilewright/kernels/array.h"
+#include "tilewright/kernels/detail/array.h"
 #include "tilewright/kernels/elements.h"
 
 namespace tilewright::kernels {

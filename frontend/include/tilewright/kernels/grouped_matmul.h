@@ -1,6 +1,6 @@
 // Products of groups of rows, each with its own matrix, as in a mixture of experts.
 #pragma once
-#include "tilewright/kernels/array.h"
+#include "tilewright/kernels/detail/array.h"
 #include "tilewright/kernels/matmul.h"
 
 namespace tilewright::kernels {

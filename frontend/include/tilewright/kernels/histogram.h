@@ -1,6 +1,6 @@
 // Histograms of whole arrays.
 #pragma once
-#include "tilewright/kernels/whole_arrays.h"
+#include "tilewright/kernels/detail/whole_arrays.h"
 
 namespace tilewright::kernels {
 

@@ -2,9 +2,9 @@
 #pragma once
 #include <optional>
 
-#include "tilewright/kernels/arguments.h"
-#include "tilewright/kernels/callers_functions.h"
 #include "tilewright/kernels/configuration.h"
+#include "tilewright/kernels/detail/arguments.h"
+#include "tilewright/kernels/detail/callers_functions.h"
 #include "tilewright/kernels/detail/extras.h"
 #include "tilewright/kernels/detail/product.h"
 #include "tilewright/kernels/tiles.h"

@@ -1,6 +1,6 @@
 // The product of a matrix and a vector.
 #pragma once
-#include "tilewright/kernels/array.h"
+#include "tilewright/kernels/detail/array.h"
 #include "tilewright/kernels/matmul.h"
 
 namespace tilewright::kernels {

@@ -1,6 +1,6 @@
 // Reductions of whole arrays, and along an axis.
 #pragma once
-#include "tilewright/kernels/whole_arrays.h"
+#include "tilewright/kernels/detail/whole_arrays.h"
 
 namespace tilewright::kernels {
 

@@ -1,7 +1,7 @@
 // Rows of arrays: how kernels that work along the last axis find their row and its steps.
 #pragma once
-#include "tilewright/kernels/array.h"
 #include "tilewright/kernels/configuration.h"
+#include "tilewright/kernels/detail/array.h"
 
 namespace tilewright::kernels {
 

@@ -1,7 +1,7 @@
 // The product of a sparse matrix in compressed rows (CSR) and a vector.
 #pragma once
-#include "tilewright/kernels/array.h"
 #include "tilewright/kernels/configuration.h"
+#include "tilewright/kernels/detail/array.h"
 #include "tilewright/kernels/matmul.h"
 #include "tilewright/kernels/rows.h"
 

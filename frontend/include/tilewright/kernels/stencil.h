@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "tilewright/kernels/array.h"
 #include "tilewright/kernels/configuration.h"
+#include "tilewright/kernels/detail/array.h"
 #include "tilewright/kernels/elements.h"
 #include "tilewright/kernels/matmul.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "tilewright/kernels/arguments.h"
+#include "tilewright/kernels/detail/arguments.h"
 
 namespace tilewright::kernels::host {
 

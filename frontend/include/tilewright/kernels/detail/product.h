@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "tilewright/kernels/arguments.h"
 #include "tilewright/kernels/configuration.h"
+#include "tilewright/kernels/detail/arguments.h"
 #include "tilewright/ops.h"
 
 namespace tilewright::kernels::host {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tilewright/kernels/array.h"
+#include "tilewright/kernels/detail/array.h"
 #include "tilewright/kernels/elements.h"
 
 namespace tilewright::kernels {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include "tests/unit/frontend/traced.h"
 #include "tileir/op_kind.h"
-#include "traced.h"
 
 namespace tw = tilewright;
 using traced::run;

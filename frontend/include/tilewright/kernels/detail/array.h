@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "tilewright/kernels/arguments.h"
+#include "tilewright/kernels/detail/arguments.h"
 #include "tilewright/ops.h"
 
 namespace tilewright::kernels {

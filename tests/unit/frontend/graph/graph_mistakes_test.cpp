@@ -1,7 +1,7 @@
 // Mistakes in graphs: each names the user's line, what was seen and expected, and the lines of the other parties.
 #include <regex>
 
-#include "tests/unit/frontend/graph_run.h"
+#include "tests/unit/frontend/graph/graph_run.h"
 
 namespace graph_run {
 namespace {

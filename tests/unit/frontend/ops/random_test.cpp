@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "traced.h"
+#include "tests/unit/frontend/traced.h"
 
 namespace tw = tilewright;
 using traced::run;

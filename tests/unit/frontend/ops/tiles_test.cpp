@@ -1,8 +1,8 @@
 // Tracing of scans, sorts, gather and histogram, and their errors.
 #include <doctest/doctest.h>
 
+#include "tests/unit/frontend/traced.h"
 #include "tileir/op_kind.h"
-#include "traced.h"
 
 namespace tw = tilewright;
 

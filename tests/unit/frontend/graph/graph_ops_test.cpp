@@ -3,7 +3,7 @@
 #include <functional>
 #include <numeric>
 
-#include "tests/unit/frontend/graph_run.h"
+#include "tests/unit/frontend/graph/graph_run.h"
 #include "tileir/graph/philox.h"
 
 namespace graph_run {

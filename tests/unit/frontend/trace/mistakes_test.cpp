@@ -4,7 +4,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "traced.h"
+#include "tests/unit/frontend/traced.h"
 
 namespace tw = tilewright;
 

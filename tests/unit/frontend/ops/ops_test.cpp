@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "traced.h"
+#include "tests/unit/frontend/traced.h"
 
 namespace tw = tilewright;
 using traced::run;

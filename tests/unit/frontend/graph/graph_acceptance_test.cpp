@@ -1,5 +1,5 @@
 // Graphs of whole models: attention, a transformer block with a symbolic length, cross entropy. Values against plain loops.
-#include "tests/unit/frontend/graph_run.h"
+#include "tests/unit/frontend/graph/graph_run.h"
 #include "tileir/graph/text/graph_text.h"
 #include "tileir/graph/verifier.h"
 

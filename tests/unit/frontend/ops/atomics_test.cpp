@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "tests/unit/frontend/traced.h"
 #include "tilewright/ops/atomic.h"
-#include "traced.h"
 
 namespace tw = tilewright;
 

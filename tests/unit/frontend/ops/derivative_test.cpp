@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "traced.h"
+#include "tests/unit/frontend/traced.h"
 
 namespace tw = tilewright;
 
