@@ -21,7 +21,7 @@ struct Operand : Input {
   Operand(S number, Here here = Here::current()) : Input(Scalar(number), here) {}
   template <std::same_as<Dim> D>
     requires HoldsExtents<T>
-  Operand(const D& extent, Here here = Here::current()) : Input(extent, here) {}
+  Operand(const D& n, Here here = Here::current()) : Input(n, here) {}
 };
 
 }  // namespace detail::tensor
