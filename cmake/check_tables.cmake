@@ -121,8 +121,8 @@ if(TESTS)
   require_each("${text}" ${table} "Adding a tensor op, step 6"
     "function for users in frontend/include/tilewright/graph" "Tensor<T> @")
   foreach(test graph_ops_test graph_mistakes_test)
-    read_files(text "tests/unit/frontend/${test}.cpp")
-    require_each("${text}" ${table} "Adding a tensor op, step 7" "call in tests/unit/frontend/${test}.cpp" "tw::@")
+    read_files(text "tests/unit/frontend/graph/${test}.cpp")
+    require_each("${text}" ${table} "Adding a tensor op, step 7" "call in tests/unit/frontend/graph/${test}.cpp" "tw::@")
   endforeach()
   list(REMOVE_ITEM rows scatter_add)  # it has its own kernels
   foreach(step axes expressions)

@@ -243,7 +243,7 @@ def collect():
     tests = pages.ROOT / "tests"
     mistakes = []
     for folder in ("unit/frontend", "unit/runtime"):
-        for file in sorted((tests / folder).glob("*_test.cpp")):
+        for file in sorted((tests / folder).rglob("*_test.cpp")):
             mistakes += from_unit_test(file)
     for file in sorted((tests / "files").rglob("*.tile")):
         mistakes += from_text_test(file)
