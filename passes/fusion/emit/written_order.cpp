@@ -211,12 +211,6 @@ std::optional<WrittenValue> TileValues::written_sum(Expr e) {
   const bool is_multiple = written->kind == WrittenValue::Kind::product && written->right->is(ExprKind::number);
   const bool is_exact_multiple = is_multiple && is_power_of_two(magnitude(written->right->number));
   if (terms <= 2 && (!is_multiple || is_exact_multiple)) return std::nullopt;
-  if (is_exact_multiple) {
-    const WrittenValue* sum = exprs_.pool().written_value(written->left);
-    const Rational& c = written->right->number;
-    if (sum && sum->kind == WrittenValue::Kind::sum)
-      return WrittenValue{WrittenValue::Kind::sum, exprs_.scale(c, sum->left), exprs_.scale(c, sum->right)};
-  }
   return *written;
 }
 

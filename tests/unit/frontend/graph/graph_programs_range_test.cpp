@@ -316,6 +316,37 @@ TEST_CASE("graph range: recurrences whose coefficient is squared at each step, i
       }
 }
 
+// Steps of Newton's method halve their error, or square it, if a step uses one value of the step before: two values that were rounded
+// differently move apart, by a factor of two at each step.
+TEST_CASE("graph range: recurrences that correct themselves") {
+  const int n = 32, steps = 20;
+  std::vector<float> hx, ha;
+  for (int i = 0; i < n; ++i) hx.push_back(0.3f + 0.01f * float(i)), ha.push_back(0.55f + 0.013f * float(i));
+  struct Step {
+    const char* name;
+    std::function<double(double y, double a)> exact;
+    std::function<tw::Tensor<float>(tw::Tensor<float>, tw::Tensor<float>)> step;
+  };
+  const Step all[] = {
+      {"2 y - a y y", [](double y, double a) { return 2 * y - a * y * y; }, [](auto y, auto a) { return 2.0f * y - a * y * y; }},
+      {"y 2 - y y a", [](double y, double a) { return 2 * y - a * y * y; }, [](auto y, auto a) { return y * 2.0f - y * y * a; }},
+      {"y + (y - a y y)", [](double y, double a) { return 2 * y - a * y * y; }, [](auto y, auto a) { return y + (y - a * y * y); }},
+      {"y + (y - y y y)", [](double y, double) { return 2 * y - y * y * y; }, [](auto y, auto) { return y + (y - y * y * y); }},
+      {"2 y - 2 y y", [](double y, double) { return 2 * y - 2 * y * y; }, [](auto y, auto) { return 2.0f * y - 2.0f * y * y; }},
+  };
+  for (const Step& s : all) {
+    CAPTURE(s.name);
+    Numbers want(hx.begin(), hx.end());
+    for (std::size_t i = 0; i < want.size(); ++i)
+      for (int k = 0; k < steps; ++k) want[i] = s.exact(want[i], double(ha[i]));
+    Program p;
+    auto y = p.input("y", {n}, hx), a = p.input("a", {n}, ha);
+    for (int k = 0; k < steps; ++k) y = s.step(y, a);
+    p.output("after", y, want, 1e-6);
+    p.check();
+  }
+}
+
 // Each norm is near 1 whatever the size of the data; squares of products of all of them are not.
 TEST_CASE("graph range: norms with gains in a row, of symbolic and of constant lengths") {
   struct Length {
