@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tests/unit/frontend/graph/graph_program.h"
+#include "tests/unit/frontend/graph/typed_formula.h"
 
 namespace graph_program {
 namespace {
@@ -32,19 +33,7 @@ tw::Tensor<T> centred_under(const tw::Tensor<bool>& mask, const tw::Tensor<T>& x
   return x - tw::sum(tw::where(mask, x, T(0)), 1, true) / tw::sum(tw::where(mask, T(1), T(0)), 1, true);
 }
 
-struct Formula {
-  const char* name;
-  std::function<tw::Tensor<float>(const Given<float>&)> in_float;
-  std::function<tw::Tensor<double>(const Given<double>&)> in_double;
-
-  template <class T>
-  tw::Tensor<T> of(const Given<T>& d) const {
-    if constexpr (std::is_same_v<T, float>)
-      return in_float(d);
-    else
-      return in_double(d);
-  }
-};
+using Formula = TypedFormula<Given>;
 template <class F>
 Formula formula(const char* name, F f) {
   return {name, f, f};

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tests/unit/frontend/graph/graph_program.h"
+#include "tests/unit/frontend/graph/typed_formula.h"
 
 namespace graph_program {
 namespace {
@@ -24,19 +25,7 @@ tw::Tensor<T> product(const tw::Tensor<T>& x, const tw::Tensor<T>& y) {
   return tw::matmul(x, tw::transpose(y), tw::Precision::ieee);
 }
 
-struct Formula {
-  const char* name;
-  std::function<tw::Tensor<float>(const Given<float>&)> in_float;
-  std::function<tw::Tensor<double>(const Given<double>&)> in_double;
-
-  template <class T>
-  tw::Tensor<T> of(const Given<T>& d) const {
-    if constexpr (std::is_same_v<T, float>)
-      return in_float(d);
-    else
-      return in_double(d);
-  }
-};
+using Formula = TypedFormula<Given>;
 template <class F>
 Formula formula(const char* name, F f) {
   return {name, f, f};

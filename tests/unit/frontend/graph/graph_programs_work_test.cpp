@@ -56,18 +56,19 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-Program program_of(const Case& c, const std::vector<tw::Dim>& shape, const std::vector<float>& values) {
-  Program p;
-  const T x = p.input<float>("x", shape, values);
-  const Numbers exact = numbers_of(values);
-  Numbers want(exact.size());
-  // The value of the whole is the same for all elements, but it is cheap to know it for a few only.
-  const std::size_t step = std::max<std::size_t>(exact.size() / 64, 1);
-  const double scale = c.want(exact, 0), next = c.want(exact, step);
-  const double slope = (next - scale) / (exact[step] - exact[0]);  // all are linear in x[i]
-  for (std::size_t i = 0; i < want.size(); ++i) want[i] = scale + slope * (exact[i] - exact[0]);
-  p.output("y", c.formula(x), want, 1e-4);
-  return p;
+/// What a case is for all elements: it is linear in x[i], and what it needs of the whole tensor takes long, so two elements are computed.
+Numbers wanted(const Case& c, const Numbers& x) {
+  const double first = c.want(x, 0), slope = (c.want(x, 1) - first) / (x[1] - x[0]);
+  Numbers want;
+  for (double v : x) want.push_back(first + slope * (v - x[0]));
+  return want;
+}
+
+/// Numbers whose sum is far from 0.
+std::vector<float> data(unsigned seed) {
+  std::vector<float> values = normal(288 * 288, seed);
+  for (float& v : values) v += 0.5f;
+  return values;
 }
 
 }  // namespace
@@ -75,11 +76,12 @@ Program program_of(const Case& c, const std::vector<tw::Dim>& shape, const std::
 TEST_CASE("graph programs: a value of the whole tensor is computed once") {
   for (const Case& c : cases()) {
     CAPTURE(c.name);
-    std::vector<float> values = normal(288 * 288, 1);
-    for (float& v : values) v += 0.5f;
+    const std::vector<float> values = data(1);
     for (const std::vector<tw::Dim>& shape : {std::vector<tw::Dim>{288, 288}, {36, 48, 48}, {288 * 288}}) {
       CAPTURE(shape.size());
-      check_work(program_of(c, shape, values));
+      Program p;
+      p.output("y", c.formula(p.input<float>("x", shape, values)), wanted(c, numbers_of(values)), 1e-4);
+      check_work(p);
     }
   }
 }
@@ -87,19 +89,11 @@ TEST_CASE("graph programs: a value of the whole tensor is computed once") {
 TEST_CASE("graph programs: a value of the whole tensor is computed once for extents that are not known") {
   for (const Case& c : cases()) {
     CAPTURE(c.name);
-    std::vector<float> values = normal(288 * 288, 2);
-    for (float& v : values) v += 0.5f;
+    const std::vector<float> values = data(2);
     Program p;
     const tw::Dim rows = p.graph.dim("rows"), columns = p.graph.dim("columns");
-    p.set("x", values);
-    const T x = p.graph.input<float>("x", {rows, columns});
-    const Numbers exact = numbers_of(values);
-    const double first = c.want(exact, 0), slope = (c.want(exact, 1) - first) / (exact[1] - exact[0]);
-    Numbers want(exact.size());
-    for (std::size_t i = 0; i < want.size(); ++i) want[i] = first + slope * (exact[i] - exact[0]);
-    p.set_number("rows", 288);
-    p.set_number("columns", 288);
-    p.output("y", c.formula(x), want, 1e-4);
+    p.set_number("rows", 288), p.set_number("columns", 288);
+    p.output("y", c.formula(p.input<float>("x", {rows, columns}, values)), wanted(c, numbers_of(values)), 1e-4);
     check_work(p);
   }
 }
@@ -128,13 +122,14 @@ TEST_CASE("graph programs: work grows as the tensors do where extents are not kn
     const std::vector<float> w = normal(n, 4), g = normal(n, 5), other = normal(512, 6);
     Program p;
     const tw::Dim extent = p.graph.dim("n"), k = p.graph.dim("k");
-    p.set("w", w), p.set("g", g), p.set("other", other);
     p.set_number("n", n), p.set_number("k", 512);
-    const T tw_ = p.graph.input<float>("w", {extent}), tg = p.graph.input<float>("g", {extent}), to = p.graph.input<float>("other", {k});
+    const T weight = p.input<float>("w", {extent}, w), gradient = p.input<float>("g", {extent}, g),
+            bias = p.input<float>("other", {k}, other);
     const double norm = std::sqrt(square_of(numbers_of(g)) + square_of(numbers_of(other)));
     Numbers want(w.size());
     for (std::size_t i = 0; i < want.size(); ++i) want[i] = w[i] - 0.1 * std::min(1.0, 1 / norm) * g[i];
-    p.output("y", tw_ - 0.1f * tw::minimum(1.0f, 1.0f / tw::sqrt(tw::sum(tg * tg) + tw::sum(to * to))) * tg, want, 1e-4);
+    const T norms = tw::sqrt(tw::sum(gradient * gradient) + tw::sum(bias * bias));
+    p.output("y", weight - 0.1f * tw::minimum(1.0f, 1.0f / norms) * gradient, want, 1e-4);
     const double now = instructions(p, true);
     if (before > 0) CHECK(now <= 6 * before);
     before = now;
