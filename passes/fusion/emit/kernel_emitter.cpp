@@ -41,14 +41,17 @@ class KernelEmitter {
   KernelEmitter(const std::string& name, ExprBuilder& exprs, const LoopPlan& plan, const TileSizes& sizes)
       : function_(name),
         ir_(function_),
-        tiles_(exprs, ir_),
-        build_(tiles_.build()),
+        context_(exprs, ir_),
         exprs_(exprs),
+        scopes_(context_.scopes),
+        build_(context_.build),
+        folds_(context_.folds),
+        tiles_(context_),
         plan_(plan),
         sizes_(sizes),
         order_with_loop_(order_of_outputs(plan)),
         order_(accumulator_order(plan, sizes)),
-        states_(tiles_, plan, order_) {}
+        states_(context_, tiles_, plan, order_) {}
 
   EmittedKernel run() {
     open(written_outputs());
@@ -70,10 +73,10 @@ class KernelEmitter {
     const PassState& pass = plan_.states[0];
     estimate_shifts(1);
     const std::map<int, Part> accumulated = emit_loop(pass, part_of_loop(pass, split), {}, nullptr);
-    for (const auto& [i, element] : split.accumulators) tiles_.scopes().know(element, accumulated.at(i));
+    for (const auto& [i, element] : split.accumulators) scopes_.know(element, accumulated.at(i));
     for (const auto* shifts : {&split.rolling_shifts, &split.fixed_shifts})
-      for (const auto& [shift, element] : *shifts) tiles_.scopes().know(element, tiles_.value(shift, order_));
-    for (Expr e : split.elements()) tiles_.store(e->tensor, e->operands, e, order_);
+      for (const auto& [shift, element] : *shifts) scopes_.know(element, tiles_.value(shift, order_));
+    for (Expr e : split.elements()) tiles_.memory().store(e->tensor, e->operands, e, order_);
     return finish(states);
   }
 
@@ -81,9 +84,9 @@ class KernelEmitter {
   EmittedKernel run_merge(const SplitLoop& split, std::int64_t at_once) {
     open(written_outputs());
     const PassState& pass = plan_.states[0];
-    for (const auto& [shift, element] : split.fixed_shifts) tiles_.scopes().know(shift, tiles_.value(element, order_));
+    for (const auto& [shift, element] : split.fixed_shifts) scopes_.know(shift, tiles_.value(element, order_));
     if (at_once == split.parts()) {
-      tiles_.scopes().innermost().tiles[split.part] = {at_once, {}, true};
+      scopes_.innermost().tiles[split.part] = {at_once, {}, true};
       TileState parts = loaded_states(split);
       complete(1, states_.absorb(pass, nullptr, &parts).accumulators);
     } else {
@@ -117,9 +120,9 @@ class KernelEmitter {
   }
 
   void open(const std::vector<Written>& written) {
-    for (const Written& w : written) tiles_.parameters().set_written(w.tensor);
+    for (const Written& w : written) context_.parameters.set_written(w.tensor);
     tiles_.set_exp2(sizes_.has_exp2);
-    tiles_.set_is_short([this](std::int64_t tile, std::int64_t others) { return sizes_.is_short(tile, others); });
+    tiles_.reductions().set_is_short([this](std::int64_t tile, std::int64_t others) { return sizes_.is_short(tile, others); });
     open_program(written);
   }
 
@@ -131,7 +134,7 @@ class KernelEmitter {
   EmittedKernel finish(std::vector<Tensor> written) {
     EmittedKernel result;
     result.writes = std::move(written);
-    for (const KernelParameters::Parameter& p : tiles_.parameters().all()) result.parameters.push_back({p.tensor, p.extent});
+    for (const KernelParameters::Parameter& p : context_.parameters.all()) result.parameters.push_back({p.tensor, p.extent});
     for (int i = 0; i < 3; ++i) result.grid[i] = grid_[i];
     result.function = std::move(function_);
     return result;
@@ -150,10 +153,10 @@ class KernelEmitter {
   void open_program(const std::vector<Written>& written) {
     EmitScope scope;
     scope.block = function_.body();
-    tiles_.scopes().push(std::move(scope));
-    for (const auto& [axis, inner] : sizes_.inner) tiles_.set_inner_tile(axis, inner.size, inner.is_looped);
-    for (const auto& [axis, size] : sizes_.payload) tiles_.scopes().innermost().tiles[axis] = {size, {}, is_whole_tile(axis->extent, size)};
-    distribute_over_grid(tiles_, sizes_.grid, shared_by(written), grid_);
+    scopes_.push(std::move(scope));
+    for (const auto& [axis, inner] : sizes_.inner) tiles_.reductions().set_inner_tile(axis, inner.size, inner.is_looped);
+    for (const auto& [axis, size] : sizes_.payload) scopes_.innermost().tiles[axis] = {size, {}, is_whole_tile(axis->extent, size)};
+    distribute_over_grid(context_, sizes_.grid, shared_by(written), grid_);
   }
 
   void store(const KernelOutput& o) {
@@ -161,7 +164,7 @@ class KernelEmitter {
     for (Expr i : o.index)
       for (Axis a : i->axes)
         if (std::find(order.begin(), order.end(), a) == order.end()) order.push_back(a);
-    tiles_.store(o.tensor, o.index, o.value, order);
+    tiles_.memory().store(o.tensor, o.index, o.value, order);
   }
 
   // ---- passes ----
@@ -178,7 +181,7 @@ class KernelEmitter {
     std::map<int, Part> accumulated;
     bool has_references = true;
     if (is_one_tile) {
-      tiles_.scopes().innermost().tiles[plan_.loop] = {sizes_.loop, {}, is_whole_tile(plan_.loop->extent, sizes_.loop)};
+      scopes_.innermost().tiles[plan_.loop] = {sizes_.loop, {}, is_whole_tile(plan_.loop->extent, sizes_.loop)};
       const bool is_stored_along =
           std::any_of(plan_.outputs.begin(), plan_.outputs.end(), [&](const auto& o) { return o.has(plan_.loop); });
       has_references = !is_stored_along;
@@ -213,9 +216,9 @@ class KernelEmitter {
       if (t.value->is_number(1)) {
         x = build_.integer(e, 1);
       } else if (t.value->is(ExprKind::extent)) {
-        x = tiles_.extent(t.value->extent, e);
+        x = context_.extent(t.value->extent, e);
       } else if (t.value->is(ExprKind::index)) {
-        const AxisTile& tile = tiles_.scopes().tile(t.value->axis);
+        const AxisTile& tile = scopes_.tile(t.value->axis);
         x = build_.integer(e, c > 0 ? tile.size - 1 : 0);
         if (tile.start) x = build_.binary(OpKind::add_, build_.cast({tile.start, {}}, e), x, {});
       } else {
@@ -229,7 +232,7 @@ class KernelEmitter {
   // The loop's whole axis, without positions at which every accumulator is masked for all rows of the program.
   Walk whole_loop(const PassState& pass, bool has_outputs) {
     const Element e = index_element(exprs_.extent(plan_.loop->extent));
-    Walk walk{plan_.loop, sizes_.loop, build_.integer(e, 0), tiles_.extent(plan_.loop->extent, e), has_whole_tiles()};
+    Walk walk{plan_.loop, sizes_.loop, build_.integer(e, 0), context_.extent(plan_.loop->extent, e), has_whole_tiles()};
     if (!has_outputs) apply_masks(pass, e, walk);
     return walk;
   }
@@ -260,13 +263,13 @@ class KernelEmitter {
     if (extent.is_constant()) {
       length = build_.integer(e, (extent.value() + round - 1) / round * sizes_.loop);
     } else {
-      const Part rounded = build_.binary(OpKind::add_, tiles_.extent(extent, e), build_.integer(e, round - 1), {});
+      const Part rounded = build_.binary(OpKind::add_, context_.extent(extent, e), build_.integer(e, round - 1), {});
       length = build_.binary(OpKind::mul_, build_.binary(OpKind::div_, rounded, build_.integer(e, round), {}),
                              build_.integer(e, sizes_.loop), {});
     }
-    const Part part = build_.cast({tiles_.scopes().tile(split.part).start, {}}, e);
+    const Part part = build_.cast({scopes_.tile(split.part).start, {}}, e);
     Walk walk{plan_.loop, sizes_.loop, build_.binary(OpKind::mul_, part, length, {}), {}, has_whole_tiles()};
-    walk.end = build_.binary(OpKind::minimum_, build_.binary(OpKind::add_, walk.begin, length, {}), tiles_.extent(extent, e), {});
+    walk.end = build_.binary(OpKind::minimum_, build_.binary(OpKind::add_, walk.begin, length, {}), context_.extent(extent, e), {});
     apply_masks(pass, e, walk);
     return walk;
   }
@@ -282,17 +285,17 @@ class KernelEmitter {
     for (int i : live) {
       const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(i)];
       orders.push_back(states_.order_of(a.axes));
-      operands.push_back(tiles_.folds().neutral(a.fold(), a.element(), orders.back()).value);
+      operands.push_back(folds_.neutral(a.fold(), a.element(), orders.back()).value);
     }
     for (Expr s : shifts) {
       orders.push_back(states_.order_of(s->axes));
-      operands.push_back(tiles_.folds().neutral(Combine::sum, s->element, orders.back()).value);
+      operands.push_back(folds_.neutral(Combine::sum, s->element, orders.back()).value);
     }
     const std::size_t scans = along.empty() ? 0 : plan_.scans.size();
     for (std::size_t i = 0; i < scans; ++i) {
       const RunningScan& s = plan_.scans[i];
       orders.push_back(states_.order_of(s.body->axes));
-      operands.push_back(tiles_.folds().neutral(s.value->fold(), s.value->element, orders.back()).value);
+      operands.push_back(folds_.neutral(s.value->fold(), s.value->element, orders.back()).value);
     }
     const ir::OpId loop = ir_.create(OpKind::for_, operands);
     const ir::BlockId body = function_.region(loop);
@@ -318,8 +321,8 @@ class KernelEmitter {
         last_shifts[shifts[i - live.size()]] = {result, orders[i]};
       }
     }
-    tiles_.scopes().innermost().before = loop;
-    tiles_.scopes().push(std::move(scope));
+    scopes_.innermost().before = loop;
+    scopes_.push(std::move(scope));
     TileState parts;
     if (split) parts = loaded_states(*split);
     const TileState now = states_.absorb(pass, &old, split ? &parts : nullptr);
@@ -330,10 +333,10 @@ class KernelEmitter {
     for (std::size_t i = 0; i < shifts.size(); ++i) yields.push_back(build_.broadcast(now.shifts.at(shifts[i]), orders[live.size() + i]));
     for (std::size_t i = 0; i < scans; ++i) yields.push_back(build_.broadcast(running[i], orders[live.size() + shifts.size() + i]));
     ir_.create(OpKind::yield_, yields);
-    tiles_.scopes().pop();
-    tiles_.scopes().innermost().before = {};
-    tiles_.scopes().move_builder();
-    for (const auto& [shift, part] : last_shifts) tiles_.scopes().know(shift, part);
+    scopes_.pop();
+    scopes_.innermost().before = {};
+    scopes_.move_builder();
+    for (const auto& [shift, part] : last_shifts) scopes_.know(shift, part);
     return results;
   }
 
@@ -341,14 +344,14 @@ class KernelEmitter {
 
   // The start of the tile in an iteration, in the body of a loop that visits the last tile first.
   ir::ValueId from_the_end(ir::OpId loop, ir::ValueId counter, Element e) {
-    tiles_.scopes().innermost().before = loop;
-    tiles_.scopes().move_builder();
+    scopes_.innermost().before = loop;
+    scopes_.move_builder();
     const Part size = build_.integer(e, sizes_.loop);
-    const Part end = build_.binary(OpKind::sub_, tiles_.extent(plan_.loop->extent, e), build_.integer(e, 1), {});
+    const Part end = build_.binary(OpKind::sub_, context_.extent(plan_.loop->extent, e), build_.integer(e, 1), {});
     const Part last = build_.binary(OpKind::mul_, build_.binary(OpKind::div_, end, size, {}), size, {});
     ir_.at_end(function_.region(loop));
     const ir::ValueId start = build_.binary(OpKind::sub_, last, {counter, {}}, {}).value;
-    tiles_.scopes().innermost().before = {};
+    scopes_.innermost().before = {};
     return start;
   }
 
@@ -357,9 +360,9 @@ class KernelEmitter {
     std::vector<Part> next;
     for (std::size_t i = 0; i < plan_.scans.size(); ++i) {
       const RunningScan& s = plan_.scans[i];
-      const auto [values, after] = tiles_.running(s.value->fold(), plan_.is_reverse, plan_.loop, s.body, s.value->element, order_with_loop_,
-                                                  before.empty() ? std::nullopt : std::optional(before[i]));
-      tiles_.scopes().know(s.value, values);
+      const auto [values, after] = tiles_.reductions().running(s.value->fold(), plan_.is_reverse, plan_.loop, s.body, s.value->element,
+                                                               order_with_loop_, before.empty() ? std::nullopt : std::optional(before[i]));
+      scopes_.know(s.value, values);
       next.push_back(after);
     }
     return next;
@@ -388,10 +391,10 @@ class KernelEmitter {
     const std::vector<Expr>& fixed = plan_.states[static_cast<std::size_t>(pass - 1)].fixed_shifts;
     if (fixed.empty()) return;
     EmitScope scope;
-    scope.block = tiles_.scopes().innermost().block;
+    scope.block = scopes_.innermost().block;
     scope.tiles[plan_.loop] = {sizes_.loop, {}, is_whole_tile(plan_.loop->extent, sizes_.loop)};
-    tiles_.scopes().push(std::move(scope));
-    const Part extent = tiles_.extent(plan_.loop->extent, Element::f32);
+    scopes_.push(std::move(scope));
+    const Part extent = context_.extent(plan_.loop->extent, Element::f32);
     const Part seen = build_.binary(OpKind::minimum_, extent, build_.constant(Element::f32, static_cast<double>(sizes_.loop)), {});
     const Part share = build_.binary(OpKind::div_, extent, seen, {});
     TileState estimates;
@@ -401,7 +404,7 @@ class KernelEmitter {
       for (const AccumulatorTerm& t : r.terms) {
         const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(t.accumulator)];
         estimates.accumulators[t.accumulator] =
-            tiles_.combine(a.fold(), a.reduce, {plan_.loop}, a.body, states_.order_of(a.axes), std::nullopt);
+            tiles_.reductions().combine(a.fold(), a.reduce, {plan_.loop}, a.body, states_.order_of(a.axes), std::nullopt);
       }
       const Part value = states_.terms_value(r, estimates);
       estimates.values[r.value] = build_.binary(OpKind::mul_, build_.cast(share, build_.element(value)), value, order_);
@@ -411,11 +414,11 @@ class KernelEmitter {
         });
         if (found.count(s) != 0 || !is_ready) continue;
         found[s] = states_.finite(states_.with(estimates, s->operands[0], order_, s->element));
-        tiles_.scopes().know(s, found[s]);
+        scopes_.know(s, found[s]);
       }
     }
-    tiles_.scopes().pop();
-    for (const auto& [shift, part] : found) tiles_.scopes().know(shift, part);
+    scopes_.pop();
+    for (const auto& [shift, part] : found) scopes_.know(shift, part);
   }
 
   // A sum over no elements is 0, whatever was deferred.
@@ -424,8 +427,7 @@ class KernelEmitter {
     const bool is_deferred =
         std::any_of(r.terms.begin(), r.terms.end(), [](const AccumulatorTerm& t) { return !t.factor->is(ExprKind::number); });
     if (has_positions == exprs_.truth(true) || r.value->combine != Combine::sum || !is_deferred) return value;
-    return build_.select(tiles_.value(has_positions, {}), value, tiles_.folds().neutral(Combine::sum, build_.element(value), {}),
-                         value.axes);
+    return build_.select(tiles_.value(has_positions, {}), value, folds_.neutral(Combine::sum, build_.element(value), {}), value.axes);
   }
 
   // has_references: the accumulators refer to values so far.
@@ -442,15 +444,18 @@ class KernelEmitter {
       };
       last.values[r.value] = value(last);
       if (has_references && states_.is_referred_to(r.value)) rounded.values[r.value] = value(rounded);
-      tiles_.scopes().know(r.value, last.values[r.value]);
+      scopes_.know(r.value, last.values[r.value]);
     }
   }
 
   ir::Function function_;
   ir::Builder ir_;
-  TileValues tiles_;
-  TileBuilder& build_;
+  EmitContext context_;
   ExprBuilder& exprs_;
+  Scopes& scopes_;
+  TileBuilder& build_;
+  Folds& folds_;
+  TileValues tiles_;
   const LoopPlan& plan_;
   TileSizes sizes_;
   const Order order_with_loop_, order_;

@@ -1,7 +1,10 @@
-// Loads and stores of tiles: computes addresses and masks from positions along a tensor's axes.
-#include <algorithm>
+// Adds up addresses axis by axis, and masks or clamps positions outside of tensors.
+#include "passes/fusion/emit/memory.h"
 
-#include "passes/fusion/emit/tile_values.h"
+#include <algorithm>
+#include <map>
+#include <utility>
+
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/tensor_names.h"
@@ -29,19 +32,8 @@ bool may_leave_tensor(Expr index) {
 
 }  // namespace
 
-std::optional<Part> TileValues::mask(const AxisSet& axes, const Order& order) {
-  std::optional<Part> all;
-  for (Axis a : axes) {
-    const AxisTile& t = scopes_.tile(a);
-    if (t.is_whole || (t.size == 1 && a->extent.least() >= 1)) continue;
-    const Expr inside = exprs_.at_least_zero(exprs_.subtract(exprs_.extent(a->extent - Dim(1)), exprs_.index(a)));
-    all = build_.both(all, value(inside, order), order);
-  }
-  return all;
-}
-
 // pointer + the part that all lanes share + the part that varies along one axis + ...: each partial sum is a tile of few axes.
-Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& order) {
+Part MemoryAccesses::address(Tensor t, std::span<const Expr> index, const Order& order) {
   std::vector<Expr> products;
   for (std::size_t i = 0; i < index.size(); ++i) products.push_back(exprs_.product({index[i], exprs_.extent(t->strides[i])}));
   const Expr offset = exprs_.add(products);
@@ -56,10 +48,10 @@ Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& ord
   for (const auto& [axes, terms] : groups) sums.emplace_back(axes, exprs_.add_terms(terms));
   std::stable_sort(sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.first.size() < b.first.size(); });
 
-  Part pointer{parameters_.tensor(t), {}};
+  Part pointer{context_.parameters.tensor(t), {}};
   for (const auto& [axes, sum] : sums) {
     if (sum == exprs_.zero()) continue;
-    const Part step = emit_integer(sum, order, element);
+    const Part step = integers_.value(sum, order, element);
     Order own = build_.restricted(order, [&] {
       AxisSet all;
       for (Axis a : pointer.axes) all.insert(a);
@@ -73,7 +65,7 @@ Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& ord
 
 // Whether the user's data determine the position along an axis of a load, and it must be inside of the tensor wherever the load is
 // evaluated.
-bool TileValues::is_chosen(Expr load, std::size_t axis) {
+bool MemoryAccesses::is_chosen(Expr load, std::size_t axis) {
   const Expr index = load->operands[axis];
   if (load->bits != 0 || stays_inside(index, load->tensor->shape[axis]) || may_leave_tensor(index)) return false;
   for (const Term& term : exprs_.terms(index))
@@ -82,7 +74,7 @@ bool TileValues::is_chosen(Expr load, std::size_t axis) {
 }
 
 // The conditions under which a position along an axis of a load is inside of the tensor, without those that always hold.
-std::vector<Expr> TileValues::inside_conditions(Expr load, std::size_t axis) {
+std::vector<Expr> MemoryAccesses::inside_conditions(Expr load, std::size_t axis) {
   const Expr index = load->operands[axis];
   std::vector<Expr> conditions = {exprs_.at_least_zero(index),
                                   exprs_.at_least_zero(exprs_.subtract(exprs_.extent(load->tensor->shape[axis] - Dim(1)), index))};
@@ -91,40 +83,40 @@ std::vector<Expr> TileValues::inside_conditions(Expr load, std::size_t axis) {
 }
 
 // Masks positions outside of the tensor: of axes whose tile exceeds their extent, and shifted positions.
-std::optional<Part> TileValues::access_mask(Expr load, const Order& order) {
-  std::optional<Part> all = mask(load->axes, order);
+std::optional<Part> MemoryAccesses::access_mask(Expr load, const Order& order) {
+  std::optional<Part> all = integers_.mask(load->axes, order);
   for (std::size_t i = 0; i < load->operands.size(); ++i)
     if (!stays_inside(load->operands[i], load->tensor->shape[i]) && !is_chosen(load, i))
-      for (Expr c : inside_conditions(load, i)) all = build_.both(all, value(c, order), order);
+      for (Expr c : inside_conditions(load, i)) all = build_.both(all, values_.value(c, order), order);
   return all;
 }
 
 // Whether a tensor has any elements, if the user's data select one: an empty axis has no position that could replace an invalid one.
-std::optional<Part> TileValues::has_elements(Expr load, const Order& order) {
+std::optional<Part> MemoryAccesses::has_elements(Expr load, const Order& order) {
   std::optional<Part> all;
   for (std::size_t i = 0; i < load->operands.size(); ++i) {
     const Dim& extent = load->tensor->shape[i];
     if (extent.least() < 1 && is_chosen(load, i))
-      all = build_.both(all, value(exprs_.at_least_zero(exprs_.extent(extent - Dim(1))), order), order);
+      all = build_.both(all, values_.value(exprs_.at_least_zero(exprs_.extent(extent - Dim(1))), order), order);
   }
   return all;
 }
 
 // A position that the user's data determine. A position outside of the tensor is replaced by the last one, so that no other memory is read.
-Part TileValues::chosen_position(Expr load, std::size_t axis, const Order& order) {
+Part MemoryAccesses::chosen_position(Expr load, std::size_t axis, const Order& order) {
   const Dim extent_of_axis = load->tensor->shape[axis];
-  const Part index = value(load->operands[axis], order);
+  const Part index = values_.value(load->operands[axis], order);
   if (inside_conditions(load, axis).empty()) return index;
   // As an unsigned number, a negative position is large.
   const Element given = ir_.function().type(index.value).element();
   const Element word = ir::bits(given) <= 32 && extent_of_axis.greatest() <= INT32_MAX ? Element::u32 : Element::u64;
-  const Part within =
-      build_.binary(OpKind::minimum_, build_.cast(index, word), build_.cast(extent(extent_of_axis - Dim(1), Element::i64), word), order);
+  const Part within = build_.binary(OpKind::minimum_, build_.cast(index, word),
+                                    build_.cast(context_.extent(extent_of_axis - Dim(1), Element::i64), word), order);
   return build_.cast(within, word == Element::u32 ? Element::i32 : Element::i64);
 }
 
 // The address of a load, from positions that are known and positions that data determine.
-Part TileValues::load_address(Expr load, const Order& order) {
+Part MemoryAccesses::load_address(Expr load, const Order& order) {
   std::vector<Expr> known = load->operands;
   std::vector<Part> steps;
   for (std::size_t i = 0; i < known.size(); ++i) {
@@ -132,7 +124,7 @@ Part TileValues::load_address(Expr load, const Order& order) {
     const Expr furthest = exprs_.product({exprs_.extent(load->tensor->shape[i]), exprs_.extent(load->tensor->strides[i])});
     const Element element = index_element(furthest);
     const Part position = build_.cast(chosen_position(load, i, order), element);
-    steps.push_back(build_.binary(OpKind::mul_, position, extent(load->tensor->strides[i], element), position.axes));
+    steps.push_back(build_.binary(OpKind::mul_, position, context_.extent(load->tensor->strides[i], element), position.axes));
     known[i] = exprs_.zero();
   }
   Part pointer = address(load->tensor, known, order);
@@ -143,33 +135,33 @@ Part TileValues::load_address(Expr load, const Order& order) {
   return pointer;
 }
 
-Part TileValues::loaded(Expr e, const Order& order) {
+Part MemoryAccesses::loaded(Expr e, const Order& order) {
   const Order own = build_.restricted(order, e->axes);
-  const std::size_t at = scopes_.depth_of(e);
-  if (const auto found = find_emitted(scopes_[at].loads, e, own)) return *found;
-  if (e->tensor->is_scalar) return {parameters_.tensor(e->tensor), {}};
-  const LineOf line(*this, e);
-  const Part part = scopes_.emit_at(at, [&]() -> Part {
+  const std::size_t at = context_.scopes.depth_of(e);
+  if (const auto found = build_.find_permuted(context_.scopes[at].loads, e, own)) return *found;
+  if (e->tensor->is_scalar) return {context_.parameters.tensor(e->tensor), {}};
+  const LineOf line(context_, e);
+  const Part part = context_.scopes.emit_at(at, [&]() -> Part {
     const Part pointer = load_address(e, own);
     std::vector<ir::ValueId> operands{build_.broadcast(pointer, own)};
     if (const auto inside = build_.both(access_mask(e, own), has_elements(e, own), own)) operands.push_back(build_.broadcast(*inside, own));
     return {ir_.function().result(ir_.create(OpKind::load_, operands)), own};
   });
-  scopes_[at].loads[{e.operator->(), own}] = part;
+  context_.scopes[at].loads[{e.operator->(), own}] = part;
   return part;
 }
 
-void TileValues::store(Tensor t, std::span<const Expr> index, Expr stored, const Order& order) {
-  const LineOf line(*this, stored);
+void MemoryAccesses::store(Tensor t, std::span<const Expr> index, Expr stored, const Order& order) {
+  const LineOf line(context_, stored);
   AxisSet axes;
   for (Expr i : index) axes.insert(i->axes);
   const Order own = build_.restricted(order, axes);
   const bool is_wide = ir::is_float(t->element) && stored->element == Element::f64;
-  const Part converted = build_.cast(value_as(stored, own, is_wide ? Element::f64 : computed(t->element)), t->element);
+  const Part converted = build_.cast(values_.value_as(stored, own, is_wide ? Element::f64 : computed(t->element)), t->element);
   const Part pointer = address(t, index, own);
-  std::optional<Part> inside = mask(axes, own);
+  std::optional<Part> inside = integers_.mask(axes, own);
   // If several programs compute the same value, only the first of them stores it.
-  for (const auto& [axis, t] : scopes_.outermost().tiles)
+  for (const auto& [axis, t] : context_.scopes.outermost().tiles)
     if (t.start && !axes.contains(axis) && !(axis->extent == Dim(t.size)))
       inside = build_.both(build_.binary(OpKind::eq_, {t.start, {}}, {ir_.constant(ir_.function().type(t.start), 0), {}}, {}), inside, own);
   std::vector<ir::ValueId> operands{build_.broadcast(pointer, own), build_.broadcast(converted, own)};
@@ -177,13 +169,14 @@ void TileValues::store(Tensor t, std::span<const Expr> index, Expr stored, const
   ir_.create(OpKind::store_, operands);
 }
 
-void TileValues::add_to(Tensor t, std::span<const Expr> index, Expr added, const AxisSet& axes, const Order& order,
-                        std::optional<Part> condition, bool is_atomic) {
+void MemoryAccesses::add_to(Tensor t, std::span<const Expr> index, Expr added, const AxisSet& axes, const Order& order,
+                            std::optional<Part> condition, bool is_atomic) {
   const Order own = build_.restricted(order, axes);
-  const ir::ValueId pointer = build_.broadcast(address(t, index, own), own), x = build_.broadcast(value_as(added, own, t->element), own);
+  const ir::ValueId pointer = build_.broadcast(address(t, index, own), own),
+                    x = build_.broadcast(values_.value_as(added, own, t->element), own);
   std::vector<ir::ValueId> operands{pointer};
   if (is_atomic) operands.push_back(x);
-  const std::optional<Part> inside = build_.both(mask(axes, own), std::move(condition), own);
+  const std::optional<Part> inside = build_.both(integers_.mask(axes, own), std::move(condition), own);
   if (inside) operands.push_back(build_.broadcast(*inside, own));
   if (is_atomic) {
     const ir::Attr relaxed{ir::AttrName::order, static_cast<std::int64_t>(ir::Order::relaxed), {}};

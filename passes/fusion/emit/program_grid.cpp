@@ -15,8 +15,8 @@ using ir::OpKind;
 
 class ProgramGrid {
  public:
-  ProgramGrid(TileValues& tiles, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3])
-      : tiles_(tiles), build_(tiles.build()), ir_(build_.ir()), sizes_(sizes), kept_(kept), grid_(grid) {}
+  ProgramGrid(EmitContext& context, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3])
+      : context_(context), ir_(context.ir), build_(context.build), sizes_(sizes), kept_(kept), grid_(grid) {}
 
   void run() {
     // Axes with tiles come first: then programs that read the same data run at about the same time.
@@ -53,7 +53,7 @@ class ProgramGrid {
   ir::ValueId tile_count(Axis a) {
     const std::int64_t size = sizes_.at(a);
     if (a->extent.is_constant()) return build_.integer(Element::i32, (a->extent.value() + size - 1) / size).value;
-    const Part extent = tiles_.extent(a->extent, Element::i64);
+    const Part extent = context_.extent(a->extent, Element::i64);
     const Part rounded = build_.binary(OpKind::add_, extent, build_.integer(Element::i64, size - 1), {});
     const ir::ValueId count = ir_.cast(ir_.binary(OpKind::div_, rounded.value, build_.integer(Element::i64, size).value), Element::i32);
     return stays_empty(a) ? ir_.binary(OpKind::maximum_, count, build_.integer(Element::i32, 1).value) : count;
@@ -71,12 +71,12 @@ class ProgramGrid {
       const Element e = is_narrow ? Element::i32 : Element::i64;
       t.start = ir_.binary(OpKind::mul_, ir_.cast(id, e), build_.integer(e, size).value);
     }
-    tiles_.scopes().innermost().tiles[a] = t;
+    context_.scopes.innermost().tiles[a] = t;
   }
 
-  TileValues& tiles_;
-  TileBuilder& build_;
+  EmitContext& context_;
   ir::Builder& ir_;
+  TileBuilder& build_;
   const AxisMap<std::int64_t>& sizes_;
   const AxisSet& kept_;
   std::vector<GridFactor> (&grid_)[3];
@@ -84,8 +84,9 @@ class ProgramGrid {
 
 }  // namespace
 
-void distribute_over_grid(TileValues& tiles, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3]) {
-  ProgramGrid(tiles, sizes, kept, grid).run();
+void distribute_over_grid(EmitContext& context, const AxisMap<std::int64_t>& sizes, const AxisSet& kept,
+                          std::vector<GridFactor> (&grid)[3]) {
+  ProgramGrid(context, sizes, kept, grid).run();
 }
 
 }  // namespace tilewright::passes::fusion

@@ -3,13 +3,13 @@
 #include <map>
 #include <vector>
 
-#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/emit/emit_context.h"
 #include "passes/fusion/kernel_types.h"
 
 namespace tilewright::passes::fusion {
 
 /// Gives each axis a tile of this size in the outermost scope, whose start is computed from the program ids, and adds the axis to a
 /// dimension of the grid. For axes in `kept`, there is a program even if the axis has no positions.
-void distribute_over_grid(TileValues&, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3]);
+void distribute_over_grid(EmitContext&, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3]);
 
 }  // namespace tilewright::passes::fusion

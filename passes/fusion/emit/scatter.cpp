@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "passes/fusion/emit/program_grid.h"
+#include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/thresholds.h"
 #include "tileir/op_kind.h"
@@ -25,33 +26,41 @@ std::int64_t covering_tile(const Dim& extent, std::int64_t most) {
 class ScatterEmitter {
  public:
   ScatterEmitter(const std::string& name, ExprBuilder& exprs, const Scatter& scatter, const TileSizes& sizes)
-      : function_(name), ir_(function_), tiles_(exprs, ir_), build_(tiles_.build()), exprs_(exprs), s_(scatter), sizes_(sizes) {
-    tiles_.parameters().set_written(s_.result);
+      : function_(name),
+        ir_(function_),
+        context_(exprs, ir_),
+        exprs_(exprs),
+        scopes_(context_.scopes),
+        build_(context_.build),
+        tiles_(context_),
+        s_(scatter),
+        sizes_(sizes) {
+    context_.parameters.set_written(s_.result);
     EmitScope scope;
     scope.block = function_.body();
-    tiles_.scopes().push(std::move(scope));
+    scopes_.push(std::move(scope));
     for (Axis a : s_.columns) columns_.insert(a);
     order_ = s_.columns;
   }
 
   EmittedKernel in_order() {
-    distribute_over_grid(tiles_, sizes_.grid, {}, grid_);
+    distribute_over_grid(context_, sizes_.grid, {}, grid_);
     const Element e = index_element(exprs_.extent(s_.row->extent));
-    Part begin = build_.integer(e, 0), end = tiles_.extent(s_.row->extent, e);
+    Part begin = build_.integer(e, 0), end = context_.extent(s_.row->extent, e);
     if (const auto owned = sizes_.grid.find(s_.row); owned != sizes_.grid.end()) {
-      begin = build_.cast({tiles_.scopes().tile(s_.row).start, {}}, e);
+      begin = build_.cast({scopes_.tile(s_.row).start, {}}, e);
       end = build_.binary(OpKind::minimum_, end, build_.binary(OpKind::add_, begin, build_.integer(e, owned->second), {}), {});
     }
-    loop(begin, end, s_.row, e, [&] { tiles_.store(s_.result, s_.own, s_.start, order_); });
+    loop(begin, end, s_.row, e, [&] { tiles_.memory().store(s_.result, s_.own, s_.start, order_); });
     add_updates(0, begin, end);
     return finish();
   }
 
   EmittedKernel atomic() {
-    distribute_over_grid(tiles_, sizes_.grid, {}, grid_);
+    distribute_over_grid(context_, sizes_.grid, {}, grid_);
     for (Axis a : s_.positions) columns_.insert(a), order_.push_back(a);
-    const Part begin = build_.integer(Element::i64, 0), end = tiles_.extent(s_.row->extent, Element::i64);
-    tiles_.add_to(s_.result, s_.destination, s_.update, columns_, order_, is_inside(begin, end), true);
+    const Part begin = build_.integer(Element::i64, 0), end = context_.extent(s_.row->extent, Element::i64);
+    tiles_.memory().add_to(s_.result, s_.destination, s_.update, columns_, order_, is_inside(begin, end), true);
     return finish();
   }
 
@@ -66,12 +75,12 @@ class ScatterEmitter {
   // Visits one position at a time along each axis of the index; the last axis is innermost.
   void add_updates(std::size_t axis, const Part& begin, const Part& end) {
     if (axis == s_.positions.size()) {
-      tiles_.add_to(s_.result, s_.destination, s_.update, columns_, order_, is_inside(begin, end), false);
+      tiles_.memory().add_to(s_.result, s_.destination, s_.update, columns_, order_, is_inside(begin, end), false);
       return;
     }
     const Axis a = s_.positions[axis];
     const Element e = index_element(exprs_.extent(a->extent));
-    loop(build_.integer(e, 0), tiles_.extent(a->extent, e), a, e, [&] { add_updates(axis + 1, begin, end); });
+    loop(build_.integer(e, 0), context_.extent(a->extent, e), a, e, [&] { add_updates(axis + 1, begin, end); });
   }
 
   template <class F>
@@ -81,18 +90,18 @@ class ScatterEmitter {
     EmitScope inside;
     inside.block = function_.region(op);
     inside.tiles[axis] = {1, function_.add_arg(inside.block, ir::Type(e)), true};
-    tiles_.scopes().innermost().before = op;
-    tiles_.scopes().push(std::move(inside));
+    scopes_.innermost().before = op;
+    scopes_.push(std::move(inside));
     body();
     ir_.create(OpKind::yield_, {});
-    tiles_.scopes().pop();
-    tiles_.scopes().innermost().before = {};
-    tiles_.scopes().move_builder();
+    scopes_.pop();
+    scopes_.innermost().before = {};
+    scopes_.move_builder();
   }
 
   EmittedKernel finish() {
     EmittedKernel result;
-    for (const KernelParameters::Parameter& p : tiles_.parameters().all()) result.parameters.push_back({p.tensor, p.extent});
+    for (const KernelParameters::Parameter& p : context_.parameters.all()) result.parameters.push_back({p.tensor, p.extent});
     for (int i = 0; i < 3; ++i) result.grid[i] = grid_[i];
     result.writes = {s_.result};
     result.function = std::move(function_);
@@ -101,9 +110,11 @@ class ScatterEmitter {
 
   ir::Function function_;
   ir::Builder ir_;
-  TileValues tiles_;
-  TileBuilder& build_;
+  EmitContext context_;
   ExprBuilder& exprs_;
+  Scopes& scopes_;
+  TileBuilder& build_;
+  TileValues tiles_;
   const Scatter& s_;
   const TileSizes& sizes_;
   AxisSet columns_;

@@ -34,14 +34,17 @@ inline bool ends_with_tile(const Dim& extent, std::int64_t size) { return extent
 /// As above for a tile that a program always has, which begins at 0 or at a program's start.
 inline bool is_whole_tile(const Dim& extent, std::int64_t size) { return extent.least() >= 1 && ends_with_tile(extent, size); }
 
+/// The tiles that a scope has emitted, by expression and order of axes.
+using EmittedTiles = std::map<std::pair<const ExprData*, Order>, Part>;
+
 /// The place where values are emitted: the body of the kernel, or of a loop inside of it.
 struct EmitScope {
   ir::BlockId block;
   ir::OpId before;                                 // values are inserted before this op; none: at the end of the block
   AxisMap<AxisTile> tiles;                         // of the axes whose positions this scope defines
   std::unordered_map<Expr, Part, ExprHash> known;  // values that this scope defines: accumulators, references
-  std::map<std::pair<const ExprData*, Order>, Part> emitted;
-  std::map<std::pair<const ExprData*, Order>, Part> loads;  // tiles in the element type that they have in memory
+  EmittedTiles emitted;
+  EmittedTiles loads;  // tiles in the element type that they have in memory
   std::unordered_map<Expr, bool, ExprHash> depends;
 };
 

@@ -20,7 +20,7 @@ using ir::OpKind;
 
 Order StateEmitter::order_of(const AxisSet& axes, Axis part) const {
   Order order = build_.restricted(order_, axes);
-  if (part && tiles_.scopes().is_tiled(part)) order.push_back(part);
+  if (part && scopes_.is_tiled(part)) order.push_back(part);
   return order;
 }
 
@@ -56,8 +56,8 @@ Expr StateEmitter::alias(Expr e, Axis part) {
 
 Part StateEmitter::with(PartsByExpr known, Axis part, Expr e, const Order& order, Element element) {
   EmitScope scope;
-  scope.block = tiles_.scopes().innermost().block;
-  scope.before = tiles_.scopes().innermost().before;
+  scope.block = scopes_.innermost().block;
+  scope.before = scopes_.innermost().before;
   if (part) {
     ExprMap names;
     for (const auto& [key, value] : known) {
@@ -68,9 +68,9 @@ Part StateEmitter::with(PartsByExpr known, Axis part, Expr e, const Order& order
   } else {
     scope.known = std::move(known);
   }
-  tiles_.scopes().push(std::move(scope));
+  scopes_.push(std::move(scope));
   const Part result = tiles_.value_as(e, order, element);
-  tiles_.scopes().pop();
+  scopes_.pop();
   return result;
 }
 
@@ -137,7 +137,7 @@ bool StateEmitter::has_sum(Expr exponent, const TileState& s) const {
 // exp(exponent new - exponent old). Before the first element a maximum is -inf, so its exponent is +inf and the factor is 0.
 Part StateEmitter::scale(Expr exponent, const TileState& from, const TileState& to) {
   const Expr reference = exprs_.reference(exponent);
-  const bool is_known = tiles_.scopes().innermost().known.count(reference) != 0;
+  const bool is_known = scopes_.innermost().known.count(reference) != 0;
   const Part now = is_known ? tiles_.value(reference, order_) : finite_reference(with(to, exponent, order_, computed(exponent->element)));
   Order order = order_;
   if (from.part) order.push_back(from.part);
@@ -179,7 +179,7 @@ Part StateEmitter::moved(const AbsorbStep& step, const TileState& from, const Ti
 
 Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, const TileState* incoming, const TileState& now) {
   const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
-  const TileValues::LineOf line(tiles_, a.reduce);
+  const LineOf line(context_, a.reduce);
   const Order order = order_of(a.axes);
   std::optional<Part> start;
   if (old) start = moved(step, *old, now);
@@ -187,11 +187,11 @@ Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, con
   if (incoming) {
     const Order all = order_of(a.axes, incoming->part);
     const Part each{build_.broadcast(moved(step, *incoming, now), all), all};
-    next = tiles_.folds().reduce(a.fold(), each, static_cast<int>(all.size() - order.size()));
-    if (start) next = tiles_.folds().combine(a.fold(), *start, next, order);
+    next = folds_.reduce(a.fold(), each, static_cast<int>(all.size() - order.size()));
+    if (start) next = folds_.combine(a.fold(), *start, next, order);
   } else {
     const Expr body = is_whole_ ? body_of_whole(a, now) : body_in_loop(a, now);
-    next = tiles_.combine(a.fold(), a.reduce, {plan_.loop}, body, order, start);
+    next = tiles_.reductions().combine(a.fold(), a.reduce, {plan_.loop}, body, order, start);
   }
   next = {build_.broadcast(next, order), order};
   return build_.element(next) == a.element() ? next : build_.cast(next, a.element());
@@ -200,14 +200,13 @@ Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, con
 // References inside of the body have the values so far.
 Expr StateEmitter::body_in_loop(const Accumulator& a, const TileState& now) {
   for (Expr r : collect(a.body, ExprKind::reference))
-    if (tiles_.scopes().innermost().known.count(r) == 0)
-      tiles_.scopes().know(r, finite_reference(with(now, r->operands[0], order_, r->element)));
+    if (scopes_.innermost().known.count(r) == 0) scopes_.know(r, finite_reference(with(now, r->operands[0], order_, r->element)));
   return a.body;
 }
 
 // The body without references, as in the outputs.
 Expr StateEmitter::body_of_whole(const Accumulator& a, const TileState& now) {
-  for (const auto& [reduction, value] : now.values) tiles_.scopes().know(reduction, value);
+  for (const auto& [reduction, value] : now.values) scopes_.know(reduction, value);
   return body_at_values(exprs_, a);
 }
 
@@ -236,7 +235,7 @@ TileState StateEmitter::absorb(const PassState& pass, TileState* old, TileState*
       }
       case AbsorbStep::Kind::shift:
         now.shifts[step.shift] = finite(with(now, step.shift->operands[0], order_, step.shift->element));
-        tiles_.scopes().know(step.shift, now.shifts[step.shift]);
+        scopes_.know(step.shift, now.shifts[step.shift]);
         break;
     }
   }

@@ -22,8 +22,15 @@ struct TileState {
 class StateEmitter {
  public:
   /// order: the axes of accumulators.
-  StateEmitter(TileValues& tiles, const LoopPlan& plan, const Order& order)
-      : tiles_(tiles), build_(tiles.build()), exprs_(tiles.exprs()), plan_(plan), order_(order) {}
+  StateEmitter(EmitContext& context, TileValues& tiles, const LoopPlan& plan, const Order& order)
+      : context_(context),
+        exprs_(context.exprs),
+        scopes_(context.scopes),
+        build_(context.build),
+        folds_(context.folds),
+        tiles_(tiles),
+        plan_(plan),
+        order_(order) {}
 
   /// `old` (null: the empty state) absorbs other states, or if `incoming` is null, the tile of the loop's axis.
   TileState absorb(const PassState&, TileState* old, TileState* incoming);
@@ -60,9 +67,12 @@ class StateEmitter {
   bool refers(const Accumulator&) const;
   Expr alias(Expr, Axis part);
 
-  TileValues& tiles_;
-  TileBuilder& build_;
+  EmitContext& context_;
   ExprBuilder& exprs_;
+  Scopes& scopes_;
+  TileBuilder& build_;
+  Folds& folds_;
+  TileValues& tiles_;
   const LoopPlan& plan_;
   const Order& order_;
   std::map<std::pair<const ExprData*, const TileState*>, Part> scales_;  // of the current absorption

@@ -49,6 +49,12 @@ Part TileBuilder::permuted(const Part& p, const Order& order) {
   return p.axes == own ? p : Part{ir_.permute(p.value, axes), own};
 }
 
+std::optional<Part> TileBuilder::find_permuted(const EmittedTiles& tiles, Expr e, const Order& own) {
+  for (auto at = tiles.lower_bound({e.operator->(), {}}); at != tiles.end() && at->first.first == e.operator->(); ++at)
+    if (std::is_permutation(own.begin(), own.end(), at->first.second.begin(), at->first.second.end())) return permuted(at->second, own);
+  return std::nullopt;
+}
+
 ValueId TileBuilder::lifted(const Part& p, const Order& order) {
   if (p.axes.empty() || p.axes == order) return p.value;
   if (order.size() > static_cast<std::size_t>(ir::kMaxRank)) throw TileTooLarge{};

@@ -30,6 +30,8 @@ class TileBuilder {
   ir::Element element(const Part& p) const { return ir_.function().type(p.value).element(); }
   /// The tile with its axes in this order.
   Part permuted(const Part&, const Order&);
+  /// The tile of an expression among these, with its axes in this order. One with another order is transposed, not computed again.
+  std::optional<Part> find_permuted(const EmittedTiles&, Expr, const Order&);
   /// The tile with dimensions of extent 1 for axes that it lacks, or broadcast to all of them.
   ir::ValueId lifted(const Part&, const Order&);
   ir::ValueId broadcast(const Part&, const Order&);

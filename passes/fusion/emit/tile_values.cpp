@@ -11,6 +11,7 @@
 #include "passes/fusion/tensor_names.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
+#include "tileir/philox.h"
 
 namespace tilewright::passes::fusion {
 
@@ -50,19 +51,7 @@ std::optional<LogarithmToBase> take_logarithm(std::vector<Factor>& factors) {
 
 }  // namespace
 
-Element index_element(Expr e) {
-  return fits(integer_range(e), Element::i32) ? Element::i32 : e->element == Element::u64 ? Element::u64 : Element::i64;
-}
-
 // ---- values ----
-
-// A value that is read at positions which do not depend on data gets the line of its reader.
-TileValues::LineOf::LineOf(TileValues& values, Expr e) : ir_(values.ir_), outer_(ir_.loc()) {
-  if (e->is(ExprKind::load) && std::none_of(e->operands.begin(), e->operands.end(), holds_load)) return;
-  const Location where = values.exprs_.pool().where(e);
-  if (where.line > 0)
-    ir_.set_loc({ir_.function().add_file(where.file), static_cast<std::uint32_t>(where.line), static_cast<std::uint32_t>(where.column)});
-}
 
 Part TileValues::value(Expr e, const Order& order) {
   if (const Part* known = scopes_.find_known(e)) {
@@ -72,8 +61,8 @@ Part TileValues::value(Expr e, const Order& order) {
   }
   const Order own = build_.restricted(order, e->axes);
   const std::size_t at = scopes_.depth_of(e);
-  if (const auto found = find_emitted(scopes_[at].emitted, e, own)) return *found;
-  const LineOf line(*this, e);
+  if (const auto found = build_.find_permuted(scopes_[at].emitted, e, own)) return *found;
+  const LineOf line(context_, e);
   if (!open_.insert(e).second) throw CircularValue{};
   const Part part = scopes_.emit_at(at, [&] { return emit(e, own); });
   open_.erase(e);
@@ -81,21 +70,13 @@ Part TileValues::value(Expr e, const Order& order) {
   return part;
 }
 
-// If a tile exists with its axes in another order, it is transposed and not computed again.
-std::optional<Part> TileValues::find_emitted(const std::map<std::pair<const ExprData*, Order>, Part>& emitted, Expr e, const Order& own) {
-  for (auto at = emitted.lower_bound({e.operator->(), {}}); at != emitted.end() && at->first.first == e.operator->(); ++at)
-    if (std::is_permutation(own.begin(), own.end(), at->first.second.begin(), at->first.second.end()))
-      return build_.permuted(at->second, own);
-  return std::nullopt;
-}
-
 Part TileValues::value_as(Expr e, const Order& order, Element wanted) {
-  if (ir::is_integer(wanted) && e->element != Element::boolean) return build_.cast(emit_integer(e, order, wanted), wanted);
+  if (ir::is_integer(wanted) && e->element != Element::boolean) return build_.cast(integers_.value(e, order, wanted), wanted);
   if (ir::is_float(wanted)) {
     if (const std::optional<Wide> number = constant_value(e)) return build_.constant(wanted, static_cast<double>(*number));
     if (e->is(ExprKind::infinity)) return build_.constant(wanted, e->number.is_negative() ? -HUGE_VAL : HUGE_VAL);
-    if (e->is(ExprKind::extent)) return extent(e->extent, wanted);
-    if (ir::is_integer(e->element)) return build_.cast(emit_integer(e, order, index_element(e)), wanted);
+    if (e->is(ExprKind::extent)) return context_.extent(e->extent, wanted);
+    if (ir::is_integer(e->element)) return build_.cast(integers_.value(e, order, index_element(e)), wanted);
   }
   return build_.cast(value(e, order), wanted);
 }
@@ -105,14 +86,14 @@ Part TileValues::emit(Expr e, const Order& own) {
     case ExprKind::number:
     case ExprKind::constant:
     case ExprKind::infinity: return value_as(e, own, Element::f32);
-    case ExprKind::extent: return extent(e->extent, ir::is_float(e->element) ? e->element : index_element(e));
-    case ExprKind::index: return emit_integer(e, own, index_element(e));
+    case ExprKind::extent: return context_.extent(e->extent, ir::is_float(e->element) ? e->element : index_element(e));
+    case ExprKind::index: return integers_.value(e, own, index_element(e));
     case ExprKind::load: {
-      const Part raw = loaded(e, own);
+      const Part raw = memory_.loaded(e, own);
       return build_.cast(raw, e->element);
     }
-    case ExprKind::add: return ir::is_integer(e->element) ? emit_integer(e, own, index_element(e)) : emit_float_sum(e, own);
-    case ExprKind::mul: return ir::is_integer(e->element) ? emit_integer(e, own, index_element(e)) : emit_float_product(e, own);
+    case ExprKind::add: return ir::is_integer(e->element) ? integers_.value(e, own, index_element(e)) : emit_float_sum(e, own);
+    case ExprKind::mul: return ir::is_integer(e->element) ? integers_.value(e, own, index_element(e)) : emit_float_product(e, own);
     case ExprKind::exp: return emit_exp(e, own);
     case ExprKind::log: return build_.unary(OpKind::log_, value_as(e->operands[0], own, e->element));
     case ExprKind::function: return emit_function(e, own);
@@ -126,8 +107,8 @@ Part TileValues::emit(Expr e, const Order& own) {
     case ExprKind::at_least_zero:
     case ExprKind::equal:
     case ExprKind::conjunction:
-    case ExprKind::negation: return emit_condition(e, own);
-    case ExprKind::reduce: return emit_reduction(e, own);
+    case ExprKind::negation: return integers_.condition(e, own);
+    case ExprKind::reduce: return reductions_.value(e, own);
     case ExprKind::scan:
     case ExprKind::reference:
     case ExprKind::shift_reference:
@@ -297,102 +278,14 @@ Part TileValues::emit_partly_hidden(Expr e, const Order& own) {
   return result;
 }
 
-// ---- integers ----
-
-Part TileValues::index(Axis a, const Order& order, Element element) {
-  const AxisTile& t = scopes_.tile(a);
-  const bool has = std::find(order.begin(), order.end(), a) != order.end() && t.size > 1;
-  TW_CHECK(has || t.size == 1, "fusion: the order of a tile lacks an axis");
-  Part position = has ? Part{ir_.cast(ir_.arange(0, t.size), element), {a}} : build_.integer(element, 0);
-  if (!t.start) return position;
-  const Part start{ir_.cast(t.start, element), {}};
-  return has ? build_.binary(OpKind::add_, start, position, order) : start;
-}
-
-Part TileValues::extent(const Dim& d, Element element) {
-  if (d.is_constant()) return build_.integer(element, d.value());
-  return {ir_.cast(parameters_.extent(d), element), {}};
-}
-
-// Sums and products wrap in the same way in every width, so operands are computed in the width of the result.
-Part TileValues::emit_integer(Expr e, const Order& order, Element element) {
-  switch (e->kind) {
-    case ExprKind::number: return build_.integer(element, whole(e->number));
-    case ExprKind::extent: return extent(e->extent, element);
-    case ExprKind::index: return index(e->axis, order, element);
-    case ExprKind::add: {
-      std::vector<std::pair<Part, Rational>> all;
-      for (const Term& t : e->terms) all.emplace_back(emit_integer(t.value, order, element), t.coefficient);
-      std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-        return std::pair(a.first.axes.size(), a.second.is_negative()) < std::pair(b.first.axes.size(), b.second.is_negative());
-      });
-      std::optional<Part> sum;
-      for (const auto& [part, c] : all) {
-        const bool subtracts = sum && c == Rational(-1);
-        const Part x = c.is_one() || subtracts ? part : build_.binary(OpKind::mul_, part, build_.integer(element, whole(c)), order);
-        sum = sum ? build_.binary(subtracts ? OpKind::sub_ : OpKind::add_, *sum, x, order) : x;
-      }
-      return *sum;
-    }
-    case ExprKind::mul: {
-      Part product = build_.integer(element, whole(e->number));
-      bool is_one = e->number.is_one();
-      for (const Factor& f : e->factors)
-        for (std::int64_t i = whole_power(f); i > 0; --i) {
-          const Part x = emit_integer(f.base, order, element);
-          product = is_one ? x : build_.binary(OpKind::mul_, product, x, order);
-          is_one = false;
-        }
-      return product;
-    }
-    default: return build_.cast(value(e, order), element);
-  }
-}
-
-// ---- conditions ----
-
-Part TileValues::emit_condition(Expr e, const Order& own) {
-  switch (e->kind) {
-    case ExprKind::at_least_zero: {
-      const Expr difference = e->operands[0];
-      if (difference->is(ExprKind::number)) return {ir_.constant(ir::Type(Element::boolean), difference->number.is_negative() ? 0 : 1), {}};
-      // a - b >= 0 is emitted as a >= b: negative terms move to the right.
-      std::vector<Term> left, right;
-      for (const Term& t : exprs_.terms(difference)) {
-        if (t.coefficient.is_negative())
-          right.push_back({-t.coefficient, t.value});
-        else
-          left.push_back(t);
-      }
-      const Expr a = exprs_.add_terms(left), b = exprs_.add_terms(right);
-      const Element element = index_element(a) == Element::i32 && index_element(b) == Element::i32 ? Element::i32 : Element::i64;
-      return build_.binary(OpKind::ge_, emit_integer(a, own, element), emit_integer(b, own, element), own);
-    }
-    case ExprKind::equal: {
-      const Expr a = e->operands[0], b = e->operands[1];
-      const Element element = index_element(a) == Element::i32 && index_element(b) == Element::i32 ? Element::i32 : Element::i64;
-      return build_.binary(OpKind::eq_, emit_integer(a, own, element), emit_integer(b, own, element), own);
-    }
-    case ExprKind::conjunction: {
-      std::vector<Part> all;
-      for (Expr c : e->operands) all.push_back(value(c, own));
-      std::stable_sort(all.begin(), all.end(), [](const Part& a, const Part& b) { return a.axes.size() < b.axes.size(); });
-      Part result = all[0];
-      for (std::size_t i = 1; i < all.size(); ++i) result = build_.binary(OpKind::bit_and_, result, all[i], own);
-      return result;
-    }
-    default: return build_.unary(OpKind::bit_not_, value(e->operands[0], own));
-  }
-}
-
 // ---- functions ----
 
 Part TileValues::emit_function(Expr e, const Order& own) {
   if (e->function == OpKind::cast_) {
     const Expr x = e->operands[0];
     if (e->bits != 0) return build_.cast(value_as(x, own, operand_of_bits(e->bits)), e->element);
-    if (ir::is_integer(e->element) && x->is(ExprKind::number)) return emit_integer(x, own, e->element);
-    return build_.cast(ir::is_integer(x->element) ? emit_integer(x, own, index_element(x)) : value(x, own), e->element);
+    if (ir::is_integer(e->element) && x->is(ExprKind::number)) return integers_.value(x, own, e->element);
+    return build_.cast(ir::is_integer(x->element) ? integers_.value(x, own, index_element(x)) : value(x, own), e->element);
   }
   if (e->function == OpKind::bitcast_) {
     const Part x = value_as(e->operands[0], own, bitcast_from(e->bits));
@@ -412,6 +305,11 @@ Part TileValues::emit_function(Expr e, const Order& own) {
   if (x.size() == 1) return build_.unary(e->function, x[0]);
   if (x.size() == 2) return build_.binary(e->function, x[0], x[1], own);
   return build_.ternary(e->function, x[0], x[1], x[2], own);
+}
+
+Part TileValues::emit_random(Expr e, const Order& own) {
+  const Part counter = integers_.value(e->operands[0], own, Element::i64);
+  return {ir::philox_uniform(ir_, e->bits, counter.value), counter.axes};
 }
 
 }  // namespace tilewright::passes::fusion

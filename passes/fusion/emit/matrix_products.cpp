@@ -1,0 +1,105 @@
+// Divides factors into two operands, and orders their axes as a dot needs them.
+#include "passes/fusion/emit/matrix_products.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "passes/fusion/expr/products.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using ir::Element;
+using ir::OpKind;
+
+static_assert(static_cast<int>(graph::ProductPrecision::ieee) == static_cast<int>(ir::Precision::ieee) &&
+              static_cast<int>(graph::ProductPrecision::tf32x3) == static_cast<int>(ir::Precision::tf32x3));
+
+}  // namespace
+
+bool is_zero_outside(const std::vector<Factor>& factors, Axis a) {
+  bool has_load = false;
+  for (const Factor& f : factors) {
+    if (!f.base->axes.contains(a)) continue;
+    if (!f.base->is(ExprKind::load) || !f.exponent.is_integer() || f.exponent.is_negative()) return false;
+    has_load = true;
+  }
+  return has_load;
+}
+
+// The value of a group of factors in this order of axes; 0 outside of the extents of the contracted axes.
+Part MatrixProducts::operand(const std::vector<Factor>& factors, const Order& order, const AxisSet& along, Element element) {
+  const bool is_load = factors.size() == 1 && factors[0].base->is(ExprKind::load) && factors[0].exponent.is_one();
+  Part x;
+  if (is_load) {
+    x = memory_.loaded(factors[0].base, order);
+  } else {
+    const Expr product = exprs_.multiply(1, factors);
+    x = values_.value_as(product, order, product->element);
+    AxisSet masked;
+    for (Axis a : along)
+      if (scopes_.is_tiled(a) && !is_zero_outside(factors, a)) masked.insert(a);
+    x = {build_.broadcast(x, order), order};
+    if (const auto inside = integers_.mask(masked, order))
+      x = build_.select(*inside, x, {ir_.constant(ir::Type(build_.element(x)), 0), {}}, order);
+  }
+  return {build_.broadcast(build_.cast(x, element), order), order};
+}
+
+std::optional<Part> MatrixProducts::dot(Expr reduction, const AxisSet& along, Expr body, const Order& order,
+                                        const std::optional<Part>& accumulator) {
+  const ProductElement operand_element = reduction->operand_element;
+  if (!body->is(ExprKind::mul) || !(body->number.is_one() || ir::is_float(body->element))) return std::nullopt;
+  Order contracted;
+  for (Axis a : along)
+    if (scopes_.is_tiled(a)) contracted.push_back(a);
+  if (contracted.empty()) return std::nullopt;
+  const auto position = [&](Axis a) { return std::find(order.begin(), order.end(), a); };
+  auto [sides, common] = operands_of(body->factors, along, [&](Axis a) { return position(a) != order.end() && scopes_.is_tiled(a); });
+  if (sides.size() != 2) return std::nullopt;
+  // The operand with the first axis of the result has its rows. Factors without an axis of the result are multiplied with this operand.
+  Order rows = build_.restricted(order, sides[0].axes), columns = build_.restricted(order, sides[1].axes);
+  if (position(columns.front()) < position(rows.front())) {
+    std::swap(sides[0], sides[1]);
+    std::swap(rows, columns);
+  }
+  std::vector<Factor>&left = sides[0].factors, &right = sides[1].factors;
+  left.insert(left.end(), common.begin(), common.end());
+  // Both groups must vary along the contracted axes; otherwise this is not a matrix product.
+  for (const auto* group : {&left, &right})
+    if (std::none_of(group->begin(), group->end(), [&](const Factor& f) { return f.base->axes.intersects(along); })) return std::nullopt;
+
+  Element multiplied = operand_element.element;
+  if (ir::is_integer(reduction->element)) {
+    if (multiplied != Element::i8 || reduction->element != Element::i32) return std::nullopt;
+  } else if (reduction->element == Element::f64) {
+    multiplied = Element::f64;
+  } else if (!ir::is_float(multiplied)) {
+    multiplied = Element::f32;
+  }
+  Order left_order = rows, right_order = contracted, result_order = rows;
+  left_order.insert(left_order.end(), contracted.begin(), contracted.end());
+  right_order.insert(right_order.end(), columns.begin(), columns.end());
+  result_order.insert(result_order.end(), columns.begin(), columns.end());
+  if (!body->number.is_one()) left.push_back({exprs_.number(body->number), 1});
+  const std::int64_t m = build_.elements(rows), n = build_.elements(columns), k = build_.elements(contracted);
+  const Part a = operand(left, left_order, along, multiplied), b = operand(right, right_order, along, multiplied);
+  const std::int64_t mk[] = {m, k}, kn[] = {k, n}, mn[] = {m, n};
+  const Element result = multiplied == Element::f64 ? Element::f64 : ir::is_integer(multiplied) ? Element::i32 : Element::f32;
+  const ir::ValueId start = accumulator ? ir_.reshape(build_.broadcast(build_.permuted(*accumulator, result_order), result_order), mn)
+                                        : ir_.constant(ir::Type(result, mn), 0);
+  const ir::ValueId operands[] = {ir_.reshape(a.value, mk), ir_.reshape(b.value, kn), start};
+  std::vector<ir::Attr> attrs;
+  if (multiplied == Element::f32 && operand_element.precision != graph::ProductPrecision::standard)
+    attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(operand_element.precision), {}, {}});
+  const ir::ValueId product = ir_.function().result(ir_.create(OpKind::dot_, operands, attrs));
+  const Part whole{ir_.reshape(product, build_.shape(result_order)), result_order};
+  AxisSet axes;
+  for (Axis x : result_order) axes.insert(x);
+  return build_.permuted(whole, build_.restricted(order, axes));
+}
+
+}  // namespace tilewright::passes::fusion
