@@ -114,23 +114,8 @@ class Coverer {
   // one loop computes is such a kernel: then the result is true. For other values, the scans are stored.
   bool add_scans(KernelOutput& output) {
     const std::optional<ScanLoop> loop = scan_loop({output.value});
-    ExprMap replaced, stored;
-    ExprSet seen;
-    const std::function<void(Expr, bool)> visit = [&](Expr e, bool is_scanned) {
-      if (!seen.insert(e).second) return;
-      if (e->is(ExprKind::scan) && (is_scanned || !loop)) {
-        visit(e->operands[1], is_scanned);
-        const Expr value = stored_scan(b_, e);
-        stored[value] = load_of(value);
-        replaced[e] = b_.substitute(stored[value], {{b_.index(scan_axis(value)), b_.substitute(e->operands[1], replaced)}});
-      } else if (e->is(ExprKind::reduce) && is_scanned) {
-        stored[e] = replaced[e] = load_of(e);
-      } else {
-        for (Expr x : children(e)) visit(x, is_scanned || e->is(ExprKind::scan));
-      }
-    };
-    visit(output.value, false);
-    if (!replaced.empty()) output.value = b_.substitute(output.value, replaced);
+    ExprMap stored;
+    output.value = stored_.store_scans(output.value, loop.has_value(), stored);
     store_all(stored);
     if (!loop) return false;
     if (!scan_loop({output.value})) return add_scans(output);  // one scan of the loop is inside of another one, and is stored

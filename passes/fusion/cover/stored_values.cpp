@@ -7,6 +7,7 @@
 #include "passes/fusion/cover/read_stored.h"
 #include "passes/fusion/cover/replace_factors.h"
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/expr/scans.h"
 
 namespace tilewright::passes::fusion {
 
@@ -42,9 +43,9 @@ Expr StoredValues::store_combined(Expr root, Axis loop, Combined which, ExprMap&
 
 Expr StoredValues::store_reductions(Expr root, Reductions which, ExprMap& stored, Axis loop) {
   ExprMap replaced;
-  ExprSet seen;
-  const std::function<void(Expr, bool)> visit = [&](Expr e, bool is_inside) {
-    if (!seen.insert(e).second) return;
+  ExprSet seen, inside;  // inside: parts of reductions
+  walk_inwards(root, seen, [&](Expr e) {
+    const bool is_inside = inside.contains(e);
     if (e->is(ExprKind::reduce) && e != root) {
       const bool is_stored = which == Reductions::of_other_loops
                                  ? !is_inside && !e->bound.contains(loop) && !e->axes.contains(loop)
@@ -52,27 +53,56 @@ Expr StoredValues::store_reductions(Expr root, Reductions which, ExprMap& stored
       if (is_stored) {
         stored[e] = load_of_(e);
         replaced[e] = stored[e];
-        return;
+        return false;
       }
     }
-    for (Expr x : children(e)) visit(x, is_inside || e->is(ExprKind::reduce));
+    if (is_inside || e->is(ExprKind::reduce)) inside.insert(children(e).begin(), children(e).end());
+    return true;
+  });
+  return replaced.empty() ? root : b_.substitute(root, replaced);
+}
+
+Expr StoredValues::store_scans(Expr root, bool has_loop, ExprMap& stored) {
+  struct Part {
+    Expr value;
+    bool is_scanned;  // a part of a scan
   };
-  visit(root, false);
+  const auto is_stored_scan = [&](const Part& p) { return p.value->is(ExprKind::scan) && (p.is_scanned || !has_loop); };
+  const auto is_stored = [&](const Part& p) { return is_stored_scan(p) || (p.value->is(ExprKind::reduce) && p.is_scanned); };
+  const auto parts = [&](const Part& p) {
+    std::vector<Part> inside;
+    if (is_stored_scan(p))
+      inside.push_back({p.value->operands[1], p.is_scanned});
+    else if (!is_stored(p))
+      for (Expr x : children(p.value)) inside.push_back({x, p.is_scanned || p.value->is(ExprKind::scan)});
+    return inside;
+  };
+  ExprMap replaced;
+  ExprSet seen;
+  visit_operands_first(
+      Part{root, false}, parts, [&](const Part& p) { return seen.insert(p.value).second; },
+      [&](const Part& p) {
+        if (is_stored_scan(p)) {
+          const Expr value = stored_scan(b_, p.value);
+          stored[value] = load_of_(value);
+          const Expr position = b_.substitute(p.value->operands[1], replaced);
+          replaced[p.value] = b_.substitute(stored[value], {{b_.index(scan_axis(value)), position}});
+        } else if (is_stored(p)) {
+          stored[p.value] = replaced[p.value] = load_of_(p.value);
+        }
+      });
   return replaced.empty() ? root : b_.substitute(root, replaced);
 }
 
 Expr StoredValues::store_outermost(Expr root, ExprMap& stored) {
   std::vector<Expr> found;
   ExprSet seen;
-  const std::function<void(Expr)> visit = [&](Expr e) {
-    if (!held_.holds_reduction(e) || !seen.insert(e).second) return;
-    if (e->is(ExprKind::reduce) && e != root) {
-      found.push_back(e);
-    } else {
-      for (Expr x : children(e)) visit(x);
-    }
-  };
-  visit(root);
+  walk_inwards(root, seen, [&](Expr e) {
+    if (!held_.holds_reduction(e)) return false;
+    const bool is_found = e->is(ExprKind::reduce) && e != root;
+    if (is_found) found.push_back(e);
+    return !is_found;
+  });
   const auto is_part = [](Expr part, Expr whole) {
     return part->combine == whole->combine && part->combine != Combine::combine && part->operands[0] == whole->operands[0] &&
            part->element == whole->element && part->bound.size() < whole->bound.size() && whole->bound.contains(part->bound);

@@ -34,6 +34,9 @@ class StoredValues {
   enum class Reductions : std::uint8_t { inner, all, of_other_loops };
   Expr store_reductions(Expr root, Reductions, ExprMap& stored, Axis loop = nullptr);
 
+  /// Scans inside of scans, and if no loop computes the outermost scans (scan_loop in scans.h), those too; and reductions inside of scans.
+  Expr store_scans(Expr root, bool has_loop, ExprMap& stored);
+
   /// Stores every outermost reduction, so that element-wise work is left. A reduction over more axes than another one of the same elements
   /// combines the stored results of that one.
   Expr store_outermost(Expr root, ExprMap& stored);

@@ -196,42 +196,57 @@ void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
 
 // ---- substitution ----
 
+namespace {
+
+// The factors of a product without those of products that are replaced, which may be some of its factors.
+std::vector<Factor> take_products(std::vector<Factor> left, const ExprMap& map, std::vector<Factor>& replaced) {
+  for (const auto& [from, to] : map) {
+    if (!from->is(ExprKind::mul) || !from->number.is_one()) continue;
+    const auto holds = [&](const Factor& f) { return std::find(left.begin(), left.end(), f) != left.end(); };
+    if (!std::all_of(from->factors.begin(), from->factors.end(), holds)) continue;
+    for (const Factor& f : from->factors) left.erase(std::find(left.begin(), left.end(), f));
+    replaced.push_back({to, 1});
+  }
+  return left;
+}
+
+}  // namespace
+
+// Expressions are made again after their parts. As it is written, a value has other parts than in normal form: these are walked when it has
+// changed.
 Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) {
   ExprMap done;
-  const std::function<Expr(Expr)> visit = [&](Expr x) -> Expr {
-    if (const auto at = map.find(x); at != map.end()) return at->second;
-    if (opaque.count(x) != 0) return x;
-    if (const auto at = done.find(x); at != done.end()) return at->second;
-    Expr result = x;
-    // A product may contain a replaced product as some of its factors.
-    if (x->is(ExprKind::mul)) {
-      std::vector<Factor> left = x->factors, replaced;
-      for (const auto& [from, to] : map) {
-        if (!from->is(ExprKind::mul) || !from->number.is_one()) continue;
-        const auto holds = [&](const Factor& f) { return std::find(left.begin(), left.end(), f) != left.end(); };
-        if (!std::all_of(from->factors.begin(), from->factors.end(), holds)) continue;
-        for (const Factor& f : from->factors) left.erase(std::find(left.begin(), left.end(), f));
-        replaced.push_back({to, 1});
-      }
-      for (Factor& f : left) f.base = visit(f.base);
-      left.insert(left.end(), replaced.begin(), replaced.end());
-      result = multiply(x->number, std::move(left));
-    } else {
-      result = rebuild(x, visit);
-    }
+  const auto enter = [&](Expr x) { return !map.contains(x) && !opaque.contains(x) && !done.contains(x); };
+  const auto replaced_by = [&](Expr x) {
+    const auto at = map.find(x);
+    return at != map.end() ? at->second : opaque.contains(x) ? x : done.at(x);
+  };
+  const auto rebuilt = [&](Expr x) {
+    if (!x->is(ExprKind::mul)) return rebuild(x, replaced_by);
+    std::vector<Factor> replaced, left = take_products(x->factors, map, replaced);
+    for (Factor& f : left) f.base = replaced_by(f.base);
+    left.insert(left.end(), replaced.begin(), replaced.end());
+    return multiply(x->number, std::move(left));
+  };
+  std::function<Expr(Expr)> run;
+  const auto make = [&](Expr x) {
+    const Expr result = rebuilt(x);
     if (result != x) {
       pool_.copy_sources(x, result);
       if (const WrittenValue* written = pool_.written_value(x)) {
         WrittenValue own = *written;
-        own.left = visit(own.left);
-        if (own.right) own.right = visit(own.right);
+        own.left = run(own.left);
+        if (own.right) own.right = run(own.right);
         note_written(result, own);
       }
     }
     done.emplace(x, result);
-    return result;
   };
-  return visit(e);
+  run = [&](Expr root) {
+    walk(root, enter, make);
+    return replaced_by(root);
+  };
+  return run(e);
 }
 
 Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/stored_tensor.h"
 
 namespace tilewright::passes::fusion {
@@ -22,15 +23,12 @@ namespace {
 NodeId whole_of(const graph::Graph& g, const ExprPool& pool, Expr value) {
   NodeId product, other;
   ExprSet seen;
-  const std::function<void(Expr)> visit = [&](Expr e) {
-    if (!seen.insert(e).second) return;
+  walk_inwards(value, seen, [&](Expr e) {
     const std::vector<NodeId>& sources = pool.sources(e);
     for (NodeId n : sources)
       if (NodeId& last = g.node(n).op == Op::einsum ? product : other; !last.valid() || last < n) last = n;
-    if (sources.empty())
-      for (Expr x : children(e)) visit(x);
-  };
-  visit(value);
+    return sources.empty();
+  });
   return product.valid() ? product : other;
 }
 

@@ -1,0 +1,99 @@
+// Values that are stored are found, and replaced by loads, however deep the formula is around them.
+#include "passes/fusion/cover/stored_values.h"
+
+#include <doctest/doctest.h>
+
+#include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/expr/scans.h"
+#include "passes/fusion/expr/stored_tensor.h"
+#include "passes/fusion/graph/known_nodes.h"
+#include "passes/fusion/sequence/buffers.h"
+#include "tests/unit/passes/fusion/formula.h"
+
+namespace tilewright::passes::fusion {
+namespace {
+
+using graph::Combine;
+using ir::Element;
+
+constexpr int kDepth = 100'000;
+
+struct Fixture {
+  ExprPool pool;
+  ExprBuilder b{pool};
+  ContainedReductions held{b};
+  StoredValues values{b, held, [this](Expr v) { return add_stored_tensor(b, v, v->element, "stored " + std::to_string(pool.tensors())); }};
+  Axis m = pool.axis("m", 17), k = pool.axis("k", 53), position = pool.axis("i", 53);
+  ExprMap stored;
+
+  Expr data(const char* name) {
+    TensorInfo info;
+    info.name = name;
+    info.element = Element::f32;
+    info.shape = {m->extent, k->extent};
+    info.strides = {k->extent, 1};
+    return b.load(pool.add_tensor(std::move(info)), {b.index(m), b.index(k)});
+  }
+  Expr sines(Expr x) {
+    for (int i = 0; i < kDepth; ++i) x = b.function(ir::OpKind::sin_, {x}, x->element);
+    return x;
+  }
+  Expr sum_of(Expr x) { return b.reduce(Combine::sum, {k}, x); }
+  Expr running_sum(Expr x) { return b.scan(Combine::sum, k, false, x, b.index(position), Element::f32); }
+
+  // The value has become a load where it stood, and is the only one that is stored.
+  void check_stored(Expr root, Expr value, Expr result) {
+    REQUIRE(stored.size() == 1);
+    CHECK(stored.begin()->first == value);
+    CHECK(contains(root, value));
+    CHECK(!contains(result, value));
+    CHECK(contains(result, stored.begin()->second));
+    CHECK(result->height < root->height);
+    CHECK(result->height > kDepth);
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "stored values: a reduction below a deep formula") {
+  const Expr value = sum_of(data("x")), root = sines(value);
+  check_stored(root, value, values.store_reductions(root, StoredValues::Reductions::all, stored));
+  stored.clear();
+  check_stored(root, value, values.store_outermost(root, stored));
+  stored.clear();
+  const Axis loop = pool.axis("n", 19);
+  check_stored(root, value, values.store_reductions(root, StoredValues::Reductions::of_other_loops, stored, loop));
+}
+
+TEST_CASE_FIXTURE(Fixture, "stored values: a reduction deep inside of another one") {
+  const Expr value = sum_of(data("x")), other = data("y");
+  const Expr root = b.reduce(Combine::max, {k}, b.function(ir::OpKind::atan2_, {sines(value), other}, Element::f32));
+  check_stored(root, value, values.store_reductions(root, StoredValues::Reductions::inner, stored));
+}
+
+TEST_CASE_FIXTURE(Fixture, "stored values: scans and reductions inside of deep scans") {
+  const Expr scan = running_sum(data("x")), around = sines(scan);
+  const Expr result = values.store_scans(around, false, stored);
+  CHECK(!contains(result, scan));
+  CHECK(stored.size() == 1);
+  CHECK(stored.count(stored_scan(b, scan)) == 1);
+  CHECK(result->height > kDepth);
+
+  stored.clear();
+  CHECK(values.store_scans(around, true, stored) == around);
+  CHECK(stored.empty());
+
+  const Expr value = sum_of(data("y")), root = running_sum(sines(value));
+  check_stored(root, value, values.store_scans(root, true, stored));
+}
+
+TEST_CASE_FIXTURE(Fixture, "stored values: the tensor of a state has the name of a node deep inside of its value") {
+  graph::Graph g;
+  const test::Formula input{&g, test::builder(g).input("x", Element::f32, {17, 53})};
+  const KnownNodes known(g);
+  SequenceBuffers buffers(g, known);
+  const Expr x = data("x");
+  pool.note_source(x, input.id);
+  CHECK(buffers.name_state(pool, sum_of(sines(x))) == "x_state");
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion
