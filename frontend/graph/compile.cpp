@@ -74,7 +74,8 @@ Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::share
                                 .move_rounding = o.move_rounding,
                                 .deterministic = o.deterministic,
                                 .batch_invariant = o.batch_invariant,
-                                .max_workspace = o.max_workspace};
+                                .max_workspace = o.max_workspace,
+                                .check = {}};
   const bool is_checked = o.check || rt::environment_check();
   const std::size_t written_nodes = nodes->size();
   if (is_checked) nodes = std::make_shared<const graph::Graph>(fusion::with_checked_indices(*nodes));

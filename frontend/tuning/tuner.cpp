@@ -117,8 +117,10 @@ std::optional<std::size_t> measure(const TuningRequest& request, rt::Stream& str
     const auto end = stream.record();
     return begin->elapsed_ms(*end) * 1000;
   };
-  TuningProgress progress{
-      .kernel = std::string(request.kernel), .problem = std::string(request.problem), .candidates = request.configurations.size()};
+  TuningProgress progress;
+  progress.kernel = request.kernel;
+  progress.problem = request.problem;
+  progress.candidates = request.configurations.size();
   const auto predicted = [&](std::size_t i) { return request.predicted.empty() ? std::nullopt : std::optional(request.predicted[i]); };
   const auto tried = [&](const tuning::SearchStep& step) {
     progress.position = step.index + 1;
