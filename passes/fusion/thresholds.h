@@ -24,6 +24,10 @@ inline constexpr int kFarthestReuse = 6;
 inline constexpr std::size_t kMostPositions = 8;
 /// Reductions, each waiting for the one before, that read a function of the data; a function with more is stored.
 inline constexpr std::size_t kMostReaders = 3;
+/// Functions of the data that one formula is searched for: a formula of more does not compute one of them again and again.
+inline constexpr std::size_t kMostRecurringValues = 4;
+/// Nodes between a value and one that depends on it by a product; values that are further apart are not in one segment anyway.
+inline constexpr std::size_t kMostStepsOfReuse = 2048;
 /// Operands of a concatenation in one kernel, on GPUs and on hosts; one with more is written operand by operand.
 inline constexpr std::size_t kMostJoined = 32, kMostJoinedOnHost = 8;
 /// Elements: if rows of operands are shorter, so that several share a vector, hosts take kMostJoined too.
@@ -42,6 +46,12 @@ inline constexpr std::size_t kMostFormTerms = 12;
 inline constexpr double kMostRowCells = 1024;
 /// Positions of an axis that a program holds completely beside a loop.
 inline constexpr std::int64_t kMostHeldExtent = 8192;
+/// The greatest power of a sum that a loop multiplies out: each power more has as many accumulators more.
+inline constexpr std::int64_t kMostPowerOfSum = 4;
+/// How far a bounded exponent may be from the middle of its bounds, so that the middle stands for its maximum. exp(22) is about 2^32, which the
+/// guarantee of range counts (docs/fusion.md). Operands of products of 16-bit floats are within exp(5), about 2^7, of 1: an f16 has all of its
+/// bits down to 2^-14.
+inline constexpr double kMostSpread = 22, kMostNarrowSpread = 5;
 
 // ---- tiles ----
 
@@ -51,12 +61,32 @@ inline constexpr std::int64_t kMostWholeExtent = 256;
 inline constexpr std::int64_t kWalkedAtOnce = 64;
 /// Positions along which operands of products are contracted at once; on hosts only of the axis of the loop.
 inline constexpr std::int64_t kContracted = 32;
-/// Positions of both axes of a result from which a GPU's tiles of narrow elements are 128 x 128 instead of 64 x 64.
+/// Positions along each axis of a product's tile: matrix instructions on narrow elements are fully used only by the larger one.
+inline constexpr std::int64_t kProductSide = 64, kLargeProductSide = 128;
+/// Positions of both axes of a result from which a GPU's tiles of narrow elements have the larger side: small results need more programs.
 inline constexpr double kLargeResult = 1024;
+/// Positions at a time of a loop each of whose positions is a column of a product (the scores of attention), or beside which a program holds
+/// all of another axis.
+inline constexpr std::int64_t kLoopOfProducts = 64;
+/// The tile of the loop times the accumulators of a row, above which the tile is halved; but it stays at this many positions.
+inline constexpr std::int64_t kMostLoopCells = 64 * 128, kLeastLoopOfProducts = 32;
+/// The part (one fourth) of a program's shared memory for one operand of a product: there are two, each of them twice, since the next tile
+/// is loaded while one is multiplied.
+inline constexpr std::int64_t kShareOfOperand = 4;
 /// An axis gets a tile if the reads that it saves are at least this share of the greatest savings.
 inline constexpr double kWorthATile = 1.0 / 16;
 /// Elements of all accumulators of a tile of a product.
 inline constexpr std::int64_t kMostProductCells = 64 * 256;
+/// Positions of a GPU's tile of rows along the axis with contiguous memory: a cache line of f32.
+inline constexpr std::int64_t kLineOfRows = 32;
+/// Elements of a tile of rows: on GPUs 32 registers of each of 128 threads; on hosts without an axis with contiguous memory, the vectors of
+/// a loop.
+inline constexpr std::int64_t kMostRowElements = 4096, kMostHostRowElements = 2048;
+/// Elements of a tile of short rows, from which no more rows are added.
+inline constexpr std::int64_t kElementsOfShortRows = 512;
+/// Elements of a tile without reductions: 8 for each of 128 threads. If outputs are contiguous along different axes, a tile of 64 x 64
+/// reads and writes whole cache lines of both.
+inline constexpr std::int64_t kElementwiseElements = 1024, kTransposedElements = 4096, kTransposedSide = 64;
 /// Positions of a host's tile that is not halved for more programs.
 inline constexpr std::int64_t kLeastHostSide = 16;
 /// Rows of accumulators that a host's program keeps.
@@ -88,12 +118,19 @@ inline constexpr double kLeastBytesOfTwoParts = 4 << 20;
 /// Positions of a host's tile that is not halved to give each thread a program.
 inline constexpr std::int64_t kLeastSideForThreads = 64;
 
+// ---- emit ----
+
+/// The greatest integer power that is emitted as multiplications; a greater one is a call of pow.
+inline constexpr std::int64_t kMostMultiplications = 4;
+
 // ---- emit: scatter_add ----
 
 /// Processors of a host up to which updates are added in order: an atomic takes as long as six additions of a single thread.
 inline constexpr int kFewProcessors = 6;
 /// Elements of a program's columns, in order and with atomics.
 inline constexpr std::int64_t kLanesInOrder = 128, kLanesOfAtomics = 1024;
+/// Columns that one warp and two warps add in order; more take four warps.
+inline constexpr double kColumnsOfWarp = 32, kColumnsOfTwoWarps = 64;
 /// Programs that a GPU should have; with fewer than half of them, rows are distributed too.
 inline constexpr double kScatterPrograms = 256;
 

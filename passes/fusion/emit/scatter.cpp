@@ -186,7 +186,7 @@ EmittedKernel emit_scatter_in_order(const std::string& name, ExprBuilder& exprs,
     const double rows = std::max(1.0, estimated_extent(s.row->extent) * programs / kScatterPrograms);
     sizes.grid[s.row] = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rows)));
   }
-  sizes.num_warps = lanes > 64 ? 4 : lanes > 32 ? 2 : 1;
+  sizes.num_warps = lanes > kColumnsOfTwoWarps ? 4 : lanes > kColumnsOfWarp ? 2 : 1;
   sizes.num_stages = 1;  // each update may add to the element of the previous one
   return ScatterEmitter(name, exprs, s, sizes).in_order();
 }

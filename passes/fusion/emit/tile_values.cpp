@@ -9,6 +9,7 @@
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/tensor_names.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 #include "tileir/philox.h"
@@ -16,9 +17,6 @@
 namespace tilewright::passes::fusion {
 
 namespace {
-
-// The greatest integer power that is emitted as a product.
-constexpr std::int64_t kMostFactors = 4;
 
 using ir::Element;
 using ir::OpKind;
@@ -174,7 +172,7 @@ Part TileValues::power(Expr base, const Rational& exponent, const Order& own, El
   const Part x = value_as(base, own, element);
   if (exponent == Rational(1, 2)) return build_.unary(OpKind::sqrt_, x);
   if (exponent == Rational(-1, 2)) return build_.unary(OpKind::rsqrt_, x);
-  if (exponent.is_integer() && !exponent.is_negative() && exponent <= Rational(kMostFactors)) {
+  if (exponent.is_integer() && !exponent.is_negative() && exponent <= Rational(kMostMultiplications)) {
     Part result = x;
     for (Rational i = 1; i < exponent; i += 1) result = build_.binary(OpKind::mul_, result, x, own);
     return result;
@@ -231,7 +229,7 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
     std::vector<Part>& side = divides ? denominator : numerator;
     const Rational exponent = divides ? -f.exponent : f.exponent;
     // If factors are multiplied one by one, an extreme number is distributed over them.
-    const bool is_repeated = is_extreme && exponent.is_integer() && exponent <= Rational(kMostFactors);
+    const bool is_repeated = is_extreme && exponent.is_integer() && exponent <= Rational(kMostMultiplications);
     const Part x = power(f.base, is_repeated ? Rational(1) : exponent, own, e->element);
     side.insert(side.end(), is_repeated ? static_cast<std::size_t>(whole(exponent)) : 1, x);
   }

@@ -78,11 +78,10 @@ class RecurringValues {
   }
 
   void collect(NodeId x, std::vector<NodeId>& values) const {
-    constexpr std::size_t kMostValues = 4;  // a formula with more values does not compute one of them again and again
     const Facts& f = facts_[x.index];
     const std::vector<NodeId> own = f.is_pure && f.is_costly && f.is_full ? std::vector<NodeId>{x} : f.values;
     for (NodeId value : own)
-      if (values.size() < kMostValues && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+      if (values.size() < kMostRecurringValues && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }
 
   const Graph& g_;

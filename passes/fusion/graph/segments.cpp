@@ -234,12 +234,11 @@ class SegmentBuilder {
   }
 
   bool depends_by_product(NodeId from, NodeId on) const {
-    constexpr std::size_t kMostSteps = 2048;  // values that are further apart are not in one segment
     const int products = products_[on.index];
     if (products_[from.index] <= products) return false;
     ++walk_;
     std::vector<std::pair<NodeId, bool>> todo{{from, false}};
-    for (std::size_t steps = 0; !todo.empty() && steps < kMostSteps; ++steps) {
+    for (std::size_t steps = 0; !todo.empty() && steps < kMostStepsOfReuse; ++steps) {
       const auto [n, has_product] = todo.back();
       todo.pop_back();
       if (n == on) {

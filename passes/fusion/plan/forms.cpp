@@ -21,8 +21,6 @@ namespace {
 using graph::Combine;
 using ir::OpKind;
 
-constexpr std::int64_t kMostPower = 4;
-
 std::set<Tensor> data_of(Expr e) {
   const std::vector<Tensor> tensors = tensors_of(e);
   return {tensors.begin(), tensors.end()};
@@ -256,7 +254,7 @@ Form Forms::product(Expr e) {
       const Expr factor = b_.power(x[0].factor, f.exponent);
       is_scaled = is_scaled || (!pending_.empty() && has_pending(factor) && !is_moderate(b_, factor));
       all = multiply(all, {{factor, b_.scale(f.exponent, x[0].exponent), b_.power(x[0].body, f.exponent)}}, e);
-    } else if (f.exponent.is_integer() && !f.exponent.is_negative() && f.exponent <= Rational(kMostPower)) {
+    } else if (f.exponent.is_integer() && !f.exponent.is_negative() && f.exponent <= Rational(kMostPowerOfSum)) {
       for (Rational i = 0; i < f.exponent; i += 1) all = multiply(all, x, e);
       sums += f.exponent;
     } else {

@@ -10,6 +10,7 @@
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/scans.h"
 #include "passes/fusion/expr/value_bounds.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -309,8 +310,6 @@ void LoopPlan::choose_policies() {
 // The middle of the range of a maximum over all data, if exponentials of differences from it are moderate, and none of them becomes 0 as an
 // operand of a product.
 std::optional<double> LoopPlan::constant_reference(const Reduction& r) const {
-  // A factor of 2^32 to both sides; in f16 2^7, since numbers down to 2^-14 have all their bits.
-  constexpr double kMostSpread = 22, kMostNarrowSpread = 5;
   const ValueBounds bounds = value_bounds(accumulators[r.terms[0].accumulator].body);
   const double middle = (bounds.least + bounds.greatest) / 2;
   for (const Accumulator& a : accumulators)

@@ -154,7 +154,7 @@ class TileChooser {
     if (!is_batch_invariant_)
       std::stable_sort(tiled.begin(), tiled.end(),
                        [](Axis a, Axis b) { return estimated_extent(a->extent) > estimated_extent(b->extent); });
-    const std::int64_t side = is_narrow_and_large(tiled) ? 128 : 64;
+    const std::int64_t side = is_narrow_and_large(tiled) ? kLargeProductSide : kProductSide;
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;
     for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i)
       sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
@@ -172,9 +172,9 @@ class TileChooser {
       while (size > kLeastOfMatrix && size * cells > kMostProductCells) size /= 2;
     use_processors();
     const bool is_contracted = sizes_.payload.empty() && !has_product_along_loop();
-    sizes_.loop = std::min(is_contracted ? kContracted : 64, whole(plan_.loop));
+    sizes_.loop = std::min(is_contracted ? kContracted : kLoopOfProducts, whole(plan_.loop));
     sizes_.loop = std::max(sizes_.loop, kLeastOfMatrix);
-    while (sizes_.loop > 32 && cells * sizes_.loop > 64 * 128) sizes_.loop /= 2;
+    while (sizes_.loop > kLeastLoopOfProducts && cells * sizes_.loop > kMostLoopCells) sizes_.loop /= 2;
     // A product over several axes contracts all the others at each position of the loop.
     for (const Reduction& r : plan_.reductions)
       if (r.value->bound.size() > 1) sizes_.loop = 1;
@@ -190,9 +190,9 @@ class TileChooser {
   void choose_for_rows(const AxisSet& grid) {
     Axis contiguous = contiguous_of(grid);
     const bool is_beside_loop = !target_.is_gpu() && !contiguous && (contiguous = beside_loop(grid));
-    const std::int64_t line = target_.is_gpu() ? 32 : contiguous ? host_piece(contiguous, grid) : 1;
+    const std::int64_t line = target_.is_gpu() ? kLineOfRows : contiguous ? host_piece(contiguous, grid) : 1;
     // A host keeps the accumulators of only a few rows.
-    const std::int64_t most = target_.is_gpu() ? 4096 : contiguous ? kHostRows * line : 2048;
+    const std::int64_t most = target_.is_gpu() ? kMostRowElements : contiguous ? kHostRows * line : kMostHostRowElements;
     std::int64_t cells = 1;
     for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * std::min(size, most), most);
     // An axis along which memory is contiguous gets a tile, so that whole cache lines are read.
@@ -210,7 +210,8 @@ class TileChooser {
     for (Axis a : grid)
       if (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)) longest = a;
     if (longest && !is_batch_invariant_)
-      while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < 512) sizes_.grid[longest] *= 2;
+      while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < kElementsOfShortRows)
+        sizes_.grid[longest] *= 2;
   }
 
   // How many positions of a row a program of a host handles.
@@ -224,16 +225,16 @@ class TileChooser {
   }
 
   void choose_for_elements(const AxisSet& grid) {
-    std::int64_t left = 1024;
     std::vector<Axis> order;
     for (const KernelOutput& o : plan_.outputs)
       if (const Axis a = contiguous_axis(o, b_); a && grid.contains(a) && std::find(order.begin(), order.end(), a) == order.end())
         order.push_back(a);
-    if (order.size() > 1) left = 4096;
+    const bool is_transposed = order.size() > 1;
+    std::int64_t left = is_transposed ? kTransposedElements : kElementwiseElements;
     for (Axis a : grid)
       if (std::find(order.begin(), order.end(), a) == order.end()) order.push_back(a);
     for (std::size_t i = 0; i < order.size() && left > 1 && i < 3; ++i) {
-      const std::int64_t size = std::min(whole(order[i]), i == 0 && order.size() > 1 && left == 4096 ? 64 : left);
+      const std::int64_t size = std::min(whole(order[i]), i == 0 && is_transposed ? kTransposedSide : left);
       sizes_.grid[order[i]] = size;
       left /= size;
     }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "passes/fusion/expr/products.h"
+#include "passes/fusion/thresholds.h"
 #include "passes/fusion/tiles/choose_tiles.h"
 #include "passes/fusion/tiles/footprint.h"
 
@@ -27,7 +28,7 @@ std::vector<AxisSet> axes_of_operands(Expr product, const Footprint& footprint, 
 bool fit_operands(TileSizes& sizes, const LoopPlan& plan, const ExprBuilder& b, const ir::TargetDesc& target) {
   if (!plan.loop) return true;
   const Footprint footprint(plan, sizes);
-  const std::int64_t most = target.shared_bytes / 4;
+  const std::int64_t most = target.shared_bytes / kShareOfOperand;
   for (Expr r : computed_reductions(plan)) {
     if (!is_product(r, b)) continue;
     const std::int64_t bytes = std::max(ir::bits(r->operand_element.element) / 8, 1);
