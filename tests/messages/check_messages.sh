@@ -59,6 +59,14 @@ message 20 'offset_of_a_pointer_is_an_integer|offset of a pointer is an integer'
 message 20 'offset_of_a_pointer_is_an_integer|neither added nor subtracted' 'tw::Ptr<float> p, q; auto r = p - q;'
 message 20 'cast_the_tensor_to_32_bits|cast the tensor' 'tw::Dim n = 3; tw::Tensor<tw::f16> t; auto r = t * n;'
 message 20 'cast_the_tensor_to_32_bits|cast the tensor' 'tw::Dim n = 3; tw::Tensor<std::int8_t> t; auto r = n < t;'
+message 20 'cast_the_tensor_to_32_bits|cast the tensor' 'tw::Dim n = 3; tw::Tensor<bool> t; auto r = t == n;'
+for op in '&' '|' '<<' '%'; do
+  message 20 'cast_the_tensor_to_32_bit_integers|32- and 64-bit integers' "tw::Dim n = 3; tw::Tensor<bool> t; auto r = t $op n;"
+  message 20 'cast_the_tensor_to_32_bit_integers|32- and 64-bit integers' "tw::Dim n = 3; auto r = n $op tf;"
+done
+message 20 'compare_the_extent|no condition' 'tw::Dim n = 3; auto r = ti && n;'
+message 20 'cast_the_tensor_to_32_bit_integers|32- and 64-bit integers' 'tw::Dim n = 3; tw::Tensor<bool> t; t &= n;'
+message 20 'cast_the_tensor_to_32_bits|cast the tensor' 'tw::Dim n = 3; tw::Tensor<tw::f16> t; t += n;'
 # Kernels.
 message 8 'no_generic_lambda' 'tw::Kernel k("k", [](auto p) { tw::store(p, 1); });'
 message 8 'one_const_function' 'tw::Kernel k("k", [n = 0](tw::Ptr<int> p) mutable { tw::store(p, n++); });'

@@ -16,6 +16,8 @@ struct cast_the_right_side_with_to;
 struct there_is_no_such_operator_for_this_element_type;
 struct the_offset_of_a_pointer_is_an_integer;
 struct cast_the_tensor_to_32_bits_to_meet_an_extent;
+struct cast_the_tensor_to_32_bit_integers_to_meet_an_extent;
+struct compare_the_extent_which_is_no_condition;
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wgcc-compat"
@@ -39,7 +41,11 @@ inline constexpr bool kIsNumberButNoInteger<Tile<bool>> = true;
 template <class S>
 concept NoOffset = kIsNumberButNoInteger<S>;
 template <class T>
-concept HoldsNoExtents = NumberElement<T> && sizeof(T) < 4;
+concept AnyValue = ValueElement<T>;
+template <class T>
+concept HoldsNoExtents = ValueElement<T> && !(NumberElement<T> && sizeof(T) >= 4);
+template <class T>
+concept HoldsNoExtentBits = ValueElement<T> && !(IntegerElement<T> && sizeof(T) >= 4);
 
 template <class T, class U>
 concept NeverMeet = ValueElement<T> && ValueElement<U> && !requires { typename CommonOf<T, U>::type; };
@@ -124,22 +130,50 @@ TW_POINTER_MISMATCH(+)
 TW_POINTER_MISMATCH(-)
 #undef TW_POINTER_MISMATCH
 
-#define TW_EXTENT_TEXT "an extent meets tensors of 32- and 64-bit numbers: cast the tensor, as in x.to<float>()"
-#define TW_EXTENT_MISMATCH(OP)                                                                                     \
-  template <detail::HoldsNoExtents T, std::same_as<Dim> D>                                                         \
-  cast_the_tensor_to_32_bits_to_meet_an_extent operator OP(const Tensor<T>&, const D&) TW_REFUSED(TW_EXTENT_TEXT); \
-  template <detail::HoldsNoExtents T, std::same_as<Dim> D>                                                         \
-  cast_the_tensor_to_32_bits_to_meet_an_extent operator OP(const D&, const Tensor<T>&) TW_REFUSED(TW_EXTENT_TEXT);
-TW_EXTENT_MISMATCH(+)
-TW_EXTENT_MISMATCH(-)
-TW_EXTENT_MISMATCH(*)
-TW_EXTENT_MISMATCH(/)
-TW_EXTENT_MISMATCH(<)
-TW_EXTENT_MISMATCH(<=)
-TW_EXTENT_MISMATCH(>)
-TW_EXTENT_MISMATCH(>=)
+#define TW_NUMBERS_MEET_EXTENTS "an extent meets tensors of 32- and 64-bit numbers: cast the tensor, as in x.to<float>()"
+#define TW_INTEGERS_MEET_EXTENTS "for this operator, an extent meets tensors of 32- and 64-bit integers: cast the tensor, as in x.to<int>()"
+#define TW_NO_CONDITION "an extent is no condition: compare it, as in x && y < n for tensors x and y"
+#define TW_EXTENT_MISMATCH(OP, KIND, CORRECTION, TEXT)                 \
+  template <detail::KIND T, std::same_as<Dim> D>                       \
+  CORRECTION operator OP(const Tensor<T>&, const D&) TW_REFUSED(TEXT); \
+  template <detail::KIND T, std::same_as<Dim> D>                       \
+  CORRECTION operator OP(const D&, const Tensor<T>&) TW_REFUSED(TEXT);
+#define TW_EXTENT_ASSIGN_MISMATCH(OP, KIND, CORRECTION, TEXT) \
+  template <detail::KIND T, std::same_as<Dim> D>              \
+  CORRECTION operator OP(Tensor<T>&, const D&) TW_REFUSED(TEXT);
+TW_EXTENT_MISMATCH(+, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(-, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(*, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(/, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(==, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(!=, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(<, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(<=, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(>, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(>=, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(%, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(&, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(|, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(^, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(<<, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(>>, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+TW_EXTENT_MISMATCH(&&, AnyValue, compare_the_extent_which_is_no_condition, TW_NO_CONDITION)
+TW_EXTENT_MISMATCH(||, AnyValue, compare_the_extent_which_is_no_condition, TW_NO_CONDITION)
+TW_EXTENT_ASSIGN_MISMATCH(+=, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_ASSIGN_MISMATCH(-=, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_ASSIGN_MISMATCH(*=, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_ASSIGN_MISMATCH(/=, HoldsNoExtents, cast_the_tensor_to_32_bits_to_meet_an_extent, TW_NUMBERS_MEET_EXTENTS)
+TW_EXTENT_ASSIGN_MISMATCH(%=, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+TW_EXTENT_ASSIGN_MISMATCH(&=, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+TW_EXTENT_ASSIGN_MISMATCH(|=, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+TW_EXTENT_ASSIGN_MISMATCH(^=, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+TW_EXTENT_ASSIGN_MISMATCH(<<=, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+TW_EXTENT_ASSIGN_MISMATCH(>>=, HoldsNoExtentBits, cast_the_tensor_to_32_bit_integers_to_meet_an_extent, TW_INTEGERS_MEET_EXTENTS)
+#undef TW_EXTENT_ASSIGN_MISMATCH
 #undef TW_EXTENT_MISMATCH
-#undef TW_EXTENT_TEXT
+#undef TW_NO_CONDITION
+#undef TW_INTEGERS_MEET_EXTENTS
+#undef TW_NUMBERS_MEET_EXTENTS
 #undef TW_ASSIGN_MISMATCH
 #undef TW_MISMATCH
 #undef TW_REFUSED
