@@ -113,6 +113,13 @@ read_files(text "runtime/emulator/*.cpp")
 require_each("${text}" ${table} "Adding a PTX instruction to the emulator, step 2"
   "decoder, decode_@ in runtime/emulator" "void decode_@(Decoder&")
 
+# ---- forms of fusion: the rules that forms.h declares ----
+set(table passes/fusion/plan/forms.h)
+rows_of(${table} "  Form ([a-z_]+)\\(Expr")
+list(REMOVE_ITEM rows make reduction)  # the function that has the cases, and the form of a whole reduction
+read_files(text "passes/fusion/plan/forms.cpp")
+require_each("${text}" ${table} "Adding a form of fusion, step 2" "case in Forms::make" "return @(")
+
 # ---- what only tests need ----
 if(TESTS)
   set(table tileir/graph/graph_ops.def)

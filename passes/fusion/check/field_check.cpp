@@ -210,7 +210,7 @@ class PlanChecker {
     for (const Reduction& r : plan_.reductions)
       if (r.pass == pass && r.constant) now.references[r.value.operator->()] = final_.at(r.value);
     for (const AbsorbStep& step : steps.steps) {
-      switch (step.kind) {
+      switch (step.kind) {  // a new kind: docs/extending.md, Adding a form of fusion, step 3
         case AbsorbStep::Kind::refer: {
           const Expr value = plan_.reductions[static_cast<std::size_t>(step.index)].value;
           for (const auto& [p, complete] : final_.at(value)) now.references[value.operator->()][p] = is_last ? complete : random();

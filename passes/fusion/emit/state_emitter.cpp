@@ -225,7 +225,7 @@ TileState StateEmitter::absorb(const PassState& pass, TileState* old, TileState*
       for (TileState* s : {&now, old, incoming})
         if (s) s->values[r.value] = build_.constant(r.value->element, *r.constant);
   for (const AbsorbStep& step : pass.steps) {
-    switch (step.kind) {
+    switch (step.kind) {  // a new kind: docs/extending.md, Adding a form of fusion, step 3
       case AbsorbStep::Kind::accumulate: now.accumulators[step.index] = accumulated(step, old, incoming, now); break;
       case AbsorbStep::Kind::refer: {
         const Reduction& r = plan_.reductions[static_cast<std::size_t>(step.index)];

@@ -87,7 +87,7 @@ std::string merge_text(const LoopPlan& plan, int pass) {
   std::string all =
       fmt::format("merge of states of the loop over {}; grid [{}]; payload [{}]\n", plan.loop->name, text(plan.grid), text(plan.payload));
   for (const AbsorbStep& step : plan.states[static_cast<std::size_t>(pass - 1)].steps) {
-    switch (step.kind) {
+    switch (step.kind) {  // a new kind: docs/extending.md, Adding a form of fusion, step 3
       case AbsorbStep::Kind::refer: {
         const Reduction& r = plan.reductions[static_cast<std::size_t>(step.index)];
         all += fmt::format("  refer to {} = {}\n", names.at(r.value), terms_text(r.terms, names));
