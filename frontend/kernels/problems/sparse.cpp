@@ -37,8 +37,8 @@ void assume_rows(SparseShape& s) { s.rows = kSomeRows, s.nonzeros = 16 * kSomeRo
 Work work(const Machine&, const SparseShape& s, const SparseChoice& c) {
   Work w;
   w.programs = parts_of(s.rows, c.rows);
-  const double row = static_cast<double>(s.nonzeros) / std::max(1.0, static_cast<double>(s.rows));
-  w.steps = std::ceil(row / c.nonzeros);
+  const double nonzeros_of_row = static_cast<double>(s.nonzeros) / std::max(1.0, static_cast<double>(s.rows));
+  w.steps = std::ceil(nonzeros_of_row / c.nonzeros);
   const double elements = w.steps * c.rows * c.nonzeros;
   w.bytes = elements * (2 * s.element_bytes + 4);
   w.operations = elements * 4;
@@ -47,7 +47,8 @@ Work work(const Machine&, const SparseShape& s, const SparseChoice& c) {
 }
 
 Programs programs(const Machine&, const SparseShape& s, const SparseChoice& c) {
-  const double row = static_cast<double>(s.nonzeros) / std::max(1.0, static_cast<double>(s.rows)), steps = std::ceil(row / c.nonzeros);
+  const double nonzeros_of_row = static_cast<double>(s.nonzeros) / std::max(1.0, static_cast<double>(s.rows)),
+               steps = std::ceil(nonzeros_of_row / c.nonzeros);
   Programs p;
   p.count = parts_of(s.rows, c.rows);
   p.nanoseconds = kProgram + steps * (kStep + c.rows * (kRow + c.nonzeros * 1.0)) + c.rows * c.nonzeros * 0.3;

@@ -6,11 +6,11 @@
 #include <set>
 #include <span>
 
+#include "passes/fusion/emit/loop_range.h"
 #include "passes/fusion/emit/program_grid.h"
 #include "passes/fusion/emit/state_emitter.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/tiles/choose_tiles.h"
-#include "passes/fusion/tiles/loop_bounds.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -51,7 +51,8 @@ class KernelEmitter {
         sizes_(sizes),
         order_with_loop_(order_of_outputs(plan)),
         order_(accumulator_order(plan, sizes)),
-        states_(context_, tiles_, plan, order_) {}
+        states_(context_, tiles_, plan, order_),
+        ranges_(context_, plan, sizes_) {}
 
   EmittedKernel run() {
     open(written_outputs());
@@ -72,7 +73,7 @@ class KernelEmitter {
     open(written);
     const PassState& pass = plan_.states[0];
     estimate_shifts(1);
-    const std::map<int, Part> accumulated = emit_loop(pass, part_of_loop(pass, split), {}, nullptr);
+    const std::map<int, Part> accumulated = emit_loop(pass, ranges_.part(pass, split), {}, nullptr);
     for (const auto& [i, element] : split.accumulators) scopes_.know(element, accumulated.at(i));
     for (const auto* shifts : {&split.rolling_shifts, &split.fixed_shifts})
       for (const auto& [shift, element] : *shifts) scopes_.know(element, tiles_.value(shift, order_));
@@ -189,98 +190,20 @@ class KernelEmitter {
       if (!along.empty()) run_scans({});
       for (const KernelOutput* o : along) store(*o);
     } else {
-      accumulated = emit_loop(state, whole_loop(state, !along.empty()), along, nullptr);
+      accumulated = emit_loop(state, ranges_.whole(state, !along.empty()), along, nullptr);
     }
     complete(pass, accumulated, has_references);
   }
 
   // ---- loops ----
 
-  // The positions of an axis that a loop visits, some at a time.
-  struct Walk {
-    Axis axis;
-    std::int64_t step;
-    Part begin, end;
-    bool is_whole;  // no position of a tile is outside of the axis
-  };
-
-  bool has_whole_tiles() const { return ends_with_tile(plan_.loop->extent, sizes_.loop); }
-
-  // The greatest value that an integer expression has in this program, as a scalar; none if it is unknown before the loop.
-  std::optional<Part> greatest_in_program(std::span<const Term> terms, Element e) {
-    Part sum = build_.integer(e, 0);
-    for (const Term& t : terms) {
-      if (!t.coefficient.is_integer()) return std::nullopt;
-      const auto c = static_cast<std::int64_t>(t.coefficient.numerator());
-      Part x;
-      if (t.value->is_number(1)) {
-        x = build_.integer(e, 1);
-      } else if (t.value->is(ExprKind::extent)) {
-        x = context_.extent(t.value->extent, e);
-      } else if (t.value->is(ExprKind::index)) {
-        const AxisTile& tile = scopes_.tile(t.value->axis);
-        x = build_.integer(e, c > 0 ? tile.size - 1 : 0);
-        if (tile.start) x = build_.binary(OpKind::add_, build_.cast({tile.start, {}}, e), x, {});
-      } else {
-        return std::nullopt;
-      }
-      sum = build_.binary(OpKind::add_, sum, build_.binary(OpKind::mul_, x, build_.integer(e, c), {}), {});
-    }
-    return sum;
-  }
-
-  // The loop's whole axis, without positions at which every accumulator is masked for all rows of the program.
-  Walk whole_loop(const PassState& pass, bool has_outputs) {
-    const Element e = index_element(exprs_.extent(plan_.loop->extent));
-    Walk walk{plan_.loop, sizes_.loop, build_.integer(e, 0), context_.extent(plan_.loop->extent, e), has_whole_tiles()};
-    if (!has_outputs) apply_masks(pass, e, walk);
-    return walk;
-  }
-
-  void apply_masks(const PassState& pass, Element e, Walk& walk) {
-    for (const LoopBound& bound : loop_bounds(exprs_, plan_, pass)) {
-      const std::optional<Part> greatest = greatest_in_program(bound.rest, e);
-      if (!greatest) continue;
-      if (bound.is_upper) {
-        const Part end = build_.binary(OpKind::add_, *greatest, build_.integer(e, 1), {});
-        walk.end = build_.binary(OpKind::minimum_, walk.end, end, {});
-      } else {  // tiles stay aligned
-        const Part least = build_.binary(OpKind::maximum_, build_.unary(OpKind::neg_, *greatest), walk.begin, {});
-        const Part size = build_.integer(e, sizes_.loop);
-        walk.begin = build_.binary(OpKind::mul_, build_.binary(OpKind::div_, least, size, {}), size, {});
-      }
-    }
-  }
-
-  // The tiles of one part: all parts have the same number of tiles, and the last ones may be empty. The division depends only on the loop's
-  // extent, so that the order of a row's sums does not depend on other rows.
-  Walk part_of_loop(const PassState& pass, const SplitLoop& split) {
-    const Dim& extent = plan_.loop->extent;
-    const std::int64_t round = sizes_.loop * split.parts();
-    const bool is_narrow = extent.greatest() < INT32_MAX - round;
-    const Element e = is_narrow ? Element::i32 : Element::i64;
-    Part length;
-    if (extent.is_constant()) {
-      length = build_.integer(e, (extent.value() + round - 1) / round * sizes_.loop);
-    } else {
-      const Part rounded = build_.binary(OpKind::add_, context_.extent(extent, e), build_.integer(e, round - 1), {});
-      length = build_.binary(OpKind::mul_, build_.binary(OpKind::div_, rounded, build_.integer(e, round), {}),
-                             build_.integer(e, sizes_.loop), {});
-    }
-    const Part part = build_.cast({scopes_.tile(split.part).start, {}}, e);
-    Walk walk{plan_.loop, sizes_.loop, build_.binary(OpKind::mul_, part, length, {}), {}, has_whole_tiles()};
-    walk.end = build_.binary(OpKind::minimum_, build_.binary(OpKind::add_, walk.begin, length, {}), context_.extent(extent, e), {});
-    apply_masks(pass, e, walk);
-    return walk;
-  }
-
   // Absorbs tiles of the axis or, with `split`, the states of parts. Returns the accumulators.
-  std::map<int, Part> emit_loop(const PassState& pass, const Walk& walk, const std::vector<const KernelOutput*>& along,
+  std::map<int, Part> emit_loop(const PassState& pass, const LoopRange& range, const std::vector<const KernelOutput*>& along,
                                 const SplitLoop* split) {
     const std::vector<int>& live = pass.accumulators;
     const std::vector<Expr>& shifts = pass.rolling_shifts;
-    const Element index = build_.element(walk.begin);
-    std::vector<ir::ValueId> operands{walk.begin.value, walk.end.value, build_.integer(index, walk.step).value};
+    const Element index = build_.element(range.begin);
+    std::vector<ir::ValueId> operands{range.begin.value, range.end.value, build_.integer(index, range.step).value};
     std::vector<Order> orders;
     for (int i : live) {
       const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(i)];
@@ -301,8 +224,8 @@ class KernelEmitter {
     const ir::BlockId body = function_.region(loop);
     EmitScope scope;
     scope.block = body;
-    scope.tiles[walk.axis] = {walk.step, function_.add_arg(body, ir::Type(index)), walk.is_whole};
-    if (plan_.is_reverse) scope.tiles[walk.axis].start = from_the_end(loop, scope.tiles[walk.axis].start, index);
+    scope.tiles[range.axis] = {range.step, function_.add_arg(body, ir::Type(index)), range.is_whole};
+    if (plan_.is_reverse) scope.tiles[range.axis].start = from_the_end(loop, scope.tiles[range.axis].start, index);
     TileState old;
     std::vector<Part> running;
     std::map<int, Part> results;
@@ -460,6 +383,7 @@ class KernelEmitter {
   TileSizes sizes_;
   const Order order_with_loop_, order_;
   StateEmitter states_;
+  LoopRanges ranges_;
   std::vector<GridFactor> grid_[3];
 };
 
