@@ -22,7 +22,7 @@ AttentionChoice choice_of(const AttentionShape&, const Configuration&);
 std::vector<AttentionChoice> candidates(const Machine&, const AttentionShape&);
 std::string key(const AttentionShape&);
 void assume_rows(AttentionShape&);
-/// A launch on a GPU, in seconds, and on a host.
+/// The seconds of a launch on a GPU, and the programs of a launch on a host.
 double gpu_seconds(const Machine&, const AttentionShape&, const AttentionChoice&);
 Programs programs(const Machine&, const AttentionShape&, const AttentionChoice&);
 

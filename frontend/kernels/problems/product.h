@@ -24,7 +24,7 @@ ProductChoice choice_of(const ProductShape&, const Configuration&);
 std::vector<ProductChoice> candidates(const Machine&, const ProductShape&);
 std::string key(const ProductShape&);
 void assume_rows(ProductShape&);
-/// A launch on a GPU, in seconds, and on a host.
+/// The seconds of a launch on a GPU, and the programs of a launch on a host.
 double gpu_seconds(const Machine&, const ProductShape&, const ProductChoice&);
 Programs programs(const Machine&, const ProductShape&, const ProductChoice&);
 

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 
+#include "passes/fusion/bit_counts.h"
 #include "passes/fusion/check/field.h"
 #include "passes/fusion/check/graph_values.h"
 #include "tileir/op_info.h"
@@ -283,8 +284,7 @@ Number PlanValues::function(std::size_t kernel, Expr e, const Point& p) {
     return cast(x[0], is_number(typed) && !has_type && !ir::is_integer(e->element) ? Element::f64 : of, e->element);
   if (ir::is_float(e->element)) return apply_float(e->function, x);
   if (e->element != Element::boolean) {
-    const bool is_own = e->function != OpKind::popcount_ && e->function != OpKind::clz_ && e->function != OpKind::ffs_;
-    return apply_integer(e->function, x, is_own ? e->element : of, e->element);
+    return apply_integer(e->function, x, counts_bits(e->function) ? of : e->element, e->element);
   }
   return ir::is_float(of) ? apply_float(e->function, x) : apply_integer(e->function, x, of, e->element);
 }

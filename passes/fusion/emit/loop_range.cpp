@@ -36,7 +36,8 @@ std::optional<Part> LoopRanges::greatest_in_program(std::span<const Term> terms,
 // The loop's whole axis, without positions at which every accumulator is masked for all rows of the program.
 LoopRange LoopRanges::whole(const PassState& pass, bool has_outputs) {
   const Element e = index_element(exprs_.extent(plan_.loop->extent));
-  LoopRange range{plan_.loop, sizes_.loop, build_.integer(e, 0), context_.extent(plan_.loop->extent, e), ends_with_tile(plan_.loop->extent, sizes_.loop)};
+  LoopRange range{plan_.loop, sizes_.loop, build_.integer(e, 0), context_.extent(plan_.loop->extent, e),
+                  ends_with_tile(plan_.loop->extent, sizes_.loop)};
   if (!has_outputs) apply_masks(pass, e, range);
   return range;
 }
@@ -68,11 +69,12 @@ LoopRange LoopRanges::part(const PassState& pass, const SplitLoop& split) {
     length = build_.integer(e, (extent.value() + round - 1) / round * sizes_.loop);
   } else {
     const Part rounded = build_.binary(OpKind::add_, context_.extent(extent, e), build_.integer(e, round - 1), {});
-    length = build_.binary(OpKind::mul_, build_.binary(OpKind::div_, rounded, build_.integer(e, round), {}),
-                           build_.integer(e, sizes_.loop), {});
+    length =
+        build_.binary(OpKind::mul_, build_.binary(OpKind::div_, rounded, build_.integer(e, round), {}), build_.integer(e, sizes_.loop), {});
   }
   const Part part = build_.cast({scopes_.tile(split.part).start, {}}, e);
-  LoopRange range{plan_.loop, sizes_.loop, build_.binary(OpKind::mul_, part, length, {}), {}, ends_with_tile(plan_.loop->extent, sizes_.loop)};
+  LoopRange range{
+      plan_.loop, sizes_.loop, build_.binary(OpKind::mul_, part, length, {}), {}, ends_with_tile(plan_.loop->extent, sizes_.loop)};
   range.end = build_.binary(OpKind::minimum_, build_.binary(OpKind::add_, range.begin, length, {}), context_.extent(extent, e), {});
   apply_masks(pass, e, range);
   return range;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "passes/fusion/bit_counts.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/tensor_names.h"
@@ -293,7 +294,7 @@ Part TileValues::emit_function(Expr e, const Order& own) {
   // Operands of comparisons and tests have a type of their own; operands of other ops have the type of the result.
   Element element = e->element == Element::boolean && e->bits != 0 ? operand_of_bits(e->bits) : e->element;
   const bool keeps_element = element != Element::boolean && info.family != ir::Family::convert;
-  if (!keeps_element || e->function == OpKind::popcount_ || e->function == OpKind::clz_ || e->function == OpKind::ffs_)
+  if (!keeps_element || counts_bits(e->function))
     for (Expr x : e->operands) element = constant_value(x) ? (element == Element::boolean ? Element::f32 : element) : x->element;
   std::vector<Part> x;
   for (Expr operand : e->operands) x.push_back(value_as(operand, own, element));

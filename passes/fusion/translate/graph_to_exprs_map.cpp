@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "passes/fusion/bit_counts.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
@@ -20,9 +21,6 @@ using ir::OpKind;
 bool is_comparison(OpKind op) {
   return op == OpKind::eq_ || op == OpKind::ne_ || op == OpKind::lt_ || op == OpKind::le_ || op == OpKind::gt_ || op == OpKind::ge_;
 }
-
-// Ops that count bits need to know the number of bits.
-bool counts_bits(OpKind op) { return op == OpKind::popcount_ || op == OpKind::clz_ || op == OpKind::ffs_; }
 
 // Whether a value is computed from a part, as the program writes it.
 bool is_written_with(const ExprPool& pool, Expr value, Expr part) {
