@@ -1,0 +1,11 @@
+// What is known of a new expression from its parts.
+#pragma once
+#include "passes/fusion/expr/expr.h"
+
+namespace tilewright::passes::fusion {
+
+/// Sets the axes on which an expression depends, its height, the kinds of its parts, and what is known of its value: sign, finiteness, and
+/// whether it is made of numbers only.
+void set_facts(ExprData&);
+
+}  // namespace tilewright::passes::fusion
