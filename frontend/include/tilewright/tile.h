@@ -63,13 +63,6 @@ template <class From, class To>
 concept PointerAddsConst =
     std::is_pointer_v<From> && std::is_pointer_v<To> && !std::same_as<From, To> && std::same_as<const std::remove_pointer_t<From>*, To>;
 
-template <class T>
-concept Ordered = NumberElement<T>;
-template <class T>
-concept Comparable = NumberElement<T> || BoolElement<T>;
-template <class T>
-concept Bitwise = IntegerElement<T> || BoolElement<T>;
-
 }  // namespace detail
 
 /// A handle to a tile of T, of rank 0 (a scalar) to 5. A copy names the same value; an assignment names another value. A

@@ -123,4 +123,12 @@ std::int64_t extent(const Handle&, std::int64_t axis, const Here&);
 /// The value of parameter `index` of the kernel that is being traced.
 Made parameter_value(int index);
 
+// The element types that the operators of tiles and tensors take.
+template <class T>
+concept Ordered = NumberElement<T>;
+template <class T>
+concept Comparable = NumberElement<T> || BoolElement<T>;
+template <class T>
+concept Bitwise = IntegerElement<T> || BoolElement<T>;
+
 }  // namespace tilewright::detail

@@ -1,7 +1,7 @@
 // Operators on tiles, and on tensors, that have no common element type. They are declared only to be rejected with a message that names
 // the cast. Without them the host compiler would list every operator that it tried.
 #pragma once
-#include "tilewright/tile.h"
+#include "tilewright/detail/handle.h"
 
 //! @cond
 namespace tilewright {
@@ -26,6 +26,8 @@ struct compare_the_extent_which_is_no_condition;
 #define TW_REFUSED(TEXT) = delete
 #endif
 
+template <Element T>
+class Tile;
 template <ValueElement T>
 class Tensor;
 class Dim;
