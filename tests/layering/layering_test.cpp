@@ -184,6 +184,17 @@ TEST_CASE("layering: a public header that includes anything else than public one
   CHECK(violations(with("tileir/include/tilewright/a.h", "// A.\n#include <string>\n#include \"tilewright/error.h\"\n")).empty());
 }
 
+TEST_CASE("layering: headers that include each other are caught") {
+  Sources sources = with("passes/a.h", "// A.\n#include \"passes/b.h\"\n");
+  sources["passes/b.h"] = "// B.\n#include \"passes/c.h\"\n";
+  sources["passes/c.h"] = "// C.\n";
+  CHECK(violations(sources).empty());
+  sources["passes/c.h"] = "// C.\n#include \"passes/a.h\"\n";
+  const std::vector<std::string> found = violations(sources);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0] == "passes/c.h:2: 'passes/a.h' includes this header, directly or through others: a circle");
+}
+
 TEST_CASE("layering: words that belong in one place are caught elsewhere") {
   CHECK(only_violation("runtime/a.cpp", "// A.\nauto x = std::getenv(name);\n").find("reads the environment") != std::string::npos);
   CHECK(violations(with("runtime/environment.cpp", "// E.\nauto x = std::getenv(name);\n")).empty());

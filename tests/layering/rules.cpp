@@ -210,6 +210,7 @@ class Checker {
       if (path.starts_with(kFusion) && path.ends_with(".h")) check_steps(path);
       check_reach(path);
     }
+    check_circles();
     return std::move(found_);
   }
 
@@ -333,6 +334,29 @@ class Checker {
       if (const std::string target = resolve(include); !target.empty() && may_include_llvm(target) && reaches_llvm(target, seen))
         report(path, include.line, "'" + target + "' brings in LLVM");
     }
+  }
+
+  /// Headers that include each other, directly or through others, are one header in several files.
+  void check_circles() {
+    std::set<std::string> done;
+    std::vector<std::string> open;
+    for (const auto& [path, text] : texts_)
+      if (path.ends_with(".h")) find_circle(path, done, open);
+  }
+
+  void find_circle(const std::string& path, std::set<std::string>& done, std::vector<std::string>& open) {
+    if (done.contains(path)) return;
+    open.push_back(path);
+    for (const Include& include : texts_.at(path).includes) {
+      const std::string target = resolve(include);
+      if (!target.ends_with(".h")) continue;
+      if (std::find(open.begin(), open.end(), target) != open.end())
+        report(path, include.line, "'" + target + "' includes this header, directly or through others: a circle");
+      else
+        find_circle(target, done, open);
+    }
+    open.pop_back();
+    done.insert(path);
   }
 
   bool reaches_llvm(const std::string& path, std::set<std::string>& seen) const {
