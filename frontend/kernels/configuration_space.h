@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/kernels/machine.h"
+#include "frontend/kernels/models/machine.h"
 #include "tilewright/kernels/configuration.h"
 
 namespace tilewright::kernels::host {

@@ -71,6 +71,7 @@ constexpr Floor kEmulatorFloors[] = {
 constexpr Floor kFrontendFloors[] = {
     {"include", 0}, {"trace", 1}, {"ops", 2}, {"launch", 3}, {"graph", 4}, {"kernels", 4}, {"tuning", 4}, {"cli", 5},
 };
+constexpr Floor kLibraryFloors[] = {{"models", 0}, {"problems", 1}, {kLoose, 2}};
 constexpr Floor kCommandLineFloors[] = {
     {"files", 0}, {"output", 1}, {"arguments", 2}, {"execution", 3}, {"bench", 4}, {"commands", 5}, {"main.cpp", 6},
 };
@@ -84,6 +85,7 @@ constexpr Floor kFusionFloors[] = {
 constexpr Building kBuildings[] = {
     {kEmulator, "the emulator", kEmulatorFloors},
     {"frontend/", "the front end", kFrontendFloors},
+    {"frontend/kernels/", "the kernel library", kLibraryFloors},
     {"frontend/cli/", "the command line", kCommandLineFloors},
     {"frontend/cli/bench/", "the benchmark", kBenchFloors},
     {kFusion, "fusion", kFusionFloors},

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "frontend/kernels/gpu_model.h"
-#include "frontend/kernels/host_model.h"
-#include "frontend/kernels/machine.h"
+#include "frontend/kernels/models/gpu_model.h"
+#include "frontend/kernels/models/host_model.h"
+#include "frontend/kernels/models/machine.h"
 #include "tilewright/kernels/configuration.h"
 
 namespace tilewright::kernels::host {

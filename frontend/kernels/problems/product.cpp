@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontend/kernels/matrix_model.h"
+#include "frontend/kernels/models/matrix_model.h"
 #include "frontend/kernels/problems/tile_sizes.h"
 #include "tileir/target/machine_facts.h"
 #include "tilewright/ops/library.h"

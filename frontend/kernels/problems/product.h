@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "frontend/kernels/host_model.h"
-#include "frontend/kernels/machine.h"
+#include "frontend/kernels/models/host_model.h"
+#include "frontend/kernels/models/machine.h"
 #include "tilewright/kernels/configuration.h"
 
 namespace tilewright::kernels::host {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "frontend/kernels/machine.h"
+#include "frontend/kernels/models/machine.h"
 
 namespace tilewright::kernels::host {
 

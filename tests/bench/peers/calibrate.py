@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures configurations of the kernel library on one GPU: the data that its model of GPUs (frontend/kernels/matrix_model.h) is fitted to.
+"""Measures configurations of the kernel library on one GPU: the data that its model of GPUs (frontend/kernels/models/matrix_model.h) is fitted to.
 
     calibrate.py LIBBENCH_GPU --json FILE [--seconds 100] [--processes 16]
 

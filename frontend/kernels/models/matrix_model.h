@@ -9,7 +9,7 @@
 // (tests/bench/results/2026-11-26-h200-calibration.json). tests/tuner/calibration_test.cpp limits how far the first choices are from the
 // best.
 #pragma once
-#include "frontend/kernels/machine.h"
+#include "frontend/kernels/models/machine.h"
 
 namespace tilewright::kernels::host {
 

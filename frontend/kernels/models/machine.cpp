@@ -1,5 +1,5 @@
 // What the choice of a configuration asks of a device.
-#include "frontend/kernels/machine.h"
+#include "frontend/kernels/models/machine.h"
 
 #include "backend/compile.h"
 #include "runtime/device.h"

@@ -1,5 +1,5 @@
 // The model of programs on GPUs, but for those that multiply matrices.
-#include "frontend/kernels/gpu_model.h"
+#include "frontend/kernels/models/gpu_model.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #pragma once
 #include <cstdint>
 
-#include "frontend/kernels/machine.h"
+#include "frontend/kernels/models/machine.h"
 
 namespace tilewright::kernels::host {
 

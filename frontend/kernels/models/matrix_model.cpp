@@ -1,5 +1,5 @@
 // The model of programs on GPUs that multiply matrices: products and attention.
-#include "frontend/kernels/matrix_model.h"
+#include "frontend/kernels/models/matrix_model.h"
 
 #include <algorithm>
 #include <cmath>

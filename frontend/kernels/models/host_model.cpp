@@ -1,5 +1,5 @@
 // The model of programs on hosts: the time of one program, from what its loops cost a row, a step and an element.
-#include "frontend/kernels/host_model.h"
+#include "frontend/kernels/models/host_model.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 // Programs are distributed evenly. Each multiprocessor moves bytes, multiplies matrices and does other arithmetic. Memory moves each
 // element of the problem at least once. problems/ counts the work that depends on tiles.
 #pragma once
-#include "frontend/kernels/machine.h"
+#include "frontend/kernels/models/machine.h"
 
 namespace tilewright::kernels::host {
 
