@@ -46,7 +46,7 @@ inline constexpr std::size_t kMostFormTerms = 12;
 inline constexpr double kMostRowCells = 1024;
 /// Positions of an axis that a program holds completely beside a loop.
 inline constexpr std::int64_t kMostHeldExtent = 8192;
-/// The greatest power of a sum that a loop multiplies out: each power more has as many accumulators more.
+/// The greatest power of a sum that a loop multiplies out: higher powers have more accumulators.
 inline constexpr std::int64_t kMostPowerOfSum = 4;
 /// How far a bounded exponent may be from the middle of its bounds, so that the middle stands for its maximum. exp(22) is about 2^32, which the
 /// guarantee of range counts (docs/fusion.md). Operands of products of 16-bit floats are within exp(5), about 2^7, of 1: an f16 has all of its
@@ -142,7 +142,7 @@ inline constexpr double kOfStoring = 1.25;
 inline constexpr double kMostGrowth = 8;
 /// Positions of the longest axis of an accumulator that a program holds completely, besides a tile of rows.
 inline constexpr double kMostStoredPayload = 512;
-/// The same for a kernel that fits.
+/// Positions of the longest axis that a program holds completely, of a kernel that fits on the chip.
 inline constexpr std::int64_t kLongestPayload = 1024;
 /// Kernels between two that may be merged: those that are further apart rarely share anything.
 inline constexpr std::size_t kMergeWindow = 12;
