@@ -18,7 +18,8 @@ BlockPlanner::BlockPlanner(EvaluationPlan& plan, BlockId b)
       block_(b),
       steps_(plan.blocks_[b.index].steps),
       ready_(f_.value_capacity(), 0),
-      made_in_(f_.value_capacity(), -1) {}
+      made_in_(f_.value_capacity(), -1),
+      memory_order_(f_, plan.memory_ ? &plan.memory_->info : nullptr) {}
 
 /// The order of a block's ops up to the first effect: loads of rows, and the ops that they need, come before loads of tiles. A row is a
 /// loop nest of its own, which would end the loop nest of tiles before it: these would go through memory to ops that use them with the row.
@@ -145,24 +146,22 @@ void BlockPlanner::schedule_scalar(OpId id) {
     at = std::max(at, ready(x));
     if (!f_.type(x).is_scalar()) require_buffer(x);
   }
-  const bool is_volatile_load = op.kind == OpKind::load_ && f_.attr(id, ir::AttrName::is_volatile);
-  if (op.kind == OpKind::load_) at = std::max(at, load_floor_);
-  if (op.kind == OpKind::store_ || is_volatile_load) at = static_cast<int>(steps_.size());
+  const bool is_access = op.kind == OpKind::load_ || op.kind == OpKind::store_;
+  if (op.kind == OpKind::load_) at = std::max(at, memory_order_.first_step(id));
+  if (op.kind == OpKind::store_ || (is_access && f_.attr(id, ir::AttrName::is_volatile))) at = static_cast<int>(steps_.size());
   (at < static_cast<int>(steps_.size()) ? steps_[at].scalars_before : pending_).push_back(id);
   for (ValueId r : op.results) ready_[r.index] = at;
   p_.step_of_[id.index] = at;
-  if (op.kind == OpKind::load_) store_floor_ = std::max(store_floor_, at);
-  if (op.kind == OpKind::store_ || is_volatile_load) load_floor_ = store_floor_ = at;
+  if (is_access) memory_order_.add(id, at);
 }
 
 void BlockPlanner::schedule_fused(OpId id) {
   const auto& op = f_.op(id);
   const Type shape = f_.type(op.kind == OpKind::store_ || op.kind == OpKind::reduce_ ? op.operands[0] : op.results[0]);
   const auto extents = squeezed(shape);
+  const bool is_access = op.kind == OpKind::load_ || op.kind == OpKind::store_;
   int at = needs(id, extents);
-  if (op.kind == OpKind::load_)
-    at = std::max(at, f_.attr(id, ir::AttrName::is_volatile) ? std::max(load_floor_, store_floor_) : load_floor_);
-  if (op.kind == OpKind::store_) at = std::max(at, store_floor_);
+  if (is_access) at = std::max(at, memory_order_.first_step(id));
   const int count = static_cast<int>(steps_.size());
   while (at < count && !(steps_[at].is_loops && !steps_[at].is_interchanged && steps_[at].extents == extents)) ++at;
   if (at == count) {
@@ -184,11 +183,7 @@ void BlockPlanner::schedule_fused(OpId id) {
     if (p_.schedule(s.value) == Schedule::fused && (f_.defining_block(s.value) != block_ || made_in_[s.value.index] != at))
       require_buffer(s.value);
   }
-  if (op.kind == OpKind::load_) {
-    store_floor_ = std::max(store_floor_, at + 1);
-    if (f_.attr(id, ir::AttrName::is_volatile)) load_floor_ = at + 1;
-  }
-  if (op.kind == OpKind::store_) load_floor_ = store_floor_ = at + 1;
+  if (is_access) memory_order_.add(id, at);
 }
 
 int BlockPlanner::interchanged_axis(OpId id) const {
@@ -253,11 +248,8 @@ bool BlockPlanner::schedule_interchanged(OpId id) {
     require_buffer(tile);
   const int at = append(std::move(step));
   p_.step_of_[id.index] = at;
-  store_floor_ = std::max(store_floor_, at + 1);
-  if (is_load)
-    ready_[tile.index] = at + 1;
-  else
-    load_floor_ = at + 1;
+  memory_order_.add(id, at);
+  if (is_load) ready_[tile.index] = at + 1;
   return true;
 }
 
@@ -356,7 +348,7 @@ void BlockPlanner::schedule_on_buffers(OpId id) {
   const int at = append(std::move(step));
   p_.step_of_[id.index] = at;
   for (ValueId r : op.results) ready_[r.index] = at + 1;
-  if (ir::info(op.kind).has(ir::kReads) || ir::info(op.kind).has(ir::kWrites)) load_floor_ = store_floor_ = at + 1;
+  if (ir::info(op.kind).has(ir::kReads) || ir::info(op.kind).has(ir::kWrites)) memory_order_.begin_at(at + 1);
 }
 
 bool BlockPlanner::accesses_memory(OpId id) const {
@@ -402,7 +394,7 @@ void BlockPlanner::schedule_control(OpId id) {
   const int at = append(std::move(step));
   p_.step_of_[id.index] = at;
   for (ValueId r : op.results) ready_[r.index] = at + 1;
-  if (accesses_memory(id)) load_floor_ = store_floor_ = at + 1;
+  if (accesses_memory(id)) memory_order_.begin_at(at + 1);
 }
 
 void BlockPlanner::deliver(ValueId v, ClassId to, Step& terminator) {

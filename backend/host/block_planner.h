@@ -3,12 +3,12 @@
 #include <vector>
 
 #include "backend/host/evaluation_plan.h"
+#include "backend/host/memory_order.h"
 
 namespace tilewright::backend::host {
 
 /// Plans one block and the blocks nested in it, in program order, except that loads of rows come before loads of tiles. An op joins the
-/// earliest loop nest with its extents that comes after everything it needs. Memory keeps its order: a load never passes a store, and a
-/// store never shares a nest with another access, because a lane of one may access the memory of another lane of the other.
+/// earliest loop nest with its extents that comes after everything it needs, and that keeps the order of accesses to memory (MemoryOrder).
 class BlockPlanner {
  public:
   BlockPlanner(EvaluationPlan&, BlockId);
@@ -52,7 +52,7 @@ class BlockPlanner {
   std::vector<OpId> pending_;  // scalars that go before the next step
   std::vector<int> ready_;     // indexed by value: the first step that may use it, apart from its own loop nest
   std::vector<int> made_in_;   // indexed by value: the loop nest that computes it, or -1
-  int load_floor_ = 0, store_floor_ = 0;
+  MemoryOrder memory_order_;
 };
 
 }  // namespace tilewright::backend::host

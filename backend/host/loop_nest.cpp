@@ -118,23 +118,32 @@ class LoopNest {
 
   /// Emits two versions if the row may have non-temporal stores.
   void emit_main_loop(Value* begin, Value* end, std::int64_t width, const Values& init, bool may_be_empty) {
-    Value* condition = init.empty() ? non_temporal_.row_condition(nest_) : nullptr;
+    Value* condition = non_temporal_.row_condition(nest_);
     if (!condition) {
       emit_loop(begin, end, width, init, may_be_empty);
       return;
     }
-    llvm::BasicBlock* non_temporal = e_.new_block("non_temporal");
-    llvm::BasicBlock* cached = e_.new_block("cached");
+    llvm::BasicBlock* versions[] = {e_.new_block("non_temporal"), e_.new_block("cached")};
     llvm::BasicBlock* join = e_.new_block("stored");
-    b_.CreateCondBr(condition, non_temporal, cached);
-    for (llvm::BasicBlock* version : {non_temporal, cached}) {
-      b_.SetInsertPoint(version);
-      non_temporal_.set_active(version == non_temporal);
-      emit_loop(begin, end, width, {}, may_be_empty);
+    b_.CreateCondBr(condition, versions[0], versions[1]);
+    Values results[2];
+    for (std::size_t i = 0; i < 2; ++i) {
+      b_.SetInsertPoint(versions[i]);
+      non_temporal_.set_active(i == 0);
+      emit_loop(begin, end, width, init, may_be_empty);
       non_temporal_.set_active(false);
+      results[i] = carried();
+      versions[i] = b_.GetInsertBlock();
       b_.CreateBr(join);
     }
     b_.SetInsertPoint(join);
+    Values joined;
+    for (std::size_t k = 0; k < init.size(); ++k) {
+      auto* phi = b_.CreatePHI(init[k]->getType(), 2);
+      for (std::size_t i = 0; i < 2; ++i) phi->addIncoming(results[i][k], versions[i]);
+      joined.push_back(phi);
+    }
+    set_carried(joined);
   }
 
   void emit_loop(Value* begin, Value* end, std::int64_t width, const Values& init, bool may_be_empty) {

@@ -13,26 +13,13 @@ class Sum {
   Sum(const Function& f, const AxisInfoAnalysis& axes) : f_(f), axes_(axes) {}
 
   bool pointer(ValueId v) {
-    while (const OpId id = f_.value(v).op) {
-      switch (f_.kind(id)) {
-        case OpKind::add_ptr_:
-          if (!add(f_.operand(id, 1), ir::bytes(f_.type(v).element()), 0)) return false;
-          break;
-        case OpKind::broadcast_:
-        case OpKind::reshape_:
-        case OpKind::permute_:
-        case OpKind::convert_layout_:
-        case OpKind::multiple_of_:
-        case OpKind::max_contiguous_: break;
-        case OpKind::bitcast_:
-          if (!f_.type(f_.operand(id, 0)).is_pointer()) return false;
-          break;
-        default: return false;
-      }
-      v = f_.operand(id, 0);
+    form_.base = base_parameter(f_, v);
+    if (!form_.base) return false;
+    for (; v != form_.base; v = f_.operand(f_.value(v).op, 0)) {
+      const OpId id = f_.value(v).op;
+      if (f_.kind(id) == OpKind::add_ptr_ && !add(f_.operand(id, 1), ir::bytes(f_.type(v).element()), 0)) return false;
     }
-    form_.base = v;
-    return f_.value(v).block == f_.body();
+    return true;
   }
 
   std::optional<AddressForm> result(std::int64_t element_bytes) {
@@ -126,6 +113,34 @@ std::optional<std::int64_t> step_of(const Function& f, OpId loop, ValueId v) {
 }
 
 }  // namespace
+
+ValueId base_parameter(const Function& f, ValueId v) {
+  while (const OpId id = f.value(v).op) {
+    switch (f.kind(id)) {
+      case OpKind::add_ptr_:
+      case OpKind::broadcast_:
+      case OpKind::reshape_:
+      case OpKind::permute_:
+      case OpKind::convert_layout_:
+      case OpKind::multiple_of_:
+      case OpKind::max_contiguous_: break;
+      case OpKind::bitcast_:
+        if (!f.type(f.operand(id, 0)).is_pointer()) return {};
+        break;
+      default: return {};
+    }
+    v = f.operand(id, 0);
+  }
+  return f.value(v).block == f.body() ? v : ValueId{};
+}
+
+bool may_share_memory(const Function& f, ValueId base, ValueId other) {
+  const auto is_disjoint = [&](ValueId parameter) {
+    const std::size_t i = f.value(parameter).number;
+    return i < f.params.size() && f.params[i].disjoint;
+  };
+  return !base || !other || base == other || (!is_disjoint(base) && !is_disjoint(other));
+}
 
 std::optional<AddressForm> address_form(const Function& f, OpId id, const AxisInfoAnalysis& axes) {
   const ValueId pointer = f.operand(id, 0);

@@ -15,6 +15,11 @@ struct AddressForm {
   std::int64_t lo = 0, hi = 0;
 };
 
+/// The parameter of the kernel on which a pointer is based; none if it comes from memory or differs by the way that control took.
+ir::ValueId base_parameter(const ir::Function&, ir::ValueId pointer);
+/// Whether accesses that are based on two parameters may touch the same memory: always if one of the parameters is not known.
+bool may_share_memory(const ir::Function&, ir::ValueId base, ir::ValueId other_base);
+
 /// The address form of a load, store or atomic; none if the pointer is not computed from one parameter, or its offsets are unbounded.
 std::optional<AddressForm> address_form(const ir::Function&, ir::OpId, const AxisInfoAnalysis&);
 

@@ -226,14 +226,9 @@ class HazardFinder {
   bool are_disjoint(const Pending& a, const Pending& b) {
     const auto &x = form(a.op), &y = form(b.op);
     if (!x || !y) return false;
-    if (x->base != y->base) return is_disjoint(x->base) || is_disjoint(y->base);
+    if (!may_share_memory(f_, x->base, y->base)) return true;
     if (a.from_outer_iteration) return false;
     return a.loop ? are_apart_in_iterations(f_, a.loop, *x, *y) : are_apart(*x, *y);
-  }
-
-  bool is_disjoint(ValueId parameter) const {
-    const std::size_t i = f_.value(parameter).number;
-    return i < f_.params.size() && f_.params[i].disjoint;
   }
 
   const std::optional<AddressForm>& form(OpId id) {

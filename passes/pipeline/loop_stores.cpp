@@ -23,12 +23,8 @@ std::optional<OpId> LoopStores::store_before(OpId load, const AxisInfoAnalysis& 
     const auto form = address_form(f_, id, axes);
     return form ? form->base : ValueId{};
   };
-  const auto is_disjoint = [&](ValueId parameter) { return f_.params[f_.value(parameter).number].disjoint; };
   const ValueId read = base(load);
-  const auto at = std::find_if(stores_.begin(), stores_.end(), [&](OpId store) {
-    const ValueId written = base(store);
-    return !read || !written || read == written || (!is_disjoint(read) && !is_disjoint(written));
-  });
+  const auto at = std::find_if(stores_.begin(), stores_.end(), [&](OpId store) { return may_share_memory(f_, read, base(store)); });
   return at == stores_.end() ? std::nullopt : std::optional(*at);
 }
 

@@ -294,6 +294,36 @@ TEST_CASE("memory: a store is seen by later loads, and never by earlier ones, ho
   }
 }
 
+// Hosts store in the loop nest that loads, where each index has an address of its own (backend/host/memory_order.h).
+TEST_CASE("memory: tiles that are updated in place, of rows that are apart, touch and overlap, whole and under a bound") {
+  for (std::int64_t distance : {32, 16, 8, 1, 0, -16})
+    for (std::int64_t bound : {64, 16, 11, 0}) {
+      SequenceBuilder p("in_place");
+      Builder& b = p.ir();
+      Function& f = b.function();
+      const Shape shape{4, 16};
+      const Type index(Element::i32, shape);
+      const ValueId seed = p.small_input(Type(Element::f32, Shape{256}));
+      p.output(seed);  // the buffer that is updated
+      const ValueId base = f.arg(f.body(), 1);
+      const ValueId row = b.broadcast(b.reshape(b.arange(0, 4), Shape{4, 1}), shape);
+      const ValueId column = b.broadcast(b.reshape(b.arange(0, 16), Shape{1, 16}), shape);
+      const ValueId first = b.constant(index, distance < 0 ? 64 : 0);
+      const ValueId at =
+          b.binary(OpKind::add_, b.binary(OpKind::add_, b.binary(OpKind::mul_, row, b.constant(index, distance)), column), first);
+      const ValueId pointer = b.add_ptr(b.broadcast(base, shape), at);
+      const ValueId n = b.broadcast(p.scalar(Type(Element::i32), static_cast<std::uint64_t>(bound)), shape);
+      const ValueId mask = b.binary(OpKind::lt_, column, n);
+      for (int round = 0; round < 2; ++round) {
+        const ValueId from[] = {pointer, mask};
+        const ValueId x = f.result(b.create(OpKind::load_, std::span(from, round == 0 ? 2 : 1)));
+        const ValueId to[] = {pointer, b.binary(OpKind::add_, b.binary(OpKind::add_, x, x), b.cast(column, Element::f32)), mask};
+        b.create(OpKind::store_, std::span(to, round == 0 ? 3 : 2));
+      }
+      check_on_machines(p.take());
+    }
+}
+
 // Hosts end their loops behind the last index that a store writes (passes/analysis/live_extents.h).
 TEST_CASE("memory: stores under a bound on indices of every type, also those that pass its greatest value and begin again") {
   constexpr OpKind kComparisons[] = {OpKind::lt_, OpKind::le_, OpKind::gt_, OpKind::ge_};

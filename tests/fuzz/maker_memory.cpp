@@ -75,11 +75,12 @@ ValueId Maker::scalar_parameter(Type t, std::uint64_t word) {
 }
 
 namespace {
-/// A buffer's start: on a 64-byte boundary and known to be, or anywhere and not.
+/// A buffer's start: on a 64-byte boundary and known to be, or anywhere and not. Buffers are distinct, which only some are known to be.
 Param place(Random& r, Argument& a, const std::string& name) {
-  if (r.chance(60)) return {name, r.chance(50) ? 16 : 64};
+  const bool disjoint = r.chance(50);
+  if (r.chance(60)) return {name, r.chance(50) ? 16 : 64, disjoint};
   a.misalignment = r.between(0, 15);
-  return {name, bytes(a.element)};
+  return {name, bytes(a.element), disjoint};
 }
 }  // namespace
 
@@ -121,12 +122,14 @@ Maker::Region& Maker::output_region(Element e, std::int64_t want) {
   a.element = e;
   const std::int64_t length = r_.chance(50) ? want : want + r_.between(0, want + 5);
   a.bytes = random_contents(e, length * p_.grid[0] * p_.grid[1] * p_.grid[2]);
-  const Param param = place(r_, a, "out" + std::to_string(p_.arguments.size()));
+  Param param = place(r_, a, "out" + std::to_string(p_.arguments.size()));
   const std::int64_t misalignment = a.misalignment;
   p_.arguments.push_back(std::move(a));
   const int parameter = static_cast<int>(p_.arguments.size()) - 1;
+  const bool has_alias = r_.chance(20);
+  param.disjoint = param.disjoint && !has_alias;
   const ValueId pointer = f_.add_param(Type::pointer(e, false), param);
-  if (r_.chance(20)) {
+  if (has_alias) {
     // A second parameter for the same memory: no back end may assume that pointers differ.
     Argument second;
     second.is_buffer = true;

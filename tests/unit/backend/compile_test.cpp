@@ -59,6 +59,16 @@ TEST_CASE("compile: contiguous accesses are whole vectors; their masks are in a 
   CHECK_FALSE(has(narrow.llvm_ir, "@llvm.masked"));
 }
 
+TEST_CASE("compile: a value goes to memory from its register if the launch knows that no other lane reads it there") {
+  std::string text = kMasked;
+  text.insert(text.find(", %n: i32"), " {disjoint}");
+  for (const char* target : {"cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4"}) {
+    CAPTURE(target);
+    CHECK(compiled(text.c_str(), target).scratch_bytes == 0);
+    CHECK(compiled(kMasked, target).scratch_bytes == 256 * 4);
+  }
+}
+
 TEST_CASE("compile: loops end behind the rows that are stored") {
   // Rows 0 to 4 of 32, and rows below n.
   const auto kernel = [](const char* bound) {
