@@ -5,8 +5,11 @@
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/PassRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
+
+#include <algorithm>
 
 #include "tileir/diagnostics.h"
 
@@ -40,11 +43,39 @@ void run_function_passes(llvm::Module& m, llvm::TargetMachine& machine, llvm::Fu
     if (!f.isDeclaration()) passes.run(f, functions);
 }
 
-llvm::SmallString<0> emit_file(llvm::Module& m, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
+namespace {
+
+/// Adds the passes of a code generator to a pass manager, except for some. LLVM's own switches for that are options of the process, which
+/// hold for every target.
+class PassesExcept final : public llvm::legacy::PassManagerBase {
+ public:
+  PassesExcept(llvm::legacy::PassManager& passes, std::span<const std::string_view> left_out) : passes_(passes), left_out_(left_out) {}
+
+  void add(llvm::Pass* pass) override {
+    const llvm::PassInfo* info = llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
+    if (!info || std::find(left_out_.begin(), left_out_.end(), std::string_view(info->getPassArgument())) == left_out_.end())
+      return passes_.add(pass);
+    ++count_;
+    delete pass;
+  }
+  std::size_t count() const { return count_; }
+
+ private:
+  llvm::legacy::PassManager& passes_;
+  const std::span<const std::string_view> left_out_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+llvm::SmallString<0> emit_file(llvm::Module& m, llvm::TargetMachine& machine, llvm::CodeGenFileType type,
+                               std::span<const std::string_view> left_out) {
   llvm::SmallString<0> out;
   llvm::raw_svector_ostream stream(out);
   llvm::legacy::PassManager passes;
-  TW_CHECK(!machine.addPassesToEmitFile(passes, stream, nullptr, type), "LLVM cannot emit this kind of file");
+  PassesExcept most(passes, left_out);
+  TW_CHECK(!machine.addPassesToEmitFile(most, stream, nullptr, type), "LLVM cannot emit this kind of file");
+  TW_CHECK(most.count() == left_out.size(), "LLVM's code generator lacks a pass that is to be left out of it");
   passes.run(m);
   return out;
 }

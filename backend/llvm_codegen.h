@@ -7,7 +7,9 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace tilewright::backend {
 
@@ -18,7 +20,8 @@ std::unique_ptr<llvm::TargetMachine> create_target_machine(const std::string& tr
 /// Runs the passes on each function that the module defines.
 void run_function_passes(llvm::Module&, llvm::TargetMachine&, llvm::FunctionPassManager&);
 
-/// Emits an object file or assembly. Changes the module.
-llvm::SmallString<0> emit_file(llvm::Module&, llvm::TargetMachine&, llvm::CodeGenFileType);
+/// Emits an object file or assembly. Changes the module. `left_out`: passes of the code generator that are not run, each by the name it has in
+/// LLVM's registry; each of them must be one that the code generator runs once.
+llvm::SmallString<0> emit_file(llvm::Module&, llvm::TargetMachine&, llvm::CodeGenFileType, std::span<const std::string_view> left_out = {});
 
 }  // namespace tilewright::backend

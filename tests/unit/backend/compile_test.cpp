@@ -146,6 +146,23 @@ TEST_CASE("compile: a masked load of what is also stored in part does not end LL
   CHECK_FALSE(k.image.empty());
 }
 
+TEST_CASE("compile: loops address memory by their index, and do not carry a pointer for each access") {
+  const std::string code = compiled(R"(kernel @twice(%x: ptr<const f32>, %y: ptr<f32>) {
+  %r = arange {lo = 0, hi = 256} : i32[256]
+  %xs = broadcast %x : ptr<const f32>[256]
+  %xp = add_ptr %xs, %r : ptr<const f32>[256]
+  %v = load %xp : f32[256]
+  %w = add %v, %v : f32[256]
+  %ys = broadcast %y : ptr<f32>[256]
+  %yp = add_ptr %ys, %r : ptr<f32>[256]
+  store %yp, %w
+})",
+                                    "cpu:x86-64-v4")
+                               .assembly;
+  CHECK(has(code, "addq\t$16, "));        // elements
+  CHECK_FALSE(has(code, "addq\t$64, "));  // bytes: Loop Strength Reduction would make pointers
+}
+
 TEST_CASE("compile: the same kernel gives the same bytes") {
   const auto a = compiled(kMasked, "cpu"), b = compiled(kMasked, "cpu");
   CHECK(a.image == b.image);
