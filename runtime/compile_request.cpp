@@ -49,6 +49,18 @@ backend::CompiledKernel compile_cached(ir::Function function, const backend::Com
 
 backend::CompiledKernel compile_function(const Request& request, ir::Function function, const backend::CompileOptions& options,
                                          Output output, std::uint64_t hash) {
+  backend::CompiledKernel compiled = compile_without_log(request, std::move(function), options, output, hash);
+  log_remarks(compiled);
+  return compiled;
+}
+
+void log_remarks(const backend::CompiledKernel& kernel) {
+  for (const std::string& remark : kernel.remarks)
+    rt::log(LogLevel::warning, fmt::format("kernel '{}' for {}: {}", kernel.name, kernel.target, remark));
+}
+
+backend::CompiledKernel compile_without_log(const Request& request, ir::Function function, const backend::CompileOptions& options,
+                                            Output output, std::uint64_t hash) {
   const bool is_text = output == Output::text;
   backend::CompileHooks hooks{.keep_text = is_text, .dump = {}, .text_only = is_text};
   std::optional<DumpFolder> folder;
@@ -61,12 +73,7 @@ backend::CompiledKernel compile_function(const Request& request, ir::Function fu
     return backend::compile(std::move(f), options, hooks);
   };
   try {
-    const std::string name = function.name;
-    backend::CompiledKernel compiled =
-        output == Output::code && !hooks.dump ? compile_cached(std::move(function), options, compile) : compile(std::move(function));
-    for (const std::string& remark : compiled.remarks)
-      rt::log(LogLevel::warning, fmt::format("kernel '{}' for {}: {}", name, options.target, remark));
-    return compiled;
+    return output == Output::code && !hooks.dump ? compile_cached(std::move(function), options, compile) : compile(std::move(function));
   } catch (const Error& e) {
     if (e.where().line != 0) throw;
     // An error without a line, because the target cannot do something at all, gets the line of the request.

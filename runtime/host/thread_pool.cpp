@@ -109,8 +109,8 @@ void ThreadPool::Workers::start(int count) {
     for (int i = 0; i < count; ++i) threads.emplace_back([this] { serve(); });
   } catch (const std::system_error& e) {
     // The caller can do the work alone.
-    log(LogLevel::warning, fmt::format("only {} of {} threads run the programs of launches on the cpu: no other one could be started: {}",
-                                       threads.size() + 1, count + 1, e.what()));
+    log(LogLevel::warning, fmt::format("only {} of {} threads share work on the cpu: no other one could be started: {}", threads.size() + 1,
+                                       count + 1, e.what()));
   }
 }
 

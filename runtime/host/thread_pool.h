@@ -1,4 +1,5 @@
-// Runs the programs of a grid on all cores: each free thread, including the caller, repeatedly takes the next chunk of programs.
+// Runs the programs of a grid, or other independent work, on all cores: each free thread, including the caller, repeatedly takes the next
+// chunk of it.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,7 +1,13 @@
 // Compiles the kernels of plans.
 #include "runtime/plan/plan_kernel.h"
 
+#include <algorithm>
+#include <exception>
+#include <vector>
+
 #include "runtime/compile_request.h"
+#include "runtime/host/cpu_model.h"
+#include "runtime/host/thread_pool.h"
 #include "tileir/diagnostics.h"
 #include "tileir/text/printer.h"
 #include "tilewright/kernel_key.h"
@@ -21,10 +27,9 @@ std::uint64_t hash_of(const ir::Function& f, const backend::CompileOptions& opti
 
 }  // namespace
 
-PlanKernel::PlanKernel(const passes::fusion::SequenceKernel& source, const std::string& target, const Here& at)
+PlanKernel::PlanKernel(const passes::fusion::SequenceKernel& source, const std::string& target)
     : source_(source), target_(target), is_checked_(source.check) {
   TW_CHECK(source.function.params.size() == source.arguments.size(), "a kernel of a sequence has an argument for each parameter");
-  compiled_[kPromised] = compile(kPromised, at);
 }
 
 PlanKernel::PlanKernel(const passes::fusion::SequenceKernel& source, PlanKernel& like)
@@ -44,7 +49,31 @@ backend::CompiledKernel PlanKernel::compile(Variant variant, const Here& at) con
   options.check = is_checked_;
   options.contract = source_.contract;
   const std::uint64_t hash = hash_of(f, options);
-  return compile_function({"compile", source_.name, at}, std::move(f), options, Output::code, hash);
+  return compile_without_log({"compile", source_.name, at}, std::move(f), options, Output::code, hash);
+}
+
+void PlanKernel::compile_all(std::span<PlanKernel* const> kernels, const Here& at) {
+  std::vector<PlanKernel*> own;
+  for (PlanKernel* k : kernels)
+    if (!k->like_) own.push_back(k);
+  std::vector<std::exception_ptr> errors(own.size());
+  // The other threads end with this call. They have no ActiveCall of their own: one that began while another thread waits to fork would wait
+  // for the end of this call, which waits for it.
+  rt::ThreadPool threads(static_cast<int>(std::min(static_cast<std::size_t>(rt::cpu_threads()), own.size())));
+  threads.run(static_cast<std::int64_t>(own.size()), [&](rt::Chunks& chunks) {
+    for (rt::Chunks::Range r; chunks.next(r);)
+      for (auto i = static_cast<std::size_t>(r.begin); i < static_cast<std::size_t>(r.end); ++i) try {
+          own[i]->compiled_[kPromised] = own[i]->compile(kPromised, at);
+        } catch (...) {
+          // Kernels are taken in increasing order, so those before this one are compiled or will be, and the first error will be among these.
+          errors[i] = std::current_exception();
+          return chunks.stop();
+        }
+  });
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (errors[i]) std::rethrow_exception(errors[i]);
+    log_remarks(*own[i]->compiled_[kPromised]);
+  }
 }
 
 bool PlanKernel::keeps_promises(std::span<const std::uint64_t> words) const {
@@ -60,6 +89,7 @@ const rt::Executable& PlanKernel::prepare(rt::Device& device, std::span<const st
   if (loaded_[variant]) return *loaded_[variant];
   if (!compiled_[variant]) {
     compiled_[variant] = compile(variant, at);
+    log_remarks(*compiled_[variant]);
     ++compilations;
   }
   loaded_[variant] = device.load(*compiled_[variant], at);

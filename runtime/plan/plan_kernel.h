@@ -1,4 +1,4 @@
-// One kernel of a plan. It is compiled at once and loaded at its first launch.
+// One kernel of a plan. It is compiled with the plan and loaded at its first launch.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -18,11 +18,13 @@ namespace tilewright::detail {
 /// without promises.
 class PlanKernel {
  public:
-  /// Compiles the kernel for a target. Throws Error at `at` if the target cannot run it.
-  PlanKernel(const passes::fusion::SequenceKernel&, const std::string& target, const Here& at);
+  PlanKernel(const passes::fusion::SequenceKernel&, const std::string& target);
   /// A kernel that shares the function of `like`, which must outlive it. It is compiled and loaded only once.
   PlanKernel(const passes::fusion::SequenceKernel&, PlanKernel& like);
 
+  /// Compiles kernels on all cores, each with the variant that its parameters promise. Throws Error at `at` if the target cannot run one of
+  /// them: what is thrown and logged is the same as if they were compiled one after the other.
+  static void compile_all(std::span<PlanKernel* const>, const Here& at);
   /// The variant for these arguments, loaded. `compilations` counts the variants that are compiled.
   const rt::Executable& prepare(rt::Device&, std::span<const std::uint64_t> words, std::int64_t& compilations, const Here& at);
   int num_warps() const { return source_.num_warps; }

@@ -13,16 +13,19 @@ PlanState::PlanState(PlanParts parts, const Here& at)
       sequence_sizes_(*parts_.graph, parts_.sequence),
       bindings_(*parts_.graph, parts_.sequence),
       symbol_values_(sequence_sizes_.table(), parts_.sequence, bindings_, sequence_sizes_.symbols()) {
-  const auto compile = [&](const std::vector<passes::fusion::SequenceKernel>& sources, std::deque<PlanKernel>& kernels) {
+  std::vector<PlanKernel*> all;
+  const auto make = [&](const std::vector<passes::fusion::SequenceKernel>& sources, std::deque<PlanKernel>& kernels) {
     for (const passes::fusion::SequenceKernel& k : sources) {
       if (k.like >= 0)
         kernels.emplace_back(k, kernels[static_cast<std::size_t>(k.like)]);
       else
-        kernels.emplace_back(k, parts_.target, at);
+        kernels.emplace_back(k, parts_.target);
+      all.push_back(&kernels.back());
     }
   };
-  compile(parts_.sequence.kernels, kernels_);
-  compile(parts_.sequence.parameter_kernels, parameter_kernels_);
+  make(parts_.sequence.kernels, kernels_);
+  make(parts_.sequence.parameter_kernels, parameter_kernels_);
+  PlanKernel::compile_all(all, at);
   constants_.resize(parts_.sequence.buffers.size());
   if (parts_.device) sequence_ = parts_.device->create_sequence();
   sizes_ = sequence_sizes_.of_report(symbol_values_.least());
