@@ -16,8 +16,9 @@ using HostReport = void (*)(void* context, const std::int32_t* program, const vo
 /// The data that all programs of a launch share. The emitted code reads these fields by offset.
 struct HostLaunch {
   std::int32_t grid[3];
-  std::int32_t cache_kib;  // of the last-level cache; launches that store more use non-temporal stores. 0: unknown, and no launch does
-  HostCheck check;         // null unless compiled for checked mode
+  std::int32_t
+      cache_kib;    // that its threads can expect of the caches; a launch with more memory uses non-temporal stores. 0: unknown, none does
+  HostCheck check;  // null unless compiled for checked mode
   void* check_context;
   HostReport report = nullptr;  // null if the kernel has no reports
   void* report_context = nullptr;

@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include "backend/host/launch_bytes.h"
 #include "backend/host_abi.h"
 #include "tileir/op_kind.h"
 
@@ -10,21 +11,15 @@ namespace tilewright::backend::host {
 
 NonTemporalStores::NonTemporalStores(Emitter& e) : e_(e) {
   const Function& f = e.f();
-  std::int64_t bytes = 0;  // stores of one program, as if every store were executed once without a mask
   bool has_atomics = false;
-  f.walk([&](OpId id) {
-    has_atomics = has_atomics || ir::info(f.kind(id)).family == ir::Family::atomic;
-    if (f.kind(id) != OpKind::store_) return;
-    const Type t = f.type(f.operand(id, 1));
-    if (!t.is_scalar()) bytes += t.elements() * t.element_bytes();
-  });
+  f.walk([&](OpId id) { has_atomics = has_atomics || ir::info(f.kind(id)).family == ir::Family::atomic; });
   // An atomic may tell another program that earlier stores are visible.
-  if (bytes == 0 || e.check() || has_atomics) return;
+  if (e.check() || has_atomics) return;
+  Value* total = emit_launch_bytes(e);
+  if (!total) return;
   llvm::IRBuilder<>& b = e.b();
   Value* kib = e.launch_field(b.getInt32Ty(), offsetof(HostLaunch, cache_kib));
   Value* cache = b.CreateShl(b.CreateZExt(kib, b.getInt64Ty()), 10);
-  Value* total = e.i64(bytes);
-  for (std::size_t axis = 0; axis < 3; ++axis) total = b.CreateMul(total, b.CreateZExt(e.grid_extent(axis), b.getInt64Ty()));
   exceeds_caches_ = b.CreateAnd(b.CreateICmpNE(kib, b.getInt32(0)), b.CreateICmpUGT(total, cache), "non_temporal");
 }
 

@@ -1,5 +1,5 @@
-// Non-temporal stores: without them, a launch that writes more than the caches hold would read every line before it overwrites it, which
-// adds half of the traffic again.
+// Non-temporal stores: without them, a launch whose memory exceeds the caches would read every line before it overwrites it, which adds half
+// of the traffic again.
 #pragma once
 #include "backend/host/nest.h"
 
@@ -26,7 +26,7 @@ class NonTemporalStores {
   bool is_candidate(const Nest&, OpId) const;
 
   Emitter& e_;
-  Value* exceeds_caches_ = nullptr;  // whether the launch stores more than the last-level cache holds; null: no store is a candidate
+  Value* exceeds_caches_ = nullptr;  // whether the launch's memory exceeds the caches; null: no store is a candidate
   bool active_ = false;
   bool used_ = false;
 };

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -59,16 +60,31 @@ std::string reason_against_level(std::string_view level) {
   return "the levels of 'cpu' are x86-64, x86-64-v3 and x86-64-v4";
 }
 
-int last_level_cache_kib() {
-  // The kernel reports the cache of one core; on some processors sysconf adds up all slices of a socket.
-  for (const char* path : {"/sys/devices/system/cpu/cpu0/cache/index3/size", "/sys/devices/system/cpu/cpu0/cache/index2/size"})
-    if (std::FILE* f = std::fopen(path, "r")) {
-      int kib = 0;
-      const bool read = std::fscanf(f, "%dK", &kib) == 1;
-      std::fclose(f);
-      if (read) return kib;
-    }
-  return 0;
+namespace {
+
+/// The size of a cache of the first core, 0 if the kernel does not report it; on some processors sysconf adds up all slices of a socket.
+int cache_kib(int index) {
+  std::FILE* f = std::fopen(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index).c_str(), "r");
+  if (!f) return 0;
+  int kib = 0;
+  const bool read = std::fscanf(f, "%dK", &kib) == 1;
+  std::fclose(f);
+  return read ? kib : 0;
+}
+
+// Indices 0 and 1 are the data and instruction caches of the first level.
+constexpr int kLevel2 = 2, kLevel3 = 3;
+
+}  // namespace
+
+CacheSizes cache_sizes() {
+  const int level2 = cache_kib(kLevel2), level3 = cache_kib(kLevel3);
+  return {level2, level3 ? level3 : level2};
+}
+
+int CacheSizes::kib_for(std::int64_t threads) const {
+  constexpr std::int64_t kLevel2PerThread = 4;
+  return level2 ? static_cast<int>(std::min<std::int64_t>(kLevel2PerThread * level2 * threads, last_level)) : last_level;
 }
 
 }  // namespace tilewright::rt

@@ -137,7 +137,7 @@ class HostDevice : public Device {
 
   const std::size_t total_memory_ = total_memory();
   const int threads_;
-  const int cache_kib_ = last_level_cache_kib();
+  const CacheSizes caches_ = cache_sizes();
   HostStream default_stream_;
   ThreadPool pool_;
   ScratchPool scratch_;
@@ -210,7 +210,7 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
   if (config.check) check.emplace(memory().snapshot(), kernel.sites);
   Reports reports(kernel.reports);
   const backend::HostLaunch launch{{config.grid[0], config.grid[1], config.grid[2]},
-                                   cache_kib_,
+                                   caches_.kib_for(static_cast<std::int64_t>(threads)),
                                    check ? &BoundsCheck::check : nullptr,
                                    check ? &*check : nullptr,
                                    kernel.reports.empty() ? nullptr : &Reports::report,

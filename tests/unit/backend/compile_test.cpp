@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <utility>
 
 #include "backend/llvm_errors.h"
 #include "tileir/diagnostics.h"
@@ -161,6 +162,65 @@ TEST_CASE("compile: loops address memory by their index, and do not carry a poin
                                .assembly;
   CHECK(has(code, "addq\t$16, "));        // elements
   CHECK_FALSE(has(code, "addq\t$64, "));  // bytes: Loop Strength Reduction would make pointers
+}
+
+/// y[i] = x[index[i]] for indices of a type below n, which are behind a mask.
+std::string gather_of(const char* element, const char* index) {
+  std::string s = R"(kernel @gather(%x: ptr<const ELEMENT>, %at: ptr<const INDEX>, %y: ptr<ELEMENT>, %n: i32) {
+  %r = arange {lo = 0, hi = 256} : i32[256]
+  %ns = broadcast %n : i32[256]
+  %m = lt %r, %ns : i1[256]
+  %as = broadcast %at : ptr<const INDEX>[256]
+  %ap = add_ptr %as, %r : ptr<const INDEX>[256]
+  %i = load %ap, %m : INDEX[256]
+  %xs = broadcast %x : ptr<const ELEMENT>[256]
+  %xp = add_ptr %xs, %i : ptr<const ELEMENT>[256]
+  %v = load %xp, %m : ELEMENT[256]
+  %ys = broadcast %y : ptr<ELEMENT>[256]
+  %yp = add_ptr %ys, %r : ptr<ELEMENT>[256]
+  store %yp, %v, %m
+})";
+  for (const auto& [name, type] : {std::pair<std::string, std::string>("ELEMENT", element), {"INDEX", index}})
+    for (std::size_t at = 0; (at = s.find(name, at)) != std::string::npos;) s.replace(at, name.size(), type);
+  return s;
+}
+
+TEST_CASE("compile: what a launch reads once counts with what it writes, to choose non-temporal stores") {
+  // kMasked reads what no other program reads; a gather may read anything.
+  const std::string rows = compiled(kMasked, "cpu:x86-64-v4").llvm_ir,
+                    gather = compiled(gather_of("f32", "i32").c_str(), "cpu:x86-64-v4").llvm_ir;
+  CHECK(has(rows, "!nontemporal"));
+  CHECK(has(rows, "llvm.umin.i64"));
+  CHECK(has(gather, "!nontemporal"));
+  CHECK(has(gather, "llvm.umin.i64"));  // for the indices
+  // Two passes over rows of n elements, in blocks: the second one stores, in as many iterations as n has blocks.
+  const std::string passes = compiled(R"(kernel @passes(%x: ptr<const f32>, %y: ptr<f32>, %n: i32) {
+  %zero = constant {value = 0} : i32
+  %size = constant {value = 256} : i32
+  %r = arange {lo = 0, hi = 256} : i32[256]
+  %start = constant {value = 0.0} : f32[256]
+  %sums = for %zero, %n, %size, %start : f32[256] (%i: i32, %s: f32[256]) {
+    %is = broadcast %i : i32[256]
+    %at = add %is, %r : i32[256]
+    %xs = broadcast %x : ptr<const f32>[256]
+    %xp = add_ptr %xs, %at : ptr<const f32>[256]
+    %v = load %xp : f32[256]
+    %t = add %s, %v : f32[256]
+    yield %t
+  }
+  for %zero, %n, %size (%k: i32) {
+    %ks = broadcast %k : i32[256]
+    %to = add %ks, %r : i32[256]
+    %ys = broadcast %y : ptr<f32>[256]
+    %yp = add_ptr %ys, %to : ptr<f32>[256]
+    store %yp, %sums
+    yield
+  }
+})",
+                                      "cpu:x86-64-v4")
+                                 .llvm_ir;
+  CHECK(has(passes, "!nontemporal"));
+  CHECK(has(passes, "llvm.smax.i64"));
 }
 
 TEST_CASE("compile: the same kernel gives the same bytes") {

@@ -267,6 +267,14 @@ TEST_CASE("environment: off is understood in capital letters too") {
   setenv("TILEWRIGHT_CACHE", cache.empty() ? "off" : cache.c_str(), 1);
 }
 
+TEST_CASE("cpu model: the caches of a launch are what its threads can expect of the last level") {
+  CHECK(rt::CacheSizes{1280, 49152}.kib_for(1) == 5120);
+  CHECK(rt::CacheSizes{1280, 49152}.kib_for(2) == 10240);
+  CHECK(rt::CacheSizes{1280, 49152}.kib_for(1000000) == 49152);
+  CHECK(rt::CacheSizes{0, 32768}.kib_for(2) == 32768);
+  CHECK(rt::CacheSizes{0, 0}.kib_for(2) == 0);
+}
+
 TEST_CASE("log: a sink receives notices until it is removed") {
   std::vector<std::string> seen;
   set_log_sink(

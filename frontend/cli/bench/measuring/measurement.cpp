@@ -120,7 +120,7 @@ double checked_error(const Case& c, const Contents& results, const Setting& sett
 
 CacheFlush::CacheFlush(const Device& device) : device_(device) {
   constexpr std::int64_t kGpuBytes = std::int64_t{256} << 20;  // larger than the cache of any GPU
-  const std::int64_t cache = std::max(rt::last_level_cache_kib(), 32 * 1024) * std::int64_t{1024};
+  const std::int64_t cache = std::max(rt::cache_sizes().last_level, 32 * 1024) * std::int64_t{1024};
   memory_ = device.allocate<float>((is_gpu(device) ? kGpuBytes : 2 * cache) / 4);
 }
 
