@@ -3,6 +3,9 @@
 
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
 
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -181,6 +184,56 @@ Value* lower_shr(const Lanes& e) {
   if (e.is_signed()) return e.b.CreateAShr(e.x[0], e.b.CreateSelect(inside, e.x[1], e.integer(width - 1)));
   return e.b.CreateSelect(inside, e.b.CreateLShr(e.x[0], e.b.CreateAnd(e.x[1], e.integer(width - 1))), e.integer(0));
 }
+/// The greater or the lesser of two vectors of at least 128 bits by the instruction vrange, which takes -0 for less than +0 and NaN for no
+/// operand.
+Value* by_range(llvm::IRBuilder<>& b, bool greater, Value* x, Value* y) {
+  auto* type = llvm::cast<llvm::FixedVectorType>(x->getType());
+  const unsigned lanes = type->getNumElements();
+  const bool single = type->getElementType()->isFloatTy();
+  const unsigned bits = lanes * type->getScalarSizeInBits();
+  const auto part = [&](Value* v, unsigned first, unsigned count) {
+    llvm::SmallVector<int, 64> taken;
+    for (unsigned i = 0; i < count; ++i) taken.push_back(static_cast<int>(first + i));
+    return b.CreateShuffleVector(v, taken);
+  };
+  if (bits > 512) {
+    llvm::SmallVector<int, 64> all;
+    for (unsigned i = 0; i < lanes; ++i) all.push_back(static_cast<int>(i));
+    Value* low = by_range(b, greater, part(x, 0, lanes / 2), part(y, 0, lanes / 2));
+    return b.CreateShuffleVector(low, by_range(b, greater, part(x, lanes / 2, lanes / 2), part(y, lanes / 2, lanes / 2)), all);
+  }
+  namespace in = llvm::Intrinsic;
+  const ID id = bits == 512   ? (single ? in::x86_avx512_mask_range_ps_512 : in::x86_avx512_mask_range_pd_512)
+                : bits == 256 ? (single ? in::x86_avx512_mask_range_ps_256 : in::x86_avx512_mask_range_pd_256)
+                              : (single ? in::x86_avx512_mask_range_ps_128 : in::x86_avx512_mask_range_pd_128);
+  constexpr unsigned kSignOfResult = 1 << 2, kGreater = 1, kCurrentRounding = 4;
+  llvm::SmallVector<Value*, 6> arguments = {x, y, b.getInt32(kSignOfResult | (greater ? kGreater : 0)), llvm::PoisonValue::get(type),
+                                            llvm::ConstantInt::getAllOnesValue(b.getIntNTy(std::max(8u, lanes)))};
+  if (bits == 512) arguments.push_back(b.getInt32(kCurrentRounding));
+  return b.CreateIntrinsic(id, {}, arguments);
+}
+
+/// by_range for any number of lanes.
+Value* by_range_of_lanes(const Lanes& e, bool greater, Value* x, Value* y) {
+  const unsigned lanes = lane_count(x), least = 128 / x->getType()->getScalarSizeInBits();
+  if (lanes >= least) return by_range(e.b, greater, x, y);
+  auto* wide = llvm::FixedVectorType::get(x->getType()->getScalarType(), least);
+  if (!x->getType()->isVectorTy()) {
+    const auto in_vector = [&](Value* v) { return e.b.CreateInsertElement(llvm::PoisonValue::get(wide), v, std::uint64_t{0}); };
+    return e.b.CreateExtractElement(by_range(e.b, greater, in_vector(x), in_vector(y)), std::uint64_t{0});
+  }
+  llvm::SmallVector<int, 4> widened(least, llvm::PoisonMaskElem), narrowed;
+  for (unsigned i = 0; i < lanes; ++i) {
+    widened[i] = static_cast<int>(i);
+    narrowed.push_back(static_cast<int>(i));
+  }
+  return e.b.CreateShuffleVector(by_range(e.b, greater, e.b.CreateShuffleVector(x, widened), e.b.CreateShuffleVector(y, widened)),
+                                 narrowed);
+}
+
+/// Whether the target has vrange, which is in all processors that have vectors of 512 bits for floats.
+bool has_range(const Lanes& e) { return !e.target.is_gpu() && e.target.vector_bits >= 512; }
+
 /// max or min of floats. In max(max(a, b), f(a, b)), LLVM's simplifier (19, foldMinimumMaximumSharedOp) takes any intrinsic f, such as fma,
 /// for one of max or min, and crashes: so f is behind a fence, which costs nothing. (The GPU's min and max are other intrinsics.)
 Value* extreme(const Lanes& e, ID id, Value* a, Value* b) {
@@ -195,19 +248,25 @@ Value* extreme(const Lanes& e, ID id, Value* a, Value* b) {
     a = fenced(a);
   return e.call(id, {a, b});
 }
+/// NaN if one operand is NaN.
+Value* nan_wins(const Lanes& e, ID id) {
+  if (!has_range(e)) return extreme(e, id, e.x[0], e.x[1]);
+  Value* numbers = by_range_of_lanes(e, id == llvm::Intrinsic::maximum, e.x[0], e.x[1]);
+  return e.b.CreateSelect(e.b.CreateFCmpUNO(e.x[0], e.x[1]), llvm::ConstantFP::getNaN(e.x[0]->getType()), numbers);
+}
 Value* lower_minimum(const Lanes& e) {
-  if (e.floating()) return extreme(e, llvm::Intrinsic::minimum, e.x[0], e.x[1]);
+  if (e.floating()) return nan_wins(e, llvm::Intrinsic::minimum);
   return e.call(e.is_signed() ? llvm::Intrinsic::smin : llvm::Intrinsic::umin);
 }
 Value* lower_maximum(const Lanes& e) {
-  if (e.floating()) return extreme(e, llvm::Intrinsic::maximum, e.x[0], e.x[1]);
+  if (e.floating()) return nan_wins(e, llvm::Intrinsic::maximum);
   return e.call(e.is_signed() ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
 }
 /// A number wins over NaN: each NaN operand is first replaced by the other operand.
 Value* number_wins(const Lanes& e, ID id) {
   Value* a = e.b.CreateSelect(e.b.CreateFCmpUNO(e.x[0], e.x[0]), e.x[1], e.x[0]);
   Value* b = e.b.CreateSelect(e.b.CreateFCmpUNO(e.x[1], e.x[1]), e.x[0], e.x[1]);
-  return extreme(e, id, a, b);
+  return has_range(e) ? by_range_of_lanes(e, id == llvm::Intrinsic::maximum, a, b) : extreme(e, id, a, b);
 }
 Value* lower_fmin(const Lanes& e) { return number_wins(e, llvm::Intrinsic::minimum); }
 Value* lower_fmax(const Lanes& e) { return number_wins(e, llvm::Intrinsic::maximum); }

@@ -223,6 +223,32 @@ TEST_CASE("compile: what a launch reads once counts with what it writes, to choo
   CHECK(has(passes, "llvm.smax.i64"));
 }
 
+TEST_CASE("compile: maximum and minimum are an instruction and a correction for NaN on AVX-512, of vectors and in reduces") {
+  constexpr const char* kExtremes = R"(kernel @extremes(%x: ptr<const f32>, %y: ptr<f32>) {
+  %r = arange {lo = 0, hi = 256} : i32[256]
+  %xs = broadcast %x : ptr<const f32>[256]
+  %xp = add_ptr %xs, %r : ptr<const f32>[256]
+  %v = load %xp : f32[256]
+  %m = reduce %v {axis = 0, commutative} : f32 (%a: f32, %b: f32) {
+    %w = maximum %a, %b : f32
+    yield %w
+  }
+  %ms = broadcast %m : f32[256]
+  %u = neg %v : f32[256]
+  %l = minimum %u, %ms : f32[256]
+  %ys = broadcast %y : ptr<f32>[256]
+  %yp = add_ptr %ys, %r : ptr<f32>[256]
+  store %yp, %l
+})";
+  const std::string wide = compiled(kExtremes, "cpu:x86-64-v4").assembly, narrow = compiled(kExtremes, "cpu:x86-64-v3").assembly;
+  for (const char* instruction : {"vrangeps\t$5", "vrangeps\t$4"}) {
+    CHECK(has(wide, instruction));
+    CHECK_FALSE(has(narrow, instruction));
+  }
+  CHECK_FALSE(has(wide, "vmaxps"));
+  CHECK_FALSE(has(wide, "vmaxss"));
+}
+
 TEST_CASE("compile: the same kernel gives the same bytes") {
   const auto a = compiled(kMasked, "cpu"), b = compiled(kMasked, "cpu");
   CHECK(a.image == b.image);
