@@ -249,6 +249,21 @@ TEST_CASE("compile: maximum and minimum are an instruction and a correction for 
   CHECK_FALSE(has(wide, "vmaxss"));
 }
 
+TEST_CASE("compile: AVX-512 gathers by its instruction, with indices of 32 bits where they are") {
+  const auto code = [](const char* element, const char* index, const char* target) {
+    return compiled(gather_of(element, index).c_str(), target).assembly;
+  };
+  CHECK(has(code("f32", "i32", "cpu:x86-64-v4"), "vgatherdps"));
+  CHECK(has(code("i32", "i32", "cpu:x86-64-v4"), "vpgatherdd"));
+  CHECK(has(code("f32", "i64", "cpu:x86-64-v4"), "vgatherqps"));
+  CHECK(has(code("f64", "i32", "cpu:x86-64-v4"), "vgatherdpd"));
+  for (const std::string& other :
+       {code("f16", "i32", "cpu:x86-64-v4"), code("f32", "i32", "cpu:x86-64-v3"), compiled(kMasked, "cpu:x86-64-v4").assembly}) {
+    CHECK_FALSE(has(other, "vgather"));
+    CHECK_FALSE(has(other, "vpgather"));
+  }
+}
+
 TEST_CASE("compile: the same kernel gives the same bytes") {
   const auto a = compiled(kMasked, "cpu"), b = compiled(kMasked, "cpu");
   CHECK(a.image == b.image);
