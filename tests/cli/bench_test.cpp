@@ -227,6 +227,27 @@ TEST_CASE("bench: NumPy as a peer is right, and measured in turns") {
   }
 }
 
+TEST_CASE("bench: OpenBLAS gets kernels for the processor, and the report names them") {
+  const Variable libraries("LD_LIBRARY_PATH", TW_FAKE_OPENBLAS);
+  const auto bench = [] {
+    const Outcome o = tilewright({"bench", "matmul", "--shapes", "33x17x65", "--types", "f32", "--vs", "openblas", "--rounds", "3"});
+    CAPTURE(o.err);
+    CHECK(o.code == 0);
+    CHECK(o.err.empty());
+    return o.out;
+  };
+  {
+    const Variable asked("OPENBLAS_CORETYPE", "Nehalem");
+    CHECK(contains(bench(), "openblas   OpenBLAS 0.0.0, kernels of Nehalem, "));
+  }
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    CHECK(contains(bench(), ", kernels of SkylakeX (by itself it would run those of Prescott), "));
+  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    CHECK(contains(bench(), ", kernels of Haswell (by itself it would run those of Prescott), "));
+  else
+    CHECK(contains(bench(), ", kernels of Prescott, "));
+}
+
 #ifdef TW_FAKE_NVIDIA
 TEST_CASE("bench: cuBLAS by its functions, on a driver with emulated GPUs") {
   const Variable libraries("LD_LIBRARY_PATH", TW_FAKE_NVIDIA);

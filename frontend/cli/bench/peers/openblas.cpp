@@ -1,6 +1,7 @@
 // The peer openblas: products of f32 and f64 with a CBLAS library that is loaded at run time.
 #include <fmt/format.h>
 
+#include "frontend/cli/bench/peers/openblas_core.h"
 #include "frontend/cli/bench/peers/peer_library.h"
 #include "frontend/cli/bench/peers/peers.h"
 #include "runtime/host/cpu_model.h"
@@ -21,19 +22,21 @@ struct OpenBlas {
                 double* y, int incy) = nullptr;
   void (*set_num_threads)(int) = nullptr;
   char* (*get_config)() = nullptr;
+  char* (*get_corename)() = nullptr;
 };
 
 constexpr int kRowMajor = 101, kNoTrans = 111;
 
 OpenBlas load_openblas() {
   OpenBlas blas;
-  load_functions({"libopenblas.so.0", "libopenblas.so"}, "there is no libopenblas.so.0 (Debian: libopenblas0)",
+  load_functions(kOpenBlasNames, "there is no libopenblas.so.0 (Debian: libopenblas0)",
                  {{"cblas_sgemm", blas.sgemm},
                   {"cblas_dgemm", blas.dgemm},
                   {"cblas_sgemv", blas.sgemv},
                   {"cblas_dgemv", blas.dgemv},
                   {"openblas_set_num_threads", blas.set_num_threads},
-                  {"openblas_get_config", blas.get_config}});
+                  {"openblas_get_config", blas.get_config},
+                  {"openblas_get_corename", blas.get_corename}});
   return blas;
 }
 
@@ -51,9 +54,16 @@ std::function<void(DeviceTensors&)> product(const MatrixProduct& p, Gemm gemm, G
 
 class OpenBlasPeer final : public Peer {
  public:
-  explicit OpenBlasPeer(const Setting& setting) : setting_(setting), blas_(load_openblas()) { blas_.set_num_threads(rt::cpu_threads()); }
+  explicit OpenBlasPeer(const Setting& setting) : setting_(setting), own_choice_(choose_openblas_core()), blas_(load_openblas()) {
+    blas_.set_num_threads(rt::cpu_threads());
+  }
   std::string name() const override { return "openblas"; }
-  std::string version() const override { return fmt::format("{}, {} threads", blas_.get_config(), rt::cpu_threads()); }
+  std::string version() const override {
+    const std::string core = blas_.get_corename();
+    return fmt::format("{}, kernels of {}{}, {} threads", blas_.get_config(), core,
+                       own_choice_.empty() || own_choice_ == core ? "" : fmt::format(" (by itself it would run those of {})", own_choice_),
+                       rt::cpu_threads());
+  }
 
   std::unique_ptr<Contender> prepare(const Case& c) override {
     const bool single = c.type == ir::Element::f32;
@@ -65,6 +75,7 @@ class OpenBlasPeer final : public Peer {
 
  private:
   const Setting& setting_;
+  const std::string own_choice_;  // the processor whose kernels OpenBLAS would run by itself
   OpenBlas blas_;
 };
 

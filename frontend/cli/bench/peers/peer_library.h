@@ -7,6 +7,9 @@
 
 namespace tilewright::cli::bench {
 
+/// The names of OpenBLAS's library.
+inline constexpr std::initializer_list<const char*> kOpenBlasNames = {"libopenblas.so.0", "libopenblas.so"};
+
 /// Sets functions from the first of these libraries that exists. Throws Unavailable with `absence` if none exists, or with what is wrong
 /// with it.
 void load_functions(std::initializer_list<const char*> names, std::string_view absence,
