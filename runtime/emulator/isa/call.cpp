@@ -195,6 +195,7 @@ std::vector<std::pair<u32, Mask>> enter_functions(Warp& warp, const Instruction&
 // call (results), function, (arguments), prototype: everything except the function is optional.
 void decode_call(Decoder& d) {
   d.out.kind = Kind::call;
+  d.out.category = Category::control;
   d.take("uni");
   d.expect_operands(1, 4);
   const std::size_t k = d.operand(0).kind == OperandKind::list ? 1 : 0;

@@ -41,6 +41,8 @@ bool may_be_seen(const Instruction& i, std::string_view base) {
   }
 }
 
+constexpr auto kNoCategory = static_cast<Category>(kCategories);  // none that a decoder could name
+
 constexpr InstructionRow kInstructions[] = {
 #define TW_INSTRUCTION(opcode, decoder, section) {opcode, decode_##decoder, section},
 #include "runtime/emulator/program/instructions.def"
@@ -82,6 +84,7 @@ void Decoder::fail(const std::string& message) const {
 void Decoder::decode(const ParsedInstruction& parsed) {
   parsed_ = &parsed;
   out = {};
+  out.category = kNoCategory;
   out.index = static_cast<u32>(kernel_.code.size());
   modifiers_.clear();
   std::string_view rest = parsed.opcode;
@@ -106,6 +109,10 @@ void Decoder::decode(const ParsedInstruction& parsed) {
   for (std::size_t i = 0; i < modifiers_.size(); ++i)
     if (!taken_[i]) fail(fmt::format("unknown modifier '.{}'", modifiers_[i]));
   if (out.execute == nullptr && out.kind == Kind::plain) fail("its decoder chooses no function that executes it (Decoder::out.execute)");
+  if (out.category == kNoCategory) {
+    if (out.kind == Kind::plain) fail("its decoder names no category (Decoder::out.category)");
+    out.category = Category::control;
+  }
   out.is_visible = may_be_seen(out, base_);
   kernel_.code.push_back(out);
   kernel_.lines.push_back(parsed.line);
