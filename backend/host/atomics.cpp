@@ -1,4 +1,7 @@
-// Atomics: lanes one after another in row-major order, each by an instruction or by a compare-exchange loop of its own.
+// Atomics: lanes one after another in row-major order, each by an instruction or by a compare-exchange loop of its own, or through a table
+// that combines values first (combined_atomics.h).
+#include "backend/host/atomics.h"
+
 #include "backend/host/bounds.h"
 #include "backend/host/combine.h"
 #include "backend/host/steps.h"
@@ -39,7 +42,8 @@ AtomicRMWInst::BinOp instruction(OpKind k, Type t) {
   }
 }
 
-/// Updates memory for an active lane and returns the old value.
+}  // namespace
+
 Value* update_memory(Emitter& e, OpId id, const Values& x) {
   const Function& f = e.f();
   llvm::IRBuilder<>& b = e.b();
@@ -77,22 +81,30 @@ Value* update_memory(Emitter& e, OpId id, const Values& x) {
   return old;
 }
 
-/// The old value of one lane, 0 if the lane is inactive.
-Value* atomic_lane(Emitter& e, OpId id, const Values& x) {
+namespace {
+
+/// The old value of one lane, 0 if the lane is inactive. Null if the lane's value is combined.
+Value* atomic_lane(Emitter& e, OpId id, const Values& x, bool is_combined) {
   const Function& f = e.f();
   llvm::IRBuilder<>& b = e.b();
   Value* mask = ir::mask_of(f, id) ? x.back() : nullptr;
   if (e.check()) mask = check_addresses(e, x[0], mask, 1, id, true, f.type(f.result(id)).element_bytes());
-  if (!mask) return update_memory(e, id, x);
+  const auto update = [&]() -> Value* {
+    if (!is_combined) return update_memory(e, id, x);
+    e.combined_atomics().add(e, id, x);
+    return nullptr;
+  };
+  if (!mask) return update();
   llvm::BasicBlock* off = b.GetInsertBlock();
   auto* active = e.new_block("active");
   auto* join = e.new_block("join");
   b.CreateCondBr(mask, active, join);
   b.SetInsertPoint(active);
-  Value* old = update_memory(e, id, x);
+  Value* old = update();
   llvm::BasicBlock* on = b.GetInsertBlock();
   b.CreateBr(join);
   b.SetInsertPoint(join);
+  if (!old) return nullptr;
   auto* result = b.CreatePHI(old->getType(), 2);
   result->addIncoming(llvm::Constant::getNullValue(old->getType()), off);
   result->addIncoming(old, on);
@@ -108,18 +120,22 @@ void emit_atomic(Emitter& e, OpId id) {
   Values x;
   if (f.type(result).is_scalar()) {
     for (ValueId v : op.operands) x.push_back(e.scalar(v));
-    e.set_scalar(result, atomic_lane(e, id, x));
+    e.set_scalar(result, atomic_lane(e, id, x, false));
     return;
   }
   Values from;
   for (std::size_t i = 0; i < op.operands.size(); ++i) from.push_back(e.operand_buffer(id, i));
   Value* to = e.plan().has_buffer(result) ? e.buffer_of(result) : nullptr;
-  e.loop(f.type(result).elements(), 1, [&](Value* lane) {
+  const auto update = [&](Value* lane, bool is_combined) {
     Values of_lane;
     for (std::size_t i = 0; i < from.size(); ++i) of_lane.push_back(e.read_lanes(from[i], f.type(op.operands[i]), lane, 1));
-    Value* old = atomic_lane(e, id, of_lane);
-    if (to) e.write_lanes(to, f.type(result), lane, old);
-  });
+    Value* old = atomic_lane(e, id, of_lane, is_combined);
+    if (to && old) e.write_lanes(to, f.type(result), lane, old);
+  };
+  if (e.combined_atomics().has(id))
+    e.combined_atomics().for_each_lane(e, id, update);
+  else
+    e.loop(f.type(result).elements(), 1, [&](Value* lane) { update(lane, false); });
 }
 
 }  // namespace tilewright::backend::host

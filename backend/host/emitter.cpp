@@ -15,6 +15,7 @@ Emitter::Emitter(llvm::Module& m, const Function& f, const ir::TargetDesc& targe
       axes_(f),
       plan_(f, check ? std::nullopt : std::optional(MemoryAxes{axes_, target.lanes()})),
       live_(f, axes_),
+      combined_atomics_(check ? std::set<OpId>() : combinable_atomics(f)),
       scalars_(f.value_capacity(), nullptr) {
   llvm::Type* ptr = b_.getPtrTy();
   llvm::Type* i64t = b_.getInt64Ty();

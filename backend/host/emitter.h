@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/compiled_kernel.h"
+#include "backend/host/combined_atomics.h"
 #include "backend/host/evaluation_plan.h"
 #include "backend/host/live_bounds.h"
 #include "backend/host/outlining.h"
@@ -67,6 +68,7 @@ class Emitter {
   void begin_program() { live_.begin_program(*this); }
   /// The i64 constant 0, as an instruction that LLVM cannot fold.
   Value* unknown_zero() const { return unknown_zero_; }
+  CombinedAtomics& combined_atomics() { return combined_atomics_; }
 
   // ---- blocks and loops ----
   void emit_block(BlockId block) { lower_block_(block); }
@@ -135,6 +137,7 @@ class Emitter {
   const passes::AxisInfoAnalysis axes_;
   const EvaluationPlan plan_;
   LiveBounds live_;
+  CombinedAtomics combined_atomics_;
   Scratch scratch_;
   SplitPoints split_points_;
   llvm::Function* function_ = nullptr;

@@ -1,6 +1,7 @@
 // Atomics in kernels: counters, sums, locks, scans that wait for their neighbours. ctest also runs this file with many threads.
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 #include "tests/programs/programs.h"
 
@@ -83,6 +84,48 @@ void check_float_sums(tw::Device& device, int programs, int greatest) {
   tw::Kernel kernel("add_all", add_all<T>);
   kernel({.grid = programs}, cells, device.upload(x), 32);
   check_same("sums", cells.download(), want);
+}
+
+/// Adds x to the cells that `at` names, for most lanes, in steps.
+template <class T>
+void add_where(tw::Ptr<T> cells, tw::Ptr<const std::int32_t> at, tw::Ptr<const T> x, tw::I32 n, tw::I32 per_program, tw::I32 stride,
+               int BLOCK) {
+  const auto begin = program_id(0) * per_program;
+  for (auto first : tw::range(begin, tw::minimum(begin + per_program, n), BLOCK)) {
+    auto i = first + arange(0, BLOCK);
+    auto inside = i < tw::minimum(begin + per_program, n) && i % 7 != 3;
+    tw::atomic_add(cells + load(at + i, inside) * stride, load(x + i, inside), inside, {.order = tw::Order::relaxed});
+  }
+}
+
+/// Whole numbers into `count` cells: a float or an integer holds each sum exactly, whatever the order.
+template <class T>
+void check_relaxed_sums(tw::Device& device, int n, int count, int stride, int per_program) {
+  std::vector<std::int32_t> at(n);
+  std::vector<T> x(n), want(static_cast<std::size_t>(count) * stride);
+  std::vector<int> sums(count);
+  std::mt19937 engine(static_cast<unsigned>(n + count));
+  for (int i = 0; i < n; ++i) {
+    at[i] = static_cast<std::int32_t>(engine() % static_cast<unsigned>(count));
+    const int v = static_cast<int>(engine() % 3);
+    x[i] = static_cast<T>(static_cast<float>(v));
+    if (i % 7 != 3) sums[at[i]] += v;
+  }
+  for (int c = 0; c < count; ++c) want[static_cast<std::size_t>(c) * stride] = static_cast<T>(static_cast<float>(sums[c]));
+  auto cells = device.upload(std::vector<T>(want.size()));
+  tw::Kernel kernel("add_where", add_where<T>);
+  kernel({.grid = std::max(1, (n + per_program - 1) / per_program)}, cells, device.upload(at), device.upload(x), n, per_program, stride,
+         64);
+  check_same("sums", cells.download(), want);
+}
+
+/// What a program adds before it looks, or before it takes the maximum, it sees. Each program has 64 cells of its own.
+void add_and_look(tw::Ptr<std::int32_t> cells, tw::Ptr<std::int32_t> seen, int BLOCK) {
+  auto i = program_id(0) * BLOCK + arange(0, BLOCK);
+  tw::atomic_add(cells + i, i, {}, {.order = tw::Order::relaxed});
+  tw::atomic_max(cells + i, 40, {}, {.order = tw::Order::relaxed});
+  tw::atomic_add(cells + i, 2, i % 2 == 0, {.order = tw::Order::relaxed});
+  store(seen + i, load(cells + i));
 }
 
 template <class T>
@@ -181,6 +224,33 @@ TEST_CASE("atomics: every lane that counts gets a number of its own") {
     tw::Kernel wide("wide_tickets", tickets<std::int64_t>);
     wide({.grid = kPrograms}, wide_next, holder, kBlock);
     check();
+  });
+}
+
+TEST_CASE("atomics: relaxed sums into few cells and many, near each other and far apart") {
+  on_every_device([](tw::Device& device) {
+    for (int count : {1, 5, 256, 4000}) {
+      check_relaxed_sums<std::int32_t>(device, 9001, count, 1, 700);
+      check_relaxed_sums<float>(device, 9001, count, 1, 64);
+    }
+    check_relaxed_sums<std::uint64_t>(device, 5000, 100, 256, 5000);
+    check_relaxed_sums<double>(device, 5000, 100, 4096, 333);
+    check_relaxed_sums<tw::f16>(device, 3000, 30, 1, 100);
+    check_relaxed_sums<tw::bf16>(device, 300, 7, 3, 100);
+    check_relaxed_sums<float>(device, 0, 7, 1, 64);
+  });
+}
+
+TEST_CASE("atomics: a program sees its own relaxed ones, and in their order") {
+  on_every_device([](tw::Device& device) {
+    constexpr int kPrograms = 30, kBlock = 64;
+    auto cells = device.upload(std::vector<std::int32_t>(kPrograms * kBlock)), seen = device.upload(cells.download());
+    tw::Kernel kernel("add_and_look", add_and_look);
+    kernel({.grid = kPrograms}, cells, seen, kBlock);
+    std::vector<std::int32_t> want;
+    for (int i = 0; i < kPrograms * kBlock; ++i) want.push_back(std::max(i, 40) + (i % 2 == 0 ? 2 : 0));
+    check_same("cells", cells.download(), want);
+    check_same("seen", seen.download(), want);
   });
 }
 
