@@ -11,6 +11,7 @@
 
 #include "frontend/kernels/configuration_space.h"
 #include "runtime/device.h"
+#include "runtime/host/cpu_model.h"
 #include "runtime/wisdom/wisdom.h"
 #include "tilewright/detail/tuning.h"
 
@@ -84,6 +85,8 @@ std::string text_of(const Configuration& c) {
 }
 
 }  // namespace
+
+int host_threads(const Device& device) { return device.name().starts_with("cpu") ? rt::cpu_threads() : 0; }
 
 Configuration chosen_configuration(const Device& device, const Problem& given, const Options& options) {
   if (options.configuration) return *options.configuration;

@@ -107,6 +107,12 @@ struct DecodeShape {
 using Problem = std::variant<ProductShape, MatvecShape, RowsShape, TopKShape, ElementsShape, ReductionShape, ScanShape, SparseShape,
                              FftShape, AttentionShape, DecodeShape>;
 
+/// The number of threads that run programs if the device is this machine's processor; else 0. There, loops over single elements cost no
+/// more than tiles, and work that programs would repeat is better done by fewer of them.
+int host_threads(const Device&);
+/// Whether the device is this machine's processor.
+inline bool is_host(const Device& device) { return host_threads(device) > 0; }
+
 /// The options' own configuration, or else the model's first choice.
 Configuration chosen_configuration(const Device&, const Problem&, const Options&);
 

@@ -1,5 +1,6 @@
 // Rotary position embedding, in place.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -9,22 +10,30 @@
 namespace tilewright::kernels {
 
 /// Turns the pairs (x[i], x[i + d / 2]) of each row by position * base^(-2 i / d). Angles are reduced to one turn in double, because in
-/// float the angles of far positions would lose their fraction. x: [batch, heads, length, 2, d / 2], positions: [batch, length].
+/// float the angles of far positions would lose their fraction. x: [batch, heads, length, 2, d / 2], positions: [batch, length]. A program
+/// turns bm rows of one head, or of all heads, for which it then computes the angles once.
 template <class T, class I>
-void rotary_kernel(View<T, 5> x, View<const I, 2> positions, F64 log2_base, int bm, int half) {
+void rotary_kernel(View<T, 5> x, View<const I, 2> positions, F64 log2_base, int bm, int half, bool all_heads) {
   using S = Accumulator<T>;
   const I32 heads = x.extent(1).template to<std::int32_t>(), tiles = cdiv(x.extent(2), bm).template to<std::int32_t>();
-  const I32 at = program_id(0), i = at % tiles * bm, head = at / tiles % heads, batch = at / tiles / heads;
+  const I32 at = program_id(0), i = at % tiles * bm, of_program = at / tiles;
+  const I32 first_head = all_heads ? I32(0) : of_program % heads, batch = all_heads ? of_program : of_program / heads;
   const auto pair = row(arange(0, half)).to<double>();
   const auto frequency = exp2(-log2_base * pair / x.extent(4).template to<double>()) * (0.5 * std::numbers::inv_pi);
   const auto turns = column(positions.at(batch).load({i}, {bm})).template to<double>() * frequency;
   const auto angle = (turns - rint(turns)).template to<S>() * S(2 * std::numbers::pi);
   const auto c = cos(angle), s = sin(angle);
-  const auto rows = x.at(batch).at(head);
-  const auto first = reshape(rows.load({i, 0, 0}, {bm, 1, half}), {bm, half}).template to<S>();
-  const auto second = reshape(rows.load({i, 1, 0}, {bm, 1, half}), {bm, half}).template to<S>();
-  rows.store({i, 0, 0}, reshape((first * c - second * s).template to<T>(), {bm, 1, half}));
-  rows.store({i, 1, 0}, reshape((second * c + first * s).template to<T>(), {bm, 1, half}));
+  const auto turn = [&](const I32& head) {
+    const auto rows = x.at(batch).at(head);
+    const auto first = reshape(rows.load({i, 0, 0}, {bm, 1, half}), {bm, half}).template to<S>();
+    const auto second = reshape(rows.load({i, 1, 0}, {bm, 1, half}), {bm, half}).template to<S>();
+    rows.store({i, 0, 0}, reshape((first * c - second * s).template to<T>(), {bm, 1, half}));
+    rows.store({i, 1, 0}, reshape((second * c + first * s).template to<T>(), {bm, 1, half}));
+  };
+  if (all_heads)
+    for (auto head : range(0, heads)) turn(head);
+  else
+    turn(first_head);
 }
 
 /// Rotary position embedding of the rows of x, in place: the pairs (x[i], x[i + d / 2]) are turned by position * base^(-2 i / d). x:
@@ -56,18 +65,22 @@ TW_PER_MODULE void rotary(const View<T, R>& x, I&& positions, double base = 1000
       return x;
   }();
   const std::int64_t batch = host::extent_of(with_heads, 0), length = host::extent_of(x, -2), half = host::extent_of(x, -1) / 2;
-  const host::ElementsShape shape{.matrices = batch * host::extent_of(with_heads, 1),
+  // On hosts a program turns all heads: the angles take more time than a head.
+  const std::int64_t heads = host::extent_of(with_heads, 1);
+  const bool all_heads = host::is_host(check.device());
+  const host::ElementsShape shape{.matrices = all_heads && heads > 0 ? batch : batch * heads,
                                   .rows = length,
                                   .columns = half,
                                   .element_bytes = sizeof(T),
-                                  .work = 50,
+                                  .work = 50 + static_cast<int>(all_heads ? 5 * std::min<std::int64_t>(heads, 1000) : 0),
                                   .whole_rows = true};
   if (host::is_empty(shape)) return;
   static const Kernel kernel("rotary", rotary_kernel<T, Index>);
   host::launch_tuned(check, shape, options, [&](const Options& o) {
     const int bm = o.configuration->bm;
     kernel(host::launch_of(shape.matrices * tilewright::cdiv(length, std::int64_t{bm}), o), host::split_axis(with_heads, 3, 2, at),
-           host::with_batch<2>(places, batch, at), std::log2(base), bm, static_cast<int>(tilewright::next_power_of_two(half)), at);
+           host::with_batch<2>(places, batch, at), std::log2(base), bm, static_cast<int>(tilewright::next_power_of_two(half)), all_heads,
+           at);
   });
 }
 
