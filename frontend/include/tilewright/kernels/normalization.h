@@ -98,6 +98,31 @@ void norm_weights_kernel(View<const T, R> x, NumbersOf<T, R> mean, NumbersOf<T, 
   if (parts.beta) dbeta.at(part).store({column}, sums);
 }
 
+/// Both in one sweep over x and dy: dx of `length` rows, and their part of dgamma and dbeta. A block has a whole row.
+template <class T, class W, int R>
+void norm_backward_sweep_kernel(View<const T, R> x, View<const W, 1> gamma, NumbersOf<T, R> mean, NumbersOf<T, R> rstd, View<const T, R> dy,
+                                View<T, R> dx, View<Accumulator<T>, 2> dgamma, View<Accumulator<T>, 2> dbeta, I64 rows, I64 length,
+                                int block, NormParts parts) {
+  using S = Accumulator<T>;
+  const I64 part = program_id(0).to<std::int64_t>(), begin = part * length, n = x.extent(R - 1);
+  const auto count = n.template to<S>();
+  auto products = zeros<S>({block}), sums = zeros<S>({block});
+  for (auto row : range(begin, minimum(begin + length, rows))) {
+    const auto scale = load_number<S>(rstd, row);
+    const auto center = parts.centered ? load_number<S>(mean, row) : full<S>({}, 0);
+    const auto h = (row_of(x, row).load({0}, {block}).template to<S>() - center) * scale;
+    const auto g = row_of(dy, row).load({0}, {block}).template to<S>();
+    const auto weighted = parts.gamma ? g * gamma.load({0}, {block}).template to<S>() : g;
+    // Past the end of the row g is 0, and so is what it is multiplied with.
+    products += g * h;
+    if (parts.beta) sums += g;
+    const auto mean_g = parts.centered ? sum(weighted, 0) / count : full<S>({}, 0), mean_product = sum(weighted * h, 0) / count;
+    row_of(dx, row).store({0}, (scale * (weighted - mean_g - h * mean_product)).template to<T>());
+  }
+  dgamma.at(part).store({0}, products);
+  if (parts.beta) dbeta.at(part).store({0}, sums);
+}
+
 /// to = the sum of the parts, in order.
 template <class S, class W>
 void add_parts_kernel(View<const S, 2> parts, View<W, 1> to, int block) {
@@ -170,6 +195,37 @@ TW_PER_MODULE void launch_norm_backward(const char* name, bool centered, const V
   const RowsShape shape = rows_of(x, {.arrays = 2, .passes = 2});
   if (shape.n == 0) return;
   const auto means = or_none(mean, at);
+  // dgamma and dbeta are sums over rows in parts, so that more programs run than there are blocks of columns; then sums of the parts.
+  using S = Accumulator<DX>;
+  const bool has_weights = is_given(dgamma) || is_given(dbeta);
+  Buffer<S> product_memory, sum_memory;
+  View<S, 2> products, of_dy;
+  const auto allocate_parts = [&](std::int64_t count) {
+    product_memory = check.device().template allocate<S>(count * shape.n, at);
+    sum_memory = check.device().template allocate<S>(count * shape.n, at);
+    products = view(product_memory, {count, shape.n}, at), of_dy = view(sum_memory, {count, shape.n}, at);
+  };
+  const auto add_parts = [&](int block, const Options& o) {
+    static const Kernel add_kernel("norm_add_parts", add_parts_kernel<S, W>);
+    const std::int64_t blocks = tilewright::cdiv(shape.n, std::int64_t{block});
+    if (is_given(dgamma)) add_kernel(launch_of(blocks, o), products, dgamma, block, at);
+    if (is_given(dbeta)) add_kernel(launch_of(blocks, o), of_dy, dbeta, block, at);
+  };
+  constexpr std::int64_t kMostSwept = 16384;  // the tiles of a longer row leave the caches of a core
+  if (is_host(check.device()) && has_weights && shape.rows > 0 && shape.n <= kMostSwept && !options.configuration) {
+    const ScanShape sweep{
+        .n = shape.rows, .element_bytes = sizeof(DX), .work = static_cast<int>(tilewright::cdiv(shape.n, 2)), .most_block = 16};
+    launch_tuned(check, sweep, options, [&](const Options& o) {
+      const std::int64_t length = tilewright::cdiv(shape.rows, std::int64_t{o.batch_invariant ? 1 : o.configuration->splits});
+      const std::int64_t count = tilewright::cdiv(shape.rows, length);
+      static const Kernel kernel("norm_backward_sweep", norm_backward_sweep_kernel<DX, W, R>);
+      allocate_parts(count);
+      kernel(launch_of(count, o), x, or_none(View<const W, 1>(gamma), at), means, rstd, dy, dx, products, of_dy, shape.rows, length,
+             static_cast<int>(tilewright::next_power_of_two(shape.n)), {centered, is_given(gamma), is_given(dbeta), centered, true}, at);
+      add_parts(1024, o);
+    });
+    return;
+  }
   if (shape.rows > 0) {
     static const Kernel kernel("norm_backward", norm_backward_kernel<DX, W, R>);
     launch_tuned(check, shape, options, [&](const Options& o) {
@@ -177,26 +233,20 @@ TW_PER_MODULE void launch_norm_backward(const char* name, bool centered, const V
              {centered, is_given(gamma), false, centered, true}, at);
     });
   }
-  if (!is_given(dgamma) && !is_given(dbeta)) return;
+  if (!has_weights) return;
   // The caller's configuration is for kernels over rows.
   Options of_sums = options;
   of_sums.configuration = {};
   const ReductionShape sums{.matrices = 1, .m = shape.n, .k = shape.rows, .element_bytes = sizeof(DX), .transposed = true, .most_step = 1};
   launch_tuned(check, sums, of_sums, [&](const Options& o) {
-    // First sums over rows in parts, so that more programs run than there are blocks of columns; then the sum of the parts.
-    using S = Accumulator<DX>;
     const int block = o.configuration->bm;
     const std::int64_t blocks = tilewright::cdiv(shape.n, std::int64_t{block}), count = o.batch_invariant ? 1 : o.configuration->splits;
     const std::int64_t length = std::max<std::int64_t>(tilewright::cdiv(shape.rows, count), 1);
     static const Kernel weights_kernel("norm_weights", norm_weights_kernel<DX, R>);
-    static const Kernel add_kernel("norm_add_parts", add_parts_kernel<S, W>);
-    Buffer<S> product_memory = check.device().template allocate<S>(count * shape.n, at);
-    Buffer<S> sum_memory = check.device().template allocate<S>(count * shape.n, at);
-    const View<S, 2> products = view(product_memory, {count, shape.n}, at), of_dy = view(sum_memory, {count, shape.n}, at);
+    allocate_parts(count);
     weights_kernel(launch_of({blocks, count}, o), x, means, rstd, dy, products, of_dy, shape.rows, length, block,
                    {centered, is_given(dgamma), is_given(dbeta), centered, true}, at);
-    if (is_given(dgamma)) add_kernel(launch_of(blocks, o), products, dgamma, block, at);
-    if (is_given(dbeta)) add_kernel(launch_of(blocks, o), of_dy, dbeta, block, at);
+    add_parts(block, o);
   });
 }
 
