@@ -177,22 +177,25 @@ TEST_CASE("library: functions of several kernels are tuned as a whole") {
     tw::Buffer<int> sums = device.upload(std::vector<int>(7, 5)), rows = device.upload(std::vector<int>(7 * 3, 5));
     kernels::scatter_add(v, k, sums, {.tune = true});
     CHECK(sums.download() == std::vector<int>(7, 105));
-    CHECK(tried.results.size() == 2);
+    const bool on_host = device.name() == "cpu";
+    const std::size_t searches = on_host ? 0 : 1;  // on hosts, elements are added in one way
+    CHECK(tried.results.size() == 1 + searches);
     tw::Buffer<int> slices = device.upload(std::vector<int>(n * 3, 1));
     kernels::scatter_add(tw::view(slices, {n, 3}), k, tw::view(rows, {7, 3}), {.tune = true});
     CHECK(rows.download() == std::vector<int>(7 * 3, 105));
-    CHECK(tried.results.size() == 3);
+    CHECK(tried.results.size() == 1 + 2 * searches);
     kernels::group_by(k, v, add, {.tune = true});
-    CHECK(tried.results.size() == 3);
+    CHECK(tried.results.size() == 1 + 2 * searches);
 
-    const int width = 1000;
-    tw::Buffer<float> x = device.upload(std::vector<float>(40 * width, 1.0f)), dx = device.allocate<float>(40 * width),
+    const int width = 1000, count = on_host ? 400 : 40;
+    tw::Buffer<float> x = device.upload(std::vector<float>(count * width, 1.0f)), dx = device.allocate<float>(count * width),
                       dbeta = device.allocate<float>(width), gamma = device.upload(std::vector<float>(width, 1.0f)),
-                      numbers = device.upload(std::vector<float>(40, 0.5f));
-    const auto matrix = [&](tw::Buffer<float>& b) { return tw::view(b, {40, width}); };
+                      numbers = device.upload(std::vector<float>(count, 0.5f));
+    const auto matrix = [&](tw::Buffer<float>& b) { return tw::view(b, {count, width}); };
     kernels::layer_norm_backward(matrix(x), gamma, numbers, numbers, matrix(x), matrix(dx), tw::View<float, 1>(), dbeta, {.tune = true});
-    CHECK(tried.results.size() == 5);  // for the rows, and for the sums over them
-    CHECK(dbeta.download() == std::vector<float>(width, 40.0f));
+    // For the rows, and for the sums over them; on hosts there is one sweep.
+    CHECK(tried.results.size() == (on_host ? 2 : 5));
+    CHECK(dbeta.download() == std::vector<float>(width, static_cast<float>(count)));
   }
 }
 

@@ -1,11 +1,62 @@
 // Adds elements or rows to an array, at the indices in another array.
 #pragma once
+#include <algorithm>
 #include <bit>
 
 #include "tilewright/kernels/gather.h"
 #include "tilewright/kernels/group_by.h"
 
 namespace tilewright::kernels {
+
+/// The indices along the first axes of an array, and then those along its last axes.
+template <int R, std::size_t First, std::size_t Last>
+Indices<R> joined(const std::array<I64, First>& first, const std::array<I64, Last>& last) {
+  static_assert(First + Last == R);
+  Indices<R> all;
+  std::copy(first.begin(), first.end(), all.begin());
+  std::copy(last.begin(), last.end(), all.begin() + First);
+  return all;
+}
+
+/// Whether an index chooses one of the program's `length` elements or slices of y.
+template <class T, int R>
+Bool chooses_own(const I64& index, const View<T, R>& y, const I64& length) {
+  const I64 begin = program_id(0).to<std::int64_t>() * length, end = minimum(begin + length, y.extent(0));
+  chooses_one(index, y.extent(0), true);
+  return (index - begin).template to<std::uint64_t>() < (end - begin).template to<std::uint64_t>();  // one comparison
+}
+
+/// y[index[p]] += x[p] for each p in its order, if the element of y is one of the program's `length` elements.
+template <class T, class I>
+void scatter_elements_in_order_kernel(View<const T, 1> x, View<const I, 1> index, View<T, 1> y, I64 length) {
+  for (auto p : range(I64(0), index.extent(0))) {
+    const I64 i = load(index.pointer({p})).template to<std::int64_t>();
+    when(chooses_own(i, y, length), [&] {
+      const auto to = y.pointer({i});
+      store(to, load(to) + load(x.pointer({p})));
+    });
+  }
+}
+
+/// The same for slices: y[index[p], j..] += x[p.., j..], in steps of bn elements.
+template <class T, class I, int R, int K>
+void scatter_slices_in_order_kernel(View<const T, K> x, View<const I, 1> index, View<T, R> y, I64 length, int bn) {
+  I64 columns = 1;
+  for (int axis = 1; axis < R; ++axis) columns *= y.extent(axis);
+  for (auto p : range(I64(0), index.extent(0))) {
+    const I64 i = load(index.pointer({p})).template to<std::int64_t>();
+    when(chooses_own(i, y, length), [&] {
+      const auto of_index = unravel<K - R + 1>(p, x);
+      for (auto first : range(I64(0), columns, bn)) {
+        const I64 j = first + arange(0, bn);
+        const auto of_slice = unravel<R - 1>(j, y, 1);
+        const auto to = y.pointer(joined<R>(Indices<1>{i}, of_slice));
+        const auto mask = j < columns;
+        store(to, load(to, mask) + load(x.pointer(joined<K>(of_index, of_slice)), mask), mask);
+      }
+    });
+  }
+}
 
 /// to[i] = i.
 inline void scatter_positions_kernel(View<std::int64_t, 1> to, int block) {
@@ -35,8 +86,6 @@ void scatter_elements_kernel(View<const I, 1> indices, View<const S, 1> sums, Vi
 template <class S, class T, class I, int R, int K>
 void scatter_slices_kernel(View<const T, K> x, View<const I, 1> indices, View<const std::int64_t, 1> positions,
                            View<const std::int64_t, 1> starts, View<const std::int32_t, 1> ids, View<T, R> y, int bn) {
-  constexpr int kIndexRank = K - R + 1;
-  constexpr auto kSliceAxes = static_cast<std::size_t>(kIndexRank);  // the first axis of a slice in x
   I64 columns = 1;
   for (int axis = 1; axis < R; ++axis) columns *= y.extent(axis);
   const I64 program = program_id(0).to<std::int64_t>(), tiles = cdiv(columns, bn), run = program / tiles;
@@ -47,16 +96,12 @@ void scatter_slices_kernel(View<const T, K> x, View<const I, 1> indices, View<co
   const auto of_slice = unravel<R - 1>(j, y, 1);
   auto sum = zeros<S>({bn});
   for (auto p : range(begin, end)) {
-    const auto of_index = unravel<kIndexRank>(load(positions.pointer({p})), x);
-    Indices<K> at;
-    for (std::size_t axis = 0; axis < K; ++axis) at[axis] = axis < kSliceAxes ? of_index[axis] : of_slice[axis - kSliceAxes];
-    sum += load(x.pointer(at), j < columns).template to<S>();
+    const auto of_index = unravel<K - R + 1>(load(positions.pointer({p})), x);
+    sum += load(x.pointer(joined<K>(of_index, of_slice)), j < columns).template to<S>();
   }
   const I64 index = load(indices.pointer({begin}), run < runs).template to<std::int64_t>();
   const auto inside = chooses_one(index, y.extent(0), run < runs) && run < runs;
-  Indices<R> to{index};
-  for (std::size_t axis = 1; axis < R; ++axis) to[axis] = of_slice[axis - 1];
-  const auto address = y.pointer(to);
+  const auto address = y.pointer(joined<R>(Indices<1>{index}, of_slice));
   const auto mask = inside && j < columns;
   store(address, (load(address, mask).template to<S>() + sum).template to<T>(), mask);
 }
@@ -115,6 +160,29 @@ TW_PER_MODULE void scatter_slices(const ArgumentCheck& check, const View<X, K>& 
          view_of(starts, at), view_of(ids, at), y, bn, at);
 }
 
+/// Adds in the order of the index, without a sort. Each program reads the whole index, and adds what belongs to its share of y.
+template <class X, class I, class Y, int R, int P, int K>
+TW_PER_MODULE void scatter_in_order(const ArgumentCheck& check, const View<X, K>& x, const View<I, P>& index, const View<Y, R>& y,
+                                    const Options& options) {
+  using Index = std::remove_const_t<I>;
+  constexpr int kMostPrograms = 16;  // more would read the index for longer than they add
+  const Here& at = check.at();
+  const std::int64_t count = std::max<std::int64_t>(extent_of(y, 0), 1), programs = std::min(host_threads(check.device()), kMostPrograms);
+  const std::int64_t length = tilewright::cdiv(count, programs);
+  const Launch launch{.grid = tilewright::cdiv(count, length), .stream = stream_of(options)};
+  Buffer<Index> index_copy;
+  const View<const Index, 1> indices = line_of(index, index_copy, check, options);
+  if constexpr (R == 1) {
+    static const Kernel kernel("scatter_elements_in_order", scatter_elements_in_order_kernel<Y, Index>);
+    Buffer<Y> values_copy;
+    kernel(launch, line_of(x, values_copy, check, options), indices, y, length, at);
+  } else {
+    static const Kernel kernel("scatter_slices_in_order", scatter_slices_in_order_kernel<Y, Index, R, K>);
+    const int bn = static_cast<int>(tilewright::next_power_of_two(std::min<std::int64_t>(size_of(x) / size_of(index), 1024)));
+    kernel(launch, x, indices, y, length, bn, at);
+  }
+}
+
 template <class X, class I, class Y, int R, int P, int K>
 void launch_scatter_add(const View<X, K>& x, const View<I, P>& index, const View<Y, R>& y, const Options& options, const Here& at) {
   using T = std::remove_const_t<X>;
@@ -128,6 +196,8 @@ void launch_scatter_add(const View<X, K>& x, const View<I, P>& index, const View
   check_slices<T, Index, Y>(check, "x", P, "y", R, options);
   const std::int64_t n = size_of(index);
   if (size_of(x) == 0) return;
+  if constexpr (std::is_same_v<S, T>)  // 16-bit floats are added up in float, which takes all elements of a sum together
+    if (is_host(check.device())) return scatter_in_order(check, x, index, y, options);
   const auto launch = [&](const Options& o) {
     if constexpr (R == 1)
       scatter_elements<S>(check, x, index, y, o);
