@@ -1,5 +1,6 @@
 // Emits gather and histogram.
 #include "backend/host/steps.h"
+#include "backend/lowering/elementwise.h"
 
 namespace tilewright::backend::host {
 
@@ -40,31 +41,46 @@ void emit_histogram(Emitter& e, OpId id) {
   const bool masked = f.op(id).operands.size() > 1;
   const Type t = f.type(x);
   const Type bins = f.type(f.result(id));
-  const Type mask_type(ir::Element::boolean);
-  const auto values = [&](int operand, Type type, Value* i) {
-    const ValueId v = f.operand(id, operand);
-    return f.type(v).is_scalar() ? e.scalar(v) : e.read_lanes(e.operand_buffer(id, operand), type, i, 1);
-  };
+  const Type slot_type(ir::Element::i32);
   // A table has one slot more than bins, for elements that are not counted: so no branch and no masked addition is needed. Consecutive
-  // elements are counted in different tables if adding up the tables is cheap enough: equal elements in one table would wait for each
-  // other's stores.
+  // elements are counted in different tables if these are small and adding them up is cheap enough: equal elements in one table would
+  // wait for each other's stores.
+  constexpr std::int64_t kMostBytes = 16 << 10;               // a third of a first-level cache
   const std::int64_t size = (bins.elements() / 16 + 1) * 16;  // whole vectors
-  const std::int64_t tables = t.elements() >= 4 * bins.elements() ? 4 : 1;
+  const bool is_spread = t.elements() >= 4 * bins.elements() && 4 * size * bins.element_bytes() <= kMostBytes;
+  const std::int64_t tables = is_spread ? 4 : 1;
   const std::int64_t bytes = tables * size * bins.element_bytes();
-  const Emitter::ScratchRange scratch = e.allocate_scratch(bytes);
+  constexpr std::int64_t kTogether = 1024;  // slots are computed vector by vector, and then read one by one
+  const std::int64_t together = std::min(t.elements(), kTogether);
+  // Not two at a time: of an i32 that is loaded from a stored <2 x i32> and extended, LLVM 19 takes both elements.
+  const auto vector = together < 4 ? 1u : static_cast<unsigned>(std::min<std::int64_t>(e.target().lanes(), together));
+  const Emitter::ScratchRange scratch = e.allocate_scratch(bytes), slots = e.allocate_scratch(together * slot_type.element_bytes());
   Value* counts = scratch.address;
   b.CreateMemSet(counts, b.getInt8(0), static_cast<std::uint64_t>(bytes), llvm::Align(64));
-  e.loop(t.elements(), tables, [&](Value* first) {
-    for (std::int64_t table = 0; table < tables; ++table) {
-      Value* i = b.CreateAdd(first, e.i64(table), "", true, true);
+  const auto values = [&](int operand, Value* i) {
+    const ValueId v = f.operand(id, operand);
+    return f.type(v).is_scalar() ? e.scalar(v) : e.read_lanes(e.operand_buffer(id, operand), f.type(v), i, vector);
+  };
+  e.loop(t.elements(), together, [&](Value* first) {
+    e.loop(together, vector, [&](Value* at) {
+      Value* i = b.CreateAdd(first, at, "", true, true);
+      Value* v = values(0, i);
+      if (ir::bits(t.element()) < 32) v = b.CreateIntCast(v, with_lanes_of(b.getInt32Ty(), v), ir::is_signed(t.element()));
       // As unsigned numbers, negative values are beyond all bins.
-      Value* bin = b.CreateIntCast(values(0, t, i), b.getInt64Ty(), ir::is_signed(t.element()));
-      bin = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, bin, e.i64(bins.elements()));
-      if (masked) bin = b.CreateSelect(values(1, mask_type, i), bin, e.i64(bins.elements()));
-      Value* slot = b.CreateAdd(bin, e.i64(table * size), "", true, true);
-      e.write_lanes(counts, bins, slot, b.CreateAdd(e.read_lanes(counts, bins, slot, 1), b.getInt32(1)));
-    }
+      Value* beyond = llvm::ConstantInt::get(v->getType(), static_cast<std::uint64_t>(bins.elements()));
+      v = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, v, beyond);
+      if (masked) v = b.CreateSelect(values(1, i), v, beyond);
+      e.write_lanes(slots.address, slot_type, at, b.CreateTrunc(v, with_lanes_of(b.getInt32Ty(), v)));
+    });
+    e.loop(together, vector, [&](Value* at) {
+      for (unsigned i = 0; i < vector; ++i) {
+        Value* bin = e.read_lanes(slots.address, slot_type, b.CreateAdd(at, e.i64(i), "", true, true), 1);
+        Value* slot = b.CreateAdd(b.CreateZExt(bin, b.getInt64Ty()), e.i64(i % tables * size), "", true, true);
+        e.write_lanes(counts, bins, slot, b.CreateAdd(e.read_lanes(counts, bins, slot, 1), b.getInt32(1)));
+      }
+    });
   });
+  e.free_scratch(slots);
   Value* to = e.buffer_of(f.result(id));
   const auto lanes = static_cast<unsigned>(std::min<std::int64_t>(e.target().lanes(), bins.elements()));
   e.loop(bins.elements(), lanes, [&](Value* bin) {

@@ -26,7 +26,7 @@ std::vector<int> counts_of(const std::vector<T>& x, int bins) {
 
 TEST_CASE("histogram: lengths, numbers of bins, types, values outside") {
   on_every_device([](tw::Device& device) {
-    for (std::int64_t n : {0, 1, 31, 997, 1023, 1025, is_gpu(device) ? 20011 : 100003})
+    for (std::int64_t n : {0, 1, 2, 31, 997, 1023, 1025, is_gpu(device) ? 20011 : 100003})
       for (int bins : {1, 7, 64, 1000, 2048, 2049, 5000}) {
         INFO("n = ", n, ", bins = ", bins);
         const auto x = random_integers<int>(n, -10, bins + 20);

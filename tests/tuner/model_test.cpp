@@ -35,6 +35,7 @@ std::vector<Problem> problems_of(std::int64_t n, int bytes) {
           ReductionShape{.matrices = 3, .m = 5, .k = n, .element_bytes = bytes, .transposed = true},
           ReductionShape{.matrices = 1, .m = n, .k = 77, .element_bytes = bytes, .transposed = true, .most_step = 1},
           ScanShape{.n = n, .element_bytes = bytes},
+          ScanShape{.n = n, .element_bytes = bytes, .work = 4, .most_block = 1024, .counters = 256},
           SparseShape{.rows = n, .nonzeros = 3 * n, .element_bytes = bytes},
           SparseShape{.rows = n, .nonzeros = 0, .element_bytes = bytes},
           FftShape{.transforms = n, .element_bytes = bytes},
@@ -78,6 +79,15 @@ TEST_CASE("model: a host reads large arrays row after row, and computes the larg
   const Configuration of_rows = first(m, rows), of_few = first(m, TopKShape{.rows = 512, .n = 32768, .kept = 64, .element_bytes = 4});
   CHECK((of_rows.bm == 1 || of_rows.bk >= 1000));
   CHECK(of_few.bn >= 16384);
+}
+
+TEST_CASE("model: a host counts many elements for each time that it clears the counters") {
+  const Machine m = machine("cpu"), gpu = machine("emulator:sm_80");
+  for (const int counters : {64, 256, 4096}) {
+    const ScanShape s{.n = 1 << 22, .element_bytes = 4, .work = 4, .most_block = 1024, .counters = counters};
+    CHECK(first(m, s).bn >= 4 * std::min(counters, 4096));
+    CHECK(first(gpu, s).bn <= 1024);
+  }
 }
 
 TEST_CASE("model: candidates of GPUs fit in shared memory and registers") {

@@ -18,7 +18,8 @@ ScanChoice choice_of(const ScanShape&, const Configuration& c) { return {.step =
 
 std::vector<ScanChoice> candidates(const Machine& m, const ScanShape& s) {
   std::vector<ScanChoice> all;
-  for (const int step : tile_sizes(s.n, std::min(16, covering_size(s.n, 1, 16)), s.most_block))
+  const int most = m.target.is_gpu() || s.counters == 0 ? s.most_block : 16384;
+  for (const int step : tile_sizes(s.n, std::min(16, covering_size(s.n, 1, 16)), most))
     for (const int w : warp_counts(m, {4, 8}))
       if (!m.target.is_gpu() || step <= 512 * w)
         for (const int parts : split_counts(m, 1, cdiv(s.n, std::int64_t{step}), 2))
@@ -44,10 +45,12 @@ Work work(const Machine&, const ScanShape& s, const ScanChoice& c) {
 
 Programs programs(const Machine&, const ScanShape& s, const ScanChoice& c) {
   const double steps = std::ceil(parts_of(s.n, c.step) / c.splits), passes = c.splits > 1 ? 1.5 : 1;
-  const double element = (c.step <= 32 ? 0.5 : 0.6 + 0.06 * std::log2(c.step / 32.0)) * s.work;
+  // Counting takes an element at a time, whatever the step.
+  const double element = s.counters > 0 ? 0.25 * s.work + outside_level1(4.0 * c.step, 0.02)
+                                        : (c.step <= 32 ? 0.5 : 0.6 + 0.06 * std::log2(c.step / 32.0)) * s.work;
   Programs p;
   p.count = c.splits;
-  p.nanoseconds = kProgram + passes * steps * (kStep / 2 + c.step * element);
+  p.nanoseconds = kProgram + passes * steps * (kStep / 2 + 0.1 * s.counters + c.step * element);
   p.memory_bytes = static_cast<double>(s.n) * s.element_bytes * 2;
   p.launches = c.splits > 1 ? 3 : 1;
   return p;

@@ -73,6 +73,7 @@ struct ScanShape {
   int element_bytes;
   int work = 1;           // approximate number of operations for each element
   int most_block = 4096;  // the greatest bn
+  int counters = 0;       // number of counters, each of which a step sets to 0 and adds to a sum; on hosts bn may then be greater
   auto operator<=>(const ScanShape&) const = default;
 };
 /// A sparse matrix in compressed rows: bm rows with bk nonzeros of each at a time, or bn nonzeros of one long row.

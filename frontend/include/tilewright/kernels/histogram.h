@@ -17,12 +17,12 @@ void histogram_kernel(View<const X, 1> x, Ptr<C> counts, I64 stride, I64 bins, I
       total += tilewright::histogram(v, table, inside);
     } else {
       const auto bin = v.template to<std::int64_t>();
-      atomic_add(counts + bin * stride, C(1), inside && bin >= 0 && bin < bins);
+      atomic_add(counts + bin * stride, C(1), inside && bin >= 0 && bin < bins, {.order = Order::relaxed});
     }
   }
   if (table > 0) {
     const auto bin = arange(0, table).template to<std::int64_t>();
-    atomic_add(counts + bin * stride, total.template to<C>(), bin < bins && total != 0);
+    atomic_add(counts + bin * stride, total.template to<C>(), bin < bins && total != 0, {.order = Order::relaxed});
   }
 }
 
@@ -36,7 +36,7 @@ TW_PER_MODULE void launch_histogram(ArgumentCheck& check, const View<const X, 1>
   if (n == 0) return fill(counts, C(0), {.stream = options.stream}, check.at());
   const int table = bins <= 4096 ? static_cast<int>(next_power_of_two(bins)) : 0;
   static const Kernel kernel("histogram", histogram_kernel<X, C>);
-  launch_tuned(check, ScanShape{.n = n, .element_bytes = sizeof(X), .work = 4}, options, [&](const Options& o) {
+  launch_tuned(check, ScanShape{.n = n, .element_bytes = sizeof(X), .work = 4, .counters = table}, options, [&](const Options& o) {
     const auto [length, parts] = parts_of(n, *o.configuration);
     fill(counts, C(0), {.stream = o.stream}, check.at());
     kernel(launch_of(parts, o), x, address_of(counts), stride_of(counts, 0), bins, length, o.configuration->bn, table, check.at());
