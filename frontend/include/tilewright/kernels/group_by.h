@@ -63,6 +63,21 @@ void group_parts_kernel(View<const V, 1> values, View<const std::int32_t, 1> ids
   totals.store({program_id(0)}, reshape(total, {1}));
 }
 
+/// The same for a program that is one thread: one element after another.
+template <class S, class V, class F>
+void group_parts_in_order_kernel(View<const V, 1> values, View<const std::int32_t, 1> ids, View<std::int32_t, 1> begins, View<S, 1> totals,
+                                 I64 length, F) {
+  const I64 begin = program_id(0).to<std::int64_t>() * length;
+  auto [begins_run, total] = load_runs<S>(values, ids, begin);
+  for (auto i : range(begin + 1, minimum(begin + length, values.extent(0)))) {
+    const auto run = load_runs<S>(values, ids, i);
+    total = CombineRuns<F>::after(total, run);
+    begins_run = begins_run | std::get<0>(run);
+  }
+  begins.store({program_id(0)}, reshape(begins_run, {1}));
+  totals.store({program_id(0)}, reshape(total, {1}));
+}
+
 /// carries[part + 1] = the combination of the elements since the last run that begins in the parts up to `part`; count[0] = the number of
 /// runs. Runs as a single program.
 template <class S, class F>
@@ -98,6 +113,23 @@ void group_results_kernel(View<const K, 1> keys, View<const V, 1> values, View<c
   }
 }
 
+/// The same for a program that is one thread: one element after another.
+template <class K, class S, class V, class R, class F>
+void group_results_in_order_kernel(View<const K, 1> keys, View<const V, 1> values, View<const std::int32_t, 1> ids,
+                                   View<const S, 1> carries, View<K, 1> to_keys, View<R, 1> to_values, I64 length, F) {
+  const I64 begin = program_id(0).to<std::int64_t>() * length, n = values.extent(0);
+  Tile<S> carry = reshape(carries.load({program_id(0)}, {1}), {});
+  for (auto i : range(begin, minimum(begin + length, n))) {
+    carry = CombineRuns<F>::after(carry, load_runs<S>(values, ids, i));
+    const auto id = load(ids.pointer({i})), next = load(ids.pointer({i + 1}), i + 1 < n);
+    when(id != next, [&] {
+      const I64 at = (id - 1).template to<std::int64_t>();
+      store(to_keys.pointer({at}), load(keys.pointer({i})));
+      store(to_values.pointer({at}), carry.template to<R>());
+    });
+  }
+}
+
 }  // namespace tilewright::kernels
 
 namespace tilewright::kernels::host {
@@ -124,7 +156,8 @@ class TW_PER_MODULE Runs {
   using S = CombineType<V, F>;
 
   Runs(const Device& device, const View<const K, 1>& keys, const View<const V, 1>& values, F f, const Options& options, const Here& at)
-      : keys_(keys),
+      : device_(device),
+        keys_(keys),
         values_(values),
         f_(f),
         options_(options),
@@ -136,9 +169,15 @@ class TW_PER_MODULE Runs {
     ids_ = number_runs(device, keys, options, at);
     begins_ = device.allocate<std::int32_t>(parts_.count, at), count_ = device.allocate<std::int32_t>(1, at);
     totals_ = device.allocate<S>(parts_.count, at), carries_ = device.allocate<S>(parts_.count, at);
-    parts_kernel(launch(parts_.count), values, view_of(ids_, at), view_of(begins_, at), view_of(totals_, at), parts_.length, c_.bn, f, at);
+    if (is_host(device)) {
+      static const Kernel in_order_kernel("group_parts_in_order", group_parts_in_order_kernel<S, V, F>);
+      in_order_kernel(launch(parts_.count), values, view_of(ids_, at), view_of(begins_, at), view_of(totals_, at), parts_.length, f, at);
+    } else {
+      parts_kernel(launch(parts_.count), values, view_of(ids_, at), view_of(begins_, at), view_of(totals_, at), parts_.length, c_.bn, f,
+                   at);
+    }
     carries_kernel(launch(1), view_of(begins_, at), view_of(totals_, at), view_of(carries_, at), view_of(ids_, at), view_of(count_, at),
-                   c_.bn, f, at);
+                   is_host(device) ? static_cast<int>(tilewright::next_power_of_two(parts_.count)) : c_.bn, f, at);
   }
 
   /// The number of different keys, on the device.
@@ -146,6 +185,11 @@ class TW_PER_MODULE Runs {
   /// Stores each key and its combined values, from the first element on.
   template <class R>
   void store(const View<K, 1>& to_keys, const View<R, 1>& to_values) {
+    if (is_host(device_)) {
+      static const Kernel kernel("group_results_in_order", group_results_in_order_kernel<K, S, V, R, F>);
+      kernel(launch(parts_.count), keys_, values_, view_of(ids_, at_), view_of(carries_, at_), to_keys, to_values, parts_.length, f_, at_);
+      return;
+    }
     static const Kernel kernel("group_results", group_results_kernel<K, S, V, R, F>);
     kernel(launch(parts_.count), keys_, values_, view_of(ids_, at_), view_of(carries_, at_), to_keys, to_values, parts_.length, c_.bn, f_,
            at_);
@@ -154,6 +198,7 @@ class TW_PER_MODULE Runs {
  private:
   Launch launch(std::int64_t grid) const { return {.grid = grid, .num_warps = c_.num_warps, .stream = stream_of(options_)}; }
 
+  const Device& device_;
   View<const K, 1> keys_;
   View<const V, 1> values_;
   F f_;

@@ -1,5 +1,7 @@
 // Radix sort of whole arrays.
 #pragma once
+#include <vector>
+
 #include "tilewright/kernels/scan.h"
 
 namespace tilewright::kernels {
@@ -56,6 +58,38 @@ void sort_kernel(View<const K, 1> keys, Ptr<K> to_keys, I64 key_stride, View<con
   }
 }
 
+/// The same for a program that is one thread: one key after another goes to the next place of its digit. next: [programs, digits].
+template <class U, class K, class V>
+void sort_in_order_kernel(View<const K, 1> keys, Ptr<K> to_keys, I64 key_stride, View<const V, 1> values, Ptr<V> to_values,
+                          I64 value_stride, View<const std::int32_t, 2> offsets, View<std::int32_t, 2> next, I64 length, Tile<U> shift,
+                          bool descending, bool has_values) {
+  const I64 begin = program_id(0).to<std::int64_t>() * length;
+  const auto places = next.at(program_id(0));
+  places.store({0}, reshape(offsets.load({0, program_id(0)}, {kDigits, 1}), {kDigits}));
+  for (auto i : range(begin, minimum(begin + length, keys.extent(0)))) {
+    const auto key = load(keys.pointer({i}));
+    const auto place = places.pointer({((order_bits<U>(key, descending) >> shift) & U{255}).template to<std::int64_t>()});
+    const I32 at = load(place);
+    store(place, at + 1);
+    const I64 to = at.to<std::int64_t>();
+    store(to_keys + to * key_stride, key);
+    if (has_values) store(to_values + to * value_stride, load(values.pointer({i})));
+  }
+}
+
+/// differ[program] = the bits in which one of `length` keys differs from the first key.
+template <class U, class K>
+void sort_bits_kernel(View<const K, 1> keys, View<U, 1> differ, I64 length, int block) {
+  const I64 begin = program_id(0).to<std::int64_t>() * length, n = keys.extent(0);
+  const auto first = order_bits<U>(load(keys.pointer({I64(0)})), false);
+  auto total = zeros<U>({block});
+  for (auto i : range(begin, minimum(begin + length, n), block)) {
+    const auto bits = order_bits<U>(keys.load({i}, {block}), false);
+    total = total | where(i + arange(0, block) < n, bits ^ first, U{0});
+  }
+  differ.store({program_id(0)}, reshape(tilewright::reduce(total, 0, [](auto a, auto b) { return a | b; }), {1}));
+}
+
 }  // namespace tilewright::kernels
 
 namespace tilewright::kernels::host {
@@ -71,7 +105,26 @@ struct NoValues {};
 /// The problem: n keys are counted and moved for each of their bytes. More than 1024 keys in a step do not fit in registers.
 template <class K>
 ScanShape sort_shape(std::int64_t n) {
-  return {.n = n, .element_bytes = sizeof(K), .work = 20 * static_cast<int>(sizeof(K)), .most_block = 1024};
+  return {.n = n, .element_bytes = sizeof(K), .work = 20 * static_cast<int>(sizeof(K)), .most_block = 1024, .counters = kDigits};
+}
+
+/// The lowest bits of the digits in which some keys differ. On GPUs all digits: the host would have to wait for the keys.
+template <class U, class K>
+TW_PER_MODULE std::vector<int> differing_digits(const Device& device, const View<K, 1>& keys, const Options& options, const Here& at) {
+  U differ = static_cast<U>(~U{0});
+  if (is_host(device)) {
+    const auto [length, parts] = parts_of(extent_of(keys, 0), *options.configuration);
+    static const Kernel kernel("sort_bits", sort_bits_kernel<U, K>);
+    Buffer<U> of_parts = device.allocate<U>(parts, at);
+    kernel(launch_of(parts, options), keys, view_of(of_parts, at), length, options.configuration->bn, at);
+    if (options.stream.handle()) options.stream.synchronize(at);
+    differ = 0;
+    for (const U bits : of_parts.download(at)) differ = static_cast<U>(differ | bits);
+  }
+  std::vector<int> shifts;
+  for (int shift = 0; shift < static_cast<int>(sizeof(K)) * 8; shift += 8)
+    if ((differ >> shift & U{255}) != 0) shifts.push_back(shift);
+  return shifts;
 }
 
 /// Sorts keys, and values if has_values, by 8 bits at a time. Passes alternate between the caller's memory and memory of its own.
@@ -82,28 +135,41 @@ TW_PER_MODULE void launch_sort(const Device& device, const View<K, 1>& keys, con
   const std::int64_t n = extent_of(keys, 0);
   if (n < 2) return;
   const Configuration c = chosen_configuration(device, sort_shape<K>(n), options);
+  const bool in_order = is_host(device);
+  Options chosen = options;
+  chosen.configuration = c;
+  const std::vector<int> shifts = differing_digits<U>(device, keys, chosen, at);
+  if (shifts.empty()) return;
   const auto [length, parts] = parts_of(n, c);
   Buffer<K> key_memory = device.allocate<K>(n, at);
   Buffer<V> value_memory = device.allocate<V>(has_values ? n : 1, at);
   Buffer<std::int32_t> counts = device.allocate<std::int32_t>(kDigits * parts, at),
-                       offsets = device.allocate<std::int32_t>(kDigits * parts, at);
+                       offsets = device.allocate<std::int32_t>(kDigits * parts, at),
+                       next = device.allocate<std::int32_t>(in_order ? kDigits * parts : 0, at);
   View<K, 1> from = keys, to = view_of(key_memory, at);
   View<V, 1> from_values = values, to_values = view_of(value_memory, at);
   const auto swap = [&] { std::swap(from, to), std::swap(from_values, to_values); };
-  if (sizeof(K) == 1) {  // a single pass, which must end in the caller's memory
+  if (shifts.size() % 2 == 1) {  // the last pass must end in the caller's memory
     copy(from, to, {.stream = options.stream}, at);
     if (has_values) copy(from_values, to_values, {.stream = options.stream}, at);
     swap();
   }
   static const Kernel counts_kernel("sort_counts", sort_counts_kernel<U, K>);
   static const Kernel kernel("sort", sort_kernel<U, K, V>);
+  static const Kernel in_order_kernel("sort_in_order", sort_in_order_kernel<U, K, V>);
   const Launch launch{.grid = parts, .num_warps = c.num_warps, .stream = stream_of(options)};
-  for (int shift = 0; shift < static_cast<int>(sizeof(K)) * 8; shift += 8, swap()) {
+  for (const int shift : shifts) {
     counts_kernel(launch, from, view(counts, {std::int64_t{kDigits}, parts}, at), length, static_cast<U>(shift), c.bn, descending, at);
     launch_scan<std::int32_t>(device, View<const std::int32_t, 1>(view_of(counts, at)), view_of(offsets, at), 0, true, Add(),
                               {.stream = options.stream}, at);
-    kernel(launch, from, address_of(to), stride_of(to, 0), from_values, address_of(to_values), stride_of(to_values, 0),
-           view(offsets, {std::int64_t{kDigits}, parts}, at), length, static_cast<U>(shift), c.bn, descending, has_values, at);
+    const View<std::int32_t, 2> begins = view(offsets, {std::int64_t{kDigits}, parts}, at);
+    if (in_order)
+      in_order_kernel(launch, from, address_of(to), stride_of(to, 0), from_values, address_of(to_values), stride_of(to_values, 0), begins,
+                      view(next, {parts, std::int64_t{kDigits}}, at), length, static_cast<U>(shift), descending, has_values, at);
+    else
+      kernel(launch, from, address_of(to), stride_of(to, 0), from_values, address_of(to_values), stride_of(to_values, 0), begins, length,
+             static_cast<U>(shift), c.bn, descending, has_values, at);
+    swap();
   }
 }
 
