@@ -69,7 +69,9 @@ Programs programs(const Machine&, const ElementsShape& s, const ElementsChoice& 
     const bool shares_lines = s.transposed_stride % 64 != 0 && p.memory_bytes > kCacheBytes;
     if (shares_lines) element += 0.07 * std::max(0.0, std::log2(tile * s.element_bytes / 8192));
   }
-  p.nanoseconds = kProgram + tile * element + c.rows * (s.transposed_stride == 0 ? kRow : kRow / 2);
+  // Each row of a tile with borders begins with the address and the mask of every element that is read beside it.
+  const double row = s.has_borders ? 3.0 * s.work : s.transposed_stride == 0 ? kRow : kRow / 2;
+  p.nanoseconds = kProgram + tile * element + c.rows * row;
   return p;
 }
 

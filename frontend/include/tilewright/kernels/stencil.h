@@ -1,5 +1,6 @@
 // Stencils: each element of the result is a function of nearby elements.
 #pragma once
+#include <algorithm>
 #include <string>
 
 #include "tilewright/kernels/configuration.h"
@@ -23,9 +24,11 @@ using StencilElement =
 template <class T, int R>
 class Neighbours {
  public:
-  /// `inside`: all neighbours are inside of the array.
-  Neighbours(const View<const T, R>& x, const Indices<R>& indices, int radius, Border border, bool inside)
-      : x_(x), indices_(indices), radius_(radius), border_(border), inside_(inside) {}
+  /// `inside`: all neighbours are inside of the array. `wraps_once`: the radius is at most the least extent. `of_columns`: the border along
+  /// the last axis.
+  Neighbours(const View<const T, R>& x, const Indices<R>& indices, int radius, Border border, Border of_columns, bool inside,
+             bool wraps_once)
+      : x_(x), indices_(indices), radius_(radius), border_(border), of_columns_(of_columns), inside_(inside), wraps_once_(wraps_once) {}
 
   Tile<StencilElement<T>> operator()(int dx, Here at = Here::current()) const
     requires(R == 1)
@@ -54,9 +57,19 @@ class Neighbours {
                                                  "; the radius is " + std::to_string(radius_));
       I64 index = indices_[axis] + offset;
       const I64 extent = x_.extent(axis);
-      if (!inside_ && border_ == Border::clamp) index = clamp(index, 0, extent - 1);
-      if (!inside_ && border_ == Border::wrap) index = (index % extent + extent) % extent;
-      if (!inside_ && (border_ == Border::zero || border_ == Border::keep)) mask = mask && index >= 0 && index < extent;
+      const Border border = axis + 1 == R ? of_columns_ : border_;
+      if (!inside_ && offset == 0) {  // no border is between an element and itself
+        mask = mask && index < extent;
+      } else if (!inside_ && border == Border::clamp) {
+        index = clamp(index, 0, extent - 1);
+      } else if (!inside_ && border == Border::wrap && wraps_once_) {
+        mask = mask && indices_[axis] < extent;
+        index = offset < 0 ? where(index < 0, index + extent, index) : where(index >= extent, index - extent, index);
+      } else if (!inside_ && border == Border::wrap) {
+        index = (index % extent + extent) % extent;
+      } else if (!inside_) {
+        mask = mask && index >= 0 && index < extent;
+      }
       indices[axis] = index;
     }
     return load(x_.pointer(indices), mask, {}, {}, at).template to<StencilElement<T>>();
@@ -65,8 +78,8 @@ class Neighbours {
   View<const T, R> x_;
   Indices<R> indices_;
   int radius_;
-  Border border_;
-  bool inside_;
+  Border border_, of_columns_;
+  bool inside_, wraps_once_;
 };
 
 /// Calls f(at), or f(at, indices..) with the elements' index along each axis as I32.
@@ -83,9 +96,19 @@ auto stencil_value(F f, const Neighbours<T, R>& at, const detail::PerAxis<I64, R
     return f(at, index(0), index(1), index(2));
 }
 
+/// How a stencil treats its borders.
+struct StencilBorders {
+  int radius;
+  Border border;
+  bool wraps_once;  // the radius is at most the least extent
+  bool apart;       // elements whose neighbours are beyond the first or last column are computed apart from the other columns
+};
+
 /// y = f of the neighbours, for one tile [bm, bn] of one plane. Tiles at a border are handled separately, so the others need no masks.
 template <class X, class Y, int R, class F>
-void stencil_kernel(View<const X, R> x, View<Y, R> y, F f, int radius, Border border, int bm, int bn) {
+void stencil_kernel(View<const X, R> x, View<Y, R> y, F f, StencilBorders borders, int bm, int bn) {
+  const int radius = borders.radius;
+  const Border border = borders.border;
   const auto [plane, i, j] = element_place(R > 1 ? y.extent(std::max(R - 2, 0)) : I64(1), y.extent(R - 1), bm, bn);
   const std::array<I64, 3> all{plane, column(i.template to<std::int64_t>() + arange(0, bm)),
                                row(j.template to<std::int64_t>() + arange(0, bn))};
@@ -101,14 +124,28 @@ void stencil_kernel(View<const X, R> x, View<Y, R> y, F f, int radius, Border bo
     is_written = is_written && indices[axis] >= radius && indices[axis] < extent - radius;
     inside = inside && first[of_three] >= radius && first[of_three] + (extents[of_three] + radius) <= extent;
   }
-  const auto value = [&](bool is_inside) {
-    const auto result = stencil_value(f, Neighbours<X, R>(x, indices, radius, border, is_inside), indices);
-    expect_shape(result, {bm, bn}, "stencil", "the function", "the elements near");
+  const auto value = [&](const Indices<R>& at, int columns, Border of_columns, bool is_inside) {
+    const auto result = stencil_value(f, Neighbours<X, R>(x, at, radius, border, of_columns, is_inside, borders.wraps_once), at);
+    expect_shape(result, {bm, columns}, "stencil", "the function", "the elements near");
     return result.template to<Y>();
   };
-  when(
-      inside, [&] { store(y.pointer(indices), value(true)); },
-      [&] { store(y.pointer(indices), value(false), border == Border::keep ? is_written : in_array); });
+  const auto at_border = [&] {
+    if (!borders.apart) return store(y.pointer(indices), value(indices, bn, border, false), border == Border::keep ? is_written : in_array);
+    // Of the columns between the sides no neighbour is beyond a side: their loads are of successive elements.
+    const I64 end = y.extent(R - 1), last = indices[R - 1];
+    store(y.pointer(indices), value(indices, bn, Border::zero, false), in_array && last >= radius && last < end - radius);
+    const I64 begin = first[2], next = begin + bn;
+    when(begin < radius || next > end - radius, [&] {
+      const int columns = static_cast<int>(tilewright::next_power_of_two(2 * std::int64_t{radius}));
+      const I64 side = row(arange(0, columns).template to<std::int64_t>());
+      Indices<R> at = indices;
+      at[R - 1] = where(side < radius, side, end - 2 * radius + side);
+      Bool mask = side < 2 * radius && at[R - 1] >= begin && at[R - 1] < next;
+      for (std::size_t axis = 0; axis + 1 < R; ++axis) mask = mask && at[axis] < y.extent(axis);
+      store(y.pointer(at), value(at, columns, border, false), mask);
+    });
+  };
+  when(inside, [&] { store(y.pointer(indices), value(indices, bn, border, true)); }, at_border);
 }
 
 }  // namespace tilewright::kernels
@@ -134,11 +171,17 @@ TW_PER_MODULE void launch_stencil(const View<X, R>& x, const View<Y, R>& y, F f,
                             .work = 4 * (2 * radius + 1),
                             .has_borders = radius > 0};
   if (is_empty(shape)) return;
+  const StencilBorders borders{.radius = radius,
+                               .border = border,
+                               .wraps_once = radius <= std::min({columns, R > 1 ? rows : columns, R > 2 ? planes : columns}),
+                               // A row of a tile is a loop on hosts, where elements in no order take as long as so many loads.
+                               .apart = is_host(check.device()) && radius > 0 && columns >= 2 * std::int64_t{radius} &&
+                                        (border == Border::clamp || border == Border::wrap)};
   static const Kernel kernel("stencil", stencil_kernel<std::remove_const_t<X>, Y, R, F>);
   const auto launch = [&](const Options& o) {
     const int bm = R == 1 ? 1 : o.configuration->bm, bn = o.configuration->bn;
     const std::int64_t programs = planes * tilewright::cdiv(rows, std::int64_t{bm}) * tilewright::cdiv(columns, std::int64_t{bn});
-    kernel(launch_of(programs, o), x, y, f, radius, border, bm, bn, at);
+    kernel(launch_of(programs, o), x, y, f, borders, bm, bn, at);
   };
   launch_tuned(check, shape, options, launch, typeid(F));
 }
