@@ -223,7 +223,7 @@ class Coverer {
   }
 
   // An output along whose axes its own reductions run reads its operands again after them: in further passes of few programs, or in each of
-  // many programs. If all reductions are stored, what is left has no loop, and may have any number of programs.
+  // many programs. What is left if all reductions are stored has no loop, and as many programs as it likes.
   void add_without_loop(const KernelOutput& output, std::vector<Alternative>& all) {
     const Alternative& best = all.front();
     if (!best.plan->loop || (best.cost.fits && best.plan->passes == 1 && best.cost.reread_bytes <= best.cost.read_bytes)) return;
