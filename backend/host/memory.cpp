@@ -4,11 +4,13 @@
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/PatternMatch.h>
 
+#include <optional>
 #include <utility>
 
 #include "backend/host/bounds.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
 
@@ -28,8 +30,45 @@ struct Access {
   Value* address = nullptr;  // i64, or a vector of them
   Value* mask = nullptr;     // null: all lanes
   bool contiguous = false;   // `address` is that of the first lane, and the other lanes follow consecutively
+  bool paired = false;       // `address` is that of the first lane, and each other lane is two elements further
   int element_bytes = 0;
 };
+
+/// The distance between neighbours among `lanes` elements along an axis, of an index or, in elements, of a pointer; none if it is not a
+/// constant, or if it takes more than `depth` ops to find out. Signed index arithmetic is assumed not to wrap.
+std::optional<std::int64_t> stride_of(const Emitter& e, ValueId v, int axis, std::int64_t lanes, int depth = 8) {
+  const Function& f = e.f();
+  const passes::AxisInfo& info = e.axes()(v);
+  if (f.type(v).is_scalar() || info.constancy[axis] >= lanes) return 0;
+  if (info.contiguity[axis] >= lanes) return 1;
+  const OpId id = f.value(v).op;
+  // A product of small integers wraps where indices do not.
+  const bool is_index = ir::is_signed(f.type(v).element()) && ir::bits(f.type(v).element()) >= 32;
+  if (!id || depth == 0 || !(f.type(v).is_pointer() || is_index)) return std::nullopt;
+  const auto of_operand = [&](int i) { return stride_of(e, f.operand(id, i), axis, lanes, depth - 1); };
+  const auto sum = [&](std::int64_t sign) -> std::optional<std::int64_t> {
+    const auto a = of_operand(0), b = of_operand(1);
+    return a && b ? std::optional(*a + sign * *b) : std::nullopt;
+  };
+  switch (f.kind(id)) {
+    case OpKind::add_ptr_:
+    case OpKind::add_: return sum(1);
+    case OpKind::sub_: return sum(-1);
+    case OpKind::mul_:
+      // Only products by 2 are of use.
+      if (const auto by = f.constant_bits(f.operand(id, 1)); by == std::uint64_t{2})
+        if (const auto a = of_operand(0); a == 1) return 2;
+      return std::nullopt;
+    case OpKind::cast_: {
+      const Type from = f.type(f.operand(id, 0));
+      const bool widens = from.is_integer() && ir::is_signed(from.element()) && ir::bits(from.element()) <= ir::bits(f.type(v).element());
+      return widens ? of_operand(0) : std::nullopt;
+    }
+    case OpKind::multiple_of_:
+    case OpKind::max_contiguous_: return of_operand(0);
+    default: return std::nullopt;
+  }
+}
 
 /// Whether the target has masked vector instructions for the access; otherwise LLVM would branch around every lane.
 bool has_masked_access(const ir::TargetDesc& target, llvm::Type* element, unsigned lanes) {
@@ -59,8 +98,10 @@ Access access_of(Nest& nest, OpId id, bool is_store) {
     int axis = 0;
     while (dims[axis] != nest.vector_dim()) ++axis;
     a.contiguous = e.axes()(pointer).contiguity[axis] >= static_cast<std::int64_t>(nest.lanes());
+    a.paired = !is_store && !a.contiguous && !a.mask && e.f().attr(id, AttrName::is_volatile) == 0 &&
+               stride_of(e, pointer, axis, nest.lanes()) == 2;
   }
-  a.address = nest.evaluate(pointer, dims, vector && !a.contiguous);
+  a.address = nest.evaluate(pointer, dims, vector && !a.contiguous && !a.paired);
   return a;
 }
 
@@ -99,6 +140,20 @@ Value* lane_pointers(llvm::IRBuilder<>& b, Value* addresses, llvm::Type* element
   return b.CreateIntToPtr(addresses, with_lanes_of(b.getPtrTy(), addresses));
 }
 
+/// Every second element of memory. The two vectors have an element in common, so that nothing is read beyond the last lane.
+Value* load_pairs(llvm::IRBuilder<>& b, const Access& a, llvm::FixedVectorType* type) {
+  const unsigned lanes = type->getNumElements();
+  const auto from = [&](unsigned first) {
+    Value* address = b.CreateAdd(a.address, b.getInt64(std::uint64_t{first} * static_cast<unsigned>(a.element_bytes)));
+    return b.CreateAlignedLoad(type, b.CreateIntToPtr(address, b.getPtrTy()), llvm::Align(a.element_bytes));
+  };
+  Value* low = from(0);
+  Value* high = from(lanes - 1);
+  llvm::SmallVector<int, 64> taken;
+  for (unsigned i = 0; i < lanes; ++i) taken.push_back(static_cast<int>(2 * i < lanes ? 2 * i : 2 * i + 1));
+  return b.CreateShuffleVector(low, high, taken);
+}
+
 Value* load_lanes(Emitter& e, const Access& a, llvm::Type* element, Value* other, bool is_volatile) {
   llvm::IRBuilder<>& b = e.b();
   auto* type = llvm::cast<llvm::FixedVectorType>(other->getType());
@@ -109,6 +164,7 @@ Value* load_lanes(Emitter& e, const Access& a, llvm::Type* element, Value* other
     if (a.mask) return b.CreateMaskedLoad(type, p, align, a.mask, other);
     return b.CreateAlignedLoad(type, p, align, is_volatile);
   }
+  if (a.paired) return load_pairs(b, a, type);
   if (!a.contiguous && !is_volatile && has_gather(e.target(), element, lanes))
     return b.CreateMaskedGather(type, lane_pointers(b, a.address, element), align, a.mask, other);
   Value* addresses = lane_addresses(e, a, lanes);

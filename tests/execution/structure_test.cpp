@@ -391,6 +391,37 @@ kernel @k(%a: ptr<const i16>, %b: ptr<const i64> {divisible_by = 64}, %c: ptr<i1
   check_on_machines(p);
 }
 
+TEST_CASE("memory: every second element, to the end of a buffer, with and without a mask") {
+  for (const Element element : {Element::i8, Element::i16, Element::f32, Element::f64})
+    for (const int extent : {4, 8, 32, 256}) {
+      const std::string t(text(element)), n = std::to_string(extent);
+      fuzz::Program p;
+      p.function = parse("kernel @k(%x: ptr<const " + t + ">, %y: ptr<" + t + ">, %z: ptr<" + t + ">, %count: i32) {\n" +
+                             "  %i = arange {lo = 0, hi = " + n + "} : i32[" + n + "]\n" + "  %two = constant {value = 2} : i32[" + n +
+                             "]\n" + "  %even = mul %i, %two : i32[" + n + "]\n" + "  %one = constant {value = 1} : i32[" + n + "]\n" +
+                             "  %odd = add %even, %one : i32[" + n + "]\n" + "  %xs = broadcast %x : ptr<const " + t + ">[" + n + "]\n" +
+                             "  %from = add_ptr %xs, %even : ptr<const " + t + ">[" + n + "]\n" +
+                             "  %behind = add_ptr %xs, %odd : ptr<const " + t + ">[" + n + "]\n" + "  %counts = broadcast %count : i32[" +
+                             n + "]\n" + "  %in = lt %i, %counts : i1[" + n + "]\n" + "  %a = load %from : " + t + "[" + n + "]\n" +
+                             "  %b = load %behind, %in : " + t + "[" + n + "]\n" + "  %ys = broadcast %y : ptr<" + t + ">[" + n + "]\n" +
+                             "  %yp = add_ptr %ys, %i : ptr<" + t + ">[" + n + "]\n" + "  store %yp, %a\n" + "  %zs = broadcast %z : ptr<" +
+                             t + ">[" + n + "]\n" + "  %zp = add_ptr %zs, %i : ptr<" + t + ">[" + n + "]\n" + "  store %zp, %b\n}",
+                         "pairs.tile")
+                       .functions[0];
+      for (const int count : {2 * extent, extent, extent}) {
+        fuzz::Argument a;
+        a.is_buffer = true;
+        a.element = element;
+        for (int i = 0; i < count * bytes(element); ++i) a.bytes.push_back(static_cast<std::byte>(37 * i % 101));
+        p.arguments.push_back(std::move(a));
+      }
+      fuzz::Argument count;
+      count.word = static_cast<std::uint64_t>(extent - 1);
+      p.arguments.push_back(count);
+      check_on_machines(p);
+    }
+}
+
 // In one vector, LLVM 19 miscompiles masks that are constant in only some lanes (backend/host/loop_nest.cpp).
 TEST_CASE("memory: masks of which half is known and half is not, in loops that run once") {
   fuzz::Program p;

@@ -264,6 +264,27 @@ TEST_CASE("compile: AVX-512 gathers by its instruction, with indices of 32 bits 
   }
 }
 
+TEST_CASE("compile: every second element is taken from two vectors by a shuffle, on every level") {
+  constexpr const char* kPairs = R"(kernel @pairs(%x: ptr<const f32>, %y: ptr<f32>) {
+  %r = arange {lo = 0, hi = 256} : i32[256]
+  %two = constant {value = 2} : i32[256]
+  %i = mul %r, %two : i32[256]
+  %xs = broadcast %x : ptr<const f32>[256]
+  %xp = add_ptr %xs, %i : ptr<const f32>[256]
+  %v = load %xp : f32[256]
+  %ys = broadcast %y : ptr<f32>[256]
+  %yp = add_ptr %ys, %r : ptr<f32>[256]
+  store %yp, %v
+})";
+  for (const auto& [target, load] :
+       {std::pair("cpu:x86-64", "load <4 x float>"), {"cpu:x86-64-v3", "load <8 x float>"}, {"cpu:x86-64-v4", "load <16 x float>"}}) {
+    const CompiledKernel k = compiled(kPairs, target);
+    CHECK(has(k.llvm_ir, load));
+    CHECK_FALSE(has(k.llvm_ir, "load float,"));
+    CHECK_FALSE(has(k.llvm_ir, "masked.gather"));
+  }
+}
+
 TEST_CASE("compile: the same kernel gives the same bytes") {
   const auto a = compiled(kMasked, "cpu"), b = compiled(kMasked, "cpu");
   CHECK(a.image == b.image);
