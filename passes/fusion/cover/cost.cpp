@@ -9,6 +9,7 @@
 #include <map>
 
 #include "passes/fusion/amount_text.h"
+#include "passes/fusion/expr/exponentials.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/products.h"
@@ -16,7 +17,6 @@
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/thresholds.h"
 #include "passes/fusion/tiles/footprint.h"
-#include "passes/fusion/transcendental.h"
 #include "tileir/target/machine_facts.h"
 
 namespace tilewright::passes::fusion {
@@ -25,10 +25,6 @@ using graph::Combine;
 using ir::OpKind;
 
 namespace {
-
-bool is_transcendental(Expr e) {
-  return e->is(ExprKind::exp) || e->is(ExprKind::log) || (e->is(ExprKind::function) && fusion::is_transcendental(e->function));
-}
 
 // Whether an extent of the plan's outputs or reductions has symbols.
 bool has_symbols(const LoopPlan& plan) {
@@ -207,9 +203,9 @@ class Estimator {
       const AxisSet inside = footprint_.walked_in(e->bound, walked);
       return {add_reduction(e->combine, e->operands[0], e->bound, e->operand_element, e->axes, inside), inside};
     }
-    const double count = evaluations(e->axes, walked),
-                 of_each = is_transcendental(e) ? 1 : static_cast<double>(std::max<std::size_t>(children(e).size(), 1));
-    (is_transcendental(e) ? cost_.exponentials : cost_.flops) += count * of_each;
+    const double count = evaluations(e->axes, walked), exponentials = exponentials_of(e),
+                 of_each = exponentials > 0 ? exponentials : static_cast<double>(std::max<std::size_t>(children(e).size(), 1));
+    (exponentials > 0 ? cost_.exponentials : cost_.flops) += count * of_each;
     cost_.repeated_operations += (count - footprint_.extent(e->axes)) * of_each;
     return {{children(e).begin(), children(e).end()}, walked};
   }

@@ -16,7 +16,8 @@ struct KernelCost {
   double read_bytes = 0, written_bytes = 0;  // each tensor counted once
   double reread_bytes = 0;                   // what programs read in addition, because several of them read the same
   double spilled_bytes = 0;                  // written and read because there are too few registers
-  double matrix_flops = 0, flops = 0, exponentials = 0;
+  double matrix_flops = 0, flops = 0;
+  double exponentials = 0;         // a logarithm counts as one, a sine as four: transcendental.h
   double repeated_operations = 0;  // of flops and exponentials: those that compute again, in another program, what one has computed
   double accumulator_bytes = 0;    // of one program
   double programs = 1;

@@ -6,6 +6,7 @@
 
 #include "passes/fusion/cover/read_stored.h"
 #include "passes/fusion/cover/replace_factors.h"
+#include "passes/fusion/expr/exponentials.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/scans.h"
 
@@ -39,6 +40,31 @@ Expr StoredValues::store_combined(Expr root, Axis loop, Combined which, ExprMap&
     return false;
   });
   return replaced.empty() ? root : read_stored(b_, held_, b_.substitute(root, replaced), stored);
+}
+
+Expr StoredValues::store_costly_operands(Expr root, ExprMap& stored) {
+  const auto is_costly = [](const Factor& f) { return any_of(f.base, [](Expr e) { return exponentials_of(e) > 0; }); };
+  ExprMap replaced;
+  ExprSet seen;
+  walk_inwards(root, seen, [&](Expr e) {
+    if (!held_.holds_product(e)) return false;
+    if (!is_product(e, b_)) return true;
+    Expr body = e->operands[0];
+    for (const Operand& operand : operands_apart(b_, e).operands) {
+      std::vector<Factor> own;
+      std::copy_if(operand.factors.begin(), operand.factors.end(), std::back_inserter(own),
+                   [&](const Factor& f) { return !held_.holds_reduction(f.base); });
+      if (std::none_of(own.begin(), own.end(), is_costly)) continue;
+      const Expr value = b_.multiply(1, own);
+      stored[value] = load_of_(value);
+      body = replace_factors(b_, body, own, {{stored[value], 1}});
+    }
+    if (body == e->operands[0]) return true;
+    replaced[e] = with_body(b_, e, body);
+    b_.pool().copy_sources(e, replaced[e]);
+    return false;
+  });
+  return replaced.empty() ? root : b_.substitute(root, replaced);
 }
 
 Expr StoredValues::store_reductions(Expr root, Reductions which, ExprMap& stored, Axis loop) {

@@ -54,6 +54,35 @@ TEST_CASE("fusion cost: a wide second product of a chain is a kernel of its own,
   }
 }
 
+TEST_CASE("fusion cost: operations count as many exponentials as they take the time of") {
+  const auto exponentials = [](ir::OpKind op, ir::Element element) {
+    Derived d;
+    graph::Graph& g = *d.graph;
+    const Formula x = input(g, "x", {64, 1024}, element);
+    builder(g).output("y", map(op, {x}).id);
+    translate_outputs(d);
+    return estimated(cover(*d.exprs, d.outputs, {})[0].plan, *d.exprs).exponentials / (64 * 1024);
+  };
+  CHECK(exponentials(ir::OpKind::tanh_, ir::Element::f32) == 1);
+  CHECK(exponentials(ir::OpKind::erf_, ir::Element::f32) == 2);
+  CHECK(exponentials(ir::OpKind::sin_, ir::Element::f32) == 4);
+  CHECK(exponentials(ir::OpKind::atan_, ir::Element::f64) == 4);
+  CHECK(exponentials(ir::OpKind::neg_, ir::Element::f32) == 0);
+}
+
+TEST_CASE("fusion cost: what the tiles of a product would compute many times is stored if it is costly") {
+  for (const ir::OpKind op : {ir::OpKind::sin_, ir::OpKind::neg_}) {
+    Derived d;
+    ir::TargetDesc host;
+    host.processors = 2;
+    graph::Graph& g = *d.graph;
+    const Formula x = input(g, "x", {300, 512}), w = input(g, "w", {512, 1024});
+    builder(g).output("y", einsum("rk,kn->rn", {map(op, {x}), w}).id);
+    translate_outputs(d);
+    CHECK(cover(*d.exprs, d.outputs, host).size() == (op == ir::OpKind::sin_ ? 2 : 1));
+  }
+}
+
 TEST_CASE("fusion cover: an operand is stored with the norm that scales it") {
   Derived d;
   graph::Graph& g = *d.graph;
