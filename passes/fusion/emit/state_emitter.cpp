@@ -8,8 +8,6 @@
 #include <optional>
 
 #include "passes/fusion/expr/expr_walk.h"
-#include "passes/fusion/expr/leading_coefficient.h"
-#include "passes/fusion/expr/magnitude.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {
@@ -80,27 +78,12 @@ Part StateEmitter::with(const TileState& s, Expr e, const Order& order, Element 
   return with(std::move(known), s.part, e, order, element);
 }
 
-// A sum that is the factor of a term may also be a factor of the products that other terms have, which hold it without its coefficient. The
-// terms cancel only if both have the same rounding error: of (y - z / n) (x - w) a + (z - n y) b, the differences y - z / n and z - n y.
-Part StateEmitter::factor_value(const Reduction& r, Expr factor, const TileState& s, const Order& order) {
-  const Element element = r.value->element;
-  const Rational c = factor->is(ExprKind::add) && ir::is_float(element) ? coefficient_of_factor(exprs_, factor) : Rational(1);
-  if (is_power_of_two(c.is_negative() ? -c : c)) return with(s, factor, order, element);
-  const Expr without = exprs_.scale(Rational(1) / c, factor);
-  const bool is_shared = std::any_of(r.terms.begin(), r.terms.end(), [&](const AccumulatorTerm& t) {
-    const std::vector<Factor> factors = exprs_.factors(t.factor);
-    return std::any_of(factors.begin(), factors.end(), [&](const Factor& f) { return f.base == without; });
-  });
-  if (!is_shared) return with(s, factor, order, element);
-  return build_.binary(OpKind::mul_, with(s, without, order, element), build_.constant(element, c.to_double()), order);
-}
-
 Part StateEmitter::terms_value(const Reduction& r, const TileState& s) {
   const Order order = order_of(r.value->axes, s.part);
   std::optional<Part> sum;
   for (const AccumulatorTerm& t : r.terms) {
     Part x = s.accumulators.at(t.accumulator);
-    if (!t.factor->is_number(1)) x = build_.binary(OpKind::mul_, factor_value(r, t.factor, s, order), x, order);
+    if (!t.factor->is_number(1)) x = build_.binary(OpKind::mul_, with(s, t.factor, order, r.value->element), x, order);
     sum = sum ? build_.binary(OpKind::add_, *sum, x, order) : x;
   }
   return *sum;

@@ -56,7 +56,6 @@ class StateEmitter {
 
  private:
   Part with(PartsByExpr known, Axis part, Expr, const Order&, ir::Element);
-  Part factor_value(const Reduction&, Expr factor, const TileState&, const Order&);
   Part accumulated(const AbsorbStep&, const TileState* old, const TileState* incoming, const TileState& now);
   Expr body_in_loop(const Accumulator&, const TileState& now);
   Expr body_of_whole(const Accumulator&, const TileState& now);

@@ -117,46 +117,6 @@ Part TileValues::emit(Expr e, const Order& own) {
   return {};
 }
 
-// Terms with few axes come first, so that the sum grows to the whole tile as late as possible.
-Part TileValues::emit_float_sum(Expr e, const Order& own) {
-  if (const auto written = emit_written_sum(e, own)) return *written;
-  if (const auto differences = emit_differences(e, own)) return *differences;
-  if (const auto ordered = emit_exact_first(e, own)) return *ordered;
-  struct Summand {
-    Part part;
-    Rational coefficient;
-  };
-  std::vector<Summand> all;
-  // A difference from a maximum is 0 or less only if each product is rounded as it was when the maximum was chosen.
-  const bool has_maximum = std::any_of(e->terms.begin(), e->terms.end(), [&](const Term& t) { return is_extreme(exprs_, t.value); });
-  const auto summand = [&](const Part& x) { return has_maximum ? rounded(x) : x; };
-  for (const Term& t : grouped_terms(e)) {
-    // A product beside a large coefficient may differ much from what was written.
-    const bool is_apart = !fusion::is_moderate(t.coefficient) && t.value->is(ExprKind::mul);
-    if (const std::optional<Wide> number = constant_value(t.value))
-      all.push_back({build_.constant(e->element, static_cast<double>(wide(t.coefficient) * *number)), 1});
-    else
-      all.push_back({summand(value_as(is_apart ? exprs_.scale(t.coefficient, t.value) : t.value, own, e->element)),
-                     is_apart ? Rational(1) : t.coefficient});
-  }
-  std::stable_sort(all.begin(), all.end(), [](const Summand& a, const Summand& b) {
-    return std::pair(a.part.axes.size(), a.coefficient.is_negative()) < std::pair(b.part.axes.size(), b.coefficient.is_negative());
-  });
-  std::optional<Part> sum, subtracted;  // subtracted: the negative terms before the first positive one
-  for (const Summand& s : all) {
-    const Rational magnitude = s.coefficient.is_negative() ? -s.coefficient : s.coefficient;
-    Part x = magnitude.is_one() ? s.part : build_.binary(OpKind::mul_, s.part, build_.constant(e->element, magnitude.to_double()), own);
-    if (!is_power_of_two(magnitude)) x = summand(x);
-    if (!s.coefficient.is_negative())
-      sum = sum ? build_.binary(OpKind::add_, *sum, x, own) : subtracted ? build_.binary(OpKind::sub_, x, *subtracted, own) : x;
-    else if (sum)
-      sum = build_.binary(OpKind::sub_, *sum, x, own);
-    else
-      subtracted = subtracted ? build_.binary(OpKind::add_, *subtracted, x, own) : x;
-  }
-  return sum ? *sum : build_.unary(OpKind::neg_, *subtracted);
-}
-
 Part TileValues::emit_exp(Expr e, const Order& own) {
   // exp(x log 2) is exp2(x).
   for (const Factor& f : e->operands[0]->factors)
@@ -224,8 +184,10 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
     else
       factors.push_back(f);
   }
+  const SumOrders::Product bases = sums_.product_of_bases(number, factors);
+  number = bases.number;
   const bool is_extreme = is_far_from_one(number, e->element);
-  for (const Factor& f : factors) {
+  for (const Factor& f : bases.factors) {
     const bool divides = f.exponent.is_negative() && f.exponent.is_integer();
     std::vector<Part>& side = divides ? denominator : numerator;
     const Rational exponent = divides ? -f.exponent : f.exponent;

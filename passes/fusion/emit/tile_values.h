@@ -16,6 +16,7 @@
 #include "passes/fusion/emit/integer_values.h"
 #include "passes/fusion/emit/memory.h"
 #include "passes/fusion/emit/reductions.h"
+#include "passes/fusion/emit/sum_order.h"
 #include "passes/fusion/expr/constant_value.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/normal_form.h"
@@ -38,7 +39,8 @@ class TileValues final : public ValueSource {
         build_(context.build),
         integers_(context, *this),
         memory_(context, integers_, *this),
-        reductions_(context, integers_, memory_, *this) {}
+        reductions_(context, integers_, memory_, *this),
+        sums_(context.exprs) {}
   TileValues(const TileValues&) = delete;
   TileValues& operator=(const TileValues&) = delete;
 
@@ -63,14 +65,12 @@ class TileValues final : public ValueSource {
   Part emit_float_sum(Expr, const Order&);
   Part emit_float_product(Expr, const Order&);
   Part emit_partly_hidden(Expr, const Order&);
-  std::vector<Term> grouped_terms(Expr sum);
+  Part emit_multiple(const Multiple&, const Order&, ir::Element);
+  Part emit_differences(const SumOrder&, const Order&, ir::Element);
+  Part emit_groups(const SumOrder&, const Order&, ir::Element);
+  Part emit_terms(Expr sum, std::span<const Term>, const Order&);
   Part emit_written(const WrittenValue&, const Order&, ir::Element);
   std::optional<Part> emit_written_product(Expr, const Order&);
-  std::optional<WrittenValue> written_sum(Expr);
-  bool is_computed_from(Expr value, Expr sum);
-  std::optional<Part> emit_written_sum(Expr, const Order&);
-  std::optional<Part> emit_exact_first(Expr, const Order&);
-  std::optional<Part> emit_differences(Expr sum, const Order&);
   Part emit_exp(Expr, const Order&);
   Part exp_of_sum(Expr, const Order&);
   struct BelowMaximum {
@@ -98,6 +98,7 @@ class TileValues final : public ValueSource {
   MemoryAccesses memory_;
   Reductions reductions_;
   bool has_exp2_ = false;
+  SumOrders sums_;
   ExprSet open_;  // values whose parts are being emitted
 };
 

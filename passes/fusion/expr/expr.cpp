@@ -232,9 +232,32 @@ const WrittenValue* ExprPool::written_value(Expr e) const {
 
 void ExprPool::note_written_value(Expr value, const WrittenValue& written) {
   if (!written_.emplace(value.operator->(), written).second) return;
-  // A part that has not been noted as a product or sum by now never is: otherwise two values could be parts of each other.
+  const auto note_multiple = [&](Expr sum, Expr multiple) {
+    if (!sum->is(ExprKind::add) || !ir::is_float(sum->element)) return;
+    if (const std::optional<ExprKey> key = key_of_multiples(sum)) written_multiples_.emplace(*key, multiple);
+  };
+  // A part that has not been noted as a product or sum by now never is: otherwise two values could be parts of each other. The same holds
+  // for the multiples of a part.
   for (Expr part : {written.left, written.right})
-    if (part) written_.emplace(part.operator->(), WrittenValue());
+    if (part) written_.emplace(part.operator->(), WrittenValue()), note_multiple(part, {});
+  if (written.kind == WrittenValue::Kind::sum) note_multiple(value, value);
+}
+
+std::optional<ExprKey> key_of_multiples(Expr sum) {
+  const auto first = std::find_if(sum->terms.begin(), sum->terms.end(), [](const Term& t) { return !t.coefficient.is_zero(); });
+  if (first == sum->terms.end()) return std::nullopt;
+  ContentHash h;
+  try {
+    for (const Term& t : sum->terms) h.add(t.value), h.add(t.coefficient / first->coefficient);
+  } catch (const ir::RationalOverflow&) {
+    return std::nullopt;
+  }
+  return h.key();
+}
+
+std::optional<Expr> ExprPool::written_multiple(const ExprKey& key) const {
+  const auto at = written_multiples_.find(key);
+  return at == written_multiples_.end() ? std::nullopt : std::optional(at->second);
 }
 
 // ---- walks ----

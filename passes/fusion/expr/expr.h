@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -230,6 +231,9 @@ Finite finiteness(const Factor&);
 /// Whether an expression is x / x: 1, or NaN where x is 0 or not finite.
 bool is_guard(Expr);
 
+/// A key that is the same for all multiples of a sum, and for no other sum; none if the quotient of two coefficients does not fit.
+std::optional<ExprKey> key_of_multiples(Expr sum);
+
 /// The operation of the user's program that computes a value.
 struct WrittenValue {
   enum class Kind : std::uint8_t { product, quotient, power, sum } kind{};
@@ -300,6 +304,9 @@ class ExprPool {
   /// and a + c - b are one expression but have different errors. The first one that is noted counts.
   const WrittenValue* written_value(Expr) const;
   void note_written_value(Expr, const WrittenValue&);
+  /// Of the sums with this key_of_multiples, the first one that is noted as a sum; a null expression if a value is made of one that was not
+  /// noted before. None if no sum is noted.
+  std::optional<Expr> written_multiple(const ExprKey&) const;
   /// The graph of the sources; it must stay alive while the pool is used.
   void set_graph(const graph::Graph& g) { graph_ = &g; }
   /// The user's line that computes the expression; line 0 if the expression is not the value of an operation.
@@ -322,6 +329,7 @@ class ExprPool {
   std::vector<CombiningFunction> functions_;
   std::unordered_map<const ExprData*, std::vector<graph::NodeId>> sources_;
   std::unordered_map<const ExprData*, WrittenValue> written_;
+  std::unordered_map<ExprKey, Expr, KeyHash> written_multiples_;
   std::unordered_set<const ExprData*> parts_;  // expressions whose sources are nodes of whose values they are only parts
   const graph::Graph* graph_ = nullptr;
   Steps steps_;

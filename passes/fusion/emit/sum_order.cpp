@@ -1,0 +1,298 @@
+// Decides in which order sums of floats are computed, and from what.
+#include "passes/fusion/emit/sum_order.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "passes/fusion/expr/averaged.h"
+#include "passes/fusion/expr/expr_walk.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+Rational magnitude(const Rational& c) { return c.is_negative() ? -c : c; }
+
+// None if the fraction does not fit or the divisor is 0.
+std::optional<Rational> quotient(const Rational& a, const Rational& b) {
+  if (b.is_zero()) return std::nullopt;
+  try {
+    return a / b;
+  } catch (const ir::RationalOverflow&) {
+    return std::nullopt;
+  }
+}
+
+// Removes the change of a reference, s - y for a reference y to s, from the terms, for each reference whose s is one of the terms.
+std::vector<std::vector<Term>> take_changes(ExprBuilder& b, std::vector<Term>& terms) {
+  std::vector<std::vector<Term>> changes;
+  for (const Term& shift : std::vector<Term>(terms)) {
+    if (!shift.value->is(ExprKind::shift_reference)) continue;
+    std::vector<Term> change = b.terms(b.scale(-shift.coefficient, shift.value->operands[0]));
+    const auto is_there = [&](const Term& t) { return std::find(terms.begin(), terms.end(), t) != terms.end(); };
+    if (!std::all_of(change.begin(), change.end(), is_there)) continue;
+    change.push_back(shift);
+    std::erase_if(terms, [&](const Term& t) { return std::find(change.begin(), change.end(), t) != change.end(); });
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+// Removes an extreme and the values that it is chosen from from the terms, for each extreme of some but not all of the terms: of
+// x + z - max x - max z each difference is exact, while x + z is rounded, and so is max x + max z.
+std::vector<std::vector<Term>> take_below_extremes(ExprBuilder& b, std::vector<Term>& terms) {
+  std::vector<std::vector<Term>> differences;
+  for (const Term& t : std::vector<Term>(terms)) {
+    const std::optional<Term> values = is_extreme(b, t.value) ? averaged_values(b, t.value) : std::nullopt;
+    if (!values || t.coefficient.is_zero() || std::find(terms.begin(), terms.end(), t) == terms.end()) continue;
+    const std::vector<Term> chosen_from = b.terms(b.scale(-t.coefficient * values->coefficient, values->value));
+    std::optional<std::vector<Term>> left = without_terms(terms, chosen_from);
+    if (!left || left->size() + chosen_from.size() != terms.size()) continue;
+    std::erase(*left, t);
+    if (left->empty()) continue;
+    terms = std::move(*left);
+    differences.push_back(chosen_from);
+    differences.back().push_back(t);
+  }
+  return differences;
+}
+
+// Removes the changes of several references from the terms. Each is computed as one value, so that all multiples of their sum have the same
+// rounding errors.
+std::vector<Difference> take_several_changes(ExprBuilder& b, std::vector<Term>& terms) {
+  std::vector<Term> left = terms;
+  std::vector<Difference> all;
+  for (const std::vector<Term>& change : take_changes(b, left)) {
+    const Term& shift = change.back();
+    all.push_back({Difference::Kind::change, -shift.coefficient, shift.value->operands[0], shift.value});
+  }
+  if (all.size() < 2) return {};
+  terms = std::move(left);
+  return all;
+}
+// Removes differences from references from the terms. Those that are added come before those that are subtracted.
+std::vector<Difference> take_differences(ExprBuilder& b, std::vector<Term>& terms) {
+  std::vector<Difference> differences;
+  for (const Term& shift : std::vector<Term>(terms)) {
+    if (!shift.value->is(ExprKind::shift_reference) || shift.coefficient.is_zero()) continue;
+    const std::optional<Term> near = averaged_values(b, shift.value->operands[0]);
+    if (!near || near->coefficient.is_zero()) continue;
+    const Expr values = b.scale(magnitude(near->coefficient), near->value);
+    const bool is_added = near->coefficient.is_negative();
+    std::optional<std::vector<Term>> left =
+        without_terms(terms, b.terms(b.scale(is_added ? shift.coefficient : -shift.coefficient, values)));
+    if (!left) continue;
+    terms = std::move(*left);
+    std::erase(terms, shift);
+    differences.push_back({is_added ? Difference::Kind::added : Difference::Kind::subtracted, shift.coefficient, values, shift.value});
+  }
+  std::stable_partition(differences.begin(), differences.end(), [](const Difference& d) { return !d.coefficient.is_negative(); });
+  return differences;
+}
+
+// Differences from references are computed first: the values as they are written, minus the reference, then times their coefficient. Such
+// a difference is small, and so is its rounding error. Leaves the other terms.
+std::vector<Difference> take_exact_differences(ExprBuilder& b, std::vector<Term>& terms) {
+  const std::size_t size = terms.size();
+  std::vector<Difference> all = take_several_changes(b, terms);
+  for (Difference& d : take_differences(b, terms)) all.push_back(std::move(d));
+  if (all.empty() || (size == 2 && all.front().coefficient.is_one())) return {};
+  return all;
+}
+
+bool is_float_sum(Expr e) { return e->is(ExprKind::add) && ir::is_float(e->element); }
+
+// Whether terms of a sum may have different signs.
+bool may_cancel(Expr sum) {
+  const bool is_negative = sum->terms.front().coefficient.is_negative();
+  return std::any_of(sum->terms.begin(), sum->terms.end(),
+                     [&](const Term& t) { return t.coefficient.is_negative() != is_negative || !t.value->is_nonnegative; });
+}
+
+// The quotient of two sums that are multiples of each other; none if it does not fit.
+std::optional<Rational> quotient_of_multiples(Expr sum, Expr of) {
+  const auto first = std::find_if(of->terms.begin(), of->terms.end(), [](const Term& t) { return !t.coefficient.is_zero(); });
+  if (first == of->terms.end()) return std::nullopt;
+  return quotient(sum->terms[static_cast<std::size_t>(first - of->terms.begin())].coefficient, first->coefficient);
+}
+
+}  // namespace
+
+std::optional<std::vector<Term>> without_terms(std::vector<Term> sum, std::span<const Term> taken) {
+  for (const Term& t : taken) {
+    const auto at = std::find_if(sum.begin(), sum.end(), [&](const Term& s) { return s.value == t.value && !s.coefficient.is_zero(); });
+    if (at == sum.end() || constant_value(t.value)) return std::nullopt;
+    try {
+      at->coefficient = at->coefficient - t.coefficient;
+    } catch (const ir::RationalOverflow&) {
+      return std::nullopt;
+    }
+    if (at->coefficient.is_zero()) sum.erase(at);
+  }
+  return sum;
+}
+
+const SumOrder& SumOrders::order_of(Expr sum) {
+  const auto known = orders_.find(sum);
+  return known != orders_.end() ? known->second : orders_.emplace(sum, decide(sum)).first->second;
+}
+
+SumOrder SumOrders::decide(Expr sum) {
+  using Kind = SumOrder::Kind;
+  if (const Multiple m = base_of(sum); m.value != sum) return {.kind = Kind::multiple, .multiple = m};
+  if (const std::optional<WrittenValue> written = written_order(sum)) return {.kind = Kind::written, .written = *written};
+  std::vector<Term> left = sum->terms;
+  if (std::vector<Difference> differences = take_exact_differences(exprs_, left); !differences.empty())
+    return {.kind = Kind::differences, .differences = std::move(differences), .terms = std::move(left)};
+  std::vector<Term> terms = grouped_terms(sum);
+  if (std::vector<std::vector<Term>> groups = exact_groups(sum, terms.size() > 1); groups.size() > 1)
+    return {.kind = Kind::groups, .groups = std::move(groups)};
+  return {.kind = Kind::terms, .terms = std::move(terms)};
+}
+
+// ---- multiples ----
+
+// Of sums that are multiples of each other, all are computed from the first one that the program writes, or, if it writes none, from the
+// first one that the kernel has. If all terms of that sum have one number in common, they are computed from the sum without it. A sum whose
+// terms cannot cancel has a small error however it is computed.
+Multiple SumOrders::base_of(Expr sum) {
+  if (const auto known = bases_.find(sum); known != bases_.end()) return known->second;
+  const Multiple found = find_base(sum);
+  return bases_.emplace(sum, found).first->second;
+}
+
+Multiple SumOrders::find_base(Expr sum) {
+  const Multiple itself{1, sum};
+  if (!may_cancel(sum)) return itself;
+  const WrittenValue* own = exprs_.pool().written_value(sum);
+  const bool is_written_multiple = own && own->kind == WrittenValue::Kind::product && own->right->is(ExprKind::number);
+  Expr base = sum;
+  if (const std::optional<ExprKey> key = key_of_multiples(sum)) {
+    const std::optional<Expr> written = exprs_.pool().written_multiple(*key);
+    if (written && !*written) return itself;
+    base = written ? *written : first_multiples_.emplace(*key, sum).first->second;
+  } else if (is_written_multiple) {
+    base = own->left;
+  }
+  if (!written_order(base)) base = without_number(base);
+  const std::optional<Rational> factor = quotient_of_multiples(sum, base);
+  // Other sums that are written may be far from this one in magnitude.
+  return factor && (is_written_multiple || is_moderate(*factor)) ? Multiple{*factor, base} : itself;
+}
+
+// A sum without the number that all its terms have in common.
+Expr SumOrders::without_number(Expr sum) {
+  const std::vector<Term> groups = grouped_terms(sum);
+  if (groups.size() == 1) return is_float_sum(groups[0].value) ? groups[0].value : sum;
+  const Rational c = magnitude(sum->terms.front().coefficient);
+  const bool is_common = std::all_of(sum->terms.begin(), sum->terms.end(), [&](const Term& t) { return magnitude(t.coefficient) == c; });
+  return is_common && !c.is_zero() ? exprs_.scale(Rational(1) / c, sum) : sum;
+}
+
+SumOrders::Product SumOrders::product_of_bases(Wide number, const std::vector<Factor>& factors) {
+  Product product{number, factors};
+  for (Factor& f : product.factors) {
+    if (!is_float_sum(f.base)) continue;
+    const Multiple base = base_of(f.base);
+    if (base.factor.is_one() || (base.factor.is_negative() && !f.exponent.is_integer())) continue;
+    product.number *= std::pow(wide(base.factor), wide(f.exponent));
+    f.base = base.value;
+  }
+  const auto bits = [](Wide x) { return x == 0 ? 0 : std::abs(std::ilogb(x)); };
+  const bool is_in_range = bits(product.number) <= std::max(kSpareBits, bits(number));
+  return is_in_range ? product : Product{number, factors};
+}
+
+// ---- as the program writes it ----
+
+// How a sum is computed as it is written, if that matters: if it has several differences of data, a partial sum may be rounded where the
+// formula's own partial sums are exact; if a part may be made of another part, as q^2 is in q + q^2, both use one value of q, whose own terms
+// are not added again. Values that a loop has computed have errors of their own.
+std::optional<WrittenValue> SumOrders::written_order(Expr sum) {
+  const WrittenValue* written = sum->terms.size() > 2 ? exprs_.pool().written_value(sum) : nullptr;
+  if (!written || written->kind != WrittenValue::Kind::sum) return std::nullopt;
+  const auto negative = std::count_if(sum->terms.begin(), sum->terms.end(), [](const Term& t) { return t.coefficient.is_negative(); });
+  const bool has_differences = negative > 0 && negative < static_cast<std::ptrdiff_t>(sum->terms.size());
+  const auto may_hold = [](Expr value, Expr part) { return is_float_sum(part) && part->height < value->height; };
+  if (!has_differences && !may_hold(written->left, written->right) && !may_hold(written->right, written->left)) return std::nullopt;
+  if (std::none_of(sum->terms.begin(), sum->terms.end(), [&](const Term& t) { return reads_data(t.value); })) return std::nullopt;
+  return *written;
+}
+
+// Whether a value reads memory outside of reductions.
+bool SumOrders::reads_data(Expr e) {
+  const auto decide = [](Expr x) -> std::optional<bool> {
+    if (x->is(ExprKind::load)) return true;
+    return x->is(ExprKind::reduce) || x->is_reference() ? std::optional(false) : std::nullopt;
+  };
+  return known_fact(e, reads_data_, decide, [&](Expr x) {
+    return std::any_of(children(x).begin(), children(x).end(), [&](Expr part) { return reads_data_.at(part); });
+  });
+}
+
+// ---- in an order of the compiler ----
+
+// (x - y) c is c x - c y in normal form, where the difference of the rounded products may be inaccurate. So c multiplies the sum of the
+// terms that have it, or that have a small multiple of it. Powers of two cause no rounding, and do not count as multiples.
+std::vector<Term> SumOrders::grouped_terms(Expr sum) {
+  constexpr std::int64_t kMostMultiple = 16;
+  std::vector<Term> left = sum->terms, grouped;
+  std::stable_sort(left.begin(), left.end(),
+                   [](const Term& a, const Term& b) { return magnitude(a.coefficient) < magnitude(b.coefficient); });
+  while (!left.empty()) {
+    const Rational c = magnitude(left.front().coefficient);
+    const auto equal = std::count_if(left.begin(), left.end(), [&](const Term& t) { return magnitude(t.coefficient) == c; });
+    std::vector<Term> members;
+    const auto is_exact = [](const Rational& x) { return is_power_of_two(magnitude(x)) && is_moderate(x); };
+    const auto multiple_of = [&](const Term& t) -> std::optional<Rational> {
+      const std::optional<Rational> m = quotient(t.coefficient, c);
+      const bool is_small = m && equal > 1 && m->is_integer() && magnitude(*m) <= Rational(kMostMultiple) && !is_exact(t.coefficient);
+      return m && (is_power_of_two(magnitude(*m)) || is_small) ? m : std::nullopt;
+    };
+    // 0 x stays where x may be infinite.
+    if (!c.is_zero() && !is_exact(c))
+      for (const Term& t : left)
+        if (const auto multiple = multiple_of(t)) members.push_back({*multiple, t.value});
+    if (members.size() < 2) {
+      grouped.push_back(left.front());
+      left.erase(left.begin());
+      continue;
+    }
+    grouped.push_back({c, exprs_.add_terms(members)});
+    std::erase_if(left, [&](const Term& t) { return multiple_of(t).has_value(); });
+  }
+  return grouped;
+}
+
+// If a sum has no written order, data minus their maximum come first, which is exact near the maximum, and then terms that are rounded
+// anyway: (x - m) - log l, not x - (m + log l). The same holds for the change of each reference.
+std::vector<std::vector<Term>> SumOrders::exact_groups(Expr sum, bool has_several_coefficients) {
+  if (sum->terms.size() <= 2) return {};
+  std::vector<Term> left = sum->terms, data, extremes, others;
+  std::vector<std::vector<Term>> groups = take_changes(exprs_, left);
+  std::vector<std::vector<Term>> differences = take_below_extremes(exprs_, left);
+  AxisSet axes;
+  for (const Term& t : left)
+    if (is_extreme(exprs_, t.value)) {
+      extremes.push_back(t);
+      axes.insert(t.value->axes);
+    }
+  for (const Term& t : left)
+    if (!is_extreme(exprs_, t.value)) (!axes.contains(t.value->axes) || reads_data(t.value) ? data : others).push_back(t);
+  if (!differences.empty()) {
+    differences.push_back(std::move(left));
+    groups.insert(groups.begin(), differences.begin(), differences.end());
+  } else if (groups.empty() && others.empty() && data.size() > 1 && !extremes.empty() && has_several_coefficients) {
+    groups = {std::move(data), std::move(extremes)};
+  } else if (extremes.empty() || others.empty() || extremes.size() + data.size() < 2) {
+    groups.push_back(std::move(left));
+  } else {
+    data.insert(data.end(), extremes.begin(), extremes.end());
+    groups.insert(groups.begin(), {std::move(data), std::move(others)});
+  }
+  std::erase_if(groups, [](const std::vector<Term>& g) { return g.empty(); });
+  return groups;
+}
+
+}  // namespace tilewright::passes::fusion
