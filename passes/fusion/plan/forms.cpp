@@ -184,7 +184,7 @@ Form Forms::make(Expr e) {
 }
 
 Form Forms::sum(Expr e) {
-  std::vector<Expr> data, pending;
+  std::vector<Expr> data, pending, shifted;
   Form rest;
   for (const Term& t : e->terms) {
     const Expr value = b_.scale(t.coefficient, t.value);
@@ -192,6 +192,7 @@ Form Forms::sum(Expr e) {
       data.push_back(value);
     } else if (!t.value->axes.contains(loop_)) {
       pending.push_back(value);
+      if (!t.coefficient.is_zero()) shifted.push_back(value);  // 0 x, which is 0 or NaN, is far from no data
     } else {
       for (const FormTerm& x : form(t.value)) rest.push_back({b_.scale(t.coefficient, x.factor), x.exponent, x.body});
     }
@@ -199,8 +200,8 @@ Form Forms::sum(Expr e) {
   const Expr d = b_.add(data), p = b_.add(pending);
   Form all;
   // Sums of integers do not lose accuracy by cancellation: they wrap.
-  if (d != b_.zero() && p != b_.zero() && shift_ && ir::is_float(e->element) && d->axes.contains(loop_)) {
-    const Expr reference = shift_of(pending);
+  if (d != b_.zero() && !shifted.empty() && p != b_.zero() && shift_ && ir::is_float(e->element) && d->axes.contains(loop_)) {
+    const Expr reference = shift_of(shifted);
     all = {{b_.one(), b_.zero(), b_.add({d, reference})}, {b_.subtract(p, reference), b_.zero(), b_.one()}};
   } else {
     if (d != b_.zero()) all.push_back({b_.one(), b_.zero(), d});

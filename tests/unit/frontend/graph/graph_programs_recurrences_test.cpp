@@ -206,7 +206,7 @@ void check(const std::function<void(Tensors<T>&)>& step, const Results& exact, c
   for (const std::string& name : devices) {
     CAPTURE(name);
     tw::Device device = tw::Device::open(name);
-    p.check_on(device);
+    p.check(device, p.graph.compile(device));
   }
 }
 
@@ -214,7 +214,8 @@ void check_floats(int steps, bool is_symbolic, const Devices& devices) {
   const Inputs in = inputs();
   for (const Recurrence& r : recurrences()) {
     CAPTURE(std::string(r.name));
-    check<float>(r.tensors, looped<double, float>(r.exact, in, steps), looped<float, float>(r.loop, in, steps), steps, is_symbolic, devices);
+    check<float>(r.tensors, looped<double, float>(r.exact, in, steps), looped<float, float>(r.loop, in, steps), steps, is_symbolic,
+                 devices);
   }
 }
 
@@ -240,6 +241,38 @@ TEST_CASE("graph programs: recurrences of f16") {
     const Results exact = looped<double, tw::f16>(r.exact_half, in, kSteps);
     check<tw::f16>(r.tensors_half, exact, exact, kSteps, false, devices());
   }
+}
+
+// The means of one step cancel those of the step before: nothing is left of them but 0 times a sum.
+template <class T>
+void check_means(double tolerance) {
+  const Inputs in = inputs();
+  for (const int steps : {2, 7, 8, 12}) {
+    CAPTURE(steps);
+    Program p;
+    const std::vector<T> hq = rounded_to<T>(in.q), hp = rounded_to<T>(in.p), hb = rounded_to<T>(in.b);
+    auto q = p.input("q", {kElements}, hq), r = p.input("p", {kElements}, hp), b = p.input("b", {kElements}, hb);
+    Numbers want_q = numbers_of(hq), want_r = numbers_of(hp);
+    const T c = T(1.125f);
+    for (int k = 0; k < steps; ++k) {
+      const auto sum = q + r, from_b = b - q;
+      q = sum - (c - sum), r = from_b - tw::mean(from_b, 0, true);
+      double mean = 0;
+      for (int i = 0; i < kElements; ++i) mean += (number_of(hb[i]) - want_q[i]) / kElements;
+      for (int i = 0; i < kElements; ++i) {
+        const double next = 2 * (want_q[i] + want_r[i]) - number_of(c);
+        want_r[i] = number_of(hb[i]) - want_q[i] - mean, want_q[i] = next;
+      }
+    }
+    p.output("after, q", q, want_q, tolerance);
+    p.output("after, p", r, want_r, tolerance);
+    p.check();
+  }
+}
+
+TEST_CASE("graph programs: recurrences with means that cancel") {
+  check_means<float>(1e-5);
+  check_means<double>(1e-13);
 }
 
 }  // namespace
