@@ -8,6 +8,7 @@
 #include "backend/host/combine.h"
 #include "backend/host/emitter.h"
 #include "backend/lowering/elementwise.h"
+#include "passes/analysis/address_form.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -23,16 +24,6 @@ constexpr std::int64_t kFirstCredit = 2 * kSlots;
 constexpr std::int64_t kLanesPerEviction = 8;
 constexpr std::int64_t kLanesTogether = 64;  // whether they are combined is decided once
 constexpr std::int64_t kNoCredit = std::int64_t{-1} << 62;
-
-/// The parameter from which the pointers of an access are computed; none if that is not known.
-ValueId base_of(const Function& f, ValueId pointer) {
-  while (const OpId id = f.value(pointer).op) {
-    const ir::OpInfo& info = ir::info(f.kind(id));
-    if (f.kind(id) != OpKind::add_ptr_ && info.family != ir::Family::shape && info.family != ir::Family::hint) return {};
-    pointer = f.operand(id, 0);
-  }
-  return f.value(pointer).block == f.body() ? pointer : ValueId{};
-}
 
 /// Whether an atomic's operation can be applied to two values before memory is.
 bool combines(const Function& f, OpId id) {
@@ -98,12 +89,8 @@ class Accesses {
     return is_atomic(a) && is_atomic(b) && combines(f_, a) && combines(f_, b) && operation(f_, a) == operation(f_, b) &&
            f_.type(f_.result(a)).element() == f_.type(f_.result(b)).element();
   }
-  bool may_meet(OpId a, OpId b) const {
-    const bool known = !f_.op(a).operands.empty() && !f_.op(b).operands.empty();
-    const ValueId x = known ? base_of(f_, f_.operand(a, 0)) : ValueId{}, y = known ? base_of(f_, f_.operand(b, 0)) : ValueId{};
-    const auto is_disjoint = [&](ValueId parameter) { return f_.params[f_.value(parameter).number].disjoint; };
-    return !x || !y || x == y || (!is_disjoint(x) && !is_disjoint(y));
-  }
+  bool may_meet(OpId a, OpId b) const { return passes::may_share_memory(f_, base_of(a), base_of(b)); }
+  ValueId base_of(OpId id) const { return f_.op(id).operands.empty() ? ValueId{} : passes::base_parameter(f_, f_.operand(id, 0)); }
   bool share_loop(OpId a, OpId b) const {
     for (OpId around = f_.block(f_.op(a).parent).parent; around; around = f_.block(f_.op(around).parent).parent) {
       if (f_.kind(around) != OpKind::for_ && f_.kind(around) != OpKind::while_) continue;
