@@ -58,13 +58,7 @@ std::uint64_t random_residue(std::uint64_t seed, const ExprKey& name, const Poin
 std::uint64_t FieldEvaluator::value(Expr e, const Point& p, const Modulus& m) {
   if (const auto given = override_(e, p, m)) return *given;
   if (e->is(ExprKind::number)) return m.of(e->number);
-  std::vector<std::int64_t> positions;
-  for (Axis a : e->axes) positions.push_back(p.at(a));
-  for (const Known& k : known_[e])
-    if (k.prime == m.prime() && k.positions == positions) return k.value;
-  const std::uint64_t result = compute(e, p, m);
-  known_[e].push_back({std::move(positions), m.prime(), result});
-  return result;
+  return known_or(m.prime() == Modulus::values().prime() ? known_ : known_exponents_, e, p, [&] { return compute(e, p, m); });
 }
 
 std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) {
@@ -199,6 +193,10 @@ std::uint64_t FieldEvaluator::hashed(Expr e, const Point& p, const Modulus& m) {
 }
 
 bool FieldEvaluator::holds(Expr c, const Point& p) {
+  return known_or(known_conditions_, c, p, [&] { return compute_condition(c, p); });
+}
+
+bool FieldEvaluator::compute_condition(Expr c, const Point& p) {
   switch (c->kind) {
     case ExprKind::at_least_zero: return integer(c->operands[0], p) >= 0;
     case ExprKind::equal: return integer(c->operands[0], p) == integer(c->operands[1], p);
@@ -213,21 +211,25 @@ std::int64_t FieldEvaluator::integer(Expr e, const Point& p) {
   switch (e->kind) {
     case ExprKind::number: return whole(e->number);
     case ExprKind::index: return p.at(e->axis);
-    case ExprKind::add: {
-      std::int64_t sum = 0;
-      for (const Term& t : e->terms) sum += whole(t.coefficient) * integer(t.value, p);
-      return sum;
-    }
-    case ExprKind::mul: {
-      std::int64_t product = whole(e->number);
-      for (const Factor& f : e->factors)
-        for (std::int64_t i = whole_power(f); i > 0; --i) product *= integer(f.base, p);
-      return product;
-    }
     case ExprKind::extent: return extent(e->extent);
-    case ExprKind::select: return integer(holds(e->operands[0], p) ? e->operands[1] : e->operands[2], p);
+    case ExprKind::add:
+    case ExprKind::mul:
+    case ExprKind::select: return known_or(known_integers_, e, p, [&] { return compute_integer(e, p); });
     default: return static_cast<std::int64_t>(value(e, p, Modulus::values()) % 1024);
   }
+}
+
+std::int64_t FieldEvaluator::compute_integer(Expr e, const Point& p) {
+  if (e->is(ExprKind::select)) return integer(holds(e->operands[0], p) ? e->operands[1] : e->operands[2], p);
+  if (e->is(ExprKind::add)) {
+    std::int64_t sum = 0;
+    for (const Term& t : e->terms) sum += whole(t.coefficient) * integer(t.value, p);
+    return sum;
+  }
+  std::int64_t product = whole(e->number);
+  for (const Factor& f : e->factors)
+    for (std::int64_t i = whole_power(f); i > 0; --i) product *= integer(f.base, p);
+  return product;
 }
 
 }  // namespace tilewright::passes::fusion

@@ -50,15 +50,32 @@ class FieldEvaluator {
   /// If the sign of a factor is unknown, a wrong one is detected with a probability of 1 - 2^-kDraws.
   static constexpr std::size_t kDraws = 64;
   using Reals = std::array<double, kDraws>;
-  struct Known {
+  // An expression, and the position along each of its axes.
+  struct Placed {
+    Expr value;
     std::vector<std::int64_t> positions;
-    std::uint64_t prime, value;
+    friend bool operator==(const Placed&, const Placed&) = default;
   };
-  struct KnownReals {
-    std::vector<std::int64_t> positions;
-    Reals value;
+  struct PlacedHash {
+    std::size_t operator()(const Placed& p) const {
+      std::uint64_t h = p.value->key.low;
+      for (std::int64_t position : p.positions) h = mix(h, static_cast<std::uint64_t>(position));
+      return h;
+    }
   };
+  template <class T>
+  using KnownValues = std::unordered_map<Placed, T, PlacedHash>;
+  // A value that others read again, such as the position in a rotation of a rotation, is computed once.
+  template <class T, class Compute>
+  static T known_or(KnownValues<T>& known, Expr e, const Point& p, const Compute& compute) {
+    Placed at{e, {}};
+    for (Axis a : e->axes) at.positions.push_back(p.at(a));
+    if (const auto found = known.find(at); found != known.end()) return found->second;
+    return known.emplace(std::move(at), compute()).first->second;
+  }
   std::uint64_t compute(Expr, const Point&, const Modulus&);
+  bool compute_condition(Expr, const Point&);
+  std::int64_t compute_integer(Expr, const Point&);
   std::int64_t extent(const Dim&) const;
   std::uint64_t weight(const Point& inner, const Modulus&) const;
   std::uint64_t scan(Expr, const Point&, const Modulus&);
@@ -71,8 +88,10 @@ class FieldEvaluator {
   std::uint64_t seed_;
   Axis loop_;
   Override override_;
-  std::unordered_map<Expr, std::vector<Known>, ExprHash> known_;
-  std::unordered_map<Expr, std::vector<KnownReals>, ExprHash> known_reals_;
+  KnownValues<std::uint64_t> known_, known_exponents_;  // modulo either prime
+  KnownValues<Reals> known_reals_;
+  KnownValues<std::int64_t> known_integers_;
+  KnownValues<bool> known_conditions_;
 };
 
 }  // namespace tilewright::passes::fusion

@@ -58,13 +58,7 @@ std::uint64_t FieldEvaluator::extreme(Combine combine, const AxisSet& bound, Exp
 }
 
 FieldEvaluator::Reals FieldEvaluator::reals(Expr e, const Point& p) {
-  std::vector<std::int64_t> positions;
-  for (Axis a : e->axes) positions.push_back(p.at(a));
-  for (const KnownReals& k : known_reals_[e])
-    if (k.positions == positions) return k.value;
-  const Reals result = override_(e, p, Modulus::values()) ? drawn(e, p) : compute_reals(e, p);
-  known_reals_[e].push_back({std::move(positions), result});
-  return result;
+  return known_or(known_reals_, e, p, [&] { return override_(e, p, Modulus::values()) ? drawn(e, p) : compute_reals(e, p); });
 }
 
 // Functions that have a law in the field have it here; all others are drawn at random.

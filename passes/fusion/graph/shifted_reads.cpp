@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -22,17 +24,19 @@ using graph::Node;
 using graph::NodeId;
 using graph::Op;
 
-// The positions read along an axis: step * (position along an axis of the result) + begin.
+// The positions read along an axis: step * (position of an origin) + begin.
 struct ShiftedAxis {
-  static constexpr int kNone = -1;   // an extent of 1
-  static constexpr int kOther = -2;  // all positions: a reduced axis, or one where data determine the position
-  int axis = kNone;
+  // An origin from 0 on is an axis of the result.
+  static constexpr int kNone = -1;     // an extent of 1
+  static constexpr int kReduced = -2;  // what a reduction or a scan visits
+  static constexpr int kData = -3;     // this one and those below it: values of an index, and parts of positions before a reshape
+  int origin = kNone;
   Dim step = 0, begin = 0;
   friend bool operator==(const ShiftedAxis&, const ShiftedAxis&) = default;
 };
 using Place = std::vector<ShiftedAxis>;
 
-const ShiftedAxis kAllPositions{ShiftedAxis::kOther, 1, 0};
+const ShiftedAxis kAllPositions{ShiftedAxis::kReduced, 1, 0};
 
 bool is_one(const Dim& d) { return d == Dim(1); }
 
@@ -49,7 +53,7 @@ Place all_positions(const graph::TensorShape& shape) {
 }
 
 ShiftedAxis moved(const ShiftedAxis& at, const Dim& step, const Dim& begin) {
-  return at.axis < 0 ? at : ShiftedAxis{at.axis, step * at.step, step * at.begin + begin};
+  return at.origin == ShiftedAxis::kNone ? at : ShiftedAxis{at.origin, step * at.step, step * at.begin + begin};
 }
 
 class ShiftedReads {
@@ -62,12 +66,17 @@ class ShiftedReads {
         is_stored_(is_stored),
         stores_pads_(stores_pads),
         places_(g.size()),
-        reads_memory_(g.size()) {
+        reads_memory_(g.size()),
+        is_padded_(g.size()),
+        users_(g.size()) {
     for (std::uint32_t i = 0; i < g.size(); ++i) {
       const Node& n = g.node({i});
       reads_memory_[i] = n.op == Op::input || n.op == Op::scalar || n.op == Op::constant;
       if (n.op == Op::constant) reads_memory_[i] = has_own_memory(n);
-      for (NodeId x : n.operands) reads_memory_[i] = reads_memory_[i] || reads_memory_[x.index];
+      for (NodeId x : n.operands) {
+        reads_memory_[i] = reads_memory_[i] || reads_memory_[x.index];
+        users_[x.index] += is_needed[i] ? 1 : 0;
+      }
     }
   }
 
@@ -77,8 +86,11 @@ class ShiftedReads {
     for (std::uint32_t i = static_cast<std::uint32_t>(g_.size()); i-- > 0;) {
       const NodeId n{i};
       if (!is_needed_[i] || places_[i].empty()) continue;
-      const bool is_repeated = places_[i].size() > kMostPositions && is_computed(n);
+      const bool is_repeated = may_be_stored(n) && (is_padded_[i] || places_[i].size() > most_positions(n));
       if (is_repeated) found.push_back(n);
+      // What reads the operand of a stored pad elsewhere would compute it again, and what that was computed from.
+      if (const Node& pad = g_.node(n); is_repeated && pad.op == Op::pad && users_[pad.operands[0].index] > 1)
+        is_padded_[pad.operands[0].index] = is_computed(pad.operands[0]);
       if (is_repeated || is_stored_[i]) places_[i] = {own_place(g_.node(n).shape)};
       hand_on(n, std::exchange(places_[i], {}));
     }
@@ -98,19 +110,23 @@ class ShiftedReads {
 
   void add(NodeId n, Place p) {
     // With this many positions, more of them change nothing.
-    constexpr std::size_t kMostKept = 2 * kMostPositions;
+    constexpr std::size_t kMostKept = std::max(kMostPositions, kMostJoined) + 1;
     std::vector<Place>& all = places_[n.index];
     if (all.size() < kMostKept && std::find(all.begin(), all.end(), p) == all.end()) all.push_back(std::move(p));
   }
+
+  bool may_be_stored(NodeId id) const { return is_computed(id) || (g_.node(id).op == Op::concat && is_of_data(id)); }
+  std::size_t most_positions(NodeId id) const { return g_.node(id).op == Op::concat ? kMostJoined : kMostPositions; }
+  bool is_of_data(NodeId id) const { return reads_memory_[id.index] && !known_.is_known(id); }
 
   bool is_computed(NodeId id) const {
     const Node& n = g_.node(id);
     const bool is_cast = n.op == Op::map && n.function == ir::OpKind::cast_;
     return !graph::is_leaf(n.op) && !graph::is_view(n.op) && (n.op != Op::pad || stores_pads_) && n.op != Op::concat && !is_cast &&
-           reads_memory_[id.index] && !known_.is_known(id);
+           is_of_data(id);
   }
 
-  Place operand_place(const Node& n, std::size_t k, const Dim& begin, const Place& p) const {
+  Place operand_place(const Node& n, std::size_t k, const Dim& begin, const Place& p) {
     const graph::TensorShape& shape = g_.node(n.operands[k]).shape;
     const auto axis = n.axes.empty() ? std::size_t{0} : static_cast<std::size_t>(n.axes[0]);
     Place there = p;
@@ -133,11 +149,13 @@ class ShiftedReads {
         return there;
       case Op::concat: there[axis] = moved(p[axis], 1, Dim(0) - begin); return there;
       case Op::reshape: return reshaped(n, shape, p);
+      case Op::gather: return of_gather(n, k, p);
+      case Op::take_along:
+        if (k == 0) there[axis] = read_by_index(n, p, n.shape[axis], shape[axis]);
+        return there;
       case Op::reduce: return of_reduction(n, shape, p);
       case Op::einsum: return of_product(n, k, p);
-      case Op::scan:
-      case Op::gather:
-      case Op::take_along:
+      case Op::scan: there[axis] = kAllPositions; return there;
       case Op::scatter_add:
       case Op::call: return all_positions(shape);
       // Without operands:
@@ -152,20 +170,57 @@ class ShiftedReads {
     TW_UNREACHABLE("an operand of a tensor op");
   }
 
-  // Axes of extent 1 may be added or removed; after other reshapes, all positions count as one.
-  static Place reshaped(const Node& n, const graph::TensorShape& shape, const Place& p) {
-    Place longer;
-    for (std::size_t i = 0; i < p.size(); ++i)
-      if (!is_one(n.shape[i])) longer.push_back(p[i]);
-    Place there = all_positions(shape);
-    std::size_t next = 0, own = 0;
+  // The positions that data, or a position in other axes, determine: equal sources give equal positions.
+  struct Source {
+    NodeId from;               // the index, or the operand of a reshape
+    graph::TensorShape shape;  // of the reshape's result
+    Place at;
+  };
+  ShiftedAxis positions_of_data(Source source) {
+    const auto is_equal = [&](const Source& s) { return s.from == source.from && s.shape == source.shape && s.at == source.at; };
+    const auto known = std::find_if(sources_.begin(), sources_.end(), is_equal);
+    const auto number = static_cast<int>(known - sources_.begin());
+    if (known == sources_.end()) sources_.push_back(std::move(source));
+    return {ShiftedAxis::kData - number, 1, 0};
+  }
+
+  // Where an index names fewer positions than there are, to store all of them may take longer than to compute each that is read.
+  ShiftedAxis read_by_index(const Node& n, const Place& of_index, const Dim& read, const Dim& extent) {
+    return positions_of_data((read - extent).least() >= 0 ? Source{n.operands[1], {}, of_index} : Source{});
+  }
+
+  // The axes of the index stand in place of the table's axis.
+  Place of_gather(const Node& n, std::size_t k, const Place& p) {
+    const auto axis = n.axes[0];
+    const graph::TensorShape& index = g_.node(n.operands[1]).shape;
+    const auto rank = static_cast<std::ptrdiff_t>(index.size());
+    const Place of_index(p.begin() + axis, p.begin() + axis + rank);
+    if (k == 1) return of_index;
+    Place there(p.begin(), p.begin() + axis);
+    const Dim read = std::accumulate(index.begin(), index.end(), Dim(1), std::multiplies<>());
+    there.push_back(read_by_index(n, of_index, read, g_.node(n.operands[0]).shape[static_cast<std::size_t>(axis)]));
+    there.insert(there.end(), p.begin() + axis + rank, p.end());
+    return there;
+  }
+
+  // Axes of extent 1 may be added or removed; after other reshapes, a position depends on all axes.
+  Place reshaped(const Node& n, const graph::TensorShape& shape, const Place& p) {
+    Place there(shape.size());
+    std::size_t own = 0;
     for (std::size_t i = 0; i < shape.size(); ++i) {
       if (is_one(shape[i])) continue;
       while (own < n.shape.size() && is_one(n.shape[own])) ++own;
-      if (next == longer.size() || own == n.shape.size() || !(n.shape[own++] == shape[i])) return all_positions(shape);
-      there[i] = longer[next++];
+      if (own == n.shape.size() || !(n.shape[own] == shape[i])) return regrouped(n, shape, p);
+      there[i] = p[own++];
     }
-    return next == longer.size() ? there : all_positions(shape);
+    return std::all_of(n.shape.begin() + static_cast<std::ptrdiff_t>(own), n.shape.end(), is_one) ? there : regrouped(n, shape, p);
+  }
+
+  Place regrouped(const Node& n, const graph::TensorShape& shape, const Place& p) {
+    const ShiftedAxis all = positions_of_data({n.operands[0], n.shape, p});
+    Place there;
+    for (const Dim& d : shape) there.push_back(is_one(d) ? ShiftedAxis() : all);
+    return there;
   }
 
   static Place of_reduction(const Node& n, const graph::TensorShape& shape, const Place& p) {
@@ -187,7 +242,7 @@ class ShiftedReads {
     for (std::size_t i = 0; i < k; ++i) label = equation.find(',', label) + 1;
     Place there = all_positions(g_.node(n.operands[k]).shape);
     for (std::size_t i = 0; i < there.size(); ++i)
-      if (const std::size_t at = result.find(equation[label + i]); at != result.npos && there[i].axis == ShiftedAxis::kOther)
+      if (const std::size_t at = result.find(equation[label + i]); at != result.npos && there[i].origin == ShiftedAxis::kReduced)
         there[i] = p[at];
     return there;
   }
@@ -198,11 +253,15 @@ class ShiftedReads {
   const bool stores_pads_;
   std::vector<std::vector<Place>> places_;  // for each node: the places at which results read it
   std::vector<bool> reads_memory_;
+  std::vector<bool> is_padded_;  // a pad of the value is stored, and other values read it, too
+  std::vector<int> users_;
+  std::vector<Source> sources_;
 };
 
 // Whether elements of the result are elements of an operand at other positions.
 bool is_shift(Op op) {
-  return graph::info(op).family == graph::Family::shape && op != Op::reshape && op != Op::permute && op != Op::broadcast;
+  const graph::Family family = graph::info(op).family;
+  return family == graph::Family::index || (family == graph::Family::shape && op != Op::permute && op != Op::broadcast);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "passes/fusion/check/field_eval.h"
 #include "passes/fusion/expr/expr_text.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/value_bounds.h"
@@ -159,6 +160,101 @@ TEST_CASE("fusion growth: what is read at many positions is stored, and what is 
   CHECK(repeated([](Formula x) { return permute(permute(sine_of(x), {1, 0}), {1, 0}); }, 9, gpu) == 2);
   CHECK(repeated([](Formula x) { return squeeze(expand(sine_of(x), 2)); }, 9, gpu) == 2);
   CHECK(repeated([](Formula x) { return broadcast_to(sum(sine_of(x)), {64, 40}); }, 9, gpu) == 1);
+}
+
+// How the elements of one value become those of the next one: the ops whose results read elements at other positions.
+struct Move {
+  std::string name;
+  Formula (*move)(Formula x, const Dim& n, int step);  // x: [n, 8]
+};
+
+const Move kMoves[] = {
+    {"rotate", [](Formula x, const Dim&, int i) { return Formula{x.graph, builder(*x.graph).rotate(x.id, 0, i + 1)}; }},
+    {"rotate back", [](Formula x, const Dim&, int i) { return Formula{x.graph, builder(*x.graph).rotate(x.id, 0, -(i + 1))}; }},
+    {"flip", [](Formula x, const Dim&, int i) { return Formula{x.graph, builder(*x.graph).flip(x.id, i % 2)}; }},
+    {"pad", [](Formula x, const Dim& n, int i) { return slice(pad(x, 0, i + 1, 0), 0, 0, n); }},
+    {"concat", [](Formula x, const Dim& n, int i) { return concat({slice(x, 0, i + 1, n), slice(x, 0, 0, i + 1)}, 0); }},
+    {"slice", [](Formula x, const Dim& n, int) { return Formula{x.graph, builder(*x.graph).slice(concat({x, x}, 0).id, 0, 0, n * 2, 2)}; }},
+    {"gather",
+     [](Formula x, const Dim& n, int i) {
+       const Formula at = iota(*x.graph, {n}, 0), step = like(at, i + 1);
+       return Formula{x.graph, builder(*x.graph).gather(x.id, where(greater_equal(at, step), at - step, at).id, 0)};
+     }},
+    {"take_along",
+     [](Formula x, const Dim& n, int i) {
+       const Formula at = iota(*x.graph, {n, 8}, 0), step = like(at, i + 1);
+       return take_along(x, where(greater_equal(at, step), at - step, at), 0);
+     }},
+    {"where",
+     [](Formula x, const Dim& n, int i) {
+       const Formula at = expand(iota(*x.graph, {n}, 0), 1);
+       return where(greater_equal(at, like(at, i + 1)), x, x * 2.0);
+     }},
+};
+
+// Each of so many moved values reads the one before it, which one element of the last one may do in 2^k ways.
+TEST_CASE("fusion growth: moves of moved values do not multiply, whole and inside of reductions") {
+  const auto steps = [](const Move& m, bool is_added, int reduced, bool is_symbolic, int count) {
+    graph::Graph g;
+    const Dim n = is_symbolic ? g.symbols()->add("n", {.min = 128, .multiple_of = 4}, {"test.cpp", 1, 0}) : Dim(128);
+    Formula y = input(g, "x", {n, 8});
+    for (int i = 0; i < count; ++i) {
+      const Formula moved = m.move(y, n, i);
+      y = is_added ? y * 0.5 + moved : moved;
+    }
+    if (reduced == 1) y = sum(y, {0});
+    if (reduced == 2) y = max(y, {0, 1});
+    builder(g).output("y", y.id);
+    const KernelSequence p = build_sequence(g, {}, {});
+    CHECK(p.proof.exact);
+    return static_cast<double>(p.steps);
+  };
+  for (const Move& m : kMoves)
+    for (const bool is_added : {false, true})
+      for (const int reduced : {0, 1, 2})
+        for (const bool is_symbolic : {false, true}) {
+          CAPTURE(m.name);
+          CAPTURE(is_added);
+          CAPTURE(reduced);
+          CAPTURE(is_symbolic);
+          const double few = steps(m, is_added, reduced, is_symbolic, 24), many = steps(m, is_added, reduced, is_symbolic, 48);
+          // The conditions of nested moves are compared with each other: n^1.5 within the bounds of a segment.
+          CHECK(many <= 3 * few);
+        }
+}
+
+// The value beside a stored pad is stored, too: without it each later pad would be computed from the first one on.
+TEST_CASE("fusion growth: steps of a padded stencil have equal kernels on hosts and on GPUs") {
+  for (const ir::TargetDesc& target : {ir::TargetDesc(), kAmpere}) {
+    CAPTURE(target.is_gpu());
+    graph::Graph g;
+    build_family(family("stencil"), g, 1000);
+    const KernelSequence p = build_sequence(g, {}, target);
+    CHECK(p.proof.exact);
+    CHECK(std::count_if(p.kernels.begin(), p.kernels.end(), [](const SequenceKernel& k) { return k.like < 0; }) <= 4);
+    for (const SequenceKernel& k : p.kernels) CHECK(k.reads.size() <= 2);
+  }
+}
+
+// A reduction of nested rotations is compared with its definition, at positions that are computed from positions.
+TEST_CASE("fusion growth: the exact check of a plan visits a position that others read again once") {
+  ExprPool pool;
+  ExprBuilder b(pool);
+  const Axis axis = pool.axis("i", 64);
+  TensorInfo info;
+  info.name = "x";
+  info.element = ir::Element::f32;
+  info.shape = {64};
+  info.strides = {1};
+  const Tensor x = pool.add_tensor(std::move(info));
+  Expr position = b.index(axis);
+  for (int i = 0; i < 40; ++i) {
+    const Expr from = b.subtract(position, b.number(i + 1));
+    position = b.select(b.at_least_zero(from), from, b.add({from, b.number(64)}), ir::Element::i64);
+  }
+  const Expr total = b.reduce(graph::Combine::sum, {axis}, b.load(x, {position}), {}, ir::Element::f32);
+  FieldEvaluator evaluator(1, axis, [](Expr, const Point&, const Modulus&) -> std::optional<std::uint64_t> { return std::nullopt; });
+  CHECK(evaluator.value(total, {}, Modulus::values()) != 0);
 }
 
 TEST_CASE("fusion growth: a function that one reduction after the other reads is stored, and read") {
