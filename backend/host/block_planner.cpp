@@ -66,6 +66,8 @@ void BlockPlanner::run() {
       schedule_dot(id);
     } else if (works_on_buffers(op.kind)) {
       schedule_on_buffers(id);
+    } else if (op.kind == OpKind::load_ && p_.schedule(op.results[0]) == Schedule::in_place) {
+      continue;
     } else if (schedule_interchanged(id)) {
       continue;
     } else if (op.kind == OpKind::store_ || (op.kind == OpKind::load_ && !f_.type(op.results[0]).is_scalar())) {
@@ -103,6 +105,7 @@ int BlockPlanner::ready(ValueId v) const {
     case Schedule::fused:
     case Schedule::buffered: return ready_[v.index];
     case Schedule::alias: return ready(p_.resolve(v).value);
+    case Schedule::in_place:
     case Schedule::inlined: {
       int at = 0;
       for (ValueId x : f_.op(f_.value(v).op).operands) at = std::max(at, ready(x));
@@ -282,6 +285,7 @@ void BlockPlanner::read_whole(OpId id, int operand) {
   const ValueId x = f_.operand(id, operand);
   if (f_.type(x).is_scalar()) return;
   const Schedule schedule = p_.schedule(x);
+  if (schedule == Schedule::in_place) return;
   if (schedule == Schedule::fused || schedule == Schedule::buffered) {
     p_.ensure_class(x);
     return;

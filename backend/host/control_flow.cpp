@@ -1,4 +1,5 @@
 // for, if and while. Their tiles are in buffers; their scalars are phis.
+#include "backend/host/contraction_loop.h"
 #include "backend/host/steps.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
@@ -31,7 +32,7 @@ void emit_for(Emitter& e, OpId id) {
   Values init;
   for (std::size_t i = 3; i < op.operands.size(); ++i)
     if (f.type(op.operands[i]).is_scalar()) init.push_back(e.scalar(op.operands[i]));
-  const Values out = e.loop(e.i64(0), trips, e.i64(1), init, true, [&](Value* trip, const Values& carried) {
+  const auto iteration = [&](Value* trip, const Values& carried) {
     e.set_scalar(args[0], b.CreateAdd(lo, b.CreateMul(b.CreateTrunc(trip, word), step)));
     std::size_t n = 0;
     for (std::size_t i = 1; i < args.size(); ++i)
@@ -41,7 +42,10 @@ void emit_for(Emitter& e, OpId id) {
     for (ValueId v : f.op(f.terminator(body)).operands)
       if (f.type(v).is_scalar()) next.push_back(e.scalar(v));
     return next;
-  });
+  };
+  const Contraction* contraction = e.plan().contraction(id);
+  const Values out =
+      contraction ? emit_contraction(e, *contraction, trips, init, iteration) : e.loop(e.i64(0), trips, e.i64(1), init, true, iteration);
   std::size_t n = 0;
   for (ValueId r : op.results)
     if (f.type(r).is_scalar()) e.set_scalar(r, out[n++]);

@@ -40,6 +40,8 @@ Emitter::Emitter(llvm::Module& m, const Function& f, const ir::TargetDesc& targe
     Value* raw = b_.CreateLoad(memory_type(context(), t), address, f_.params[i].name);
     set_scalar(params[i], from_memory(raw, t));
   }
+  // What is kept for the next program shares no memory with other buffers.
+  for (ClassId c : plan_.kept_classes()) buffer(c);
   // Extents of a grid are positive, but LLVM does not know that.
   unknown_zero_ = b_.CreateZExt(b_.CreateLShr(grid_[0], 31), b_.getInt64Ty());
 }
@@ -139,14 +141,23 @@ Value* Emitter::scalar(ValueId v) const {
 }
 
 Value* Emitter::buffer(ClassId c) {
+  const std::int64_t bytes = plan_.class_bytes(c), in_block = plan_.iterations(c);
   const auto [it, fresh] = offsets_.try_emplace(c, 0);
-  if (fresh) it->second = scratch_.allocate(plan_.class_bytes(c));
-  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(4), static_cast<std::uint64_t>(it->second));
+  if (fresh) it->second = scratch_.allocate(bytes * in_block * std::max<std::int64_t>(plan_.kept_blocks(c), 1));
+  const auto advanced = [&](Value* address, Value* number, std::int64_t by) {
+    return b_.CreateInBoundsGEP(b_.getInt8Ty(), address, b_.CreateMul(number, i64(by)));
+  };
+  Value* address = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(4), static_cast<std::uint64_t>(it->second));
+  if (kept_block_ && plan_.kept_blocks(c) > 0) address = advanced(address, kept_block_, bytes * in_block);
+  // An iteration has some rows of each panel, or a whole tile.
+  const Panels* panels = plan_.panels(c);
+  if (iteration_ && in_block > 1) address = advanced(address, iteration_, panels ? panels->iteration_bytes : bytes);
+  return address;
 }
 
 void Emitter::release(ClassId c) {
   const auto it = offsets_.find(c);
-  if (it == offsets_.end()) return;
+  if (it == offsets_.end() || plan_.kept_blocks(c) > 0) return;
   scratch_.free(it->second);
   offsets_.erase(it);
 }

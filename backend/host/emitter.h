@@ -89,6 +89,15 @@ class Emitter {
   Value* scalar(ValueId) const;
   void set_scalar(ValueId v, Value* s) { scalars_[v.index] = s; }
   Value* buffer(ClassId);
+  /// Sets which part of the buffers of a contraction's factors `buffer` returns: of which kept block, and of which iteration in it. Null: of
+  /// the first.
+  void set_part(Value* kept_block, Value* iteration) {
+    kept_block_ = kept_block;
+    iteration_ = iteration;
+  }
+  /// i1: whether the factors that a contraction keeps must be computed.
+  void set_refill(Value* condition) { refill_ = condition; }
+  Value* refill() const { return refill_; }
   Value* buffer_of(ValueId v) { return buffer(plan_.class_of(v)); }
   /// The buffer that holds an op's operand.
   Value* operand_buffer(OpId id, int i) { return buffer(plan_.operand_class(id, i)); }
@@ -145,6 +154,9 @@ class Emitter {
   std::array<Value*, 3> grid_{};
   Value* unknown_zero_ = nullptr;
   Value* dummy_ = nullptr;
+  Value* kept_block_ = nullptr;
+  Value* iteration_ = nullptr;
+  Value* refill_ = nullptr;
   std::vector<Value*> scalars_;                        // indexed by value
   std::unordered_map<ClassId, std::int64_t> offsets_;  // offsets of live buffers
   std::vector<AccessSite> sites_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "backend/host/block_planner.h"
+#include "backend/host/contraction.h"
+#include "backend/host/kept_factors.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -156,8 +158,114 @@ EvaluationPlan::EvaluationPlan(const Function& f, std::optional<MemoryAxes> memo
       blocks_(f.block_capacity()),
       step_of_(f.op_capacity(), -1) {
   choose_schedules();
+  find_contractions();
   BlockPlanner(*this, f.body()).run();
+  plan_contractions();
   plan_lifetimes();
+}
+
+void EvaluationPlan::find_contractions() {
+  if (!memory_) return;
+  f_.walk([&](OpId id) {
+    if (f_.kind(id) != OpKind::for_) return;
+    const auto found = find_contraction(f_, *this, *memory_, id);
+    if (found) contractions_.emplace(id, *found);
+  });
+  for (const auto& [loop, found] : contractions_)
+    for (const ContractedDot& each : found.dots)
+      if (each.left_load) schedule_[f_.result(each.left_load).index] = Schedule::in_place;
+}
+
+const Contraction* EvaluationPlan::contraction(OpId loop) const {
+  const auto at = contractions_.find(loop);
+  return at == contractions_.end() ? nullptr : &at->second;
+}
+
+std::vector<ClassId> EvaluationPlan::factor_classes(OpId loop, const Contraction& contraction) const {
+  std::vector<ClassId> out;
+  for (const ContractedDot& each : contraction.dots)
+    for (int operand = each.left_load ? 1 : 0; operand < 2; ++operand) {
+      const ValueId factor = f_.operand(each.dot, operand);
+      const ClassId c = operand_class(each.dot, operand);
+      const bool is_filled = c != class_of(factor);
+      if ((is_filled || f_.defining_block(factor) == f_.region(loop)) && std::find(out.begin(), out.end(), c) == out.end())
+        out.push_back(c);
+    }
+  return out;
+}
+
+void EvaluationPlan::plan_contractions() {
+  class_factor_.assign(parent_.size(), {});
+  for (auto& [loop, found] : contractions_) {
+    const std::vector<ClassId> factors = factor_classes(loop, found);
+    std::int64_t bytes = 0;
+    bool is_aligned = true;  // each iteration's part, as every buffer
+    for (ClassId c : factors) {
+      bytes += class_bytes_[c];
+      is_aligned = is_aligned && class_bytes_[c] % 64 == 0;
+    }
+    found.iterations = is_aligned ? iterations_in_block(f_, found, bytes) : 1;
+    for (ClassId c : factors) class_factor_[c].iterations = found.iterations;
+    for (const ContractedDot& each : found.dots) {
+      const ClassId c = operand_class(each.dot, 1);
+      const Type t = f_.type(f_.operand(each.dot, 1));
+      const std::int64_t columns = 2 * memory_->lanes * 4 / f_.type(f_.result(each.dot)).element_bytes();
+      if (std::find(factors.begin(), factors.end(), c) != factors.end() && columns < t.extent(1) && is_only_filled_for(each.dot, c))
+        class_factor_[c].panels = {columns, found.iterations * t.extent(0), t.extent(0) * columns * t.element_bytes()};
+    }
+    plan_kept_factors(loop, found);
+  }
+}
+
+std::vector<ClassId> EvaluationPlan::kept_classes() const {
+  std::vector<ClassId> out;
+  for (ClassId c = 0; c < static_cast<ClassId>(class_factor_.size()); ++c)
+    if (class_factor_[c].kept_blocks > 0) out.push_back(c);
+  return out;
+}
+
+bool EvaluationPlan::is_only_filled_for(OpId dot, ClassId c) const {
+  const ValueId factor = f_.operand(dot, 1);
+  if (c == class_of(factor) && (schedule(factor) != Schedule::fused || f_.value(factor).users.size() != 1)) return false;
+  bool is_filled = false;
+  for (const Step& step : blocks_[f_.op(dot).parent.index].steps)
+    for (const Item& item : step.items) {
+      const bool is_written = item.fill ? find(item.target) == c : !f_.op(item.op).results.empty() && f_.result(item.op) == factor;
+      if (is_written) is_filled = !step.transposed && (item.fill || f_.kind(item.op) != OpKind::reduce_);
+    }
+  return is_filled;
+}
+
+void EvaluationPlan::plan_kept_factors(OpId loop, Contraction& found) {
+  std::vector<ClassId> rights;
+  std::int64_t bytes = 0;
+  for (const ContractedDot& each : found.dots) {
+    const ClassId c = operand_class(each.dot, 1);
+    if (class_factor_[c].panels.columns == 0 || std::find(rights.begin(), rights.end(), c) != rights.end()) return;
+    rights.push_back(c);
+    bytes += class_bytes_[c] * found.iterations;
+  }
+  if (found.iterations == 1) return;
+  const auto inputs = inputs_of_right_factors(f_, found, loop);
+  if (!inputs) return;
+  // Every step that computes something of the right factors must compute nothing else.
+  std::vector<Step*> steps;
+  for (Step& step : blocks_[f_.region(loop).index].steps) {
+    std::size_t of_factors = 0;
+    for (const Item& item : step.items)
+      if (item.fill ? std::find(rights.begin(), rights.end(), find(item.target)) != rights.end() : inputs->is_only_of_right(f_, item.op))
+        ++of_factors;
+    if (step.op && f_.kind(step.op) != OpKind::dot_ && !f_.op(step.op).results.empty() && inputs->is_of_right(f_, step.op)) return;
+    const bool is_mixed = std::any_of(step.items.begin(), step.items.end(), [&](const Item& item) {
+      return item.op && inputs->is_of_right(f_, item.op) && !inputs->is_only_of_right(f_, item.op);
+    });
+    if (is_mixed || (of_factors > 0 && of_factors < step.items.size())) return;
+    if (of_factors > 0) steps.push_back(&step);
+  }
+  found.kept_blocks = blocks_to_keep(bytes);
+  found.key = inputs->key;
+  for (ClassId c : rights) class_factor_[c].kept_blocks = found.kept_blocks;
+  for (Step* step : steps) step->is_of_kept_factor = true;
 }
 
 void EvaluationPlan::choose_schedules() {
@@ -292,7 +400,12 @@ void EvaluationPlan::plan_lifetimes() {
         for (ValueId r : f_.op(id).results) touch(class_of(r), b, at);
       };
       for (OpId id : step.scalars_before) touch_op(id);
-      if (step.op) touch_op(step.op);
+      if (step.op) {
+        touch_op(step.op);
+        // The products of a block are added after the last step of the loop's body.
+        if (const Contraction* found = contraction(step.op))
+          for (ClassId c : factor_classes(step.op, *found)) touch(c, b, at);
+      }
       for (const Item& item : step.items) {
         if (item.op) touch_op(item.op);
         if (item.fill) {

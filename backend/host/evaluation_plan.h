@@ -1,12 +1,15 @@
 // Decides, before any code is emitted, how each tile of a function is computed on the host: inline at each use, as an alias of another
 // tile, fused into a loop nest with others, or in a buffer (Halide's schedules).
 //
-// 1. choose_schedules  gives each value its Schedule
-// 2. BlockPlanner      forms the steps of each block (block_planner.h), and gives values that need one a buffer
-// 3. plan_lifetimes    finds the last step that uses each buffer
+// 1. choose_schedules   gives each value its Schedule
+// 2. find_contractions  finds loops that only multiply (contraction.h)
+// 3. BlockPlanner       forms the steps of each block (block_planner.h), and gives values that need one a buffer
+// 4. plan_contractions  finds how many iterations of a contraction form a block
+// 5. plan_lifetimes     finds the last step that uses each buffer
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -30,6 +33,7 @@ enum class Schedule : std::uint8_t {
   inlined,   // cheap, and computed from scalars, index ranges and broadcasts of smaller tiles: computed at each use
   alias,     // another tile under an index mapping; never computed
   fused,     // Halide's compute_at: computed in a loop nest, in registers; stored to a buffer if other steps use it
+  in_place,  // a load that a contraction reads in memory at each use
   buffered,  // Halide's compute_root: the result of a step of its own (dot, flip, control flow), or a block argument: always in a buffer
 };
 
@@ -70,8 +74,9 @@ struct Step {
   std::optional<TransposedBlock> transposed;
   // For an op that is a step of its own:
   OpId op;
-  std::vector<Copy> copies;    // for a terminator: executed in order when it is reached
-  std::vector<ClassId> freed;  // buffers with their last use in this step
+  std::vector<Copy> copies;        // for a terminator: executed in order when it is reached
+  std::vector<ClassId> freed;      // buffers with their last use in this step
+  bool is_of_kept_factor = false;  // it only computes right factors that a contraction keeps
 };
 
 struct BlockPlan {
@@ -97,9 +102,44 @@ struct MemoryAxes {
 /// Whether an op only maps indices: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.
 bool maps_indices(const Function&, OpId);
 
+/// A value as a function of the row and the depth of a factor. `axes`: for each of its axes 0 (row), 1 (depth), or -1 (it does not change).
+struct FactorIndexed {
+  ValueId value;
+  AxisMap axes = kNoAxes;
+};
+
+/// A mask that is the conjunction of conditions on rows and of comparisons that hold for the first indices of depth.
+struct FactorMask {
+  std::vector<FactorIndexed> rows, depth;
+};
+
+/// One dot of a contraction. Its accumulator is carried by the loop.
+struct ContractedDot {
+  OpId dot;
+  OpId left_load;  // the load whose memory is read as the left factor, with its mask; none if the left factor is in a buffer
+  FactorMask left_mask;
+  std::vector<FactorIndexed> right_depth;  // the right factor is 0 from the first depth on at which one of these comparisons is false
+};
+
+struct Contraction {
+  std::vector<ContractedDot> dots;
+  std::int64_t iterations = 1;  // in a block
+  // The right factors of so many first blocks are kept for the next program: it computes them only if a scalar of the key has another
+  // value, or if there are more blocks. 0: they are not kept.
+  std::int64_t kept_blocks = 0;
+  std::vector<ValueId> key;
+};
+
+/// A buffer in panels of some columns: element [k, n] is element [k, n % columns] of panel n / columns, which is row-major and has `rows`
+/// rows.
+struct Panels {
+  std::int64_t columns = 0, rows = 0;
+  std::int64_t iteration_bytes = 0;  // of the rows of one iteration in a panel
+};
+
 class EvaluationPlan {
  public:
-  /// If the memory axes are absent, nothing is transposed in registers.
+  /// If the memory axes are absent, nothing is transposed in registers, and no loop is a contraction.
   explicit EvaluationPlan(const Function&, std::optional<MemoryAxes> = std::nullopt);
 
   Schedule schedule(ValueId v) const { return schedule_[v.index]; }
@@ -116,6 +156,14 @@ class EvaluationPlan {
   bool is_alias(OpId id) const { return maps_indices(f_, id) && schedule(f_.op(id).results[0]) != Schedule::buffered; }
   /// The buffer that holds `v` for an op that reads it as a whole: its own buffer, or one that was filled for this op.
   ClassId operand_class(OpId op, int operand) const;
+  /// The loop (a for) as a contraction; null if it is none.
+  const Contraction* contraction(OpId loop) const;
+  /// For a factor of a contraction: it has a part for each iteration in a block, and for each block that is kept; otherwise 1 and 0.
+  std::int64_t iterations(ClassId c) const { return factor(c).iterations; }
+  std::int64_t kept_blocks(ClassId c) const { return factor(c).kept_blocks; }
+  std::vector<ClassId> kept_classes() const;
+  /// The panels in which a buffer lies; null if it is row-major.
+  const Panels* panels(ClassId c) const { return factor(c).panels.columns > 0 ? &factor(c).panels : nullptr; }
 
  private:
   friend class BlockPlanner;
@@ -128,6 +176,13 @@ class EvaluationPlan {
   bool is_of_smaller_tile(ValueId, const ir::Type& use) const;
   /// Whether a permute, so far an alias, would be read against the order of its operand's buffer, and can be transposed instead.
   bool is_worth_a_buffer(ValueId permuted) const;
+  void find_contractions();
+  /// The buffers of a contraction's factors that are made in its loop.
+  std::vector<ClassId> factor_classes(OpId loop, const Contraction&) const;
+  void plan_contractions();
+  /// Whether the buffer of a right factor is written by stores of a loop nest, and read by this dot alone.
+  bool is_only_filled_for(OpId dot, ClassId) const;
+  void plan_kept_factors(OpId loop, Contraction&);
   void plan_lifetimes();
 
   const Function& f_;
@@ -137,6 +192,12 @@ class EvaluationPlan {
   std::vector<ClassId> class_;
   mutable std::vector<ClassId> parent_;
   std::vector<std::int64_t> class_bytes_;
+  struct Factor {
+    std::int64_t iterations = 1, kept_blocks = 0;
+    Panels panels;
+  };
+  const Factor& factor(ClassId c) const { return class_factor_[find(c)]; }
+  std::vector<Factor> class_factor_;
   std::vector<BlockPlan> blocks_;
   std::vector<std::int32_t> step_of_;  // indexed by op: the step of its block that it belongs to
   struct Filled {
@@ -145,6 +206,7 @@ class EvaluationPlan {
     ClassId into;
   };
   std::vector<Filled> filled_;
+  std::map<OpId, Contraction> contractions_;  // by loop
 };
 
 /// Whether an op is a step of its own that reads whole operands from buffers and writes whole results to buffers (scalars: values). This

@@ -25,8 +25,14 @@ class LoopNest {
     const auto extent = static_cast<unsigned>(step.extents.back());
     nest_.set_lanes(std::min(extent, static_cast<unsigned>(e.target().lanes())));
     find_live();
-    for (const Item& item : step.items)
+    for (const Item& item : step.items) {
       if (item.op && is_inner_reduce(f_, step, item.op)) unroll_ = std::max(unroll_, vectors_of_reduce(nest_, item.op));
+      // The vectors of a panel's row are stored in one iteration, which finds the panel once.
+      if (const Panels* panels = panels_of(item)) {
+        unroll_ = std::max(unroll_, static_cast<unsigned>(panels->columns) / nest_.lanes());
+        fills_panels_ = true;
+      }
+    }
   }
 
   void run() { emit_dim(0); }
@@ -43,6 +49,11 @@ class LoopNest {
           live = passes::join(live, item.fill ? e_.live()(tile, axis) : e_.live().of_op(item.op, axis));
         }
     }
+  }
+  /// The panels in which the item's value lies; null if it has no buffer, or one that is row-major.
+  const Panels* panels_of(const Item& item) const {
+    if (item.op && (f_.op(item.op).results.empty() || !e_.plan().has_buffer(f_.op(item.op).results[0]))) return nullptr;
+    return e_.plan().panels(item.op ? e_.plan().class_of(f_.result(item.op)) : item.target);
   }
   /// The tile whose shape determines the op's indices.
   ValueId tile_of(OpId id) const {
@@ -87,7 +98,10 @@ class LoopNest {
     // splits them into registers: it replaces x < 0 by the constant x in such a lane, and so reads where the mask is off, or leaves an
     // address undefined.
     Value* const begin = nest_.lanes() > 1 && step_.extents.back() <= width ? e_.unknown_zero() : e_.i64(0);
-    const std::vector<PrefixMask> masks = prefix_masks(nest_);
+    // Where masks are registers of their own, counting the lanes of a short row of panels costs more than masking them.
+    constexpr std::int64_t kShort = 8;
+    const bool only_masks = fills_panels_ && e_.target().vector_bits >= 512 && step_.extents.back() <= kShort * nest_.lanes();
+    const std::vector<PrefixMask> masks = only_masks ? std::vector<PrefixMask>{} : prefix_masks(nest_);
     if (masks.empty()) {
       emit_main_loop(begin, extent, width, init, live != nullptr);
     } else {
@@ -103,7 +117,9 @@ class LoopNest {
       emit_main_loop(begin, full, width, init, true);
       nest_.assume_nothing();
       Value* end = has_only_masked_stores(masks) ? most : extent;
-      emit_loop(b_.CreateAdd(full, begin), end, width, carried(), true);
+      // Reduces combine as many vectors in each iteration; panels gain nothing here.
+      if (fills_panels_) unroll_ = 1;
+      emit_loop(b_.CreateAdd(full, begin), end, static_cast<std::int64_t>(nest_.lanes()) * unroll_, carried(), true);
     }
     for (const Partials& p : reduces_) finish_reduce(nest_, p);
   }
@@ -184,7 +200,7 @@ class LoopNest {
         for (ValueId r : f_.op(item.op).results)
           if (e_.plan().has_buffer(r)) {
             const Type t = f_.type(r);
-            nest_.store_buffer(e_.buffer_of(r), t, squeezed_axes(t), nest_.in_register(r));
+            nest_.store_buffer(nest_.buffer(e_.plan().class_of(r)), t, squeezed_axes(t), nest_.in_register(r), panels_of(item));
             e_.split_points().add(sequence, b_);
           }
       }
@@ -196,7 +212,7 @@ class LoopNest {
     if (item.fill) {
       const Type t = f_.type(item.fill);
       Value* v = nest_.operand(item.fill);
-      nest_.store_buffer(e_.buffer(e_.plan().root(item.target)), t, squeezed_axes(t), v);
+      nest_.store_buffer(nest_.buffer(e_.plan().root(item.target)), t, squeezed_axes(t), v, panels_of(item));
       return;
     }
     const auto& op = f_.op(item.op);
@@ -231,7 +247,8 @@ class LoopNest {
   Nest nest_;
   std::array<passes::LiveIndices, ir::kMaxRank> live_;  // indexed by dimension
   unsigned unroll_ = 1;                                 // vectors in one iteration
-  std::vector<Partials> reduces_;                       // those along the last extent
+  bool fills_panels_ = false;
+  std::vector<Partials> reduces_;  // those along the last extent
 };
 
 }  // namespace

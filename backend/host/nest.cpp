@@ -185,11 +185,33 @@ Value* Nest::load_buffer(Value* base, Type t, const AxisMap& dims, bool vector) 
   return e_.from_memory(v, t);
 }
 
-void Nest::store_buffer(Value* base, Type t, const AxisMap& dims, Value* v) {
+Value* Nest::buffer(ClassId c) {
+  llvm::IRBuilderBase::InsertPointGuard guard(e_.b());
+  move_to(0);
+  return e_.buffer(c);
+}
+
+/// Element [row, column] of a buffer in panels.
+Value* Nest::panel_element(llvm::Type* element, Value* base, const AxisMap& dims, const Panels& panels) {
+  llvm::IRBuilder<>& b = e_.b();
+  if (dims[0] >= 0) {
+    llvm::IRBuilderBase::InsertPointGuard guard(b);
+    move_to(dims[0] + 1);
+    base = b.CreateInBoundsGEP(element, base, b.CreateMul(index(dims[0]), e_.i64(panels.columns), "", true, true));
+  }
+  if (dims[1] < 0) return base;
+  // The panel's first column is panels.columns * panels.rows elements behind that of the panel before.
+  Value* const column = index(dims[1]);
+  Value* const ahead = b.CreateMul(b.CreateAnd(column, e_.i64(-panels.columns)), e_.i64(panels.rows - 1), "", true, true);
+  return b.CreateInBoundsGEP(element, base, b.CreateAdd(column, ahead, "", true, true));
+}
+
+void Nest::store_buffer(Value* base, Type t, const AxisMap& dims, Value* v, const Panels* panels) {
   llvm::IRBuilder<>& b = e_.b();
   llvm::Type* element = memory_type(e_.context(), t);
   const unsigned align = static_cast<unsigned>(t.element_bytes()) * lane_count(v);
-  b.CreateAlignedStore(e_.to_memory(v, t), b.CreateInBoundsGEP(element, base, buffer_index(t, dims)), llvm::Align(std::min(64u, align)));
+  Value* at = panels ? panel_element(element, base, dims, *panels) : b.CreateInBoundsGEP(element, base, buffer_index(t, dims));
+  b.CreateAlignedStore(e_.to_memory(v, t), at, llvm::Align(std::min(64u, align)));
 }
 
 }  // namespace tilewright::backend::host

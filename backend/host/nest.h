@@ -51,8 +51,11 @@ class Nest {
   void assume_true(const std::vector<ValueId>& masks);
   void assume_nothing() { known_true_.clear(); }
 
+  /// The emitter's buffer; its address is computed before the nest.
+  Value* buffer(ClassId);
   Value* load_buffer(Value* base, Type, const AxisMap& dims, bool vector);
-  void store_buffer(Value* base, Type, const AxisMap& dims, Value*);
+  /// `panels`: null if the buffer is row-major; otherwise the type has rank 2.
+  void store_buffer(Value* base, Type, const AxisMap& dims, Value*, const Panels* panels = nullptr);
 
  private:
   /// The values computed with the indices of the first dimensions, and the block to which more of them are added. The innermost scope has
@@ -64,6 +67,7 @@ class Nest {
   Value* compute(ValueId, const AxisMap& dims, bool vector);
   Value* splat(Value*, int depth, std::uint64_t key);
   Value* buffer_index(Type, const AxisMap& dims);
+  Value* panel_element(llvm::Type* element, Value* base, const AxisMap& dims, const Panels&);
   /// Moves the builder to the place for code of this depth.
   void move_to(int depth);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "passes/analysis/live_extents.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
 
@@ -48,13 +49,7 @@ std::optional<Lanes> compared_lanes(Nest& nest, OpId id, const AxisMap& dims) {
     return unless_it_wraps(high, {b.CreateSelect(holds, e.i64(extent), e.i64(0)), e.i64(extent)});
   }
   if (!is_index(low) || !is_bound(high)) return std::nullopt;
-  Value* distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, wide(high), wide(low));
-  // The distance is clamped before the 1 for "index <= bound" is added, which could overflow.
-  distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, distance, e.i64(extent));
-  distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, distance, e.i64(-1));
-  if (or_equal) distance = b.CreateAdd(distance, e.i64(1));
-  distance =
-      b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, distance, e.i64(extent)), e.i64(0));
+  Value* distance = lanes_before_bound(nest, id, dims);
   return unless_it_wraps(low, {distance, distance});
 }
 
@@ -87,6 +82,25 @@ std::optional<Lanes> prefix_lanes(Nest& nest, ValueId mask, const AxisMap& dims,
 }
 
 }  // namespace
+
+Value* lanes_before_bound(Nest& nest, OpId id, const AxisMap& dims) {
+  Emitter& e = nest.e();
+  llvm::IRBuilder<>& b = e.b();
+  const passes::PrefixComparison comparison = passes::prefix_comparison(e.f(), id);
+  const bool is_signed = ir::is_signed(e.f().type(comparison.index).element());
+  AxisMap first = dims;
+  std::replace(first.begin(), first.end(), static_cast<std::int8_t>(nest.vector_dim()), std::int8_t{-1});
+  const auto wide = [&](ValueId v) { return b.CreateIntCast(nest.evaluate(v, first, false), b.getInt64Ty(), is_signed); };
+  Value* const extent = e.i64(nest.step().extents.back());
+  const auto clamp = [&](Value* x, std::int64_t least) {
+    return b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, extent), e.i64(least));
+  };
+  Value* bound = wide(comparison.bound);
+  Value* distance = b.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, bound, wide(comparison.index));
+  // The distance is clamped before the 1 for "index <= bound" is added, which could overflow.
+  if (comparison.or_equal) distance = b.CreateAdd(clamp(distance, -1), e.i64(1));
+  return clamp(distance, 0);
+}
 
 Value* wraps(llvm::IRBuilder<>& b, ir::Element element, Value* first, std::int64_t extent) {
   const int value_bits = ir::bits(element) - (ir::is_signed(element) ? 1 : 0);

@@ -13,6 +13,11 @@ struct PrefixMask {
                                // its index wraps
 };
 
+/// The number of first indices of the nest's last dimension for which a comparison of integers holds, from 0 to the extent: the index that
+/// it compares counts up along the dimension, and the bound is constant along it. `dims`: the dimensions that the axes of its operands run
+/// along. Requires: the index does not wrap.
+Value* lanes_before_bound(Nest&, OpId comparison, const AxisMap& dims);
+
 /// i1: whether an index that counts up from `first`, `extent` times, passes the greatest value of its type and continues at the least
 /// value. `first` is extended to i64. Requires: the type is not u64.
 Value* wraps(llvm::IRBuilder<>&, ir::Element, Value* first, std::int64_t extent);

@@ -87,10 +87,20 @@ void emit_steps(Emitter& e, NonTemporalStores& non_temporal, BlockId block) {
       emit_scalar(e, id);
       points.add(sequence, e.b());
     }
+    llvm::BasicBlock* const kept = step.is_of_kept_factor ? e.new_block("kept") : nullptr;
+    if (kept) {
+      llvm::BasicBlock* refill = e.new_block("refill");
+      e.b().CreateCondBr(e.refill(), refill, kept);
+      e.b().SetInsertPoint(refill);
+    }
     if (step.transposed)
       emit_transposed_access(e, non_temporal, step);
     else if (step.is_loops)
       emit_loop_nest(e, non_temporal, step);
+    if (kept) {
+      e.b().CreateBr(kept);
+      e.b().SetInsertPoint(kept);
+    }
     if (step.op) {
       emit_copies(e, step);
       emit_op(e, step.op);

@@ -1,0 +1,24 @@
+// Contractions: loops that compute factors and multiply them into accumulators, and do nothing else.
+//
+//   for k = 0 to K step 32 (%sum)          for each block of 8 iterations:
+//     a = load rows; b = load columns        for each iteration: compute b; note where the rows of a lie
+//     sum = dot a, b, %sum                   for each register tile: load sums; add the products of 8 iterations; store sums
+//
+// The accumulators stay in registers over the products of a block, and a factor that can be read in memory is not copied.
+#pragma once
+#include <optional>
+
+#include "backend/host/evaluation_plan.h"
+
+namespace tilewright::backend::host {
+
+/// None if the loop (a for) is not a contraction. Requires that the plan has chosen all schedules.
+std::optional<Contraction> find_contraction(const Function&, const EvaluationPlan&, const MemoryAxes&, OpId loop);
+
+/// Accumulators of so few rows are one row of register tiles: a right factor is read once, and best while it is in the first cache.
+inline constexpr std::int64_t kFewRows = 8;
+
+/// The number of iterations in a block of a contraction whose factors in buffers have so many bytes in an iteration.
+std::int64_t iterations_in_block(const Function&, const Contraction&, std::int64_t bytes);
+
+}  // namespace tilewright::backend::host

@@ -1,0 +1,240 @@
+// Loops that only multiply, which hosts compute in blocks of iterations: the same bits as the interpreter for factors with NaN and infinity,
+// in memory and behind masks, at odd sizes, and where neighbouring programs share a factor.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/execution/machines.h"
+#include "tests/fuzz/machine.h"
+#include "tests/fuzz/random.h"
+#include "tileir/text/parser.h"
+#include "tileir/type.h"
+#include "tileir/verifier.h"
+
+namespace tilewright::test {
+
+using namespace ir;
+
+namespace {
+
+struct Product {
+  std::int64_t m, n, k;               // of the matrices
+  std::int64_t rows, columns, depth;  // of tiles
+  Element factor = Element::f32, sum = Element::f32;
+  bool left_is_transposed = false, right_is_transposed = false;
+  const char* masks = "both";  // "both", or the factor that is loaded without a mask along its depth: "left", "right"
+  const char* factors = "";    // ops between the loads of %x and %y and their product
+  bool is_one_behind = false;  // elements behind the masks are 1, not 0
+  bool is_aliased = false;     // the result is written over the right factor
+};
+
+std::string replaced(std::string text, const std::vector<std::pair<std::string, std::string>>& names) {
+  for (const auto& [name, by] : names)
+    for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += by.size()) text.replace(at, name.size(), by);
+  return text;
+}
+
+/// Neighbouring programs compute tiles below each other.
+std::string text_of(const Product& p) {
+  const std::string at_left = p.left_is_transposed ? R"(
+    %xd = mul %kr, %Mr : i32[1, $k]
+    %x1 = broadcast %i : i32[$m, $k]
+    %x2 = broadcast %xd : i32[$m, $k])"
+                                                   : R"(
+    %x1 = broadcast %iK : i32[$m, $k]
+    %x2 = broadcast %kr : i32[$m, $k])";
+  const std::string at_right = p.right_is_transposed ? R"(
+    %yd = mul %j, %Kj : i32[1, $n]
+    %y1 = broadcast %kc : i32[$k, $n]
+    %y2 = broadcast %yd : i32[$k, $n])"
+                                                     : R"(
+    %yd = mul %kc, %Nk : i32[$k, 1]
+    %y1 = broadcast %yd : i32[$k, $n]
+    %y2 = broadcast %j : i32[$k, $n])";
+  const std::string text = R"(
+kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32, %N: i32, %K: i32) {
+  %pid = program_id {axis = 0} : i32
+  %m = constant {value = $m} : i32
+  %n = constant {value = $n} : i32
+  %k = constant {value = $k} : i32
+  %zero = constant {value = 0} : i32
+  %one1 = constant {value = 1} : i32
+  %r0 = add %M, %m : i32
+  %r1 = sub %r0, %one1 : i32
+  %tiles = div %r1, %m : i32
+  %pm = rem %pid, %tiles : i32
+  %pn = div %pid, %tiles : i32
+  %m0 = mul %pm, %m : i32
+  %n0 = mul %pn, %n : i32
+  %ia = arange {lo = 0, hi = $m} : i32[$m]
+  %ib = broadcast %m0 : i32[$m]
+  %is = add %ia, %ib : i32[$m]
+  %i = reshape %is : i32[$m, 1]
+  %ja = arange {lo = 0, hi = $n} : i32[$n]
+  %jb = broadcast %n0 : i32[$n]
+  %js = add %ja, %jb : i32[$n]
+  %j = reshape %js : i32[1, $n]
+  %ka = arange {lo = 0, hi = $k} : i32[$k]
+  %Mb = broadcast %M : i32[$m, 1]
+  %Nb = broadcast %N : i32[1, $n]
+  %im = lt %i, %Mb : i1[$m, 1]
+  %jm = lt %j, %Nb : i1[1, $n]
+  %Ki = broadcast %K : i32[$m, 1]
+  %iK = mul %i, %Ki : i32[$m, 1]
+  %Kj = broadcast %K : i32[1, $n]
+  %Nk = broadcast %N : i32[$k, 1]
+  %Mr = broadcast %M : i32[1, $k]
+  %none = constant {value = 0} : $S[$m, $n]
+  %sum = for %zero, %K, %k, %none : $S[$m, $n] (%at: i32, %s: $S[$m, $n]) {
+    %atb = broadcast %at : i32[$k]
+    %kk = add %atb, %ka : i32[$k]
+    %kr = reshape %kk : i32[1, $k]
+    %kc = reshape %kk : i32[$k, 1]
+    %Kr = broadcast %K : i32[1, $k]
+    %Kc = broadcast %K : i32[$k, 1]
+    %krm = lt %kr, %Kr : i1[1, $k]
+    %kcm = lt %kc, %Kc : i1[$k, 1])" +
+                           at_left +
+                           R"(
+    %xo = add %x1, %x2 : i32[$m, $k]
+    %xp0 = broadcast %a : ptr<const $F>[$m, $k]
+    %xp = add_ptr %xp0, %xo : ptr<const $F>[$m, $k]
+    %xm1 = broadcast %im : i1[$m, $k]
+    %xm2 = broadcast %krm : i1[$m, $k]
+    %xm3 = bit_and %xm1, %xm2 : i1[$m, $k]
+    %xone = constant {value = 1} : $F[$m, $k]
+    %x = load %xp, $X : $F[$m, $k])" +
+                           at_right +
+                           R"(
+    %yo = add %y1, %y2 : i32[$k, $n]
+    %yp0 = broadcast %b : ptr<const $F>[$k, $n]
+    %yp = add_ptr %yp0, %yo : ptr<const $F>[$k, $n]
+    %ym1 = broadcast %kcm : i1[$k, $n]
+    %ym2 = broadcast %jm : i1[$k, $n]
+    %ym3 = bit_and %ym1, %ym2 : i1[$k, $n]
+    %yone = constant {value = 1} : $F[$k, $n]
+    %y = load %yp, $Y : $F[$k, $n]
+    $O
+    %d = dot $L, $R, %s {precision = ieee} : $S[$m, $n]
+    yield %d
+  }
+  %Ni = broadcast %N : i32[$m, 1]
+  %iN = mul %i, %Ni : i32[$m, 1]
+  %c1 = broadcast %iN : i32[$m, $n]
+  %c2 = broadcast %j : i32[$m, $n]
+  %co = add %c1, %c2 : i32[$m, $n]
+  %cp0 = broadcast %c : ptr<$S>[$m, $n]
+  %cp = add_ptr %cp0, %co : ptr<$S>[$m, $n]
+  %cm1 = broadcast %im : i1[$m, $n]
+  %cm2 = broadcast %jm : i1[$m, $n]
+  %cm = bit_and %cm1, %cm2 : i1[$m, $n]
+  %twice = add %sum, %sum : $S[$m, $n]
+  store %cp, %twice, %cm
+})";
+  const std::string factors = p.factors, masks = p.masks;
+  const bool has_left = factors.find("%xf =") != std::string::npos, has_right = factors.find("%yf =") != std::string::npos;
+  const std::string left_mask = masks == "left" ? "%xm1" : "%xm3", right_mask = masks == "right" ? "%ym2" : "%ym3";
+  return replaced(text, {{"$O", factors},
+                         {"$L", has_left ? "%xf" : "%x"},
+                         {"$R", has_right ? "%yf" : "%y"},
+                         {"$X", left_mask + (p.is_one_behind ? ", %xone" : "")},
+                         {"$Y", right_mask + (p.is_one_behind ? ", %yone" : "")},
+                         {"$D", p.is_aliased ? "" : " {disjoint}"},
+                         {"$F", std::string(ir::text(p.factor))},
+                         {"$S", std::string(ir::text(p.sum))},
+                         {"$m", std::to_string(p.rows)},
+                         {"$n", std::to_string(p.columns)},
+                         {"$k", std::to_string(p.depth)}});
+}
+
+/// Small numbers, and few that are special: -0, NaN, infinities, and numbers whose products vanish or overflow.
+fuzz::Argument buffer(Element e, std::int64_t elements, std::uint64_t seed) {
+  constexpr double kSpecial[] = {-0.0, NAN, HUGE_VAL, -HUGE_VAL, 1e30, -1e30, 1e-30, -1e-30};
+  fuzz::Random random(seed);
+  fuzz::Argument out;
+  out.is_buffer = true;
+  out.element = e;
+  out.bytes.resize(static_cast<std::size_t>(elements * bytes(e)));
+  for (std::int64_t i = 0; i < elements; ++i) {
+    const std::uint64_t word = !is_float(e)       ? element_bits(e, random.between(-128, 127))
+                               : random.chance(1) ? element_bits(e, random.pick(kSpecial))
+                                                  : element_bits(e, (random.between(-1000, 1000) + 0.25) / 64.0);
+    std::memcpy(&out.bytes[static_cast<std::size_t>(i) * static_cast<std::size_t>(bytes(e))], &word, static_cast<std::size_t>(bytes(e)));
+  }
+  return out;
+}
+
+void check(const Product& p) {
+  fuzz::Program program;
+  program.function = parse(text_of(p), "product.tile").functions.at(0);
+  verify_or_throw(program.function);
+  const auto up = [](std::int64_t x, std::int64_t by) { return (x + by - 1) / by * by; };
+  // Loads without a mask along the depth read behind the matrix.
+  program.arguments.push_back(buffer(p.factor, p.m * p.k + up(p.k, p.depth) + 1, 1));
+  program.arguments.push_back(buffer(p.factor, std::max(up(p.k, p.depth), p.is_aliased ? p.m : 0) * p.n + 1, 2));
+  program.arguments.push_back(buffer(p.sum, p.m * p.n + 1, 3));
+  if (p.is_aliased) {
+    program.arguments[2].bytes.clear();
+    program.arguments[2].alias = 1;
+  }
+  for (std::int64_t extent : {p.m, p.n, p.k}) {
+    program.arguments.push_back({});
+    program.arguments.back().word = static_cast<std::uint64_t>(extent);
+  }
+  program.grid[0] = static_cast<std::int32_t>(up(p.m, p.rows) / p.rows * (up(p.n, p.columns) / p.columns));
+  for (const std::string& name : machines()) {
+    if (!name.starts_with("cpu")) continue;
+    fuzz::Machine machine(name, 4);
+    fuzz::RewritingExecutor reference = machine.reference();
+    const auto difference = fuzz::compare(program, reference, *machine.executor);
+    INFO(name, ": ", difference.value_or(""), "\n", fuzz::text(program));
+    CHECK_FALSE(difference.has_value());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("contraction: extents that tiles divide, or not, and of 0 and 1 products") {
+  for (const std::int64_t k : {0, 1, 15, 16, 33, 100})
+    for (const std::int64_t m : {1, 9, 40}) check({m, 70, k, 16, 32, 16});
+  check({37, 130, 77, 32, 64, 32});
+  check({20, 140, 1100, 16, 128, 256});  // more than one block, which are kept
+  check({20, 260, 2100, 16, 256, 256});  // more blocks than are kept
+  check({5, 40, 50, 4, 16, 8});
+  check({3, 9, 7, 1, 8, 4});
+}
+
+TEST_CASE("contraction: types of factors") {
+  check({20, 70, 50, 16, 64, 16, Element::f64, Element::f64});
+  for (const Element e : {Element::f16, Element::bf16}) check({20, 70, 50, 16, 64, 16, e, Element::f32});
+  check({20, 70, 50, 16, 64, 16, Element::i8, Element::i32});
+}
+
+TEST_CASE("contraction: transposed factors") {
+  for (const bool left : {false, true})
+    for (const bool right : {false, true}) check({37, 70, 50, 16, 64, 32, Element::f32, Element::f32, left, right});
+}
+
+TEST_CASE("contraction: masks and elements behind them") {
+  for (const char* masks : {"left", "right"}) check({37, 70, 50, 16, 64, 32, Element::f32, Element::f32, false, false, masks});
+  check({37, 70, 50, 16, 64, 32, Element::f32, Element::f32, false, false, "both", "", true});
+}
+
+TEST_CASE("contraction: factors that are computed") {
+  const char* const kLeft = "%xf = mul %x, %x : f32[$m, $k]";
+  const char* const kRight = "%yf = exp %y : f32[$k, $n]";
+  const char* const kBoth = "%xf = mul %x, %x : f32[$m, $k]\n    %yf = abs %y : f32[$k, $n]";
+  for (const char* factors : {kLeft, kRight, kBoth}) {
+    check({37, 70, 50, 16, 64, 32, Element::f32, Element::f32, false, false, "both", factors});
+    check({70, 70, 50, 64, 64, 64, Element::f32, Element::f32, false, false, "both", factors});  // tiles of one shape
+  }
+}
+
+TEST_CASE("contraction: a program's right factor is what the program before wrote") {
+  Product p{64, 70, 50, 16, 64, 16};
+  p.is_aliased = true;
+  check(p);
+}
+
+}  // namespace tilewright::test

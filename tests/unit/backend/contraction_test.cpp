@@ -1,0 +1,142 @@
+// Which loops the host back end computes as contractions, which factors it reads where they lie, and which it keeps for the next program.
+#include "backend/host/contraction.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tileir/op_kind.h"
+#include "tileir/text/parser.h"
+
+namespace tilewright::backend::host {
+
+using ir::OpKind;
+
+namespace {
+
+struct Planned {
+  explicit Planned(const std::string& text)
+      : function(ir::parse(text, "test.tile").functions.at(0)), axes(function), plan(function, MemoryAxes{axes, 16}) {
+    function.walk([&](OpId id) {
+      if (function.kind(id) == OpKind::for_) loop = id;
+    });
+  }
+  ir::Function function;
+  passes::AxisInfoAnalysis axes;
+  EvaluationPlan plan;
+  OpId loop;
+
+  const Contraction* contraction() const { return plan.contraction(loop); }
+  /// The ops of the loop nests in the loop's body.
+  std::string items() const {
+    std::string out;
+    for (const Step& step : plan.block(function.region(loop)).steps)
+      for (const Item& item : step.items)
+        out += (out.empty() ? "" : " ") + std::string(item.op ? ir::text(function.kind(item.op)) : "fill");
+    return out;
+  }
+};
+
+/// A product of 64 x 64 tiles, 16 deep. `mask`: of the left factor; `in_loop`, `left`: ops between the loads and the product, and its left
+/// operand; `stored`: where the result goes.
+std::string product(const char* mask = "%both", const char* in_loop = "", const char* left = "%x", const char* yielded = "%d",
+                    const char* stored = "%c") {
+  return std::string(R"(kernel @product(%a: ptr<const f32> {disjoint}, %b: ptr<f32> {disjoint}, %c: ptr<f32> {disjoint}, %n: i32) {
+    %pid = program_id {axis = 0} : i32
+    %i = arange {lo = 0, hi = 64} : i32[64]
+    %k = arange {lo = 0, hi = 16} : i32[16]
+    %ic = reshape %i : i32[64, 1]
+    %jr = reshape %i : i32[1, 64]
+    %size = constant {value = 64} : i32
+    %first = mul %pid, %size : i32
+    %fb = broadcast %first : i32[1, 64]
+    %j = add %jr, %fb : i32[1, 64]
+    %nc = broadcast %n : i32[64, 1]
+    %nr = broadcast %n : i32[16, 1]
+    %in = mul %ic, %nc : i32[64, 1]
+    %rows = lt %ic, %nc : i1[64, 1]
+    %zero = constant {value = 0} : i32
+    %step = constant {value = 16} : i32
+    %none = constant {value = 0.0} : f32[64, 64]
+    %sum = for %zero, %n, %step, %none : f32[64, 64] (%at: i32, %s: f32[64, 64]) {
+      %atb = broadcast %at : i32[16]
+      %kk = add %k, %atb : i32[16]
+      %kr = reshape %kk : i32[1, 16]
+      %kc = reshape %kk : i32[16, 1]
+      %nk = broadcast %n : i32[1, 16]
+      %depth = lt %kr, %nk : i1[1, 16]
+      %m1 = broadcast %rows : i1[64, 16]
+      %m2 = broadcast %depth : i1[64, 16]
+      %both = bit_and %m1, %m2 : i1[64, 16]
+      %x1 = broadcast %in : i32[64, 16]
+      %x2 = broadcast %kr : i32[64, 16]
+      %odd = lt %x2, %x1 : i1[64, 16]
+      %xo = add %x1, %x2 : i32[64, 16]
+      %xb = broadcast %a : ptr<const f32>[64, 16]
+      %xp = add_ptr %xb, %xo : ptr<const f32>[64, 16]
+      %x = load %xp, )") +
+         mask + R"( : f32[64, 16]
+      %kn = mul %kc, %nr : i32[16, 1]
+      %y1 = broadcast %kn : i32[16, 64]
+      %y2 = broadcast %j : i32[16, 64]
+      %yo = add %y1, %y2 : i32[16, 64]
+      %yb = broadcast %b : ptr<f32>[16, 64]
+      %yp = add_ptr %yb, %yo : ptr<f32>[16, 64]
+      %y = load %yp : f32[16, 64]
+      )" +
+         in_loop + R"(
+      %d = dot )" +
+         left + R"(, %y, %s {precision = ieee} : f32[64, 64]
+      yield )" +
+         yielded + R"(
+    }
+    %c1 = broadcast %in : i32[64, 64]
+    %c2 = broadcast %j : i32[64, 64]
+    %co = add %c1, %c2 : i32[64, 64]
+    %cb = broadcast )" +
+         stored + R"( : ptr<f32>[64, 64]
+    %cp = add_ptr %cb, %co : ptr<f32>[64, 64]
+    store %cp, %sum
+  })";
+}
+
+}  // namespace
+
+TEST_CASE("contraction: the left factor is read in memory, the right one is kept in panels") {
+  const Planned p(product());
+  REQUIRE(p.contraction() != nullptr);
+  CHECK(p.contraction()->dots.at(0).left_load);
+  CHECK(p.contraction()->dots.at(0).left_mask.rows.size() == 1);
+  CHECK(p.contraction()->dots.at(0).left_mask.depth.size() == 1);
+  CHECK(p.contraction()->iterations == 32);  // 512 products
+  CHECK(p.contraction()->kept_blocks > 0);
+  CHECK(p.contraction()->key.size() == 1);  // the first column
+  CHECK(p.items() == "load");
+}
+
+TEST_CASE("contraction: a left factor with a mask of another form is copied") {
+  const Planned p(product("%odd"));
+  REQUIRE(p.contraction() != nullptr);
+  CHECK_FALSE(p.contraction()->dots.at(0).left_load);
+  CHECK(p.items() == "load load");
+}
+
+TEST_CASE("contraction: a left factor with another use is copied") {
+  const Planned p(product("%both", "%x3 = mul %x, %x : f32[64, 16]", "%x3"));
+  REQUIRE(p.contraction() != nullptr);
+  CHECK_FALSE(p.contraction()->dots.at(0).left_load);
+  CHECK(p.items() == "load mul load");
+}
+
+TEST_CASE("contraction: a right factor that the launch writes is not kept") {
+  const Planned p(product("%both", "", "%x", "%d", "%b"));
+  REQUIRE(p.contraction() != nullptr);
+  CHECK(p.contraction()->kept_blocks == 0);
+}
+
+TEST_CASE("contraction: none where the accumulator is used within the loop") {
+  CHECK(Planned(product("%both", "", "%x", "%s")).contraction() == nullptr);
+  CHECK(Planned(product("%both", "%e = add %s, %s : f32[64, 64]")).contraction() == nullptr);
+}
+
+}  // namespace tilewright::backend::host
