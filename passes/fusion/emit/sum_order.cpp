@@ -110,6 +110,14 @@ bool may_cancel(Expr sum) {
                      [&](const Term& t) { return t.coefficient.is_negative() != is_negative || !t.value->is_nonnegative; });
 }
 
+// A sum with a reference as the multiple in which the reference has the coefficient 1 or -1. Other multiples of the change of an average of n
+// values may be n and 1 / n times that one, which are too far from each other.
+Expr with_plain_reference(ExprBuilder& b, Expr sum) {
+  for (const Term& t : sum->terms)
+    if (t.value->is(ExprKind::shift_reference) && !t.coefficient.is_zero()) return b.scale(Rational(1) / magnitude(t.coefficient), sum);
+  return sum;
+}
+
 // The quotient of two sums that are multiples of each other; none if it does not fit.
 std::optional<Rational> quotient_of_multiples(Expr sum, Expr of) {
   const auto first = std::find_if(of->terms.begin(), of->terms.end(), [](const Term& t) { return !t.coefficient.is_zero(); });
@@ -171,7 +179,7 @@ Multiple SumOrders::find_base(Expr sum) {
   if (const std::optional<ExprKey> key = key_of_multiples(sum)) {
     const std::optional<Expr> written = exprs_.pool().written_multiple(*key);
     if (written && !*written) return itself;
-    base = written ? *written : first_multiples_.emplace(*key, sum).first->second;
+    base = written ? *written : first_multiples_.emplace(*key, with_plain_reference(exprs_, sum)).first->second;
   } else if (is_written_multiple) {
     base = own->left;
   }

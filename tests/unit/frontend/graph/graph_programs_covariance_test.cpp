@@ -48,6 +48,24 @@ std::vector<Formula> covariances() {
                 const auto x = centred(d.a);
                 return product(x * tw::rsqrt(tw::mean(x * x, 1, true)), centred(d.b));
               }),
+      formula("correlations of a",
+              [](auto d) {
+                const auto x = centred(d.a), z = x / tw::sqrt(tw::mean(x * x, 1, true));
+                return product(z, z) / 200;
+              }),
+  };
+}
+
+// One number for each row.
+std::vector<Formula> moments() {
+  return {
+      formula("variances", [](auto d) { return tw::mean(centred(d.a) * centred(d.a), 1); }),
+      formula("correlations, row by row",
+              [](auto d) {
+                const auto x = centred(d.a), y = centred(d.b);
+                return tw::mean(x * y, 1) / tw::sqrt(tw::mean(x * x, 1) * tw::mean(y * y, 1));
+              }),
+      formula("deviations", [](auto d) { return tw::rsqrt(tw::mean(centred(d.c) * centred(d.c), 1) + 1e-5); }),
   };
 }
 
@@ -133,6 +151,11 @@ TEST_CASE("graph programs: covariances of data far from 0") {
 TEST_CASE("graph programs: covariances of doubles far from 0") {
   check_formulas<double>(covariances(), "cpu", 200, {0, 1e4, 1e8});
   check_formulas<double>(covariances(), "emulator:sm_80", 200, {1e8}, 3);
+}
+TEST_CASE("graph programs: moments of rows that take several tiles") {
+  check_formulas<float>(moments(), "cpu", 20000, {1e4});
+  check_formulas<double>(moments(), "cpu", 20000, {1e4, 1e8});
+  check_formulas<double>(moments(), "emulator:sm_80", 20000, {1e8}, 2);
 }
 TEST_CASE("graph programs: exponents with several maxima") {
   check_formulas<float>(sums_of_logarithms(), "cpu", 40, {0, 1e4});
