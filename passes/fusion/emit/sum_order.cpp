@@ -184,7 +184,12 @@ Multiple SumOrders::find_base(Expr sum) {
     base = own->left;
   }
   if (!written_order(base)) base = without_number(base);
-  const std::optional<Rational> factor = quotient_of_multiples(sum, base);
+  std::optional<Rational> factor = quotient_of_multiples(sum, base);
+  // x - y has the rounding error of y - x: no sign has to be changed.
+  if (factor && factor->is_negative() && !written_order(base)) {
+    base = exprs_.scale(-1, base);
+    factor = -*factor;
+  }
   // Other sums that are written may be far from this one in magnitude.
   return factor && (is_written_multiple || is_moderate(*factor)) ? Multiple{*factor, base} : itself;
 }
