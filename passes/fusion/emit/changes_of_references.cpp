@@ -40,8 +40,7 @@ Part TileValues::exp_of_sum(Expr e, const Order& own) {
   // The reference has the same factor and is rounded: only with powers of two does a score that is its own reference stay at 0.
   const bool is_exact = below && below->offset == reference;
   if (is_exact) rest = {{below->x.factor, below->x.value}};
-  const bool is_scaled = rest.size() == 1 && !constant_value(rest[0].value) &&
-                         is_power_of_two(rest[0].coefficient.is_negative() ? -rest[0].coefficient : rest[0].coefficient);
+  const bool is_scaled = rest.size() == 1 && !constant_value(rest[0].value) && is_power_of_two(magnitude(rest[0].coefficient));
   const Part x = is_scaled  ? value_as(rest[0].value, own, Element::f32)
                  : is_exact ? rounded_multiple(below->x, own, Element::f32)
                             : value_as(exprs_.add_terms(rest), own, Element::f32);

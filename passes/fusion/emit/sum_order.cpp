@@ -12,8 +12,6 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-Rational magnitude(const Rational& c) { return c.is_negative() ? -c : c; }
-
 // None if the fraction does not fit or the divisor is 0.
 std::optional<Rational> quotient(const Rational& a, const Rational& b) {
   if (b.is_zero()) return std::nullopt;

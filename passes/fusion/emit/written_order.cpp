@@ -13,8 +13,6 @@ namespace {
 using ir::Element;
 using ir::OpKind;
 
-Rational magnitude(const Rational& c) { return c.is_negative() ? -c : c; }
-
 // How many factors of a product have unknown magnitude; a power counts once for each multiplication by its base.
 double unknown_factors(ExprBuilder& b, Expr e) {
   double count = is_moderate(e->number) ? 0 : 1;
