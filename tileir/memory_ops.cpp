@@ -1,4 +1,4 @@
-// Finds the mask operand of a load, store or atomic, and the allocation of a buffer.
+// Finds the mask operand of a load, store or atomic, whether updates commute, and the allocation of a buffer.
 #include "tileir/memory_ops.h"
 
 #include "tileir/op_kind.h"
@@ -15,6 +15,18 @@ std::optional<int> mask_index(OpKind k) {
 ValueId mask_of(const Function& f, OpId id) {
   const std::optional<int> at = mask_index(f.kind(id));
   return at && f.op(id).operands.size() > static_cast<std::size_t>(*at) ? f.operand(id, *at) : ValueId{};
+}
+
+bool is_commutative_update(OpKind k) {
+  switch (k) {
+    case OpKind::atomic_add_:
+    case OpKind::atomic_max_:
+    case OpKind::atomic_min_:
+    case OpKind::atomic_and_:
+    case OpKind::atomic_or_:
+    case OpKind::atomic_xor_: return true;
+    default: return false;
+  }
 }
 
 /// For an mbarrier: its alloc_mbarriers.

@@ -1,4 +1,4 @@
-// The mask operand of loads, stores and atomics, and the allocations of buffers.
+// The mask operand of loads, stores and atomics, which updates commute, and the allocations of buffers.
 #pragma once
 #include <optional>
 
@@ -10,6 +10,9 @@ namespace tilewright::ir {
 std::optional<int> mask_index(OpKind);
 /// The op's mask, or none.
 ValueId mask_of(const Function&, OpId);
+
+/// Whether several updates of memory by this atomic give the same in any order, but for the rounding of floats.
+bool is_commutative_update(OpKind);
 
 /// The alloc_buffer that made a buffer, found through its views.
 OpId allocation_of(const Function&, ValueId buffer);

@@ -10,6 +10,7 @@
 #include "backend/lowering/elementwise.h"
 #include "passes/analysis/address_form.h"
 #include "tileir/diagnostics.h"
+#include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
@@ -27,19 +28,9 @@ constexpr std::int64_t kNoCredit = std::int64_t{-1} << 62;
 
 /// Whether an atomic's operation can be applied to two values before memory is.
 bool combines(const Function& f, OpId id) {
-  switch (f.kind(id)) {
-    case OpKind::atomic_add_:
-    case OpKind::atomic_max_:
-    case OpKind::atomic_min_:
-    case OpKind::atomic_and_:
-    case OpKind::atomic_or_:
-    case OpKind::atomic_xor_: return true;
-    case OpKind::atomic_update_: {
-      const auto k = single_op(f, id);
-      return k == OpKind::add_ || k == OpKind::maximum_ || k == OpKind::minimum_;
-    }
-    default: return false;
-  }
+  if (f.kind(id) != OpKind::atomic_update_) return ir::is_commutative_update(f.kind(id));
+  const auto k = single_op(f, id);
+  return k == OpKind::add_ || k == OpKind::maximum_ || k == OpKind::minimum_;
 }
 
 /// The operation of an atomic for which `combines` holds.

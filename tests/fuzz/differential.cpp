@@ -73,15 +73,7 @@ std::optional<std::string> try_run(const Program& p, Executor& executor, const M
 
 /// Updates of one such kind commute, if their results (the old values) are not used.
 bool any_order(const Function& f, OpId id) {
-  switch (f.kind(id)) {
-    case OpKind::atomic_add_:
-    case OpKind::atomic_max_:
-    case OpKind::atomic_min_:
-    case OpKind::atomic_and_:
-    case OpKind::atomic_or_:
-    case OpKind::atomic_xor_: return is_integer(f.type(f.result(id)).element()) && !f.has_uses(f.result(id));
-    default: return false;
-  }
+  return ir::is_commutative_update(f.kind(id)) && is_integer(f.type(f.result(id)).element()) && !f.has_uses(f.result(id));
 }
 
 bool is_uniform(const Function& f, ValueId v) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/fuzz/maker.h"
+#include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
 #include "tileir/target/ptx_constraints.h"
 
@@ -24,19 +25,6 @@ std::vector<OpKind> ops_of(Family family) {
   for (OpKind k : all_ops())
     if (info(k).family == family) ops.push_back(k);
   return ops;
-}
-
-/// Updates of one such kind give the same whatever their order.
-bool commutes(OpKind k) {
-  switch (k) {
-    case OpKind::atomic_add_:
-    case OpKind::atomic_max_:
-    case OpKind::atomic_min_:
-    case OpKind::atomic_and_:
-    case OpKind::atomic_or_:
-    case OpKind::atomic_xor_: return true;
-    default: return false;
-  }
 }
 
 bool is_block_scope(const Attr& a) {
@@ -125,7 +113,7 @@ void Maker::atomic_step() {
 void Maker::shared_atomic_step() {
   static const std::vector<OpKind> all = ops_of(Family::atomic);
   OpKind kind = r_.pick(all);
-  while (!commutes(kind)) kind = r_.pick(all);
+  while (!ir::is_commutative_update(kind)) kind = r_.pick(all);
   const Element e = r_.pick(kWideIntegers);
   const Type t(e, any_type().shape());
   Argument a;
