@@ -25,6 +25,9 @@ class BlockProducts {
         depth_(left_.extent(1)),
         tile_(e, left_, sum_, depth_ % 2 == 0),
         layout_(layout_of_right()) {
+    // What the loop's body frees, it writes again in the next iteration: the parts of a block share no memory with it.
+    for (int factor = dot.left_load ? 1 : 0; factor < 2; ++factor)
+      if (e.plan().iterations(e.plan().operand_class(dot.dot, factor)) > 1) e.operand_buffer(dot.dot, factor);
     if (!dot_.left_load) return;
     // An iteration has one segment, or two where a mask may end within it.
     const std::int64_t segments = iterations * (dot_.left_mask.depth.empty() ? 1 : 2);
@@ -230,7 +233,8 @@ Value* is_another_key(Emitter& e, const Contraction& contraction, Value* is_kept
   // The last word is 1 if there are kept factors. There are none when the function is called.
   key.push_back(b.CreateZExt(is_kept, word));
   Value* const kept = e.alloca_in_entry(word, static_cast<unsigned>(key.size()), 8);
-  llvm::IRBuilder<> at_entry(llvm::cast<llvm::Instruction>(kept)->getNextNode());
+  llvm::BasicBlock& entry = e.function().getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
   at_entry.CreateStore(at_entry.getInt64(0), at_entry.CreateConstInBoundsGEP1_64(word, kept, key.size() - 1));
   Value* is_same = is_kept;
   for (std::size_t i = 0; i < key.size(); ++i) {

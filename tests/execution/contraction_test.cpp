@@ -231,6 +231,16 @@ TEST_CASE("contraction: factors that are computed") {
   }
 }
 
+TEST_CASE("contraction: factors of a block share no memory with what its iterations compute before them") {
+  for (const Element e : {Element::f32, Element::f64}) {
+    const std::string type(text(e));
+    // The square is transposed in a buffer of its own, and so free when the right factor is filled.
+    const std::string factors = "%xs = mul %x, %x : " + type + "[$m, $k]\n    %xf = permute %xs {axes = [1, 0]} : " + type +
+                                "[$k, $m]\n    %yf = constant {value = 2.0} : " + type + "[$k, $n]";
+    for (const std::int64_t columns : {1, 32}) check({64, columns, 200, 32, columns, 32, e, e, false, false, "both", factors.c_str()});
+  }
+}
+
 TEST_CASE("contraction: a program's right factor is what the program before wrote") {
   Product p{64, 70, 50, 16, 64, 16};
   p.is_aliased = true;
