@@ -68,6 +68,9 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
         "insert_barriers",
     };
     passes.insert(passes.end(), std::begin(distributed), std::end(distributed));
+  } else {
+    // Before the last canonicalize, which drops the comparisons that always hold, and the last licm.
+    passes.insert(passes.end() - 3, "narrow_comparisons");
   }
   return passes;
 }
