@@ -1,6 +1,12 @@
 // The function's frame, and its loops, scalars, buffers and elements.
 #include "backend/host/emitter.h"
 
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/Transforms/Utils/PromoteMemToReg.h>
+
+#include <algorithm>
+
 #include "backend/host_abi.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
@@ -29,6 +35,7 @@ Emitter::Emitter(llvm::Module& m, const Function& f, const ir::TargetDesc& targe
     function_->addFnAttr("min-legal-vector-width", "512");
   }
   for (int i : {0, 1, 4}) function_->addParamAttr(i, llvm::Attribute::NoUndef);
+  function_->addParamAttr(4, llvm::Attribute::NoAlias);
   function_->addParamAttr(4, llvm::Attribute::getWithAlignment(context(), llvm::Align(64)));
   b_.SetInsertPoint(new_block("entry"));
   Value* launch = function_->getArg(1);
@@ -68,9 +75,44 @@ void Emitter::set_program(Value* number) {
   program_[2] = b_.CreateTrunc(b_.CreateUDiv(rest, gy), b_.getInt32Ty(), "pid");
 }
 
+namespace {
+
+/// Moves what does not change in an innermost loop before it. Nests place what does not depend on their own indices before them, but within
+/// the loop around them: an unrolled nest would compute the addresses and masks of its rows in each iteration.
+void hoist_invariants(llvm::Function& function, const llvm::DominatorTree& tree) {
+  const llvm::LoopInfo loops(tree);
+  for (llvm::BasicBlock& block : function) {
+    llvm::Loop* loop = loops.getLoopFor(&block);
+    if (!loop || !loop->isInnermost() || !loop->getLoopPredecessor()) continue;
+    llvm::Instruction* before = loop->getLoopPredecessor()->getTerminator();
+    bool changed = false;
+    for (llvm::Instruction& each : llvm::make_early_inc_range(block)) loop->makeLoopInvariant(&each, changed, before);
+  }
+}
+
+}  // namespace
+
 std::int64_t Emitter::finish() {
   b_.CreateRetVoid();
-  return outline_parts(*function_, split_points_, function_->getArg(4), scratch_.high_water());
+  // Elements without effect may be read before they are written. They may have any value, but not an undefined one, which could be 0 in a
+  // division and not 0 in the test before it. Outlining needs all variables before the first other instruction.
+  llvm::BasicBlock& entry = function_->getEntryBlock();
+  llvm::IRBuilder<> after_variables(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+  for (const auto& [c, parts] : register_parts_)
+    for (llvm::AllocaInst* part : parts)
+      if (part) after_variables.CreateStore(llvm::Constant::getNullValue(part->getAllocatedType()), part);
+  const std::int64_t frame_bytes = outline_parts(*function_, split_points_, function_->getArg(4), scratch_.high_water());
+  // Variables that outlined parts share stay in memory.
+  std::vector<llvm::AllocaInst*> promotable;
+  for (const auto& [c, parts] : register_parts_)
+    for (llvm::AllocaInst* part : parts)
+      if (part && llvm::isAllocaPromotable(part)) promotable.push_back(part);
+  if (!promotable.empty()) {
+    llvm::DominatorTree tree(*function_);
+    llvm::PromoteMemToReg(promotable, tree);
+    hoist_invariants(*function_, tree);
+  }
+  return frame_bytes;
 }
 
 // ---- loops ----
@@ -141,6 +183,7 @@ Value* Emitter::scalar(ValueId v) const {
 }
 
 Value* Emitter::buffer(ClassId c) {
+  TW_CHECK(!plan_.in_registers(c), "a tile in registers has no address");
   const std::int64_t bytes = plan_.class_bytes(c), in_block = plan_.iterations(c);
   const auto [it, fresh] = offsets_.try_emplace(c, 0);
   if (fresh) it->second = scratch_.allocate(bytes * in_block * std::max<std::int64_t>(plan_.kept_blocks(c), 1));
@@ -153,6 +196,35 @@ Value* Emitter::buffer(ClassId c) {
   const Panels* panels = plan_.panels(c);
   if (iteration_ && in_block > 1) address = advanced(address, iteration_, panels ? panels->iteration_bytes : bytes);
   return address;
+}
+
+unsigned Emitter::register_lanes(ClassId c) const {
+  const auto extents = squeezed(plan_.register_tile(c));
+  return extents.empty() ? 1 : static_cast<unsigned>(std::min<std::int64_t>(extents.back(), target_.lanes()));
+}
+
+llvm::AllocaInst* Emitter::register_part(ClassId c, std::int64_t part) {
+  const Type t = plan_.register_tile(c);
+  const unsigned lanes = register_lanes(c);
+  auto& parts = register_parts_[plan_.root(c)];
+  parts.resize(static_cast<std::size_t>(t.elements() / lanes));
+  llvm::AllocaInst*& variable = parts.at(static_cast<std::size_t>(part));
+  if (!variable) {
+    llvm::Type* element = register_type(context(), t);
+    if (element->isFloatingPointTy() && element->getScalarSizeInBits() < 32) element = b_.getIntNTy(element->getScalarSizeInBits());
+    llvm::Type* type = lanes > 1 ? llvm::FixedVectorType::get(element, lanes) : element;
+    llvm::IRBuilder<> at_entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    variable = at_entry.CreateAlloca(type);
+  }
+  return variable;
+}
+
+void Emitter::copy_registers(ClassId from, ClassId to) {
+  const std::int64_t parts = plan_.register_tile(to).elements() / register_lanes(to);
+  for (std::int64_t i = 0; i < parts; ++i) {
+    llvm::AllocaInst* source = register_part(from, i);
+    b_.CreateStore(b_.CreateLoad(source->getAllocatedType(), source), register_part(to, i));
+  }
 }
 
 void Emitter::release(ClassId c) {

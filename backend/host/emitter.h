@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -102,6 +103,14 @@ class Emitter {
   /// The buffer that holds an op's operand.
   Value* operand_buffer(OpId id, int i) { return buffer(plan_.operand_class(id, i)); }
   Value* operand_buffer(OpId id, std::size_t i) { return operand_buffer(id, static_cast<int>(i)); }
+  /// A part of a tile in registers (EvaluationPlan::in_registers): a variable for the elements of one vector, or for one element if the
+  /// tile has no more. LLVM replaces these variables by values at the end. Small floats are integers there, since LLVM 19 does not shuffle
+  /// vectors of small floats on every processor.
+  llvm::AllocaInst* register_part(ClassId, std::int64_t part);
+  /// The elements of a part.
+  unsigned register_lanes(ClassId) const;
+  /// Copies a tile between registers.
+  void copy_registers(ClassId from, ClassId to);
   /// Ends the lifetime of a buffer.
   void release(ClassId);
 
@@ -159,6 +168,7 @@ class Emitter {
   Value* refill_ = nullptr;
   std::vector<Value*> scalars_;                        // indexed by value
   std::unordered_map<ClassId, std::int64_t> offsets_;  // offsets of live buffers
+  std::map<ClassId, std::vector<llvm::AllocaInst*>> register_parts_;
   std::vector<AccessSite> sites_;
   std::vector<ReportSite> reports_;
 };

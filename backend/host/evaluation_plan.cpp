@@ -6,6 +6,7 @@
 #include "backend/host/block_planner.h"
 #include "backend/host/contraction.h"
 #include "backend/host/kept_factors.h"
+#include "backend/host/register_tiles.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -162,6 +163,7 @@ EvaluationPlan::EvaluationPlan(const Function& f, std::optional<MemoryAxes> memo
   BlockPlanner(*this, f.body()).run();
   plan_contractions();
   plan_lifetimes();
+  if (memory_) choose_register_tiles(*this);
 }
 
 void EvaluationPlan::find_contractions() {

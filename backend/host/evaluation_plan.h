@@ -6,6 +6,7 @@
 // 3. BlockPlanner       forms the steps of each block (block_planner.h), and gives values that need one a buffer
 // 4. plan_contractions  finds how many iterations of a contraction form a block
 // 5. plan_lifetimes     finds the last step that uses each buffer
+// 6. choose_register_tiles  keeps small tiles in registers instead of their buffers (register_tiles.h)
 #pragma once
 #include <array>
 #include <cstdint>
@@ -65,6 +66,7 @@ struct Step {
   // For loop nests:
   std::vector<std::int64_t> extents;  // without extents of 1; the last one is vectorised
   std::vector<Item> items;
+  bool is_unrolled = false;  // every index is a constant: the nest accesses tiles in registers
   // Loop interchange: the last dimension is not the tile's last axis. If a load or store is the only item, the last dimension is the axis
   // along which memory is contiguous.
   bool is_interchanged = false;
@@ -148,6 +150,10 @@ class EvaluationPlan {
   ClassId class_of(ValueId v) const { return find(class_[v.index]); }
   std::int64_t class_bytes(ClassId c) const { return class_bytes_[find(c)]; }
   ClassId root(ClassId c) const { return find(c); }
+  /// Whether the elements of a class are in registers; then it needs no memory.
+  bool in_registers(ClassId c) const { return !register_tiles_.empty() && register_tiles_[static_cast<std::size_t>(find(c))]; }
+  /// The type of the tiles of a class in registers, apart from extents of 1.
+  ir::Type register_tile(ClassId c) const { return *register_tiles_.at(static_cast<std::size_t>(find(c))); }
   bool same_class(ClassId a, ClassId b) const { return find(a) == find(b); }
   /// Whether a fused value is stored to a buffer.
   bool has_buffer(ValueId v) const { return class_[v.index] != kNoClass; }
@@ -167,6 +173,7 @@ class EvaluationPlan {
 
  private:
   friend class BlockPlanner;
+  friend class RegisterTiles;
   ClassId new_class(std::int64_t bytes);
   ClassId ensure_class(ValueId);
   ClassId find(ClassId c) const;
@@ -198,6 +205,7 @@ class EvaluationPlan {
   };
   const Factor& factor(ClassId c) const { return class_factor_[find(c)]; }
   std::vector<Factor> class_factor_;
+  std::vector<std::optional<ir::Type>> register_tiles_;  // indexed by class
   std::vector<BlockPlan> blocks_;
   std::vector<std::int32_t> step_of_;  // indexed by op: the step of its block that it belongs to
   struct Filled {

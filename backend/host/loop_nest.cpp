@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "backend/host/combine.h"
 #include "backend/host/memory.h"
@@ -71,15 +72,37 @@ class LoopNest {
       emit_rows();
       return;
     }
+    if (step_.is_unrolled) return emit_unrolled_dim(dim);
     e_.loop_over_live(live_[static_cast<std::size_t>(dim)], step_.extents[static_cast<std::size_t>(dim)], [&](Value* i) {
       nest_.set_index(dim, i);
       emit_dim(dim + 1);
     });
   }
 
+  /// Tests every few indices whether more of them are live: a test of each costs about as much as a vector of work.
+  void emit_unrolled_dim(int dim) {
+    constexpr std::int64_t kUntested = 4;
+    const std::int64_t extent = step_.extents[static_cast<std::size_t>(dim)];
+    Value* const live = extent > kUntested ? e_.live_count(live_[static_cast<std::size_t>(dim)], extent) : nullptr;
+    llvm::BasicBlock* const end = live ? e_.new_block("dead") : nullptr;
+    for (std::int64_t i = 0; i < extent; ++i) {
+      if (live && i > 0 && i % kUntested == 0) {
+        llvm::BasicBlock* next = e_.new_block("live");
+        b_.CreateCondBr(b_.CreateICmpSLT(e_.i64(i), live), next, end);
+        b_.SetInsertPoint(next);
+      }
+      nest_.set_index(dim, e_.i64(i), i);
+      emit_dim(dim + 1);
+    }
+    if (!live) return;
+    b_.CreateBr(end);
+    b_.SetInsertPoint(end);
+  }
+
   /// Emits the loop along the last extent, and the reduces along it.
   void emit_rows() {
     Values init;
+    reduces_.clear();
     for (const Item& item : step_.items) {
       if (!item.op || nest_.dims() == 0 || !is_inner_reduce(f_, step_, item.op)) continue;
       reduces_.push_back(begin_reduce(nest_, item.op));
@@ -90,6 +113,14 @@ class LoopNest {
       return;
     }
     const std::int64_t width = static_cast<std::int64_t>(nest_.lanes()) * unroll_;
+    if (step_.is_unrolled) {
+      emit_versions(init, [&] {
+        set_carried(init);
+        for (std::int64_t at = 0; at < step_.extents.back(); at += width) emit_body(e_.i64(at), at);
+      });
+      for (const Partials& p : reduces_) finish_reduce(nest_, p);
+      return;
+    }
     // A row of one iteration is computed completely.
     Value* const live =
         step_.extents.back() > width ? e_.live_count(live_[static_cast<std::size_t>(nest_.vector_dim())], step_.extents.back()) : nullptr;
@@ -132,13 +163,14 @@ class LoopNest {
     });
   }
 
-  /// Emits two versions if the row may have non-temporal stores.
   void emit_main_loop(Value* begin, Value* end, std::int64_t width, const Values& init, bool may_be_empty) {
+    emit_versions(init, [&] { emit_loop(begin, end, width, init, may_be_empty); });
+  }
+
+  /// Emits two versions if the row may have non-temporal stores. `emit` leaves the partial results of reduces, which begin with `init`.
+  void emit_versions(const Values& init, const std::function<void()>& emit) {
     Value* condition = non_temporal_.row_condition(nest_);
-    if (!condition) {
-      emit_loop(begin, end, width, init, may_be_empty);
-      return;
-    }
+    if (!condition) return emit();
     llvm::BasicBlock* versions[] = {e_.new_block("non_temporal"), e_.new_block("cached")};
     llvm::BasicBlock* join = e_.new_block("stored");
     b_.CreateCondBr(condition, versions[0], versions[1]);
@@ -146,7 +178,7 @@ class LoopNest {
     for (std::size_t i = 0; i < 2; ++i) {
       b_.SetInsertPoint(versions[i]);
       non_temporal_.set_active(i == 0);
-      emit_loop(begin, end, width, init, may_be_empty);
+      emit();
       non_temporal_.set_active(false);
       results[i] = carried();
       versions[i] = b_.GetInsertBlock();
@@ -184,12 +216,15 @@ class LoopNest {
         for (Value*& each : v) each = values[n++];
   }
 
-  /// One iteration along the last extent; `at`: the index of its first lane, or null if there is no extent.
-  void emit_body(Value* at) {
+  /// One iteration along the last extent; `at`: the index of its first lane, or null if there is no extent; `number`: the same in an unrolled
+  /// nest.
+  void emit_body(Value* at, std::int64_t number = 0) {
     const std::size_t sequence = e_.split_points().begin(b_);
     for (unsigned u = 0; u < unroll_; ++u) {
       nest_.begin_lanes();
-      if (at) nest_.set_index(nest_.vector_dim(), u == 0 ? at : b_.CreateAdd(at, lanes_before(u), "", true, true));
+      if (at)
+        nest_.set_index(nest_.vector_dim(), u == 0 ? at : b_.CreateAdd(at, e_.i64(lanes_before(u)), "", true, true),
+                        number + lanes_before(u));
       for (const Item& item : step_.items) {
         emit_item(item, u);
         e_.split_points().add(sequence, b_);
@@ -200,19 +235,19 @@ class LoopNest {
         for (ValueId r : f_.op(item.op).results)
           if (e_.plan().has_buffer(r)) {
             const Type t = f_.type(r);
-            nest_.store_buffer(nest_.buffer(e_.plan().class_of(r)), t, squeezed_axes(t), nest_.in_register(r), panels_of(item));
+            nest_.write_tile(e_.plan().class_of(r), t, squeezed_axes(t), nest_.in_register(r), panels_of(item));
             e_.split_points().add(sequence, b_);
           }
       }
     }
   }
-  Value* lanes_before(unsigned u) { return e_.i64(static_cast<std::int64_t>(u) * nest_.lanes()); }
+  std::int64_t lanes_before(unsigned u) const { return static_cast<std::int64_t>(u) * nest_.lanes(); }
 
   void emit_item(const Item& item, unsigned u) {
     if (item.fill) {
       const Type t = f_.type(item.fill);
       Value* v = nest_.operand(item.fill);
-      nest_.store_buffer(nest_.buffer(e_.plan().root(item.target)), t, squeezed_axes(t), v, panels_of(item));
+      nest_.write_tile(e_.plan().root(item.target), t, squeezed_axes(t), v, panels_of(item));
       return;
     }
     const auto& op = f_.op(item.op);

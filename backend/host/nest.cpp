@@ -114,7 +114,7 @@ Value* Nest::compute(ValueId v, const AxisMap& dims, bool vector) {
   const Schedule schedule = e_.plan().schedule(v);
   if (schedule == Schedule::buffered || schedule == Schedule::fused) {
     TW_CHECK(e_.plan().has_buffer(v), "a tile is read that was never stored");
-    return load_buffer(e_.buffer_of(v), t, dims, vector);
+    return read_tile(e_.plan().class_of(v), t, dims, vector);
   }
   const OpId id = f.value(v).op;
   const auto& op = f.op(id);
@@ -126,6 +126,8 @@ Value* Nest::compute(ValueId v, const AxisMap& dims, bool vector) {
       if (dims[0] < 0) return b.getInt32(lo);
       Value* first = b.CreateAdd(b.CreateTrunc(index(dims[0]), b.getInt32Ty()), b.getInt32(lo));
       if (!vector) return first;
+      // Masks that are constant in some lanes only are miscompiled (loop_nest.cpp).
+      if (step_.is_unrolled) first = b.CreateAdd(first, b.CreateTrunc(e_.unknown_zero(), b.getInt32Ty()));
       std::vector<llvm::Constant*> steps;
       for (unsigned i = 0; i < lanes_; ++i) steps.push_back(b.getInt32(i));
       return b.CreateAdd(b.CreateVectorSplat(lanes_, first), llvm::ConstantVector::get(steps));
@@ -161,6 +163,38 @@ Value* Nest::buffer_index(Type t, const AxisMap& dims) {
       if (dims[i] == depth - 1) sum = b.CreateAdd(sum, b.CreateShl(index(dims[i]), stride[i], "", true, true), "", true, true);
   }
   return sum;
+}
+
+std::int64_t Nest::element_number(Type t, const AxisMap& dims) const {
+  std::int64_t number = 0;
+  int log2_stride = 0;
+  for (int i = t.rank() - 1; i >= 0; --i) {
+    if (dims[i] >= 0 && t.log2_extent(i) > 0) number += number_[static_cast<std::size_t>(dims[i])] << log2_stride;
+    log2_stride += t.log2_extent(i);
+  }
+  return number;
+}
+
+Value* Nest::read_tile(ClassId c, Type t, const AxisMap& dims, bool vector) {
+  if (!e_.plan().in_registers(c)) return load_buffer(e_.buffer(c), t, dims, vector);
+  llvm::IRBuilder<>& b = e_.b();
+  const std::int64_t lanes = e_.register_lanes(c), number = element_number(t, dims);
+  TW_CHECK(!vector || (lanes_ == lanes && number % lanes == 0), "a vector of elements of two vectors");
+  llvm::AllocaInst* part = e_.register_part(c, number / lanes);
+  Value* v = b.CreateLoad(part->getAllocatedType(), part);
+  if (!vector && lanes > 1) v = b.CreateExtractElement(v, static_cast<std::uint64_t>(number % lanes));
+  return b.CreateBitCast(v, with_lanes_of(register_type(e_.context(), t), v));
+}
+
+void Nest::write_tile(ClassId c, Type t, const AxisMap& dims, Value* v, const Panels* panels) {
+  if (!e_.plan().in_registers(c)) return store_buffer(buffer(c), t, dims, v, panels);
+  llvm::IRBuilder<>& b = e_.b();
+  const std::int64_t lanes = e_.register_lanes(c), number = element_number(t, dims);
+  llvm::AllocaInst* part = e_.register_part(c, number / lanes);
+  llvm::Type* type = part->getAllocatedType();
+  v = b.CreateBitCast(v, with_lanes_of(type->getScalarType(), v));
+  if (lane_count(v) < lanes) v = b.CreateInsertElement(b.CreateLoad(type, part), v, static_cast<std::uint64_t>(number % lanes));
+  b.CreateStore(v, part);
 }
 
 Value* Nest::load_buffer(Value* base, Type t, const AxisMap& dims, bool vector) {

@@ -14,7 +14,8 @@ namespace tilewright::backend::host {
 /// indices that it depends on allow, and once for each index.
 class Nest {
  public:
-  Nest(Emitter& e, const Step& step) : e_(e), step_(step), index_(step.extents.size()), scopes_(step.extents.size() + 1) {}
+  Nest(Emitter& e, const Step& step)
+      : e_(e), step_(step), index_(step.extents.size()), number_(step.extents.size()), scopes_(step.extents.size() + 1) {}
 
   Emitter& e() { return e_; }
   const Step& step() const { return step_; }
@@ -27,6 +28,11 @@ class Nest {
   /// The index of a dimension, i64; for the last dimension, the index of the first lane.
   Value* index(int dim) const { return index_[static_cast<std::size_t>(dim)]; }
   void set_index(int dim, Value* v) { index_[static_cast<std::size_t>(dim)] = v; }
+  /// In an unrolled nest: sets the number of an index as well.
+  void set_index(int dim, Value* v, std::int64_t number) {
+    set_index(dim, v);
+    number_[static_cast<std::size_t>(dim)] = number;
+  }
   /// The dimension of the nest that each axis of a tile with the nest's shape runs along.
   AxisMap dims_of(Type) const;
 
@@ -51,11 +57,10 @@ class Nest {
   void assume_true(const std::vector<ValueId>& masks);
   void assume_nothing() { known_true_.clear(); }
 
-  /// The emitter's buffer; its address is computed before the nest.
-  Value* buffer(ClassId);
-  Value* load_buffer(Value* base, Type, const AxisMap& dims, bool vector);
-  /// `panels`: null if the buffer is row-major; otherwise the type has rank 2.
-  void store_buffer(Value* base, Type, const AxisMap& dims, Value*, const Panels* panels = nullptr);
+  /// Elements of a tile at the current index, in its buffer or in registers. `panels`: null if the buffer is row-major; otherwise the type
+  /// has rank 2.
+  Value* read_tile(ClassId, Type, const AxisMap& dims, bool vector);
+  void write_tile(ClassId, Type, const AxisMap& dims, Value*, const Panels* panels = nullptr);
 
  private:
   /// The values computed with the indices of the first dimensions, and the block to which more of them are added. The innermost scope has
@@ -68,6 +73,12 @@ class Nest {
   Value* splat(Value*, int depth, std::uint64_t key);
   Value* buffer_index(Type, const AxisMap& dims);
   Value* panel_element(llvm::Type* element, Value* base, const AxisMap& dims, const Panels&);
+  /// The row-major number of an element; in a vector, that of the first lane.
+  std::int64_t element_number(Type, const AxisMap& dims) const;
+  Value* load_buffer(Value* base, Type, const AxisMap& dims, bool vector);
+  /// The emitter's buffer; its address is computed before the nest.
+  Value* buffer(ClassId);
+  void store_buffer(Value* base, Type, const AxisMap& dims, Value*, const Panels* panels);
   /// Moves the builder to the place for code of this depth.
   void move_to(int depth);
 
@@ -75,6 +86,7 @@ class Nest {
   const Step& step_;
   unsigned lanes_ = 1;
   std::vector<Value*> index_;
+  std::vector<std::int64_t> number_;                     // of each index, in an unrolled nest
   std::vector<Scope> scopes_;                            // indexed by depth
   std::unordered_map<std::uint32_t, Value*> registers_;  // fused values at the current index
   std::unordered_set<std::uint32_t> known_true_;

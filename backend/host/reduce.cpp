@@ -118,7 +118,7 @@ void finish_reduce(Nest& nest, const Partials& p) {
     if (t.is_scalar())
       e.set_scalar(r, v[i]);
     else
-      nest.store_buffer(e.buffer_of(r), t, result_dims(operand_dims, axis_of(e.f(), p.op), t), v[i]);
+      nest.write_tile(e.plan().class_of(r), t, result_dims(operand_dims, axis_of(e.f(), p.op), t), v[i]);
   }
 }
 
@@ -141,13 +141,13 @@ void accumulate_in_buffer(Nest& nest, OpId id) {
   Values earlier;
   for (ValueId r : op.results) {
     dims.push_back(result_dims(operand_dims, axis, e.f().type(r)));
-    earlier.push_back(nest.load_buffer(e.buffer_of(r), e.f().type(r), dims.back(), nest.is_vectorised()));
+    earlier.push_back(nest.read_tile(e.plan().class_of(r), e.f().type(r), dims.back(), nest.is_vectorised()));
   }
   const Values next = combine(e, id, earlier, later);
   Value* first = b.CreateICmpEQ(nest.index(operand_dims[axis]), e.i64(0));
   for (std::size_t i = 0; i < next.size(); ++i) {
     Value* v = b.CreateSelect(first, later[i], next[i]);
-    nest.store_buffer(e.buffer_of(op.results[i]), e.f().type(op.results[i]), dims[i], v);
+    nest.write_tile(e.plan().class_of(op.results[i]), e.f().type(op.results[i]), dims[i], v);
   }
 }
 

@@ -56,6 +56,10 @@ void emit_copies(Emitter& e, const Step& step) {
   for (const Copy& copy : step.copies) {
     // The planner may have merged the two buffers after it recorded the copy.
     if (e.plan().same_class(copy.from, copy.to)) continue;
+    if (e.plan().in_registers(copy.to)) {
+      e.copy_registers(copy.from, copy.to);
+      continue;
+    }
     Value* source = e.buffer(e.plan().root(copy.from));
     Value* target = e.buffer(e.plan().root(copy.to));
     // Scratch aligns every buffer to 64 bytes.

@@ -40,14 +40,26 @@ Work work(const Machine& m, const MatvecShape& s, const MatvecChoice& c) {
   return w;
 }
 
-Programs programs(const Machine&, const MatvecShape& s, const MatvecChoice& c) {
+namespace {
+
+/// Whether the host back end keeps the sums in registers: half of them at most, with two more for the vector.
+bool has_sums_in_registers(const Machine& m, const MatvecShape& s, const MatvecChoice& c) {
+  const double vectors = parts_of(c.step, m.target.vector_bits / (8 * std::max(4, s.element_bytes)));
+  const int most = m.target.vector_bits >= 512 ? 16 : 8;
+  return m.target.has_masked_memory && c.rows * vectors <= most && (c.rows + 1) * vectors <= most + 2;
+}
+
+}  // namespace
+
+Programs programs(const Machine& m, const MatvecShape& s, const MatvecChoice& c) {
   const double tile = static_cast<double>(c.rows) * c.step, steps = parts_of(s.k, c.step);
   Programs p;
   p.count = static_cast<double>(s.batch) * parts_of(s.m, c.rows);
-  // The sums of one row stay in registers; the vector is loaded once per program.
-  const double element = (c.rows == 1 ? 0.045 : 0.06) + outside_level1(tile * 4 * 4, 0.02);
+  const bool in_registers = has_sums_in_registers(m, s, c);
+  const double element = in_registers ? 0.025 : 0.06 + outside_level1(tile * 4 * 4, 0.02);
+  const double row = in_registers ? 0.4 : 3, step = in_registers ? 2 : kStep;
   const double vector = 0.015 + (4.0 * static_cast<double>(s.k) > kLevel1Bytes ? 0.05 : 0);
-  p.nanoseconds = steps * (tile * element + c.step * vector + c.rows * 3 + kStep) + tile * 0.1;
+  p.nanoseconds = steps * (tile * element + c.step * vector + c.rows * row + step) + tile * 0.1;
   p.tails = has_tail(s.m, c.rows) ? static_cast<double>(s.batch) : 0;
   p.tail_nanoseconds = steps * tile * kMasked;
   p.memory_bytes = static_cast<double>(s.batch * s.m * s.k) * s.element_bytes;
