@@ -379,15 +379,26 @@ Number GraphValues::run_einsum(const Key& k) {
 
 // ---- indexed ----
 
-// A sum with one term selects an element of a computed value: it visits the first positions once.
-namespace {
-bool is_visited(const Sample& sample, std::int64_t extent, const Number& index) {
+// Whether the element that an index names is compared. If the value contains a reduction, a sum with one term selects the element, which
+// visits the first positions once.
+bool GraphValues::is_selectable(NodeId table, std::int64_t extent, const Number& index) {
   if (index.error != 0) return false;
-  for (const SampledPosition& s : sample.positions(extent))
+  if (!holds_reduction(table)) return index.value >= 0 && index.value < static_cast<long double>(extent);
+  for (const SampledPosition& s : sample_.positions(extent))
     if (static_cast<long double>(s.position) == index.value) return s.weight == 1;
   return false;
 }
-}  // namespace
+
+bool GraphValues::holds_reduction(NodeId id) {
+  // Operands come before their users.
+  for (auto i = static_cast<std::uint32_t>(holds_reduction_.size()); i <= id.index; ++i) {
+    const Node& n = g_.node({i});
+    const bool is_reduction = n.op == Op::reduce || n.op == Op::einsum || n.op == Op::scan;
+    const auto holds = [&](NodeId x) { return holds_reduction_[x.index]; };
+    holds_reduction_.push_back(!axes_.is_stored({i}) && (is_reduction || std::any_of(n.operands.begin(), n.operands.end(), holds)));
+  }
+  return holds_reduction_[id.index];
+}
 
 Number GraphValues::run_gather(const Key& k) {
   const Node& n = g_.node(k.node);
@@ -396,7 +407,7 @@ Number GraphValues::run_gather(const Key& k) {
   const auto begin = k.position.begin() + axis;
   const Number index = operand(n, 1, Coordinates(begin, begin + rank));
   if (values_.is_missing()) return {};
-  if (!is_visited(sample_, extent(n, 0, static_cast<std::size_t>(axis)), index)) return Number::unknown();
+  if (!is_selectable(n.operands[0], extent(n, 0, static_cast<std::size_t>(axis)), index)) return Number::unknown();
   Coordinates p(k.position.begin(), begin);
   p.push_back(static_cast<std::int64_t>(index.value));
   p.append(begin + rank, k.position.end());
@@ -411,7 +422,7 @@ Number GraphValues::run_take_along(const Key& k) {
     if (g_.node(n.operands[1]).shape[i] == Dim(1)) p[i] = 0;
   const Number index = operand(n, 1, p);
   if (values_.is_missing()) return {};
-  if (!is_visited(sample_, extent(n, 0, axis), index)) return Number::unknown();
+  if (!is_selectable(n.operands[0], extent(n, 0, axis), index)) return Number::unknown();
   p = k.position;
   p[axis] = static_cast<std::int64_t>(index.value);
   for (std::size_t i = 0; i < p.size(); ++i)

@@ -53,6 +53,9 @@ class GraphValues {
   };
   static constexpr std::size_t kOne = SIZE_MAX;
   const Product& product_of(graph::NodeId);
+  bool is_selectable(graph::NodeId table, std::int64_t extent, const Number& index);
+  /// Whether the value contains a reduction, a product or a scan that is not in memory.
+  bool holds_reduction(graph::NodeId);
   const std::vector<std::vector<SampledPosition>>& reduced_positions(graph::NodeId);
 
   const graph::Graph& g_;
@@ -61,6 +64,7 @@ class GraphValues {
   friend class LazyValues<Key, KeyHash, GraphValues>;
   LazyValues<Key, KeyHash, GraphValues> values_{*this};
   std::unordered_map<std::uint32_t, Product> products_;                                   // indexed by node
+  std::vector<bool> holds_reduction_;                                                     // indexed by node
   std::unordered_map<std::uint32_t, std::vector<std::vector<SampledPosition>>> reduced_;  // indexed by node, then by axis of the operand
 };
 

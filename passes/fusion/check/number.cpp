@@ -29,8 +29,9 @@ Number rounded(long double value, long double error, bool is_exact_zero = true) 
   return {value, error + kRounding * magnitude};
 }
 
-// Whether the number is an integer of less than 63 bits: these are exact, and so are their sums and products.
-bool is_integer(const Number& x) { return x.error == 0 && std::fabs(x.value) < 0x1p62L && std::trunc(x.value) == x.value; }
+// Integers below this have the bits of a long double: they are exact, and so are their sums and products.
+constexpr long double kIntegers = 0x1p64L;
+bool is_integer(const Number& x) { return x.error == 0 && std::fabs(x.value) < kIntegers && std::trunc(x.value) == x.value; }
 
 bool holds_zero(const Number& x) { return x.error > 0 && std::fabs(x.value) <= x.error; }
 
@@ -147,8 +148,9 @@ bool Number::is_finite() const { return std::isfinite(value); }
 
 Number operator+(const Number& a, const Number& b) {
   if (!a.is_known() || !b.is_known()) return Number::unknown();
-  if (is_integer(a) && is_integer(b)) return {a.value + b.value, 0};
-  return rounded(a.value + b.value, a.error + b.error);
+  const long double value = a.value + b.value;
+  if (is_integer(a) && is_integer(b) && std::fabs(value) < kIntegers) return {value, 0};
+  return rounded(value, a.error + b.error);
 }
 
 Number operator-(const Number& a) { return {-a.value, a.error}; }
@@ -158,7 +160,7 @@ Number operator*(const Number& a, const Number& b) {
   // Infinity times a number that may be 0 is unknown.
   if ((!a.is_finite() && holds_zero(b)) || (!b.is_finite() && holds_zero(a))) return Number::unknown();
   const long double value = a.value * b.value;
-  if (is_integer(a) && is_integer(b) && std::fabs(value) < 0x1p62L) return {value, 0};
+  if (is_integer(a) && is_integer(b) && std::fabs(value) < kIntegers) return {value, 0};
   if (!std::isfinite(value)) return rounded(value, 0);
   return rounded(value, std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + a.error * b.error, a.value == 0 || b.value == 0);
 }
@@ -174,7 +176,7 @@ Number operator/(const Number& a, const Number& b) {
 
 Number number(const ir::Rational& r) {
   const auto numerator = static_cast<long double>(r.numerator());
-  if (r.is_integer()) return {numerator, std::fabs(numerator) < 0x1p63L ? 0 : kRounding * std::fabs(numerator)};
+  if (r.is_integer()) return {numerator, std::fabs(numerator) < kIntegers ? 0 : kRounding * std::fabs(numerator)};
   return rounded(numerator / static_cast<long double>(r.denominator()), 0);
 }
 
@@ -246,6 +248,27 @@ Number apply_integer(OpKind op, std::span<const Number> x, Element operands, Ele
   }
   if ((op == OpKind::div_ || op == OpKind::rem_) && bits[1] == 0) return Number::unknown();
   return from_bits(result, ir::evaluate_scalar(op, types, bits, ir::Type(result)));
+}
+
+namespace {
+// Whether values of this type wrap in 64 bits, and these are exact.
+bool wraps(const Number& a, const Number& b, const Number& result, Element e) {
+  return ir::is_integer(e) && result.error != 0 && is_integer(a) && is_integer(b);
+}
+Number wrapped(OpKind op, const Number& a, const Number& b, Element e) {
+  const Element wide = e == Element::u64 ? Element::u64 : Element::i64;
+  return apply_integer(op, std::array{a, b}, wide, wide);
+}
+}  // namespace
+
+Number add(const Number& a, const Number& b, Element e) {
+  const Number sum = a + b;
+  return wraps(a, b, sum, e) ? wrapped(OpKind::add_, a, b, e) : sum;
+}
+
+Number multiply(const Number& a, const Number& b, Element e) {
+  const Number product = a * b;
+  return wraps(a, b, product, e) ? wrapped(OpKind::mul_, a, b, e) : product;
 }
 
 Number from_bits(Element e, std::uint64_t bits) {

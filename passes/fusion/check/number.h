@@ -29,6 +29,9 @@ Number operator-(const Number&);
 inline Number operator-(const Number& a, const Number& b) { return a + -b; }
 Number operator*(const Number&, const Number&);
 Number operator/(const Number&, const Number&);
+/// As above, for values of this type: 64-bit integers wrap.
+Number add(const Number&, const Number&, ir::Element);
+Number multiply(const Number&, const Number&, ir::Element);
 
 Number number(const ir::Rational&);
 /// base^exponent; a root of a negative number is NaN.

@@ -199,7 +199,7 @@ Number PlanValues::compute_expr(std::size_t kernel, Expr e, const Point& p) {
       Number sum;
       for (const Term& t : e->terms) {
         const Number x = get(kernel, t.value, p);
-        sum = sum + (t.coefficient.is_one() ? x : number(t.coefficient) * x);
+        sum = add(sum, t.coefficient.is_one() ? x : multiply(number(t.coefficient), x, e->element), e->element);
       }
       return sum;
     }
@@ -262,11 +262,12 @@ Number PlanValues::product(std::size_t kernel, Expr e, const Point& p) {
     const bool is_other = finiteness(f) == Finite::unknown;
     if (is_hidden && !is_other) continue;
     const Number x = power(get(kernel, f.base, p), f.exponent);
-    (is_other ? others : hidden) = (is_other ? others : hidden) * x;
+    Number& product = is_other ? others : hidden;
+    product = multiply(product, x, e->element);
     has_others = has_others || is_other;
   }
   if (is_hidden) hidden = {};
-  return has_others ? hidden * others : hidden;
+  return has_others ? multiply(hidden, others, e->element) : hidden;
 }
 
 Number PlanValues::function(std::size_t kernel, Expr e, const Point& p) {
@@ -300,8 +301,8 @@ Number PlanValues::reduction(std::size_t kernel, Expr e, const Point& p) {
   for (const AccumulatorTerm& t : r->terms) {
     const Accumulator& a = plan->accumulators[static_cast<std::size_t>(t.accumulator)];
     Number x = values_.get({kernel, nullptr, t.accumulator, restricted(a.axes, p)});
-    if (!t.factor->is_number(1)) x = get(kernel, t.factor, p) * x;
-    sum = sum ? *sum + x : x;
+    if (!t.factor->is_number(1)) x = multiply(get(kernel, t.factor, p), x, e->element);
+    sum = sum ? add(*sum, x, e->element) : x;
   }
   return stored_as(e->element, sum.value_or(Number{}));
 }
@@ -328,11 +329,11 @@ Number PlanValues::reduced(std::size_t kernel, const Fold& fold, Element element
     }
     Number x = get(kernel, body, at);
     if (values_.is_missing()) return;
-    if (fold == Combine::sum) x = x * real(weight);
+    if (fold == Combine::sum) x = multiply(x, real(weight), element);
     if (!result)
       result = x;
     else if (fold == Combine::sum)
-      result = *result + x;
+      result = add(*result, x, element);
     else if (fold == Combine::combine)
       result = combined(*pool_.function(fold.function).graph, pool_.function(fold.function).result, *result, x);
     else

@@ -12,7 +12,7 @@ namespace tilewright::passes::fusion {
 namespace {
 
 bool is_possible(const graph::Graph& g, const std::vector<std::int64_t>& symbols) {
-  const auto is_positive = [&](const Dim& d) { return d.evaluate(symbols).value_or(0) >= 1; };
+  const auto is_positive = [&](const Dim& d) { return d == Dim(0) || d.evaluate(symbols).value_or(0) >= 1; };
   const std::vector<bool> needed = g.needed_nodes();
   for (std::uint32_t i = 0; i < g.size(); ++i)
     if (needed[i] && !std::all_of(g.node({i}).shape.begin(), g.node({i}).shape.end(), is_positive)) return false;
@@ -34,7 +34,7 @@ std::optional<Sample> Sample::make(const graph::Graph& g, Draw draw, std::uint64
   const SymbolTable& table = *g.symbols();
   // Values with many divisors make quotients of symbols integers; extents that are differences are positive for some order of the values.
   constexpr std::int64_t kGeneric[] = {840, 120, 60, 24, 12, 6, 4, 2, 1}, kSpecial[] = {1, 2, 4, 6, 12, 24, 60, 120, 840};
-  for (const std::int64_t base : draw == Draw::generic ? kGeneric : kSpecial)
+  for (const std::int64_t base : draw == Draw::special ? kSpecial : kGeneric)
     for (int order = 0; order < 6; ++order) {
       s.symbols_.clear();
       for (std::uint32_t i = 0; i < table.size(); ++i) {
@@ -56,6 +56,7 @@ std::int64_t Sample::value(const Dim& d) const { return d.is_constant() ? d.valu
 
 AxisPositions Sample::positions(std::int64_t n) const {
   AxisPositions all;
+  if (n == 0) return all;
   const std::int64_t first = std::min<std::int64_t>(n, most_) - 1;
   for (std::int64_t i = 0; i < first; ++i) all.push_back({i, 1});
   all.push_back({n - 1, n - first});
@@ -85,7 +86,7 @@ Number Sample::element(std::uint64_t name, ir::Element e, const Coordinates& pos
   const std::uint64_t h = position.empty() ? row : mix(row, static_cast<std::uint64_t>(position.back()));
   if (e == ir::Element::boolean) {
     const std::uint64_t of_row = mix(row, 1) % 4;
-    const bool is_random = draw_ == Draw::generic || of_row > 1;
+    const bool is_random = draw_ != Draw::special || of_row > 1;
     return {is_random ? static_cast<long double>(h % 2) : static_cast<long double>(of_row)};
   }
   // An index is one of the positions that sums visit.
@@ -94,6 +95,7 @@ Number Sample::element(std::uint64_t name, ir::Element e, const Coordinates& pos
   if (draw_ == Draw::special && h % 2 == 0) return {kSpecial[h / 2 % 8]};
   // 20 bits, which every float type except the narrowest holds exactly: from 1/4 to 2, with both signs.
   const long double magnitude = 0.25L + static_cast<long double>(h >> 44) * 0x1.cp-20L;
+  if (draw_ == Draw::small) return {magnitude * 0x1p-8L};
   return {h / 16 % 2 == 0 ? magnitude : -magnitude};
 }
 

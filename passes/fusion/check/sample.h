@@ -20,6 +20,7 @@ namespace tilewright::passes::fusion {
 enum class Draw : std::uint8_t {
   generic,  // arbitrary numbers
   special,  // many zeros, ones and equal numbers, of both signs; conditions that hold nowhere or everywhere in a row
+  small,    // positive numbers below 2^-7: powers and exponentials of them stay in range, and steps that diverge start slowly
 };
 
 struct SampledPosition {

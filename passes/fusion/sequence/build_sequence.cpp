@@ -84,7 +84,7 @@ void finish_joined(SequenceContext& c, const Segment& s, std::size_t begin, std:
 }
 
 KernelSequence finished(SequenceContext& c) {
-  finish_proof(c.sequence.proof, c.instances);
+  finish_proof(c);
   c.sequence.steps += c.instances.steps();
   c.sequence.buffers = std::move(c.buffers).finish(c.sequence.kernels, c.sequence.parameter_kernels);
   check_buffers(c.sequence);

@@ -21,9 +21,13 @@ void leave_open(SequenceProof& all, const std::string& what) {
   if (std::find(all.left_open.begin(), all.left_open.end(), what) == all.left_open.end()) all.left_open.push_back(what);
 }
 
-void finish_proof(SequenceProof& all, const InstanceCheck& instances) {
+void finish_proof(SequenceContext& c) {
+  SequenceProof& all = c.sequence.proof;
+  // Outputs without elements need no kernel.
+  const bool has_kernels = !c.sequence.kernels.empty() || !c.sequence.parameter_kernels.empty();
+  all.exact = all.exact && (c.instances.has_compared() || !has_kernels);
   all.text = fmt::format("{}", fmt::join(all.left_open, "; "));
-  all.text += (all.is_partial() ? "; " : "") + instances.text();
+  all.text += (all.is_partial() ? "; " : "") + (has_kernels ? c.instances.text() : "there are no kernels, because no output has elements");
   all.rounds = std::max(all.rounds, 1);  // the buffers of each kernel are checked in any case
 }
 

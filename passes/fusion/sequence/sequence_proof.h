@@ -15,8 +15,8 @@ namespace tilewright::passes::fusion {
 void add_proof(SequenceProof&, const ProofResult&);
 /// Notes, once, something that no proof covers.
 void leave_open(SequenceProof&, const std::string& what);
-/// Writes the text of a proof that is complete.
-void finish_proof(SequenceProof&, const InstanceCheck&);
+/// Writes the text of the sequence's proof, which is complete.
+void finish_proof(SequenceContext&);
 
 /// Checks one plan, exactly, and adds the time.
 ProofResult check_exactly(SequenceContext&, const ExprBuilder&, const LoopPlan&);

@@ -124,6 +124,61 @@ TEST_CASE("instance check: every plan passes, fused and node by node, and the pr
     }
 }
 
+// The exponential of a large sum is beyond the numbers of the check, unless the data are small.
+TEST_CASE("instance check: a result that is too large to be compared is compared at small numbers, else it is named") {
+  for (const bool fuse : {true, false})
+    for (const int rows : {1, 6})
+      for (const auto& [scale, offset, is_small] : {std::tuple(1.0, 0.0, true), {1000.0, 0.0, true}, {1.0, 1e6, false}}) {
+        const bool is_compared = is_small || !fuse;  // node by node, the exponential is of any sum
+        CAPTURE(fuse);
+        CAPTURE(rows);
+        CAPTURE(scale);
+        CAPTURE(offset);
+        Graph g;
+        const Formula x = input(g, "x", {rows, 64}), total = sum(square(x) * (scale * 0.25), {1}, false);
+        builder(g).output("y", exp(total + offset).id);
+        builder(g).output("mean", (sum(x, {1}, false) / 64.0).id);
+        FusionOptions options;
+        options.fuse = fuse;
+        const KernelSequence p = build_sequence(g, options, {});
+        CAPTURE(p.proof.text);
+        CHECK(p.proof.exact);
+        CHECK(p.proof.is_partial() == !is_compared);
+        CHECK(p.proof.text.starts_with("no element of the value at test.cpp:") == !is_compared);
+      }
+  Graph g;
+  builder(g).output("y", exp(sum(square(input(g, "x", {64})), {0}, false) + 1e6).id);
+  const KernelSequence p = build_sequence(g, {}, {});
+  CHECK(!p.proof.exact);
+  CHECK(p.proof.text.ends_with("; the kernels were not compared with the graph as written"));
+}
+
+TEST_CASE("instance check: extents of 0 leave nothing open") {
+  for (const bool fuse : {true, false})
+    for (const bool has_symbol : {false, true}) {
+      CAPTURE(fuse);
+      CAPTURE(has_symbol);
+      Graph g;
+      const Dim rows = has_symbol ? builder(g).dim("n", {.min = 0}) : Dim(5);
+      const Formula x = input(g, "x", {rows, 0}), y = input(g, "y", {rows, 8});
+      builder(g).output("none", exp(x).id);
+      FusionOptions options;
+      options.fuse = fuse;
+      const KernelSequence none = build_sequence(g, options, {});
+      CAPTURE(none.proof.text);
+      CHECK(none.proof.exact);
+      CHECK(!none.proof.is_partial());
+      CHECK(none.proof.text == "there are no kernels, because no output has elements");
+      builder(g).output("sum", sum(square(x), {1}, false).id);
+      builder(g).output("joined", (exp(concat({x, y}, 1)) / sum(exp(y), {1}, true)).id);
+      const KernelSequence p = build_sequence(g, options, {});
+      CAPTURE(p.proof.text);
+      CHECK(p.proof.exact);
+      CHECK(!p.proof.is_partial());
+      CHECK(p.proof.text.starts_with("the kernels and the graph as written agree at "));
+    }
+}
+
 // ---- mutants of the translation: a node that means something else ----
 
 /// The graph with one node changed; none if the node cannot be changed so.
