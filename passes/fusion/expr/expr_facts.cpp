@@ -108,10 +108,7 @@ bool has_positive_term(Expr body, const AxisSet& bound) {
   std::vector<Expr> conditions;
   const auto take = [&](Expr e) {
     const bool is_mask = e->is(ExprKind::indicator);
-    if (is_mask && e->operands[0]->is(ExprKind::conjunction))
-      conditions = e->operands[0]->operands;
-    else if (is_mask)
-      conditions = {e->operands[0]};
+    if (is_mask) conditions.push_back(e->operands[0]);
     return is_mask || e->is_positive;
   };
   const bool is_masked = body->is(ExprKind::mul) ? body->number > Rational(0) && std::all_of(body->factors.begin(), body->factors.end(),

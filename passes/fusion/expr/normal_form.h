@@ -10,7 +10,7 @@
 //   4. exp(u + c log x) = x^c exp(u) for x known to be >= 0, if u is 0 or x is the sum of a softmax; exp(a) exp(b) = exp(a + b)
 //      if b is a multiple of a or cancels a term of it; log(c exp(a) x^p) = log c + a + p log x for factors known to be >= 0.
 //   5. min x = -max(-x), for floats: there are only maxima.
-//   6. m ? a : 0 = [m] a for an a that is finite for finite data; [m]^2 = [m]; [m] [n] = [m and n]; [m] (m ? a : b) = [m] a.
+//   6. m ? a : 0 = [m] a for an a that is finite for finite data; [m]^2 = [m]; [m and n] = [m] [n]; [m] (m ? a : b) = [m] a.
 //   7. x + (m ? 0 : -inf) = m ? x : -inf for such an x; exp(m ? u : -inf) = [m] exp(u).
 //   8. Nested reductions of one kind over several axes become one reduction.
 //   9. A sum inside of a product or of another sum is divided by the coefficient of its first term (leading_coefficient.h).

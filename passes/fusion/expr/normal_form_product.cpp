@@ -37,9 +37,10 @@ class ExprBuilder::ProductBuilder {
       case ExprKind::exp: exponents_.push_back(b_.scale(exponent, base->operands[0])); return;
       case ExprKind::indicator:
         if (!exponent.is_negative()) {
-          take_condition(base->operands[0], base->element);
+          take_mask(base);
           return;
         }
+        divides_by_mask_ = true;
         return merge(base, -1);
       case ExprKind::add: return take_sum(base, exponent);
       default: break;
@@ -50,11 +51,11 @@ class ExprBuilder::ProductBuilder {
   Expr finish() {
     take_roots();
     if (coefficient_.is_zero()) drop_finite();
-    if (!conditions_.empty()) {
-      const Expr condition = b_.conjunction(conditions_);
-      if (condition == b_.truth(false)) return b_.zero();
-      if (const Expr selected = resolve_select(condition)) return selected;
-      if (condition != b_.truth(true)) merge(b_.make(ExprKind::indicator, {condition}, mask_element_), 1);
+    if (!masks_.empty() && masks_.contains(b_.truth(false)->key)) return b_.zero();
+    if (const Expr selected = resolve_select()) return selected;
+    if (divides_by_mask_) {
+      for (const auto& [key, mask] : masks_) merge(typed(mask), 1);
+      masks_.clear();
     }
     merge_exponents();
     std::vector<Expr> exponentials;
@@ -96,9 +97,17 @@ class ExprBuilder::ProductBuilder {
     }
   }
 
-  void take_condition(Expr condition, Element element) {
-    conditions_.push_back(condition);
-    if (element == Element::f64) mask_element_ = Element::f64;
+  // Each condition is a factor of its own.
+  void take_mask(Expr mask) {
+    if (mask->element == Element::f64) mask_element_ = Element::f64;
+    const Expr condition = mask->operands[0];
+    const bool is_single = !condition->is(ExprKind::conjunction);
+    for (Expr c : conjuncts(condition))
+      if (c != b_.truth(true)) masks_.emplace(c->key, is_single ? mask : b_.make(ExprKind::indicator, {c}, mask_element_));
+  }
+  // All masks of a product have one type.
+  Expr typed(Expr mask) const {
+    return mask->element == mask_element_ ? mask : b_.make(ExprKind::indicator, {mask->operands[0]}, mask_element_);
   }
 
   // The powers of one base, separated into those that multiply and those that divide.
@@ -124,7 +133,7 @@ class ExprBuilder::ProductBuilder {
       at = is_finite && !p.has_root ? powers_.erase(at) : std::next(at);
     }
     std::erase_if(exponents_, [](Expr u) { return u->finite == Finite::always; });
-    if (powers_.empty() && exponents_.empty() && guards_.empty()) conditions_.clear();
+    if (powers_.empty() && exponents_.empty() && guards_.empty()) masks_.clear();
   }
 
   void take_number(const Rational& value, const Rational& exponent) {
@@ -172,6 +181,10 @@ class ExprBuilder::ProductBuilder {
                                 !std::all_of(base->factors.begin(), base->factors.end(), [](const Factor& f) { return is_nonnegative(f); });
     std::vector<Factor> rest;
     for (const Factor& f : base->factors) {
+      if (!stays_together && !exponent.is_negative() && f.base->is(ExprKind::indicator) && !f.exponent.is_negative()) {
+        take_mask(f.base);
+        continue;
+      }
       if (stays_together && !fusion::is_positive(f)) {
         rest.push_back(f);
         continue;
@@ -227,20 +240,19 @@ class ExprBuilder::ProductBuilder {
   }
 
   // [m] (m ? a : b) = [m] a, if b is finite
-  Expr resolve_select(Expr condition) {
-    const std::vector<Expr> known = conjuncts(condition);
+  Expr resolve_select() {
+    if (masks_.empty()) return {};
     for (auto at = powers_.begin(); at != powers_.end(); ++at) {
       const Powers p = at->second;
       if (!p.base->is(ExprKind::select) || (!p.positive.is_zero() && !p.negative.is_zero()) || p.has_root) continue;
       const Rational exponent = p.positive + p.negative;
       if (finiteness({p.base->operands[2], exponent}) == Finite::unknown) continue;
       const std::vector<Expr> needed = conjuncts(p.base->operands[0]);
-      if (!std::all_of(needed.begin(), needed.end(), [&](Expr c) { return std::find(known.begin(), known.end(), c) != known.end(); }))
-        continue;
+      if (!std::all_of(needed.begin(), needed.end(), [&](Expr c) { return masks_.contains(c->key); })) continue;
       powers_.erase(at);
+      if (p.base->element == Element::f64) mask_element_ = Element::f64;
       std::vector<Factor> all = listed();
       all.push_back({p.base->operands[1], exponent});
-      all.push_back({b_.indicator(condition, p.base->element == Element::f64 ? Element::f64 : mask_element_), 1});
       for (Expr u : exponents_) all.push_back({b_.exp(u), 1});
       return b_.multiply(coefficient_, std::move(all));
     }
@@ -250,7 +262,7 @@ class ExprBuilder::ProductBuilder {
   // A factor times its inverse is 1 where the base is finite and not 0, else NaN: x / x remains.
   std::vector<Factor> listed() const {
     std::map<ExprKey, Expr> guards = guards_;
-    std::map<ExprKey, std::vector<Factor>> by_key;
+    std::vector<Factor> all;
     for (const auto& [key, p] : powers_) {
       const Rational total = p.positive + p.negative;
       const bool is_cancelled = !p.positive.is_zero() && !p.negative.is_zero();
@@ -262,16 +274,16 @@ class ExprBuilder::ProductBuilder {
       }
       if (total.is_zero()) continue;
       if (p.has_root && total.is_integer()) {
-        const Rational half(total.is_negative() ? -1 : 1, 2);
-        by_key[key] = {{p.base, total - half}, {p.base, half}};
-        if (total - half < half) std::swap(by_key[key][0], by_key[key][1]);
+        const Rational half(total.is_negative() ? -1 : 1, 2), rest = total - half;
+        all.push_back({p.base, std::max(rest, half)});
+        all.push_back({p.base, std::min(rest, half)});
       } else {
-        by_key[key] = {{p.base, total}};
+        all.push_back({p.base, total});
       }
     }
-    for (const auto& [key, guard] : guards) by_key[key].push_back({guard, 1});
-    std::vector<Factor> all;
-    for (const auto& [key, factors] : by_key) all.insert(all.end(), factors.begin(), factors.end());
+    for (const auto& [key, guard] : guards) all.push_back({guard, 1});
+    for (const auto& [key, mask] : masks_) all.push_back({typed(mask), 1});
+    std::stable_sort(all.begin(), all.end(), [](const Factor& x, const Factor& y) { return x.base->key < y.base->key; });
     return all;
   }
 
@@ -280,8 +292,10 @@ class ExprBuilder::ProductBuilder {
   std::map<ExprKey, Powers> powers_;
   std::map<ExprKey, Expr> guards_;
   std::map<ir::Int128, Rational> roots_;
-  std::vector<Expr> exponents_, conditions_;
-  Element mask_element_ = Element::f32;  // element type of the indicator of all conditions
+  std::vector<Expr> exponents_;
+  std::map<ExprKey, Expr> masks_;  // by the keys of their conditions
+  bool divides_by_mask_ = false;
+  Element mask_element_ = Element::f32;
 };
 
 Expr ExprBuilder::multiply(Rational coefficient, std::vector<Factor> factors) {

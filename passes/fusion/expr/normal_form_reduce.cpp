@@ -129,9 +129,14 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
     const Rational c = leading_coefficient(*this, body);
     if (const std::optional<Expr> divided = scaled_sum(Rational(1) / c, body)) scaled = {c, *divided};
   }
+  // Masks leave together: a softmax's exponentials are at most 1 where all of its masks hold.
+  const std::vector<Factor> all_factors = factors(scaled.value);
+  const auto is_mask = [](const Factor& f) { return f.base->is(ExprKind::indicator); };
+  const bool masks_stay =
+      std::any_of(all_factors.begin(), all_factors.end(), [&](const Factor& f) { return is_mask(f) && f.base->axes.intersects(here); });
   std::vector<Factor> inside;
-  for (const Factor& f : factors(scaled.value)) {
-    if (f.base->axes.intersects(here) || f.base->is(ExprKind::exp))
+  for (const Factor& f : all_factors) {
+    if (f.base->axes.intersects(here) || f.base->is(ExprKind::exp) || (masks_stay && is_mask(f)))
       inside.push_back(f);
     else
       outside.push_back(f);

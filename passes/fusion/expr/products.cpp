@@ -8,15 +8,12 @@
 namespace tilewright::passes::fusion {
 
 bool is_product(const std::vector<Factor>& factors, const AxisSet& along) {
-  std::vector<AxisSet> groups;
-  for (const Factor& f : factors) {
-    const AxisSet own = f.base->axes.without(along);
-    if (f.base->axes.intersects(along) && !own.empty()) groups.push_back(own);
-  }
-  for (const AxisSet& x : groups)
-    for (const AxisSet& y : groups)
-      if (!x.without(y).empty() && !y.without(x).empty()) return true;
-  return false;
+  const auto varies = [&](const Factor& f) { return f.base->axes.intersects(along); };
+  AxisSet all;
+  for (const Factor& f : factors)
+    if (varies(f)) all.insert(f.base->axes.without(along));
+  return !all.empty() &&
+         std::none_of(factors.begin(), factors.end(), [&](const Factor& f) { return varies(f) && f.base->axes.contains(all); });
 }
 
 bool is_product(Expr e, const ExprBuilder& b) {

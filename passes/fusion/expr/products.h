@@ -8,7 +8,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// Whether factors that lack different axes of the result are multiplied along common axes.
+/// Whether factors that lack different axes of the result are multiplied along common axes: of those that vary along them, none has all axes.
 bool is_product(const std::vector<Factor>& factors, const AxisSet& along);
 /// Whether an expression is a sum of such products.
 bool is_product(Expr, const ExprBuilder&);

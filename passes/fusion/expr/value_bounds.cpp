@@ -48,6 +48,9 @@ ValueBounds BoundFinder::compute(Expr e) {
     }
     case ExprKind::mul:
       if (e->factors.size() == 1 && e->factors[0].exponent.is_one()) return scaled(of(e->factors[0].base), e->number.to_double());
+      if (std::all_of(e->factors.begin(), e->factors.end(),
+                      [](const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); }))
+        return scaled({0, 1}, e->number.to_double());
       break;
     case ExprKind::function:
       if (e->function == OpKind::tanh_ || e->function == OpKind::erf_ || e->function == OpKind::sin_ || e->function == OpKind::cos_)

@@ -5,6 +5,7 @@
 #include <bit>
 #include <map>
 
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/stored_tensor.h"
@@ -46,6 +47,8 @@ class TileChooser {
       const std::vector<Axis> contiguous = contiguous_axes(b, e->tensor, e->operands);
       loads_.push_back({e->tensor, e->axes, contiguous.empty() ? nullptr : contiguous.back()});
     }
+    for (Expr r : reductions_over(nullptr, plan.outputs))
+      if (is_product(r, b)) note_computed_operands(r);
   }
 
   TileSizes run() {
@@ -93,11 +96,25 @@ class TileChooser {
     return false;
   }
 
-  // The bytes that each program reads of tensors without this axis: a tile of the axis shares them.
+  // Operands of a product with more axes than what they read, such as a mask that compares positions.
+  void note_computed_operands(Expr product) {
+    const std::vector<Factor> factors = b_.factors(product->operands[0]);
+    for (const Operand& operand : operands_of(factors, product->bound, nullptr, batch_axes(factors, product->bound)).operands) {
+      AxisSet axes = operand.axes;
+      for (const Factor& f : operand.factors) axes.insert(f.base->axes.common(product->bound));
+      const auto reads_all = [&](Expr e) { return e->is(ExprKind::load) && e->axes == axes; };
+      if (std::none_of(operand.factors.begin(), operand.factors.end(), [&](const Factor& f) { return any_of(f.base, reads_all); }))
+        computed_.push_back(std::move(axes));
+    }
+  }
+
+  // The elements that each program reads of tensors, or computes as operands of products, without this axis: a tile of the axis shares them.
   double shared_along(Axis a, const AxisSet& grid) const {
     double elements = 0;
     for (const Load& l : loads_)
       if (!l.axes.contains(a)) elements += estimated_extent(l.axes.without(grid));
+    for (const AxisSet& axes : computed_)
+      if (!axes.contains(a)) elements += estimated_extent(axes.without(grid));
     return elements;
   }
 
@@ -273,6 +290,7 @@ class TileChooser {
   const ir::TargetDesc& target_;
   bool is_batch_invariant_;
   std::vector<Load> loads_;
+  std::vector<AxisSet> computed_;  // the axes of operands that no tensor has
   TileSizes sizes_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "passes/fusion/expr/magnitude.h"
+
 namespace tilewright::passes::fusion {
 
 namespace {
@@ -10,14 +12,11 @@ namespace {
 using graph::Combine;
 
 // The conditions that must hold for an accumulator to get a contribution from a position.
-std::vector<Expr> needed_conditions(const Accumulator& a) {
+std::vector<Expr> needed_conditions(const ExprBuilder& b, const Accumulator& a) {
   if (a.combine == Combine::max && a.body->is(ExprKind::select) && a.body->operands[2]->is_negative_infinity())
     return conjuncts(a.body->operands[0]);
   if (a.combine != Combine::sum) return {};
-  if (a.body->is(ExprKind::indicator)) return conjuncts(a.body->operands[0]);
-  for (const Factor& f : a.body->factors)
-    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) return conjuncts(f.base->operands[0]);
-  return {};
+  return conditions_of(b.factors(a.body));
 }
 
 }  // namespace
@@ -25,7 +24,7 @@ std::vector<Expr> needed_conditions(const Accumulator& a) {
 std::vector<LoopBound> loop_bounds(ExprBuilder& b, const LoopPlan& plan, const PassState& state) {
   std::vector<LoopBound> bounds;
   if (state.accumulators.empty()) return bounds;
-  const auto conditions = [&](int i) { return needed_conditions(plan.accumulators[static_cast<std::size_t>(i)]); };
+  const auto conditions = [&](int i) { return needed_conditions(b, plan.accumulators[static_cast<std::size_t>(i)]); };
   std::vector<Expr> common = conditions(state.accumulators[0]);
   for (int i : state.accumulators) {
     const std::vector<Expr> own = conditions(i);

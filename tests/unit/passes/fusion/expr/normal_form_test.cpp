@@ -116,6 +116,21 @@ TEST_CASE_FIXTURE(Fixture, "normal form: masks") {
   CHECK(b.select(mask, b.zero(), x) == b.product({x, b.indicator(b.negation(mask))}));
 }
 
+TEST_CASE_FIXTURE(Fixture, "normal form: each condition of a mask is a factor") {
+  const Expr own = b.at_least_zero(b.subtract(b.index(r), b.number(1)));
+  const Expr both = b.conjunction({mask, own});
+  CHECK(b.indicator(both) == b.product({b.indicator(mask), b.indicator(own)}));
+  CHECK(b.select(both, x, b.zero()) == b.product({x, b.indicator(mask), b.indicator(own)}));
+  CHECK(b.factors(b.indicator(both)).size() == 2);
+  CHECK(b.product({b.indicator(both), b.indicator(mask)}) == b.indicator(both));
+  CHECK(b.product({b.indicator(both), b.select(mask, x, y)}) == b.product({b.indicator(both), x}));
+  // A sum keeps all of its masks, or none.
+  const Expr sum = b.reduce(graph::Combine::sum, {k}, b.product({x, b.indicator(both)}));
+  CHECK(sum->is(ExprKind::reduce));
+  CHECK(b.reduce(graph::Combine::sum, {k}, b.product({x, b.indicator(own)})) ==
+        b.product({b.indicator(own), b.reduce(graph::Combine::sum, {k}, x)}));
+}
+
 TEST_CASE_FIXTURE(Fixture, "normal form: what may be 0, infinite or negative does not cancel") {
   const Expr number = b.extent(Dim(7)), position = b.indicator(mask), root = b.power(x, Rational(1, 2));
   CHECK(b.subtract(x, x) == b.scale(0, x));

@@ -62,6 +62,8 @@ TEST_CASE_FIXTURE(Fixture, "products: factors that lack different axes of the re
   CHECK(!is_product({x, g}, {k}));
   CHECK(!is_product({x, s}, {k}));
   CHECK(!is_product({x, t}, {k}));
+  CHECK(!is_product({s, t}, {k}));
+  CHECK(!is_product({x, w, data("of_all", {m, k, n})}, {k}));
 }
 
 }  // namespace

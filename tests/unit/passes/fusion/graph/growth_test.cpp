@@ -218,8 +218,8 @@ TEST_CASE("fusion growth: moves of moved values do not multiply, whole and insid
           CAPTURE(reduced);
           CAPTURE(is_symbolic);
           const double few = steps(m, is_added, reduced, is_symbolic, 24), many = steps(m, is_added, reduced, is_symbolic, 48);
-          // The conditions of nested moves are compared with each other: n^1.5 within the bounds of a segment.
-          CHECK(many <= 3 * few);
+          // The position of a gather is put into those of the gathers inside of it: n^1.3 within the bounds of a segment.
+          CHECK(many <= 2.6 * few);
         }
 }
 
