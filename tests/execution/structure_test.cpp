@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
+#include <string>
 
 #include "tests/execution/machines.h"
 #include "tileir/op_kind.h"
@@ -352,6 +354,54 @@ TEST_CASE("memory: stores under a bound on indices of every type, also those tha
           }
       }
       check_on_machines(p.take());
+    }
+  }
+}
+
+// On hosts, numbers of elements are compared with what is left of the range (passes/narrow_comparisons.cpp).
+TEST_CASE("memory: 64-bit bounds on indices in loops, near the range and far away from it") {
+  const std::string text = R"(
+kernel @k(%y: ptr<i32>, %n: i64, %steps: i32) {
+  %first = constant {value = -2} : i32
+  %one = constant {value = 1} : i32
+  %j = arange {lo = 4, hi = 20} : i32[16]
+  %jw = cast %j : i64[16]
+  %nb = broadcast %n : i64[16]
+  %zeros = constant {value = 0} : i32[16]
+  %ones = constant {value = 1} : i32[16]
+  %threes = constant {value = 3} : i32[16]
+  %s = for %first, %steps, %one, %zeros : i32[16] (%k: i32, %acc: i32[16]) {
+    %kw = cast %k : i64
+    %kb = broadcast %kw : i64[16]
+    %kj = add %jw, %kb : i64[16]
+    %mask = COMPARED : i1[16]
+    %v = select %mask, %ones, %zeros : i32[16]
+    %more = mul %acc, %threes : i32[16]
+    %next = add %more, %v : i32[16]
+    yield %next
+  }
+  %yb = broadcast %y : ptr<i32>[16]
+  %i = arange {lo = 0, hi = 16} : i32[16]
+  %yp = add_ptr %yb, %i : ptr<i32>[16]
+  store %yp, %s
+})";
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(), kGreatest = std::numeric_limits<std::int64_t>::max();
+  for (const char* compared : {"lt %kj, %nb", "le %kj, %nb", "gt %nb, %kj", "ge %nb, %kj"}) {
+    std::string each = text;
+    each.replace(each.find("COMPARED"), 8, compared);
+    for (std::int64_t bound : {kLeast, std::int64_t{-3}, std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{11},
+                               std::int64_t{23}, std::int64_t{24}, std::int64_t{1} << 40, kGreatest}) {
+      CAPTURE(compared);
+      CAPTURE(bound);
+      fuzz::Program p;
+      p.function = parse(each, "bounds.tile").functions.at(0);
+      p.arguments.resize(3);
+      p.arguments[0].is_buffer = true;
+      p.arguments[0].element = Element::i32;
+      p.arguments[0].bytes.resize(16 * sizeof(std::int32_t));
+      p.arguments[1].word = static_cast<std::uint64_t>(bound);
+      p.arguments[2].word = 5;
+      check_on_machines(p);
     }
   }
 }

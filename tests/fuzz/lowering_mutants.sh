@@ -46,7 +46,7 @@ mutant ternary $e 'return e.call(llvm::Intrinsic::fma);' 'return e.b.CreateFAdd(
 mutant convert $e 'e.b.CreateFCmpUNE(x, llvm::ConstantFP::getZero(x->getType()))' 'e.b.CreateFCmpONE(x, llvm::ConstantFP::getZero(x->getType()))'
 mutant pointers $e 'e.b.CreateIntCast(e.x[1], e.x[0]->getType(), ir::is_signed(e.types[1].element()))' 'e.b.CreateIntCast(e.x[1], e.x[0]->getType(), true)'
 mutant create $h/nest.cpp 'b.CreateAdd(b.CreateTrunc(index(dims[0]), b.getInt32Ty()), b.getInt32(lo))' 'b.CreateTrunc(index(dims[0]), b.getInt32Ty())'
-mutant shape $h/plan.cpp 'map[axes[i]] = s.map[i];' 'map[i] = s.map[axes[i]];'
+mutant shape $h/evaluation_plan.cpp 'map[axes[i]] = s.map[i];' 'map[i] = s.map[axes[i]];'
 mutant load $h/memory.cpp 'return a.mask ? b.CreateSelect(a.mask, v, other) : v;' 'return v;'
 mutant load $h/prefix_masks.cpp 'if (or_equal) distance =' 'if (or_equal || !less) distance ='
 mutant memory $h/block_planner.cpp 'if (op.kind == OpKind::store_) load_floor_ = store_floor_ = at + 1;
