@@ -13,6 +13,7 @@
 #include "backend/compile.h"
 #include "frontend/launch/checked_options.h"
 #include "frontend/launch/first_write.h"
+#include "frontend/trace/ir_type.h"
 #include "frontend/trace/trace.h"
 #include "frontend/trace/trace_state.h"
 #include "runtime/active_call.h"

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/trace/ir_type.h"
 #include "frontend/trace/trace_state.h"
 #include "tilewright/tile.h"
 

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "tileir/ir.h"
-#include "tilewright/elements.h"
 
 namespace tilewright::detail {
 
@@ -14,9 +13,6 @@ struct TracedParam {
   ir::Type type;
   ir::Param param;
 };
-
-/// The tile IR type for an element type of the public headers.
-ir::Type ir_type(TypeCode);
 
 /// Runs `body` with a new trace that is current on this thread, and returns the verified function. `where`: the line of the kernel or the
 /// launch, for mistakes without a line. Exceptions of `body` pass through unchanged. Throws Error that names the loop or branch if the body

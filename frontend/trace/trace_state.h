@@ -1,12 +1,13 @@
 // The state of one trace: the function that is being recorded, and the table of handles that name its values.
 #pragma once
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "frontend/trace/trace.h"
 #include "tileir/builder.h"
 #include "tilewright/ops/control.h"
 
@@ -17,7 +18,8 @@ namespace tilewright::detail {
 
 class Trace {
  public:
-  Trace(const std::string& name, std::span<const TracedParam>);
+  /// A trace of a function without parameters, which is current on this thread while it lives.
+  explicit Trace(const std::string& name);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "frontend/trace/ir_type.h"
 #include "frontend/trace/trace.h"
 
 namespace bench {

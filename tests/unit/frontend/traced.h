@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/trace/ir_type.h"
 #include "frontend/trace/trace.h"
 #include "tileir/interpreter/interpreter.h"
 #include "tileir/text/printer.h"
