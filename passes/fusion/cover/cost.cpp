@@ -133,7 +133,7 @@ class Estimator {
   void add_pass(int pass, Counted& counted) {
     for (std::size_t i = 0; i < plan_.accumulators.size(); ++i) {
       const Accumulator& a = plan_.accumulators[i];
-      if (a.pass != pass || !plan_.is_read(static_cast<int>(i))) continue;
+      if (a.pass != pass || !is_read(plan_.reductions, static_cast<int>(i))) continue;
       const Expr body = footprint_.has_one_tile() ? body_at_values(b_, a) : a.body;
       const AxisSet walked = footprint_.walked_in(a.reduce->bound, {});
       add_parts({add_reduction(a.combine, body, {plan_.loop}, a.reduce->operand_element, a.axes, walked), walked}, counted);

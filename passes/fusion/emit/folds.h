@@ -4,7 +4,7 @@
 
 #include "passes/fusion/emit/scopes.h"
 #include "passes/fusion/emit/tile_builder.h"
-#include "passes/fusion/expr/expr.h"
+#include "passes/fusion/expr/expr_pool.h"
 
 namespace tilewright::passes::fusion {
 

@@ -9,6 +9,7 @@
 #include "passes/fusion/emit/loop_range.h"
 #include "passes/fusion/emit/program_grid.h"
 #include "passes/fusion/emit/state_emitter.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/tiles/choose_tiles.h"
 #include "tileir/diagnostics.h"

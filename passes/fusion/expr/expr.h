@@ -1,22 +1,19 @@
 // Formulas over named axes: the representation on which the fusion passes work.
 //
 // An expression is a value for each point of its free axes: `sum over d of q[h, i, d] k[h, j, d]` has the axes h, i, j. Expressions are
-// immutable and hash-consed: equal formulas are one object. Their order depends only on their contents, so that rewriting a program without
-// changing its meaning does not change a plan. ExprBuilder (normal_form.h) makes expressions in normal form.
+// immutable and hash-consed: equal formulas are one object, which a pool owns (expr_pool.h). Their order depends only on their contents, so
+// that rewriting a program without changing its meaning does not change a plan. ExprBuilder (normal_form.h) makes expressions in normal form.
 #pragma once
 #include <compare>
 #include <cstdint>
-#include <deque>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-#include "passes/fusion/steps.h"
 #include "tileir/graph/graph.h"
 #include "tileir/rational.h"
 
@@ -97,13 +94,6 @@ struct Fold {
   std::uint32_t function = 0;  // for `combine`: the function's number in the pool
   Fold(graph::Combine c, std::uint32_t f = 0) : combine(c), function(f) {}
   friend bool operator==(const Fold&, const Fold&) = default;
-};
-
-/// An associative function of the user: a node with two arguments, and its neutral element.
-struct CombiningFunction {
-  const graph::Graph* graph = nullptr;
-  graph::NodeId result;
-  std::uint64_t identity = 0;  // bits of the element type of `result`
 };
 
 /// What is known about a float before its data are known: rules that drop, move or cancel a value need this. `for_finite_data` ignores
@@ -231,16 +221,6 @@ Finite finiteness(const Factor&);
 /// Whether an expression is x / x: 1, or NaN where x is 0 or not finite.
 bool is_guard(Expr);
 
-/// A key that is the same for all multiples of a sum, and for no other sum; none if the quotient of two coefficients does not fit.
-std::optional<ExprKey> key_of_multiples(Expr sum);
-
-/// The operation of the user's program that computes a value.
-struct WrittenValue {
-  enum class Kind : std::uint8_t { product, quotient, power, sum } kind{};
-  Expr left, right;       // a power has no `right`
-  Rational exponent = 1;  // of a power
-};
-
 /// The expressions of which an expression is made: its operands, the values of its terms, and the bases of its factors, in this order.
 class Children {
  public:
@@ -277,64 +257,6 @@ class Children {
 };
 inline Children children(Expr e) { return Children(e); }
 
-/// Owns expressions, axes and tensors.
-class ExprPool {
- public:
-  /// The expression with these contents. Properties that follow from them (`axes`, `key`, `height`, what is known, ...) are set here.
-  Expr intern(ExprData);
-  /// The axis with this name; if it is new, it is made with this extent and label. An empty label means the name.
-  Axis axis(const std::string& name, const Dim& extent, const std::string& label = {});
-  Axis find_axis(const std::string& name) const;
-  Tensor add_tensor(TensorInfo);
-  Tensor find_tensor(const std::string& name) const;
-  std::size_t tensors() const { return tensors_.size(); }
-
-  /// The number of a function; equal functions have equal numbers.
-  std::uint32_t add_function(const CombiningFunction&);
-  const CombiningFunction& function(std::uint32_t number) const { return functions_[number]; }
-
-  /// The nodes whose value this expression is, in the order of note_source; for a sum without a node: a node of whose value it is a part.
-  const std::vector<graph::NodeId>& sources(Expr) const;
-  void note_source(Expr, graph::NodeId);
-  /// Copies the sources of one expression to another one that represents it.
-  void copy_sources(Expr from, Expr to);
-  /// Whether an expression is the value of its first source, and not only a part of it.
-  bool is_value_of_source(Expr) const;
-  /// How the program computes a product or a sum: (a / b) (c / d) and a c / (b d) are one expression but have different ranges; a - b + c
-  /// and a + c - b are one expression but have different errors. The first one that is noted counts.
-  const WrittenValue* written_value(Expr) const;
-  void note_written_value(Expr, const WrittenValue&);
-  /// Of the sums with this key_of_multiples, the first one that is noted as a sum; a null expression if a value is made of one that was not
-  /// noted before. None if no sum is noted.
-  std::optional<Expr> written_multiple(const ExprKey&) const;
-  /// The graph of the sources; it must stay alive while the pool is used.
-  void set_graph(const graph::Graph& g) { graph_ = &g; }
-  /// The user's line that computes the expression; line 0 if the expression is not the value of an operation.
-  Location where(Expr) const;
-
-  std::size_t size() const { return exprs_.size(); }
-  /// Counts steps: each request for an expression is one, also for known ones; plans and estimates add theirs.
-  Steps& steps() { return steps_; }
-
- private:
-  struct KeyHash {
-    std::size_t operator()(const ExprKey& k) const { return k.low; }
-  };
-  std::deque<ExprData> exprs_;
-  std::unordered_map<ExprKey, const ExprData*, KeyHash> by_key_;
-  std::deque<AxisData> axes_;
-  std::unordered_map<std::string, Axis> axis_by_name_;
-  std::deque<TensorInfo> tensors_;
-  std::unordered_map<std::string, Tensor> tensor_by_name_;
-  std::vector<CombiningFunction> functions_;
-  std::unordered_map<const ExprData*, std::vector<graph::NodeId>> sources_;
-  std::unordered_map<const ExprData*, WrittenValue> written_;
-  std::unordered_map<ExprKey, Expr, KeyHash> written_multiples_;
-  std::unordered_set<const ExprData*> parts_;  // expressions whose sources are nodes of whose values they are only parts
-  const graph::Graph* graph_ = nullptr;
-  Steps steps_;
-};
-
 /// The `bits` of a bitcast: its two element types.
 constexpr std::uint64_t bitcast_types(ir::Element from, ir::Element to) {
   return static_cast<std::uint64_t>(from) << 8 | static_cast<std::uint64_t>(to);
@@ -346,11 +268,6 @@ constexpr ir::Element bitcast_to(std::uint64_t bits) { return static_cast<ir::El
 constexpr std::uint64_t operand_bits(ir::Element e) { return static_cast<std::uint64_t>(e) + 1; }
 constexpr ir::Element operand_of_bits(std::uint64_t bits) { return static_cast<ir::Element>(bits - 1); }
 
-/// The first node whose value an expression is; if there is none, that of the nearest expression inside.
-graph::NodeId nearest_source(const ExprPool&, Expr);
-
-/// Whether `inner` is `outer` or a part of it. References count as parts.
-bool contains(Expr outer, Expr inner);
 /// Whether an expression reads memory.
 inline bool holds_load(Expr e) { return e->holds(ExprKind::load); }
 

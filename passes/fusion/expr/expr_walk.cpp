@@ -1,4 +1,4 @@
-// Collects expressions of one kind.
+// Collects expressions of one kind, and finds parts.
 #include "passes/fusion/expr/expr_walk.h"
 
 namespace tilewright::passes::fusion {
@@ -16,6 +16,10 @@ std::vector<Expr> collect(Expr root, ExprKind kind) {
   std::vector<Expr> found;
   collect(root, kind, seen, found);
   return found;
+}
+
+bool contains(Expr outer, Expr inner) {
+  return any_of(outer, [&](Expr e) { return e == inner; }, [&](Expr e) { return e->height > inner->height; });
 }
 
 }  // namespace tilewright::passes::fusion

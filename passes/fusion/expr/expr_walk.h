@@ -123,4 +123,7 @@ bool any_of(Expr root, Test test) {
   return static_cast<bool>(find_first(root, std::move(test)));
 }
 
+/// Whether `inner` is `outer` or a part of it. References count as parts.
+bool contains(Expr outer, Expr inner);
+
 }  // namespace tilewright::passes::fusion

@@ -22,7 +22,7 @@
 #include <span>
 #include <vector>
 
-#include "passes/fusion/expr/expr.h"
+#include "passes/fusion/expr/expr_pool.h"
 
 namespace tilewright::passes::fusion {
 

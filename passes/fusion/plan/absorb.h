@@ -7,14 +7,13 @@
 //   attention:  T0 = max;  refer to r0 = T0;  T1: moves by the change of exp(-r0), then sum;  T2: the same as T1
 #pragma once
 #include <cstdint>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "passes/fusion/expr/expr.h"
+#include "passes/fusion/plan/accumulators.h"
 
 namespace tilewright::passes::fusion {
-
-class LoopPlan;
 
 struct AbsorbStep {
   enum class Kind : std::uint8_t {
@@ -37,9 +36,7 @@ struct PassState {
   std::vector<AbsorbStep> steps;
 };
 
-PassState pass_state(const LoopPlan&, int pass);
-
-/// The merge of two states, as text for people.
-std::string merge_text(const LoopPlan&, int pass);
+/// The state of a pass, made of the plan's reductions and accumulators. rolling: the shift references that are the value so far.
+PassState pass_state(std::span<const Reduction>, std::span<const Accumulator>, const ExprSet& rolling, int pass);
 
 }  // namespace tilewright::passes::fusion

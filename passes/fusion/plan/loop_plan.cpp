@@ -89,18 +89,6 @@ void collect_bound(Expr value, ExprSet& seen, AxisSet& bound) {
 
 }  // namespace
 
-std::string_view text(Policy p) {
-  switch (p) {
-    case Policy::complete: return "complete";
-    case Policy::deferred: return "deferred";
-    case Policy::rolling: return "rolling";
-    case Policy::shifted: return "shifted";
-    case Policy::constant: return "constant";
-    case Policy::unused: return "unused";
-  }
-  return "";
-}
-
 LoopPlan::LoopPlan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis)
     : outputs(std::move(given)), loop(axis), b_(&b), forms_(by_key) {
   std::sort(outputs.begin(), outputs.end(), [](const KernelOutput& x, const KernelOutput& y) { return x.name < y.name; });
@@ -111,7 +99,7 @@ LoopPlan::LoopPlan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis)
     make_moves();
     b.pool().steps().take(reductions.size() * (reductions.size() + accumulators.size()));
     choose_policies();
-    for (int pass = 1; pass <= passes; ++pass) states.push_back(pass_state(*this, pass));
+    for (int pass = 1; pass <= passes; ++pass) states.push_back(pass_state(reductions, accumulators, rolling_, pass));
   }
   choose_grid();
 }
@@ -248,8 +236,6 @@ bool LoopPlan::may_roll(Expr shift, int pass) const {
   return is_ratio_of_sums(*b_, shift->operands[0], sums);
 }
 
-bool LoopPlan::is_rolling(Expr shift) const { return rolling_.contains(shift); }
-
 // Accumulators move by their transports. New bodies become accumulators. If some of the references follow their values, the others do not
 // change.
 void LoopPlan::make_moves() {
@@ -258,10 +244,10 @@ void LoopPlan::make_moves() {
     if (shifts.empty()) continue;
     for (Expr s : shifts)
       if (may_roll(s, accumulators[i].pass)) rolling_.insert(s);
-    const bool has_rolling = std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return is_rolling(s); });
+    const bool has_rolling = std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return rolling_.contains(s); });
     ExprMap unchanged;
     for (Expr s : shifts)
-      if (has_rolling && !is_rolling(s)) unchanged[b_->delta(s->operands[0])] = b_->zero();
+      if (has_rolling && !rolling_.contains(s)) unchanged[b_->delta(s->operands[0])] = b_->zero();
     std::vector<AccumulatorTerm> move;
     for (FormTerm t : transport(accumulators[i].body)) {
       if (!unchanged.empty()) t.factor = b_->substitute(t.factor, unchanged);
@@ -378,13 +364,6 @@ const Reduction* LoopPlan::find(Expr reduce) const {
   return nullptr;
 }
 
-bool LoopPlan::is_read(int accumulator) const {
-  for (const Reduction& r : reductions)
-    for (const AccumulatorTerm& t : r.terms)
-      if (t.accumulator == accumulator && r.is_computed()) return true;
-  return false;
-}
-
 // A free axis is distributed over the grid if the parts that lack it are cheap to repeat: they contain no product, and read nothing that is
 // not also read along the axis, or that has fewer axes than such a read.
 void LoopPlan::choose_grid() {
@@ -396,7 +375,7 @@ void LoopPlan::choose_grid() {
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const Accumulator& a = accumulators[i];
     rows.insert(a.axes);
-    if (a.axes.intersects(free) && is_read(static_cast<int>(i))) live.push_back(&a);
+    if (a.axes.intersects(free) && is_read(reductions, static_cast<int>(i))) live.push_back(&a);
   }
   std::vector<Expr> parts;
   for (const Accumulator* a : live) {

@@ -23,50 +23,10 @@
 
 #include "passes/fusion/expr/kernel_output.h"
 #include "passes/fusion/plan/absorb.h"
+#include "passes/fusion/plan/accumulators.h"
 #include "passes/fusion/plan/forms.h"
 
 namespace tilewright::passes::fusion {
-
-/// Which reference represents a reduction while the loop runs.
-enum class Policy : std::uint8_t {
-  complete,  // none: a later pass uses the complete value
-  deferred,  // none: factors that depend on it are applied after the loop
-  rolling,   // the value so far
-  shifted,   // an estimate from the first tile: the value so far, extrapolated
-  constant,  // a number that bounds it; the reduction is not computed
-  unused,    // no output depends on it; it is not computed
-};
-std::string_view text(Policy);
-
-/// factor * accumulator.
-struct AccumulatorTerm {
-  Expr factor;
-  int accumulator;
-};
-
-struct Accumulator {
-  graph::Combine combine{};
-  Expr exponent;  // the accumulator moves by exp(exponent new - exponent old)
-  Expr body;      // the contribution of an element of the loop's axis
-  AxisSet axes;   // axes of the accumulator: those of the body without the loop's
-  int pass = 1;
-  /// If the body has shift references: the accumulator after they move and before the exponent does; the factors contain the deltas.
-  std::vector<AccumulatorTerm> move;
-  Expr reduce;  // a reduction of which it is a term
-  Fold fold() const { return combine == graph::Combine::combine ? reduce->fold() : Fold(combine); }
-  ir::Element element() const { return reduce->element; }  // the type in which it accumulates
-};
-
-struct Reduction {
-  Expr value;
-  int pass = 1;
-  Policy policy = Policy::deferred;
-  bool is_only_reference = false;      // no output depends on its value
-  std::vector<AccumulatorTerm> terms;  // its value when the pass has ended
-  std::optional<double> constant;      // the reference, if the policy is constant
-
-  bool is_computed() const { return policy != Policy::constant && policy != Policy::unused; }
-};
 
 /// A running combination along the loop's axis: each tile continues from the result of earlier tiles.
 struct RunningScan {
@@ -102,11 +62,6 @@ class LoopPlan {
   double after = 0;     // positions of reductions that are computed after the loop
 
   const Reduction* find(Expr reduce) const;
-  /// Whether a computed reduction is a term of the accumulator. Other accumulators only provide constants, or moves of accumulators.
-  bool is_read(int accumulator) const;
-  /// Whether a shift reference is the value so far, to which the accumulators move, and not an estimate from the first tile. It is, if it
-  /// contains a maximum, or is a ratio of sums, which is meaningless as long as all weights are 0.
-  bool is_rolling(Expr shift) const;
   /// The plan as text for people: loop, passes, accumulators, merge of two states, epilogue, refusals.
   std::string text() const;
 
@@ -130,8 +85,13 @@ class LoopPlan {
   ExprBuilder* b_;
   std::map<Expr, Form, bool (*)(Expr, Expr)> forms_;
   std::unordered_map<Expr, Form, ExprHash> transports_;  // of the bodies of accumulators
-  ExprSet rolling_;                                      // the rolling shift references
+  // The shift references that are the value so far, to which the accumulators move, and not an estimate from the first tile: those
+  // that contain a maximum, or are a ratio of sums, which is meaningless as long as all weights are 0.
+  ExprSet rolling_;
 };
+
+/// The merge of two states of a pass, as text for people.
+std::string merge_text(const LoopPlan&, int pass);
 
 /// The body of an accumulator in which values replace references in exponents: what a loop of one tile computes.
 Expr body_at_values(ExprBuilder&, const Accumulator&);

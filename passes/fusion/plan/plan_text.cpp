@@ -61,7 +61,7 @@ std::string LoopPlan::text() const {
     }
     for (std::size_t i = 0; i < accumulators.size(); ++i) {
       const Accumulator& a = accumulators[i];
-      if (a.pass != pass || (a.combine != graph::Combine::sum && !is_read(static_cast<int>(i)))) continue;
+      if (a.pass != pass || (a.combine != graph::Combine::sum && !is_read(reductions, static_cast<int>(i)))) continue;
       all += fmt::format("    T{}[{}] {} {}", i, text(a.axes), combine_text(a.combine), text(a.body, names));
       if (!a.exponent->is_number(0)) all += fmt::format("; moves by exp of the change of {}", text(a.exponent, names));
       if (!a.move.empty()) all += "; shifts to " + terms_text(a.move, names);

@@ -124,7 +124,7 @@ double Footprint::most_bytes_of_states() const {
 double Footprint::accumulator_words() const {
   double words = 0;
   for (std::size_t i = 0; i < plan_.accumulators.size(); ++i)
-    if (plan_.is_read(static_cast<int>(i))) words += elements(plan_.accumulators[i].axes);
+    if (is_read(plan_.reductions, static_cast<int>(i))) words += elements(plan_.accumulators[i].axes);
   return words;
 }
 
