@@ -3,10 +3,35 @@
 // A comment names the machine and the date of a number that was measured. The others are estimates: each says what it weighs. Numbers that
 // follow from a type, an instruction set or a proof are not choices, and stand where they are used.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 namespace tilewright::passes::fusion {
+
+// ---- expr: sizes of symbols, and the range of formulas ----
+
+/// The value that estimates assume for a symbol, unless its bounds exclude it.
+inline constexpr double kTypicalExtent = 1024;
+/// The value of symbols by which estimates recognise work that grows faster than the data.
+inline constexpr double kLargeExtent = 1 << 18;
+/// Bits of a moderate number, above and below 1: a product with a few such numbers is in range if its other factors are. The guarantee of
+/// range (docs/fusion.md) counts them.
+inline constexpr int kSpareBits = 24;
+/// The greatest power of a moderate value that is still taken for moderate.
+inline constexpr std::int64_t kMostPowerOfModerate = 2;
+/// A limit of a maximum that no score reaches, at least: nearly the greatest f16, below which formulas choose such limits.
+inline constexpr double kLeastUnreachedScore = 60000;
+/// The greatest power of an integer for which a range is computed.
+inline constexpr std::int64_t kMostBoundedPower = 4;
+/// Primes that are taken out of the number under a root one by one; the rest is one factor, since finding its primes would take time.
+inline constexpr int kMostPrimeOfRoot = 1000;
+/// Bits above and below 1 of a product's coefficient that is multiplied with others; f32 has 126, and further products need the rest.
+inline constexpr int kMostCoefficientExponent = 100;
+/// Characters of a formula that is printed as a tree; a longer one gets names for the parts that it has several times.
+inline constexpr double kLongestText = 2000;
+/// Numerators and denominators from here on are printed as decimal fractions, which are shorter.
+inline constexpr int kLeastLongNumber = 1000;
 
 // ---- graph: segments ----
 
@@ -32,6 +57,10 @@ inline constexpr std::size_t kMostStepsOfReuse = 2048;
 inline constexpr std::size_t kMostJoined = 32, kMostJoinedOnHost = 8;
 /// Elements: if rows of operands are shorter, so that several share a vector, hosts take kMostJoined too.
 inline constexpr std::int64_t kShortJoinedRow = 16;
+/// Positions of a value that are remembered: with this many it is stored, and more of them change nothing.
+inline constexpr std::size_t kMostKeptPositions = std::max(kMostPositions, kMostJoined) + 1;
+/// Indices that a program of checked mode compares with their extent at once: 8 for each of 128 threads.
+inline constexpr std::int64_t kCheckedAtOnce = 1024;
 
 // ---- translate: parameters ----
 
@@ -99,6 +128,8 @@ inline constexpr std::int64_t kLeastHostLoop = 8;
 /// 16 x 1024 (Zen 4, two cores).
 inline constexpr std::int64_t kHostPieceOfRegisters = 64, kHostPieceOfMemory = 4096;
 inline constexpr double kLeastBytesOfMemory = 4 << 20;
+/// Positions that a footprint counts; a program with more does not fit on any chip, and the product of two counts still fits into 64 bits.
+inline constexpr std::int64_t kManyPositions = std::int64_t{1} << 20;
 
 // ---- tiles: loops that programs divide ----
 
@@ -122,6 +153,12 @@ inline constexpr std::int64_t kLeastSideForThreads = 64;
 
 /// The greatest integer power that is emitted as multiplications; a greater one is a call of pow.
 inline constexpr std::int64_t kMostMultiplications = 4;
+/// The greatest multiple of a sum's coefficient whose term is added before the coefficient is multiplied: its product with the multiple has
+/// few more bits.
+inline constexpr std::int64_t kMostGroupedMultiple = 16;
+/// Factors of unknown magnitude of a product that is multiplied in an order of the compiler; with more, partial products may leave the range
+/// that those of the program keep.
+inline constexpr double kMostUnknownFactors = 2;
 
 // ---- emit: scatter_add ----
 
@@ -153,5 +190,37 @@ inline constexpr std::size_t kFewOutputs = 8;
 inline constexpr double kOwnRows = 212.0 / 255, kSharedRowsOf4 = 96.0 / 255, kSharedRowsOf8 = 132.0 / 255;
 /// A program may spill this part of its registers: that costs less than reading all of the loop in more programs.
 inline constexpr std::int64_t kShareToSpill = 8;
+
+// ---- check ----
+
+/// Random points at which a plan is compared with its definition: at each, a wrong plan passes with a probability of about 2^-54.
+inline constexpr int kRoundsOfCheck = 2;
+/// Positions of a tile in the check: the least number for which the order inside of a tile and between tiles counts.
+inline constexpr int kTileOfCheck = 2;
+/// The degree that is assumed of formulas, as polynomials in each of the random values.
+inline constexpr double kMostDegree = 64;
+/// Draws of real numbers for a factor whose sign is unknown: a wrong sign is found with a probability of 1 - 2^-64.
+inline constexpr std::size_t kDrawsOfReals = 64;
+/// Draws for a value of which formulas take roots: half of the residues have none.
+inline constexpr int kMostDrawsOfRoots = 200;
+/// Elements of all values of an instance with three positions along each axis; larger graphs are compared with two.
+inline constexpr double kMostElementsOfInstance = 4000;
+/// Elements of one result that are compared; of more, some are taken from everywhere.
+inline constexpr std::uint64_t kMostComparedElements = 512;
+/// The error bound of a number as a part of it; with a greater one a difference proves nothing, but numbers that agree up to 2^-40 are equal.
+inline constexpr long double kMostRelativeError = 1e-5L, kEqualNotByChance = 0x1p-40L;
+/// Exponents of which the check computes an exponential, and the bound of their errors: beyond them the result is unknown.
+inline constexpr long double kMostExponentOfCheck = 4000, kMostErrorOfExponent = 0.5L;
+/// Powers that the check multiplies out, like a program that writes them as products.
+inline constexpr std::int64_t kMostMultipliedPower = 8;
+/// Values that wait for each other on the machine's stack; further ones are computed from a list.
+inline constexpr int kMostDepthOfCheck = 64;
+
+// ---- sequence and report ----
+
+/// Names in the name of a value that is made of several.
+inline constexpr std::size_t kMostJoinedNames = 3;
+/// Nodes that are searched for those of a kernel, more than kernels have.
+inline constexpr std::size_t kMostSearchedNodes = 512;
 
 }  // namespace tilewright::passes::fusion

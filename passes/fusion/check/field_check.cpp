@@ -9,6 +9,7 @@
 
 #include "passes/fusion/check/field_eval.h"
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -16,8 +17,6 @@ namespace tilewright::passes::fusion {
 namespace {
 
 using graph::Combine;
-
-constexpr int kTile = 2;
 
 // The residues of one value modulo both primes.
 struct Residues {
@@ -61,14 +60,13 @@ class PlanChecker {
   // Half of the residues have no root. A value of which a formula takes a root is drawn repeatedly until it has one, so that the square of
   // the root is the value.
   void draw_complete_values() {
-    constexpr int kMostDraws = 200;
     const std::vector<Expr> bases = bases_of_roots();
     for (const Reduction& r : plan_.reductions) {
       std::vector<RootBase> own;
       for (Expr b : bases)
         if (contains(b, r.value) && is_drawn(b, r)) own.push_back({b, shared_axes(b, r.value)});
       for (const Point& p : points(r.value->axes, plan_.loop))
-        for (int i = 0; i < kMostDraws; ++i) {
+        for (int i = 0; i < kMostDrawsOfRoots; ++i) {
           final_[r.value][p] = random();
           if (std::all_of(own.begin(), own.end(), [&](const RootBase& b) { return has_roots(b, p); })) break;
         }
@@ -250,7 +248,8 @@ class PlanChecker {
     const int extent = checked_extent(plan_.loop, plan_.loop);
     std::optional<Expr> wrong = compare(walk(pass, 0, extent, true), pass);
     if (!wrong && plan_.passes == 1) {
-      const State first = walk(pass, 0, kTile, false), second = walk(pass, kTile, extent, false), empty = walk(pass, 0, 0, false);
+      const State first = walk(pass, 0, kTileOfCheck, false), second = walk(pass, kTileOfCheck, extent, false),
+                  empty = walk(pass, 0, 0, false);
       const State both = absorb(pass, nullptr, {&first, &empty}, {}, false);
       wrong = compare(absorb(pass, &both, {&second}, {}, true), pass);
     }
@@ -260,10 +259,10 @@ class PlanChecker {
   // Absorbs tiles one after another. If the state is that of the whole loop, the last tile brings it to the complete values.
   State walk(int pass, int begin, int end, bool is_whole) {
     State state = absorb(pass, nullptr, {}, {}, false);
-    for (int i = begin; i < end; i += kTile) {
+    for (int i = begin; i < end; i += kTileOfCheck) {
       std::vector<std::int64_t> tile;
-      for (int j = i; j < std::min(i + kTile, end); ++j) tile.push_back(j);
-      state = absorb(pass, &state, {}, tile, is_whole && i + kTile >= end);
+      for (int j = i; j < std::min(i + kTileOfCheck, end); ++j) tile.push_back(j);
+      state = absorb(pass, &state, {}, tile, is_whole && i + kTileOfCheck >= end);
     }
     return state;
   }
@@ -276,11 +275,11 @@ class PlanChecker {
     const auto both = [&](std::uint64_t x, std::uint64_t y) { return is_sum ? m.add(x, y) : m.multiply(x, y); };
     const auto nothing = [](Expr, const Point&, const Modulus&) -> std::optional<std::uint64_t> { return std::nullopt; };
     FieldEvaluator body(seed_, plan_.loop, nothing), definition(seed_, plan_.loop, nothing);
-    const int extent = checked_extent(plan_.loop, plan_.loop), tiles = (extent + kTile - 1) / kTile;
+    const int extent = checked_extent(plan_.loop, plan_.loop), tiles = (extent + kTileOfCheck - 1) / kTileOfCheck;
     for (const Point& row : points(s.value->axes.without({plan_.loop}), plan_.loop)) {
       std::uint64_t before = is_sum ? 0 : 1;
       for (int k = 0; k < tiles; ++k) {
-        const int begin = (plan_.is_reverse ? tiles - 1 - k : k) * kTile, end = std::min(begin + kTile, extent);
+        const int begin = (plan_.is_reverse ? tiles - 1 - k : k) * kTileOfCheck, end = std::min(begin + kTileOfCheck, extent);
         std::uint64_t inside = is_sum ? 0 : 1;
         for (int i = 0; i < end - begin; ++i) {
           Point at = row;
@@ -359,8 +358,6 @@ ProofResult check_plan(const ExprBuilder& b, const LoopPlan& plan, int rounds, s
     return result;
   }
   add_unmodelled(plan, result.left_open);
-  // Assumes a polynomial of at most this degree in each of the random values.
-  constexpr double kDegree = 64;
   for (int i = 0; i < rounds; ++i) {
     if (const auto wrong = PlanChecker(plan, mix(seed, static_cast<std::uint64_t>(i))).run()) {
       result.exact = false;
@@ -369,7 +366,7 @@ ProofResult check_plan(const ExprBuilder& b, const LoopPlan& plan, int rounds, s
       return result;
     }
     ++result.rounds;
-    result.log2_error += std::log2(kDegree) - std::log2(static_cast<double>(Modulus::values().prime()));
+    result.log2_error += std::log2(kMostDegree) - std::log2(static_cast<double>(Modulus::values().prime()));
   }
   return result;
 }

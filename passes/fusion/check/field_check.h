@@ -16,6 +16,7 @@
 #include "passes/fusion/derivation_failed.h"
 #include "passes/fusion/options.h"
 #include "passes/fusion/plan/loop_plan.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -33,7 +34,7 @@ struct ProofResult {
 };
 
 /// `rounds`: number of random points. At each one, a wrong plan passes with a probability of about 2^-54. Stops at the first mistake.
-ProofResult check_plan(const ExprBuilder&, const LoopPlan&, int rounds = 2, std::uint64_t seed = 1);
+ProofResult check_plan(const ExprBuilder&, const LoopPlan&, int rounds = kRoundsOfCheck, std::uint64_t seed = 1);
 
 /// Checks a plan by the check of the options.
 ProofResult check_by(const FusionOptions&, const ExprBuilder&, const LoopPlan&);

@@ -13,6 +13,7 @@
 
 #include "passes/fusion/check/field.h"
 #include "passes/fusion/expr/normal_form.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -47,9 +48,7 @@ class FieldEvaluator {
   std::uint64_t extreme(graph::Combine, const AxisSet& bound, Expr, const Point&, const Modulus&);
 
  private:
-  /// If the sign of a factor is unknown, a wrong one is detected with a probability of 1 - 2^-kDraws.
-  static constexpr std::size_t kDraws = 64;
-  using Reals = std::array<double, kDraws>;
+  using Reals = std::array<double, kDrawsOfReals>;
   // An expression, and the position along each of its axes.
   struct Placed {
     Expr value;

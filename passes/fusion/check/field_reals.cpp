@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "passes/fusion/thresholds.h"
+
 #include "passes/fusion/check/field_eval.h"
 
 namespace tilewright::passes::fusion {
@@ -46,11 +48,11 @@ std::uint64_t FieldEvaluator::extreme(Combine combine, const AxisSet& bound, Exp
     order.push_back(reals(x, all));
   }
   std::uint64_t result = 0, last_weight = 1;
-  for (std::size_t draw = 0; draw < kDraws; ++draw) {
+  for (std::size_t draw = 0; draw < kDrawsOfReals; ++draw) {
     std::size_t chosen = 0;
     for (std::size_t i = 1; i < order.size(); ++i)
       if (combine == Combine::max ? order[i][draw] > order[chosen][draw] : order[i][draw] < order[chosen][draw]) chosen = i;
-    const std::uint64_t weight = draw + 1 == kDraws ? last_weight : mix(mix(seed_, draw), m.prime()) % m.prime();
+    const std::uint64_t weight = draw + 1 == kDrawsOfReals ? last_weight : mix(mix(seed_, draw), m.prime()) % m.prime();
     last_weight = m.subtract(last_weight, weight);
     result = m.add(result, m.multiply(weight, residues[chosen]));
   }
@@ -66,7 +68,7 @@ FieldEvaluator::Reals FieldEvaluator::compute_reals(Expr e, const Point& p) {
   Reals result{};
   const auto each = [&](auto&& change) { std::for_each(result.begin(), result.end(), change); };
   const auto with = [&](const Reals& x, auto&& change) {
-    for (std::size_t i = 0; i < kDraws; ++i) change(result[i], x[i]);
+    for (std::size_t i = 0; i < kDrawsOfReals; ++i) change(result[i], x[i]);
   };
   switch (e->kind) {
     case ExprKind::number: result.fill(e->number.to_double()); return result;
@@ -123,7 +125,7 @@ FieldEvaluator::Reals FieldEvaluator::compute_reals(Expr e, const Point& p) {
 FieldEvaluator::Reals FieldEvaluator::drawn(Expr e, const Point& p) {
   const std::uint64_t h = value(e, p, Modulus::values());
   Reals result{};
-  for (std::size_t draw = 0; draw < kDraws; ++draw) {
+  for (std::size_t draw = 0; draw < kDrawsOfReals; ++draw) {
     const std::uint64_t bits = mix(mix(seed_, h), draw);
     constexpr double kScale = 0x1p-54;
     const double magnitude = 0.25 + static_cast<double>(bits >> 10) * kScale;

@@ -9,6 +9,7 @@
 
 #include "passes/fusion/check/graph_values.h"
 #include "passes/fusion/check/plan_values.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/graph/neutral.h"
 
 namespace tilewright::passes::fusion {
@@ -30,9 +31,8 @@ Outcome compare(const Number& written, const Number& derived) {
   const long double bound = 4 * (written.error + derived.error);
   // After many steps, the bound may be far above the error. Numbers that agree in more digits than by chance are equal then; a difference
   // proves nothing: a result of near-total cancellation is not meaningful.
-  constexpr long double kMostRelative = 1e-5L, kNotByChance = 0x1p-40L;
-  if (bound > kMostRelative * size && size > 0)
-    return std::fabs(written.value - derived.value) <= kNotByChance * size ? Outcome::equal : Outcome::unknown;
+  if (bound > kMostRelativeError * size && size > 0)
+    return std::fabs(written.value - derived.value) <= kEqualNotByChance * size ? Outcome::equal : Outcome::unknown;
   return std::fabs(written.value - derived.value) <= bound + 0x1p-58L * size ? Outcome::equal : Outcome::different;
 }
 
@@ -52,15 +52,15 @@ double elements_of(const graph::Graph& g, const AxisAnalysis& axes) {
 }
 
 // Calls body for the elements of a node that are compared, until it returns false. An axis that reshapes have divided into many parts has
-// two positions along each part: of more elements than kMostCompared, some are taken, in all parts alike.
+// two positions along each part: of more elements than kMostComparedElements, some are taken, in all parts alike.
 void for_each_element(const AxisAnalysis& axes, const Sample& sample, NodeId n, const std::function<bool(const Coordinates&)>& body) {
-  constexpr std::uint64_t kMostCompared = 512, kPrime = 1'000'003;
+  constexpr std::uint64_t kPrime = 1'000'003;
   std::vector<std::vector<SampledPosition>> visited;
   std::uint64_t all = 1;
   for (const AtomList& axis : axes.atoms(n)) all *= visited.emplace_back(sample.positions(axis)).size();
   Coordinates position(visited.size());
-  for (std::uint64_t i = 0; i < std::min(all, kMostCompared); ++i) {
-    std::uint64_t rest = all <= kMostCompared ? i : i * kPrime % all;
+  for (std::uint64_t i = 0; i < std::min(all, kMostComparedElements); ++i) {
+    std::uint64_t rest = all <= kMostComparedElements ? i : i * kPrime % all;
     for (std::size_t axis = visited.size(); axis-- > 0;) {
       position[axis] = visited[axis][rest % visited[axis].size()].position;
       rest /= visited[axis].size();
@@ -108,8 +108,7 @@ void InstanceCheck::compare_at(Sample& sample, const AxisAnalysis& axes, const s
     result.is_refuted = true;
     result.text = std::move(why);
   };
-  constexpr double kMostElements = 4000;
-  sample.set_most_positions(elements_of(g_, axes) > kMostElements ? 2 : 3);
+  sample.set_most_positions(elements_of(g_, axes) > kMostElementsOfInstance ? 2 : 3);
   GraphValues written(g_, axes, sample);
   auto derived = make_derived(sample);
   const std::size_t before = compared_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "passes/fusion/check/number.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -65,7 +66,7 @@ class LazyValues {
     if (const Number* known = known_.find(key)) return *known;
     // All values that are being computed depend on the missing one, and will be computed again.
     if (is_missing()) return {1, 0};
-    if (depth_ == kMostDepth)
+    if (depth_ == kMostDepthOfCheck)
       missing_ = key;
     else if (const std::optional<Number> value = compute(key))
       return *value;
@@ -87,8 +88,6 @@ class LazyValues {
   std::size_t size() const { return known_.size(); }
 
  private:
-  static constexpr int kMostDepth = 64;
-
   // None if a value on which it depends is missing.
   std::optional<Number> compute(const Key& key) {
     ++depth_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "passes/fusion/thresholds.h"
 #include "tileir/builder.h"
 #include "tileir/interpreter/interpreter.h"
 
@@ -105,8 +106,7 @@ long double float_function(OpKind op, std::span<const long double> x) {
 }
 
 Number exponential(const Number& x) {
-  constexpr long double kMostExponent = 4000, kMostError = 0.5L;
-  if (std::isfinite(x.value) && (std::fabs(x.value) > kMostExponent || x.error > kMostError)) return Number::unknown();
+  if (std::isfinite(x.value) && (std::fabs(x.value) > kMostExponentOfCheck || x.error > kMostErrorOfExponent)) return Number::unknown();
   const long double value = std::exp(x.value);
   return rounded(value, value * (2 * x.error + 2 * kRounding));
 }
@@ -185,8 +185,7 @@ Number power(const Number& base, const ir::Rational& exponent) {
   const Number e = number(exponent);
   if (exponent.is_one()) return base;
   if (exponent.is_negative()) return Number{1, 0} / power(base, -exponent);
-  constexpr std::int64_t kMostFactors = 8;
-  if (exponent.is_integer() && exponent <= ir::Rational(kMostFactors)) {
+  if (exponent.is_integer() && exponent <= ir::Rational(kMostMultipliedPower)) {
     Number result = base;
     for (std::int64_t i = 1, n = static_cast<std::int64_t>(exponent.numerator()); i < n; ++i) result = result * base;
     return result;

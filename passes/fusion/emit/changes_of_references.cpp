@@ -26,7 +26,7 @@ Part TileValues::exp_of_sum(Expr e, const Order& own) {
     else
       rest.push_back(t);
   }
-  const std::optional<BelowMaximum> below = below_maximum(e->operands[0]);
+  const std::optional<BelowMaximum> below = sums_.below_maximum(e->operands[0]);
   if (!rounds_references(e->element) || !reference || rest.empty()) {
     if (!below) return build_.unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
     const Part x = rounded_multiple(below->x, own, e->element);

@@ -7,6 +7,7 @@
 
 #include "passes/fusion/expr/averaged.h"
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -83,7 +84,8 @@ std::vector<Difference> take_differences(ExprBuilder& b, std::vector<Term>& term
     if (!left) continue;
     terms = std::move(*left);
     std::erase(terms, shift);
-    differences.push_back({is_added ? Difference::Kind::added : Difference::Kind::subtracted, shift.coefficient, values, shift.value});
+    differences.push_back({is_added ? Difference::Kind::added : Difference::Kind::subtracted, shift.coefficient, values, shift.value,
+                           is_extreme(b, shift.value)});
   }
   std::stable_partition(differences.begin(), differences.end(), [](const Difference& d) { return !d.coefficient.is_negative(); });
   return differences;
@@ -154,7 +156,48 @@ SumOrder SumOrders::decide(Expr sum) {
   std::vector<Term> terms = grouped_terms(sum);
   if (std::vector<std::vector<Term>> groups = exact_groups(sum, terms.size() > 1); groups.size() > 1)
     return {.kind = Kind::groups, .groups = std::move(groups)};
-  return {.kind = Kind::terms, .terms = std::move(terms)};
+  // A difference from a maximum is 0 or less only if each product is rounded as it was when the maximum was chosen.
+  const bool has_maximum = std::any_of(sum->terms.begin(), sum->terms.end(), [&](const Term& t) { return is_extreme(exprs_, t.value); });
+  return {.kind = Kind::terms, .terms = std::move(terms), .rounds_products = has_maximum};
+}
+
+// A product beside a large coefficient may differ much from what was written; a product of multiples has a number of its own.
+Term SumOrders::summand(const Term& t, const SumOrder& order) {
+  const auto has_multiples = [&] { return !order.rounds_products && product_of_bases(1, t.value->factors).number != 1; };
+  if (!t.value->is(ExprKind::mul) || (is_moderate(t.coefficient) && !has_multiples())) return t;
+  return {t.coefficient.is_negative() ? -1 : 1, exprs_.scale(magnitude(t.coefficient), t.value)};
+}
+
+// ---- exponents ----
+
+// A sum or a product minus the maximum of such values. Computed in another order, it could be far above the maximum if both are large: so
+// the exponent uses the same value, multiplied in the same way as the maximum. For a value of a single op, c x - c max(x) is c (x -
+// max(x)), which is exact; a power of two causes no rounding. Other terms of the exponent come last: they may be small beside x.
+std::optional<BelowMaximum> SumOrders::below_maximum(Expr exponent) {
+  const std::vector<Term> all = exprs_.terms(exponent);
+  std::optional<BelowMaximum> found;
+  for (const Term& t : all) {
+    const bool is_reference = t.value->is(ExprKind::reference);
+    if (t.coefficient.is_zero() || t.value == exprs_.one() || (is_reference && !t.coefficient.is_one())) continue;
+    std::vector<Term> rest = all;
+    std::erase(rest, t);
+    if (rest.empty()) continue;
+    const Expr offset = exprs_.scale(t.coefficient, t.value);
+    const Expr maximum = exprs_.scale(-1, is_reference ? t.value->operands[0] : offset);
+    for (const Multiple& x : values_of_maximum(exprs_, maximum)) {
+      const auto others = without_terms(rest, exprs_.terms(exprs_.scale(x.factor, x.value)));
+      if (!others) continue;
+      if (!others->empty()) {
+        if (!found) found = BelowMaximum{x, offset, exprs_.add_terms(*others)};
+        continue;
+      }
+      const bool is_difference = !is_reference && exprs_.split_coefficient(offset).coefficient == -x.factor;
+      const bool is_one_op = !x.value->is(ExprKind::add) && !x.value->is(ExprKind::mul);
+      if (is_one_op && (is_difference || is_power_of_two(magnitude(x.factor)))) break;
+      return BelowMaximum{x, offset, {}};
+    }
+  }
+  return found;
 }
 
 // ---- multiples ----
@@ -217,6 +260,38 @@ SumOrders::Product SumOrders::product_of_bases(Wide number, const std::vector<Fa
 
 // ---- as the program writes it ----
 
+// How many factors of a product have unknown magnitude; a power counts once for each multiplication by its base.
+double SumOrders::unknown_factors(Expr product) {
+  double count = is_moderate(product->number) ? 0 : 1;
+  for (const Factor& f : product->factors)
+    if (!is_moderate(exprs_, f.base) && !fits_operand(exprs_, f.base, ir::Element::f16))
+      count += std::ceil(std::fabs(f.exponent.to_double()));
+  return count;
+}
+
+// If several factors of a product have unknown magnitude, a partial product may leave the range that the formula's own partial products
+// keep.
+std::optional<WrittenProduct> SumOrders::written_product(Expr e) {
+  if (std::vector<Expr> conditions = conditions_of(e->factors); !conditions.empty()) {
+    std::vector<Factor> rest;
+    std::copy_if(e->factors.begin(), e->factors.end(), std::back_inserter(rest),
+                 [](const Factor& f) { return !f.base->is(ExprKind::indicator) || f.exponent.is_negative(); });
+    const Expr product = exprs_.multiply(e->number, rest);
+    std::optional<WrittenProduct> found = product->is(ExprKind::mul) ? written_product(product) : std::nullopt;
+    if (found) found->conditions.insert(found->conditions.end(), conditions.begin(), conditions.end());
+    return found;
+  }
+  if (unknown_factors(e) <= kMostUnknownFactors) return std::nullopt;
+  WrittenProduct found{.conditions = {}, .product = e, .written = {}, .negative = {}};
+  if (const WrittenValue* written = exprs_.pool().written_value(e)) {
+    found.written = *written;
+    return found;
+  }
+  // The program may write t, where 1 - t contains -t.
+  found.negative = exprs_.scale(-1, e);
+  return exprs_.pool().written_value(found.negative) ? std::optional(found) : std::nullopt;
+}
+
 // How a sum is computed as it is written, if that matters: if it has several differences of data, a partial sum may be rounded where the
 // formula's own partial sums are exact; if a part may be made of another part, as q^2 is in q + q^2, both use one value of q, whose own terms
 // are not added again. Values that a loop has computed have errors of their own.
@@ -247,7 +322,6 @@ bool SumOrders::reads_data(Expr e) {
 // (x - y) c is c x - c y in normal form, where the difference of the rounded products may be inaccurate. So c multiplies the sum of the
 // terms that have it, or that have a small multiple of it. Powers of two cause no rounding, and do not count as multiples.
 std::vector<Term> SumOrders::grouped_terms(Expr sum) {
-  constexpr std::int64_t kMostMultiple = 16;
   std::vector<Term> left = sum->terms, grouped;
   std::stable_sort(left.begin(), left.end(),
                    [](const Term& a, const Term& b) { return magnitude(a.coefficient) < magnitude(b.coefficient); });
@@ -258,7 +332,8 @@ std::vector<Term> SumOrders::grouped_terms(Expr sum) {
     const auto is_exact = [](const Rational& x) { return is_power_of_two(magnitude(x)) && is_moderate(x); };
     const auto multiple_of = [&](const Term& t) -> std::optional<Rational> {
       const std::optional<Rational> m = quotient(t.coefficient, c);
-      const bool is_small = m && equal > 1 && m->is_integer() && magnitude(*m) <= Rational(kMostMultiple) && !is_exact(t.coefficient);
+      const bool is_small =
+          m && equal > 1 && m->is_integer() && magnitude(*m) <= Rational(kMostGroupedMultiple) && !is_exact(t.coefficient);
       return m && (is_power_of_two(magnitude(*m)) || is_small) ? m : std::nullopt;
     };
     // 0 x stays where x may be infinite.

@@ -1,5 +1,15 @@
-// Decides how sums of floats are computed, so that each has one rounding error wherever it stands in a kernel, and keeps the exactness of
-// the formula.
+// Decides how sums of floats are computed, so that each has one rounding error wherever it stands in a kernel, and keeps the exactness and
+// the range of the formula. The first decision that applies counts:
+//
+//   1. below_maximum: the terms of an exponent that are a value and the maximum it is chosen from come first.
+//   2. base_of: a multiple of another sum is computed from that one.
+//   3. written_order: a sum of several differences, or of a value and what is made of it, is computed as the program writes it.
+//   4. take_exact_differences: differences from references come first.
+//   5. exact_groups: data minus their maximum come first, and then terms that are rounded anyway.
+//   6. summand: all others are added term by term, those with few axes first.
+//
+// Products in which the order matters for the range are computed as the program writes them, too (written_product), and those of sums from
+// the sums from which these are computed (product_of_bases).
 //
 // The normal form divides a sum by a number where it is a factor, and adds the terms of sums that are terms. A step of a solver that corrects
 // its own errors, q = 2.3 q - 2.3 q^2 again and again, has each value of q in two forms: its terms, and a factor. If each was computed by
@@ -27,6 +37,7 @@ struct Difference {
   enum class Kind : std::uint8_t { added, subtracted, change } kind;
   Rational coefficient;
   Expr values, reference;
+  bool rounds_values = false;  // the reference is an extreme, which was chosen from the rounded values
 };
 
 /// How a sum is computed.
@@ -43,6 +54,22 @@ struct SumOrder {
   std::vector<Difference> differences = {};
   std::vector<std::vector<Term>> groups = {};
   std::vector<Term> terms = {};  // also those beside the differences
+  bool rounds_products = false;  // terms: each product is rounded before it is added
+};
+
+/// An exponent that is a value minus its maximum, and other terms.
+struct BelowMaximum {
+  Multiple x;   // the value from which the maximum is chosen
+  Expr offset;  // the value that is added to x: the negative maximum, or a reference to it
+  Expr others;  // the other terms of the exponent, if there are any
+};
+
+/// A product that is computed as the program writes it.
+struct WrittenProduct {
+  std::vector<Expr> conditions;  // of its masks: where one of them does not hold, it is 0
+  Expr product;                  // without masks
+  std::optional<WrittenValue> written;
+  Expr negative;  // if `written` is empty: the negative product, which the program writes
 };
 
 /// The terms that are left of a sum if all of these terms are taken out of it; none if it lacks one of them.
@@ -54,6 +81,12 @@ class SumOrders {
 
   /// How a sum is computed. Each sum has one order.
   const SumOrder& order_of(Expr sum);
+  /// How an exponent is computed that is a value minus its maximum; none if it is not, or if every order gives the same.
+  std::optional<BelowMaximum> below_maximum(Expr exponent);
+  /// A term of an order of kind `terms` as it is emitted: coefficient * value, where the coefficient is 1 or -1 if the value holds it.
+  Term summand(const Term&, const SumOrder&);
+  /// None if the compiler multiplies the factors in an order of its own.
+  std::optional<WrittenProduct> written_product(Expr product);
   /// The sum from which a sum and its multiples are computed, and the number that multiplies it.
   Multiple base_of(Expr sum);
   /// A product whose factors that are sums are replaced by the sums from which they are computed.
@@ -62,11 +95,10 @@ class SumOrders {
     std::vector<Factor> factors;
   };
   Product product_of_bases(Wide number, const std::vector<Factor>&);
-  /// Whether product_of_bases has another number than the product.
-  bool has_multiples(const std::vector<Factor>& factors) { return product_of_bases(1, factors).number != 1; }
 
  private:
   SumOrder decide(Expr sum);
+  double unknown_factors(Expr product);
   Multiple find_base(Expr sum);
   Expr without_number(Expr sum);
   std::optional<WrittenValue> written_order(Expr sum);

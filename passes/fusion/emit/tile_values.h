@@ -8,7 +8,6 @@
 // (reductions.h) and the matrix products among them (matrix_products.h). Each asks for operands through ValueSource (emit_context.h).
 #pragma once
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "passes/fusion/derivation_failed.h"
@@ -68,17 +67,11 @@ class TileValues final : public ValueSource {
   Part emit_multiple(const Multiple&, const Order&, ir::Element);
   Part emit_differences(const SumOrder&, const Order&, ir::Element);
   Part emit_groups(const SumOrder&, const Order&, ir::Element);
-  Part emit_terms(Expr sum, std::span<const Term>, const Order&);
+  Part emit_terms(Expr sum, const SumOrder&, const Order&);
   Part emit_written(const WrittenValue&, const Order&, ir::Element);
   std::optional<Part> emit_written_product(Expr, const Order&);
   Part emit_exp(Expr, const Order&);
   Part exp_of_sum(Expr, const Order&);
-  struct BelowMaximum {
-    Multiple x;   // the value from which the maximum is chosen
-    Expr offset;  // the value that is added to x: the negative maximum, or a reference to it
-    Expr others;  // the other terms of the exponent, if there are any
-  };
-  std::optional<BelowMaximum> below_maximum(Expr exponent);
   Part rounded_multiple(const Multiple&, const Order&, ir::Element);
   Part rounded(const Part&);
   Part is_moderate(const Part&);

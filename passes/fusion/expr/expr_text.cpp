@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -29,7 +30,7 @@ std::string_view combine_name(graph::Combine c) {
 }
 
 std::string number_text(const Rational& r) {
-  if (r.is_integer() || (r.denominator() < 1000 && r.numerator() < 1000)) return r.text();
+  if (r.is_integer() || (r.denominator() < kLeastLongNumber && r.numerator() < kLeastLongNumber)) return r.text();
   return fmt::format("{:.9g}", r.to_double());
 }
 
@@ -148,9 +149,8 @@ class Parts {
 
 std::string text(Expr e, const ExprNames& names) {
   // Printed as a tree, a formula that uses its parts several times would grow exponentially with its depth.
-  constexpr double kLongest = 2000;
   const Parts parts(e, names);
-  if (parts.length(e) <= kLongest) return Printer(names)(e);
+  if (parts.length(e) <= kLongestText) return Printer(names)(e);
   ExprNames all = names;
   std::string definitions;
   for (Expr x : parts.shared()) {

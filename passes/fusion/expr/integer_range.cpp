@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "passes/fusion/thresholds.h"
+
 namespace tilewright::passes::fusion {
 
 namespace {
@@ -143,7 +145,7 @@ Range RangeFinder::compute(Expr e) {
       const std::int64_t c = saturate(e->number.numerator());
       Range product{c, c};
       for (const Factor& f : e->factors) {
-        if (!f.exponent.is_integer() || f.exponent.is_negative() || f.exponent > Rational(4)) return Range::everything();
+        if (!f.exponent.is_integer() || f.exponent.is_negative() || f.exponent > Rational(kMostBoundedPower)) return Range::everything();
         for (Rational i = 0; i < f.exponent; i += 1) product = multiply(product, of(f.base));
       }
       return product;

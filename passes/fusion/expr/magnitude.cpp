@@ -11,6 +11,7 @@
 #include "passes/fusion/expr/constant_value.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/graph_walk.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -104,14 +105,14 @@ bool is_power_of_two(const Rational& c) {
 }
 
 bool is_moderate(ExprBuilder& b, Expr e) {
-  constexpr std::int64_t kMostPower = 2;
   if (const std::optional<Wide> number = constant_value(e)) return is_moderate(*number);
   switch (e->kind) {
     case ExprKind::extent:
     case ExprKind::indicator: return true;
     case ExprKind::mul:
       return is_moderate(e->number) && std::all_of(e->factors.begin(), e->factors.end(), [&](const Factor& f) {
-               return f.exponent <= Rational(kMostPower) && -f.exponent <= Rational(kMostPower) && is_moderate(b, f.base);
+               return f.exponent <= Rational(kMostPowerOfModerate) && -f.exponent <= Rational(kMostPowerOfModerate) &&
+                      is_moderate(b, f.base);
              });
     case ExprKind::add:
     case ExprKind::reduce:
@@ -243,7 +244,6 @@ Grounds grounds_of(ExprBuilder& b, const Comparison& asked, std::span<const Expr
   if (value == bound || value == b.one() || c.is_zero()) return {false};
   if (!c.is_negative()) return {.answer = {}, .others = {{b.scale(Rational(1) / c, x), value}}};
   // A minimum is -max(-u, -w). Only infinity is above a limit that no score reaches, such as the one to which logsumexp clamps a maximum.
-  constexpr double kLimit = 60000;
   if (!value->is(ExprKind::function) || value->function != OpKind::maximum_) return {false};
   grounds.needs_all = true;
   for (Expr o : value->operands) {
@@ -251,7 +251,7 @@ Grounds grounds_of(ExprBuilder& b, const Comparison& asked, std::span<const Expr
     const std::optional<Wide> constant = constant_value(limit);
     if (!constant)
       grounds.others.push_back({x, limit});
-    else if (!(*constant >= kLimit))
+    else if (!(*constant >= kLeastUnreachedScore))
       return {false};
   }
   return grounds;

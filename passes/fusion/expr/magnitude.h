@@ -14,10 +14,8 @@
 
 namespace tilewright::passes::fusion {
 
-/// Values between 2^-kSpareBits and 2^kSpareBits are moderate: a product with a few of them is in range if its other factors are in range.
-inline constexpr int kSpareBits = 24;
-
 inline Rational magnitude(const Rational& c) { return c.is_negative() ? -c : c; }
+/// Whether a number is between 2^-kSpareBits and 2^kSpareBits: a product with a few of such numbers is in range if its other factors are.
 bool is_moderate(const Rational&);
 /// Whether the number is 2^k, so that a product with it is exact.
 bool is_power_of_two(const Rational&);

@@ -9,6 +9,7 @@
 
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/magnitude.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/symbols.h"
 

@@ -6,6 +6,7 @@
 
 #include "passes/fusion/expr/leading_coefficient.h"
 #include "passes/fusion/expr/normal_form.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -153,8 +154,7 @@ class ExprBuilder::ProductBuilder {
 
   // Small prime factors are handled one by one, the rest as one base, so that equal products of roots become equal.
   void take_root(ir::Int128 value, const Rational& exponent) {
-    constexpr int kMostPrime = 1000;
-    for (int prime = 2; prime <= kMostPrime && value > 1; ++prime)
+    for (int prime = 2; prime <= kMostPrimeOfRoot && value > 1; ++prime)
       for (; value % prime == 0; value /= prime) roots_[prime] += exponent;
     if (value > 1) roots_[value] += exponent;
   }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/fusion/thresholds.h"
 #include "tileir/builder.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_builder.h"
@@ -72,9 +73,8 @@ ir::Function check_function(const IndexUse& use, std::int64_t lanes) {
 }
 
 std::shared_ptr<OpaqueKernel> check_kernel(const IndexUse& use) {
-  constexpr std::int64_t kMostLanes = 1024;
   const Dim count = graph::element_count(use.shape);
-  const std::int64_t most = std::clamp<std::int64_t>(count.greatest(), 1, kMostLanes);
+  const std::int64_t most = std::clamp<std::int64_t>(count.greatest(), 1, kCheckedAtOnce);
   auto kernel = std::make_shared<OpaqueKernel>();
   kernel->lanes = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(most)));
   kernel->name = "check_" + use.function;

@@ -109,10 +109,8 @@ class ShiftedReads {
   }
 
   void add(NodeId n, Place p) {
-    // With this many positions, more of them change nothing.
-    constexpr std::size_t kMostKept = std::max(kMostPositions, kMostJoined) + 1;
     std::vector<Place>& all = places_[n.index];
-    if (all.size() < kMostKept && std::find(all.begin(), all.end(), p) == all.end()) all.push_back(std::move(p));
+    if (all.size() < kMostKeptPositions && std::find(all.begin(), all.end(), p) == all.end()) all.push_back(std::move(p));
   }
 
   bool may_be_stored(NodeId id) const { return is_computed(id) || (g_.node(id).op == Op::concat && is_of_data(id)); }

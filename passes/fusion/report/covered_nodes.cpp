@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -49,8 +50,7 @@ class Available {
     const graph::Node& node = g_.node({n});
     if (graph::is_leaf(node.op)) return node.op != graph::Op::input && (node.op != graph::Op::constant || node.data->bits.size() == 1);
     if (const auto known = known_.find(n); known != known_.end()) return known->second;
-    constexpr std::size_t kMostNodes = 512;  // a kernel has fewer nodes
-    if (known_.size() >= kMostNodes) return false;
+    if (known_.size() >= kMostSearchedNodes) return false;
     known_[n] = false;
     const bool has_all = std::all_of(node.operands.begin(), node.operands.end(), [&](graph::NodeId x) { return (*this)(x.index); });
     return known_[n] = has_all;

@@ -11,6 +11,7 @@
 
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/stored_tensor.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -162,9 +163,8 @@ std::string SequenceBuffers::name_derived(const std::vector<Tensor>& read) {
 }
 
 std::string SequenceBuffers::joined(const std::vector<std::string>& read) {
-  constexpr std::size_t kMostNames = 3;
   std::string name;
-  for (std::size_t i = 0; i < std::min(read.size(), kMostNames); ++i) name += (i == 0 ? "" : "_") + identifier(read[i]);
+  for (std::size_t i = 0; i < std::min(read.size(), kMostJoinedNames); ++i) name += (i == 0 ? "" : "_") + identifier(read[i]);
   return read.size() == 1 ? name + "_folded" : name;
 }
 
@@ -179,8 +179,7 @@ std::string SequenceBuffers::subject_of(const std::vector<int>& written) const {
   std::vector<std::string> names;
   for (int b : written)
     if (std::string name = subject_of(b); std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-  constexpr std::size_t kMostNames = 3;
-  if (names.size() > kMostNames) return fmt::format("{}_and_{}_more", names[0], names.size() - 1);
+  if (names.size() > kMostJoinedNames) return fmt::format("{}_and_{}_more", names[0], names.size() - 1);
   return fmt::format("{}", fmt::join(names, "_"));
 }
 

@@ -175,13 +175,12 @@ class TileChooser {
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;
     for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i)
       sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
-    constexpr std::int64_t kMany = Footprint::kManyPositions;
     std::int64_t cells = 0;  // of all accumulators of a row
     for (const Accumulator& a : plan_.accumulators) {
       std::int64_t own = 1;
       for (const auto& [axis, size] : sizes_.payload)
-        if (a.axes.contains(axis)) own = std::min(own * std::min(size, kMany), kMany);
-      if (own > 1) cells = std::min(cells + own, kMany);
+        if (a.axes.contains(axis)) own = std::min(own * std::min(size, kManyPositions), kManyPositions);
+      if (own > 1) cells = std::min(cells + own, kManyPositions);
     }
     cells = std::max<std::int64_t>(cells, 1);
     // If rows have long payloads, use fewer of them.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 

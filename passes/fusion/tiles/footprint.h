@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "passes/fusion/expr/extents.h"
+#include "passes/fusion/thresholds.h"
 #include "passes/fusion/tiles/tile_sizes.h"
 
 namespace tilewright::passes::fusion {
@@ -28,7 +29,6 @@ class Footprint {
   double elements(const AxisSet&) const;
   /// The positions along axes of a result or of an operand that a program holds at once; kManyPositions if there are more.
   std::int64_t positions(const AxisSet&) const;
-  static constexpr std::int64_t kManyPositions = std::int64_t{1} << 20;
   std::int64_t tile(Axis) const;
   /// The elements that all programs compute of a value with these axes: programs along an axis that it lacks compute it again.
   /// Each program computes all elements along the axes `walked`, even if programs are distributed along them.

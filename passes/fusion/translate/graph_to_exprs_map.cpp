@@ -6,6 +6,7 @@
 #include "passes/fusion/bit_counts.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/magnitude.h"
+#include "passes/fusion/thresholds.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
@@ -58,14 +59,13 @@ bool may_round(const Node& node) {
   }
 }
 
-// Whether the coefficient of a product is near the end of f32's range, or needs more than 127 bits: the steps of x = c x (1 - x) would
-// multiply it again and again, while the other factors become as small. Such a product is computed as it is written, and is one factor of
+// Whether the coefficient of a product is near the end of f32's range, or needs more than 127 bits: in a chain of steps such
+// as x = c x (1 - x) the coefficient would grow with each step while the other factors shrink. Such a product is computed as it is written, and is one factor of
 // other products.
 bool has_extreme_number(Expr product) {
-  constexpr int kMostExponent = 100;
   if (!product->is(ExprKind::mul) || !ir::is_float(product->element)) return false;
-  const bool is_far =
-      product->element != Element::f64 && !product->number.is_zero() && std::abs(std::ilogb(product->number.to_double())) > kMostExponent;
+  const bool is_far = product->element != Element::f64 && !product->number.is_zero() &&
+                      std::abs(std::ilogb(product->number.to_double())) > kMostCoefficientExponent;
   return is_far || std::any_of(product->factors.begin(), product->factors.end(), [](const Factor& f) {
            return f.base->is(ExprKind::number) && f.exponent.is_integer() && !f.base->number.is_zero() && !f.base->number.is_negative();
          });
@@ -116,7 +116,7 @@ Expr GraphToExprs::arithmetic(OpKind op, const std::vector<Expr>& x, Element ele
   return ir::is_float(element) ? float_arithmetic(op, x, element) : integer_arithmetic(op, x, element);
 }
 
-// A product, and how it is written: x * (1 / y) as x / y.
+// The product of two values, with a note of how the program writes it; x * (1 / y) counts as x / y.
 Expr GraphToExprs::written_product(Expr x, Expr y) {
   const Expr product = b_.product({x, y});
   const auto is_inverse = [](Expr e) {
@@ -134,7 +134,8 @@ Expr GraphToExprs::written_product(Expr x, Expr y) {
   };
   if (is_plain(x, y) || is_plain(y, x)) return product;
   b_.note_written(product, {is_quotient ? WrittenValue::Kind::quotient : WrittenValue::Kind::product, x, y});
-  // Without its coefficient, the product may be a term of a sum; terms are summed without any number.
+  // A sum holds coefficients apart from its terms, so the product may become a term without its coefficient. That term is noted, too: it is
+  // the product divided by the coefficient.
   if (!product->is(ExprKind::mul) || !b_.pool().written_value(product)) return product;
   std::vector<Factor> roots, others;
   for (const Factor& f : product->factors) (f.base->is_numeric ? roots : others).push_back(f);
@@ -164,7 +165,7 @@ Expr GraphToExprs::written_sum(Expr x, Expr y) {
 
 Expr GraphToExprs::float_arithmetic(OpKind op, const std::vector<Expr>& x, Element element) {
   if (!b_.rewrites()) return b_.function(op, x, computed(element));
-  const auto base = [&](int n) { return b_.log(b_.number(n)); };
+  const auto log_of = [&](int n) { return b_.log(b_.number(n)); };
   switch (op) {
     case OpKind::neg_: return written_product(x[0], b_.number(-1));
     case OpKind::abs_: return b_.absolute(x[0]);
@@ -176,11 +177,11 @@ Expr GraphToExprs::float_arithmetic(OpKind op, const std::vector<Expr>& x, Eleme
     case OpKind::sqrt_: return written_power(x[0], Rational(1, 2));
     case OpKind::rsqrt_: return written_power(x[0], Rational(-1, 2));
     case OpKind::exp_: return b_.exp(x[0]);
-    case OpKind::exp2_: return b_.exp(b_.product({x[0], base(2)}));
-    case OpKind::exp10_: return b_.exp(b_.product({x[0], base(10)}));
+    case OpKind::exp2_: return b_.exp(b_.product({x[0], log_of(2)}));
+    case OpKind::exp10_: return b_.exp(b_.product({x[0], log_of(10)}));
     case OpKind::log_: return b_.log(x[0]);
-    case OpKind::log2_: return b_.divide(b_.log(x[0]), base(2));
-    case OpKind::log10_: return b_.divide(b_.log(x[0]), base(10));
+    case OpKind::log2_: return b_.divide(b_.log(x[0]), log_of(2));
+    case OpKind::log10_: return b_.divide(b_.log(x[0]), log_of(10));
     case OpKind::maximum_: return b_.maximum(x[0], x[1]);
     case OpKind::minimum_: return b_.minimum(x[0], x[1]);
     case OpKind::pow_:

@@ -1,6 +1,5 @@
-// Emits sums and products in an order that keeps the range and the exactness of the formula (sum_order.h).
+// Emits sums and products in the order that sum_order.h decides.
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "passes/fusion/emit/tile_values.h"
@@ -8,20 +7,8 @@
 
 namespace tilewright::passes::fusion {
 
-namespace {
-
 using ir::Element;
 using ir::OpKind;
-
-// How many factors of a product have unknown magnitude; a power counts once for each multiplication by its base.
-double unknown_factors(ExprBuilder& b, Expr e) {
-  double count = is_moderate(e->number) ? 0 : 1;
-  for (const Factor& f : e->factors)
-    if (!is_moderate(b, f.base) && !fits_operand(b, f.base, Element::f16)) count += std::ceil(std::fabs(f.exponent.to_double()));
-  return count;
-}
-
-}  // namespace
 
 Part TileValues::emit_written(const WrittenValue& written, const Order& own, Element element) {
   if (written.kind == WrittenValue::Kind::power) return power(written.left, written.exponent, own, element);
@@ -31,26 +18,14 @@ Part TileValues::emit_written(const WrittenValue& written, const Order& own, Ele
   return build_.binary(op, value_as(written.left, own, element), value_as(written.right, own, element), own);
 }
 
-// If several factors of a product have unknown magnitude, a partial product may leave the range that the formula's own partial products
-// keep.
 std::optional<Part> TileValues::emit_written_product(Expr e, const Order& own) {
-  const std::vector<Expr> conditions = conditions_of(e->factors);
-  if (!conditions.empty()) {
-    std::vector<Factor> rest;
-    std::copy_if(e->factors.begin(), e->factors.end(), std::back_inserter(rest),
-                 [](const Factor& f) { return !f.base->is(ExprKind::indicator) || f.exponent.is_negative(); });
-    const Expr product = exprs_.multiply(e->number, rest);
-    const auto inside = product->is(ExprKind::mul) ? emit_written_product(product, own) : std::nullopt;
-    if (!inside) return std::nullopt;
-    return build_.select(value(exprs_.conjunction(conditions), own), *inside, build_.constant(e->element, 0), own);
-  }
-  constexpr double kFew = 2;
-  if (unknown_factors(exprs_, e) <= kFew) return std::nullopt;
-  if (const WrittenValue* written = exprs_.pool().written_value(e)) return emit_written(*written, own, e->element);
-  // The program may write t, where 1 - t contains -t.
-  const Expr negative = exprs_.scale(-1, e);
-  if (!exprs_.pool().written_value(negative)) return std::nullopt;
-  return build_.unary(OpKind::neg_, value_as(negative, own, e->element));
+  const std::optional<WrittenProduct> order = sums_.written_product(e);
+  if (!order) return std::nullopt;
+  const Element element = order->product->element;
+  const Part product =
+      order->written ? emit_written(*order->written, own, element) : build_.unary(OpKind::neg_, value_as(order->negative, own, element));
+  if (order->conditions.empty()) return product;
+  return build_.select(value(exprs_.conjunction(order->conditions), own), product, build_.constant(e->element, 0), own);
 }
 
 Part TileValues::emit_float_sum(Expr e, const Order& own) {
@@ -62,7 +37,7 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
     case SumOrder::Kind::groups: return emit_groups(order, own, e->element);
     case SumOrder::Kind::terms: break;
   }
-  return emit_terms(e, order.terms, own);
+  return emit_terms(e, order, own);
 }
 
 Part TileValues::emit_multiple(const Multiple& m, const Order& own, Element element) {
@@ -76,8 +51,7 @@ Part TileValues::emit_differences(const SumOrder& order, const Order& own, Eleme
   for (const Difference& d : order.differences) {
     const Part values = value_as(d.values, own, element);
     const bool is_change = d.kind == Difference::Kind::change;
-    const bool is_chosen = !is_change && is_extreme(exprs_, d.reference);  // from the rounded values
-    const Part reference = value_as(d.reference, own, element), near = is_chosen ? rounded(values) : values;
+    const Part reference = value_as(d.reference, own, element), near = d.rounds_values ? rounded(values) : values;
     Part x = is_change                                ? build_.binary(OpKind::sub_, near, reference, own)
              : d.kind == Difference::Kind::subtracted ? build_.binary(OpKind::sub_, reference, near, own)
                                                       : build_.binary(OpKind::add_, reference, near, own);
@@ -101,26 +75,20 @@ Part TileValues::emit_groups(const SumOrder& order, const Order& own, Element el
 }
 
 // Terms with few axes come first, so that the sum grows to the whole tile as late as possible.
-Part TileValues::emit_terms(Expr e, std::span<const Term> terms, const Order& own) {
+Part TileValues::emit_terms(Expr e, const SumOrder& order, const Order& own) {
   struct Summand {
     Part part;
     Rational coefficient;
   };
   std::vector<Summand> all;
-  // A difference from a maximum is 0 or less only if each product is rounded as it was when the maximum was chosen.
-  const bool has_maximum = std::any_of(e->terms.begin(), e->terms.end(), [&](const Term& t) { return is_extreme(exprs_, t.value); });
-  const auto summand = [&](const Part& x) { return has_maximum ? rounded(x) : x; };
-  for (const Term& t : terms) {
-    // A product beside a large coefficient may differ much from what was written; a product of multiples has a number of its own.
-    const bool is_product = t.value->is(ExprKind::mul);
-    const bool is_apart = is_product && (!fusion::is_moderate(t.coefficient) || (!has_maximum && sums_.has_multiples(t.value->factors)));
-    const Rational sign = t.coefficient.is_negative() ? -1 : 1;
-    if (const std::optional<Wide> number = constant_value(t.value))
+  const auto summand = [&](const Part& x) { return order.rounds_products ? rounded(x) : x; };
+  for (const Term& t : order.terms) {
+    if (const std::optional<Wide> number = constant_value(t.value)) {
       all.push_back({build_.constant(e->element, static_cast<double>(wide(t.coefficient) * *number)), 1});
-    else if (is_apart)
-      all.push_back({summand(value_as(exprs_.scale(magnitude(t.coefficient), t.value), own, e->element)), sign});
-    else
-      all.push_back({summand(value_as(t.value, own, e->element)), t.coefficient});
+      continue;
+    }
+    const Term x = sums_.summand(t, order);
+    all.push_back({summand(value_as(x.value, own, e->element)), x.coefficient});
   }
   std::stable_sort(all.begin(), all.end(), [](const Summand& a, const Summand& b) {
     return std::pair(a.part.axes.size(), a.coefficient.is_negative()) < std::pair(b.part.axes.size(), b.coefficient.is_negative());
@@ -138,36 +106,6 @@ Part TileValues::emit_terms(Expr e, std::span<const Term> terms, const Order& ow
       subtracted = subtracted ? build_.binary(OpKind::add_, *subtracted, x, own) : x;
   }
   return sum ? *sum : build_.unary(OpKind::neg_, *subtracted);
-}
-
-// A sum or a product minus the maximum of such values. Computed in another order, it could be far above the maximum if both are large: so
-// the exponent uses the same value, multiplied in the same way as the maximum. For a value of a single op, c x - c max(x) is c (x -
-// max(x)), which is exact; a power of two causes no rounding. Other terms of the exponent come last: they may be small beside x.
-std::optional<TileValues::BelowMaximum> TileValues::below_maximum(Expr exponent) {
-  const std::vector<Term> all = exprs_.terms(exponent);
-  std::optional<BelowMaximum> found;
-  for (const Term& t : all) {
-    const bool is_reference = t.value->is(ExprKind::reference);
-    if (t.coefficient.is_zero() || t.value == exprs_.one() || (is_reference && !t.coefficient.is_one())) continue;
-    std::vector<Term> rest = all;
-    std::erase(rest, t);
-    if (rest.empty()) continue;
-    const Expr offset = exprs_.scale(t.coefficient, t.value);
-    const Expr maximum = exprs_.scale(-1, is_reference ? t.value->operands[0] : offset);
-    for (const Multiple& x : values_of_maximum(exprs_, maximum)) {
-      const auto others = without_terms(rest, exprs_.terms(exprs_.scale(x.factor, x.value)));
-      if (!others) continue;
-      if (!others->empty()) {
-        if (!found) found = BelowMaximum{x, offset, exprs_.add_terms(*others)};
-        continue;
-      }
-      const bool is_difference = !is_reference && exprs_.split_coefficient(offset).coefficient == -x.factor;
-      const bool is_one_op = !x.value->is(ExprKind::add) && !x.value->is(ExprKind::mul);
-      if (is_one_op && (is_difference || is_power_of_two(magnitude(x.factor)))) break;
-      return BelowMaximum{x, offset, {}};
-    }
-  }
-  return found;
 }
 
 Part TileValues::rounded_multiple(const Multiple& m, const Order& own, Element element) {
