@@ -20,6 +20,7 @@ done
 
 cat >>"$pack/profiles/full" <<'TEXT'
 planted.passes   20  echo "it works"
+planted.renamed  20  cases bin/test_runtime '--test-case=no such test*'
 planted.fails    20  printf 'a "quoted" word,\ta tab and a \\ \n\n'; exit 3
 planted.crashes  20  kill -SEGV $BASHPID
 planted.hangs     1  sleep 60
@@ -52,7 +53,7 @@ import json, sys
 steps = {step["step"]: step for step in map(json.loads, open(sys.argv[1]))}
 want = {"device": "passed", "fuzz.fresh_1": "passed", "fuzz.14_at_once_fresh": "passed", "examples.01_vector_add": "passed", "tests.matmuls": "passed",
         "programs.tutorial_01_launch": "passed", "bench.products": "skipped", "counters": "skipped", "planted.passes": "passed",
-        "planted.fails": "failed", "planted.crashes": "crashed", "planted.hangs": "timed out", "planted.deaf": "timed out", "planted.skips": "skipped"}
+        "planted.renamed": "failed", "planted.fails": "failed", "planted.crashes": "crashed", "planted.hangs": "timed out", "planted.deaf": "timed out", "planted.skips": "skipped"}
 for name, status in want.items():
     if steps[name]["status"] != status:
         sys.exit(f"{name}: {steps[name]}, expected {status}")
@@ -71,6 +72,14 @@ assert steps["together.first"]["last_line"] == "first" and steps["together.long"
 PYTHON
 [ "$(wc -c <"$work/together/summary.txt")" -le 10000 ] && grep -q -- "-- together.long: timed out" "$work/together/summary.txt" || fail "no summary"
 tar -tzf "$work/together.tar.gz" | grep -q together/together.first.log || fail "the results are not packed"
+
+# Each pattern of the profiles is the name of some test.
+sed -n "s/.* cases bin\/\([a-z_]*\) '--test-case=\([^']*\)'.*/\1 \2/p" "$here"/profiles/{contact,full} | while read -r program patterns; do
+  tr , '\n' <<<"$patterns" | while read -r pattern; do
+    found=$("$build/bin/$program" --count "--test-case=$pattern" | sed -n 's/.* passing the current filters: \([0-9]*\)$/\1/p')
+    [ "${found:-0}" -gt 0 ] || fail "no test of $program is called '$pattern'"
+  done
+done
 
 # First contact: 480 seconds at most, an archive of 45 MiB at most, one command that a form of 2,000 characters takes.
 run_pack --profile contact --list
