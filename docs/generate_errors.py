@@ -53,7 +53,7 @@ KINDS = {
     ],
     GRAPH: [
         ("At a run", r"is not given|elements; \[|no value|index \d+ is out|is no integer|it must be a multiple",
-         "Every input that an output needs gets a buffer of its size, every symbol a value within its bounds for which all extents are whole."),
+         "Every input that an output needs gets a buffer of its size, every symbol a value within its bounds with which all extents are integers."),
         ("Names, graphs, symbols", r"name|another graph|two graphs|is empty|moved from|min = |multiple",
          "Inputs, scalars, outputs and symbols of a graph have one set of names; tensors and symbols belong to the graph that made them."),
         ("Functions of reduce", r"the function", "The function works on scalars and constants, element by element."),

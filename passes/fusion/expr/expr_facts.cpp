@@ -40,6 +40,7 @@ bool compute_nonnegative(const ExprData& e) {
   }
 }
 
+// Whether the value is made of numbers only.
 bool compute_numeric(const ExprData& e) {
   switch (e.kind) {
     case ExprKind::number:
@@ -79,6 +80,7 @@ bool is_nonnegative_at(Expr e, Axis k, Axis q) {
   return !own.is_negative() && !least.is_negative();
 }
 
+// Whether a condition is known to hold whenever position k equals position q.
 bool holds_at(Expr condition, Axis k, Axis q) {
   if (condition->is(ExprKind::at_least_zero)) return is_nonnegative_at(condition->operands[0], k, q);
   const auto is_of = [](Expr e, Axis a) { return e->is(ExprKind::index) && e->axis == a; };

@@ -31,16 +31,16 @@ enum class BufferContents : std::uint8_t {
 };
 
 struct SequenceBuffer {
-  std::string name;  // of inputs and outputs: given by the user
+  std::string name;  // the user's name of an input or an output
   BufferKind kind{};
   ir::Element element{};
-  graph::TensorShape shape;                         // an intermediate is row-major
-  std::vector<Dim> strides;                         // set for an input with strides, else empty
-  bool is_parameter = false;                        // input
-  bool is_used = true;                              // input: false if no output needs it
-  std::shared_ptr<const graph::ConstantData> data;  // constant: one element for the whole shape, or all in row-major order
-  graph::NodeId node;                               // the node whose value it is; none for an intermediate that is not a node's value
-  graph::NodeId source;                             // for reports: the node whose value it holds as `contents` says
+  graph::TensorShape shape;                         // intermediate buffers are row-major
+  std::vector<Dim> strides;                         // of an input that has strides; empty for all others
+  bool is_parameter = false;                        // whether an input is a parameter
+  bool is_used = true;                              // whether an output needs an input
+  std::shared_ptr<const graph::ConstantData> data;  // of a constant: one element for the whole shape, or all in row-major order
+  graph::NodeId node;                               // the node whose value it holds; none if it is not the value of a node
+  graph::NodeId source;                             // in reports: the node of whose value it holds what `contents` says
   BufferContents contents{};
 };
 
@@ -60,7 +60,7 @@ struct SequenceKernel {
   std::vector<KernelArgument> arguments;
   std::vector<GridFactor> grid[3];
   int num_warps = 4, num_stages = 0;
-  bool contract = true, check = false;  // as in Launch
+  bool contract = true, check = false;  // CompileOptions of the back end: a * b + c may be an fma; checked mode
   /// The index of an earlier kernel with the same function and configuration, or -1.
   int like = -1;
 
@@ -68,7 +68,7 @@ struct SequenceKernel {
   std::string reason;    // why these nodes are one kernel
   std::string estimate;  // its estimated cost, and the next best alternative; empty if there was only one
   std::vector<graph::NodeId> covers;
-  int passes = 1;                  // over the loop's axis
+  int passes = 1;                  // how often the kernel reads its data along the loop's axis
   std::vector<int> reads, writes;  // buffers
   std::vector<FlopCount> flops;    // multiplications and additions: the sum of these
   LoopReport loop;
@@ -76,10 +76,11 @@ struct SequenceKernel {
   std::string error_text;  // bounds of the rounding errors of sums
 };
 
+/// What the checks of all kernels together show.
 struct SequenceProof {
-  bool exact = true;
-  int rounds = 0;
-  double log2_error = 0;
+  bool exact = true;                   // every kernel was compared, and no comparison found a difference
+  int rounds = 0;                      // the number of random points at which plans were compared
+  double log2_error = 0;               // the logarithm of the probability that a wrong plan passes
   std::vector<std::string> left_open;  // parts that only the comparison at small instances covers, or that nothing covers
   std::string text;                    // these, and what was compared
 

@@ -1,4 +1,4 @@
-// Nodes that have kernels of their own, whatever is fused: sums at places that are data, and kernels of the user.
+// Nodes that are never fused with others and have kernels of their own: scatter_add, whose positions are data, and kernels of the user.
 #pragma once
 #include <set>
 
@@ -6,7 +6,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// Adds the kernels of a node (has_own_kernels) that reads these values from memory. All results of a call are written at once.
+/// Adds the kernels of such a node, which read the values in `memory`. The kernel of a user's call writes all results of the call.
 void derive_own_kernels(SequenceContext&, graph::NodeId, std::set<graph::NodeId> memory);
 
 }  // namespace tilewright::passes::fusion

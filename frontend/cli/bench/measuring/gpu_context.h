@@ -8,7 +8,7 @@ namespace tilewright::cli::bench {
 /// The number N in "cuda:N".
 int ordinal_of(const Device&);
 
-/// Makes the context of a device current and returns the driver. Throws std::runtime_error.
+/// Makes the context of a device current and returns the driver. Throws std::runtime_error if there is no driver, or if it refuses.
 const rt::cuda::Driver& use_primary_context(const Device&);
 
 }  // namespace tilewright::cli::bench
