@@ -63,7 +63,10 @@ class Estimator {
     }
     for (const KernelOutput& o : plan_.outputs) {
       add_parts({{o.value}, {}}, counted);
-      cost_.written_bytes += footprint_.extent(o.value->axes) * ir::bytes(o.tensor->element);
+      const double bytes = footprint_.extent(o.value->axes) * ir::bytes(o.tensor->element);
+      cost_.written_bytes += bytes;
+      // A host's caches complete the lines that several tiles write.
+      if (!target_.is_gpu()) cost_.reread_bytes += (lines_per_run(o.tensor, o.index) - 1) * bytes;
     }
     for (const auto& [tensor, bytes] : read_) {
       const double once = std::min(bytes, tensor_bytes(tensor));
@@ -118,11 +121,21 @@ class Estimator {
   }
 
   // Memory moves whole lines: if the neighbours in a tile take less than a line, each tile moves the line again.
-  double lines_per_run(Expr load) const {
-    const std::vector<Axis> contiguous = contiguous_axes(b_, load->tensor, load->operands);
+  double lines_per_run(Tensor tensor, const std::vector<Expr>& index) const {
+    const std::vector<Axis> contiguous = contiguous_axes(b_, tensor, index);
     if (contiguous.empty()) return 1;
     const double run = std::min(static_cast<double>(tile_of(contiguous[0], plan_, tiles_)), footprint_.extent(contiguous[0]));
-    return std::max(1.0, facts_.line_bytes / (run * ir::bytes(load->tensor->element)));
+    return std::max(1.0, facts_.line_bytes / (run * ir::bytes(tensor->element)));
+  }
+
+  // A host fetches the line after each run, too, which is of no use if the next run is in another row: where the loop's axis is contiguous
+  // and another axis of a reduction inside of it walks rows.
+  double wasted_per_byte(Expr load) const {
+    const std::vector<Axis> contiguous = contiguous_axes(b_, load->tensor, load->operands);
+    if (target_.is_gpu() || contiguous.empty() || contiguous[0] != plan_.loop) return 0;
+    const bool walks_rows =
+        std::any_of(tiles_.inner.begin(), tiles_.inner.end(), [&](const auto& inner) { return load->axes.contains(inner.first); });
+    return walks_rows ? facts_.line_bytes / (static_cast<double>(tiles_.loop) * ir::bytes(load->tensor->element)) : 0;
   }
 
   static AxisSet both(AxisSet a, const AxisSet& b) {
@@ -194,7 +207,10 @@ class Estimator {
     b_.pool().steps().take(1);
     if (e->is(ExprKind::load)) {
       if (e->tensor->is_scalar) return {{}, walked};
-      read_[e->tensor] += evaluations(e->axes, walked) * ir::bytes(e->tensor->element) * lines_per_run(e);
+      const double bytes = evaluations(e->axes, walked) * ir::bytes(e->tensor->element) * lines_per_run(e->tensor, e->operands);
+      read_[e->tensor] += bytes;
+      if (!walked.empty()) walked_bytes_ += bytes;
+      wasted_bytes_ += bytes * wasted_per_byte(e);
       axes_[e->tensor].insert(e->axes);
       return {{}, walked};
     }
@@ -217,16 +233,27 @@ class Estimator {
     return is_bounded && tiling_.fits && fits_on_chip(plan_) && cost_.accumulator_bytes <= facts_.accumulator_bytes;
   }
 
+  // The part of the work that the largest program has: of 1200 positions in tiles of 1024, most.
+  double largest_share() const {
+    double share = 1 / cost_.parts;
+    for (const auto& [axis, size] : tiles_.grid)
+      share *= std::min(1.0, static_cast<double>(size) / (rows_.contains(axis) ? footprint_.extent(axis) : greatest(axis)));
+    return share;
+  }
+  static double greatest(Axis axis) { return static_cast<double>(std::max<std::int64_t>(axis->extent.greatest(), 1)); }
+
   double seconds() const {
     const double programs = footprint_.most_programs() * cost_.parts, processors = target_.processors;
-    const double share = std::ceil(programs / processors) / programs;  // of the work, for the busiest processor
+    // Of the work, for the busiest processor.
+    const double share = std::max(std::ceil(programs / processors) / programs, target_.is_gpu() ? 0 : largest_share());
     const double matrix = facts_.matrix_flops(std::min(bits_, 32) / 8);
     const double compute =
         cost_.matrix_flops / matrix + precision_seconds_ + cost_.flops / facts_.flops + cost_.exponentials / facts_.exponentials;
-    const double moved = cost_.read_bytes + cost_.written_bytes;
+    const double moved = cost_.read_bytes + cost_.written_bytes + wasted_bytes_;
     const double memory =
         std::max(moved / facts_.memory_bytes, share * (moved + cost_.reread_bytes + cost_.spilled_bytes) / facts_.cache_bytes);
-    const double work = ir::overlapped_seconds(memory, share * compute);
+    const double walked = target_.is_gpu() ? 0 : (kOfWalkingOnHost - 1) * walked_bytes_ / facts_.cache_bytes;
+    const double work = ir::overlapped_seconds(memory + share * walked, share * compute);
     const double launch = facts_.launch_seconds + (programs > 1 ? facts_.share_seconds : 0);
     return work + launch + (cost_.parts > 1 ? facts_.launch_seconds + facts_.share_seconds : 0);
   }
@@ -244,6 +271,8 @@ class Estimator {
   std::map<Tensor, AxisSet> axes_;  // the axes along which each tensor is read
   int bits_ = 64;                   // of the narrowest operands of a product
   double precision_seconds_ = 0;    // of products that need more accuracy than one instruction has
+  double wasted_bytes_ = 0;         // that come with others, and are not used
+  double walked_bytes_ = 0;         // that programs read in reductions along axes over which they are distributed
   KernelCost cost_;
 };
 

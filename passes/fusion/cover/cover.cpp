@@ -22,6 +22,7 @@
 #include "passes/fusion/expr/unique_bound_axes.h"
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/thresholds.h"
+#include "passes/fusion/tiles/footprint.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -167,9 +168,7 @@ class Coverer {
   }
 
   void add_with_each_loop(Tried tried, const KernelOutput& output, std::vector<Alternative>& all) {
-    std::vector<Axis> loops = bound_axes({output});
-    if (loops.empty()) loops.push_back(nullptr);
-    for (Axis loop : loops)
+    for (Axis loop : possible_loops(output))
       for (const Strategy& s : strategies()) {
         if (s.tried != tried) continue;
         ExprMap stored;
@@ -181,6 +180,17 @@ class Coverer {
         if (tried == Tried::for_each_loop && is_known) continue;
         add_refined(s, rest, loop, std::nullopt, stored, all);
       }
+  }
+
+  // Of loops that take equally long the first is chosen: on a host one beside which memory is contiguous, so that whole rows are read.
+  std::vector<Axis> possible_loops(const KernelOutput& output) const {
+    AxisSet contiguous;
+    for (Expr load : loads_of({output}))
+      for (Axis a : contiguous_axes(b_, load->tensor, load->operands)) contiguous.insert(a);
+    std::vector<Axis> loops = bound_axes({output});
+    if (!target_.is_gpu()) std::stable_partition(loops.begin(), loops.end(), [&](Axis a) { return !contiguous.contains(a); });
+    if (loops.empty()) loops.push_back(nullptr);
+    return loops;
   }
 
   void add_with_best_loop(Tried tried, const KernelOutput& output, std::vector<Alternative>& all) {
@@ -223,10 +233,11 @@ class Coverer {
   }
 
   // An output along whose axes its own reductions run reads its operands again after them: in further passes of few programs, or in each of
-  // many programs. What is left if all reductions are stored has no loop, and as many programs as it likes.
+  // the programs, of which two suffice. What is left if these reductions are stored has as many programs as it likes, and no loop, unless a
+  // product is left.
   void add_without_loop(const KernelOutput& output, std::vector<Alternative>& all) {
     const Alternative& best = all.front();
-    if (!best.plan->loop || (best.cost.fits && best.plan->passes == 1 && best.cost.reread_bytes <= best.cost.read_bytes)) return;
+    if (!best.plan->loop || (best.cost.fits && best.plan->passes == 1 && best.cost.reread_bytes == 0)) return;
     const std::vector<Axis> bound = bound_axes({output});
     if (std::none_of(bound.begin(), bound.end(), [&](Axis a) { return output.value->axes.contains(a); })) return;
     for (const Strategy& s : strategies()) {
@@ -234,7 +245,10 @@ class Coverer {
       ExprMap stored;
       KernelOutput rest = output;
       rest.value = s.transform(stored_, output.value, nullptr, stored);
-      if (!stored.empty()) all.push_back(estimate_alternative(std::string(s.name), LoopPlan(b_, {rest}, nullptr), std::move(stored)));
+      if (stored.empty()) continue;
+      // A product that is computed from what is stored needs a loop.
+      LoopPlan plan = bound_axes({rest}).empty() ? LoopPlan(b_, {rest}, nullptr) : best_plan(b_, {rest});
+      all.push_back(estimate_alternative(std::string(s.name), std::move(plan), std::move(stored)));
     }
     sort(all);
   }

@@ -90,6 +90,47 @@ TEST_CASE("fusion cover: the sum of a large array is two kernels, of a small one
   }
 }
 
+// Each program of one kernel would compute all of each reduction over all axes for its own part of the result.
+TEST_CASE("fusion cover: a host's programs divide reductions of large results instead of repeating them") {
+  using Make = Formula (*)(Formula x);
+  const auto all = [](graph::Combine kind, Formula x) { return reduce(kind, x, {0, 1}, true); };
+  static const auto kAll = all;
+  const std::pair<std::string, Make> formulas[] = {
+      {"range",
+       [](Formula x) { return (x - kAll(graph::Combine::min, x)) / (kAll(graph::Combine::max, x) - kAll(graph::Combine::min, x)); }},
+      {"softmax",
+       [](Formula x) {
+         const Formula e = exp(x - kAll(graph::Combine::max, x));
+         return e / kAll(graph::Combine::sum, e);
+       }},
+      {"logarithm",
+       [](Formula x) {
+         const Formula d = x - kAll(graph::Combine::max, x);
+         return d - log(kAll(graph::Combine::sum, exp(d)));
+       }},
+      {"share", [](Formula x) { return permute(x, {1, 0}) / permute(kAll(graph::Combine::sum, x), {1, 0}); }},
+      {"centred", [](Formula x) { return x - kAll(graph::Combine::sum, x) / 1e6; }},
+  };
+  for (const int processors : {2, 4, 16})
+    for (const auto& [name, make] : formulas) {
+      CAPTURE(name);
+      CAPTURE(processors);
+      ir::TargetDesc host;
+      host.processors = processors;
+      graph::Graph large, small;
+      builder(large).output("y", make(input(large, "x", {1500, 1200})).id);
+      const KernelSequence p = build_sequence(large, {}, host);
+      CHECK(p.kernels.size() >= 2);
+      CHECK(programs_of(p.kernels.back()) >= processors);
+      for (const SequenceKernel& k : p.kernels) {
+        CAPTURE(k.name);
+        CHECK((programs_of(k) > 1 || bytes_read(p, k) < 1 << 16));
+      }
+      builder(small).output("y", make(input(small, "x", {16, 24})).id);
+      CHECK(build_sequence(small, {}, host).kernels.size() == 1);
+    }
+}
+
 TEST_CASE("fusion cover: one query over a long cache is divided, over a short one it is not") {
   for (const ir::TargetDesc& target : {kTuring, kAmpere, kHopper}) {
     CAPTURE(target.name);
