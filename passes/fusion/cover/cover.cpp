@@ -232,14 +232,18 @@ class Coverer {
     }
   }
 
-  // An output along whose axes its own reductions run reads its operands again after them: in further passes of few programs, or in each of
-  // the programs, of which two suffice. What is left if these reductions are stored has as many programs as it likes, and no loop, unless a
-  // product is left.
+  // Programs repeat a reduction that runs along an axis of the output, or that lacks one: each reads all of what is reduced, or part of it in
+  // further passes. What is left if these reductions are stored has as many programs as it likes, and no loop, unless a product is left. Sums
+  // beside products of the same loop cost little.
   void add_without_loop(const KernelOutput& output, std::vector<Alternative>& all) {
     const Alternative& best = all.front();
     if (!best.plan->loop || (best.cost.fits && best.plan->passes == 1 && best.cost.reread_bytes == 0)) return;
-    const std::vector<Axis> bound = bound_axes({output});
-    if (std::none_of(bound.begin(), bound.end(), [&](Axis a) { return output.value->axes.contains(a); })) return;
+    const std::vector<Expr> reductions = reductions_over(nullptr, {output});
+    const bool has_product = std::any_of(reductions.begin(), reductions.end(), [&](Expr r) { return is_product(r, b_); });
+    const bool is_repeated = std::any_of(reductions.begin(), reductions.end(), [&](Expr r) {
+      return output.value->axes.intersects(r->bound) || (!has_product && !r->axes.contains(output.value->axes));
+    });
+    if (!is_repeated) return;
     for (const Strategy& s : strategies()) {
       if (s.tried != Tried::if_read_again) continue;
       ExprMap stored;

@@ -131,6 +131,28 @@ TEST_CASE("fusion cover: a host's programs divide reductions of large results in
     }
 }
 
+// The axis of the result is no axis of its reductions: the result joins two tensors, each of which has reductions of its own, or is computed
+// from another tensor.
+TEST_CASE("fusion cover: programs of one part of a result do not repeat the reductions of all of it") {
+  ir::TargetDesc host;
+  host.processors = 2;
+  for (const ir::TargetDesc& target : {host, kAmpere, kHopper})
+    for (const int axis : {0, 1})
+      for (const bool joins : {true, false}) {
+        CAPTURE(target.name);
+        CAPTURE(axis);
+        CAPTURE(joins);
+        graph::Graph g;
+        const Formula x = input(g, "x", {1000, 512}), y = input(g, "y", {axis == 0 ? 500 : 1000, axis == 0 ? 512 : 256});
+        const Formula z = joins ? concat({x, y}, axis) : y;
+        builder(g).output("z", (z / sqrt(sum(square(joins ? z : x), {axis}) + 1e-3)).id);
+        const KernelSequence p = build_sequence(g, {}, target);
+        CHECK(p.kernels.size() == (joins ? 3 : 2));
+        CHECK(programs_of(p.kernels.back()) > 100);
+        CHECK(p.kernels.back().loop.axis.empty());
+      }
+}
+
 TEST_CASE("fusion cover: one query over a long cache is divided, over a short one it is not") {
   for (const ir::TargetDesc& target : {kTuring, kAmpere, kHopper}) {
     CAPTURE(target.name);
