@@ -139,6 +139,7 @@ TEST_CASE("fusion cover: programs of one part of a result do not repeat the redu
   for (const ir::TargetDesc& target : {host, kAmpere, kHopper})
     for (const int axis : {0, 1})
       for (const bool joins : {true, false}) {
+        if (axis == 1 && !joins) continue;  // a program of one row has all of the result's axis
         CAPTURE(target.name);
         CAPTURE(axis);
         CAPTURE(joins);
