@@ -80,6 +80,7 @@ inline double relative_error(const Numbers& got, const Numbers& want) {
 class Program {
  public:
   tw::Graph graph;
+  bool may_leave_open = false;  // numbers so great that rounding leaves all elements open: the check compares none, and says so
 
   /// The contents of an input or a scalar of this name.
   template <class T>
@@ -128,7 +129,7 @@ class Program {
   /// Compiles for the device, runs twice with new outputs, and compares.
   tw::Plan check_on(tw::Device& device, const tw::PlanOptions& options = {}) const {
     const tw::Plan plan = graph.compile(device, options);
-    CHECK(plan.proof().exact);
+    CHECK((plan.proof().exact || may_leave_open));
     check(device, plan);
     check(device, plan);
     return plan;
