@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "passes/fusion/thresholds.h"
-
 #include "passes/fusion/check/field_eval.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
