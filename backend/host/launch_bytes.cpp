@@ -131,9 +131,16 @@ class LaunchBytes {
     return b_.CreateUDiv(b_.CreateAdd(distance, e_.i64(by->getSExtValue() - 1)), step);
   }
 
-  /// A constant or a parameter, which may be cast, as i64; else null.
+  /// A constant or a parameter, which may be cast, or the least or greatest of such numbers, as i64; else null. A limit that is no number of
+  /// the launch does not count: of two loops into which one was divided (passes/split_masked_loops.cpp), the first has all iterations.
   Value* number_of(ValueId v) {
     if (const auto bits = f_.constant_bits(v)) return e_.i64(ir::integer_value(f_.type(v).element(), *bits));
+    const OpId id = f_.value(v).op;
+    if (id && f_.type(v).is_integer() && (f_.kind(id) == OpKind::minimum_ || f_.kind(id) == OpKind::maximum_)) {
+      Value *x = number_of(f_.operand(id, 0)), *y = number_of(f_.operand(id, 1));
+      const auto kind = f_.kind(id) == OpKind::minimum_ ? llvm::Intrinsic::smin : llvm::Intrinsic::smax;
+      return x && y ? b_.CreateBinaryIntrinsic(kind, x, y) : x ? x : y;
+    }
     if (const OpId cast = f_.defined_by(v, OpKind::cast_)) return f_.type(v).is_integer() ? number_of(f_.operand(cast, 0)) : nullptr;
     if (f_.value(v).op || f_.value(v).block != f_.body() || !f_.type(v).is_integer()) return nullptr;
     return b_.CreateIntCast(e_.scalar(v), b_.getInt64Ty(), ir::is_signed(f_.type(v).element()));
