@@ -61,6 +61,24 @@ rows_of(${table} "TW_GRAPH_OP\\(([a-z_0-9]+), ")
 read_files(text "tileir/graph/shape_rules*.cpp")
 require_each("${text}" ${table} "Adding a tensor op, step 2"
   "shape rule, rule_@ in tileir/graph/shape_rules*.cpp" "Inferred rule_@(const RuleInput&")
+# Rules of ops whose attributes may have symbols: between the head of the rule and the end of the function.
+rows_of(${table} "TW_GRAPH_OP\\(([a-z_0-9]+), [a-z]+, \"[^\"]*\", [a-z]+, \"[^\"]*lengths[^\"]*\"")
+set(conditions "")
+foreach(name IN LISTS rows)
+  string(FIND "${text}" "Inferred rule_${name}(" begin)
+  set(rule "Any value is right")  # a rule that is missing was reported
+  if(NOT begin EQUAL -1)
+    string(SUBSTRING "${text}" ${begin} -1 rule)
+    string(FIND "${rule}" "\n}" end)
+    string(SUBSTRING "${rule}" 0 ${end} rule)
+  endif()
+  if(rule MATCHES "require\\(|Any value is right")
+    string(APPEND conditions "<${name}>")
+  endif()
+endforeach()
+require_each("${conditions}" ${table} "Adding a tensor op, step 2"
+  "condition on the values of its attributes, Inferred::require in rule_@, or a comment 'Any value is right' there" "<@>")
+rows_of(${table} "TW_GRAPH_OP\\(([a-z_0-9]+), ")
 read_files(text "tileir/graph/interpreter*.cpp")
 require_each("${text}" ${table} "Adding a tensor op, step 3"
   "meaning, Evaluation::run_@ in tileir/graph/interpreter*.cpp" "Array Evaluation::run_@(")
@@ -131,6 +149,8 @@ if(TESTS)
     read_files(text "tests/unit/frontend/graph/${test}.cpp")
     require_each("${text}" ${table} "Adding a tensor op, step 7" "call in tests/unit/frontend/graph/${test}.cpp" "tw::@")
   endforeach()
+  read_files(text "tests/unit/frontend/graph/graph_programs_*_test.cpp")
+  require_each("${text}" ${table} "Adding a tensor op, step 7" "call in tests/unit/frontend/graph/graph_programs_*_test.cpp" "tw::@")
   list(REMOVE_ITEM rows scatter_add)  # it has its own kernels
   foreach(step axes expressions)
     read_files(text "tests/files/graphs/${step}/*.graph")

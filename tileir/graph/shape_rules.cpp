@@ -293,6 +293,7 @@ Inferred rule_flip(const RuleInput& in) {
 Inferred rule_rotate(const RuleInput& in) {
   if (in.node.axes.size() != 1 || in.node.lengths.size() != 1) return in.fail("it needs one axis, and the offset");
   if (Inferred r = in.check_axis(in.node.axes[0]); !r.ok()) return r;
+  // Any value is right for the offset, which counts modulo the extent.
   return {in.shape(0), in.element(0), {}, {}};
 }
 
