@@ -23,7 +23,7 @@ void matmul(tw::Ptr<const float> a, tw::Ptr<const float> b, tw::Ptr<float> c, tw
 // [/matmul]
 
 // [views]
-// The same over views, so that any strides do (a transposed operand, a slice), and in f16 with f32 sums.
+// The product over views, which may have any strides (a transposed operand, a slice), in f16 with f32 sums.
 void matmul_views(tw::View<const tw::f16, 2> a, tw::View<const tw::f16, 2> b, tw::View<float, 2> c, int BM, int BN, int BK) {
   auto i = tw::program_id(0) * BM, j = tw::program_id(1) * BN;
   auto acc = tw::zeros<float>({BM, BN});

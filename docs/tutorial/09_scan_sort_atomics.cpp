@@ -13,20 +13,20 @@ void keep_positive(tw::Ptr<const int> in, tw::Ptr<int> out, tw::Ptr<int> count, 
   auto at = tw::program_id(0) * BLOCK + tw::arange(0, BLOCK);
   auto x = tw::load(in + at, at < n);
   auto kept = (x > 0).to<int>();
-  auto place = tw::cumsum(kept, 0) - kept;               // how many were kept before this one
+  auto position = tw::cumsum(kept, 0) - kept;            // how many were kept before this one
   auto start = tw::atomic_add(count, tw::sum(kept, 0));  // reserves room for all of this program
-  tw::store(out + (start + place), x, x > 0);
+  tw::store(out + (start + position), x, x > 0);
 }
 // [/compact]
 
 // [topk]
 // The four largest numbers of each row and where they stand.
-void largest(tw::Ptr<const int> in, tw::Ptr<int> values, tw::Ptr<int> places, int COLUMNS) {
+void largest(tw::Ptr<const int> in, tw::Ptr<int> values, tw::Ptr<int> positions, int COLUMNS) {
   auto row = tw::program_id(0);
-  auto [value, place] = tw::topk(tw::load(in + row * COLUMNS + tw::arange(0, COLUMNS)), 4);
+  auto [value, position] = tw::topk(tw::load(in + row * COLUMNS + tw::arange(0, COLUMNS)), 4);
   auto at = row * 4 + tw::arange(0, 4);
   tw::store(values + at, value);
-  tw::store(places + at, place);
+  tw::store(positions + at, position);
 }
 // [/topk]
 
@@ -47,15 +47,15 @@ int main() {
 
   tw::Device device = tw::Device::open();
   auto in = device.upload(host);
-  auto out = device.allocate<int>(n), values = device.allocate<int>(rows * 4), places = device.allocate<int>(rows * 4);
+  auto out = device.allocate<int>(n), values = device.allocate<int>(rows * 4), positions = device.allocate<int>(rows * 4);
   auto count = device.upload(std::vector<int>(1)), counts = device.upload(std::vector<int>(16));
   tw::Kernel("keep_positive", keep_positive)({.grid = tw::cdiv(n, 512)}, in, out, count, n, 512);
-  tw::Kernel("largest", largest)({.grid = rows}, in, values, places, columns);
+  tw::Kernel("largest", largest)({.grid = rows}, in, values, positions, columns);
   tw::Kernel("last_digits", last_digits)({.grid = tw::cdiv(n, 2048)}, in, counts, n, 2048);
 
   auto kept = out.download();
   kept.resize(count.download()[0]);
-  const auto top = values.download(), where = places.download(), digits = counts.download();
+  const auto top = values.download(), where = positions.download(), digits = counts.download();
   std::printf("%zu of %d are positive; the largest of row 0 is %d at %d; %d end in 7\n", kept.size(), n, top[0], where[0], digits[7]);
 
   std::vector<int> positive;

@@ -179,7 +179,7 @@ TEST_CASE("bench: files hold what the table says") {
   CHECK(contains(to_stdout.err, "kernel "));
 }
 
-TEST_CASE("bench: peers that are not there, break or lie are left out with a word") {
+TEST_CASE("bench: a peer that is missing, fails or gives wrong results is skipped, and the report says why") {
   const Folder folder;
   write_executable(folder, "ends", "#!/bin/sh\necho 'no such module' >&2\nexit 1\n");
   write_executable(folder, "breaks", "#!/bin/sh\nread request\necho '@ok version 1'\nread request\nexit 1\n");
