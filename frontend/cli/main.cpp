@@ -30,8 +30,8 @@ void fill(CLI::App& root, Session& session) {
   root.footer(
       "'tilewright COMMAND --help' explains a command. TILEWRIGHT_DUMP=DIR makes C++ programs leave their kernels and graphs as files.\n"
       "Exit codes: 0 done; 1 the program, a check or the device failed; 2 the command line is wrong.");
-  for (auto* add :
-       {add_devices, add_compile, add_opt, add_run, add_graph, add_bench, add_reduce, add_ops, add_layout, add_completion, add_man})
+  for (auto* add : {add_devices, add_compile, add_opt, add_run, add_graph, add_bench, add_reduce, add_ops, add_layout, add_rules,
+                    add_completion, add_man})
     add(root, session);
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 using cli::read_npy;
 
-const std::vector<std::string> kCommands = {"devices", "compile", "opt",    "run",        "graph", "bench",
-                                            "reduce",  "ops",     "layout", "completion", "man"};
+const std::vector<std::string> kCommands = {"devices", "compile", "opt",    "run",   "graph",      "bench",
+                                            "reduce",  "ops",     "layout", "rules", "completion", "man"};
 
 TEST_CASE("command line: --help explains the program and every command, with an example each") {
   const Outcome root = tilewright({"--help"});
@@ -313,6 +313,18 @@ TEST_CASE("ops: a list by family with every op, one in full, JSON and Markdown")
                            "cache: standard | all | global", "results     1", "traits      reads"})
     CHECK(contains(one.out, part));
   CHECK(contains(tilewright({"ops", "for", "--markdown"}).out, "### `for`"));
+}
+
+TEST_CASE("rules: found and proved anew, with the proof of one or of all") {
+  const Outcome all = tilewright({"rules", "--ops", "2"});
+  CHECK(all.code == 0);
+  CHECK(all.err.empty());
+  CHECK(contains(all.out, "order            (a * b) * c = a * (b * c)                  same    both   -\n"));
+  const Outcome one = tilewright({"rules", "--ops", "2", "--proof", "part_0"});
+  CHECK(one.code == 0);
+  CHECK(contains(one.out, "part0_of_cat\n"));
+  CHECK_FALSE(contains(one.out, "product_order"));
+  CHECK(contains(tilewright({"rules", "--ops", "2", "--proofs"}).out, "product_order\n"));
 }
 
 TEST_CASE("layout: a picture of which thread holds what, after the steps in the order of the command line") {

@@ -110,6 +110,8 @@ const std::vector<Mistake> kMistakes = {
     {{"ops", "laod"}, 2, "there is no op 'laod' (did you mean 'load'?); 'tilewright ops' lists them"},
     {{"completion"}, 2, "SHELL is required"},
     {{"completion", "fis"}, 2, "'fis' is none of bash, zsh, fish (did you mean 'fish'?)"},
+    {{"rules", "--ops", "5"}, 2, "--ops is 5; it must be 1 to 4"},
+    {{"rules", "--ops", "2", "--proof", "oder"}, 2, "--proof: there is no rule 'oder' (did you mean 'order'?)"},
 
     // ---- layouts ----
     {{"layout"}, 2, "--shape is required\nsee 'tilewright layout --help'"},

@@ -143,6 +143,20 @@ TEST_CASE("layering: fusion is included by the front end alone, and includes no 
   CHECK(violations(with("frontend/graph/a.cpp", "// A.\n#include \"passes/fusion/options.h\"\n")).empty());
 }
 
+TEST_CASE("layering: the search is included by the front end alone, includes no passes, and its steps are named like its functions") {
+  Sources sources = with("passes/search/egraph.h", "// E-graph.\n#include \"tileir/ir.h\"\n");
+  CHECK(violations(sources).empty());
+  sources["passes/fusion/plan/a.cpp"] = "// A.\n#include \"passes/search/egraph.h\"\n";
+  const auto found = violations(sources);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].find("fusion is a library of its own") != std::string::npos);
+  CHECK(found[1].find("only the front end includes the search") != std::string::npos);
+  CHECK(only_violation("passes/search/a.cpp", "// A.\n#include \"passes/pass.h\"\n").find("the search is a library of its own") !=
+        std::string::npos);
+  CHECK(only_violation("passes/search/a.h", "// A.\n//\n//   1. seek: goes on.\n")
+            .find("a step 'seek', and the search has no function of that name") != std::string::npos);
+}
+
 TEST_CASE("layering: the emulator includes nothing of the compiler and the runtime") {
   CHECK(only_violation("runtime/emulator/a.cpp", "// A.\n#include \"backend/compile.h\"\n").find("library of its own") !=
         std::string::npos);

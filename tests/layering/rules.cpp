@@ -51,6 +51,11 @@ bool may_fusion_include(std::string_view path) {
   return path.starts_with("tileir/") || path == "passes/rounded_exponents.h" || path == "passes/analysis/register_pressure.h";
 }
 
+// The search makes graphs of graphs. It needs no passes, and fusion does not know of it.
+constexpr std::string_view kSearch = "passes/search/";
+bool may_include_search(std::string_view path) { return starts_with_any(path, {kSearch, "frontend/"}); }
+bool may_search_include(std::string_view path) { return path.starts_with("tileir/"); }
+
 // A folder that is divided into folders on floors: each may include itself and those of lower floors.
 struct Floor {
   std::string_view folder;
@@ -82,6 +87,7 @@ constexpr Floor kFusionFloors[] = {
     {kLoose, 0},  {"expr", 1}, {"graph", 2},  {"translate", 3}, {"plan", 4},     {"check", 5},
     {"tiles", 5}, {"emit", 6}, {"report", 6}, {"cover", 7},     {"sequence", 8},
 };
+constexpr Floor kSearchFloors[] = {{kLoose, 0}, {"rules", 1}, {"generate", 2}};
 constexpr Building kBuildings[] = {
     {kEmulator, "the emulator", kEmulatorFloors},
     {"frontend/", "the front end", kFrontendFloors},
@@ -89,6 +95,7 @@ constexpr Building kBuildings[] = {
     {"frontend/cli/", "the command line", kCommandLineFloors},
     {"frontend/cli/bench/", "the benchmark", kBenchFloors},
     {kFusion, "fusion", kFusionFloors},
+    {kSearch, "the search", kSearchFloors},
 };
 
 // A unit is a header with its source: x.h and x.cpp. Units do not depend on each other in a circle. These arrows are left out of the search
@@ -260,7 +267,8 @@ class Checker {
       check_file(path, text);
       for (const Include& include : text.includes) check_include(path, include);
       check_words(path, text);
-      if (path.starts_with(kFusion) && path.ends_with(".h")) check_steps(path);
+      if (path.starts_with(kFusion) && path.ends_with(".h")) check_steps(path, kFusion, "fusion");
+      if (path.starts_with(kSearch) && path.ends_with(".h")) check_steps(path, kSearch, "the search");
       check_reach(path);
     }
     check_circles();
@@ -326,6 +334,10 @@ class Checker {
       report(path, include.line, "only plans and the front end include fusion, not '" + target + "'");
     if (path.starts_with(kFusion) && !target.starts_with(kFusion) && other <= layer && !may_fusion_include(target))
       report(path, include.line, "fusion is a library of its own, which does not include '" + target + "'");
+    if (target.starts_with(kSearch) && !may_include_search(path))
+      report(path, include.line, "only the front end includes the search, not '" + target + "'");
+    if (path.starts_with(kSearch) && !target.starts_with(kSearch) && other <= layer && !may_search_include(target))
+      report(path, include.line, "the search is a library of its own, which does not include '" + target + "'");
     for (const Building& building : kBuildings) check_floors(building, path, include.line, target);
     if (is_tracing(path) && other > 0 && other < layer) report(path, include.line, "tracing includes tileir only, not '" + target + "'");
   }
@@ -363,18 +375,19 @@ class Checker {
     }
   }
 
-  /// The steps that the head note of a header of fusion numbers are called after functions.
-  void check_steps(const std::string& path) {
+  /// The steps that the head note of a header numbers are called after functions of its library.
+  void check_steps(const std::string& path, std::string_view library, const std::string& name_of_library) {
     std::istringstream source(sources_.at(path));
     int number = 0;
     for (std::string line; std::getline(source, line) && line.starts_with("//");) {
       ++number;
       for (const std::string& name : names_of_step(line)) {
         const bool is_function = std::any_of(texts_.begin(), texts_.end(), [&](const auto& file) {
-          return file.first.starts_with(kFusion) && std::any_of(file.second.lines.begin(), file.second.lines.end(),
+          return file.first.starts_with(library) && std::any_of(file.second.lines.begin(), file.second.lines.end(),
                                                                 [&](const std::string& l) { return has_word(l, name, true); });
         });
-        if (!is_function) report(path, number, "the head note has a step '" + name + "', and fusion has no function of that name");
+        if (!is_function)
+          report(path, number, "the head note has a step '" + name + "', and " + name_of_library + " has no function of that name");
       }
     }
   }

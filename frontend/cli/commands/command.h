@@ -37,6 +37,7 @@ void add_bench(CLI::App& root, Session&);
 void add_reduce(CLI::App& root, Session&);
 void add_ops(CLI::App& root, Session&);
 void add_layout(CLI::App& root, Session&);
+void add_rules(CLI::App& root, Session&);
 void add_completion(CLI::App& root, Session&);
 void add_man(CLI::App& root, Session&);
 

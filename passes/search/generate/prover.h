@@ -1,0 +1,32 @@
+// Proves equations between labelled terms from rules, and checks proofs.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+
+#include "passes/search/generate/explanation.h"
+#include "passes/search/rules/conditions.h"
+
+namespace tilewright::passes::search {
+
+/// Counts, so that what is proved does not depend on the machine.
+struct ProverLimits {
+  std::size_t nodes = 3000;
+  int rounds = 6;
+};
+
+/// Whether the rules entail that two terms are equal: both are put into an e-graph, and all rules are applied to all classes in both
+/// directions, round by round, until the terms are in one class, nothing changes, or a limit is met.
+bool is_entailed(const TermTable&, const Ref& left, const Ref& right, std::span<const Rule>, const ProverLimits& = {});
+
+/// The same with the steps of the proof. They are not checked.
+std::optional<Proof> prove(const TermTable&, const Ref& left, const Ref& right, std::span<const Rule>, const ProverLimits& = {});
+
+/// Replays a proof without an e-graph: at each step, some place of one of the two terms is an instance of a side of the rule, and with the
+/// other side put there it is the other term; and the values of both are equal. Returns the number of the first step that is wrong.
+std::optional<std::size_t> wrong_step(const Proof&, const Ref& end, std::span<const Rule>);
+
+/// One line a step, with the rule's name.
+std::string text(const Proof&, std::span<const Rule>);
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,111 @@
+// Names, proves and prints the rules that the generator keeps.
+#include "passes/search/generate/rule_file.h"
+
+#include <fmt/format.h>
+
+#include "passes/search/rules/rule_text.h"
+#include "tilewright/error.h"
+
+namespace tilewright::passes::search {
+namespace {
+
+struct Written {
+  std::string_view name, left, right;
+};
+
+constexpr Written kLaws[] = {
+#define TW_LAW(name, left, right) {#name, left, right},
+#include "passes/search/specification.def"
+#undef TW_LAW
+};
+
+constexpr Written kNames[] = {
+#define TW_RULE(name, left, right) {#name, left, right},
+#include "passes/search/rule_names.def"
+#undef TW_RULE
+};
+
+constexpr std::string_view kUnnamed = "unnamed";
+
+constexpr const char* kHead =
+    R"(# The rules of the graph search, as `tilewright rules --ops {ops}` finds them: equations of up to {ops} ops a side, kept because the other
+# rules do not entail them, and proved from the laws of passes/search/specification.def. Do not edit: a test derives this file again.
+#
+#   a b c d     tensors of any axes           a * b        their product, summed over axes that the result lacks
+#   sum(a)      over some axes                view(a)      windows, strides, shifts, flips, zero padding along one axis: a linear map of it
+#   [a | b]     concatenated along an axis    part0(a)     the first piece of an axis that is cut, part1(a) the second
+#   f(a)        element by element, unknown
+#
+# A rule holds for axes of any number and extent, but for those that the column `unless` names. `terms`: same, if both sides add the same
+# products of elements, so that the bound of the rounding error keeps its form; spread, if that is so and a difference, which may be exact, is
+# multiplied out from left to right. `used`: right, if the right side is of one op or none and would be found everywhere.
+#
+)";
+
+/// The equation as rule_names.def writes it, with its name.
+Rule named_rule(const Equation& e) {
+  const std::string wanted = identity(e);
+  for (const Written& w : kNames)
+    if (const Equation written = parse_equation(w.left, w.right); identity(written) == wanted)
+      return make_rule(std::string(w.name), written);
+  return make_rule(std::string(kUnnamed), e);
+}
+
+bool is_used_both_ways(const Equation& e) { return ops_of(e.right) > 1 || ops_of(e.right) >= ops_of(e.left); }
+
+Proof prove_instance(const Rule& rule, const TermTable& terms, const Ref& left, const Ref& right, std::span<const Rule> laws) {
+  std::optional<Proof> proof = prove(terms, left, right, laws);
+  if (!proof) throw Error({}, fmt::format("rule '{}', {}: the laws do not prove it", rule.name, text(rule.equation)));
+  if (const auto wrong = wrong_step(*proof, copy(terms, right, proof->terms), laws))
+    throw Error({}, fmt::format("rule '{}', {}: step {} of its proof is wrong", rule.name, text(rule.equation), *wrong + 1));
+  return std::move(*proof);
+}
+
+ProvedRule prove_rule(const Rule& rule, const TermTable& terms, const Candidate& found, std::span<const Rule> laws) {
+  ProvedRule proved{rule, prove_instance(rule, terms, found.left, found.right, laws), {}};
+  for (const AxisUse& use : possible_axes(rule.equation)) {
+    if (!rule.conditions.allows(use.role, use.fate, use.variables)) continue;
+    const std::optional<Instance> i = instance_of(rule.equation, with_axis(rule.conditions.base, use));
+    proved.by_axis.push_back(prove_instance(rule, i->terms, i->sides[0], i->sides[1], laws));
+  }
+  return proved;
+}
+
+std::string line(std::string_view name, std::string_view equation, std::string_view terms, std::string_view used, std::string_view unless) {
+  return fmt::format("{:<17}{:<43}{:<8}{:<7}{}\n", name, equation, terms, used, unless);
+}
+
+std::string line(const Rule& r) {
+  return line(r.name, text(r.equation), spreads_differences(r.equation) ? "spread" : "same",
+              is_used_both_ways(r.equation) ? "both" : "right", unless_text(r));
+}
+
+}  // namespace
+
+std::vector<Rule> laws() {
+  std::vector<Rule> laws;
+  for (const Written& w : kLaws) laws.push_back(make_rule(std::string(w.name), parse_equation(w.left, w.right)));
+  return laws;
+}
+
+DerivedRules derive_rules(int max_ops) {
+  DerivedRules derived{max_ops, laws(), {}};
+  Generator g(max_ops);
+  g.enumerate();
+  g.refute();
+  g.reduce([&](const Candidate& c) { return named_rule(without_labels(g.terms(), c.left.term, c.right.term)); });
+  for (std::size_t i = 0; i < g.rules().size(); ++i)
+    derived.rules.push_back(prove_rule(g.rules()[i], g.terms(), g.candidates()[i], derived.laws));
+  return derived;
+}
+
+std::string rule_file(const DerivedRules& derived) {
+  std::string out = fmt::format(fmt::runtime(kHead), fmt::arg("ops", derived.ops));
+  out += line("# name", "equation", "terms", "used", "unless an axis that");
+  for (const ProvedRule& r : derived.rules) out += line(r.rule);
+  return out;
+}
+
+std::string rule_proof(const DerivedRules& derived, const ProvedRule& r) { return line(r.rule) + text(r.found, derived.laws) + "\n"; }
+
+}  // namespace tilewright::passes::search

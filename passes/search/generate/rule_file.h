@@ -1,0 +1,34 @@
+// Derives the rules of the graph search and writes them as the text of rules.txt.
+#pragma once
+#include "passes/search/generate/generator.h"
+
+namespace tilewright::passes::search {
+
+/// The laws of specification.def, each tested for all axes.
+std::vector<Rule> laws();
+
+/// A rule that was kept, with its proofs from the laws.
+struct ProvedRule {
+  Rule rule;
+  Proof found;                 // of the equation between terms as it was found
+  std::vector<Proof> by_axis;  // of an instance for each axis for which the rule holds
+};
+
+struct DerivedRules {
+  int ops = 0;
+  std::vector<Rule> laws;
+  std::vector<ProvedRule> rules;
+};
+
+///   1. Generator::enumerate, Generator::refute, Generator::reduce: the equations that do not follow from those before them.
+///   2. make_rule: for which axes each holds.
+///   3. prove_rule: the laws prove it for each of these, and the proof is replayed.
+/// Throws Error if a rule that is kept has no proof.
+DerivedRules derive_rules(int max_ops);
+
+/// The text of rules.txt.
+std::string rule_file(const DerivedRules&);
+/// The line of a rule, and the proof of the equation as it was found: one line a step, with the law.
+std::string rule_proof(const DerivedRules&, const ProvedRule&);
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,182 @@
+// Canonical nodes and the table of terms.
+#include "passes/search/labelled.h"
+
+#include <tuple>
+
+namespace tilewright::passes::search {
+namespace {
+
+using Renamed = std::array<Label, kMaxLabels>;
+
+/// Numbers labels in the order of their first occurrence, operands first.
+Renamed number_labels(const Node& n, bool swapped) {
+  Renamed renamed;
+  renamed.fill(kNoLabel);
+  Label next = 0;
+  const auto meet = [&](Label l) {
+    if (renamed[l] == kNoLabel) renamed[l] = next++;
+  };
+  const int count = operands_of(n.op);
+  for (int i = 0; i < count; ++i)
+    for (Label l : n.in[static_cast<std::size_t>(swapped ? count - 1 - i : i)].labels) meet(l);
+  for (Label l = 0; l < kMaxLabels; ++l)
+    if (contains(n.kept, l)) meet(l);
+  return renamed;
+}
+
+Node renumber(const Node& n, bool swapped, const Renamed& renamed) {
+  Node result = with_labels(n, [&](Label l) { return renamed[l]; });
+  if (swapped) std::swap(result.in[0], result.in[1]);
+  return result;
+}
+
+bool less(const Labels& a, const Labels& b) { return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end()); }
+
+bool less(const Node& a, const Node& b) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (a.in[i].term != b.in[i].term) return a.in[i].term < b.in[i].term;
+    if (!(a.in[i].labels == b.in[i].labels)) return less(a.in[i].labels, b.in[i].labels);
+  }
+  return a.kept < b.kept;
+}
+
+}  // namespace
+
+std::size_t NodeHash::operator()(const Node& n) const {
+  std::uint64_t h = 0;
+  const auto mix = [&](std::uint64_t x) {
+    h = (h ^ x) * 0x9E3779B97F4A7C15u;
+    h ^= h >> 29;
+  };
+  mix(static_cast<std::uint64_t>(n.op) | static_cast<std::uint64_t>(n.variable) << 8 | static_cast<std::uint64_t>(n.axis) << 16 |
+      static_cast<std::uint64_t>(n.kept) << 32);
+  for (int i = 0; i < operands_of(n.op); ++i) {
+    const Ref& r = n.in[static_cast<std::size_t>(i)];
+    std::uint64_t labels = 0;
+    for (Label l : r.labels) labels = labels << 8 | l;
+    mix(static_cast<std::uint64_t>(r.term));
+    mix(labels);
+  }
+  return h;
+}
+
+Labels CanonicalNode::slots(LabelSet kept) const {
+  Labels slots;
+  for (Label c = 0; c < kMaxLabels; ++c)
+    if (contains(node.kept, c))
+      for (Label l = 0; l < kMaxLabels; ++l)
+        if (contains(kept, l) && renamed[l] == c) slots.push_back(l);
+  return slots;
+}
+
+CanonicalNode canonical(const Node& n) {
+  CanonicalNode result{{}, number_labels(n, false)};
+  result.node = renumber(n, false, result.renamed);
+  // Operands of different terms stand in the order of the terms; only two references to one term are compared by their labels.
+  if (!is_commutative(n.op) || n.in[0].term < n.in[1].term) return result;
+  const Renamed other = number_labels(n, true);
+  const Node swapped = renumber(n, true, other);
+  return less(swapped, result.node) ? CanonicalNode{swapped, other} : result;
+}
+
+Ref TermTable::insert(const Node& n) {
+  const CanonicalNode c = canonical(n);
+  const auto [at, is_new] = terms_.emplace(c.node, size());
+  if (is_new) {
+    Extents extents{};
+    std::size_t slot = 0;
+    for (Label l = 0; l < kMaxLabels; ++l) {
+      if (!contains(c.node.kept, l)) continue;
+      for (int i = 0; i < operands_of(n.op); ++i)
+        if (const Ref& r = c.node.in[static_cast<std::size_t>(i)]; r.labels.slot_of(l) >= 0) extents[slot] = extent(r, l);
+      if (l == c.node.axis && n.op != Op::view)
+        extents[slot] = n.op == Op::cat ? Extent::whole : n.op == Op::part0 ? Extent::first : Extent::second;
+      ++slot;
+    }
+    nodes_.push_back(c.node);
+    extents_.push_back(extents);
+  }
+  return {at->second, c.slots(n.kept)};
+}
+
+Ref TermTable::variable(int index, std::span<const Extent> extents) {
+  Node n;
+  n.variable = static_cast<std::uint8_t>(index);
+  n.kept = static_cast<LabelSet>((1u << extents.size()) - 1);
+  const bool is_new = !terms_.contains(n);
+  const Ref r = insert(n);
+  if (is_new) std::copy(extents.begin(), extents.end(), extents_.back().begin());
+  return r;
+}
+
+Labels TermTable::slots(int term) const {
+  Labels slots;
+  for (Label l = 0; l < kMaxLabels; ++l)
+    if (contains(node(term).kept, l)) slots.push_back(l);
+  return slots;
+}
+
+bool TermTable::fit(const Ref& a, const Ref& b, Label except) const {
+  for (Label l : a.labels)
+    if (l != except && b.labels.slot_of(l) >= 0 && extent(a, l) != extent(b, l)) return false;
+  return true;
+}
+
+Ref TermTable::product(Ref a, Ref b, LabelSet kept) {
+  if (!a || !b) return {};
+  a = sum(a, kept | b.labels.set());
+  b = sum(b, kept | a.labels.set());
+  if (!fit(a, b)) return {};
+  return insert({.op = Op::product, .kept = (a.labels.set() | b.labels.set()) & kept, .in = {a, b}});
+}
+
+Ref TermTable::sum(const Ref& a, LabelSet kept) {
+  if (!a || (a.labels.set() & ~kept) == 0) return a;
+  return insert({.op = Op::sum, .kept = a.labels.set() & kept, .in = {a}});
+}
+
+Ref TermTable::add(const Ref& a, const Ref& b) {
+  if (!a || !b || !fit(a, b)) return {};
+  return insert({.op = Op::add, .kept = a.labels.set() | b.labels.set(), .in = {a, b}});
+}
+
+Ref TermTable::function(const Ref& a) {
+  if (!a) return {};
+  return insert({.op = Op::function, .kept = a.labels.set(), .in = {a}});
+}
+
+Ref TermTable::view(const Ref& a, Label axis) {
+  if (!a || a.labels.slot_of(axis) < 0 || extent(a, axis) != Extent::plain) return {};
+  return insert({.op = Op::view, .axis = axis, .kept = a.labels.set(), .in = {a}});
+}
+
+Ref TermTable::cat(const Ref& a, const Ref& b, Label axis) {
+  if (!a || !b || a.labels.slot_of(axis) < 0 || a.labels.set() != b.labels.set()) return {};
+  if (extent(a, axis) != Extent::first || extent(b, axis) != Extent::second || !fit(a, b, axis)) return {};
+  return insert({.op = Op::cat, .axis = axis, .kept = a.labels.set(), .in = {a, b}});
+}
+
+Ref TermTable::part(Op op, const Ref& a, Label axis) {
+  if (!a || a.labels.slot_of(axis) < 0 || extent(a, axis) != Extent::whole) return {};
+  return insert({.op = op, .axis = axis, .kept = a.labels.set(), .in = {a}});
+}
+
+Ref copy(const TermTable& from, const Ref& r, TermTable& to) {
+  const Node& n = from.node(r.term);
+  Ref made;
+  if (n.op == Op::variable) {
+    std::array<Extent, kMaxSlots> extents{};
+    for (int s = 0; s < r.labels.size(); ++s) extents[static_cast<std::size_t>(s)] = from.extent(r.term, s);
+    made = to.variable(n.variable, {extents.data(), static_cast<std::size_t>(r.labels.size())});
+  } else {
+    Node m = n;
+    for (int i = 0; i < operands_of(n.op); ++i) m.in[static_cast<std::size_t>(i)] = copy(from, n.in[static_cast<std::size_t>(i)], to);
+    made = to.insert(m);
+  }
+  // The slots of both terms are known by the labels of the node in `from`.
+  const Labels slots = from.slots(r.term);
+  for (Label& l : made.labels) l = r.labels[slots.slot_of(l)];
+  return made;
+}
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,123 @@
+// Labelled terms: formulas of tensors in which an axis is a label and not a position, so that transposing and broadcasting need no nodes.
+//
+//   product(a[i, k], b[k, j] -> i, j)     the sum of a times b over the labels that the result lacks: scaling, outer product, matmul, dot
+//   sum(a[i, k] -> i)                     a sum over axes
+//   add(a[i], b[j])                       a label that one operand lacks broadcasts
+//   f(a)                                  element by element, unknown
+//   view(a; i)                            a linear map along axis i: window, stride, shift, flip, zero padding
+//   [a | b]; n, part0(x; n), part1(x; n)  two pieces of the same axes along axis n, and each of them
+//
+// A reference is a term with a label for each of its slots. A node is in canonical form when operands of products and sums stand in a fixed
+// order and labels are numbered in the order of their first occurrence; the slots of a term are its kept labels in this order. So the
+// transpose of a product is the same term under other labels:
+//
+//   product(b[k, j], a[i, k] -> j, i)  ->  the term of product(a[i, k], b[k, j] -> i, j), referred to with exchanged labels
+//
+// Sums are taken early: a product first sums the axes that only one operand has and the result lacks.
+#pragma once
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/search/labels.h"
+
+namespace tilewright::passes::search {
+
+enum class Op : std::uint8_t { variable, product, sum, add, function, view, cat, part0, part1 };
+
+inline bool is_binary(Op op) { return op == Op::product || op == Op::add || op == Op::cat; }
+inline bool is_commutative(Op op) { return op == Op::product || op == Op::add; }
+inline int operands_of(Op op) { return op == Op::variable ? 0 : is_binary(op) ? 2 : 1; }
+/// Whether a node names an axis along which it works.
+inline bool has_axis(Op op) { return op >= Op::view; }
+
+/// What is known of the extent of an axis: a plain axis, one that is cut into two pieces, and the axis of each piece.
+enum class Extent : std::uint8_t { plain, whole, first, second };
+
+struct Ref {
+  int term = -1;
+  Labels labels;
+  explicit operator bool() const { return term >= 0; }  // false: the term has no meaning for these axes
+  friend bool operator==(const Ref&, const Ref&) = default;
+};
+
+struct Node {
+  Op op = Op::variable;
+  std::uint8_t variable = 0;
+  Label axis = kNoLabel;
+  LabelSet kept = 0;
+  std::array<Ref, 2> in;
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+struct NodeHash {
+  std::size_t operator()(const Node&) const;
+};
+
+/// A node in canonical form, and the canonical label of each label of the node as it was.
+struct CanonicalNode {
+  Node node;
+  std::array<Label, kMaxLabels> renamed;
+  /// The slots of the node's term, in the labels of the node as it was.
+  Labels slots(LabelSet kept) const;
+};
+
+CanonicalNode canonical(const Node&);
+
+/// Calls `act` with each label that a node's operands have, again for each operand.
+template <class Act>
+void for_labels(const Node& n, Act&& act) {
+  for (int i = 0; i < operands_of(n.op); ++i)
+    for (Label l : n.in[static_cast<std::size_t>(i)].labels) act(l);
+}
+
+/// The node with `rename` applied to all labels.
+template <class Rename>
+Node with_labels(Node n, Rename&& rename) {
+  LabelSet kept = 0;
+  for (Label l = 0; l < kMaxLabels; ++l)
+    if (contains(n.kept, l)) kept |= set_of(rename(l));
+  n.kept = kept;
+  if (n.axis != kNoLabel) n.axis = rename(n.axis);
+  for (int i = 0; i < operands_of(n.op); ++i)
+    for (Label& l : n.in[static_cast<std::size_t>(i)].labels) l = rename(l);
+  return n;
+}
+
+/// All terms in use, each once. Operands come before what is made of them.
+class TermTable {
+ public:
+  /// A variable with an axis for each extent; its labels are 0, 1, ...
+  Ref variable(int index, std::span<const Extent> extents);
+  /// Each of these returns no term if an operand is none, or if the axes do not fit.
+  Ref product(Ref a, Ref b, LabelSet kept);
+  Ref sum(const Ref& a, LabelSet kept);
+  Ref add(const Ref& a, const Ref& b);
+  Ref function(const Ref& a);
+  Ref view(const Ref& a, Label axis);
+  Ref cat(const Ref& a, const Ref& b, Label axis);
+  Ref part(Op, const Ref& a, Label axis);
+  /// The term of a node whose axes fit.
+  Ref insert(const Node&);
+
+  int size() const { return static_cast<int>(nodes_.size()); }
+  const Node& node(int term) const { return nodes_[static_cast<std::size_t>(term)]; }
+  Extent extent(int term, int slot) const { return extents_[static_cast<std::size_t>(term)][static_cast<std::size_t>(slot)]; }
+  /// The extent of a label of a reference that has it.
+  Extent extent(const Ref& r, Label l) const { return extent(r.term, r.labels.slot_of(l)); }
+  /// The slots of a term, in the labels of its node.
+  Labels slots(int term) const;
+
+ private:
+  bool fit(const Ref& a, const Ref& b, Label except = kNoLabel) const;
+
+  using Extents = std::array<Extent, kMaxSlots>;
+  std::vector<Node> nodes_;
+  std::vector<Extents> extents_;
+  std::unordered_map<Node, int, NodeHash> terms_;
+};
+
+/// The same term in another table.
+Ref copy(const TermTable& from, const Ref&, TermTable& to);
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,30 @@
+// Instances of formulas: what an equation without labels says once it is known which variables have an axis and what becomes of it.
+//
+// An axis is kept, or summed by products, or summed by `sum`. A product sums an axis if all that has the axis is in its operands, as early as
+// possible: below an addition in each addend by itself, but above an addition of which an addend lacks the axis. `sum` sums the axes that
+// products leave to it. A side without `sum` leaves nothing to it.
+//
+//   a * (b + c)   a[i, k], b[k], c[k], i kept, k summed by products     product(a[i, k], add(b[k], c[k]) -> i)
+//   sum(a * b)    a[i, k], b[k], i kept, k summed by sum                sum(product(a[i, k], b[k] -> i, k) -> i)
+#pragma once
+#include "passes/search/rules/equation.h"
+
+namespace tilewright::passes::search {
+
+/// What becomes of an axis that variables have.
+enum class Fate : std::uint8_t { kept, summed_by_product, summed_by_sum };
+/// What the formula does along an axis: a view moves elements along one axis; cat and parts cut one.
+enum class Role : std::uint8_t { plain, moved, cut };
+inline constexpr int kFates = 3, kRoles = 3;
+
+struct Binding {
+  std::array<Ref, kMaxVariables> variables;
+  LabelSet kept = 0, left_to_sum = 0;
+  Label moved = kNoLabel, cut = kNoLabel;
+};
+
+/// The term of a formula, or none if it makes no sense for these axes: a piece is added to a whole, an axis is summed that a factor keeps, the
+/// result has other axes than those kept.
+Ref instantiate(TermTable&, const Pattern&, const Binding&);
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,69 @@
+// Finds instances of one side of an equation among the nodes of classes.
+#pragma once
+#include "passes/search/egraph.h"
+#include "passes/search/rules/conditions.h"
+
+namespace tilewright::passes::search {
+
+/// One side of a rule found at a reference.
+struct Match {
+  Binding binding;
+  Ref found;  // the instance, built of the nodes that were matched
+};
+
+/// Calls back for each instance of a side at a reference for whose axes the rule holds. What a variable stands for is a class.
+///
+///   1. step: matches the nodes of the pattern from the outside to the inside, each with every member of the class there; axes that a member
+///      sums get fresh labels.
+///   2. bind: a variable that occurs again stands for the same class with the same axes; axes that different addends sum are one axis.
+///   3. finish: collects which variables have each axis. If only the other side cuts an axis, it may be any that is cut.
+///   4. accept: asks the rule's conditions for what becomes of each axis.
+class Matcher {
+ public:
+  Matcher(const NodeSource& source, TermTable& terms, const Rule& rule, int side);
+  /// `act` gets each match, and may add terms to the table.
+  template <class Act>
+  void at(const Ref& r, Act&& act) {
+    matches_.clear();
+    start(r);
+    for (const Match& m : matches_) act(m);
+  }
+
+ private:
+  struct Visit {  // of a node of the pattern
+    Ref ref;      // what stands there
+    Node node;    // the member that was taken, in labels of the match
+  };
+  struct State {
+    std::array<Label, kMaxLabels> alias;  // fresh labels that are one axis
+    std::array<int, kMaxLabels> binder;   // the node of the pattern that sums a fresh label
+    Label next = 0;
+    std::array<Ref, kMaxVariables> variables;
+    Label moved = kNoLabel, cut = kNoLabel;
+  };
+
+  void start(const Ref&);
+  void step(std::size_t node);
+  void take(std::size_t node, const Member&, bool swapped);
+  bool bind(const Ref& variable, const Ref& again);
+  void finish();
+  void accept(Match, const std::array<unsigned, kMaxLabels>& having, Label cut);
+  Label resolved(Label l) const { return state_.alias[l]; }
+  Ref resolved(const Ref&) const;
+  Ref build(std::size_t node);
+  bool are_in_different_addends(int a, int b) const;
+
+  const NodeSource& source_;
+  TermTable& terms_;
+  const Rule& rule_;
+  const Pattern& pattern_;
+  bool other_sums_;  // the other side has a sum and this one has none
+  std::vector<int> parents_;
+  std::vector<Visit> visits_;
+  State state_;
+  Label first_fresh_ = 0;
+  LabelSet kept_ = 0;
+  std::vector<Match> matches_;
+};
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,199 @@
+// The rules of the search: the committed file, proofs, mutants.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "passes/search/rules/rule_text.h"
+#include "tests/unit/passes/search/equations.h"
+
+namespace tilewright::passes::search {
+namespace {
+
+TEST_CASE("rules: rules.txt is what is derived, and every rule has a name") {
+  std::ifstream in(TW_RULES, std::ios::binary);
+  const std::string committed(std::istreambuf_iterator<char>(in), {});
+  CHECK(rule_file(derived_rules()) == committed);
+  for (const ProvedRule& r : derived_rules().rules) CHECK_MESSAGE(r.rule.name != "unnamed", text(r.rule.equation));
+}
+
+TEST_CASE("rules: every rule is proved for each axis for which it holds") {
+  for (const ProvedRule& r : derived_rules().rules) {
+    std::size_t axes = 0;
+    for (const AxisUse& use : possible_axes(r.rule.equation)) axes += r.rule.conditions.allows(use.role, use.fate, use.variables);
+    CHECK(r.by_axis.size() == axes);
+    CHECK(axes > 0);
+    CHECK(r.found.steps.size() > 0);
+  }
+}
+
+TEST_CASE("rules: a proof with a wrong step, another law or another end is refused") {
+  const std::span<const Rule> laws = derived_rules().laws;
+  std::size_t refused = 0;
+  for (const ProvedRule& r : derived_rules().rules) {
+    const Ref end = r.found.steps.back().term;
+    CHECK_FALSE(wrong_step(r.found, end, laws));
+    CHECK(wrong_step(r.found, r.found.start, laws));
+    if (r.found.steps.size() < 2) continue;
+    for (std::size_t i = 0; i + 1 < r.found.steps.size(); ++i) {
+      Proof without = r.found;
+      without.steps.erase(without.steps.begin() + static_cast<std::ptrdiff_t>(i));
+      CHECK(wrong_step(without, end, laws) == i);
+      Proof other = r.found;
+      other.steps[i].rule = 0;
+      if (r.found.steps[i].rule != 0) CHECK(wrong_step(other, end, laws) == i);
+      ++refused;
+    }
+  }
+  CHECK(refused > 50);
+}
+
+TEST_CASE("rules: the laws entail what the generator finds, and nothing that it refutes") {
+  const std::vector<Rule>& laws = derived_rules().laws;
+  std::vector<Rule> rules;
+  for (const ProvedRule& r : derived_rules().rules) rules.push_back(r.rule);
+  Generator g(3);
+  g.enumerate();
+  g.refute();
+  CHECK(g.candidates().size() > 5000);
+  CHECK(g.refuted().size() > 50);
+  const auto of_every = [&](const std::vector<Candidate>& all, std::size_t step, const auto& check) {
+    for (std::size_t i = 0; i < all.size(); i += step) check(all[i]);
+  };
+  of_every(g.candidates(), 9, [&](const Candidate& c) {
+    const Equation e = without_labels(g.terms(), c.left.term, c.right.term);
+    CHECK_MESSAGE(is_entailed(g.terms(), c.left, c.right, laws), text(e));
+    CHECK_MESSAGE(is_entailed(g.terms(), c.left, c.right, rules), text(e));
+  });
+  of_every(g.refuted(), g.refuted().size() / 40 + 1, [&](const Candidate& c) {
+    const Equation e = without_labels(g.terms(), c.left.term, c.right.term);
+    CHECK_MESSAGE(!is_entailed(g.terms(), c.left, c.right, laws), text(e));
+    CHECK_MESSAGE(!is_entailed(g.terms(), c.left, c.right, rules), text(e));
+  });
+}
+
+// ---- mutants ----
+
+/// The pattern without the unused nodes that a mutation left.
+Pattern compacted(const Pattern& p, int root) {
+  Pattern result;
+  const auto put = [&](auto& self, int node) -> int {
+    const PatternNode n = p[static_cast<std::size_t>(node)];
+    const std::size_t at = result.size();
+    result.push_back(n);
+    for (std::size_t i = 0; i < 2; ++i)
+      if (n.in[i] >= 0) {
+        const int operand = self(self, n.in[i]);
+        result[at].in[i] = operand;
+      }
+    return static_cast<int>(at);
+  };
+  put(put, root);
+  return result;
+}
+
+bool is_map(Op op) { return op != Op::variable && !is_binary(op); }
+
+/// Mutants of one side: two operands exchanged or one in the place of the other, an addition for a product and the other way round, a sum or another map of one operand left
+/// out or moved to another node, part0 for part1.
+std::vector<Pattern> mutants(const Pattern& p) {
+  std::vector<Pattern> all;
+  const int count = static_cast<int>(p.size());
+  const auto at = [](Pattern& q, int i) -> PatternNode& { return q[static_cast<std::size_t>(i)]; };
+  for (int i = 0; i < count; ++i) {
+    for (int j = i + 1; j < count; ++j) {
+      if (p[static_cast<std::size_t>(i)].op != Op::variable || p[static_cast<std::size_t>(j)].op != Op::variable) continue;
+      Pattern q = p;
+      std::swap(at(q, i).variable, at(q, j).variable);
+      all.push_back(q);
+      at(q, i).variable = at(q, j).variable;
+      all.push_back(q);
+    }
+    const Op op = p[static_cast<std::size_t>(i)].op;
+    if (op == Op::cat || op == Op::part0) {
+      Pattern q = p;
+      if (op == Op::cat)
+        std::swap(at(q, i).in[0], at(q, i).in[1]);
+      else
+        at(q, i).op = Op::part1;
+      all.push_back(q);
+    }
+    if (op == Op::product || op == Op::add) {
+      Pattern q = p;
+      at(q, i).op = op == Op::product ? Op::add : Op::product;
+      all.push_back(q);
+    }
+    if (!is_map(op)) continue;
+    Pattern without = p;
+    at(without, i) = at(without, at(without, i).in[0]);
+    const Pattern rest = compacted(without, 0);
+    all.push_back(rest);
+    for (int j = 0; j < static_cast<int>(rest.size()); ++j) {
+      Pattern moved = rest;
+      const PatternNode inner = at(moved, j);
+      moved.push_back(inner);
+      at(moved, j) = {op, -1, {static_cast<int>(moved.size()) - 1, -1}};
+      all.push_back(compacted(moved, 0));
+    }
+  }
+  return all;
+}
+
+TEST_CASE("rules: mutants of rules and laws are refuted with shapes and numbers, unless the laws prove them") {
+  const std::vector<Rule>& laws = derived_rules().laws;
+  std::set<std::string> seen;
+  std::size_t refuted = 0, with_numbers = 0, true_equations = 0;
+  for (const Rule& r : all_equations()) seen.insert(identity(r.equation));
+  const auto judge = [&](const Rule& original, const Equation& mutant) {
+    if (!seen.insert(identity(mutant)).second) return;
+    std::vector<std::vector<AxisUse>> axes;
+    for (const AxisUse& use : possible_axes(original.equation))
+      if (original.conditions.allows(use.role, use.fate, use.variables)) axes.push_back(with_axis(original.conditions.base, use));
+    std::optional<Counterexample> found;
+    for (const auto& a : axes) {
+      const std::optional<Counterexample> c = compare_sides(mutant, a);
+      if (c && (!found || found->left == "no value" || found->right == "no value")) found = c;
+    }
+    if (found) {
+      ++refuted;
+      with_numbers += found->left != "no value" && found->right != "no value";
+      CHECK(found->left != found->right);
+      return;
+    }
+    // What is not refuted has equal values wherever it has any: it must be a true equation.
+    for (const auto& a : axes)
+      if (const auto i = instance_of(mutant, a)) CHECK_MESSAGE(is_entailed(i->terms, i->sides[0], i->sides[1], laws), text(mutant));
+    ++true_equations;
+  };
+  for (const Rule& r : all_equations())
+    for (int side = 0; side < 2; ++side)
+      for (const Pattern& p : mutants(r.equation.side(side))) {
+        Equation mutant = r.equation;
+        (side == 0 ? mutant.left : mutant.right) = p;
+        judge(r, mutant);
+      }
+  MESSAGE("mutants refuted: " << refuted << ", with numbers on both sides: " << with_numbers << ", true: " << true_equations);
+  CHECK(refuted >= 300);
+  CHECK(with_numbers >= 150);
+}
+
+TEST_CASE("rules: a condition that is dropped is refuted") {
+  std::size_t dropped = 0;
+  for (const Rule& r : all_equations())
+    for (const AxisUse& use : possible_axes(r.equation)) {
+      if (r.conditions.allows(use.role, use.fate, use.variables)) continue;
+      const auto axes = with_axis(r.conditions.base, use);
+      const std::optional<Counterexample> c = compare_sides(r.equation, axes);
+      if (!c) {
+        CHECK_MESSAGE(!instance_of(r.equation, axes), text(r.equation));
+        continue;
+      }
+      ++dropped;
+      CHECK(c->left != c->right);
+    }
+  CHECK(dropped > 100);
+}
+
+}  // namespace
+}  // namespace tilewright::passes::search
