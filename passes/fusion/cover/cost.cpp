@@ -166,13 +166,39 @@ class Estimator {
       cost_.matrix_flops += 2 * count;
       precision_seconds_ += 2 * count * seconds_of_precision(operands.precision);
       bits_ = std::min(bits_, ir::bits(operands.element));
+      add_computed_operand(b_.factors(body), along, operands.element, walked);
       std::vector<Expr> multiplied;
-      for (const Factor& f : b_.factors(body)) multiplied.push_back(f.base);
+      for (const Factor& f : b_.factors(body)) multiplied.push_back(b_.multiply(1, {f}));
       return multiplied;
     }
     cost_.flops += count;
     cost_.repeated_operations += count - footprint_.extent(both(axes, along));
     return {body};
+  }
+
+  // A host reads a left operand in memory in place. One that is computed is computed again, to scratch memory, for each tile of columns. The
+  // right one is kept for the next tile of rows. What is narrower than f32 is converted to scratch memory in any case.
+  void add_computed_operand(const std::vector<Factor>& factors, const AxisSet& along, ir::Element element, const AxisSet& walked) {
+    if (target_.is_gpu() || ir::bits(element) < 32) return;
+    const auto [sides, common] = operands_of(factors, along, nullptr, batch_axes(factors, along));
+    if (sides.size() != 2) return;
+    const Axis row = first_axis_of(both(sides[0].axes, sides[1].axes));
+    if (!row) return;
+    const Operand& left = sides[0].axes.contains(row) ? sides[0] : sides[1];
+    if (common.empty() && left.factors.size() == 1 && left.factors[0].base->is(ExprKind::load) && left.factors[0].exponent.is_one()) return;
+    AxisSet axes;
+    for (const auto* group : {&left.factors, &common})
+      for (const Factor& f : *group) axes.insert(f.base->axes);
+    cost_.exponentials += kExponentialsOfOperand * (evaluations(axes, walked) - footprint_.extent(axes));
+  }
+
+  // The first of these axes in the results, or none.
+  Axis first_axis_of(const AxisSet& axes) const {
+    for (const KernelOutput& o : plan_.outputs)
+      for (Expr i : o.index)
+        for (Axis a : i->axes)
+          if (axes.contains(a)) return a;
+    return nullptr;
   }
 
   // The additional time of one operation of a product beyond that of the standard precision: the factors are split into three products, or
@@ -219,7 +245,7 @@ class Estimator {
       const AxisSet inside = footprint_.walked_in(e->bound, walked);
       return {add_reduction(e->combine, e->operands[0], e->bound, e->operand_element, e->axes, inside), inside};
     }
-    const double count = evaluations(e->axes, walked), exponentials = exponentials_of(e),
+    const double count = evaluations(e->axes, walked), exponentials = exponentials_of(b_, e),
                  of_each = exponentials > 0 ? exponentials : static_cast<double>(std::max<std::size_t>(children(e).size(), 1));
     (exponentials > 0 ? cost_.exponentials : cost_.flops) += count * of_each;
     cost_.repeated_operations += (count - footprint_.extent(e->axes)) * of_each;

@@ -42,8 +42,11 @@ Expr StoredValues::store_combined(Expr root, Axis loop, Combined which, ExprMap&
   return replaced.empty() ? root : read_stored(b_, held_, b_.substitute(root, replaced), stored);
 }
 
-Expr StoredValues::store_costly_operands(Expr root, ExprMap& stored) {
-  const auto is_costly = [](const Factor& f) { return any_of(f.base, [](Expr e) { return exponentials_of(e) > 0; }); };
+Expr StoredValues::store_computed_operands(Expr root, Computed which, ExprMap& stored) {
+  const auto is_stored = [&](Expr value) {
+    return which == Computed::costly ? any_of(value, [&](Expr e) { return exponentials_of(b_, e) > 0; })
+                                     : !value->is(ExprKind::load) && any_of(value, [](Expr e) { return e->is(ExprKind::load); });
+  };
   ExprMap replaced;
   ExprSet seen;
   walk_inwards(root, seen, [&](Expr e) {
@@ -54,8 +57,8 @@ Expr StoredValues::store_costly_operands(Expr root, ExprMap& stored) {
       std::vector<Factor> own;
       std::copy_if(operand.factors.begin(), operand.factors.end(), std::back_inserter(own),
                    [&](const Factor& f) { return !held_.holds_reduction(f.base); });
-      if (std::none_of(own.begin(), own.end(), is_costly)) continue;
       const Expr value = b_.multiply(1, own);
+      if (!is_stored(value)) continue;
       stored[value] = load_of_(value);
       body = replace_factors(b_, body, own, {{stored[value], 1}});
     }

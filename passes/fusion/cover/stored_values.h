@@ -29,8 +29,9 @@ class StoredValues {
   enum class Combined : std::uint8_t { outermost, same_along_loop };
   Expr store_combined(Expr root, Axis loop, Combined, ExprMap& stored);
 
-  /// Operands of products that are computed element by element, by operations that are costly (exponentials.h).
-  Expr store_costly_operands(Expr root, ExprMap& stored);
+  /// Operands of products that are computed element by element: all of them, or those by operations that are costly (exponentials.h).
+  enum class Computed : std::uint8_t { all, costly };
+  Expr store_computed_operands(Expr root, Computed, ExprMap& stored);
 
   /// inner: reductions inside of another one; all: also reductions that do not fit besides others; of_other_loops: the outermost ones that
   /// are not over the loop's axis and do not vary along it.

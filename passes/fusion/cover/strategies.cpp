@@ -31,7 +31,13 @@ constexpr Strategy kStrategies[] = {
     {"store products with followers", Tried::for_each_loop, operands<OperandChoice{.inside = false, .followers = true}>},
     {"store what reductions combine", Tried::if_storing, combined<Combined::outermost>},
     {"store costly operands of products", Tried::if_storing,
-     [](StoredValues& s, Expr value, Axis, ExprMap& stored) { return s.store_costly_operands(value, stored); }},
+     [](StoredValues& s, Expr value, Axis, ExprMap& stored) {
+       return s.store_computed_operands(value, StoredValues::Computed::costly, stored);
+     }},
+    {"store computed operands of products", Tried::if_storing,
+     [](StoredValues& s, Expr value, Axis, ExprMap& stored) {
+       return s.store_computed_operands(value, StoredValues::Computed::all, stored);
+     }},
     {"store what does not vary along the loop", Tried::if_storing, combined<Combined::same_along_loop>},
     // A row times a matrix is not a product for store_operands but a reduction, which stays inside. If it is stored, it is computed once,
     // and not again for each tile of another axis.

@@ -11,6 +11,7 @@
 #include "passes/fusion/emit/state_emitter.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
+#include "passes/fusion/expr/products.h"
 #include "passes/fusion/tiles/choose_tiles.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -158,7 +159,17 @@ class KernelEmitter {
     scopes_.push(std::move(scope));
     for (const auto& [axis, inner] : sizes_.inner) tiles_.reductions().set_inner_tile(axis, inner.size, inner.is_looped);
     for (const auto& [axis, size] : sizes_.payload) scopes_.innermost().tiles[axis] = {size, {}, is_whole_tile(axis->extent, size)};
-    distribute_over_grid(context_, sizes_.grid, shared_by(written), grid_);
+    distribute_over_grid(context_, sizes_.grid, shared_by(written), columns_of_products(), grid_);
+  }
+
+  // The last axis with a tile: that of the right operands of products, which a thread of a host keeps from one program to the next if these
+  // differ in their rows alone. Null on GPUs, and if there is no product.
+  Axis columns_of_products() const {
+    const auto is_of_product = [&](const Accumulator& a) { return is_product(a.reduce, exprs_); };
+    if (sizes_.lanes == 1 || std::none_of(plan_.accumulators.begin(), plan_.accumulators.end(), is_of_product)) return nullptr;
+    for (auto a = order_.rbegin(); a != order_.rend(); ++a)
+      if (const auto size = sizes_.grid.find(*a); size != sizes_.grid.end() && size->second > 1) return *a;
+    return nullptr;
   }
 
   void store(const KernelOutput& o) {

@@ -2,6 +2,7 @@
 #include "passes/fusion/emit/program_grid.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "passes/fusion/expr/integer_range.h"
 #include "tileir/op_kind.h"
@@ -15,15 +16,19 @@ using ir::OpKind;
 
 class ProgramGrid {
  public:
-  ProgramGrid(EmitContext& context, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, std::vector<GridFactor> (&grid)[3])
-      : context_(context), ir_(context.ir), build_(context.build), sizes_(sizes), kept_(kept), grid_(grid) {}
+  ProgramGrid(EmitContext& context, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, Axis columns,
+              std::vector<GridFactor> (&grid)[3])
+      : context_(context), ir_(context.ir), build_(context.build), sizes_(sizes), kept_(kept), columns_(columns), grid_(grid) {}
 
   void run() {
     // Axes with tiles come first: then programs that read the same data run at about the same time.
     std::vector<Axis> axes;
     for (const auto& [axis, size] : sizes_) axes.push_back(axis);
-    std::sort(axes.begin(), axes.end(),
-              [&](Axis a, Axis b) { return std::pair(-sizes_.at(a), a->name) < std::pair(-sizes_.at(b), b->name); });
+    const auto place = [&](Axis a) {
+      const std::int64_t size = sizes_.at(a);
+      return columns_ ? std::tuple(size == 1, a == columns_, -size, a->name) : std::tuple(false, false, -size, a->name);
+    };
+    std::sort(axes.begin(), axes.end(), [&](Axis a, Axis b) { return place(a) < place(b); });
     constexpr std::int64_t kMostOfInnerDimensions = 65535;
     bool is_separate = axes.size() <= 3;
     for (std::size_t i = 1; i < axes.size(); ++i)
@@ -79,14 +84,15 @@ class ProgramGrid {
   TileBuilder& build_;
   const AxisMap<std::int64_t>& sizes_;
   const AxisSet& kept_;
+  const Axis columns_;
   std::vector<GridFactor> (&grid_)[3];
 };
 
 }  // namespace
 
-void distribute_over_grid(EmitContext& context, const AxisMap<std::int64_t>& sizes, const AxisSet& kept,
+void distribute_over_grid(EmitContext& context, const AxisMap<std::int64_t>& sizes, const AxisSet& kept, Axis columns,
                           std::vector<GridFactor> (&grid)[3]) {
-  ProgramGrid(context, sizes, kept, grid).run();
+  ProgramGrid(context, sizes, kept, columns, grid).run();
 }
 
 }  // namespace tilewright::passes::fusion

@@ -44,7 +44,7 @@ class ScatterEmitter {
   }
 
   EmittedKernel in_order() {
-    distribute_over_grid(context_, sizes_.grid, {}, grid_);
+    distribute_over_grid(context_, sizes_.grid, {}, nullptr, grid_);
     const Element e = index_element(exprs_.extent(s_.row->extent));
     Part begin = build_.integer(e, 0), end = context_.extent(s_.row->extent, e);
     if (const auto owned = sizes_.grid.find(s_.row); owned != sizes_.grid.end()) {
@@ -57,7 +57,7 @@ class ScatterEmitter {
   }
 
   EmittedKernel atomic() {
-    distribute_over_grid(context_, sizes_.grid, {}, grid_);
+    distribute_over_grid(context_, sizes_.grid, {}, nullptr, grid_);
     for (Axis a : s_.positions) columns_.insert(a), order_.push_back(a);
     const Part begin = build_.integer(Element::i64, 0), end = context_.extent(s_.row->extent, Element::i64);
     tiles_.memory().add_to(s_.result, s_.destination, s_.update, columns_, order_, is_inside(begin, end), true);

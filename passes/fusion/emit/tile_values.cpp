@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "passes/fusion/bit_counts.h"
+#include "passes/fusion/expr/exponentials.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/tensor_names.h"
@@ -133,7 +134,7 @@ Part TileValues::power(Expr base, const Rational& exponent, const Order& own, El
   const Part x = value_as(base, own, element);
   if (exponent == Rational(1, 2)) return build_.unary(OpKind::sqrt_, x);
   if (exponent == Rational(-1, 2)) return build_.unary(OpKind::rsqrt_, x);
-  if (exponent.is_integer() && !exponent.is_negative() && exponent <= Rational(kMostMultiplications)) {
+  if (!is_call_of_pow(exponent) && !exponent.is_negative()) {
     Part result = x;
     for (Rational i = 1; i < exponent; i += 1) result = build_.binary(OpKind::mul_, result, x, own);
     return result;

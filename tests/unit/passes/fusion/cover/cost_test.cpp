@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "passes/fusion/cover/cost.h"
 #include "passes/fusion/cover/cover.h"
 #include "passes/fusion/plan/best_plan.h"
+#include "passes/fusion/thresholds.h"
+#include "passes/fusion/transcendental.h"
 #include "tests/unit/passes/fusion/derive.h"
+#include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tileir/graph/formulas.h"
 
 namespace tilewright::passes::fusion::test {
@@ -66,21 +70,63 @@ TEST_CASE("fusion cost: operations count as many exponentials as they take the t
   CHECK(exponentials(ir::OpKind::tanh_, ir::Element::f32) == 1);
   CHECK(exponentials(ir::OpKind::erf_, ir::Element::f32) == 2);
   CHECK(exponentials(ir::OpKind::sin_, ir::Element::f32) == 4);
-  CHECK(exponentials(ir::OpKind::atan_, ir::Element::f64) == 4);
+  CHECK(exponentials(ir::OpKind::atan_, ir::Element::f64) == 2 * kExponentialsOfDouble);
   CHECK(exponentials(ir::OpKind::neg_, ir::Element::f32) == 0);
 }
 
-TEST_CASE("fusion cost: what the tiles of a product would compute many times is stored if it is costly") {
-  for (const ir::OpKind op : {ir::OpKind::sin_, ir::OpKind::neg_}) {
+// The number of kernels of f(x) w, where x has 300 rows.
+std::size_t kernels_of_computed_operand(const std::function<Formula(Formula)>& f, std::int64_t columns, ir::Element element,
+                                        const ir::TargetDesc& target) {
+  Derived d;
+  graph::Graph& g = *d.graph;
+  const Formula x = input(g, "x", {300, 512}, element), w = input(g, "w", {512, columns}, element);
+  builder(g).output("y", einsum("rk,kn->rn", {f(x), w}).id);
+  translate_outputs(d);
+  return cover(*d.exprs, d.outputs, target).size();
+}
+
+Formula power(Formula x, double exponent) { return map(ir::OpKind::pow_, {x, like(x, exponent)}); }
+
+TEST_CASE("fusion cost: a power that is no product counts as a call of pow, also as a factor of a product") {
+  const auto exponentials = [](const std::function<Formula(Formula)>& f) {
     Derived d;
-    ir::TargetDesc host;
-    host.processors = 2;
     graph::Graph& g = *d.graph;
-    const Formula x = input(g, "x", {300, 512}), w = input(g, "w", {512, 1024});
-    builder(g).output("y", einsum("rk,kn->rn", {map(op, {x}), w}).id);
+    const Formula x = input(g, "x", {64, 512}), w = input(g, "w", {512, 64});
+    builder(g).output("y", einsum("rk,kn->rn", {f(x), w}).id);
     translate_outputs(d);
-    CHECK(cover(*d.exprs, d.outputs, host).size() == (op == ir::OpKind::sin_ ? 2 : 1));
+    return estimated(cover(*d.exprs, d.outputs, kAmpere)[0].plan, *d.exprs, kAmpere).exponentials / (64 * 512);
+  };
+  const auto of_power = [&](double exponent) { return exponentials([=](Formula x) { return power(x, exponent); }); };
+  CHECK(of_power(2.5) == exponentials_of(ir::OpKind::pow_));
+  CHECK(of_power(-2.5) == exponentials_of(ir::OpKind::pow_));
+  CHECK(of_power(7) == exponentials_of(ir::OpKind::pow_));
+  for (const double exponent : {2.0, 0.5, -0.5, -1.0}) CHECK(of_power(exponent) == 0);
+  // The same power, without a call.
+  CHECK(exponentials([](Formula x) { return rsqrt(x) / x; }) == 0);
+}
+
+TEST_CASE("fusion cover: a computed operand is stored where its computations again take longer") {
+  ir::TargetDesc host;
+  host.processors = 2;
+  const auto cubic = [](Formula x) { return power(x, 2.5); };
+  const auto exponential = [](Formula x) { return exp(x); };
+  const auto absolute = [](Formula x) { return abs(x); };
+  using ir::Element;
+  for (const Element e : {Element::f32, Element::f64}) {
+    CAPTURE(e);
+    CHECK(kernels_of_computed_operand(cubic, 512, e, host) == 2);
+    CHECK(kernels_of_computed_operand(exponential, 512, e, host) == 2);
+    // One tile of columns computes nothing again.
+    CHECK(kernels_of_computed_operand(cubic, 64, e, host) == 1);
+    CHECK(kernels_of_computed_operand(exponential, 64, e, host) == 1);
   }
+  // A host reads only a stored operand in place, however little it takes to compute it; narrow ones are converted in any case.
+  CHECK(kernels_of_computed_operand(absolute, 4096, Element::f32, host) == 2);
+  CHECK(kernels_of_computed_operand(absolute, 128, Element::f32, host) == 1);
+  CHECK(kernels_of_computed_operand(absolute, 4096, Element::bf16, host) == 1);
+  // A GPU's program puts what it computes into shared memory like what it reads.
+  CHECK(kernels_of_computed_operand(absolute, 4096, Element::f32, kAmpere) == 1);
+  CHECK(kernels_of_computed_operand(cubic, 64, Element::f32, kAmpere) == 1);
 }
 
 TEST_CASE("fusion cover: an operand is stored with the norm that scales it") {

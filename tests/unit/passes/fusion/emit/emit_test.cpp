@@ -50,6 +50,23 @@ TEST_CASE("fusion emit: a reference that is rounded to a narrow type") {
     }
 }
 
+// A thread of a host keeps the right operand of a product while rows alone change. What the operands are called does not matter.
+TEST_CASE("fusion emit: on hosts programs of a product that follow each other have the same columns") {
+  for (const std::string left : {"a", "x"}) {
+    CAPTURE(left);
+    Derived d;
+    graph::Graph& g = *d.graph;
+    builder(g).output("y", einsum("rk,kn->rn", {input(g, left, {300, 64}), input(g, "w", {64, 500})}).id);
+    translate_outputs(d);
+    const LoopPlan plan = plan_of(d);
+    const EmittedKernel kernel = emit_kernel("y", *d.exprs, plan, choose_tiles(plan, *d.exprs, {}));
+    REQUIRE(kernel.grid[0].size() == 1);
+    REQUIRE(kernel.grid[1].size() == 1);
+    CHECK(kernel.grid[0][0].extent == Dim(300));
+    CHECK(kernel.grid[1][0].extent == Dim(500));
+  }
+}
+
 TEST_CASE("fusion emit: ops have the line of the function that they compute") {
   Derived d;
   graph::Graph& g = *d.graph;
