@@ -82,16 +82,16 @@ SequenceSizes::SequenceSizes(const graph::Graph& g, const KernelSequence& sequen
 /// Adds the checks that only a run can make, for the nodes that outputs need.
 void SequenceSizes::add_checks(const graph::Graph& g) {
   const std::vector<bool> needed = g.needed_nodes();
-  const auto add = [&](const Dim& extent, std::int64_t least, const Location& where) {
+  const auto add = [&](const Dim& extent, std::int64_t least, const graph::Node& n) {
     const bool is_known =
         std::any_of(checks_.begin(), checks_.end(), [&](const ExtentCheck& c) { return c.least == least && c.extent == extent; });
-    if (!extent.is_constant() && !is_known) checks_.push_back({extent, least, where});
+    if (!extent.is_constant() && !is_known) checks_.push_back({extent, least, n.where, n.op == graph::Op::extent});
   };
   for (std::size_t i = g.size(); i-- > 0;) {
     if (!needed[i]) continue;
     const graph::Node& n = g.node({static_cast<std::uint32_t>(i)});
-    for (const Dim& d : n.shape) add(d, 0, n.where);
-    for (const graph::Requirement& r : graph::infer(g, n).requirements) add(r.value, r.least, n.where);
+    for (const Dim& d : n.shape) add(d, 0, n);
+    for (const graph::Requirement& r : graph::infer(g, n).requirements) add(r.value, r.least, n);
   }
 }
 
@@ -110,9 +110,14 @@ Sizes SequenceSizes::of_run(const std::vector<std::int64_t>& symbols, const RunC
     const auto value = table_->evaluate(c.extent.expression()->polynomial, symbols);
     if (value && *value >= c.least) continue;
     const std::string seen = value ? fmt::format("is {}", *value) : "is no integer of 64 bits";
-    call.fail(fmt::format("extent '{}' {} for {}{}", c.extent.text(), seen, values_text(c.extent, symbols),
-                          value ? fmt::format("; it must be at least {}", c.least) : ""),
-              {{c.where, "a tensor with this extent is made here"}});
+    std::string needed;
+    if (value)
+      needed = fmt::format("; it must be at least {}", c.least);
+    else if (c.is_number)
+      needed = "; a quotient of extents is an integer: a tensor divided by an extent is a fraction";
+    call.fail(fmt::format("{} '{}' {} for {}{}", c.is_number ? "number" : "extent", c.extent.text(), seen, values_text(c.extent, symbols),
+                          needed),
+              {{c.where, c.is_number ? "a formula uses this number here" : "a tensor with this extent is made here"}});
   }
   return compute({*this, symbols, &call});
 }

@@ -36,6 +36,7 @@ struct ExtentCheck {
   Dim extent;
   std::int64_t least;
   Location where;
+  bool is_number;  // a tensor op uses it as a number; else it is an extent of a tensor
 };
 
 /// A sequence of kernels, the symbols of its graph, and the conditions on their values. `symbols` is a copy, because other threads may extend the

@@ -117,6 +117,21 @@ TEST_CASE("graph programs: a quotient that does not come out even is an error of
   }
 }
 
+TEST_CASE("graph programs: a quotient of extents that a formula uses as a number says so") {
+  tw::Device device = tw::Device::open("cpu");
+  tw::Graph graph;
+  const tw::Dim n = graph.dim("n");
+  auto x = graph.input<float>("x", {n});
+  graph.output("y", x * (1 / n));
+  const tw::Plan plan = graph.compile(device);
+  auto x1 = device.upload(counted(1)), y1 = device.allocate<float>(1), x3 = device.upload(counted(3)), y3 = device.allocate<float>(3);
+  plan.run({{"x", x1}, {"y", y1}});
+  mistake(
+      "number '1 / n' is no integer of 64 bits for n = 3; a quotient of extents is an integer: a tensor divided by an extent is a fraction",
+      [&] { plan.run({{"x", x3}, {"y", y3}}); });
+  mistake("a formula uses this number here", [&] { plan.run({{"x", x3}, {"y", y3}}); });
+}
+
 TEST_CASE("graph programs: symbols within bounds, by views, by buffers and by name") {
   tw::Device device = tw::Device::open("cpu");
   tw::Graph graph;
