@@ -19,6 +19,7 @@ using ir::OpKind;
 
 constexpr long double kRounding = 0x1p-62L;
 constexpr long double kGreatest = 1e2000L, kLeast = 1e-2000L;
+const long double kUnderflow = std::exp(1 - kMostExponentOfCheck);
 
 // A value that was rounded once, or that is exact if it is not finite. A value far out of range is unknown: infinity is only for formulas
 // that have no finite value.
@@ -106,6 +107,8 @@ long double float_function(OpKind op, std::span<const long double> x) {
 }
 
 Number exponential(const Number& x) {
+  // Far below 0, the exponential is 0 within a bound that no other number is near.
+  if (x.error <= kMostErrorOfExponent && x.value < -kMostExponentOfCheck && std::isfinite(x.value)) return {0, kUnderflow};
   if (std::isfinite(x.value) && (std::fabs(x.value) > kMostExponentOfCheck || x.error > kMostErrorOfExponent)) return Number::unknown();
   const long double value = std::exp(x.value);
   return rounded(value, value * (2 * x.error + 2 * kRounding));
@@ -122,8 +125,11 @@ bool is_comparison(OpKind op) {
   return op == OpKind::eq_ || op == OpKind::ne_ || op == OpKind::lt_ || op == OpKind::le_ || op == OpKind::gt_ || op == OpKind::ge_;
 }
 
+// Numbers of which all bits agree are equal: a value and the maximum of which it is the greatest element.
 Number compare(OpKind op, const Number& a, const Number& b) {
-  if (a.error + b.error > 0 && std::fabs(a.value - b.value) <= a.error + b.error) return Number::unknown();
+  const long double error = a.error + b.error;
+  const bool are_equal = a.value == b.value && error <= kEqualNotByChance * std::fabs(a.value);
+  if (error > 0 && std::fabs(a.value - b.value) <= error && !are_equal) return Number::unknown();
   switch (op) {
     case OpKind::eq_: return {a.value == b.value ? 1.0L : 0.0L};
     case OpKind::ne_: return {a.value != b.value ? 1.0L : 0.0L};
