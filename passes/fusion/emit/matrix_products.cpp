@@ -2,6 +2,7 @@
 #include "passes/fusion/emit/matrix_products.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -49,6 +50,11 @@ Part MatrixProducts::operand(const std::vector<Factor>& factors, const Order& or
   return {build_.broadcast(build_.cast(x, element), order), order};
 }
 
+Part MatrixProducts::is_finite(const Part& x) {
+  const Element e = build_.element(x);
+  return build_.binary(OpKind::lt_, build_.unary(OpKind::abs_, x), build_.constant(e, std::numeric_limits<double>::infinity()), x.axes);
+}
+
 std::optional<Part> MatrixProducts::dot(Expr reduction, const AxisSet& along, Expr body, const Order& order,
                                         const std::optional<Part>& accumulator) {
   const ProductElement operand_element = reduction->operand_element;
@@ -66,8 +72,8 @@ std::optional<Part> MatrixProducts::dot(Expr reduction, const AxisSet& along, Ex
     std::swap(sides[0], sides[1]);
     std::swap(rows, columns);
   }
-  std::vector<Factor>&left = sides[0].factors, &right = sides[1].factors;
-  left.insert(left.end(), common.begin(), common.end());
+  PlacedFactors placed = placed_factors({sides, common}, exprs_);
+  std::vector<Factor>&left = placed.factors[0], &right = placed.factors[1];
   // Both groups must vary along the contracted axes; otherwise this is not a matrix product.
   for (const auto* group : {&left, &right})
     if (std::none_of(group->begin(), group->end(), [&](const Factor& f) { return f.base->axes.intersects(along); })) return std::nullopt;
@@ -86,16 +92,54 @@ std::optional<Part> MatrixProducts::dot(Expr reduction, const AxisSet& along, Ex
   result_order.insert(result_order.end(), columns.begin(), columns.end());
   if (!body->number.is_one()) left.push_back({exprs_.number(body->number), 1});
   const std::int64_t m = build_.elements(rows), n = build_.elements(columns), k = build_.elements(contracted);
-  const Part a = operand(left, left_order, along, multiplied), b = operand(right, right_order, along, multiplied);
+  Part a = operand(left, left_order, along, multiplied), b = operand(right, right_order, along, multiplied);
   const std::int64_t mk[] = {m, k}, kn[] = {k, n}, mn[] = {m, n};
   const Element result = multiplied == Element::f64 ? Element::f64 : ir::is_integer(multiplied) ? Element::i32 : Element::f32;
   const ir::ValueId start = accumulator ? ir_.reshape(build_.broadcast(build_.permuted(*accumulator, result_order), result_order), mn)
                                         : ir_.constant(ir::Type(result, mn), 0);
-  const ir::ValueId operands[] = {ir_.reshape(a.value, mk), ir_.reshape(b.value, kn), start};
-  std::vector<ir::Attr> attrs;
-  if (multiplied == Element::f32 && operand_element.precision != graph::ProductPrecision::standard)
-    attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(operand_element.precision), {}, {}});
-  const ir::ValueId product = ir_.function().result(ir_.create(OpKind::dot_, operands, attrs));
+  const auto multiply = [&](const Part& x, const Part& y, ir::ValueId from) {
+    const ir::ValueId operands[] = {ir_.reshape(x.value, mk), ir_.reshape(y.value, kn), from};
+    std::vector<ir::Attr> attrs;
+    if (multiplied == Element::f32 && operand_element.precision != graph::ProductPrecision::standard)
+      attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(operand_element.precision), {}, {}});
+    return ir_.function().result(ir_.create(OpKind::dot_, operands, attrs));
+  };
+  // An element that is not finite is left out where a mask of the other operand may hide it, and counted where none does.
+  struct Guard {
+    Part left, right;
+    ir::ValueId is_needed;
+  };
+  std::vector<Guard> guards;
+  const auto guard = [&](int with_mask, Part& x) {
+    if (placed.guards[with_mask].empty()) return;
+    const Part masks = operand(placed.guards[with_mask], with_mask == 0 ? left_order : right_order, along, multiplied);
+    const Part finite = is_finite(x), none = build_.constant(multiplied, 0);
+    const Part others = build_.select(finite, none, build_.constant(multiplied, 1), x.axes);
+    x = build_.select(finite, x, none, x.axes);
+    const Part most = folds_.reduce(graph::Combine::max, others, static_cast<int>(others.axes.size()));
+    guards.push_back({with_mask == 0 ? masks : others, with_mask == 0 ? others : masks, ir_.binary(OpKind::gt_, most.value, none.value)});
+  };
+  guard(0, b);
+  guard(1, a);
+  ir::ValueId product = multiply(a, b, start);
+  for (const Guard& g : guards) {
+    const ir::Type type(result, mn);
+    const ir::OpId branch = ir_.create(OpKind::if_, std::span(&g.is_needed, 1), {}, std::span(&type, 1));
+    const auto region = [&](int number, const auto& value) {
+      EmitScope scope;
+      scope.block = ir_.function().region(branch, number);
+      scopes_.push(std::move(scope));
+      const ir::ValueId yielded = value();
+      ir_.create(OpKind::yield_, std::span(&yielded, 1));
+      scopes_.pop();
+    };
+    region(0, [&] {
+      const ir::ValueId zero = ir_.constant(type, 0), nan = ir_.constant_float(type, std::numeric_limits<double>::quiet_NaN());
+      return ir_.select(ir_.binary(OpKind::gt_, multiply(g.left, g.right, zero), zero), nan, product);
+    });
+    region(1, [&] { return product; });
+    product = ir_.function().result(branch);
+  }
   const Part whole{ir_.reshape(product, build_.shape(result_order)), result_order};
   AxisSet axes;
   for (Axis x : result_order) axes.insert(x);

@@ -15,6 +15,7 @@ class MatrixProducts {
         ir_(context.ir),
         scopes_(context.scopes),
         build_(context.build),
+        folds_(context.folds),
         integers_(integers),
         memory_(memory),
         values_(values) {}
@@ -24,12 +25,14 @@ class MatrixProducts {
   std::optional<Part> dot(Expr reduction, const AxisSet& along, Expr body, const Order& order, const std::optional<Part>& accumulator);
 
  private:
+  Part is_finite(const Part&);
   Part operand(const std::vector<Factor>&, const Order&, const AxisSet& along, ir::Element);
 
   ExprBuilder& exprs_;
   ir::Builder& ir_;
   Scopes& scopes_;
   TileBuilder& build_;
+  Folds& folds_;
   IntegerValues& integers_;
   MemoryAccesses& memory_;
   ValueSource& values_;

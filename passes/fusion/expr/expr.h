@@ -179,9 +179,12 @@ class ExprData {
   graph::Combine combine{};        // reduce, scan
   ProductElement operand_element;  // reduce: how a product of operands is multiplied
   AxisSet bound;                   // reduce; scan: one axis, of the first operand
-  Axis axis = nullptr;             // index
-  Tensor tensor = nullptr;         // load
-  Dim extent;                      // extent
+  // indicator: the axes of the values that it hides, where they may be others than its own; a factor of a product with these axes is not
+  // looked at where the condition does not hold
+  AxisSet hides;
+  Axis axis = nullptr;      // index
+  Tensor tensor = nullptr;  // load
+  Dim extent;               // extent
   // constant; random: the seed; reduce by combine: the function's number in the pool; scan: 1 if reverse; load: 1 if positions may be
   // outside of the tensor where the value is not used
   std::uint64_t bits = 0;

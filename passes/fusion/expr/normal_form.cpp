@@ -24,6 +24,15 @@ using ir::OpKind;
 bool by_key(Expr a, Expr b) { return a->key < b->key; }
 
 bool is_integer(Expr e) { return ir::is_integer(e->element); }
+// A value that is infinite where a term with a great number is; the value of any other term.
+Expr with_great_number(ExprBuilder& b, const Term& t) {
+  std::vector<Factor> numbers, rest;
+  for (const Factor& f : b.factors(t.value)) (f.base->is(ExprKind::number) || f.base->is(ExprKind::constant) ? numbers : rest).push_back(f);
+  if (is_moderate(t.coefficient) && numbers.empty()) return t.value;
+  const Expr great = numbers.empty() ? b.number(t.coefficient) : numbers[0].base, x = b.multiply(1, std::move(rest));
+  return b.function(OpKind::mul_, {x, great}, common_element(std::array{x, great}));
+}
+
 bool is_masked(Expr e) { return e->is(ExprKind::select) && e->operands[2]->is_negative_infinity(); }
 
 }  // namespace
@@ -72,10 +81,16 @@ Expr ExprBuilder::number(const Rational& value) {
 Expr ExprBuilder::constant(double value) {
   if (const auto exact = Rational::from_double(value)) return number(*exact);
   if (std::isinf(value)) return value < 0 ? negative_infinity_ : scale(-1, negative_infinity_);
+  return unreduced(std::isnan(value) ? std::nan("") : value);
+}
+
+Expr ExprBuilder::negative_zero() { return unreduced(-0.0); }
+
+Expr ExprBuilder::unreduced(double value) {
   ExprData e;
   e.kind = ExprKind::constant;
   e.element = Element::f32;
-  e.bits = std::bit_cast<std::uint64_t>(std::isnan(value) ? std::nan("") : value);
+  e.bits = std::bit_cast<std::uint64_t>(value);
   return pool_.intern(std::move(e));
 }
 
@@ -185,6 +200,8 @@ Expr ExprBuilder::sum_of(std::span<const Term> given) {
   for (const Term& t : given) {
     const auto [at, is_new] = merged.emplace(t.value->key, t);
     if (is_new) continue;
+    // 3e38 x - 3e38 x is NaN where 3e38 x is infinite, which 0 x may not be.
+    if (t.coefficient == -at->second.coefficient && t.value->finite != Finite::always) at->second.value = with_great_number(*this, t);
     if (const std::optional<Rational> both = added(at->second.coefficient, t.coefficient))
       at->second.coefficient = *both;
     else
@@ -286,7 +303,7 @@ Expr ExprBuilder::exp(Expr u) {
   // may be infinite. exp(v) alone may overflow where exp(u + v) does not.
   std::vector<Term> rest;
   std::vector<Factor> powers;
-  std::vector<Expr> conditions;
+  std::vector<Expr> conditions, masks;
   const std::vector<Term> all = terms(u);
   for (const Term& t : all) {
     if (t.value->is(ExprKind::log) && t.value->operands[0]->is_nonnegative && !t.coefficient.is_zero() &&
@@ -294,16 +311,15 @@ Expr ExprBuilder::exp(Expr u) {
       powers.push_back({t.value->operands[0], t.coefficient});
     else if (is_masked(t.value) && t.coefficient.is_one()) {
       const Expr condition = t.value->operands[0];
-      if (t.value->operands[1]->finite != Finite::unknown)
-        powers.push_back({indicator(condition, t.value->element == Element::f64 ? Element::f64 : Element::f32), 1});
-      else
-        conditions.push_back(condition);
+      (t.value->operands[1]->finite != Finite::unknown ? masks : conditions).push_back(condition);
       for (const Term& hidden : terms(t.value->operands[1])) rest.push_back(hidden);
     } else
       rest.push_back(t);
   }
-  if (!powers.empty() || !conditions.empty()) {
+  if (!powers.empty() || !conditions.empty() || !masks.empty()) {
     const Expr exponential = exp(add_terms(rest));
+    for (const Factor& m : masks_of(conjunction(masks), exponential, u->element == Element::f64 ? Element::f64 : Element::f32))
+      powers.push_back(m);
     powers.push_back({conditions.empty() ? exponential : select(conjunction(conditions), exponential, zero_, u->element), 1});
     return multiply(1, std::move(powers));
   }
@@ -456,6 +472,33 @@ Expr ExprBuilder::indicator(Expr condition, Element element) {
   return multiply(1, {{make(ExprKind::indicator, {condition}, element), 1}});
 }
 
+Expr ExprBuilder::mask(Expr condition, const AxisSet& hides, Element element) {
+  ExprData e;
+  e.kind = ExprKind::indicator;
+  e.element = element;
+  e.operands = {condition};
+  e.hides = hides;
+  return pool_.intern(std::move(e));
+}
+
+// A mask with the axes of all that it hides belongs to the same operand of a product as they do.
+std::vector<Factor> ExprBuilder::masks_of(Expr condition, Expr value, Element element) {
+  AxisSet hidden;
+  std::vector<AxisSet> parts;
+  for (const Factor& f : factors(value)) {
+    if (finiteness(f) == Finite::always) continue;
+    hidden.insert(f.base->axes);
+    parts.push_back(f.base->axes);
+  }
+  std::vector<Factor> all;
+  for (Expr c : conjuncts(condition)) {
+    if (c == truth(true)) continue;
+    const bool is_own = std::all_of(parts.begin(), parts.end(), [&](const AxisSet& axes) { return axes == c->axes; });
+    all.push_back({mask(c, is_own ? AxisSet() : hidden, element), 1});
+  }
+  return all;
+}
+
 Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element) {
   if (value == other || condition == truth(true)) return value;
   if (condition == truth(false)) return other;
@@ -470,8 +513,13 @@ Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element
   const Expr both[] = {value, other};
   const Element common = element == Element::f64 ? Element::f64 : common_element(both);
   // m ? a : 0 = [m] a, if a is finite where m does not hold: 0 times infinity is not 0.
-  if (other == zero_ && value->finite != Finite::unknown) return multiply(1, {{value, 1}, {indicator(condition, common), 1}});
-  if (value == zero_ && other->finite != Finite::unknown) return multiply(1, {{other, 1}, {indicator(negation(condition), common), 1}});
+  const auto masked = [&](Expr x, Expr holds) {
+    std::vector<Factor> all = masks_of(holds, x, common);
+    all.push_back({x, 1});
+    return multiply(1, std::move(all));
+  };
+  if (other == zero_ && value->finite != Finite::unknown) return masked(value, condition);
+  if (value == zero_ && other->finite != Finite::unknown) return masked(other, negation(condition));
   if (other == zero_ && value->is(ExprKind::mul) && !value->number.is_one() && !value->number.is_zero())
     return scale(value->number, select(condition, multiply(1, value->factors), other, element));
   return make(ExprKind::select, {condition, value, other}, common);

@@ -46,6 +46,8 @@ class ExprBuilder {
   Expr number(const Rational&);
   /// A number if the double is a rational number that fits; else infinity or a constant.
   Expr constant(double);
+  /// The zero below 0, which `constant` does not tell from 0.
+  Expr negative_zero();
   /// The value of an expression over symbols, as an integer or as a float. Only floats may have fractions; integers are positions.
   Expr extent(const Dim&, ir::Element = ir::Element::i64);
   Expr index(Axis);
@@ -115,6 +117,9 @@ class ExprBuilder {
   /// The coefficient and the value that it multiplies: {3, x} for 3 x, {n, 1} for a number n.
   Term split_coefficient(Expr) const;
 
+  /// The body of a sum along axes without a note of what its masks hide, unless it may become a product of operands. exponent: the body is
+  /// multiplied by exponentials of it.
+  Expr with_plain_masks(Expr body, const AxisSet& along, Expr exponent = {});
   /// Notes how the program computes a product or a sum, unless its operands contain more than the value does.
   void note_written(Expr, const WrittenValue&);
 
@@ -127,6 +132,10 @@ class ExprBuilder {
   bool has_rounded() const { return has_rounded_; }
 
  private:
+  /// The masks of a value, one for each condition; each notes which axes of the value it hides. The value is not infinite for finite data.
+  std::vector<Factor> masks_of(Expr condition, Expr value, ir::Element);
+  Expr mask(Expr condition, const AxisSet& hides, ir::Element);
+  Expr unreduced(double);
   Expr product_of_functions(const Rational& coefficient, const std::vector<Factor>&);
   class ProductBuilder;
   Expr make(ExprKind, std::vector<Expr> operands, ir::Element);

@@ -103,13 +103,17 @@ class ExprBuilder::ProductBuilder {
     if (mask->element == Element::f64) mask_element_ = Element::f64;
     const Expr condition = mask->operands[0];
     const bool is_single = !condition->is(ExprKind::conjunction);
-    for (Expr c : conjuncts(condition))
-      if (c != b_.truth(true)) masks_.emplace(c->key, is_single ? mask : b_.make(ExprKind::indicator, {c}, mask_element_));
+    for (Expr c : conjuncts(condition)) {
+      if (c == b_.truth(true)) continue;
+      const auto [at, is_new] = masks_.emplace(c->key, is_single ? mask : b_.mask(c, mask->hides, mask_element_));
+      if (is_new || at->second->hides.contains(mask->hides)) continue;
+      AxisSet both = at->second->hides;
+      both.insert(mask->hides);
+      at->second = b_.mask(c, both, mask_element_);
+    }
   }
   // All masks of a product have one type.
-  Expr typed(Expr mask) const {
-    return mask->element == mask_element_ ? mask : b_.make(ExprKind::indicator, {mask->operands[0]}, mask_element_);
-  }
+  Expr typed(Expr mask) const { return mask->element == mask_element_ ? mask : b_.mask(mask->operands[0], mask->hides, mask_element_); }
 
   // The powers of one base, separated into those that multiply and those that divide.
   struct Powers {
@@ -252,6 +256,7 @@ class ExprBuilder::ProductBuilder {
       powers_.erase(at);
       if (p.base->element == Element::f64) mask_element_ = Element::f64;
       std::vector<Factor> all = listed();
+      for (const Factor& mask : b_.masks_of(p.base->operands[0], p.base->operands[1], mask_element_)) all.push_back(mask);
       all.push_back({p.base->operands[1], exponent});
       for (Expr u : exponents_) all.push_back({b_.exp(u), 1});
       return b_.multiply(coefficient_, std::move(all));

@@ -87,6 +87,54 @@ Expr ExprBuilder::scan(Combine combine, Axis axis, bool reverse, Expr body, Expr
   return pool_.intern(std::move(e));
 }
 
+namespace {
+
+// Adds the axes of the values that an expression reads, without the axes of a sum along which they vary.
+void add_axes_of_reads(Expr e, const AxisSet& along, std::vector<AxisSet>& found) {
+  ExprSet seen;
+  walk_inwards(e, seen, [&](Expr x) {
+    const bool is_whole = x->is(ExprKind::load) || x->is(ExprKind::reduce) || x->is(ExprKind::scan) || x->is(ExprKind::indicator);
+    if (is_whole && x->axes.intersects(along)) found.push_back(x->axes.without(along));
+    return !is_whole;
+  });
+}
+
+// Whether a sum of a body that reads values with these axes may become a product of two operands: some lack different axes of the result.
+bool may_be_product(std::vector<AxisSet> read) {
+  std::sort(read.begin(), read.end(), [](const AxisSet& x, const AxisSet& y) { return x.size() < y.size(); });
+  return std::adjacent_find(read.begin(), read.end(), [](const AxisSet& x, const AxisSet& y) { return !y.contains(x); }) != read.end();
+}
+
+}  // namespace
+
+// What masks hide matters for the operands of products alone. Without it, equal masks of all other sums are one expression.
+Expr ExprBuilder::with_plain_masks(Expr body, const AxisSet& along, Expr exponent) {
+  const auto hides = [](const Factor& f) { return f.base->is(ExprKind::indicator) && !f.base->hides.empty(); };
+  const auto may_be_infinite = [](const Factor& f) { return finiteness(f) != Finite::always; };
+  std::vector<Term> all = terms(body);
+  bool is_plain = true;
+  for (const Term& t : all) {
+    const std::vector<Factor> own = factors(t.value);
+    is_plain = is_plain && std::none_of(own.begin(), own.end(), hides);
+  }
+  if (is_plain) return body;
+  std::vector<AxisSet> read;
+  for (Expr e : {body, exponent})
+    if (e) add_axes_of_reads(e, along, read);
+  const bool keeps = may_be_product(std::move(read));
+  for (Term& t : all) {
+    std::vector<Factor> own = factors(t.value);
+    if (keeps && std::any_of(own.begin(), own.end(), may_be_infinite)) continue;
+    for (Factor& f : own)
+      if (hides(f)) f.base = mask(f.base->operands[0], {}, f.base->element);
+    t.value = multiply(1, std::move(own));
+  }
+  const Expr plain = add_terms(all);
+  pool_.copy_sources(body, plain);
+  if (const WrittenValue* written = pool_.written_value(body)) pool_.note_written_value(plain, WrittenValue(*written));
+  return plain;
+}
+
 // Moves back factors that must not leave a sum; returns the coefficient that stays inside. See magnitude.h.
 Rational ExprBuilder::keep_in_range(Rational& coefficient, std::vector<Factor>& outside, std::vector<Factor>& inside,
                                     Element operand_element) {
@@ -109,6 +157,7 @@ Rational ExprBuilder::keep_in_range(Rational& coefficient, std::vector<Factor>& 
 }
 
 Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ProductElement operand_element, Element result) {
+  body = with_plain_masks(body, here);
   std::vector<Factor> outside;
   for (Axis a : absent) outside.push_back({extent(a->extent, result), 1});
   // A sum over no elements is 0, whatever factor precedes it.
@@ -227,6 +276,14 @@ Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) 
     return at != map.end() ? at->second : opaque.contains(x) ? x : done.at(x);
   };
   const auto rebuilt = [&](Expr x) {
+    if (x->is(ExprKind::indicator) && !x->hides.empty()) {
+      AxisSet hidden;
+      for (Axis a : x->hides) {
+        const auto moved = map.find(index(a));
+        hidden.insert(moved == map.end() ? AxisSet{a} : moved->second->axes);
+      }
+      return mask(replaced_by(x->operands[0]), hidden, x->element);
+    }
     if (!x->is(ExprKind::mul)) return rebuild(x, replaced_by);
     std::vector<Factor> replaced, left = take_products(x->factors, map, replaced);
     for (Factor& f : left) f.base = replaced_by(f.base);
@@ -281,7 +338,7 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
     case ExprKind::equal: return equal(operands[0], operands[1]);
     case ExprKind::conjunction: return conjunction(operands);
     case ExprKind::negation: return negation(operands[0]);
-    case ExprKind::indicator: return indicator(operands[0], e->element);
+    case ExprKind::indicator: return e->hides.empty() ? indicator(operands[0], e->element) : mask(operands[0], e->hides, e->element);
     case ExprKind::random: return random(e->bits, operands[0]);
     case ExprKind::reduce:
       if (e->combine == Combine::combine) return reduce_by(pool_.function(e->fold().function), *e->bound.begin(), operands[0]);

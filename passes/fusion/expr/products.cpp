@@ -51,6 +51,46 @@ Operands operands_of(const std::vector<Factor>& factors, const AxisSet& along, c
   return found;
 }
 
+namespace {
+
+bool is_mask(const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); }
+
+// Whether the value was written under the mask.
+bool may_hide(const Factor& mask, const Factor& value) {
+  return !is_mask(value) && finiteness(value) != Finite::always &&
+         (mask.base->hides.contains(value.base->axes) || mask.base->axes == value.base->axes);
+}
+
+bool hides_any(const Factor& mask, const std::vector<Factor>& values) {
+  return std::any_of(values.begin(), values.end(), [&](const Factor& f) { return may_hide(mask, f); });
+}
+
+}  // namespace
+
+PlacedFactors placed_factors(const Operands& given, ExprBuilder& b) {
+  PlacedFactors placed{{given.operands[0].factors, given.operands[1].factors}, {}};
+  for (const Factor& f : given.common) {
+    if (is_mask(f)) continue;
+    const auto is_hidden = [&](const Factor& other) { return is_mask(other) && may_hide(other, f); };
+    const std::vector<Factor>& second = given.operands[1].factors;
+    placed.factors[std::any_of(second.begin(), second.end(), is_hidden) ? 1 : 0].push_back(f);
+  }
+  for (const Factor& f : given.common) {
+    if (!is_mask(f)) continue;
+    const bool second = hides_any(f, placed.factors[1]);
+    if (second) placed.factors[1].push_back(f);
+    if (!second || hides_any(f, placed.factors[0])) placed.factors[0].push_back(f);
+  }
+  for (const int i : {0, 1})
+    for (const Factor& f : given.operands[i].factors)
+      if (is_mask(f) && hides_any(f, placed.factors[1 - i])) placed.guards[i].push_back(f);
+  for (auto* all : {&placed.factors, &placed.guards})
+    for (std::vector<Factor>& own : *all)
+      for (Factor& f : own)
+        if (is_mask(f)) f.base = b.indicator(f.base->operands[0], f.base->element);
+  return placed;
+}
+
 ContainedReductions::Facts ContainedReductions::facts(Expr e) {
   return known_fact(
       e, known_, [](Expr x) { return x->holds(ExprKind::reduce) ? std::nullopt : std::optional(Facts()); },

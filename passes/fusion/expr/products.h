@@ -31,6 +31,14 @@ struct Operands {
 /// Example: the factors x[m, k], g[k], w[k, n] and s[n], along k -> operands {m: x} and {n: s, w}; common: g.
 Operands operands_of(const std::vector<Factor>&, const AxisSet& along, const std::function<bool(Axis)>& counts = nullptr,
                      const AxisSet& batch = {});
+/// The factors of two operands, of which each mask is where it hides what it was written for.
+struct PlacedFactors {
+  std::vector<Factor> factors[2];
+  std::vector<Factor> guards[2];  // masks of an operand that also hide elements of the other one, which lacks an axis of theirs
+};
+/// Places the common factors of two operands: a value with a mask that hides it, or else with the first operand; a mask with all that it
+/// hides.
+PlacedFactors placed_factors(const Operands&, ExprBuilder&);
 /// The axes that all factors have which vary along the contracted axes.
 AxisSet batch_axes(const std::vector<Factor>&, const AxisSet& along);
 

@@ -172,6 +172,7 @@ void LoopPlan::assign_passes() {
 }
 
 int LoopPlan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr reduce) {
+  if (combine == Combine::sum && ir::is_float(reduce->element)) body = b_->with_plain_masks(body, reduce->bound, exponent);
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const Accumulator& a = accumulators[i];
     const bool is_one_fold = a.combine == combine && (combine != Combine::combine || a.fold() == reduce->fold());

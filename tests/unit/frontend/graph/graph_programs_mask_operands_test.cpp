@@ -149,5 +149,84 @@ TEST_CASE("graph programs: a product with a mask is not finite where the other o
   }
 }
 
+/// Sums of products under masks, as they are written: a mask hides what is inside of its `where`, whichever operand it is computed from.
+template <class T>
+std::vector<Case<T>> hiding_cases() {
+  using X = tw::Tensor<T>;
+  using I = tw::Tensor<int>;
+  const auto left = [](X x) { return tw::expand_dims(x, 2); };
+  const auto right = [](X w) { return tw::expand_dims(w, 0); };
+  const auto is_even = [](I k) { return k / 2 * 2 == k; };
+  const auto sum = [](tw::Tensor<bool> mask, X value) { return tw::sum(tw::where(mask, value, T(0)), {1}); };
+  return {
+      {"a mask of the left operand, over the right one", [=](X x, X w, I, I, I) { return sum(left(x) > T(0), right(w)); },
+       [](const Data& d, int m, int k, int n) { return d.at_x(m, k) > 0 ? d.at_w(k, n) : 0; }},
+      {"a mask of the right operand, over both", [=](X x, X w, I, I, I) { return sum(right(w) > T(0), left(x) * right(w)); },
+       [](const Data& d, int m, int k, int n) { return d.at_w(k, n) > 0 ? d.at_x(m, k) * d.at_w(k, n) : 0; }},
+      {"masks of both operands, over both",
+       [=](X x, X w, I, I, I) { return sum((left(x) > T(0)) & (right(w) > T(0)), left(x) * right(w)); },
+       [](const Data& d, int m, int k, int n) { return d.at_x(m, k) > 0 && d.at_w(k, n) > 0 ? d.at_x(m, k) * d.at_w(k, n) : 0; }},
+      {"three factors", [=](X x, X w, I, I, I) { return sum(left(x) > T(0), left(x) * right(w) * right(w)); },
+       [](const Data& d, int m, int k, int n) { return d.at_x(m, k) > 0 ? d.at_x(m, k) * d.at_w(k, n) * d.at_w(k, n) : 0; }},
+      {"squares of differences", [=](X x, X w, I, I, I) { return sum(left(x) > T(0), (right(w) - left(x)) * (right(w) - left(x))); },
+       [](const Data& d, int m, int k, int n) { return d.at_x(m, k) > 0 ? std::pow(d.at_w(k, n) - d.at_x(m, k), 2) : 0; }},
+      {"sums of segments",
+       [=](X, X w, I, I row, I k) { return sum(tw::expand_dims(tw::expand_dims(row, 1) == tw::expand_dims(k / 2, 0), 2), right(w)); },
+       [](const Data& d, int m, int k, int n) { return k / 2 == m ? d.at_w(k, n) : 0; }},
+      {"a mask along the sum, over the right operand",
+       [=](X x, X w, I, I, I k) { return tw::matmul(x, tw::where(tw::expand_dims(is_even(k), 1), w, T(0))); },
+       [](const Data& d, int m, int k, int n) { return d.at_x(m, k) * (k % 2 == 0 ? d.at_w(k, n) : 0); }},
+      {"a mask along the sum, over the left operand",
+       [=](X x, X w, I, I, I k) { return tw::matmul(tw::where(tw::expand_dims(is_even(k), 0), x, T(0)), w); },
+       [](const Data& d, int m, int k, int n) { return (k % 2 == 0 ? d.at_x(m, k) : 0) * d.at_w(k, n); }},
+      {"a mask along the sum, over both operands apart",
+       [=](X x, X w, I, I, I k) {
+         return tw::matmul(tw::where(tw::expand_dims(is_even(k), 0), x, T(0)), tw::where(tw::expand_dims(is_even(k), 1), w, T(0)));
+       },
+       [](const Data& d, int m, int k, int n) { return k % 2 == 0 ? d.at_x(m, k) * d.at_w(k, n) : 0; }},
+      {"a mask along the sum, over the product",
+       [=](X x, X w, I, I, I k) { return sum(tw::expand_dims(tw::expand_dims(is_even(k), 0), 2), left(x) * right(w)); },
+       [](const Data& d, int m, int k, int n) { return k % 2 == 0 ? d.at_x(m, k) * d.at_w(k, n) : 0; }},
+      {"padded rows",
+       [=](X x, X w, I, I, I k) {
+         const X rows = tw::pad(tw::slice(w, 0, 0, kInner - 1), 0, 1, 0);
+         return tw::matmul(x, tw::where(tw::expand_dims(is_even(k), 1), rows, T(0)));
+       },
+       [](const Data& d, int m, int k, int n) { return d.at_x(m, k) * (k % 2 == 0 && k > 0 ? d.at_w(k - 1, n) : 0); }},
+  };
+}
+
+// What is finite as written is finite, and what is not is not.
+template <class T>
+void check_hidden(double tolerance) {
+  Data d = data_of_integers();
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (int m = 0; m < kRows; ++m)
+    for (const int k : {5, 8, 9}) d.x[static_cast<std::size_t>(m * kInner + k)] = m % 3 - 1;
+  d.w[5 * kColumns + 3] = infinity;
+  d.w[9 * kColumns + 7] = std::numeric_limits<double>::quiet_NaN();
+  d.w[8 * kColumns + 9] = -infinity;
+  d.x[4 * kInner + 11] = infinity;
+  d.x[6 * kInner + 12] = -infinity;
+  for (const std::string& name : devices()) {
+    CAPTURE(name);
+    tw::Device device = tw::Device::open(name);
+    for (const Case<T>& c : hiding_cases<T>()) {
+      CAPTURE(c.name);
+      const Numbers want = sums(d, c.summand), got = run(device, c, d, false, true);
+      CHECK(std::any_of(want.begin(), want.end(), [](double v) { return !std::isfinite(v); }));
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        CAPTURE(i);
+        CHECK(std::isfinite(got[i]) == std::isfinite(want[i]));
+        if (std::isfinite(want[i])) CHECK(std::fabs(got[i] - want[i]) <= tolerance * (1 + std::fabs(want[i])));
+      }
+    }
+  }
+}
+
+TEST_CASE("graph programs: masks hide what is not finite in sums of products of f32") { check_hidden<float>(1e-5); }
+TEST_CASE("graph programs: masks hide what is not finite in sums of products of f64") { check_hidden<double>(1e-13); }
+TEST_CASE("graph programs: masks hide what is not finite in sums of products of f16") { check_hidden<tw::f16>(2e-2); }
+
 }  // namespace
 }  // namespace graph_program

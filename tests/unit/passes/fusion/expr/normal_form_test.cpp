@@ -120,7 +120,9 @@ TEST_CASE_FIXTURE(Fixture, "normal form: each condition of a mask is a factor") 
   const Expr own = b.at_least_zero(b.subtract(b.index(r), b.number(1)));
   const Expr both = b.conjunction({mask, own});
   CHECK(b.indicator(both) == b.product({b.indicator(mask), b.indicator(own)}));
-  CHECK(b.select(both, x, b.zero()) == b.product({x, b.indicator(mask), b.indicator(own)}));
+  const Expr masked = b.select(both, x, b.zero());
+  CHECK(b.with_plain_masks(masked, {k}) == b.product({x, b.indicator(mask), b.indicator(own)}));
+  CHECK(b.factors(masked).size() == 3);
   CHECK(b.factors(b.indicator(both)).size() == 2);
   CHECK(b.product({b.indicator(both), b.indicator(mask)}) == b.indicator(both));
   CHECK(b.product({b.indicator(both), b.select(mask, x, y)}) == b.product({b.indicator(both), x}));
