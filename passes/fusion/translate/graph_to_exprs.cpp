@@ -2,12 +2,14 @@
 #include "passes/fusion/translate/graph_to_exprs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string_view>
 
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/stored_tensor.h"
+#include "passes/fusion/translate/signed_zeros.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/neutral.h"
@@ -37,7 +39,7 @@ AxisSet axes_of(const Position& position) {
 }  // namespace
 
 GraphToExprs::GraphToExprs(const graph::Graph& g, const AxisAnalysis& axes, ExprBuilder& b, Options options)
-    : g_(g), axes_(axes), b_(b), options_(options) {
+    : g_(g), axes_(axes), b_(b), options_(options), has_signed_zeros_(nodes_with_signed_zeros(g)) {
   b_.pool().set_graph(g);
   name_axes();
 }
@@ -205,7 +207,7 @@ Expr GraphToExprs::translate_map(NodeId n, const Position& position) {
       if (atoms[axis].empty()) p[axis] = {};
     operands.push_back(operand(n, i, p));
   }
-  return node.op == Op::broadcast ? operands[0] : map(node, operands);
+  return node.op == Op::broadcast ? operands[0] : map(n, operands);
 }
 
 Expr GraphToExprs::translate_broadcast(NodeId n, const Position& position) { return translate_map(n, position); }
@@ -256,7 +258,10 @@ Expr GraphToExprs::translate_scalar(NodeId n, const Position& position) { return
 Expr GraphToExprs::translate_constant(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   if (node.data->bits.size() != 1) return load(n, position);
-  return constant(node.element, node.data->bits[0]);
+  const std::uint64_t bits = node.data->bits[0];
+  if (has_signed_zeros_[n.index] && ir::float_value(node.element, bits) == 0 && std::signbit(ir::float_value(node.element, bits)))
+    return b_.negative_zero();
+  return constant(node.element, bits);
 }
 
 Expr GraphToExprs::translate_iota(NodeId n, const Position& position) {

@@ -72,7 +72,7 @@ class GraphToExprs {
   /// An element of a tensor in memory.
   Expr load(graph::NodeId, const Position&);
   Expr constant(ir::Element, std::uint64_t bits);
-  Expr map(const graph::Node&, const std::vector<Expr>&);
+  Expr map(graph::NodeId, const std::vector<Expr>&);
   /// Converts the result of an op's translation to the node's type.
   Expr typed(const graph::Node&, graph::Integers, Expr);
   /// The value of a node, rounded to its type if roundings stay in place.
@@ -126,6 +126,7 @@ class GraphToExprs {
     std::string name, label;
   };
   std::map<Atom*, AxisName> names_;
+  const std::vector<bool> has_signed_zeros_;  // by node
   std::vector<TranslatedValue> values_;
   std::map<graph::NodeId, std::vector<std::pair<Position, std::size_t>>> memo_;  // for each value being translated: its operands so far
   std::vector<std::vector<std::size_t>> open_;  // for each value that is being translated: its operands so far

@@ -73,7 +73,8 @@ bool has_extreme_number(Expr product) {
 
 }  // namespace
 
-Expr GraphToExprs::map(const Node& node, const std::vector<Expr>& x) {
+Expr GraphToExprs::map(graph::NodeId n, const std::vector<Expr>& x) {
+  const Node& node = g_.node(n);
   const Element operand_element = g_.node(node.operands.back()).element;
   if (node.function == OpKind::cast_) return cast(x[0], operand_element, node.element);
   if (node.function == OpKind::select_) return b_.select(x[0], x[1], x[2], node.element);
@@ -91,6 +92,8 @@ Expr GraphToExprs::map(const Node& node, const std::vector<Expr>& x) {
     return b_.function(node.function, {is_typed ? x[0] : b_.function(OpKind::cast_, {x[0]}, operand_element)}, node.element);
   }
   if (node.function == OpKind::bitcast_) return b_.bitcast(x[0], operand_element, node.element);
+  if (ir::is_float(node.element) && ir::is_float(operand_element) && has_signed_zeros_[n.index])
+    return b_.function(node.function, x, computed(node.element));
   if (ir::is_float(node.element) == ir::is_float(operand_element)) return arithmetic(node.function, x, node.element);
   if (node.element == Element::boolean) return b_.function(node.function, x, Element::boolean, operand_bits(computed(operand_element)));
   return b_.function(node.function, x, computed(node.element));
@@ -118,6 +121,10 @@ Expr GraphToExprs::arithmetic(OpKind op, const std::vector<Expr>& x, Element ele
 
 // The product of two values, with a note of how the program writes it; x * (1 / y) counts as x / y.
 Expr GraphToExprs::written_product(Expr x, Expr y) {
+  // 0 (3e38 x) and 0 x^2 are NaN where 3e38 x and x^2 are infinite, which 0 x may not be.
+  const auto may_overflow = [](Expr e) { return e->is(ExprKind::mul) && e->finite != Finite::always; };
+  if ((x == b_.zero() && may_overflow(y)) || (y == b_.zero() && may_overflow(x)))
+    return b_.function(OpKind::mul_, {x, y}, common_element(std::array{x, y}));
   const Expr product = b_.product({x, y});
   const auto is_inverse = [](Expr e) {
     return e->is(ExprKind::mul) && e->number.is_one() &&

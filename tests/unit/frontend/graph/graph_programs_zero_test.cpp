@@ -78,6 +78,44 @@ TEST_CASE("graph programs: a product less itself is 0, and so is its square") {
       [](std::size_t, float v) { return v == 0; });
 }
 
+TEST_CASE("graph programs: the sign of a zero is that of the formula as it is written") {
+  const auto x_of = [](std::size_t i) { return i % 5 == 0 ? 0.0f : static_cast<float>(i % 7) - 3.0f; };
+  const auto has_sign = [&](auto written) {
+    return [=](std::size_t i, float v) { return v == (std::signbit(written(x_of(i))) ? -1 : 1); };
+  };
+  check([](auto x, auto, auto) { return tw::copysign(1.0f, 0.0f - x); }, has_sign([](float x) { return 0.0f - x; }));
+  check([](auto x, auto, auto) { return tw::copysign(1.0f, -x); }, has_sign([](float x) { return -x; }));
+  check([](auto x, auto, auto) { return tw::copysign(1.0f, -(x - x)); }, has_sign([](float) { return -0.0f; }));
+  check([](auto x, auto, auto) { return tw::copysign(1.0f, x * -2.0f); }, has_sign([](float x) { return x * -2.0f; }));
+  check([](auto x, auto, auto mask) { return tw::copysign(1.0f, tw::where(mask, -0.0f, tw::abs(x))); },
+        [&](std::size_t i, float v) { return v == (i / 6 == 1 || i == 15 || (i >= 18 && i % 2 == 0) ? -1 : 1); });
+  check([](auto x, auto, auto) { return tw::atan2(0.0f - x, tw::abs(x) - 4.0f); },
+        [&](std::size_t i, float v) { return std::fabs(v - std::atan2(0.0f - x_of(i), std::fabs(x_of(i)) - 4.0f)) < 1e-5f; });
+}
+
+TEST_CASE("graph programs: the sign of a zero keeps no other value from its kernel") {
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    tw::Device device = tw::Device::open(name);
+    tw::Graph g;
+    const auto x = g.input<float>("x", {64, 32});
+    const auto weights = tw::softmax(tw::copysign(x, 0.0f - x) * 2.0f, 1);
+    g.output("out", weights * x + tw::sum(weights * weights, 1, true));
+    const tw::Plan plan = g.compile(device);
+    CHECK(plan.proof().exact);
+    CHECK(plan.kernels().size() == 1);
+  }
+}
+
+TEST_CASE("graph programs: 0 times a product that is infinite is not finite") {
+  const auto is_far = [](std::size_t i) { return i % 5 != 0 && std::fabs(static_cast<float>(i % 7) - 3.0f) > 1; };
+  const auto is_right = [&](std::size_t i, float v) { return is_far(i) ? !std::isfinite(v) : v == 0; };
+  check([](auto x, auto, auto) { return x * 3e38f * 0.0f; }, is_right);
+  check([](auto x, auto, auto) { return 0.0f * (3e38f * x); }, is_right);
+  check([](auto x, auto, auto) { return x * 3e38f - 3e38f * x; }, is_right);
+  check([](auto x, auto, auto) { return (x * 1.4e19f) * (x * 1.4e19f) * 0.0f; }, is_right);
+  check([](auto x, auto, auto) { return x * 0.0f * 3e38f; }, [](std::size_t, float v) { return v == 0; });
+}
+
 TEST_CASE("graph programs: a masked divisor below its own mask is never infinite") {
   check([](auto x, auto, auto mask) { return tw::where(mask, 1.0f / tw::where(mask, x + 8.0f, 0.0f), 0.0f); },
         [](std::size_t i, float v) { return i / 6 == 0 ? v == 0 : std::isfinite(v); });
