@@ -90,6 +90,15 @@ TEST_CASE("model: a host counts many elements for each time that it clears the c
   }
 }
 
+TEST_CASE("model: a host keeps whole rows that it uses for many matrices in registers") {
+  const Machine m = machine("cpu");
+  for (const int heads : {8, 32}) {
+    const ElementsShape s{
+        .matrices = 1, .rows = 1000, .columns = 2 * m.target.lanes(), .element_bytes = 4, .work = 50 + 5 * heads, .whole_rows = true};
+    CHECK(first(m, s).bm <= 2);
+  }
+}
+
 TEST_CASE("model: candidates of GPUs fit in shared memory and registers") {
   const Machine m = machine("emulator:sm_75");
   for (const Configuration& c : candidates_of(m, ProductShape{.batch = 1, .m = 4096, .n = 4096, .k = 4096, .element_bytes = 2})) {

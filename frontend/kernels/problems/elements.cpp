@@ -15,6 +15,18 @@ using namespace host_costs;
 Configuration configuration_of(const ElementsChoice& c) { return {.bm = c.rows, .bn = c.columns, .num_warps = c.num_warps}; }
 ElementsChoice choice_of(const ElementsShape&, const Configuration& c) { return {.rows = c.bm, .columns = c.bn, .num_warps = c.num_warps}; }
 
+namespace {
+
+/// Whether the host back end keeps two tiles in registers that a program computes once and uses for many matrices, as it does with whole
+/// rows. More rows have more addresses and masks than a nest that is unrolled may have.
+bool is_in_registers(const Machine& m, const ElementsShape& s, int rows) {
+  if (m.target.is_gpu() || !s.whole_rows) return false;
+  const int lanes = m.target.vector_bits / (8 * std::max(4, s.element_bytes)), most = m.target.vector_bits >= 512 ? 8 : 4;
+  return rows <= 2 && rows * parts_of(s.columns, lanes) <= most;
+}
+
+}  // namespace
+
 std::vector<ElementsChoice> candidates(const Machine& m, const ElementsShape& s) {
   std::vector<ElementsChoice> all;
   for (const int rows : tile_sizes(s.rows, 1, 1024))
@@ -25,7 +37,8 @@ std::vector<ElementsChoice> candidates(const Machine& m, const ElementsShape& s)
         const bool is_large = rows * columns > (m.target.is_gpu() ? 1024 * w : most_of_host);
         // The tile's rows are short although the matrix's are long: they use only parts of cache lines.
         const bool is_narrow = columns < 16 && columns < s.columns;
-        if ((!is_small || is_whole) && !is_large && !is_narrow) all.push_back({.rows = rows, .columns = columns, .num_warps = w});
+        if ((!is_small || is_whole || is_in_registers(m, s, rows)) && !is_large && !is_narrow)
+          all.push_back({.rows = rows, .columns = columns, .num_warps = w});
       }
   if (all.empty()) all.push_back({.rows = 1, .columns = covering_size(s.columns, 1, 65536)});
   return all;
@@ -49,14 +62,14 @@ Work work(const Machine& m, const ElementsShape& s, const ElementsChoice& c) {
   return w;
 }
 
-Programs programs(const Machine&, const ElementsShape& s, const ElementsChoice& c) {
+Programs programs(const Machine& m, const ElementsShape& s, const ElementsChoice& c) {
   // Elements past the end of a row take no time.
   const double tiles = s.whole_rows ? 1 : parts_of(s.columns, c.columns), columns = static_cast<double>(s.columns) / tiles,
                tile = c.rows * columns;
   Programs p;
   p.count = static_cast<double>(s.matrices) * parts_of(s.rows, c.rows) * tiles;
   p.memory_bytes = 2.0 * static_cast<double>(s.matrices * s.rows * s.columns) * s.element_bytes;
-  double element = 0.07 + 0.02 * s.work;
+  double element = s.whole_rows ? (is_in_registers(m, s, c.rows) ? 0.05 : 0.1) * s.work : 0.07 + 0.02 * s.work;
   // If the first elements of rows are masked, each vector has a mask.
   if (s.has_borders) element += 0.5 / tiles;
   if (s.transposed_stride == 0) {
