@@ -51,31 +51,43 @@ class Finder {
 
   void read_in_place(ContractedDot& each) const {
     if (!f_.type(f_.op(each.dot).results[0]).is_float()) return;
-    if (const OpId right = load_of(f_.operand(each.dot, 1))) {
-      // The depth is the first axis of the right factor.
+    if (const OpId right = load_of(f_.operand(each.dot, 1)); right && has_zeros_behind(right) && ir::mask_of(f_, right)) {
+      // The rows of the right factor take the place of the columns that a mask cuts.
       FactorMask mask;
       AxisMap axes = kNoAxes;
       axes[0] = 1;
       axes[1] = 0;
-      if (has_zeros_behind(right) && ir::mask_of(f_, right)) collect(ir::mask_of(f_, right), axes, mask);
-      each.right_depth = mask.depth;
+      collect(ir::mask_of(f_, right), f_.operand(right, 0), axes, mask);
+      each.right_rows = mask.columns;
     }
-    const OpId left = load_of(f_.operand(each.dot, 0));
-    if (!left || !has_zeros_behind(left)) return;
-    const auto& users = f_.value(f_.op(left).results[0]).users;
+    each.left = in_place(each.dot, 0);
+    each.right = in_place(each.dot, 1);
+    const FactorMask& mask = each.right.mask;
+    // Whether the mask cuts columns is the same in all iterations.
+    const bool is_outer =
+        std::all_of(mask.columns.begin(), mask.columns.end(), [&](const FactorIndexed& c) { return is_of_outer_scalars(c.value); });
+    // Each condition on rows must hold for the first ones.
+    const auto of_rows = std::count_if(mask.rows.begin(), mask.rows.end(), [](const FactorIndexed& c) { return uses(c.axes, 0); });
+    const bool is_known = of_rows == static_cast<std::ptrdiff_t>(each.right_rows.size());
+    if (!each.right.load || !is_outer || !is_known || !is_linear(f_.operand(each.right.load, 0), 0)) each.right = {};
+  }
+
+  InPlaceFactor in_place(OpId dot, int operand) const {
+    const OpId load = load_of(f_.operand(dot, operand));
+    if (!load || !has_zeros_behind(load)) return {};
+    const ValueId result = f_.result(load);
+    const auto& users = f_.value(result).users;
     const bool is_only_factor = std::all_of(users.begin(), users.end(), [&](OpId user) {
-      return f_.kind(user) == OpKind::dot_ && f_.op(user).parent == body_ && f_.operand(user, 1) != f_.op(left).results[0];
+      return f_.kind(user) == OpKind::dot_ && f_.op(user).parent == body_ && f_.operand(user, 1 - operand) != result;
     });
-    const ValueId pointer = f_.operand(left, 0);
-    const Type t = f_.type(pointer);
-    if (!is_only_factor || !is_of_scalars(pointer) || memory_.info(pointer).contiguity[1] < t.extent(1)) return;
+    const ValueId pointer = f_.operand(load, 0);
+    if (!is_only_factor || !is_of_scalars(pointer) || memory_.info(pointer).contiguity[1] < f_.type(pointer).extent(1)) return {};
     AxisMap axes = kNoAxes;
     axes[0] = 0;
     axes[1] = 1;
-    FactorMask mask;
-    if (const ValueId m = ir::mask_of(f_, left); m && !collect(m, axes, mask)) return;
-    each.left_load = left;
-    each.left_mask = std::move(mask);
+    InPlaceFactor found{load, {}};
+    if (const ValueId m = ir::mask_of(f_, load); m && !collect(m, pointer, axes, found.mask)) return {};
+    return found;
   }
 
   OpId load_of(ValueId v) const {
@@ -101,16 +113,55 @@ class Finder {
     return std::all_of(operands.begin(), operands.end(), [&](ValueId x) { return is_of_scalars(x); });
   }
 
-  /// Adds the conditions whose conjunction a mask is, and returns whether all of them have one of the two forms.
-  bool collect(ValueId mask, const AxisMap& axes, FactorMask& found) const {
+  /// Whether a value of scalars depends on none that is computed in the loop's body.
+  bool is_of_outer_scalars(ValueId v) const {
+    const ValueId source = plan_.resolve(v).value;
+    const OpId id = f_.value(source).op;
+    if (plan_.schedule(source) == Schedule::scalar) return f_.defining_block(source) != body_ || (id && f_.kind(id) == OpKind::constant_);
+    const auto& operands = f_.op(id).operands;
+    return std::all_of(operands.begin(), operands.end(), [&](ValueId x) { return is_of_outer_scalars(x); });
+  }
+
+  /// Whether values of scalars differ by the same number from each index of an axis to the next. Signed index arithmetic is assumed not to
+  /// wrap along it (AxisInfoAnalysis).
+  bool is_linear(ValueId v, int axis) const {
+    const Source s = plan_.resolve(v);
+    const Type t = f_.type(s.value);
+    const auto source_axis = static_cast<std::size_t>(std::find(s.map.begin(), s.map.end(), axis) - s.map.begin());
+    if (source_axis >= static_cast<std::size_t>(t.rank())) return true;
+    const passes::AxisInfo& info = memory_.info(s.value);
+    const std::int64_t extent = t.extent(static_cast<int>(source_axis));
+    if (std::max(info.constancy[source_axis], info.contiguity[source_axis]) >= extent) return true;
+    const OpId id = f_.value(s.value).op;
+    if (!id || plan_.schedule(s.value) != Schedule::inlined) return false;
+    const auto& op = f_.op(id);
+    const auto linear = [&](int i) { return is_linear(op.operands[static_cast<std::size_t>(i)], static_cast<int>(source_axis)); };
+    const bool may_wrap = t.is_integer() && ir::bits(t.element()) < 64 && !ir::is_signed(t.element());
+    const auto is_constant = [&](int i) { return memory_.info(op.operands[static_cast<std::size_t>(i)]).constancy[source_axis] >= extent; };
+    switch (op.kind) {
+      case OpKind::add_ptr_: return linear(0) && linear(1);
+      case OpKind::add_:
+      case OpKind::sub_: return !may_wrap && linear(0) && linear(1);
+      case OpKind::mul_: return !may_wrap && ((is_constant(0) && linear(1)) || (is_constant(1) && linear(0)));
+      case OpKind::cast_: {
+        const Type from = f_.type(op.operands[0]);
+        return t.is_integer() && from.is_integer() && ir::is_signed(from.element()) && ir::bits(from.element()) <= ir::bits(t.element()) &&
+               linear(0);
+      }
+      default: return false;
+    }
+  }
+
+  /// Adds the conditions whose conjunction the mask of accesses by `pointer` is, and returns whether all of them have one of the two forms.
+  bool collect(ValueId mask, ValueId pointer, const AxisMap& axes, FactorMask& found) const {
     const Source s = plan_.resolve(mask);
     const Type t = f_.type(s.value);
     if (!is_of_scalars(s.value)) return false;
     FactorIndexed at{s.value, kNoAxes};
     for (int i = 0; i < t.rank(); ++i)
       if (s.map[i] >= 0 && memory_.info(s.value).constancy[static_cast<std::size_t>(i)] < t.extent(i)) at.axes[i] = axes[s.map[i]];
-    const bool has_rows = uses(at.axes, 0), has_depth = uses(at.axes, 1);
-    if (!has_depth) {
+    const bool has_rows = uses(at.axes, 0), has_columns = uses(at.axes, 1);
+    if (!has_columns) {
       found.rows.push_back(at);
       return true;
     }
@@ -120,28 +171,42 @@ class Finder {
       AxisMap whole = kNoAxes;
       for (int i = 0; i < t.rank(); ++i)
         if (s.map[i] >= 0) whole[i] = axes[s.map[i]];
-      const bool first = collect(op.operands[0], whole, found);
-      return collect(op.operands[1], whole, found) && first;
+      const bool first = collect(op.operands[0], pointer, whole, found);
+      return collect(op.operands[1], pointer, whole, found) && first;
     }
-    if (has_rows || !is_prefix(id, at.axes)) return false;
-    found.depth.push_back(at);
+    if (has_rows || !is_prefix(id, pointer, at.axes)) return false;
+    found.columns.push_back(at);
     return true;
   }
 
   static bool uses(const AxisMap& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 
-  /// Whether this compares an index that counts up along the depth with a bound that does not change along it.
-  bool is_prefix(OpId id, const AxisMap& axes) const {
+  /// Whether this compares an index that counts up along the columns with a bound that does not change along them.
+  bool is_prefix(OpId id, ValueId pointer, const AxisMap& axes) const {
     const auto& op = f_.op(id);
     const bool less = op.kind == OpKind::lt_ || op.kind == OpKind::le_;
     if (!less && op.kind != OpKind::gt_ && op.kind != OpKind::ge_) return false;
     const Type t = f_.type(op.operands[0]);
     if (!t.is_integer() || ir::bits(t.element()) < 32 || t.element() == ir::Element::u64) return false;
     const auto axis = static_cast<std::size_t>(std::find(axes.begin(), axes.end(), 1) - axes.begin());
-    const passes::AxisInfo& index = memory_.info(op.operands[less ? 0 : 1]);
+    const ValueId compared = op.operands[less ? 0 : 1];
+    const passes::AxisInfo& index = memory_.info(compared);
     const passes::AxisInfo& bound = memory_.info(op.operands[less ? 1 : 0]);
     const std::int64_t extent = t.extent(static_cast<int>(axis));
-    return index.contiguity[axis] >= extent && !index.assumes_no_wrap && bound.constancy[axis] >= extent;
+    // An index that wraps is less than the bound again. It does not wrap if its range is known, or if addresses are computed from it,
+    // since these are assumed not to wrap (AxisInfoAnalysis).
+    const bool may_wrap =
+        memory_.info.range(compared) == passes::full_range(t) && !is_computed_from(pointer, plan_.resolve(compared).value);
+    return index.contiguity[axis] >= extent && !index.assumes_no_wrap && !may_wrap && bound.constancy[axis] >= extent;
+  }
+
+  /// Whether `part` is one of the values from which a value of scalars is computed.
+  bool is_computed_from(ValueId v, ValueId part) const {
+    const ValueId source = plan_.resolve(v).value;
+    if (source == part) return true;
+    if (plan_.schedule(source) != Schedule::inlined) return false;
+    const auto& operands = f_.op(f_.value(source).op).operands;
+    return std::any_of(operands.begin(), operands.end(), [&](ValueId x) { return is_computed_from(x, part); });
   }
 
   const Function& f_;
@@ -167,9 +232,18 @@ std::int64_t iterations_in_block(const Function& f, const Contraction& contracti
     iterations = std::min(iterations, kDepth / left.extent(1));
     rows = std::max(rows, left.extent(0));
   }
-  if (rows <= kFewRows) return 1;
+  if (rows <= kFewRows && !contraction.reads_right) return 1;
   while (iterations > 1 && iterations * bytes > kBytes) iterations /= 2;
   return std::max<std::int64_t>(iterations, 1);
+}
+
+std::int64_t iterations_in_place(const Function& f, const Contraction& contraction) {
+  // Rows of memory may fall on few sets of the caches (measured on Ice Lake: 128 products are best).
+  constexpr std::int64_t kDepth = 128;
+  std::int64_t iterations = contraction.iterations;
+  for (const ContractedDot& each : contraction.dots)
+    iterations = std::min(iterations, std::max<std::int64_t>(kDepth / f.type(f.operand(each.dot, 0)).extent(1), 1));
+  return iterations;
 }
 
 }  // namespace tilewright::backend::host

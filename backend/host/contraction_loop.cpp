@@ -1,10 +1,13 @@
 // Emits contractions. A left factor that is read in memory is a list of segments for each block: its rows from some depth on, up to the
 // depth at which its mask ends, then a row of zeros that stands for what lies behind.
+//
+// Right factors are copied to buffers, from which the rows of the program's accumulators read them, and the thread's next programs of the
+// same key. A program of few rows reads them in memory instead, unless the program before had the same key, or a mask cuts columns; an
+// iteration in which a mask cuts rows copies them.
 #include "backend/host/contraction_loop.h"
 
 #include "backend/host/contraction.h"
-#include "backend/host/nest.h"
-#include "backend/host/prefix_masks.h"
+#include "backend/host/factor_rows.h"
 #include "backend/host/register_tile.h"
 
 namespace tilewright::backend::host {
@@ -14,7 +17,7 @@ namespace {
 /// The products of one dot.
 class BlockProducts {
  public:
-  BlockProducts(Emitter& e, const ContractedDot& dot, std::int64_t iterations)
+  BlockProducts(Emitter& e, const Contraction& contraction, const ContractedDot& dot)
       : e_(e),
         b_(e.b()),
         dot_(dot),
@@ -23,15 +26,16 @@ class BlockProducts {
         rows_(sum_.extent(0)),
         columns_(sum_.extent(1)),
         depth_(left_.extent(1)),
-        tile_(e, left_, sum_, depth_ % 2 == 0),
-        layout_(layout_of_right()) {
+        right_class_(e.plan().operand_class(dot.dot, 1)),
+        may_read_right_(contraction.reads_right),
+        tile_(e, left_, sum_, depth_ % 2 == 0) {
     // What the loop's body frees, it writes again in the next iteration: the parts of a block share no memory with it.
-    for (int factor = dot.left_load ? 1 : 0; factor < 2; ++factor)
+    for (int factor = dot.left.load ? 1 : 0; factor < 2; ++factor)
       if (e.plan().iterations(e.plan().operand_class(dot.dot, factor)) > 1) e.operand_buffer(dot.dot, factor);
-    if (!dot_.left_load) return;
-    // An iteration has one segment, or two where a mask may end within it.
-    const std::int64_t segments = iterations * (dot_.left_mask.depth.empty() ? 1 : 2);
+    // An iteration has one segment, or two where a mask of the left factor may end within it.
+    const std::int64_t segments = contraction.iterations * (dot_.left.mask.columns.empty() ? 1 : 2);
     segments_ = allocate(segments * kSegmentBytes);
+    if (!dot_.left.load) return;
     addresses_ = allocate(segments * rows_ * kAddressBytes);
     zeros_ = allocate(depth_ * left_.element_bytes());
     b_.CreateMemSet(zeros_.address, b_.getInt8(0), static_cast<std::uint64_t>(depth_ * left_.element_bytes()), llvm::Align(64));
@@ -41,155 +45,131 @@ class BlockProducts {
     for (const Emitter::ScratchRange& each : ranges_) e_.free_scratch(each);
   }
 
-  /// Adds the segments of the current iteration, which is number `copy` of its block, behind `count` segments. Returns the new count.
-  Value* add_segments(Value* copy, Value* count) {
-    if (!dot_.left_load) return b_.CreateAdd(count, e_.i64(1));
-    Step along_rows, along_depth;
-    along_rows.extents = {rows_};
-    along_depth.extents = {depth_};
-    Nest rows(e_, along_rows), depth(e_, along_depth);
-    // The vectors are of addresses. Register tiles have up to kFewRows rows.
-    rows.set_lanes(static_cast<unsigned>(std::min<std::int64_t>(rows_, kFewRows)));
-    rows.enter(0);
-    depth.enter(0);
-    begin_block("segments");
-    Value* before = e_.i64(depth_);
-    for (const FactorIndexed& each : dot_.left_mask.depth) before = least(before, valid_depth(depth, each));
-    write_segment(count, before, b_.CreateMul(copy, e_.i64(right_stride())));
-    write_addresses(rows, count);
-    Value* next = b_.CreateAdd(count, e_.i64(1));
-    return dot_.left_mask.depth.empty() ? next : add_zeros(copy, next, before, depth);
+  ClassId right_class() const { return right_class_; }
+  /// i1: whether all columns of the right factor are in memory.
+  Value* has_all_columns() { return b_.CreateICmpEQ(first_indices(e_, columns_, dot_.right.mask.columns), e_.i64(columns_)); }
+  /// i1: whether the current iteration reads the right factor in memory: if `in_place`, and its mask hides no row of the iteration.
+  Value* reads_right(Value* in_place) { return reads_right_ = b_.CreateAnd(in_place, has_all_rows(e_, dot_.right, dot_.right_rows)); }
+
+  /// Adds the segments of the current iteration behind `count` segments. Returns the new count.
+  Value* add_segments(Value* count) {
+    Segment segment{e_.i64(depth_), e_.operand_buffer(dot_.dot, 1), e_.i64(distance_in_buffer()), e_.i64(column_distance_in_buffer())};
+    if (may_read_right_) {
+      const EvenRows memory = even_rows(e_, dot_.right.load);
+      segment.first = b_.CreateSelect(reads_right_, memory.first, segment.first);
+      segment.distance = b_.CreateSelect(reads_right_, memory.distance, segment.distance);
+      segment.column_distance = b_.CreateSelect(reads_right_, e_.i64(left_.element_bytes()), segment.column_distance);
+    }
+    Value* const next = b_.CreateAdd(count, e_.i64(1));
+    if (dot_.left.load)
+      write_row_addresses(e_, dot_.left, e_.live_count(e_.live().of_op(dot_.dot, 0), rows_), zeros_.address, address_at(count, e_.i64(0)));
+    if (has_whole_depth()) {
+      write(count, segment);
+      return next;
+    }
+    segment.depth = first_indices(e_, depth_, dot_.left.mask.columns);
+    write(count, segment);
+    return add_zeros(next, segment);
   }
 
   /// Adds the products of the segments of a block to the accumulators.
   void multiply(Value* count) {
     Value* const sums = e_.buffer_of(e_.f().result(dot_.dot));
-    Value* const right = e_.operand_buffer(dot_.dot, 1);
-    Value* const left = dot_.left_load ? nullptr : e_.operand_buffer(dot_.dot, 0);
+    Value* const left = dot_.left.load ? nullptr : e_.operand_buffer(dot_.dot, 0);
     const auto live = [&](int axis) { return e_.live_count(e_.live().of_op(dot_.dot, axis), sum_.extent(axis)); };
-    tile_.for_each(TileOrder::along_rows, live(0), live(1), [&](Value* row, Value* column, std::int64_t rows, std::int64_t vectors) {
+    tile_.for_each(TileOrder::along_rows, live(0), live(1), [&](Value* row, Value* column) {
       Value* at = b_.CreateInBoundsGEP(tile_.sum_type(), sums, b_.CreateAdd(b_.CreateMul(row, e_.i64(columns_)), column));
-      Value* first = b_.CreateInBoundsGEP(tile_.factor_type(), right, first_of_column(column));
-      const Values results =
-          e_.loop(e_.i64(0), count, e_.i64(1), tile_.load(at, rows, vectors), false, [&](Value* segment, const Values& carried) {
-            return left ? add_from_buffer(carried, left, first, segment, row, rows) : add_in_place(carried, first, segment, row, rows);
-          });
-      tile_.store(at, rows, vectors, results);
+      const Values results = e_.loop(e_.i64(0), count, e_.i64(1), tile_.load(at), false, [&](Value* number, const Values& carried) {
+        const Segment segment = read(number);
+        RightRows right{b_.CreateInBoundsGEP(b_.getInt8Ty(), segment.first, b_.CreateMul(column, segment.column_distance)),
+                        segment.distance};
+        if (may_read_right_) {
+          right.alignment = static_cast<std::uint64_t>(left_.element_bytes());
+          right.is_fetched = true;
+        }
+        return tile_.add_products(carried, left ? rows_in_buffer(left, number, row) : rows_in_place(number, row), right, segment.depth,
+                                  !has_whole_depth());
+      });
+      tile_.store(at, results);
     });
   }
 
  private:
-  static constexpr std::int64_t kAddressBytes = 8, kSegmentBytes = 16;  // of a segment: its depth, and the row of the right factor
+  /// Products for some consecutive k: their number, and where the rows of the right factor lie: the first one, the bytes from each to the
+  /// next, and the bytes from a column to the next at the first columns of register tiles.
+  struct Segment {
+    Value *depth, *first, *distance, *column_distance;
+  };
+  static constexpr std::int64_t kAddressBytes = 8, kSegmentBytes = 32;
 
-  Values add_from_buffer(const Values& sums, Value* left, Value* right, Value* segment, Value* row, std::int64_t rows) {
-    Value* const part = b_.CreateMul(segment, e_.i64(left_stride()));
+  Values rows_in_buffer(Value* left, Value* segment, Value* row) {
+    const std::int64_t stride = e_.plan().iterations(e_.plan().operand_class(dot_.dot, 0)) > 1 ? rows_ * depth_ : 0;
+    Value* const part = b_.CreateMul(segment, e_.i64(stride));
     Value* const first = b_.CreateInBoundsGEP(tile_.factor_type(), left, b_.CreateAdd(part, b_.CreateMul(row, e_.i64(depth_))));
-    Values from;
-    for (std::int64_t i = 0; i < rows; ++i) from.push_back(b_.CreateInBoundsGEP(tile_.factor_type(), first, e_.i64(i * depth_)));
-    return tile_.add_products(sums, from, row_of_right(right, b_.CreateMul(segment, e_.i64(right_stride()))), layout_, e_.i64(depth_),
-                              false);
+    Values out;
+    for (std::int64_t i = 0; i < tile_.rows(); ++i) out.push_back(b_.CreateInBoundsGEP(tile_.factor_type(), first, e_.i64(i * depth_)));
+    return out;
   }
-
-  Values add_in_place(const Values& sums, Value* right, Value* segment, Value* row, std::int64_t rows) {
+  Values rows_in_place(Value* segment, Value* row) {
     Value* const first = address_at(segment, row);
-    Values from;
-    for (std::int64_t i = 0; i < rows; ++i)
-      from.push_back(b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), first, static_cast<std::uint64_t>(i))));
-    Value* const depth = dot_.left_mask.depth.empty() ? e_.i64(depth_) : b_.CreateLoad(b_.getInt64Ty(), field(segment, 0));
-    Value* const start = b_.CreateLoad(b_.getInt64Ty(), field(segment, 1));
-    return tile_.add_products(sums, from, row_of_right(right, start), layout_, depth, !dot_.left_mask.depth.empty());
+    Values out;
+    for (std::int64_t i = 0; i < tile_.rows(); ++i)
+      out.push_back(b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), first, static_cast<std::uint64_t>(i))));
+    return out;
   }
 
-  RightLayout layout_of_right() const {
-    const Panels* panels = e_.plan().panels(e_.plan().operand_class(dot_.dot, 1));
-    return panels ? RightLayout{panels->columns, panels->columns * panels->rows} : RightLayout{columns_, columns_ * depth_};
+  bool has_whole_depth() const { return dot_.left.mask.columns.empty(); }
+  /// Bytes in the right factor's buffer. A register tile's columns are in one panel.
+  std::int64_t distance_in_buffer() const {
+    const Panels* panels = e_.plan().panels(right_class_);
+    return (panels ? panels->columns : columns_) * left_.element_bytes();
+  }
+  std::int64_t column_distance_in_buffer() const {
+    const Panels* panels = e_.plan().panels(right_class_);
+    return (panels ? panels->rows : 1) * left_.element_bytes();
   }
 
-  /// The number of rows of the right factor, or of elements of the left one, from one iteration's copy to the next.
-  std::int64_t right_stride() const { return e_.plan().iterations(e_.plan().operand_class(dot_.dot, 1)) > 1 ? depth_ : 0; }
-  std::int64_t left_stride() const { return e_.plan().iterations(e_.plan().operand_class(dot_.dot, 0)) > 1 ? rows_ * depth_ : 0; }
-  Value* row_of_right(Value* right, Value* row) {
-    return b_.CreateInBoundsGEP(tile_.factor_type(), right, b_.CreateMul(row, e_.i64(layout_.columns)));
-  }
-  /// The element of the right factor's buffer with which a register tile's columns begin.
-  Value* first_of_column(Value* column) {
-    return layout_.columns == columns_ ? column : b_.CreateMul(column, e_.i64(layout_.panel / layout_.columns));
-  }
-
-  /// Code that depends on no index of a nest is placed at the end of the block before.
-  void begin_block(const char* name) {
-    llvm::BasicBlock* block = e_.new_block(name);
-    b_.CreateBr(block);
-    b_.SetInsertPoint(block);
-  }
-
-  Value* least(Value* x, Value* y) { return b_.CreateSelect(b_.CreateICmpSLT(x, y), x, y); }
-  Value* greatest(Value* x, Value* y) { return b_.CreateSelect(b_.CreateICmpSGT(x, y), x, y); }
-
-  /// The number of first indices of depth for which a comparison holds. An index that wraps is not the index of an element: the row would
-  /// be longer than memory.
-  Value* valid_depth(Nest& nest, const FactorIndexed& comparison) {
-    AxisMap dims = kNoAxes;
-    for (std::size_t i = 0; i < dims.size(); ++i)
-      if (comparison.axes[i] == 1) dims[i] = 0;
-    return lanes_before_bound(nest, e_.f().value(comparison.value).op, dims);
-  }
-
-  /// A segment of zeros behind the depth `begin` at which the left factor's mask ends. If the right factor is 0 too from some depth on, one
-  /// product with it has the effect of all: it turns a sum of -0 into 0.
-  Value* add_zeros(Value* copy, Value* count, Value* begin, Nest& nest) {
+  /// Adds a segment of zeros behind `before`, whose depth is where the left factor's mask ends, as number `count`. If the right factor is 0
+  /// too from some depth on, one product with it has the effect of all: it turns a sum of -0 into 0.
+  Value* add_zeros(Value* count, const Segment& before) {
     Value* end = e_.i64(depth_);
-    if (!dot_.right_depth.empty()) {
-      Value* valid = end;
-      for (const FactorIndexed& each : dot_.right_depth) valid = least(valid, valid_depth(nest, each));
-      end = least(end, b_.CreateAdd(greatest(valid, begin), e_.i64(1)));
+    if (!dot_.right_rows.empty()) {
+      Value* const valid = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, first_indices(e_, depth_, dot_.right_rows), before.depth);
+      end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, b_.CreateAdd(valid, e_.i64(1)));
     }
-    llvm::BasicBlock* before = b_.GetInsertBlock();
+    llvm::BasicBlock* at_end = b_.GetInsertBlock();
     llvm::BasicBlock* zeros = e_.new_block("zeros");
     llvm::BasicBlock* after = e_.new_block("after");
-    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), zeros, after);
+    b_.CreateCondBr(b_.CreateICmpSLT(before.depth, end), zeros, after);
     b_.SetInsertPoint(zeros);
-    write_segment(count, b_.CreateSub(end, begin), b_.CreateAdd(b_.CreateMul(copy, e_.i64(right_stride())), begin));
+    Segment segment = before;
+    segment.depth = b_.CreateSub(end, before.depth);
+    segment.first = b_.CreateInBoundsGEP(b_.getInt8Ty(), before.first, b_.CreateMul(before.depth, before.distance));
+    write(count, segment);
     e_.loop(rows_, 1, [&](Value* row) { b_.CreateStore(zeros_.address, address_at(count, row)); });
     llvm::BasicBlock* end_of_zeros = b_.GetInsertBlock();
     Value* next = b_.CreateAdd(count, e_.i64(1));
     b_.CreateBr(after);
     b_.SetInsertPoint(after);
     auto* result = b_.CreatePHI(b_.getInt64Ty(), 2);
-    result->addIncoming(count, before);
+    result->addIncoming(count, at_end);
     result->addIncoming(next, end_of_zeros);
     return result;
   }
 
-  void write_segment(Value* segment, Value* depth, Value* row_of_right) {
-    b_.CreateStore(depth, field(segment, 0));
-    b_.CreateStore(row_of_right, field(segment, 1));
+  // What is the same for all segments is a constant.
+  void write(Value* number, const Segment& segment) {
+    if (!has_whole_depth()) b_.CreateStore(segment.depth, field(number, 0));
+    b_.CreateStore(segment.first, field(number, 1));
+    if (!may_read_right_) return;
+    b_.CreateStore(segment.distance, field(number, 2));
+    b_.CreateStore(segment.column_distance, field(number, 3));
   }
-
-  /// Writes the address of each live row; of the zeros for a row that a mask hides.
-  void write_addresses(Nest& nest, Value* segment) {
-    const Function& f = e_.f();
-    const auto lanes = static_cast<std::int64_t>(nest.lanes());
-    const AxisMap of_rows = rows_ > 1 ? AxisMap{0, -1, -1, -1, -1} : kNoAxes;
-    Value* const live = e_.live_count(e_.live().of_op(dot_.dot, 0), rows_);
-    // See emit_rows in loop_nest.cpp for a loop that runs once.
-    Value* const begin = nest.is_vectorised() && rows_ <= lanes ? e_.unknown_zero() : e_.i64(0);
-    Value* const end = live && rows_ > lanes ? live : e_.i64(rows_);
-    e_.loop(begin, end, e_.i64(lanes), {}, end == live, [&](Value* row, const Values&) {
-      nest.begin_lanes();
-      nest.set_index(0, row);
-      Value* address = nest.evaluate(f.operand(dot_.left_load, 0), of_rows, nest.is_vectorised());
-      for (const FactorIndexed& each : dot_.left_mask.rows) {
-        Value* holds = nest.evaluate(each.value, each.axes, nest.is_vectorised());
-        Value* zeros = b_.CreatePtrToInt(zeros_.address, b_.getInt64Ty());
-        if (nest.is_vectorised()) zeros = b_.CreateVectorSplat(nest.lanes(), zeros);
-        address = b_.CreateSelect(holds, address, zeros);
-      }
-      b_.CreateAlignedStore(address, address_at(segment, row), llvm::Align(kAddressBytes));
-      return Values{};
-    });
+  Segment read(Value* number) {
+    const auto word = [&](std::uint64_t i) { return b_.CreateLoad(b_.getInt64Ty(), field(number, i)); };
+    return {has_whole_depth() ? e_.i64(depth_) : word(0), b_.CreateLoad(b_.getPtrTy(), field(number, 1)),
+            may_read_right_ ? word(2) : e_.i64(distance_in_buffer()), may_read_right_ ? word(3) : e_.i64(column_distance_in_buffer())};
   }
-
   Value* field(Value* segment, std::uint64_t number) {
     Value* first = b_.CreateInBoundsGEP(b_.getInt8Ty(), segments_.address, b_.CreateMul(segment, e_.i64(kSegmentBytes)));
     return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), first, number);
@@ -208,58 +188,82 @@ class BlockProducts {
   const ContractedDot& dot_;
   const Type left_, sum_;
   const std::int64_t rows_, columns_, depth_;
+  const ClassId right_class_;
+  const bool may_read_right_;
   RegisterTile tile_;
-  const RightLayout layout_;
+  Value* reads_right_ = nullptr;
   std::vector<Emitter::ScratchRange> ranges_;
   Emitter::ScratchRange segments_{}, addresses_{}, zeros_{};
 };
 
-/// The iterations of a contraction in blocks, and which right factors are there from the program before.
+/// The iterations of a contraction in blocks, and where its right factors are.
 struct Blocks {
-  Value* iterations;         // of a block
-  Value* is_kept = nullptr;  // i1: the right factors of all blocks are kept; null: never
-  Value* refill = nullptr;   // i1: the right factors must be computed
+  Value* iterations;          // of a block
+  Value* is_kept = nullptr;   // i1: the right factors of all blocks are kept; null: never
+  Value* refill = nullptr;    // i1: the right factors must be computed
+  Value* in_place = nullptr;  // i1: right factors are read in memory where that is possible; null: never
 };
 
-/// Compares the scalars that right factors depend on with those of the factors that are kept, and replaces them.
-Value* is_another_key(Emitter& e, const Contraction& contraction, Value* is_kept) {
-  llvm::IRBuilder<>& b = e.b();
-  llvm::Type* word = b.getInt64Ty();
-  Values key;
-  for (ValueId v : contraction.key) key.push_back(b.CreateZExt(e.scalar(v), word));
-  // Columns without effect were not computed.
-  for (const ContractedDot& each : contraction.dots)
-    if (Value* live = e.live_count(e.live().of_op(each.dot, 1), e.f().type(e.f().result(each.dot)).extent(1))) key.push_back(live);
-  // The last word is 1 if there are kept factors. There are none when the function is called.
-  key.push_back(b.CreateZExt(is_kept, word));
-  Value* const kept = e.alloca_in_entry(word, static_cast<unsigned>(key.size()), 8);
-  llvm::BasicBlock& entry = e.function().getEntryBlock();
-  llvm::IRBuilder<> at_entry(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
-  at_entry.CreateStore(at_entry.getInt64(0), at_entry.CreateConstInBoundsGEP1_64(word, kept, key.size() - 1));
-  Value* is_same = is_kept;
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    Value* at = b.CreateConstInBoundsGEP1_64(word, kept, i);
-    is_same = b.CreateAnd(is_same, b.CreateICmpEQ(b.CreateLoad(word, at), key[i]));
-    b.CreateStore(key[i], at);
-  }
-  return b.CreateNot(is_same);
-}
+/// The scalars that right factors depend on and a state, as the program before left them. The entry of the function sets them to 0.
+class Key {
+ public:
+  enum State : std::uint64_t { none, seen, kept };
 
-Blocks begin_blocks(Emitter& e, const Contraction& contraction, Value* iterations) {
+  Key(Emitter& e, const Contraction& contraction) : b_(e.b()) {
+    llvm::Type* word = b_.getInt64Ty();
+    for (ValueId v : contraction.key) words_.push_back(b_.CreateZExt(e.scalar(v), word));
+    // Columns without effect were not computed.
+    for (const ContractedDot& each : contraction.dots)
+      if (Value* live = e.live_count(e.live().of_op(each.dot, 1), e.f().type(e.f().result(each.dot)).extent(1))) words_.push_back(live);
+    before_ = e.alloca_in_entry(word, static_cast<unsigned>(words_.size() + 1), 8);
+    llvm::BasicBlock& entry = e.function().getEntryBlock();
+    llvm::IRBuilder<> at_entry(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+    at_entry.CreateStore(at_entry.getInt64(none), at_entry.CreateConstInBoundsGEP1_64(word, before_, words_.size()));
+    state_ = b_.CreateLoad(word, state_address());
+    is_seen_ = b_.CreateICmpNE(state_, b_.getInt64(none));
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      Value* at = b_.CreateConstInBoundsGEP1_64(word, before_, i);
+      is_seen_ = b_.CreateAnd(is_seen_, b_.CreateICmpEQ(b_.CreateLoad(word, at), words_[i]));
+      b_.CreateStore(words_[i], at);
+    }
+  }
+  /// i1: the program before had the same key.
+  Value* is_seen() { return is_seen_; }
+  /// i1: it left right factors, which are those of this program.
+  Value* is_kept() { return b_.CreateAnd(is_seen_, b_.CreateICmpEQ(state_, b_.getInt64(kept))); }
+  void set_state(Value* state) { b_.CreateStore(state, state_address()); }
+
+ private:
+  Value* state_address() { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), before_, words_.size()); }
+
+  llvm::IRBuilder<>& b_;
+  Values words_;
+  Value *before_ = nullptr, *state_ = nullptr, *is_seen_ = nullptr;
+};
+
+Blocks begin_blocks(Emitter& e, const Contraction& contraction, Value* iterations, std::vector<BlockProducts>& products) {
   llvm::IRBuilder<>& b = e.b();
   Blocks blocks{e.i64(contraction.iterations)};
-  Value* has_few_rows = b.getFalse();
-  if (contraction.iterations > 1) {
-    const OpId dot = contraction.dots.front().dot;
-    if (Value* rows = e.live_count(e.live().of_op(dot, 0), e.f().type(e.f().result(dot)).extent(0)))
-      has_few_rows = b.CreateICmpSLE(rows, e.i64(kFewRows));
-    blocks.iterations = b.CreateSelect(has_few_rows, e.i64(1), blocks.iterations);
-  }
+  const OpId dot = contraction.dots.front().dot;
+  const std::int64_t extent = e.f().type(e.f().result(dot)).extent(0), few = contraction.reads_right ? kRowsInPlace : kFewRows;
+  Value* const live = e.live_count(e.live().of_op(dot, 0), extent);
+  Value* const has_few_rows = live && extent > few ? b.CreateICmpSLE(live, e.i64(few)) : b.getInt1(extent <= few);
+  Value* copies_nothing = has_few_rows;  // for the next program
+  if (contraction.reads_right)
+    for (BlockProducts& each : products) copies_nothing = b.CreateAnd(copies_nothing, each.has_all_columns());
   if (contraction.kept_blocks > 0) {
-    Value* fits = b.CreateICmpSLE(iterations, e.i64(contraction.iterations * contraction.kept_blocks));
-    blocks.is_kept = b.CreateAnd(fits, b.CreateNot(has_few_rows));
-    blocks.refill = is_another_key(e, contraction, blocks.is_kept);
+    Key key(e, contraction);
+    Value* const fits = b.CreateICmpSLE(iterations, e.i64(contraction.iterations * contraction.kept_blocks));
+    // Copying them pays if the next program finds them.
+    if (contraction.reads_right) copies_nothing = b.CreateAnd(copies_nothing, b.CreateNot(b.CreateAnd(fits, key.is_seen())));
+    blocks.is_kept = b.CreateAnd(fits, b.CreateNot(copies_nothing));
+    blocks.refill = b.CreateNot(b.CreateAnd(blocks.is_kept, key.is_kept()));
+    Value* const is_seen = b.CreateSelect(b.CreateAnd(fits, b.getInt1(contraction.reads_right)), e.i64(Key::seen), e.i64(Key::none));
+    key.set_state(b.CreateSelect(blocks.is_kept, e.i64(Key::kept), is_seen));
   }
+  if (contraction.reads_right) blocks.in_place = copies_nothing;
+  Value* const of_few_rows = e.i64(contraction.reads_right ? iterations_in_place(e.f(), contraction) : 1);
+  blocks.iterations = b.CreateSelect(copies_nothing, of_few_rows, blocks.iterations);
   return blocks;
 }
 
@@ -270,8 +274,17 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
   llvm::IRBuilder<>& b = e.b();
   std::vector<BlockProducts> products;
   products.reserve(contraction.dots.size());
-  for (const ContractedDot& each : contraction.dots) products.emplace_back(e, each, contraction.iterations);
-  const Blocks blocks = begin_blocks(e, contraction, iterations);
+  for (const ContractedDot& each : contraction.dots) products.emplace_back(e, contraction, each);
+  const Blocks blocks = begin_blocks(e, contraction, iterations, products);
+  e.set_is_needed([&](const Step& step) -> Value* {
+    Value* needed = step.is_of_kept_factor ? blocks.refill : nullptr;
+    for (BlockProducts& each : products) {
+      if (step.right_factor != each.right_class()) continue;
+      Value* copied = b.CreateNot(each.reads_right(blocks.in_place));
+      needed = needed ? b.CreateAnd(needed, copied) : copied;
+    }
+    return needed;
+  });
   const Values out = e.loop(e.i64(0), iterations, blocks.iterations, init, true, [&](Value* first, const Values& at_begin) {
     Value* rest = b.CreateSub(iterations, first);
     Value* count = b.CreateSelect(b.CreateICmpSLT(rest, blocks.iterations), rest, blocks.iterations);
@@ -281,11 +294,9 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
     begin.resize(begin.size() + products.size(), e.i64(0));
     Values end = e.loop(e.i64(0), count, e.i64(1), begin, false, [&](Value* number, const Values& carried) {
       e.set_part(block, number);
-      e.set_refill(blocks.refill);
       const auto segments = carried.begin() + static_cast<std::ptrdiff_t>(init.size());
       Values next = iteration(b.CreateAdd(first, number), Values(carried.begin(), segments));
-      for (std::size_t i = 0; i < products.size(); ++i)
-        next.push_back(products[i].add_segments(number, segments[static_cast<std::ptrdiff_t>(i)]));
+      for (std::size_t i = 0; i < products.size(); ++i) next.push_back(products[i].add_segments(segments[static_cast<std::ptrdiff_t>(i)]));
       return next;
     });
     e.set_part(block, nullptr);
@@ -294,6 +305,7 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
     end.resize(init.size());
     return end;
   });
+  e.set_is_needed({});
   for (BlockProducts& each : products) each.release();
   return out;
 }

@@ -18,16 +18,15 @@ void emit_dot(Emitter& e, OpId id) {
     Value* left = b.CreateInBoundsGEP(tile.factor_type(), base[0], b.CreateMul(batch, e.i64(M * K)));
     Value* right = b.CreateInBoundsGEP(tile.factor_type(), base[1], b.CreateMul(batch, e.i64(K * N)));
     Value* sums = b.CreateInBoundsGEP(tile.sum_type(), base[2], b.CreateMul(batch, e.i64(M * N)));
-    tile.for_each(TileOrder::down_columns, e.live_count(live(c.rank() - 2), M), e.live_count(live(c.rank() - 1), N),
-                  [&](Value* row, Value* column, std::int64_t rows, std::int64_t vectors) {
-                    Value* at = b.CreateInBoundsGEP(tile.sum_type(), sums, b.CreateAdd(b.CreateMul(row, e.i64(N)), column));
-                    Value* first = b.CreateInBoundsGEP(tile.factor_type(), left, b.CreateMul(row, e.i64(K)));
-                    Values factors;
-                    for (std::int64_t i = 0; i < rows; ++i) factors.push_back(b.CreateInBoundsGEP(tile.factor_type(), first, e.i64(i * K)));
-                    Value* from = b.CreateInBoundsGEP(tile.factor_type(), right, column);
-                    tile.store(at, rows, vectors,
-                               tile.add_products(tile.load(at, rows, vectors), factors, from, {N, K * N}, e.i64(K), false));
-                  });
+    const auto live_count = [&](int axis) { return e.live_count(live(axis), c.extent(axis)); };
+    tile.for_each(TileOrder::down_columns, live_count(c.rank() - 2), live_count(c.rank() - 1), [&](Value* row, Value* column) {
+      Value* at = b.CreateInBoundsGEP(tile.sum_type(), sums, b.CreateAdd(b.CreateMul(row, e.i64(N)), column));
+      Value* first = b.CreateInBoundsGEP(tile.factor_type(), left, b.CreateMul(row, e.i64(K)));
+      Values factors;
+      for (std::int64_t i = 0; i < tile.rows(); ++i) factors.push_back(b.CreateInBoundsGEP(tile.factor_type(), first, e.i64(i * K)));
+      const RightRows rows{b.CreateInBoundsGEP(tile.factor_type(), right, column), e.i64(N * a.element_bytes())};
+      tile.store(at, tile.add_products(tile.load(at), factors, rows, e.i64(K), false));
+    });
   });
 }
 

@@ -96,9 +96,10 @@ class Emitter {
     kept_block_ = kept_block;
     iteration_ = iteration;
   }
-  /// i1: whether the factors that a contraction keeps must be computed.
-  void set_refill(Value* condition) { refill_ = condition; }
-  Value* refill() const { return refill_; }
+  /// Emits at a step of a contraction whether it must be executed, as i1; null: always.
+  using IsNeeded = std::function<Value*(const Step&)>;
+  void set_is_needed(IsNeeded emit) { is_needed_ = std::move(emit); }
+  Value* is_needed(const Step& step) const { return is_needed_ ? is_needed_(step) : nullptr; }
   Value* buffer_of(ValueId v) { return buffer(plan_.class_of(v)); }
   /// The buffer that holds an op's operand.
   Value* operand_buffer(OpId id, int i) { return buffer(plan_.operand_class(id, i)); }
@@ -165,7 +166,7 @@ class Emitter {
   Value* dummy_ = nullptr;
   Value* kept_block_ = nullptr;
   Value* iteration_ = nullptr;
-  Value* refill_ = nullptr;
+  IsNeeded is_needed_;
   std::vector<Value*> scalars_;                        // indexed by value
   std::unordered_map<ClassId, std::int64_t> offsets_;  // offsets of live buffers
   std::map<ClassId, std::vector<llvm::AllocaInst*>> register_parts_;

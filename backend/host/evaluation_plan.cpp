@@ -7,6 +7,7 @@
 #include "backend/host/contraction.h"
 #include "backend/host/kept_factors.h"
 #include "backend/host/register_tiles.h"
+#include "backend/host/tile_shape.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -175,7 +176,7 @@ void EvaluationPlan::find_contractions() {
   });
   for (const auto& [loop, found] : contractions_)
     for (const ContractedDot& each : found.dots)
-      if (each.left_load) schedule_[f_.result(each.left_load).index] = Schedule::in_place;
+      if (each.left.load) schedule_[f_.result(each.left.load).index] = Schedule::in_place;
 }
 
 const Contraction* EvaluationPlan::contraction(OpId loop) const {
@@ -186,7 +187,7 @@ const Contraction* EvaluationPlan::contraction(OpId loop) const {
 std::vector<ClassId> EvaluationPlan::factor_classes(OpId loop, const Contraction& contraction) const {
   std::vector<ClassId> out;
   for (const ContractedDot& each : contraction.dots)
-    for (int operand = each.left_load ? 1 : 0; operand < 2; ++operand) {
+    for (int operand = each.left.load ? 1 : 0; operand < 2; ++operand) {
       const ValueId factor = f_.operand(each.dot, operand);
       const ClassId c = operand_class(each.dot, operand);
       const bool is_filled = c != class_of(factor);
@@ -206,17 +207,31 @@ void EvaluationPlan::plan_contractions() {
       bytes += class_bytes_[c];
       is_aligned = is_aligned && class_bytes_[c] % 64 == 0;
     }
+    std::map<ClassId, Step*> loads;
+    for (const ContractedDot& each : found.dots)
+      if (Step* step = step_of_right(each)) loads.emplace(operand_class(each.dot, 1), step);
+    found.reads_right = loads.size() == found.dots.size();
+    if (found.reads_right)
+      for (const auto& [c, step] : loads) step->right_factor = c;
     found.iterations = is_aligned ? iterations_in_block(f_, found, bytes) : 1;
     for (ClassId c : factors) class_factor_[c].iterations = found.iterations;
     for (const ContractedDot& each : found.dots) {
       const ClassId c = operand_class(each.dot, 1);
       const Type t = f_.type(f_.operand(each.dot, 1));
-      const std::int64_t columns = 2 * memory_->lanes * 4 / f_.type(f_.result(each.dot)).element_bytes();
-      if (std::find(factors.begin(), factors.end(), c) != factors.end() && columns < t.extent(1) && is_only_filled_for(each.dot, c))
+      const std::int64_t columns = register_tile_shape(memory_->lanes * 32, f_.type(f_.result(each.dot))).columns();
+      if (std::find(factors.begin(), factors.end(), c) != factors.end() && is_only_filled_for(each.dot, c))
         class_factor_[c].panels = {columns, found.iterations * t.extent(0), t.extent(0) * columns * t.element_bytes()};
     }
     plan_kept_factors(loop, found);
   }
+}
+
+Step* EvaluationPlan::step_of_right(const ContractedDot& each) {
+  const OpId load = each.right.load;
+  if (!load || f_.value(f_.result(load)).users.size() != 1 || f_.type(f_.result(load)).extent(1) == 1) return nullptr;
+  for (Step& step : blocks_[f_.op(load).parent.index].steps)
+    if (step.items.size() == 1 && step.items[0].op == load && !step.is_interchanged) return &step;
+  return nullptr;
 }
 
 std::vector<ClassId> EvaluationPlan::kept_classes() const {

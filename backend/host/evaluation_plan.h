@@ -76,9 +76,10 @@ struct Step {
   std::optional<TransposedBlock> transposed;
   // For an op that is a step of its own:
   OpId op;
-  std::vector<Copy> copies;        // for a terminator: executed in order when it is reached
-  std::vector<ClassId> freed;      // buffers with their last use in this step
-  bool is_of_kept_factor = false;  // it only computes right factors that a contraction keeps
+  std::vector<Copy> copies;         // for a terminator: executed in order when it is reached
+  std::vector<ClassId> freed;       // buffers with their last use in this step
+  bool is_of_kept_factor = false;   // it only computes right factors that a contraction keeps
+  ClassId right_factor = kNoClass;  // it only loads this right factor, which a contraction may read in memory
 };
 
 struct BlockPlan {
@@ -104,28 +105,35 @@ struct MemoryAxes {
 /// Whether an op only maps indices: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.
 bool maps_indices(const Function&, OpId);
 
-/// A value as a function of the row and the depth of a factor. `axes`: for each of its axes 0 (row), 1 (depth), or -1 (it does not change).
+/// A value as a function of the row and the column of a factor. `axes`: for each of its axes 0 (row), 1 (column), or -1 (it does not change).
 struct FactorIndexed {
   ValueId value;
   AxisMap axes = kNoAxes;
 };
 
-/// A mask that is the conjunction of conditions on rows and of comparisons that hold for the first indices of depth.
+/// A mask that is the conjunction of conditions on rows and of comparisons that hold for the first columns.
 struct FactorMask {
-  std::vector<FactorIndexed> rows, depth;
+  std::vector<FactorIndexed> rows, columns;
+};
+
+/// A factor that can be read where it lies: rows of memory, and 0 where its mask is false. Those of a right factor are evenly spaced.
+struct InPlaceFactor {
+  OpId load;  // none if the factor is only in a buffer
+  FactorMask mask;
 };
 
 /// One dot of a contraction. Its accumulator is carried by the loop.
 struct ContractedDot {
   OpId dot;
-  OpId left_load;  // the load whose memory is read as the left factor, with its mask; none if the left factor is in a buffer
-  FactorMask left_mask;
-  std::vector<FactorIndexed> right_depth;  // the right factor is 0 from the first depth on at which one of these comparisons is false
+  InPlaceFactor left;   // never in a buffer
+  InPlaceFactor right;  // if Contraction::reads_right: in memory or in a buffer, as is decided at run time; else in a buffer
+  std::vector<FactorIndexed> right_rows;  // the right factor is 0 from the first row on at which one of these comparisons is false
 };
 
 struct Contraction {
   std::vector<ContractedDot> dots;
   std::int64_t iterations = 1;  // in a block
+  bool reads_right = false;     // a program of few rows reads all right factors in memory
   // The right factors of so many first blocks are kept for the next program: it computes them only if a scalar of the key has another
   // value, or if there are more blocks. 0: they are not kept.
   std::int64_t kept_blocks = 0;
@@ -187,6 +195,8 @@ class EvaluationPlan {
   /// The buffers of a contraction's factors that are made in its loop.
   std::vector<ClassId> factor_classes(OpId loop, const Contraction&) const;
   void plan_contractions();
+  /// The step that loads a right factor that can be read in memory, and does nothing else; null if there is none.
+  Step* step_of_right(const ContractedDot&);
   /// Whether the buffer of a right factor is written by stores of a loop nest, and read by this dot alone.
   bool is_only_filled_for(OpId dot, ClassId) const;
   void plan_kept_factors(OpId loop, Contraction&);

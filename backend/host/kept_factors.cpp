@@ -20,7 +20,7 @@ class Inputs {
     for (const ContractedDot& each : contraction.dots) {
       if (!follow(f_.operand(each.dot, 1))) return std::nullopt;
       // The memory of a left factor that is read in place is in no buffer.
-      if (!each.left_load) follow_body(f_.operand(each.dot, 0));
+      if (!each.left.load) follow_body(f_.operand(each.dot, 0));
     }
     return std::move(out_);
   }

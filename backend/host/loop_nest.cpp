@@ -28,9 +28,9 @@ class LoopNest {
     find_live();
     for (const Item& item : step.items) {
       if (item.op && is_inner_reduce(f_, step, item.op)) unroll_ = std::max(unroll_, vectors_of_reduce(nest_, item.op));
-      // The vectors of a panel's row are stored in one iteration, which finds the panel once.
+      // Two vectors of a panel's row are stored in one iteration, which finds the panel once.
       if (const Panels* panels = panels_of(item)) {
-        unroll_ = std::max(unroll_, static_cast<unsigned>(panels->columns) / nest_.lanes());
+        unroll_ = std::max(unroll_, std::min(static_cast<unsigned>(panels->columns) / nest_.lanes(), 2U));
         fills_panels_ = true;
       }
     }

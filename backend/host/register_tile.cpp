@@ -33,95 +33,99 @@ RegisterTile::RegisterTile(Emitter& e, Type factor, Type sum, bool has_even_dept
       sum_(sum),
       M_(sum.extent(sum.rank() - 2)),
       N_(sum.extent(sum.rank() - 1)),
+      shape_(register_tile_shape(e.target().vector_bits, sum)),
       in_(register_type(e.context(), factor)),
       out_(register_type(e.context(), sum)),
-      lanes_(std::min<std::int64_t>(N_, e.target().vector_bits / (8 * sum.element_bytes()))),
-      in_pairs_(in_ != out_ && has_even_depth && lanes_ == e.target().lanes()) {}
+      in_pairs_(in_ != out_ && has_even_depth && shape_.lanes == e.target().lanes()) {}
 
-void RegisterTile::for_each(TileOrder order, Value* live_rows, Value* live_columns, const EmitTile& emit_tile) {
-  // 8 x 2 accumulators of 16 to 32 registers: more rows cost address arithmetic, more columns spill (measured on Zen 4, 2026-11).
-  const std::int64_t rows = std::min<std::int64_t>(M_, e_.target().vector_bits >= 512 ? 8 : 4),
-                     vectors = std::min<std::int64_t>(N_ / lanes_, 2);
-  Value* const columns_end = live_columns ? live_columns : e_.i64(N_);
-  const bool may_be_empty = live_rows || live_columns;
-  if (!live_rows) return for_region(order, e_.i64(0), e_.i64(M_), columns_end, rows, vectors, may_be_empty, emit_tile);
-  // If at most half of a register tile's rows are left at the end, they run one by one, in enough vectors to cover a multiply-add's
-  // latency.
-  constexpr std::int64_t kVectorsOfRow = 8;
-  Value* const whole = rows == 1 ? live_rows : b_.CreateAnd(b_.CreateAdd(live_rows, e_.i64(rows / 2 - 1)), e_.i64(-rows));
-  for_region(order, e_.i64(0), whole, columns_end, rows, vectors, true, emit_tile);
-  if (rows > 1) for_region(order, whole, live_rows, columns_end, 1, std::min(N_ / lanes_, kVectorsOfRow), true, emit_tile);
-}
-
-/// The rows in [begin, end), in register tiles of `rows` rows and `vectors` vectors.
-void RegisterTile::for_region(TileOrder order, Value* begin, Value* end, Value* columns_end, std::int64_t rows, std::int64_t vectors,
-                              bool may_be_empty, const EmitTile& emit_tile) {
+void RegisterTile::for_each(TileOrder order, Value* live_rows, Value* live_columns,
+                            const std::function<void(Value* row, Value* column)>& emit_tile) {
   const auto over_rows = [&](const std::function<void(Value*)>& body) {
-    e_.loop(begin, end, e_.i64(rows), {}, may_be_empty, [&](Value* row, const Values&) {
+    e_.loop(e_.i64(0), live_rows ? live_rows : e_.i64(M_), e_.i64(shape_.rows), {}, live_rows != nullptr, [&](Value* row, const Values&) {
       body(row);
       return Values{};
     });
   };
   const auto over_columns = [&](const std::function<void(Value*)>& body) {
-    e_.loop(e_.i64(0), columns_end, e_.i64(lanes_ * vectors), {}, may_be_empty, [&](Value* column, const Values&) {
-      body(column);
-      return Values{};
-    });
+    e_.loop(e_.i64(0), live_columns ? live_columns : e_.i64(N_), e_.i64(shape_.columns()), {}, live_columns != nullptr,
+            [&](Value* column, const Values&) {
+              body(column);
+              return Values{};
+            });
   };
   if (order == TileOrder::along_rows)
-    over_rows([&](Value* row) { over_columns([&](Value* column) { emit_tile(row, column, rows, vectors); }); });
+    over_rows([&](Value* row) { over_columns([&](Value* column) { emit_tile(row, column); }); });
   else
-    over_columns([&](Value* column) { over_rows([&](Value* row) { emit_tile(row, column, rows, vectors); }); });
+    over_columns([&](Value* column) { over_rows([&](Value* row) { emit_tile(row, column); }); });
 }
 
 Value* RegisterTile::accumulator(Value* first, std::int64_t row, std::int64_t j) {
-  return b_.CreateInBoundsGEP(out_, first, e_.i64(row * N_ + j * lanes_));
+  return b_.CreateInBoundsGEP(out_, first, e_.i64(row * N_ + j * shape_.lanes));
 }
 
-Values RegisterTile::load(Value* first, std::int64_t rows, std::int64_t vectors) {
-  const llvm::Align align(std::min<std::int64_t>(64, lanes_ * sum_.element_bytes()));
+Values RegisterTile::load(Value* first) {
+  const llvm::Align align(std::min<std::int64_t>(64, shape_.lanes * sum_.element_bytes()));
   Values sums;
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < vectors; ++j) sums.push_back(b_.CreateAlignedLoad(vector(out_), accumulator(first, i, j), align));
+  for (std::int64_t i = 0; i < shape_.rows; ++i)
+    for (std::int64_t j = 0; j < shape_.vectors; ++j) sums.push_back(b_.CreateAlignedLoad(vector(out_), accumulator(first, i, j), align));
   return sums;
 }
 
-void RegisterTile::store(Value* first, std::int64_t rows, std::int64_t vectors, const Values& sums) {
-  const llvm::Align align(std::min<std::int64_t>(64, lanes_ * sum_.element_bytes()));
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < vectors; ++j)
-      b_.CreateAlignedStore(sums[static_cast<std::size_t>(i * vectors + j)], accumulator(first, i, j), align);
+void RegisterTile::store(Value* first, const Values& sums) {
+  const llvm::Align align(std::min<std::int64_t>(64, shape_.lanes * sum_.element_bytes()));
+  for (std::int64_t i = 0; i < shape_.rows; ++i)
+    for (std::int64_t j = 0; j < shape_.vectors; ++j)
+      b_.CreateAlignedStore(sums[static_cast<std::size_t>(i * shape_.vectors + j)], accumulator(first, i, j), align);
 }
 
-Values RegisterTile::add_products(const Values& sums, const Values& left, Value* right, const RightLayout& layout, Value* depth,
-                                  bool may_be_empty) {
-  const std::size_t vectors = sums.size() / left.size();
-  return e_.loop(e_.i64(0), depth, e_.i64(in_pairs_ ? 2 : 1), sums, may_be_empty, [&](Value* k, const Values& carried) {
-    Value* row = b_.CreateInBoundsGEP(in_, right, b_.CreateMul(k, e_.i64(layout.columns)));
+Values RegisterTile::add_products(const Values& sums, const Values& left, const RightRows& right, Value* depth, bool may_be_empty) {
+  // Processors foresee no rows that are pages apart (measured on Ice Lake: 8 to 32 rows ahead are alike).
+  constexpr std::int64_t kAhead = 16, kLine = 64;
+  Value* const ahead = right.is_fetched ? b_.CreateMul(right.distance, e_.i64(kAhead)) : nullptr;
+  const std::int64_t vector_bytes = shape_.lanes * factor_.element_bytes();
+  Values init = sums;
+  init.push_back(right.first);
+  Values out = e_.loop(e_.i64(0), depth, e_.i64(in_pairs_ ? 2 : 1), init, may_be_empty, [&](Value* k, const Values& carried) {
+    Value* const row = carried.back();
+    if (ahead) {
+      Value* const later = b_.CreateGEP(b_.getInt8Ty(), row, ahead);
+      for (std::int64_t at = 0; at < shape_.vectors * vector_bytes; at += kLine) {
+        Value* line = b_.CreateConstGEP1_64(b_.getInt8Ty(), later, static_cast<std::uint64_t>(at));
+        b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()}, {line, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+      }
+    }
     Values factors;
-    for (std::size_t j = 0; j < vectors; ++j) factors.push_back(right_factor(row, layout, static_cast<std::int64_t>(j)));
+    for (std::int64_t j = 0; j < shape_.vectors; ++j) factors.push_back(right_factor(row, static_cast<std::size_t>(j), right));
     Values next = carried;
     for (std::size_t i = 0; i < left.size(); ++i) {
       Value* x = left_factor(b_.CreateInBoundsGEP(in_, left[i], k));
-      for (std::size_t j = 0; j < vectors; ++j) {
-        Value*& sum = next[i * vectors + j];
+      for (std::size_t j = 0; j < factors.size(); ++j) {
+        Value*& sum = next[i * factors.size() + j];
         sum = multiply_add(x, factors[j], sum);
       }
     }
+    Value* after = b_.CreateGEP(b_.getInt8Ty(), row, right.distance);
+    if (in_pairs_) after = b_.CreateGEP(b_.getInt8Ty(), after, right.distance);
+    next.back() = after;
     return next;
   });
+  out.pop_back();
+  return out;
 }
 
 /// Vector j of a row of b, or of a pair of rows.
-Value* RegisterTile::right_factor(Value* row, const RightLayout& layout, std::int64_t j) {
-  const llvm::Align narrow(std::min<std::int64_t>(64, lanes_ * factor_.element_bytes()));
-  const auto row_of_b = [&](std::int64_t step) {
-    const std::int64_t at = step * layout.columns + layout.first_of_column(j * lanes_);
-    return b_.CreateAlignedLoad(vector(in_), b_.CreateInBoundsGEP(in_, row, e_.i64(at)), narrow);
+Value* RegisterTile::right_factor(Value* row, std::size_t j, const RightRows& right) {
+  const std::int64_t lanes = shape_.lanes;
+  const llvm::Align align(std::min(right.alignment, static_cast<std::uint64_t>(lanes * factor_.element_bytes())));
+  const auto load = [&](Value* from) {
+    return b_.CreateAlignedLoad(vector(in_), b_.CreateConstInBoundsGEP1_64(in_, from, j * static_cast<std::uint64_t>(lanes)), align);
   };
-  Value* x = row_of_b(0);
+  Value* x = load(row);
   llvm::Type* half = b_.getInt16Ty();
-  if (in_pairs_) return interleave(b_, b_.CreateSExt(x, vector(half)), b_.CreateSExt(row_of_b(1), vector(half)), lanes_);
+  if (in_pairs_) {
+    Value* y = load(b_.CreateInBoundsGEP(b_.getInt8Ty(), row, right.distance));
+    return interleave(b_, b_.CreateSExt(x, vector(half)), b_.CreateSExt(y, vector(half)), lanes);
+  }
   return in_ != out_ ? b_.CreateSExt(x, vector(out_)) : x;
 }
 
@@ -135,7 +139,7 @@ Value* RegisterTile::left_factor(Value* from) {
     x = b_.CreateLoad(in_, from);
     if (in_ != out_) x = b_.CreateSExt(x, out_);
   }
-  return lanes_ > 1 ? b_.CreateVectorSplat(static_cast<unsigned>(lanes_), x) : x;
+  return shape_.lanes > 1 ? b_.CreateVectorSplat(static_cast<unsigned>(shape_.lanes), x) : x;
 }
 
 Value* RegisterTile::multiply_add(Value* x, Value* y, Value* sum) {
@@ -147,7 +151,7 @@ Value* RegisterTile::multiply_add(Value* x, Value* y, Value* sum) {
 }
 
 llvm::Type* RegisterTile::vector(llvm::Type* t) const {
-  return lanes_ > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(t, static_cast<unsigned>(lanes_))) : t;
+  return shape_.lanes > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(t, static_cast<unsigned>(shape_.lanes))) : t;
 }
 
 }  // namespace tilewright::backend::host

@@ -3,13 +3,16 @@
 #include <functional>
 
 #include "backend/host/emitter.h"
+#include "backend/host/tile_shape.h"
 
 namespace tilewright::backend::host {
 
-/// Where an element of the right factor lies: in panels of `columns` columns, each row-major and `panel` elements long.
-struct RightLayout {
-  std::int64_t columns, panel;
-  std::int64_t first_of_column(std::int64_t column) const { return column / columns * panel + column % columns; }
+/// Evenly spaced rows of a right factor: the address of the first one at a register tile's first column, and the bytes from each to the
+/// next. `alignment`: of the tile's vectors, in bytes (at most that of a vector). Rows that may lie far apart are fetched ahead of their use.
+struct RightRows {
+  Value *first, *distance;
+  std::uint64_t alignment = 64;
+  bool is_fetched = false;
 };
 
 /// The loops over register tiles: all rows of a column first, or all columns of a row.
@@ -22,26 +25,24 @@ class RegisterTile {
   /// factor, sum: types of the tiles that are multiplied, and of the accumulators. A depth that is always even allows pairs of k.
   RegisterTile(Emitter&, Type factor, Type sum, bool has_even_depth);
 
-  std::int64_t lanes() const { return lanes_; }
   llvm::Type* factor_type() const { return in_; }
   llvm::Type* sum_type() const { return out_; }
 
   /// The accumulators at `first` of a buffer, row by row.
-  Values load(Value* first, std::int64_t rows, std::int64_t vectors);
-  void store(Value* first, std::int64_t rows, std::int64_t vectors, const Values& sums);
+  Values load(Value* first);
+  void store(Value* first, const Values& sums);
   /// Adds the products for k from 0 to `depth`, which may be 0 only if `may_be_empty`. `left`: for each row the address of its first
-  /// factor; `right`: the address of the first row of b at the tile's first column.
-  Values add_products(const Values& sums, const Values& left, Value* right, const RightLayout&, Value* depth, bool may_be_empty);
+  /// factor.
+  Values add_products(const Values& sums, const Values& left, const RightRows& right, Value* depth, bool may_be_empty);
 
-  /// Calls emit_tile(row, column, rows, vectors) in loops over the live rows and columns of the accumulators; null: all.
-  using EmitTile = std::function<void(Value* row, Value* column, std::int64_t rows, std::int64_t vectors)>;
-  void for_each(TileOrder, Value* live_rows, Value* live_columns, const EmitTile& emit_tile);
+  /// The number of rows of the tile.
+  std::int64_t rows() const { return shape_.rows; }
+  /// Calls emit_tile(row, column) in loops over the live rows and columns of the accumulators; null: all.
+  void for_each(TileOrder, Value* live_rows, Value* live_columns, const std::function<void(Value* row, Value* column)>& emit_tile);
 
  private:
-  void for_region(TileOrder, Value* begin, Value* end, Value* columns_end, std::int64_t rows, std::int64_t vectors, bool may_be_empty,
-                  const EmitTile& emit_tile);
   Value* accumulator(Value* first, std::int64_t row, std::int64_t j);
-  Value* right_factor(Value* row, const RightLayout&, std::int64_t j);
+  Value* right_factor(Value* row, std::size_t j, const RightRows&);
   Value* left_factor(Value* from);
   Value* multiply_add(Value* x, Value* y, Value* sum);
   llvm::Type* vector(llvm::Type* t) const;
@@ -50,8 +51,8 @@ class RegisterTile {
   llvm::IRBuilder<>& b_;
   const Type factor_, sum_;
   const std::int64_t M_, N_;
+  const TileShape shape_;
   llvm::Type *const in_, *const out_;  // element types; int8 is accumulated in int32
-  const std::int64_t lanes_;
   // Two steps of k are computed at once: the sum of two products of int8 is exact, and integers may be added in any order.
   const bool in_pairs_;
 };

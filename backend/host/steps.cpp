@@ -91,10 +91,11 @@ void emit_steps(Emitter& e, NonTemporalStores& non_temporal, BlockId block) {
       emit_scalar(e, id);
       points.add(sequence, e.b());
     }
-    llvm::BasicBlock* const kept = step.is_of_kept_factor ? e.new_block("kept") : nullptr;
+    Value* const is_needed = e.is_needed(step);
+    llvm::BasicBlock* const kept = is_needed ? e.new_block("kept") : nullptr;
     if (kept) {
       llvm::BasicBlock* refill = e.new_block("refill");
-      e.b().CreateCondBr(e.refill(), refill, kept);
+      e.b().CreateCondBr(is_needed, refill, kept);
       e.b().SetInsertPoint(refill);
     }
     if (step.transposed)

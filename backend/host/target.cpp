@@ -23,6 +23,8 @@ constexpr std::string_view kLeftOutPasses[] = {
     // Loop Strength Reduction takes a quarter to a third of the time and gains nothing: the addresses of a loop nest are already sums of an
     // index and what is the same for the loop, which addressing modes hold.
     "loop-reduce",
+    // This moves integer code to mask registers, which holds no code of loop nests.
+    "x86-domain-reassignment",
     // LLVM 19's X86AvoidStoreForwardingBlocks asks each load for its size, and ends the process if a load is masked (unknown size).
     "x86-avoid-SFB",
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -63,9 +64,10 @@ std::optional<AxisMap> mapped_axes(const Function& f, OpId id) {
   }
 }
 
-/// Whether the first element of the value along each axis is computed only from parameters and program ids.
-bool is_of_program(const Function& f, ValueId v, int depth = 0) {
-  constexpr int kMostOps = 16;
+/// Whether the first element of the value along each axis is computed only from parameters and program ids, by few ops. `ops`: those that
+/// have been visited.
+bool is_of_program(const Function& f, ValueId v, std::set<OpId>& ops) {
+  constexpr std::size_t kMostOps = 64;
   const OpId id = f.value(v).op;
   if (!id) return f.value(v).block == f.body();
   const auto& op = f.op(id);
@@ -83,8 +85,14 @@ bool is_of_program(const Function& f, ValueId v, int depth = 0) {
     default:
       if (!info.has(ir::kElementwise)) return false;
   }
-  return depth < kMostOps && f.type(v).is_integer() &&
-         std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId x) { return is_of_program(f, x, depth + 1); });
+  if (!f.type(v).is_integer() && !f.type(v).is_bool()) return false;
+  if (!ops.insert(id).second) return true;
+  return ops.size() <= kMostOps && std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId x) { return is_of_program(f, x, ops); });
+}
+
+bool is_of_program(const Function& f, ValueId v) {
+  std::set<OpId> ops;
+  return is_of_program(f, v, ops);
 }
 
 bool is_constant_along(const AxisInfo& info, const Type& t, int but = -1) {

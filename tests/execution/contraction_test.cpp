@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "tests/execution/machines.h"
 #include "tests/fuzz/machine.h"
@@ -27,6 +28,7 @@ struct Product {
   const char* factors = "";    // ops between the loads of %x and %y and their product
   bool is_one_behind = false;  // elements behind the masks are 1, not 0
   bool is_aliased = false;     // the result is written over the right factor
+  std::int32_t shift = 0;      // added to both sides of the left factor's comparison of depth
 };
 
 std::string replaced(std::string text, const std::vector<std::pair<std::string, std::string>>& names) {
@@ -93,7 +95,10 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
     %kc = reshape %kk : i32[$k, 1]
     %Kr = broadcast %K : i32[1, $k]
     %Kc = broadcast %K : i32[$k, 1]
-    %krm = lt %kr, %Kr : i1[1, $k]
+    %shift = constant {value = $H} : i32[1, $k]
+    %krs = add %kr, %shift : i32[1, $k]
+    %Krs = add %Kr, %shift : i32[1, $k]
+    %krm = lt $C, $B : i1[1, $k]
     %kcm = lt %kc, %Kc : i1[$k, 1])" +
                            at_left +
                            R"(
@@ -140,6 +145,9 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
                          {"$R", has_right ? "%yf" : "%y"},
                          {"$X", left_mask + (p.is_one_behind ? ", %xone" : "")},
                          {"$Y", right_mask + (p.is_one_behind ? ", %yone" : "")},
+                         {"$C", p.shift != 0 ? "%krs" : "%kr"},
+                         {"$B", p.shift != 0 ? "%Krs" : "%Kr"},
+                         {"$H", std::to_string(p.shift)},
                          {"$D", p.is_aliased ? "" : " {disjoint}"},
                          {"$F", std::string(ir::text(p.factor))},
                          {"$S", std::string(ir::text(p.sum))},
@@ -205,6 +213,17 @@ TEST_CASE("contraction: extents that tiles divide, or not, and of 0 and 1 produc
   check({3, 9, 7, 1, 8, 4});
 }
 
+TEST_CASE("contraction: few rows, of which the right factor is read in memory") {
+  for (const std::int64_t m : {1, 2, 3, 4, 5, 7, 8, 16}) check({m, 300, 70, 16, 256, 32});
+  for (const std::int64_t rows : {1, 2, 4, 8}) check({rows, 300, 140, rows, 256, 32});
+  check({5, 700, 300, 64, 512, 16});
+}
+
+TEST_CASE("contraction: programs of few rows that share a right factor, which the second one copies") {
+  for (const std::int64_t rows : {1, 8, 32}) check({5 * rows - 1, 300, 200, rows, 256, 32});
+  check({100, 70, 600, 128, 64, 64});  // many rows copy it at once
+}
+
 TEST_CASE("contraction: types of factors") {
   check({20, 70, 50, 16, 64, 16, Element::f64, Element::f64});
   for (const Element e : {Element::f16, Element::bf16}) check({20, 70, 50, 16, 64, 16, e, Element::f32});
@@ -219,6 +238,12 @@ TEST_CASE("contraction: transposed factors") {
 TEST_CASE("contraction: masks and elements behind them") {
   for (const char* masks : {"left", "right"}) check({37, 70, 50, 16, 64, 32, Element::f32, Element::f32, false, false, masks});
   check({37, 70, 50, 16, 64, 32, Element::f32, Element::f32, false, false, "both", "", true});
+}
+
+TEST_CASE("contraction: an index that wraps is less than the bound again") {
+  Product p{20, 70, 50, 16, 64, 32, Element::f32, Element::f32, false, false, "right"};
+  p.shift = std::numeric_limits<std::int32_t>::max() - 3 - 50;  // elements 54 and on are behind the greatest index
+  check(p);
 }
 
 TEST_CASE("contraction: factors that are computed") {

@@ -37,7 +37,7 @@ struct Settings {
   double seconds = 0;
   std::vector<std::string> targets = {"cpu", "cpu:x86-64-v3", "cpu:x86-64", "emulator:sm_80"};
   std::string check = "all", out;
-  int max_failures = 5;
+  int max_failures = 5, matrix_products = 0;
   bool every_target = false, no_shrink = false, isolate = false, quiet = false, fresh = false;
 };
 
@@ -78,7 +78,9 @@ class Fuzzer {
     while (programs < settings_.count && failures < settings_.max_failures && (settings_.seconds <= 0 || elapsed() < settings_.seconds)) {
       const std::uint64_t seed = settings_.seed + programs;
       if (!settings_.quiet && programs % 100 == 0) fmt::print(stderr, "\rseed {} ({} of {})", seed, programs, settings_.count);
-      const Program p = generate(seed);
+      GeneratorOptions options;
+      options.matrix_products = settings_.matrix_products;
+      const Program p = generate(seed, options);
       coverage_.count(p.function);
       const BugContext context("fuzzing", &p, [](const void* subject, std::string_view, BugReport& report) {
         report.text += "\n" + text(*static_cast<const Program*>(subject));
@@ -223,6 +225,7 @@ int main(int argc, char** argv) {
   app.add_option("--target", s.targets, "cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4, emulator:sm_80, cuda:0, ...");
   app.add_flag("--every-target", s.every_target, "machine code for all targets of each program, and not for one in turn");
   app.add_option("--check", s.check, "what to compare with the interpreter")->check(CLI::IsMember({"all", "passes", "host"}));
+  app.add_option("--matrix-products", s.matrix_products, "percentage of programs that only multiply matrices");
   app.add_option("--out", s.out, "folder for shrunk programs, which say how to run them");
   app.add_option("--max-failures", s.max_failures, "stop after so many");
   app.add_flag("--no-shrink", s.no_shrink, "show failing programs as they are");

@@ -22,6 +22,10 @@ Maker::Maker(std::uint64_t seed, const GeneratorOptions& options)
 Program Maker::make() {
   p_.grid = {static_cast<std::int32_t>(r_.between(1, 3)), static_cast<std::int32_t>(r_.between(1, 2)), r_.chance(30) ? 2 : 1};
   if (r_.chance(50)) p_.grid = {1, 1, 1};
+  if (options_.matrix_products > 0 && r_.chance(options_.matrix_products)) {
+    for (std::int64_t n = r_.between(1, 2); n > 0; --n) matrix_product_step();
+    return std::move(p_);
+  }
   choose_shapes();
   for (int i = 0; i < 2; ++i) load_step();
   steps(static_cast<int>(r_.between(options_.min_ops, options_.max_ops)));

@@ -131,6 +131,11 @@ class Maker {
   ValueId small_integers(ValueId);
   /// A parameter of integers from -3 to 4.
   Region small_integer_region(Element, std::int64_t length);
+  /// A parameter with this contents that no other step uses.
+  Region own_region(Element, std::vector<std::byte> contents);
+
+  // ---- maker_products.cpp ----
+  void matrix_product_step();
 
   // ---- maker_effects.cpp ----
   void atomic_step();

@@ -100,19 +100,25 @@ Maker::Region& Maker::input_region(Element e, std::int64_t want) {
 }
 
 Maker::Region Maker::small_integer_region(Element e, std::int64_t length) {
+  const auto size = static_cast<std::size_t>(bytes(e));
+  std::vector<std::byte> contents(static_cast<std::size_t>(length) * size);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(length); ++i) {
+    const std::uint64_t word = element_bits(e, r_.between(-3, 4));
+    std::memcpy(&contents[i * size], &word, size);
+  }
+  return own_region(e, std::move(contents));
+}
+
+Maker::Region Maker::own_region(Element e, std::vector<std::byte> contents) {
   Argument a;
   a.is_buffer = true;
   a.element = e;
-  const auto size = static_cast<std::size_t>(bytes(e));
-  a.bytes.resize(static_cast<std::size_t>(length) * size);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(length); ++i) {
-    const std::uint64_t word = element_bits(e, r_.between(-3, 4));
-    std::memcpy(&a.bytes[i * size], &word, size);
-  }
+  const std::int64_t length = static_cast<std::int64_t>(contents.size()) / bytes(e);
+  a.bytes = std::move(contents);
   const Param param = place(r_, a, "in" + std::to_string(p_.arguments.size()));
   p_.arguments.push_back(std::move(a));
   const ValueId pointer = f_.add_param(Type::pointer(e, true), param);
-  // Not one of regions_: other steps would not keep its elements small.
+  // Not one of regions_: other steps would read other elements than these.
   return {pointer, static_cast<int>(p_.arguments.size()) - 1, e, length, false, false};
 }
 

@@ -38,9 +38,9 @@ struct Planned {
 };
 
 /// A product of 64 x 64 tiles, 16 deep. `mask`: of the left factor; `in_loop`, `left`: ops between the loads and the product, and its left
-/// operand; `stored`: where the result goes.
+/// operand; `stored`: where the result goes; `right`: the right operand.
 std::string product(const char* mask = "%both", const char* in_loop = "", const char* left = "%x", const char* yielded = "%d",
-                    const char* stored = "%c") {
+                    const char* stored = "%c", const char* right = "%y") {
   return std::string(R"(kernel @product(%a: ptr<const f32> {disjoint}, %b: ptr<f32> {disjoint}, %c: ptr<f32> {disjoint}, %n: i32) {
     %pid = program_id {axis = 0} : i32
     %i = arange {lo = 0, hi = 64} : i32[64]
@@ -71,6 +71,10 @@ std::string product(const char* mask = "%both", const char* in_loop = "", const 
       %x1 = broadcast %in : i32[64, 16]
       %x2 = broadcast %kr : i32[64, 16]
       %odd = lt %x2, %x1 : i1[64, 16]
+      %pidr = broadcast %pid : i32[1, 16]
+      %far = add %kr, %pidr : i32[1, 16]
+      %wraps = lt %far, %nk : i1[1, 16]
+      %cut = broadcast %wraps : i1[64, 16]
       %xo = add %x1, %x2 : i32[64, 16]
       %xb = broadcast %a : ptr<const f32>[64, 16]
       %xp = add_ptr %xb, %xo : ptr<const f32>[64, 16]
@@ -86,7 +90,7 @@ std::string product(const char* mask = "%both", const char* in_loop = "", const 
       )" +
          in_loop + R"(
       %d = dot )" +
-         left + R"(, %y, %s {precision = ieee} : f32[64, 64]
+         left + ", " + right + R"(, %s {precision = ieee} : f32[64, 64]
       yield )" +
          yielded + R"(
     }
@@ -105,9 +109,9 @@ std::string product(const char* mask = "%both", const char* in_loop = "", const 
 TEST_CASE("contraction: the left factor is read in memory, the right one is kept in panels") {
   const Planned p(product());
   REQUIRE(p.contraction() != nullptr);
-  CHECK(p.contraction()->dots.at(0).left_load);
-  CHECK(p.contraction()->dots.at(0).left_mask.rows.size() == 1);
-  CHECK(p.contraction()->dots.at(0).left_mask.depth.size() == 1);
+  CHECK(p.contraction()->dots.at(0).left.load);
+  CHECK(p.contraction()->dots.at(0).left.mask.rows.size() == 1);
+  CHECK(p.contraction()->dots.at(0).left.mask.columns.size() == 1);
   CHECK(p.contraction()->iterations == 32);  // 512 products
   CHECK(p.contraction()->kept_blocks > 0);
   CHECK(p.contraction()->key.size() == 1);  // the first column
@@ -117,14 +121,30 @@ TEST_CASE("contraction: the left factor is read in memory, the right one is kept
 TEST_CASE("contraction: a left factor with a mask of another form is copied") {
   const Planned p(product("%odd"));
   REQUIRE(p.contraction() != nullptr);
-  CHECK_FALSE(p.contraction()->dots.at(0).left_load);
+  CHECK_FALSE(p.contraction()->dots.at(0).left.load);
   CHECK(p.items() == "load load");
+}
+
+TEST_CASE("contraction: a left factor is copied if an index wraps that its mask compares, and no address is computed from it") {
+  const Planned p(product("%cut"));
+  REQUIRE(p.contraction() != nullptr);
+  CHECK_FALSE(p.contraction()->dots.at(0).left.load);
+}
+
+TEST_CASE("contraction: programs of few rows read the right factor in memory") {
+  const Planned p(product());
+  REQUIRE(p.contraction() != nullptr);
+  CHECK(p.contraction()->dots.at(0).right.load);
+  CHECK(p.contraction()->reads_right);
+  const Planned computed(product("%both", "%z = abs %y : f32[16, 64]", "%x", "%d", "%c", "%z"));
+  REQUIRE(computed.contraction() != nullptr);
+  CHECK_FALSE(computed.contraction()->reads_right);
 }
 
 TEST_CASE("contraction: a left factor with another use is copied") {
   const Planned p(product("%both", "%x3 = mul %x, %x : f32[64, 16]", "%x3"));
   REQUIRE(p.contraction() != nullptr);
-  CHECK_FALSE(p.contraction()->dots.at(0).left_load);
+  CHECK_FALSE(p.contraction()->dots.at(0).left.load);
   CHECK(p.items() == "load mul load");
 }
 

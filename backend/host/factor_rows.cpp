@@ -1,0 +1,100 @@
+// Emits the addresses of rows.
+#include "backend/host/factor_rows.h"
+
+#include <algorithm>
+
+#include "backend/host/nest.h"
+#include "backend/host/prefix_masks.h"
+
+namespace tilewright::backend::host {
+
+namespace {
+
+constexpr std::int64_t kAddressBytes = 8;
+constexpr std::int64_t kAddresses = 8;  // written at once
+
+/// Code that depends on no index of a nest is placed at the end of the block before.
+void begin_block(Emitter& e, const char* name) {
+  llvm::BasicBlock* block = e.new_block(name);
+  e.b().CreateBr(block);
+  e.b().SetInsertPoint(block);
+}
+
+}  // namespace
+
+Value* first_indices(Emitter& e, std::int64_t extent, const std::vector<FactorIndexed>& comparisons) {
+  Step step;
+  step.extents = {extent};
+  Nest nest(e, step);
+  nest.enter(0);
+  begin_block(e, "indices");
+  Value* count = e.i64(extent);
+  for (const FactorIndexed& each : comparisons) {
+    AxisMap dims = kNoAxes;
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (each.axes[i] == 1) dims[i] = 0;
+    count = e.b().CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, lanes_before_bound(nest, e.f().value(each.value).op, dims));
+  }
+  return count;
+}
+
+Value* has_all_rows(Emitter& e, const InPlaceFactor& factor, const std::vector<FactorIndexed>& comparisons) {
+  const std::int64_t rows = e.f().type(e.f().result(factor.load)).extent(0);
+  llvm::IRBuilder<>& b = e.b();
+  Value* all = b.CreateICmpEQ(first_indices(e, rows, comparisons), e.i64(rows));
+  const Step whole;
+  Nest nest(e, whole);
+  for (const FactorIndexed& each : factor.mask.rows)
+    if (std::find(each.axes.begin(), each.axes.end(), 0) == each.axes.end())
+      all = b.CreateAnd(all, nest.evaluate(each.value, kNoAxes, false));
+  return all;
+}
+
+void write_row_addresses(Emitter& e, const InPlaceFactor& factor, Value* live, Value* zeros, Value* into) {
+  const Function& f = e.f();
+  llvm::IRBuilder<>& b = e.b();
+  const std::int64_t rows = f.type(f.result(factor.load)).extent(0);
+  Step along_rows;
+  along_rows.extents = {rows};
+  Nest nest(e, along_rows);
+  nest.set_lanes(static_cast<unsigned>(std::min(rows, kAddresses)));
+  nest.enter(0);
+  begin_block(e, "rows");
+  const auto lanes = static_cast<std::int64_t>(nest.lanes());
+  const AxisMap of_rows = rows > 1 ? AxisMap{0, -1, -1, -1, -1} : kNoAxes;
+  // See emit_rows in loop_nest.cpp for a loop that runs once.
+  Value* const begin = nest.is_vectorised() && rows <= lanes ? e.unknown_zero() : e.i64(0);
+  Value* const end = live && rows > lanes ? live : e.i64(rows);
+  e.loop(begin, end, e.i64(lanes), {}, end == live, [&](Value* row, const Values&) {
+    nest.begin_lanes();
+    nest.set_index(0, row);
+    Value* address = nest.evaluate(f.operand(factor.load, 0), of_rows, nest.is_vectorised());
+    for (const FactorIndexed& each : factor.mask.rows) {
+      Value* holds = nest.evaluate(each.value, each.axes, nest.is_vectorised());
+      Value* none = b.CreatePtrToInt(zeros, b.getInt64Ty());
+      if (nest.is_vectorised()) none = b.CreateVectorSplat(nest.lanes(), none);
+      address = b.CreateSelect(holds, address, none);
+    }
+    b.CreateAlignedStore(address, b.CreateInBoundsGEP(b.getPtrTy(), into, row), llvm::Align(kAddressBytes));
+    return Values{};
+  });
+}
+
+EvenRows even_rows(Emitter& e, OpId load) {
+  const ValueId pointer = e.f().operand(load, 0);
+  Step along_rows;
+  along_rows.extents = {e.f().type(pointer).extent(0)};
+  Nest nest(e, along_rows);
+  nest.enter(0);
+  begin_block(e, "rows");
+  const auto row = [&](std::int64_t number) {
+    nest.begin_lanes();
+    nest.set_index(0, e.i64(number));
+    return nest.evaluate(pointer, {0, -1, -1, -1, -1}, false);
+  };
+  Value* const first = row(0);
+  Value* const distance = along_rows.extents[0] > 1 ? e.b().CreateSub(row(1), first) : e.i64(0);
+  return {e.b().CreateIntToPtr(first, e.b().getPtrTy()), distance};
+}
+
+}  // namespace tilewright::backend::host
