@@ -2,15 +2,10 @@
 #pragma once
 #include <cstdint>
 
+#include "tests/fuzz/generator_options.h"
 #include "tests/fuzz/program.h"
 
 namespace tilewright::fuzz {
-
-struct GeneratorOptions {
-  int min_ops = 6, max_ops = 30;  // steps at the top level; one step may make several ops
-  int max_log2_elements = 11;
-  int matrix_products = 0;  // percentage of programs that only multiply matrices
-};
 
 /// The program of a seed: the same on every machine. It verifies, its results do not depend on the bits of NaNs, and its element-wise
 /// ops are drawn from the op table by asking the type rules, so an op added there is fuzzed at once.

@@ -5,7 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "tests/fuzz/generator.h"
+#include "tests/fuzz/generator_options.h"
+#include "tests/fuzz/program.h"
 #include "tests/fuzz/random.h"
 #include "tests/fuzz/signatures.h"
 #include "tileir/builder.h"

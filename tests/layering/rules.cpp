@@ -108,7 +108,6 @@ constexpr std::string_view kOneQuestion =
     "a rule asks whether it keeps the range of a formula, and the answer compares formulas in normal form";
 constexpr std::string_view kStepsOfPlan = "the plan's constructor takes the steps of its head note";
 constexpr std::string_view kHeldByEmitter = "the emitter of a function holds what is emitted through it";
-constexpr std::string_view kFastPath = "a rule calls its fast path, which has the rule's types";
 // To be ended: types that both units need stand in the header of the upper one.
 constexpr std::string_view kTypesAbove = "its types stand in the header of what is made of it";
 constexpr DeclaredArrow kDeclaredArrows[] = {
@@ -120,20 +119,10 @@ constexpr DeclaredArrow kDeclaredArrows[] = {
     {"backend/host/evaluation_plan", "backend/host/register_tiles", kStepsOfPlan},
     {"backend/host/emitter", "backend/host/combined_atomics", kHeldByEmitter},
     {"backend/host/emitter", "backend/host/live_bounds", kHeldByEmitter},
-    {"runtime/emulator/matrix/product", "runtime/emulator/matrix/product_avx512", kFastPath},
-    {"runtime/emulator/memory/access", "runtime/emulator/memory/locate_fast", kFastPath},
-    {"runtime/emulator/program/decoder", "runtime/emulator/program/decoders", "a decoder calls the functions of its table, which fill it"},
     {"backend/host/transposition", "backend/host/steps", kTypesAbove},
     {"backend/target_hooks", "backend/compile", kTypesAbove},
     {"passes/all_passes", "passes/pass", kTypesAbove},
     {"passes/analysis/axis_info_transfer", "passes/analysis/axis_info", kTypesAbove},
-    {"runtime/emulator/driver/emulated_objects", "runtime/emulator/driver/emulated_driver", kTypesAbove},
-    {"runtime/emulator/program/call_graph", "runtime/emulator/program/program", kTypesAbove},
-    {"runtime/emulator/program/control_flow", "runtime/emulator/program/program", kTypesAbove},
-    {"runtime/emulator/program/decoder", "runtime/emulator/program/program", kTypesAbove},
-    {"runtime/emulator/program/value_flow", "runtime/emulator/program/control_flow", kTypesAbove},
-    {"runtime/emulator/state/deadlock_watch", "runtime/emulator/state/cluster", kTypesAbove},
-    {"tests/fuzz/maker", "tests/fuzz/generator", kTypesAbove},
     {"tileir/graph/evaluation", "tileir/graph/interpreter", kTypesAbove},
     {"tileir/graph/shape_rule_checks", "tileir/graph/shape_rules", kTypesAbove},
     {"tileir/interpreter/evaluate", "tileir/interpreter/interpreter", kTypesAbove},

@@ -10,6 +10,7 @@
 #include "runtime/emulator/async/schedule.h"
 #include "runtime/emulator/cost/transactions.h"
 #include "runtime/emulator/memory/atomic_update.h"
+#include "runtime/emulator/memory/global_ranges.h"
 #include "runtime/emulator/races/engine_checks.h"
 #include "runtime/emulator/races/remote_accesses.h"
 

@@ -5,6 +5,7 @@
 
 #include "runtime/emulator/async/bulk_operands.h"
 #include "runtime/emulator/async/tensor_map.h"
+#include "runtime/emulator/memory/global_ranges.h"
 #include "runtime/emulator/program/decoders.h"
 
 namespace tilewright::rt::emulator {

@@ -1,13 +1,11 @@
 // The CUDA driver API on emulated devices: runtime/cuda uses this table as it uses libcuda, without any software of NVIDIA.
 #pragma once
-#include <atomic>
 #include <functional>
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "runtime/cuda/driver.h"
-#include "runtime/emulator/machine/emulator.h"
+#include "runtime/emulator/driver/emulated_launch.h"
 
 namespace tilewright::rt::emulator {
 
@@ -30,24 +28,12 @@ EmulatorReport take_report(int ordinal);
 /// Returns a report to the device, which puts it before newer counts.
 void give_back_report(int ordinal, EmulatorReport);
 
-/// Settings for all launches on emulated devices, which override the environment.
-struct LaunchDefaults {
-  std::optional<u64> instruction_limit = {};       // see LaunchParams
-  const std::atomic<bool>* interrupted = nullptr;  // a signal handler may set it
-};
 /// Requires: no kernel is launched meanwhile.
 void set_launch_defaults(const LaunchDefaults&);
 
 /// Sets the receiver of the lines that kernels print; without it they are dropped. Requires: no kernel is launched meanwhile.
 void set_print_function(void (*print)(std::string_view line));
 
-/// A launch on an emulated device that is about to run.
-struct EmulatedLaunch {
-  const LoadedModule& loaded;
-  std::string_view kernel;
-  Memory& memory;
-  const LaunchParams& params;
-};
 /// Sets a function that is called before each launch on any emulated device; empty: none. For tools that run the same work in other ways,
 /// and undo its effects in memory. Requires: no kernel is launched meanwhile.
 void observe_launches(std::function<void(const EmulatedLaunch&)>);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/emulator/driver/emulated_driver.h"
 #include "runtime/emulator/driver/emulated_objects.h"
 
 namespace tilewright::rt::emulator {

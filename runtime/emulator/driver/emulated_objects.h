@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/emulator/driver/emulated_driver.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/emulator/driver/emulated_launch.h"
 
 namespace tilewright::rt::emulator {
 

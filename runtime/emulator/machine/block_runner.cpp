@@ -131,7 +131,7 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
       report_waits({&alone, 1}, DiagnosticKind::deadlock, "no warp can go on");
       return Progress::stopped;
     }
-    if (cluster.watch.is_stuck(cluster, launch.changes.load(std::memory_order_acquire))) {
+    if (cluster.watch.is_stuck(cluster.blocks, launch.changes.load(std::memory_order_acquire))) {
       // Warps that execute more between two polls than the polls themselves may also be waiting for an engine.
       if (finish_one(cluster, worker)) {
         ++worker.changes;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/emulator/async/mbarrier.h"
+#include "runtime/emulator/memory/global_ranges.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -1,6 +1,6 @@
 // Matrix products by AVX-512, with the same bits as the scalar code.
 #pragma once
-#include "runtime/emulator/matrix/product.h"
+#include "runtime/emulator/matrix/product_steps.h"
 
 namespace tilewright::rt::emulator {
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <array>
 #include <cstddef>
-#include <optional>
 
 #include "runtime/emulator/races/checker.h"
 #include "runtime/emulator/races/release_acquire.h"
@@ -50,10 +49,6 @@ void locate(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& addre
 
 /// Records that the warp has read memory for whose change it may be waiting.
 void poll(Warp&, const Instruction&, const Request&, int bytes);
-
-/// The allocation that contains an address, or null; and the text for an access that is out of bounds.
-const Range* global_range(Worker&, u64 address);
-std::string describe_global(Worker&, u64 address, u64 bytes);
 
 /// For tracked global memory: marks written bytes, and reports reads of bytes that were never written.
 void check_tracked(Warp&, const Instruction&, const Request&, int bytes, Access);

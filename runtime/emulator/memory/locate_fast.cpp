@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/emulator/memory/global_ranges.h"
+#include "runtime/emulator/state/block.h"
 #include "runtime/emulator/state/launch_state.h"
 #include "runtime/emulator/state/per_kernel_cache.h"
 #include "runtime/emulator/state/worker.h"

@@ -1,6 +1,9 @@
-// The fast path of locate(): for requests of all lanes with the same shape as an earlier request of the same instruction.
+// The fast path of locate() in access.h: for requests of all lanes with the same shape as an earlier request of the same instruction.
 #pragma once
-#include "runtime/emulator/memory/access.h"
+#include "runtime/emulator/cost/transactions.h"
+#include "runtime/emulator/program/program.h"
+#include "runtime/emulator/races/request.h"
+#include "runtime/emulator/state/warp.h"
 
 namespace tilewright::rt::emulator {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/emulator/program/program.h"
+#include "runtime/emulator/program/kernel.h"
 
 namespace tilewright::rt::emulator {
 namespace {

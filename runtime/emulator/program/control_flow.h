@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "runtime/emulator/program/decoder.h"
-#include "runtime/emulator/program/program.h"
+#include "runtime/emulator/program/kernel.h"
 
 namespace tilewright::rt::emulator {
 

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <unordered_map>
 
-#include "runtime/emulator/program/decoders.h"
 #include "tilewright/error.h"
 
 namespace tilewright::rt::emulator {
@@ -43,29 +41,9 @@ bool may_be_seen(const Instruction& i, std::string_view base) {
 
 constexpr auto kNoCategory = static_cast<Category>(kCategories);  // none that a decoder could name
 
-constexpr InstructionRow kInstructions[] = {
-#define TW_INSTRUCTION(opcode, decoder, section) {opcode, decode_##decoder, section},
-#include "runtime/emulator/program/instructions.def"
-#undef TW_INSTRUCTION
-};
-
 std::string size_text(int bytes) { return bytes == 0 ? "a predicate" : fmt::format("{} bits", bytes * 8); }
 
 }  // namespace
-
-const InstructionRow* find_instruction(std::string_view opcode) {
-  static const auto kRows = [] {
-    std::unordered_map<std::string_view, const InstructionRow*> rows;
-    for (const InstructionRow& row : kInstructions) rows.emplace(row.opcode, &row);
-    return rows;
-  }();
-  while (true) {
-    if (const auto found = kRows.find(opcode); found != kRows.end()) return found->second;
-    const std::size_t dot = opcode.rfind('.');
-    if (dot == opcode.npos) return nullptr;
-    opcode = opcode.substr(0, dot);
-  }
-}
 
 Decoder::Decoder(const Module& module, const Function& function, const Symbols& symbols, Kernel& kernel)
     : module_(module), function_(function), symbols_(symbols), kernel_(kernel), first_(static_cast<u32>(kernel.code.size())) {
@@ -81,7 +59,7 @@ void Decoder::fail(const std::string& message) const {
   throw Error({module_.name, parsed_->line, 0}, fmt::format("'{}': {}", parsed_->opcode, message));
 }
 
-void Decoder::decode(const ParsedInstruction& parsed) {
+void Decoder::begin(const ParsedInstruction& parsed, std::optional<std::size_t> modifiers_of_row) {
   parsed_ = &parsed;
   out = {};
   out.category = kNoCategory;
@@ -95,17 +73,17 @@ void Decoder::decode(const ParsedInstruction& parsed) {
     modifiers_.push_back(rest.substr(0, rest.find('.')));
     rest.remove_prefix(modifiers_.back().size());
   }
-  const InstructionRow* const row = find_instruction(parsed.opcode);
-  if (row == nullptr) fail("unknown instruction");
-  // The modifiers in the table row's opcode are taken first.
+  if (!modifiers_of_row) fail("unknown instruction");
   taken_.assign(modifiers_.size(), false);
-  std::fill_n(taken_.begin(), std::count(row->opcode.begin(), row->opcode.end(), '.'), true);
+  std::fill_n(taken_.begin(), *modifiers_of_row, true);
   if (parsed.guard.kind != OperandKind::sink) {
     add_use(kGuardField, value_of(parsed.guard, 0, std::nullopt), false);
     out.guard_negated = parsed.guard.negated;
     out.guard = 0;  // a placeholder for the flow graph, which is made before registers have slots
   }
-  row->decode(*this);
+}
+
+void Decoder::finish() {
   for (std::size_t i = 0; i < modifiers_.size(); ++i)
     if (!taken_[i]) fail(fmt::format("unknown modifier '.{}'", modifiers_[i]));
   if (out.execute == nullptr && out.kind == Kind::plain) fail("its decoder chooses no function that executes it (Decoder::out.execute)");
@@ -115,10 +93,10 @@ void Decoder::decode(const ParsedInstruction& parsed) {
   }
   out.is_visible = may_be_seen(out, base_);
   kernel_.code.push_back(out);
-  kernel_.lines.push_back(parsed.line);
-  kernel_.sources.push_back(parsed.source);
-  kernel_.inlined.push_back(parsed.inlined);
-  kernel_.opcodes.push_back(parsed.opcode);
+  kernel_.lines.push_back(parsed_->line);
+  kernel_.sources.push_back(parsed_->source);
+  kernel_.inlined.push_back(parsed_->inlined);
+  kernel_.opcodes.push_back(parsed_->opcode);
 }
 
 bool Decoder::take(std::string_view modifier) {

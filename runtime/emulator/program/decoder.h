@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/emulator/program/program.h"
+#include "runtime/emulator/program/kernel.h"
 
 namespace tilewright::rt::emulator {
 
@@ -44,8 +44,11 @@ class Decoder {
  public:
   Decoder(const Module& module, const Function& function, const Symbols& symbols, Kernel& kernel);
 
-  /// Decodes the next instruction of the function into the kernel.
-  void decode(const ParsedInstruction&);
+  // --- before and after a decoder of instructions.def (instruction_table.h) ---
+  /// Begins an instruction: splits its opcode, and takes so many modifiers, which its row names. None: it has no row, which is an error.
+  void begin(const ParsedInstruction&, std::optional<std::size_t> modifiers_of_row);
+  /// Adds the decoded instruction to the kernel.
+  void finish();
 
   // --- modifiers: each is taken once, in any order; one that is not taken is an error ---
   std::string_view base() const { return base_; }
@@ -134,15 +137,5 @@ class Decoder {
   std::map<Special, u32> specials_;
   std::map<std::pair<u64, u8>, u32> frames_;
 };
-
-using Decode = void (*)(Decoder&);
-/// A row of instructions.def.
-struct InstructionRow {
-  std::string_view opcode;
-  Decode decode;
-  std::string_view section;  // section of the PTX ISA
-};
-/// The row with the longest opcode with which this opcode begins; null if there is none.
-const InstructionRow* find_instruction(std::string_view opcode);
 
 }  // namespace tilewright::rt::emulator

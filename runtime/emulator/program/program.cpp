@@ -10,7 +10,9 @@
 
 #include "runtime/emulator/program/call_graph.h"
 #include "runtime/emulator/program/control_flow.h"
+#include "runtime/emulator/program/instruction_table.h"
 #include "runtime/emulator/program/matrix_registers.h"
+#include "runtime/emulator/program/value_flow.h"
 #include "runtime/emulator/ptx/parser.h"
 #include "tilewright/error.h"
 
@@ -135,7 +137,7 @@ class KernelBuilder {
     }
     kernel_->frame_bytes = place_variables(function_, 0, symbols);
     Decoder decoder(module_, function_, symbols, *kernel_);
-    for (const ParsedInstruction& instruction : function_.instructions) decoder.decode(instruction);
+    for (const ParsedInstruction& instruction : function_.instructions) decode(decoder, instruction);
     kernel_->end = static_cast<u32>(kernel_->code.size());
     if (kernel_->end == 0)
       throw Error({module_.name, function_.line, 0}, fmt::format("the kernel '{}' has no instructions", kernel_->name));
@@ -158,12 +160,12 @@ class KernelBuilder {
     callee.begin = static_cast<u32>(kernel_->code.size());
     Decoder decoder(module_, function, symbols, *kernel_);
     take_parameters(decoder, function);
-    for (const ParsedInstruction& instruction : function.instructions) decoder.decode(instruction);
+    for (const ParsedInstruction& instruction : function.instructions) decode(decoder, instruction);
     // However the text ends, no lane may continue into the next function.
     ParsedInstruction last;
     last.opcode = "ret";
     last.line = function.instructions.empty() ? function.line : function.instructions.back().line;
-    decoder.decode(last);
+    decode(decoder, last);
     callee.end = static_cast<u32>(kernel_->code.size());
     for (u32 i = callee.begin; i < callee.end; ++i)
       if (kernel_->code[i].kind == Kind::leave) kernel_->code[i].target = callee.end;
@@ -201,7 +203,7 @@ class KernelBuilder {
       load.operands[1].parts.resize(1);
       load.operands[1].parts[0].kind = OperandKind::symbol;
       load.operands[1].parts[0].name = parameter.name;
-      decoder.decode(load);
+      decode(decoder, load);
     }
   }
 

@@ -4,8 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/emulator/state/cluster.h"
-
 namespace tilewright::rt::emulator {
 namespace {
 
@@ -58,7 +56,7 @@ u64 state_of(const Warp& warp) {
 
 }  // namespace
 
-bool DeadlockWatch::is_stuck(const Cluster& cluster, u64 changes) {
+bool DeadlockWatch::is_stuck(std::span<const std::unique_ptr<Block>> blocks, u64 changes) {
   if (changes != changes_) {
     changes_ = changes;
     quiet_rounds_ = 0;
@@ -71,7 +69,7 @@ bool DeadlockWatch::is_stuck(const Cluster& cluster, u64 changes) {
   const bool replaces = std::has_single_bit(quiet_rounds_);
   bool all_repeat = true;
   std::size_t k = 0;
-  for (const auto& block : cluster.blocks)
+  for (const auto& block : blocks)
     for (const Warp& warp : block->warps) {
       if (k == warps_.size()) warps_.emplace_back();
       Seen& seen = warps_[k++];

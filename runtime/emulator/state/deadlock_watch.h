@@ -1,12 +1,13 @@
 // Deadlock detection: finds that no warp of a cluster can make progress.
 #pragma once
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/emulator/simd/scalar_types.h"
+#include "runtime/emulator/state/block.h"
 
 namespace tilewright::rt::emulator {
-
-struct Cluster;
 
 /// A warp's next step depends on its own state and on what it reads. So if a warp returns to an earlier state, and nothing has changed that
 /// others can see, it is in a loop until another warp changes something; if all warps are in such loops, they are stuck forever. A warp
@@ -16,9 +17,9 @@ class DeadlockWatch {
  public:
   /// Called before another cluster begins.
   void reset() { *this = DeadlockWatch(); }
-  /// Observes a cluster after each warp has had a turn. `changes`: LaunchState::changes. Returns true if all its warps have returned to states
-  /// in which they were since the last change.
-  bool is_stuck(const Cluster&, u64 changes);
+  /// Observes the blocks of a cluster after each warp has had a turn. `changes`: LaunchState::changes. Returns true if all their warps have
+  /// returned to states in which they were since the last change.
+  bool is_stuck(std::span<const std::unique_ptr<Block>> blocks, u64 changes);
   /// Whether the cluster was stuck at this number of changes.
   bool was_stuck_at(u64 changes) const { return stuck_at_ == changes; }
   /// Whether nothing has changed for a long time. A schedule that varies must from now on be the same in each turn.
