@@ -1,9 +1,6 @@
-// The interface of a pass, and the look-up of a pass by its name.
+// The interface of a pass.
 #pragma once
-#include <functional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "passes/ir_names.h"
@@ -33,17 +30,5 @@ struct PassContext {
 
 /// Changes the function; returns whether anything changed.
 using PassFunction = bool (*)(ir::Function&, const PassContext&);
-
-struct PassInfo {
-  std::string_view name;
-  std::string_view summary;
-  PassFunction run;
-  bool keeps_plans = false;  // lowering plans (passes/plans/lowering_plans.h) stay valid after the pass
-};
-
-/// All passes of passes.def.
-std::span<const PassInfo> all_passes();
-/// The pass with this name, or null.
-const PassInfo* find_pass(std::string_view name);
 
 }  // namespace tilewright::passes

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "passes/debug/leave_reproducer.h"
+#include "passes/pass_table.h"
 #include "passes/plans/lowering_plans.h"
 #include "tileir/diagnostics.h"
 #include "tileir/verifier.h"

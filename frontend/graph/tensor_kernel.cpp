@@ -6,7 +6,7 @@
 #include "frontend/graph/tensor_call.h"
 #include "tileir/graph/neutral.h"
 #include "tileir/graph/opaque_kernel.h"
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 
 namespace tilewright::detail::tensor {
 

@@ -8,7 +8,7 @@
 #include <bit>
 
 #include "tileir/builder.h"
-#include "tileir/interpreter/interpreter.h"
+#include "tileir/interpreter/evaluate_scalar.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes {
@@ -415,11 +415,6 @@ LatticeElement transfer_of(const Function& f, OpId id, Type t, Operands in) {
 }
 
 }  // namespace
-
-bool operator==(const AxisInfo& a, const AxisInfo& b) {
-  return a.contiguity == b.contiguity && a.divisibility == b.divisibility && a.constancy == b.constancy &&
-         a.scalar_divisibility == b.scalar_divisibility && a.constant == b.constant && a.assumes_no_wrap == b.assumes_no_wrap;
-}
 
 LatticeElement unknown(Type t) { return divisible(t, 1); }
 

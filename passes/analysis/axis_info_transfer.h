@@ -1,23 +1,11 @@
 // The transfer functions of axis_info: the lattice element of an op's result from those of its operands.
 #pragma once
+#include <cstdint>
 #include <span>
 
-#include "passes/analysis/axis_info.h"
-#include "passes/analysis/value_range.h"
+#include "passes/analysis/axis_info_lattice.h"
 
 namespace tilewright::passes {
-
-/// The knowledge of the analysis about one value.
-struct LatticeElement {
-  ir::Type type;
-  AxisInfo info;
-  Range range;
-};
-
-bool operator==(const AxisInfo&, const AxisInfo&);
-inline bool operator==(const LatticeElement& a, const LatticeElement& b) {
-  return a.type == b.type && a.info == b.info && a.range == b.range;
-}
 
 /// The lattice element about which nothing is known.
 LatticeElement unknown(ir::Type);

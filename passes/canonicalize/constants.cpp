@@ -3,7 +3,7 @@
 #include <array>
 
 #include "passes/canonicalize/rules.h"
-#include "tileir/interpreter/interpreter.h"
+#include "tileir/interpreter/evaluate_scalar.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::canonical {

@@ -1,6 +1,6 @@
 // Rules for integers and bools. Integers wrap, so all rules hold modulo 2^width.
 #include "passes/canonicalize/rules.h"
-#include "tileir/interpreter/interpreter.h"
+#include "tileir/interpreter/evaluate_scalar.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::canonical {

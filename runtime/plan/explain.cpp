@@ -11,7 +11,7 @@
 #include "runtime/plan/repetition.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 #include "tileir/text/plural.h"
 #include "tileir/text/printer.h"
 

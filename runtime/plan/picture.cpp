@@ -15,7 +15,7 @@
 #include "runtime/plan/plan_state.h"
 #include "runtime/plan/repetition.h"
 #include "runtime/plan/svg_canvas.h"
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 #include "tileir/target/machine_facts.h"
 #include "tileir/text/plural.h"
 

@@ -8,7 +8,7 @@
 #include "runtime/plan/plan_state.h"
 #include "runtime/write_observer.h"
 #include "tileir/diagnostics.h"
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 
 namespace tilewright::detail {
 

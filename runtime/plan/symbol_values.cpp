@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 
 namespace tilewright::detail {
 

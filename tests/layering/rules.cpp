@@ -121,13 +121,6 @@ constexpr DeclaredArrow kDeclaredArrows[] = {
     {"backend/host/emitter", "backend/host/live_bounds", kHeldByEmitter},
     {"backend/host/transposition", "backend/host/steps", kTypesAbove},
     {"backend/target_hooks", "backend/compile", kTypesAbove},
-    {"passes/all_passes", "passes/pass", kTypesAbove},
-    {"passes/analysis/axis_info_transfer", "passes/analysis/axis_info", kTypesAbove},
-    {"tileir/graph/evaluation", "tileir/graph/interpreter", kTypesAbove},
-    {"tileir/graph/shape_rule_checks", "tileir/graph/shape_rules", kTypesAbove},
-    {"tileir/interpreter/evaluate", "tileir/interpreter/interpreter", kTypesAbove},
-    {"tileir/interpreter/state", "tileir/interpreter/interpreter", kTypesAbove},
-    {"tileir/type_rules/checks", "tileir/type_rules/type_rules", kTypesAbove},
 };
 
 /// The unit of a file: its path without the extension.

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tileir/graph/interpreter.h"
+#include "tileir/graph/array.h"
+#include "tileir/graph/graph.h"
 
 namespace tilewright::graph {
 

@@ -7,6 +7,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/neutral.h"
+#include "tileir/graph/shape_rules.h"
 
 namespace tilewright::graph {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tileir/graph/graph.h"
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 
 namespace tilewright::graph {
 

@@ -11,18 +11,14 @@
 #include "tileir/graph/evaluation.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/philox.h"
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 #include "tileir/interpreter/evaluate.h"
-#include "tileir/interpreter/interpreter.h"
+#include "tileir/interpreter/evaluate_scalar.h"
 
 namespace tilewright::graph {
 
 namespace {
 constexpr std::int64_t kUnknown = INT64_MIN;
-}
-
-double Array::number(std::size_t i) const {
-  return ir::is_float(element) ? ir::float_value(element, bits[i]) : static_cast<double>(ir::integer_value(element, bits[i]));
 }
 
 std::int64_t count_of(const std::vector<std::int64_t>& shape) {

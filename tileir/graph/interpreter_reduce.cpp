@@ -9,7 +9,7 @@
 #include "tileir/graph/einsum.h"
 #include "tileir/graph/evaluation.h"
 #include "tileir/graph/neutral.h"
-#include "tileir/interpreter/interpreter.h"
+#include "tileir/interpreter/evaluate_scalar.h"
 
 namespace tilewright::graph {
 

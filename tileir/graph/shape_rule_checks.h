@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 #include "tileir/op_info.h"
 
 namespace tilewright::graph {

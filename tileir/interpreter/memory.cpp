@@ -1,6 +1,7 @@
 // Interprets loads, stores and atomics: lane by lane, in row-major order.
 #include <cstring>
 
+#include "tileir/interpreter/evaluate_scalar.h"
 #include "tileir/interpreter/state.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "tileir/interpreter/interpreter.h"
+#include "tileir/interpreter/interpret_options.h"
 
 namespace tilewright::ir {
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "tileir/type_rules/type_rules.h"
+#include "tileir/type_rules/rule.h"
 
 namespace tilewright::ir::rules {
 

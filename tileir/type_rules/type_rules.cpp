@@ -13,18 +13,6 @@
 
 namespace tilewright::ir {
 
-std::int64_t RuleInput::number(AttrName name, std::int64_t absent) const {
-  for (const Attr& a : attrs)
-    if (a.name == name) return a.number;
-  return absent;
-}
-
-std::span<const std::int64_t> RuleInput::list(AttrName name) const {
-  for (const Attr& a : attrs)
-    if (a.name == name) return a.list;
-  return {};
-}
-
 namespace rules {
 
 namespace {

@@ -12,7 +12,7 @@
 #include "frontend/cli/files/errors.h"
 #include "runtime/plan/extent_equation.h"
 #include "tileir/builder.h"
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 #include "tileir/text/literal.h"
 #include "tileir/text/suggestion.h"
 

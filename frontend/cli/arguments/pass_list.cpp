@@ -5,6 +5,7 @@
 
 #include "frontend/cli/files/errors.h"
 #include "passes/pass_manager.h"
+#include "passes/pass_table.h"
 #include "tileir/text/suggestion.h"
 
 namespace tilewright::cli {

@@ -1,7 +1,7 @@
 // Reads the subcommands and options from the CLI11 objects.
 #include "frontend/cli/commands/command_tree.h"
 
-#include "passes/pass.h"
+#include "passes/pass_table.h"
 
 namespace tilewright::cli {
 

@@ -8,7 +8,7 @@
 
 #include "passes/fusion/thresholds.h"
 #include "tileir/builder.h"
-#include "tileir/interpreter/interpreter.h"
+#include "tileir/interpreter/evaluate_scalar.h"
 
 namespace tilewright::passes::fusion {
 

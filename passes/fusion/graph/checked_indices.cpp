@@ -16,7 +16,7 @@
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_builder.h"
 #include "tileir/graph/opaque_kernel.h"
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {

@@ -12,7 +12,7 @@
 #include "passes/fusion/transcendental.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 
 namespace tilewright::passes::fusion {
 

@@ -18,7 +18,7 @@
 #include "passes/fusion/thresholds.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/neutral.h"
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 
 namespace tilewright::passes::fusion {
 

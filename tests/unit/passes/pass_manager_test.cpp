@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "passes/pass_table.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 #include "tileir/text/parser.h"

@@ -16,7 +16,7 @@
 #include "passes/all_passes.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
-#include "tileir/interpreter/interpreter.h"
+#include "tileir/interpreter/evaluate_scalar.h"
 #include "tileir/ir.h"
 #include "tileir/op_kind.h"
 #include "tileir/verifier.h"

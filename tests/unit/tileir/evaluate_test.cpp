@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tileir/builder.h"
-#include "tileir/interpreter/interpreter.h"
+#include "tileir/interpreter/evaluate_scalar.h"
 #include "tileir/op_kind.h"
 #include "tilewright/small_float.h"
 

@@ -10,7 +10,7 @@
 
 #include "runtime/compile_request.h"
 #include "runtime/plan/plan_state.h"
-#include "tileir/graph/shape_rules.h"
+#include "tileir/graph/shapes.h"
 #include "tileir/text/parser.h"
 #include "tilewright/tilewright.h"
 

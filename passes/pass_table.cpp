@@ -1,4 +1,6 @@
-// The table of passes.
+// Expands passes.def.
+#include "passes/pass_table.h"
+
 #include "passes/all_passes.h"
 
 namespace tilewright::passes {
