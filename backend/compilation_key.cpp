@@ -2,7 +2,7 @@
 #include "backend/compilation_key.h"
 
 #include "backend/build_identity.h"
-#include "backend/target_hooks.h"
+#include "backend/find_target.h"
 #include "tileir/structure.h"
 
 namespace tilewright::backend {

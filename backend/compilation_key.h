@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "backend/compile.h"
+#include "backend/compile_options.h"
+#include "tileir/ir.h"
 
 namespace tilewright::backend {
 

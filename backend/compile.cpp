@@ -9,9 +9,8 @@
 
 #include <chrono>
 
-#include "backend/host/target.h"
+#include "backend/find_target.h"
 #include "backend/llvm_errors.h"
-#include "backend/nvptx/target.h"
 #include "backend/target_hooks.h"
 #include "passes/debug/leave_reproducer.h"
 #include "passes/pass_manager.h"
@@ -78,11 +77,6 @@ void verify(const llvm::Module& m) {
 }
 
 }  // namespace
-
-std::unique_ptr<TargetHooks> find_target(const std::string& name) {
-  auto gpu = nvptx::hooks_of(name);
-  return gpu ? std::move(gpu) : host::hooks_of(name);
-}
 
 ir::TargetDesc describe_target(const std::string& target) { return find_target(target)->description(); }
 

@@ -7,7 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "backend/compile.h"
+#include "backend/compile_options.h"
+#include "backend/compiled_kernel.h"
+#include "tileir/ir.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::passes {
 class PlanCache;
@@ -44,8 +47,5 @@ class TargetHooks {
  private:
   ir::TargetDesc description_;
 };
-
-/// Throws Error for an unknown name.
-std::unique_ptr<TargetHooks> find_target(const std::string& name);
 
 }  // namespace tilewright::backend

@@ -4,7 +4,7 @@
 
 #include "backend/host/bounds.h"
 #include "backend/host/combine.h"
-#include "backend/host/steps.h"
+#include "backend/host/step_ops.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
 #include "tileir/memory_ops.h"

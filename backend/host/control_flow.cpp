@@ -1,6 +1,6 @@
 // for, if and while. Their tiles are in buffers; their scalars are phis.
 #include "backend/host/contraction_loop.h"
-#include "backend/host/steps.h"
+#include "backend/host/step_ops.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"

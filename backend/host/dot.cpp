@@ -1,6 +1,6 @@
 // acc += a b on buffers.
 #include "backend/host/register_tile.h"
-#include "backend/host/steps.h"
+#include "backend/host/step_ops.h"
 
 namespace tilewright::backend::host {
 

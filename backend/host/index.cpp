@@ -1,5 +1,5 @@
 // Emits gather and histogram.
-#include "backend/host/steps.h"
+#include "backend/host/step_ops.h"
 #include "backend/lowering/elementwise.h"
 
 namespace tilewright::backend::host {

@@ -3,6 +3,7 @@
 
 #include "backend/host/emitter.h"
 #include "backend/host/non_temporal.h"
+#include "backend/host/step_ops.h"
 #include "backend/host/steps.h"
 
 namespace tilewright::backend::host {

@@ -1,7 +1,7 @@
 // flip, join, split, cat: copy blocks of elements to another order in the result's buffer.
 #include <algorithm>
 
-#include "backend/host/steps.h"
+#include "backend/host/step_ops.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/op_kind.h"
 

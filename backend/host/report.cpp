@@ -1,5 +1,5 @@
 // device_print and device_assert call HostLaunch::report with the addresses of the operands.
-#include "backend/host/steps.h"
+#include "backend/host/step_ops.h"
 #include "backend/host_abi.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/op_kind.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backend/host/combine.h"
-#include "backend/host/steps.h"
+#include "backend/host/step_ops.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "backend/host/nest.h"
-#include "backend/host/steps.h"
+#include "backend/host/step_ops.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"

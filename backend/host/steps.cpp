@@ -4,6 +4,7 @@
 #include "backend/host/loop_nest.h"
 #include "backend/host/memory.h"
 #include "backend/host/nest.h"
+#include "backend/host/step_ops.h"
 #include "backend/host/transposition.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"

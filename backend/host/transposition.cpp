@@ -6,7 +6,7 @@
 #include "backend/host/memory.h"
 #include "backend/host/nest.h"
 #include "backend/host/prefix_masks.h"
-#include "backend/host/steps.h"
+#include "backend/host/step_ops.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"

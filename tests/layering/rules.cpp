@@ -108,8 +108,6 @@ constexpr std::string_view kOneQuestion =
     "a rule asks whether it keeps the range of a formula, and the answer compares formulas in normal form";
 constexpr std::string_view kStepsOfPlan = "the plan's constructor takes the steps of its head note";
 constexpr std::string_view kHeldByEmitter = "the emitter of a function holds what is emitted through it";
-// To be ended: types that both units need stand in the header of the upper one.
-constexpr std::string_view kTypesAbove = "its types stand in the header of what is made of it";
 constexpr DeclaredArrow kDeclaredArrows[] = {
     {"tileir/op_kind", "tileir/op_info", kOneTable},
     {"passes/fusion/expr/normal_form", "passes/fusion/expr/magnitude", kOneQuestion},
@@ -119,8 +117,6 @@ constexpr DeclaredArrow kDeclaredArrows[] = {
     {"backend/host/evaluation_plan", "backend/host/register_tiles", kStepsOfPlan},
     {"backend/host/emitter", "backend/host/combined_atomics", kHeldByEmitter},
     {"backend/host/emitter", "backend/host/live_bounds", kHeldByEmitter},
-    {"backend/host/transposition", "backend/host/steps", kTypesAbove},
-    {"backend/target_hooks", "backend/compile", kTypesAbove},
 };
 
 /// The unit of a file: its path without the extension.
