@@ -173,9 +173,9 @@ Term SumOrders::summand(const Term& t, const SumOrder& order) {
 // A sum or a product minus the maximum of such values. Computed in another order, it could be far above the maximum if both are large: so
 // the exponent uses the same value, multiplied in the same way as the maximum. For a value of a single op, c x - c max(x) is c (x -
 // max(x)), which is exact; a power of two causes no rounding. Other terms of the exponent come last: they may be small beside x.
-std::optional<BelowMaximum> SumOrders::below_maximum(Expr exponent) {
+std::optional<ExponentOrder> SumOrders::below_maximum(Expr exponent) {
   const std::vector<Term> all = exprs_.terms(exponent);
-  std::optional<BelowMaximum> found;
+  std::optional<ExponentOrder> found;
   for (const Term& t : all) {
     const bool is_reference = t.value->is(ExprKind::reference);
     if (t.coefficient.is_zero() || t.value == exprs_.one() || (is_reference && !t.coefficient.is_one())) continue;
@@ -188,22 +188,47 @@ std::optional<BelowMaximum> SumOrders::below_maximum(Expr exponent) {
       const auto others = without_terms(rest, exprs_.terms(exprs_.scale(x.factor, x.value)));
       if (!others) continue;
       if (!others->empty()) {
-        if (!found) found = BelowMaximum{x, offset, exprs_.add_terms(*others)};
+        if (!found) found = ExponentOrder{ExponentOrder::Kind::below_maximum, x, offset, exprs_.add_terms(*others)};
         continue;
       }
       const bool is_difference = !is_reference && exprs_.split_coefficient(offset).coefficient == -x.factor;
       const bool is_one_op = !x.value->is(ExprKind::add) && !x.value->is(ExprKind::mul);
       if (is_one_op && (is_difference || is_power_of_two(magnitude(x.factor)))) break;
-      return BelowMaximum{x, offset, {}};
+      return ExponentOrder{ExponentOrder::Kind::below_maximum, x, offset};
     }
   }
   return found;
 }
 
+// The reference is multiplied by log2(e) and rounded, which multiplies all values that refer to it by one factor; exp_of_rounding removes it.
+// A score that is its own reference must stay at 0: x is rounded before it is multiplied by log2(e), unless its number is a power of two.
+ExponentOrder SumOrders::exponent_order(Expr exponent, bool has_exp2) {
+  using Kind = ExponentOrder::Kind;
+  std::vector<Term> rest = exprs_.terms(exponent);
+  const auto first =
+      std::find_if(rest.begin(), rest.end(), [](const Term& t) { return t.value->is(ExprKind::reference) && t.coefficient.is_one(); });
+  const Expr reference = first == rest.end() ? Expr() : first->value;
+  if (reference) rest.erase(first);
+  const std::optional<ExponentOrder> below = below_maximum(exponent);
+  if (!has_exp2 || !reference || rest.empty()) return below.value_or(ExponentOrder{Kind::sum});
+  const bool is_below = below && below->offset == reference;
+  if (is_below) rest = {{below->x.factor, below->x.value}};
+  ExponentOrder order{Kind::power_of_two, {1, {}}, reference, is_below ? below->others : Expr()};
+  if (rest.size() == 1 && !constant_value(rest[0].value) && is_power_of_two(magnitude(rest[0].coefficient))) {
+    order.x = {rest[0].coefficient, rest[0].value};
+  } else if (is_below) {
+    order.x = below->x;
+    order.rounds_x = true;
+  } else {
+    order.x.value = exprs_.add_terms(rest);
+  }
+  return order;
+}
+
 // ---- multiples ----
 
-// Of sums that are multiples of each other, all are computed from the first one that the program writes, or, if it writes none, from the
-// first one that the kernel has. If all terms of that sum have one number in common, they are computed from the sum without it. A sum whose
+// Sums that are multiples of each other are all computed from the first one that the program writes, or, if it writes none, from the first
+// one that the kernel has. If all terms of that sum have one number in common, they are computed from the sum without it. A sum whose
 // terms cannot cancel has a small error however it is computed.
 Multiple SumOrders::base_of(Expr sum) {
   if (const auto known = bases_.find(sum); known != bases_.end()) return known->second;

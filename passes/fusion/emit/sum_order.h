@@ -1,7 +1,7 @@
 // Decides how sums of floats are computed, so that each has one rounding error wherever it stands in a kernel, and keeps the exactness and
 // the range of the formula. The first decision that applies counts:
 //
-//   1. below_maximum: the terms of an exponent that are a value and the maximum it is chosen from come first.
+//   1. exponent_order: in an exponent, a value comes first, and then the maximum that is chosen from it or the reference that stands for it.
 //   2. base_of: a multiple of another sum is computed from that one.
 //   3. written_order: a sum of several differences, or of a value and what is made of it, is computed as the program writes it.
 //   4. take_exact_differences: differences from references come first.
@@ -57,11 +57,17 @@ struct SumOrder {
   bool rounds_products = false;  // terms: each product is rounded before it is added
 };
 
-/// An exponent that is a value minus its maximum, and other terms.
-struct BelowMaximum {
-  Multiple x;   // the value from which the maximum is chosen
-  Expr offset;  // the value that is added to x: the negative maximum, or a reference to it
-  Expr others;  // the other terms of the exponent, if there are any
+/// How the exponential of a sum is computed.
+struct ExponentOrder {
+  enum class Kind : std::uint8_t {
+    sum,            // exp of the sum in its own order
+    below_maximum,  // exp(x + offset + others): x is a value from which the maximum is chosen
+    power_of_two,   // exp2(x log2(e) + offset log2(e) + others log2(e)), where the products with x and the others are not rounded
+  } kind;
+  Multiple x = {};        // a value and the number that multiplies it
+  Expr offset = {};       // the negative maximum, or a reference that stands for it
+  Expr others = {};       // the other terms, if there are any
+  bool rounds_x = false;  // power_of_two: x is multiplied by its number and rounded, as the maximum was; else log2(e) is multiplied by it
 };
 
 /// A product that is computed as the program writes it.
@@ -81,8 +87,8 @@ class SumOrders {
 
   /// How a sum is computed. Each sum has one order.
   const SumOrder& order_of(Expr sum);
-  /// How an exponent is computed that is a value minus its maximum; none if it is not, or if every order gives the same.
-  std::optional<BelowMaximum> below_maximum(Expr exponent);
+  /// How the exponential of a sum is computed. Exponentials that refer to a reference are powers of two if `has_exp2`.
+  ExponentOrder exponent_order(Expr exponent, bool has_exp2);
   /// A term of an order of kind `terms` as it is emitted: coefficient * value, where the coefficient is 1 or -1 if the value holds it.
   Term summand(const Term&, const SumOrder&);
   /// None if the compiler multiplies the factors in an order of its own.
@@ -97,6 +103,8 @@ class SumOrders {
   Product product_of_bases(Wide number, const std::vector<Factor>&);
 
  private:
+  /// None if the exponent is not a value minus its maximum, or if every order gives the same.
+  std::optional<ExponentOrder> below_maximum(Expr exponent);
   SumOrder decide(Expr sum);
   double unknown_factors(Expr product);
   Multiple find_base(Expr sum);
