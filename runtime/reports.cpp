@@ -88,7 +88,7 @@ void Reports::fail(const Program& program, const void* const* operands, std::int
   }
   std::lock_guard lock(mutex_);
   failures_ += elements;
-  // Of several failures at one site in one program, the first one to arrive is kept.
+  // If several failures have one site in one program, the first one to arrive is kept.
   if (first_ && std::tie(first_->program, first_->site) <= std::tie(program, site)) return;
   std::string where = fmt::format("program ({}, {}, {})", program.x, program.y, program.z);
   if (t.rank() > 0) where += fmt::format(", element [{}]", fmt::join(indices(t, lane), ", "));

@@ -12,7 +12,7 @@ constexpr double kExp32[] = {0x1.fffffcp-2, 0x1.55548cp-3, 0x1.555858p-5, 0x1.12
 constexpr double kExp64[] = {0x1.000000000000ap-1,  0x1.5555555555502p-3,  0x1.5555555550602p-5,  0x1.11111111251d3p-7,
                              0x1.6c16c184b63bep-10, 0x1.a01a013b83936p-13, 0x1.a019988c48c64p-16, 0x1.71def8c9d4863p-19,
                              0x1.28aed8522d204p-22, 0x1.adcf0b5e63966p-26};  // 2^-57.9
-// The same polynomial with the error relative to e^r - 1.
+// This polynomial too, with the error relative to e^r - 1.
 constexpr double kExpm1_32[] = {0x1.fffffep-2, 0x1.5554aap-3, 0x1.55579cp-5, 0x1.122c98p-7, 0x1.6ab43ap-10};  // 2^-26.1
 constexpr double kExpm1_64[] = {0x1p-1,
                                 0x1.5555555555559p-3,

@@ -8,8 +8,8 @@
 
 namespace tilewright::passes::fusion {
 
-/// The base of all that steps throw to give up one plan of a value. It is caught where another plan is known; what is left,
-/// build_sequence() catches: a segment is then derived node by node. So none of them leaves a compilation.
+/// The base of what steps throw to give up one plan of a value. Callers that know another plan catch it. build_sequence() catches all others,
+/// and derives the segment node by node, so no such exception leaves a compilation.
 struct DerivationFailed : std::exception {
   explicit DerivationFailed(std::string why) : reason(std::move(why)) {}
   const char* what() const noexcept override { return reason.c_str(); }
@@ -17,7 +17,7 @@ struct DerivationFailed : std::exception {
   std::string reason;  // completes a sentence that ends in "because"
 };
 
-/// Runs steps that compute with exact fractions: one that leaves their range where no step has an alternative is a derivation that failed.
+/// Runs steps that compute with exact fractions. If a fraction leaves the range and no step catches that, the derivation has failed.
 template <class Steps>
 auto within_fractions(Steps&& steps) {
   try {

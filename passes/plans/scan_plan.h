@@ -15,7 +15,7 @@ struct ScanPlan {
   /// row. Its register bits are `order.high_registers`, then `across`. In this layout each lane along the axis holds a total, but only the
   /// last lane's is valid.
   ir::LinearLayout totals;
-  /// The same tile, with the totals of all warps of its rows in each thread; the lowest register bits are the warps.
+  /// The layout of that tile in which each thread holds the totals of all warps of its rows; the lowest register bits are the warps.
   ir::LinearLayout wanted;
 };
 

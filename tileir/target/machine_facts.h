@@ -11,7 +11,7 @@ struct MachineFacts {
   double cache_bytes = 0;
   double line_bytes = 0;  // the least number of bytes that memory moves at once
   double flops = 0;       // f32, outside of matrix instructions
-  // Of matrix products, by the bits of the factors; on a GPU by mma.sync.
+  // Operations of matrix products, by the bits of the factors; on a GPU with mma.sync.
   double matrix_flops_64 = 0, matrix_flops_32 = 0, matrix_flops_16 = 0, matrix_flops_8 = 0;
   double exponentials = 0;
   double launch_seconds = 0;     // to launch a kernel

@@ -10,8 +10,8 @@
 namespace tilewright::kernels::host {
 
 struct ProductChoice {
-  int rows = 64;     // of a tile of the result
-  int columns = 64;  // of it
+  int rows = 64;     // rows of a tile of the result
+  int columns = 64;  // columns of the tile
   int depth = 32;    // extent of a step along k
   int num_warps = 4;
   int num_stages = 2;  // steps whose loads are in flight

@@ -270,7 +270,7 @@ class Estimator {
 
   double seconds() const {
     const double programs = footprint_.most_programs() * cost_.parts, processors = target_.processors;
-    // Of the work, for the busiest processor.
+    // The work of the busiest processor.
     const double share = std::max(std::ceil(programs / processors) / programs, target_.is_gpu() ? 0 : largest_share());
     const double matrix = facts_.matrix_flops(std::min(bits_, 32) / 8);
     const double compute =

@@ -182,7 +182,8 @@ class Coverer {
       }
   }
 
-  // Of loops that take equally long the first is chosen: on a host one beside which memory is contiguous, so that whole rows are read.
+  // The first of the loops that take equally long is chosen. On a host those beside which memory is contiguous come first, so that whole rows
+  // are read.
   std::vector<Axis> possible_loops(const KernelOutput& output) const {
     AxisSet contiguous;
     for (Expr load : loads_of({output}))
@@ -233,7 +234,7 @@ class Coverer {
   }
 
   // Programs repeat a reduction that runs along an axis of the output, or that lacks one: each reads all of what is reduced, or part of it in
-  // further passes. What is left if these reductions are stored has as many programs as it likes, and no loop, unless a product is left. Sums
+  // further passes. What is left if these reductions are stored can have any number of programs, and has no loop unless it has a product. Sums
   // beside products of the same loop cost little.
   void add_without_loop(const KernelOutput& output, std::vector<Alternative>& all) {
     const Alternative& best = all.front();

@@ -28,7 +28,7 @@ bool reads_from(const ChosenKernel& k, const ChosenKernel& other) {
                      [&](const KernelOutput& o) { return k.reads.count(o.tensor) != 0; });
 }
 
-// Whether both kernels together have as many programs as apart: not if each varies along an axis of the grid that the other one lacks.
+// Whether merging does not reduce the number of programs: it does if each kernel varies along an axis of the grid that the other one lacks.
 bool share_programs(const LoopPlan& merged, const std::vector<KernelOutput>& first, const std::vector<KernelOutput>& second) {
   const auto tiled = [&](const KernelOutput& o) { return o.value->axes.common(merged.grid).without(merged.payload); };
   for (const KernelOutput& x : first)

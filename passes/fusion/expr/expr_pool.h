@@ -56,8 +56,8 @@ class ExprPool {
   /// and a + c - b are one expression but have different errors. The first one that is noted counts.
   const WrittenValue* written_value(Expr) const;
   void note_written_value(Expr, const WrittenValue&);
-  /// Of the sums with this key_of_multiples, the first one that is noted as a sum; a null expression if a value is made of one that was not
-  /// noted before. None if no sum is noted.
+  /// The first sum with this key_of_multiples that is noted as a sum; a null expression if a value is made of such a sum that was not noted
+  /// before. None if no such sum is noted.
   std::optional<Expr> written_multiple(const ExprKey&) const;
   /// The graph of the sources; it must stay alive while the pool is used.
   void set_graph(const graph::Graph& g) { graph_ = &g; }

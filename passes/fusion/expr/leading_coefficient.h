@@ -10,7 +10,7 @@ namespace tilewright::passes::fusion {
 /// numbers, since sums of small integers are exact: then it is the power of two in that coefficient, times the odd numbers that divide all
 /// coefficients. 1 if all terms are constants.
 Rational leading_coefficient(const ExprBuilder&, Expr sum);
-/// The same for a factor of a product, but 1 if the coefficient is not moderate: the steps of x = c x (1 - x) would square it each time.
+/// As leading_coefficient, for a factor of a product; 1 if the coefficient is not moderate: each step of x = c x (1 - x) would square it.
 Rational coefficient_of_factor(const ExprBuilder&, Expr sum);
 
 }  // namespace tilewright::passes::fusion

@@ -14,7 +14,7 @@ class KnownNodes {
   explicit KnownNodes(const graph::Graph&);
   /// Whether the value depends only on parameters and constants.
   bool is_known(graph::NodeId n) const { return known_[n.index]; }
-  /// Whether all symbols belong to shapes of parameters: other symbols may change between runs while the parameters stay.
+  /// Whether all symbols of an extent occur in shapes of parameters. The values of others may change between runs while parameters stay.
   bool is_fixed(const Dim&) const;
 
  private:

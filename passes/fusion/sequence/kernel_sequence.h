@@ -40,7 +40,7 @@ struct SequenceBuffer {
   bool is_used = true;                              // whether an output needs an input
   std::shared_ptr<const graph::ConstantData> data;  // of a constant: one element for the whole shape, or all in row-major order
   graph::NodeId node;                               // the node whose value it holds; none if it is not the value of a node
-  graph::NodeId source;                             // in reports: the node of whose value it holds what `contents` says
+  graph::NodeId source;                             // in reports: the node to which `contents` refers
   BufferContents contents{};
 };
 
@@ -70,7 +70,7 @@ struct SequenceKernel {
   std::vector<graph::NodeId> covers;
   int passes = 1;                  // how often the kernel reads its data along the loop's axis
   std::vector<int> reads, writes;  // buffers
-  std::vector<FlopCount> flops;    // multiplications and additions: the sum of these
+  std::vector<FlopCount> flops;    // multiplications and additions; the total is their sum
   LoopReport loop;
   std::string plan_text;   // the whole plan as formulas: equal plans have equal texts
   std::string error_text;  // bounds of the rounding errors of sums
@@ -82,7 +82,7 @@ struct SequenceProof {
   int rounds = 0;                      // the number of random points at which plans were compared
   double log2_error = 0;               // the logarithm of the probability that a wrong plan passes
   std::vector<std::string> left_open;  // parts that only the comparison at small instances covers, or that nothing covers
-  std::string text;                    // these, and what was compared
+  std::string text;                    // what was compared, and `left_open`
 
   bool is_partial() const { return !left_open.empty(); }
 };
@@ -98,7 +98,7 @@ struct KernelSequence {
   std::vector<SequenceKernel> parameter_kernels;  // those that run when a parameter is given, in order
   SequenceProof proof;
   DerivationTimes times;
-  std::uint64_t steps = 0;             // of all derivations (steps.h): a measure of their time that does not need a clock
+  std::uint64_t steps = 0;             // of all derivations (steps.h): they measure time without a clock
   std::vector<std::string> not_fused;  // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
 };
 

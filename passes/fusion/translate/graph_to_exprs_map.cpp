@@ -59,9 +59,9 @@ bool may_round(const Node& node) {
   }
 }
 
-// Whether the coefficient of a product is near the end of f32's range, or needs more than 127 bits: in a chain of steps such
-// as x = c x (1 - x) the coefficient would grow with each step while the other factors shrink. Such a product is computed as it is written, and is one factor of
-// other products.
+// Whether the coefficient of a product is near the end of f32's range, or needs more than 127 bits: in a chain of steps such as
+// x = c x (1 - x) the coefficient would grow with each step while the other factors shrink. Such a product is computed as it is written, and
+// is one factor of other products.
 bool has_extreme_number(Expr product) {
   if (!product->is(ExprKind::mul) || !ir::is_float(product->element)) return false;
   const bool is_far = product->element != Element::f64 && !product->number.is_zero() &&

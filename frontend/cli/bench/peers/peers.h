@@ -37,7 +37,7 @@ std::unique_ptr<Peer> open_flash(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_numpy(const Setting&, const PeerOptions&);
 std::unique_ptr<Peer> open_memcpy(const Setting&, const PeerOptions&);
 
-/// Copies as many bytes as a case moves, half of them read and half written.
+/// A copy that moves the bytes of a case: it reads half of them and writes the other half.
 std::unique_ptr<Contender> copy_of(const Setting&, double bytes);
 
 }  // namespace tilewright::cli::bench
