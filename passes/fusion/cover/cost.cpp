@@ -177,7 +177,8 @@ class Estimator {
   }
 
   // A host reads a left operand in memory in place. One that is computed is computed again, to scratch memory, for each tile of columns. The
-  // right one is kept for the next tile of rows. What is narrower than f32 is converted to scratch memory in any case.
+  // right one is kept for the next tile of rows. What is narrower than f32 is converted to scratch memory in any case. An operand with sums
+  // of its own loop in it is not counted: to store it, another loop over the data has to come first.
   void add_computed_operand(const std::vector<Factor>& factors, const AxisSet& along, ir::Element element, const AxisSet& walked) {
     if (target_.is_gpu() || ir::bits(element) < 32) return;
     const auto [sides, common] = operands_of(factors, along, nullptr, batch_axes(factors, along));
@@ -188,7 +189,10 @@ class Estimator {
     if (common.empty() && left.factors.size() == 1 && left.factors[0].base->is(ExprKind::load) && left.factors[0].exponent.is_one()) return;
     AxisSet axes;
     for (const auto* group : {&left.factors, &common})
-      for (const Factor& f : *group) axes.insert(f.base->axes);
+      for (const Factor& f : *group) {
+        if (any_of(f.base, [](Expr e) { return e->is_reference(); })) return;
+        axes.insert(f.base->axes);
+      }
     cost_.exponentials += kExponentialsOfOperand * (evaluations(axes, walked) - footprint_.extent(axes));
   }
 
