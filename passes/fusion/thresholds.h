@@ -28,6 +28,8 @@ inline constexpr std::int64_t kMostBoundedPower = 4;
 inline constexpr int kMostPrimeOfRoot = 1000;
 /// Bits above and below 1 of a product's coefficient that is multiplied with others; f32 has 126, and further products need the rest.
 inline constexpr int kMostCoefficientExponent = 100;
+/// Values that are added and multiplied in the body of a sum, up to which it is proved that the sum is none of products.
+inline constexpr std::size_t kMostValuesOfProduct = 64;
 /// Characters of a formula that is printed as a tree; a longer one gets names for the parts that it has several times.
 inline constexpr double kLongestText = 2000;
 /// Numerators and denominators from here on are printed as decimal fractions, which are shorter.

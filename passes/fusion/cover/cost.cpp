@@ -164,7 +164,10 @@ class Estimator {
     const double count = evaluations(both(axes, along), walked);
     if (c == Combine::sum && is_product(b_.factors(body), along)) {
       cost_.matrix_flops += 2 * count;
-      precision_seconds_ += 2 * count * seconds_of_precision(operands.precision);
+      const auto [sides, common] = operands_of(b_.factors(body), along, nullptr, batch_axes(b_.factors(body), along));
+      const bool is_exact = is_exact_in_tf32(common) &&
+                            std::all_of(sides.begin(), sides.end(), [](const Operand& side) { return is_exact_in_tf32(side.factors); });
+      if (!is_exact) precision_seconds_ += 2 * count * seconds_of_precision(operands.precision);
       bits_ = std::min(bits_, ir::bits(operands.element));
       add_computed_operand(b_.factors(body), along, operands.element, walked);
       std::vector<Expr> multiplied;

@@ -91,6 +91,7 @@ std::optional<Part> MatrixProducts::dot(Expr reduction, const AxisSet& along, Ex
   right_order.insert(right_order.end(), columns.begin(), columns.end());
   result_order.insert(result_order.end(), columns.begin(), columns.end());
   if (!body->number.is_one()) left.push_back({exprs_.number(body->number), 1});
+  const auto precision = is_exact_in_tf32(left) && is_exact_in_tf32(right) ? graph::ProductPrecision::standard : operand_element.precision;
   const std::int64_t m = build_.elements(rows), n = build_.elements(columns), k = build_.elements(contracted);
   Part a = operand(left, left_order, along, multiplied), b = operand(right, right_order, along, multiplied);
   const std::int64_t mk[] = {m, k}, kn[] = {k, n}, mn[] = {m, n};
@@ -100,8 +101,8 @@ std::optional<Part> MatrixProducts::dot(Expr reduction, const AxisSet& along, Ex
   const auto multiply = [&](const Part& x, const Part& y, ir::ValueId from) {
     const ir::ValueId operands[] = {ir_.reshape(x.value, mk), ir_.reshape(y.value, kn), from};
     std::vector<ir::Attr> attrs;
-    if (multiplied == Element::f32 && operand_element.precision != graph::ProductPrecision::standard)
-      attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(operand_element.precision), {}, {}});
+    if (multiplied == Element::f32 && precision != graph::ProductPrecision::standard)
+      attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(precision), {}, {}});
     return ir_.function().result(ir_.create(OpKind::dot_, operands, attrs));
   };
   // An element that is not finite is left out where a mask of the other operand may hide it, and counted where none does.

@@ -7,6 +7,7 @@
 #include "passes/fusion/expr/leading_coefficient.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/normal_form.h"
+#include "passes/fusion/expr/products.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -60,6 +61,9 @@ Expr ExprBuilder::make_reduction(Combine combine, const AxisSet& bound, Expr bod
   e.combine = combine;
   e.bound = bound;
   e.operand_element = operand_element;
+  // The precision of products is no part of a sum that has none.
+  if (rewrites() && operand_element.precision != ProductElement().precision && !may_become_product(body, bound))
+    e.operand_element.precision = ProductElement().precision;
   e.operands = {body};
   return pool_.intern(std::move(e));
 }
@@ -196,10 +200,11 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
     all.push_back({reduce(Combine::sum, here, multiply(kept, std::move(inside)), operand_element, result), 1});
     return of_some(outside, multiply(scaled.coefficient, std::move(all)));
   }
+  // The outer sum has no products: its precision does not matter.
   if (body->is(ExprKind::reduce) && body->combine == Combine::sum && !here.intersects(body->bound) &&
-      body->operand_element == operand_element && body->element == result) {
+      body->operand_element.element == operand_element.element && body->element == result) {
     all_axes.insert(body->bound);
-    return reduce(Combine::sum, all_axes, body->operands[0], operand_element, result);
+    return reduce(Combine::sum, all_axes, body->operands[0], body->operand_element, result);
   }
   return make_reduction(Combine::sum, here, body, operand_element, result);
 }

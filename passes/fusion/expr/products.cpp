@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
@@ -18,6 +19,25 @@ bool is_product(const std::vector<Factor>& factors, const AxisSet& along) {
 
 bool is_product(Expr e, const ExprBuilder& b) {
   return e->is(ExprKind::reduce) && e->combine == graph::Combine::sum && is_product(b.factors(e->operands[0]), e->bound);
+}
+
+// Factors of a product vary along the summed axes, and none of them has the axes of all. So there is no product if of each two values that
+// are added and multiplied one has all axes of the other.
+bool may_become_product(Expr e, const AxisSet& along) {
+  std::vector<AxisSet> sets;
+  std::size_t visited = 0;
+  return !all_hold(e, [&](Expr x, std::vector<Expr>& parts) {
+    if (++visited > kMostValuesOfProduct) return false;
+    const bool is_multiplied_out =
+        x->is(ExprKind::add) || x->is(ExprKind::mul) || x->is(ExprKind::exp) || x->is(ExprKind::select) || x->is(ExprKind::conjunction);
+    if (is_multiplied_out) {
+      parts.insert(parts.end(), children(x).begin(), children(x).end());
+      return true;
+    }
+    if (!x->axes.intersects(along)) return true;
+    if (std::find(sets.begin(), sets.end(), x->axes) == sets.end()) sets.push_back(x->axes);
+    return std::all_of(sets.begin(), sets.end(), [&](const AxisSet& set) { return set.contains(x->axes) || x->axes.contains(set); });
+  });
 }
 
 AxisSet batch_axes(const std::vector<Factor>& factors, const AxisSet& along) {
@@ -89,6 +109,14 @@ PlacedFactors placed_factors(const Operands& given, ExprBuilder& b) {
       for (Factor& f : own)
         if (is_mask(f)) f.base = b.indicator(f.base->operands[0], f.base->element);
   return placed;
+}
+
+bool is_exact_in_tf32(const std::vector<Factor>& factors) {
+  const auto is_narrow_load = [](const Factor& f) {
+    return f.base->is(ExprKind::load) && ir::bits(f.base->tensor->element) < 32 && f.exponent.is_one();
+  };
+  return std::all_of(factors.begin(), factors.end(), [&](const Factor& f) { return is_mask(f) || is_narrow_load(f); }) &&
+         std::count_if(factors.begin(), factors.end(), is_narrow_load) <= 1;
 }
 
 ContainedReductions::Facts ContainedReductions::facts(Expr e) {

@@ -39,6 +39,10 @@ struct PlacedFactors {
 /// Places the common factors of two operands: a value with a mask that hides it, or else with the first operand; a mask with all that it
 /// hides.
 PlacedFactors placed_factors(const Operands&, ExprBuilder&);
+/// Whether a sum of this value may be or become a sum of products, however the value is multiplied out. True for long values.
+bool may_become_product(Expr, const AxisSet& along);
+/// Whether the product of these factors is exact in tf32, which has 11 significant bits: masks and at most one element of a narrow tensor.
+bool is_exact_in_tf32(const std::vector<Factor>&);
 /// The axes that all factors have which vary along the contracted axes.
 AxisSet batch_axes(const std::vector<Factor>&, const AxisSet& along);
 

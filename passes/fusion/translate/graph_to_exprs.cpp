@@ -8,6 +8,7 @@
 
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
+#include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/translate/signed_zeros.h"
 #include "tileir/builder.h"
@@ -312,6 +313,8 @@ Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
   }
   const AxisSet outside = axes_of(position);
   const bool is_position = node.kind == Combine::argmax || node.kind == Combine::argmin;
+  // Products of elements that are added up are rounded to f32. Only the call of a product licenses tf32, which is exact for narrow elements.
+  const auto precision = is_narrow(node.element) ? graph::ProductPrecision::standard : graph::ProductPrecision::ieee;
   std::vector<Expr> results;
   std::vector<ReducedPiece> pieces;
   // Whether the formula itself gives the neutral element for no elements: the value is a float or a condition that varies along each axis.
@@ -331,7 +334,7 @@ Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
     if (is_position)
       pieces.push_back({bound, body, linear_position});
     else
-      results.push_back(b_.reduce(node.kind, bound, body, Element::f32, computed(node.element)));
+      results.push_back(b_.reduce(node.kind, bound, body, {Element::f32, precision}, computed(node.element)));
   }
   Expr result = is_position ? position_of_extreme(node, pieces) : results[0];
   for (std::size_t i = 1; i < results.size(); ++i) result = combined(node.kind, result, results[i], node.element);

@@ -64,6 +64,33 @@ TEST_CASE("graph programs: products have the precision that is asked for") {
     }
 }
 
+// Only the call of a product licenses tf32: sums of products of elements are f32's, though kernels compute them as products of matrices.
+TEST_CASE("graph programs: sums of products of elements have the precision of f32") {
+  const auto hx = normal(kRows * kInner, 4), hw = normal(kInner * kColumns, 5);
+  const auto sum_of = [&](auto term) {
+    Numbers y(kRows * kColumns);
+    for (int i = 0; i < kRows; ++i)
+      for (int k = 0; k < kInner; ++k)
+        for (int j = 0; j < kColumns; ++j) y[i * kColumns + j] += term(double(hx[i * kInner + k]), double(hw[k * kColumns + j]));
+    return y;
+  };
+  for (const std::string& name : {"cpu", "emulator:sm_80", "emulator:sm_90a"}) {
+    CAPTURE(name);
+    tw::Device device = tw::Device::open(name);
+    Program p;
+    auto x = tw::expand_dims(p.input("x", {kRows, kInner}, hx), 2);
+    auto w = tw::expand_dims(p.input("w", {kInner, kColumns}, hw), 0);
+    p.output("product", tw::sum(x * w, 1), sum_of([](double a, double b) { return a * b; }), 1e-6);
+    p.output("mean", tw::mean(x * w, 1), sum_of([](double a, double b) { return a * b / kInner; }), 1e-6);
+    p.output("masked", tw::sum(tw::where(x > 0.0f, w, 0.0f), 1), sum_of([](double a, double b) { return a > 0 ? b : 0; }), 1e-6);
+    p.output("factored", tw::sum((x + 2.0f) * w * w, 1), sum_of([](double a, double b) { return (a + 2) * b * b; }), 1e-6);
+    p.output("added", tw::sum(x * w + x, 1), sum_of([](double a, double b) { return a * b + a; }), 2e-6);
+    p.output("distance", tw::sum((x - w) * (x - w), 1), sum_of([](double a, double b) { return (a - b) * (a - b); }), 2e-6);
+    p.output("exponential", tw::sum(tw::exp(x + w), 1), sum_of([](double a, double b) { return std::exp(a + b); }), 2e-6);
+    for (const tw::PlanOptions& options : {tw::PlanOptions{}, tw::PlanOptions{.reassociate = false}}) p.check_on(device, options);
+  }
+}
+
 TEST_CASE("graph programs: a product of tf32 is one, where the target has it") {
   // 1 + 2^-12 is 1 in tf32.
   for (const bool fuse : {true, false}) {

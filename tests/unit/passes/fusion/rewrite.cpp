@@ -21,7 +21,8 @@ using ir::OpKind;
 
 class Rewriter {
  public:
-  Rewriter(const graph::Graph& from, graph::Graph& to, Variants& v) : from_(from), to_(to), v_(v) {}
+  Rewriter(const graph::Graph& from, graph::Graph& to, Variants& v, std::optional<graph::ProductPrecision> precision)
+      : from_(from), to_(to), v_(v), precision_(precision) {}
 
   void run() {
     for (const graph::Output& o : from_.outputs()) builder(to_).output(o.name, value(o.node).id);
@@ -44,6 +45,7 @@ class Rewriter {
     n.operands.clear();
     for (const Formula& f : x) n.operands.push_back(f.id);
     n.composite.reset();
+    n.precision = precision_of(n);
     return {&to_, builder(to_).add(std::move(n))};
   }
 
@@ -169,7 +171,7 @@ class Rewriter {
       x[0] = permute(x[0], p);
       labels[0] = permuted;
     }
-    if (v_.chance(0.3)) return as_sum(labels, result, x);
+    if (v_.chance(0.3) && is_multiplied_as_elements(n)) return as_sum(labels, result, x);
     return einsum_of(n, labels, result, x);
   }
 
@@ -177,7 +179,15 @@ class Rewriter {
     std::string equation;
     std::vector<NodeId> ids;
     for (std::size_t i = 0; i < x.size(); ++i) equation += (i == 0 ? "" : ",") + labels[i], ids.push_back(x[i].id);
-    return {&to_, builder(to_).einsum(equation + "->" + result, ids, n.element)};
+    return {&to_, builder(to_).einsum(equation + "->" + result, ids, n.element, precision_of(n))};
+  }
+
+  graph::ProductPrecision precision_of(const Node& n) const {
+    return n.op == Op::einsum && n.element == ir::Element::f32 ? precision_.value_or(n.precision) : n.precision;
+  }
+  // A sum of products that is written as such multiplies f32 in its own precision.
+  bool is_multiplied_as_elements(const Node& n) const {
+    return n.element != ir::Element::f32 || precision_of(n) == graph::ProductPrecision::ieee;
   }
 
   // A broadcast product, then a sum.
@@ -206,11 +216,14 @@ class Rewriter {
   const graph::Graph& from_;
   graph::Graph& to_;
   Variants& v_;
+  std::optional<graph::ProductPrecision> precision_;
   std::map<NodeId, Formula> known_;
 };
 
 }  // namespace
 
-void rewrite(const graph::Graph& from, graph::Graph& to, Variants& v) { Rewriter(from, to, v).run(); }
+void rewrite(const graph::Graph& from, graph::Graph& to, Variants& v, std::optional<graph::ProductPrecision> precision) {
+  Rewriter(from, to, v, precision).run();
+}
 
 }  // namespace tilewright::passes::fusion::test

@@ -142,29 +142,31 @@ std::string text_of(const KernelSequence& p) {
 // TILEWRIGHT_REWRITINGS: how many of each formula, beside the default.
 TEST_CASE("one pass: rewritings that keep the meaning keep the kernel") {
   const char* wanted = std::getenv("TILEWRIGHT_REWRITINGS");
-  const int count = wanted ? std::atoi(wanted) : 20;
-  for (const char* name : kOnePass) {
-    CAPTURE(std::string(name));
-    graph::Graph g;
-    Variants plain;
-    workload(name).build(g, plain);
-    const std::string want = text_of(build_sequence(g, {}, gpu()));
-    int differing = 0;
-    for (int seed = 0; seed < count; ++seed) {
-      Variants random;
-      random.seed(static_cast<std::uint64_t>(seed) + 1000);
-      graph::Graph spelled, rewritten;
-      workload(name).build(spelled, random);
-      rewrite(spelled, rewritten, random);
-      const std::string got = text_of(build_sequence(rewritten, {}, gpu()));
-      if (got == want) continue;
-      if (++differing > 1) continue;
-      CAPTURE(seed);
-      CAPTURE(want);
-      CHECK(got == want);
+  const int count = wanted ? std::atoi(wanted) : 12;
+  for (const auto precision : {graph::ProductPrecision::standard, graph::ProductPrecision::ieee})
+    for (const char* name : kOnePass) {
+      CAPTURE(std::string(name));
+      CAPTURE(static_cast<int>(precision));
+      const auto kernel_text = [&](Variants how) {
+        graph::Graph spelled, rewritten;
+        workload(name).build(spelled, how);
+        rewrite(spelled, rewritten, how, precision);
+        return text_of(build_sequence(rewritten, {}, gpu()));
+      };
+      const std::string want = kernel_text({});
+      int differing = 0;
+      for (int seed = 0; seed < count; ++seed) {
+        Variants random;
+        random.seed(static_cast<std::uint64_t>(seed) + 1000);
+        const std::string got = kernel_text(random);
+        if (got == want) continue;
+        if (++differing > 1) continue;
+        CAPTURE(seed);
+        CAPTURE(want);
+        CHECK(got == want);
+      }
+      CHECK(differing == 0);
     }
-    CHECK(differing == 0);
-  }
 }
 
 }  // namespace
