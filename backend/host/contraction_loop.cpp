@@ -77,7 +77,8 @@ class BlockProducts {
     Value* const sums = e_.buffer_of(e_.f().result(dot_.dot));
     Value* const left = dot_.left.load ? nullptr : e_.operand_buffer(dot_.dot, 0);
     const auto live = [&](int axis) { return e_.live_count(e_.live().of_op(dot_.dot, axis), sum_.extent(axis)); };
-    tile_.for_each(TileOrder::along_rows, live(0), live(1), [&](Value* row, Value* column) {
+    Value* const live_rows = live(0);
+    tile_.for_each(TileOrder::along_rows, live_rows, live(1), [&](Value* row, Value* column) {
       Value* at = b_.CreateInBoundsGEP(tile_.sum_type(), sums, b_.CreateAdd(b_.CreateMul(row, e_.i64(columns_)), column));
       const Values results = e_.loop(e_.i64(0), count, e_.i64(1), tile_.load(at), false, [&](Value* number, const Values& carried) {
         const Segment segment = read(number);
@@ -87,8 +88,8 @@ class BlockProducts {
           right.alignment = static_cast<std::uint64_t>(left_.element_bytes());
           right.is_fetched = true;
         }
-        return tile_.add_products(carried, left ? rows_in_buffer(left, number, row) : rows_in_place(number, row), right, segment.depth,
-                                  !has_whole_depth());
+        return tile_.add_products(carried, left ? rows_in_buffer(left, number, row, live_rows) : rows_in_place(number, row), right,
+                                  segment.depth, !has_whole_depth());
       });
       tile_.store(at, results);
     });
@@ -102,13 +103,10 @@ class BlockProducts {
   };
   static constexpr std::int64_t kAddressBytes = 8, kSegmentBytes = 32;
 
-  Values rows_in_buffer(Value* left, Value* segment, Value* row) {
+  Values rows_in_buffer(Value* left, Value* segment, Value* row, Value* live_rows) {
     const std::int64_t stride = e_.plan().iterations(e_.plan().operand_class(dot_.dot, 0)) > 1 ? rows_ * depth_ : 0;
-    Value* const part = b_.CreateMul(segment, e_.i64(stride));
-    Value* const first = b_.CreateInBoundsGEP(tile_.factor_type(), left, b_.CreateAdd(part, b_.CreateMul(row, e_.i64(depth_))));
-    Values out;
-    for (std::int64_t i = 0; i < tile_.rows(); ++i) out.push_back(b_.CreateInBoundsGEP(tile_.factor_type(), first, e_.i64(i * depth_)));
-    return out;
+    Value* const part = b_.CreateInBoundsGEP(tile_.factor_type(), left, b_.CreateMul(segment, e_.i64(stride)));
+    return tile_.left_rows(part, row, depth_, live_rows);
   }
   Values rows_in_place(Value* segment, Value* row) {
     Value* const first = address_at(segment, row);

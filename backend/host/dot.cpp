@@ -19,13 +19,11 @@ void emit_dot(Emitter& e, OpId id) {
     Value* right = b.CreateInBoundsGEP(tile.factor_type(), base[1], b.CreateMul(batch, e.i64(K * N)));
     Value* sums = b.CreateInBoundsGEP(tile.sum_type(), base[2], b.CreateMul(batch, e.i64(M * N)));
     const auto live_count = [&](int axis) { return e.live_count(live(axis), c.extent(axis)); };
-    tile.for_each(TileOrder::down_columns, live_count(c.rank() - 2), live_count(c.rank() - 1), [&](Value* row, Value* column) {
+    Value* const live_rows = live_count(c.rank() - 2);
+    tile.for_each(TileOrder::down_columns, live_rows, live_count(c.rank() - 1), [&](Value* row, Value* column) {
       Value* at = b.CreateInBoundsGEP(tile.sum_type(), sums, b.CreateAdd(b.CreateMul(row, e.i64(N)), column));
-      Value* first = b.CreateInBoundsGEP(tile.factor_type(), left, b.CreateMul(row, e.i64(K)));
-      Values factors;
-      for (std::int64_t i = 0; i < tile.rows(); ++i) factors.push_back(b.CreateInBoundsGEP(tile.factor_type(), first, e.i64(i * K)));
       const RightRows rows{b.CreateInBoundsGEP(tile.factor_type(), right, column), e.i64(N * a.element_bytes())};
-      tile.store(at, tile.add_products(tile.load(at), factors, rows, e.i64(K), false));
+      tile.store(at, tile.add_products(tile.load(at), tile.left_rows(left, row, K, live_rows), rows, e.i64(K), false));
     });
   });
 }

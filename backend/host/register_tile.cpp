@@ -59,6 +59,21 @@ void RegisterTile::for_each(TileOrder order, Value* live_rows, Value* live_colum
     over_columns([&](Value* column) { over_rows([&](Value* row) { emit_tile(row, column); }); });
 }
 
+Values RegisterTile::left_rows(Value* factor, Value* row, std::int64_t depth, Value* live_rows) {
+  Value* const first = b_.CreateInBoundsGEP(in_, factor, b_.CreateMul(row, e_.i64(depth)));
+  Values out{first};
+  for (std::int64_t i = 1; i < shape_.rows; ++i) {
+    if (live_rows) {
+      Value* const last = b_.CreateSub(live_rows, e_.i64(1), "last_live");
+      Value* const at = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(row, e_.i64(i)), last);
+      out.push_back(b_.CreateInBoundsGEP(in_, factor, b_.CreateMul(at, e_.i64(depth))));
+    } else {
+      out.push_back(b_.CreateInBoundsGEP(in_, first, e_.i64(i * depth)));
+    }
+  }
+  return out;
+}
+
 Value* RegisterTile::accumulator(Value* first, std::int64_t row, std::int64_t j) {
   return b_.CreateInBoundsGEP(out_, first, e_.i64(row * N_ + j * shape_.lanes));
 }

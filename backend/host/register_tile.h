@@ -35,6 +35,9 @@ class RegisterTile {
   /// factor.
   Values add_products(const Values& sums, const Values& left, const RightRows& right, Value* depth, bool may_be_empty);
 
+  /// Where the rows of the tile from `row` on lie in a row-major left factor. Rows that are not live stand for the last live one: what a
+  /// buffer holds there may be subnormal, and products of such numbers take a hundred times as long.
+  Values left_rows(Value* factor, Value* row, std::int64_t depth, Value* live_rows);
   /// The number of rows of the tile.
   std::int64_t rows() const { return shape_.rows; }
   /// Calls emit_tile(row, column) in loops over the live rows and columns of the accumulators; null: all.

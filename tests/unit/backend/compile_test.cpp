@@ -185,6 +185,40 @@ std::string gather_of(const char* element, const char* index) {
   return s;
 }
 
+TEST_CASE("compile: rows of products that no store needs are computed as the last row that one needs") {
+  const auto code = [](const char* row_mask) {
+    return compiled((std::string(R"(kernel @few(%a: ptr<const f32>, %b: ptr<const f32>, %c: ptr<f32>, %m: i32) {
+  %i = arange {lo = 0, hi = 16} : i32[16]
+  %ic = reshape %i : i32[16, 1]
+  %ir = reshape %i : i32[1, 16]
+  %size = constant {value = 16} : i32[16, 1]
+  %at = mul %ic, %size : i32[16, 1]
+  %o1 = broadcast %at : i32[16, 16]
+  %o2 = broadcast %ir : i32[16, 16]
+  %o = add %o1, %o2 : i32[16, 16]
+  %ab = broadcast %a : ptr<const f32>[16, 16]
+  %ap = add_ptr %ab, %o : ptr<const f32>[16, 16]
+  %x = load %ap : f32[16, 16]
+  %bb = broadcast %b : ptr<const f32>[16, 16]
+  %bp = add_ptr %bb, %o : ptr<const f32>[16, 16]
+  %y = load %bp : f32[16, 16]
+  %none = constant {value = 0.0} : f32[16, 16]
+  %d = dot %x, %y, %none : f32[16, 16]
+  %mb = broadcast %m : i32[16, 1]
+  %im = lt %ic, %mb : i1[16, 1]
+  %mask = broadcast %im : i1[16, 16]
+  %cb = broadcast %c : ptr<f32>[16, 16]
+  %cp = add_ptr %cb, %o : ptr<f32>[16, 16]
+  store %cp, %d)") + row_mask +
+                     "\n}")
+                        .c_str(),
+                    "cpu:x86-64-v4")
+        .llvm_ir;
+  };
+  CHECK(has(code(", %mask"), "%last_live"));
+  CHECK_FALSE(has(code(""), "%last_live"));
+}
+
 TEST_CASE("compile: what a launch reads once counts with what it writes, to choose non-temporal stores") {
   // kMasked reads what no other program reads; a gather may read anything.
   const std::string rows = compiled(kMasked, "cpu:x86-64-v4").llvm_ir,
