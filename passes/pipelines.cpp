@@ -69,6 +69,8 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
     };
     passes.insert(passes.end(), std::begin(distributed), std::end(distributed));
   } else {
+    // After combine, which recognises the scores of a softmax by their dot; before widen_dot, which puts casts around the loads of factors.
+    passes.insert(std::find(passes.begin(), passes.end(), "select_mma"), "sum_dots");
     // After the passes that rewrite ops, which would rewrite two loops; before narrow_comparisons, which changes the form of the masks.
     passes.insert(passes.end() - 3, "split_masked_loops");
     // Before the last canonicalize, which drops the comparisons that always hold, and the last licm.

@@ -235,6 +235,13 @@ TEST_CASE("contraction: transposed factors") {
     for (const bool right : {false, true}) check({37, 70, 50, 16, 64, 32, Element::f32, Element::f32, left, right});
 }
 
+TEST_CASE("contraction: one row, whose right factor lies along k, is a sum") {
+  for (const Element e : {Element::f32, Element::f64, Element::f16, Element::bf16})
+    for (const std::int64_t k : {1, 31, 64, 150}) check({3, 70, k, 1, 32, 64, e, e == Element::f64 ? e : Element::f32, false, true});
+  check({3, 70, 50, 1, 32, 64, Element::f32, Element::f32, false, true, "both", "", true});
+  check({2, 70, 50, 1, 32, 32, Element::f32, Element::f32, true, true, "left"});
+}
+
 TEST_CASE("contraction: masks and elements behind them") {
   for (const char* masks : {"left", "right"}) check({37, 70, 50, 16, 64, 32, Element::f32, Element::f32, false, false, masks});
   check({37, 70, 50, 16, 64, 32, Element::f32, Element::f32, false, false, "both", "", true});

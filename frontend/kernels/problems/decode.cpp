@@ -22,7 +22,8 @@ DecodeChoice choice_of(const DecodeShape&, const Configuration& c) {
 
 std::vector<DecodeChoice> candidates(const Machine& m, const DecodeShape& s) {
   std::vector<DecodeChoice> all;
-  const int heads = covering_size(s.group, 16, 65536);
+  // A matrix instruction has 16 rows; hosts need no row beside the group's.
+  const int heads = covering_size(s.group, m.target.is_gpu() ? 16 : 1, 65536);
   for (const int keys : tile_sizes(s.page_size, 16, 256))
     for (const int w : warp_counts(m, {2, 4}))
       for (const int parts : split_counts(m, s.sequences, cdiv(s.capacity, std::int64_t{keys}), 4))
