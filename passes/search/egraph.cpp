@@ -32,7 +32,7 @@ Ref EGraph::find(const Ref& r) const {
 
 CanonicalNode EGraph::normalise(const Node& n) const {
   Node m = n;
-  for (int i = 0; i < operands_of(n.op); ++i) m.in[static_cast<std::size_t>(i)] = find(n.in[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < operands_of(n); ++i) m.in[static_cast<std::size_t>(i)] = find(n.in[static_cast<std::size_t>(i)]);
   return canonical(m);
 }
 

@@ -1,7 +1,7 @@
 // Canonical nodes and the table of terms.
 #include "passes/search/labelled.h"
 
-#include <tuple>
+#include <bit>
 
 namespace tilewright::passes::search {
 namespace {
@@ -16,7 +16,7 @@ Renamed number_labels(const Node& n, bool swapped) {
   const auto meet = [&](Label l) {
     if (renamed[l] == kNoLabel) renamed[l] = next++;
   };
-  const int count = operands_of(n.op);
+  const int count = operands_of(n);
   for (int i = 0; i < count; ++i)
     for (Label l : n.in[static_cast<std::size_t>(swapped ? count - 1 - i : i)].labels) meet(l);
   for (Label l = 0; l < kMaxLabels; ++l)
@@ -48,9 +48,10 @@ std::size_t NodeHash::operator()(const Node& n) const {
     h = (h ^ x) * 0x9E3779B97F4A7C15u;
     h ^= h >> 29;
   };
-  mix(static_cast<std::uint64_t>(n.op) | static_cast<std::uint64_t>(n.variable) << 8 | static_cast<std::uint64_t>(n.axis) << 16 |
+  mix(static_cast<std::uint64_t>(n.op) | static_cast<std::uint64_t>(n.element) << 8 | static_cast<std::uint64_t>(n.axis) << 16 |
       static_cast<std::uint64_t>(n.kept) << 32);
-  for (int i = 0; i < operands_of(n.op); ++i) {
+  mix(static_cast<std::uint64_t>(n.attribute));
+  for (int i = 0; i < operands_of(n); ++i) {
     const Ref& r = n.in[static_cast<std::size_t>(i)];
     std::uint64_t labels = 0;
     for (Label l : r.labels) labels = labels << 8 | l;
@@ -87,10 +88,15 @@ Ref TermTable::insert(const Node& n) {
     std::size_t slot = 0;
     for (Label l = 0; l < kMaxLabels; ++l) {
       if (!contains(c.node.kept, l)) continue;
-      for (int i = 0; i < operands_of(n.op); ++i)
+      for (int i = 0; i < operands_of(n); ++i)
         if (const Ref& r = c.node.in[static_cast<std::size_t>(i)]; r.labels.slot_of(l) >= 0) extents[slot] = extent(r, l);
-      if (l == c.node.axis && n.op != Op::view)
-        extents[slot] = n.op == Op::cat ? Extent::whole : n.op == Op::part0 ? Extent::first : Extent::second;
+      if (l == c.node.axis) {
+        const auto which = static_cast<std::size_t>(n.attribute);
+        extents[slot] = n.op == Op::view    ? moves_[which].to
+                        : n.op == Op::cat   ? cuts_[which].whole
+                        : n.op == Op::part0 ? cuts_[which].first
+                                            : cuts_[which].second;
+      }
       ++slot;
     }
     nodes_.push_back(c.node);
@@ -99,9 +105,20 @@ Ref TermTable::insert(const Node& n) {
   return {at->second, c.slots(n.kept)};
 }
 
-Ref TermTable::variable(int index, std::span<const Extent> extents) {
+int TermTable::add_cut(const Cut& c) {
+  cuts_.push_back(c);
+  return static_cast<int>(cuts_.size()) - 1;
+}
+
+int TermTable::add_move(const Move& m) {
+  moves_.push_back(m);
+  return static_cast<int>(moves_.size()) - 1;
+}
+
+Ref TermTable::variable(int index, std::span<const Extent> extents, ir::Element element) {
   Node n;
-  n.variable = static_cast<std::uint8_t>(index);
+  n.element = element;
+  n.attribute = index;
   n.kept = static_cast<LabelSet>((1u << extents.size()) - 1);
   const bool is_new = !terms_.contains(n);
   const Ref r = insert(n);
@@ -122,43 +139,62 @@ bool TermTable::fit(const Ref& a, const Ref& b, Label except) const {
   return true;
 }
 
-Ref TermTable::product(Ref a, Ref b, LabelSet kept) {
+bool TermTable::are_too_many(LabelSet axes) const { return std::popcount(axes) > most_axes_; }
+
+Ref TermTable::product(Ref a, Ref b, LabelSet kept) { return a ? product(a, b, kept, 0, element(a)) : Ref{}; }
+
+Ref TermTable::product(Ref a, Ref b, LabelSet kept, int attribute, ir::Element result) {
   if (!a || !b) return {};
   a = sum(a, kept | b.labels.set());
   b = sum(b, kept | a.labels.set());
-  if (!fit(a, b)) return {};
-  return insert({.op = Op::product, .kept = (a.labels.set() | b.labels.set()) & kept, .in = {a, b}});
+  const LabelSet axes = (a.labels.set() | b.labels.set()) & kept;
+  if (!fit(a, b) || are_too_many(axes)) return {};
+  return insert({.op = Op::product, .element = result, .attribute = attribute, .kept = axes, .in = {a, b}});
 }
 
 Ref TermTable::sum(const Ref& a, LabelSet kept) {
   if (!a || (a.labels.set() & ~kept) == 0) return a;
-  return insert({.op = Op::sum, .kept = a.labels.set() & kept, .in = {a}});
+  return insert({.op = Op::sum, .element = element(a), .kept = a.labels.set() & kept, .in = {a}});
 }
 
 Ref TermTable::add(const Ref& a, const Ref& b) {
-  if (!a || !b || !fit(a, b)) return {};
-  return insert({.op = Op::add, .kept = a.labels.set() | b.labels.set(), .in = {a, b}});
+  if (!a || !b || !fit(a, b) || are_too_many(a.labels.set() | b.labels.set())) return {};
+  return insert({.op = Op::add, .element = element(a), .kept = a.labels.set() | b.labels.set(), .in = {a, b}});
 }
 
-Ref TermTable::function(const Ref& a) {
-  if (!a) return {};
-  return insert({.op = Op::function, .kept = a.labels.set(), .in = {a}});
+Ref TermTable::function(const Ref& a, int attribute) { return a ? function(std::span(&a, 1), attribute, element(a)) : Ref{}; }
+
+Ref TermTable::function(std::span<const Ref> operands, int attribute, ir::Element result) {
+  Node n{.op = Op::function, .element = result, .attribute = attribute, .in = {}};
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i]) return {};
+    for (std::size_t k = 0; k < i; ++k)
+      if (!fit(operands[k], operands[i])) return {};
+    n.in[i] = operands[i];
+    n.kept |= operands[i].labels.set();
+  }
+  return are_too_many(n.kept) ? Ref{} : insert(n);
 }
 
-Ref TermTable::view(const Ref& a, Label axis) {
-  if (!a || a.labels.slot_of(axis) < 0 || extent(a, axis) != Extent::plain) return {};
-  return insert({.op = Op::view, .axis = axis, .kept = a.labels.set(), .in = {a}});
+Ref TermTable::reduce(const Ref& a, LabelSet kept, int attribute) {
+  if (!a || (a.labels.set() & ~kept) == 0) return a;
+  return insert({.op = Op::reduce, .element = element(a), .attribute = attribute, .kept = a.labels.set() & kept, .in = {a}});
 }
 
-Ref TermTable::cat(const Ref& a, const Ref& b, Label axis) {
+Ref TermTable::view(const Ref& a, Label axis, int move) {
+  if (!a || a.labels.slot_of(axis) < 0 || extent(a, axis) != moves_[static_cast<std::size_t>(move)].from) return {};
+  return insert({.op = Op::view, .element = element(a), .axis = axis, .attribute = move, .kept = a.labels.set(), .in = {a}});
+}
+
+Ref TermTable::cat(const Ref& a, const Ref& b, Label axis, int number) {
   if (!a || !b || a.labels.slot_of(axis) < 0 || a.labels.set() != b.labels.set()) return {};
-  if (extent(a, axis) != Extent::first || extent(b, axis) != Extent::second || !fit(a, b, axis)) return {};
-  return insert({.op = Op::cat, .axis = axis, .kept = a.labels.set(), .in = {a, b}});
+  if (extent(a, axis) != cut(number).first || extent(b, axis) != cut(number).second || !fit(a, b, axis)) return {};
+  return insert({.op = Op::cat, .element = element(a), .axis = axis, .attribute = number, .kept = a.labels.set(), .in = {a, b}});
 }
 
-Ref TermTable::part(Op op, const Ref& a, Label axis) {
-  if (!a || a.labels.slot_of(axis) < 0 || extent(a, axis) != Extent::whole) return {};
-  return insert({.op = op, .axis = axis, .kept = a.labels.set(), .in = {a}});
+Ref TermTable::part(Op op, const Ref& a, Label axis, int number) {
+  if (!a || a.labels.slot_of(axis) < 0 || extent(a, axis) != cut(number).whole) return {};
+  return insert({.op = op, .element = element(a), .axis = axis, .attribute = number, .kept = a.labels.set(), .in = {a}});
 }
 
 Ref copy(const TermTable& from, const Ref& r, TermTable& to) {
@@ -167,10 +203,10 @@ Ref copy(const TermTable& from, const Ref& r, TermTable& to) {
   if (n.op == Op::variable) {
     std::array<Extent, kMaxSlots> extents{};
     for (int s = 0; s < r.labels.size(); ++s) extents[static_cast<std::size_t>(s)] = from.extent(r.term, s);
-    made = to.variable(n.variable, {extents.data(), static_cast<std::size_t>(r.labels.size())});
+    made = to.variable(n.attribute, {extents.data(), static_cast<std::size_t>(r.labels.size())}, n.element);
   } else {
     Node m = n;
-    for (int i = 0; i < operands_of(n.op); ++i) m.in[static_cast<std::size_t>(i)] = copy(from, n.in[static_cast<std::size_t>(i)], to);
+    for (int i = 0; i < operands_of(n); ++i) m.in[static_cast<std::size_t>(i)] = copy(from, n.in[static_cast<std::size_t>(i)], to);
     made = to.insert(m);
   }
   // The slots of both terms are known by the labels of the node in `from`.

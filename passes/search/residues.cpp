@@ -64,7 +64,7 @@ const std::vector<std::uint64_t>& Residues::of(int term) {
   const auto at = static_cast<std::size_t>(term);
   if (values_.size() <= at) values_.resize(static_cast<std::size_t>(terms_.size()));
   if (values_[at].empty()) {
-    for (int i = 0; i < operands_of(terms_.node(term).op); ++i) of(terms_.node(term).in[static_cast<std::size_t>(i)].term);
+    for (int i = 0; i < operands_of(terms_.node(term)); ++i) of(terms_.node(term).in[static_cast<std::size_t>(i)].term);
     values_[at] = evaluate(term);
   }
   return values_[at];
@@ -84,7 +84,7 @@ std::vector<std::uint64_t> Residues::evaluate(int term) {
   result = count;
   const std::size_t kept = loops.labels.size();
   std::array<std::vector<int>, 2> extents, strides;
-  for (int i = 0; i < operands_of(n.op); ++i) {
+  for (int i = 0; i < operands_of(n); ++i) {
     const Ref& r = n.in[static_cast<std::size_t>(i)];
     for (int s = 0; s < r.labels.size(); ++s) {
       extents[static_cast<std::size_t>(i)].push_back(sizes_.of(terms_.extent(r.term, s)));
@@ -111,11 +111,12 @@ std::vector<std::uint64_t> Residues::evaluate(int term) {
     };
     std::uint64_t value = 0;
     switch (n.op) {
-      case Op::variable: value = residue(sizes_.seed, n.variable, target, 0); break;
+      case Op::variable: value = residue(sizes_.seed, n.attribute, target, 0); break;
       case Op::product: value = multiply_residues(element(0), element(1)); break;
       case Op::sum: value = element(0); break;
       case Op::add: value = add_residues(element(0), element(1)); break;
       case Op::function: value = scramble(element(0) + kFunctionSeed) % kPrime; break;
+      case Op::reduce: TW_UNREACHABLE("rules have no reductions but sums");
       case Op::view:
         for (int k = 0; k < loops.sizes[axis]; ++k)
           value = add_residues(

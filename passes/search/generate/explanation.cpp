@@ -64,7 +64,7 @@ bool Explainer::explain_congruence(const Ref& from, const Ref& to, std::vector<P
   };
   Node at = in_proof(a, normal_a);
   const Node target = in_proof(b, normal_b);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(a.op)); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(a)); ++i) {
     const auto inner = explain(at.in[i], target.in[i]);
     if (!inner) return false;
     for (const ProofStep& s : *inner) {

@@ -26,15 +26,15 @@ constexpr Sizes kOtherSizes[] = {{3, 2, 3, 5}, {5, 1, 2, 6}};
 
 void collect_variables(const TermTable& terms, int term, std::vector<int>& found) {
   const Node& n = terms.node(term);
-  if (n.op == Op::variable && std::find(found.begin(), found.end(), n.variable) == found.end()) found.push_back(n.variable);
-  for (int i = 0; i < operands_of(n.op); ++i) collect_variables(terms, n.in[static_cast<std::size_t>(i)].term, found);
+  if (n.op == Op::variable && std::find(found.begin(), found.end(), n.attribute) == found.end()) found.push_back(n.attribute);
+  for (int i = 0; i < operands_of(n); ++i) collect_variables(terms, n.in[static_cast<std::size_t>(i)].term, found);
 }
 
 /// The ops of a term. A part counts threefold, so that pieces are said to be concatenated rather than cut out of a concatenation.
 int size_of(const TermTable& terms, int term) {
   const Node& n = terms.node(term);
   int size = n.op == Op::variable ? 0 : n.op == Op::part0 || n.op == Op::part1 ? 3 : 1;
-  for (int i = 0; i < operands_of(n.op); ++i) size += size_of(terms, n.in[static_cast<std::size_t>(i)].term);
+  for (int i = 0; i < operands_of(n); ++i) size += size_of(terms, n.in[static_cast<std::size_t>(i)].term);
   return size;
 }
 

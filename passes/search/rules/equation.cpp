@@ -157,11 +157,11 @@ int append(const TermTable& terms, int term, Pattern& pattern, std::vector<int>&
   const std::size_t at = pattern.size();
   pattern.push_back({n.op, -1, {-1, -1}});
   if (n.op == Op::variable) {
-    const auto found = std::find(variables.begin(), variables.end(), n.variable);
+    const auto found = std::find(variables.begin(), variables.end(), n.attribute);
     pattern[at].variable = static_cast<int>(found - variables.begin());
-    if (found == variables.end()) variables.push_back(n.variable);
+    if (found == variables.end()) variables.push_back(n.attribute);
   }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(n.op)); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(n)); ++i) {
     const int operand = append(terms, n.in[i].term, pattern, variables);
     pattern[at].in[i] = operand;
   }

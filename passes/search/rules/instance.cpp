@@ -32,6 +32,7 @@ class Builder {
       case Op::sum: return terms_.sum(operand(0), ~left_to_sum_);
       case Op::add: return terms_.add(operand(0), operand(1));
       case Op::function: return terms_.function(operand(0));
+      case Op::reduce: TW_UNREACHABLE("rules have no reductions but sums");
       case Op::view: return terms_.view(operand(0), binding_.moved);
       case Op::cat: return terms_.cat(operand(0), operand(1), binding_.cut);
       case Op::part0:

@@ -43,7 +43,7 @@ void Matcher::step(std::size_t node) {
     return;
   }
   for (const Member& m : source_.members(here.term)) {
-    if (m.node.op != p.op) continue;
+    if (m.node.op != p.op || operands_of(m.node) != operands_of(p.op)) continue;
     take(node, m, false);
     if (is_commutative(p.op) && !(m.node.in[0] == m.node.in[1])) take(node, m, true);
   }
@@ -70,7 +70,7 @@ void Matcher::take(std::size_t node, const Member& m, bool swapped) {
     }
   }
   if (fits) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(m.node.op)); ++i)
+    for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(m.node)); ++i)
       visits_[static_cast<std::size_t>(pattern_[node].in[i])].ref = visit.node.in[swapped ? 1 - i : i];
     if (swapped) std::swap(visit.node.in[0], visit.node.in[1]);
     step(node + 1);
