@@ -17,6 +17,9 @@
 #include "frontend/cli/output/diagnostics_text.h"
 #include "frontend/cli/output/launch_timing.h"
 #include "frontend/graph/compile.h"
+#include "passes/search/graph/graph_to_terms.h"
+#include "passes/search/graph/terms_to_graph.h"
+#include "passes/search/plain_terms.h"
 #include "runtime/devices.h"
 #include "tileir/graph/text/graph_text.h"
 #include "tileir/text/suggestion.h"
@@ -25,7 +28,9 @@ namespace tilewright::cli {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kForms = {"explain", "svg", "tileir", "ptx", "graph"};
+constexpr std::array<std::string_view, 7> kForms = {"explain", "svg", "tileir", "ptx", "graph", "terms", "rewritten"};
+// The forms that need no plan.
+constexpr std::array<std::string_view, 3> kFormsOfGraphs = {"graph", "terms", "rewritten"};
 constexpr std::string_view kInterpreter = "interpreter";
 
 struct Options {
@@ -43,13 +48,17 @@ struct Options {
   std::string form() const { return !emit.empty() ? emit : runs() || is_interpreted() ? "" : "explain"; }
 };
 
+bool is_form_of_graph(std::string_view form) {
+  return std::find(kFormsOfGraphs.begin(), kFormsOfGraphs.end(), form) != kFormsOfGraphs.end();
+}
+
 void check(const Options& o) {
   if (!o.emit.empty() && std::find(kForms.begin(), kForms.end(), o.emit) == kForms.end())
     throw UsageError(fmt::format("--emit '{}' is none of {}{}", o.emit, fmt::join(kForms, ", "), ir::suggestion(o.emit, kForms)));
   if (!o.target.empty() && !o.device.empty())
     throw UsageError("--target is for plans that do not run, --device for those that do; give one");
   if (!o.target.empty() && o.runs()) throw UsageError("--target compiles only; --device runs the graph");
-  if (o.is_interpreted() && !o.emit.empty() && o.emit != "graph")
+  if (o.is_interpreted() && !o.emit.empty() && !is_form_of_graph(o.emit))
     throw UsageError(fmt::format("--emit {}: the interpreter has no kernels", o.emit));
   if (!o.kernel.empty() && o.emit != "ptx" && o.emit != "tileir") throw UsageError("--kernel is for --emit tileir and ptx");
 }
@@ -93,8 +102,18 @@ std::string ptx(const Plan& plan, const Options& options) {
       fmt::format("--emit ptx: the plan has {} kernels; name one with --kernel: '{}'", kernels.size(), fmt::join(names, "', '")));
 }
 
+/// A form that needs no plan.
+std::string text_of(const std::string& form, const graph::Graph& g, const Options& options) {
+  namespace search = passes::search;
+  const graph::PrintOptions print{.locations = options.locations};
+  if (form == "graph") return graph::print(g, print);
+  const search::GraphTerms terms = search::graph_to_terms(g);
+  if (form == "terms") return search::text(terms, g);
+  return graph::print(search::terms_to_graph(g, terms, {search::PlainTerms(terms.terms)}), print);
+}
+
 std::string text_of(const std::string& form, const graph::Graph& g, const Plan& plan, const Options& options) {
-  if (form == "graph") return graph::print(g, {.locations = options.locations});
+  if (is_form_of_graph(form)) return text_of(form, g, options);
   if (form == "svg") return plan.explain_svg(Here());
   if (form == "explain") return plan.explain(Here());
   if (form == "ptx") return ptx(plan, options);
@@ -153,7 +172,7 @@ void interpret(const graph::Graph& g, const Options& options, Session& session) 
     write_results(results, outputs, session);
     if (options.compare) compare(g, arguments, results, *options.compare);
   }
-  if (options.form() == "graph") session.files.write(options.output, graph::print(g, {.locations = options.locations}));
+  if (is_form_of_graph(options.form())) session.files.write(options.output, text_of(options.form(), g, options));
 }
 
 void run(const graph::Graph& g, const Plan& plan, const std::shared_ptr<rt::Device>& device, const Options& options, Session& session) {
@@ -210,8 +229,10 @@ void add_graph(CLI::App& root, Session& session) {
   c->add_option("FILE", o->file, "A textual graph; - is standard input")->required()->type_name("");
   c->add_option("--target", o->target, "What to compile for, without running; cpu, this machine, if not given")->type_name(kTargetNames);
   add_device_option(*c, o->device, "The device of a run, or the interpreter; cpu if not given", Interpreter::is_device);
-  c->add_option("--emit", o->emit, "explain if there is no run; tileir: the kernels as derived; graph: the graph as it was read")
-      ->type_name("explain|svg|tileir|ptx|graph");
+  c->add_option("--emit", o->emit,
+                "explain if there is no run; tileir: the kernels as derived; graph: the graph as it was read; terms: its labelled terms; "
+                "rewritten: the graph of these terms")
+      ->type_name("explain|svg|tileir|ptx|graph|terms|rewritten");
   c->add_option("--kernel", o->kernel, "Which kernel of the plan; default: all, or the only one")->type_name("NAME");
   c->add_option("-o,--output", o->output, "The file for --emit; default: standard output")->type_name("OUT");
   add_plan_options(*c, *o);

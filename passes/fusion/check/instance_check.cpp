@@ -128,7 +128,7 @@ void InstanceCheck::compare_at(Sample& sample, const AxisAnalysis& axes, const s
       return false;
     });
   steps_ += written.size() + derived.computed().size();
-  if (const std::optional<std::string>& mistake = derived.computed().mistake(); mistake && !result.is_refuted) refute(*mistake);
+  if (const std::optional<std::string> mistake = derived.computed().mistake(); mistake && !result.is_refuted) refute(*mistake);
   if (compared_ > before && !result.is_refuted) ++result.rounds;
 }
 
@@ -158,6 +158,20 @@ ProofResult InstanceCheck::run(const AxisAnalysis& axes, const ExprPool& pool, s
   std::vector<NodeId> nodes;
   for (const CheckedValue& v : values) nodes.push_back(v.node);
   return compare(axes, nodes, [&](const Sample& s) { return Translated{PlanValues(g_, axes, pool, {}, s), values}; });
+}
+
+ProofResult InstanceCheck::run(const AxisAnalysis& axes, std::span<const RewrittenValue> values) {
+  struct Rewritten {
+    GraphValues graph;
+    std::span<const RewrittenValue> values;
+    Number element(std::size_t i, const Coordinates& at) { return graph.value(values[i].rewritten, at); }
+    const Rewritten& computed() const { return *this; }
+    std::size_t size() const { return graph.size(); }
+    static std::optional<std::string> mistake() { return std::nullopt; }
+  };
+  std::vector<NodeId> nodes;
+  for (const RewrittenValue& v : values) nodes.push_back(v.written);
+  return compare(axes, nodes, [&](const Sample& s) { return Rewritten{GraphValues(g_, axes, s), values}; });
 }
 
 std::string InstanceCheck::text() const {

@@ -31,6 +31,11 @@ struct CheckedValue {
   std::vector<Expr> index;
 };
 
+/// Two values of one graph that should be equal.
+struct RewrittenValue {
+  graph::NodeId written, rewritten;
+};
+
 class InstanceCheck {
  public:
   explicit InstanceCheck(const graph::Graph&);
@@ -40,6 +45,9 @@ class InstanceCheck {
   ProofResult run(const AxisAnalysis& axes, const ExprPool&, std::span<const CheckedResult>, std::span<const LoopPlan* const> kernels);
   /// As above, for expressions of a translation.
   ProofResult run(const AxisAnalysis& axes, const ExprPool&, std::span<const CheckedValue>);
+
+  /// Compares values of the graph itself: what a rewriting of the graph appended to it with what was there before.
+  ProofResult run(const AxisAnalysis& axes, std::span<const RewrittenValue>);
 
   /// Whether any element was compared.
   bool has_compared() const { return compared_ > 0; }

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <deque>
-
+#include "passes/search/plain_terms.h"
 #include "passes/search/rules/matcher.h"
 
 namespace tilewright::passes::search {
@@ -78,25 +77,6 @@ class Saturation {
   std::vector<Found> found_;
 };
 
-/// Single terms as a source of nodes.
-class PlainTerms : public NodeSource {
- public:
-  explicit PlainTerms(const TermTable& terms) : terms_(terms) {}
-  const TermTable& terms() const override { return terms_; }
-  Ref find(const Ref& r) const override { return r; }
-  const std::vector<Member>& members(int term) const override {
-    while (static_cast<int>(members_.size()) <= term) {
-      const int next = static_cast<int>(members_.size());
-      members_.push_back({Member{terms_.node(next), terms_.slots(next)}});
-    }
-    return members_[static_cast<std::size_t>(term)];
-  }
-
- private:
-  const TermTable& terms_;
-  mutable std::deque<std::vector<Member>> members_;
-};
-
 /// Everything that one application of a rule at one place makes of a term.
 std::vector<Ref> rewrites(TermTable& terms, const PlainTerms& source, const Rule& rule, const Ref& r) {
   std::vector<Ref> results;
@@ -119,7 +99,7 @@ std::vector<Ref> rewrites(TermTable& terms, const PlainTerms& source, const Rule
     if (renamed[l] == kNoLabel) renamed[l] = next++;
   });
   const Node here = with_labels(n, [&](Label l) { return renamed[l]; });
-  for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(n.op)); ++i)
+  for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(n)); ++i)
     for (const Ref& operand : rewrites(terms, source, rule, here.in[i])) {
       Node changed = here;
       changed.in[i] = operand;

@@ -1,0 +1,17 @@
+// Which node computes each class: the outcome of an extraction, as far as the translation to a graph needs it.
+#pragma once
+#include "passes/search/egraph.h"
+
+namespace tilewright::passes::search {
+
+struct Choice {
+  const NodeSource& source;
+  std::vector<std::size_t> members = {};  // indexed by class; the first member for classes beyond its end
+
+  const Member& member(int root) const {
+    const auto at = static_cast<std::size_t>(root);
+    return source.members(root)[at < members.size() ? members[at] : 0];
+  }
+};
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,96 @@
+// A graph as labelled terms: the tables that its terms refer to, and the term of each value.
+//
+// A value of the graph is a term whose slots are the parts of the value's axes (axis_parts.h). The part at position p, counted over all axes
+// from the outermost, has the label p. A value that is broadcast along a part has a term without that slot:
+//
+//   %1 = broadcast %b : f32[s, 64]       the term of %b with its slot labelled 1
+//   %2 = reshape %1 : f32[s, 4, 16]      divides 64 into the labels 1, 2
+#pragma once
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/search/labelled.h"
+#include "tileir/graph/graph.h"
+
+namespace tilewright::passes::search {
+
+/// The extents of the parts of each axis of a tensor.
+struct Layout {
+  std::vector<std::vector<Extent>> axes;
+};
+
+/// The labels of the parts of each axis.
+using AxisLabels = std::vector<std::vector<Label>>;
+/// Numbers the parts of all axes in order.
+AxisLabels numbered(const Layout&);
+
+/// The value of a node.
+struct Value {
+  Ref ref;
+  Layout layout;
+};
+
+/// What a variable of the terms stands for.
+struct Leaf {
+  enum class Kind : std::uint8_t {
+    number,  // a constant without axes: `bits`
+    ones,    // ones along one axis: a factor that broadcasts
+    iota,    // positions along one axis, which may have parts: `layout`
+    node,    // the value of `node`, whose parts are all its slots; what its operands are is known by their values
+  };
+  Kind kind{};
+  std::uint64_t bits = 0;
+  graph::NodeId node;
+  Layout layout;
+};
+
+/// A linear map along one axis.
+struct View {
+  graph::Op op{};            // slice, pad (with zeros), flip or rotate
+  std::vector<Dim> lengths;  // as of the node
+  Move move;
+};
+
+/// Terms with the tables of their attributes:
+///
+///   variable   Leaf                       product    graph::ProductPrecision
+///   function   ir::OpKind                 reduce     graph::Combine
+///   view       View                       cat, part  Cut
+///
+/// A function by the op `div` with one operand is its reciprocal.
+class GraphTerms {
+ public:
+  /// No more axes than a tensor may have, so that every term can be written as a node.
+  GraphTerms();
+
+  TermTable terms;
+  std::vector<Leaf> leaves;
+  std::vector<View> views;
+  std::vector<std::optional<Value>> values;  // indexed by node; none for nodes that no output needs
+  std::vector<graph::NodeId> origins;        // indexed by term: the node with which it was made
+
+  Extent extent(const Dim&);
+  const Dim& dim(Extent e) const { return dims_[static_cast<std::size_t>(e)]; }
+
+  Ref number(ir::Element, std::uint64_t bits);
+  /// Ones along an axis, labelled 0.
+  Ref ones(ir::Element, Extent);
+  /// Positions along an axis of these parts, labelled 0, 1, ...
+  Ref iota(ir::Element, const std::vector<Extent>& parts);
+  Ref leaf(graph::NodeId, ir::Element, const Layout&);
+  int cut(const Dim& first, const Dim& second);
+  int view(graph::Op, const std::vector<Dim>& lengths, const Dim& from, const Dim& to);
+
+ private:
+  Ref variable(const std::string& key, const Leaf&, ir::Element, const std::vector<Extent>&);
+
+  std::vector<Dim> dims_;
+  std::unordered_map<std::string, int> extents_, variables_, cuts_, moves_;  // by their text
+};
+
+/// One line a term, "t4[a, b] : f32[n, 8] = product(t0[a, c], t3[c, b] -> [a, b])", and a line for each output.
+std::string text(const GraphTerms&, const graph::Graph&);
+
+}  // namespace tilewright::passes::search

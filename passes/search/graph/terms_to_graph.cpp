@@ -1,0 +1,308 @@
+// Writes classes, operands first.
+#include "passes/search/graph/terms_to_graph.h"
+
+#include <algorithm>
+#include <map>
+
+#include "passes/search/graph/node_writer.h"
+#include "passes/search/graph/written_op.h"
+#include "tileir/graph/einsum.h"
+#include "tileir/graph/graph_op_info.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::search {
+namespace {
+
+using graph::NodeId;
+using Kind = WrittenOp::Kind;
+
+char letter(Label l) { return static_cast<char>(l < 26 ? 'a' + l : 'A' + (l - 26)); }
+
+class Writing {
+ public:
+  /// `to` has a node for each node of `copies`.
+  Writing(const graph::Graph& written, const GraphTerms& all, const Choice& choice, graph::Graph& to, std::map<NodeId, NodeId> copies)
+      : written_(written), all_(all), choice_(choice), writer_(to), to_(to), copies_(std::move(copies)) {}
+
+  /// The tensor of a value of the graph as it was written.
+  NodeId value(NodeId n) {
+    write(root_of(n));
+    return tensor(n);
+  }
+
+ private:
+  int root_of(NodeId n) const { return choice_.source.find(all_.values[n.index]->ref).term; }
+
+  // ---- classes, by a stack, since a graph may be as deep as it has nodes ----
+
+  void write(int root) {
+    std::vector<int> stack = {root};
+    while (!stack.empty()) {
+      const int at = stack.back();
+      if (nodes_.contains(at)) {
+        stack.pop_back();
+        continue;
+      }
+      const auto [known, is_new] = ops_.try_emplace(at);
+      if (is_new) known->second = written_op(all_, choice_, at);
+      const std::size_t before = stack.size();
+      for (int operand : operands(at, known->second))
+        if (!nodes_.contains(operand)) {
+          TW_CHECK(is_new, "a class is chosen to be computed from itself");
+          stack.push_back(operand);
+        }
+      if (stack.size() > before) continue;
+      stack.pop_back();
+      nodes_.emplace(at, node_of(at, known->second));
+    }
+  }
+
+  std::vector<int> operands(int root, const WrittenOp& op) const {
+    std::vector<int> all;
+    for (const Ref& r : op.operands) all.push_back(r.term);
+    if (op.kind != Kind::leaf) return all;
+    if (const Leaf& leaf = leaf_of(root); leaf.kind == Leaf::Kind::node && !copies_.contains(leaf.node))
+      for (NodeId x : written_.node(leaf.node).operands) all.push_back(root_of(x));
+    return all;
+  }
+  const Leaf& leaf_of(int root) const { return all_.leaves[static_cast<std::size_t>(choice_.member(root).node.attribute)]; }
+
+  /// A node whose axes are the slots of the class.
+  NodeId node_of(int root, const WrittenOp& op) {
+    const NodeId origin = all_.origins[static_cast<std::size_t>(root)];
+    const graph::Node& from = written_.node(origin);
+    writer_.begin(from.where, from.composite);
+    const std::size_t before = to_.size();
+    const Member& m = choice_.member(root);
+    const LabelledNode made = make(root, m, op);
+    const NodeId node = writer_.aligned(made, m.slots);
+    if (node.index >= before && !from.name.empty() && root_of(origin) == root) to_.set_name(node, from.name);
+    return node;
+  }
+
+  LabelledNode operand(const Ref& r) const { return {nodes_.at(r.term), r.labels}; }
+  graph::TensorShape shape(int root) const {
+    graph::TensorShape shape;
+    for (int s = 0; s < choice_.member(root).slots.size(); ++s) shape.push_back(all_.dim(all_.terms.extent(root, s)));
+    return shape;
+  }
+
+  LabelledNode make(int root, const Member& m, const WrittenOp& op) {
+    const Labels& order = m.slots;
+    std::vector<NodeId> x;
+    if (op.kind != Kind::einsum && op.kind != Kind::reduce && op.kind != Kind::reshape)
+      for (const Ref& r : op.operands) x.push_back(writer_.aligned(operand(r), order));
+    switch (op.kind) {
+      case Kind::leaf: return leaf(m);
+      case Kind::number: return {writer_.builder().extent(m.node.element, op.length), order};
+      case Kind::map: return {writer_.map(op.function, x, m.node.element), order};
+      case Kind::reciprocal: return {writer_.map(ir::OpKind::div_, {writer_.builder().number(m.node.element, 1.0), x[0]}), order};
+      case Kind::broadcast: return {writer_.broadcast(x[0], shape(root)), order};
+      case Kind::einsum: return einsum(m, op);
+      case Kind::reduce: return reduce(m, op);
+      case Kind::reshape: return without_ones(m, op);
+      case Kind::concat: return along(m, graph::Op::concat, x, {});
+      case Kind::pad: return along(m, graph::Op::pad, x, {op.begin, op.end});
+      case Kind::slice: return along(m, graph::Op::slice, x, {op.begin, op.end, Dim(1)});
+      case Kind::view: return view(m, x[0]);
+    }
+    TW_UNREACHABLE("a written op");
+  }
+
+  LabelledNode along(const Member& m, graph::Op op, std::vector<NodeId> operands, std::vector<Dim> lengths) {
+    graph::Node n;
+    n.op = op;
+    n.operands = std::move(operands);
+    n.axes = {m.slots.slot_of(m.node.axis)};
+    n.lengths = std::move(lengths);
+    return {writer_.add(std::move(n)), m.slots};
+  }
+
+  LabelledNode view(const Member& m, NodeId x) {
+    const View& v = all_.views[static_cast<std::size_t>(m.node.attribute)];
+    std::vector<NodeId> operands = {x};
+    if (v.op == graph::Op::pad) operands.push_back(writer_.builder().constant(m.node.element, {}, {0}));
+    return along(m, v.op, operands, v.lengths);
+  }
+
+  LabelledNode einsum(const Member& m, const WrittenOp& op) {
+    graph::Equation equation;
+    graph::Node n;
+    n.op = graph::Op::einsum;
+    for (const Ref& r : op.operands) {
+      n.operands.push_back(nodes_.at(r.term));
+      std::string& labels = equation.operands.emplace_back();
+      for (Label l : r.labels) labels += letter(l);
+    }
+    for (Label l : m.slots) equation.result += letter(l);
+    n.text = equation.text();
+    n.element = m.node.element;
+    n.precision = static_cast<graph::ProductPrecision>(m.node.attribute);
+    return {writer_.add(std::move(n)), m.slots};
+  }
+
+  LabelledNode reduce(const Member& m, const WrittenOp& op) {
+    const Ref& r = op.operands[0];
+    LabelledNode made;
+    graph::Node n;
+    n.op = graph::Op::reduce;
+    n.operands = {nodes_.at(r.term)};
+    n.kind = op.combine;
+    for (int axis = 0; axis < r.labels.size(); ++axis) {
+      if (contains(m.node.kept, r.labels[axis]))
+        made.axes.push_back(r.labels[axis]);
+      else
+        n.axes.push_back(axis);
+    }
+    made.node = writer_.add(std::move(n));
+    return made;
+  }
+
+  LabelledNode without_ones(const Member& m, const WrittenOp& op) {
+    const LabelledNode x = operand(op.operands[0]);
+    LabelledNode made;
+    graph::TensorShape shape;
+    for (int axis = 0; axis < x.axes.size(); ++axis) {
+      if (!contains(m.node.kept, x.axes[axis])) continue;
+      made.axes.push_back(x.axes[axis]);
+      shape.push_back(writer_.shape(x.node)[static_cast<std::size_t>(axis)]);
+    }
+    made.node = writer_.reshape(x.node, shape);
+    return made;
+  }
+
+  // ---- leaves ----
+
+  LabelledNode leaf(const Member& m) {
+    const Leaf& leaf = all_.leaves[static_cast<std::size_t>(m.node.attribute)];
+    const ir::Element e = m.node.element;
+    LabelledNode made;
+    graph::TensorShape parts;
+    Dim extent = 1;
+    for (const std::vector<Extent>& axis : leaf.layout.axes)
+      for (Extent part : axis) {
+        made.axes.push_back(static_cast<Label>(parts.size()));
+        parts.push_back(all_.dim(part));
+        extent = extent * all_.dim(part);
+      }
+    switch (leaf.kind) {
+      case Leaf::Kind::number: made.node = writer_.builder().constant(e, {}, {leaf.bits}); break;
+      case Leaf::Kind::ones: made.node = writer_.broadcast(writer_.builder().number(e, 1.0), parts); break;
+      case Leaf::Kind::iota: made.node = writer_.reshape(writer_.builder().iota(e, {extent}, 0), parts); break;
+      case Leaf::Kind::node: made.node = writer_.reshape(copy(leaf.node), parts); break;
+    }
+    return made;
+  }
+
+  /// A node of the graph as it was written, with operands written anew.
+  NodeId copy(NodeId from) {
+    if (const auto known = copies_.find(from); known != copies_.end()) return known->second;
+    graph::Node n = written_.node(from);
+    for (NodeId& x : n.operands) {
+      x = tensor(x);
+      // A kernel of the user reads memory: what is no tensor in row-major order there is copied.
+      const graph::Node& made = to_.node(x);
+      const bool is_in_memory = !graph::is_leaf(made.op) || (made.op == graph::Op::input && made.lengths.empty());
+      if (n.op != graph::Op::call || is_in_memory) continue;
+      graph::Node copied;
+      copied.op = graph::Op::broadcast;
+      copied.operands = {x};
+      copied.shape = made.shape;
+      x = writer_.add(std::move(copied));
+    }
+    if (n.combiner.valid()) n.combiner = function(n.combiner);
+    n.name.clear();
+    const NodeId made = writer_.add(std::move(n));
+    copies_[from] = made;
+    return made;
+  }
+
+  /// The function of a reduction: nodes of scalars, of which operands come first.
+  NodeId function(NodeId result) {
+    std::vector<NodeId> stack = {result};
+    std::vector<NodeId> needed;
+    while (!stack.empty()) {
+      const NodeId n = stack.back();
+      stack.pop_back();
+      if (copies_.contains(n) || std::find(needed.begin(), needed.end(), n) != needed.end()) continue;
+      needed.push_back(n);
+      for (NodeId x : written_.node(n).operands) stack.push_back(x);
+    }
+    std::sort(needed.begin(), needed.end());
+    for (NodeId from : needed) {
+      graph::Node n = written_.node(from);
+      for (NodeId& x : n.operands) x = copies_.at(x);
+      copies_[from] = writer_.add(std::move(n));
+    }
+    return copies_.at(result);
+  }
+
+  // ---- tensors ----
+
+  /// The value of a node in its own shape. Requires: its class is written.
+  NodeId tensor(NodeId n) {
+    if (const auto known = tensors_.find(n); known != tensors_.end()) return known->second;
+    const Value& value = *all_.values[n.index];
+    const Ref r = choice_.source.find(value.ref);
+    const graph::TensorShape& shape = written_.node(n).shape;
+    Labels order;
+    graph::TensorShape parts;
+    graph::TensorShape narrow;        // the shape with extents of 1 for axes that the term lacks
+    graph::TensorShape narrow_parts;  // the same of the parts
+    bool is_whole = true;             // each axis has all parts or none
+    for (const std::vector<Extent>& axis : value.layout.axes) {
+      std::size_t had = 0;
+      for (Extent part : axis) {
+        const auto label = static_cast<Label>(order.size());
+        const bool is_had = r.labels.slot_of(label) >= 0;
+        had += is_had ? 1 : 0;
+        order.push_back(label);
+        parts.push_back(all_.dim(part));
+        narrow_parts.push_back(is_had ? parts.back() : Dim(1));
+      }
+      is_whole &= had == 0 || had == axis.size();
+      narrow.push_back(had == 0 ? Dim(1) : shape[narrow.size()]);
+    }
+    const NodeId own = writer_.aligned(operand(r), order);
+    const NodeId made = is_whole ? writer_.broadcast(writer_.reshape(own, narrow), shape)
+                                 : writer_.reshape(writer_.broadcast(writer_.reshape(own, narrow_parts), parts), shape);
+    tensors_[n] = made;
+    return made;
+  }
+
+  const graph::Graph& written_;
+  const GraphTerms& all_;
+  const Choice& choice_;
+  NodeWriter writer_;
+  graph::Graph& to_;
+  std::map<NodeId, NodeId> copies_;   // by node of the written graph: its copy
+  std::map<NodeId, NodeId> tensors_;  // by node of the written graph: its value in its own shape
+  std::map<int, WrittenOp> ops_;      // by class
+  std::map<int, NodeId> nodes_;       // by class
+};
+
+}  // namespace
+
+graph::Graph terms_to_graph(const graph::Graph& written, const GraphTerms& all, const Choice& choice) {
+  graph::Graph g(written.symbols());
+  for (std::uint32_t i = 0; i < written.composites(); ++i) g.add_composite(written.composite(i));
+  std::map<NodeId, NodeId> copies;
+  for (std::uint32_t i = 0; i < written.size(); ++i)
+    if (const graph::Node& n = written.node({i}); n.op == graph::Op::input || n.op == graph::Op::scalar) copies[{i}] = g.append(n);
+  Writing writing(written, all, choice, g, std::move(copies));
+  for (const graph::Output& o : written.outputs()) g.add_output({o.name, writing.value(o.node), o.where});
+  return g;
+}
+
+std::vector<NodeId> append_values(graph::Graph& written, const GraphTerms& all, const Choice& choice, std::span<const NodeId> nodes) {
+  const graph::Graph before = written;
+  std::map<NodeId, NodeId> copies;
+  for (std::uint32_t i = 0; i < before.size(); ++i)
+    if (before.node({i}).op != graph::Op::argument && graph::is_leaf(before.node({i}).op)) copies[{i}] = {i};
+  Writing writing(before, all, choice, written, std::move(copies));
+  std::vector<NodeId> values;
+  for (NodeId n : nodes) values.push_back(writing.value(n));
+  return values;
+}
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,17 @@
+// Translates labelled terms back to a graph.
+//
+// Each class that an output needs becomes one node, whose axes are the slots of the class, and the nodes that bring its operands into order.
+// Leaves are copied from the graph as it was written, with operands that are written anew. Types, symbols, names and lines are kept.
+#pragma once
+#include "passes/search/graph/choice.h"
+#include "passes/search/graph/graph_terms.h"
+
+namespace tilewright::passes::search {
+
+/// A graph of the same inputs and outputs, of which each class is computed by its chosen node. `written`: the graph of the terms.
+graph::Graph terms_to_graph(const graph::Graph& written, const GraphTerms&, const Choice&);
+
+/// Appends to the graph itself what computes these nodes by the chosen nodes of their classes, and returns the new nodes. To compare both.
+std::vector<graph::NodeId> append_values(graph::Graph& written, const GraphTerms&, const Choice&, std::span<const graph::NodeId>);
+
+}  // namespace tilewright::passes::search
