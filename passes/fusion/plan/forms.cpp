@@ -101,8 +101,7 @@ void Forms::refuse(std::string reason, Expr node) { throw NoForm{std::move(reaso
 
 const Form& Forms::form(Expr e) {
   if (const auto known = forms_.find(e); known != forms_.end()) return known->second;
-  Form terms = merge(make(e));
-  if (terms.size() > kMostFormTerms) refuse(fmt::format("a value that needs more than {} accumulators", kMostFormTerms), e);
+  Form terms = merge(make(e), e);
   return forms_.emplace(e, std::move(terms)).first->second;
 }
 
@@ -133,8 +132,9 @@ FormTerm Forms::with_positive_factor(FormTerm t) {
   return t.factor->is_nonnegative || !negated->is_nonnegative ? t : FormTerm{negated, t.exponent, b_.scale(-1, t.body)};
 }
 
-// Terms with equal exponents and bodies add their factors; terms with equal factors and exponents add their bodies.
-Form Forms::merge(Form terms) {
+// Terms with equal exponents and bodies add their factors; terms with equal factors and exponents add their bodies. The terms are counted after
+// each factor of a product, since a product of sums has as many as the product of their numbers.
+Form Forms::merge(Form terms, Expr e) {
   for (const bool by_body : {true, false}) {
     std::map<std::pair<ExprKey, ExprKey>, FormTerm> merged;
     for (const FormTerm& t : terms) {
@@ -148,6 +148,7 @@ Form Forms::merge(Form terms) {
     for (auto& [key, t] : merged)
       if (t.factor != b_.zero() && t.body != b_.zero()) terms.push_back(t);
   }
+  if (terms.size() > kMostFormTerms) refuse(fmt::format("a value that needs more than {} accumulators", kMostFormTerms), e);
   return terms;
 }
 
@@ -159,7 +160,7 @@ Form Forms::multiply(const Form& a, const Form& b, Expr e) {
       if (x.exponent != b_.zero() && y.exponent != b_.zero()) refuse("a product of exponentials with a reference each", e);
       all.push_back({b_.product({x.factor, y.factor}), b_.add({x.exponent, y.exponent}), b_.product({x.body, y.body})});
     }
-  return merge(std::move(all));
+  return merge(std::move(all), e);
 }
 
 Form Forms::make(Expr e) {

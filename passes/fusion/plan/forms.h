@@ -69,7 +69,7 @@ class Forms {
   Form inner_reduction(Expr);
   FormTerm with_positive_factor(FormTerm);
   Form multiply(const Form&, const Form&, Expr product);
-  Form merge(Form);
+  Form merge(Form, Expr value);
   bool is_pending(Expr) const;
   Expr first_pending(Expr);
   /// Forms of the same values without shifts. Shared by all exponents and extremes inside, which would otherwise visit common parts again.

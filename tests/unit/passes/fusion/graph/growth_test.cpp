@@ -106,6 +106,32 @@ TEST_CASE("fusion growth: reports say what is cut, and why") {
   CHECK(!has(sequence_of(family("softmaxes"), 60), "the whole takes more than "));
 }
 
+// Multiplied out, a product of k differences from averages has 2^k terms. It takes another pass, and so do sums with their own sums.
+TEST_CASE("fusion growth: a product of sums with pending reductions is not multiplied out further than loops have accumulators") {
+  const auto steps = [](ir::Element element, bool is_difference, const ir::TargetDesc& target, int factors) {
+    graph::Graph g;
+    std::optional<Formula> product;
+    for (int i = 0; i < factors; ++i) {
+      const Formula x = input(g, "x" + std::to_string(i), {3, 64}, element);
+      const Formula factor = is_difference ? x - sum(x, {1}) / 64.0 : x + max(x, {1});
+      product = product ? *product * factor : factor;
+    }
+    builder(g).output("y", sum(*product, {1}).id);
+    const KernelSequence p = build_sequence(g, {}, target);
+    CHECK(p.proof.exact);
+    return static_cast<double>(p.steps);
+  };
+  for (const ir::Element element : {ir::Element::f32, ir::Element::f64, ir::Element::bf16})
+    for (const bool is_difference : {true, false})
+      for (const ir::TargetDesc& target : {ir::TargetDesc(), kAmpere}) {
+        CAPTURE(ir::text(element));
+        CAPTURE(is_difference);
+        CAPTURE(target.is_gpu());
+        const double few = steps(element, is_difference, target, 8), many = steps(element, is_difference, target, 16);
+        CHECK(many <= 3 * few);
+      }
+}
+
 // The tree of conditions above the operands, and not all of them, is walked for each element.
 TEST_CASE("fusion growth: a concatenation takes as many steps as it has operands") {
   const auto steps = [](int operands, const Dim& extent, const ir::TargetDesc& target, std::size_t kernels) {
