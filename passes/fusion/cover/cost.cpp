@@ -88,7 +88,7 @@ class Estimator {
     std::vector<Expr> values;
     AxisSet walked;
   };
-  // What was counted, for each set of walked axes.
+  // The values that were counted, for each set of walked axes: a value is counted once for each of them, and not once for a whole walk.
   class Counted {
    public:
     ExprSet& inside(const AxisSet& walked) {

@@ -117,6 +117,7 @@ class OperandStore {
       if (!which_.followers && factors.size() == own && follows_one_product(value)) continue;
       replace_operand(product, group, store(value));
       if (!scales.empty()) moved_.push_back({scaled_.at(product), scales});
+      // The kernel that stores the operand computes its factors, so the walk does not enter them.
       for (const Factor& f : group) seen_.insert(f.base);
     }
   }

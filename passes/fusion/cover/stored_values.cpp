@@ -92,6 +92,7 @@ Expr StoredValues::store_reductions(Expr root, Reductions which, ExprMap& stored
 }
 
 Expr StoredValues::store_scans(Expr root, bool has_loop, ExprMap& stored) {
+  // What is stored of a part depends on whether it is inside of a scan, so the walk is over pairs and not over expressions.
   struct Part {
     Expr value;
     bool is_scanned;  // a part of a scan

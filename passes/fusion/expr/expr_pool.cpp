@@ -155,10 +155,8 @@ void ExprPool::note_source(Expr e, graph::NodeId node) {
   if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.insert(was_part ? nodes.begin() : nodes.end(), node);
   // A sum from which the normal form has taken factors is the value of no node. It is part of this node's value, but not of any operand's.
   ExprSet seen;
-  const auto is_without_node = [&](Expr x) {
-    return x->holds(ExprKind::reduce) && (x == e || sources_.count(x.operator->()) == 0) && seen.insert(x).second;
-  };
-  walk(e, is_without_node, [&](Expr x) {
+  const auto is_without_node = [&](Expr x) { return x->holds(ExprKind::reduce) && (x == e || sources_.count(x.operator->()) == 0); };
+  walk(e, seen, is_without_node, [&](Expr x) {
     if (x == e || !x->is(ExprKind::reduce)) return;
     sources_[x.operator->()] = {node};
     parts_.insert(x.operator->());

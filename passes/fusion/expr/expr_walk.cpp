@@ -4,11 +4,11 @@
 namespace tilewright::passes::fusion {
 
 void collect(Expr root, ExprKind kind, ExprSet& seen, std::vector<Expr>& found) {
-  walk_inwards(root, [&](Expr e) {
-    if (!e->holds(kind) || !seen.insert(e).second) return false;
+  const auto visit = [&](Expr e) {
     if (e->is(kind)) found.push_back(e);
     return true;
-  });
+  };
+  walk_inwards(root, seen, [&](Expr e) { return e->holds(kind); }, visit);
 }
 
 std::vector<Expr> collect(Expr root, ExprKind kind) {

@@ -28,6 +28,12 @@ void walk(Expr root, ExprSet& seen, Visit visit) {
   walk(root, [&](Expr e) { return seen.insert(e).second; }, std::move(visit));
 }
 
+/// Visits an expression and its parts, operands first, as far as `may_enter` is true, without those in `seen`. Adds what it visits to `seen`.
+template <class MayEnter, class Visit>
+void walk(Expr root, ExprSet& seen, MayEnter may_enter, Visit visit) {
+  walk(root, [&](Expr e) { return may_enter(e) && seen.insert(e).second; }, std::move(visit));
+}
+
 /// A fact about an expression that follows from those about its children. `known` maps expressions to facts. `decide` returns a fact that
 /// needs no children, if there is one; `derive` finds the facts about children in `known`, and returns that about the expression.
 template <class Facts, class Decide, class Derive>
@@ -70,6 +76,13 @@ void walk_inwards(Expr root, Enter enter) {
 template <class Visit>
 void walk_inwards(Expr root, ExprSet& seen, Visit visit) {
   walk_inwards(root, [&](Expr e) { return seen.insert(e).second && visit(e); });
+}
+
+/// Visits an expression and its parts, as far as `may_enter` is true, without those in `seen`. Adds what it visits to `seen`. `visit` returns
+/// whether the parts are visited.
+template <class MayEnter, class Visit>
+void walk_inwards(Expr root, ExprSet& seen, MayEnter may_enter, Visit visit) {
+  walk_inwards(root, [&](Expr e) { return may_enter(e) && seen.insert(e).second && visit(e); });
 }
 
 /// Adds the expressions of a kind, without those in `seen`.

@@ -14,11 +14,10 @@ bool KernelOutput::has(Axis a) const {
 std::vector<Expr> reductions_over(Axis axis, const std::vector<KernelOutput>& outputs) {
   ExprSet seen;
   std::vector<Expr> found;
-  const auto enter = [&](Expr e) { return e->holds(ExprKind::reduce) && seen.insert(e).second; };
-  for (const KernelOutput& o : outputs)
-    walk(o.value, enter, [&](Expr e) {
-      if (e->is(ExprKind::reduce) && (!axis || e->bound.contains(axis))) found.push_back(e);
-    });
+  const auto visit = [&](Expr e) {
+    if (e->is(ExprKind::reduce) && (!axis || e->bound.contains(axis))) found.push_back(e);
+  };
+  for (const KernelOutput& o : outputs) walk(o.value, seen, [](Expr e) { return e->holds(ExprKind::reduce); }, visit);
   return found;
 }
 

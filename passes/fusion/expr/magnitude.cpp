@@ -193,20 +193,18 @@ bool is_extreme(ExprBuilder& b, Expr e) {
 
 std::vector<Multiple> values_of_maximum(ExprBuilder& b, Expr maximum) {
   ExprSet seen;
-  std::vector<Expr> open{maximum};
   std::vector<Multiple> values;
-  while (!open.empty()) {
-    const auto [factor, value] = b.split_coefficient(open.back());
-    open.pop_back();
-    if (factor.is_zero() || !is_maximum(value)) continue;
+  walk_along(maximum, [&](Expr e, std::vector<Expr>& next) {
+    const auto [factor, value] = b.split_coefficient(e);
+    if (factor.is_zero() || !is_maximum(value)) return;
     for (Expr chosen : value->operands) {
       while (chosen->is(ExprKind::select) && chosen->operands[2]->is_negative_infinity()) chosen = chosen->operands[1];
       const Expr scaled = b.scale(factor, chosen);
       if (!seen.insert(scaled).second) continue;
       values.push_back({factor, chosen});
-      open.push_back(scaled);
+      next.push_back(scaled);
     }
-  }
+  });
   return values;
 }
 

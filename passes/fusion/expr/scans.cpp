@@ -12,8 +12,8 @@ std::optional<ScanLoop> scan_loop(const std::vector<Expr>& values) {
   ScanLoop loop;
   bool is_one_loop = true;
   ExprSet seen;
-  const auto enter = [&](Expr e) {
-    if ((!e->holds(ExprKind::scan) && !e->holds(ExprKind::reduce)) || !seen.insert(e).second) return false;
+  const auto may_enter = [](Expr e) { return e->holds(ExprKind::scan) || e->holds(ExprKind::reduce); };
+  const auto visit = [&](Expr e) {
     if (e->is(ExprKind::reduce)) is_one_loop = false;
     if (!e->is(ExprKind::scan)) return true;
     const Expr body = e->operands[0], position = e->operands[1];
@@ -25,7 +25,7 @@ std::optional<ScanLoop> scan_loop(const std::vector<Expr>& values) {
     loop.scans.push_back(e);
     return false;
   };
-  for (Expr v : values) walk_inwards(v, enter);
+  for (Expr v : values) walk_inwards(v, seen, may_enter, visit);
   if (loop.scans.empty() || !is_one_loop) return std::nullopt;
   std::sort(loop.scans.begin(), loop.scans.end(), [](Expr a, Expr b) { return a->key < b->key; });
   return loop;

@@ -70,18 +70,17 @@ void collect_reads_along(Expr value, Axis x, std::vector<Read>& reads) {
 
 void collect_inner_reductions(Expr value, Axis loop, std::vector<Expr>& found) {
   ExprSet seen;
-  walk_inwards(value, [&](Expr e) {
-    if (!e->holds(ExprKind::reduce) || e->is_reference() || !seen.insert(e).second) return false;
+  const auto visit = [&](Expr e) {
     if (e->is(ExprKind::reduce) && !e->bound.contains(loop)) found.push_back(e);
     return true;
-  });
+  };
+  walk_inwards(value, seen, [](Expr e) { return e->holds(ExprKind::reduce) && !e->is_reference(); }, visit);
 }
 
 // Collects the axes that reductions and scans bind, without those in `seen`.
 void collect_bound(Expr value, ExprSet& seen, AxisSet& bound) {
-  walk_inwards(value, [&](Expr e) {
-    const bool binds = e->holds(ExprKind::reduce) || e->holds(ExprKind::scan);
-    if (!binds || e->is_reference() || !seen.insert(e).second) return false;
+  const auto may_bind = [](Expr e) { return (e->holds(ExprKind::reduce) || e->holds(ExprKind::scan)) && !e->is_reference(); };
+  walk_inwards(value, seen, may_bind, [&](Expr e) {
     bound.insert(e->bound);
     return true;
   });
@@ -151,8 +150,7 @@ void LoopPlan::assign_passes() {
       try {
         Forms forms(*b_, loop, pending);
         Form form = forms.reduction(r, exponents.contains(r));
-        ExprSet moved;
-        find_transports(form, r->combine, r, moved);
+        find_transports(form, r->combine, r);
         forms_[r] = std::move(form);
         break;
       } catch (const NoForm& why) {
@@ -215,11 +213,18 @@ const Form& LoopPlan::transport(Expr body) {
 }
 
 // Finds how all accumulators move that make_accumulators() and make_moves() would make of a form. Throws NoForm if one of them cannot.
-void LoopPlan::find_transports(const Form& form, Combine combine, Expr reduce, ExprSet& seen) {
-  for (const FormTerm& t : form) {
-    const Expr body = accumulated(t, combine, reduce).value;
-    if (body->holds(ExprKind::shift_reference) && seen.insert(body).second) find_transports(transport(body), Combine::sum, reduce, seen);
-  }
+void LoopPlan::find_transports(const Form& form, Combine combine, Expr reduce) {
+  ExprSet seen;
+  const auto add_bodies = [&](const Form& f, Combine c, std::vector<Expr>& next) {
+    for (const FormTerm& t : f)
+      if (const Expr body = accumulated(t, c, reduce).value; body->holds(ExprKind::shift_reference)) next.push_back(body);
+  };
+  std::vector<Expr> bodies;
+  add_bodies(form, combine, bodies);
+  for (Expr first : bodies)
+    walk_along(first, [&](Expr body, std::vector<Expr>& next) {
+      if (seen.insert(body).second) add_bodies(transport(body), Combine::sum, next);
+    });
 }
 
 void LoopPlan::make_accumulators() {

@@ -70,7 +70,7 @@ class LoopPlan {
   void assign_passes();
   void make_accumulators();
   const Form& transport(Expr body);
-  void find_transports(const Form&, graph::Combine, Expr reduce, ExprSet& seen);
+  void find_transports(const Form&, graph::Combine, Expr reduce);
   Term accumulated(const FormTerm&, graph::Combine, Expr reduce);
   AccumulatorTerm term(const FormTerm&, int pass, graph::Combine, Expr exponent, Expr reduce);
   int accumulator(int pass, graph::Combine, Expr exponent, Expr body, Expr reduce);

@@ -60,8 +60,8 @@ std::string listed(const std::vector<std::string>& parts) {
 std::vector<FlopCount> count_flops(const LoopPlan& plan) {
   std::vector<FlopCount> all;
   ExprSet seen;
-  const auto enter = [&](Expr e) { return !e->is(ExprKind::load) && seen.insert(e).second; };
-  for (const KernelOutput& o : plan.outputs) walk(o.value, enter, [&](Expr e) { add_flops_of(e, all); });
+  for (const KernelOutput& o : plan.outputs)
+    walk(o.value, seen, [](Expr e) { return !e->is(ExprKind::load); }, [&](Expr e) { add_flops_of(e, all); });
   return all;
 }
 

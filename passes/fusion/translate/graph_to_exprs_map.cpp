@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "passes/fusion/bit_counts.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/thresholds.h"
@@ -25,18 +26,13 @@ bool is_comparison(OpKind op) {
 
 // Whether a value is computed from a part, as the program writes it.
 bool is_written_with(const ExprPool& pool, Expr value, Expr part) {
-  ExprSet seen;
-  std::vector<Expr> open{value};
-  while (!open.empty()) {
-    const Expr e = open.back();
-    open.pop_back();
-    if (e == part) return true;
-    const WrittenValue* written = seen.insert(e).second ? pool.written_value(e) : nullptr;
-    if (!written) continue;
-    open.push_back(written->left);
-    if (written->right) open.push_back(written->right);
-  }
-  return false;
+  return !all_hold(value, [&](Expr e, std::vector<Expr>& next) {
+    if (const WrittenValue* written = pool.written_value(e)) {
+      next.push_back(written->left);
+      if (written->right) next.push_back(written->right);
+    }
+    return e != part;
+  });
 }
 
 // Whether a float of the node's type need not hold the result exactly. A cast rounds by itself.

@@ -20,11 +20,11 @@ using graph::Op;
 std::set<ExprKey> outermost_reductions(Expr formula) {
   std::set<ExprKey> found;
   ExprSet seen;
-  walk_inwards(formula, [&](Expr e) {
-    if (!e->holds(ExprKind::reduce) || !seen.insert(e).second) return false;
+  const auto visit = [&](Expr e) {
     if (e->is(ExprKind::reduce)) found.insert(e->key);
     return !e->is(ExprKind::reduce);
-  });
+  };
+  walk_inwards(formula, seen, [](Expr e) { return e->holds(ExprKind::reduce); }, visit);
   return found;
 }
 
@@ -33,6 +33,7 @@ bool is_sum(const Node& n) {
          (n.function == ir::OpKind::add_ || n.function == ir::OpKind::sub_ || n.function == ir::OpKind::fma_);
 }
 
+// Walks over positions in the list of values, since a node has a value for each position at which it is used.
 class Finder {
  public:
   Finder(const graph::Graph& g, const std::vector<TranslatedValue>& values) : g_(g), values_(values), differs_(values.size()) {

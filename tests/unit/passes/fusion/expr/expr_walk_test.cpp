@@ -46,6 +46,21 @@ TEST_CASE_FIXTURE(Fixture, "walk: what is not entered is not visited, and neithe
   ExprSet seen;
   walk(root, [&](Expr e) { return e != inner && seen.insert(e).second; }, [&](Expr e) { visited.push_back(e); });
   CHECK(visited == std::vector<Expr>{index, y, first, root});
+  CHECK(!seen.contains(inner));
+  std::vector<Expr> again, inwards;
+  ExprSet seen_again, seen_inwards;
+  const auto may_enter = [&](Expr e) { return e != inner; };
+  walk(root, seen_again, may_enter, [&](Expr e) { again.push_back(e); });
+  CHECK(again == visited);
+  CHECK(seen_again == seen);
+  walk_inwards(root, seen_inwards, may_enter, [&](Expr e) {
+    inwards.push_back(e);
+    return e != y;
+  });
+  CHECK(inwards == std::vector<Expr>{root, first, y});
+  int visited_twice = 0;
+  walk_inwards(root, seen_inwards, may_enter, [&](Expr) { return ++visited_twice > 0; });
+  CHECK(visited_twice == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "walk: from the outside in, and from left to right") {
