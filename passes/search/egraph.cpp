@@ -10,7 +10,7 @@ Labels own_slots(int count) {
   return slots;
 }
 
-/// The same reference in labels in which the slots of `from` are called 0, 1, ...
+/// The reference `to`, written in labels in which the slots of `from` are called 0, 1, ...
 Ref relative(const Ref& to, const Labels& from) {
   Ref r{to.term, {}};
   for (Label l : to.labels) r.labels.push_back(static_cast<Label>(from.slot_of(l)));
@@ -38,8 +38,8 @@ CanonicalNode EGraph::normalise(const Node& n) const {
 
 CanonicalNode EGraph::normal(int term) const { return normalise(terms_.node(term)); }
 
-void EGraph::absorb() {
-  for (int term = absorbed(); term < terms_.size(); ++term) {
+void EGraph::add_terms() {
+  for (int term = added_terms(); term < terms_.size(); ++term) {
     const Labels slots = terms_.slots(term);
     parents_.push_back({term, own_slots(slots.size())});
     reasons_.push_back({});
@@ -101,7 +101,7 @@ void EGraph::rebuild() {
   do {
     known_.clear();
     nodes_ = 0;
-    for (int root = 0; root < absorbed(); ++root) {
+    for (int root = 0; root < added_terms(); ++root) {
       if (!is_root(root)) continue;
       std::vector<Member> old = std::move(members_[static_cast<std::size_t>(root)]);
       std::vector<int> terms = std::move(sources_[static_cast<std::size_t>(root)]);
@@ -117,7 +117,7 @@ void EGraph::rebuild() {
           known.slots.push_back(m.slots[r.labels.slot_of(s)]);
         const auto [at, is_new] = known_.emplace(c.node, known);
         if (!is_new) {
-          // The same node again: within its class it says nothing new, and a symmetry of the class is not kept.
+          // The class has this node already, which says nothing new; a symmetry of the class is not kept.
           const Ref here{known.term, known.slots}, there{at->second.term, at->second.slots};
           if (find(here).term == find(there).term) continue;
           pending_.push_back({here, there});

@@ -40,9 +40,9 @@ class EGraph : public NodeSource {
   const std::vector<Member>& members(int term) const override { return members_[static_cast<std::size_t>(term)]; }
 
   /// Gives classes to the terms that were added to the table since the last call.
-  void absorb();
-  /// The terms that have classes.
-  int absorbed() const { return static_cast<int>(parents_.size()); }
+  void add_terms();
+  /// How many terms have classes: the first ones of the table.
+  int added_terms() const { return static_cast<int>(parents_.size()); }
   /// Whether they were different. `reason`: the number of a rule.
   bool unite(const Ref&, const Ref&, int reason);
   /// Closes the classes under congruence.

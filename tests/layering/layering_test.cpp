@@ -124,13 +124,13 @@ TEST_CASE("layering: a folder of fusion includes only folders below it, and the 
 
 TEST_CASE("layering: steps in the head notes of fusion are named like its functions") {
   const auto note = [](const std::string& step) {
-    return "// A.\n//\n//   1. " + step + "\n#pragma once\nint walk(int);\nint absorb();\n";
+    return "// A.\n//\n//   1. " + step + "\n#pragma once\nint walk(int);\nint update();\n";
   };
   const std::string path = "passes/fusion/check/a.h";
   CHECK(only_violation(path, note("stroll: goes on.")) ==
         "passes/fusion/check/a.h:3: the head note has a step 'stroll', and fusion has no function of that name");
   CHECK(only_violation(path, note("walk, Plan::take: go on.")).find("a step 'take'") != std::string::npos);
-  CHECK(violations(with(path, note("walk, Plan::absorb: go on."))).empty());
+  CHECK(violations(with(path, note("walk, Plan::update: go on."))).empty());
   CHECK(violations(with(path, note("Products are flat: x / y = x y^-1."))).empty());
 }
 

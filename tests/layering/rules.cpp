@@ -215,7 +215,7 @@ bool has_word(const std::string& line, std::string_view word, bool called = fals
   return false;
 }
 
-/// The names that a numbered line of a head note gives to its step: "//   2. walk, Plan::absorb: ..." gives walk and absorb. None if words
+/// The names that a numbered line of a head note gives to its step: "//   2. walk, Plan::update: ..." gives walk and update. None if words
 /// precede the colon.
 std::vector<std::string> names_of_step(const std::string& line) {
   const std::size_t number = line.find_first_not_of("/ "), dot = line.find(". "), colon = line.find(": ");

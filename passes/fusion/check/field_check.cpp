@@ -170,7 +170,7 @@ class PlanChecker {
   }
 
   // The accumulator of one state, moved to the references of another: first by its shifts, then by its exponent.
-  std::uint64_t moved(const AbsorbStep& step, const State& from, const State& to, int pass, const Point& p) const {
+  std::uint64_t moved(const UpdateStep& step, const State& from, const State& to, int pass, const Point& p) const {
     const Modulus& m = Modulus::values();
     const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
     std::uint64_t result = accumulated(step.index, from, p);
@@ -197,9 +197,9 @@ class PlanChecker {
     return result;
   }
 
-  // Follows the steps of the pass: the state `old` absorbs other states, or a tile of the loop's positions. References are random, except
-  // that those of the last absorption are the complete values. Accumulators of maxima are not modelled here.
-  State absorb(int pass, const State* old, const std::vector<const State*>& others, const std::vector<std::int64_t>& tile, bool is_last) {
+  // Follows the steps of the pass: the state `old` is updated with other states, or with a tile of the loop's positions. References are
+  // random, except that those of the last update are the complete values. Accumulators of maxima are not modelled here.
+  State update(int pass, const State* old, const std::vector<const State*>& others, const std::vector<std::int64_t>& tile, bool is_last) {
     const Modulus& m = Modulus::values();
     const PassState& steps = plan_.states[static_cast<std::size_t>(pass - 1)];
     State now;
@@ -207,20 +207,20 @@ class PlanChecker {
     FieldEvaluator body = at_references(now, pass);
     for (const Reduction& r : plan_.reductions)
       if (r.pass == pass && r.constant) now.references[r.value.operator->()] = final_.at(r.value);
-    for (const AbsorbStep& step : steps.steps) {
+    for (const UpdateStep& step : steps.steps) {
       switch (step.kind) {  // a new kind: docs/extending.md, Adding a form of fusion, step 3
-        case AbsorbStep::Kind::refer: {
+        case UpdateStep::Kind::refer: {
           const Expr value = plan_.reductions[static_cast<std::size_t>(step.index)].value;
           for (const auto& [p, complete] : final_.at(value)) now.references[value.operator->()][p] = is_last ? complete : random();
           break;
         }
-        case AbsorbStep::Kind::shift:
+        case UpdateStep::Kind::shift:
           for (const Point& p : points(step.shift->axes, plan_.loop)) {
             with_references(now, pass).value(step.shift->operands[0], p, m);  // checks that its parts exist
             now.shifts[step.shift.operator->()][p] = random();
           }
           break;
-        case AbsorbStep::Kind::accumulate: {
+        case UpdateStep::Kind::accumulate: {
           const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
           if (a.combine != Combine::sum) break;
           for (const Point& p : points(a.axes, plan_.loop)) {
@@ -250,19 +250,19 @@ class PlanChecker {
     if (!wrong && plan_.passes == 1) {
       const State first = walk(pass, 0, kTileOfCheck, false), second = walk(pass, kTileOfCheck, extent, false),
                   empty = walk(pass, 0, 0, false);
-      const State both = absorb(pass, nullptr, {&first, &empty}, {}, false);
-      wrong = compare(absorb(pass, &both, {&second}, {}, true), pass);
+      const State both = update(pass, nullptr, {&first, &empty}, {}, false);
+      wrong = compare(update(pass, &both, {&second}, {}, true), pass);
     }
     return missing_ ? missing_ : wrong;
   }
 
-  // Absorbs tiles one after another. If the state is that of the whole loop, the last tile brings it to the complete values.
+  // Updates a state with tiles, one after another. If the state is that of the whole loop, the last tile brings it to the complete values.
   State walk(int pass, int begin, int end, bool is_whole) {
-    State state = absorb(pass, nullptr, {}, {}, false);
+    State state = update(pass, nullptr, {}, {}, false);
     for (int i = begin; i < end; i += kTileOfCheck) {
       std::vector<std::int64_t> tile;
       for (int j = i; j < std::min(i + kTileOfCheck, end); ++j) tile.push_back(j);
-      state = absorb(pass, &state, {}, tile, is_whole && i + kTileOfCheck >= end);
+      state = update(pass, &state, {}, tile, is_whole && i + kTileOfCheck >= end);
     }
     return state;
   }

@@ -2,11 +2,11 @@
 //
 //   1. is_running: scans give the same tile by tile.
 //   2. draw_complete_values: the complete value of each reduction is a random number.
-//   3. run_pass: the loop runs as a whole (walk), then in three parts whose states are merged (absorb), of which one is empty.
+//   3. run_pass: the loop runs as a whole (walk), then in three parts whose states are merged (update), of which one is empty.
 //   4. compare: what the accumulators give must be what the definition of each reduction gives.
 //   5. add_unmodelled: what has no law in the field is left to the comparison with the graph (instance_check.h).
 //
-// The loop follows the steps that are emitted (absorb.h): tile by tile, in several states that are merged, each time with new random
+// The loop follows the steps that are emitted (pass_state.h): tile by tile, in several states that are merged, each time with new random
 // references, and at the end with the complete values as references. Then every sum must equal its definition. Since any reference is
 // valid, the loop need not compute maxima; the values that they combine and their factors are compared as for sums.
 #pragma once

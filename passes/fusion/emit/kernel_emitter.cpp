@@ -91,7 +91,7 @@ class KernelEmitter {
     if (at_once == split.parts()) {
       scopes_.innermost().tiles[split.part] = {at_once, {}, true};
       TileState parts = loaded_states(split);
-      complete(1, states_.absorb(pass, nullptr, &parts).accumulators);
+      complete(1, states_.update(pass, nullptr, &parts).accumulators);
     } else {
       const Part begin = build_.integer(Element::i32, 0), end = build_.integer(Element::i32, split.parts());
       complete(1, emit_loop(pass, {split.part, at_once, begin, end, true}, {}, &split));
@@ -198,7 +198,7 @@ class KernelEmitter {
       const bool is_stored_along =
           std::any_of(plan_.outputs.begin(), plan_.outputs.end(), [&](const auto& o) { return o.has(plan_.loop); });
       has_references = !is_stored_along;
-      accumulated = (is_stored_along ? states_.absorb_whole(state) : states_.absorb(state, nullptr, nullptr)).accumulators;
+      accumulated = (is_stored_along ? states_.update_whole(state) : states_.update(state, nullptr, nullptr)).accumulators;
       if (!along.empty()) run_scans({});
       for (const KernelOutput* o : along) store(*o);
     } else {
@@ -209,7 +209,7 @@ class KernelEmitter {
 
   // ---- loops ----
 
-  // Absorbs tiles of the axis or, with `split`, the states of parts. Returns the accumulators.
+  // Updates the state with tiles of the axis or, with `split`, with the states of parts. Returns the accumulators.
   std::map<int, Part> emit_loop(const PassState& pass, const LoopRange& range, const std::vector<const KernelOutput*>& along,
                                 const SplitLoop* split) {
     const std::vector<int>& live = pass.accumulators;
@@ -260,7 +260,7 @@ class KernelEmitter {
     scopes_.push(std::move(scope));
     TileState parts;
     if (split) parts = loaded_states(*split);
-    const TileState now = states_.absorb(pass, &old, split ? &parts : nullptr);
+    const TileState now = states_.update(pass, &old, split ? &parts : nullptr);
     if (scans != 0) running = run_scans(running);
     for (const KernelOutput* o : along) store(*o);
     std::vector<ir::ValueId> yields;

@@ -3,12 +3,12 @@
 //   for each program: start positions of its axes from the program id
 //   for each pass:    for each tile of the loop's axis:
 //                       for each reduction, what it needs first:
-//                         reference of the exponents = the value so far; accumulators move to it and absorb the tile's contribution
+//                         reference of the exponents = the value so far; accumulators move to it and add the tile's contribution
 //                     the reductions of the pass are complete
 //   outputs are stored; those that vary along the loop's axis in the last pass
 //
 //   1. open: parameters, and the start positions of the program (program_grid.h).
-//   2. emit_pass: for each pass, estimate_shifts computes references from the first tile; emit_loop absorbs tile by tile
+//   2. emit_pass: for each pass, estimate_shifts computes references from the first tile; emit_loop updates the state tile by tile
 //      (state_emitter.h), within the bounds that masks give; complete computes the reductions from the accumulators.
 //   3. store_outputs: outputs that do not vary along the loop's axis; the others are stored in the last pass.
 //

@@ -1,4 +1,4 @@
-// Emits the steps of absorb.h on tiles.
+// Emits the steps of pass_state.h on tiles.
 #include "passes/fusion/emit/state_emitter.h"
 
 #include <fmt/format.h>
@@ -146,7 +146,7 @@ Part StateEmitter::shifted(const Accumulator& a, const TileState& from, const Ti
 }
 
 // An accumulator of `from`, moved to the references of `to`.
-Part StateEmitter::moved(const AbsorbStep& step, const TileState& from, const TileState& to) {
+Part StateEmitter::moved(const UpdateStep& step, const TileState& from, const TileState& to) {
   const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
   const Order order = order_of(a.axes, from.part);
   Part x = step.moves_by_shifts ? shifted(a, from, to, order) : from.accumulators.at(step.index);
@@ -160,7 +160,7 @@ Part StateEmitter::moved(const AbsorbStep& step, const TileState& from, const Ti
   return build_.select(build_.binary(OpKind::eq_, x, zero, order), zero, product, order);
 }
 
-Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, const TileState* incoming, const TileState& now) {
+Part StateEmitter::accumulated(const UpdateStep& step, const TileState* old, const TileState* incoming, const TileState& now) {
   const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
   const LineOf line(context_, a.reduce);
   const Order order = order_of(a.axes);
@@ -193,30 +193,30 @@ Expr StateEmitter::body_of_whole(const Accumulator& a, const TileState& now) {
   return body_at_values(exprs_, a);
 }
 
-TileState StateEmitter::absorb_whole(const PassState& pass) {
+TileState StateEmitter::update_whole(const PassState& pass) {
   is_whole_ = true;
-  TileState state = absorb(pass, nullptr, nullptr);
+  TileState state = update(pass, nullptr, nullptr);
   is_whole_ = false;
   return state;
 }
 
-TileState StateEmitter::absorb(const PassState& pass, TileState* old, TileState* incoming) {
+TileState StateEmitter::update(const PassState& pass, TileState* old, TileState* incoming) {
   TileState now;
   scales_.clear();
   for (const Reduction& r : plan_.reductions)
     if (r.constant)
       for (TileState* s : {&now, old, incoming})
         if (s) s->values[r.value] = build_.constant(r.value->element, *r.constant);
-  for (const AbsorbStep& step : pass.steps) {
+  for (const UpdateStep& step : pass.steps) {
     switch (step.kind) {  // a new kind: docs/extending.md, Adding a form of fusion, step 3
-      case AbsorbStep::Kind::accumulate: now.accumulators[step.index] = accumulated(step, old, incoming, now); break;
-      case AbsorbStep::Kind::refer: {
+      case UpdateStep::Kind::accumulate: now.accumulators[step.index] = accumulated(step, old, incoming, now); break;
+      case UpdateStep::Kind::refer: {
         const Reduction& r = plan_.reductions[static_cast<std::size_t>(step.index)];
         for (TileState* s : {&now, old, incoming})
           if (s) s->values[r.value] = terms_value(r, *s);
         break;
       }
-      case AbsorbStep::Kind::shift:
+      case UpdateStep::Kind::shift:
         now.shifts[step.shift] = finite(with(now, step.shift->operands[0], order_, step.shift->element));
         scopes_.know(step.shift, now.shifts[step.shift]);
         break;

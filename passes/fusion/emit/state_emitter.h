@@ -1,4 +1,4 @@
-// Emits the state of a pass, which is its accumulators and their references, and how the state absorbs a tile or other states.
+// Emits the state of a pass, which is its accumulators and their references, and its update with a tile or with other states.
 #pragma once
 #include <map>
 #include <unordered_map>
@@ -32,11 +32,11 @@ class StateEmitter {
         plan_(plan),
         order_(order) {}
 
-  /// `old` (null: the empty state) absorbs other states, or if `incoming` is null, the tile of the loop's axis.
-  TileState absorb(const PassState&, TileState* old, TileState* incoming);
-  /// Absorbs the only tile of the loop's axis. References have their complete values, so that bodies share tiles with outputs along the
+  /// Updates `old` (null: the empty state) with other states, or if `incoming` is null, with the tile of the loop's axis.
+  TileState update(const PassState&, TileState* old, TileState* incoming);
+  /// The state of the only tile of the loop's axis. References have their complete values, so that bodies share tiles with outputs along the
   /// axis: an exponential that is both summed and stored is computed once.
-  TileState absorb_whole(const PassState&);
+  TileState update_whole(const PassState&);
 
   /// An accumulator after the loop, without the factor that comes from rounding its reference. `last`: the values of reductions, from
   /// accumulators without these factors; `rounded`: the values to which the loop has referred.
@@ -56,10 +56,10 @@ class StateEmitter {
 
  private:
   Part with(PartsByExpr known, Axis part, Expr, const Order&, ir::Element);
-  Part accumulated(const AbsorbStep&, const TileState* old, const TileState* incoming, const TileState& now);
+  Part accumulated(const UpdateStep&, const TileState* old, const TileState* incoming, const TileState& now);
   Expr body_in_loop(const Accumulator&, const TileState& now);
   Expr body_of_whole(const Accumulator&, const TileState& now);
-  Part moved(const AbsorbStep&, const TileState& from, const TileState& to);
+  Part moved(const UpdateStep&, const TileState& from, const TileState& to);
   Part shifted(const Accumulator&, const TileState& from, const TileState& to, const Order&);
   Part scale(Expr exponent, const TileState& from, const TileState& to);
   bool has_sum(Expr exponent, const TileState&) const;
@@ -74,9 +74,9 @@ class StateEmitter {
   TileValues& tiles_;
   const LoopPlan& plan_;
   const Order& order_;
-  std::map<std::pair<const ExprData*, const TileState*>, Part> scales_;  // of the current absorption
+  std::map<std::pair<const ExprData*, const TileState*>, Part> scales_;  // of the current update
   ExprMap aliases_;
-  bool is_whole_ = false;  // the current absorption absorbs the only tile
+  bool is_whole_ = false;  // the current update is that with the only tile
 };
 
 }  // namespace tilewright::passes::fusion

@@ -12,7 +12,7 @@
 //   3. make_accumulators: each term of a form becomes an accumulator T; equal ones are one.
 //   4. make_moves: how each accumulator moves when its references change.
 //   5. choose_policies: what stands for each reduction while it is pending.
-//   6. pass_state: the order in which the state of a pass absorbs a tile (absorb.h).
+//   6. pass_state: the steps by which the state of a pass is updated with a tile (pass_state.h).
 //   7. choose_grid: which axes are distributed over the grid, and which ones each program holds completely.
 #pragma once
 #include <map>
@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "passes/fusion/expr/kernel_output.h"
-#include "passes/fusion/plan/absorb.h"
 #include "passes/fusion/plan/accumulators.h"
 #include "passes/fusion/plan/forms.h"
+#include "passes/fusion/plan/pass_state.h"
 
 namespace tilewright::passes::fusion {
 

@@ -86,15 +86,15 @@ std::string merge_text(const LoopPlan& plan, int pass) {
   for (std::size_t i = 0; i < plan.reductions.size(); ++i) names[plan.reductions[i].value] = fmt::format("r{}", i);
   std::string all =
       fmt::format("merge of states of the loop over {}; grid [{}]; payload [{}]\n", plan.loop->name, text(plan.grid), text(plan.payload));
-  for (const AbsorbStep& step : plan.states[static_cast<std::size_t>(pass - 1)].steps) {
+  for (const UpdateStep& step : plan.states[static_cast<std::size_t>(pass - 1)].steps) {
     switch (step.kind) {  // a new kind: docs/extending.md, Adding a form of fusion, step 3
-      case AbsorbStep::Kind::refer: {
+      case UpdateStep::Kind::refer: {
         const Reduction& r = plan.reductions[static_cast<std::size_t>(step.index)];
         all += fmt::format("  refer to {} = {}\n", names.at(r.value), terms_text(r.terms, names));
         break;
       }
-      case AbsorbStep::Kind::shift: all += fmt::format("  shift to {}\n", text(step.shift->operands[0], names)); break;
-      case AbsorbStep::Kind::accumulate: {
+      case UpdateStep::Kind::shift: all += fmt::format("  shift to {}\n", text(step.shift->operands[0], names)); break;
+      case UpdateStep::Kind::accumulate: {
         const Accumulator& a = plan.accumulators[static_cast<std::size_t>(step.index)];
         all += fmt::format("    T{}[{}] {} T{} of each state", step.index, text(a.axes), combine_text(a.combine), step.index);
         if (step.moves_by_shifts) all += ", shifted to " + terms_text(a.move, names);

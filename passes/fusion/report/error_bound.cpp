@@ -22,9 +22,9 @@ constexpr double kExpError32 = 0x1p-22, kExpError64 = 0x1p-51;
 double inner_positions(const AxisSet& bound, Axis loop) { return estimated_extent(bound.without({loop})); }
 
 bool moves_by_exponent(const LoopPlan& plan, const Reduction& r) {
-  const std::vector<AbsorbStep>& steps = plan.states[static_cast<std::size_t>(r.pass - 1)].steps;
-  return std::any_of(steps.begin(), steps.end(), [&](const AbsorbStep& s) {
-    return s.kind == AbsorbStep::Kind::accumulate && (s.moves_by_exponent || s.moves_by_shifts) &&
+  const std::vector<UpdateStep>& steps = plan.states[static_cast<std::size_t>(r.pass - 1)].steps;
+  return std::any_of(steps.begin(), steps.end(), [&](const UpdateStep& s) {
+    return s.kind == UpdateStep::Kind::accumulate && (s.moves_by_exponent || s.moves_by_shifts) &&
            std::any_of(r.terms.begin(), r.terms.end(), [&](const AccumulatorTerm& t) { return t.accumulator == s.index; });
   });
 }

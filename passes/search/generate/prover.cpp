@@ -27,12 +27,12 @@ class Saturation {
   }
 
   bool run(const Ref& left, const Ref& right, const ProverLimits& limits) {
-    graph_.absorb();
+    graph_.add_terms();
     for (int round = 0;; ++round) {
       if (graph_.are_equal(left, right)) return true;
       if (round == limits.rounds || graph_.nodes() > limits.nodes) return false;
       find(limits);
-      graph_.absorb();
+      graph_.add_terms();
       bool has_changed = false;
       for (const Found& f : found_) has_changed |= graph_.unite(f.before, f.after, f.rule);
       if (!has_changed) return false;
@@ -49,7 +49,7 @@ class Saturation {
 
   void find(const ProverLimits& limits) {
     found_.clear();
-    const int classes = graph_.absorbed();
+    const int classes = graph_.added_terms();
     for (SideMatcher& m : matchers_) {
       const Rule& rule = rules_[static_cast<std::size_t>(m.rule)];
       for (int term = 0; term < classes; ++term) {

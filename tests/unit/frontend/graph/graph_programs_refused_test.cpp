@@ -1,4 +1,4 @@
-// Formulas that no single pass computes. Each needs a further pass, and explain() names the line of the operation that cannot be absorbed
+// Formulas that no single pass computes. Each needs a further pass, and explain() names the line of the operation that cannot be computed
 // and the line of the reduction that it would need first.
 #include <algorithm>
 

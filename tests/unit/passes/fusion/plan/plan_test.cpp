@@ -305,18 +305,18 @@ TEST_CASE("exact check: the field finds the maxima that are only references") {
 void add_merge_mutants(const LoopPlan& plan, std::vector<LoopPlan>& all) {
   for (std::size_t pass = 0; pass < plan.states.size(); ++pass)
     for (std::size_t i = 0; i < plan.states[pass].steps.size(); ++i) {
-      const AbsorbStep& step = plan.states[pass].steps[i];
-      const bool is_sum = step.kind == AbsorbStep::Kind::accumulate &&
+      const UpdateStep& step = plan.states[pass].steps[i];
+      const bool is_sum = step.kind == UpdateStep::Kind::accumulate &&
                           plan.accumulators[static_cast<std::size_t>(step.index)].combine == graph::Combine::sum;
-      const auto without = [&](bool AbsorbStep::* move) {
+      const auto without = [&](bool UpdateStep::* move) {
         if (!is_sum || !(step.*move)) return;
         LoopPlan mutant = plan;
         mutant.states[pass].steps[i].*move = false;
         all.push_back(std::move(mutant));
       };
-      without(&AbsorbStep::moves_by_exponent);
-      without(&AbsorbStep::moves_by_shifts);
-      if (step.kind == AbsorbStep::Kind::accumulate && !is_sum) continue;  // the field cannot represent maxima
+      without(&UpdateStep::moves_by_exponent);
+      without(&UpdateStep::moves_by_shifts);
+      if (step.kind == UpdateStep::Kind::accumulate && !is_sum) continue;  // the field cannot represent maxima
       LoopPlan dropped = plan;
       dropped.states[pass].steps.erase(dropped.states[pass].steps.begin() + static_cast<std::ptrdiff_t>(i));
       all.push_back(std::move(dropped));
@@ -354,9 +354,9 @@ std::vector<LoopPlan> mutants(ExprBuilder& b, const LoopPlan& plan) {
       for (const AccumulatorTerm& t : r.terms) is_read = is_read || t.accumulator == static_cast<int>(i);
     if (!is_read) continue;
     // A step that does not depend on the references is not a mistake.
-    const std::vector<AbsorbStep>& steps = plan.states[static_cast<std::size_t>(a.pass - 1)].steps;
-    const auto step = std::find_if(steps.begin(), steps.end(), [&](const AbsorbStep& s) {
-      return s.kind == AbsorbStep::Kind::accumulate && s.index == static_cast<int>(i);
+    const std::vector<UpdateStep>& steps = plan.states[static_cast<std::size_t>(a.pass - 1)].steps;
+    const auto step = std::find_if(steps.begin(), steps.end(), [&](const UpdateStep& s) {
+      return s.kind == UpdateStep::Kind::accumulate && s.index == static_cast<int>(i);
     });
     LoopPlan doubled = plan, steeper = plan, opposite = plan, squared = plan;
     squared.accumulators[i].body = b.product({a.body, a.body});

@@ -1,5 +1,5 @@
 // Derives the state of a pass and its steps from the plan's reductions and accumulators.
-#include "passes/fusion/plan/absorb.h"
+#include "passes/fusion/plan/pass_state.h"
 
 #include <algorithm>
 #include <set>
@@ -11,7 +11,7 @@ namespace tilewright::passes::fusion {
 namespace {
 
 using graph::Combine;
-using Kind = AbsorbStep::Kind;
+using Kind = UpdateStep::Kind;
 
 class StateMaker {
  public:
@@ -91,7 +91,7 @@ class StateMaker {
   void accumulate(int i) {
     if (!accumulated_.insert(i).second) return;
     const Accumulator& a = accumulators_[static_cast<std::size_t>(i)];
-    AbsorbStep step{.kind = Kind::accumulate, .index = i, .shift = {}};
+    UpdateStep step{.kind = Kind::accumulate, .index = i, .shift = {}};
     step.moves_by_shifts = has_rolling_shift(a);
     step.moves_by_exponent = moves(a.exponent);
     state_.steps.push_back(step);

@@ -1,8 +1,8 @@
-// How the state of a plan's loop absorbs a tile or other states: a single list of steps, which the loop over tiles, the merge of partial
-// states and the exact check follow.
+// How the state of a plan's loop is updated with a tile or with other states: a single list of steps, which the loop over tiles, the merge
+// of partial states and the exact check follow.
 //
-// A state consists of a pass's accumulators and their current references. It absorbs reduction by reduction, in order: the accumulators of
-// one move to the current references and are combined with what is absorbed, and its value becomes a reference of later ones.
+// A state consists of a pass's accumulators and their current references. It is updated reduction by reduction, in order: the
+// accumulators of one move to the current references and are combined with what is new, and its value becomes a reference of later ones.
 //
 //   attention:  T0 = max;  refer to r0 = T0;  T1: moves by the change of exp(-r0), then sum;  T2: the same as T1
 #pragma once
@@ -15,9 +15,9 @@
 
 namespace tilewright::passes::fusion {
 
-struct AbsorbStep {
+struct UpdateStep {
   enum class Kind : std::uint8_t {
-    accumulate,  // the accumulator moves to the current references, and is combined with what is absorbed
+    accumulate,  // the accumulator moves to the current references, and is combined with what is new
     refer,       // the value of the reduction so far becomes its reference
     shift,       // the shift reference takes the value that follows from the reductions so far
   };
@@ -33,7 +33,7 @@ struct PassState {
   std::vector<int> accumulators;     // those that a reduction needs, and those to which they move
   std::vector<Expr> rolling_shifts;  // shift references that move together with a maximum
   std::vector<Expr> fixed_shifts;    // other shift references: estimated once, before the loop
-  std::vector<AbsorbStep> steps;
+  std::vector<UpdateStep> steps;
 };
 
 /// The state of a pass, made of the plan's reductions and accumulators. rolling: the shift references that are the value so far.
