@@ -74,7 +74,10 @@ class Derivation {
     std::vector<CoveredKernel> kernels = cover(builder_, outputs_, options_.target, options_.program);
     for (CoveredKernel& k : kernels) {
       for (const KernelOutput& o : k.plan.outputs) buffers_.add_written(o, builder_);
-      if (!k.tiling.kernel) k.tiling = fit_tiling(builder_, k.plan, options_.target, options_.program);
+      if (!k.tiling.kernel) {
+        Tiling chosen = choose_tiling(builder_, k.plan, options_.target, options_.program);
+        k.tiling = fit_tiling(builder_, k.plan, std::move(chosen), options_.target, options_.program);
+      }
     }
     return kernels;
   }

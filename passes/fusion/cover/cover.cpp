@@ -121,7 +121,7 @@ class Coverer {
     if (!loop) return false;
     if (!scan_loop({output.value})) return add_scans(output);  // one scan of the loop is inside of another one, and is stored
     LoopPlan plan(b_, {output}, loop->axis);
-    FittedTiling tiling = fit_tiling(b_, plan, target_, options_);
+    FittedTiling tiling = fit_tiling(b_, plan, choose_tiling(b_, plan, target_, options_), target_, options_);
     const KernelCost cost = estimate(plan, tiling, b_, target_, options_);
     ProofResult proof = check_by(options_, b_, plan);
     if (proof.is_refuted) throw PlanRefuted(proof.text);
@@ -145,7 +145,7 @@ class Coverer {
       Alternative& first = all.front();
       first.proof = check_by(options_, b_, *first.plan);
       if (!first.proof.is_refuted && first.cost.fits) {
-        first.tiling = fit_tiling(b_, *first.plan, target_, options_);
+        first.tiling = fit_tiling(b_, *first.plan, std::move(first.tiling), target_, options_);
         first.cost = estimate(*first.plan, first.tiling, b_, target_, options_);
       }
       first.is_emitted = true;

@@ -12,7 +12,8 @@ struct FittedTiling : Tiling {
   std::optional<EmittedKernel> kernel;
 };
 
-/// Emits the kernel, with smaller tiles if it does not fit. There is no kernel if even the smallest tiles exceed the limits of tile IR.
-FittedTiling fit_tiling(ExprBuilder&, const LoopPlan&, const ir::TargetDesc&, const FusionOptions&);
+/// Emits the kernel with the chosen tiles, or with smaller ones if it does not fit. There is no kernel if even the smallest tiles exceed the
+/// limits of tile IR.
+FittedTiling fit_tiling(ExprBuilder&, const LoopPlan&, Tiling chosen, const ir::TargetDesc&, const FusionOptions&);
 
 }  // namespace tilewright::passes::fusion

@@ -34,20 +34,20 @@ std::int64_t room_for_words(const ir::Function& f, const TileSizes& sizes, const
 }  // namespace
 
 LimitedKernel emit_within_limits(TileSizes& sizes, const ir::TargetDesc& target, const std::function<EmittedKernel()>& emit) {
-  for (;;) {
+  for (bool is_smaller = false;; is_smaller = true) {
     try {
       EmittedKernel kernel = emit();
-      if (!target.is_gpu()) return {std::move(kernel)};
+      if (!target.is_gpu()) return {std::move(kernel), 0, is_smaller};
       const std::int64_t words = live_data_words(kernel.function);
       for (const int warps : {4, 8}) {
         sizes.num_warps = warps;
-        if (words <= room_for_words(kernel.function, sizes, target, warps)) return {std::move(kernel)};
+        if (words <= room_for_words(kernel.function, sizes, target, warps)) return {std::move(kernel), 0, is_smaller};
       }
       if (halve_largest(sizes, {.least = kLeastOfMatrix, .has_loop = true})) continue;
       // Matrix instructions are fully used only with at least 16 rows, and spilling a few words costs less than reading the whole loop in
       // more programs.
       const std::int64_t room = room_for_words(kernel.function, sizes, target, 8), spilled = words - room;
-      if (spilled <= room / kShareToSpill || !halve_largest(sizes, {})) return {std::move(kernel), spilled};
+      if (spilled <= room / kShareToSpill || !halve_largest(sizes, {})) return {std::move(kernel), spilled, is_smaller};
     } catch (const TileTooLarge&) {
       if (!halve_all(sizes)) throw;
     }

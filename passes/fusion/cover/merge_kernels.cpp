@@ -102,7 +102,7 @@ class Merger {
     FittedTiling tiling;
     KernelCost cost = merged->cost;
     if (!fits_as_before(merged->plan, first.size(), second.size())) {
-      tiling = fit_tiling(b_, merged->plan, target_, options_);
+      tiling = fit_tiling(b_, merged->plan, choose_tiling(b_, merged->plan, target_, options_), target_, options_);
       cost = estimate(merged->plan, tiling, b_, target_, options_);
     }
     if (!cost.fits || cost.seconds >= apart) return false;

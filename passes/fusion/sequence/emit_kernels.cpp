@@ -20,7 +20,7 @@ void emit(SequenceContext& c, ExprBuilder& b, CoveredKernel& covered, const std:
   const LoopPlan& plan = covered.plan;
   FittedTiling& tiling = covered.tiling;
   if (covered.proof.is_refuted) throw PlanRefuted(covered.proof.text);
-  if (!tiling.kernel) tiling = fit_tiling(b, plan, c.target, c.options);
+  if (!tiling.kernel) tiling = fit_tiling(b, plan, choose_tiling(b, plan, c.target, c.options), c.target, c.options);
   if (!tiling.kernel) throw TileTooLarge();
   std::vector<int> written;
   for (const KernelOutput& o : plan.outputs) written.push_back(c.buffers.of(o.tensor));
