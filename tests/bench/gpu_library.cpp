@@ -1,6 +1,5 @@
 // Our kernels as functions with C linkage, so that one process of Python can time them beside other libraries': see peers/measured.py.
 // They run on the caller's memory and stream.
-#include <dlfcn.h>
 #include <tilewright/kernels.h>
 #include <tilewright/tilewright.h>
 
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/dynamic_library.h"
 #include "tests/bench/gpu_kernels.h"
 
 namespace {
@@ -146,7 +146,7 @@ int tw_product(const char* types, std::uint64_t a, std::uint64_t b, std::uint64_
   });
 }
 
-/// The same product by the kernel library; see configuration_of.
+/// Computes the product by the kernel library; see configuration_of.
 int tw_library_product(const char* types, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k,
                        const int* configuration) {
   return attempt([&] {
@@ -166,7 +166,7 @@ const char* tw_product_ptx(const char* types, const char* target, int divisible_
   return failed ? nullptr : text.c_str();
 }
 
-/// Of f16; heads are [length, depth].
+/// Computes attention of f16; heads are [length, depth].
 int tw_attention(std::uint64_t q, std::uint64_t k, std::uint64_t v, std::uint64_t out, int heads, int length, int depth, float scale,
                  int bm, int bn, int warps, int stages) {
   return attempt([&] {
@@ -179,7 +179,7 @@ int tw_attention(std::uint64_t q, std::uint64_t k, std::uint64_t v, std::uint64_
   });
 }
 
-/// The same attention by the kernel library, see configuration_of; `causal` is 0 or 1.
+/// Computes attention by the kernel library, see configuration_of; `causal` is 0 or 1.
 int tw_library_attention(std::uint64_t q, std::uint64_t k, std::uint64_t v, std::uint64_t out, int heads, int length, int depth, int causal,
                          const int* configuration) {
   return attempt([&] {
@@ -228,17 +228,18 @@ double tw_launch_ns(std::uint64_t x, std::uint64_t y, std::uint64_t out, int n, 
   return ns;
 }
 
-/// The same launch through the driver alone, as a floor: no library of ours is in between.
+/// Launches through the driver alone: a floor, since no library of ours is in between.
 double tw_driver_launch_ns(std::uint64_t x, std::uint64_t y, std::uint64_t out, int n, int launches) {
   double ns = -1;
   attempt([&] {
-    void* driver = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!driver) throw std::runtime_error("there is no libcuda.so.1");
-    const auto module_load = reinterpret_cast<int (*)(void**, const void*)>(dlsym(driver, "cuModuleLoadData"));
-    const auto get_function = reinterpret_cast<int (*)(void**, void*, const char*)>(dlsym(driver, "cuModuleGetFunction"));
-    const auto launch_kernel =
-        reinterpret_cast<int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**)>(
-            dlsym(driver, "cuLaunchKernel"));
+    const tw::rt::DynamicLibrary driver{"libcuda.so.1"};
+    if (!driver.is_open()) throw std::runtime_error("there is no libcuda.so.1");
+    int (*module_load)(void**, const void*) = nullptr;
+    int (*get_function)(void**, void*, const char*) = nullptr;
+    int (*launch_kernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) = nullptr;
+    const char* missing =
+        driver.find_all({{"cuModuleLoadData", module_load}, {"cuModuleGetFunction", get_function}, {"cuLaunchKernel", launch_kernel}});
+    if (missing) throw std::runtime_error(std::string("libcuda.so.1 has no ") + missing);
     const std::string ptx(library->vector_add
                               .compile("sm_90a", {}, tw::pointer<const float>(), tw::pointer<const float>(), tw::pointer<float>(),
                                        tw::scalar<std::int32_t>(16), 1024)
