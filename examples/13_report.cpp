@@ -19,7 +19,7 @@ void of_points(tw::Ptr<const float> xyz, tw::Ptr<float> out, tw::I32 n, int BLOC
   tw::store(out + i, tw::sqrt(x * x + y * y + z * z), i < n);
 }
 
-// The same kernel for an array that has all x first, then all y and all z.
+// Distances of points, where an array has all x first, then all y and all z.
 void of_coordinates(tw::Ptr<const float> xyz, tw::Ptr<float> out, tw::I32 n, int BLOCK) {
   auto i = tw::program_id(0) * BLOCK + tw::arange(0, BLOCK);
   auto x = tw::load(xyz + i, i < n);

@@ -24,7 +24,7 @@ enum class Output { code, fresh_code, text };
 /// Compiles a function. If TILEWRIGHT_DUMP is set, writes the stages into its folder NAME-HASH and does not use the disk cache. If the
 /// target cannot do something at all, it is an Error at the line of the request.
 backend::CompiledKernel compile_function(const Request&, ir::Function, const backend::CompileOptions&, Output, std::uint64_t hash);
-/// The same without the remarks in the log, for compilations on several threads, whose remarks are to have an order.
+/// Compiles without the remarks in the log, for compilations on several threads, whose remarks are to have an order.
 backend::CompiledKernel compile_without_log(const Request&, ir::Function, const backend::CompileOptions&, Output, std::uint64_t hash);
 /// Logs the remarks of a compiled kernel.
 void log_remarks(const backend::CompiledKernel&);

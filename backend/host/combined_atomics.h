@@ -1,6 +1,6 @@
 // Atomics that a thread combines before it updates memory.
 //
-// Of an atomic whose old values nobody uses, a thread may combine the values for one address first: locked instructions take ten times as
+// If nobody uses the old values of an atomic, a thread may first combine its values for one address: locked instructions take ten times as
 // long as others. Each kind of atomic has a table in scratch memory with one slot for each hash of an address. A value for an address whose
 // slot holds another one evicts it: its combined value goes to memory. The rest goes to memory at the end of the thread's range of
 // programs. Where addresses are many, a table only costs time: after too many evictions in a range, its atomics go to memory directly.

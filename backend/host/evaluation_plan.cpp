@@ -440,7 +440,7 @@ void EvaluationPlan::plan_lifetimes() {
   }
   for (const Touch& t : touches)
     if (!owner[t.c] || f_.encloses(t.block, owner[t.c])) owner[t.c] = t.block;
-  // Of two blocks neither of which encloses the other: the nearest block around both.
+  // If neither of two blocks encloses the other, the owner is the nearest block around both.
   for (const Touch& t : touches)
     while (!f_.encloses(owner[t.c], t.block)) owner[t.c] = f_.op(f_.block(owner[t.c]).parent).parent;
   for (const Touch& t : touches) last[t.c] = std::max(last[t.c], ancestor_step(t.block, t.step, owner[t.c]));

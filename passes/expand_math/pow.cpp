@@ -20,7 +20,7 @@ constexpr double kExp2Short[] = {0x1.62e430af30514p-1, 0x1.ebfbdc3c9a0f5p-3,  0x
 // For f64: ((2 atanh(s) / s - 2) / s^2 - 2/3) / s^2 / ln2 in s^2, error relative to the logarithm: 2^-73.4.
 constexpr double kLogTail[] = {0x1.2776c50ef9bfcp-1, 0x1.a61762a7aede9p-2, 0x1.484b13d6abce8p-2, 0x1.0c9a853ba4e2ap-2,
                                0x1.c68ee8f164d04p-3, 0x1.8a09ca4f1dbp-3,   0x1.58fb35509c3f3p-3, 0x1.61fef62cc9c86p-3};
-// The same as in exp2: 2^-57.1.
+// The coefficients of exp2, with an error of 2^-57.1.
 constexpr double kExp2[] = {0x1.62e42fefa39efp-1,  0x1.ebfbdff82c5b3p-3,  0x1.c6b08d704a26fp-5,  0x1.3b2ab6fb9daddp-7,
                             0x1.5d87fe784535dp-10, 0x1.4309131675bb7p-13, 0x1.ffcbfe68c75b4p-17, 0x1.62bfb4b5eb7dfp-20,
                             0x1.b5207c80ae885p-24, 0x1.e63b6826fd05p-28,  0x1.f0f2d57c7b2fep-32};

@@ -157,7 +157,7 @@ class TermTable {
   std::unordered_map<Node, int, NodeHash> terms_;
 };
 
-/// The same term in another table.
+/// Adds a term to another table.
 Ref copy(const TermTable& from, const Ref&, TermTable& to);
 
 }  // namespace tilewright::passes::search

@@ -22,7 +22,7 @@ struct Case {
   int warps;
 };
 
-/// The same kernels with sizes that are multiples of 16, and with sizes of any value.
+/// Each kernel with sizes that are multiples of 16, and with sizes of any value.
 std::vector<Case> cases() {
   namespace gpu = bench::gpu;
   std::vector<Case> all;

@@ -101,7 +101,7 @@ void product(tw::Ptr<const T> a, tw::Ptr<const T> b, tw::Ptr<S> c, tw::I32 M, tw
   tw::store(c + i * ldc + j, sum, i < M && j < N);
 }
 
-/// The same on a grid of one axis: programs that run at the same time share rows of A and columns of B, which L2 then holds. The result is
+/// A product on a grid of one axis: programs that run at the same time share rows of A and columns of B, which L2 then holds. The result is
 /// of type C: as narrow as the factors, as libraries have it.
 template <class T, class S, class C, bool kTransposed>
 void product_grouped(tw::Ptr<const T> a, tw::Ptr<const T> b, tw::Ptr<C> c, tw::I32 M, tw::I32 N, tw::I32 K, tw::I32 lda, tw::I32 ldb,

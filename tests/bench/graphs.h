@@ -49,7 +49,7 @@ inline void transformer(tw::Graph& graph, int layers, tw::Dim seq) {
   }
   graph.output("y", x);
 }
-/// The same on a number of rows that is a symbol.
+/// The transformer on a number of rows that is a symbol.
 inline void transformer(tw::Graph& graph, int layers) { transformer(graph, layers, graph.dim("seq", {.max = 4096})); }
 
 }  // namespace bench::graphs

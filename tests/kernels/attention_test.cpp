@@ -287,7 +287,7 @@ TEST_CASE("decode_attention: contiguous and paged caches, in parts and in one") 
       CHECK(error(out.values(), want) < tolerance<float>(device));
       CHECK(out.gaps_untouched());
 
-      // The same keys in pages of 20, in arbitrary order.
+      // The keys lie in pages of 20, in arbitrary order.
       const std::vector<int> page{9, 3, 14, 1, 0, 7, 2, 5, 4, 8, 6, 11, 10, 13, 12, 15};
       std::vector<float> paged_k(16 * 2 * 20 * 24, NAN), paged_v(16 * 2 * 20 * 40, NAN);
       for (std::size_t b = 0; b < 4; ++b)

@@ -19,7 +19,7 @@ struct ProverLimits {
 /// directions, round by round, until the terms are in one class, nothing changes, or a limit is met.
 bool is_entailed(const TermTable&, const Ref& left, const Ref& right, std::span<const Rule>, const ProverLimits& = {});
 
-/// The same with the steps of the proof. They are not checked.
+/// The proof that the terms are equal, if there is one. Its steps are not checked.
 std::optional<Proof> prove(const TermTable&, const Ref& left, const Ref& right, std::span<const Rule>, const ProverLimits& = {});
 
 /// Replays a proof without an e-graph: at each step, some place of one of the two terms is an instance of a side of the rule, and with the

@@ -33,7 +33,7 @@ Equation parse_equation(std::string_view left, std::string_view right);
 std::string text(const Pattern&, const std::string& variables);
 /// "a * (b + c) = a * b + a * c"
 std::string text(const Equation&);
-/// The same for all equations that differ by the names of variables, the order of operands and of the sides.
+/// A text that equations have in common if they differ only by the names of variables, the order of operands and of the sides.
 std::string identity(const Equation&);
 
 /// The equation between two terms without their labels.

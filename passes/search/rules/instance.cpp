@@ -47,7 +47,7 @@ class Builder {
     if (n.op == Op::variable) return binding_.variables[static_cast<std::size_t>(n.variable)].labels.set();
     return axes(n.in[0]) | (n.in[1] >= 0 ? axes(n.in[1]) : 0);
   }
-  /// Of these, the axes that no addend lacks.
+  /// The axes of a node, without those that one of several addends lacks.
   LabelSet total_axes(int node) const {
     const PatternNode& n = at(node);
     if (n.op == Op::add) return total_axes(n.in[0]) & total_axes(n.in[1]);

@@ -76,7 +76,7 @@ struct MatchOptions {
   bool all = false;
 };
 
-/// The same word in each lane.
+/// Gives each lane the same word.
 Lanes<u32> in_all_lanes(u32 word) {
   Lanes<u32> words;
   for (u32& each : words.at) each = word;

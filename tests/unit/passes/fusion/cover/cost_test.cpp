@@ -101,7 +101,7 @@ TEST_CASE("fusion cost: a power that is no product counts as a call of pow, also
   CHECK(of_power(-2.5) == exponentials_of(ir::OpKind::pow_));
   CHECK(of_power(7) == exponentials_of(ir::OpKind::pow_));
   for (const double exponent : {2.0, 0.5, -0.5, -1.0}) CHECK(of_power(exponent) == 0);
-  // The same power, without a call.
+  // This is a power too, without a call.
   CHECK(exponentials([](Formula x) { return rsqrt(x) / x; }) == 0);
 }
 
