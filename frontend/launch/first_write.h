@@ -1,4 +1,4 @@
-// Finds the place where a traced kernel writes through a parameter.
+// Finds where a traced kernel writes through a parameter.
 #pragma once
 #include <cstddef>
 

@@ -265,7 +265,7 @@ Number GraphValues::run_reduce(const Key& k) {
   const Element of = g_.node(n.operands[0]).element;
   const bool is_position = n.kind == Combine::argmax || n.kind == Combine::argmin;
   bool is_first = true;
-  Number result, place;
+  Number result, position;
   for_each_reduced(k, [&](const Coordinates& p, std::int64_t weight) {
     const Number x = operand(n, 0, p);
     if (values_.is_missing()) return;
@@ -278,10 +278,10 @@ Number GraphValues::run_reduce(const Key& k) {
       const bool is_nan = std::isnan(x.value), was_nan = std::isnan(result.value);
       const bool is_better =
           is_first || (!was_nan && (is_nan || (n.kind == Combine::argmax ? x.value > result.value : x.value < result.value)));
-      if (!x.is_known() || is_open || (!is_first && !place.is_known()))
-        place = Number::unknown();
+      if (!x.is_known() || is_open || (!is_first && !position.is_known()))
+        position = Number::unknown();
       else if (is_better)
-        place = real(at);
+        position = real(at);
       if (is_better) result = x;
     } else if (n.kind == Combine::combine) {
       result = is_first ? x : combined(g_, n.combiner, result, x);
@@ -295,7 +295,7 @@ Number GraphValues::run_reduce(const Key& k) {
     }
     is_first = false;
   });
-  return is_position ? place : result;
+  return is_position ? position : result;
 }
 
 Number GraphValues::run_scan(const Key& k) {

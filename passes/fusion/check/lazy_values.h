@@ -28,7 +28,7 @@ class NumberTable {
   void add(const Key& key, const Number& value) {
     entries_.push_back({key, value});
     if (entries_.size() * 2 > slots_.size()) return grow();
-    place(entries_.size());
+    take_slot(entries_.size());
   }
   std::size_t size() const { return entries_.size(); }
 
@@ -40,9 +40,9 @@ class NumberTable {
   void grow() {
     constexpr std::size_t kLeast = 64;
     slots_.assign(slots_.empty() ? kLeast : slots_.size() * 4, 0);
-    for (std::size_t i = 1; i <= entries_.size(); ++i) place(i);
+    for (std::size_t i = 1; i <= entries_.size(); ++i) take_slot(i);
   }
-  void place(std::size_t number) {
+  void take_slot(std::size_t number) {
     std::size_t at = Hash()(entries_[number - 1].key) & (slots_.size() - 1);
     while (slots_[at] != 0) at = (at + 1) & (slots_.size() - 1);
     slots_[at] = static_cast<std::uint32_t>(number);

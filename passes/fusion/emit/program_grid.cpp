@@ -24,11 +24,11 @@ class ProgramGrid {
     // Axes with tiles come first: then programs that read the same data run at about the same time.
     std::vector<Axis> axes;
     for (const auto& [axis, size] : sizes_) axes.push_back(axis);
-    const auto place = [&](Axis a) {
+    const auto rank = [&](Axis a) {
       const std::int64_t size = sizes_.at(a);
       return columns_ ? std::tuple(size == 1, a == columns_, -size, a->name) : std::tuple(false, false, -size, a->name);
     };
-    std::sort(axes.begin(), axes.end(), [&](Axis a, Axis b) { return place(a) < place(b); });
+    std::sort(axes.begin(), axes.end(), [&](Axis a, Axis b) { return rank(a) < rank(b); });
     constexpr std::int64_t kMostOfInnerDimensions = 65535;
     bool is_separate = axes.size() <= 3;
     for (std::size_t i = 1; i < axes.size(); ++i)

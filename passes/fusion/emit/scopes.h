@@ -37,7 +37,7 @@ inline bool is_whole_tile(const Dim& extent, std::int64_t size) { return extent.
 /// The tiles that a scope has emitted, by expression and order of axes.
 using EmittedTiles = std::map<std::pair<const ExprData*, Order>, Part>;
 
-/// The place where values are emitted: the body of the kernel, or of a loop inside of it.
+/// Where values are emitted: the body of the kernel, or of a loop inside of it.
 struct EmitScope {
   ir::BlockId block;
   ir::OpId before;                                 // values are inserted before this op; none: at the end of the block

@@ -10,7 +10,7 @@ namespace tilewright::passes::fusion {
 struct KernelOutput {
   std::string name;
   Expr value;
-  /// The place of the result: the index along each axis of the tensor.
+  /// The result is written to this tensor, with this index along each of its axes.
   Tensor tensor = nullptr;
   std::vector<Expr> index;
 

@@ -15,7 +15,7 @@ struct SegmentCut {
   graph::NodeId last;  // the last of its results
 };
 
-/// An operand of a concatenation of many operands: its segment writes the result to its place in the whole.
+/// An operand of a concatenation of many operands: its segment writes a part of the whole.
 struct JoinedPart {
   graph::NodeId whole;
   Dim begin;              // along the concatenated axis
@@ -40,7 +40,7 @@ struct Segment {
   std::string structure;
   /// Set in the first part of a segment that was cut.
   std::optional<SegmentCut> cut;
-  /// Set if the result is not stored, but written to its place in a concatenation.
+  /// Set if the result is not stored, but written to its part of a concatenation.
   std::optional<JoinedPart> joined;
 };
 

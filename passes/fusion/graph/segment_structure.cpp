@@ -93,7 +93,7 @@ Segment SegmentStructure::without_ahead(const Segment& s) const {
 
 namespace {
 
-// The part that computes the operand of a concatenation writes it to its place.
+// The part that computes the operand of a concatenation writes it to the result.
 void pass_on_joined(const Segment& whole, Segment& part) {
   if (whole.joined && std::binary_search(part.results.begin(), part.results.end(), whole.results[0])) part.joined = whole.joined;
 }

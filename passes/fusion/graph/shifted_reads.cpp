@@ -34,22 +34,22 @@ struct ShiftedAxis {
   Dim step = 0, begin = 0;
   friend bool operator==(const ShiftedAxis&, const ShiftedAxis&) = default;
 };
-using Place = std::vector<ShiftedAxis>;
+using ReadPosition = std::vector<ShiftedAxis>;
 
 const ShiftedAxis kAllPositions{ShiftedAxis::kReduced, 1, 0};
 
 bool is_one(const Dim& d) { return d == Dim(1); }
 
-Place own_place(const graph::TensorShape& shape) {
-  Place place;
-  for (std::size_t i = 0; i < shape.size(); ++i) place.push_back(is_one(shape[i]) ? ShiftedAxis() : ShiftedAxis{static_cast<int>(i), 1, 0});
-  return place;
+ReadPosition own_position(const graph::TensorShape& shape) {
+  ReadPosition own;
+  for (std::size_t i = 0; i < shape.size(); ++i) own.push_back(is_one(shape[i]) ? ShiftedAxis() : ShiftedAxis{static_cast<int>(i), 1, 0});
+  return own;
 }
 
-Place all_positions(const graph::TensorShape& shape) {
-  Place place;
-  for (const Dim& d : shape) place.push_back(is_one(d) ? ShiftedAxis() : kAllPositions);
-  return place;
+ReadPosition all_positions(const graph::TensorShape& shape) {
+  ReadPosition all;
+  for (const Dim& d : shape) all.push_back(is_one(d) ? ShiftedAxis() : kAllPositions);
+  return all;
 }
 
 ShiftedAxis moved(const ShiftedAxis& at, const Dim& step, const Dim& begin) {
@@ -65,7 +65,7 @@ class ShiftedReads {
         is_needed_(is_needed),
         is_stored_(is_stored),
         stores_pads_(stores_pads),
-        places_(g.size()),
+        positions_(g.size()),
         reads_memory_(g.size()),
         is_padded_(g.size()),
         users_(g.size()) {
@@ -82,34 +82,34 @@ class ShiftedReads {
 
   std::vector<NodeId> run() {
     std::vector<NodeId> found;
-    for (const graph::Output& o : g_.outputs()) add(o.node, own_place(g_.node(o.node).shape));
+    for (const graph::Output& o : g_.outputs()) add(o.node, own_position(g_.node(o.node).shape));
     for (std::uint32_t i = static_cast<std::uint32_t>(g_.size()); i-- > 0;) {
       const NodeId n{i};
-      if (!is_needed_[i] || places_[i].empty()) continue;
-      const bool is_repeated = may_be_stored(n) && (is_padded_[i] || places_[i].size() > most_positions(n));
+      if (!is_needed_[i] || positions_[i].empty()) continue;
+      const bool is_repeated = may_be_stored(n) && (is_padded_[i] || positions_[i].size() > most_positions(n));
       if (is_repeated) found.push_back(n);
       // What reads the operand of a stored pad elsewhere would compute it again, and what that was computed from.
       if (const Node& pad = g_.node(n); is_repeated && pad.op == Op::pad && users_[pad.operands[0].index] > 1)
         is_padded_[pad.operands[0].index] = is_computed(pad.operands[0]);
-      if (is_repeated || is_stored_[i]) places_[i] = {own_place(g_.node(n).shape)};
-      hand_on(n, std::exchange(places_[i], {}));
+      if (is_repeated || is_stored_[i]) positions_[i] = {own_position(g_.node(n).shape)};
+      hand_on(n, std::exchange(positions_[i], {}));
     }
     std::reverse(found.begin(), found.end());
     return found;
   }
 
  private:
-  void hand_on(NodeId id, const std::vector<Place>& places) {
+  void hand_on(NodeId id, const std::vector<ReadPosition>& positions) {
     const Node& n = g_.node(id);
     Dim begin = 0;  // for an operand of a concatenation
     for (std::size_t k = 0; k < n.operands.size(); ++k) {
-      for (const Place& p : places) add(n.operands[k], operand_place(n, k, begin, p));
+      for (const ReadPosition& p : positions) add(n.operands[k], operand_position(n, k, begin, p));
       if (n.op == Op::concat) begin += g_.node(n.operands[k]).shape[static_cast<std::size_t>(n.axes[0])];
     }
   }
 
-  void add(NodeId n, Place p) {
-    std::vector<Place>& all = places_[n.index];
+  void add(NodeId n, ReadPosition p) {
+    std::vector<ReadPosition>& all = positions_[n.index];
     if (all.size() < kMostKeptPositions && std::find(all.begin(), all.end(), p) == all.end()) all.push_back(std::move(p));
   }
 
@@ -124,10 +124,10 @@ class ShiftedReads {
            is_of_data(id);
   }
 
-  Place operand_place(const Node& n, std::size_t k, const Dim& begin, const Place& p) {
+  ReadPosition operand_position(const Node& n, std::size_t k, const Dim& begin, const ReadPosition& p) {
     const graph::TensorShape& shape = g_.node(n.operands[k]).shape;
     const auto axis = n.axes.empty() ? std::size_t{0} : static_cast<std::size_t>(n.axes[0]);
-    Place there = p;
+    ReadPosition there = p;
     switch (n.op) {
       case Op::map:
       case Op::broadcast:
@@ -172,7 +172,7 @@ class ShiftedReads {
   struct Source {
     NodeId from;               // the index, or the operand of a reshape
     graph::TensorShape shape;  // of the reshape's result
-    Place at;
+    ReadPosition at;
   };
   ShiftedAxis positions_of_data(Source source) {
     const auto is_equal = [&](const Source& s) { return s.from == source.from && s.shape == source.shape && s.at == source.at; };
@@ -183,18 +183,18 @@ class ShiftedReads {
   }
 
   // Where an index names fewer positions than there are, to store all of them may take longer than to compute each that is read.
-  ShiftedAxis read_by_index(const Node& n, const Place& of_index, const Dim& read, const Dim& extent) {
+  ShiftedAxis read_by_index(const Node& n, const ReadPosition& of_index, const Dim& read, const Dim& extent) {
     return positions_of_data((read - extent).least() >= 0 ? Source{n.operands[1], {}, of_index} : Source{});
   }
 
-  // The axes of the index stand in place of the table's axis.
-  Place of_gather(const Node& n, std::size_t k, const Place& p) {
+  // The axes of the index replace the table's axis.
+  ReadPosition of_gather(const Node& n, std::size_t k, const ReadPosition& p) {
     const auto axis = n.axes[0];
     const graph::TensorShape& index = g_.node(n.operands[1]).shape;
     const auto rank = static_cast<std::ptrdiff_t>(index.size());
-    const Place of_index(p.begin() + axis, p.begin() + axis + rank);
+    const ReadPosition of_index(p.begin() + axis, p.begin() + axis + rank);
     if (k == 1) return of_index;
-    Place there(p.begin(), p.begin() + axis);
+    ReadPosition there(p.begin(), p.begin() + axis);
     const Dim read = std::accumulate(index.begin(), index.end(), Dim(1), std::multiplies<>());
     there.push_back(read_by_index(n, of_index, read, g_.node(n.operands[0]).shape[static_cast<std::size_t>(axis)]));
     there.insert(there.end(), p.begin() + axis + rank, p.end());
@@ -202,8 +202,8 @@ class ShiftedReads {
   }
 
   // Axes of extent 1 may be added or removed; after other reshapes, a position depends on all axes.
-  Place reshaped(const Node& n, const graph::TensorShape& shape, const Place& p) {
-    Place there(shape.size());
+  ReadPosition reshaped(const Node& n, const graph::TensorShape& shape, const ReadPosition& p) {
+    ReadPosition there(shape.size());
     std::size_t own = 0;
     for (std::size_t i = 0; i < shape.size(); ++i) {
       if (is_one(shape[i])) continue;
@@ -214,15 +214,15 @@ class ShiftedReads {
     return std::all_of(n.shape.begin() + static_cast<std::ptrdiff_t>(own), n.shape.end(), is_one) ? there : regrouped(n, shape, p);
   }
 
-  Place regrouped(const Node& n, const graph::TensorShape& shape, const Place& p) {
+  ReadPosition regrouped(const Node& n, const graph::TensorShape& shape, const ReadPosition& p) {
     const ShiftedAxis all = positions_of_data({n.operands[0], n.shape, p});
-    Place there;
+    ReadPosition there;
     for (const Dim& d : shape) there.push_back(is_one(d) ? ShiftedAxis() : all);
     return there;
   }
 
-  static Place of_reduction(const Node& n, const graph::TensorShape& shape, const Place& p) {
-    Place there = all_positions(shape);
+  static ReadPosition of_reduction(const Node& n, const graph::TensorShape& shape, const ReadPosition& p) {
+    ReadPosition there = all_positions(shape);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < shape.size(); ++i) {
       const bool is_reduced = std::find(n.axes.begin(), n.axes.end(), static_cast<int>(i)) != n.axes.end();
@@ -232,13 +232,13 @@ class ShiftedReads {
     return there;
   }
 
-  Place of_product(const Node& n, std::size_t k, const Place& p) const {
+  ReadPosition of_product(const Node& n, std::size_t k, const ReadPosition& p) const {
     const std::string_view equation = n.text;
     const std::size_t arrow = equation.find("->");
     const std::string_view result = equation.substr(arrow + 2);
     std::size_t label = 0;
     for (std::size_t i = 0; i < k; ++i) label = equation.find(',', label) + 1;
-    Place there = all_positions(g_.node(n.operands[k]).shape);
+    ReadPosition there = all_positions(g_.node(n.operands[k]).shape);
     for (std::size_t i = 0; i < there.size(); ++i)
       if (const std::size_t at = result.find(equation[label + i]); at != result.npos && there[i].origin == ShiftedAxis::kReduced)
         there[i] = p[at];
@@ -249,7 +249,7 @@ class ShiftedReads {
   const KnownNodes& known_;
   const std::vector<bool>&is_needed_, &is_stored_;
   const bool stores_pads_;
-  std::vector<std::vector<Place>> places_;  // for each node: the places at which results read it
+  std::vector<std::vector<ReadPosition>> positions_;  // for each node: the positions at which results read it
   std::vector<bool> reads_memory_;
   std::vector<bool> is_padded_;  // a pad of the value is stored, and other values read it, too
   std::vector<int> users_;

@@ -2,7 +2,7 @@
 //
 //   1. divide: the graph becomes segments, at values that are in memory whatever is fused (graph/segments.h).
 //   2. repeat_kernels: a segment with the structure of an earlier one has its kernels, with other buffers (repeat_kernels.h).
-//   3. derive_own_kernels: sums at places that are data, and kernels of the user, are segments of their own (own_kernels.h).
+//   3. derive_own_kernels: sums at positions that are data, and kernels of the user, are segments of their own (own_kernels.h).
 //   4. FusedKernels::derive: all other segments (fused_kernels.h):
 //      a. translate_results: results become formulas over named axes, in normal form (translate/graph_to_exprs.h, expr/normal_form.h).
 //      b. ParameterFolding::fold: parts that depend only on parameters move to kernels that run ahead (translate/parameters.h).
@@ -11,7 +11,7 @@
 //      e. emit_covered: kernels are emitted, get buffers and arguments, and are described (emit_kernels.h); one whose loop programs divide
 //         becomes two (divided_loop.h).
 //   5. derive_nodes: a segment for which step 4 fails is derived node by node (unfused_kernels.h).
-//   6. set_begin: kernels of a part of a concatenation get its place in the whole (joined_part.h).
+//   6. set_begin: kernels of a part of a concatenation get the position at which the part begins (joined_part.h).
 //   7. finished: the buffers are complete, and each is written before it is read (buffers.h, check_buffers.h).
 #pragma once
 #include "passes/fusion/options.h"

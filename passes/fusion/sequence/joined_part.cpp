@@ -1,4 +1,4 @@
-// Makes the place of the result depend on an argument.
+// Makes the position at which a part begins an argument of its kernels.
 #include "passes/fusion/sequence/joined_part.h"
 
 #include <algorithm>

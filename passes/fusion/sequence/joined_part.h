@@ -1,5 +1,5 @@
-// Kernels that write an operand of a concatenation to its place in the whole. The start of that place is an argument, so that operands
-// which are computed in the same way have one kernel.
+// Kernels that write an operand of a concatenation to its part of the result. The position at which that part begins is an argument, so
+// that operands which are computed alike have one kernel.
 #pragma once
 #include <span>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// The value of an operand, as an output at its place in `whole`.
+/// The value of an operand, as an output that is its part of `whole`.
 KernelOutput joined_output(const graph::Graph&, const JoinedPart&, std::string name, Tensor whole, BoundValue, ExprBuilder&);
 
 /// Sets the buffer and the start for this part in kernels that were derived for it or for an equal part.

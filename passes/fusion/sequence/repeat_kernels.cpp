@@ -34,7 +34,7 @@ class Repetition {
 };
 
 Repetition::Repetition(const graph::Graph& g, SequenceBuffers& buffers, const Segment& derived, const Segment& like) : buffers_(buffers) {
-  // A value that is written to its place in a concatenation has no memory of its own.
+  // A value that is a part of a concatenation has no memory of its own.
   const auto is_stored = [&](NodeId n) {
     const bool is_result = !derived.joined && std::binary_search(derived.results.begin(), derived.results.end(), n);
     return is_result || derived.memory.contains(n);

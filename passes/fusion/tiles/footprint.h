@@ -12,8 +12,8 @@ namespace tilewright::passes::fusion {
 /// The loads of what outputs compute, each once.
 std::vector<Expr> loads_of(const std::vector<KernelOutput>&);
 
-/// Answers for the tiles as they are when a function is called. Counts are of typical extents (extents.h), but for those of the greatest
-/// extents that there can be, where an extent without a bound is typical, too.
+/// Answers for the tiles as they are when a function is called. Counts are of typical extents (extents.h). Where a comment says "for the
+/// greatest extents", they are of the greatest that there can be, and an extent without a bound is a typical one.
 class Footprint {
  public:
   /// rows: axes that count with a typical extent even if theirs is known, so that no answer depends on the number of rows.

@@ -54,10 +54,10 @@ void attempt(Entrant& e, const std::function<void()>& f) {
 Times summarise(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   const auto at = [&](double share) {
-    const double place = share * static_cast<double>(samples.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
+    const double position = share * static_cast<double>(samples.size() - 1);
+    const auto below = static_cast<std::size_t>(position);
     const std::size_t above = std::min(below + 1, samples.size() - 1);
-    return samples[below] + (place - static_cast<double>(below)) * (samples[above] - samples[below]);
+    return samples[below] + (position - static_cast<double>(below)) * (samples[above] - samples[below]);
   };
   Times t;
   t.lower = at(0.25), t.median = at(0.5), t.upper = at(0.75);

@@ -65,21 +65,23 @@ Problem attention(const Shape& s) {
 
 constexpr std::int64_t kPageSize = 16;  // keys in a page
 
-/// One query for each sequence. Keys are in the caches in order, or in pages at arbitrary places.
+/// One query for each sequence. Keys are in the caches in order, or in pages in arbitrary order.
 template <class T, bool Paged>
 Problem decode_attention(const Shape& s) {
   const std::int64_t batch = s[0], heads = s[1], keys = s[2], d = s[3], pages = Paged ? keys / kPageSize : 1, size = keys / pages;
-  // Page p is at place p * step modulo the number of pages, where step and that number have no common divisor. Without pages, keys are in
+  // Page p is at position p * step modulo the number of pages, where step and that number have no common divisor. Without pages, keys are in
   // order.
   const std::int64_t all = batch * pages;
   std::int64_t step = Paged ? all / 2 + 1 : 1;
   while (std::gcd(step, all) != 1) ++step;
-  const auto place = [=](std::int64_t sequence, std::int64_t page) { return (sequence * pages + page) * step % all; };
+  const auto position_of_page = [=](std::int64_t sequence, std::int64_t page) { return (sequence * pages + page) * step % all; };
   const Shape cache = {all, heads, size, d};
   Problem p;
   p.tensors = {random_input<T>("q", {batch, heads, d}), random_input<T>("k_cache", cache), random_input<T>("v_cache", cache),
                input<std::int32_t>("lengths", {batch}, [keys](std::int64_t) { return keys; }), result<T>("out", {batch, heads, d})};
-  if (Paged) p.tensors.push_back(input<std::int32_t>("pages", {batch, pages}, [=](std::int64_t i) { return place(i / pages, i % pages); }));
+  if (Paged)
+    p.tensors.push_back(
+        input<std::int32_t>("pages", {batch, pages}, [=](std::int64_t i) { return position_of_page(i / pages, i % pages); }));
   p.flops = 4.0 * static_cast<double>(batch * heads) * static_cast<double>(keys * d);
   p.multiplies = true;
   p.launch = [](DeviceTensors& t, const Options& o) {
@@ -94,7 +96,7 @@ Problem decode_attention(const Shape& s) {
                    .operations_a_row = static_cast<double>(2 * keys * d),
                    .row = [=](const Values& v, std::int64_t row, std::span<double> to) {
                      const auto row_of = [=](std::int64_t key) {
-                       return (place(row / heads, key / size) * heads + row % heads) * size + key % size;
+                       return (position_of_page(row / heads, key / size) * heads + row % heads) * size + key % size;
                      };
                      attend(v, row, row_of, keys, to, "k_cache", "v_cache");
                    }}};

@@ -141,9 +141,9 @@ Problem stencil(const Shape& s) {
     for (std::int64_t i = 0; i < n; ++i) {
       double neighbours = 0;
       for (std::int64_t axis = Axes - 1, stride = 1; axis >= 0; stride *= s[static_cast<std::size_t>(axis)], --axis) {
-        const std::int64_t place = row * n + i, extent = s[static_cast<std::size_t>(axis)], index = place / stride % extent;
-        if (index > 0) neighbours += x[place - stride];
-        if (index + 1 < extent) neighbours += x[place + stride];
+        const std::int64_t at = row * n + i, extent = s[static_cast<std::size_t>(axis)], index = at / stride % extent;
+        if (index > 0) neighbours += x[at - stride];
+        if (index + 1 < extent) neighbours += x[at + stride];
       }
       to[static_cast<std::size_t>(i)] = x[row * n + i] * kRest + neighbours * kPart;
     }

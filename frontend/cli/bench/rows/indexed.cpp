@@ -58,7 +58,7 @@ constexpr auto scatter_add = []<class T>(std::type_identity<T>, const Shape& s) 
   return p;
 };
 
-/// The columns of a row's nonzeros: the row is divided into equal parts, and each part has one nonzero at a random place. So columns differ
+/// The columns of a row's nonzeros: the row is divided into equal parts, and each part has one nonzero at a random position. So columns differ
 /// and ascend.
 std::vector<std::int32_t> columns_of_rows(const std::vector<std::int64_t>& ends) {
   std::vector<std::int32_t> columns;

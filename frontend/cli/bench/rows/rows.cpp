@@ -140,10 +140,10 @@ constexpr auto top_k = []<class T>(std::type_identity<T>, const Shape& s) {
     for (std::int64_t i = 0; i < n; ++i) all.push_back(x[row * n + i]);
     std::partial_sort_copy(all.begin(), all.end(), to.begin(), to.end(), std::greater<>());
   };
-  const auto places = [n](const Values& v, std::int64_t row, std::span<double> to) { check_indices(v, row, n, to); };
+  const auto indices_of_row = [n](const Values& v, std::int64_t row, std::span<double> to) { check_indices(v, row, n, to); };
   const double operations = static_cast<double>(4 * n);
   p.references = {exactly({.tensor = "values", .rows = rows, .columns = k, .operations_a_row = operations, .row = largest}),
-                  exactly({.tensor = "indices", .rows = rows, .columns = k, .operations_a_row = operations, .row = places})};
+                  exactly({.tensor = "indices", .rows = rows, .columns = k, .operations_a_row = operations, .row = indices_of_row})};
   return p;
 };
 
