@@ -145,6 +145,8 @@ if(TESTS)
   read_files(text "frontend/include/tilewright/graph/shape.h" "frontend/include/tilewright/graph/index.h")
   require_each("${text}" ${table} "Adding a tensor op, step 6"
     "function for users in frontend/include/tilewright/graph" "Tensor<T> @")
+  read_files(text "docs/tutorial/11_formulas.md")
+  require_each("${text}" ${table} "Adding a tensor op, step 6" "word in the list of docs/tutorial/11_formulas.md" "`@")
   foreach(test graph_ops_test graph_mistakes_test)
     read_files(text "tests/unit/frontend/graph/${test}.cpp")
     require_each("${text}" ${table} "Adding a tensor op, step 7" "call in tests/unit/frontend/graph/${test}.cpp" "tw::@")

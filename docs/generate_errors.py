@@ -24,7 +24,7 @@ KINDS = {
          "launch. Emulators find such accesses in any mode, in words of their own."),
         ("Constants that do not fit", r"constant \S+ |has no infinity|is no integer",
          "A C++ number takes the type of the tile that it meets. Cast the tile to a wider type first, or choose a number that fits."),
-        ("Handles outside of their place",
+        ("Handles outside of their block",
          r"was made (inside|in)|is empty|another (trace|kernel)|outside of|first value|no kernel is|belongs to",
          "A handle names a value of the kernel that is being traced, in the loop or branch that made it. Declare it with a value before "
          "the "
@@ -104,7 +104,7 @@ BY_COMMENT = {
     "targets, forms, passes, kernels": "`tilewright devices`, `tilewright opt --help` and the file itself list the names.",
     "launches": "`--grid X[,Y[,Z]]`, and `--device cpu` or `--device interpreter`.",
     "arguments": "`NAME=VALUE`: a `.npy` file or `zeros:TYPE:N` for a pointer, `TYPE:NUMBER` for a number.",
-    "what only the launch finds": "The place is that of the access in the text.",
+    "what only the launch finds": "The location is that of the access in the text.",
     "reduce": "`reduce` needs a kernel that fails, and the passes or the launch that show it.",
 }
 
@@ -216,7 +216,7 @@ def page(mistakes):
            f"one of two",
            "operations counts once. In C++ each is a `tw::Error`: `what()` begins with `file:line:column: error: ` of your own source, "
            "further",
-           "lines are notes on the other party, and `where()` gives the place. The program `tilewright` prints the same to standard error",
+           "lines are notes on the other party, and `where()` gives the location. The program `tilewright` prints the same to standard error",
            "with the line itself, and ends with 1, or with 2 where the command line is wrong. Many mistakes do not get that far: signed "
            "with",
            "unsigned, arithmetic on `bool` or fp8, an argument of a wrong type do not compile.", ""]
