@@ -1,6 +1,6 @@
-// Runs every .tile and .graph file below tests/files as a subcase, or only the files named on the command line. With TILEWRIGHT_UPDATE=1 in the
-// environment, failing CHECK lines are rewritten for the current output instead, and the change is printed as a unified diff. Read the
-// diff: an update also accepts wrong output.
+// Runs every .tile and .graph file below tests/files as a subcase, or only those named on the command line, or below folders named there.
+// With TILEWRIGHT_UPDATE=1 in the environment, failing CHECK lines are rewritten for the current output instead, and the change is printed as
+// a unified diff. Read the diff: an update also accepts wrong output.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -27,11 +27,13 @@ std::vector<std::string>& files() {
   return all;
 }
 
-void find_files() {
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(TW_TEST_FILES))
+void find_files(const std::string& folder) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
     if (const auto extension = entry.path().extension(); extension == ".tile" || extension == ".graph")
-      files().push_back(entry.path().string());
-  std::sort(files().begin(), files().end());
+      found.push_back(entry.path().string());
+  std::sort(found.begin(), found.end());
+  files().insert(files().end(), found.begin(), found.end());
 }
 
 void run_file(const std::string& file) {
@@ -58,9 +60,16 @@ TEST_CASE("text tests: every file holds what it says") {
 }
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i)
-    if (argv[i][0] != '-') files().push_back(argv[i]);
-  if (files().empty()) find_files();
+  bool runs_all = true;
+  for (int i = 1; i < argc; ++i) {
+    if (argv[i][0] == '-') continue;
+    runs_all = false;
+    if (std::filesystem::is_directory(argv[i]))
+      find_files(argv[i]);
+    else
+      files().push_back(argv[i]);
+  }
+  if (runs_all) find_files(TW_TEST_FILES);
   doctest::Context context(argc, argv);
   return context.run();
 }
