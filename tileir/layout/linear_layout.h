@@ -71,7 +71,7 @@ class LinearLayout {
   void set_bases(HardwareDim d, std::vector<std::uint32_t> bases) { bases_[static_cast<int>(d)] = std::move(bases); }
 
   // ---- the layouts of the results of shape ops, whose elements stay at their coordinates ----
-  /// The same flat order under other extents. Requires: the same number of elements.
+  /// Keeps the flat order under other extents. Requires: the same number of elements.
   LinearLayout reshaped(std::vector<int> log2_extents) const;
   /// Axis i of the result is axis axes[i] of this.
   LinearLayout permuted(std::span<const std::int64_t> axes) const;

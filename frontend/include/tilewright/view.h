@@ -225,7 +225,7 @@ template <class T, std::size_t R>
 View<T, static_cast<int>(R)> view(Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
   return detail::ViewAccess<T, static_cast<int>(R)>::make({&buffer.raw()}, extents, nullptr, at);
 }
-/// The same for a const buffer; the view is read only.
+/// The view of a const buffer, which is read only.
 template <class T, std::size_t R>
 View<const T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
   return detail::ViewAccess<const T, static_cast<int>(R)>::make({&buffer.raw()}, extents, nullptr, at);
@@ -235,7 +235,7 @@ template <class T, std::size_t R>
 View<T, static_cast<int>(R)> view(Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R], Here at = Here::current()) {
   return detail::ViewAccess<T, static_cast<int>(R)>::make({&buffer.raw()}, extents, strides, at);
 }
-/// The same for a const buffer; the view is read only.
+/// The view of a const buffer, which is read only.
 template <class T, std::size_t R>
 View<const T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R],
                                         Here at = Here::current()) {
@@ -251,7 +251,7 @@ View<const T, static_cast<int>(R)> view(const Buffer<T>&&, const Extent (&extent
                                         Here at = Here::current(),
                                         detail::keep_the_buffer_in_a_variable_since_a_view_does_not = {}) = delete;
 
-/// The same memory with the last two axes swapped. Works on the host and in kernels.
+/// A view of the memory with the last two axes swapped. Works on the host and in kernels.
 template <class T, int R>
   requires(R >= 2)
 View<T, R> transposed(const View<T, R>& v, Here at = Here::current()) {

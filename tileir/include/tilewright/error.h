@@ -23,7 +23,7 @@ struct Note {
 class Error : public std::runtime_error {
  public:
   Error(Location where, const std::string& message, const std::vector<Note>& notes = {});
-  /// The same error with a further note.
+  /// A copy of an error, with a further note.
   Error(const Error&, const Note&);
   const Location& where() const { return where_; }
   /// Whether the program needs more shared memory, registers or memory than there is, so that smaller tiles may work.
@@ -36,7 +36,7 @@ class Error : public std::runtime_error {
   bool lacks_resources_ = false;
 };
 
-/// The same error with lacks_resources().
+/// A copy of an error, with lacks_resources().
 template <class E>
 E lacking_resources(E error) {
   error.lacks_resources_ = true;

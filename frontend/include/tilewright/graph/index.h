@@ -25,8 +25,8 @@ template <ValueElement T, IntegerElement I>
 Tensor<T> take_along(const Tensor<T>& t, const Tensor<I>& index, Axis axis, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::take_along(t, index, axis.value, at));
 }
-/// t plus the updates, each at the place that gather(t, index, axis) would read. `updates` has the shape of the result of that gather.
-/// Updates of the same place are all added.
+/// t plus the updates: each is added to the element that gather(t, index, axis) would read. `updates` has the shape of that gather's result.
+/// Updates of the same element are all added.
 template <NumberElement T, IntegerElement I>
 Tensor<T> scatter_add(const Tensor<T>& t, const Tensor<I>& index, const Tensor<T>& updates, Axis axis = 0, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::scatter_add(t, index, updates, axis.value, at));

@@ -22,7 +22,7 @@ Handle flip(const Handle&, std::int64_t axis, const Here&);
 Handle rotate(const Handle&, std::int64_t axis, const Dim& offset, const Here&);
 }  // namespace detail::tensor
 
-/// The same elements in row-major order, in another shape with the same number of elements.
+/// The elements in row-major order, in another shape with the same number of elements.
 template <ValueElement T>
 Tensor<T> reshape(const Tensor<T>& t, const std::vector<Dim>& shape, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::reshape(t, shape, at));

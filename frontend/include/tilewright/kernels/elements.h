@@ -23,11 +23,11 @@ View<T, 2> matrix_of(const View<T, R>& v, const I64& index) {
 }
 
 /// The tile of an array that a program works on: its matrix, and its first row and column.
-struct ElementPlace {
+struct ElementOrigin {
   I64 matrix;
   I32 i, j;
 };
-inline ElementPlace element_place(const I64& rows, const I64& columns, int bm, int bn) {
+inline ElementOrigin element_origin(const I64& rows, const I64& columns, int bm, int bn) {
   const I32 tiles_m = cdiv(rows, bm).to<std::int32_t>(), tiles_n = cdiv(columns, bn).to<std::int32_t>();
   const I32 at = program_id(0), in_matrix = at % (tiles_m * tiles_n);
   return {(at / (tiles_m * tiles_n)).to<std::int64_t>(), in_matrix / tiles_n * bm, in_matrix % tiles_n * bn};
@@ -36,13 +36,13 @@ inline ElementPlace element_place(const I64& rows, const I64& columns, int bm, i
 /// y = x, cast. The compiler chooses a layout for loads and another for stores, so both are coalesced whichever axis is contiguous.
 template <class X, class Y, int R>
 void copy_kernel(View<const X, R> x, View<Y, R> y, int bm, int bn) {
-  const auto [matrix, i, j] = element_place(x.extent(R - 2), x.extent(R - 1), bm, bn);
+  const auto [matrix, i, j] = element_origin(x.extent(R - 2), x.extent(R - 1), bm, bn);
   matrix_of(y, matrix).store({i, j}, matrix_of(x, matrix).load({i, j}, {bm, bn}).template to<Y>());
 }
 
 template <class Y, int R>
 void fill_kernel(View<Y, R> y, Tile<Y> value, int bm, int bn) {
-  const auto [matrix, i, j] = element_place(y.extent(R - 2), y.extent(R - 1), bm, bn);
+  const auto [matrix, i, j] = element_origin(y.extent(R - 2), y.extent(R - 1), bm, bn);
   matrix_of(y, matrix).store({i, j}, broadcast_to(value, {bm, bn}));
 }
 

@@ -8,7 +8,7 @@ namespace tilewright::kernels {
 template <class T>
 void gated_kernel(View<const T, 2> x, View<const T, 2> wg, View<const T, 2> wu, View<T, 2> hidden, ProductTiles t, Precision precision) {
   using S = Accumulator<T>;
-  const auto [batch, i, j] = product_place(program_id(0), hidden.extent(0), hidden.extent(1), t);
+  const auto [batch, i, j] = product_origin(program_id(0), hidden.extent(0), hidden.extent(1), t);
   auto gate = zeros<S>({t.bm, t.bn}), up = zeros<S>({t.bm, t.bn});
   for (auto k : range(0, x.extent(1).template to<std::int32_t>(), t.bk)) {
     const auto tile = x.load({i, k}, {t.bm, t.bk});

@@ -63,7 +63,7 @@ void group_parts_kernel(View<const V, 1> values, View<const std::int32_t, 1> ids
   totals.store({program_id(0)}, reshape(total, {1}));
 }
 
-/// The same for a program that is one thread: one element after another.
+/// For a program that is one thread: takes one element after another.
 template <class S, class V, class F>
 void group_parts_in_order_kernel(View<const V, 1> values, View<const std::int32_t, 1> ids, View<std::int32_t, 1> begins, View<S, 1> totals,
                                  I64 length, F) {
@@ -113,7 +113,7 @@ void group_results_kernel(View<const K, 1> keys, View<const V, 1> values, View<c
   }
 }
 
-/// The same for a program that is one thread: one element after another.
+/// For a program that is one thread: takes one element after another.
 template <class K, class S, class V, class R, class F>
 void group_results_in_order_kernel(View<const K, 1> keys, View<const V, 1> values, View<const std::int32_t, 1> ids,
                                    View<const S, 1> carries, View<K, 1> to_keys, View<R, 1> to_values, I64 length, F) {

@@ -20,12 +20,12 @@ struct ProductTiles {
 };
 
 /// The tile of c that a program computes: its batch, and its first row and column.
-struct ProductPlace {
+struct ProductOrigin {
   I32 batch, i, j;
 };
 
 /// Programs that run together share rows of a and columns of b, which are then in a cache.
-inline ProductPlace product_place(const I32& program, const I64& m, const I64& n, ProductTiles t) {
+inline ProductOrigin product_origin(const I32& program, const I64& m, const I64& n, ProductTiles t) {
   const I32 tiles_m = cdiv(m, t.bm).to<std::int32_t>(), tiles_n = cdiv(n, t.bn).to<std::int32_t>();
   const I32 tiles = tiles_m * tiles_n;
   const auto [tile_m, tile_n] = grouped_order(program % tiles, tiles_m, tiles_n, t.group);
@@ -70,7 +70,7 @@ void store_product(const View<C, 2>& c, const Tile<S>& sum, const I32& i, const 
 template <class T, class C, class Epilogue, class... Extra>
 void matmul_kernel(View<const T, 3> a, View<const T, 3> b, View<C, 3> c, ProductTiles t, Precision precision, Epilogue epilogue,
                    Extra... extra) {
-  const auto [batch, i, j] = product_place(program_id(0), c.extent(1), c.extent(2), t);
+  const auto [batch, i, j] = product_origin(program_id(0), c.extent(1), c.extent(2), t);
   const I32 K = a.extent(2).template to<std::int32_t>();
   const auto sum = product_tile<T>(a.at(batch), b.at(batch), i, j, 0, K, t, precision, t.whole && t.whole_k);
   store_product(c.at(batch), sum, i, j, t, epilogue, extra...);
@@ -80,7 +80,7 @@ void matmul_kernel(View<const T, 3> a, View<const T, 3> b, View<C, 3> c, Product
 template <class T>
 void matmul_parts_kernel(View<const T, 3> a, View<const T, 3> b, View<Accumulator<T>, 3> parts, I32 length, ProductTiles t,
                          Precision precision) {
-  const auto [part, i, j] = product_place(program_id(0), parts.extent(1), parts.extent(2), t);
+  const auto [part, i, j] = product_origin(program_id(0), parts.extent(1), parts.extent(2), t);
   const I32 batches = a.extent(0).template to<std::int32_t>(), K = a.extent(2).template to<std::int32_t>();
   const I32 batch = part % batches, begin = part / batches * length;
   // A part ends where a step ends, so no element counts twice.
@@ -91,7 +91,7 @@ void matmul_parts_kernel(View<const T, 3> a, View<const T, 3> b, View<Accumulato
 /// The second kernel adds the parts, always in the same order.
 template <class S, class C, class Epilogue, class... Extra>
 void matmul_sum_kernel(View<const S, 3> parts, View<C, 3> c, ProductTiles t, Epilogue epilogue, Extra... extra) {
-  const auto [batch, i, j] = product_place(program_id(0), c.extent(1), c.extent(2), t);
+  const auto [batch, i, j] = product_origin(program_id(0), c.extent(1), c.extent(2), t);
   const I32 batches = c.extent(0).template to<std::int32_t>(), count = parts.extent(0).template to<std::int32_t>();
   auto sum = zeros<S>({t.bm, t.bn});
   for (auto part : range(batch, count, batches)) sum += parts.at(part).load({i, j}, {t.bm, t.bn});

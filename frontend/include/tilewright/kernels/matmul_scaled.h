@@ -8,7 +8,7 @@ namespace tilewright::kernels {
 template <class T, class C>
 void matmul_scaled_kernel(View<const T, 3> a, View<const float, 2> a_scale, View<const T, 3> b, View<const float, 2> b_scale, View<C, 3> c,
                           ProductTiles t) {
-  const auto [batch, i, j] = product_place(program_id(0), c.extent(1), c.extent(2), t);
+  const auto [batch, i, j] = product_origin(program_id(0), c.extent(1), c.extent(2), t);
   const I32 K = a.extent(2).template to<std::int32_t>();
   const auto sum = product_tile<T>(a.at(batch), b.at(batch), i, j, 0, K, t, Precision::standard, t.whole && t.whole_k).template to<float>();
   const auto rows = column(a_scale.at(batch).load({i}, {t.bm})), columns = row(b_scale.at(batch).load({j}, {t.bn}));
@@ -24,7 +24,7 @@ inline constexpr int kPacked = std::is_same_v<T, std::uint8_t> ? 2 : 1;
 template <class T, class C>
 void matmul_blocks_kernel(View<const T, 3> a, View<const std::uint8_t, 3> a_scale, View<const T, 3> b, View<const std::uint8_t, 3> b_scale,
                           View<C, 3> c, ProductTiles t) {
-  const auto [batch, i, j] = product_place(program_id(0), c.extent(1), c.extent(2), t);
+  const auto [batch, i, j] = product_origin(program_id(0), c.extent(1), c.extent(2), t);
   const auto as = a.at(batch), bs = b.at(batch);
   const auto a_scales = a_scale.at(batch), b_scales = b_scale.at(batch);
   const I32 K = a.extent(2).template to<std::int32_t>() * kPacked<T>;

@@ -7,9 +7,9 @@
 namespace tilewright::kernels {
 
 /// The number in row-major order of each element of a tile in its array.
-inline I64 element_numbers(const ElementPlace& place, const I64& rows, const I64& columns, int bm, int bn) {
-  const auto row = column(place.i.to<std::int64_t>() + arange(0, bm)), col = tilewright::row(place.j.to<std::int64_t>() + arange(0, bn));
-  return (place.matrix * rows + row) * columns + col;
+inline I64 element_numbers(const ElementOrigin& origin, const I64& rows, const I64& columns, int bm, int bn) {
+  const auto row = column(origin.i.to<std::int64_t>() + arange(0, bm)), col = tilewright::row(origin.j.to<std::int64_t>() + arange(0, bn));
+  return (origin.matrix * rows + row) * columns + col;
 }
 
 /// y = low + u * (high - low) with u uniform in [0, 1), from `least` to `greatest`; or low + n * high with n normally distributed.
@@ -17,14 +17,14 @@ template <class Y, int R>
 void random_kernel(View<Y, R> y, U64 seed, F64 low, F64 high, F64 least, F64 greatest, int bm, int bn, bool normal) {
   using S = Accumulator<Y>;
   const I64 rows = y.extent(R - 2), columns = y.extent(R - 1);
-  const ElementPlace place = element_place(rows, columns, bm, bn);
-  const I64 n = element_numbers(place, rows, columns, bm, bn);
+  const ElementOrigin origin = element_origin(rows, columns, bm, bn);
+  const I64 n = element_numbers(origin, rows, columns, bm, bn);
   const auto drawn = (normal ? randn(seed, n) : rand(seed, n)).template to<S>();
   const auto first = low.template to<S>(), second = high.template to<S>();
   // Sums and casts round. These bounds are numbers of type Y, so rounding cannot go past them.
   const auto number =
       normal ? first + drawn * second : clamp(first + drawn * (second - first), least.template to<S>(), greatest.template to<S>());
-  matrix_of(y, place.matrix).store({place.i, place.j}, number.template to<Y>());
+  matrix_of(y, origin.matrix).store({origin.i, origin.j}, number.template to<Y>());
 }
 
 /// y = x / (1 - p) where the element's random number is at least p, else 0.
@@ -32,11 +32,11 @@ template <class T, int R>
 void dropout_kernel(View<const T, R> x, View<T, R> y, F32 p, F64 scale, U64 seed, int bm, int bn) {
   using S = Accumulator<T>;
   const I64 rows = y.extent(R - 2), columns = y.extent(R - 1);
-  const ElementPlace place = element_place(rows, columns, bm, bn);
-  const I64 n = element_numbers(place, rows, columns, bm, bn);
-  const auto v = matrix_of(x, place.matrix).load({place.i, place.j}, {bm, bn}).template to<S>();
+  const ElementOrigin origin = element_origin(rows, columns, bm, bn);
+  const I64 n = element_numbers(origin, rows, columns, bm, bn);
+  const auto v = matrix_of(x, origin.matrix).load({origin.i, origin.j}, {bm, bn}).template to<S>();
   const auto kept = rand(seed, n) >= p;
-  matrix_of(y, place.matrix).store({place.i, place.j}, where(kept, v * scale.template to<S>(), S(0)).template to<T>());
+  matrix_of(y, origin.matrix).store({origin.i, origin.j}, where(kept, v * scale.template to<S>(), S(0)).template to<T>());
 }
 
 }  // namespace tilewright::kernels

@@ -38,7 +38,7 @@ void scatter_elements_in_order_kernel(View<const T, 1> x, View<const I, 1> index
   }
 }
 
-/// The same for slices: y[index[p], j..] += x[p.., j..], in steps of bn elements.
+/// Adds slices: y[index[p], j..] += x[p.., j..], in steps of bn elements.
 template <class T, class I, int R, int K>
 void scatter_slices_in_order_kernel(View<const T, K> x, View<const I, 1> index, View<T, R> y, I64 length, int bn) {
   I64 columns = 1;

@@ -58,19 +58,19 @@ void sort_kernel(View<const K, 1> keys, Ptr<K> to_keys, I64 key_stride, View<con
   }
 }
 
-/// The same for a program that is one thread: one key after another goes to the next place of its digit. next: [programs, digits].
+/// For a program that is one thread: one key after another goes to the next position of its digit. next: [programs, digits].
 template <class U, class K, class V>
 void sort_in_order_kernel(View<const K, 1> keys, Ptr<K> to_keys, I64 key_stride, View<const V, 1> values, Ptr<V> to_values,
                           I64 value_stride, View<const std::int32_t, 2> offsets, View<std::int32_t, 2> next, I64 length, Tile<U> shift,
                           bool descending, bool has_values) {
   const I64 begin = program_id(0).to<std::int64_t>() * length;
-  const auto places = next.at(program_id(0));
-  places.store({0}, reshape(offsets.load({0, program_id(0)}, {kDigits, 1}), {kDigits}));
+  const auto positions = next.at(program_id(0));
+  positions.store({0}, reshape(offsets.load({0, program_id(0)}, {kDigits, 1}), {kDigits}));
   for (auto i : range(begin, minimum(begin + length, keys.extent(0)))) {
     const auto key = load(keys.pointer({i}));
-    const auto place = places.pointer({((order_bits<U>(key, descending) >> shift) & U{255}).template to<std::int64_t>()});
-    const I32 at = load(place);
-    store(place, at + 1);
+    const auto position = positions.pointer({((order_bits<U>(key, descending) >> shift) & U{255}).template to<std::int64_t>()});
+    const I32 at = load(position);
+    store(position, at + 1);
     const I64 to = at.to<std::int64_t>();
     store(to_keys + to * key_stride, key);
     if (has_values) store(to_values + to * value_stride, load(values.pointer({i})));

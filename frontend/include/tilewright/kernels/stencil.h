@@ -109,7 +109,7 @@ template <class X, class Y, int R, class F>
 void stencil_kernel(View<const X, R> x, View<Y, R> y, F f, StencilBorders borders, int bm, int bn) {
   const int radius = borders.radius;
   const Border border = borders.border;
-  const auto [plane, i, j] = element_place(R > 1 ? y.extent(std::max(R - 2, 0)) : I64(1), y.extent(R - 1), bm, bn);
+  const auto [plane, i, j] = element_origin(R > 1 ? y.extent(std::max(R - 2, 0)) : I64(1), y.extent(R - 1), bm, bn);
   const std::array<I64, 3> all{plane, column(i.template to<std::int64_t>() + arange(0, bm)),
                                row(j.template to<std::int64_t>() + arange(0, bn))};
   const std::array<I64, 3> first{plane, i.template to<std::int64_t>(), j.template to<std::int64_t>()};
@@ -131,7 +131,7 @@ void stencil_kernel(View<const X, R> x, View<Y, R> y, F f, StencilBorders border
   };
   const auto at_border = [&] {
     if (!borders.apart) return store(y.pointer(indices), value(indices, bn, border, false), border == Border::keep ? is_written : in_array);
-    // Of the columns between the sides no neighbour is beyond a side: their loads are of successive elements.
+    // No neighbour of the columns between the sides is beyond a side, so their loads are of successive elements.
     const I64 end = y.extent(R - 1), last = indices[R - 1];
     store(y.pointer(indices), value(indices, bn, Border::zero, false), in_array && last >= radius && last < end - radius);
     const I64 begin = first[2], next = begin + bn;

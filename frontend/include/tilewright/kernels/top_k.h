@@ -22,15 +22,15 @@ void top_k_kernel(View<const T, R> x, View<T, R> values, View<std::int32_t, R> i
   const I32 n = from.extent(0).template to<std::int32_t>();
   auto [value, index] = topk(from.load({0}, {block}, last), kept);
   Tile<T> best = value;
-  I32 place = index;
+  I32 position = index;
   for (auto i : range(block, n, block)) {
     const auto [next, next_index] = topk(from.load({i}, {block}, last), kept);
-    const auto [v, p] = tilewright::sort(cat(best, next, 0), cat(place, i + next_index, 0), true);
+    const auto [v, p] = tilewright::sort(cat(best, next, 0), cat(position, i + next_index, 0), true);
     best = first_half(v, kept);
-    place = first_half(p, kept);
+    position = first_half(p, kept);
   }
   row_of(values, at).store({0}, best);
-  row_of(indices, at).store({0}, place);
+  row_of(indices, at).store({0}, position);
 }
 
 /// The value that sorts last: NaN, or the least integer.

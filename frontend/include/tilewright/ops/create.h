@@ -101,7 +101,7 @@ template <Element T>
 Tile<T> broadcast_to(const Tile<T>& t, Shape shape, Here at = Here::current()) {
   return Tile<T>(detail::broadcast_to(t, shape, at));
 }
-/// The same elements in row-major order, in another shape with the same number of elements.
+/// The elements in row-major order, in another shape with the same number of elements.
 template <Element T>
 Tile<T> reshape(const Tile<T>& t, Shape shape, Here at = Here::current()) {
   return Tile<T>(detail::reshape(t, shape, at));
