@@ -141,7 +141,9 @@ bool TermTable::fit(const Ref& a, const Ref& b, Label except) const {
 
 bool TermTable::are_too_many(LabelSet axes) const { return std::popcount(axes) > most_axes_; }
 
-Ref TermTable::product(Ref a, Ref b, LabelSet kept) { return a ? product(a, b, kept, 0, element(a)) : Ref{}; }
+Ref TermTable::product(const Ref& a, const Ref& b, LabelSet kept, int attribute) {
+  return a ? product(a, b, kept, attribute, element(a)) : Ref{};
+}
 
 Ref TermTable::product(Ref a, Ref b, LabelSet kept, int attribute, ir::Element result) {
   if (!a || !b) return {};

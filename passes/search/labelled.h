@@ -109,9 +109,9 @@ Node with_labels(Node n, Rename&& rename) {
 /// All terms in use, each once. Operands come before what is made of them.
 class TermTable {
  public:
-  /// Of rules: one cut and one move.
+  /// A table of terms of rules, which have one cut and one move.
   TermTable() : cuts_(1), moves_(1) {}
-  /// Of graphs: no term has more axes than this, and cuts and moves are added.
+  /// A table of terms of a graph: none has more axes than this; cuts and moves are added.
   explicit TermTable(int most_axes) : most_axes_(most_axes) {}
 
   int add_cut(const Cut&);
@@ -122,7 +122,7 @@ class TermTable {
   Ref variable(int index, std::span<const Extent> extents, ir::Element = {});
   /// Each of these returns no term if an operand is none, if the axes do not fit, or if there are too many. The result has the element type
   /// of the first operand where none is given.
-  Ref product(Ref a, Ref b, LabelSet kept);
+  Ref product(const Ref& a, const Ref& b, LabelSet kept, int attribute = 0);
   Ref product(Ref a, Ref b, LabelSet kept, int attribute, ir::Element);
   Ref sum(const Ref& a, LabelSet kept);
   Ref add(const Ref& a, const Ref& b);

@@ -88,13 +88,17 @@ TEST_CASE("graph: its kernels as tile IR, which compile reads, and as PTX; the g
   CHECK(contains(graph(kAttention, {"--emit", "graph", "--locations"}).out, "%scores = mul %6, %scale : f32[n, n] @ \"<stdin>\":11:3\n"));
 }
 
-TEST_CASE("graph: its labelled terms, and the graph that is made of them, which is read again and computes the same") {
+TEST_CASE("graph: its labelled terms, what equals them, and the graph that is made of them, which is read again and computes the same") {
   const Outcome terms = graph(kTwo, {"--emit", "terms"});
   CHECK(terms.code == 0);
   CHECK(contains(terms.out, "t0[a, b] : f32["));
   CHECK(contains(terms.out, "= leaf gather(t0["));
   CHECK(contains(terms.out, "output \"most\" t"));
   CHECK(graph(kTwo, {"--emit", "terms", "--device", "interpreter"}).out == terms.out);
+  const Outcome classes = graph(kTwo, {"--emit", "classes"});
+  CHECK(classes.code == 0);
+  CHECK(contains(classes.out, "\n  = leaf gather(t0["));
+  CHECK(contains(classes.out, " nodes, complete after "));
   const Outcome rewritten = graph(kAttention, {"--emit", "rewritten"});
   CHECK(rewritten.code == 0);
   CHECK(graph(rewritten.out.c_str(), {"--emit", "graph"}).out == rewritten.out);
@@ -184,7 +188,7 @@ TEST_CASE("graph: mistakes of the command line name what was seen and what is th
   folder.write("long.npy", npy(ir::Element::f32, numbers(1040, 1), {65, 16}));
   folder.write("i32.npy", npy(ir::Element::i32, std::vector<int>(320), {20, 16}));
   const Mistake mistakes[] = {
-      {{"--emit", "ptxx"}, 2, "--emit 'ptxx' is none of explain, svg, tileir, ptx, graph, terms, rewritten (did you mean 'ptx'?)"},
+      {{"--emit", "ptxx"}, 2, "--emit 'ptxx' is none of explain, svg, tileir, ptx, graph, terms, classes, rewritten (did you mean 'ptx'?)"},
       {{"--emit", "ptx"}, 2, "--emit ptx: target 'cpu' is no GPU"},
       {{"--target", "sm_81"}, 2, "'sm_81'"},
       {{"--target", "cpu", "--device", "cpu"}, 2, "--target is for plans that do not run, --device for those that do; give one"},

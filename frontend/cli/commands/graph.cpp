@@ -20,6 +20,7 @@
 #include "passes/search/graph/graph_to_terms.h"
 #include "passes/search/graph/terms_to_graph.h"
 #include "passes/search/plain_terms.h"
+#include "passes/search/saturate/saturate.h"
 #include "runtime/devices.h"
 #include "tileir/graph/text/graph_text.h"
 #include "tileir/text/suggestion.h"
@@ -28,9 +29,9 @@ namespace tilewright::cli {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kForms = {"explain", "svg", "tileir", "ptx", "graph", "terms", "rewritten"};
+constexpr std::array<std::string_view, 8> kForms = {"explain", "svg", "tileir", "ptx", "graph", "terms", "classes", "rewritten"};
 // The forms that need no plan.
-constexpr std::array<std::string_view, 3> kFormsOfGraphs = {"graph", "terms", "rewritten"};
+constexpr std::array<std::string_view, 4> kFormsOfGraphs = {"graph", "terms", "classes", "rewritten"};
 constexpr std::string_view kInterpreter = "interpreter";
 
 struct Options {
@@ -107,8 +108,14 @@ std::string text_of(const std::string& form, const graph::Graph& g, const Option
   namespace search = passes::search;
   const graph::PrintOptions print{.locations = options.locations};
   if (form == "graph") return graph::print(g, print);
-  const search::GraphTerms terms = search::graph_to_terms(g);
+  search::GraphTerms terms = search::graph_to_terms(g);
   if (form == "terms") return search::text(terms, g);
+  if (form == "classes") {
+    const search::SaturatedGraph saturated(g, terms);
+    return search::text(terms, g, saturated.classes()) + fmt::format("{} nodes, {} after {} rounds\n", saturated.classes().nodes(),
+                                                                     saturated.is_complete() ? "complete" : "at a limit",
+                                                                     saturated.rounds());
+  }
   return graph::print(search::terms_to_graph(g, terms, {search::PlainTerms(terms.terms)}), print);
 }
 
@@ -231,8 +238,8 @@ void add_graph(CLI::App& root, Session& session) {
   add_device_option(*c, o->device, "The device of a run, or the interpreter; cpu if not given", Interpreter::is_device);
   c->add_option("--emit", o->emit,
                 "explain if there is no run; tileir: the kernels as derived; graph: the graph as it was read; terms: its labelled terms; "
-                "rewritten: the graph of these terms")
-      ->type_name("explain|svg|tileir|ptx|graph|terms|rewritten");
+                "classes: those that rules make equal to them; rewritten: the graph of the terms")
+      ->type_name("explain|svg|tileir|ptx|graph|terms|classes|rewritten");
   c->add_option("--kernel", o->kernel, "Which kernel of the plan; default: all, or the only one")->type_name("NAME");
   c->add_option("-o,--output", o->output, "The file for --emit; default: standard output")->type_name("OUT");
   add_plan_options(*c, *o);

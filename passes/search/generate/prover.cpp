@@ -4,78 +4,23 @@
 #include <fmt/format.h>
 
 #include "passes/search/plain_terms.h"
-#include "passes/search/rules/matcher.h"
 
 namespace tilewright::passes::search {
 namespace {
 
-/// An application of a rule that was found in a round.
-struct Found {
-  Ref before, after;
-  int rule;
-};
+/// Both directions of all rules.
+std::vector<Direction> both_directions(std::span<const Rule> rules) {
+  std::vector<Direction> all;
+  for (std::size_t r = 0; r < rules.size(); ++r)
+    for (int side = 0; side < 2; ++side)
+      if (binds_all(rules[r].equation, side)) all.push_back({static_cast<int>(r), side});
+  return all;
+}
 
-/// Whether each variable of the other side is bound by this one.
-bool binds_all(const Equation& e, int side) { return (variables_of(e.side(1 - side)) & ~variables_of(e.side(side))) == 0; }
-
-class Saturation {
- public:
-  Saturation(TermTable& terms, std::span<const Rule> rules) : terms_(terms), graph_(terms), rules_(rules) {
-    for (std::size_t r = 0; r < rules.size(); ++r)
-      for (int side = 0; side < 2; ++side)
-        if (binds_all(rules[r].equation, side)) matchers_.push_back({Matcher(graph_, terms_, rules[r], side), static_cast<int>(r), side});
-  }
-
-  bool run(const Ref& left, const Ref& right, const ProverLimits& limits) {
-    graph_.add_terms();
-    for (int round = 0;; ++round) {
-      if (graph_.are_equal(left, right)) return true;
-      if (round == limits.rounds || graph_.nodes() > limits.nodes) return false;
-      find(limits);
-      graph_.add_terms();
-      bool has_changed = false;
-      for (const Found& f : found_) has_changed |= graph_.unite(f.before, f.after, f.rule);
-      if (!has_changed) return false;
-      graph_.rebuild();
-    }
-  }
-  const EGraph& graph() const { return graph_; }
-
- private:
-  struct SideMatcher {
-    Matcher matcher;
-    int rule, side;
-  };
-
-  void find(const ProverLimits& limits) {
-    found_.clear();
-    const int classes = graph_.added_terms();
-    for (SideMatcher& m : matchers_) {
-      const Rule& rule = rules_[static_cast<std::size_t>(m.rule)];
-      for (int term = 0; term < classes; ++term) {
-        if (!graph_.is_root(term)) continue;
-        if (terms_.size() > classes + static_cast<int>(4 * limits.nodes)) return;
-        m.matcher.at({term, slots_of(term)}, [&](const Match& match) {
-          const Ref other = instantiate(terms_, rule.equation.side(1 - m.side), match.binding);
-          if (!other) return;
-          const bool is_known = other.term < classes && match.found.term < classes && graph_.are_equal(other, match.found);
-          if (!is_known) found_.push_back({match.found, other, m.rule});
-        });
-      }
-    }
-  }
-  Labels slots_of(int term) const {
-    Labels slots = terms_.slots(term);
-    for (int s = 0; s < slots.size(); ++s) slots[s] = static_cast<Label>(s);
-    return slots;
-  }
-
-  TermTable& terms_;
-  EGraph graph_;
-  std::span<const Rule> rules_;
-  std::vector<SideMatcher> matchers_;
-  std::vector<Found> found_;
-};
+/// Puts both terms into the e-graph, and applies rules until they are in one class.
+bool unite(Saturation& saturation, const Ref& left, const Ref& right, const ProverLimits& limits) {
+  return saturation.run(limits, [&] { return saturation.graph().are_equal(left, right); }) == Saturation::Outcome::reached;
+}
 
 /// Everything that one application of a rule at one place makes of a term.
 std::vector<Ref> rewrites(TermTable& terms, const PlainTerms& source, const Rule& rule, const Ref& r) {
@@ -124,7 +69,8 @@ constexpr Sizes kReplaySizes[] = {{2, 1, 2, 21}, {3, 2, 3, 22}};
 bool is_entailed(const TermTable& terms, const Ref& left, const Ref& right, std::span<const Rule> rules, const ProverLimits& limits) {
   TermTable own;
   const Ref a = copy(terms, left, own), b = copy(terms, right, own);
-  return Saturation(own, rules).run(a, b, limits);
+  Saturation saturation(own, rules, both_directions(rules));
+  return unite(saturation, a, b, limits);
 }
 
 std::optional<Proof> prove(const TermTable& terms, const Ref& left, const Ref& right, std::span<const Rule> rules,
@@ -132,8 +78,8 @@ std::optional<Proof> prove(const TermTable& terms, const Ref& left, const Ref& r
   Proof proof;
   proof.start = copy(terms, left, proof.terms);
   const Ref end = copy(terms, right, proof.terms);
-  Saturation saturation(proof.terms, rules);
-  if (!saturation.run(proof.start, end, limits)) return std::nullopt;
+  Saturation saturation(proof.terms, rules, both_directions(rules));
+  if (!unite(saturation, proof.start, end, limits)) return std::nullopt;
   auto steps = Explainer(saturation.graph(), proof.terms).explain(proof.start, end);
   if (!steps) return std::nullopt;
   proof.steps = std::move(*steps);

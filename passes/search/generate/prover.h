@@ -5,15 +5,11 @@
 #include <string>
 
 #include "passes/search/generate/explanation.h"
-#include "passes/search/rules/conditions.h"
+#include "passes/search/rules/saturation.h"
 
 namespace tilewright::passes::search {
 
-/// Counts, so that what is proved does not depend on the machine.
-struct ProverLimits {
-  std::size_t nodes = 3000;
-  int rounds = 6;
-};
+using ProverLimits = SaturationLimits;
 
 /// Whether the rules entail that two terms are equal: both are put into an e-graph, and all rules are applied to all classes in both
 /// directions, round by round, until the terms are in one class, nothing changes, or a limit is met.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "passes/search/rules/rule_text.h"
+#include "passes/search/rules/search_rules.h"
 #include "tilewright/error.h"
 
 namespace tilewright::passes::search {
@@ -50,8 +51,6 @@ Rule named_rule(const Equation& e) {
       return make_rule(std::string(w.name), written);
   return make_rule(std::string(kUnnamed), e);
 }
-
-bool is_used_both_ways(const Equation& e) { return ops_of(e.right) > 1 || ops_of(e.right) >= ops_of(e.left); }
 
 Proof prove_instance(const Rule& rule, const TermTable& terms, const Ref& left, const Ref& right, std::span<const Rule> laws) {
   std::optional<Proof> proof = prove(terms, left, right, laws);

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "passes/search/labelled.h"
+#include "passes/search/egraph.h"
 #include "tileir/graph/graph.h"
 
 namespace tilewright::passes::search {
@@ -92,5 +92,7 @@ class GraphTerms {
 
 /// One line a term, "t4[a, b] : f32[n, 8] = product(t0[a, c], t3[c, b] -> [a, b])", and a line for each output.
 std::string text(const GraphTerms&, const graph::Graph&);
+/// Each class with its nodes, one a line.
+std::string text(const GraphTerms&, const graph::Graph&, const NodeSource& classes);
 
 }  // namespace tilewright::passes::search

@@ -19,17 +19,46 @@ class Printer {
     std::string text;
     for (int term = 0; term < all_.terms.size(); ++term) {
       const Labels slots = all_.terms.slots(term);
-      std::vector<std::string> extents;
-      for (int s = 0; s < slots.size(); ++s) extents.push_back(all_.dim(all_.terms.extent(term, s)).text());
-      text += fmt::format("{} : {}[{}] = {}\n", reference({term, slots}), ir::text(all_.terms.node(term).element), fmt::join(extents, ", "),
-                          node(all_.terms.node(term)));
+      text += fmt::format("{} = {}\n", typed({term, slots}), node(all_.terms.node(term)));
     }
-    for (const graph::Output& o : g_.outputs())
-      text += fmt::format("output \"{}\" {}\n", o.name, reference(all_.values[o.node.index]->ref));
-    return text;
+    return text + outputs([](const Ref& r) { return r; });
+  }
+
+  std::string print(const NodeSource& classes) {
+    std::string text;
+    for (int term = 0; term < all_.terms.size(); ++term) {
+      if (classes.find({term, {}}).term != term) continue;
+      Ref r{term, all_.terms.slots(term)};
+      for (int s = 0; s < r.labels.size(); ++s) r.labels[s] = static_cast<Label>(s);
+      text += typed(r) + "\n";
+      for (const Member& m : classes.members(term)) {
+        // In the labels of the class; what the node sums has the labels behind them.
+        std::array<Label, kMaxLabels> named;
+        named.fill(kNoLabel);
+        auto next = static_cast<Label>(m.slots.size());
+        for (int s = 0; s < m.slots.size(); ++s) named[m.slots[s]] = static_cast<Label>(s);
+        for_labels(m.node, [&](Label l) {
+          if (named[l] == kNoLabel) named[l] = next++;
+        });
+        text += fmt::format("  = {}\n", node(with_labels(m.node, [&](Label l) { return named[l]; })));
+      }
+    }
+    return text + outputs([&](const Ref& r) { return classes.find(r); });
   }
 
  private:
+  std::string typed(const Ref& r) const {
+    std::vector<std::string> extents;
+    for (int s = 0; s < r.labels.size(); ++s) extents.push_back(all_.dim(all_.terms.extent(r.term, s)).text());
+    return fmt::format("{} : {}[{}]", reference(r), ir::text(all_.terms.element(r)), fmt::join(extents, ", "));
+  }
+  template <class Find>
+  std::string outputs(Find&& find) const {
+    std::string text;
+    for (const graph::Output& o : g_.outputs())
+      text += fmt::format("output \"{}\" {}\n", o.name, reference(find(all_.values[o.node.index]->ref)));
+    return text;
+  }
   static std::string labels(const Labels& labels) {
     std::vector<char> letters;
     for (Label l : labels) letters.push_back(letter(l));
@@ -95,5 +124,7 @@ class Printer {
 }  // namespace
 
 std::string text(const GraphTerms& all, const graph::Graph& g) { return Printer(all, g).print(); }
+
+std::string text(const GraphTerms& all, const graph::Graph& g, const NodeSource& classes) { return Printer(all, g).print(classes); }
 
 }  // namespace tilewright::passes::search

@@ -29,6 +29,14 @@ class Writing {
     write(root_of(n));
     return tensor(n);
   }
+  /// A term with its axes in the order of their labels.
+  NodeId term(const Ref& r) {
+    const Ref found = choice_.source.find(r);
+    write(found.term);
+    Labels order = found.labels;
+    std::sort(order.begin(), order.end());
+    return writer_.aligned(operand(found), order);
+  }
 
  private:
   int root_of(NodeId n) const { return choice_.source.find(all_.values[n.index]->ref).term; }
@@ -294,14 +302,34 @@ graph::Graph terms_to_graph(const graph::Graph& written, const GraphTerms& all, 
   return g;
 }
 
-std::vector<NodeId> append_values(graph::Graph& written, const GraphTerms& all, const Choice& choice, std::span<const NodeId> nodes) {
+namespace {
+
+/// Calls `write` with what appends to the graph.
+template <class Write>
+void append(graph::Graph& written, const GraphTerms& all, const Choice& choice, Write&& write) {
   const graph::Graph before = written;
   std::map<NodeId, NodeId> copies;
   for (std::uint32_t i = 0; i < before.size(); ++i)
     if (before.node({i}).op != graph::Op::argument && graph::is_leaf(before.node({i}).op)) copies[{i}] = {i};
   Writing writing(before, all, choice, written, std::move(copies));
+  write(writing);
+}
+
+}  // namespace
+
+std::vector<NodeId> append_values(graph::Graph& written, const GraphTerms& all, const Choice& choice, std::span<const NodeId> nodes) {
   std::vector<NodeId> values;
-  for (NodeId n : nodes) values.push_back(writing.value(n));
+  append(written, all, choice, [&](Writing& writing) {
+    for (NodeId n : nodes) values.push_back(writing.value(n));
+  });
+  return values;
+}
+
+std::vector<NodeId> append_terms(graph::Graph& written, const GraphTerms& all, const Choice& choice, std::span<const Ref> terms) {
+  std::vector<NodeId> values;
+  append(written, all, choice, [&](Writing& writing) {
+    for (const Ref& r : terms) values.push_back(writing.term(r));
+  });
   return values;
 }
 

@@ -14,4 +14,7 @@ graph::Graph terms_to_graph(const graph::Graph& written, const GraphTerms&, cons
 /// Appends to the graph itself what computes these nodes by the chosen nodes of their classes, and returns the new nodes. To compare both.
 std::vector<graph::NodeId> append_values(graph::Graph& written, const GraphTerms&, const Choice&, std::span<const graph::NodeId>);
 
+/// Appends terms. The axes of the new nodes are in the order of the labels.
+std::vector<graph::NodeId> append_terms(graph::Graph& written, const GraphTerms&, const Choice&, std::span<const Ref>);
+
 }  // namespace tilewright::passes::search

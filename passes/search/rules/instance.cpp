@@ -27,16 +27,19 @@ class Builder {
         const LabelSet first = axes(n.in[0]), second = axes(n.in[1]);
         const Ref a = build(n.in[0], needed | second | (first & ~total_axes(n.in[0])));
         const Ref b = build(n.in[1], needed | first | (second & ~total_axes(n.in[1])));
-        return terms_.product(a, b, needed);
+        return terms_.product(a, b, needed, binding_.product);
       }
       case Op::sum: return terms_.sum(operand(0), ~left_to_sum_);
       case Op::add: return terms_.add(operand(0), operand(1));
-      case Op::function: return terms_.function(operand(0));
+      case Op::function: {
+        const Ref a = operand(0);
+        return a ? terms_.function(std::span(&a, 1), binding_.function, binding_.function_element) : a;
+      }
       case Op::reduce: TW_UNREACHABLE("rules have no reductions but sums");
-      case Op::view: return terms_.view(operand(0), binding_.moved);
-      case Op::cat: return terms_.cat(operand(0), operand(1), binding_.cut);
+      case Op::view: return terms_.view(operand(0), binding_.moved, binding_.move);
+      case Op::cat: return terms_.cat(operand(0), operand(1), binding_.cut, binding_.cut_number);
       case Op::part0:
-      case Op::part1: return terms_.part(n.op, operand(0), binding_.cut);
+      case Op::part1: return terms_.part(n.op, operand(0), binding_.cut, binding_.cut_number);
     }
     return {};
   }

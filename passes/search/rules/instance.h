@@ -21,6 +21,9 @@ struct Binding {
   std::array<Ref, kMaxVariables> variables;
   LabelSet kept = 0, left_to_sum = 0;
   Label moved = kNoLabel, cut = kNoLabel;
+  // The attributes of all nodes of these ops, and the element type that the function gives. Rules have one of each.
+  std::int32_t product = 0, function = 0, move = 0, cut_number = 0;
+  ir::Element function_element{};
 };
 
 /// The term of a formula, or none if it makes no sense for these axes: a piece is added to a whole, an axis is summed that a factor keeps, the

@@ -68,6 +68,7 @@ void Matcher::take(std::size_t node, const Member& m, bool swapped) {
       fits = axis == kNoLabel || axis == visit.node.axis;
       axis = visit.node.axis;
     }
+    fits = fits && bind_attribute(visit.node);
   }
   if (fits) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(m.node)); ++i)
@@ -76,6 +77,33 @@ void Matcher::take(std::size_t node, const Member& m, bool swapped) {
     step(node + 1);
   }
   state_ = before;
+}
+
+bool Matcher::bind_attribute(const Node& n) {
+  const auto bind_to = [&](std::optional<std::int32_t>& bound) {
+    if (!bound) bound = n.attribute;
+    return *bound == n.attribute;
+  };
+  switch (n.op) {
+    case Op::product: {
+      const TermTable& terms = source_.terms();
+      return terms.element(n.in[0]) == n.element && terms.element(n.in[1]) == n.element && bind_to(state_.product);
+    }
+    case Op::function: {
+      const bool is_first = !state_.function;
+      if (is_first) state_.function_element = n.element;
+      return bind_to(state_.function) && state_.function_element == n.element;
+    }
+    case Op::view: return bind_to(state_.move);
+    case Op::cat:
+    case Op::part0:
+    case Op::part1: return bind_to(state_.cut_number);
+    case Op::variable:
+    case Op::sum:
+    case Op::add:
+    case Op::reduce: break;
+  }
+  return true;
 }
 
 bool Matcher::are_in_different_addends(int a, int b) const {
@@ -114,6 +142,11 @@ void Matcher::finish() {
   Match match;
   match.binding.kept = kept_;
   match.binding.moved = state_.moved;
+  match.binding.product = state_.product.value_or(0);
+  match.binding.function = state_.function.value_or(0);
+  match.binding.function_element = state_.function_element;
+  match.binding.move = state_.move.value_or(0);
+  match.binding.cut_number = state_.cut_number.value_or(0);
   std::array<unsigned, kMaxLabels> having{};
   LabelSet whole = 0;  // the axes that may be the one that only the other side cuts
   for (std::size_t v = 0; v < rule_.equation.variables.size(); ++v) {

@@ -18,6 +18,8 @@ struct Match {
 ///   2. bind: a variable that occurs again stands for the same class with the same axes; axes that different addends sum are one axis.
 ///   3. finish: collects which variables have each axis. If only the other side cuts an axis, it may be any that is cut.
 ///   4. accept: asks the rule's conditions for what becomes of each axis.
+///
+/// Nodes of one op have one attribute: a function is the same function, a cut the same cut. Products have the element type of their factors.
 class Matcher {
  public:
   Matcher(const NodeSource& source, TermTable& terms, const Rule& rule, int side);
@@ -40,11 +42,14 @@ class Matcher {
     Label next = 0;
     std::array<Ref, kMaxVariables> variables;
     Label moved = kNoLabel, cut = kNoLabel;
+    std::optional<std::int32_t> product, function, move, cut_number;
+    ir::Element function_element{};
   };
 
   void start(const Ref&);
   void step(std::size_t node);
   void take(std::size_t node, const Member&, bool swapped);
+  bool bind_attribute(const Node&);
   bool bind(const Ref& variable, const Ref& again);
   void finish();
   void accept(Match, const std::array<unsigned, kMaxLabels>& having, Label cut);

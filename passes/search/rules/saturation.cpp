@@ -1,0 +1,57 @@
+// Rounds of matching, uniting and rebuilding.
+#include "passes/search/rules/saturation.h"
+
+namespace tilewright::passes::search {
+namespace {
+
+// Each node of the limit may add so many terms in a round.
+constexpr std::size_t kTermsOfNode = 4;
+
+}  // namespace
+
+bool binds_all(const Equation& e, int side) { return (variables_of(e.side(1 - side)) & ~variables_of(e.side(side))) == 0; }
+
+Saturation::Saturation(TermTable& terms, std::span<const Rule> rules, const std::vector<Direction>& directions)
+    : terms_(terms), graph_(terms), rules_(rules) {
+  for (const Direction& d : directions) matchers_.push_back({Matcher(graph_, terms_, rules[static_cast<std::size_t>(d.rule)], d.side), d});
+}
+
+Saturation::Outcome Saturation::run(const SaturationLimits& limits, const std::function<bool()>& is_reached) {
+  graph_.add_terms();
+  for (rounds_ = 0;; ++rounds_) {
+    if (is_reached()) return Outcome::reached;
+    if (rounds_ == limits.rounds || graph_.nodes() > limits.nodes) return Outcome::limited;
+    const bool is_whole = find(limits);
+    graph_.add_terms();
+    bool has_changed = false;
+    for (const Found& f : found_) has_changed |= graph_.unite(f.before, f.after, f.rule);
+    if (!has_changed) return is_whole ? Outcome::complete : Outcome::limited;
+    graph_.rebuild();
+  }
+}
+
+bool Saturation::find(const SaturationLimits& limits) {
+  found_.clear();
+  const int classes = graph_.added_terms();
+  for (SideMatcher& m : matchers_) {
+    const Rule& rule = rules_[static_cast<std::size_t>(m.direction.rule)];
+    for (int root = 0; root < classes; ++root) {
+      if (!graph_.is_root(root) || (where_ && !where_(m.direction, root))) continue;
+      if (terms_.size() > classes + static_cast<int>(kTermsOfNode * limits.nodes)) return false;
+      Labels slots = terms_.slots(root);
+      for (int s = 0; s < slots.size(); ++s) slots[s] = static_cast<Label>(s);
+      const int before = terms_.size();
+      m.matcher.at({root, slots}, [&](const Match& match) {
+        if (used_ && !used_(m.direction, match)) return;
+        const Ref other = instantiate(terms_, rule.equation.side(1 - m.direction.side), match.binding);
+        if (!other) return;
+        const bool is_known = other.term < classes && match.found.term < classes && graph_.are_equal(other, match.found);
+        if (!is_known) found_.push_back({match.found, other, m.direction.rule});
+      });
+      for (int term = before; term < terms_.size() && added_; ++term) added_(term, root);
+    }
+  }
+  return true;
+}
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,67 @@
+// Equality saturation: applies rules to all classes of an e-graph, round by round, until nothing changes.
+#pragma once
+#include <functional>
+#include <span>
+
+#include "passes/search/egraph.h"
+#include "passes/search/rules/matcher.h"
+
+namespace tilewright::passes::search {
+
+/// Counts, so that the outcome does not depend on the machine.
+struct SaturationLimits {
+  std::size_t nodes = 3000;
+  int rounds = 6;
+};
+
+/// The side of a rule that is searched for, so that the other one is added.
+struct Direction {
+  int rule = 0;
+  int side = 0;
+};
+
+/// Whether each variable of the other side is bound by this one.
+bool binds_all(const Equation&, int side);
+
+class Saturation {
+ public:
+  enum class Outcome : std::uint8_t { reached, complete, limited };
+
+  Saturation(TermTable&, std::span<const Rule>, const std::vector<Direction>&);
+
+  /// Whether a direction is searched for at a class, and whether a match of it is used. Without them, everything is.
+  void search_where(std::function<bool(const Direction&, int root)> where) { where_ = std::move(where); }
+  void use_if(std::function<bool(const Direction&, const Match&)> used) { used_ = std::move(used); }
+  /// Called for each term that a round has added at a class.
+  void on_added(std::function<void(int term, int root)> added) { added_ = std::move(added); }
+
+  /// Gives classes to all terms of the table, and applies rules. reached: `is_reached` holds; complete: nothing changes; limited: a limit was met.
+  Outcome run(const SaturationLimits&, const std::function<bool()>& is_reached);
+
+  const EGraph& graph() const { return graph_; }
+  int rounds() const { return rounds_; }
+
+ private:
+  struct SideMatcher {
+    Matcher matcher;
+    Direction direction;
+  };
+  struct Found {  // an application of a rule
+    Ref before, after;
+    int rule;
+  };
+  /// Whether all matches were found before the table was full.
+  bool find(const SaturationLimits&);
+
+  TermTable& terms_;
+  EGraph graph_;
+  std::span<const Rule> rules_;
+  std::vector<SideMatcher> matchers_;
+  std::vector<Found> found_;
+  std::function<bool(const Direction&, int)> where_;
+  std::function<bool(const Direction&, const Match&)> used_;
+  std::function<void(int, int)> added_;
+  int rounds_ = 0;
+};
+
+}  // namespace tilewright::passes::search
