@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <numeric>
@@ -22,6 +23,18 @@ using Int = __int128;
 /// One axis of the difference of two addresses: index * stride for 0 <= index <= last, with stride > 0.
 struct Term {
   Int stride, last;
+};
+
+/// The terms of two arrays at most.
+class Terms {
+ public:
+  void add(const Term& t) { terms_[size_++] = t; }
+  Term* begin() { return terms_.data(); }
+  Term* end() { return begin() + size_; }
+
+ private:
+  std::array<Term, 2 * AxisNumbers::kMost> terms_;
+  std::size_t size_ = 0;
 };
 
 /// Whether a sum of terms can be in [low, high]. Terms are sorted by descending stride. After `budget` steps it gives up and returns true.
@@ -45,9 +58,9 @@ bool reaches(std::span<const Term> terms, Int low, Int high, int& budget) {
 
 /// Whether different indices lead to different elements: each stride is larger than the range that smaller strides cover.
 bool is_injective(std::span<const std::int64_t> extents, std::span<const std::int64_t> strides) {
-  std::vector<Term> terms;
+  Terms terms;
   for (std::size_t i = 0; i < extents.size(); ++i)
-    if (extents[i] > 1) terms.push_back({strides[i] < 0 ? -Int{strides[i]} : Int{strides[i]}, extents[i] - 1});
+    if (extents[i] > 1) terms.add({strides[i] < 0 ? -Int{strides[i]} : Int{strides[i]}, extents[i] - 1});
   std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.stride < b.stride; });
   Int reach = 0;
   for (const Term& t : terms) {
@@ -62,8 +75,8 @@ bool is_injective(std::span<const std::int64_t> extents, std::span<const std::in
 bool share_memory(const StridedBytes& a, const StridedBytes& b) {
   // Element i of a is at A + sum(i * s), element j of b at B + sum(j * t). They share a byte if B - A + sum(j * t) - sum(i * s) is in
   // (-bytes of b, bytes of a). Negative terms are reversed: i * -s = (last - i) * s - last * s.
-  std::vector<Term> terms;
-  Int begin = Int{b.begin} - a.begin;
+  Terms terms;
+  Int begin = Int{b.begin} - a.begin, most = 0;
   const auto add = [&](const StridedBytes& v, int sign) {
     for (std::size_t i = 0; i < v.extents.size(); ++i) {
       if (v.extents[i] == 0) return false;
@@ -71,14 +84,16 @@ bool share_memory(const StridedBytes& a, const StridedBytes& b) {
       const Int last = v.extents[i] - 1;
       if (stride == 0 || last == 0) continue;
       if (stride < 0) begin += stride * last, stride = -stride;
-      terms.push_back({stride, last});
+      terms.add({stride, last});
+      most += stride * last;
     }
     return true;
   };
   if (!add(a, -1) || !add(b, 1)) return false;
+  if (begin >= a.element_bytes || begin + most <= -b.element_bytes) return false;  // one lies behind the other
   std::sort(terms.begin(), terms.end(), [](const Term& x, const Term& y) { return x.stride > y.stride; });
   int budget = 10000;
-  return reaches(terms, -begin - b.element_bytes + 1, -begin + a.element_bytes - 1, budget);
+  return reaches({terms.begin(), terms.end()}, -begin - b.element_bytes + 1, -begin + a.element_bytes - 1, budget);
 }
 
 std::string ArgumentCheck::View_::shape() const { return fmt::format("[{}]", fmt::join(extents, ", ")); }
@@ -126,7 +141,7 @@ void ArgumentCheck::same_shape(const char* name, const char* other, int count) c
   const View_& v = find(name);
   const View_& o = find(other);
   const std::size_t checked = count < 0 ? v.extents.size() : static_cast<std::size_t>(count);
-  std::vector<std::int64_t> want = v.extents;
+  AxisNumbers want = v.extents;
   std::copy_n(o.extents.begin(), checked, want.begin());
   if (v.extents != want)
     fail(fmt::format("'{}' is {}; it must be [{}] as '{}' is {}", name, v.shape(), fmt::join(want, ", "), other, o.shape()));

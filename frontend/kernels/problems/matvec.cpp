@@ -42,11 +42,22 @@ Work work(const Machine& m, const MatvecShape& s, const MatvecChoice& c) {
 
 namespace {
 
+/// The number of vectors in a row of a tile.
+double vectors_of_row(const Machine& m, const MatvecShape& s, const MatvecChoice& c) {
+  return parts_of(c.step, m.target.vector_bits / (8 * std::max(4, s.element_bytes)));
+}
+
 /// Whether the host back end keeps the sums in registers: half of them at most, with two more for the vector.
 bool has_sums_in_registers(const Machine& m, const MatvecShape& s, const MatvecChoice& c) {
-  const double vectors = parts_of(c.step, m.target.vector_bits / (8 * std::max(4, s.element_bytes)));
+  const double vectors = vectors_of_row(m, s, c);
   const int most = m.target.vector_bits >= 512 ? 16 : 8;
   return m.target.has_masked_memory && c.rows * vectors <= most && (c.rows + 1) * vectors <= most + 2;
+}
+
+/// The cost of an element of the matrix while the sums are in registers (measured on Ice Lake, data in the second cache).
+double element_in_registers(const Machine& m, const MatvecShape& s, const MatvecChoice& c) {
+  constexpr int kWays = 8;  // rows at a distance of a power of two are in one set of the first cache
+  return 0.06 + 0.002 * vectors_of_row(m, s, c) + (c.rows > kWays ? 0.03 : 0);
 }
 
 }  // namespace
@@ -56,10 +67,11 @@ Programs programs(const Machine& m, const MatvecShape& s, const MatvecChoice& c)
   Programs p;
   p.count = static_cast<double>(s.batch) * parts_of(s.m, c.rows);
   const bool in_registers = has_sums_in_registers(m, s, c);
-  const double element = in_registers ? 0.025 : 0.06 + outside_level1(tile * 4 * 4, 0.02);
-  const double row = in_registers ? 0.4 : 3, step = in_registers ? 2 : kStep;
+  const double element = in_registers ? element_in_registers(m, s, c) : 0.13 + outside_level1(tile * 4 * 4, 0.02);
+  const double row = in_registers ? 0 : 3, step = in_registers ? 0 : kStep;
+  const double last_sums = in_registers ? 10.0 * c.rows : tile * 0.1;
   const double vector = 0.015 + (4.0 * static_cast<double>(s.k) > kLevel1Bytes ? 0.05 : 0);
-  p.nanoseconds = steps * (tile * element + c.step * vector + c.rows * row + step) + tile * 0.1;
+  p.nanoseconds = steps * (tile * element + c.step * vector + c.rows * row + step) + last_sums;
   p.tails = has_tail(s.m, c.rows) ? static_cast<double>(s.batch) : 0;
   p.tail_nanoseconds = steps * tile * kMasked;
   p.memory_bytes = static_cast<double>(s.batch * s.m * s.k) * s.element_bytes;

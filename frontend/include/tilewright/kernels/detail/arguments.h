@@ -14,10 +14,32 @@
 
 namespace tilewright::kernels::host {
 
+/// A number for each axis of an array. A launch makes many of them, so they take no memory of the heap.
+class AxisNumbers {
+ public:
+  static constexpr std::size_t kMost = 5;
+  template <class Iterator>
+  AxisNumbers(Iterator begin, Iterator end) {
+    for (; begin != end; ++begin) numbers_[size_++] = *begin;
+  }
+  AxisNumbers(std::initializer_list<std::int64_t> numbers) : AxisNumbers(numbers.begin(), numbers.end()) {}
+  std::size_t size() const { return size_; }
+  std::int64_t& operator[](std::size_t axis) { return numbers_[axis]; }
+  std::int64_t operator[](std::size_t axis) const { return numbers_[axis]; }
+  std::int64_t* begin() { return numbers_.data(); }
+  const std::int64_t* begin() const { return numbers_.data(); }
+  const std::int64_t* end() const { return begin() + size_; }
+  friend bool operator==(const AxisNumbers&, const AxisNumbers&) = default;
+
+ private:
+  std::array<std::int64_t, kMost> numbers_{};
+  std::size_t size_ = 0;
+};
+
 /// Checks the arguments of one call. A failed check throws Error at the caller's line; it names the argument, its shape and what would fit.
 class ArgumentCheck {
  public:
-  ArgumentCheck(const char* function, const Here& at) : function_(function), at_(at) {}
+  ArgumentCheck(const char* function, const Here& at) : function_(function), at_(at) { views_.reserve(6); }
 
   template <class T, int R>
   void input(const char* name, const View<T, R>& v) {
@@ -73,7 +95,7 @@ class ArgumentCheck {
   struct View_ {
     const char* name;
     detail::HostView memory;
-    std::vector<std::int64_t> extents, strides;
+    AxisNumbers extents, strides;
     int element_bytes;
     bool written;
     const char* type;
@@ -124,7 +146,7 @@ class ElementValue {
 struct StridedBytes {
   std::int64_t begin;
   int element_bytes;
-  std::vector<std::int64_t> extents, strides;
+  AxisNumbers extents, strides;
 };
 bool share_memory(const StridedBytes&, const StridedBytes&);
 
