@@ -57,7 +57,9 @@ std::vector<ProductChoice> candidates(const Machine& m, const ProductShape& s) {
   const bool is_gpu = m.target.is_gpu();
   // On a GPU, more than 128 accumulators per thread spill.
   constexpr int kMostAccumulators = 128;
-  for (const int rows : tile_sizes(s.m, 16, is_gpu ? 128 : 256))
+  // The host back end computes the product of one row in its own way (passes/sum_dots.cpp).
+  const int least_rows = !is_gpu && s.m == 1 ? 1 : 16;
+  for (const int rows : tile_sizes(s.m, least_rows, is_gpu ? 128 : 256))
     for (const int columns : tile_sizes(s.n, 16, 256))
       for (const int depth : depths(m, s))
         for (const int w : warp_counts(m, {1, 2, 4, 8})) {
@@ -119,6 +121,7 @@ double gpu_seconds(const Machine& m, const ProductShape& s, const ProductChoice&
 }
 
 Programs programs(const Machine& m, const ProductShape& s, const ProductChoice& c) {
+  constexpr double kLastSum = 10;
   const double rows = c.rows, columns = c.columns, depth = c.depth, tile = rows * columns;
   const double steps = std::ceil(parts_of(s.k, c.depth) / c.splits), k = steps * depth,
                step_bytes = (rows + s.products * columns) * depth * 4;
@@ -132,6 +135,8 @@ Programs programs(const Machine& m, const ProductShape& s, const ProductChoice& 
   Programs p;
   p.count = static_cast<double>(s.batch) * parts_of(s.m, c.rows) * parts_of(s.n, c.columns) * c.splits;
   p.nanoseconds = products + loads + steps * (kStep + 0.02 * tile * s.products) + tile * 0.15 + rows * kRow;
+  // One row, a transposed factor: vectors run along k, and their lanes are added up for each column of a step.
+  if (c.rows == 1) p.nanoseconds += steps * s.products * columns * kLastSum;
   p.memory_bytes = static_cast<double>(s.batch) * static_cast<double>(s.m * s.k + s.products * s.k * s.n + s.m * s.n) * s.element_bytes;
   if (c.splits > 1) {
     p.launches = 2;
