@@ -20,6 +20,7 @@
 #include "passes/search/graph/graph_to_terms.h"
 #include "passes/search/graph/terms_to_graph.h"
 #include "passes/search/plain_terms.h"
+#include "passes/search/saturate/extract.h"
 #include "passes/search/saturate/saturate.h"
 #include "runtime/devices.h"
 #include "tileir/graph/text/graph_text.h"
@@ -104,23 +105,24 @@ std::string ptx(const Plan& plan, const Options& options) {
 }
 
 /// A form that needs no plan.
-std::string text_of(const std::string& form, const graph::Graph& g, const Options& options) {
+std::string text_of(const std::string& form, const graph::Graph& g, const std::string& target, const Options& options) {
   namespace search = passes::search;
   const graph::PrintOptions print{.locations = options.locations};
   if (form == "graph") return graph::print(g, print);
   search::GraphTerms terms = search::graph_to_terms(g);
   if (form == "terms") return search::text(terms, g);
-  if (form == "classes") {
-    const search::SaturatedGraph saturated(g, terms);
+  const search::GraphTerms as_written = terms;
+  const search::SaturatedGraph saturated(g, terms);
+  if (form == "classes")
     return search::text(terms, g, saturated.classes()) + fmt::format("{} nodes, {} after {} rounds\n", saturated.classes().nodes(),
                                                                      saturated.is_complete() ? "complete" : "at a limit",
                                                                      saturated.rounds());
-  }
-  return graph::print(search::terms_to_graph(g, terms, {search::PlainTerms(terms.terms)}), print);
+  const search::Extraction extraction = search::extract(g, terms, saturated.classes(), find_target(target));
+  if (!extraction.is_cheaper()) return graph::print(search::terms_to_graph(g, as_written, {search::PlainTerms(as_written.terms)}), print);
+  return graph::print(search::terms_to_graph(g, terms, {saturated.classes(), extraction.members}), print);
 }
 
-std::string text_of(const std::string& form, const graph::Graph& g, const Plan& plan, const Options& options) {
-  if (is_form_of_graph(form)) return text_of(form, g, options);
+std::string text_of(const std::string& form, const Plan& plan, const Options& options) {
   if (form == "svg") return plan.explain_svg(Here());
   if (form == "explain") return plan.explain(Here());
   if (form == "ptx") return ptx(plan, options);
@@ -179,7 +181,7 @@ void interpret(const graph::Graph& g, const Options& options, Session& session) 
     write_results(results, outputs, session);
     if (options.compare) compare(g, arguments, results, *options.compare);
   }
-  if (is_form_of_graph(options.form())) session.files.write(options.output, text_of(options.form(), g, options));
+  if (is_form_of_graph(options.form())) session.files.write(options.output, text_of(options.form(), g, "cpu", options));
 }
 
 void run(const graph::Graph& g, const Plan& plan, const std::shared_ptr<rt::Device>& device, const Options& options, Session& session) {
@@ -205,7 +207,9 @@ void execute(const Options& options, Session& session) {
     throw UsageError(fmt::format("--emit ptx: target '{}' is no GPU; there are {}", target, kGpuTargets));
   const Plan plan = detail::compile_graph(g, device, target, plan_options(options), Here());
   if (options.runs()) run(*g, plan, device, options, session);
-  if (const std::string form = options.form(); !form.empty()) session.files.write(options.output, text_of(form, *g, plan, options));
+  const std::string form = options.form();
+  if (form.empty()) return;
+  session.files.write(options.output, is_form_of_graph(form) ? text_of(form, *g, target, options) : text_of(form, plan, options));
 }
 
 void add_plan_options(CLI::App& c, Options& o) {
@@ -238,7 +242,7 @@ void add_graph(CLI::App& root, Session& session) {
   add_device_option(*c, o->device, "The device of a run, or the interpreter; cpu if not given", Interpreter::is_device);
   c->add_option("--emit", o->emit,
                 "explain if there is no run; tileir: the kernels as derived; graph: the graph as it was read; terms: its labelled terms; "
-                "classes: those that rules make equal to them; rewritten: the graph of the terms")
+                "classes: what rules make equal to them; rewritten: the graph of the nodes that seem cheapest")
       ->type_name("explain|svg|tileir|ptx|graph|terms|classes|rewritten");
   c->add_option("--kernel", o->kernel, "Which kernel of the plan; default: all, or the only one")->type_name("NAME");
   c->add_option("-o,--output", o->output, "The file for --emit; default: standard output")->type_name("OUT");

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -16,6 +15,7 @@
 #include "tests/unit/passes/fusion/random_graph.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
+#include "tests/unit/passes/search/agree.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/text/graph_text.h"
 #include "tileir/op_kind.h"
@@ -60,28 +60,13 @@ Graph round_trip(const Graph& g) {
   return terms_to_graph(g, all, {source});
 }
 
-/// The sum of the elements' magnitudes, and whether two results agree up to rounding in double precision.
-bool agree(const graph::Array& a, const graph::Array& b) {
-  if (a.shape != b.shape || a.element != b.element) return false;
-  double size = 0, difference = 0;
-  for (std::size_t i = 0; i < a.bits.size(); ++i) {
-    const double x = a.number(i), y = b.number(i);
-    if (std::isnan(x) || std::isinf(x) || std::isnan(y) || std::isinf(y)) {
-      if (std::isnan(x) != std::isnan(y) || (!std::isnan(x) && x != y)) return false;
-      continue;
-    }
-    size += x * x, difference += (x - y) * (x - y);
-  }
-  return std::sqrt(difference) <= 1e-12 * std::sqrt(size);
-}
-
 /// Whether the outputs of both graphs are equal in the interpreter.
 void check_interpreted(const Graph& written, const Graph& rewritten, std::uint64_t seed) {
   const graph::Arguments arguments = fusion::test::random_arguments(written, {}, seed);
   const auto want = graph::interpret(written, arguments, graph::Rounding::double_precision);
   const auto got = graph::interpret(rewritten, arguments, graph::Rounding::double_precision);
   REQUIRE(want.size() == got.size());
-  for (const auto& [name, value] : want) CHECK_MESSAGE(agree(value, got.at(name)), name);
+  for (const auto& [name, value] : want) CHECK_MESSAGE(agree(value, got.at(name), 1e-12), name);
 }
 
 /// Compares the value of each node with that of its term at small instances.
@@ -303,7 +288,8 @@ TEST_CASE("round trip: unusual axes and types come back equal, in their types, t
       arguments.arrays["i"] = {5, 0, 3};
       const auto want = graph::interpret(g, arguments, rounding), got = graph::interpret(rewritten, arguments, rounding);
       for (const auto& [name, value] : want)
-        if (rounding == graph::Rounding::double_precision || !ir::is_float(value.element)) CHECK_MESSAGE(agree(value, got.at(name)), name);
+        if (rounding == graph::Rounding::double_precision || !ir::is_float(value.element))
+          CHECK_MESSAGE(agree(value, got.at(name), 1e-12), name);
     }
 }
 

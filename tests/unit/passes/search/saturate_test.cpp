@@ -4,14 +4,13 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "passes/search/graph/graph_to_terms.h"
 #include "passes/search/graph/terms_to_graph.h"
 #include "passes/search/plain_terms.h"
 #include "passes/search/rules/search_rules.h"
 #include "tests/unit/passes/fusion/random_graph.h"
 #include "tests/unit/passes/fusion/run_program.h"
+#include "tests/unit/passes/search/agree.h"
 #include "tests/unit/passes/search/equations.h"
 #include "tileir/graph/graph_builder.h"
 #include "tileir/graph/text/graph_text.h"
@@ -170,20 +169,6 @@ const std::vector<Pair>& pairs() {
 })"},
   };
   return all;
-}
-
-/// Whether two results agree up to rounding. Where values cancel, what is left of them is rounding alone.
-bool agree(const graph::Array& a, const graph::Array& b) {
-  constexpr double kRelative = 1e-9, kCancelled = 1e-10;
-  if (a.shape != b.shape || a.element != b.element) return false;
-  double size = 0, difference = 0;
-  for (std::size_t i = 0; i < a.bits.size(); ++i) {
-    const double x = a.number(i), y = b.number(i);
-    size += x * x;
-    if (std::isnan(x) != std::isnan(y)) return false;
-    if (!(x == y) && !std::isnan(x)) difference += (x - y) * (x - y);
-  }
-  return std::sqrt(difference) <= std::max(kRelative * std::sqrt(size), kCancelled);
 }
 
 /// Compares each term with the one that stands for its class, in the interpreter. Returns the number of terms.

@@ -1,0 +1,82 @@
+// Bytes and operations by extents.
+#include "passes/search/saturate/node_cost.h"
+
+#include <algorithm>
+
+namespace tilewright::passes::search {
+namespace {
+
+constexpr std::int64_t kTypical = 1024;
+constexpr double kMostGrowthOfKnown = 2;
+
+std::int64_t typical(const DimBounds& b) {
+  const std::int64_t step = b.multiple_of, least = (b.min + step - 1) / step * step;
+  return std::max(std::min(kTypical, b.max) / step * step, least);
+}
+
+}  // namespace
+
+NodeCost::NodeCost(const graph::Graph& written, const GraphTerms& all, const ir::TargetDesc& target)
+    : all_(all), facts_(ir::machine_facts(target)), processors_(target.processors) {
+  const SymbolTable& table = *written.symbols();
+  for (std::uint32_t i = 0; i < table.size(); ++i) symbols_.push_back(typical(table[i].bounds));
+}
+
+double NodeCost::extent(Extent e) const {
+  const Dim& d = all_.dim(e);
+  return static_cast<double>(d.is_constant() ? d.value() : d.evaluate(symbols_).value_or(kTypical));
+}
+
+double NodeCost::elements(const Ref& r) const {
+  double count = 1;
+  for (int s = 0; s < r.labels.size(); ++s) count *= extent(all_.terms.extent(r.term, s));
+  return count;
+}
+
+double NodeCost::product(const Node& n) const {
+  const LabelSet a = n.in[0].labels.set(), b = n.in[1].labels.set();
+  double all = 1, result = 1;
+  for (Label l = 0; l < kMaxLabels; ++l) {
+    if (!contains(a | b, l)) continue;
+    const double length = extent(all_.terms.extent(n.in[contains(a, l) ? 0 : 1], l));
+    all *= length;
+    if (contains(n.kept, l)) result *= length;
+  }
+  const bool sums = ((a | b) & ~n.kept) != 0, has_rows_and_columns = (a & ~b & n.kept) != 0 && (b & ~a & n.kept) != 0;
+  if (!sums) return all / (facts_.flops * processors_);
+  const int factor = ir::bytes(all_.terms.element(n.in[0]));
+  const double bytes = (elements(n.in[0]) + elements(n.in[1])) * factor + result * ir::bytes(n.element);
+  const double rate = (has_rows_and_columns ? facts_.matrix_flops(factor) : facts_.flops) * processors_;
+  return facts_.launch_seconds + std::max(bytes / facts_.memory_bytes, 2 * all / rate);
+}
+
+double NodeCost::seconds(const Node& n, bool is_known) const {
+  double read = 0, result = 1;
+  for (int i = 0; i < operands_of(n); ++i) read += elements(n.in[static_cast<std::size_t>(i)]);
+  LabelSet counted = 0;
+  for (int i = 0; i < operands_of(n); ++i)
+    for (Label l : n.in[static_cast<std::size_t>(i)].labels) {
+      if (contains(n.kept, l) && !contains(counted, l)) result *= extent(all_.terms.extent(n.in[static_cast<std::size_t>(i)], l));
+      counted |= set_of(l);
+    }
+  if (is_known && result <= kMostGrowthOfKnown * read) return 0;
+  switch (n.op) {
+    case Op::product: return product(n);
+    case Op::sum:
+    case Op::reduce: {
+      if (read <= result) return 0;  // the extents are 1
+      const double bytes = read * ir::bytes(n.element);
+      return facts_.launch_seconds + std::max(bytes / facts_.memory_bytes, read / (facts_.flops * processors_));
+    }
+    case Op::add:
+    case Op::function: return result / (facts_.flops * processors_);
+    case Op::variable:
+    case Op::view:
+    case Op::cat:
+    case Op::part0:
+    case Op::part1: break;
+  }
+  return 0;
+}
+
+}  // namespace tilewright::passes::search

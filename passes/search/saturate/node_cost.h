@@ -1,0 +1,34 @@
+// Estimates the time of single nodes, by which an extraction compares formulas.
+//
+// Costs add up, and a kernel is more than its nodes, so this only proposes:
+//
+//   a product that sums      a kernel: launch + bytes or operations, whichever takes longer
+//   a sum, a maximum         a kernel that reads its operand
+//   element by element       operations only, since it becomes part of another kernel
+//   parts, views, cats       nothing
+//   what is known            nothing, unless it takes more than twice the memory of what it is made of
+#pragma once
+#include "passes/search/graph/graph_terms.h"
+#include "tileir/target/machine_facts.h"
+#include "tileir/target/target_desc.h"
+
+namespace tilewright::passes::search {
+
+class NodeCost {
+ public:
+  /// Symbols have a typical value: 1024, or the nearest that their bounds allow.
+  NodeCost(const graph::Graph& written, const GraphTerms&, const ir::TargetDesc&);
+  double seconds(const Node&, bool is_known) const;
+
+ private:
+  double extent(Extent) const;
+  double elements(const Ref&) const;
+  double product(const Node&) const;
+
+  const GraphTerms& all_;
+  ir::MachineFacts facts_;
+  double processors_;
+  std::vector<std::int64_t> symbols_;
+};
+
+}  // namespace tilewright::passes::search
