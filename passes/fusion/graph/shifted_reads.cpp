@@ -192,7 +192,7 @@ class ShiftedReads {
     const auto axis = n.axes[0];
     const graph::TensorShape& index = g_.node(n.operands[1]).shape;
     const auto rank = static_cast<std::ptrdiff_t>(index.size());
-    const ReadPosition of_index(p.begin() + axis, p.begin() + axis + rank);
+    ReadPosition of_index(p.begin() + axis, p.begin() + axis + rank);
     if (k == 1) return of_index;
     ReadPosition there(p.begin(), p.begin() + axis);
     const Dim read = std::accumulate(index.begin(), index.end(), Dim(1), std::multiplies<>());
