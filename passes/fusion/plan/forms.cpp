@@ -270,6 +270,11 @@ Form Forms::product(Expr e) {
       if (form(f.base).size() > 1) check_power(f.base, e);
   if (is_scaled && !std::all_of(all.begin(), all.end(), [&](const FormTerm& t) { return is_linear(b_, t.body); }))
     refuse("a power that keeps its range by a pending reduction", e);
+  std::vector<Expr> masks;
+  for (const Factor& f : e->factors)
+    if (f.base->is(ExprKind::indicator) && !f.base->axes.contains(loop_)) masks.push_back(f.base->operands[0]);
+  if (!masks.empty())
+    for (FormTerm& t : all) t.factor = hidden_where_not(b_.conjunction(masks), t.factor);
   return all;
 }
 
@@ -341,13 +346,23 @@ Form Forms::selection(Expr e) {
   if (has_pending(condition)) refuse("a mask that depends on a pending reduction", e);
   if (other->is(ExprKind::infinity)) refuse("an infinity outside of an exponent and of a maximum", e);
   Form all;
-  // 0 times an infinite factor is NaN, where the mask should give 0.
-  for (Expr part : {value, other})
-    for (const FormTerm& x : form(part))
-      if (has_pending(x.factor) && x.factor->finite == Finite::unknown) refuse("a mask that hides a factor which may be infinite", e);
-  for (const FormTerm& x : form(value)) all.push_back({x.factor, x.exponent, b_.select(condition, x.body, b_.zero(), e->element)});
-  for (const FormTerm& x : form(other)) all.push_back({x.factor, x.exponent, b_.select(condition, b_.zero(), x.body, e->element)});
+  const auto add_masked = [&](Expr mask, Expr part) {
+    for (const FormTerm& x : form(part)) {
+      // 0 times an infinite factor is NaN, where the mask should give 0.
+      if (mask->axes.contains(loop_) && has_pending(x.factor) && x.factor->finite == Finite::unknown)
+        refuse("a mask that hides a factor which may be infinite", e);
+      const Expr factor = mask->axes.contains(loop_) ? x.factor : hidden_where_not(mask, x.factor);
+      all.push_back({factor, x.exponent, b_.select(mask, x.body, b_.zero(), e->element)});
+    }
+  };
+  add_masked(condition, value);
+  add_masked(b_.negation(condition), other);
   return all;
+}
+
+// A pending factor may be anything where a mask hides the value that it belongs to, and 0 times it may be NaN.
+Expr Forms::hidden_where_not(Expr mask, Expr factor) {
+  return has_pending(factor) ? b_.select(mask, factor, b_.zero(), factor->element) : factor;
 }
 
 Form Forms::logarithm(Expr e) {

@@ -65,6 +65,7 @@ class Forms {
   void check_operand(Expr reduce, const Form&);
   Form exponential(Expr, const std::vector<Expr>& conditions);
   Form selection(Expr);
+  Expr hidden_where_not(Expr mask, Expr factor);
   Form logarithm(Expr);
   Form inner_reduction(Expr);
   FormTerm with_positive_factor(FormTerm);
