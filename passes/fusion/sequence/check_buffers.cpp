@@ -1,6 +1,7 @@
 // Follows the buffers through the kernels of a run.
 #include "passes/fusion/sequence/check_buffers.h"
 
+#include <algorithm>
 #include <set>
 
 #include "tileir/diagnostics.h"
@@ -20,6 +21,12 @@ void check_buffers(const KernelSequence& p) {
       for (int b : k.reads)
         TW_CHECK(is_given(b) || written.contains(b),
                  "fusion: kernel '" + k.name + "' reads '" + buffer(b).name + "', which no kernel before it writes");
+      // The parameter through which a kernel writes is declared to be disjoint from all others.
+      for (int b : k.writes) {
+        const auto is_written = [&](const KernelArgument& a) { return a.kind == KernelArgument::Kind::buffer && a.buffer == b; };
+        TW_CHECK(std::count_if(k.arguments.begin(), k.arguments.end(), is_written) == 1,
+                 "fusion: kernel '" + k.name + "' has two parameters for '" + buffer(b).name + "', which it writes");
+      }
       written.insert(k.writes.begin(), k.writes.end());
     }
   for (int b = 0; b < static_cast<int>(p.buffers.size()); ++b)

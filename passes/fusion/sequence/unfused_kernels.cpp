@@ -36,13 +36,34 @@ void derive_alone(SequenceContext& c, NodeId n, std::set<NodeId> read, const gra
   emit_plan(c, f.exprs, std::move(plan), reason, to);
 }
 
-// Derives the kernel of one node, whose operands are in memory.
-void derive_node(SequenceContext& c, NodeId n, std::set<NodeId> stored) {
-  if (c.needs_no_kernel(n)) return;
-  stored.erase(n);
-  if (has_own_kernels(c.graph.node(n).op)) return derive_own_kernels(c, n, std::move(stored));
-  derive_alone(c, n, std::move(stored), nullptr, "one node", c.known.is_known(n) ? c.sequence.parameter_kernels : c.sequence.kernels);
-}
+// Derives kernels of single nodes, in the order of the graph.
+class SingleNodes {
+ public:
+  explicit SingleNodes(SequenceContext& c) : c_(c) {
+    for (const SequenceKernel& k : c.sequence.parameter_kernels) written_ahead_.insert(k.writes.begin(), k.writes.end());
+  }
+
+  // Derives the kernel of one node. stored: values that are in memory, among them the node's operands.
+  void derive(NodeId n, const std::set<NodeId>& stored) {
+    if (c_.needs_no_kernel(n)) return;
+    std::set<NodeId> read = stored_operands(c_.graph, n, stored);
+    if (has_own_kernels(c_.graph.node(n).op)) return derive_own_kernels(c_, n, std::move(read));
+    const bool is_ahead = can_be_ahead(n, read);
+    derive_alone(c_, n, std::move(read), nullptr, "one node", is_ahead ? c_.sequence.parameter_kernels : c_.sequence.kernels);
+    if (is_ahead) written_ahead_.insert(c_.buffers.of(n));
+  }
+  bool is_ahead(NodeId n) { return written_ahead_.contains(c_.buffers.of(n)); }
+
+ private:
+  // A known value is computed before the runs, and kept, unless it is stored in an output or made of what a run computes.
+  bool can_be_ahead(NodeId n, const std::set<NodeId>& read) {
+    return c_.known.is_known(n) && c_.buffers[c_.buffers.of(n)].kind != BufferKind::output &&
+           std::all_of(read.begin(), read.end(), [&](NodeId x) { return has_own_memory(c_.graph.node(x)) || is_ahead(x); });
+  }
+
+  SequenceContext& c_;
+  std::set<int> written_ahead_;  // buffers
+};
 
 void copy_output(SequenceContext& c, const graph::Output& o, const std::set<NodeId>& stored) {
   if (c.needs_no_kernel(o.node)) return;
@@ -66,7 +87,8 @@ void derive_all_nodes(SequenceContext& c) {
   }
   // A node that is an output is stored there, and later nodes read it there; but a value that is known before a run is kept elsewhere.
   const std::set<std::string> written = c.buffers.store_in_outputs([&](NodeId n) { return computed.contains(n) && !c.known.is_known(n); });
-  for (NodeId n : computed) derive_node(c, n, stored_operands(g, n, computed));
+  SingleNodes nodes(c);
+  for (NodeId n : computed) nodes.derive(n, computed);
   for (const graph::Output& o : g.outputs())
     if (!written.contains(o.name)) copy_output(c, o, computed);
 }
@@ -79,8 +101,9 @@ void derive_nodes(SequenceContext& c, const Segment& s, const std::string& why) 
     const bool is_stored = computes(c.graph, n) || std::binary_search(s.results.begin(), s.results.end(), n);
     if (is_stored && stored.insert(n).second) computed.push_back(n);
   }
-  for (NodeId n : computed) derive_node(c, n, stored_operands(c.graph, n, stored));
-  for (NodeId n : s.results) copy_outputs(c, n, stored, c.known.is_known(n));
+  SingleNodes nodes(c);
+  for (NodeId n : computed) nodes.derive(n, stored);
+  for (NodeId n : s.results) copy_outputs(c, n, stored, nodes.is_ahead(n));
   const Location& where = c.graph.node(s.results.back()).where;
   c.sequence.not_fused.push_back(fmt::format("not fused: node by node ({}:{}), because {}", where.file, where.line, why));
 }

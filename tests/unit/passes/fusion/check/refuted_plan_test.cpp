@@ -80,6 +80,24 @@ TEST_CASE("fusion refuted: without another plan the nodes of the segment run one
   }
 }
 
+// It is stored in the output, which every run writes; nothing computes it before, and nothing copies it.
+TEST_CASE("fusion refuted: an output of parameters alone is written once in each run") {
+  graph::Graph g;
+  const Formula x = input(g, "x", {6, 33}), w{&g, builder(g).input("w", ir::Element::f32, {6, 33}, {}, true)};
+  builder(g).output("y", (sum(x * w) * max(x)).id);
+  builder(g).output("u", sum(exp(w) * 2.0).id);
+  int refuted = 0;
+  const KernelSequence p = build_sequence(g, refuting([](const LoopPlan& plan) { return plan.reductions.size() > 1; }, refuted), {});
+  CHECK(refuted > 0);
+  CHECK(is_told(p));
+  const auto writes_u = [&](const SequenceKernel& k) {
+    return std::any_of(k.writes.begin(), k.writes.end(), [&](int b) { return p.buffers[static_cast<std::size_t>(b)].name == "u"; });
+  };
+  CHECK(std::count_if(p.kernels.begin(), p.kernels.end(), writes_u) == 1);
+  CHECK(std::none_of(p.parameter_kernels.begin(), p.parameter_kernels.end(), writes_u));
+  check_values(g, p);
+}
+
 TEST_CASE("fusion refuted: a report says why a segment is not fused") {
   graph::Graph g;
   // No strategy stores one of the two reductions.
