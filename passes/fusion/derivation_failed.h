@@ -9,7 +9,7 @@
 namespace tilewright::passes::fusion {
 
 /// The base of what steps throw to give up one plan of a value. Callers that know another plan catch it. build_sequence() catches all others,
-/// and derives the segment node by node, so no such exception leaves a compilation.
+/// and derives the segment as it is written, else node by node, so no such exception leaves a compilation.
 struct DerivationFailed : std::exception {
   explicit DerivationFailed(std::string why) : reason(std::move(why)) {}
   const char* what() const noexcept override { return reason.c_str(); }

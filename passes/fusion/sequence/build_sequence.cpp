@@ -52,21 +52,48 @@ void derive_together(SequenceContext& c, FusedKernels& fused, const Segment& s) 
   for (NodeId n : s.results) copy_outputs(c, n, {n}, false);
 }
 
+// Derives a segment as it is written, since its rewritten formulas have no plan; false if it has none as written, either.
+bool derive_as_written(SequenceContext& c, FusedKernels& fused, const Segment& s, const std::string& why) {
+  if (!c.options.reassociate) return false;
+  c.options.reassociate = false;
+  bool is_derived = true;
+  try {
+    within_fractions([&] { derive_together(c, fused, s); });
+  } catch (const TileTooLarge&) {
+    throw;
+  } catch (const DerivationFailed&) {
+    is_derived = false;
+  }
+  c.options.reassociate = true;
+  const Location& where = c.graph.node(s.results.back()).where;
+  if (is_derived)
+    c.sequence.not_fused.push_back(fmt::format("not rewritten: fused as written ({}:{}), because {}", where.file, where.line, why));
+  return is_derived;
+}
+
 // Derives a segment whose structure is new.
 DerivedSegment derive_segment(SequenceContext& c, FusedKernels& fused, const Segment& s) {
   std::vector<SequenceKernel>&kernels = c.sequence.kernels, &parameter_kernels = c.sequence.parameter_kernels;
   for (NodeId n : s.repeated) c.sequence.not_fused.push_back(repeated_text(c.graph, n));
   for (NodeId n : s.recurring) c.sequence.not_fused.push_back(recurring_text(c.graph, n));
   DerivedSegment derived{s, {kernels.size(), 0}, {parameter_kernels.size(), 0}};
+  const std::size_t reported = c.sequence.not_fused.size();
+  const auto undo = [&] {
+    kernels.resize(derived.kernels.begin);
+    parameter_kernels.resize(derived.parameter_kernels.begin);
+  };
   try {
     within_fractions([&] { derive_together(c, fused, s); });
   } catch (const TileTooLarge&) {
     throw;
   } catch (const DerivationFailed& why) {
     if (s.joined) throw;
-    kernels.resize(derived.kernels.begin);
-    parameter_kernels.resize(derived.parameter_kernels.begin);
-    derive_nodes(c, s, why.reason);
+    undo();
+    c.sequence.not_fused.resize(reported);
+    if (!derive_as_written(c, fused, s, why.reason)) {
+      undo();
+      derive_nodes(c, s, why.reason);
+    }
   }
   derived.kernels.end = kernels.size();
   derived.parameter_kernels.end = parameter_kernels.size();

@@ -16,13 +16,13 @@
 namespace tilewright::passes::fusion {
 
 struct SequenceContext {
-  /// Keeps the references.
+  /// Keeps the references of the graph and of the target.
   SequenceContext(const graph::Graph&, const FusionOptions&, const ir::TargetDesc&);
   SequenceContext(const SequenceContext&) = delete;
   SequenceContext& operator=(const SequenceContext&) = delete;
 
   const graph::Graph& graph;
-  const FusionOptions& options;
+  FusionOptions options;  // of the segment that is derived: without `reassociate` where its rewritten formulas have no plan
   const ir::TargetDesc& target;
   const KnownNodes known;
   std::map<graph::NodeId, std::vector<const graph::Output*>> outputs;  // of each node, in the order of the graph's outputs

@@ -1,4 +1,4 @@
-// Averages of values that a mask or a pad makes infinite, and differences from them: fused as node by node, also where that is NaN.
+// Averages and maxima of values that a mask or a pad makes infinite, and differences from them: fused as node by node, also where that is NaN.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -33,6 +33,7 @@ struct Case {
 template <class T>
 std::vector<Case<T>> cases() {
   const auto centred = [](auto t) { return t - tw::mean(t, {1}, true); };
+  const auto weights = [](auto t) { return tw::exp(t - tw::max(t, {1}, true)); };
   return {
       {"sum of differences", kRows, [=](auto, auto t, auto) { return tw::sum(centred(t), {1}); }},
       {"variance", kRows, [=](auto, auto t, auto) { return tw::mean(centred(t) * centred(t), {1}); }},
@@ -42,6 +43,8 @@ std::vector<Case<T>> cases() {
       {"pad", kRows,
        [=](auto x, auto, auto) { return tw::sum(centred(tw::pad(x, 1, 1, 1, -std::numeric_limits<float>::infinity())), {1}); }},
       {"entropy", kRows, [](auto, auto t, auto) { return tw::sum(tw::softmax(t, 1) * tw::log_softmax(t, 1), {1}); }},
+      {"sum of weights", kRows, [=](auto, auto t, auto) { return tw::sum(weights(t), {1}); }},
+      {"weights", kRows * kRows, [=](auto, auto t, auto z) { return tw::matmul(weights(t), tw::transpose(z)); }},
   };
 }
 
@@ -54,6 +57,7 @@ Numbers run(tw::Device& device, const Case<T>& c, bool is_symbolic, float fill, 
   g.output("out", c.formula(x, tw::where(k, x, T(fill)), z));
   const tw::Plan plan = g.compile(device, {.fuse = fuse});
   CHECK(plan.proof().exact);
+  if (fuse) CHECK(plan.explain().find("node by node") == std::string::npos);
   auto bits = device.allocate<bool>(kRows * kColumns);
   bits.upload(mask());
   auto out = device.allocate<T>(c.count);
@@ -92,23 +96,23 @@ void check_case(const Case<T>& c, const std::string& device_name, bool is_symbol
 
 }  // namespace
 
-TEST_CASE("graph programs: differences from averages of values that a mask makes infinite, f32") {
+TEST_CASE("graph programs: differences from averages and maxima of values that a mask makes infinite, f32") {
   for (const Case<float>& c : cases<float>())
     for (const bool is_symbolic : {false, true}) check_case(c, "cpu", is_symbolic, is_symbolic ? INFINITY : -INFINITY, 1e-6);
 }
 
-TEST_CASE("graph programs: differences from averages of values that a mask makes infinite, f64") {
+TEST_CASE("graph programs: differences from averages and maxima of values that a mask makes infinite, f64") {
   for (const Case<double>& c : cases<double>()) check_case(c, "cpu", false, -INFINITY, 1e-14);
 }
 
-TEST_CASE("graph programs: differences from averages of values that a mask makes infinite, f16 and bf16") {
+TEST_CASE("graph programs: differences from averages and maxima of values that a mask makes infinite, f16 and bf16") {
   for (const Case<tw::f16>& c : cases<tw::f16>()) check_case(c, "cpu", true, -INFINITY, 1e-3);
   for (const Case<tw::bf16>& c : cases<tw::bf16>()) check_case(c, "cpu", false, -INFINITY, 1e-2);
 }
 
-TEST_CASE("graph programs: differences from averages of values that a mask makes infinite, on a GPU") {
+TEST_CASE("graph programs: differences from averages and maxima of values that a mask makes infinite, on a GPU") {
   const std::vector<Case<float>> all = cases<float>();
-  for (const std::size_t i : {1, 4}) check_case(all[i], "emulator:sm_80", false, -INFINITY, 1e-3);
+  for (const std::size_t i : {1, 4, 7, 8}) check_case(all[i], "emulator:sm_80", false, -INFINITY, 1e-3);
 }
 
 }  // namespace graph_program

@@ -1,12 +1,14 @@
-// Plans that their check refutes: another plan, each node by itself, or a CompilerBug. They never run.
+// Plans that their check refutes: another plan, a plan as written, each node by itself, or a CompilerBug. They never run.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "passes/fusion/check/field_check.h"
 #include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/steps.h"
+#include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
 #include "tilewright/compiler_bug.h"
@@ -96,6 +98,26 @@ TEST_CASE("fusion refuted: an output of parameters alone is written once in each
   CHECK(std::count_if(p.kernels.begin(), p.kernels.end(), writes_u) == 1);
   CHECK(std::none_of(p.parameter_kernels.begin(), p.parameter_kernels.end(), writes_u));
   check_values(g, p);
+}
+
+// Of a row that a mask hides whole, the sum of exponentials is NaN as written, and 0 in a loop with a reference.
+TEST_CASE("fusion refuted: what is right as written only is fused as written") {
+  for (const ir::Element element : {ir::Element::f32, ir::Element::f64, ir::Element::f16})
+    for (const int rows : {3, 4, 6, 7})
+      for (const ir::TargetDesc& target : {ir::TargetDesc(), kAmpere}) {
+        CAPTURE(ir::text(element));
+        CAPTURE(rows);
+        CAPTURE(target.is_gpu());
+        graph::Graph g;
+        const Formula x = input(g, "x", {rows, 33}, element), k = input(g, "k", {rows, 33}, ir::Element::boolean);
+        const Formula masked = where(k, x, like(x, -HUGE_VAL));
+        builder(g).output("y", sum(exp(masked - max(masked))).id);
+        const KernelSequence p = build_sequence(g, {}, target);
+        CHECK(p.kernels.size() == 1);
+        CHECK(p.proof.exact);
+        REQUIRE(!p.not_fused.empty());
+        CHECK(p.not_fused.back().starts_with("not rewritten: fused as written (test.cpp:"));
+      }
 }
 
 TEST_CASE("fusion refuted: a report says why a segment is not fused") {
