@@ -163,7 +163,8 @@ struct TensorInfo {
   bool is_begin = false;        // in a single kernel: where its part of a concatenation begins
   bool is_nonnegative = false;  // every element is known to be >= 0 or NaN
   Finite finite = Finite::for_finite_data;
-  graph::NodeId node;  // the node whose value the tensor holds; none for an intermediate result
+  Finite extremes = Finite::for_finite_data;  // whether maxima and minima of elements count as finite, see finite_extreme
+  graph::NodeId node;                         // the node whose value the tensor holds; none for an intermediate result
 };
 using Tensor = const TensorInfo*;
 

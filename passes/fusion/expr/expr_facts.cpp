@@ -163,11 +163,15 @@ bool is_total(ir::OpKind f) {
   }
 }
 
-// A maximum over masked elements counts as finite: the values from which it is subtracted have the same mask.
+}  // namespace
+
 Finite finite_extreme(Expr body) {
+  if (body->is(ExprKind::load)) return body->tensor->extremes;
   const bool is_masked = body->is(ExprKind::select) && body->operands[2]->is(ExprKind::infinity);
   return (is_masked ? body->operands[1] : body)->finite;
 }
+
+namespace {
 
 Finite compute_finite(const ExprData& e) {
   if (!ir::is_float(e.element)) return Finite::always;

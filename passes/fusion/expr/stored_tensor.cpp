@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "passes/fusion/expr/expr_facts.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/scans.h"
@@ -45,6 +46,7 @@ Expr add_stored_tensor(ExprBuilder& b, Expr value, ir::Element element, std::str
   info.element = element;
   info.is_nonnegative = value->is_nonnegative;
   if (value->finite == Finite::unknown) info.finite = Finite::unknown;  // 1 / l may be infinite in memory too
+  if (finite_extreme(value) == Finite::unknown) info.extremes = Finite::unknown;
   std::vector<Expr> index;
   const std::vector<Axis> axes = memory_order(b, value);
   for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b.index(a));
