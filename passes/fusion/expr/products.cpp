@@ -113,7 +113,8 @@ PlacedFactors placed_factors(const Operands& given, ExprBuilder& b) {
 
 bool is_exact_in_tf32(const std::vector<Factor>& factors) {
   const auto is_narrow_load = [](const Factor& f) {
-    return f.base->is(ExprKind::load) && ir::bits(f.base->tensor->element) < 32 && f.exponent.is_one();
+    return f.base->is(ExprKind::load) && ir::is_float(f.base->tensor->element) && ir::bits(f.base->tensor->element) < 32 &&
+           f.exponent.is_one();
   };
   return std::all_of(factors.begin(), factors.end(), [&](const Factor& f) { return is_mask(f) || is_narrow_load(f); }) &&
          std::count_if(factors.begin(), factors.end(), is_narrow_load) <= 1;

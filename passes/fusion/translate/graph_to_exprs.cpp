@@ -8,7 +8,6 @@
 
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
-#include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/translate/signed_zeros.h"
 #include "tileir/builder.h"
@@ -313,8 +312,9 @@ Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
   }
   const AxisSet outside = axes_of(position);
   const bool is_position = node.kind == Combine::argmax || node.kind == Combine::argmin;
-  // Products of elements that are added up are rounded to f32. Only the call of a product licenses tf32, which is exact for narrow elements.
-  const auto precision = is_narrow(node.element) ? graph::ProductPrecision::standard : graph::ProductPrecision::ieee;
+  // Products of elements that are added up are rounded to f32: only the call of a product licenses tf32. Elements of 16 bits or fewer have no
+  // more significant bits than tf32.
+  const auto precision = ir::bits(node.element) < 32 ? graph::ProductPrecision::standard : graph::ProductPrecision::ieee;
   std::vector<Expr> results;
   std::vector<ReducedPiece> pieces;
   // Whether the formula itself gives the neutral element for no elements: the value is a float or a condition that varies along each axis.
