@@ -44,12 +44,6 @@ std::vector<Case<T>> cases() {
        [=](auto x, auto, auto) { return tw::sum(centred(tw::pad(x, 1, 1, 1, -std::numeric_limits<float>::infinity())), {1}); }},
       {"entropy", kRows, [](auto, auto t, auto) { return tw::sum(tw::softmax(t, 1) * tw::log_softmax(t, 1), {1}); }},
       {"sum of weights", kRows, [=](auto, auto t, auto) { return tw::sum(weights(t), {1}); }},
-      {"number for NaN", kRows,
-       [](auto x, auto t, auto) {
-         const auto most =
-             tw::max(tw::where(tw::abs(t) < T(HUGE_VAL), tw::softmax(x, 0), T(-HUGE_VAL)), {1}) * T(0);  // NaN for the last row
-         return tw::where(tw::isnan(most), T(0), most);
-       }},
       {"weights", kRows * kRows, [=](auto, auto t, auto z) { return tw::matmul(weights(t), tw::transpose(z)); }},
   };
 }
@@ -100,7 +94,39 @@ void check_case(const Case<T>& c, const std::string& device_name, bool is_symbol
   if (c.name != "pad") CHECK(std::isfinite(fused[0]));
 }
 
+// The maximum of a row that is hidden whole is -inf, and 0 times it is NaN. The kernel before it stores what the maximum is taken of.
+template <class T>
+void check_numbers_for_nan(const std::string& device_name, bool has_axis_of_one) {
+  CAPTURE(device_name);
+  CAPTURE(has_axis_of_one);
+  tw::Device device = tw::Device::open(device_name);
+  tw::Graph g;
+  const tw::Dim n = g.dim("n"), m = g.dim("m");
+  const std::vector<tw::Dim> shape = has_axis_of_one ? std::vector<tw::Dim>{1, n, m} : std::vector<tw::Dim>{n, m};
+  const auto x = g.input<T>("x", shape);
+  const auto k = g.input<bool>("k", shape);
+  const auto most = tw::max(tw::where(k, tw::softmax(x, -2), T(-HUGE_VAL)), -1) * T(0);
+  g.output("out", tw::where(tw::isnan(most), T(0), most));
+  const tw::Plan plan = g.compile(device);
+  CHECK(plan.proof().exact);
+  CHECK(plan.kernels().size() == 2);
+  auto bits = device.allocate<bool>(kRows * kColumns);
+  bits.upload(mask());
+  auto out = device.allocate<T>(kRows);
+  plan.run({{"x", device.upload(rounded_to<T>(normal(kRows * kColumns, 1)))}, {"k", bits}, {"out", out}, {"n", kRows}, {"m", kColumns}});
+  CHECK(numbers_of(out.download()) == Numbers(kRows, 0.0));
+}
+
 }  // namespace
+
+TEST_CASE("graph programs: a mask hides NaN that is made of the maximum of stored values") {
+  for (const bool has_axis_of_one : {false, true})
+    for (const std::string& device : {"cpu", "emulator:sm_80"}) {
+      check_numbers_for_nan<float>(device, has_axis_of_one);
+      check_numbers_for_nan<double>(device, has_axis_of_one);
+      check_numbers_for_nan<tw::f16>(device, has_axis_of_one);
+    }
+}
 
 TEST_CASE("graph programs: differences from averages and maxima of values that a mask makes infinite, f32") {
   for (const Case<float>& c : cases<float>())
@@ -118,7 +144,7 @@ TEST_CASE("graph programs: differences from averages and maxima of values that a
 
 TEST_CASE("graph programs: differences from averages and maxima of values that a mask makes infinite, on a GPU") {
   const std::vector<Case<float>> all = cases<float>();
-  for (const std::size_t i : {1, 4, 7, 8, 9}) check_case(all[i], "emulator:sm_80", false, -INFINITY, 1e-3);
+  for (const std::size_t i : {1, 4, 7, 8}) check_case(all[i], "emulator:sm_80", false, -INFINITY, 1e-3);
 }
 
 }  // namespace graph_program

@@ -189,4 +189,11 @@ void random_graph(Graph& g, std::uint64_t seed, RandomExtents extents) { Maker(g
 
 void random_graph_of_multiples(Graph& g, std::uint64_t seed) { Maker(g, seed, RandomExtents::positive, true).run(); }
 
+void random_graph_of_each_kind(Graph& g, std::uint64_t seed) {
+  if (seed % 3 == 2)
+    random_graph_of_multiples(g, seed);
+  else
+    random_graph(g, seed, seed % 3 == 0 ? RandomExtents::positive : RandomExtents::some_zero);
+}
+
 }  // namespace tilewright::passes::fusion::test

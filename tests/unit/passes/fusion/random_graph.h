@@ -13,4 +13,7 @@ void random_graph(graph::Graph&, std::uint64_t seed, RandomExtents = RandomExten
 /// The same, where half of the ops are sums and differences of multiples of values by numbers that are no powers of two.
 void random_graph_of_multiples(graph::Graph&, std::uint64_t seed);
 
+/// One of these kinds of graphs by turns of the seed: positive extents, some extents of 0, multiples.
+void random_graph_of_each_kind(graph::Graph&, std::uint64_t seed);
+
 }  // namespace tilewright::passes::fusion::test

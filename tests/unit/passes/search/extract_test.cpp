@@ -128,10 +128,7 @@ TEST_CASE("extract: what is chosen for random graphs computes the same in the in
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     CAPTURE(seed);
     Graph g;
-    if (seed % 3 == 2)
-      fusion::test::random_graph_of_multiples(g, seed);
-    else
-      fusion::test::random_graph(g, seed, seed % 3 == 0 ? fusion::test::RandomExtents::positive : fusion::test::RandomExtents::some_zero);
+    fusion::test::random_graph_of_each_kind(g, seed);
     GraphTerms all = graph_to_terms(g);
     const SaturatedGraph saturated(g, all, {.nodes = 500, .rounds = 4, .expand_differences = seed % 2 == 0});
     const Extraction e = extract(g, all, saturated.classes(), {});

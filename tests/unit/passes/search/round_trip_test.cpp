@@ -208,10 +208,7 @@ TEST_CASE("round trip: random graphs come back equal") {
   for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     CAPTURE(seed);
     Graph g;
-    if (seed % 3 == 2)
-      fusion::test::random_graph_of_multiples(g, seed);
-    else
-      fusion::test::random_graph(g, seed, seed % 3 == 0 ? fusion::test::RandomExtents::positive : fusion::test::RandomExtents::some_zero);
+    fusion::test::random_graph_of_each_kind(g, seed);
     const Graph rewritten = round_trip(g);
     check_surface(g, rewritten);
     check_interpreted(g, rewritten, seed);

@@ -142,7 +142,7 @@ std::string text_of(const KernelSequence& p) {
 // TILEWRIGHT_REWRITINGS: how many of each formula, beside the default.
 TEST_CASE("one pass: rewritings that keep the meaning keep the kernel") {
   const char* wanted = std::getenv("TILEWRIGHT_REWRITINGS");
-  const int count = wanted ? std::atoi(wanted) : 12;
+  const int count = wanted ? std::atoi(wanted) : 20;
   for (const auto precision : {graph::ProductPrecision::standard, graph::ProductPrecision::ieee})
     for (const char* name : kOnePass) {
       CAPTURE(std::string(name));
