@@ -85,7 +85,7 @@ Number Sample::element(std::uint64_t name, ir::Element e, const Coordinates& pos
   for (std::size_t i = 0; i + 1 < position.size(); ++i) row = mix(row, static_cast<std::uint64_t>(position[i]));
   const std::uint64_t h = position.empty() ? row : mix(row, static_cast<std::uint64_t>(position.back()));
   if (e == ir::Element::boolean) {
-    // Conditions of more than one row hold nowhere in the second one, whatever the seed is.
+    // In a special draw, a condition of several rows holds nowhere in the second row, whatever the seed is: a mask then hides a whole row.
     const bool is_second = position.size() > 1 && position[position.size() - 2] == 1;
     const std::uint64_t of_row = is_second ? 0 : mix(row, 1) % 4;
     const bool is_random = draw_ != Draw::special || of_row > 1;

@@ -132,8 +132,8 @@ FormTerm Forms::with_positive_factor(FormTerm t) {
   return t.factor->is_nonnegative || !negated->is_nonnegative ? t : FormTerm{negated, t.exponent, b_.scale(-1, t.body)};
 }
 
-// Terms with equal exponents and bodies add their factors; terms with equal factors and exponents add their bodies. The terms are counted after
-// each factor of a product, since a product of sums has as many as the product of their numbers.
+// Terms with equal exponents and bodies add their factors; terms with equal factors and exponents add their bodies. The terms are counted
+// after each factor of a product, since a product of sums has as many as the product of their numbers.
 Form Forms::merge(Form terms, Expr e) {
   for (const bool by_body : {true, false}) {
     std::map<std::pair<ExprKey, ExprKey>, FormTerm> merged;

@@ -10,8 +10,8 @@
 //      d. check_results: what the kernels write is compared with the graph (check/instance_check.h). Nothing is emitted before.
 //      e. emit_covered: kernels are emitted, get buffers and arguments, and are described (emit_kernels.h); one whose loop programs divide
 //         becomes two (divided_loop.h).
-//   5. derive_as_written: a segment for which step 4 fails takes it again without rewriting; derive_nodes: if that fails, too, it is derived
-//      node by node (unfused_kernels.h).
+//   5. derive_as_written: a segment for which step 4 fails takes it again without rewriting.
+//      derive_nodes: if that fails, too, it is derived node by node (unfused_kernels.h).
 //   6. set_begin: kernels of a part of a concatenation get the position at which the part begins (joined_part.h).
 //   7. finished: the buffers are complete, and each is written before it is read (buffers.h, check_buffers.h).
 #pragma once
@@ -22,8 +22,8 @@
 namespace tilewright::passes::fusion {
 
 /// Derives the kernels of a graph's outputs. A plan that its check refutes is never emitted: another plan is used, else one of the segment
-/// as it is written, or else its nodes are derived one by one. Throws CompilerBug if the check refutes one of those too. Requires: a verified graph with an output.
-/// `target.sm` is 0 for hosts.
+/// as it is written, or else its nodes are derived one by one. Throws CompilerBug if the check refutes one of those too.
+/// Requires: a verified graph with an output. `target.sm` is 0 for hosts.
 KernelSequence build_sequence(const graph::Graph&, const FusionOptions&, const ir::TargetDesc&);
 
 }  // namespace tilewright::passes::fusion
