@@ -6,7 +6,7 @@
 namespace tilewright::backend {
 
 /// Checked mode calls this before each access. addresses[i] is that of lane i; active[i] is 1 if the lane is active, and is set to 0 if its
-/// address is invalid. `site`: an index of CompiledKernel::sites.
+/// address is invalid. `site` is an index of CompiledKernel::sites.
 using HostCheck = void (*)(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site);
 
 /// A program calls this to print, or when an assertion fails in some lane; the receiver finds that lane. program: its three ids.
@@ -27,7 +27,7 @@ static_assert(offsetof(HostLaunch, cache_kib) == 12 && offsetof(HostLaunch, chec
               sizeof(HostLaunch) == 48);
 
 /// Runs programs [begin, end) of the linear program id (axis 0 fastest). `arguments`: 8 bytes a parameter, its bits in the low end.
-/// `scratch`: CompiledKernel::scratch_bytes, 64-byte aligned, not shared with another thread.
+/// `scratch` has CompiledKernel::scratch_bytes, is 64-byte aligned and belongs to one thread alone.
 using HostEntry = void (*)(const std::uint64_t* arguments, const HostLaunch*, std::int64_t begin, std::int64_t end, std::byte* scratch);
 
 }  // namespace tilewright::backend

@@ -5,7 +5,7 @@ if(TILEWRIGHT_SHARED_LLVM)
   set(TILEWRIGHT_LLVM_BACKEND LLVM)
   set(TILEWRIGHT_LLVM_RUNTIME LLVM)
 else()
-  # By target: Debian's llvm_map_components_to_libnames(x86) names libraries that do not exist.
+  # The components are those of a target, since Debian's llvm_map_components_to_libnames(x86) names libraries that do not exist.
   set(TILEWRIGHT_LLVM_BACKEND LLVMNVPTXCodeGen LLVMNVPTXDesc LLVMNVPTXInfo LLVMX86CodeGen LLVMX86AsmParser LLVMX86Desc LLVMX86Info LLVMPasses LLVMTarget LLVMCore LLVMSupport)
   set(TILEWRIGHT_LLVM_RUNTIME LLVMOrcJIT LLVMSupport)
 

@@ -18,7 +18,7 @@ def closing(text, at):
     depth = 0
     while True:
         c = text[at]
-        # The ' of 1'000 is no character literal.
+        # The ' of 1'000 is not a character literal.
         if c == '"' or (c == "'" and not text[at - 1].isdigit()):
             at = skip_literal(text, at)
             continue

@@ -25,7 +25,7 @@ OpId definition_beside(const Function& f, ValueId v, OpKind k, OpId user) {
   const OpId id = f.defined_by(v, k);
   return id && f.op(id).parent == f.op(user).parent ? id : OpId{};
 }
-/// The same, if the value has no other use: merging it duplicates no op.
+/// definition_beside, if the value also has no other use, so that merging the op duplicates nothing.
 OpId sole_use_of(const Function& f, ValueId v, OpKind k, OpId user) {
   const OpId id = definition_beside(f, v, k, user);
   return id && f.value(v).users.size() == 1 ? id : OpId{};

@@ -38,7 +38,7 @@ class Merger {
   }
 
  private:
-  /// Whether the ops compute equal values. `map`: for the regions of the two ops, the value of the second for each value of the first.
+  /// Whether the ops compute equal values. `map` has, for the regions of the two ops, the value of the second for each value of the first.
   bool equal_ops(OpId a, OpId b, const std::unordered_map<std::uint32_t, ValueId>& map) const {
     const ir::OpData &x = f_.op(a), &y = f_.op(b);
     if (x.kind != y.kind || x.attrs != y.attrs || x.operands.size() != y.operands.size() || x.results.size() != y.results.size() ||

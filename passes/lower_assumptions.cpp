@@ -108,7 +108,7 @@ class HintChecker {
   void check_gather(OpId id) {
     const ValueId index = f_.operand(id, 1);
     const std::int64_t extent = f_.type(f_.operand(id, 0)).extent(static_cast<int>(f_.attr(id, AttrName::axis)));
-    // As unsigned numbers, negative indices are large.
+    // Read as unsigned numbers, negative indices are large.
     const ValueId word = rw_.cast(rw_.cast(index, Element::i64), Element::u64);
     const ValueId holds = rw_.binary(OpKind::lt_, word, splat(word, extent));
     expect(ir::Reason::gather, fmt::format("0 to {}", extent - 1), holds, index);

@@ -44,7 +44,8 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
   };
   if (target.is_gpu()) {
     const std::string_view distributed[] = {
-        // Before assign_layouts, which may compute an offset once for each layout. Not on hosts, which have 64-bit registers.
+        // It runs before assign_layouts, which may compute an offset once for each layout. Hosts do not need it: their registers have 64
+        // bits.
         "narrow_offsets",
         // After narrow_offsets, which needs the ranges of whole offsets; before assign_layouts, so that few registers change in a loop.
         "reassociate",

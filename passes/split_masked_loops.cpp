@@ -41,7 +41,7 @@ struct Sum {
   ValueId base;
 };
 
-/// A comparison in the loop that holds where sum < bound, or sum <= bound. Without a bound: where the sum does not wrap.
+/// A comparison in the loop that holds where sum < bound, or sum <= bound; if there is no bound, where the sum does not wrap.
 struct Limit {
   ValueId comparison, bound;
   Sum sum;

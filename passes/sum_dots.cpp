@@ -3,7 +3,8 @@
 //
 //   dot(a[1, k], load(p[k, n]), c[1, n])   ->   c + sum(a * load(permute(p)[n, k]), axis 1)
 //
-// Input, output: traced IR. Numerics change: a sum adds in another order than a dot. Only on hosts. See tests/files/passes/sum_dots/.
+// Input, output: traced IR. Numerics change: a sum adds in another order than a dot. The pass runs only for hosts. See
+// tests/files/passes/sum_dots/.
 #include <array>
 #include <vector>
 

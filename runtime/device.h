@@ -131,7 +131,7 @@ class Device : public std::enable_shared_from_this<Device> {
 
   MemoryRegistry& memory() { return memory_; }
 
-  /// The facts on which measurements on this device depend: its target, description and driver version. Queried once.
+  /// The facts on which measurements on this device depend: its target, description and driver version. The device is asked once.
   struct Identity {
     std::string device, driver;
   };

@@ -19,7 +19,8 @@ struct BugReport {
   std::string text, reproducer;
 };
 
-/// Adds to the report of a compiler bug while this object lives: the pass, and the IR that reproduces the bug. Per thread, nested.
+/// Adds to the report of a compiler bug while this object lives: the pass, and the IR that reproduces the bug. Each thread has its own
+/// contexts, and they may be nested.
 class BugContext {
  public:
   using Describe = void (*)(const void* subject, std::string_view name, BugReport&);

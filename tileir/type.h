@@ -59,9 +59,9 @@ inline constexpr int kMaxLog2Elements = 20;
 inline constexpr int kMaxBufferRank = 4;
 inline constexpr int kMaxSlots = 16;
 
-/// The type of a tile: an element, or a pointer to elements, and 0 to 5 extents that are powers of two (at most 2^20 elements). Or the type
-/// of a buffer: shared memory for tiles of 1 to 4 extents, in one or several slots of one tile each. Or the type of mbarriers, one for each
-/// slot of a buffer.
+/// A type is one of three kinds. A tile has elements, or pointers to elements, and 0 to 5 extents that are powers of two (at most 2^20
+/// elements). A buffer is shared memory for tiles of 1 to 4 extents, in one or several slots of one tile each. The third kind is mbarriers,
+/// one for each slot of a buffer.
 class Type {
  public:
   Type() = default;

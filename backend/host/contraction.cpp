@@ -223,8 +223,8 @@ std::optional<Contraction> find_contraction(const Function& f, const EvaluationP
 }
 
 std::int64_t iterations_in_block(const Function& f, const Contraction& contraction, std::int64_t bytes) {
-  // As deep as the factors of a block stay in the second cache beside the accumulators; beyond 512 products nothing is gained (measured
-  // on Emerald Rapids).
+  // The depth is the greatest with which the factors of a block stay in the second cache beside the accumulators; beyond 512 products
+  // nothing is gained (measured on Emerald Rapids).
   constexpr std::int64_t kDepth = 512, kBytes = 512 << 10;
   std::int64_t iterations = kDepth, rows = 0;
   for (const ContractedDot& each : contraction.dots) {

@@ -90,8 +90,8 @@ class Emitter {
   Value* scalar(ValueId) const;
   void set_scalar(ValueId v, Value* s) { scalars_[v.index] = s; }
   Value* buffer(ClassId);
-  /// Sets which part of the buffers of a contraction's factors `buffer` returns: of which kept block, and of which iteration in it. Null: of
-  /// the first.
+  /// Sets which part of the buffers of a contraction's factors `buffer` returns: that of which kept block, and of which iteration in it.
+  /// Null stands for the first one.
   void set_part(Value* kept_block, Value* iteration) {
     kept_block_ = kept_block;
     iteration_ = iteration;

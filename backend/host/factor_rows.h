@@ -7,7 +7,7 @@ namespace tilewright::backend::host {
 /// The number of first indices, of so many, at which all of the comparisons hold (FactorMask::columns).
 Value* first_indices(Emitter&, std::int64_t extent, const std::vector<FactorIndexed>& comparisons);
 
-/// i1: whether a right factor's mask hides none of its rows. `comparisons`: ContractedDot::right_rows.
+/// i1: whether a right factor's mask hides none of its rows. `comparisons` are ContractedDot::right_rows.
 Value* has_all_rows(Emitter&, const InPlaceFactor&, const std::vector<FactorIndexed>& comparisons);
 
 /// Writes the addresses of a left factor's rows from `into` on; `zeros` for a row that the mask hides. `live`: the number of first rows that

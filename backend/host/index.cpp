@@ -52,7 +52,7 @@ void emit_histogram(Emitter& e, OpId id) {
   const std::int64_t bytes = tables * size * bins.element_bytes();
   constexpr std::int64_t kTogether = 1024;  // slots are computed vector by vector, and then read one by one
   const std::int64_t together = std::min(t.elements(), kTogether);
-  // Not two at a time: of an i32 that is loaded from a stored <2 x i32> and extended, LLVM 19 takes both elements.
+  // Vectors of two are not used: if a slot is loaded as i32 from a stored <2 x i32> and extended, LLVM 19 takes both elements.
   const auto vector = together < 4 ? 1u : static_cast<unsigned>(std::min<std::int64_t>(e.target().lanes(), together));
   const Emitter::ScratchRange scratch = e.allocate_scratch(bytes), slots = e.allocate_scratch(together * slot_type.element_bytes());
   Value* counts = scratch.address;
@@ -66,7 +66,7 @@ void emit_histogram(Emitter& e, OpId id) {
       Value* i = b.CreateAdd(first, at, "", true, true);
       Value* v = values(0, i);
       if (ir::bits(t.element()) < 32) v = b.CreateIntCast(v, with_lanes_of(b.getInt32Ty(), v), ir::is_signed(t.element()));
-      // As unsigned numbers, negative values are beyond all bins.
+      // Read as unsigned numbers, negative values are beyond all bins.
       Value* beyond = llvm::ConstantInt::get(v->getType(), static_cast<std::uint64_t>(bins.elements()));
       v = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, v, beyond);
       if (masked) v = b.CreateSelect(values(1, i), v, beyond);

@@ -12,8 +12,8 @@ namespace tilewright::backend::host {
 
 namespace {
 
-/// What the addresses of an access depend on. Example, x + program_id(0) * columns + k + arange, k the index of a loop: base x, axis 0 of the
-/// grid and the loop.
+/// What the addresses of an access depend on. Those of x + program_id(0) * columns + k + arange, where k is the index of a loop, depend on
+/// the base x, axis 0 of the grid and the loop.
 class Dependences {
  public:
   Dependences(const Function& f, ValueId pointer) : f_(f) { visit(pointer); }
@@ -122,7 +122,7 @@ class LaunchBytes {
   }
   OpId parent(OpId id) const { return f_.block(f_.op(id).parent).parent; }
 
-  /// The iterations of a loop, i64; null if they are no number of the launch.
+  /// The iterations of a loop, i64; null if the launch does not determine them.
   Value* trips_of(OpId loop) {
     Value *lo = number_of(f_.operand(loop, 0)), *hi = number_of(f_.operand(loop, 1)), *step = number_of(f_.operand(loop, 2));
     const auto* by = llvm::dyn_cast_or_null<llvm::ConstantInt>(step);
@@ -131,8 +131,9 @@ class LaunchBytes {
     return b_.CreateUDiv(b_.CreateAdd(distance, e_.i64(by->getSExtValue() - 1)), step);
   }
 
-  /// A constant or a parameter, which may be cast, or the least or greatest of such numbers, as i64; else null. A limit that is no number of
-  /// the launch does not count: of two loops into which one was divided (passes/split_masked_loops.cpp), the first has all iterations.
+  /// A constant or a parameter, which may be cast, or the least or greatest of such numbers, as i64; else null. A limit that is not a
+  /// number of the launch does not count: of two loops into which one was divided (passes/split_masked_loops.cpp), the first has all
+  /// iterations.
   Value* number_of(ValueId v) {
     if (const auto bits = f_.constant_bits(v)) return e_.i64(ir::integer_value(f_.type(v).element(), *bits));
     const OpId id = f_.value(v).op;

@@ -79,7 +79,7 @@ class Nest {
   /// The emitter's buffer; its address is computed before the nest.
   Value* buffer(ClassId);
   void store_buffer(Value* base, Type, const AxisMap& dims, Value*, const Panels* panels);
-  /// Moves the builder to the place for code of this depth.
+  /// Moves the builder to where code of this depth is emitted.
   void move_to(int depth);
 
   Emitter& e_;

@@ -128,7 +128,7 @@ class RegisterTiles {
     return work;
   }
 
-  /// Whether this is an access that is no vector instruction.
+  /// Whether this is an access that is not a vector instruction.
   bool goes_by_lane(const Step& step, OpId id) const {
     if (f_.kind(id) != OpKind::load_ && f_.kind(id) != OpKind::store_) return false;
     const Type t = f_.type(f_.operand(id, 0));

@@ -6,7 +6,7 @@
 
 namespace tilewright::backend::host {
 
-/// The accumulators of a register tile of sums: rows of vectors. `lanes`: of a vector.
+/// The accumulators of a register tile of sums: rows of vectors. `lanes` is the number of lanes of a vector.
 struct TileShape {
   std::int64_t rows, vectors, lanes;
   std::int64_t columns() const { return vectors * lanes; }

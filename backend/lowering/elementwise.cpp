@@ -132,7 +132,8 @@ Value* lower_add(const Lanes& e) { return e.floating() ? e.b.CreateFAdd(e.x[0], 
 Value* lower_sub(const Lanes& e) { return e.floating() ? e.b.CreateFSub(e.x[0], e.x[1]) : e.b.CreateSub(e.x[0], e.x[1]); }
 Value* lower_mul(const Lanes& e) { return e.floating() ? e.b.CreateFMul(e.x[0], e.x[1]) : e.b.CreateMul(e.x[0], e.x[1]); }
 
-/// A divisor for which LLVM's division is defined, and the lanes in which it replaces the operand: x / 0, and least / -1. Null: no lanes.
+/// A divisor for which LLVM's division is defined, and the lanes in which it replaces the operand: x / 0, and least / -1; null if there are
+/// none.
 struct SafeDivisor {
   Value* divisor;
   Value* zero;

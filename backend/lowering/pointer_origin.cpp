@@ -14,7 +14,7 @@ using ir::ValueId;
 ValueId pointer_operand(const ir::Function& f, ir::OpId id, std::uint32_t number, bool is_argument) {
   const ir::OpData& op = f.op(id);
   switch (op.kind) {
-    // Operands: lo, hi, step, the initial values. Region arguments: the index, the carried values.
+    // The operands are lo, hi, step and the initial values; the arguments of the region are the index and the carried values.
     case OpKind::for_: return op.operands[3 + number - (is_argument ? 1 : 0)];
     case OpKind::while_: return op.operands[number];
     case OpKind::if_: return f.operand(f.terminator(f.region(id)), static_cast<int>(number));

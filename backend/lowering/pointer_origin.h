@@ -4,8 +4,8 @@
 
 namespace tilewright::backend {
 
-/// The number of the parameter, or -1 if the address is not computed from one parameter alone. For a loop-carried value: that of its
-/// initial value. For the result of an if or a select: that of the first arm.
+/// The number of the parameter, or -1 if the address is not computed from one parameter alone. The origin of a loop-carried value is that
+/// of its initial value; the origin of the result of an if or a select is that of the first arm.
 int pointer_origin(const ir::Function&, ir::ValueId pointer);
 
 }  // namespace tilewright::backend

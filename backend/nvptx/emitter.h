@@ -90,7 +90,7 @@ class Emitter {
   // ---- predicates; i1 ----
   Value* is_first_thread();
   /// Whether this thread acts on behalf of all threads that hold the same elements: the free lane and warp bits of the layout are 0
-  /// (Triton's redundant-thread predicate). Null: every thread acts.
+  /// (Triton's redundant-thread predicate). Null if every thread acts.
   Value* redundant_thread_predicate(const LinearLayout&);
   /// Whether an odd number of the bits of `mask` is set in the thread's number.
   Value* parity_of_thread(std::uint32_t mask);
@@ -100,7 +100,7 @@ class Emitter {
   Value* shared_address(std::int64_t offset);
   /// The byte offset of the op's scratch. Requires: LoweringPlans handles the op, so that scratch was allocated.
   std::int64_t scratch_offset(OpId) const;
-  /// Stores neighbouring elements, at most 16 bytes, at `displacement` bytes after the address. `predicate` null: always.
+  /// Stores neighbouring elements, at most 16 bytes, at `displacement` bytes after the address. Without `predicate` it always stores.
   void store_shared(Type element, Value* address, std::int64_t displacement, std::span<Value* const> elements, Value* predicate = nullptr);
   std::vector<Value*> load_shared(Type element, Value* address, std::int64_t displacement, std::size_t count, Value* predicate = nullptr);
 

@@ -80,13 +80,13 @@ void emit_histogram(Emitter& e, OpId id) {
   Value* acts = is_scalar ? e.is_first_thread() : e.redundant_thread_predicate(e.layout(x));
   const std::uint32_t copies = is_scalar ? 0 : e.layout(x).free_bits(HardwareDim::reg);
   const std::uint64_t count = static_cast<std::uint64_t>(f.type(bins).elements());
-  // For each element its bin, and whether it is counted (null: always).
+  // Each element is recorded with its bin and whether it is counted; null if it always is.
   std::vector<std::pair<Value*, Value*>> counted;
   for (std::uint32_t r = 0; r < e.registers(x).size(); ++r) {
     if (r & copies) continue;
     Value* bin = e.registers(x)[r];
     const unsigned width = bin->getType()->getIntegerBitWidth();
-    // As unsigned numbers, negative ones are too large, unless there are at least as many bins as values of the type.
+    // Read as unsigned numbers, negative ones are too large, unless there are at least as many bins as values of the type.
     Value* counts = nullptr;
     if (width > 31 || count < std::uint64_t{1} << (width - (ir::is_signed(element.element()) ? 1 : 0)))
       counts = b.CreateICmpULT(bin, llvm::ConstantInt::get(bin->getType(), count));

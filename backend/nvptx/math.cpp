@@ -124,7 +124,7 @@ Value* Instruction::small() {
   llvm::Type* type = from_ == Element::f16 ? b_.getHalfTy() : b_.getBFloatTy();
   std::vector<Value*> x;
   for (Value* v : x_) x.push_back(b_.CreateBitCast(v, type));
-  // As text, since LLVM would turn it into sums and products again, and compute those in f32.
+  // The instructions are emitted as text, since LLVM would turn intrinsics into sums and products again, and compute those in f32.
   const bool by_fma = from_ == Element::bf16 && target_.sm < 90;
   const auto fma_of = [&](Value* a, Value* b, Value* c) { return ptx("fma.rn.bf16 $0, $1, $2, $3;", {a, b, c}); };
   constexpr std::uint16_t kOne = 0x3f80, kMinusOne = 0xbf80, kMinusZero = 0x8000;

@@ -16,6 +16,7 @@ struct NamedHandle {
   std::string_view name;
 };
 
+/// Example: `TensorCall c("flip", at, {{&t, "t"}}); return c.made(c.b.flip(c.node(t), axis));`
 class TensorCall {
  public:
   /// Throws Error if a tensor is empty or if two belong to different graphs. Requires at least one tensor.
@@ -24,9 +25,10 @@ class TensorCall {
   TensorCall(std::string_view function, const Here& at, const std::vector<NamedHandle>& tensors);
   TensorCall(std::string_view function, const Here& at, const Graph&);
 
-  graph::GraphBuilder b;
+  graph::GraphBuilder b;  // adds nodes at the end of the tensors' graph
 
   static graph::NodeId node(const Handle& t) { return {t.node()}; }
+  /// The handle that the user gets for a new node.
   Handle made(graph::NodeId id) const { return {nodes_, id.index}; }
   /// A constant of rank 0. Throws Error if it does not fit the element.
   graph::NodeId constant(const Scalar&, ir::Element);

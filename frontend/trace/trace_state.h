@@ -38,7 +38,7 @@ class Trace {
   /// The value that a handle names. Throws Error if the handle is empty, belongs to another trace, or was made in a loop or branch that
   /// ended.
   ir::ValueId value(const Handle&, std::string_view what, std::string_view operand, const Here&) const;
-  /// Whether a value may be used at the end of a block. False for no value and for half_assigned().
+  /// Whether a value may be used at the end of a block. It is false for no value and for half_assigned().
   bool usable(ir::ValueId, ir::BlockId) const;
   /// A marker instead of a value, for a variable that got its first value in only one branch of a when. Using it is an error that names the
   /// when.

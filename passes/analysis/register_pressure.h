@@ -32,7 +32,8 @@ std::int64_t live_data_words(const ir::Function&);
 /// times the estimate where it does not spill.
 int blocks_per_sm(const ir::Function&, const ir::TargetDesc&, int num_warps, std::int64_t shared_bytes);
 
-/// If the tiles are too large for the threads: a message with the largest tile, its location and a sufficient number of warps. Else empty.
+/// If the tiles are too large for the threads: a message with the largest tile, its location and a sufficient number of warps; empty if
+/// they are not.
 std::string too_large(const ir::Function&, const ir::TargetDesc&, int num_warps);
 
 }  // namespace tilewright::passes

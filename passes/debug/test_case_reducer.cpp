@@ -64,7 +64,7 @@ bool results_to_operands(Function& f, OpId id, std::size_t i) {
   return true;
 }
 
-/// Simplifies control flow. Loops: to no iteration, one iteration, or two from 0. Branches: to one side.
+/// Simplifies control flow: a loop to no iteration, one iteration, or two from 0; a branch to one of its sides.
 bool simplify_control(Function& f, OpId id, int how) {
   const std::vector<ValueId> operands = f.op(id).operands;
   Rewriter r(f);

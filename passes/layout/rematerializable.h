@@ -12,7 +12,7 @@ namespace tilewright::passes {
 std::optional<int> recompute_cost(const Function&, OpId);
 
 /// The rematerialisable tiles of a function: constants, aranges, broadcasts of any tile (a small tile is converted before it is broadcast),
-/// and results of element-wise ops, reshapes and permutes whose operands are rematerialisable or scalars. Also loads of tiles that are only
+/// and results of element-wise ops, reshapes and permutes whose operands are rematerialisable or scalars, and loads of tiles that are only
 /// broadcast, and inline PTX, if their operands are rematerialisable: they take the layout that their user needs.
 class RematerializableValues {
  public:

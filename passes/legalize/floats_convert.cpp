@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kInfinity32 = 0x7f800000, kMagnitude32 = 0x7fffffff, kQuiet32 = 0x00400000;
 
-/// The fields of a format as numbers. For f16: width 15, top 0x7c00, bias 15.
+/// The fields of a format as numbers. For f16 the width is 15, top is 0x7c00 and the bias is 15.
 struct Fields {
   explicit Fields(detail::FloatFormat f)
       : mantissa(f.mantissa),

@@ -84,7 +84,7 @@ inline Expr sqrt(Expr x) { return x.emitter->unary(ir::OpKind::sqrt_, x); }
 inline Expr rint(Expr x) { return x.emitter->unary(ir::OpKind::rint_, x); }
 inline Expr trunc(Expr x) { return x.emitter->unary(ir::OpKind::trunc_, x); }
 inline Expr exp2_instruction(Expr x) { return x.emitter->unary(ir::OpKind::exp2_, x); }
-/// a / b within 2 ulp, where b is a normal number, infinite or NaN. On GPUs: a reciprocal and a product.
+/// a / b within 2 ulp, where b is a normal number, infinite or NaN. GPUs compute it as a reciprocal and a product.
 Expr fast_quotient(Expr a, Expr b);
 inline Expr copysign(Expr magnitude, Expr sign) { return sign.emitter->binary(ir::OpKind::copysign_, magnitude, sign); }
 inline Expr umulhi(Expr a, Expr b) { return a.emitter->binary(ir::OpKind::umulhi_, a, b); }
@@ -101,7 +101,7 @@ inline Expr mad(Expr a, Number b, Expr c) { return mad(a, like(a, b), c); }
 inline Expr mad(Expr a, Expr b, Number c) { return mad(a, b, like(a, c)); }
 inline Expr mad(Expr a, Number b, Number c) { return mad(a, like(a, b), like(a, c)); }
 
-/// x if it is not above (below) the bound, else the bound; NaN for NaN. On x86 one instruction, unlike minimum and maximum.
+/// x if it is not above (below) the bound, else the bound; NaN for NaN. It is one instruction on x86, unlike minimum and maximum.
 inline Expr at_most(Expr x, Number bound) { return select(x > bound, bound, x); }
 inline Expr at_least(Expr x, Number bound) { return select(x < bound, bound, x); }
 

@@ -35,7 +35,7 @@ inline int operands_of(Op op) { return op == Op::variable ? 0 : is_binary(op) ? 
 inline bool has_axis(Op op) { return op >= Op::view; }
 
 /// The extent of an axis: axes of the same extent fit each other. In rules: a plain axis, one that is cut into two pieces, and the axis of each
-/// piece. In terms of a graph: the number of an extent in a table.
+/// piece. In terms of a graph it is the number of an extent in a table.
 enum class Extent : std::int32_t { plain, whole, first, second };
 
 /// How an axis is cut, and what a view makes of an axis. Rules have one of each.

@@ -115,7 +115,7 @@ std::string CudaDevice::reason_against(std::uint64_t address) const {
 std::shared_ptr<Stream> CudaDevice::create_stream() {
   const Current current(context_);
   CUstream stream = nullptr;
-  // Not ordered with the default stream, since events order streams.
+  // The stream is not ordered with the default stream, since events order streams.
   TW_CUDA_CALL(context_, Here(), cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
   try {
     return std::make_shared<CudaStream>(home(), shared_from_this(), stream, CudaStream::Owner::library);

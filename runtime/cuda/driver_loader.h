@@ -13,7 +13,7 @@ inline constexpr int kOldestDriver = 12000;
 /// Loads libcuda.so.1 and initialises it. Does not throw: each failure is a reason.
 DriverSearch find_driver();
 
-/// As find_driver(), for a library that is already open: `find` returns the address of a symbol or null. For tests.
+/// As find_driver(), for a library that is already open: `find` returns the address of a symbol or null. Tests call it.
 DriverSearch driver_from(const std::function<void*(const char* symbol)>& find);
 
 /// The driver of this process, loaded at the first call.
@@ -22,7 +22,7 @@ const DriverSearch& system_driver();
 /// "12.4" for 12040.
 std::string version_text(int driver_version);
 
-/// The newest PTX ISA version, 10 * major + minor, that a driver's assembler accepts: 80 for CUDA 12.0. At least 80.
+/// The newest PTX ISA version, 10 * major + minor, that a driver's assembler accepts: 80 for CUDA 12.0. It is at least 80.
 int ptx_isa_of_driver(int driver_version);
 
 }  // namespace tilewright::rt::cuda

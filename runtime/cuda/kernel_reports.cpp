@@ -52,7 +52,7 @@ KernelReports::Written KernelReports::open(CUstream stream, const Kernel& kernel
     buffer = idle_[--idle_count_];
   }
   try {
-    // By memset, which is ordered on the stream before the kernel and, unlike a copy, needs no host memory that stays alive.
+    // A memset is ordered on the stream before the kernel and, unlike a copy, needs no host memory that stays alive.
     static_assert(offsetof(NvptxReportHeader, capacity_words) == 0);
     TW_CUDA_CALL(context_, where, cuMemsetD32Async, buffer, kWords, 1, stream);
     TW_CUDA_CALL(context_, where, cuMemsetD32Async, buffer + 4, 0, sizeof(NvptxReportHeader) / 4 - 1, stream);

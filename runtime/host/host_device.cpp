@@ -200,7 +200,7 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
   const auto& kernel = static_cast<const HostExecutable&>(executable);
   TW_CHECK(arguments.size() == kernel.parameters, "a launch passes one word a parameter");
   const std::int64_t programs = std::int64_t{config.grid[0]} * config.grid[1] * config.grid[2];  // kMostPrograms: fewer than 2^63
-  // As in allocate(): throw instead of overcommitting memory.
+  // Like allocate(), this throws instead of overcommitting memory.
   const auto threads = static_cast<std::size_t>(std::min<std::int64_t>(programs, threads_));
   if (kernel.scratch_bytes > total_memory_ / threads)
     throw_lack_of_resources(

@@ -238,7 +238,8 @@ void PlanState::prepare(std::deque<PlanKernel>& kernels, const std::vector<fusio
   }
 }
 
-/// Runs share the workspace, so a run waits for the previous one if that was on another stream. `given`: null for the device's own stream.
+/// Runs share the workspace, so a run waits for the previous one if that was on another stream. `given` is null for the device's own
+/// stream.
 void PlanState::follow_previous_run(rt::Stream& stream, const std::shared_ptr<rt::Stream>& given) {
   const Previous now = given ? Previous::other_stream : Previous::default_stream;
   const bool is_same = now == previous_ && (!given || previous_stream_.lock() == given);

@@ -13,7 +13,7 @@ struct BufferSize {
   std::int64_t elements = 0;
   std::int64_t span = 0;     // from the first to the last element in memory; with strides, it is more than `elements`
   std::uint64_t bytes = 0;   // without gaps of strides
-  std::uint64_t offset = 0;  // intermediate: its place in the workspace; derived tensor: its place in their common memory
+  std::uint64_t offset = 0;  // of an intermediate in the workspace; of a derived tensor in the memory that they have in common
 };
 
 struct KernelSize {

@@ -11,7 +11,7 @@
 
 namespace bench {
 
-/// How a parameter of a kernel is traced. One that is no tile is a constant: the next of `constants`.
+/// How a parameter of a kernel is traced. One that is not a tile is a constant: the next of `constants`.
 struct Traced {
   std::vector<tilewright::detail::TracedParam> params;
   std::vector<int> constants;

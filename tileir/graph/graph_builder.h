@@ -10,7 +10,7 @@
 
 namespace tilewright::graph {
 
-/// The axes of a reduction as the user gives them: negative ones count from the end. None: all axes.
+/// The axes of a reduction as the user gives them: negative ones count from the end. No value stands for all axes.
 using GivenAxes = std::optional<std::vector<std::int64_t>>;
 
 /// `function`: the name of the function that the user called; messages begin with it. Every function throws Error at the user's line, with

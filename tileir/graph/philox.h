@@ -5,7 +5,7 @@
 
 namespace tilewright::graph {
 
-/// Key: the low and high words of the seed. Counter: the low and high words of `counter`, 0, 0.
+/// Key: the low and high words of the seed. The counter's words are the low and high words of `counter`, 0 and 0.
 inline std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t counter) {
   std::uint32_t key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
   std::array<std::uint32_t, 4> x{static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), 0, 0};

@@ -54,8 +54,8 @@ float e2m1(unsigned nibble) {
 /// Section 5.4.1: a power of two, or NaN.
 float e8m0(std::uint64_t s) { return s == 255 ? std::nanf("") : std::ldexp(1.0f, static_cast<int>(s) - 127); }
 
-/// Element k of row i of an operand. `step`: the distance between neighbours along K; `row_step`: between rows. Packed: two elements a
-/// byte.
+/// Element k of row i of an operand. `step` is the distance between neighbours along K, `row_step` that between rows. A packed operand has
+/// two elements in each byte.
 struct Scaled {
   const std::vector<std::uint64_t>&words, &scales;
   Element element;

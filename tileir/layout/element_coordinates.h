@@ -19,7 +19,7 @@ class ElementCoordinates {
   /// log2 of how many neighbours along the last axis are in consecutive registers or offsets.
   int log2_run() const { return log2_run_; }
   bool in_memory() const { return in_memory_; }
-  /// "w0 l12 r3-6" for `length` neighbours that start here; dimensions without bits are left out. In shared memory: the offsets.
+  /// "w0 l12 r3-6" for `length` neighbours that start here; dimensions without bits are left out. For shared memory it gives the offsets.
   std::string text(const HardwareCoordinate&, std::uint32_t length) const;
 
  private:

@@ -18,12 +18,13 @@ struct ReduceStep {
   bool crosses_warps() const { return warp != 0; }
 };
 
-/// One step for each bit of the axis. If the region is commutative: registers, then lanes, then warps, each from the highest bit of the
-/// axis down, so that registers become free early and halves are added to halves. Otherwise from the lowest bit of the axis up, so that
-/// each step combines neighbours and keeps their order.
+/// One step for each bit of the axis. If the region is commutative, steps go through registers, then lanes, then warps, each from the
+/// highest bit of the axis down, so that registers become free early and halves are added to halves. Otherwise they go from the lowest bit
+/// of the axis up, so that each step combines neighbours and keeps their order.
 /// Requires: a surjective layout.
 ///
-/// Example: 8 elements, four lanes of two registers, register [1], lane [2, 4]. Commutative: 1 (register), 4, 2 (lanes). Else: 1, 2, 4.
+/// Example: 8 elements, four lanes of two registers, register [1], lane [2, 4]. The steps are 1 (register), 4, 2 (lanes) if commutative,
+/// else 1, 2, 4.
 std::vector<ReduceStep> reduce_steps(const LinearLayout&, int axis, bool commutative);
 
 }  // namespace tilewright::ir

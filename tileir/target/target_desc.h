@@ -1,4 +1,4 @@
-// The target description: the facts of a target that passes and the interpreter may query. No code.
+// The target description: the facts of a target that passes and the interpreter may query. It has no code.
 #pragma once
 #include <string>
 

@@ -16,7 +16,7 @@ struct ParsedLiteral {
   std::uint64_t bits = 0;
   std::string error;  // empty if the word is valid
 };
-/// Also takes 0x... bits for every element, and integers for floats.
+/// Also accepts 0x... bits for every element, and integers for floats.
 ParsedLiteral parse_literal(const Type&, std::string_view word);
 
 }  // namespace tilewright::ir

@@ -122,7 +122,7 @@ class OperandStore {
     }
   }
 
-  // Factors that scale a product, and that the operand needs in any case: the kernel that stores the operand computes them. Without those
+  // The kernel that stores the operand computes the factors that scale a product and that the operand needs in any case. Without those
   // that are stored with another operand.
   std::vector<Factor> scales_of(Expr product, Expr operand) {
     const auto scaled = scaled_.find(product);

@@ -290,7 +290,7 @@ class KernelEmitter {
     return start;
   }
 
-  // Computes the values of scans in this tile; returns what the next tile continues from. `before`: empty for the first tile.
+  // Computes the values of scans in this tile; returns what the next tile continues from. `before` is empty for the first tile.
   std::vector<Part> run_scans(const std::vector<Part>& before) {
     std::vector<Part> next;
     for (std::size_t i = 0; i < plan_.scans.size(); ++i) {

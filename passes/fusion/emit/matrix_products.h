@@ -21,7 +21,7 @@ class MatrixProducts {
         values_(values) {}
 
   /// The sum of a body along axes, plus `accumulator` if there is one, in the types of a reduction. The result has the axes of `order`. None
-  /// if the body is no product of two operands that both vary along the axes.
+  /// if the body is not a product of two operands that both vary along the axes.
   std::optional<Part> dot(Expr reduction, const AxisSet& along, Expr body, const Order& order, const std::optional<Part>& accumulator);
 
  private:

@@ -107,7 +107,7 @@ Part MemoryAccesses::chosen_position(Expr load, std::size_t axis, const Order& o
   const Dim extent_of_axis = load->tensor->shape[axis];
   const Part index = values_.value(load->operands[axis], order);
   if (inside_conditions(load, axis).empty()) return index;
-  // As an unsigned number, a negative position is large.
+  // Read as an unsigned number, a negative position is large.
   const Element given = ir_.function().type(index.value).element();
   const Element word = ir::bits(given) <= 32 && extent_of_axis.greatest() <= INT32_MAX ? Element::u32 : Element::u64;
   const Part within = build_.binary(OpKind::minimum_, build_.cast(index, word),

@@ -19,7 +19,7 @@ double estimated_extent(const Dim& d, double of_symbols) {
   std::vector<std::int64_t> values(table.size());
   for (std::uint32_t s : symbols) values[s] = typical_value(table[s].bounds, of_symbols);
   const std::optional<std::int64_t> value = d.evaluate(values);
-  // A quotient that is not an integer.
+  // The extent has no value where a quotient is not an integer.
   const double typical = value ? static_cast<double>(*value) : of_symbols;
   return std::clamp(typical, static_cast<double>(std::max<std::int64_t>(d.least(), 1)),
                     static_cast<double>(std::max<std::int64_t>(d.greatest(), 1)));

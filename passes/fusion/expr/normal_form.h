@@ -125,7 +125,7 @@ class ExprBuilder {
 
   /// Replaces expressions, and rebuilds the expressions that contain them in normal form. Does not replace inside of `opaque` expressions.
   Expr substitute(Expr, const ExprMap&, const ExprSet& opaque = {});
-  /// The expression with other parts: `part` is called for each part. Not for products, whose factors have exponents.
+  /// The expression with other parts: `part` is called for each part. It must not be a product, whose factors have exponents.
   Expr rebuild(Expr, const std::function<Expr(Expr)>& part);
 
   /// Whether a coefficient was rounded because its fraction did not fit: then the normal form is approximate.

@@ -61,7 +61,7 @@ Expr ExprBuilder::make_reduction(Combine combine, const AxisSet& bound, Expr bod
   e.combine = combine;
   e.bound = bound;
   e.operand_element = operand_element;
-  // The precision of products is no part of a sum that has none.
+  // The precision of products is not part of a sum that has none.
   if (rewrites() && operand_element.precision != ProductElement().precision && !may_become_product(body, bound))
     e.operand_element.precision = ProductElement().precision;
   e.operands = {body};

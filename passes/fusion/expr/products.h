@@ -39,7 +39,7 @@ struct PlacedFactors {
 /// Places the common factors of two operands: a value with a mask that hides it, or else with the first operand; a mask with all that it
 /// hides.
 PlacedFactors placed_factors(const Operands&, ExprBuilder&);
-/// Whether a sum of this value may be or become a sum of products, however the value is multiplied out. True for long values.
+/// Whether a sum of this value may be or become a sum of products, however the value is multiplied out. It returns true for long values.
 bool may_become_product(Expr, const AxisSet& along);
 /// Whether the product of these factors is exact in tf32, which has 11 significant bits: masks and at most one element of a narrow tensor.
 bool is_exact_in_tf32(const std::vector<Factor>&);

@@ -60,7 +60,7 @@ ir::Function check_function(const IndexUse& use, std::int64_t lanes) {
   const ValueId is_there = b.binary(OpKind::lt_, at, spread(count));
   const ValueId from[] = {b.add_ptr(spread(index), at), is_there};
   const ValueId value = f.result(b.create(OpKind::load_, from));
-  // As an unsigned number, a negative index is large.
+  // Read as an unsigned number, a negative index is large.
   const ValueId word = b.cast(b.cast(value, Element::i64), Element::u64);
   const ValueId inside = b.binary(OpKind::lt_, word, spread(b.cast(extent, Element::u64)));
   std::string range = fmt::format("an index is outside of 0 to {}", (use.extent - Dim(1)).text());

@@ -33,7 +33,7 @@ std::string node_text(const Node& n) {
                   static_cast<int>(n.kind), n.keep_dims, n.reverse, static_cast<int>(n.precision), n.position, n.text, n.seed);
   for (int a : n.axes) text += fmt::format(" {}", a);
   text += dims_text(n.shape) + dims_text(n.lengths);
-  if (n.data) text += fmt::format(" {:x}", n.data->bits[0]);
+  if (n.data) text += fmt::format(" {:x}", n.data->bits[0]);  // a constant of several elements is in memory
   if (n.identity) text += fmt::format(" {:x}", *n.identity);
   if (n.kernel) text += fmt::format(" {}", static_cast<const void*>(n.kernel.get()));
   return text;
@@ -93,7 +93,7 @@ Segment SegmentStructure::without_ahead(const Segment& s) const {
 
 namespace {
 
-// The part that computes the operand of a concatenation writes it to the result.
+// If the segment writes an operand of a concatenation, that is done by the part which computes the operand.
 void pass_on_joined(const Segment& whole, Segment& part) {
   if (whole.joined && std::binary_search(part.results.begin(), part.results.end(), whole.results[0])) part.joined = whole.joined;
 }

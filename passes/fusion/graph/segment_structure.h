@@ -17,14 +17,15 @@ class SegmentStructure {
  public:
   /// Keeps the references.
   SegmentStructure(const graph::Graph&, const KnownNodes&);
-  /// Sets `nodes`, `memory` and `structure` of a segment whose results are set. is_stored: whether earlier segments compute a node.
+  /// Sets `nodes`, `memory` and `structure` of a segment from its results. `is_stored` says whether an earlier segment stores a node.
   void describe(Segment&, const std::function<bool(graph::NodeId)>& is_stored) const;
-  /// The rest of a segment when those of its results that are known before a run are in memory; outputs among them are still written.
+  /// What a run computes of a segment: the values of `ahead` are read from memory, where a kernel before the run has stored them. Those of
+  /// them that are outputs of the graph remain results, since each run writes its outputs.
   Segment without_ahead(const Segment&) const;
-  /// Divides a segment into parts with at most `most` operations each; if there are several, the first one has `cut`.
+  /// Divides a segment into parts with at most `most` operations each. If there are several parts, `cut` of the first one says so.
   std::vector<Segment> divided(Segment, std::size_t most) const;
-  /// Divides a segment in which these nodes are stored. All results of a part need the same number of stored nodes one after another. A
-  /// value of one part that later parts need is stored as well if it contains a reduction.
+  /// Divides a segment so that these nodes are stored: part k has the results whose longest chain of stored nodes before them has k nodes,
+  /// so each part reads only what earlier parts store. A value that a later part needs is stored as well if it contains a reduction.
   std::vector<Segment> divided_at(const Segment&, const std::set<graph::NodeId>& stored) const;
 
  private:

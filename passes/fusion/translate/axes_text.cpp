@@ -1,4 +1,4 @@
-// Prints axes.
+// Prints the axes that the translation finds, and which of them each tensor has.
 #include "passes/fusion/translate/axes_text.h"
 
 #include <fmt/format.h>

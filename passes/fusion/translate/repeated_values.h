@@ -17,12 +17,12 @@ namespace tilewright::passes::fusion {
 struct TranslatedValue {
   graph::NodeId node;
   Expr value;
-  bool has_all_elements = false;      // as the axes of the position vary; false for a slice or an element
+  bool has_all_elements = false;      // the position runs over all elements as its axes vary; false for a slice or an element
   std::vector<std::size_t> operands;  // indices of earlier values
 };
 
 /// The nodes whose value a sum of floats uses element by element, while another operand of the sum is computed from the same value at other
-/// positions, with other reductions. `values`: operands first.
+/// positions, with other reductions. Each of `values` comes after its operands.
 std::set<graph::NodeId> values_in_two_orders(const graph::Graph&, const std::vector<TranslatedValue>& values);
 
 }  // namespace tilewright::passes::fusion

@@ -6,7 +6,7 @@
 
 namespace tilewright::passes::search {
 
-/// A rule rewrites the term before, at one place, into this one.
+/// A rule rewrites one subterm of the term before, and so makes this one.
 struct ProofStep {
   int rule = 0;
   Ref term;

@@ -22,7 +22,7 @@ bool unite(Saturation& saturation, const Ref& left, const Ref& right, const Prov
   return saturation.run(limits, [&] { return saturation.graph().are_equal(left, right); }) == Saturation::Outcome::reached;
 }
 
-/// Everything that one application of a rule at one place makes of a term.
+/// All terms that one application of a rule to one subterm makes of a term.
 std::vector<Ref> rewrites(TermTable& terms, const PlainTerms& source, const Rule& rule, const Ref& r) {
   std::vector<Ref> results;
   for (int side = 0; side < 2; ++side) {

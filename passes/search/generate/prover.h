@@ -18,7 +18,7 @@ bool is_entailed(const TermTable&, const Ref& left, const Ref& right, std::span<
 /// The proof that the terms are equal, if there is one. Its steps are not checked.
 std::optional<Proof> prove(const TermTable&, const Ref& left, const Ref& right, std::span<const Rule>, const ProverLimits& = {});
 
-/// Replays a proof without an e-graph: at each step, some place of one of the two terms is an instance of a side of the rule, and with the
+/// Replays a proof without an e-graph: at each step, a subterm of one of the two terms is an instance of a side of the rule, and with the
 /// other side put there it is the other term; and the values of both are equal. Returns the number of the first step that is wrong.
 std::optional<std::size_t> wrong_step(const Proof&, const Ref& end, std::span<const Rule>);
 

@@ -74,7 +74,7 @@ void AxisParts::divide(Part p, const Dim& outer) {
 }
 
 // From the left: equal extents become one part; of unequal ones, the greater is divided. A failure leaves parts that are divided or shared
-// without need, which is no mistake.
+// without need, which is not a mistake.
 bool AxisParts::unify(Axis a, Axis b) {
   for (;;) {
     a = flat(a), b = flat(b);

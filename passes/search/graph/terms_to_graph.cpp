@@ -208,7 +208,7 @@ class Writing {
     graph::Node n = written_.node(from);
     for (NodeId& x : n.operands) {
       x = tensor(x);
-      // A kernel of the user reads memory: what is no tensor in row-major order there is copied.
+      // A kernel of the user reads memory: what is not a tensor in row-major order there is copied.
       const graph::Node& made = to_.node(x);
       const bool is_in_memory = !graph::is_leaf(made.op) || (made.op == graph::Op::input && made.lengths.empty());
       if (n.op != graph::Op::call || is_in_memory) continue;

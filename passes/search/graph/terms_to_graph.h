@@ -8,7 +8,7 @@
 
 namespace tilewright::passes::search {
 
-/// A graph of the same inputs and outputs, of which each class is computed by its chosen node. `written`: the graph of the terms.
+/// A graph of the same inputs and outputs, of which each class is computed by its chosen node. `written` is the graph of the terms.
 graph::Graph terms_to_graph(const graph::Graph& written, const GraphTerms&, const Choice&);
 
 /// Appends to the graph itself what computes these nodes by the chosen nodes of their classes, and returns the new nodes. To compare both.

@@ -1,4 +1,4 @@
-// Which terms are known before a run: those of constants and parameters alone.
+// Finds the terms that are known before a run: those of constants and parameters alone.
 #pragma once
 #include <vector>
 

@@ -46,7 +46,7 @@ SaturatedGraph::SaturatedGraph(const graph::Graph& written, GraphTerms& all, con
   is_complete_ = saturation_.run({limits.nodes, limits.rounds}, [] { return false; }) == Saturation::Outcome::complete;
 }
 
-// What is added on the searched side is no difference.
+// Nodes that were added on the searched side do not count as a difference.
 bool SaturatedGraph::is_allowed(const Rule& rule, int side, const Match& match) const {
   const Pattern& p = rule.equation.side(side);
   return std::none_of(p.begin(), p.end(), [&](const PatternNode& n) {

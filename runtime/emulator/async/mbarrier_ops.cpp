@@ -204,7 +204,7 @@ void begin(Decoder& d, Handler execute) {
 
 }  // namespace
 
-/// There may be no destination for the state: remote mbarriers have none.
+/// The instruction may have no destination for the state: remote mbarriers have none.
 void decode_mbarrier_arrive(Decoder& d) {
   begin(d, arrive);
   MbarrierOptions& options = d.options<MbarrierOptions>();

@@ -119,7 +119,7 @@ CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, voi
       is_pinned = pointer < static_cast<const std::byte*>(after->first) + after->second;
     }
   }
-  // As in the driver: 0 for memory that it does not know.
+  // The driver, too, gives 0 for memory that it does not know.
   const bool is_known = owner != nullptr || is_pinned;
   for (unsigned i = 0; i < count; ++i) switch (attributes[i]) {
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:

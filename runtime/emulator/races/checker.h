@@ -67,7 +67,7 @@ class GlobalChecker {
   /// its cache keeps old values, so an order between the write and the read does not help.
   void expect_unwritten(int lane, const Range&, u64 address, u64 bytes);
 
-  /// As in SharedChecker.
+  /// See SharedChecker.
   bool conflicts(u64 earlier, int lane, bool is_write) const;
   bool is_atomic_to(u64 earlier) const;
   u64 epoch(u32 lane) const { return with_lane(epoch_, lane); }

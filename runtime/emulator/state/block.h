@@ -33,7 +33,7 @@ struct Block {
   RemoteAccesses remote_accesses;  // to shared memory, except operations on mbarriers
   Releases releases;               // releases through shared memory
   std::array<Barrier, 16> barriers;
-  // By offset in shared memory. The offsets are stored separately, since they are searched often.
+  // The map is ordered by offset in shared memory. The offsets are stored separately, since they are searched often.
   ByOffset<Mbarrier> mbarriers;
   std::vector<std::unique_ptr<Mbarrier>> spare_mbarriers;
   std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;               // for each warpgroup: the traces of all its groups

@@ -26,7 +26,7 @@ class DeadlockWatch {
   bool is_watching() const { return quiet_rounds_ >= kQuietRounds / 2; }
 
  private:
-  // This many rounds without a change are normal; from then on states are compared. A power of two.
+  // This many rounds without a change are normal; from then on states are compared. It must be a power of two.
   static constexpr u64 kQuietRounds = 64;
   struct Seen {
     u64 state = 0;  // a hash

@@ -20,7 +20,8 @@ struct Peak {
   double gflops = 0;
   std::string how;  // "measured", "stated"
 };
-/// Measures it on the cpu, by multiply-adds in registers on all cores. GPUs: by the programming guide and the device's clock.
+/// The peak of the cpu is measured by multiply-adds in registers on all cores; that of a GPU follows from the programming guide and its
+/// clock.
 Peak peak_of(const Device&, ir::Element, bool ieee);
 
 }  // namespace tilewright::cli::bench

@@ -58,8 +58,8 @@ class CacheFlush {
 /// Checks the results of each entrant. An entrant that is wrong or fails gets a failure text.
 void check_results(const Case&, const Setting&, std::vector<Entrant>&);
 
-/// Runs each entrant once per round; each round starts with another one. `flush`: null for warm caches. Stops early if `interrupted` is
-/// set.
+/// Runs each entrant once per round; each round starts with another one. Caches stay warm if `flush` is null. Stops early if `interrupted`
+/// is set.
 void measure(std::vector<Entrant>&, const MeasuringOptions&, CacheFlush* flush, const std::atomic<bool>& interrupted,
              const std::function<void(int round)>& progress);
 

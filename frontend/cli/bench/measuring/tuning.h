@@ -22,7 +22,7 @@ std::string configuration_text(const std::string& configuration);
 std::string configuration_json(const std::string& configuration);
 
 /// Measures the configurations of the library's kernel for a case, even if they were measured before, and writes the wisdom file. Calls
-/// progress(share, what) meanwhile; an exception from it ends the search. Empty for a kernel with only one configuration.
+/// progress(share, what) meanwhile; an exception from it ends the search. Returns nothing for a kernel with only one configuration.
 std::vector<Tuned> tune(const Setting&, const Case&, const std::function<void(double, const std::string&)>& progress);
 
 }  // namespace tilewright::cli::bench

@@ -52,7 +52,7 @@ class Server:
 
     def serve(self):
         answers = os.fdopen(os.dup(1), "w", buffering=1)
-        os.dup2(2, 1)  # what libraries print is no answer
+        os.dup2(2, 1)  # what libraries print is not an answer
         for line in sys.stdin:
             request = json.loads(line)
             try:

@@ -1,4 +1,4 @@
-// Sums and differences of multiples by numbers that are no powers of two. The normal form takes such a number out of a sum, so the sum and
+// Sums and differences of multiples by numbers that are not powers of two. The normal form takes such a number out of a sum, so the sum and
 // its multiples are computed from each other in one direction only.
 #include "tests/unit/frontend/graph/graph_program.h"
 

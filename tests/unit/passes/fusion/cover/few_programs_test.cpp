@@ -131,8 +131,8 @@ TEST_CASE("fusion cover: a host's programs divide reductions of large results in
     }
 }
 
-// The axis of the result is no axis of its reductions: the result joins two tensors, each of which has reductions of its own, or is computed
-// from another tensor.
+// The axis of the result is not an axis of its reductions: the result joins two tensors, each of which has reductions of its own, or is
+// computed from another tensor.
 TEST_CASE("fusion cover: programs of one part of a result do not repeat the reductions of all of it") {
   ir::TargetDesc host;
   host.processors = 2;
