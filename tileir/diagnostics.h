@@ -19,8 +19,7 @@ struct BugReport {
   std::string text, reproducer;
 };
 
-/// Adds to the report of a compiler bug while this object lives: the pass, and the IR that reproduces the bug. Each thread has its own
-/// contexts, and they may be nested.
+/// Adds the pass, and the IR that reproduces the bug, to the report of a compiler bug while this object lives. A thread's contexts may nest.
 class BugContext {
  public:
   using Describe = void (*)(const void* subject, std::string_view name, BugReport&);

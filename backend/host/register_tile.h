@@ -8,8 +8,7 @@
 namespace tilewright::backend::host {
 
 /// Evenly spaced rows of a right factor: the address of the first one at a register tile's first column, and the bytes from each to the
-/// next. `alignment` is that of the tile's vectors, in bytes (at most that of a vector). Rows that may lie far apart are fetched ahead of
-/// their use.
+/// next. `alignment` is that of the tile's vectors, in bytes (at most that of a vector). Rows that may lie far apart are fetched early.
 struct RightRows {
   Value *first, *distance;
   std::uint64_t alignment = 64;

@@ -32,8 +32,7 @@ std::int64_t live_data_words(const ir::Function&);
 /// times the estimate where it does not spill.
 int blocks_per_sm(const ir::Function&, const ir::TargetDesc&, int num_warps, std::int64_t shared_bytes);
 
-/// If the tiles are too large for the threads: a message with the largest tile, its location and a sufficient number of warps; empty if
-/// they are not.
+/// A message if the tiles are too large for the threads: the largest tile, its location and a sufficient number of warps. Else an empty text.
 std::string too_large(const ir::Function&, const ir::TargetDesc&, int num_warps);
 
 }  // namespace tilewright::passes

@@ -22,7 +22,6 @@ struct ReduceStep {
 /// highest bit of the axis down, so that registers become free early and halves are added to halves. Otherwise they go from the lowest bit
 /// of the axis up, so that each step combines neighbours and keeps their order.
 /// Requires: a surjective layout.
-///
 /// Example: 8 elements, four lanes of two registers, register [1], lane [2, 4]. The steps are 1 (register), 4, 2 (lanes) if commutative,
 /// else 1, 2, 4.
 std::vector<ReduceStep> reduce_steps(const LinearLayout&, int axis, bool commutative);

@@ -26,8 +26,7 @@ struct GpuChip {
 };
 std::span<const GpuChip> gpu_chips();
 
-/// The chip of a target. Facts in which a device differs from its chip may follow the name: "sm_90a+processors=114". Null if it is not a
-/// GPU.
+/// The chip of a target. Facts in which a device differs from its chip may follow the name: "sm_90a+processors=114". Null for a host.
 const GpuChip* gpu_chip(std::string_view target);
 
 /// The capability of the chip: 120 for "sm_120", although its code is that of sm_90.
