@@ -66,7 +66,7 @@ std::optional<Term> values_of_average(ExprBuilder& b, Expr value) {
 std::optional<Term> values_of(ExprBuilder& b, Expr value) {
   if (!is_reduction(value, Combine::max)) return values_of_average(b, value);
   Expr chosen = value->operands[0];
-  while (chosen->is(ExprKind::select) && chosen->operands[2]->is_negative_infinity()) chosen = chosen->operands[1];
+  while (is_masked(chosen)) chosen = chosen->operands[1];
   return b.split_coefficient(chosen);
 }
 

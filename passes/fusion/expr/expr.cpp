@@ -70,4 +70,10 @@ Finite finiteness(const Factor& f) {
 
 bool is_guard(Expr e) { return e->is(ExprKind::function) && e->function == ir::OpKind::div_ && e->operands[0] == e->operands[1]; }
 
+bool is_guard_of_infinity(Expr e) {
+  if (!is_guard(e) || !e->operands[0]->is(ExprKind::function) || e->operands[0]->function != ir::OpKind::maximum_) return false;
+  const std::vector<Expr>& limited = e->operands[0]->operands;
+  return limited[0]->is_number(1) || limited[1]->is_number(1);
+}
+
 }  // namespace tilewright::passes::fusion

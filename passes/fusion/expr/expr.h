@@ -100,6 +100,7 @@ struct Fold {
 /// infinities and NaN in the data; integers and conditions are always finite.
 enum class Finite : std::uint8_t {
   unknown,          // 1 / x, log(x), -inf
+  unless_hidden,    // for_finite_data, but maxima of masked values are infinite where the mask hides all of them
   for_finite_data,  // finite if all elements of tensors are: x y, exp(x), a maximum
   always,
 };
@@ -224,6 +225,8 @@ Finite finiteness(const Factor&);
 
 /// Whether an expression is x / x: 1, or NaN where x is 0 or not finite.
 bool is_guard(Expr);
+/// Whether a guard is 1, or NaN where y is +inf or NaN: x / x for x = max(y, 1).
+bool is_guard_of_infinity(Expr);
 
 /// The expressions of which an expression is made: its operands, the values of its terms, and the bases of its factors, in this order.
 class Children {

@@ -165,13 +165,26 @@ bool is_total(ir::OpKind f) {
 
 }  // namespace
 
-Finite finite_extreme(Expr body) {
+Finite finite_extreme(Expr body, const AxisSet& bound) {
   if (body->is(ExprKind::load)) return body->tensor->extremes;
-  const bool is_masked = body->is(ExprKind::select) && body->operands[2]->is(ExprKind::infinity);
-  return (is_masked ? body->operands[1] : body)->finite;
+  if (!body->is(ExprKind::select) || !body->operands[2]->is(ExprKind::infinity)) return body->finite;
+  const Expr condition = body->operands[0];
+  const bool is_chosen =
+      has_positions(bound) && hold_somewhere(condition->is(ExprKind::conjunction) ? condition->operands : std::vector{condition}, bound);
+  return is_chosen ? body->operands[1]->finite : std::min(body->operands[1]->finite, Finite::unless_hidden);
 }
 
 namespace {
+
+// The greater of a maximum that may be -inf and a finite value is finite.
+Finite finite_of_greater(const std::vector<Expr>& operands) {
+  Finite greatest = Finite::unknown;
+  for (Expr x : operands) {
+    if (x->finite == Finite::unless_hidden && !(x->is(ExprKind::reduce) && x->combine == graph::Combine::max)) return Finite::unless_hidden;
+    greatest = std::max(greatest, x->finite);
+  }
+  return std::min(greatest, Finite::for_finite_data);
+}
 
 Finite compute_finite(const ExprData& e) {
   if (!ir::is_float(e.element)) return Finite::always;
@@ -198,11 +211,11 @@ Finite compute_finite(const ExprData& e) {
     case ExprKind::function:
       if (!is_total(e.function)) return Finite::unknown;
       for (Expr x : e.operands) take(x->finite);
-      return all;
+      return e.function == ir::OpKind::maximum_ && all == Finite::unless_hidden ? finite_of_greater(e.operands) : all;
     case ExprKind::select: return std::min(e.operands[1]->finite, e.operands[2]->finite);
     case ExprKind::reduce:
     case ExprKind::scan:
-      if (e.combine == graph::Combine::max || e.combine == graph::Combine::min) return finite_extreme(e.operands[0]);
+      if (e.combine == graph::Combine::max || e.combine == graph::Combine::min) return finite_extreme(e.operands[0], e.bound);
       return e.combine == graph::Combine::combine ? Finite::unknown : e.operands[0]->finite;
     default: return Finite::unknown;
   }

@@ -8,8 +8,8 @@ namespace tilewright::passes::fusion {
 /// whether it is made of numbers only.
 void set_facts(ExprData&);
 
-/// Whether a maximum or a minimum of this value counts as finite. One over masked elements does: the values from which it is subtracted have
-/// the same mask. It does so, too, if the elements were stored before.
-Finite finite_extreme(Expr body);
+/// What is known of a maximum or a minimum of this value along the axes, also if the elements were stored before. One over masked elements is
+/// infinite only where the mask hides all of them.
+Finite finite_extreme(Expr body, const AxisSet& bound);
 
 }  // namespace tilewright::passes::fusion

@@ -109,6 +109,7 @@ bool is_moderate(ExprBuilder& b, Expr e) {
   switch (e->kind) {
     case ExprKind::extent:
     case ExprKind::indicator: return true;
+    case ExprKind::function: return is_guard_of_infinity(e);
     case ExprKind::mul:
       return is_moderate(e->number) && std::all_of(e->factors.begin(), e->factors.end(), [&](const Factor& f) {
                return f.exponent <= Rational(kMostPowerOfModerate) && -f.exponent <= Rational(kMostPowerOfModerate) &&
@@ -198,7 +199,7 @@ std::vector<Multiple> values_of_maximum(ExprBuilder& b, Expr maximum) {
     const auto [factor, value] = b.split_coefficient(e);
     if (factor.is_zero() || !is_maximum(value)) return;
     for (Expr chosen : value->operands) {
-      while (chosen->is(ExprKind::select) && chosen->operands[2]->is_negative_infinity()) chosen = chosen->operands[1];
+      while (is_masked(chosen)) chosen = chosen->operands[1];
       const Expr scaled = b.scale(factor, chosen);
       if (!seen.insert(scaled).second) continue;
       values.push_back({factor, chosen});
@@ -229,7 +230,7 @@ struct Grounds {
 Grounds grounds_of(ExprBuilder& b, const Comparison& asked, std::span<const Expr> conditions) {
   const auto [x, bound] = asked;
   if (x == bound) return {true};
-  if (bound->is(ExprKind::select) && bound->operands[2]->is_negative_infinity()) {
+  if (is_masked(bound)) {
     if (!holds_all(conditions, bound->operands[0])) return {false};
     return {.answer = {}, .others = {{x, bound->operands[1]}}};
   }
@@ -261,7 +262,7 @@ bool is_at_most(ExprBuilder& b, Expr x, Expr bound, std::span<const Expr> given)
   if (x == bound) return true;
   // A masked value is at most the value that the mask hides.
   std::vector<Expr> conditions(given.begin(), given.end());
-  for (; x->is(ExprKind::select) && x->operands[2]->is_negative_infinity(); x = x->operands[1])
+  for (; is_masked(x); x = x->operands[1])
     for (Expr c : conjuncts(x->operands[0])) conditions.push_back(c);
   std::map<Comparison, bool> known;
   const Comparison root{x, bound};

@@ -33,8 +33,6 @@ Expr with_great_number(ExprBuilder& b, const Term& t) {
   return b.function(OpKind::mul_, {x, great}, common_element(std::array{x, great}));
 }
 
-bool is_masked(Expr e) { return e->is(ExprKind::select) && e->operands[2]->is_negative_infinity(); }
-
 }  // namespace
 
 Element common_element(std::span<const Expr> values) {
@@ -237,7 +235,7 @@ Expr ExprBuilder::add_terms(std::span<const Term> given) {
   std::vector<Term> masked, inside, outside;
   for (const Term& t : given) {
     const bool is_mask = is_masked(t.value) && t.coefficient.is_one();
-    const bool is_finite = t.value->finite != Finite::unknown && !t.coefficient.is_zero();
+    const bool is_finite = t.value->finite > Finite::unless_hidden && !t.coefficient.is_zero();
     (is_mask ? masked : is_finite ? inside : outside).push_back(t);
   }
   if (masked.empty()) return sum_of(given);
@@ -277,96 +275,6 @@ Expr ExprBuilder::scale(const Rational& c, Expr e) {
 }
 
 // ---- functions ----
-
-// Whether exp(.. + c log x) is in the range of x^c and of the exponential of the other terms: x is the sum of a softmax, or of the
-// exponentials of these terms. In a density, x^199 may be 0 where its product with another power is not.
-bool ExprBuilder::may_be_power(const Term& logarithm, const std::vector<Term>& all) {
-  const Expr x = logarithm.value->operands[0];
-  if (x->is(ExprKind::number) && !x->number.is_negative())
-    return std::fabs(logarithm.coefficient.to_double() * std::log2(x->number.to_double())) <= kSpareBits;
-  if (logarithm.coefficient > Rational(1) || -logarithm.coefficient > Rational(1) || !is_sum_of_exponentials(*this, x)) return false;
-  if (is_moderate(*this, x)) return true;
-  std::vector<Term> others;
-  for (const Term& t : all)
-    if (!t.value->is(ExprKind::log)) others.push_back(t);
-  const Expr exponential = exp(add_terms(others));
-  if (!x->is(ExprKind::reduce)) return false;
-  const std::vector<Factor> summed = factors(x->operands[0]);
-  return std::any_of(summed.begin(), summed.end(), [&](const Factor& f) { return f.base == exponential; });
-}
-
-Expr ExprBuilder::exp(Expr u) {
-  if (u == zero_) return one_;
-  if (u->is_negative_infinity()) return zero_;
-  if (is_masked(u)) return select(u->operands[0], exp(u->operands[1]), zero_, u->element);
-  // exp(u + c log x) = x^c exp(u), if x is known to be >= 0. exp(u + (m ? v : -inf)) = [m] exp(u + v), or m ? exp(u + v) : 0 for a v that
-  // may be infinite. exp(v) alone may overflow where exp(u + v) does not.
-  std::vector<Term> rest;
-  std::vector<Factor> powers;
-  std::vector<Expr> conditions, masks;
-  const std::vector<Term> all = terms(u);
-  for (const Term& t : all) {
-    if (t.value->is(ExprKind::log) && t.value->operands[0]->is_nonnegative && !t.coefficient.is_zero() &&
-        (all.size() == 1 || may_be_power(t, all)))
-      powers.push_back({t.value->operands[0], t.coefficient});
-    else if (is_masked(t.value) && t.coefficient.is_one()) {
-      const Expr condition = t.value->operands[0];
-      (t.value->operands[1]->finite != Finite::unknown ? masks : conditions).push_back(condition);
-      for (const Term& hidden : terms(t.value->operands[1])) rest.push_back(hidden);
-    } else
-      rest.push_back(t);
-  }
-  if (!powers.empty() || !conditions.empty() || !masks.empty()) {
-    const Expr exponential = exp(add_terms(rest));
-    for (const Factor& m : masks_of(conjunction(masks), exponential, u->element == Element::f64 ? Element::f64 : Element::f32))
-      powers.push_back(m);
-    powers.push_back({conditions.empty() ? exponential : select(conjunction(conditions), exponential, zero_, u->element), 1});
-    return multiply(1, std::move(powers));
-  }
-  return make(ExprKind::exp, {u}, is_integer(u) ? Element::f32 : common_element(std::span(&u, 1)));
-}
-
-Expr ExprBuilder::log(Expr u) {
-  if (u == one_) return zero_;
-  if (u == zero_) return negative_infinity_;
-  if (u->is(ExprKind::exp)) return u->operands[0];
-  if (u->is(ExprKind::indicator)) return select(u->operands[0], zero_, negative_infinity_, u->element);
-  if (u->is(ExprKind::mul) && !u->number.is_negative() && !u->number.is_zero()) return log_of_product(u);
-  return make(ExprKind::log, {u}, is_integer(u) ? Element::f32 : common_element(std::span(&u, 1)));
-}
-
-// log(c x y) = log c + log x + log y for factors known to be >= 0. The other factors stay together, with any factor that may be 0: log(0 x)
-// is -inf for a negative x, which an exponential turns into 0, while log 0 + log x is NaN. log([m] x) = m ? log x : -inf.
-Expr ExprBuilder::log_of_product(Expr u) {
-  std::vector<Expr> sum, hidden, conditions;  // hidden: under the conditions
-  std::vector<Factor> rest;
-  const auto is_hidden = [&](const Factor& f) { return finiteness(f) != Finite::unknown; };
-  const bool stays_together = !std::all_of(u->factors.begin(), u->factors.end(), [](const Factor& f) { return is_nonnegative(f); });
-  for (const Factor& f : u->factors)
-    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) conditions.push_back(f.base->operands[0]);
-  for (const Factor& f : u->factors) {
-    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) continue;
-    if (stays_together ? !fusion::is_positive(f) : !is_nonnegative(f)) {
-      rest.push_back(f);
-      continue;
-    }
-    const Expr x = log(f.exponent.is_even() && !f.base->is_nonnegative ? absolute(f.base) : f.base);
-    (is_hidden(f) ? hidden : sum).push_back(scale(f.exponent, x));
-  }
-  if (!u->number.is_one()) hidden.push_back(make(ExprKind::log, {number(u->number)}, Element::f32));
-  if (!conditions.empty() && !std::all_of(rest.begin(), rest.end(), is_hidden)) {
-    // 0 times a value that may be infinite is NaN, and so is its logarithm.
-    rest.push_back({make(ExprKind::indicator, {conjunction(conditions)}, Element::f32), 1});
-    conditions.clear();
-  }
-  const bool is_split = !sum.empty() || !hidden.empty() || !conditions.empty();
-  if (!is_split) return make(ExprKind::log, {u}, common_element(std::span(&u, 1)));
-  if (!rest.empty()) hidden.push_back(log(multiply(1, std::move(rest))));
-  Expr inside = add(hidden);
-  if (!conditions.empty()) inside = select(conjunction(conditions), inside, negative_infinity_);
-  sum.push_back(inside);
-  return add(sum);
-}
 
 Expr ExprBuilder::absolute(Expr u) {
   if (u->is_nonnegative) return u;

@@ -11,7 +11,8 @@
 //      if b is a multiple of a or cancels a term of it; log(c exp(a) x^p) = log c + a + p log x for factors known to be >= 0.
 //   5. min x = -max(-x), for floats: there are only maxima.
 //   6. m ? a : 0 = [m] a for an a that is finite for finite data; [m]^2 = [m]; [m and n] = [m] [n]; [m] (m ? a : b) = [m] a.
-//   7. x + (m ? 0 : -inf) = m ? x : -inf for such an x; exp(m ? u : -inf) = [m] exp(u).
+//   7. x + (m ? 0 : -inf) = m ? x : -inf for such an x; exp(m ? u : -inf) = [m] exp(u); exp((m ? x : -inf) - p) = [m] exp(x - p) g with a guard
+//      of the maximum p, which may be -inf (hidden_maxima.h).
 //   8. Nested reductions of one kind over several axes become one reduction.
 //   9. A sum inside of a product or of another sum is divided by the coefficient of its first term (leading_coefficient.h).
 //
@@ -139,7 +140,11 @@ class ExprBuilder {
   Expr product_of_functions(const Rational& coefficient, const std::vector<Factor>&);
   class ProductBuilder;
   Expr make(ExprKind, std::vector<Expr> operands, ir::Element);
-  bool may_be_power(const Term& logarithm, const std::vector<Term>& all);
+  struct GuardedLog;
+  std::optional<GuardedLog> guarded_log(Expr) const;
+  bool may_be_power(const Rational& exponent, Expr base, const std::vector<Term>& all);
+  std::optional<std::vector<Factor>> guards_of_visible(Expr visible, const std::vector<Expr>& conditions);
+  std::optional<Expr> log_with_guards(Expr);
   Expr sum_of(std::span<const Term>);
   Expr sum_of_functions(std::span<const Term> merged, std::span<const Term> apart);
   Expr log_of_product(Expr);
@@ -162,6 +167,9 @@ std::vector<Tensor> tensors_of(Expr);
 
 /// The element type of arithmetic on these values: numbers and extents adapt to the others, integers are exact.
 ir::Element common_element(std::span<const Expr>);
+
+/// Whether a value is hidden by a mask: m ? x : -inf.
+inline bool is_masked(Expr e) { return e->is(ExprKind::select) && e->operands[2]->is_negative_infinity(); }
 
 /// The conditions in a conjunction; for any other condition, the condition itself.
 std::vector<Expr> conjuncts(Expr condition);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "passes/fusion/expr/hidden_maxima.h"
 #include "passes/fusion/expr/leading_coefficient.h"
 #include "passes/fusion/expr/normal_form.h"
 #include "passes/fusion/thresholds.h"
@@ -286,7 +287,11 @@ class ExprBuilder::ProductBuilder {
         all.push_back({p.base, total});
       }
     }
-    for (const auto& [key, guard] : guards) all.push_back({guard, 1});
+    const std::vector<Factor> others = all;
+    for (const auto& [key, guard] : guards) {
+      const std::optional<Expr> maximum = guarded_maximum(b_, guard);
+      if (!maximum || !implies_guard(b_, others, *maximum)) all.push_back({guard, 1});
+    }
     for (const auto& [key, mask] : masks_) all.push_back({typed(mask), 1});
     std::stable_sort(all.begin(), all.end(), [](const Factor& x, const Factor& y) { return x.base->key < y.base->key; });
     return all;

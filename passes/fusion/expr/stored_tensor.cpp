@@ -45,8 +45,8 @@ Expr add_stored_tensor(ExprBuilder& b, Expr value, ir::Element element, std::str
   info.name = std::move(name);
   info.element = element;
   info.is_nonnegative = value->is_nonnegative;
-  if (value->finite == Finite::unknown) info.finite = Finite::unknown;  // 1 / l may be infinite in memory too
-  if (finite_extreme(value) == Finite::unknown) info.extremes = Finite::unknown;
+  info.finite = std::min(info.finite, value->finite);  // 1 / l may be infinite in memory too
+  info.extremes = std::min(info.extremes, finite_extreme(value, {}));
   std::vector<Expr> index;
   const std::vector<Axis> axes = memory_order(b, value);
   for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b.index(a));

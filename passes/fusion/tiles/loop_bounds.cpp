@@ -13,8 +13,7 @@ using graph::Combine;
 
 // The conditions that must hold for an accumulator to get a contribution from a position.
 std::vector<Expr> needed_conditions(const ExprBuilder& b, const Accumulator& a) {
-  if (a.combine == Combine::max && a.body->is(ExprKind::select) && a.body->operands[2]->is_negative_infinity())
-    return conjuncts(a.body->operands[0]);
+  if (a.combine == Combine::max && is_masked(a.body)) return conjuncts(a.body->operands[0]);
   if (a.combine != Combine::sum) return {};
   return conditions_of(b.factors(a.body));
 }

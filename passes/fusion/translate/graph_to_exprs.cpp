@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/expr/hidden_maxima.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/translate/signed_zeros.h"
@@ -334,13 +335,18 @@ Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
     if (is_position)
       pieces.push_back({bound, body, linear_position});
     else
-      results.push_back(b_.reduce(node.kind, bound, body, {Element::f32, precision}, computed(node.element)));
+      results.push_back(reduced(node.kind, bound, body, {Element::f32, precision}, node.element));
   }
   Expr result = is_position ? position_of_extreme(node, pieces) : results[0];
   for (std::size_t i = 1; i < results.size(); ++i) result = combined(node.kind, result, results[i], node.element);
   return has_neutral || node.kind == Combine::sum || node.kind == Combine::prod
              ? result
              : b_.select(some_element(n), result, constant(node.element, graph::bits_of_nothing(node)), node.element);
+}
+
+Expr GraphToExprs::reduced(Combine combine, const AxisSet& bound, Expr body, const ProductElement& operand_element, Element element) {
+  const Expr result = b_.reduce(combine, bound, body, operand_element, computed(element));
+  return combine == Combine::sum && ir::is_float(element) && b_.rewrites() ? with_guards(b_, result, body, bound) : result;
 }
 
 // Whether the axes that a reduction binds have any positions.
@@ -410,8 +416,7 @@ Expr GraphToExprs::translate_einsum(NodeId n, const Position& position) {
       ++at_label;
       factors.push_back({operand(n, i, p), 1});
     }
-    const Expr one =
-        b_.reduce(Combine::sum, bound, b_.multiply(1, std::move(factors)), {multiplied, node.precision}, computed(node.element));
+    const Expr one = reduced(Combine::sum, bound, b_.multiply(1, std::move(factors)), {multiplied, node.precision}, node.element);
     sum = sum ? combined(Combine::sum, sum, one, node.element) : one;
   }
   return sum;

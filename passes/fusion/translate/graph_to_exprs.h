@@ -96,6 +96,7 @@ class GraphToExprs {
   };
   std::vector<JoinedPiece> joined_pieces(const graph::Node&) const;
   const JoinedPiece* piece_of(Expr position, const std::vector<JoinedPiece>&);
+  Expr reduced(graph::Combine, const AxisSet& bound, Expr body, const ProductElement&, ir::Element);
   Expr some_element(graph::NodeId reduction);
   /// What a reduction combines from one piece of its axes: the value at `position`, in row-major order.
   struct ReducedPiece {

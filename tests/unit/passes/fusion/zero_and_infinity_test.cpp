@@ -41,6 +41,7 @@ graph::Arguments special_arguments(const Graph& g, std::uint64_t seed, bool has_
       if (!ir::is_float(n.element)) continue;
       static constexpr double kValues[] = {0, 1, -1, 0.5, -2};
       if (engine() % 3 == 0) all[at] = ir::element_bits(n.element, kValues[engine() % 5]);
+      if (n.text == "bias" && of_row < 2) all[at] = ir::element_bits(n.element, of_row == 0 || engine() % 2 == 0 ? -HUGE_VAL : 0);
       if (has_nan && engine() % 4 == 0) all[at] = ir::element_bits(n.element, engine() % 2 == 0 ? NAN : HUGE_VAL);
     }
   }
@@ -175,6 +176,96 @@ TEST_CASE("fusion zero: queries that see no key") {
       return Formula{&g, graph::logsumexp(b, masked.id, std::vector<std::int64_t>{-1}, false)};
     });
   }
+}
+
+// Where a mask hides a whole row, its maximum p is -inf, and exp((m ? x : -inf) - p) is NaN, as the formula is written; nothing finite may be made
+// of it. The mask is an input, is computed from data, or has -inf in its rows.
+using Masked = std::function<Formula(Graph&, Element, int keys)>;
+Formula by_input(Graph& g, Element e, int keys) {
+  const Formula s = input(g, "s", {6, keys}, e);
+  return where(input(g, "mask", {6, keys}, Element::boolean), s, minus_infinity(s));
+}
+Formula by_row(Graph& g, Element e, int keys) {
+  const Formula s = input(g, "s", {6, keys}, e);
+  return where(input(g, "row", {6, 1}, Element::boolean), s, minus_infinity(s));
+}
+Formula by_data(Graph& g, Element e, int keys) {
+  const Formula s = input(g, "s", {6, keys}, e), t = input(g, "t", {6, keys}, e);
+  return where(map(OpKind::gt_, {t, like(t, 0)}), s * 3.0, minus_infinity(s));
+}
+Formula by_input_bounded(Graph& g, Element e, int keys) {
+  const Formula s = map(OpKind::tanh_, {input(g, "s", {6, keys}, e)}) * 5.0;
+  return where(input(g, "mask", {6, keys}, Element::boolean), s, minus_infinity(s));
+}
+Formula of_one_row(Graph& g, Element e, int keys) {
+  const Formula s = input(g, "s", {keys}, e);
+  return where(input(g, "mask", {keys}, Element::boolean), s, minus_infinity(s));
+}
+Formula by_bias(Graph& g, Element e, int keys) { return input(g, "s", {6, keys}, e) + input(g, "bias", {6, keys}, e); }
+Formula of_product(Graph& g, Element e, int keys) {
+  const Formula s = matmul(input(g, "q", {6, 4}, e), input(g, "k", {4, keys}, e));
+  return where(input(g, "mask", {6, keys}, Element::boolean), s, minus_infinity(s));
+}
+
+TEST_CASE("fusion zero: exponentials of rows that are hidden whole") {
+  const auto values = [](Graph& g, Element e, int keys) { return input(g, "v", {keys, 3}, e); };
+  const auto weight = [](Formula s) { return exp(s - max(s)); };
+  for (const Masked& masked : {Masked(by_input), Masked(by_row), Masked(by_data), Masked(by_input_bounded), Masked(by_bias),
+                               Masked(of_one_row), Masked(of_product)})
+    for (const int keys : {1, 5}) {
+      CAPTURE(keys);
+      const auto check_scores = [&](const std::function<Formula(Graph&, Formula, Formula)>& formula) {
+        check([&](Graph& g, Element e) {
+          const Formula s = masked(g, e, keys);
+          return formula(g, s, values(g, e, keys));
+        });
+      };
+      const auto as_rows = [](Graph& g, Formula x) {
+        return g.node(x.id).shape.size() > 1 ? x : Formula{&g, builder(g).reshape(x.id, {1, g.node(x.id).shape[0]})};
+      };
+      check_scores([&](Graph&, Formula s, Formula) { return weight(s); });
+      check_scores([&](Graph&, Formula s, Formula) { return sum(weight(s)); });
+      check_scores([&](Graph&, Formula s, Formula) { return mean(weight(s)) * 2.0; });
+      check_scores([&](Graph& g, Formula s, Formula v) { return matmul(as_rows(g, weight(s)), v); });
+      check_scores([&](Graph& g, Formula s, Formula v) {
+        const Formula e = weight(s);
+        return matmul(as_rows(g, e / sum(e)), v);
+      });
+      check_scores([&](Graph&, Formula s, Formula) { return 1.0 / (1.0 + sum(weight(s))); });
+      check_scores([&](Graph&, Formula s, Formula) { return exp(-(1.0 / sum(weight(s)))); });
+      check_scores([&](Graph&, Formula s, Formula) { return max(s) + log(sum(weight(s))); });
+      check_scores([&](Graph&, Formula s, Formula) { return exp(s - max(s) - log(sum(weight(s)))); });
+      check_scores([&](Graph&, Formula s, Formula) { return exp(s - (max(s) + log(sum(weight(s))))); });
+      check_scores([&](Graph&, Formula s, Formula) { return sum(weight(s)) / sum(weight(s * 0.5)); });
+      check_scores([&](Graph&, Formula s, Formula) {  // finite: the maximum is replaced
+        const Formula m = max(s);
+        return sum(exp(s - maximum(m, like(m, -30))));
+      });
+      check_scores([&](Graph&, Formula s, Formula) {
+        const Formula m = max(s);
+        return sum(exp(s - where(map(OpKind::gt_, {m, minus_infinity(m)}), m, like(m, 0))));
+      });
+      check_scores([&](Graph&, Formula s, Formula) {  // the maximum of other scores
+        const Formula t = where(map(OpKind::gt_, {s, like(s, 0)}), s, minus_infinity(s));
+        return 1.0 / (1.0 + exp(s - max(t)));
+      });
+    }
+}
+
+TEST_CASE("fusion zero: limits of rows that are hidden whole") {
+  for (const Masked& masked :
+       {Masked(by_input), Masked(by_row), Masked(by_data), Masked(by_input_bounded), Masked(of_one_row), Masked(of_product)})
+    for (const int keys : {1, 5}) {
+      CAPTURE(keys);
+      check([&](Graph& g, Element e) {
+        const Formula s = masked(g, e, keys), l = max(s) + log(sum(exp(s - max(s))));
+        return maximum(l, like(l, -20));
+      });
+      check([&](Graph& g, Element e) {
+        const Formula s = masked(g, e, keys), d = s - max(s);
+        return maximum(d, like(d, -20));
+      });
+    }
 }
 
 TEST_CASE("fusion zero: an axis of one element keeps NaN") {

@@ -1,0 +1,151 @@
+// Finds guards in formulas, and where they follow from other factors.
+#include "passes/fusion/expr/hidden_maxima.h"
+
+#include <algorithm>
+
+#include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/expr/magnitude.h"
+#include "passes/fusion/thresholds.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+using ir::OpKind;
+
+bool is_greatest(Expr e) { return e->is(ExprKind::reduce) && e->combine == Combine::max; }
+bool is_greater(Expr e) { return e->is(ExprKind::function) && e->function == OpKind::maximum_ && ir::is_float(e->element); }
+
+// Whether a value is a maximum that may be -inf: of elements that may be, or of other such maxima.
+bool may_be_hidden(Expr value) {
+  return all_hold(value, [](Expr e, std::vector<Expr>& parts) {
+    if (is_greatest(e)) return e->finite != Finite::always;
+    if (!is_greater(e)) return false;
+    parts.insert(parts.end(), e->operands.begin(), e->operands.end());
+    return true;
+  });
+}
+
+bool subtracts(ExprBuilder& b, Expr exponent, Expr maximum) {
+  const std::vector<Expr> all = subtracted_maxima(b, exponent);
+  return std::find(all.begin(), all.end(), maximum) != all.end();
+}
+
+// Whether a value is 0, or not finite, where the maximum is -inf, since it is a sum of exponentials that subtract it. `is_divisor`: it must be 0 or
+// NaN, so the exponentials must be of values that are at most the maximum.
+class Vanishing {
+ public:
+  Vanishing(ExprBuilder& b, Expr maximum, bool is_divisor) : b_(b), maximum_(maximum), is_divisor_(is_divisor) {}
+
+  bool operator()(Expr value, int depth = kMostNestedSums) {
+    if (depth == 0) return false;
+    const auto inner = [&](Expr e) { return (*this)(e, depth - 1); };
+    switch (value->kind) {
+      case ExprKind::number: return value->number.is_zero();
+      case ExprKind::exp: return is_small(value, {});
+      case ExprKind::add: return std::all_of(value->terms.begin(), value->terms.end(), [&](const Term& t) { return inner(t.value); });
+      case ExprKind::mul: {
+        const std::vector<Expr> conditions = conditions_of(value->factors);
+        return std::any_of(value->factors.begin(), value->factors.end(), [&](const Factor& f) {
+          if (f.exponent.is_negative()) return false;
+          return f.base->is(ExprKind::exp) ? is_small(f.base, conditions) : inner(f.base);
+        });
+      }
+      case ExprKind::select: return inner(value->operands[1]) && inner(value->operands[2]);
+      case ExprKind::reduce: return value->combine == Combine::sum && inner(value->operands[0]);
+      default: return false;
+    }
+  }
+
+ private:
+  bool is_small(Expr exponential, const std::vector<Expr>& conditions) {
+    const Expr u = exponential->operands[0];
+    return subtracts(b_, u, maximum_) && (!is_divisor_ || is_exp_at_most_one(b_, u, conditions));
+  }
+
+  ExprBuilder& b_;
+  Expr maximum_;
+  bool is_divisor_;
+};
+
+}  // namespace
+
+std::optional<Expr> hidden_maximum(Expr value) {
+  if (may_be_hidden(value)) return value;
+  if (!value->is(ExprKind::mul)) return std::nullopt;
+  std::optional<Expr> found;
+  for (const Factor& f : value->factors) {
+    if (f.base->is_positive) continue;
+    if (found || !f.exponent.is_one() || !may_be_hidden(f.base)) return std::nullopt;
+    found = f.base;
+  }
+  return found;
+}
+
+std::vector<Expr> subtracted_maxima(ExprBuilder& b, Expr exponent) {
+  std::vector<Expr> found;
+  for (const Term& t : b.terms(exponent))
+    if (t.coefficient.is_negative())
+      if (const std::optional<Expr> maximum = hidden_maximum(t.value)) found.push_back(*maximum);
+  return found;
+}
+
+bool is_chosen_under(Expr maximum, std::span<const Expr> conditions) {
+  const auto are_given = [&](Expr mask) {
+    const std::vector<Expr> own = conjuncts(mask);
+    return std::all_of(own.begin(), own.end(),
+                       [&](Expr c) { return std::find(conditions.begin(), conditions.end(), c) != conditions.end(); });
+  };
+  bool is_found = false;
+  ExprSet seen;
+  walk_inwards(maximum, seen, [&](Expr e) {
+    is_found = is_found || (is_masked(e) && are_given(e->operands[0]));
+    return is_greatest(e) || is_greater(e);
+  });
+  return is_found;
+}
+
+Expr guard_of_infinity(ExprBuilder& b, Expr value) {
+  const Expr x = b.maximum(value, b.one());
+  return b.function(OpKind::div_, {x, x}, x->element);
+}
+
+Expr guard_of_maximum(ExprBuilder& b, Expr maximum) { return guard_of_infinity(b, b.scale(-1, maximum)); }
+
+std::optional<Expr> guarded_maximum(ExprBuilder& b, Expr guard) {
+  if (!is_guard_of_infinity(guard)) return std::nullopt;
+  const std::vector<Expr>& limited = guard->operands[0]->operands;
+  const auto [c, value] = b.split_coefficient(limited[limited[0]->is_number(1) ? 1 : 0]);
+  const Expr maximum = b.scale(-c, value);
+  return may_be_hidden(maximum) ? std::optional(maximum) : std::nullopt;
+}
+
+bool vanishes(ExprBuilder& b, std::span<const Factor> factors, Expr maximum) {
+  Vanishing is_zero(b, maximum, true);
+  return std::any_of(factors.begin(), factors.end(), [&](const Factor& f) { return !f.exponent.is_negative() && is_zero(f.base); });
+}
+
+bool implies_guard(ExprBuilder& b, std::span<const Factor> factors, Expr maximum) {
+  Vanishing divides(b, maximum, true), multiplies(b, maximum, false);
+  const auto is_divided = [&](const Factor& f) { return f.exponent.is_negative() && divides(f.base); };
+  const auto is_multiplied = [&](const Factor& f) { return !f.exponent.is_negative() && multiplies(f.base); };
+  return std::any_of(factors.begin(), factors.end(), is_divided) && std::any_of(factors.begin(), factors.end(), is_multiplied);
+}
+
+Expr with_guards(ExprBuilder& b, Expr sum, Expr body, const AxisSet& bound) {
+  ExprSet seen;
+  std::vector<Factor> guarded;
+  for (const Term& t : b.terms(body))
+    for (const Factor& f : b.factors(t.value)) {
+      if (!f.base->is(ExprKind::exp)) continue;
+      for (Expr p : subtracted_maxima(b, f.base->operands[0]))
+        if (!p->axes.intersects(bound) && seen.insert(p).second) guarded.push_back({guard_of_maximum(b, p), 1});
+    }
+  if (guarded.empty()) return sum;
+  guarded.push_back({sum, 1});
+  return b.select(b.have_positions(bound), b.multiply(1, std::move(guarded)), b.zero(), sum->element);
+}
+
+}  // namespace tilewright::passes::fusion
