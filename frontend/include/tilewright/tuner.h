@@ -155,8 +155,8 @@ class TunerOf {
   }
 
  protected:
-  TuningRequest request(const StreamRef& stream, std::vector<Arguments::Reach> written, bool follow_writes, rt::Device* device,
-                        std::function<void(std::size_t)> launch) const {
+  TuningRequest request(const StreamRef& stream, std::vector<Arguments::Reach> written, bool follow_writes, rt::Device* device,  // NOLINT
+                        std::function<void(std::size_t)> launch) const {  // NOLINT(performance-unnecessary-value-param): both are moved
     return {.kernel = kernel_.name(Here()),
             .problem = problem_,
             .configurations = names_,

@@ -6,8 +6,8 @@
 // stages. Programs run in waves, and the last wave may have fewer.
 //
 // Constants marked "fitted" reproduce 2,990 configurations that an H200 measured on 2026-11-26
-// (tests/bench/results/2026-11-26-h200-calibration.json). tests/tuner/calibration_test.cpp limits how far the first choices are from the
-// best.
+// (tests/bench/results/2026-11-26-h200-calibration.json). calibration_test.cpp in tests/unit/frontend/kernels limits how far the first
+// choices are from the best.
 #pragma once
 #include "frontend/kernels/models/machine.h"
 

@@ -46,7 +46,7 @@ class KernelKey {
   template <class T>
   void add_own(const T& value, std::uint64_t hash) {
     add_word(hash);
-    own_.push_back({&value, &kOwnType<T>});
+    own_.push_back({&value, &kOwnType<T>});  // NOLINT(bugprone-multi-level-implicit-pointer-conversion): T may be a pointer
   }
   /// A copy of the key that owns its values.
   KernelKey kept() const;

@@ -29,10 +29,10 @@ Indices<N> unravel(I64 n, const View<T, R>& v, std::size_t first = 0) {
 
 namespace tilewright::kernels::host {
 
-/// The view that an argument is, or the view of all elements of a buffer.
+/// The view that an argument is, or the view of all elements of a buffer. The reference is one to the argument itself.
 template <class T, int R>
 const View<T, R>& view_of(const View<T, R>& v, const Here&) {
-  return v;
+  return v;  // NOLINT(bugprone-return-const-ref-from-parameter): launchers pass their own parameters
 }
 template <class T>
 View<T, 1> view_of(Buffer<T>& buffer, const Here& at) {

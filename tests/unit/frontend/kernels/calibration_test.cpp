@@ -1,4 +1,7 @@
 // The model of GPUs against configurations that a GPU measured: tests/bench/results/, by tests/bench/peers/calibrate.py.
+#include <doctest/doctest.h>
+#include <tilewright/tilewright.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -7,7 +10,8 @@
 #include <sstream>
 
 #include "frontend/kernels/configuration_space.h"
-#include "tests/tuner/tuning.h"
+
+namespace tw = tilewright;
 
 namespace {
 
@@ -104,7 +108,7 @@ TEST_CASE("calibration: the first choice among what an H200 measured is at most 
   CHECK(std::exp(logarithms / static_cast<double>(calibration().size())) < 1.05);
 }
 
-TEST_CASE("calibration: the first of all candidates was measured, and is no slow one") {
+TEST_CASE("calibration: the first of all candidates was measured, and is not a slow one") {
   const Machine m = h200();
   for (const auto& [key, rows] : calibration()) {
     const Problem p = problem_of(key.first, key.second);

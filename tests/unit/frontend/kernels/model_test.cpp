@@ -1,10 +1,14 @@
 // The candidates of the kernel library and the models that rank them.
+#include <doctest/doctest.h>
+#include <tilewright/tilewright.h>
+
 #include <bit>
 #include <cmath>
 #include <set>
 
 #include "frontend/kernels/configuration_space.h"
-#include "tests/tuner/tuning.h"
+
+namespace tw = tilewright;
 
 namespace {
 
