@@ -225,7 +225,7 @@ TEST_CASE("cross_entropy: losses, ignored rows and gradients") {
                  in = x.values();
       CHECK(got[1] == 0);
       CHECK(std::isnan(got[4]));  // no index of the row
-      for (std::size_t row : {0, 2, 3}) {
+      for (const std::size_t row : std::array<std::size_t, 3>{0, 2, 3}) {
         CHECK(got[row] == doctest::Approx(-logs[row * 53 + static_cast<std::size_t>(target[row])]));
         CHECK(lse.values()[row] == doctest::Approx(in[row * 53] - logs[row * 53]));
         for (std::size_t i = 0; i < 53; ++i)

@@ -16,7 +16,7 @@ std::vector<I> random_indices(std::int64_t count, std::int64_t end) {
 }
 
 /// Adds rows of `columns` elements, or elements if Rank is 1, and compares with sums in double precision.
-template <class T, class I, int Rank>
+template <class T, class I, std::size_t Rank>
 void check_scatter_add(tw::Device& device, std::int64_t n, std::int64_t count, std::int64_t columns, Placement placement,
                        double tolerance) {
   INFO(count, " rows of ", columns, " to ", n);
