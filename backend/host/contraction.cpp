@@ -50,7 +50,10 @@ class Finder {
   }
 
   void read_in_place(ContractedDot& each) const {
-    if (!f_.type(f_.op(each.dot).results[0]).is_float()) return;
+    if (!f_.type(f_.op(each.dot).results[0]).is_float()) {
+      each.left = in_place(each.dot, 0);
+      return;
+    }
     if (const OpId right = load_of(f_.operand(each.dot, 1)); right && has_zeros_behind(right) && ir::mask_of(f_, right)) {
       // The rows of the right factor take the place of the columns that a mask cuts.
       FactorMask mask;

@@ -1,5 +1,6 @@
 // Emits contractions. A left factor that is read in memory is a list of segments for each block: its rows from some depth on, up to the
-// depth at which its mask ends, then a row of zeros that stands for what lies behind.
+// depth at which its mask ends, then a row of zeros that stands for what lies behind. Products of integers, which are added several at a
+// time, have one segment for each iteration: if the mask ends within it, its rows are copied, with zeros behind the mask's end.
 //
 // Right factors are copied to buffers, from which the rows of the program's accumulators read them, and the thread's next programs of the
 // same key. A program of few rows reads them in memory instead, unless the program before had the same key, or a mask cuts columns; an
@@ -28,16 +29,19 @@ class BlockProducts {
         depth_(left_.extent(1)),
         right_class_(e.plan().operand_class(dot.dot, 1)),
         may_read_right_(contraction.reads_right),
-        tile_(e, left_, sum_, depth_ % 2 == 0) {
+        is_interleaved_(e.plan().panels(right_class_) && e.plan().panels(right_class_)->are_interleaved),
+        tile_(e, left_, sum_, depth_ % 2 == 0, is_interleaved_) {
     // What the loop's body frees, it writes again in the next iteration: the parts of a block share no memory with it.
     for (int factor = dot.left.load ? 1 : 0; factor < 2; ++factor)
       if (e.plan().iterations(e.plan().operand_class(dot.dot, factor)) > 1) e.operand_buffer(dot.dot, factor);
     // An iteration has one segment, or two where a mask of the left factor may end within it.
-    const std::int64_t segments = contraction.iterations * (dot_.left.mask.columns.empty() ? 1 : 2);
+    const std::int64_t segments = contraction.iterations * (has_whole_depth() ? 1 : 2);
     segments_ = allocate(segments * kSegmentBytes);
+    if (is_interleaved_) excess_ = allocate(rows_ * sum_.element_bytes());
     if (!dot_.left.load) return;
     addresses_ = allocate(segments * rows_ * kAddressBytes);
     zeros_ = allocate(depth_ * left_.element_bytes());
+    if (copies_cut_rows()) cut_rows_ = allocate(segments * rows_ * depth_ * left_.element_bytes());
     b_.CreateMemSet(zeros_.address, b_.getInt8(0), static_cast<std::uint64_t>(depth_ * left_.element_bytes()), llvm::Align(64));
   }
 
@@ -51,6 +55,27 @@ class BlockProducts {
   /// i1: whether the current iteration reads the right factor in memory: if `in_place`, and its mask hides no row of the iteration.
   Value* reads_right(Value* in_place) { return reads_right_ = b_.CreateAnd(in_place, has_all_rows(e_, dot_.right, dot_.right_rows)); }
 
+  /// Interleaves the rows of the right factor that the current iteration has computed; `computed`: i1, whether it has; null: always.
+  void interleave(Value* computed) {
+    if (!is_interleaved_) return;
+    llvm::BasicBlock* const after = computed ? e_.new_block("interleaved") : nullptr;
+    if (computed) {
+      llvm::BasicBlock* const fresh = e_.new_block("interleave");
+      b_.CreateCondBr(computed, fresh, after);
+      b_.SetInsertPoint(fresh);
+    }
+    Value* const part = e_.operand_buffer(dot_.dot, 1);
+    Value* const live = e_.live_count(e_.live().of_op(dot_.dot, 1), columns_);
+    const std::int64_t columns = e_.plan().panels(right_class_)->columns;
+    e_.loop(e_.i64(0), live ? live : e_.i64(columns_), e_.i64(columns), {}, live != nullptr, [&](Value* column, const Values&) {
+      tile_.interleave(b_.CreateInBoundsGEP(b_.getInt8Ty(), part, b_.CreateMul(column, e_.i64(column_distance_in_buffer()))), depth_);
+      return Values{};
+    });
+    if (!computed) return;
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+  }
+
   /// Adds the segments of the current iteration behind `count` segments. Returns the new count.
   Value* add_segments(Value* count) {
     Segment segment{e_.i64(depth_), e_.operand_buffer(dot_.dot, 1), e_.i64(distance_in_buffer()), e_.i64(column_distance_in_buffer())};
@@ -63,6 +88,7 @@ class BlockProducts {
     Value* const next = b_.CreateAdd(count, e_.i64(1));
     if (dot_.left.load)
       write_row_addresses(e_, dot_.left, e_.live_count(e_.live().of_op(dot_.dot, 0), rows_), zeros_.address, address_at(count, e_.i64(0)));
+    if (copies_cut_rows()) copy_cut_rows(count);
     if (has_whole_depth()) {
       write(count, segment);
       return next;
@@ -78,9 +104,15 @@ class BlockProducts {
     Value* const left = dot_.left.load ? nullptr : e_.operand_buffer(dot_.dot, 0);
     const auto live = [&](int axis) { return e_.live_count(e_.live().of_op(dot_.dot, axis), sum_.extent(axis)); };
     Value* const live_rows = live(0);
+    const auto left_rows = [&](Value* number, Value* row) {
+      return left ? rows_in_buffer(left, number, row, live_rows) : rows_in_place(number, row);
+    };
+    if (is_interleaved_) write_excess(count, live_rows, left_rows);
     tile_.for_each(TileOrder::along_rows, live_rows, live(1), [&](Value* row, Value* column) {
       Value* at = b_.CreateInBoundsGEP(tile_.sum_type(), sums, b_.CreateAdd(b_.CreateMul(row, e_.i64(columns_)), column));
-      const Values results = e_.loop(e_.i64(0), count, e_.i64(1), tile_.load(at), false, [&](Value* number, const Values& carried) {
+      Values sums_before = tile_.load(at);
+      if (is_interleaved_) sums_before = tile_.without_excess(sums_before, b_.CreateInBoundsGEP(tile_.sum_type(), excess_.address, row));
+      const Values results = e_.loop(e_.i64(0), count, e_.i64(1), sums_before, false, [&](Value* number, const Values& carried) {
         const Segment segment = read(number);
         RightRows right{b_.CreateInBoundsGEP(b_.getInt8Ty(), segment.first, b_.CreateMul(column, segment.column_distance)),
                         segment.distance};
@@ -88,8 +120,7 @@ class BlockProducts {
           right.alignment = static_cast<std::uint64_t>(left_.element_bytes());
           right.is_fetched = true;
         }
-        return tile_.add_products(carried, left ? rows_in_buffer(left, number, row, live_rows) : rows_in_place(number, row), right,
-                                  segment.depth, !has_whole_depth());
+        return tile_.add_products(carried, left_rows(number, row), right, segment.depth, !has_whole_depth());
       });
       tile_.store(at, results);
     });
@@ -116,7 +147,47 @@ class BlockProducts {
     return out;
   }
 
-  bool has_whole_depth() const { return dot_.left.mask.columns.empty(); }
+  bool has_whole_depth() const { return dot_.left.mask.columns.empty() || !sum_.is_float(); }
+  bool copies_cut_rows() const { return !dot_.left.mask.columns.empty() && !sum_.is_float(); }
+
+  /// If the mask of the left factor ends within the current iteration, which is segment `number`: copies its rows, with zeros behind the
+  /// mask's end.
+  void copy_cut_rows(Value* number) {
+    Value* const valid = first_indices(e_, depth_, dot_.left.mask.columns);
+    llvm::BasicBlock *const cut = e_.new_block("cut"), *const whole = e_.new_block("whole");
+    b_.CreateCondBr(b_.CreateICmpSLT(valid, e_.i64(depth_)), cut, whole);
+    b_.SetInsertPoint(cut);
+    const std::int64_t bytes = depth_ * left_.element_bytes();
+    // A register tile reads all of its rows, of which the last may not be live.
+    Value* rows = e_.live_count(e_.live().of_op(dot_.dot, 0), rows_);
+    if (rows) rows = b_.CreateAnd(b_.CreateAdd(rows, e_.i64(tile_.rows() - 1)), e_.i64(-tile_.rows()));
+    e_.loop(e_.i64(0), rows ? rows : e_.i64(rows_), e_.i64(1), {}, rows != nullptr, [&](Value* row, const Values&) {
+      Value* const at = b_.CreateAdd(b_.CreateMul(number, e_.i64(rows_)), row);
+      Value* const copy = b_.CreateInBoundsGEP(b_.getInt8Ty(), cut_rows_.address, b_.CreateMul(at, e_.i64(bytes)));
+      const llvm::Align align(static_cast<std::uint64_t>(left_.element_bytes()));
+      b_.CreateMemSet(copy, b_.getInt8(0), static_cast<std::uint64_t>(bytes), align);
+      b_.CreateMemCpy(copy, align, b_.CreateLoad(b_.getPtrTy(), address_at(number, row)), align,
+                      b_.CreateMul(valid, e_.i64(left_.element_bytes())));
+      b_.CreateStore(copy, address_at(number, row));
+      return Values{};
+    });
+    b_.CreateBr(whole);
+    b_.SetInsertPoint(whole);
+  }
+
+  void write_excess(Value* count, Value* live_rows, const std::function<Values(Value* number, Value* row)>& left_rows) {
+    const std::int64_t step = tile_.rows();
+    e_.loop(e_.i64(0), live_rows ? live_rows : e_.i64(rows_), e_.i64(step), {}, live_rows != nullptr, [&](Value* row, const Values&) {
+      const Values excess = tile_.row_excess(depth_, [&](const Values& none, const RegisterTile::AddRows& add) {
+        return e_.loop(e_.i64(0), count, e_.i64(1), none, false,
+                       [&](Value* number, const Values& carried) { return add(carried, left_rows(number, row)); });
+      });
+      Value* const to = b_.CreateInBoundsGEP(tile_.sum_type(), excess_.address, row);
+      for (std::size_t i = 0; i < excess.size(); ++i) b_.CreateStore(excess[i], b_.CreateConstInBoundsGEP1_64(tile_.sum_type(), to, i));
+      return Values{};
+    });
+  }
+
   /// Bytes in the right factor's buffer. A register tile's columns are in one panel.
   std::int64_t distance_in_buffer() const {
     const Panels* panels = e_.plan().panels(right_class_);
@@ -188,10 +259,11 @@ class BlockProducts {
   const std::int64_t rows_, columns_, depth_;
   const ClassId right_class_;
   const bool may_read_right_;
+  const bool is_interleaved_;  // the right factor's panels: RegisterTile::interleave
   RegisterTile tile_;
   Value* reads_right_ = nullptr;
   std::vector<Emitter::ScratchRange> ranges_;
-  Emitter::ScratchRange segments_{}, addresses_{}, zeros_{};
+  Emitter::ScratchRange segments_{}, addresses_{}, zeros_{}, cut_rows_{}, excess_{};
 };
 
 /// The iterations of a contraction in blocks, and where its right factors are.
@@ -294,6 +366,7 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
       e.set_part(block, number);
       const auto segments = carried.begin() + static_cast<std::ptrdiff_t>(init.size());
       Values next = iteration(b.CreateAdd(first, number), Values(carried.begin(), segments));
+      for (BlockProducts& each : products) each.interleave(blocks.refill);
       for (std::size_t i = 0; i < products.size(); ++i) next.push_back(products[i].add_segments(segments[static_cast<std::ptrdiff_t>(i)]));
       return next;
     });

@@ -13,13 +13,13 @@
 
 namespace tilewright::backend::host {
 
-Emitter::Emitter(llvm::Module& m, const Function& f, const ir::TargetDesc& target, bool check, const std::string& entry)
+Emitter::Emitter(llvm::Module& m, const Function& f, const Machine& machine, bool check, const std::string& entry)
     : b_(m.getContext()),
       f_(f),
-      target_(target),
+      machine_(machine),
       check_(check),
       axes_(f),
-      plan_(f, check ? std::nullopt : std::optional(MemoryAxes{axes_, target.lanes()})),
+      plan_(f, check ? std::nullopt : std::optional(MemoryAxes{axes_, target().lanes(), machine.has_byte_products})),
       live_(f, axes_),
       combined_atomics_(check ? std::set<OpId>() : combinable_atomics(f)),
       scalars_(f.value_capacity(), nullptr) {
@@ -29,7 +29,7 @@ Emitter::Emitter(llvm::Module& m, const Function& f, const ir::TargetDesc& targe
   function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, entry, m);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addFnAttr("no-trapping-math", "true");
-  if (target_.vector_bits >= 512) {
+  if (target().vector_bits >= 512) {
     // Otherwise LLVM splits 512-bit vectors on CPU models that are tuned for it.
     function_->addFnAttr("prefer-vector-width", "512");
     function_->addFnAttr("min-legal-vector-width", "512");
@@ -200,7 +200,7 @@ Value* Emitter::buffer(ClassId c) {
 
 unsigned Emitter::register_lanes(ClassId c) const {
   const auto extents = squeezed(plan_.register_tile(c));
-  return extents.empty() ? 1 : static_cast<unsigned>(std::min<std::int64_t>(extents.back(), target_.lanes()));
+  return extents.empty() ? 1 : static_cast<unsigned>(std::min<std::int64_t>(extents.back(), target().lanes()));
 }
 
 llvm::AllocaInst* Emitter::register_part(ClassId c, std::int64_t part) {

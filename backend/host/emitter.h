@@ -14,10 +14,10 @@
 #include "backend/host/combined_atomics.h"
 #include "backend/host/evaluation_plan.h"
 #include "backend/host/live_bounds.h"
+#include "backend/host/machine.h"
 #include "backend/host/outlining.h"
 #include "backend/host/scratch.h"
 #include "passes/analysis/axis_info.h"
-#include "tileir/target/target_desc.h"
 
 namespace tilewright::backend::host {
 
@@ -36,14 +36,14 @@ using Values = std::vector<Value*>;
 class Emitter {
  public:
   /// Creates `entry` (a HostEntry) and its first block, which loads the arguments.
-  Emitter(llvm::Module&, const Function&, const ir::TargetDesc&, bool check, const std::string& entry);
+  Emitter(llvm::Module&, const Function&, const Machine&, bool check, const std::string& entry);
 
   // ---- the function, and the code made of it ----
   const Function& f() const { return f_; }
   const EvaluationPlan& plan() const { return plan_; }
   const passes::AxisInfoAnalysis& axes() const { return axes_; }
   const passes::LiveExtents& live() const { return live_.live(); }
-  const ir::TargetDesc& target() const { return target_; }
+  const ir::TargetDesc& target() const { return machine_.description; }
   bool check() const { return check_; }
   llvm::Function& function() { return *function_; }
   llvm::IRBuilder<>& b() { return b_; }
@@ -150,7 +150,7 @@ class Emitter {
  private:
   llvm::IRBuilder<> b_;
   const Function& f_;
-  const ir::TargetDesc target_;
+  const Machine machine_;
   const bool check_;
   std::function<void(BlockId)> lower_block_;
   const passes::AxisInfoAnalysis axes_;

@@ -218,9 +218,11 @@ void EvaluationPlan::plan_contractions() {
     for (const ContractedDot& each : found.dots) {
       const ClassId c = operand_class(each.dot, 1);
       const Type t = f_.type(f_.operand(each.dot, 1));
-      const std::int64_t columns = register_tile_shape(memory_->lanes * 32, f_.type(f_.result(each.dot))).columns();
+      const TileShape shape = register_tile_shape(memory_->lanes * 32, f_.type(f_.result(each.dot)));
+      const std::int64_t columns = shape.columns();
       if (std::find(factors.begin(), factors.end(), c) != factors.end() && is_only_filled_for(each.dot, c))
-        class_factor_[c].panels = {columns, found.iterations * t.extent(0), t.extent(0) * columns * t.element_bytes()};
+        class_factor_[c].panels = {columns, found.iterations * t.extent(0), t.extent(0) * columns * t.element_bytes(),
+                                   memory_->has_byte_products && adds_byte_products(t, shape, memory_->lanes)};
     }
     plan_kept_factors(loop, found);
   }

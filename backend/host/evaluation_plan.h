@@ -100,6 +100,7 @@ Strides strides_of(const Function&, const Source& source);
 struct MemoryAxes {
   const passes::AxisInfoAnalysis& info;
   int lanes;
+  bool has_byte_products = false;  // Machine
 };
 
 /// Whether an op only maps indices: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.
@@ -125,7 +126,7 @@ struct InPlaceFactor {
 /// One dot of a contraction. Its accumulator is carried by the loop.
 struct ContractedDot {
   OpId dot;
-  InPlaceFactor left;   // never in a buffer
+  InPlaceFactor left;   // never in a buffer; but rows of integers that a mask cuts are copied (contraction_loop.cpp)
   InPlaceFactor right;  // if Contraction::reads_right: in memory or in a buffer, as is decided at run time; else in a buffer
   std::vector<FactorIndexed> right_rows;  // the right factor is 0 from the first row on at which one of these comparisons is false
 };
@@ -145,6 +146,7 @@ struct Contraction {
 struct Panels {
   std::int64_t columns = 0, rows = 0;
   std::int64_t iteration_bytes = 0;  // of the rows of one iteration in a panel
+  bool are_interleaved = false;      // by the contraction, after they have been filled: see RegisterTile::interleave
 };
 
 class EvaluationPlan {

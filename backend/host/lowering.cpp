@@ -8,8 +8,8 @@
 
 namespace tilewright::backend::host {
 
-LoweredFunction lower(llvm::Module& m, const Function& f, const ir::TargetDesc& target, bool check, const std::string& entry) {
-  Emitter e(m, f, target, check, entry);
+LoweredFunction lower(llvm::Module& m, const Function& f, const Machine& machine, bool check, const std::string& entry) {
+  Emitter e(m, f, machine, check, entry);
   NonTemporalStores non_temporal(e);
   e.lower_blocks_by([&](BlockId block) { emit_steps(e, non_temporal, block); });
   e.combined_atomics().begin(e);

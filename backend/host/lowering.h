@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "backend/compiled_kernel.h"
+#include "backend/host/machine.h"
 #include "tileir/ir.h"
-#include "tileir/target/target_desc.h"
 
 namespace tilewright::backend::host {
 
@@ -24,6 +24,6 @@ struct LoweredFunction {
 };
 
 /// Emits the function `entry` (a HostEntry).
-LoweredFunction lower(llvm::Module&, const ir::Function&, const ir::TargetDesc&, bool check, const std::string& entry);
+LoweredFunction lower(llvm::Module&, const ir::Function&, const Machine&, bool check, const std::string& entry);
 
 }  // namespace tilewright::backend::host

@@ -17,8 +17,14 @@ llvm::Intrinsic::ID pair_products(int vector_bits) {
   return vector_bits >= 256 ? llvm::Intrinsic::x86_avx2_pmadd_wd : llvm::Intrinsic::x86_sse2_pmadd_wd;
 }
 
+/// The instruction that adds four products of unsigned and signed bytes to each i32 (vpdpbusd).
+llvm::Intrinsic::ID four_products(std::int64_t vector_bytes) {
+  if (vector_bytes >= 64) return llvm::Intrinsic::x86_avx512_vpdpbusd_512;
+  return vector_bytes >= 32 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256 : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
+}
+
 /// Interleaves two vectors: elements 0, lanes, 1, lanes + 1, ... of their concatenation.
-Value* interleave(llvm::IRBuilder<>& b, Value* even, Value* odd, std::int64_t lanes) {
+Value* interleave_vectors(llvm::IRBuilder<>& b, Value* even, Value* odd, std::int64_t lanes) {
   std::vector<int> from;
   for (std::int64_t i = 0; i < lanes; ++i) from.push_back(static_cast<int>(i)), from.push_back(static_cast<int>(lanes + i));
   return b.CreateShuffleVector(even, odd, from);
@@ -26,7 +32,7 @@ Value* interleave(llvm::IRBuilder<>& b, Value* even, Value* odd, std::int64_t la
 
 }  // namespace
 
-RegisterTile::RegisterTile(Emitter& e, Type factor, Type sum, bool has_even_depth)
+RegisterTile::RegisterTile(Emitter& e, Type factor, Type sum, bool has_even_depth, bool is_interleaved)
     : e_(e),
       b_(e.b()),
       factor_(factor),
@@ -36,7 +42,9 @@ RegisterTile::RegisterTile(Emitter& e, Type factor, Type sum, bool has_even_dept
       shape_(register_tile_shape(e.target().vector_bits, sum)),
       in_(register_type(e.context(), factor)),
       out_(register_type(e.context(), sum)),
-      in_pairs_(in_ != out_ && has_even_depth && shape_.lanes == e.target().lanes()) {}
+      together_(is_interleaved                                                        ? 4
+                : in_ != out_ && has_even_depth && shape_.lanes == e.target().lanes() ? 2
+                                                                                      : 1) {}
 
 void RegisterTile::for_each(TileOrder order, Value* live_rows, Value* live_columns,
                             const std::function<void(Value* row, Value* column)>& emit_tile) {
@@ -100,7 +108,7 @@ Values RegisterTile::add_products(const Values& sums, const Values& left, const 
   const std::int64_t vector_bytes = shape_.lanes * factor_.element_bytes();
   Values init = sums;
   init.push_back(right.first);
-  Values out = e_.loop(e_.i64(0), depth, e_.i64(in_pairs_ ? 2 : 1), init, may_be_empty, [&](Value* k, const Values& carried) {
+  Values out = e_.loop(e_.i64(0), depth, e_.i64(together_), init, may_be_empty, [&](Value* k, const Values& carried) {
     Value* const row = carried.back();
     if (ahead) {
       Value* const later = b_.CreateGEP(b_.getInt8Ty(), row, ahead);
@@ -119,36 +127,40 @@ Values RegisterTile::add_products(const Values& sums, const Values& left, const 
         sum = multiply_add(x, factors[j], sum);
       }
     }
-    Value* after = b_.CreateGEP(b_.getInt8Ty(), row, right.distance);
-    if (in_pairs_) after = b_.CreateGEP(b_.getInt8Ty(), after, right.distance);
-    next.back() = after;
+    for (unsigned i = 0; i < together_; ++i) next.back() = b_.CreateGEP(b_.getInt8Ty(), next.back(), right.distance);
     return next;
   });
   out.pop_back();
   return out;
 }
 
-/// Vector j of a row of b, or of a pair of rows.
+/// Vector j of a row of b, or of the rows that are multiplied together.
 Value* RegisterTile::right_factor(Value* row, std::size_t j, const RightRows& right) {
   const std::int64_t lanes = shape_.lanes;
+  if (together_ == 4) {
+    Value* from = b_.CreateConstInBoundsGEP1_64(vector(out_), row, j);
+    return b_.CreateAlignedLoad(vector(out_), from, llvm::Align(static_cast<std::uint64_t>(4 * lanes)));
+  }
   const llvm::Align align(std::min(right.alignment, static_cast<std::uint64_t>(lanes * factor_.element_bytes())));
   const auto load = [&](Value* from) {
     return b_.CreateAlignedLoad(vector(in_), b_.CreateConstInBoundsGEP1_64(in_, from, j * static_cast<std::uint64_t>(lanes)), align);
   };
   Value* x = load(row);
   llvm::Type* half = b_.getInt16Ty();
-  if (in_pairs_) {
+  if (together_ == 2) {
     Value* y = load(b_.CreateInBoundsGEP(b_.getInt8Ty(), row, right.distance));
-    return interleave(b_, b_.CreateSExt(x, vector(half)), b_.CreateSExt(y, vector(half)), lanes);
+    return interleave_vectors(b_, b_.CreateSExt(x, vector(half)), b_.CreateSExt(y, vector(half)), lanes);
   }
   return in_ != out_ ? b_.CreateSExt(x, vector(out_)) : x;
 }
 
-/// An element of a, or a pair of them, broadcast to all lanes.
+/// An element of a, or those that are multiplied together, broadcast to all lanes.
 Value* RegisterTile::left_factor(Value* from) {
   Value* x = nullptr;
-  if (in_pairs_) {
-    Value* pair = b_.CreateAlignedLoad(llvm::FixedVectorType::get(in_, 2), from, llvm::Align(2));
+  if (together_ == 4) {
+    x = b_.CreateAlignedLoad(out_, from, llvm::Align(1));
+  } else if (together_ == 2) {
+    Value* pair = b_.CreateAlignedLoad(llvm::FixedVectorType::get(in_, 2), from, llvm::Align(1));
     x = b_.CreateBitCast(b_.CreateSExt(pair, llvm::FixedVectorType::get(b_.getInt16Ty(), 2)), out_);
   } else {
     x = b_.CreateLoad(in_, from);
@@ -161,8 +173,63 @@ Value* RegisterTile::multiply_add(Value* x, Value* y, Value* sum) {
   const Type types[3] = {sum_, sum_, sum_};
   Value* const operands[3] = {x, y, sum};
   if (sum_.is_float()) return lower_elementwise(b_, e_.target(), OpKind::fma_, types, sum_, operands);
-  if (!in_pairs_) return b_.CreateAdd(sum, b_.CreateMul(x, y));
+  if (together_ == 4) return b_.CreateIntrinsic(four_products(4 * shape_.lanes), {}, {sum, y, x});
+  if (together_ == 1) return b_.CreateAdd(sum, b_.CreateMul(x, y));
   return b_.CreateAdd(sum, b_.CreateIntrinsic(pair_products(e_.target().vector_bits), {}, {b_.CreateBitCast(x, y->getType()), y}));
+}
+
+void RegisterTile::interleave(Value* panel, std::int64_t rows) {
+  const std::int64_t lanes = shape_.lanes;
+  e_.loop(rows, 4, [&](Value* k) {
+    Value* first = b_.CreateInBoundsGEP(in_, panel, b_.CreateMul(k, e_.i64(shape_.columns()), "", true, true));
+    Values x;
+    for (std::int64_t j = 0; j < shape_.vectors; ++j)
+      for (std::int64_t i = 0; i < 4; ++i) {
+        Value* from = b_.CreateInBoundsGEP(in_, first, e_.i64(i * shape_.columns() + j * lanes));
+        x.push_back(b_.CreateAlignedLoad(vector(in_), from, llvm::Align(static_cast<std::uint64_t>(lanes))));
+      }
+    llvm::Type* pairs = llvm::FixedVectorType::get(b_.getInt16Ty(), static_cast<unsigned>(lanes));
+    for (std::int64_t j = 0; j < shape_.vectors; ++j) {
+      const auto pair = [&](std::int64_t i) {
+        const auto at = static_cast<std::size_t>(4 * j + i);
+        return b_.CreateBitCast(interleave_vectors(b_, x[at], x[at + 1], lanes), pairs);
+      };
+      Value* fours = b_.CreateBitCast(interleave_vectors(b_, pair(0), pair(2), lanes), vector(out_));
+      fours = b_.CreateXor(fours, llvm::ConstantInt::get(vector(out_), 0x80808080U));
+      Value* to = b_.CreateInBoundsGEP(in_, first, e_.i64(4 * j * lanes));
+      b_.CreateAlignedStore(fours, to, llvm::Align(static_cast<std::uint64_t>(4 * lanes)));
+    }
+  });
+}
+
+Values RegisterTile::row_excess(std::int64_t depth, const std::function<Values(const Values&, const AddRows&)>& add_segments) {
+  const std::int64_t bytes = std::min<std::int64_t>(depth, e_.target().vector_bits / 8);
+  llvm::Type* words = llvm::FixedVectorType::get(out_, static_cast<unsigned>(bytes / 4));
+  Value* const factor = llvm::ConstantInt::get(words, 0x80808080U);  // unsigned bytes: 128
+  const Values none(static_cast<std::size_t>(shape_.rows), llvm::Constant::getNullValue(words));
+  Values sums = add_segments(none, [&](const Values& before, const Values& left) {
+    return e_.loop(e_.i64(0), e_.i64(depth), e_.i64(bytes), before, false, [&](Value* k, const Values& carried) {
+      Values next;
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        Value* x = b_.CreateAlignedLoad(words, b_.CreateInBoundsGEP(in_, left[i], k), llvm::Align(1));
+        next.push_back(b_.CreateIntrinsic(four_products(bytes), {}, {carried[i], factor, x}));
+      }
+      return next;
+    });
+  });
+  for (Value*& sum : sums) sum = b_.CreateAddReduce(sum);
+  return sums;
+}
+
+Values RegisterTile::without_excess(const Values& sums, Value* excess) {
+  Values out;
+  for (std::int64_t i = 0; i < shape_.rows; ++i) {
+    Value* of_row = b_.CreateVectorSplat(static_cast<unsigned>(shape_.lanes),
+                                         b_.CreateLoad(out_, b_.CreateConstInBoundsGEP1_64(out_, excess, static_cast<std::uint64_t>(i))));
+    for (std::int64_t j = 0; j < shape_.vectors; ++j)
+      out.push_back(b_.CreateSub(sums[static_cast<std::size_t>(i * shape_.vectors + j)], of_row));
+  }
+  return out;
 }
 
 llvm::Type* RegisterTile::vector(llvm::Type* t) const {

@@ -19,11 +19,13 @@ struct RightRows {
 enum class TileOrder { down_columns, along_rows };
 
 /// Rows of accumulators, each of some vectors: loaded from a row-major buffer, increased by products a[row, k] b[k, column], and stored.
-/// For each element the products are added in order of k, for floats by fused multiply-adds, as in the interpreter.
+/// For each element the products are added in order of k, for floats by fused multiply-adds, as in the interpreter. Sums of integers do not
+/// depend on the order: products of bytes are added in pairs, or in fours if the right factor's rows are interleaved.
 class RegisterTile {
  public:
-  /// factor, sum: types of the tiles that are multiplied, and of the accumulators. A depth that is always even allows pairs of k.
-  RegisterTile(Emitter&, Type factor, Type sum, bool has_even_depth);
+  /// factor, sum: types of the tiles that are multiplied, and of the accumulators. A depth that is always even allows pairs of k, and
+  /// interleaved rows require one that is a multiple of 16.
+  RegisterTile(Emitter&, Type factor, Type sum, bool has_even_depth, bool is_interleaved = false);
 
   llvm::Type* factor_type() const { return in_; }
   llvm::Type* sum_type() const { return out_; }
@@ -34,6 +36,16 @@ class RegisterTile {
   /// Adds the products for k from 0 to `depth`, which may be 0 only if `may_be_empty`. `left`: for each row the address of its first
   /// factor.
   Values add_products(const Values& sums, const Values& left, const RightRows& right, Value* depth, bool may_be_empty);
+
+  /// Interleaves `rows` rows of a panel with the tile's columns in fours, in place: four bytes of each column follow each other. The
+  /// instruction multiplies unsigned bytes by signed ones, so 128 is added to each byte of the panel.
+  void interleave(Value* panel, std::int64_t rows);
+  /// What the products with an interleaved panel exceed, for each row of the tile: 128 times the sum of the left factor's row.
+  /// add_segments(sums, add) calls add(sums, left) for each part of the rows, which is `depth` long, and returns the final sums.
+  using AddRows = std::function<Values(const Values& sums, const Values& left)>;
+  Values row_excess(std::int64_t depth, const std::function<Values(const Values& sums, const AddRows&)>& add_segments);
+  /// Subtracts the excess of each row, which is at `excess`, from the accumulators.
+  Values without_excess(const Values& sums, Value* excess);
 
   /// Where the rows of the tile from `row` on lie in a row-major left factor. Rows that are not live stand for the last live one: what a
   /// buffer holds there may be subnormal, and products of such numbers take a hundred times as long.
@@ -56,8 +68,8 @@ class RegisterTile {
   const std::int64_t M_, N_;
   const TileShape shape_;
   llvm::Type *const in_, *const out_;  // element types; int8 is accumulated in int32
-  // Two steps of k are computed at once: the sum of two products of int8 is exact, and integers may be added in any order.
-  const bool in_pairs_;
+  // So many steps of k are computed at once: the sum of two products of int8 is exact in int16 and int32.
+  const unsigned together_;
 };
 
 }  // namespace tilewright::backend::host

@@ -90,6 +90,7 @@ Machine machine_of(const std::string& target) {
   const bool avx512 = has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq");
   const bool avx2 = has("avx2") && has("fma");
   describe(m, target, avx512 ? 512 : avx2 ? 256 : 128, has("fma"), has("f16c") && has("avx"), avx2);
+  m.has_byte_products = avx512 ? has("avx512vnni") : avx2 && has("avxvnni");
   return m;
 }
 
@@ -97,20 +98,20 @@ namespace {
 
 class HostHooks final : public TargetHooks {
  public:
-  explicit HostHooks(const Machine& m) : TargetHooks(m.description), cpu_(m.cpu), features_(m.features) {}
+  explicit HostHooks(const Machine& m) : TargetHooks(m.description), machine_(m) {}
 
   CompiledKernel::Format format() const override { return CompiledKernel::Format::elf; }
-  std::string processor() const override { return cpu_ + ' ' + features_; }
+  std::string processor() const override { return machine_.cpu + ' ' + machine_.features; }
   std::string entry_of(const ir::Function&) const override { return "tilewright_entry"; }
 
   std::unique_ptr<llvm::TargetMachine> make_machine(const ir::Function&, const CompileOptions&) const override {
     initialise_llvm();
-    return create_target_machine(llvm::sys::getProcessTriple(), cpu_, features_, llvm::CodeModel::Small, /*is_jit=*/true);
+    return create_target_machine(llvm::sys::getProcessTriple(), machine_.cpu, machine_.features, llvm::CodeModel::Small, /*is_jit=*/true);
   }
 
   void lower(const ir::Function& f, passes::PlanCache&, const CompileOptions& options, llvm::Module& m, llvm::TargetMachine& machine,
              CompiledKernel& kernel) const override {
-    LoweredFunction lowered = host::lower(m, f, description(), options.check, kernel.entry);
+    LoweredFunction lowered = host::lower(m, f, machine_, options.check, kernel.entry);
     kernel.scratch_bytes = static_cast<std::size_t>(lowered.scratch_bytes);
     kernel.sites = std::move(lowered.sites);
     kernel.reports = std::move(lowered.reports);
@@ -141,7 +142,7 @@ class HostHooks final : public TargetHooks {
   }
 
  private:
-  std::string cpu_, features_;
+  const Machine machine_;
 };
 
 }  // namespace

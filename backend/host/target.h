@@ -3,16 +3,10 @@
 #include <memory>
 #include <string>
 
+#include "backend/host/machine.h"
 #include "backend/target_hooks.h"
 
 namespace tilewright::backend::host {
-
-/// What the code may use: LLVM's names of a CPU and of its features.
-struct Machine {
-  std::string cpu;
-  std::string features;
-  ir::TargetDesc description;
-};
 
 /// "cpu" (this machine) or "cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4". Throws Error for another name.
 Machine machine_of(const std::string& target);

@@ -15,4 +15,9 @@ TileShape register_tile_shape(int vector_bits, const ir::Type& sums) {
   return {rows, std::min({columns / lanes, accumulators / rows, kMostVectors}), lanes};
 }
 
+bool adds_byte_products(const ir::Type& right, const TileShape& shape, int lanes) {
+  constexpr std::int64_t kLeastDepth = 16;  // bytes of the narrowest register, in which a row of the left factor is added up
+  return right.element() == ir::Element::i8 && shape.lanes == lanes && right.extent(right.rank() - 2) >= kLeastDepth;
+}
+
 }  // namespace tilewright::backend::host

@@ -13,4 +13,8 @@ struct TileShape {
 };
 TileShape register_tile_shape(int vector_bits, const ir::Type& sums);
 
+/// Whether products with this right factor can be added by the instruction for four products of bytes (Machine::has_byte_products), on a
+/// target with vectors of `lanes` lanes.
+bool adds_byte_products(const ir::Type& right, const TileShape&, int lanes);
+
 }  // namespace tilewright::backend::host

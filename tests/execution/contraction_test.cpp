@@ -230,6 +230,30 @@ TEST_CASE("contraction: types of factors") {
   check({20, 70, 50, 16, 64, 16, Element::i8, Element::i32});
 }
 
+// Where the processor has an instruction for it, four at a time.
+TEST_CASE("contraction: products of bytes") {
+  const auto bytes = [](Product p) {
+    p.factor = Element::i8, p.sum = Element::i32;
+    check(p);
+  };
+  for (const std::int64_t k : {0, 1, 3, 16, 33, 130})
+    for (const std::int64_t m : {1, 9, 40}) bytes({m, 140, k, 16, 128, 16});
+  for (const std::int64_t depth : {1, 2, 8, 32, 128}) bytes({21, 70, 150, 16, 64, depth});
+  for (const std::int64_t rows : {1, 2, 4, 8}) bytes({7, 300, 143, rows, 256, 32});
+  for (const std::int64_t columns : {1, 8, 16}) bytes({20, 9, 50, 16, columns, 32});
+  bytes({20, 260, 2101, 16, 256, 256});  // more blocks than are kept
+  bytes({100, 70, 603, 32, 64, 64});     // neighbouring programs share panels
+  for (const bool left : {false, true})
+    for (const bool right : {false, true}) bytes({37, 70, 50, 16, 64, 32, {}, {}, left, right});
+  for (const char* masks : {"left", "right"}) bytes({37, 70, 50, 16, 64, 32, {}, {}, false, false, masks});
+  bytes({37, 70, 50, 16, 64, 32, {}, {}, false, false, "both", "", true});
+  for (const char* factors : {"%xf = add %x, %x : i8[$m, $k]", "%yf = add %y, %y : i8[$k, $n]"})
+    bytes({70, 70, 50, 64, 64, 64, {}, {}, false, false, "both", factors});
+  Product wraps{20, 70, 50, 16, 64, 32, {}, {}, false, false, "right"};
+  wraps.shift = std::numeric_limits<std::int32_t>::max() - 3 - 50;
+  bytes(wraps);
+}
+
 TEST_CASE("contraction: transposed factors") {
   for (const bool left : {false, true})
     for (const bool right : {false, true}) check({37, 70, 50, 16, 64, 32, Element::f32, Element::f32, left, right});

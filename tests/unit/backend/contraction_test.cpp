@@ -15,8 +15,8 @@ using ir::OpKind;
 namespace {
 
 struct Planned {
-  explicit Planned(const std::string& text)
-      : function(ir::parse(text, "test.tile").functions.at(0)), axes(function), plan(function, MemoryAxes{axes, 16}) {
+  explicit Planned(const std::string& text, bool has_byte_products = false)
+      : function(ir::parse(text, "test.tile").functions.at(0)), axes(function), plan(function, MemoryAxes{axes, 16, has_byte_products}) {
     function.walk([&](OpId id) {
       if (function.kind(id) == OpKind::for_) loop = id;
     });
@@ -104,7 +104,35 @@ std::string product(const char* mask = "%both", const char* in_loop = "", const 
   })";
 }
 
+/// The product of i8, with sums of i32.
+std::string product_of_bytes() {
+  std::string text = product();
+  const auto replace = [&](const std::string& what, const std::string& by) {
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
+  };
+  replace("%c: ptr<f32>", "%c: ptr<i32>");
+  replace("ptr<f32>[64, 64]", "ptr<i32>[64, 64]");
+  replace("f32[64, 64]", "i32[64, 64]");
+  replace("value = 0.0", "value = 0");
+  replace("f32", "i8");
+  return text;
+}
+
 }  // namespace
+
+TEST_CASE("contraction: panels of bytes are interleaved where an instruction adds four products") {
+  for (const bool has_byte_products : {false, true}) {
+    const Planned p(product_of_bytes(), has_byte_products);
+    REQUIRE(p.contraction() != nullptr);
+    CHECK(p.contraction()->dots.at(0).left.load);
+    CHECK(p.contraction()->kept_blocks > 0);
+    const Panels* panels = p.plan.panels(p.plan.operand_class(p.contraction()->dots.at(0).dot, 1));
+    REQUIRE(panels != nullptr);
+    CHECK(panels->are_interleaved == has_byte_products);
+  }
+  const Planned floats(product(), true);
+  CHECK_FALSE(floats.plan.panels(floats.plan.operand_class(floats.contraction()->dots.at(0).dot, 1))->are_interleaved);
+}
 
 TEST_CASE("contraction: the left factor is read in memory, the right one is kept in panels") {
   const Planned p(product());
