@@ -3,8 +3,11 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
+
 #include "backend/host/launch_bytes.h"
 #include "backend/host_abi.h"
+#include "passes/analysis/address_form.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
@@ -12,7 +15,10 @@ namespace tilewright::backend::host {
 NonTemporalStores::NonTemporalStores(Emitter& e) : e_(e) {
   const Function& f = e.f();
   bool has_atomics = false;
-  f.walk([&](OpId id) { has_atomics = has_atomics || ir::info(f.kind(id)).family == ir::Family::atomic; });
+  f.walk([&](OpId id) {
+    has_atomics = has_atomics || ir::info(f.kind(id)).family == ir::Family::atomic;
+    if (f.kind(id) == OpKind::load_) loaded_.insert(passes::base_parameter(f, f.operand(id, 0)));
+  });
   // An atomic may tell another program that earlier stores are visible.
   if (e.check() || has_atomics) return;
   Value* total = emit_launch_bytes(e);
@@ -23,11 +29,16 @@ NonTemporalStores::NonTemporalStores(Emitter& e) : e_(e) {
   exceeds_caches_ = b.CreateAnd(b.CreateICmpNE(kib, b.getInt32(0)), b.CreateICmpUGT(total, cache), "non_temporal");
 }
 
+bool NonTemporalStores::updates_memory(OpId store) const {
+  const ValueId base = passes::base_parameter(e_.f(), e_.f().operand(store, 0));
+  return std::any_of(loaded_.begin(), loaded_.end(), [&](ValueId loaded) { return passes::may_share_memory(e_.f(), base, loaded); });
+}
+
 /// Whether this is a store of whole registers to successive addresses (only this form has an instruction) whose address is known before the
-/// row.
+/// row. A line that has been read is in the caches, from which a non-temporal store would have to remove it first.
 bool NonTemporalStores::is_candidate(const Nest& nest, OpId id) const {
   const Function& f = e_.f();
-  if (f.kind(id) != OpKind::store_ || !nest.is_vectorised()) return false;
+  if (f.kind(id) != OpKind::store_ || !nest.is_vectorised() || updates_memory(id)) return false;
   const ValueId pointer = f.operand(id, 0);
   if (e_.plan().schedule(e_.plan().resolve(pointer).value) != Schedule::inlined) return false;
   const Type t = f.type(pointer);

@@ -1,6 +1,8 @@
 // Non-temporal stores: without them, a launch whose memory exceeds the caches would read every line before it overwrites it, which adds half
 // of the traffic again.
 #pragma once
+#include <set>
+
 #include "backend/host/nest.h"
 
 namespace tilewright::backend::host {
@@ -24,8 +26,11 @@ class NonTemporalStores {
 
  private:
   bool is_candidate(const Nest&, OpId) const;
+  /// Whether the function loads from memory that this store may write.
+  bool updates_memory(OpId store) const;
 
   Emitter& e_;
+  std::set<ValueId> loaded_;         // the parameters on which pointers of loads are based, and none if one is not known
   Value* exceeds_caches_ = nullptr;  // whether the launch's memory exceeds the caches; null: no store is a candidate
   bool active_ = false;
   bool used_ = false;

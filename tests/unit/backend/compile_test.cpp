@@ -221,14 +221,18 @@ TEST_CASE("compile: rows of products that no store needs are computed as the las
 
 TEST_CASE("compile: what a launch reads once counts with what it writes, to choose non-temporal stores") {
   // kMasked reads what no other program reads; a gather may read anything.
-  const std::string rows = compiled(kMasked, "cpu:x86-64-v4").llvm_ir,
-                    gather = compiled(gather_of("f32", "i32").c_str(), "cpu:x86-64-v4").llvm_ir;
+  const auto code = [](std::string text) {
+    for (const std::string parameter : {"%x: ptr<const f32>", "%y: ptr<f32>"})
+      text.insert(text.find(parameter) + parameter.size(), " {disjoint}");
+    return compiled(text.c_str(), "cpu:x86-64-v4").llvm_ir;
+  };
+  const std::string rows = code(kMasked), gather = code(gather_of("f32", "i32"));
   CHECK(has(rows, "!nontemporal"));
   CHECK(has(rows, "llvm.umin.i64"));
   CHECK(has(gather, "!nontemporal"));
   CHECK(has(gather, "llvm.umin.i64"));  // for the indices
   // Two passes over rows of n elements, in blocks: the second one stores, in as many iterations as n has blocks.
-  const std::string passes = compiled(R"(kernel @passes(%x: ptr<const f32>, %y: ptr<f32>, %n: i32) {
+  const std::string passes = code(R"(kernel @passes(%x: ptr<const f32>, %y: ptr<f32>, %n: i32) {
   %zero = constant {value = 0} : i32
   %size = constant {value = 256} : i32
   %r = arange {lo = 0, hi = 256} : i32[256]
@@ -250,11 +254,36 @@ TEST_CASE("compile: what a launch reads once counts with what it writes, to choo
     store %yp, %sums
     yield
   }
-})",
-                                      "cpu:x86-64-v4")
-                                 .llvm_ir;
+})");
   CHECK(has(passes, "!nontemporal"));
   CHECK(has(passes, "llvm.smax.i64"));
+}
+
+TEST_CASE("compile: a store is not non-temporal if the kernel loads from the same parameter, or from one that may overlap it") {
+  const auto code = [](const std::string& x, const std::string& y, const std::string& to) {
+    return compiled(("kernel @add(%x: ptr<f32>" + x + ", %y: ptr<f32>" + y + R"() {
+  %pid = program_id {axis = 0} : i32
+  %size = constant {value = 256} : i32
+  %first = mul %pid, %size : i32
+  %fs = broadcast %first : i32[256]
+  %r = arange {lo = 0, hi = 256} : i32[256]
+  %at = add %fs, %r : i32[256]
+  %xs = broadcast %x : ptr<f32>[256]
+  %xp = add_ptr %xs, %at : ptr<f32>[256]
+  %v = load %xp : f32[256]
+  %w = add %v, %v : f32[256]
+  %ts = broadcast )" +
+                     to + R"( : ptr<f32>[256]
+  %tp = add_ptr %ts, %at : ptr<f32>[256]
+  store %tp, %w
+})")
+                        .c_str(),
+                    "cpu:x86-64-v4")
+        .llvm_ir;
+  };
+  CHECK(has(code(" {disjoint}", " {disjoint}", "%y"), "!nontemporal"));
+  CHECK_FALSE(has(code(" {disjoint}", " {disjoint}", "%x"), "!nontemporal"));
+  CHECK_FALSE(has(code("", "", "%y"), "!nontemporal"));
 }
 
 TEST_CASE("compile: maximum and minimum are an instruction and a correction for NaN on AVX-512, of vectors and in reduces") {
