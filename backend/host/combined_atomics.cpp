@@ -19,9 +19,9 @@ using ir::AttrName;
 
 namespace {
 
-constexpr std::int64_t kSlots = 256;
+constexpr std::int64_t kSlots = 2048;  // half of a first-level cache
 // A table may evict so many values, and one more for each eighth lane: an eviction takes about as long as eight combinations save.
-constexpr std::int64_t kFirstCredit = 2 * kSlots;
+constexpr std::int64_t kFirstCredit = 512;
 constexpr std::int64_t kLanesPerEviction = 8;
 constexpr std::int64_t kLanesTogether = 64;  // whether they are combined is decided once
 constexpr std::int64_t kNoCredit = std::int64_t{-1} << 62;
@@ -137,8 +137,11 @@ void CombinedAtomics::begin(Emitter& e) {
     t.op = id;
     t.keys = e.allocate_scratch(kSlots * 8).offset;
     t.values = e.allocate_scratch(kSlots * 8).offset;
+    t.filled = e.allocate_scratch(kSlots * 4).offset;
+    t.count = e.allocate_scratch(8).offset;
     t.credit = e.allocate_scratch(8).offset;
     b.CreateMemSet(in_scratch(e, t.keys, b.getInt64Ty(), e.i64(0)), b.getInt8(0), kSlots * 8, llvm::Align(64));
+    b.CreateStore(e.i64(0), in_scratch(e, t.count, b.getInt64Ty(), e.i64(0)));
     b.CreateStore(e.i64(kFirstCredit), in_scratch(e, t.credit, b.getInt64Ty(), e.i64(0)));
   }
 }
@@ -168,12 +171,14 @@ void CombinedAtomics::add(Emitter& e, OpId id, const Values& x) {
   llvm::IRBuilder<>& b = e.b();
   const Table& t = table_of(e.f(), id);
   llvm::Type* element = register_type_of(e, id);
-  llvm::BasicBlock *hit = e.new_block("hit"), *miss = e.new_block("miss"), *evict = e.new_block("evict"), *fill = e.new_block("fill"),
-                   *added = e.new_block("added");
+  llvm::BasicBlock *hit = e.new_block("hit"), *miss = e.new_block("miss"), *empty = e.new_block("empty"), *evict = e.new_block("evict"),
+                   *fill = e.new_block("fill"), *added = e.new_block("added");
   // Rows of a power of two bytes would all have the same low bits.
   const auto bytes = static_cast<unsigned>(e.f().type(e.f().result(id)).element_bytes());
   Value* word = b.CreateLShr(x[0], static_cast<std::uint64_t>(std::countr_zero(bytes)));
-  Value* slot = b.CreateAnd(b.CreateXor(word, b.CreateLShr(word, 8)), e.i64(kSlots - 1));
+  Value* slot =
+      b.CreateAnd(b.CreateXor(word, b.CreateLShr(word, static_cast<std::uint64_t>(std::countr_zero(static_cast<std::uint64_t>(kSlots))))),
+                  e.i64(kSlots - 1));
   Value *key = in_scratch(e, t.keys, b.getInt64Ty(), slot), *value = in_scratch(e, t.values, element, slot);
   Value* held = b.CreateLoad(b.getInt64Ty(), key);
   b.CreateCondBr(b.CreateICmpEQ(held, x[0]), hit, miss);
@@ -183,7 +188,13 @@ void CombinedAtomics::add(Emitter& e, OpId id, const Values& x) {
   b.CreateBr(added);
 
   b.SetInsertPoint(miss);
-  b.CreateCondBr(b.CreateICmpEQ(held, e.i64(0)), fill, evict);
+  b.CreateCondBr(b.CreateICmpEQ(held, e.i64(0)), empty, evict);
+  b.SetInsertPoint(empty);
+  Value* end = in_scratch(e, t.count, b.getInt64Ty(), e.i64(0));
+  Value* number = b.CreateLoad(b.getInt64Ty(), end);
+  b.CreateStore(b.CreateTrunc(slot, b.getInt32Ty()), in_scratch(e, t.filled, b.getInt32Ty(), number));
+  b.CreateStore(b.CreateAdd(number, e.i64(1)), end);
+  b.CreateBr(fill);
   b.SetInsertPoint(evict);
   update_memory(e, id, {held, b.CreateLoad(element, value)});
   Value* credit = in_scratch(e, t.credit, b.getInt64Ty(), e.i64(0));
@@ -201,14 +212,12 @@ void CombinedAtomics::finish(Emitter& e) {
   llvm::IRBuilder<>& b = e.b();
   for (const auto& [kind, t] : tables_) {
     llvm::Type* element = register_type_of(e, t.op);
-    e.loop(kSlots, 1, [&, id = t.op, keys = t.keys, values = t.values](Value* slot) {
-      Value* held = b.CreateLoad(b.getInt64Ty(), in_scratch(e, keys, b.getInt64Ty(), slot));
-      llvm::BasicBlock *write = e.new_block("write"), *next = e.new_block("next");
-      b.CreateCondBr(b.CreateICmpEQ(held, e.i64(0)), next, write);
-      b.SetInsertPoint(write);
-      update_memory(e, id, {held, b.CreateLoad(element, in_scratch(e, values, element, slot))});
-      b.CreateBr(next);
-      b.SetInsertPoint(next);
+    Value* count = b.CreateLoad(b.getInt64Ty(), in_scratch(e, t.count, b.getInt64Ty(), e.i64(0)));
+    e.loop(e.i64(0), count, e.i64(1), {}, true, [&, of = t](Value* number, const Values&) {
+      Value* slot = b.CreateZExt(b.CreateLoad(b.getInt32Ty(), in_scratch(e, of.filled, b.getInt32Ty(), number)), b.getInt64Ty());
+      Value* held = b.CreateLoad(b.getInt64Ty(), in_scratch(e, of.keys, b.getInt64Ty(), slot));
+      update_memory(e, of.op, {held, b.CreateLoad(element, in_scratch(e, of.values, element, slot))});
+      return Values{};
     });
   }
 }

@@ -3,7 +3,8 @@
 // If nobody uses the old values of an atomic, a thread may first combine its values for one address: locked instructions take ten times as
 // long as others. Each kind of atomic has a table in scratch memory with one slot for each hash of an address. A value for an address whose
 // slot holds another one evicts it: its combined value goes to memory. The rest goes to memory at the end of the thread's range of
-// programs. Where addresses are many, a table only costs time: after too many evictions in a range, its atomics go to memory directly.
+// programs, for which a list says which slots are filled. Where addresses are many, a table only costs time: after too many evictions in a
+// range, its atomics go to memory directly.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -43,8 +44,8 @@ class CombinedAtomics {
 
  private:
   struct Table {
-    ir::OpId op;                        // one of its atomics
-    std::int64_t keys, values, credit;  // offsets in scratch memory
+    ir::OpId op;                                       // one of its atomics
+    std::int64_t keys, values, filled, count, credit;  // offsets in scratch memory
   };
   /// A table has the atomics of one operation on one type.
   Table& table_of(const ir::Function&, ir::OpId);
