@@ -54,7 +54,7 @@ void visit(Rewriter& rw, OpId id) {
   if (info.has(ir::kTerminator)) return;
   if (info.has(ir::kPure) && is_unused(f, id)) return rw.erase(id);
   rw.at(id);
-  if (info.family == ir::Family::memory || info.family == ir::Family::atomic) {
+  if (info.family == ir::Family::memory || info.family == ir::Family::atomic || f.kind(id) == ir::OpKind::histogram_) {
     canonical::fold_memory(rw, id);
   } else if (info.regions > 0) {
     canonical::fold_control(rw, id);

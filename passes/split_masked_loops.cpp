@@ -8,9 +8,9 @@
 // Input, output: traced IR. Numerics do not change. Only on hosts: on GPUs, version_masked_accesses decides at each access. See
 // tests/files/passes/split_masked_loops/.
 //
-// For each loop of small tiles without loops and products in it:
-//   1. find_masks: splits the masks of loads, stores and selects into comparisons of the counter, whose last iteration without a cut is
-//      computed before the loop, and masks that do not change in the loop and can be tested before it (all_true_mask.h).
+// For each loop of small tiles without loops and products in it, and for each one that counts or has atomics:
+//   1. find_masks: splits the masks of loads, stores, selects, histograms and atomics into comparisons of the counter, whose last iteration
+//      without a cut is computed before the loop, and masks that do not change in the loop and can be tested before it (all_true_mask.h).
 //   2. split: clones the loop in front of itself; in the clone these comparisons and masks are true.
 #include <algorithm>
 #include <limits>
@@ -30,10 +30,23 @@ namespace {
 
 // Ops of a body. A larger one gains little from a mask less, and would make much code twice.
 constexpr std::size_t kMaxOps = 96;
-// Vectors of a tile. The loop nest of a larger one counts the lanes of each row, and masks only the last of them.
+// Vectors of a tile. The loop nest of a larger one counts the lanes of each row, and masks only the last of them; but histograms and
+// atomics read a mask for each of their elements.
 constexpr std::int64_t kMaxVectors = 16;
 // Sums and differences of a few such numbers do not wrap.
 constexpr std::int64_t kFar = std::int64_t{1} << 60;
+
+bool is_per_element(const Function& f, OpId id) {
+  return f.kind(id) == OpKind::histogram_ || ir::info(f.kind(id)).family == ir::Family::atomic;
+}
+
+/// The mask, or condition, of an op that can do without if it is all-true.
+ValueId condition_of(const Function& f, OpId id) {
+  const OpKind k = f.kind(id);
+  if (k == OpKind::select_) return f.operand(id, 0);
+  if (k == OpKind::histogram_) return f.op(id).operands.size() > 1 ? f.operand(id, 1) : ValueId{};
+  return k == OpKind::load_ || k == OpKind::store_ || is_per_element(f, id) ? ir::mask_of(f, id) : ValueId{};
+}
 
 /// a * counter + base + [0, most], a sum of parts that are not negative; `base` is a scalar that the loop does not change, or none.
 struct Sum {
@@ -92,12 +105,11 @@ class LoopSplitter {
     loop_ = loop;
     body_ = f_.region(loop);
     const auto step = constant(f_.operand(loop, 2)), lo = constant(f_.operand(loop, 0)), hi = constant(f_.operand(loop, 1));
-    if (!step || *step <= 0 || *step > kFar || !is_near(f_.operand(loop, 0))) return {};
+    if (!step || *step <= 0 || *step > kFar || !is_signed_index(f_.operand(loop, 0))) return {};
     if (lo && hi && *hi - *lo <= *step) return {};
     Masks all;
     for (OpId id : f_.ops(body_)) {
-      const bool is_access = f_.kind(id) == OpKind::load_ || f_.kind(id) == OpKind::store_;
-      const ValueId mask = f_.kind(id) == OpKind::select_ ? f_.operand(id, 0) : is_access ? ir::mask_of(f_, id) : ValueId{};
+      const ValueId mask = condition_of(f_, id);
       if (!mask || f_.type(mask).is_scalar()) continue;
       Masks found;
       if (divide(mask, found)) all.merge(found);
@@ -222,6 +234,8 @@ class LoopSplitter {
       all = all_true_.both(all, rw_.binary(OpKind::ge_, v, rw_.constant(f_.type(v), 0)));
     };
     test_sign(counter);
+    if (f_.type(counter).element() == Element::i64 && !(axes_.knows(counter) && axes_.range(counter).hi <= kFar))
+      all = all_true_.both(all, rw_.binary(OpKind::le_, counter, i64(kFar)));
     for (const Limit& l : masks.limits) {
       end = rw_.binary(OpKind::minimum_, end, end_of(l));
       if (l.sum.base) test_sign(l.sum.base);
@@ -260,17 +274,20 @@ class LoopSplitter {
 
 bool may_split(const Function& f, OpId loop, std::int64_t max_elements) {
   std::size_t ops = 0;
-  bool may_split = true, has_mask = false;
+  bool is_simple = true, has_large_tile = false, is_per_element_masked = false, has_mask = false;
   f.walk(f.region(loop), [&](OpId id) {
     const ir::Family family = ir::info(f.kind(id)).family;
-    const bool has_regions = !f.op(id).regions.empty() && family != ir::Family::reduce;
+    const bool has_regions = !f.op(id).regions.empty() && family != ir::Family::reduce && family != ir::Family::atomic;
     const auto& results = f.op(id).results;
     const bool is_large = std::any_of(results.begin(), results.end(), [&](ValueId v) { return f.type(v).elements() > max_elements; });
-    may_split = may_split && !has_regions && !is_large && family != ir::Family::linalg;
-    has_mask = has_mask || (ir::mask_index(f.kind(id)) && ir::mask_of(f, id)) || f.kind(id) == OpKind::select_;
+    is_simple = is_simple && !has_regions && family != ir::Family::linalg;
+    has_large_tile = has_large_tile || is_large;
+    const bool is_masked = condition_of(f, id).valid();
+    is_per_element_masked = is_per_element_masked || (is_masked && is_per_element(f, id));
+    has_mask = has_mask || is_masked;
     ++ops;
   });
-  return may_split && has_mask && ops <= kMaxOps;
+  return is_simple && (!has_large_tile || is_per_element_masked) && has_mask && ops <= kMaxOps;
 }
 
 }  // namespace

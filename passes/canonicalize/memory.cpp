@@ -1,4 +1,4 @@
-// Rules for loads, stores and atomics with constant masks.
+// Rules for loads, stores, atomics and histograms with constant masks.
 #include "passes/canonicalize/rules.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
@@ -55,12 +55,25 @@ bool fold_atomic(Rewriter& rw, OpId id) {
   return true;
 }
 
+bool fold_histogram(Rewriter& rw, OpId id) {
+  const Function& f = rw.ir();
+  if (f.op(id).operands.size() < 2) return false;
+  const auto mask = f.constant_bits(f.operand(id, 1));
+  if (!mask) return false;
+  if (*mask == 0)
+    rw.replace(id, rw.constant_bits(f.type(f.result(id)), 0));  // histogram(x, false) -> 0
+  else
+    rw.erase_operand(id, 1);  // histogram(x, true) -> histogram(x)
+  return true;
+}
+
 }  // namespace
 
 bool fold_memory(Rewriter& rw, OpId id) {
   switch (rw.ir().kind(id)) {
     case OpKind::load_: return fold_load(rw, id) || drop_unit_axes_of_load(rw, id);
     case OpKind::store_: return fold_store(rw, id) || drop_unit_axes_of_store(rw, id);
+    case OpKind::histogram_: return fold_histogram(rw, id);
     default: return ir::info(rw.ir().kind(id)).family == ir::Family::atomic && fold_atomic(rw, id);
   }
 }

@@ -13,6 +13,7 @@ namespace tilewright::test {
 
 namespace {
 
+constexpr std::int64_t kFarthest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kGreatest = std::numeric_limits<std::int32_t>::max(), kLeast = std::numeric_limits<std::int32_t>::min();
 
 /// What a program reads from its line of a table: the loop runs from begin to end; the mask holds below the bound, and for the first rows.
@@ -35,6 +36,12 @@ const std::vector<Line> kLines = {
     {kGreatest - 70, kGreatest, kGreatest, 0, 4},  // the last indices wrap
     {kGreatest - 70, kGreatest, kGreatest - 20, 7, 4},
     {0, 64, kGreatest, kGreatest - 30, 4},
+    // For counters of 64 bits.
+    {std::int64_t{1} << 40, (std::int64_t{1} << 40) + 60, (std::int64_t{1} << 40) + 50, 0, 4},
+    {std::int64_t{1} << 61, (std::int64_t{1} << 61) + 60, (std::int64_t{1} << 61) + 50, 0, 4},
+    {-(std::int64_t{1} << 61), 60 - (std::int64_t{1} << 61), 50 - (std::int64_t{1} << 61), 0, 4},
+    {kFarthest - 70, kFarthest, kFarthest - 20, 0, 4},
+    {0, 64, kFarthest, 0, 4},
 };
 
 /// Counts, in base 3, in which iterations the mask holds for an element. INDEX: what is compared with the bound, a tile of type T.
@@ -57,12 +64,12 @@ kernel @k(%lines: ptr<const i64>, %y: ptr<i32>) {
   %bound64 = load %p2 : i64
   %first64 = load %p3 : i64
   %rows64 = load %p4 : i64
-  %begin = cast %begin64 : i32
-  %end = cast %end64 : i32
+  %begin = cast %begin64 : COUNTER
+  %end = cast %end64 : COUNTER
   %bound = cast %bound64 : T
   %first = cast %first64 : i32
   %rows = cast %rows64 : i32
-  %step = constant {value = 16} : i32
+  %step = constant {value = 16} : COUNTER
   %i = arange {lo = 0, hi = 4} : i32[4]
   %rb = broadcast %rows : i32[4]
   %below = lt %i, %rb : i1[4]
@@ -73,7 +80,7 @@ kernel @k(%lines: ptr<const i64>, %y: ptr<i32>) {
   %zeros = constant {value = 0} : i32[4, 16]
   %ones = constant {value = 1} : i32[4, 16]
   %threes = constant {value = 3} : i32[4, 16]
-  %s = for %begin, %end, %step, %zeros : i32[4, 16] (%k: i32, %acc: i32[4, 16]) {
+  %s = for %begin, %end, %step, %zeros : i32[4, 16] (%k: COUNTER, %acc: i32[4, 16]) {
 INDEX
     %mask = COMPARED : i1[16]
     %row = reshape %mask : i1[1, 16]
@@ -121,6 +128,12 @@ const std::string kExtended = R"(
     %kj = add %kb, %j : i32[16]
     %x = cast %kj : i64[16])";
 
+// A counter of 64 bits.
+const std::string kLong = R"(
+    %kb = broadcast %k : i64[16]
+    %jw = cast %j : i64[16]
+    %x = add %kb, %jw : i64[16])";
+
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
   return text;
@@ -130,7 +143,8 @@ void check(const std::string& index, const std::string& type, const std::string&
   CAPTURE(index);
   CAPTURE(compared);
   // The text's only capital T is the type.
-  const std::string text = replaced(replaced(replaced(kText, "COMPARED", compared), " T", " " + type), "INDEX", index);
+  std::string text = replaced(kText, "COUNTER", index == kLong ? "i64" : "i32");
+  text = replaced(replaced(replaced(text, "COMPARED", compared), " T", " " + type), "INDEX", index);
   fuzz::Program p;
   p.function = ir::parse(text, "split.tile").functions.at(0);
   p.grid = {static_cast<std::int32_t>(kLines.size()), 1, 1};
@@ -149,7 +163,7 @@ void check(const std::string& index, const std::string& type, const std::string&
 TEST_CASE("loops: masks that cut the last iterations, with bounds near and far, and indices that wrap") {
   for (const char* compared : {"lt %x, %bb", "le %x, %bb", "gt %bb, %x", "ge %bb, %x"}) {
     for (const std::string& index : {kNarrow, kApart, kThrice}) check(index, "i32", compared);
-    for (const std::string& index : {kWide, kExtended}) check(index, "i64", compared);
+    for (const std::string& index : {kWide, kExtended, kLong}) check(index, "i64", compared);
   }
 }
 
