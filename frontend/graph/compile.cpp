@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "backend/compile.h"
+#include "frontend/graph/rewrite_graph.h"
 #include "passes/fusion/graph/checked_indices.h"
 #include "passes/fusion/sequence/build_sequence.h"
 #include "runtime/active_call.h"
@@ -11,6 +12,8 @@
 #include "runtime/environment.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/plan/plan_state.h"
+#include "runtime/plan/sizes.h"
+#include "runtime/plan/symbol_values.h"
 #include "tileir/graph/text/graph_text.h"
 #include "tilewright/graph.h"
 #include "tilewright/kernel_key.h"
@@ -55,6 +58,30 @@ class GraphDump {
   std::optional<detail::DumpFolder> folder_;
 };
 
+struct DerivedGraph {
+  std::shared_ptr<const graph::Graph> graph;
+  fusion::KernelSequence sequence;
+  bool stores_indices = false;
+};
+
+DerivedGraph derive(std::shared_ptr<const graph::Graph> g, const fusion::FusionOptions& options, const ir::TargetDesc& target,
+                    bool is_checked) {
+  const std::size_t nodes = g->size();
+  if (is_checked) g = std::make_shared<const graph::Graph>(fusion::with_checked_indices(*g));
+  fusion::KernelSequence p = fusion::build_sequence(*g, options, target);
+  for (auto* kernels : {&p.kernels, &p.parameter_kernels})
+    for (fusion::SequenceKernel& k : *kernels) k.check = k.check || is_checked;
+  return {g, std::move(p), g->size() > nodes};
+}
+
+/// The bytes of the workspace where symbols have their least values.
+std::uint64_t least_workspace(const DerivedGraph& d) {
+  const detail::SequenceSizes sizes(*d.graph, d.sequence);
+  std::vector<std::int64_t> least;
+  for (std::uint32_t s = 0; s < sizes.table().size(); ++s) least.push_back(detail::least_value(sizes.table()[s].bounds));
+  return sizes.of_report(least).workspace_bytes;
+}
+
 std::shared_ptr<const graph::Graph> snapshot_of(const Graph& g, const Here& at) {
   auto snapshot = std::make_shared<const graph::Graph>(*detail::tensor::nodes_of(g, "compile", at));
   if (snapshot->outputs().empty()) throw Error(detail::location_of(at), "compile: the graph has no output; Graph::output names one");
@@ -76,24 +103,27 @@ Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::share
                                 .batch_invariant = o.batch_invariant,
                                 .max_workspace = o.max_workspace,
                                 .check = {}};
+  check_search_limits(o.search_limits, location_of(at));
   const bool is_checked = o.check || rt::environment_check();
-  const std::size_t written_nodes = nodes->size();
-  if (is_checked) nodes = std::make_shared<const graph::Graph>(fusion::with_checked_indices(*nodes));
-  const auto sequence = [nodes, facts, is_checked](const fusion::FusionOptions& by) {
-    fusion::KernelSequence p = fusion::build_sequence(*nodes, by, facts);
-    for (auto* kernels : {&p.kernels, &p.parameter_kernels})
-      for (fusion::SequenceKernel& k : *kernels) k.check = k.check || is_checked;
-    return p;
-  };
-  PlanParts parts{.graph = nodes,
-                  .sequence = sequence(options),
+  RewrittenGraph rewritten = rewrite_graph(nodes, o, options, facts);
+  DerivedGraph derived = derive(rewritten.graph, options, facts, is_checked);
+  if (rewritten.is_rewritten() && least_workspace(derived) > o.max_workspace) {
+    rewritten.search.not_done.assign(1, fmt::format("all of it: it needs more than max_workspace, {} bytes", o.max_workspace));
+    rewritten.search.rewrites.clear();
+    derived = derive(nodes, options, facts, is_checked);
+  }
+  if (rewritten.is_rewritten())
+    derived.sequence.proof.text += "; the parts that were rewritten agree with the graph as written at small instances";
+  PlanParts parts{.graph = derived.graph,
+                  .sequence = std::move(derived.sequence),
                   .unfused = {},
                   .device = std::move(device),
                   .target = target,
                   .max_workspace = o.max_workspace,
-                  .stores_indices = nodes->size() > written_nodes};
+                  .stores_indices = derived.stores_indices,
+                  .search = std::move(rewritten.search)};
   options.fuse = false;
-  parts.unfused = [sequence, options] { return sequence(options); };
+  parts.unfused = [graph = derived.graph, options, facts] { return fusion::build_sequence(*graph, options, facts); };
   const std::shared_ptr<PlanState> state = make_plan_state(std::move(parts), at);
   dump.write(*state);
   return Plan(state);

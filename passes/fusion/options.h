@@ -14,6 +14,8 @@ struct FusionOptions {
   std::uint64_t max_workspace = UINT64_MAX;
   /// The check that each plan must pass; none: the exact check, check_plan. Tests replace it to refuse plans.
   std::function<ProofResult(const ExprBuilder&, const LoopPlan&)> check;
+  /// False: kernels are not emitted, and have the tiles that their plans suggest, whether or not these fit into registers; for estimates.
+  bool emit = true;
   /// Steps (steps.h) that a derivation may take for each operation; segments that take more are cut. Models take a tenth of this.
   std::uint64_t steps_of_operation = 4000;
 };

@@ -39,6 +39,9 @@ class EGraph : public NodeSource {
   Ref find(const Ref&) const override;
   const std::vector<Member>& members(int term) const override { return members_[static_cast<std::size_t>(term)]; }
 
+  /// A term for each member of a class, of which it is the node.
+  const std::vector<int>& sources(int root) const { return sources_[static_cast<std::size_t>(root)]; }
+
   /// Gives classes to the terms that were added to the table since the last call.
   void add_terms();
   /// How many terms have classes: the first ones of the table.

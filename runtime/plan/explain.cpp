@@ -135,7 +135,8 @@ std::string PlanState::explain() const {
   const std::string proof = "proof: " + proof_text(p.proof) + "\n";
   // If something is not proved, the report says so before everything that depends on it.
   const bool is_proved = p.proof.exact && !p.proof.is_partial();
-  std::string text = (is_proved ? "" : proof) + header_text(sizes) + kernels_text(p.kernels, sizes.kernels, sizes);
+  std::string text =
+      (is_proved ? "" : proof) + search_text(parts_.search) + header_text(sizes) + kernels_text(p.kernels, sizes.kernels, sizes);
   if (!p.parameter_kernels.empty())
     text += fmt::format("\nkernels that run when a parameter is given; what they write is kept, {}\n",
                         bytes_text(static_cast<double>(sizes.derived_bytes))) +

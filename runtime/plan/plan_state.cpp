@@ -5,6 +5,7 @@
 
 #include "runtime/active_call.h"
 #include "tileir/diagnostics.h"
+#include "tileir/graph/text/graph_text.h"
 
 namespace tilewright::detail {
 
@@ -52,6 +53,8 @@ std::size_t PlanState::workspace_bytes() const {
   return sizes_.workspace_bytes;
 }
 
+std::string PlanState::rewritten() const { return graph::print(*parts_.graph); }
+
 std::int64_t PlanState::compilations() const {
   std::lock_guard lock(mutex_);
   return compilations_;
@@ -86,6 +89,21 @@ std::vector<PlannedKernel> Plan::kernels(Here at) const {
 std::vector<PlannedKernel> Plan::parameter_kernels(Here at) const {
   const rt::ActiveCall call(at);
   return state("parameter_kernels", at).kernels(PlanState::When::with_parameters);
+}
+
+std::vector<Rewrite> Plan::rewrites(Here at) const {
+  const rt::ActiveCall call(at);
+  return state("rewrites", at).search().rewrites;
+}
+
+SearchReport Plan::search_report(Here at) const {
+  const rt::ActiveCall call(at);
+  return state("search_report", at).search().report;
+}
+
+std::string Plan::rewritten(Here at) const {
+  const rt::ActiveCall call(at);
+  return state("rewritten", at).rewritten();
 }
 
 std::string Plan::explain(Here at) const {

@@ -10,6 +10,7 @@
 
 #include "runtime/plan/bindings.h"
 #include "runtime/plan/plan_kernel.h"
+#include "runtime/plan/plan_search.h"
 #include "runtime/plan/sizes.h"
 #include "runtime/plan/symbol_values.h"
 #include "tilewright/plan.h"
@@ -25,6 +26,7 @@ struct PlanParts {
   std::string target;
   std::size_t max_workspace = SIZE_MAX;
   bool stores_indices = false;  // the graph has nodes that checked mode added
+  PlanSearch search = {};
 };
 
 /// Every public function may be called from any thread.
@@ -36,6 +38,8 @@ class PlanState {
   void run(std::span<const RunArgument>, const RunOptions&, const Here& at);
   enum class When { each_run, with_parameters };
   std::vector<PlannedKernel> kernels(When) const;
+  const PlanSearch& search() const { return parts_.search; }
+  std::string rewritten() const;
   std::string explain() const;
   std::string explain_svg() const;
   std::size_t intermediate_bytes() const;

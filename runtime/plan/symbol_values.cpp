@@ -11,12 +11,7 @@ namespace tilewright::detail {
 
 namespace fusion = passes::fusion;
 
-namespace {
-
-/// The least multiple within the bounds.
 std::int64_t least_value(const DimBounds& b) { return (b.min / b.multiple_of + (b.min % b.multiple_of != 0)) * b.multiple_of; }
-
-}  // namespace
 
 SymbolValues::SymbolValues(const SymbolTable& table, const fusion::KernelSequence& sequence, const Bindings& bindings,
                            std::vector<std::uint32_t> needed)

@@ -9,6 +9,9 @@
 
 namespace tilewright::detail {
 
+/// The least multiple within the bounds.
+std::int64_t least_value(const DimBounds&);
+
 /// Every run has the same equations: a number given for a symbol is its value, a view gives its extents, and a buffer its element count
 /// (except `buffer + k` and inputs with strides, whose memory may be larger than the tensor).
 class SymbolValues {

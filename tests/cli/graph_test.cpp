@@ -154,6 +154,29 @@ TEST_CASE("graph: random inputs, zeros of a size, results through standard outpu
   CHECK(contains(inexact.err, "tilewright: error: the relative error of 'out' is beyond --compare 0\n"));
 }
 
+TEST_CASE("graph: a search, its limits, and the graph that it chooses") {
+  const char* const kProducts = R"(graph {
+  %q = input : f32[600, 8]
+  %k = input : f32[600, 8]
+  %v = input : f32[600, 8]
+  %0 = einsum %q, %k {text = "id,jd->ij"} : f32[600, 600]
+  %1 = einsum %0, %v {text = "ij,je->ie"} : f32[600, 8]
+  output "o" %1
+})";
+  CHECK(!contains(graph(kProducts, {}).out, "rewritten"));
+  const Outcome o = graph(kProducts, {"--search", "estimate", "--random", "1", "--compare", "1e-4", "--emit", "explain"});
+  CHECK(o.code == 0);
+  CHECK(contains(o.out, "  order: (q k) v  ->  q (k v); saves about "));
+  const Outcome rewritten = graph(kProducts, {"--emit", "rewritten"});
+  CHECK(!contains(rewritten.out, "[600, 600]"));
+  CHECK(graph(rewritten.out, {"--emit", "rewritten"}).out == rewritten.out);
+  CHECK(contains(graph(kProducts, {"--emit", "rewritten", "--search", "off"}).out, "[600, 600]"));
+  CHECK(contains(graph(kProducts, {"--search", "estimate", "--search-gain", "1000"}).out, "less than 1000"));
+  CHECK(contains(graph(kProducts, {"--search", "estimate", "--search-nodes", "1"}).out, "at a limit"));
+  CHECK(contains(graph(kProducts, {"--search", "all"}).err, "--search 'all' is none of off, estimate"));
+  CHECK(graph(kProducts, {"--search", "estimate", "--search-candidates", "0"}).code != 0);
+}
+
 TEST_CASE("graph: extents of 0, of a symbol and of a tensor") {
   const char* const kEmpty = R"(graph {
   symbol n {min = 0}

@@ -87,7 +87,9 @@ constexpr Floor kFusionFloors[] = {
     {kLoose, 0},  {"expr", 1}, {"graph", 2},  {"translate", 3}, {"plan", 4},     {"check", 5},
     {"tiles", 5}, {"emit", 6}, {"report", 6}, {"cover", 7},     {"sequence", 8},
 };
-constexpr Floor kSearchFloors[] = {{kLoose, 0}, {"rules", 1}, {"graph", 1}, {"generate", 2}, {"saturate", 2}};
+constexpr Floor kSearchFloors[] = {
+    {kLoose, 0}, {"rules", 1}, {"graph", 1}, {"regions", 1}, {"generate", 2}, {"saturate", 2}, {"extract", 3}, {"choose", 4},
+};
 constexpr Building kBuildings[] = {
     {kEmulator, "the emulator", kEmulatorFloors},
     {"frontend/", "the front end", kFrontendFloors},

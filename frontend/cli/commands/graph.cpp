@@ -18,9 +18,6 @@
 #include "frontend/cli/output/launch_timing.h"
 #include "frontend/graph/compile.h"
 #include "passes/search/graph/graph_to_terms.h"
-#include "passes/search/graph/terms_to_graph.h"
-#include "passes/search/plain_terms.h"
-#include "passes/search/saturate/extract.h"
 #include "passes/search/saturate/saturate.h"
 #include "runtime/devices.h"
 #include "tileir/graph/text/graph_text.h"
@@ -32,13 +29,17 @@ namespace {
 
 constexpr std::array<std::string_view, 8> kForms = {"explain", "svg", "tileir", "ptx", "graph", "terms", "classes", "rewritten"};
 // The forms that need no plan.
-constexpr std::array<std::string_view, 4> kFormsOfGraphs = {"graph", "terms", "classes", "rewritten"};
+constexpr std::array<std::string_view, 3> kFormsOfGraphs = {"graph", "terms", "classes"};
+constexpr std::array<std::string_view, 2> kSearches = {"off", "estimate"};
 constexpr std::string_view kInterpreter = "interpreter";
 
 struct Options {
   std::string file, target, device, emit, kernel, output = "-";
   bool no_fuse = false, no_reassociate = false, no_move_rounding = false, no_deterministic = false, batch_invariant = false, check = false;
   std::optional<std::uint64_t> max_workspace;
+  std::string search;
+  SearchLimits search_limits;
+  bool expand_differences = false;
   std::vector<std::string> arguments, outputs;
   std::optional<std::uint64_t> random, limit;
   std::optional<double> compare;
@@ -62,17 +63,24 @@ void check(const Options& o) {
   if (!o.target.empty() && o.runs()) throw UsageError("--target compiles only; --device runs the graph");
   if (o.is_interpreted() && !o.emit.empty() && !is_form_of_graph(o.emit))
     throw UsageError(fmt::format("--emit {}: the interpreter has no kernels", o.emit));
+  if (!o.search.empty() && std::find(kSearches.begin(), kSearches.end(), o.search) == kSearches.end())
+    throw UsageError(
+        fmt::format("--search '{}' is none of {}{}", o.search, fmt::join(kSearches, ", "), ir::suggestion(o.search, kSearches)));
   if (!o.kernel.empty() && o.emit != "ptx" && o.emit != "tileir") throw UsageError("--kernel is for --emit tileir and ptx");
 }
 
 PlanOptions plan_options(const Options& o) {
+  const bool searches = o.search == "estimate" || (o.search.empty() && o.emit == "rewritten");
   return {.fuse = !o.no_fuse,
           .reassociate = !o.no_reassociate,
           .move_rounding = !o.no_move_rounding,
           .deterministic = !o.no_deterministic,
           .batch_invariant = o.batch_invariant,
           .max_workspace = o.max_workspace.value_or(SIZE_MAX),
-          .check = o.check};
+          .check = o.check,
+          .search = searches ? Search::estimate : Search::off,
+          .search_limits = o.search_limits,
+          .expand_differences = o.expand_differences};
 }
 
 /// The kernels in the order in which they run: those for parameters first.
@@ -105,26 +113,21 @@ std::string ptx(const Plan& plan, const Options& options) {
 }
 
 /// A form that needs no plan.
-std::string text_of(const std::string& form, const graph::Graph& g, const std::string& target, const Options& options) {
+std::string text_of(const std::string& form, const graph::Graph& g, const Options& options) {
   namespace search = passes::search;
-  const graph::PrintOptions print{.locations = options.locations};
-  if (form == "graph") return graph::print(g, print);
+  if (form == "graph") return graph::print(g, {.locations = options.locations});
   search::GraphTerms terms = search::graph_to_terms(g);
   if (form == "terms") return search::text(terms, g);
-  const search::GraphTerms as_written = terms;
-  const search::SaturatedGraph saturated(g, terms);
-  if (form == "classes")
-    return search::text(terms, g, saturated.classes()) + fmt::format("{} nodes, {} after {} rounds\n", saturated.classes().nodes(),
-                                                                     saturated.is_complete() ? "complete" : "at a limit",
-                                                                     saturated.rounds());
-  const search::Extraction extraction = search::extract(g, terms, saturated.classes(), find_target(target));
-  if (!extraction.is_cheaper()) return graph::print(search::terms_to_graph(g, as_written, {search::PlainTerms(as_written.terms)}), print);
-  return graph::print(search::terms_to_graph(g, terms, {saturated.classes(), extraction.members}), print);
+  const search::SaturatedGraph saturated(g, terms,
+                                         {.nodes = options.search_limits.nodes, .expand_differences = options.expand_differences});
+  return search::text(terms, g, saturated.classes()) + fmt::format("{} nodes, {} after {} rounds\n", saturated.classes().nodes(),
+                                                                   saturated.is_complete() ? "complete" : "at a limit", saturated.rounds());
 }
 
 std::string text_of(const std::string& form, const Plan& plan, const Options& options) {
   if (form == "svg") return plan.explain_svg(Here());
   if (form == "explain") return plan.explain(Here());
+  if (form == "rewritten") return plan.rewritten(Here());
   if (form == "ptx") return ptx(plan, options);
   std::string text;
   for (const PlannedKernel& k : chosen_kernels(plan, options.kernel)) text += k.tile_ir;
@@ -181,7 +184,7 @@ void interpret(const graph::Graph& g, const Options& options, Session& session) 
     write_results(results, outputs, session);
     if (options.compare) compare(g, arguments, results, *options.compare);
   }
-  if (is_form_of_graph(options.form())) session.files.write(options.output, text_of(options.form(), g, "cpu", options));
+  if (is_form_of_graph(options.form())) session.files.write(options.output, text_of(options.form(), g, options));
 }
 
 void run(const graph::Graph& g, const Plan& plan, const std::shared_ptr<rt::Device>& device, const Options& options, Session& session) {
@@ -209,7 +212,7 @@ void execute(const Options& options, Session& session) {
   if (options.runs()) run(*g, plan, device, options, session);
   const std::string form = options.form();
   if (form.empty()) return;
-  session.files.write(options.output, is_form_of_graph(form) ? text_of(form, *g, target, options) : text_of(form, plan, options));
+  session.files.write(options.output, is_form_of_graph(form) ? text_of(form, *g, options) : text_of(form, plan, options));
 }
 
 void add_plan_options(CLI::App& c, Options& o) {
@@ -220,6 +223,14 @@ void add_plan_options(CLI::App& c, Options& o) {
   c.add_flag("--batch-invariant", o.batch_invariant, "A row's bits do not depend on how many rows there are");
   c.add_flag("--check", o.check, "Compile for checked mode: an index outside of a tensor is an error of the run");
   c.add_option("--max-workspace", o.max_workspace, "The most memory for tensors between kernels")->type_name("BYTES");
+  c.add_option("--search", o.search, "Compile an equal graph that takes less time by the estimate, if there is one; default: off")
+      ->type_name("off|estimate");
+  c.add_option("--search-nodes", o.search_limits.nodes, "The most formulas that the search finds to be equal")->type_name("N");
+  c.add_option("--search-candidates", o.search_limits.candidates, "Graphs that are estimated, for each part of the graph")->type_name("N");
+  c.add_option("--search-gain", o.search_limits.gain, "How many times as fast a graph must be to be compiled in place of the written one")
+      ->type_name("X");
+  c.add_flag("--expand-differences", o.expand_differences,
+             "The search may make a c - b c of (a - b) c, which loses digits where a and b are close");
 }
 
 }  // namespace
@@ -242,7 +253,7 @@ void add_graph(CLI::App& root, Session& session) {
   add_device_option(*c, o->device, "The device of a run, or the interpreter; cpu if not given", Interpreter::is_device);
   c->add_option("--emit", o->emit,
                 "explain if there is no run; tileir: the kernels as derived; graph: the graph as it was read; terms: its labelled terms; "
-                "classes: what rules make equal to them; rewritten: the graph of the nodes that seem cheapest")
+                "classes: what rules make equal to them; rewritten: the graph after the search, as with --search estimate")
       ->type_name("explain|svg|tileir|ptx|graph|terms|classes|rewritten");
   c->add_option("--kernel", o->kernel, "Which kernel of the plan; default: all, or the only one")->type_name("NAME");
   c->add_option("-o,--output", o->output, "The file for --emit; default: standard output")->type_name("OUT");

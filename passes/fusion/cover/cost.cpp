@@ -318,6 +318,11 @@ KernelCost estimate(const LoopPlan& plan, const Tiling& tiling, ExprBuilder& b, 
   return cost;
 }
 
+double seconds_at(double of_symbols, const LoopPlan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target,
+                  const FusionOptions& options) {
+  return Estimator(plan, tiling, b, target, options, of_symbols).run().seconds;
+}
+
 std::string KernelCost::text() const {
   std::string all = fmt::format("{} through memory", bytes_text(read_bytes + written_bytes));
   if (reread_bytes > 0) all += fmt::format(", {} again from caches", bytes_text(reread_bytes));

@@ -35,4 +35,7 @@ struct KernelCost {
 /// With batch_invariant, the result is the same for every number of rows, that is of positions along output axes that no reduction binds.
 KernelCost estimate(const LoopPlan&, const Tiling&, ExprBuilder&, const ir::TargetDesc&, const FusionOptions& = {});
 
+/// The seconds where each symbol has this value, or the nearest within its bounds.
+double seconds_at(double of_symbols, const LoopPlan&, const Tiling&, ExprBuilder&, const ir::TargetDesc&, const FusionOptions&);
+
 }  // namespace tilewright::passes::fusion

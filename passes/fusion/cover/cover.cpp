@@ -49,7 +49,7 @@ class Coverer {
     std::vector<CoveredKernel> covered;
     for (ChosenKernel& k : in_order(std::move(kernels_)))
       covered.push_back(
-          {std::move(*k.plan), std::move(k.tiling), std::move(k.proof), k.cost.text() + (k.reason.empty() ? "" : "\n" + k.reason)});
+          {std::move(*k.plan), std::move(k.tiling), std::move(k.proof), k.cost, k.cost.text() + (k.reason.empty() ? "" : "\n" + k.reason)});
     return covered;
   }
 

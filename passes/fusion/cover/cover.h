@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "passes/fusion/check/field_check.h"
+#include "passes/fusion/cover/cost.h"
 #include "passes/fusion/cover/fit_tiling.h"
 #include "passes/fusion/plan/loop_plan.h"
 #include "tileir/target/target_desc.h"
@@ -25,6 +26,7 @@ struct CoveredKernel {
   LoopPlan plan;
   FittedTiling tiling;
   ProofResult proof;
+  KernelCost cost;
   /// Its estimated cost and the next best alternative, for reports.
   std::string estimate;
 };

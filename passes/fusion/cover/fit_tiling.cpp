@@ -10,6 +10,7 @@ namespace tilewright::passes::fusion {
 
 FittedTiling fit_tiling(ExprBuilder& b, const LoopPlan& plan, Tiling chosen, const ir::TargetDesc& target, const FusionOptions& options) {
   FittedTiling tiling{std::move(chosen), {}};
+  if (!options.emit) return tiling;
   bool is_smaller = true;
   try {
     LimitedKernel limited = emit_within_limits(tiling.sizes, target, [&] { return emit_kernel("", b, plan, tiling.sizes); });

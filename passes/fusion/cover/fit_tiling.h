@@ -13,7 +13,7 @@ struct FittedTiling : Tiling {
 };
 
 /// Emits the kernel with the chosen tiles, or with smaller ones if it does not fit. There is no kernel if even the smallest tiles exceed the
-/// limits of tile IR.
+/// limits of tile IR. With FusionOptions::emit false, the chosen tiles are taken to fit.
 FittedTiling fit_tiling(ExprBuilder&, const LoopPlan&, Tiling chosen, const ir::TargetDesc&, const FusionOptions&);
 
 }  // namespace tilewright::passes::fusion

@@ -370,4 +370,13 @@ std::vector<Segment> divide(const Graph& g, std::size_t most_operations, bool is
   return SegmentBuilder(g, most_operations, is_host).run();
 }
 
+std::set<NodeId> results_ahead(const std::vector<Segment>& segments) {
+  std::set<NodeId> ahead;
+  for (const Segment& s : segments) {
+    ahead.insert(s.ahead.begin(), s.ahead.end());
+    if (s.joined && s.joined->is_ahead) ahead.insert(s.joined->whole);
+  }
+  return ahead;
+}
+
 }  // namespace tilewright::passes::fusion

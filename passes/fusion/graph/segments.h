@@ -12,6 +12,7 @@
 //   6. find_ahead: results that depend only on parameters, and that later segments read, are computed before a run.
 #pragma once
 #include <cstddef>
+#include <set>
 #include <vector>
 
 #include "passes/fusion/graph/segment.h"
@@ -22,5 +23,8 @@ namespace tilewright::passes::fusion {
 /// The segments of a graph's outputs, in an order in which each one's operands are computed before it. is_host: whether the kernels are for
 /// a host.
 std::vector<Segment> divide(const graph::Graph&, std::size_t most_operations = kMostOperations, bool is_host = false);
+
+/// The results of segments that are computed before a run.
+std::set<graph::NodeId> results_ahead(const std::vector<Segment>&);
 
 }  // namespace tilewright::passes::fusion

@@ -35,16 +35,6 @@ using graph::NodeId;
 
 namespace {
 
-// The results of segments that are computed before a run.
-std::set<NodeId> results_ahead(const std::vector<Segment>& segments) {
-  std::set<NodeId> ahead;
-  for (const Segment& s : segments) {
-    ahead.insert(s.ahead.begin(), s.ahead.end());
-    if (s.joined && s.joined->is_ahead) ahead.insert(s.joined->whole);
-  }
-  return ahead;
-}
-
 void derive_together(SequenceContext& c, FusedKernels& fused, const Segment& s) {
   if (std::all_of(s.results.begin(), s.results.end(), [&](NodeId n) { return c.needs_no_kernel(n); })) return;
   if (s.joined || !has_own_kernels(c.graph.node(s.results[0]).op)) return fused.derive(s);

@@ -58,7 +58,7 @@ void emit_covered(SequenceContext& c, ExprBuilder& b, std::vector<CoveredKernel>
 
 void emit_plan(SequenceContext& c, ExprBuilder& b, LoopPlan plan, const std::string& reason, std::vector<SequenceKernel>& to) {
   ProofResult proof = check_exactly(c, b, plan);
-  CoveredKernel covered{std::move(plan), {}, std::move(proof), {}};
+  CoveredKernel covered{std::move(plan), {}, std::move(proof), {}, {}};
   emit(c, b, covered, reason, to);
 }
 

@@ -144,6 +144,10 @@ std::vector<CoveredKernel> FusedKernels::covered(Formulas& f, std::vector<Kernel
 // Checks all kernels of the formulas before one is emitted. ahead: kernels that run when a parameter is given.
 void FusedKernels::emit_checked(Formulas& f, std::vector<CoveredKernel> ahead, std::vector<CoveredKernel> kernels,
                                 std::vector<SequenceKernel>& to) {
+  if (!c_.options.emit) {
+    if (&to == &c_.sequence.kernels) add_estimates(f, kernels);
+    return;
+  }
   std::vector<const LoopPlan*> plans;
   for (const std::vector<CoveredKernel>* part : {&ahead, &kernels})
     for (const CoveredKernel& k : *part) plans.push_back(&k.plan);
@@ -151,6 +155,15 @@ void FusedKernels::emit_checked(Formulas& f, std::vector<CoveredKernel> ahead, s
   emit_covered(c_, f.exprs, std::move(ahead), c_.sequence.parameter_kernels);
   emit_covered(c_, f.exprs, std::move(kernels), to);
   c_.sequence.steps += f.pool.steps().taken();
+}
+
+// Adds what the kernels of a run take.
+void FusedKernels::add_estimates(Formulas& f, const std::vector<CoveredKernel>& kernels) {
+  for (const CoveredKernel& k : kernels)
+    c_.estimate += {.seconds = k.cost.seconds,
+                    .seconds_if_small = seconds_at(1, k.plan, k.tiling, f.exprs, c_.target, c_.options),
+                    .seconds_if_large = k.cost.seconds_if_large,
+                    .kernels = 1};
 }
 
 }  // namespace tilewright::passes::fusion

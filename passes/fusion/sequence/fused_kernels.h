@@ -18,7 +18,8 @@ class FusedKernels {
   /// ahead: the results of segments that are computed before a run. Keeps the reference to the context.
   FusedKernels(SequenceContext& c, std::set<graph::NodeId> ahead) : c_(c), structure_(c.graph, c.known), ahead_(std::move(ahead)) {}
 
-  /// Adds the kernels of a segment to the sequence. Throws DerivationFailed.
+  /// Adds the kernels of a segment to the sequence, or their estimates to that of the context if the options have no emission. Throws
+  /// DerivationFailed.
   void derive(const Segment&);
 
  private:
@@ -33,6 +34,7 @@ class FusedKernels {
   ParameterFolding::Options folding_options();
   bool is_known(Tensor) const;
 
+  void add_estimates(Formulas&, const std::vector<CoveredKernel>&);
   std::vector<CoveredKernel> covered(Formulas&, std::vector<KernelOutput>);
   void emit_checked(Formulas&, std::vector<CoveredKernel> ahead, std::vector<CoveredKernel> kernels, std::vector<SequenceKernel>& to);
 

@@ -9,6 +9,7 @@
 #include "passes/fusion/graph/known_nodes.h"
 #include "passes/fusion/options.h"
 #include "passes/fusion/sequence/buffers.h"
+#include "passes/fusion/sequence/graph_estimate.h"
 #include "passes/fusion/sequence/kernel_sequence.h"
 #include "passes/fusion/tensor_names.h"
 #include "tileir/target/target_desc.h"
@@ -31,6 +32,7 @@ struct SequenceContext {
   NameSet kernel_names;
   std::set<const graph::OpaqueKernel*> called;  // the user's kernels that the sequence has
   KernelSequence sequence;
+  GraphEstimate estimate;  // with FusionOptions::emit false: of the kernels so far, which the sequence lacks
 
   /// The outputs that have the node's value.
   std::vector<const graph::Output*> outputs_of(graph::NodeId) const;

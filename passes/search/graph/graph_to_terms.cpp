@@ -18,6 +18,8 @@ using graph::NodeId;
 using ir::Element;
 using ir::OpKind;
 
+constexpr int kMostAddends = 8;  // one inside of the other
+
 /// The type in which sums of products of this type are accumulated.
 Element accumulator(Element e) {
   if (ir::is_float(e)) return ir::bits(e) < 32 ? Element::f32 : e;
@@ -99,6 +101,19 @@ class Translation {
     Ref ones = all_.ones(terms().element(r), e);
     ones.labels[0] = l;
     return times(r, ones);
+  }
+
+  /// A sum whose addends have this label, so that it can be summed addend by addend: in sum(x w + b) over rows, b is broadcast.
+  Ref with_label_in_addends(const Ref& r, Label l, Extent e, int depth) {
+    const Node n = r ? terms().node(r.term) : Node();
+    if (n.op != Op::add || depth == 0) return with_label(r, l, e);
+    const Labels slots = terms().slots(r.term);
+    Ref addends[2] = {n.in[0], n.in[1]};
+    for (Ref& x : addends) {
+      for (Label& own : x.labels) own = r.labels[slots.slot_of(own)];
+      x = with_label_in_addends(x, l, e, depth - 1);
+    }
+    return terms().add(addends[0], addends[1]);
   }
 
   // ---- ops; none: the node is a leaf ----
@@ -270,8 +285,12 @@ class Translation {
     LabelSet rest = x.labels.set();
     for (const auto& [label, extent] : reduced) rest &= ~set_of(label);
     // A sum or a product counts how often a value occurs.
-    if (node_->kind == Combine::sum || node_->kind == Combine::prod)
-      for (const auto& [label, extent] : reduced) x = with_label(x, label, extent);
+    const bool is_sum = node_->kind == Combine::sum;
+    if (is_sum || node_->kind == Combine::prod)
+      for (const auto& [label, extent] : reduced) {
+        const bool is_in_addends = is_sum && x && x.labels.slot_of(label) >= 0;
+        x = is_in_addends ? with_label_in_addends(x, label, extent, kMostAddends) : with_label(x, label, extent);
+      }
     if (!x) return {};
     return node_->kind == Combine::sum ? terms().sum(x, rest) : terms().reduce(x, rest, static_cast<int>(node_->kind));
   }

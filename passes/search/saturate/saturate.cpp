@@ -2,6 +2,7 @@
 #include "passes/search/saturate/saturate.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "passes/search/rules/rule_text.h"
 #include "passes/search/rules/search_rules.h"
@@ -17,8 +18,8 @@ bool is_arithmetic(const Equation& e) {
 }
 
 /// Whether sums and products of this type may be taken in another order.
-bool may_reassociate(ir::Element e) {
-  return ir::is_integer(e) || e == ir::Element::bf16 || e == ir::Element::f32 || e == ir::Element::f64;
+bool may_reassociate(ir::Element e, bool move_rounding) {
+  return ir::is_integer(e) || (move_rounding && e == ir::Element::bf16) || e == ir::Element::f32 || e == ir::Element::f64;
 }
 
 }  // namespace
@@ -36,10 +37,11 @@ SaturatedGraph::SaturatedGraph(const graph::Graph& written, GraphTerms& all, con
   saturation_.search_where([&](const Direction& d, int root) {
     if (updated != rounds()) known.update(classes()), updated = rounds();
     if (known.is_known_class(root)) return false;
-    return !arithmetic[static_cast<std::size_t>(d.rule)] || may_reassociate(all_.terms.node(root).element);
+    return !arithmetic[static_cast<std::size_t>(d.rule)] || may_reassociate(all_.terms.node(root).element, limits.move_rounding);
   });
   saturation_.use_if([&](const Direction& d, const Match& m) {
     const auto rule = static_cast<std::size_t>(d.rule);
+    if (!limits.neutral_moves && is_neutral(rules[rule], d.side, m)) return false;
     return limits.expand_differences || d.side == 1 || !spreads[rule] || is_allowed(rules[rule], d.side, m);
   });
   saturation_.on_added([&](int, int root) { all_.origins.push_back(all_.origins[static_cast<std::size_t>(root)]); });
@@ -56,6 +58,31 @@ bool SaturatedGraph::is_allowed(const Rule& rule, int side, const Match& match) 
       return addend.op == Op::variable && is_negated(match.binding.variables[static_cast<std::size_t>(addend.variable)]);
     });
   });
+}
+
+bool SaturatedGraph::is_neutral(const Rule& rule, int side, const Match& match) const {
+  const auto& [a, b, c] = std::tie(match.binding.variables[0], match.binding.variables[1], match.binding.variables[2]);
+  const LabelSet kept = match.binding.kept;
+  const auto sums = [&](const Ref& x, const Ref& y, LabelSet needed) { return ((x.labels.set() | y.labels.set()) & ~needed) != 0; };
+  // (a * b) * c and a * (b * c); what is formed is the inner one of the other side.
+  if (rule.name == "order") return side == 0 ? !sums(b, c, kept | a.labels.set()) : !sums(a, b, kept | c.labels.set());
+  if (rule.name == "add_order") return side == 0 ? !can_be_combined(b, c) : !can_be_combined(a, b);
+  if (rule.name == "distribute" && side == 0) return !sums(a, b, kept) && !sums(a, c, kept);
+  return false;
+}
+
+bool SaturatedGraph::can_be_combined(const Ref& a, const Ref& b) const {
+  const auto is_factor = [&](const Ref& r) { return all_.terms.slots(r.term).size() > 0; };
+  for (const Member& x : classes().members(classes().find(a).term))
+    for (const Member& y : classes().members(classes().find(b).term)) {
+      if (x.node.op != y.node.op) continue;
+      if (x.node.op == Op::sum || has_axis(x.node.op)) return true;
+      if (x.node.op != Op::product) continue;
+      for (const Ref& p : {x.node.in[0], x.node.in[1]})
+        for (const Ref& q : {y.node.in[0], y.node.in[1]})
+          if (p.term == q.term && is_factor(p)) return true;
+    }
+  return false;
 }
 
 bool SaturatedGraph::is_negative_number(const Ref& r) const {

@@ -1,11 +1,14 @@
 // Finds the graphs that equal a graph: applies the rules to its terms until nothing changes.
 //
-// Four guards keep the e-graph small:
+// Five guards keep the e-graph small:
 //
 //   1. What is known before a run is not searched: products of parameters are made by rules at what reads them.
 //   2. A side of one op is only added, since it would be found everywhere (search_directions).
 //   3. Functions do not go through parts: no rule has a part but around a cat, and kernels are the same either way.
-//   4. Limits are counts: a graph has the same e-graph on a busy machine.
+//   4. Neutral moves are not made (is_neutral): fusion moves scales through products and adds in any order by itself. So a product is only
+//      multiplied in another order if the product that is formed sums something, a sum is only multiplied out by a product that sums, and
+//      addends only become neighbours if they have a factor in common, or are both sums, views or cats.
+//   5. Limits are counts: a graph has the same e-graph on a busy machine.
 //
 // Rules multiply and add in another order. They apply to integers, which wrap, and to floats whose range is that of f32 or more: where
 // (q k') v is finite in f16, k' v may overflow.
@@ -20,6 +23,8 @@ struct SearchLimits {
   std::size_t nodes = 20000;
   int rounds = 20;
   bool expand_differences = false;  // (a - b) c may become a c - b c, which loses digits where a and b are close
+  bool neutral_moves = false;       // guard 4 is off: more formulas, of which fusion makes the same kernels; for tests
+  bool move_rounding = true;        // values of bf16, whose sums are rounded to it, may be added and multiplied in another order
 };
 
 class SaturatedGraph {
@@ -33,6 +38,8 @@ class SaturatedGraph {
 
  private:
   bool is_allowed(const Rule&, int side, const Match&) const;
+  bool is_neutral(const Rule&, int side, const Match&) const;
+  bool can_be_combined(const Ref&, const Ref&) const;
   bool is_negated(const Ref&) const;
   bool is_negative_number(const Ref&) const;
 

@@ -17,6 +17,20 @@
 
 namespace tilewright {
 
+/// Whether an equal graph that takes less time is compiled in place of the one as written. Values are equal over the real numbers, and sums are
+/// taken in another order, so that rounding differs.
+enum class Search : std::uint8_t {
+  off,
+  estimate,  // where the estimate of time promises SearchLimits::gain
+};
+
+/// Counts, so that a graph has the same plan whatever else the machine does.
+struct SearchLimits {
+  std::size_t nodes = 20000;   // of the formulas that are found to be equal, together
+  std::size_t candidates = 8;  // graphs that are estimated, for each part of a graph
+  double gain = 1.2;           // a graph is replaced by one that is at least so many times as fast
+};
+
 /// What the compilation of a graph may do to it.
 struct PlanOptions {
   bool fuse = true;                      // false: one kernel for each node, with the same functions
@@ -26,6 +40,10 @@ struct PlanOptions {
   bool batch_invariant = false;          // a row's bits do not depend on how many rows there are
   std::size_t max_workspace = SIZE_MAX;  // bytes
   bool check = false;                    // checked mode: a run with an index outside of a tensor, or whose kernels fail, is an Error
+  /// Not with `fuse` or `reassociate` false, and not with batch_invariant: the choice depends on how many rows there are.
+  Search search = Search::off;
+  SearchLimits search_limits = {};
+  bool expand_differences = false;  // the search may make a c - b c of (a - b) c, which loses digits where a and b are close
 };
 
 /// The result of the exact check that the derived kernels compute the formulas of the graph.
@@ -40,6 +58,24 @@ struct PlanProof {
 struct CoveredNode {
   std::string name;  // the user's name and the function: "logits (matmul)", or "softmax"
   Location where;
+};
+
+/// A part of the graph that the search has rewritten.
+struct Rewrite {
+  std::string rule;                 // the names of the rules that lead from one formula to the other: `tilewright rules` has them
+  std::string before, after;        // formulas in the user's names: "(q k) v" and "q (k v)"
+  std::vector<CoveredNode> covers;  // the calls that were rewritten
+  double saved_seconds = 0;         // by the estimate
+};
+
+/// What the search of a graph did. The whole graph's seconds are 0 if nothing was rewritten.
+struct SearchReport {
+  std::size_t regions = 0;     // parts of the graph, of which equal ones count once; 0 without a search
+  std::size_t nodes = 0;       // of the formulas that were found to be equal
+  std::size_t candidates = 0;  // graphs that were estimated
+  bool complete = true;        // all that equals the graph by the rules was found, and no limit was met
+  bool optimal = true;         // no choice is cheaper by the cost of single operations, which proposes what is estimated
+  double seconds_before = 0, seconds_after = 0;
 };
 
 /// One kernel of a plan. Sizes use the symbol values of the latest run; before a run, their least values. The estimates of explain() are for
@@ -131,7 +167,13 @@ class Plan {
   std::vector<PlannedKernel> kernels(Here at = Here::current()) const;
   /// The kernels for values that depend only on parameters. They run when a parameter is given.
   std::vector<PlannedKernel> parameter_kernels(Here at = Here::current()) const;
-  /// One page of text: the kernels in order, the calls that each covers, what was not fused and why, bytes moved, and the error bound.
+  /// What the search has rewritten, what saves the most first.
+  std::vector<Rewrite> rewrites(Here at = Here::current()) const;
+  /// What the search did, in numbers.
+  SearchReport search_report(Here at = Here::current()) const;
+  /// The graph from which the kernels are derived, as text that `tilewright graph` reads.
+  std::string rewritten(Here at = Here::current()) const;
+  /// One page of text: what was rewritten, the kernels in order, the calls that each covers, what was not fused and why, bytes moved, and the error bound.
   std::string explain(Here at = Here::current()) const;
   /// An SVG picture of the kernels and of the bytes that tensors move between kernels, inputs and outputs.
   std::string explain_svg(Here at = Here::current()) const;

@@ -1,5 +1,5 @@
 // Extraction: what is chosen computes the same, costs no more where nothing is shared, and is what a person would write.
-#include "passes/search/saturate/extract.h"
+#include "passes/search/extract/extract.h"
 
 #include <doctest/doctest.h>
 
@@ -109,11 +109,13 @@ TEST_CASE("extract: formulas as users write them become cheaper, and stay equal 
     const SaturatedGraph saturated(g, all);
     CHECK(saturated.is_complete());
     const Extraction e = extract(g, all, saturated.classes(), {});
-    CHECK(e.seconds_written > s.gain * e.seconds);
+    CHECK(e.is_optimal);
+    REQUIRE(!e.best.empty());
+    CHECK(e.seconds_written > s.gain * e.best[0].seconds);
     std::vector<NodeId> nodes;
     for (const graph::Output& o : g.outputs()) nodes.push_back(o.node);
     Graph both = g;
-    const std::vector<NodeId> values = append_values(both, all, {saturated.classes(), e.members}, nodes);
+    const std::vector<NodeId> values = append_values(both, all, {saturated.classes(), e.best[0].members}, nodes);
     std::vector<fusion::RewrittenValue> pairs;
     for (std::size_t i = 0; i < values.size(); ++i) pairs.push_back({nodes[i], values[i]});
     nodes.insert(nodes.end(), values.begin(), values.end());
@@ -130,14 +132,19 @@ TEST_CASE("extract: what is chosen for random graphs computes the same in the in
     Graph g;
     fusion::test::random_graph_of_each_kind(g, seed);
     GraphTerms all = graph_to_terms(g);
-    const SaturatedGraph saturated(g, all, {.nodes = 500, .rounds = 4, .expand_differences = seed % 2 == 0});
-    const Extraction e = extract(g, all, saturated.classes(), {});
-    cheaper += e.is_cheaper() ? 1 : 0;
-    const Graph rewritten = terms_to_graph(g, all, {saturated.classes(), e.members});
+    const SaturatedGraph saturated(g, all, {.nodes = 500, .rounds = 4, .expand_differences = seed % 2 == 0, .neutral_moves = true});
+    const Extraction e = extract(g, all, saturated.classes(), {}, {.neutral = true});
+    cheaper += e.best.empty() ? 0 : 1;
     const graph::Arguments arguments = fusion::test::random_arguments(g, {}, seed);
     const auto want = graph::interpret(g, arguments, graph::Rounding::double_precision);
-    const auto got = graph::interpret(rewritten, arguments, graph::Rounding::double_precision);
-    for (const auto& [name, value] : want) CHECK_MESSAGE(agree(value, got.at(name)), name);
+    for (std::size_t i = 0; i < e.best.size(); ++i) {
+      CAPTURE(i);
+      CHECK(e.best[i].seconds < e.seconds_written);
+      if (i > 0) CHECK(e.best[i].seconds >= e.best[i - 1].seconds);
+      const Graph rewritten = terms_to_graph(g, all, {saturated.classes(), e.best[i].members});
+      const auto got = graph::interpret(rewritten, arguments, graph::Rounding::double_precision);
+      for (const auto& [name, value] : want) CHECK_MESSAGE(agree(value, got.at(name)), name);
+    }
   }
   CHECK(cheaper > 100);
 }

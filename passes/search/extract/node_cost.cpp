@@ -1,5 +1,5 @@
 // Bytes and operations by extents.
-#include "passes/search/saturate/node_cost.h"
+#include "passes/search/extract/node_cost.h"
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ double NodeCost::elements(const Ref& r) const {
   return count;
 }
 
-double NodeCost::product(const Node& n) const {
+NodeSeconds NodeCost::product(const Node& n) const {
   const LabelSet a = n.in[0].labels.set(), b = n.in[1].labels.set();
   double all = 1, result = 1;
   for (Label l = 0; l < kMaxLabels; ++l) {
@@ -43,14 +43,14 @@ double NodeCost::product(const Node& n) const {
     if (contains(n.kept, l)) result *= length;
   }
   const bool sums = ((a | b) & ~n.kept) != 0, has_rows_and_columns = (a & ~b & n.kept) != 0 && (b & ~a & n.kept) != 0;
-  if (!sums) return all / (facts_.flops * processors_);
+  if (!sums) return {all / (facts_.flops * processors_), false};
   const int factor = ir::bytes(all_.terms.element(n.in[0]));
   const double bytes = (elements(n.in[0]) + elements(n.in[1])) * factor + result * ir::bytes(n.element);
   const double rate = (has_rows_and_columns ? facts_.matrix_flops(factor) : facts_.flops) * processors_;
-  return facts_.launch_seconds + std::max(bytes / facts_.memory_bytes, 2 * all / rate);
+  return {facts_.launch_seconds + std::max(bytes / facts_.memory_bytes, 2 * all / rate), true};
 }
 
-double NodeCost::seconds(const Node& n, bool is_known) const {
+NodeSeconds NodeCost::seconds(const Node& n, bool is_known) const {
   double read = 0, result = 1;
   for (int i = 0; i < operands_of(n); ++i) read += elements(n.in[static_cast<std::size_t>(i)]);
   LabelSet counted = 0;
@@ -59,24 +59,24 @@ double NodeCost::seconds(const Node& n, bool is_known) const {
       if (contains(n.kept, l) && !contains(counted, l)) result *= extent(all_.terms.extent(n.in[static_cast<std::size_t>(i)], l));
       counted |= set_of(l);
     }
-  if (is_known && result <= kMostGrowthOfKnown * read) return 0;
+  if (is_known && result <= kMostGrowthOfKnown * read) return {};
   switch (n.op) {
     case Op::product: return product(n);
     case Op::sum:
     case Op::reduce: {
-      if (read <= result) return 0;  // the extents are 1
+      if (read <= result) return {};  // the extents are 1
       const double bytes = read * ir::bytes(n.element);
-      return facts_.launch_seconds + std::max(bytes / facts_.memory_bytes, read / (facts_.flops * processors_));
+      return {facts_.launch_seconds + std::max(bytes / facts_.memory_bytes, read / (facts_.flops * processors_)), true};
     }
     case Op::add:
-    case Op::function: return result / (facts_.flops * processors_);
+    case Op::function: return {result / (facts_.flops * processors_), false};
     case Op::variable:
     case Op::view:
     case Op::cat:
     case Op::part0:
     case Op::part1: break;
   }
-  return 0;
+  return {};
 }
 
 }  // namespace tilewright::passes::search

@@ -14,16 +14,21 @@
 
 namespace tilewright::passes::search {
 
+struct NodeSeconds {
+  double seconds = 0;
+  bool is_kernel = false;  // not computed inside of another kernel
+};
+
 class NodeCost {
  public:
   /// Symbols have a typical value: 1024, or the nearest that their bounds allow.
   NodeCost(const graph::Graph& written, const GraphTerms&, const ir::TargetDesc&);
-  double seconds(const Node&, bool is_known) const;
+  NodeSeconds seconds(const Node&, bool is_known) const;
 
  private:
   double extent(Extent) const;
   double elements(const Ref&) const;
-  double product(const Node&) const;
+  NodeSeconds product(const Node&) const;
 
   const GraphTerms& all_;
   ir::MachineFacts facts_;

@@ -1,0 +1,84 @@
+// Has the search ask fusion what graphs cost, and whether they are equal.
+#include "frontend/graph/rewrite_graph.h"
+
+#include <fmt/format.h>
+
+#include "passes/fusion/check/instance_check.h"
+#include "passes/fusion/derivation_failed.h"
+#include "passes/fusion/sequence/estimate_graph.h"
+#include "passes/search/choose/search_graph.h"
+#include "runtime/plan/node_names.h"
+#include "tileir/target/machine_facts.h"
+
+namespace tilewright::detail {
+
+namespace fusion = passes::fusion;
+namespace search = passes::search;
+
+namespace {
+
+/// How values of one graph differ at small instances. What is not compared there is not known to be equal.
+std::optional<std::string> difference(const graph::Graph& g, std::span<const search::EqualValues> values) {
+  std::vector<graph::NodeId> nodes;
+  std::vector<fusion::RewrittenValue> pairs;
+  for (const search::EqualValues& v : values) pairs.push_back({v.written, v.rewritten});
+  for (const search::EqualValues& v : values) nodes.push_back(v.written);
+  for (const search::EqualValues& v : values) nodes.push_back(v.rewritten);
+  try {
+    const fusion::ProofResult result =
+        fusion::within_fractions([&] { return fusion::InstanceCheck(g).run(fusion::AxisAnalysis(g, nodes, {}), pairs); });
+    if (result.is_refuted) return result.text;
+    if (!result.left_open.empty()) return result.left_open.front();
+  } catch (const fusion::DerivationFailed& why) {
+    return "the values are not compared, because " + why.reason;
+  }
+  return std::nullopt;
+}
+
+SearchReport report_of(const search::SearchResult& r) {
+  return {.regions = r.regions,
+          .nodes = r.nodes,
+          .candidates = r.candidates,
+          .complete = r.is_complete,
+          .optimal = r.is_optimal,
+          .seconds_before = r.seconds_before,
+          .seconds_after = r.seconds_after};
+}
+
+}  // namespace
+
+void check_search_limits(const SearchLimits& limits, const Location& at) {
+  if (limits.nodes < 1) throw Error(at, "compile: search_limits.nodes is 0; at least 1 is needed");
+  if (limits.candidates < 1) throw Error(at, "compile: search_limits.candidates is 0; at least 1 is needed");
+  if (!(limits.gain >= 0)) throw Error(at, fmt::format("compile: search_limits.gain is {}; it must be 0 or more", limits.gain));
+}
+
+RewrittenGraph rewrite_graph(std::shared_ptr<const graph::Graph> written, const PlanOptions& o, const fusion::FusionOptions& options,
+                             const ir::TargetDesc& target) {
+  RewrittenGraph result{written, {}};
+  if (o.search == Search::off || !o.fuse || !o.reassociate || o.batch_invariant) return result;
+  const search::Judge judge{.estimate = [&](const graph::Graph& g) -> std::optional<search::SearchEstimate> {
+                              const auto e = fusion::estimate_graph(g, options, target);
+                              if (!e) return std::nullopt;
+                              return search::SearchEstimate{e->seconds, e->seconds_if_small, e->seconds_if_large};
+                            },
+                            .difference = difference};
+  search::SearchResult found = search::search_graph(*written,
+                                                    {.nodes = o.search_limits.nodes,
+                                                     .candidates = o.search_limits.candidates,
+                                                     .gain = o.search_limits.gain,
+                                                     .expand_differences = o.expand_differences,
+                                                     .move_rounding = o.move_rounding,
+                                                     .launch_seconds = ir::machine_facts(target).launch_seconds},
+                                                    target, judge);
+  result.search.is_on = true;
+  result.search.report = report_of(found);
+  result.search.not_done = std::move(found.not_done);
+  for (search::Rewriting& r : found.rewritings)
+    result.search.rewrites.push_back(
+        {std::move(r.rule), std::move(r.before), std::move(r.after), named_nodes(*written, r.covers), r.saved_seconds});
+  if (found.graph) result.graph = std::make_shared<const graph::Graph>(std::move(*found.graph));
+  return result;
+}
+
+}  // namespace tilewright::detail

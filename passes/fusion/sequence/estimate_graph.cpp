@@ -1,0 +1,58 @@
+// Covers one segment after the other.
+#include "passes/fusion/sequence/estimate_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "passes/fusion/graph/node_memory.h"
+#include "passes/fusion/graph/segments.h"
+#include "passes/fusion/sequence/fused_kernels.h"
+#include "passes/fusion/sequence/sequence_context.h"
+#include "passes/fusion/thresholds.h"
+
+namespace tilewright::passes::fusion {
+
+using graph::NodeId;
+
+namespace {
+
+FusionOptions without_emission(FusionOptions options) {
+  options.emit = false;
+  options.check = [](const ExprBuilder&, const LoopPlan&) { return ProofResult{}; };
+  return options;
+}
+
+bool has_kernels_to_derive(const SequenceContext& c, const Segment& s) {
+  const bool is_empty = std::all_of(s.results.begin(), s.results.end(), [&](NodeId n) { return c.needs_no_kernel(n); });
+  return !is_empty && (s.joined || !has_own_kernels(c.graph.node(s.results[0]).op));
+}
+
+}  // namespace
+
+std::optional<GraphEstimate> estimate_graph(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target) {
+  SequenceContext c(g, without_emission(options), target);
+  const std::vector<Segment> segments = divide(g, kMostOperations, !target.is_gpu());
+  const std::set<NodeId> ahead = results_ahead(segments);
+  c.buffers.store_in_outputs([&](NodeId n) { return !has_own_memory(g.node(n)) && !ahead.contains(n); });
+  FusedKernels fused(c, ahead);
+  GraphEstimate all;
+  std::map<std::string, GraphEstimate> derived;  // by structure
+  for (const Segment& s : segments) {
+    if (!has_kernels_to_derive(c, s)) continue;
+    const auto [at, is_new] = derived.try_emplace(s.structure);
+    if (is_new) {
+      c.estimate = {};
+      try {
+        within_fractions([&] { fused.derive(s); });
+      } catch (const DerivationFailed&) {
+        return std::nullopt;
+      }
+      at->second = c.estimate;
+    }
+    all += at->second;
+  }
+  return all;
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,23 @@
+// Searches a graph: the entry of the search.
+//
+//   1. divide: the graph becomes regions (regions/divide.h).
+//   2. search_region: each region is searched; equal ones once (choose/search_region.h).
+//   3. join: the whole graph is made of the regions that were rewritten and of those that were not (regions/join.h).
+#pragma once
+#include "passes/search/choose/search_region.h"
+
+namespace tilewright::passes::search {
+
+struct SearchResult {
+  std::optional<graph::Graph> graph;  // of the same inputs and outputs; none: as written
+  std::vector<Rewriting> rewritings;  // those of equal regions once, with what all of them save
+  std::vector<std::string> not_done;
+  double seconds_before = 0, seconds_after = 0;  // of the whole graph; 0 if nothing was estimated
+  std::size_t regions = 0, nodes = 0, candidates = 0;
+  bool is_complete = true, is_optimal = true;
+};
+
+/// Nodes of the result are those of the written graph.
+SearchResult search_graph(const graph::Graph& written, const SearchOptions&, const ir::TargetDesc&, const Judge&);
+
+}  // namespace tilewright::passes::search

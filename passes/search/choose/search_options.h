@@ -1,0 +1,41 @@
+// What the search of a graph may do, and what it asks of those who know kernels.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "tileir/graph/graph.h"
+
+namespace tilewright::passes::search {
+
+/// Limits are counts: a graph has the same outcome on a busy machine.
+struct SearchOptions {
+  std::size_t nodes = 20000;        // of all e-graphs of a graph
+  std::size_t candidates = 8;       // graphs that are estimated for each region
+  double gain = 1.2;                // a graph must be so many times as fast as the one as written
+  bool expand_differences = false;  // (a - b) c may become a c - b c, which loses digits where a and b are close
+  bool neutral_moves = false;       // as in SearchLimits; for tests
+  bool move_rounding = true;        // values of bf16 may be rounded at other places
+  double launch_seconds = 3e-6;     // a graph may lose two of these where symbols are small or large
+};
+
+struct SearchEstimate {
+  double seconds = 0, seconds_if_small = 0, seconds_if_large = 0;
+};
+
+/// Two nodes of one graph whose values should be equal.
+struct EqualValues {
+  graph::NodeId written, rewritten;
+};
+
+/// The search itself knows neither kernels nor what they cost.
+struct Judge {
+  /// The time of a graph; none if it cannot be told.
+  std::function<std::optional<SearchEstimate>(const graph::Graph&)> estimate;
+  /// Compares values at small instances: how they differ, or none if they are equal.
+  std::function<std::optional<std::string>(const graph::Graph&, std::span<const EqualValues>)> difference;
+};
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,256 @@
+// Saturates, extracts, estimates and compares.
+#include "passes/search/choose/search_region.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "passes/search/choose/difference.h"
+#include "passes/search/choose/formula_text.h"
+#include "passes/search/extract/extract.h"
+#include "passes/search/graph/graph_to_terms.h"
+#include "passes/search/graph/terms_to_graph.h"
+#include "passes/search/plain_terms.h"
+#include "passes/search/rules/search_rules.h"
+#include "passes/search/saturate/saturate.h"
+#include "tileir/graph/function_name.h"
+
+namespace tilewright::passes::search {
+namespace {
+
+using graph::NodeId;
+
+constexpr std::size_t kMostPieces = 16;  // that are estimated one by one
+constexpr std::size_t kMostValues = 3;   // of which a piece has formulas
+constexpr double kOfNothing = 1e-3;      // a piece that gains less than this share of a region gains nothing
+
+/// What a graph of the region is made of: other regions of the same structure have the same nodes.
+struct SaturatedRegion {
+  SaturatedRegion(const graph::Graph& g, const SearchLimits& limits) : terms(graph_to_terms(g)), saturated(g, terms, limits) {}
+  GraphTerms terms;
+  SaturatedGraph saturated;
+};
+
+class RegionSearch {
+ public:
+  RegionSearch(const graph::Graph& whole, const Region& region, const SearchOptions& options, const ir::TargetDesc& target,
+               const Judge& judge)
+      : whole_(whole),
+        region_(region),
+        options_(options),
+        target_(target),
+        judge_(judge),
+        made_(std::make_shared<SaturatedRegion>(region.graph, SearchLimits{.nodes = options.nodes,
+                                                                           .expand_differences = options.expand_differences,
+                                                                           .neutral_moves = options.neutral_moves,
+                                                                           .move_rounding = options.move_rounding})) {}
+
+  RegionOutcome run() {
+    outcome_.nodes = classes().nodes();
+    outcome_.is_complete = made_->saturated.is_complete();
+    const Extraction extraction =
+        extract(region_.graph, terms(), classes(), target_, {.graphs = options_.candidates, .neutral = options_.neutral_moves});
+    outcome_.is_optimal = extraction.is_optimal;
+    if (extraction.best.empty()) return std::move(outcome_);
+    const std::optional<SearchEstimate> written = estimate(region_.graph);
+    if (!written) return std::move(outcome_);
+    written_ = *written;
+    outcome_.seconds_before = outcome_.seconds_after = written_.seconds;
+    choose(candidates(extraction));
+    return std::move(outcome_);
+  }
+
+ private:
+  using Members = std::vector<std::size_t>;
+  struct Candidate {
+    Members members;
+    SearchEstimate estimate;
+  };
+
+  GraphTerms& terms() const { return made_->terms; }
+  const EGraph& classes() const { return made_->saturated.classes(); }
+
+  std::optional<SearchEstimate> estimate(const graph::Graph& g) {
+    ++outcome_.candidates;
+    return judge_.estimate(g);
+  }
+
+  std::vector<Candidate> candidates(const Extraction& extraction) {
+    std::vector<Candidate> all;
+    for (const ExtractedGraph& e : extraction.best) {
+      // A graph that only computes equal values once is as written to fusion.
+      if (Difference(region_.graph, terms(), classes(), e.members).pieces().empty()) continue;
+      if (const auto seconds = estimate(terms_to_graph(region_.graph, terms(), {classes(), e.members})))
+        all.push_back({e.members, *seconds});
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.estimate.seconds < b.estimate.seconds; });
+    return all;
+  }
+
+  void choose(std::vector<Candidate> all) {
+    for (Candidate& c : all) {
+      if (!gains(c.estimate)) {
+        if (written_.seconds > c.estimate.seconds * (1 + kOfNothing)) report_too_little(c);
+        return;
+      }
+      const std::map<int, double> saved = drop_pieces(c);
+      const Difference difference(region_.graph, terms(), classes(), c.members);
+      if (const auto different = compare(c.members)) {
+        outcome_.not_done.push_back(fmt::format("{}: at a small instance {}", text_of(difference), *different));
+        continue;
+      }
+      outcome_.seconds_after = c.estimate.seconds;
+      report_rewritings(difference, saved);
+      outcome_.rewrite = [made = made_, members = c.members](const Region& r) {
+        return terms_to_graph(r.graph, made->terms, {made->saturated.classes(), members});
+      };
+      return;
+    }
+  }
+
+  bool gains(const SearchEstimate& e) const {
+    const double lost = 2 * options_.launch_seconds;
+    return written_.seconds >= options_.gain * e.seconds && e.seconds_if_small <= written_.seconds_if_small + lost &&
+           e.seconds_if_large <= written_.seconds_if_large + lost;
+  }
+
+  /// Returns what pieces save, by the class of their first value.
+  std::map<int, double> drop_pieces(Candidate& c) {
+    std::map<int, double> saved;
+    const Members before = c.members;
+    const Difference difference(region_.graph, terms(), classes(), before);
+    const std::vector<Piece>& pieces = difference.pieces();
+    if (pieces.size() < 2 || options_.gain < 1) return saved;
+    for (std::size_t i = 0; i < std::min(pieces.size(), kMostPieces); ++i) {
+      Members without = c.members;
+      const Members as_written = difference.without(pieces[i]);
+      for (int root : pieces[i].classes) without[static_cast<std::size_t>(root)] = as_written[static_cast<std::size_t>(root)];
+      const Choice choice{classes(), without};
+      if (needed_classes(region_.graph, terms(), choice).empty()) continue;
+      const auto seconds = estimate(terms_to_graph(region_.graph, terms(), choice));
+      if (!seconds) continue;
+      if (seconds->seconds > c.estimate.seconds + kOfNothing * written_.seconds || !gains(*seconds)) {
+        saved[pieces[i].values[0].root] = seconds->seconds - c.estimate.seconds;
+        continue;
+      }
+      c.members = std::move(without);
+      c.estimate = *seconds;
+    }
+    return saved;
+  }
+
+  std::optional<std::string> compare(const Members& members) const {
+    graph::Graph both = region_.graph;
+    std::vector<NodeId> nodes;
+    for (const graph::Output& o : region_.graph.outputs()) nodes.push_back(o.node);
+    const std::vector<NodeId> values = append_values(both, terms(), {classes(), members}, nodes);
+    std::vector<EqualValues> pairs;
+    for (std::size_t i = 0; i < nodes.size(); ++i) pairs.push_back({nodes[i], values[i]});
+    return judge_.difference(both, pairs);
+  }
+
+  // ---- reports ----
+
+  /// Pieces that were not estimated one by one share what the others do not save.
+  void report_rewritings(const Difference& difference, const std::map<int, double>& saved) {
+    double rest = outcome_.seconds_before - outcome_.seconds_after;
+    std::size_t count = 0;
+    for (const Piece& piece : difference.pieces()) {
+      const auto own = saved.find(piece.values[0].root);
+      outcome_.rewritings.push_back(rewriting(difference, piece, own == saved.end() ? -1 : own->second));
+      own == saved.end() ? void(++count) : void(rest -= own->second);
+    }
+    for (Rewriting& r : outcome_.rewritings)
+      if (r.saved_seconds < 0) r.saved_seconds = std::max(rest, 0.0) / static_cast<double>(count);
+  }
+
+  std::string name_of(int term) const {
+    const NodeId n = region_.origins[terms().origins[static_cast<std::size_t>(term)].index];
+    const graph::Node& node = whole_.node(n);
+    const bool has_name = node.op == graph::Op::input || node.op == graph::Op::scalar;
+    return !node.name.empty() ? node.name : has_name ? node.text : graph::display_name(whole_, n);
+  }
+  /// A number, or a broadcast value: what is broadcast has a name.
+  bool has_no_name(int term) const {
+    const Node& n = terms().terms.node(term);
+    const auto is_ones = [&](const Ref& r) {
+      const Node& x = terms().terms.node(r.term);
+      return x.op == Op::variable && terms().leaves[static_cast<std::size_t>(x.attribute)].kind == Leaf::Kind::ones;
+    };
+    if (n.op == Op::product) return is_ones(n.in[0]) || is_ones(n.in[1]);
+    return n.op == Op::variable && terms().leaves[static_cast<std::size_t>(n.attribute)].kind != Leaf::Kind::node;
+  }
+
+  Rewriting rewriting(const Difference& difference, const Piece& piece, double saved) const {
+    Rewriting r{.rule = {}, .before = {}, .after = {}, .covers = {}, .saved_seconds = saved};
+    std::vector<std::string_view> rules;
+    for (int rule : difference.rules_of(piece)) rules.push_back(search_rules()[static_cast<std::size_t>(rule)].name);
+    r.rule = fmt::format("{}", fmt::join(rules, ", "));
+    const PlainTerms plain(terms().terms);
+    const Choice as_written{plain}, chosen{classes(), difference.members()};
+    const auto kept_name = [&](int root, int term) {
+      return has_no_name(term) || !difference.is_kept(root) ? std::string() : name_of(term);
+    };
+    FormulaText before(terms(), as_written, [&](int term) { return kept_name(classes().find({term, {}}).term, term); });
+    FormulaText after(terms(), chosen, [&](int root) { return kept_name(root, root); });
+    for (std::size_t i = 0; i < std::min(piece.values.size(), kMostValues); ++i) {
+      const RewrittenTerm& v = piece.values[i];
+      const Ref own = in_order_of_value(v.term);
+      r.before += (i == 0 ? "" : ", ") + before.of(own);
+      r.after += (i == 0 ? "" : ", ") + after.of(classes().find(own));
+    }
+    if (piece.values.size() > kMostValues) r.before += ", ...", r.after += ", ...";
+    for (int term : difference.terms_of(piece)) {
+      const NodeId n = region_.origins[terms().origins[static_cast<std::size_t>(term)].index];
+      if (std::find(r.covers.begin(), r.covers.end(), n) == r.covers.end()) r.covers.push_back(n);
+    }
+    std::sort(r.covers.begin(), r.covers.end());
+    return r;
+  }
+
+  /// A term with the labels that it has as the value of its node, so that formulas have the order of the user's axes.
+  Ref in_order_of_value(int term) const {
+    for (const std::optional<Value>& v : terms().values)
+      if (v && v->ref.term == term) return v->ref;
+    return {term, terms().terms.slots(term)};
+  }
+
+  std::string text_of(const Difference& difference) const {
+    std::string text;
+    for (const Piece& piece : difference.pieces()) {
+      const Rewriting r = rewriting(difference, piece, 0);
+      text += fmt::format("{}{}  {}  ->  {}", text.empty() ? "" : "; ", r.rule, r.before, r.after);
+    }
+    return text;
+  }
+
+  void report_too_little(const Candidate& c) {
+    const Difference difference(region_.graph, terms(), classes(), c.members);
+    const double ratio = written_.seconds / c.estimate.seconds;
+    outcome_.not_done.push_back(ratio >= options_.gain
+                                    ? fmt::format("{}: it takes longer where symbols have other values", text_of(difference))
+                                    : fmt::format("{}: {:.2f} times as fast, less than {:g}", text_of(difference), ratio, options_.gain));
+  }
+
+  const graph::Graph& whole_;
+  const Region& region_;
+  const SearchOptions& options_;
+  const ir::TargetDesc& target_;
+  const Judge& judge_;
+  const std::shared_ptr<SaturatedRegion> made_;
+  SearchEstimate written_;
+  RegionOutcome outcome_;
+};
+
+}  // namespace
+
+RegionOutcome search_region(const graph::Graph& whole, const Region& region, const SearchOptions& options, const ir::TargetDesc& target,
+                            const Judge& judge) {
+  return RegionSearch(whole, region, options, target, judge).run();
+}
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,40 @@
+// Searches one region: finds equal graphs, and chooses the fastest one by the estimate of its kernels.
+//
+//   1. extract: the cheapest graphs that the rules make, by the cost of nodes, which only proposes.
+//   2. estimate: each of them by its kernels, and the region as written.
+//   3. choose: the fastest one, if it is `gain` times as fast as written, and loses no more than two launches where symbols have their least
+//      or great values.
+//   4. drop_pieces: pieces of it that gain nothing are computed as written again.
+//   5. compare: its results must be those of the region as written at small instances; else the next one is tried.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "passes/search/choose/search_options.h"
+#include "passes/search/regions/region.h"
+#include "tileir/target/target_desc.h"
+
+namespace tilewright::passes::search {
+
+/// What is computed in another way than it was written. Nodes are those of the whole graph.
+struct Rewriting {
+  std::string rule;           // names of rules, in the order of their use
+  std::string before, after;  // formulas, in the user's names
+  std::vector<graph::NodeId> covers;
+  double saved_seconds = 0;
+};
+
+struct RegionOutcome {
+  /// The graph for a region of this structure, with its names and lines; none if it stays as written.
+  std::function<graph::Graph(const Region&)> rewrite;
+  std::vector<Rewriting> rewritings;
+  std::vector<std::string> not_done;             // reasons, with the formulas that they are about
+  double seconds_before = 0, seconds_after = 0;  // 0 if nothing was estimated
+  std::size_t nodes = 0, candidates = 0;         // of the e-graph; graphs that were estimated
+  bool is_complete = true, is_optimal = true;
+};
+
+/// `whole`: the graph that the region is a part of, for names.
+RegionOutcome search_region(const graph::Graph& whole, const Region&, const SearchOptions&, const ir::TargetDesc&, const Judge&);
+
+}  // namespace tilewright::passes::search

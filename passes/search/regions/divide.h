@@ -1,0 +1,22 @@
+// Divides a graph into the regions that are searched, each by itself: no work moves from one to another.
+//
+// A graph with few nodes is one region. A larger one is divided, in the order of its nodes, where one value is all that is needed of what
+// was computed before:
+//
+//   1. find_cuts: at sums and functions that are read again, such as what the layers of a model add to, so that equal layers are equal
+//      regions; if there are none, at functions, through which no rule goes; else at any such value.
+//   2. halve: if there is none, in the middle, where the fewest values are in use.
+//
+// Values that are known before a run, or made of inputs by a few ops element by element (masks, positions), do not count as in use. Kernels
+// of the user stand between regions.
+#pragma once
+#include "passes/search/regions/region.h"
+
+namespace tilewright::passes::search {
+
+inline constexpr std::size_t kMostRegionNodes = 40;
+
+/// The regions of what the outputs need, in order.
+std::vector<Region> divide(const graph::Graph&, std::size_t most_nodes = kMostRegionNodes);
+
+}  // namespace tilewright::passes::search

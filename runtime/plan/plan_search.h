@@ -1,0 +1,20 @@
+// What a plan tells about the search of its graph.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tilewright/plan.h"
+
+namespace tilewright::detail {
+
+struct PlanSearch {
+  bool is_on = false;
+  std::vector<Rewrite> rewrites;
+  std::vector<std::string> not_done;  // "order  (q k) v  ->  q (k v): 1.04 times as fast, less than 1.2"
+  SearchReport report;
+};
+
+/// The first section of explain(): what was rewritten, what was not and why, and what was searched. Empty if the search is off.
+std::string search_text(const PlanSearch&);
+
+}  // namespace tilewright::detail

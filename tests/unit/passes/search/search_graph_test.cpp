@@ -1,0 +1,254 @@
+// The search of whole graphs: what it chooses, why it leaves graphs as they are, and that what it gives is equal.
+#include "passes/search/choose/search_graph.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "passes/fusion/check/instance_check.h"
+#include "passes/fusion/sequence/estimate_graph.h"
+#include "tests/unit/passes/fusion/random_graph.h"
+#include "tests/unit/passes/fusion/run_program.h"
+#include "tests/unit/passes/search/agree.h"
+#include "tileir/graph/einsum.h"
+#include "tileir/graph/graph_builder.h"
+#include "tileir/graph/interpreter.h"
+#include "tileir/graph/text/graph_text.h"
+
+namespace tilewright::passes::search {
+namespace {
+
+using graph::Graph;
+using graph::NodeId;
+
+std::optional<std::string> difference(const Graph& g, std::span<const EqualValues> values) {
+  std::vector<NodeId> nodes;
+  std::vector<fusion::RewrittenValue> pairs;
+  for (const EqualValues& v : values) pairs.push_back({v.written, v.rewritten}), nodes.push_back(v.written), nodes.push_back(v.rewritten);
+  const fusion::ProofResult result = fusion::InstanceCheck(g).run(fusion::AxisAnalysis(g, nodes, {}), pairs);
+  return result.is_refuted ? std::optional(result.text) : std::nullopt;
+}
+
+/// Multiplications of all products, with the extents of the graph.
+double multiplications(const Graph& g) {
+  double all = 0;
+  const std::vector<bool> needed = g.needed_nodes();
+  for (std::uint32_t i = 0; i < g.size(); ++i) {
+    const graph::Node& n = g.node({i});
+    if (n.op != graph::Op::einsum || !needed[i]) continue;
+    const graph::Equation e = graph::parse_equation(n.text, false).equation;
+    std::map<char, double> extents;
+    for (std::size_t k = 0; k < n.operands.size(); ++k)
+      for (std::size_t axis = 0; axis < e.operands[k].size(); ++axis)
+        extents[e.operands[k][axis]] = static_cast<double>(g.node(n.operands[k]).shape[axis].value());
+    double count = 1;
+    for (const auto& [label, extent] : extents) count *= extent;
+    all += count;
+  }
+  return all;
+}
+
+/// Judges by a function of the graph.
+template <class Seconds>
+Judge judge_by(Seconds seconds) {
+  return {.estimate = [=](const Graph& g) -> std::optional<SearchEstimate> {
+            const double s = seconds(g);
+            return SearchEstimate{s, s, s};
+          },
+          .difference = difference};
+}
+const Judge kByMultiplications = judge_by([](const Graph& g) { return 1e-9 * (1 + multiplications(g)); });
+
+Judge judge_by_fusion() {
+  return {.estimate = [](const Graph& g) -> std::optional<SearchEstimate> {
+            const auto e = fusion::estimate_graph(g, {}, {});
+            if (!e) return std::nullopt;
+            return SearchEstimate{e->seconds, e->seconds_if_small, e->seconds_if_large};
+          },
+          .difference = difference};
+}
+
+const char* const kAttention = R"(graph {
+  %q = input : f32[2048, 64]
+  %k = input : f32[2048, 64]
+  %v = input : f32[2048, 64]
+  %scores = einsum %q, %k {text = "id,jd->ij"} : f32[2048, 2048]
+  %0 = einsum %scores, %v {text = "ij,je->ie"} : f32[2048, 64]
+  output "o" %0
+})";
+
+TEST_CASE("search_graph: rewrites by fusion's estimate, says what, and gives a graph that is read again") {
+  const Graph g = graph::parse(kAttention, "attention");
+  const SearchResult r = search_graph(g, {}, {}, judge_by_fusion());
+  REQUIRE(r.graph);
+  CHECK(r.is_complete);
+  CHECK(r.is_optimal);
+  CHECK(r.regions == 1);
+  CHECK(r.seconds_before > 4 * r.seconds_after);
+  REQUIRE(r.rewritings.size() == 1);
+  CHECK(r.rewritings[0].rule == "order");
+  CHECK(r.rewritings[0].before == "(q k) v");
+  CHECK(r.rewritings[0].after == "q (k v)");
+  CHECK(r.rewritings[0].saved_seconds == doctest::Approx(r.seconds_before - r.seconds_after));
+  CHECK(r.rewritings[0].covers == std::vector<NodeId>{{3}, {4}});
+  CHECK(graph::print(graph::parse(graph::print(*r.graph), "again")) == graph::print(*r.graph));
+  CHECK(multiplications(*r.graph) == 2.0 * 2048 * 64 * 64);
+  CHECK(graph::print(*search_graph(g, {}, {}, judge_by_fusion()).graph) == graph::print(*r.graph));
+}
+
+TEST_CASE("search_graph: the normal equations share what they multiply") {
+  const Graph g = graph::parse(R"(graph {
+  %X = input : f32[4000, 100]
+  %w = input : f32[100, 1]
+  %y = input : f32[4000, 1]
+  %gram = einsum %X, %X {text = "ki,kj->ij"} : f32[100, 100]
+  %0 = einsum %gram, %w {text = "ij,jc->ic"} : f32[100, 1]
+  %1 = einsum %X, %y {text = "ki,kc->ic"} : f32[100, 1]
+  %2 = sub %0, %1 : f32[100, 1]
+  output "o" %2
+})",
+                               "normal equations");
+  const SearchResult r = search_graph(g, {}, {}, judge_by_fusion());
+  REQUIRE(r.graph);
+  CHECK(multiplications(*r.graph) <= 3.0 * 4000 * 100);
+}
+
+TEST_CASE("search_graph: a graph stays as written without enough gain, where it loses for other symbols, and where it would differ") {
+  const Graph g = graph::parse(kAttention, "attention");
+  const double as_written = multiplications(g);
+  // 1.1 times as fast.
+  SearchResult r = search_graph(g, {}, {}, judge_by([=](const Graph& x) { return multiplications(x) < as_written ? 10e-3 : 11e-3; }));
+  CHECK(!r.graph);
+  CHECK(r.rewritings.empty());
+  REQUIRE(r.not_done.size() == 1);
+  CHECK(r.not_done[0] == "order  (q k) v  ->  q (k v): 1.10 times as fast, less than 1.2");
+  CHECK(
+      search_graph(g, {.gain = 1.05}, {}, judge_by([=](const Graph& x) { return multiplications(x) < as_written ? 10e-3 : 11e-3; })).graph);
+
+  for (bool is_small : {false, true}) {
+    Judge slower{.estimate = [=](const Graph& x) -> std::optional<SearchEstimate> {
+                   const double lost = multiplications(x) < as_written ? 7e-6 : 0;
+                   return SearchEstimate{lost > 0 ? 1e-3 : 2e-3, is_small ? lost : 0, is_small ? 0 : lost};
+                 },
+                 .difference = difference};
+    r = search_graph(g, {}, {}, slower);
+    CHECK(!r.graph);
+    REQUIRE(r.not_done.size() == 1);
+    CHECK(r.not_done[0].find("symbols") != std::string::npos);
+    CHECK(search_graph(g, {.launch_seconds = 4e-6}, {}, slower).graph);
+  }
+
+  r = search_graph(g, {}, {}, {kByMultiplications.estimate, [](const Graph&, auto) { return std::optional<std::string>("1 is 2"); }});
+  CHECK(!r.graph);
+  REQUIRE(r.not_done.size() == 1);
+  CHECK(r.not_done[0] == "order  (q k) v  ->  q (k v): at a small instance 1 is 2");
+  CHECK(!search_graph(g, {}, {}, {[](const Graph&) { return std::optional<SearchEstimate>(); }, difference}).graph);
+}
+
+TEST_CASE("search_graph: equal layers are searched once, and all are rewritten") {
+  std::string text = "graph {\n  %x0 = input : f32[4, 512]\n";
+  for (int i = 0; i < 20; ++i) {
+    text += fmt::format("  %a{0} = input : f32[512, 2]\n  %b{0} = input : f32[2, 512]\n", i);
+    text += fmt::format("  %p{0} = einsum %a{0}, %b{0} {{text = \"ij,jk->ik\"}} : f32[512, 512]\n", i);
+    text += fmt::format("  %t{0} = einsum %x{0}, %p{0} {{text = \"ij,jk->ik\"}} : f32[4, 512]\n  %f{0} = tanh %t{0} : f32[4, 512]\n", i);
+    text += fmt::format("  %x{1} = add %x{0}, %f{0} : f32[4, 512]\n", i, i + 1);
+  }
+  const Graph g = graph::parse(text + "  output \"o\" %x20\n}", "layers");
+  const SearchResult r = search_graph(g, {}, {}, kByMultiplications);
+  REQUIRE(r.graph);
+  CHECK(r.regions == 1);
+  CHECK(r.candidates < 12);
+  REQUIRE(r.rewritings.size() == 1);
+  CHECK(r.rewritings[0].before == "x0 (a0 b0)");
+  CHECK(r.rewritings[0].after == "(x0 a0) b0");
+  CHECK(r.rewritings[0].covers.size() == 40);
+  CHECK(multiplications(*r.graph) == 20 * 2 * 4.0 * 512 * 2);
+  CHECK(r.seconds_before > 100 * r.seconds_after);
+}
+
+TEST_CASE("search_graph: limits are counts, and are said") {
+  const Graph g = graph::parse(kAttention, "attention");
+  const SearchResult r = search_graph(g, {.nodes = 1}, {}, kByMultiplications);
+  CHECK(!r.is_complete);
+  CHECK(search_graph(g, {.candidates = 1}, {}, kByMultiplications).candidates == 2);
+}
+
+/// The least multiplications for a chain of matrices, d[i] x d[i + 1].
+double best_order(const std::vector<int>& d) {
+  const std::size_t n = d.size() - 1;
+  std::vector<std::vector<double>> least(n, std::vector<double>(n));
+  for (std::size_t length = 2; length <= n; ++length)
+    for (std::size_t i = 0; i + length <= n; ++i) {
+      double best = HUGE_VAL;
+      for (std::size_t k = i; k + 1 < i + length; ++k)
+        best = std::min(best, least[i][k] + least[k + 1][i + length - 1] + double(d[i]) * d[k + 1] * d[i + length]);
+      least[i][i + length - 1] = best;
+    }
+  return least[0][n - 1];
+}
+
+TEST_CASE("search_graph: chains of 3 to 8 matrices in random orders have the best order of dynamic programming") {
+  std::mt19937 random(5);
+  const int extents[] = {4, 10, 40, 100, 300, 1000, 3000};
+  int rewritten = 0, matter = 0;
+  for (int chain = 0; chain < 40; ++chain) {
+    CAPTURE(chain);
+    Graph g;
+    graph::GraphBuilder b(g, "test", {});
+    const std::size_t n = 3 + static_cast<std::size_t>(chain % 6);
+    std::vector<int> d;
+    for (std::size_t i = 0; i <= n; ++i) d.push_back(extents[random() % std::size(extents)]);
+    std::vector<NodeId> open;
+    for (std::size_t i = 0; i < n; ++i) open.push_back(b.input(fmt::format("m{}", i), ir::Element::f32, {d[i], d[i + 1]}));
+    while (open.size() > 1) {
+      const std::size_t at = random() % (open.size() - 1);
+      open[at] = b.einsum("ij,jk->ik", {open[at], open[at + 1]}, ir::Element::f32);
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+    }
+    b.output("o", open[0]);
+    const double best = best_order(d);
+    const SearchResult r = search_graph(g, {.gain = 1}, {}, kByMultiplications);
+    const Graph& chosen = r.graph ? *r.graph : g;
+    if (multiplications(g) > 8 * best && best > 1e6) {
+      ++matter;
+      CHECK(multiplications(chosen) <= 1.25 * best);
+    }
+    rewritten += r.graph ? 1 : 0;
+    CHECK(r.is_complete);
+  }
+  CHECK(rewritten > 15);
+  CHECK(matter > 8);
+}
+
+TEST_CASE("search_graph: random graphs, rewritten without any gain, compute the same in the interpreter") {
+  int rewritten = 0, refused = 0;
+  const Judge judge = judge_by([](const Graph&) { return 1.0; });
+  for (std::uint64_t seed = 0; seed < 250; ++seed) {
+    CAPTURE(seed);
+    Graph g;
+    fusion::test::random_graph_of_each_kind(g, seed);
+    const SearchResult r =
+        search_graph(g, {.nodes = 400, .candidates = 2, .gain = 0, .expand_differences = seed % 2 == 0, .neutral_moves = true}, {}, judge);
+    refused += r.not_done.empty() ? 0 : 1;
+    if (!r.graph) continue;
+    ++rewritten;
+    for (const Rewriting& w : r.rewritings) {
+      CHECK(!w.rule.empty());
+      CHECK(!w.before.empty());
+      CHECK(!w.after.empty());
+      CHECK(!w.covers.empty());
+    }
+    const graph::Arguments arguments = fusion::test::random_arguments(g, {}, seed);
+    const auto want = graph::interpret(g, arguments, graph::Rounding::double_precision);
+    const auto got = graph::interpret(*r.graph, arguments, graph::Rounding::double_precision);
+    for (const auto& [name, value] : want) CHECK_MESSAGE(agree(value, got.at(name)), name);
+  }
+  CHECK(rewritten > 40);
+  CHECK(refused < 20);
+}
+
+}  // namespace
+}  // namespace tilewright::passes::search
