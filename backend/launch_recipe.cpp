@@ -85,7 +85,7 @@ class PlanChecker {
       case Kind::parameter:
         return s.value >= 0 && s.value < static_cast<std::int64_t>(params_) ? "" : fmt::format("there is no parameter {}", s.value);
       case Kind::grid: return s.value >= 0 && s.value < 3 ? "" : fmt::format("there is no axis {} of the grid", s.value);
-      default: return s.a >= 0 && s.a < at && s.b >= 0 && s.b < at ? "" : "an operand is no earlier step";
+      default: return s.a >= 0 && s.a < at && s.b >= 0 && s.b < at ? "" : "an operand is not an earlier step";
     }
   }
 

@@ -22,7 +22,7 @@ KINDS = {
         ("Memory outside of buffers", r"index -?\d+ of a buffer|null pointer|no buffer on this device|address 0x",
          "Found in checked mode (`Launch::check`) at the access itself. Mask the lanes that are outside, or use a view. The note names the "
          "launch. Emulators find such accesses in any mode, in words of their own."),
-        ("Constants that do not fit", r"constant \S+ |has no infinity|is no integer",
+        ("Constants that do not fit", r"constant \S+ |has no infinity|is not an integer",
          "A C++ number takes the type of the tile that it meets. Cast the tile to a wider type first, or choose a number that fits."),
         ("Handles outside of their block",
          r"was made (inside|in)|is empty|another (trace|kernel)|outside of|first value|no kernel is|belongs to",
@@ -52,7 +52,7 @@ KINDS = {
          "a tile that has it."),
     ],
     GRAPH: [
-        ("At a run", r"is not given|elements; \[|no value|index \d+ is out|is no integer|it must be a multiple",
+        ("At a run", r"is not given|elements; \[|no value|index \d+ is out|is not an integer|it must be a multiple",
          "Every input that an output needs gets a buffer of its size, every symbol a value within its bounds with which all extents are integers."),
         ("Names, graphs, symbols", r"name|another graph|two graphs|is empty|moved from|min = |multiple",
          "Inputs, scalars, outputs and symbols of a graph have one set of names; tensors and symbols belong to the graph that made them."),
@@ -161,7 +161,7 @@ def from_command_line(file):
         command = " ".join((["run", "add.tile", "--grid", "1"] if words.startswith("add(") else []) + quoted)
         said = cpp_text.literal(message)
         if said is None or said.startswith("\n") or said.endswith(": "):
-            continue  # checks of how a place is shown
+            continue  # checks of how a location is shown
         said = re.sub(r"^(tilewright|\S+\.tile:\d+:\d+): error: ", "", said).split("\nsee")[0].strip()
         if not said.startswith("Usage"):
             yield Mistake(COMMAND, kind, said, f"tilewright {command}", str(file.relative_to(pages.ROOT)))

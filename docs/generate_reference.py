@@ -57,13 +57,13 @@ GROUPS = [
      "Parameters of a kernel that are handles or views are run-time values; every other one is a compile-time constant: numbers, bools, "
      "enums, "
      "`std::array`, aggregates of at most 16 fields of these, captureless lambdas, and types with `operator==` and `std::hash`. Pointers "
-     "to data are no constants, since what they lead to may change. A "
+     "to data are not constants, since what they lead to may change. A "
      "kernel is compiled once "
      "per kind of device, constants, divisibility of integers, alignment of pointers and options.\n\n"
      "A struct (of at most 16 fields) or a `std::array` that has handles or views in it is passed field by field: these are run-time "
      "values, its other fields constants. A launch takes its fields in braces, or any struct of the caller with as many fields, which bind "
      "in order: buffers, references to buffers, numbers, and structs again.\n\n"
-     "A launch takes for `Ptr<T>` a `Buffer<T>`, a place in one (`buffer + k`), a raw pointer of the device or `nullptr`; a const buffer and "
+     "A launch takes for `Ptr<T>` a `Buffer<T>`, a position in one (`buffer + k`), a raw pointer of the device or `nullptr`; a const buffer and "
      "a pointer to const only for `Ptr<const T>`. For an integer it takes every integer type, and throws Error if the value does not fit; "
      "for `F32` and `F64`, and for `float` and `double`, every C++ float type, rounded, and throws Error if the value overflows. Integers "
      "for floats, floats for integers and everything else for another type do not compile.",
@@ -91,7 +91,7 @@ def anchor(title):
 
 
 def text_of(doc):
-    """A doc comment as Markdown: what is no code between backticks stands as it is written."""
+    """A doc comment as Markdown: what is not code between backticks stands as it is written."""
     return "".join(part if part.startswith("`") else re.sub(r"([<*\[_])", r"\\\1", part) for part in re.split(r"(`[^`]*`)", doc))
 
 

@@ -29,7 +29,7 @@
 //      The last iteration reads a slot without a tile: the prologue writes zeros to slots whose tile does not exist. The wait after the
 //      loop is for these zeros.
 //
-// Not pipelined: loads that may read what the loop stores, loops with atomics, and loops whose step is not a positive constant. Remarks
+// Loads that may read what the loop stores, loops with atomics, and loops whose step is not a positive constant are not pipelined. Remarks
 // tell the reason. Input, output: distributed. Numerics: if the last iteration comes first, products are added in another order. See
 // tests/files/passes/pipeline_loops/.
 #include <fmt/format.h>
@@ -332,7 +332,7 @@ bool has_known_step(const Function& f, OpId loop) {
 }
 
 std::string why_no_load_moves(const Function& f, OpId loop, const LoopStores& stores) {
-  if (!has_known_step(f, loop)) return "the step of the loop is no positive constant";
+  if (!has_known_step(f, loop)) return "the step of the loop is not a positive constant";
   const OpId write = stores.other_write();
   if (!write) return {};
   const Location at = f.where(write);

@@ -94,7 +94,7 @@ std::optional<std::string> find_ptxas() {
 
 std::string why_no_ptxas() {
   if (const std::string named = environment_ptxas(); !named.empty())
-    return fmt::format("TILEWRIGHT_PTXAS is '{}', which is no program that can be run", named);
+    return fmt::format("TILEWRIGHT_PTXAS is '{}', which is not a program that can be run", named);
   return "there is no ptxas on PATH or in /usr/local/cuda/bin; it comes with the CUDA toolkit, and TILEWRIGHT_PTXAS can name it";
 }
 

@@ -44,14 +44,14 @@ std::string seen(const ReportSite& site, const void* const* operands, std::int64
   return ir::element_text(site.operands[2], bits_of(site.operands[2], operands[2], lane));
 }
 
-/// "multiple_of: 70 is no multiple of 16". The site's text says what was expected.
+/// "multiple_of: 70 is not a multiple of 16". The site's text says what was expected.
 std::string claim(const ReportSite& site, const void* const* operands, std::int64_t lane) {
   switch (site.reason) {
     case ir::Reason::assertion:
       if (const std::string what = seen(site, operands, lane); !what.empty()) return fmt::format("{}: {}", site.text, what);
       return "device_assert: " + site.text;
     case ir::Reason::assume: return "assume: the condition does not hold";
-    case ir::Reason::multiple_of: return fmt::format("multiple_of: {} is no multiple of {}", seen(site, operands, lane), site.text);
+    case ir::Reason::multiple_of: return fmt::format("multiple_of: {} is not a multiple of {}", seen(site, operands, lane), site.text);
     case ir::Reason::max_contiguous:
       return fmt::format("max_contiguous: {} follows {} within a run of {}", seen(site, operands, lane), seen(site, operands, lane - 1),
                          site.text);

@@ -20,10 +20,10 @@ const Attr* find(const OpData& op, AttrName name) {
 /// Sorts attributes, so that equal ops compare equal.
 void sort_attrs(OpData& op) {
   const std::vector<AttrInfo>& row = info(op.kind).attributes;
-  const auto place = [&](const Attr& a) {
+  const auto index_in_row = [&](const Attr& a) {
     return std::find_if(row.begin(), row.end(), [&](const AttrInfo& i) { return i.name == a.name; }) - row.begin();
   };
-  std::sort(op.attrs.begin(), op.attrs.end(), [&](const Attr& a, const Attr& b) { return place(a) < place(b); });
+  std::sort(op.attrs.begin(), op.attrs.end(), [&](const Attr& a, const Attr& b) { return index_in_row(a) < index_in_row(b); });
 }
 }  // namespace
 

@@ -70,8 +70,8 @@ std::optional<LinearLayout> front_of(const LinearLayout& whole, int axis) {
 /// The layout of sorted rows of which the first 2^log2_kept elements are kept: lanes and warps that held the others get copies. None if the
 /// last axis is not in order.
 std::optional<LinearLayout> sorted(const LinearLayout& rows, int log2_kept) {
-  const std::optional<AxisOrder> places = axis_order(rows, rows.rank() - 1);
-  if (!places || !places->high_registers.empty()) return std::nullopt;
+  const std::optional<AxisOrder> order = axis_order(rows, rows.rank() - 1);
+  if (!order || !order->high_registers.empty()) return std::nullopt;
   std::vector<int> extents = rows.log2_extents();
   const int above = extents.back();
   extents.back() = log2_kept;

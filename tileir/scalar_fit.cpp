@@ -49,7 +49,7 @@ double greatest(ir::Element e) {
 }
 
 FittedScalar fit_real(double v, ir::Element e) {
-  if (!ir::is_float(e)) return {0, fmt::format("{} is no number of {}", v, ir::text(e))};
+  if (!ir::is_float(e)) return {0, fmt::format("{} is not a number of {}", v, ir::text(e))};
   if (std::isinf(v) && e == ir::Element::f8e4m3) return {0, "f8e4m3 has no infinity"};
   const std::uint64_t bits = ir::element_bits(e, v);
   if (std::isfinite(v) && !std::isfinite(ir::float_value(e, bits)))

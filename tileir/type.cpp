@@ -99,7 +99,7 @@ Type Type::with_shape(std::span<const std::int64_t> shape) const {
 }
 
 Type Type::pointee() const {
-  TW_CHECK(is_pointer(), "pointee of a type that is no pointer");
+  TW_CHECK(is_pointer(), "pointee of a type that is not a pointer");
   return with_element(element_);
 }
 

@@ -78,7 +78,7 @@ void emit_op(Emitter& e, OpId id) {
   case OpKind::name##_: return emit_##name(e, id);
 #include "tileir/dispatch.def"
   }
-  TW_UNREACHABLE("an element-wise op is no step of its own");
+  TW_UNREACHABLE("an element-wise op is not a step of its own");
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ void emit_condition(Emitter&, OpId) {}
 
 // Each op of the table must have a definition (steps.h); the planner makes no steps for the following ops.
 #define TW_NO_STEP(name) \
-  void emit_##name(Emitter&, OpId) { TW_UNREACHABLE(#name " is no step of its own"); }
+  void emit_##name(Emitter&, OpId) { TW_UNREACHABLE(#name " is not a step of its own"); }
 // Scalars, and values that are computed at their uses: emit_scalar and nest.cpp.
 TW_NO_STEP(program_id)
 TW_NO_STEP(num_programs)

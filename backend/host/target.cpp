@@ -79,7 +79,7 @@ Machine machine_of(const std::string& target) {
       return m;
     }
   if (target != "cpu") {
-    throw Error({}, "target '" + target + "': it is no target; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4, " +
+    throw Error({}, "target '" + target + "': it is not a target; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4, " +
                         "sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120");
   }
   m.cpu = llvm::sys::getHostCPUName().str();

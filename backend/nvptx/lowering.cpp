@@ -186,7 +186,7 @@ class KernelLowering {
       case OpKind::yield_:
       case OpKind::condition_: break;
     }
-    TW_UNREACHABLE("a terminator is no op of its own");
+    TW_UNREACHABLE("a terminator is not an op of its own");
   }
 
   const Function& f_;

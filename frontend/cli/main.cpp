@@ -66,7 +66,7 @@ std::string usage_message(const CLI::App& root, const CLI::App& command, const C
   }
   if (const auto equals = text.find(" = "); dynamic_cast<const CLI::ConversionError*>(&e) && equals != text.npos) {
     const auto name = text.rfind(' ', equals - 1) + 1;
-    return fmt::format("{}: '{}' is no number that it takes", text.substr(name, equals - name), text.substr(equals + 3));
+    return fmt::format("{}: '{}' is not a number that it accepts", text.substr(name, equals - name), text.substr(equals + 3));
   }
   return text;
 }

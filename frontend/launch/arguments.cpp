@@ -155,7 +155,7 @@ void Arguments::add_value(Code code, std::uint64_t bits) {
 
 void Arguments::add_stand_in(Code code, std::int64_t divisible_by) {
   if (divisible_by < 1) fail(fmt::format("a multiple of {}; the divisor must be at least 1", divisible_by));
-  if (divisible_by > 1 && !is_integer(code)) fail(fmt::format("a multiple of {} that is no integer", divisible_by));
+  if (divisible_by > 1 && !is_integer(code)) fail(fmt::format("a multiple of {} that is not an integer", divisible_by));
   add_word({code}, 0, power_of_two_in(static_cast<std::uint64_t>(divisible_by)));
   advance();
 }
@@ -209,7 +209,7 @@ int view_axis(std::int64_t axis, int rank, const char* what, const Here& at) {
 
 void no_view_parameter(const char* what, const Here& at) {
   throw Error(location_of(at),
-              fmt::format("{}: this view is no parameter of a kernel: pass it to the launch, and use the parameter here", what));
+              fmt::format("{}: this view is not a parameter of a kernel: pass it to the launch, and use the parameter here", what));
 }
 
 void no_view(const char* what, const Here& at) {

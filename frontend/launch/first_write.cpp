@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace tilewright::tuning {
+namespace tilewright::detail {
 
 namespace {
 
@@ -57,4 +57,4 @@ ir::OpId first_write(const ir::Function& f, std::size_t parameter) {
   return first;
 }
 
-}  // namespace tilewright::tuning
+}  // namespace tilewright::detail

@@ -174,7 +174,7 @@ void announce_writes(rt::WriteObserver& observer, const Request& request, rt::De
       }
     if (is_known) continue;
     if (!traced) traced = trace(request, arguments, body);
-    const ir::OpId write = tuning::first_write(*traced, r.word);
+    const ir::OpId write = detail::first_write(*traced, r.word);
     if (!write.valid()) continue;
     std::vector<Note> notes{{traced->where(write), "it writes here"}};
     if (const Location measured = location_of(observer.at()), here = location_of(request.at);

@@ -53,11 +53,13 @@ TensorNames::TensorNames(const Graph& g) : of_(g.size()) {
   const auto each = [&](auto&& visit) {
     for (std::uint32_t i = 0; i < g.size(); ++i) visit(NodeId{i}, g.node({i}), of_[i]);
   };
+  // 1. Names that the caller of a run uses stay as they are.
   each([&](NodeId, const Node& n, std::string& name) {
     if (n.op == Op::input || n.op == Op::scalar) names_.take(name = n.text);
   });
   for (const graph::Output& o : g.outputs()) names_.take(o.name);
   for (std::uint32_t s = 0; s < g.symbols()->size(); ++s) names_.take((*g.symbols())[s].name);
+  // 2. Then come names that the user has given to other values.
   const std::vector<bool> needed = g.needed_nodes();
   each([&](NodeId id, const Node& n, std::string& name) {
     if (needed[id.index] && name.empty() && !n.name.empty()) name = add(n.name);
@@ -69,14 +71,14 @@ TensorNames::TensorNames(const Graph& g) : of_(g.size()) {
     while (graph::is_view(g.node(shown).op) && g.node(shown).composite == g.node(id).composite) shown = g.node(shown).operands[0];
     return g.node(shown).composite == g.node(id).composite ? graph::function_name(g.node(shown)) : of_[shown.index];
   };
-  // Views inside of composite functions, which are rarely in memory, come after other values, and values that no output needs come last: so
-  // they change no other name.
-  const auto turn_of = [&](NodeId id, const Node& n) {
+  // 3. All others are named after functions, in three rounds: views inside of composite functions, which are rarely in memory, come after
+  //    other values, and values that no output needs come last. So neither changes the number in another name.
+  const auto round_of = [&](NodeId id, const Node& n) {
     return !needed[id.index] ? 2 : n.composite && graph::is_view(n.op) && results[*n.composite] != id ? 1 : 0;
   };
-  for (const int turn : {0, 1, 2})
+  for (const int round : {0, 1, 2})
     each([&](NodeId id, const Node& n, std::string& name) {
-      if (turn_of(id, n) != turn || !name.empty()) return;
+      if (round_of(id, n) != round || !name.empty()) return;
       if (!n.name.empty())
         name = add(n.name);
       else if (!n.composite)

@@ -24,7 +24,7 @@ int log2(int x) { return std::countr_zero(static_cast<unsigned>(x)); }
 /// The map from registers, lanes and warps, side by side, to offsets in memory.
 F2Matrix offsets(const LinearLayout& registers, const LinearLayout& memory) {
   const auto m = memory.matrix().solve(registers.matrix());
-  TW_CHECK(m, "a buffer has a place for every element");
+  TW_CHECK(m, "a buffer has an offset for every element");
   return *m;
 }
 

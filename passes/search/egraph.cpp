@@ -78,8 +78,8 @@ void EGraph::add_reason(const Ref& a, const Ref& b, int rule) {
 bool EGraph::unite(const Ref& a, const Ref& b, int reason) {
   Ref from = find(a), to = find(b);
   if (from.term == to.term) return false;
-  TW_CHECK(from.labels.set() == to.labels.set(), "terms of different axes are no equals");
-  TW_CHECK(terms_.element(from) == terms_.element(to), "terms of different types are no equals");
+  TW_CHECK(from.labels.set() == to.labels.set(), "terms of different axes are not equal");
+  TW_CHECK(terms_.element(from) == terms_.element(to), "terms of different types are not equal");
   add_reason(a, b, reason);
   auto at = [](auto& v, int term) -> auto& { return v[static_cast<std::size_t>(term)]; };
   if (at(members_, to.term).size() < at(members_, from.term).size()) std::swap(from, to);

@@ -38,7 +38,7 @@ DriverSearch driver_from(const std::function<void*(const char*)>& find) {
     return found;
   }
   if (!missing.empty()) {
-    found.reason = fmt::format("libcuda.so.1 has no function '{}': it is no complete NVIDIA driver of CUDA {} or newer", missing,
+    found.reason = fmt::format("libcuda.so.1 has no function '{}': it is not a complete NVIDIA driver of CUDA {} or newer", missing,
                                version_text(kOldestDriver));
     return found;
   }

@@ -110,7 +110,7 @@ std::optional<std::vector<std::byte>> DiskCache::load(std::span<const std::byte>
   }
   struct stat status;
   if (fstat(file.get(), &status) != 0) return miss();
-  if (!S_ISREG(status.st_mode)) return rejected("it is no file");
+  if (!S_ISREG(status.st_mode)) return rejected("it is not a file");
   if (const std::string reason = reason_against(status, kGroupAndOthers); !reason.empty()) return rejected(reason);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size < kEntryHeaderBytes || size > limit_bytes_) return rejected("no entry has its size");

@@ -30,7 +30,7 @@ class SequenceSizes::Evaluation {
     if (d.is_constant()) return d.value();
     if (const auto v = sizes_.table_->evaluate(d.expression()->polynomial, symbols)) return *v;
     if (call == nullptr) return std::max<std::int64_t>(1, d.least());
-    call->fail(fmt::format("extent '{}' is no integer of 64 bits for {}", d.text(), sizes_.values_text(d, symbols)));
+    call->fail(fmt::format("extent '{}' is not an integer of 64 bits for {}", d.text(), sizes_.values_text(d, symbols)));
   }
   std::int64_t product(std::int64_t a, std::int64_t b) const {
     std::int64_t result = 0;
@@ -109,7 +109,7 @@ Sizes SequenceSizes::of_run(const std::vector<std::int64_t>& symbols, const RunC
   for (const ExtentCheck& c : checks_) {
     const auto value = table_->evaluate(c.extent.expression()->polynomial, symbols);
     if (value && *value >= c.least) continue;
-    const std::string seen = value ? fmt::format("is {}", *value) : "is no integer of 64 bits";
+    const std::string seen = value ? fmt::format("is {}", *value) : "is not an integer of 64 bits";
     std::string needed;
     if (value)
       needed = fmt::format("; it must be at least {}", c.least);

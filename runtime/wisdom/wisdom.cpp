@@ -148,7 +148,7 @@ void wisdom::export_to(const std::string& path, Here at) {
   const rt::ActiveCall call(at);
   const rt::WisdomFile there = rt::read_wisdom(path);
   if (there.is_damaged && there.entries.empty())
-    throw Error(detail::location_of(at), fmt::format("export_to: {} is there, and is no wisdom file", path));
+    throw Error(detail::location_of(at), fmt::format("export_to: {} exists and is not a wisdom file", path));
   if (const std::string failure = rt::add_to_wisdom(path, rt::Wisdom::instance().entries()); !failure.empty())
     throw Error(detail::location_of(at), "export_to: " + failure);
 }

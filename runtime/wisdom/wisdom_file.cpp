@@ -37,7 +37,7 @@ Contents contents_of(const std::string& path) {
   if (::fstat(file, &facts) != 0)
     read.why = reason();
   else if (!S_ISREG(facts.st_mode))
-    read.why = "it is no regular file";
+    read.why = "it is not a regular file";
   else if (facts.st_size > kMost)
     read.why = fmt::format("it has more than {} bytes", kMost);
   std::string text;
@@ -126,7 +126,7 @@ std::string add_to_wisdom(const std::string& path, const std::vector<WisdomEntry
   std::error_code ignored;  // a failure is reported when the lock is opened
   if (const std::filesystem::file_status there = std::filesystem::status(path, ignored);
       std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
-    return fmt::format("wisdom file {}: it is no regular file", path);
+    return fmt::format("wisdom file {}: it is not a regular file", path);
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   const FileLock lock(path + ".lock");
   if (!lock.is_held()) return fmt::format("wisdom file {}.lock: {}", path, reason());

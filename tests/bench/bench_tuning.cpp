@@ -151,7 +151,7 @@ class TuningBench {
     const auto over_best = [&](const std::string& configuration) {
       for (const Candidate& c : all)
         if (text_of(c.configuration) == configuration) return c.median() / all.front().median();
-      throw std::runtime_error(pair.name + ": " + configuration + " is no candidate");
+      throw std::runtime_error(pair.name + ": " + configuration + " is not a candidate");
     };
     const double model = over_best(first), tune = chosen.empty() ? model : over_best(chosen);
     pairs_ += 1, model_good_ += model <= 1.1, tune_good_ += tune <= 1.03;

@@ -113,7 +113,7 @@ TEST_CASE("compile: PTX of every GPU, its statistics, and a cubin where there is
   const Outcome none = tilewright({"compile", "add.tile", "--target", "sm_80", "--emit", "cubin"}, "", folder.path());
   CHECK(none.code == 1);
   CHECK(none.out.empty());
-  CHECK(contains(none.err, "--emit cubin: TILEWRIGHT_PTXAS is '/nonexistent/ptxas', which is no program that can be run"));
+  CHECK(contains(none.err, "--emit cubin: TILEWRIGHT_PTXAS is '/nonexistent/ptxas', which is not a program that can be run"));
   before.empty() ? unsetenv("TILEWRIGHT_PTXAS") : setenv("TILEWRIGHT_PTXAS", before.c_str(), 1);
 }
 

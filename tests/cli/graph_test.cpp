@@ -212,7 +212,7 @@ TEST_CASE("graph: mistakes of the command line name what was seen and what is th
   folder.write("i32.npy", npy(ir::Element::i32, std::vector<int>(320), {20, 16}));
   const Mistake mistakes[] = {
       {{"--emit", "ptxx"}, 2, "--emit 'ptxx' is none of explain, svg, tileir, ptx, graph, terms, classes, rewritten (did you mean 'ptx'?)"},
-      {{"--emit", "ptx"}, 2, "--emit ptx: target 'cpu' is no GPU"},
+      {{"--emit", "ptx"}, 2, "--emit ptx: target 'cpu' is not a GPU"},
       {{"--target", "sm_81"}, 2, "'sm_81'"},
       {{"--target", "cpu", "--device", "cpu"}, 2, "--target is for plans that do not run, --device for those that do; give one"},
       {{"--target", "cpu", "--random", "1"}, 2, "--target compiles only; --device runs the graph"},
@@ -224,7 +224,7 @@ TEST_CASE("graph: mistakes of the command line name what was seen and what is th
       {{"--arg", "n=5"}, 2, "no --arg gives a value to input 'q' (a FILE.npy of f32 (float32) or zeros:f32:N), input 'k'"},
       {{"--random", "1"}, 2, "no --arg gives a value to symbol 'n' (a number), scalar 'scale' (f32:NUMBER)"},
       {{"--arg", "n=5", "--arg", "n=5"}, 2, "symbol 'n' is given twice"},
-      {{"--arg", "n=x"}, 2, "symbol 'n' is an extent, and 'x' is no integer"},
+      {{"--arg", "n=x"}, 2, "symbol 'n' is an extent, and 'x' is not an integer"},
       {{"--arg", "n=65"}, 2, "symbol 'n' is 65; it must be at most 64"},
       {{"--arg", "q=long.npy"}, 2, "symbol 'n' is 65; it must be at most 64"},
       {{"--arg", "scal=1"},
@@ -272,7 +272,7 @@ TEST_CASE("graph: a mistake in the file is shown with its line and column") {
   const Outcome uneven = graph("graph {\n  symbol n\n  %x = input : f32[n]\n  %y = reshape %x : f32[2, \"n / 2\"]\n  output \"y\" %y\n}\n",
                                {"--random", "1", "--arg", "n=3"});
   CHECK(uneven.code == 1);
-  CHECK(contains(uneven.err, "<stdin>:4:3: error: extent 'n / 2' is no integer"));
+  CHECK(contains(uneven.err, "<stdin>:4:3: error: extent 'n / 2' is not an integer"));
 }
 
 }  // namespace

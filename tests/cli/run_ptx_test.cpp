@@ -100,12 +100,12 @@ SPIN:
   };
   refused({"--grid", "1"}, "--kernel names none of the kernels of 'scale.ptx': 'scale', 'tile'");
   refused({"--kernel", "scale", "--grid", "1", "--arg", "0=x.npy"}, "no --arg gives a value to parameter 1 of 'scale'");
-  refused({"--kernel", "scale", "--grid", "1", "--arg", "x=x.npy"}, "'x' is no position of a parameter: 'scale' has 3");
+  refused({"--kernel", "scale", "--grid", "1", "--arg", "x=x.npy"}, "'x' is not a position of a parameter: 'scale' has 3");
   refused({"--kernel", "scale", "--grid", "1", "--arg", "2=f64:3"}, "parameter 2 of 'scale' has 4 bytes; 'f64:3' has 8");
   refused({"--kernel", "scale", "--grid", "1,70000", "--arg", "0=x.npy", "--arg", "1=zeros:f32:256", "--arg", "2=f32:3"},
           "run of 'scale': the grid has 70000 programs along axis 1; there must be at most 65535 on every device");
   refused({"--kernel", "tile", "--grid", "1", "--arg", "0=tensormap:x.npy:8"}, "the array has 2 dimensions, and the box 1");
-  refused({"--kernel", "tile", "--grid", "1", "--arg", "0=tensormap:x.npy:8x4:swizzle7"}, "'swizzle7' is no swizzle");
+  refused({"--kernel", "tile", "--grid", "1", "--arg", "0=tensormap:x.npy:8x4:swizzle7"}, "'swizzle7' is not a swizzle");
 }
 
 TEST_CASE("run: PTX whose parameters are structs") {
@@ -155,7 +155,7 @@ END:
   CHECK(run("u8:4,pad:7,f64:0.5,zeros:f32:20,i32:16,pad:4", "1.2=y.npy").code == 0);
   CHECK(contains(run("u8:4,f64:0.5,zeros:f32:20", "1.2=y.npy").err,
                  "parameter 1 of 'scale' has 32 bytes; 'struct:u8:4,f64:0.5,zeros:f32:20' has 24"));
-  CHECK(contains(run("u8:4,f64:0.5,zeros:f32:20,i32:16", "1.3=y.npy").err, "parameter 1.3 is no buffer"));
+  CHECK(contains(run("u8:4,f64:0.5,zeros:f32:20,i32:16", "1.3=y.npy").err, "parameter 1.3 is not a buffer"));
 }
 
 TEST_CASE("run: PTX without an end is given up, and says where its warps are") {

@@ -272,7 +272,7 @@ std::vector<Failure> run_checks(const std::vector<Check>& checks, std::string_vi
   try {
     return matcher.run(checks);
   } catch (const std::regex_error& e) {
-    return {{matcher.line(), fmt::format("the pattern is no regular expression: {}", e.what())}};
+    return {{matcher.line(), fmt::format("the pattern is not a regular expression: {}", e.what())}};
   } catch (const std::invalid_argument& e) {
     return {{matcher.line(), e.what()}};
   }

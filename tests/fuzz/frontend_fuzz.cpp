@@ -84,7 +84,7 @@ void fuzz_one_kernel(std::uint64_t seed, Tally& tally) {
     if ((!here && !caller.expected(e)) || !std::string_view(e.what()).starts_with(place))
       if (!tally.diagnostic) tally.diagnostic = std::string("an error of no call: ") + e.what();
   } catch (const std::exception& e) {
-    if (!tally.diagnostic) tally.diagnostic = std::string("an exception that is no Error: ") + e.what();
+    if (!tally.diagnostic) tally.diagnostic = std::string("an exception that is not an Error: ") + e.what();
   }
   if (tally.diagnostic) tally.diagnostic = "seed " + std::to_string(seed) + ": " + *tally.diagnostic;
 }

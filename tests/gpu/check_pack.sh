@@ -44,7 +44,7 @@ expect_status() { [ "$status" -eq "$1" ] || { cat "$work/said"; fail "$2: status
 run_pack --out "$work/results" --quick device fuzz.fresh_1 fuzz.14_at_once examples.01_vector_add examples.04_matmul_epilogue examples.05_attention \
   programs tests.matmuls bench.products counters
 expect_status 0 "steps that pass or are skipped"
-grep -q "^bench.products .*skipped .* emulator:sm_80 is no GPU" "$work/said" || fail "a benchmark does not say why it is skipped"
+grep -q "^bench.products .*skipped .* emulator:sm_80 is not a GPU" "$work/said" || fail "a benchmark does not say why it is skipped"
 
 run_pack --out "$work/results" planted
 expect_status 1 "steps that fail"

@@ -80,7 +80,7 @@ TEST_CASE("checked: indices of a graph that lead out of a tensor" * doctest::ski
   });
 }
 
-TEST_CASE("checked: right calls are no mistakes" * doctest::skip(is_off())) {
+TEST_CASE("checked: right calls are not mistakes" * doctest::skip(is_off())) {
   on_every_device([](tw::Device& device) {
     const auto x = device.upload(std::vector<float>(256, 1));
     const auto index = device.upload(std::vector<int>{0, 3, 2});

@@ -299,7 +299,7 @@ class Checker {
 
     const std::string target = resolve(include);
     if (target.empty()) {
-      if (!include.angled) report(path, include.line, "'" + include.name + "' is no file from the repository's root");
+      if (!include.angled) report(path, include.line, "'" + include.name + "' is not a file from the repository's root");
       if (is_public(path) && !is_std(include))
         report(path, include.line, "a public header includes the standard library, not '" + include.name + "'");
       return;

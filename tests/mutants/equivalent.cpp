@@ -17,7 +17,7 @@ const char* const kParity = "a specialization has sizes of one divisibility, and
 const char* const kPastEnd =
     "past the last iteration a copy reads rows behind the matrix, here memory of another buffer, to a slot that is not multiplied (where "
     "it "
-    "is no memory of a buffer, or scratch takes the place of the slot, checks do find it)";
+    "is not memory of a buffer, or scratch takes the place of the slot, checks do find it)";
 const char* const kNotRead =
     "a copy of an iteration that does not run reads rows of the view, or none and writes zeros, to a slot that no iteration reads then";
 

@@ -166,16 +166,16 @@ TEST_CASE("hints: right ones are silent and change nothing, wrong ones are repor
     const tw::Launch checked{.grid = 1, .check = true};
     CHECK(
         has(message_of([&] { kernel(checked, offsets, in, out, 40); }), "error: assume: the condition does not hold (program (0, 0, 0))"));
-    CHECK(has(message_of([&] { kernel(checked, offsets, in, out + 1, 64); }), "is no multiple of 64 (program (0, 0, 0))"));
+    CHECK(has(message_of([&] { kernel(checked, offsets, in, out + 1, 64); }), "is not a multiple of 64 (program (0, 0, 0))"));
     at[32] += 4;
     auto shifted = device.upload(at);
     CHECK(has(message_of([&] { kernel(checked, shifted, in, out, 64); }),
-              "error: multiple_of: 52 is no multiple of 16 (program (0, 0, 0), element [32]"));
+              "error: multiple_of: 52 is not a multiple of 16 (program (0, 0, 0), element [32]"));
     at[32] -= 4;
     std::reverse(at.begin() + 16, at.begin() + 32);
     auto reversed = device.upload(at);
     const std::string text = message_of([&] { kernel(checked, reversed, in, out, 64); });
-    CHECK(has(text, "multiple_of: 111 is no multiple of 16 (program (0, 0, 0), element [16]"));
+    CHECK(has(text, "multiple_of: 111 is not a multiple of 16 (program (0, 0, 0), element [16]"));
     std::vector<std::int32_t> gaps(64);
     for (int i = 0; i < 64; ++i) gaps[i] = i < 8 ? i : 16 * i % 256;
     auto gapped = device.upload(gaps);
@@ -209,7 +209,7 @@ TEST_CASE("hints: of pointers, of values that a loop carries, and in its body") 
       CHECK(out.download() == want);
     }
     if (!programs::is_gpu(device))
-      CHECK(has(message_of([&] { kernel({.grid = 1, .check = true}, in, out, 20, 4); }), "is no multiple of 64"));
+      CHECK(has(message_of([&] { kernel({.grid = 1, .check = true}, in, out, 20, 4); }), "is not a multiple of 64"));
   });
 }
 

@@ -173,7 +173,7 @@ TEST_CASE("wisdom: export and import carry what is known") {
   CHECK(has(message_of([&] { tw::wisdom::import_from(wisdom.folder + "/none"); }), "import_from: there is no file"));
   write(wisdom.folder + "/text", "hello");
   CHECK(has(message_of([&] { tw::wisdom::import_from(wisdom.folder + "/text"); }), "no wisdom file"));
-  CHECK(has(message_of([&] { tw::wisdom::export_to(wisdom.folder + "/text"); }), "no wisdom file"));
+  CHECK(has(message_of([&] { tw::wisdom::export_to(wisdom.folder + "/text"); }), "not a wisdom file"));
   CHECK(has(message_of([&] { tw::wisdom::export_to(wisdom.folder + "/text/no"); }), "wisdom_test.cpp:"));
 }
 
@@ -219,7 +219,7 @@ TEST_CASE("seal: what the disk cache has is loaded") {
   tw::rt::set_sealed(false);
 }
 
-TEST_CASE("wisdom: a device, a FIFO and a folder are no wisdom files, and stay what they are") {
+TEST_CASE("wisdom: a device, a FIFO and a folder are not wisdom files, and stay what they are") {
   OwnWisdom wisdom;
   const std::string fifo = wisdom.folder + "/fifo", link = wisdom.folder + "/zero", folder = wisdom.folder + "/folder";
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
@@ -230,7 +230,7 @@ TEST_CASE("wisdom: a device, a FIFO and a folder are no wisdom files, and stay w
     ::setenv("TILEWRIGHT_WISDOM", path.c_str(), 1);
     Notices notices;
     CHECK(tuned(path));
-    CHECK_MESSAGE(has(notices.text, "wisdom file " + path + ": it is no regular file"), notices.text);
+    CHECK_MESSAGE(has(notices.text, "wisdom file " + path + ": it is not a regular file"), notices.text);
     CHECK_FALSE(std::filesystem::exists(path + ".damaged"));
   }
   struct stat facts{};

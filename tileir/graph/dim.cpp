@@ -117,7 +117,7 @@ std::int64_t combine_integers(char op, std::int64_t a, std::int64_t b, const Loc
     return *quotient;
   }
   if (op == '/') {
-    if (Int128{a} % b != 0) throw Error(at, fmt::format("extent {} / {} is no integer", a, b));
+    if (Int128{a} % b != 0) throw Error(at, fmt::format("extent {} / {} is not an integer", a, b));
   }
   const Int128 x = a, y = b;
   const auto result = in_64_bits(op == '+' ? x + y : op == '-' ? x - y : op == '*' ? x * y : x / y);
@@ -135,7 +135,7 @@ Dim Dim::make(detail::DimExpression e, const Location& at) {
   }
   const Rational value = e.polynomial.constant();
   const auto integer = in_64_bits(value.numerator());
-  if (!value.is_integer()) throw Error(at, fmt::format("extent {} is no integer", value.text()));
+  if (!value.is_integer()) throw Error(at, fmt::format("extent {} is not an integer", value.text()));
   if (!integer) throw Error(at, fmt::format("extent {} overflows 64 bits", value.text()));
   return Dim(*integer);
 }

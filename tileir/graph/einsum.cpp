@@ -18,7 +18,7 @@ std::string check_labels(std::string_view labels, bool ellipsis) {
   if (const std::size_t at = labels.find(kEllipsis); ellipsis && at != std::string_view::npos)
     return check_labels(std::string(labels.substr(0, at)) + std::string(labels.substr(at + kEllipsis.size())), false);
   for (char c : labels)
-    if (!is_label(c)) return fmt::format("'{}' is no label; labels are letters", c);
+    if (!is_label(c)) return fmt::format("'{}' is not a label; labels are letters", c);
   return {};
 }
 

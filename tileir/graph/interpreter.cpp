@@ -68,7 +68,7 @@ std::int64_t Evaluation::value_of(const Dim& d, const Node& n) const {
   for (std::uint32_t symbol : d.symbols())
     if (symbols_[symbol] == kUnknown) fail(n, fmt::format("symbol '{}' has no value", (*graph_.symbols())[symbol].name));
   const std::optional<std::int64_t> value = d.evaluate(symbols_);
-  if (!value) fail(n, fmt::format("{} is no integer", d.text()));
+  if (!value) fail(n, fmt::format("{} is not an integer", d.text()));
   return *value;
 }
 

@@ -101,7 +101,7 @@ Inferred rule_argument(const RuleInput& in) {
 
 Inferred rule_map(const RuleInput& in) {
   const Node& node = in.node;
-  if (!is_function(node.function)) return in.fail(fmt::format("'{}' is no element-wise op", ir::text(node.function)));
+  if (!is_function(node.function)) return in.fail(fmt::format("'{}' is not an element-wise op", ir::text(node.function)));
   std::vector<ir::Type> types;
   for (std::size_t i = 0; i < node.operands.size(); ++i) types.emplace_back(in.element(i));
   const bool is_conversion = ir::info(node.function).family == ir::Family::convert;

@@ -22,7 +22,7 @@ class Verifier {
     for (const Output& output : graph_.outputs()) {
       expect_new(output.name, output.where);
       if (output.node.index >= graph_.size())
-        report(output.where, fmt::format("output '{}' is no node of the graph", output.name));
+        report(output.where, fmt::format("output '{}' is not a node of the graph", output.name));
       else if (needs_argument_[output.node.index])
         report(output.where, fmt::format("output '{}' is computed from an argument of a combining function", output.name));
     }

@@ -116,17 +116,17 @@ void Interpreter::run_scan(OpId id) {
   const ScanOrder order = distributed ? scan_order(axis_order(f_.layout(x[0]), axis).value()) : ScanOrder();
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t base = row / inner * extent * inner + row % inner;
-    const auto place = [&](std::int64_t k) { return base + (reverse ? extent - 1 - k : k) * inner; };
+    const auto index_of = [&](std::int64_t k) { return base + (reverse ? extent - 1 - k : k) * inner; };
     if (distributed) {
       for (std::int64_t k = 0; k < extent; ++k)
-        for (std::size_t j = 0; j < n; ++j) elements[k * n + j] = words(x[j])[place(k)];
+        for (std::size_t j = 0; j < n; ++j) elements[k * n + j] = words(x[j])[index_of(k)];
       scan_row(id, elements, order);
       for (std::int64_t k = 0; k < extent; ++k)
-        for (std::size_t j = 0; j < n; ++j) words(f_.result(id, static_cast<int>(j)))[place(k)] = elements[k * n + j];
+        for (std::size_t j = 0; j < n; ++j) words(f_.result(id, static_cast<int>(j)))[index_of(k)] = elements[k * n + j];
       continue;
     }
     for (std::int64_t k = 0; k < extent; ++k) {
-      const std::int64_t at = place(k);
+      const std::int64_t at = index_of(k);
       for (std::size_t j = 0; j < n; ++j) element[j] = words(x[j])[at];
       if (k == 0)
         running = element;

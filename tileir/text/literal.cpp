@@ -81,14 +81,14 @@ ParsedLiteral float_bits(Element e, std::string_view word) {
     case Reading::out_of_range: return {0, fmt::format("{} is out of range for {}", word, text(e))};
     case Reading::malformed: break;
   }
-  return {0, fmt::format("'{}' is no {} value", word, text(e))};
+  return {0, fmt::format("'{}' is not a value of type {}", word, text(e))};
 }
 
 template <class T>
 ParsedLiteral integer_bits(Element e, std::string_view word) {
   T v = 0;
   const Reading r = read_whole(word, v);
-  if (r == Reading::malformed) return {0, fmt::format("'{}' is no {} value", word, text(e))};
+  if (r == Reading::malformed) return {0, fmt::format("'{}' is not a value of type {}", word, text(e))};
   const std::uint64_t wrapped = element_bits(e, static_cast<std::int64_t>(v));
   if (r == Reading::out_of_range || static_cast<T>(integer_value(e, wrapped)) != v)
     return {0, fmt::format("{} does not fit {}", word, text(e))};
@@ -100,7 +100,7 @@ ParsedLiteral hex_bits(const Type& t, std::string_view word) {
   const std::string_view digits = word.substr(2);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), v, 16);
   const int width = t.element_bits();
-  if (error == std::errc::invalid_argument || end != digits.data() + digits.size()) return {0, fmt::format("'{}' is no number", word)};
+  if (error == std::errc::invalid_argument || end != digits.data() + digits.size()) return {0, fmt::format("'{}' is not a number", word)};
   if (error == std::errc::result_out_of_range || (width < 64 && v >> width != 0))
     return {0, fmt::format("{} does not fit the {} bits of {}", word, width, text(t.scalar()))};
   return {v, {}};
@@ -120,10 +120,10 @@ std::string literal(const Type& t, std::uint64_t bits) {
 ParsedLiteral parse_literal(const Type& t, std::string_view word) {
   if (word.starts_with("0x")) return hex_bits(t, word);
   if (t.is_pointer())
-    return word == "0" ? ParsedLiteral{} : ParsedLiteral{0, fmt::format("'{}' is no pointer; a pointer constant is 0", word)};
+    return word == "0" ? ParsedLiteral{} : ParsedLiteral{0, fmt::format("'{}' is not a pointer; a pointer constant is 0", word)};
   if (t.is_bool()) {
     if (word == "true" || word == "false") return {word == "true", {}};
-    return {0, fmt::format("'{}' is no i1 value; expected true or false", word)};
+    return {0, fmt::format("'{}' is not a value of type i1; expected true or false", word)};
   }
   if (t.is_float()) return float_bits(t.element(), word);
   return t.element() == Element::u64 ? integer_bits<std::uint64_t>(t.element(), word) : integer_bits<std::int64_t>(t.element(), word);

@@ -24,7 +24,7 @@ RuleResult check_slot(const RuleInput& in, int i) {
 RuleResult check_slice(const RuleInput& in, Type part) {
   const Type x = in.operands[0];
   if (part.element() != x.element() || !is_plain(part) || part.rank() != x.rank())
-    return fail(in, 0, "{}; {} is no part of it", seen(in, 0), text(part));
+    return fail(in, 0, "{}; {} is not part of it", seen(in, 0), text(part));
   const std::span<const std::int64_t> offsets = in.list(AttrName::offsets);
   if (!offsets.empty() && static_cast<int>(offsets.size()) != x.rank())
     return fail(in, 0, "{} offsets; there must be one for each of the {} axes", offsets.size(), x.rank());

@@ -368,14 +368,14 @@ static RuleResult check_buffers(const RuleInput& in) {
   if (info(in.kind).family == Family::shared || info(in.kind).family == Family::async) return {};
   for (std::size_t i = 0; i < in.operands.size(); ++i)
     if (in.operands[i].is_buffer())
-      return rules::fail(in, static_cast<int>(i), "{}; a buffer is no tile (buffer_load)", rules::seen(in, static_cast<int>(i)));
+      return rules::fail(in, static_cast<int>(i), "{}; a buffer is not a tile (buffer_load)", rules::seen(in, static_cast<int>(i)));
   for (std::size_t i = 0; i < in.operands.size(); ++i)
     if (in.operands[i].is_mbarrier())
       return rules::fail(in, static_cast<int>(i), "{}; only ops on mbarriers take one", rules::seen(in, static_cast<int>(i)));
   for (const Type& t : in.declared)
     if (t.is_mbarrier()) return rules::fail(in, -1, "the result is {}; only ops on mbarriers make one", text(t));
   for (const Type& t : in.declared)
-    if (t.is_buffer()) return rules::fail(in, -1, "the result is {}; a buffer is no tile", text(t));
+    if (t.is_buffer()) return rules::fail(in, -1, "the result is {}; a buffer is not a tile", text(t));
   return {};
 }
 

@@ -28,7 +28,7 @@ std::int64_t value_of(const Dim& d, const graph::Node& n, const std::vector<std:
   const auto value = d.is_constant() ? std::optional(d.value()) : d.evaluate(symbols);
   if (value && *value >= least) return *value;
   throw Error(n.where, fmt::format("extent '{}' {}; it must be at least {}", d.text(),
-                                   value ? fmt::format("is {}", *value) : std::string("is no integer"), least));
+                                   value ? fmt::format("is {}", *value) : std::string("is not an integer"), least));
 }
 
 class Parsing {
@@ -115,7 +115,7 @@ class Parsing {
   void set_symbol(std::uint32_t symbol, const std::string& text) {
     const ir::ParsedLiteral value = ir::parse_literal(ir::Type(ir::Element::i64), text);
     const Symbol& s = table_[symbol];
-    if (!value.error.empty()) throw UsageError(fmt::format("symbol '{}' is an extent, and '{}' is no integer", s.name, text));
+    if (!value.error.empty()) throw UsageError(fmt::format("symbol '{}' is an extent, and '{}' is not an integer", s.name, text));
     if (result_.symbols[symbol] != kUnknown) throw UsageError(fmt::format("symbol '{}' is given twice", s.name));
     result_.symbols[symbol] = static_cast<std::int64_t>(value.bits);
     check_bounds(symbol);

@@ -160,7 +160,7 @@ std::vector<std::int64_t> parse_grid(const std::string& text) {
     const auto comma = rest.find(',');
     const auto n = whole_number<std::int64_t>(rest.substr(0, comma));
     if (!n || *n < 1 || *n > INT32_MAX)
-      throw UsageError(fmt::format("--grid '{}': extent '{}' is no number from 1 to {}", text, rest.substr(0, comma), INT32_MAX));
+      throw UsageError(fmt::format("--grid '{}': extent '{}' is not a number from 1 to {}", text, rest.substr(0, comma), INT32_MAX));
     extents.push_back(*n);
     if (comma == rest.npos) break;
     rest.remove_prefix(comma + 1);

@@ -126,7 +126,7 @@ void check_form(const Options& options, const ir::TargetDesc& target) {
     throw UsageError(
         fmt::format("--emit '{}' is none of {}{}", options.emit, fmt::join(kForms, ", "), ir::suggestion(options.emit, kForms)));
   if ((options.emit == "ptx" || options.emit == "cubin") && !target.is_gpu())
-    throw UsageError(fmt::format("--emit {}: target '{}' is no GPU; there are {}", options.emit, options.target, kGpuTargets));
+    throw UsageError(fmt::format("--emit {}: target '{}' is not a GPU; there are {}", options.emit, options.target, kGpuTargets));
 }
 
 void execute(const Options& options, Session& session) {

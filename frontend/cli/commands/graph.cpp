@@ -207,7 +207,7 @@ void execute(const Options& options, Session& session) {
   if (!options.device.empty() || options.runs()) device = open_named_device(options.device.empty() ? "cpu" : options.device);
   const std::string target = device ? device->target() : options.target.empty() ? "cpu" : options.target;
   if (const ir::TargetDesc facts = find_target(target); options.emit == "ptx" && !facts.is_gpu())
-    throw UsageError(fmt::format("--emit ptx: target '{}' is no GPU; there are {}", target, kGpuTargets));
+    throw UsageError(fmt::format("--emit ptx: target '{}' is not a GPU; there are {}", target, kGpuTargets));
   const Plan plan = detail::compile_graph(g, device, target, plan_options(options), Here());
   if (options.runs()) run(*g, plan, device, options, session);
   const std::string form = options.form();

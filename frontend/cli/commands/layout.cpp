@@ -37,7 +37,7 @@ std::vector<int> parse_numbers(const std::string& text, std::string_view option)
     int n = 0;
     const auto [rest, wrong] = std::from_chars(at, end, n);
     if (wrong != std::errc() || (rest != end && *rest != ','))
-      throw UsageError(fmt::format("{}: '{}' is no list of numbers with commas between", option, text));
+      throw UsageError(fmt::format("{}: '{}' is not a list of numbers with commas between", option, text));
     numbers.push_back(n);
     if (rest == end) return numbers;
     at = rest;
@@ -112,7 +112,7 @@ std::string apply(const Step& s, LinearLayout& l) {
   } else {
     const std::vector<int> axis = parse_numbers(s.value, s.option);
     if (axis.size() != 1 || axis[0] < 0 || axis[0] >= l.rank())
-      throw UsageError(fmt::format("--slice: '{}' is no axis; the tile has {}", s.value,
+      throw UsageError(fmt::format("--slice: '{}' is not an axis; the tile has {}", s.value,
                                    l.rank() == 1 ? "axis 0" : fmt::format("axes 0 to {}", l.rank() - 1)));
     l = l.without_axis(axis[0]);
   }
@@ -145,7 +145,7 @@ void execute(const Options& o, Session& session) {
   if (!element) {
     std::vector<std::string_view> names;
     for (int i = 0; i < kElementCount; ++i) names.push_back(ir::text(static_cast<Element>(i)));
-    throw UsageError(fmt::format("--element: '{}' is no element type{}", o.element, suggestion(o.element, names)));
+    throw UsageError(fmt::format("--element: '{}' is not an element type{}", o.element, suggestion(o.element, names)));
   }
   LinearLayout l = first_layout(o);
   std::string title;

@@ -38,7 +38,7 @@ std::int64_t number(std::string_view text, const std::string& where) {
   std::int64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || stop != text.data() + text.size() || value < 0)
-    throw UsageError(fmt::format("'{}': '{}' is no number", where, text));
+    throw UsageError(fmt::format("'{}': '{}' is not a number", where, text));
   return value;
 }
 
@@ -132,7 +132,7 @@ class Launcher {
     std::size_t position = 0;
     const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), position);
     if (error == std::errc() && stop == name.data() + name.size() && position < kernel_->parameters.size()) return position;
-    throw UsageError(fmt::format("'{}' is no position of a parameter: '{}' has {}", name, kernel_->name, kernel_->parameters.size()));
+    throw UsageError(fmt::format("'{}' is not a position of a parameter: '{}' has {}", name, kernel_->name, kernel_->parameters.size()));
   }
 
   /// Copies the array into device memory. The kernel gets its address. --out refers to it by `name`.
@@ -175,7 +175,7 @@ class Launcher {
     const std::string_view swizzles[] = {"swizzle0", "swizzle32", "swizzle64", "swizzle128"};
     const auto* swizzle = std::find(std::begin(swizzles), std::end(swizzles), words.size() == 4 ? words[3] : "swizzle0");
     if (swizzle == std::end(swizzles))
-      throw UsageError(fmt::format("'{}': '{}' is no swizzle: expected swizzle32, 64 or 128", value, words[3]));
+      throw UsageError(fmt::format("'{}': '{}' is not a swizzle: expected swizzle32, 64 or 128", value, words[3]));
     map.swizzle = static_cast<TensorSwizzle>(swizzle - std::begin(swizzles));
     if (const std::string fault = fault_of(map); !fault.empty()) throw UsageError(fmt::format("'{}': {}", value, fault));
     std::vector<std::byte> opaque(128);
@@ -253,7 +253,7 @@ class Launcher {
       const auto buffer = buffers_.find(name);
       if (buffer == buffers_.end()) {
         parameter_named(name.substr(0, name.find('.')));
-        throw UsageError(fmt::format("--out '{}': parameter {} is no buffer", word, name));
+        throw UsageError(fmt::format("--out '{}': parameter {} is not a buffer", word, name));
       }
       outputs.emplace_back(buffer->second, path);
     }

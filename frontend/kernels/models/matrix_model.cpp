@@ -46,8 +46,8 @@ double clocks(const ProgramLoad& p, double n, double steps) {
 }  // namespace
 
 double clocks_of_all(const ir::TargetDesc& t, const ProgramLoad& p, double programs, double steps) {
-  const double n = resident(t, p), places = t.processors * n, waves = std::floor(programs / places);
-  return waves * clocks(p, n, steps) + clocks(p, std::ceil((programs - waves * places) / t.processors), steps);
+  const double n = resident(t, p), programs_at_once = t.processors * n, waves = std::floor(programs / programs_at_once);
+  return waves * clocks(p, n, steps) + clocks(p, std::ceil((programs - waves * programs_at_once) / t.processors), steps);
 }
 
 double add_loads(ProgramLoad& p, const ir::TargetDesc& target, double rows, double columns, int element_bytes, int row_alignment) {

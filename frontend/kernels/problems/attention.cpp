@@ -77,9 +77,10 @@ double gpu_seconds(const Machine& m, const AttentionShape& s, const AttentionCho
     // The long programs of each head begin first. Those of the last head begin when most of the work is done, and near the end there are
     // not enough programs for all multiprocessors.
     const double seen = (static_cast<double>(s.keys) - 0.5 * static_cast<double>(s.queries)) / c.keys;
-    const double average = std::clamp(seen + std::max(0.5, 0.5 * c.queries / c.keys), 1.0, steps), places = m.target.processors * n;
-    const double work = programs / places * (average * step_clocks(p, n) + start);
-    const double before_last = std::max(0.0, 1 - 1 / heads - 0.5 * places / programs);
+    const double average = std::clamp(seen + std::max(0.5, 0.5 * c.queries / c.keys), 1.0, steps),
+                 programs_at_once = m.target.processors * n;
+    const double work = programs / programs_at_once * (average * step_clocks(p, n) + start);
+    const double before_last = std::max(0.0, 1 - 1 / heads - 0.5 * programs_at_once / programs);
     const double company = std::clamp(std::ceil(tiles / m.target.processors), 1.0, n);
     all = std::max(work, work * before_last + steps * step_clocks(p, company) + start);
   } else {

@@ -108,8 +108,8 @@ class Merger {
     if (!cost.fits || cost.seconds >= apart) return false;
     ProofResult proof = check_by(options_, b_, merged->plan);
     if (proof.is_refuted) return false;
-    std::string reason = fmt::format("strategy: one kernel in place of two\nnext best: two kernels in its place, {:.2f} times as long",
-                                     apart / cost.seconds);
+    std::string reason =
+        fmt::format("strategy: one kernel in place of two\nnext best: two kernels instead, {:.2f} times as long", apart / cost.seconds);
     kernels_[i] = chosen_kernel(std::move(merged->plan), std::move(tiling), cost, std::move(proof), std::move(reason));
     kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
     return true;

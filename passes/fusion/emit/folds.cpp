@@ -27,7 +27,7 @@ OpKind combine_op(Combine c) {
     case Combine::all: return OpKind::bit_and_;
     default: break;
   }
-  TW_CHECK(false, "fusion: a reduction that is no single op");
+  TW_CHECK(false, "fusion: a reduction that is not a single op");
   return OpKind::add_;
 }
 

@@ -54,8 +54,8 @@ class Printer {
   }
 
   std::string joined(const JoinedPart& j) const {
-    return fmt::format("  written to its place in {}, along axis {} from {}{}{}\n", names_.of(j.whole), g_.node(j.whole).axes[0],
-                       j.begin.text(), j.is_last ? "; the last part" : "", j.is_ahead ? "; before a run" : "");
+    return fmt::format("  written into {}, along axis {} from {}{}{}\n", names_.of(j.whole), g_.node(j.whole).axes[0], j.begin.text(),
+                       j.is_last ? "; the last part" : "", j.is_ahead ? "; before a run" : "");
   }
 
   const graph::Graph& g_;

@@ -284,7 +284,7 @@ void Forms::check_power(Expr sum, Expr product) {
   if (pending_.empty() || !ir::is_float(sum->element)) return;  // integers wrap, so they do not lose accuracy
   const Form& terms = form(sum);
   if (std::all_of(terms.begin(), terms.end(), [](const FormTerm& t) { return t.factor->is_nonnegative && t.body->is_nonnegative; })) return;
-  const char* const reason = "a product of differences of data and a pending reduction that is no average of the data";
+  const char* const reason = "a product of differences of data and a pending reduction that is not an average of the data";
   std::vector<Expr> data, pending;
   for (const Term& t : b_.terms(sum)) {
     if (has_pending(t.value) && t.value->axes.contains(loop_)) refuse(reason, sum);
@@ -337,7 +337,7 @@ Form Forms::exponential(Expr e, const std::vector<Expr>& conditions) {
   const double moderate = kSpareBits * std::log(2.0);
   const bool is_transport = pending_.empty();
   if (!is_transport && !is_exp_at_most_one(b_, body, conditions) && !(bounds.least >= -moderate && bounds.greatest <= moderate))
-    refuse("exp of a difference of data and a pending reduction that is no maximum of the data", e);
+    refuse("exp of a difference of data and a pending reduction that is not a maximum of the data", e);
   return {{b_.one(), a, b_.exp(body)}};
 }
 

@@ -53,7 +53,7 @@ TEST_CASE("assembler bugs: negation and size of 16 bits are taken of 32") {
   CHECK(avoid_assembler_bugs("neg.s32 %r2, %r1;") == "neg.s32 %r2, %r1;");
 }
 
-TEST_CASE("assembler bugs: a constant beside a variable is no pair of f16") {
+TEST_CASE("assembler bugs: a constant beside a variable is not a pair of f16") {
   const char* text = R"(
 kernel @pairs(%in: ptr<const f16> {divisible_by = 16}, %out: ptr<f16> {divisible_by = 16}) {
   %i = arange {lo = 0, hi = 64} : i32[64]

@@ -66,7 +66,7 @@ TEST_CASE("kernel_serialization: every member comes back") {
   CHECK(serialize(*k) == serialize(sample()));
 }
 
-TEST_CASE("kernel_serialization: bytes that are cut short or too long are no kernel") {
+TEST_CASE("kernel_serialization: bytes that are cut short or too long are not a kernel") {
   auto bytes = serialize(sample());
   for (std::size_t length = 0; length < bytes.size(); ++length) CHECK(!deserialize(std::span(bytes).first(length)));
   bytes.push_back(std::byte{0});

@@ -90,8 +90,8 @@ TEST_CASE("launch_recipe: a plan that no launch can follow says what is wrong") 
   TW_PROBLEM(plan.recipe.steps[0].value = 2, "step 0: there is no parameter 2");
   TW_PROBLEM(plan.recipe.steps[0].value = -1, "step 0: there is no parameter -1");
   TW_PROBLEM(plan.recipe.steps[2].value = 3, "step 2: there is no axis 3 of the grid");
-  TW_PROBLEM(plan.recipe.steps[4].b = 4, "step 4: an operand is no earlier step");
-  TW_PROBLEM(plan.recipe.steps[4].a = -1, "step 4: an operand is no earlier step");
+  TW_PROBLEM(plan.recipe.steps[4].b = 4, "step 4: an operand is not an earlier step");
+  TW_PROBLEM(plan.recipe.steps[4].a = -1, "step 4: an operand is not an earlier step");
   TW_PROBLEM(plan.recipe.steps.resize(65), "65 steps; a recipe has at most 64");
   TW_PROBLEM(plan.grid[2] = 5, "the grid names a step that does not exist");
   TW_PROBLEM(packed.bytes = 6, "parameter 0 of the host: 6 bytes; it must be a positive multiple of 4");

@@ -117,7 +117,7 @@ inline void StraightLine::run(std::span<const void* const> arguments, void* resu
   int result_bytes = 0;
   for (const Step& s : steps_)
     if (s.result == result_) result_bytes = ir::bytes(s.type.element());
-  TW_CHECK(result_bytes > 0, "the result is no op's");
+  TW_CHECK(result_bytes > 0, "the result is not an op's");
   for (std::size_t at = 0; at < n; at += kBlock) {
     const std::size_t count = std::min(kBlock, n - at);
     std::size_t argument = 0;

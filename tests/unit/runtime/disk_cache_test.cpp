@@ -140,7 +140,7 @@ TEST_CASE("disk_cache: links, pipes and files that others may write are not used
   CHECK(fs::exists(elsewhere));
   REQUIRE(mkfifo(file.c_str(), 0600) == 0);
   CHECK(loaded(*cache, "key") == "nothing");
-  CHECK(notices.have("it is no file"));
+  CHECK(notices.have("it is not a file"));
 }
 
 TEST_CASE("disk_cache: folders and files are for their owner only") {

@@ -81,7 +81,7 @@ TEST_CASE("object_loader: a missing symbol is named, and the loader still works"
   CHECK(call(*loader.load(image(), "entry", here), 1) == std::vector<float>{1});
 }
 
-TEST_CASE("object_loader: bytes that are no object are refused") {
+TEST_CASE("object_loader: bytes that are not an object are refused") {
   rt::ObjectLoader loader(Here::current());
   const std::string text = message([&] { loader.load(std::vector<std::byte>(100), "entry", Here::current()); });
   CHECK_MESSAGE(text.find("the code of kernel 'entry'") != std::string::npos, text);

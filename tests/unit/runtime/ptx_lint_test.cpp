@@ -118,7 +118,7 @@ TEST_CASE("ptx_lint: finds registers and labels that nothing declares") {
   CHECK(has(problem("bra $L__BB0_7;"), "unknown name '$L__BB0_7'"));
 }
 
-TEST_CASE("ptx_lint: finds what is no PTX for a GPU that there is") {
+TEST_CASE("ptx_lint: finds what is not PTX for a GPU that there is") {
   const auto all = [](const char* text) {
     std::string s;
     for (const std::string& p : read_ptx(text).problems) s += p + '\n';

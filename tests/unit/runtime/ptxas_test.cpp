@@ -106,7 +106,7 @@ TEST_CASE("ptxas: TILEWRIGHT_PTXAS is taken before PATH, and is not passed over 
   CHECK(find_ptxas() == named.file());
   setenv("TILEWRIGHT_PTXAS", "/nonexistent/ptxas", 1);
   CHECK_FALSE(find_ptxas().has_value());
-  CHECK(why_no_ptxas() == "TILEWRIGHT_PTXAS is '/nonexistent/ptxas', which is no program that can be run");
+  CHECK(why_no_ptxas() == "TILEWRIGHT_PTXAS is '/nonexistent/ptxas', which is not a program that can be run");
   setenv("TILEWRIGHT_PTXAS", named.folder().c_str(), 1);
   CHECK_FALSE(find_ptxas().has_value());
 }

@@ -78,7 +78,7 @@ TEST_CASE("reports: wrong hints and indices say what was seen") {
     report(reports, {0, 0, 0}, {holds, all, seen}, 0);
     return finished(reports);
   };
-  CHECK(text(ir::Reason::multiple_of, "16").find("error: multiple_of: 70 is no multiple of 16 (program (0, 0, 0), element [0, 1])") !=
+  CHECK(text(ir::Reason::multiple_of, "16").find("error: multiple_of: 70 is not a multiple of 16 (program (0, 0, 0), element [0, 1])") !=
         std::string::npos);
   CHECK(text(ir::Reason::max_contiguous, "8").find("error: max_contiguous: 70 follows 64 within a run of 8 (") != std::string::npos);
   CHECK(text(ir::Reason::gather, "0 to 63").find("error: gather: index 70 is outside of 0 to 63 (") != std::string::npos);

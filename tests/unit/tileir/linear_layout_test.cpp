@@ -211,7 +211,7 @@ TEST_CASE("linear_layout: a direct sum puts the outer layout above the inner one
   }
 }
 
-TEST_CASE("linear_layout: what is no direct sum cannot be divided") {
+TEST_CASE("linear_layout: what is not a direct sum cannot be divided") {
   LinearLayout pair({0, 1});
   pair.add_basis(HardwareDim::reg, 1);
   CHECK(example().divided_by(pair));
@@ -242,7 +242,7 @@ void for_conversion(const F2Matrix& m, const LinearLayout& from, const LinearLay
   });
 }
 
-TEST_CASE("linear_layout: a conversion reads the same element, from places that are no copies") {
+TEST_CASE("linear_layout: a conversion reads the same element, from registers and lanes that are not copies") {
   for_random(50, [](const LinearLayout& from, RandomLayouts& random) {
     const LinearLayout to = random.any(from.log2_extents(), random.number(0, 2));
     const F2Matrix m = conversion(from, to);

@@ -61,20 +61,20 @@ TEST_CASE("literal: spellings") {
 TEST_CASE("literal: what does not fit is refused") {
   CHECK(error(Element::u8, "256") == "256 does not fit u8");
   CHECK(error(Element::u8, "-1") == "-1 does not fit u8");
-  CHECK(error(Element::u64, "-1") == "'-1' is no u64 value");
+  CHECK(error(Element::u64, "-1") == "'-1' is not a value of type u64");
   CHECK(error(Element::i64, "9223372036854775808") == "9223372036854775808 does not fit i64");
   CHECK(error(Element::u64, "18446744073709551616") == "18446744073709551616 does not fit u64");
-  CHECK(error(Element::i32, "1.5") == "'1.5' is no i32 value");
-  CHECK(error(Element::boolean, "2") == "'2' is no i1 value; expected true or false");
+  CHECK(error(Element::i32, "1.5") == "'1.5' is not a value of type i32");
+  CHECK(error(Element::boolean, "2") == "'2' is not a value of type i1; expected true or false");
   CHECK(error(Element::f32, "1e39") == "1e39 is out of range for f32");
   CHECK(error(Element::f16, "65520") == "65520 is out of range for f16");
   CHECK(error(Element::f16, "65519").empty());
   CHECK(error(Element::f8e4m3, "inf") == "f8e4m3 has no inf");
-  CHECK(error(Element::f32, "infinity") == "'infinity' is no f32 value");
-  CHECK(error(Element::f32, "x") == "'x' is no f32 value");
+  CHECK(error(Element::f32, "infinity") == "'infinity' is not a value of type f32");
+  CHECK(error(Element::f32, "x") == "'x' is not a value of type f32");
   CHECK(error(Element::f16, "0x10000") == "0x10000 does not fit the 16 bits of f16");
   CHECK(error(Element::f64, "0x10000000000000000") == "0x10000000000000000 does not fit the 64 bits of f64");
-  CHECK(error(Element::f16, "0xg") == "'0xg' is no number");
-  CHECK(error(Element::f16, "0x") == "'0x' is no number");
-  CHECK(parse_literal(Type::pointer(Element::f32, false), "1").error == "'1' is no pointer; a pointer constant is 0");
+  CHECK(error(Element::f16, "0xg") == "'0xg' is not a number");
+  CHECK(error(Element::f16, "0x") == "'0x' is not a number");
+  CHECK(parse_literal(Type::pointer(Element::f32, false), "1").error == "'1' is not a pointer; a pointer constant is 0");
 }

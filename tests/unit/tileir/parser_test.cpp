@@ -155,7 +155,7 @@ TEST_CASE("parser: text with carriage returns and tabs, and no text at all") {
   CHECK(parse(" // nothing", "t").functions.empty());
 }
 
-TEST_CASE("parser: a byte that is no text is named, zero included") {
+TEST_CASE("parser: a byte that is not text is named, zero included") {
   CHECK(error(std::string("kernel\0 @f() {}", 15)) == "t:1:7: error: unexpected character 0x00");
   CHECK(error("kernel \xff") == "t:1:8: error: unexpected character 0xff");
 }

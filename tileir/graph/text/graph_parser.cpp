@@ -119,7 +119,7 @@ class Parser {
                                     : bound.text == "max"         ? &bounds.max
                                     : bound.text == "multiple_of" ? &bounds.multiple_of
                                                                   : nullptr;
-        if (value == nullptr) fail(bound, fmt::format("'{}' is no bound of a symbol: min, max or multiple_of", bound.text));
+        if (value == nullptr) fail(bound, fmt::format("'{}' is not a bound of a symbol: min, max or multiple_of", bound.text));
         *value = integer("a number");
       } while (take(','));
       expect('}');
@@ -230,7 +230,7 @@ class Parser {
 
   void attribute(Node& n, std::vector<Attribute>& later, bool& is_named) {
     const Token t = expect(TokenKind::word, "an attribute");
-    if (!has(n.op, t.text)) fail(t, fmt::format("'{}' is no attribute of {}", t.text, text(n.op)));
+    if (!has(n.op, t.text)) fail(t, fmt::format("'{}' is not an attribute of {}", t.text, text(n.op)));
     if (t.text == "keep_dims") return void(n.keep_dims = true);
     if (t.text == "reverse") return void(n.reverse = true);
     if (t.text == "is_parameter") return void(n.is_parameter = true);

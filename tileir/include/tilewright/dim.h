@@ -52,8 +52,8 @@ class Dim {
 
   /// "n", "2 n + 1", "n m / 2", "cdiv(n, 64)".
   std::string text() const;
-  /// a / b if it is an integer for all values of the symbols: 4 n m / n, or n / 4 for an n that is a multiple of 4. None otherwise. Does
-  /// not make a symbol.
+  /// a / b if it is an integer for all values of the symbols: 4 n m / n, or n / 4 for an n that is a multiple of 4; none for other
+  /// values. Does not make a symbol.
   static std::optional<Dim> divide_exactly(const Dim& a, const Dim& b);
   /// The least and the greatest value when each symbol is within its bounds; saturates at the limits of 64 bits.
   std::int64_t least() const;

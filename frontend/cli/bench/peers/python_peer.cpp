@@ -59,7 +59,7 @@ class PythonKernel final : public Contender {
     const std::string answer = process_.ask(json_object({{"do", json_string("time")}, {"launches", std::to_string(launches)}}));
     char* end = nullptr;
     const double ms = std::strtod(answer.c_str(), &end);
-    if (end == answer.c_str() || !(ms >= 0) || !std::isfinite(ms)) throw Unavailable(fmt::format("'{}' is no time", answer));
+    if (end == answer.c_str() || !(ms >= 0) || !std::isfinite(ms)) throw Unavailable(fmt::format("'{}' is not a time", answer));
     return ms;
   }
 

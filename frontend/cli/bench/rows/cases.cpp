@@ -37,7 +37,7 @@ Shape parse_shape(const KernelRow& row, const std::string& word) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(extent.data(), extent.data() + extent.size(), value);
     if (error != std::errc() || end != extent.data() + extent.size() || value < 1 || value > kLargestExtent)
-      throw UsageError(fmt::format("--shapes '{}': extent '{}' is no number from 1 to {}; a shape of '{}' is {}", word, extent,
+      throw UsageError(fmt::format("--shapes '{}': extent '{}' is not a number from 1 to {}; a shape of '{}' is {}", word, extent,
                                    kLargestExtent, row.name, example(row)));
     shape.push_back(value);
     elements *= static_cast<double>(value);

@@ -69,7 +69,7 @@ template <FloatElement T, IntegerElement I>
 Tensor<T> rope(const Tensor<T>& x, const Tensor<I>& positions, double base = 10000, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::rope(x, positions, base, at));
 }
-/// where(rand(graph, seed, shape) >= p, x / (1 - p), 0). Zeros for p = 1. Throws Error unless 0 <= p <= 1.
+/// where(rand(graph, seed, shape) >= p, x / (1 - p), 0). The result is 0 for p = 1. Throws Error unless 0 <= p <= 1.
 template <FloatElement T>
 Tensor<T> dropout(const Tensor<T>& x, double p, std::uint64_t seed, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::dropout(x, p, seed, at));

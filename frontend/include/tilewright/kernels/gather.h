@@ -63,7 +63,7 @@ void gather_kernel(View<const T, R> x, View<const I, P> index, View<T, P + R - 1
 namespace tilewright::kernels::host {
 
 /// Checks the array of slices that an index of rank P chooses from `of`: [index's extents.., extents of `of` from its second axis on..].
-/// Also does the last checks of the call. T, I and Y: the elements of x, the index and y.
+/// Also does the last checks of the call. T, I and Y are the types of the elements of x, the index and y.
 template <class T, class I, class Y>
 void check_slices(const ArgumentCheck& check, const char* slices, int index_rank, const char* of, int of_rank, const Options& options) {
   static_assert(std::is_same_v<T, Y>, "x and y have one element type, and y is a view that can be written");

@@ -33,7 +33,7 @@ void grouped_matmul_kernel(View<const T, 2> a, View<const T, 3> b, View<const I,
 
 /// c[r] = a[r] b[g] for the rows r of group g: from group_ends[g - 1], or 0, up to but not including group_ends[g]. a: [rows, K], b:
 /// [G, K, N], group_ends: [G], int32_t or int64_t, ascending, c: [rows, N]. Groups may be empty; rows of c past the last end do not change.
-/// Element types as for matmul.
+/// Element types are those of matmul.
 template <class A, class B, host::ArrayOf<1> I, class C>
 TW_PER_MODULE void grouped_matmul(const View<A, 2>& a, const View<B, 3>& b, I&& group_ends, const View<C, 2>& c,
                                   const Options& options = {}, Here at = Here::current()) {

@@ -104,7 +104,7 @@ TW_BINARY(fmin, FloatElement)
 TW_BINARY(fmax, FloatElement)
 /// |a| with the sign of b.
 TW_BINARY(copysign, FloatElement)
-/// The angle of the point (b, a), from -pi to pi: the arctangent of a / b, in the quadrant of the point. Special cases as in C.
+/// The angle of the point (b, a), from -pi to pi: the arctangent of a / b, in the quadrant of the point. Special cases are those of C.
 TW_BINARY(atan2, FloatElement)
 /// sqrt(a * a + b * b), without overflow or underflow in between; infinite if a or b is infinite, even if the other is NaN.
 TW_BINARY(hypot, FloatElement)

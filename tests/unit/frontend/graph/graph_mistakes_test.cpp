@@ -83,7 +83,7 @@ TEST_CASE("graph mistakes: products") {
                 tw::einsum("ij,ij->i", f.a, f.b));
   GRAPH_MISTAKE("einsum: equation 'ij->k': label 'k' of the result is in no operand", tw::einsum("ij->k", f.a));
   GRAPH_MISTAKE("einsum: equation 'ij->ii': the result has label 'i' twice", tw::einsum("ij->ii", f.a));
-  GRAPH_MISTAKE("einsum: equation 'i1->i': '1' is no label; labels are letters", tw::einsum("i1->i", f.a));
+  GRAPH_MISTAKE("einsum: equation 'i1->i': '1' is not a label; labels are letters", tw::einsum("i1->i", f.a));
   GRAPH_MISTAKE("einsum: 'operand 1' is [4, 8]; its labels 'i' must be one for each of its 2 axes", tw::einsum("i->i", f.a));
   GRAPH_MISTAKE("einsum: equation 'ij,jk->ik' has 2 operands; there are 1", tw::einsum("ij,jk->ik", f.a));
   GRAPH_MISTAKE("einsum: equation 'ij->...': the result has '...', and no operand has", tw::einsum("ij->...", f.a));
@@ -248,7 +248,7 @@ TEST_CASE("graph mistakes: what a run reports") {
   GRAPH_MISTAKE("symbol 'n' is 65; it must be a multiple of 1 from 2 to 64", numbers(f.p, values));
   values.symbol("n", 3);
   auto halves = tw::slice(f.p, 0, 0, f.n, 2);
-  GRAPH_MISTAKE("slice: n / 2 is no integer", numbers(halves, values));
+  GRAPH_MISTAKE("slice: n / 2 is not an integer", numbers(halves, values));
   CHECK(numbers(f.p, values).size() == 24);
 }
 

@@ -109,7 +109,7 @@ TEST_CASE("graph programs: a quotient that does not come out even is an error of
     auto x4 = device.upload(counted(24)), y4 = device.allocate<float>(12), x3 = device.upload(counted(18)), y3 = device.allocate<float>(9);
     plan.run({{"x", x4}, {"y", y4}});
     y3.fill(-1);
-    mistake("extent 'n / 2' is no integer of 64 bits for n = 3", [&] { plan.run({{"x", x3}, {"y", y3 + 0}}); });
+    mistake("extent 'n / 2' is not an integer of 64 bits for n = 3", [&] { plan.run({{"x", x3}, {"y", y3 + 0}}); });
     CHECK(y3.download() == std::vector<float>(9, -1));
     y4.fill(0);
     plan.run({{"x", x4}, {"y", y4}});
@@ -127,7 +127,8 @@ TEST_CASE("graph programs: a quotient of extents that a formula uses as a number
   auto x1 = device.upload(counted(1)), y1 = device.allocate<float>(1), x3 = device.upload(counted(3)), y3 = device.allocate<float>(3);
   plan.run({{"x", x1}, {"y", y1}});
   mistake(
-      "number '1 / n' is no integer of 64 bits for n = 3; a quotient of extents is an integer: a tensor divided by an extent is a fraction",
+      "number '1 / n' is not an integer of 64 bits for n = 3; a quotient of extents is an integer: a tensor divided by an extent is a "
+      "fraction",
       [&] { plan.run({{"x", x3}, {"y", y3}}); });
   mistake("a formula uses this number here", [&] { plan.run({{"x", x3}, {"y", y3}}); });
 }
@@ -261,7 +262,7 @@ TEST_CASE("graph programs: a scalar of integers takes no fraction") {
   graph.output("y", graph.scalar<std::int64_t>("i"));
   const tw::Plan plan = graph.compile(device);
   auto y = device.allocate<std::int64_t>(1);
-  mistake("scalar 'i': 1.5 is no number of i64", [&] { plan.run({{"i", 1.5}, {"y", y}}); });
+  mistake("scalar 'i': 1.5 is not a number of i64", [&] { plan.run({{"i", 1.5}, {"y", y}}); });
   plan.run({{"i", -7}, {"y", y}});
   CHECK(y.download()[0] == -7);
 }
@@ -388,7 +389,7 @@ TEST_CASE("graph programs: positions, numbers and random numbers are outputs bes
   p.check_on_all();
 }
 
-// More operands than one kernel reads. Each is written to its place along either axis; row lengths have no useful divisor.
+// More operands than one kernel reads. Each is written into the whole along either axis; row lengths have no useful divisor.
 template <class T>
 void check_joined(int axis, bool has_symbol) {
   CAPTURE(axis);

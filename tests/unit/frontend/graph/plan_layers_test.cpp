@@ -41,7 +41,7 @@ TEST_CASE("plan report: equal layers are described once, and are one box") {
   CHECK(has(picture, " % of the time</text>"));
 }
 
-TEST_CASE("plan report: no arrow ends under a box, and an output that is read again is no input") {
+TEST_CASE("plan report: no arrow ends under a box, and an output that is read again is not an input") {
   tw::Graph graph;
   auto x = graph.input<float>("x", {512, 512}), w = graph.input<float>("w", {512, 512});
   auto h = tw::tanh(tw::matmul(x, w));

@@ -157,7 +157,8 @@ TEST_CASE("plan mistakes: quotients, 32 bits, grids and workspaces") {
   auto x8 = device.upload(counted(8)), y8 = device.allocate<float>(8), x7 = device.upload(counted(7)), y7 = device.allocate<float>(7);
   const tw::Plan plan = program.plan(device);
   plan.run({{"x", x8}, {"y", y8}});
-  CHECK_THROWS_WITH_AS(plan.run({{"x", x7}, {"y", y7}}), doctest::Contains("extent 'n / 4' is no integer of 64 bits for n = 7"), tw::Error);
+  CHECK_THROWS_WITH_AS(plan.run({{"x", x7}, {"y", y7}}), doctest::Contains("extent 'n / 4' is not an integer of 64 bits for n = 7"),
+                       tw::Error);
   CHECK(plan.intermediate_bytes() == 32);  // still those of the run that was launched
   y8.fill(0);
   plan.run({{"x", x8}, {"y", y8}});

@@ -290,15 +290,15 @@ TEST_CASE("launch mistakes: kernels without a function, and what they are launch
 }
 
 TEST_CASE("launch mistakes: compilation for other targets") {
-  REFUSED("compile of 'set': target 'sm_12': it is no target; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4, sm_75", tw::Kernel k("set", set); (void)k.compile("sm_12", {}, tw::pointer<int>(), 1));
-  REFUSED("compile of 'set': target 'sm_90b': it is no target", tw::Kernel k("set", set); (void)k.compile("sm_90b", {}, tw::pointer<int>(), 1));
+  REFUSED("compile of 'set': target 'sm_12': it is not a target; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4, sm_75", tw::Kernel k("set", set); (void)k.compile("sm_12", {}, tw::pointer<int>(), 1));
+  REFUSED("compile of 'set': target 'sm_90b': it is not a target", tw::Kernel k("set", set); (void)k.compile("sm_90b", {}, tw::pointer<int>(), 1));
   REFUSED("compile of 'set': num_warps is 5; it must be 1, 2, 4, 8, 16 or 32", tw::Kernel k("set", set); (void)k.compile("sm_80", {.num_warps = 5}, tw::pointer<int>(), 1));
-  REFUSED("compile of 'set': target '': it is no target; there are cpu", tw::Kernel k("set", set); (void)k.compile("", {}, tw::pointer<int>(), 1));
-  REFUSED("compile of 'set': target 'cuda:0': it is no target", tw::Kernel k("set", set); (void)k.compile("cuda:0", {}, tw::pointer<int>(), 1));
+  REFUSED("compile of 'set': target '': it is not a target; there are cpu", tw::Kernel k("set", set); (void)k.compile("", {}, tw::pointer<int>(), 1));
+  REFUSED("compile of 'set': target 'cuda:0': it is not a target", tw::Kernel k("set", set); (void)k.compile("cuda:0", {}, tw::pointer<int>(), 1));
   REFUSED("compile of 'set': the grid has 0 programs along axis 0", tw::Kernel k("set", set); (void)k.compile("cpu", {.grid = 0}, tw::pointer<int>(), 1));
   REFUSED("kernel 'set': argument 1: an alignment of -16 bytes", tw::Kernel k("set", set); (void)k.compile("cpu", {}, tw::pointer<int>(-16), 1));
   REFUSED("kernel 'set': argument 2: a multiple of -16", tw::Kernel k("set", set); (void)k.compile("cpu", {}, tw::pointer<int>(), tw::scalar<int>(-16)));
-  REFUSED("kernel 'float': argument 1: a multiple of 2 that is no integer", tw::Kernel k("float", [](tw::F32) {}); (void)k.compile("cpu", {}, tw::scalar<float>(2)));
+  REFUSED("kernel 'float': argument 1: a multiple of 2 that is not an integer", tw::Kernel k("float", [](tw::F32) {}); (void)k.compile("cpu", {}, tw::scalar<float>(2)));
 }
 
 TEST_CASE("launch mistakes: views") {
@@ -311,7 +311,7 @@ TEST_CASE("launch mistakes: views") {
   REFUSED("view: extents {8, 8} with strides {8, 1} reach from element 0 to element 63 of a buffer of 4 elements", auto v = tw::view(bench.in, {8, 8}); bench.in = bench.device.allocate<float>(4); k({.grid = 1}, v, tw::view(bench.out, {8, 8})));
   REFUSED("this buffer is empty", auto v = tw::view(bench.in, {8, 8}); auto moved = std::move(bench.in); k({.grid = 1}, v, tw::view(bench.out, {8, 8})));
   REFUSED("kernel 'copy': argument 2: the view is empty", k({.grid = 1}, tw::view(bench.in, {8, 8}), tw::View<float, 2>()));
-  REFUSED("load: this view is no parameter of a kernel", auto v = tw::view(bench.in, {8, 8}); (void)v.load({0, 0}, {8, 8}));
+  REFUSED("load: this view is not a parameter of a kernel", auto v = tw::view(bench.in, {8, 8}); (void)v.load({0, 0}, {8, 8}));
   REFUSED("kernel 'copy': argument 1: the view is empty", (void)k.compile("cpu", {}, tw::view(tw::pointer<const float>(0), {8, 8}), tw::view(tw::pointer<float>(), {8, 8})));
   REFUSED("view: extent -8 of axis 0", (void)k.compile("cpu", {}, tw::view(tw::pointer<const float>(), {-8, 8}), tw::view(tw::pointer<float>(), {8, 8})));
   Bench bench([](auto&&...) {});

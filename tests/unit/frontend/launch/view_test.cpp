@@ -64,7 +64,7 @@ TEST_CASE("view: using a host view as if it were a parameter is an error") {
   auto b = device.allocate<float>(16);
   const auto v = view(b, {4, 4});
   Kernel captured("captured", [&](Ptr<float>) { (void)v.load({0, 0}, {4, 4}); });
-  CHECK(has(error_of([&] { captured({.grid = 1}, b); }), "load: this view is no parameter of a kernel"));
+  CHECK(has(error_of([&] { captured({.grid = 1}, b); }), "load: this view is not a parameter of a kernel"));
   Kernel axes("axes", [](View<float, 2> p) { (void)p.extent(2); });
   CHECK(has(error_of([&] { axes({.grid = 1}, v); }), "extent: axis 2 of a view of rank 2; it must be -2 to 1"));
   CHECK(has(error_of([&] { axes({.grid = 1}, View<float, 2>()); }), "argument 1: the view is empty"));

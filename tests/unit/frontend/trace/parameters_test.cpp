@@ -253,7 +253,7 @@ TEST_CASE("parameters: a const buffer is for reading") {
   static_assert(std::is_same_v<decltype(tw::view(c, {2, 4}, {1, 2})), tw::View<const float, 2>>);
 }
 
-TEST_CASE("parameters: pointers are no constants") {
+TEST_CASE("parameters: pointers are not constants") {
   using tw::detail::Constant, tw::detail::holds_pointer;
   static_assert(!Constant<const char*> && !Constant<const int*> && !Constant<void*> && !Constant<std::string_view>);
   static_assert(!Constant<std::shared_ptr<int>> && !Constant<std::unique_ptr<int>>);

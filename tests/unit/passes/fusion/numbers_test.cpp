@@ -166,7 +166,7 @@ graph::Arguments scaled_arguments(const Graph& g, double magnitude) {
   return arguments;
 }
 
-TEST_CASE("fusion numbers: constants whose product is no coefficient") {
+TEST_CASE("fusion numbers: constants whose product is not a coefficient") {
   struct Case {
     const char* name;
     Element element;

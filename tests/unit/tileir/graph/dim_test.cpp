@@ -161,11 +161,11 @@ TEST_CASE("dim: mistakes name the line") {
   const std::string zero = error_of([&] { s.n / 0; });
   CHECK(zero.find("dim_test.cpp:" + std::to_string(line)) != std::string::npos);
   CHECK(zero.ends_with("error: extent n / 0: a division by zero"));
-  CHECK(error_of([&] { Dim(7) / 2; }).ends_with("error: extent 7 / 2 is no integer"));
+  CHECK(error_of([&] { Dim(7) / 2; }).ends_with("error: extent 7 / 2 is not an integer"));
   CHECK(error_of([&] { Dim(INT64_MAX) + 1; }).ends_with("overflows 64 bits"));
   CHECK(error_of([&] { Dim(INT64_MIN) / -1; }).ends_with("overflows 64 bits"));
   CHECK(error_of([&] { s.n + other.m; }).ends_with("error: extents 'n' and 'm' have symbols of two graphs"));
-  CHECK(error_of([&] { (s.n + 1) / 2 - s.n / 2; }).ends_with("error: extent 1/2 is no integer"));
+  CHECK(error_of([&] { (s.n + 1) / 2 - s.n / 2; }).ends_with("error: extent 1/2 is not an integer"));
   Dim sum = s.n;
   sum += 2;
   sum *= 3;

@@ -154,17 +154,18 @@ TEST_CASE("graph text: errors name line and column") {
   CHECK(error_of("graph {\n  %x = input : f32[k]\n}") == "a.graph:2:20: error: extent 'k': there is no symbol 'k'");
   CHECK(error_of("graph {\n  %x = input : f32[\"2 +\"]\n}") == "a.graph:2:20: error: extent '2 +': expected a number or a symbol");
   CHECK(error_of("graph {\n  %x = input : f32[\"(2\"]\n}") == "a.graph:2:20: error: extent '(2': a ')' is missing");
-  CHECK(error_of("graph {\n  %x = input : f32[\"7 / 2\"]\n}") == "a.graph:2:20: error: extent '7 / 2': extent 7 / 2 is no integer");
+  CHECK(error_of("graph {\n  %x = input : f32[\"7 / 2\"]\n}") == "a.graph:2:20: error: extent '7 / 2': extent 7 / 2 is not an integer");
   CHECK(error_of("graph {\n  %x = input : f32[2]\n  %y = exp %x : f32[3]\n}") ==
         "a.graph:3:8: error: exp: the type is f32 [3]; its operands give f32 [2]");
   CHECK(error_of("graph {\n  %x = input : i32[2]\n  %y = exp %x : i32[2]\n}") ==
         "a.graph:3:8: error: exp: 'x' is i32; expected f16, bf16, f32 or f64");
-  CHECK(error_of("graph {\n  %x = input {axes = [0]} : f32\n}") == "a.graph:2:15: error: 'axes' is no attribute of input");
+  CHECK(error_of("graph {\n  %x = input {axes = [0]} : f32\n}") == "a.graph:2:15: error: 'axes' is not an attribute of input");
   CHECK(error_of("graph {\n  %x = input : f32\n  %x = input : f32\n}") == "a.graph:3:3: error: '%x' is defined twice");
   CHECK(error_of("graph {\n  %x = input : f32\n  output \"x\" %x\n}") == "a.graph:3:3: error: the name 'x' is given twice");
   CHECK(error_of("graph {\n  symbol n {min = 5, max = 3}\n}") == "a.graph:2:12: error: no value of 'n' is within its bounds");
   CHECK(error_of("graph {\n  symbol n\n  symbol n\n}") == "a.graph:3:10: error: symbol 'n' is defined twice");
-  CHECK(error_of("graph {\n  symbol n {least = 5}\n}") == "a.graph:2:13: error: 'least' is no bound of a symbol: min, max or multiple_of");
+  CHECK(error_of("graph {\n  symbol n {least = 5}\n}") ==
+        "a.graph:2:13: error: 'least' is not a bound of a symbol: min, max or multiple_of");
   CHECK(error_of("graph {\n  %x = constant {data = [300]} : i8\n}") == "a.graph:2:26: error: 300 does not fit i8");
   CHECK(error_of("graph {\n  %x = constant {data = [1, 2]} : i8[3]\n}") ==
         "a.graph:2:8: error: constant: 2 elements for shape [3], which has 3");

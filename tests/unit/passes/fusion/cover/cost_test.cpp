@@ -87,7 +87,7 @@ std::size_t kernels_of_computed_operand(const std::function<Formula(Formula)>& f
 
 Formula power(Formula x, double exponent) { return map(ir::OpKind::pow_, {x, like(x, exponent)}); }
 
-TEST_CASE("fusion cost: a power that is no product counts as a call of pow, also as a factor of a product") {
+TEST_CASE("fusion cost: a power that is not a product counts as a call of pow, also as a factor of a product") {
   const auto exponentials = [](const std::function<Formula(Formula)>& f) {
     Derived d;
     graph::Graph& g = *d.graph;
