@@ -106,9 +106,15 @@ class Divider {
       else
         cuts[2].push_back(p + 1);
     }
-    for (std::vector<std::size_t>& c : cuts)
-      if (!c.empty()) return std::move(c);
-    return {};
+    for (std::size_t i = 0; i < 2; ++i)
+      if (!cuts[i].empty()) return std::move(cuts[i]);
+    // Rules go through the others, such as each product of a chain: one in the middle.
+    const std::size_t middle = begin + (end - begin) / 2;
+    const auto is_nearer = [&](std::size_t a, std::size_t b) {
+      return std::max(a, middle) - std::min(a, middle) < std::max(b, middle) - std::min(b, middle);
+    };
+    const auto nearest = std::min_element(cuts[2].begin(), cuts[2].end(), is_nearer);
+    return nearest == cuts[2].end() ? std::vector<std::size_t>() : std::vector{*nearest};
   }
 
   std::size_t halve(std::size_t begin, std::size_t end) const {

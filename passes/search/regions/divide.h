@@ -4,7 +4,8 @@
 // was computed before:
 //
 //   1. find_cuts: at sums and functions that are read again, such as what the layers of a model add to, so that equal layers are equal
-//      regions; if there are none, at functions, through which no rule goes; else at any such value.
+//      regions; if there are none, at functions, through which no rule goes; else at one such value in the
+//      middle, since rules go through it.
 //   2. halve: if there is none, in the middle, where the fewest values are in use.
 //
 // Values that are known before a run, or made of inputs by a few ops element by element (masks, positions), do not count as in use. Kernels

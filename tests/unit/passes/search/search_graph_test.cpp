@@ -223,6 +223,21 @@ TEST_CASE("search_graph: chains of 3 to 8 matrices in random orders have the bes
   CHECK(matter > 8);
 }
 
+TEST_CASE("search_graph: a chain of 60 products is searched in parts") {
+  Graph g;
+  graph::GraphBuilder b(g, "test", {});
+  constexpr int kExtents[] = {300, 400, 5};
+  NodeId p = b.input("m0", ir::Element::f32, {300, 400});
+  for (int i = 1; i < 60; ++i)
+    p = b.einsum("ij,jk->ik", {p, b.input(fmt::format("m{}", i), ir::Element::f32, {kExtents[i % 3], kExtents[(i + 1) % 3]})},
+                 ir::Element::f32);
+  b.output("o", p);
+  const SearchResult r = search_graph(g, {}, {}, kByMultiplications);
+  REQUIRE(r.graph);
+  CHECK(r.regions > 1);
+  CHECK(multiplications(*r.graph) < 0.5 * multiplications(g));
+}
+
 TEST_CASE("search_graph: random graphs, rewritten without any gain, compute the same in the interpreter") {
   int rewritten = 0, refused = 0;
   const Judge judge = judge_by([](const Graph&) { return 1.0; });
