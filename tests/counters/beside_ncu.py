@@ -93,7 +93,7 @@ def main():
     parser.add_argument("--emulated", action="store_true", help="the device is an emulator: for the test of this script")
     options = parser.parse_args()
     if not options.device.startswith("cuda:") and not options.emulated:
-        print(f"{options.device} is no GPU")
+        print(f"{options.device} is not a GPU")
         sys.exit(77)
     emulator = options.device if options.emulated else emulator_of(options.program, options.device)
     if not shutil.which("ncu"):

@@ -52,7 +52,7 @@ message 20 'cast_the_tensor_to_a_float|cast the tensor' 'auto r = ti * 1.5f;'
 message 20 'cast_the_right_side|cast it' 'ti += tf;'
 message 20 'no_such_operator|no such operator' 'auto r = tf & tf;'
 message 20 'no_such_operator|no such operator' 'auto r = t8 + t8;'
-# Offsets of pointers that are no integers, and extents beside numbers of 16 bits: were 263 lines.
+# Offsets of pointers that are not integers, and extents beside numbers of 16 bits: were 263 lines.
 message 20 'offset_of_a_pointer_is_an_integer|offset of a pointer is an integer' 'tw::Ptr<float> p; auto r = p + 1.5f;'
 message 20 'offset_of_a_pointer_is_an_integer|offset of a pointer is an integer' 'tw::Ptr<float> p; auto r = x + p;'
 message 20 'offset_of_a_pointer_is_an_integer|offset of a pointer is an integer' 'tw::Ptr<float> p; p -= x;'
@@ -64,14 +64,14 @@ for op in '&' '|' '<<' '%'; do
   message 20 'cast_the_tensor_to_32_bit_integers|32- and 64-bit integers' "tw::Dim n = 3; tw::Tensor<bool> t; auto r = t $op n;"
   message 20 'cast_the_tensor_to_32_bit_integers|32- and 64-bit integers' "tw::Dim n = 3; auto r = n $op tf;"
 done
-message 20 'compare_the_extent|no condition' 'tw::Dim n = 3; auto r = ti && n;'
+message 20 'compare_the_extent|not a condition' 'tw::Dim n = 3; auto r = ti && n;'
 message 20 'cast_the_tensor_to_32_bit_integers|32- and 64-bit integers' 'tw::Dim n = 3; tw::Tensor<bool> t; t &= n;'
 message 20 'cast_the_tensor_to_32_bits|cast the tensor' 'tw::Dim n = 3; tw::Tensor<tw::f16> t; t += n;'
 # Kernels.
 message 8 'no_generic_lambda' 'tw::Kernel k("k", [](auto p) { tw::store(p, 1); });'
 message 8 'one_const_function' 'tw::Kernel k("k", [n = 0](tw::Ptr<int> p) mutable { tw::store(p, n++); });'
 message 8 'returns_void' 'tw::Kernel k("k", [](tw::I32 n) { return n; });'
-message 25 'is no pointer.*std::string' 'tw::Kernel k("k", [](tw::Ptr<float>, const char*) {}); k({.grid = 1}, out, "text");' arguments.h
+message 25 'is not a pointer.*std::string' 'tw::Kernel k("k", [](tw::Ptr<float>, const char*) {}); k({.grid = 1}, out, "text");' arguments.h
 # Launches.
 message 14 'const_buffer_is_read_only|deleted function' 'tw::Kernel k("k", [](tw::Ptr<float>) {}); k({.grid = 1}, in);'
 message 14 'no match' 'tw::Kernel k("k", [](tw::Ptr<float>) {}); k({.grid = 1}, in + 1);'

@@ -67,7 +67,7 @@ void map_address(Warp& warp, const Instruction& i, Mask mask) {
     const u64 from = address[lane] - window;
     if (rank[lane] >= count || from >= kWindowBytes) {
       report(warp, i, from >= kWindowBytes ? DiagnosticKind::wrong_space : DiagnosticKind::bad_operand, lane, [&] {
-        if (from >= kWindowBytes) return fmt::format("0x{:x} is no generic address of shared memory", address[lane]);
+        if (from >= kWindowBytes) return fmt::format("0x{:x} is not a generic address of shared memory", address[lane]);
         return fmt::format("the block of rank {} of a cluster of {}", rank[lane], count);
       });
       continue;

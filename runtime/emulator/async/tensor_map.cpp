@@ -61,7 +61,7 @@ int bytes_of(TensorElement element) {
 
 std::string fault_of(const TensorMap& map) {
   const int rank = map.rank();
-  if (map.magic != TensorMap::kMagic) return "these 128 bytes are no tensor map";
+  if (map.magic != TensorMap::kMagic) return "these 128 bytes are not a tensor map";
   if (rank > 5) return fmt::format("a rank of {}: expected 1 to 5", rank);
   if (map.element == TensorElement::f32_ftz || map.element >= TensorElement::tf32) return "elements that a copy changes are not supported";
   if (map.interleave != 0) return "interleaved tensors are not supported";

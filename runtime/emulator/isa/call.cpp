@@ -131,7 +131,7 @@ Passed decode_passed(Decoder& d, const Operand& operand, const Parameter* parame
         passed.bytes = variable.bytes;
         return passed;
       }
-    d.fail(fmt::format("'{}' is no variable of the space '.param'", operand.name));
+    d.fail(fmt::format("'{}' is not a variable of the space '.param'", operand.name));
   }
   int bytes = parameter != nullptr ? static_cast<int>(parameter->bytes) : 0;
   if (d.is_register(operand)) bytes = d.bytes_of_register(operand);

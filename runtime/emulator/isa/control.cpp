@@ -19,7 +19,7 @@ void decode_indexed(Decoder& d) {
   d.expect_operands(2);
   d.source(0, d.operand(0), 4);
   const auto found = d.function().branch_targets.find(d.operand(1).name);
-  if (found == d.function().branch_targets.end()) d.fail(fmt::format("'{}' is no list of branch targets", d.operand(1).name));
+  if (found == d.function().branch_targets.end()) d.fail(fmt::format("'{}' is not a list of branch targets", d.operand(1).name));
   for (u32 target : found->second) d.extra_target(d.instruction(target));
 }
 

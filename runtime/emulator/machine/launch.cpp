@@ -46,7 +46,7 @@ void check_clusters(const Kernel& kernel, const LaunchParams& params, const std:
   if (product(cluster) == 0 || product(cluster) > 16) fail(fmt::format("clusters of {} blocks: expected 1 to 16", text_of(cluster)));
   for (std::size_t d = 0; d < 3; ++d)
     if (params.grid[d] % cluster[d] != 0)
-      fail(fmt::format("a grid of {} blocks is no multiple of clusters of {}", text_of(params.grid), text_of(cluster)));
+      fail(fmt::format("a grid of {} blocks is not a multiple of clusters of {}", text_of(params.grid), text_of(cluster)));
 }
 
 void check_configuration(const LoadedModule& loaded, const Kernel& kernel, const LaunchParams& params) {

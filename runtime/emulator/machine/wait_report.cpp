@@ -127,7 +127,7 @@ std::string describe_waits(std::span<const std::shared_ptr<Cluster>> clusters) {
   });
   std::string out;
   for (std::size_t k = 0; k < std::min(groups.size(), kMostLines); ++k) out += "\n  " + groups[k].line();
-  if (groups.size() > kMostLines) out += fmt::format("\n  and {} more places", groups.size() - kMostLines);
+  if (groups.size() > kMostLines) out += fmt::format("\n  and {} more groups of threads", groups.size() - kMostLines);
   return out;
 }
 

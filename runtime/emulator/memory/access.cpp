@@ -95,7 +95,7 @@ void find_blocks(Warp& warp, const Instruction& i, Request& request) {
     const u64 rank = address / kRankUnit - 1;
     if (rank >= blocks.size()) {
       drop(lane, DiagnosticKind::out_of_bounds,
-           [&] { return fmt::format("0x{:x} is no address of shared memory: the cluster has {} blocks", address, blocks.size()); });
+           [&] { return fmt::format("0x{:x} is not an address of shared memory: the cluster has {} blocks", address, blocks.size()); });
       continue;
     }
     Block& owner = *blocks[rank];

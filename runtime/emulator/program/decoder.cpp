@@ -169,7 +169,7 @@ std::string Decoder::text_of(const Operand& operand) const {
 }
 
 int Decoder::bytes_of_register(const Operand& operand) const {
-  if (operand.kind != OperandKind::reg) fail(fmt::format("'{}' is no register", text_of(operand)));
+  if (operand.kind != OperandKind::reg) fail(fmt::format("'{}' is not a register", text_of(operand)));
   const Value& value = values_[operand.index];
   return value.is_predicate ? 0 : value.bytes;
 }
@@ -217,7 +217,7 @@ u32 Decoder::value_of(const Operand& operand, int bytes, std::optional<Type> typ
       return operand.index;
     }
     case OperandKind::integer:
-      if (is_f32 || is_f64) fail(fmt::format("'{}' is no floating-point constant", text_of(operand)));
+      if (is_f32 || is_f64) fail(fmt::format("'{}' is not a floating-point constant", text_of(operand)));
       return constant_value(operand.bits, slot, bytes == 0);
     case OperandKind::float32:
       if (is_f64)
@@ -262,7 +262,7 @@ u32 Decoder::value_of(const Operand& operand, int bytes, std::optional<Type> typ
 
 void Decoder::destination(int slot, const Operand& operand, int bytes) {
   if (operand.kind == OperandKind::sink) return;
-  if (operand.kind != OperandKind::reg) fail(fmt::format("the destination '{}' is no register", text_of(operand)));
+  if (operand.kind != OperandKind::reg) fail(fmt::format("the destination '{}' is not a register", text_of(operand)));
   add_use(static_cast<u32>(slot), value_of(operand, bytes, std::nullopt), true);
 }
 
@@ -296,7 +296,7 @@ void Decoder::extra_destination(const Operand& operand, int bytes) {
     ++out.extras;
     return;
   }
-  if (operand.kind != OperandKind::reg) fail(fmt::format("the destination '{}' is no register", text_of(operand)));
+  if (operand.kind != OperandKind::reg) fail(fmt::format("the destination '{}' is not a register", text_of(operand)));
   add_extra(value_of(operand, bytes, std::nullopt), true);
 }
 
@@ -329,7 +329,7 @@ bool Decoder::is_in_frame(const Operand& operand) const {
 }
 
 void Decoder::address(int slot, const Operand& operand) {
-  if (operand.kind != OperandKind::address) fail(fmt::format("'{}' is no address: expected brackets", text_of(operand)));
+  if (operand.kind != OperandKind::address) fail(fmt::format("'{}' is not an address: expected brackets", text_of(operand)));
   const Operand& base = operand.parts[0];
   out.immediate = operand.bits;
   if (base.kind == OperandKind::integer) {

@@ -248,7 +248,7 @@ void LoadedModule::place_variables() {
       const int function = module_.function_named(relocation.symbol);
       if (target.address == 0 && function < 0)
         throw Error({module_.name, variable.line, 0},
-                    fmt::format("'{}' is no variable or function whose address is known", relocation.symbol));
+                    fmt::format("'{}' is not a variable or function whose address is known", relocation.symbol));
       const u64 address = (target.address != 0 ? target.address : function_pointer(function)) + relocation.addend;
       std::memcpy(reinterpret_cast<std::byte*>(this->variable(variable.name).address) + relocation.offset, &address,
                   static_cast<std::size_t>(relocation.bytes));

@@ -90,7 +90,7 @@ class Lexer {
     u64 value = 0;
     const auto [stop, error] = std::from_chars(text_.data() + begin, text_.data() + end, value, base);
     if (error != std::errc() || stop != text_.data() + end)
-      fail(fmt::format("'{}' is no number of 64 bits in base {}", text_.substr(token, end - token), base));
+      fail(fmt::format("'{}' is not a number of 64 bits in base {}", text_.substr(token, end - token), base));
     return value;
   }
 

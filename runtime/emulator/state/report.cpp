@@ -56,7 +56,7 @@ void add_remark(Warp& warp, const Instruction& i, DiagnosticKind kind, int lane,
 }
 
 std::string place_of(const Warp& warp, u32 instruction) {
-  if (instruction >= warp.kernel->code.size()) return "an unknown place";
+  if (instruction >= warp.kernel->code.size()) return "an unknown location";
   const SourceLine& source = warp.kernel->sources[instruction];
   const auto& files = warp.worker->launch->loaded->module().files;
   if (const auto file = files.find(source.file); file != files.end() && source.line > 0)

@@ -57,11 +57,11 @@ TEST_CASE("emulator clusters: launches whose clusters do not fit are refused") {
     return std::string();
   };
   CHECK(refused({2, 1, 1}, {4, 1, 1}, "", "sm_90a") == "");
-  CHECK(contains(refused({2, 1, 1}, {3, 1, 1}, "", "sm_90a"), "a grid of (3,1,1) blocks is no multiple of clusters of (2,1,1)"));
+  CHECK(contains(refused({2, 1, 1}, {3, 1, 1}, "", "sm_90a"), "a grid of (3,1,1) blocks is not a multiple of clusters of (2,1,1)"));
   CHECK(contains(refused({4, 4, 2}, {4, 4, 2}, "", "sm_90a"), "clusters of (4,4,2) blocks: expected 1 to 16"));
   CHECK(contains(refused({2, 1, 1}, {4, 1, 1}, ".reqnctapercluster 4, 1, 1", "sm_90a"), "the kernel requires (4,1,1)"));
   CHECK(refused({}, {4, 1, 1}, ".reqnctapercluster 4, 1, 1", "sm_90a") == "");
-  CHECK(contains(refused({}, {2, 1, 1}, ".reqnctapercluster 4, 1, 1", "sm_90a"), "is no multiple of clusters of (4,1,1)"));
+  CHECK(contains(refused({}, {2, 1, 1}, ".reqnctapercluster 4, 1, 1", "sm_90a"), "is not a multiple of clusters of (4,1,1)"));
 }
 
 namespace {
@@ -121,7 +121,7 @@ std::string passing_on(const std::string& wait, int work) {
 
 }  // namespace
 
-TEST_CASE("emulator clusters: copies that are still to be done are no deadlock, whenever they are done") {
+TEST_CASE("emulator clusters: copies that are still to be done are not a deadlock, whenever they are done") {
   for (const auto& [wait, work] : {std::pair("try_wait", 0), {"try_wait", 200}, {"test_wait", 0}, {"test_wait", 200}}) {
     CAPTURE(wait);
     CAPTURE(work);

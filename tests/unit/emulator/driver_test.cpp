@@ -170,7 +170,7 @@ TEST_CASE("emulated driver: a launch in clusters") {
   CHECK(values == std::vector<u32>{0, 1, 2, 10, 11, 12});
   config.gridDimX = 4;
   CHECK(driver().cuLaunchKernelEx(&config, loaded.function, parameters, nullptr) == CUDA_ERROR_INVALID_VALUE);
-  CHECK(text_of(CUDA_ERROR_INVALID_VALUE).find("a grid of (4,1,1) blocks is no multiple of clusters of (3,1,1)") != std::string::npos);
+  CHECK(text_of(CUDA_ERROR_INVALID_VALUE).find("a grid of (4,1,1) blocks is not a multiple of clusters of (3,1,1)") != std::string::npos);
   driver().cuMemFree(memory);
 }
 

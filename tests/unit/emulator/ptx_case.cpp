@@ -45,7 +45,7 @@ class Expression {
   u32 value() {
     const u32 v = sum();
     skip();
-    if (at_ != text_.size()) throw std::invalid_argument(fmt::format("'{}' is no expression", text_));
+    if (at_ != text_.size()) throw std::invalid_argument(fmt::format("'{}' is not an expression", text_));
     return v;
   }
 
@@ -92,7 +92,7 @@ class Expression {
     if (is_hex) at_ += 2;
     u32 v = 0;
     const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), v, is_hex ? 16 : 10);
-    if (error != std::errc()) throw std::invalid_argument(fmt::format("'{}' is no expression", text_));
+    if (error != std::errc()) throw std::invalid_argument(fmt::format("'{}' is not an expression", text_));
     at_ = static_cast<std::size_t>(end - text_.data());
     return v;
   }

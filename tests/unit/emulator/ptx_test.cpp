@@ -21,12 +21,12 @@ std::string body_error(const std::string& body) { return error_of(module_of("", 
 
 }  // namespace
 
-TEST_CASE("emulator ptx: what is no PTX is refused with its line") {
+TEST_CASE("emulator ptx: what is not PTX is refused with its line") {
   CHECK(error_of("hello") == "t.ptx:1: error: a PTX text starts with '.version', not 'hello'");
   CHECK(error_of(".version 8.0\n.target sm_80\n.address_size 32") == "t.ptx:3: error: only '.address_size 64' is supported");
   CHECK(error_of(".version 8.0\n.frob 1") == "t.ptx:2: error: unknown directive '.frob'");
   CHECK(error_of(".version 8.0\n/* never ends") == "t.ptx:2: error: a comment without '*/'");
-  CHECK(body_error("mov.u32 %r1, 0x123456789abcdef01;") == "t.ptx:11: error: '0x123456789abcdef01' is no number of 64 bits in base 16");
+  CHECK(body_error("mov.u32 %r1, 0x123456789abcdef01;") == "t.ptx:11: error: '0x123456789abcdef01' is not a number of 64 bits in base 16");
   CHECK(body_error("mov.u32 %r1 5;") == "t.ptx:11: error: expected ';', not '5'");
   CHECK(body_error(".reg .b32 %r<4>;") == "t.ptx:11: error: the register '%r' is declared twice");
   CHECK(body_error("bra NOWHERE;") == "t.ptx:11: error: unknown name 'NOWHERE'");
@@ -38,7 +38,7 @@ TEST_CASE("emulator ptx: unknown instructions, modifiers and operands are never 
   CHECK(body_error("add.s32 %r1, %r2;") == "t.ptx:11: error: 'add.s32': 2 operands, not 3");
   CHECK(body_error("add.s32 %d1, %r2, %r3;") == "t.ptx:11: error: 'add.s32': '%d1' is 64 bits, not 32 bits");
   CHECK(body_error("add.s32 %r1, %r2, %r99;") == "t.ptx:11: error: 'add.s32': unknown register '%r99'");
-  CHECK(body_error("add.f32 %r1, %r2, 7;") == "t.ptx:11: error: 'add.f32': '7' is no floating-point constant");
+  CHECK(body_error("add.f32 %r1, %r2, 7;") == "t.ptx:11: error: 'add.f32': '7' is not a floating-point constant");
   CHECK(body_error("cvt.f16.f32 %h1, %r2;") == "t.ptx:11: error: 'cvt.f16.f32': a rounding such as '.rn' is missing");
   CHECK(body_error("cvt.rzi.f32.s32 %r1, %r2;") == "t.ptx:11: error: 'cvt.rzi.f32.s32': integers need no rounding to integers");
   CHECK(body_error("fma.f32 %r1, %r2, %r3, %r4;") == "t.ptx:11: error: 'fma.f32': a rounding is missing");

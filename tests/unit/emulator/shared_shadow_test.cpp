@@ -122,7 +122,7 @@ TEST_CASE("emulator shared cells: accesses of many lines leave what one access a
   }
 }
 
-TEST_CASE("emulator shared cells: lines of a page are told apart, and sizes that are no lines are none") {
+TEST_CASE("emulator shared cells: lines of a page are told apart, and sizes that are not lines are none") {
   const std::array<SharedSpan, 2> spans{{{1008, 32}, {3 * kPage, kPage}}};
   const SharedLines lines(spans);
   CHECK(lines.are_whole());

@@ -182,7 +182,7 @@ struct Parameter {
   // This assertion is last because Clang drops the conditions that follow a failed one.
   static_assert(
       !holds_pointer<P>(),
-      "a compile-time parameter of a kernel is no pointer, since what it points to may change: take std::string for text, std::array "
+      "a compile-time parameter of a kernel is not a pointer, since what it points to may change: take std::string for text, std::array "
       "or a struct for values, tw::Ptr<const T> for memory of the device");
   static_assert(holds_pointer<P>() || Constant<P>,
                 "a parameter of a kernel is a handle, a view, a number, a bool, an enum, an aggregate of at most 16 of these, or has == "

@@ -134,7 +134,7 @@ TW_POINTER_MISMATCH(-)
 
 #define TW_NUMBERS_MEET_EXTENTS "an extent meets tensors of 32- and 64-bit numbers: cast the tensor, as in x.to<float>()"
 #define TW_INTEGERS_MEET_EXTENTS "for this operator, an extent meets tensors of 32- and 64-bit integers: cast the tensor, as in x.to<int>()"
-#define TW_NO_CONDITION "an extent is no condition: compare it, as in x && y < n for tensors x and y"
+#define TW_NO_CONDITION "an extent is not a condition: compare it, as in x && y < n for tensors x and y"
 #define TW_EXTENT_MISMATCH(OP, KIND, CORRECTION, TEXT)                 \
   template <detail::KIND T, std::same_as<Dim> D>                       \
   CORRECTION operator OP(const Tensor<T>&, const D&) TW_REFUSED(TEXT); \

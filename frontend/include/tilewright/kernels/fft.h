@@ -84,7 +84,7 @@ void fft_kernel(View<const T, 3> x, View<T, 3> y, I64 stride_bits, I64 done_bits
   const I64 k = j - before, to = before * pass.radix + k;
   const Bool inside = batch < x.extent(0);
   // The distance of packed numbers is known at compile time, so that their parts are loaded in vectors.
-  const auto place = [&](auto& a, bool is_packed, const I64& i, int part) {
+  const auto pointer_to = [&](auto& a, bool is_packed, const I64& i, int part) {
     return is_packed ? a.pointer({batch, 0, part}) + 2 * i : a.pointer({batch, i, part});
   };
   std::vector<Complex<T>> v, roots;
@@ -92,14 +92,14 @@ void fft_kernel(View<const T, 3> x, View<T, 3> y, I64 stride_bits, I64 done_bits
   if (!pass.is_first) roots = powers_of(unit_root<T>(k, done_bits + radix_bits, pass.sign), pass.radix - 1);
   for (int r = 0; r < pass.radix; ++r) {
     const I64 from = j + stride * r;
-    v.push_back({load(place(x, pass.x_is_packed, from, 0), inside), load(place(x, pass.x_is_packed, from, 1), inside)});
+    v.push_back({load(pointer_to(x, pass.x_is_packed, from, 0), inside), load(pointer_to(x, pass.x_is_packed, from, 1), inside)});
     if (r > 0 && !pass.is_first) v.back() = v.back() * roots[static_cast<std::size_t>(r - 1)];
   }
   v = transform_of(v, pass.sign);
   for (int r = 0; r < pass.radix; ++r) {
     const I64 element = to + done * r;
-    store(place(y, pass.y_is_packed, element, 0), v[static_cast<std::size_t>(r)].re * scale, inside);
-    store(place(y, pass.y_is_packed, element, 1), v[static_cast<std::size_t>(r)].im * scale, inside);
+    store(pointer_to(y, pass.y_is_packed, element, 0), v[static_cast<std::size_t>(r)].re * scale, inside);
+    store(pointer_to(y, pass.y_is_packed, element, 1), v[static_cast<std::size_t>(r)].im * scale, inside);
   }
 }
 

@@ -41,16 +41,16 @@ void rotary_kernel(View<T, 5> x, View<const I, 2> positions, F64 log2_base, int 
 template <class T, int R, host::WholeArray I>
 TW_PER_MODULE void rotary(const View<T, R>& x, I&& positions, double base = 10000, const Options& options = {}, Here at = Here::current()) {
   using Index = host::WholeElement<I>;
-  constexpr int P = host::kRank<I>;
-  const auto places = host::view_of(positions, at);
+  constexpr int kPositionAxes = host::kRank<I>;
+  const auto position_view = host::view_of(positions, at);
   static_assert(host::kIsFloat<T> && R >= 2 && R <= 4, "x is f16, bf16, float or double, and has 2 to 4 axes");
   static_assert(OneOf<Index, std::int32_t, std::int64_t>, "positions are int32_t or int64_t");
-  static_assert(P == 1 || (P == 2 && R == 4), "positions are [length], or [batch, length] where x has a batch");
+  static_assert(kPositionAxes == 1 || (kPositionAxes == 2 && R == 4), "positions are [length], or [batch, length] where x has a batch");
   host::ArgumentCheck check("rotary", at);
   check.update("x", x);
-  check.input("positions", places);
-  check.equal("positions", P - 1, "length", "x", -2);
-  if constexpr (P == 2) check.equal("positions", 0, "batch", "x", 0);
+  check.input("positions", position_view);
+  check.equal("positions", kPositionAxes - 1, "length", "x", -2);
+  if constexpr (kPositionAxes == 2) check.equal("positions", 0, "batch", "x", 0);
   if (host::extent_of(x, -1) % 2 != 0)
     check.fail("the last extent of 'x' is " + std::to_string(host::extent_of(x, -1)) + "; it must be even");
   if (!(base > 0)) check.fail("base = " + std::to_string(base) + "; it must be greater than 0");
@@ -79,8 +79,8 @@ TW_PER_MODULE void rotary(const View<T, R>& x, I&& positions, double base = 1000
   host::launch_tuned(check, shape, options, [&](const Options& o) {
     const int bm = o.configuration->bm;
     kernel(host::launch_of(shape.matrices * tilewright::cdiv(length, std::int64_t{bm}), o), host::split_axis(with_heads, 3, 2, at),
-           host::with_batch<2>(places, batch, at), std::log2(base), bm, static_cast<int>(tilewright::next_power_of_two(half)), all_heads,
-           at);
+           host::with_batch<2>(position_view, batch, at), std::log2(base), bm, static_cast<int>(tilewright::next_power_of_two(half)),
+           all_heads, at);
   });
 }
 
