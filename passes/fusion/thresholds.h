@@ -73,6 +73,8 @@ inline constexpr double kMostParameterCopies = 2;
 
 /// How deep sums are nested in which the exponentials of a maximum are looked for (hidden_maxima.h).
 inline constexpr int kMostNestedSums = 8;
+/// The parts of a sum's body in which exponentials are looked for.
+inline constexpr int kMostGuardedParts = 256;
 /// Terms of a form: more accumulators than this cost more than another pass.
 inline constexpr std::size_t kMostFormTerms = 12;
 /// The f32 accumulators of one row: with this many, 64 rows fill the registers of a GPU's program.

@@ -88,9 +88,10 @@ bool holds_at(Expr condition, Axis k, Axis q) {
   return condition->is(ExprKind::equal) && ((is_of(x[0], k) && is_of(x[1], q)) || (is_of(x[0], q) && is_of(x[1], k)));
 }
 
-// Whether conditions hold together at some position, whatever the other positions are: at the first one (a causal mask), or where it equals
-// the position of another axis with the same extent (a window).
+}  // namespace
+
 bool hold_somewhere(const std::vector<Expr>& conditions, const AxisSet& bound) {
+  if (!has_positions(bound)) return false;
   AxisRanges first;
   AxisSet others;
   for (Axis a : bound) first[a] = {0, 0};
@@ -102,6 +103,8 @@ bool hold_somewhere(const std::vector<Expr>& conditions, const AxisSet& bound) {
     return q != k && q->extent == k->extent && std::all_of(conditions.begin(), conditions.end(), [&](Expr c) { return holds_at(c, k, q); });
   });
 }
+
+namespace {
 
 // Whether this is a sum of positive terms, or of terms that are positive where masks hold, and these hold somewhere.
 bool has_positive_term(Expr body, const AxisSet& bound) {

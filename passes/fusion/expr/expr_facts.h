@@ -8,6 +8,10 @@ namespace tilewright::passes::fusion {
 /// whether it is made of numbers only.
 void set_facts(ExprData&);
 
+/// Whether conditions hold together at some position along the axes, whatever the other positions are: at the first one (a causal mask), or where
+/// it equals the position of another axis with the same extent (a window).
+bool hold_somewhere(const std::vector<Expr>& conditions, const AxisSet& bound);
+
 /// What is known of a maximum or a minimum of this value along the axes, also if the elements were stored before. One over masked elements is
 /// infinite only where the mask hides all of them.
 Finite finite_extreme(Expr body, const AxisSet& bound);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "passes/fusion/expr/expr_facts.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/thresholds.h"
@@ -18,9 +19,11 @@ using ir::OpKind;
 bool is_greatest(Expr e) { return e->is(ExprKind::reduce) && e->combine == Combine::max; }
 bool is_greater(Expr e) { return e->is(ExprKind::function) && e->function == OpKind::maximum_ && ir::is_float(e->element); }
 
-// Whether a value is a maximum that may be -inf: of elements that may be, or of other such maxima.
+// Whether a value is a maximum that may be -inf: of elements that may be, or of positive multiples of other such maxima.
 bool may_be_hidden(Expr value) {
   return all_hold(value, [](Expr e, std::vector<Expr>& parts) {
+    if (e->is(ExprKind::mul) && e->number > Rational(0) && e->factors.size() == 1 && e->factors[0].exponent.is_one())
+      e = e->factors[0].base;
     if (is_greatest(e)) return e->finite != Finite::always;
     if (!is_greater(e)) return false;
     parts.insert(parts.end(), e->operands.begin(), e->operands.end());
@@ -134,18 +137,76 @@ bool implies_guard(ExprBuilder& b, std::span<const Factor> factors, Expr maximum
   return std::any_of(factors.begin(), factors.end(), is_divided) && std::any_of(factors.begin(), factors.end(), is_multiplied);
 }
 
-Expr with_guards(ExprBuilder& b, Expr sum, Expr body, const AxisSet& bound) {
-  ExprSet seen;
-  std::vector<Factor> guarded;
-  for (const Term& t : b.terms(body))
-    for (const Factor& f : b.factors(t.value)) {
-      if (!f.base->is(ExprKind::exp)) continue;
-      for (Expr p : subtracted_maxima(b, f.base->operands[0]))
-        if (!p->axes.intersects(bound) && seen.insert(p).second) guarded.push_back({guard_of_maximum(b, p), 1});
+Expr without_guards_under(ExprBuilder& b, Expr product, Expr condition) {
+  if (!product->is(ExprKind::mul)) return product;
+  const std::vector<Expr> conditions = conjuncts(condition);
+  std::vector<Factor> rest = product->factors;
+  const auto is_superfluous = [&](const Factor& f) {
+    const std::optional<Expr> maximum = guarded_maximum(b, f.base);
+    return maximum && is_chosen_under(*maximum, conditions);
+  };
+  return std::erase_if(rest, is_superfluous) == 0 ? product : b.multiply(product->number, std::move(rest));
+}
+
+namespace {
+
+// A part of a sum's body, and the conditions under which it counts.
+struct MaskedPart {
+  Expr value;
+  std::vector<Expr> conditions;
+};
+
+// Calls `visit` for each exponential that is a factor of a term of the body, also under masks.
+template <class Visit>
+void each_exponential(ExprBuilder& b, Expr body, Visit visit) {
+  std::vector<MaskedPart> open{{body, {}}};
+  for (int visited = 0; !open.empty() && visited < kMostGuardedParts; ++visited) {
+    const auto [value, conditions] = open.back();
+    open.pop_back();
+    const auto add = [&](Expr part, const std::vector<Expr>& more) {
+      open.push_back({part, conditions});
+      open.back().conditions.insert(open.back().conditions.end(), more.begin(), more.end());
+    };
+    switch (value->kind) {
+      case ExprKind::exp: visit(MaskedPart{value, conditions}); break;
+      case ExprKind::add:
+        for (const Term& t : value->terms) add(t.value, {});
+        break;
+      case ExprKind::mul: {
+        const std::vector<Expr> masks = conditions_of(value->factors);
+        for (const Factor& f : value->factors)
+          if (!f.exponent.is_negative()) add(f.base, masks);
+        break;
+      }
+      case ExprKind::select:
+        add(value->operands[1], conjuncts(value->operands[0]));
+        add(value->operands[2], conjuncts(b.negation(value->operands[0])));
+        break;
+      default: break;
     }
-  if (guarded.empty()) return sum;
-  guarded.push_back({sum, 1});
-  return b.select(b.have_positions(bound), b.multiply(1, std::move(guarded)), b.zero(), sum->element);
+  }
+}
+
+}  // namespace
+
+SumGuards guards_of_sum(ExprBuilder& b, Expr body, const AxisSet& bound) {
+  SumGuards guards;
+  each_exponential(b, body, [&](const MaskedPart& part) {
+    for (Expr p : subtracted_maxima(b, part.value->operands[0])) {
+      if (p->axes.intersects(bound)) continue;
+      std::vector<Expr> along, apart;
+      for (Expr c : part.conditions) (c->axes.intersects(bound) ? along : apart).push_back(c);
+      const bool is_whole = along.empty() || hold_somewhere(along, bound);
+      const bool may_count_nowhere = !is_whole || !apart.empty();
+      if (may_count_nowhere && (p->finite >= Finite::for_finite_data || is_chosen_under(p, part.conditions))) continue;
+      const Expr guard = guard_of_maximum(b, p);
+      if (is_whole)
+        guards.outside.push_back({b.select(b.conjunction(apart), guard, b.one(), guard->element), 1});
+      else
+        guards.inside.push_back({b.select(b.conjunction(part.conditions), guard, b.one(), guard->element), 1});
+    }
+  });
+  return guards;
 }
 
 }  // namespace tilewright::passes::fusion

@@ -31,7 +31,15 @@ bool vanishes(ExprBuilder&, std::span<const Factor>, Expr maximum);
 /// Whether a product with these factors is not finite where the maximum is -inf, so that it needs no guard.
 bool implies_guard(ExprBuilder&, std::span<const Factor>, Expr maximum);
 
-/// A sum of `body` along the axes with the guards of the maxima that exponentials in it subtract.
-Expr with_guards(ExprBuilder&, Expr sum, Expr body, const AxisSet& bound);
+/// A product without the guards of maxima that are -inf only where the condition does not hold.
+Expr without_guards_under(ExprBuilder&, Expr product, Expr condition);
+
+/// The guards of a sum: of the maxima that exponentials in its body subtract.
+struct SumGuards {
+  std::vector<Factor> inside, outside;  // factors of the body and of the sum
+};
+/// The guards of the sum of a body along the axes. A guard stands where the exponential does: one under a mask that varies along the axes is a
+/// factor of the body, with which no loop computes maximum and sum at once. Under a mask, none guards a maximum that is -inf only if data are.
+SumGuards guards_of_sum(ExprBuilder&, Expr body, const AxisSet& bound);
 
 }  // namespace tilewright::passes::fusion

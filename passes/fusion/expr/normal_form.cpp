@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "passes/fusion/expr/hidden_maxima.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/thresholds.h"
@@ -410,7 +411,9 @@ std::vector<Factor> ExprBuilder::masks_of(Expr condition, Expr value, Element el
 Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element) {
   if (value == other || condition == truth(true)) return value;
   if (condition == truth(false)) return other;
-  if (condition->is(ExprKind::negation)) return select(condition->operands[0], other, value, element);
+  // A mask hides where its condition does not hold.
+  if (value->is_negative_infinity()) return select(negation(condition), other, value, element);
+  if (condition->is(ExprKind::negation) && !other->is_negative_infinity()) return select(condition->operands[0], other, value, element);
   // m ? (n ? a : b) : b = m and n ? a : b
   if (value->is(ExprKind::select) && value->operands[2] == other)
     return select(conjunction({condition, value->operands[0]}), value->operands[1], other, element);
@@ -426,6 +429,7 @@ Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element
     all.push_back({x, 1});
     return multiply(1, std::move(all));
   };
+  if (other == zero_) value = without_guards_under(*this, value, condition);
   if (other == zero_ && value->finite != Finite::unknown) return masked(value, condition);
   if (value == zero_ && other->finite != Finite::unknown) return masked(other, negation(condition));
   if (other == zero_ && value->is(ExprKind::mul) && !value->number.is_one() && !value->number.is_zero())

@@ -8,7 +8,8 @@
 //   3. Factors that lack the axes of a reduction leave it: factors and numbers leave a sum if that keeps its range (magnitude.h); positive
 //      numbers leave a maximum.
 //   4. exp(u + c log x) = x^c exp(u) for x known to be >= 0, if u is 0 or x is the sum of a softmax; exp(a) exp(b) = exp(a + b)
-//      if b is a multiple of a or cancels a term of it; log(c exp(a) x^p) = log c + a + p log x for factors known to be >= 0.
+//      if b is a multiple of a or cancels a term of it; log(c exp(a) l) = log c + a + log l for sums l of exponentials; other factors
+//      stay in one logarithm.
 //   5. min x = -max(-x), for floats: there are only maxima.
 //   6. m ? a : 0 = [m] a for an a that is finite for finite data; [m]^2 = [m]; [m and n] = [m] [n]; [m] (m ? a : b) = [m] a.
 //   7. x + (m ? 0 : -inf) = m ? x : -inf for such an x; exp(m ? u : -inf) = [m] exp(u); exp((m ? x : -inf) - p) = [m] exp(x - p) g with a guard

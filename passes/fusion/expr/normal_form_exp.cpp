@@ -130,6 +130,7 @@ std::optional<Expr> ExprBuilder::log_with_guards(Expr u) {
   });
   std::vector<Term> all = terms(log(multiply(u->number, std::move(rest))));
   if (guards.empty()) return add_terms(all);
+  if (all.empty()) return multiply(0, std::move(guards));
   const auto is_log = [](const Term& t) { return t.value->is(ExprKind::log); };
   const auto at = std::find_if(all.begin(), all.end(), is_log);
   Term& guarded = at == all.end() ? all.front() : *at;
@@ -138,26 +139,37 @@ std::optional<Expr> ExprBuilder::log_with_guards(Expr u) {
   return add_terms(all);
 }
 
-// log(c x y) = log c + log x + log y for factors known to be >= 0. The other factors stay together, with any factor that may be 0: log(0 x)
-// is -inf for a negative x, which an exponential turns into 0, while log 0 + log x is NaN. log([m] x) = m ? log x : -inf.
+// log(c exp(a) l) = log c + a + log l for sums of exponentials l. The logarithms of other factors may be great and cancel, as those of the quotient
+// of two numbers near 1e15: such factors stay together, with the number in front of them, and so does any factor beside one that may be
+// negative or 0: log(0 x) is -inf for a negative x, while log 0 + log x is NaN. log([m] x) = m ? log x : -inf.
 Expr ExprBuilder::log_of_product(Expr u) {
   if (const std::optional<Expr> guarded = log_with_guards(u)) return *guarded;
   std::vector<Expr> sum, hidden, conditions;  // hidden: under the conditions
   std::vector<Factor> rest;
   const auto is_hidden = [&](const Factor& f) { return finiteness(f) != Finite::unknown; };
-  const bool stays_together = !std::all_of(u->factors.begin(), u->factors.end(), [](const Factor& f) { return is_nonnegative(f); });
-  for (const Factor& f : u->factors)
-    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) conditions.push_back(f.base->operands[0]);
-  for (const Factor& f : u->factors) {
-    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) continue;
-    if (stays_together ? !fusion::is_positive(f) : !is_nonnegative(f)) {
-      rest.push_back(f);
-      continue;
-    }
+  const auto add_log = [&](const Factor& f) {
     const Expr x = log(f.exponent.is_even() && !f.base->is_nonnegative ? absolute(f.base) : f.base);
     (is_hidden(f) ? hidden : sum).push_back(scale(f.exponent, x));
+  };
+  const bool stays_together = !std::all_of(u->factors.begin(), u->factors.end(), [](const Factor& f) { return is_nonnegative(f); });
+  for (const Factor& f : u->factors) {
+    if (f.base->is(ExprKind::indicator) && f.exponent.is_one())
+      conditions.push_back(f.base->operands[0]);
+    else if ((f.base->is(ExprKind::exp) || is_sum_of_exponentials(*this, f.base)) &&
+             (stays_together ? fusion::is_positive(f) : is_nonnegative(f)))
+      add_log(f);
+    else
+      rest.push_back(f);
   }
-  if (!u->number.is_one()) hidden.push_back(make(ExprKind::log, {number(u->number)}, Element::f32));
+  Rational number_of_rest = u->number;
+  if (rest.size() == 1 && is_nonnegative(rest[0]) && number_of_rest.is_one()) {
+    add_log(rest[0]);
+    rest.clear();
+  }
+  if (rest.empty() && !number_of_rest.is_one()) {
+    hidden.push_back(make(ExprKind::log, {number(number_of_rest)}, Element::f32));
+    number_of_rest = 1;
+  }
   if (!conditions.empty() && !std::all_of(rest.begin(), rest.end(), is_hidden)) {
     // 0 times a value that may be infinite is NaN, and so is its logarithm.
     rest.push_back({make(ExprKind::indicator, {conjunction(conditions)}, Element::f32), 1});
@@ -165,7 +177,7 @@ Expr ExprBuilder::log_of_product(Expr u) {
   }
   const bool is_split = !sum.empty() || !hidden.empty() || !conditions.empty();
   if (!is_split) return make(ExprKind::log, {u}, common_element(std::span(&u, 1)));
-  if (!rest.empty()) hidden.push_back(log(multiply(1, std::move(rest))));
+  if (!rest.empty()) hidden.push_back(log(multiply(number_of_rest, std::move(rest))));
   Expr inside = add(hidden);
   if (!conditions.empty()) inside = select(conjunction(conditions), inside, negative_infinity_);
   sum.push_back(inside);

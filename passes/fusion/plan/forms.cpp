@@ -316,8 +316,13 @@ void Forms::check_operand(Expr reduce, const Form& terms) {
 // range if the term is a maximum of the data, or bounded.
 Form Forms::exponential(Expr e, const std::vector<Expr>& conditions) {
   std::vector<Expr> pending, data;
+  Expr factor = b_.one();
   for (const Term& t : b_.terms(e->operands[0])) {
-    if (!has_pending(t.value)) {
+    if (t.coefficient.is_zero() && has_pending(t.value)) {
+      // exp(0 p) is 1, or NaN, which p is not yet at the first tile.
+      if (t.value->axes.contains(loop_)) refuse("exp of 0 times a value with data and a pending reduction", e);
+      factor = b_.product({factor, b_.exp(b_.scale(0, t.value))});
+    } else if (!has_pending(t.value)) {
       data.push_back(b_.scale(t.coefficient, t.value));
     } else if (!t.value->axes.contains(loop_)) {
       pending.push_back(b_.scale(t.coefficient, t.value));
@@ -331,6 +336,7 @@ Form Forms::exponential(Expr e, const std::vector<Expr>& conditions) {
     }
   }
   const Expr a = b_.add(pending);
+  if (a == b_.zero() && !pending_.empty()) return {{factor, a, b_.exp(b_.add(data))}};
   data.push_back(b_.reference(a));
   const Expr body = b_.add(data);
   const ValueBounds bounds = value_bounds(a);
@@ -338,7 +344,7 @@ Form Forms::exponential(Expr e, const std::vector<Expr>& conditions) {
   const bool is_transport = pending_.empty();
   if (!is_transport && !is_exp_at_most_one(b_, body, conditions) && !(bounds.least >= -moderate && bounds.greatest <= moderate))
     refuse("exp of a difference of data and a pending reduction that is not a maximum of the data", e);
-  return {{b_.one(), a, b_.exp(body)}};
+  return {{factor, a, b_.exp(body)}};
 }
 
 Form Forms::selection(Expr e) {
@@ -371,6 +377,9 @@ Form Forms::logarithm(Expr e) {
   if (x[0].exponent != b_.zero()) refuse("log of a value that moves with a reference", e);
   if (!x[0].factor->is_nonnegative && !x[0].body->is_nonnegative)
     refuse("log of a product of data and a pending reduction whose signs are not known", e);
+  // log(a / b) is near 0 for two great numbers near each other, and log a - log b is as exact as either.
+  if (x[0].body != b_.one() && !pending_.empty() && !is_moderate(b_, x[0].factor))
+    refuse("log of a product of data and a pending reduction whose logarithms may cancel", e);
   return {{b_.log(x[0].factor), b_.zero(), b_.one()}, {b_.one(), b_.zero(), b_.log(x[0].body)}};
 }
 

@@ -11,11 +11,13 @@ namespace {
 
 using graph::Combine;
 
-// The conditions that must hold for an accumulator to get a contribution from a position.
-std::vector<Expr> needed_conditions(const ExprBuilder& b, const Accumulator& a) {
+// The conditions that must hold for an accumulator to get a contribution from a position. 0 times a factor that may be infinite is one.
+std::vector<Expr> needed_conditions(const ExprBuilder& b, const Accumulator& a, Axis loop) {
   if (a.combine == Combine::max && is_masked(a.body)) return conjuncts(a.body->operands[0]);
   if (a.combine != Combine::sum) return {};
-  return conditions_of(b.factors(a.body));
+  const std::vector<Factor> factors = b.factors(a.body);
+  const auto may_be_infinite = [&](const Factor& f) { return f.base->axes.contains(loop) && finiteness(f) == Finite::unknown; };
+  return std::any_of(factors.begin(), factors.end(), may_be_infinite) ? std::vector<Expr>() : conditions_of(factors);
 }
 
 }  // namespace
@@ -23,7 +25,7 @@ std::vector<Expr> needed_conditions(const ExprBuilder& b, const Accumulator& a) 
 std::vector<LoopBound> loop_bounds(ExprBuilder& b, const LoopPlan& plan, const PassState& state) {
   std::vector<LoopBound> bounds;
   if (state.accumulators.empty()) return bounds;
-  const auto conditions = [&](int i) { return needed_conditions(b, plan.accumulators[static_cast<std::size_t>(i)]); };
+  const auto conditions = [&](int i) { return needed_conditions(b, plan.accumulators[static_cast<std::size_t>(i)], plan.loop); };
   std::vector<Expr> common = conditions(state.accumulators[0]);
   for (int i : state.accumulators) {
     const std::vector<Expr> own = conditions(i);

@@ -31,7 +31,12 @@ struct Fixture {
 
   Expr masked(Expr condition, Expr value) { return b.select(condition, value, b.negative_infinity()); }
   Expr maximum(Expr value) { return b.reduce(Combine::max, {k}, value); }
-  Expr sum(Expr body) { return with_guards(b, b.reduce(Combine::sum, {k}, body), body, {k}); }
+  Expr sum(Expr body) {
+    SumGuards guards = guards_of_sum(b, body, {k});
+    guards.inside.push_back({body, 1});
+    guards.outside.push_back({b.reduce(Combine::sum, {k}, b.multiply(1, guards.inside)), 1});
+    return b.multiply(1, guards.outside);
+  }
   Expr weight(Expr scores) { return b.exp(b.subtract(scores, maximum(scores))); }
   bool has_guard(Expr e, Expr p) {
     const std::vector<Factor> all = b.factors(e);
@@ -78,6 +83,34 @@ TEST_CASE_FIXTURE(Fixture, "hidden maxima: a quotient of sums of exponentials ha
     // Another sum is not 0 where p is -inf.
     CHECK(has_guard(b.divide(l, b.reduce(Combine::sum, {k}, b.exp(v))), p));
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "hidden maxima: the guard of a sum under a mask stands where the exponentials do") {
+  const Expr hidden = b.function(ir::OpKind::lt_, {y, v}, ir::Element::boolean, operand_bits(ir::Element::f32)), row = data("row", {r});
+  const Expr by_row = b.function(ir::OpKind::lt_, {row, b.one()}, ir::Element::boolean, operand_bits(ir::Element::f32));
+  const auto guards = [&](Expr condition, Expr e) { return guards_of_sum(b, b.select(condition, e, b.zero()), {k}); };
+  // The same mask again: what it hides is 0, as written.
+  const Expr scores = masked(by_data, x), same = b.select(by_data, weight(scores), b.zero());
+  CHECK(same == b.product({b.indicator(by_data), b.exp(b.subtract(x, maximum(scores)))}));
+  CHECK(guards_of_sum(b, same, {k}).inside.empty());
+  CHECK(guards_of_sum(b, same, {k}).outside.empty());
+  // A maximum that may be -inf for finite data, since its elements are masks times data.
+  const Expr scaled = b.product({scores, row}), e = weight(scaled), p = maximum(scaled);
+  REQUIRE(guards(by_row, e).outside.size() == 1);
+  CHECK(guards(by_row, e).outside[0].base == b.select(by_row, guard_of_maximum(b, p), b.one()));
+  REQUIRE(guards(hidden, e).inside.size() == 1);
+  CHECK(guards(hidden, e).inside[0].base == b.select(hidden, guard_of_maximum(b, p), b.one()));
+  CHECK(guards(by_position, e).outside.size() == 1);
+  // One that is -inf only if data are.
+  CHECK(guards(by_row, weight(x)).outside.empty());
+  CHECK(guards(hidden, weight(x)).inside.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "hidden maxima: a value that hides itself where a condition holds is masked") {
+  CHECK(b.select(by_data, b.negative_infinity(), x) == b.select(b.negation(by_data), x, b.negative_infinity()));
+  CHECK(is_masked(b.select(by_data, b.negative_infinity(), x)));
+  CHECK(is_masked(b.select(by_position, b.negative_infinity(), x)));
+  CHECK(b.select(b.negation(by_data), b.negative_infinity(), x) == masked(by_data, x));
 }
 
 TEST_CASE_FIXTURE(Fixture, "hidden maxima: the logarithm of a sum of exponentials") {

@@ -1,0 +1,43 @@
+// The logarithm of a quotient of numbers that are near each other is exact however great they are, as it is written.
+#include "tests/unit/frontend/graph/graph_program.h"
+
+namespace graph_program {
+namespace {
+
+TEST_CASE("graph logarithms: quotients and products of great and small numbers") {
+  for (const float size : {1e-15f, 1.0f, 1e15f})
+    for (const int columns : {33, 3000}) {
+      CAPTURE(size);
+      CAPTURE(columns);
+      const int rows = 3, count = rows * columns;
+      std::vector<float> ha = normal(count, 1, 0.01f), hb = normal(count, 2, 0.01f);
+      for (float& x : ha) x = (1 + x) * size;
+      for (float& x : hb) x = (1.02f + x) * size;
+      Numbers each, sums, greatest, of_mean, scaled;
+      for (int r = 0; r < rows; ++r) {
+        double sum = 0, most = -HUGE_VAL, mean = 0, by_mean = 0, by_number = 0;
+        for (int c = 0; c < columns; ++c) mean += double(ha[r * columns + c]) / columns;
+        for (int c = 0; c < columns; ++c) {
+          const double x = std::log(double(ha[r * columns + c]) / double(hb[r * columns + c]));
+          each.push_back(x);
+          sum += x, most = std::max(most, -x);
+          by_mean += std::pow(std::log(double(ha[r * columns + c]) / mean), 2);
+          by_number += std::log(double(1.01f / size) * double(hb[r * columns + c]));
+        }
+        sums.push_back(sum), greatest.push_back(most), of_mean.push_back(by_mean), scaled.push_back(by_number);
+      }
+      Program p;
+      const auto a = p.input("a", {rows, columns}, ha), b = p.input("b", {rows, columns}, hb);
+      const auto x = tw::log(a / b);
+      p.output("each", x, each, 3e-5);
+      p.output("sums", tw::sum(x, {1}), sums, 3e-5);
+      p.output("greatest", tw::max(-x, {1}), greatest, 3e-5);
+      const auto y = tw::log(a / tw::mean(a, {1}, true));
+      p.output("of_mean", tw::sum(y * y, {1}), of_mean, 1e-4);
+      p.output("scaled", tw::sum(tw::log(b * (1.01f / size)), {1}), scaled, 3e-5);
+      p.check();
+    }
+}
+
+}  // namespace
+}  // namespace graph_program
