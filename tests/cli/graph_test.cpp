@@ -169,7 +169,7 @@ TEST_CASE("graph: a search, its limits, and the graph that it chooses") {
   CHECK(contains(o.out, "  order: (q k) v  ->  q (k v); saves about "));
   const Outcome rewritten = graph(kProducts, {"--emit", "rewritten"});
   CHECK(!contains(rewritten.out, "[600, 600]"));
-  CHECK(graph(rewritten.out, {"--emit", "rewritten"}).out == rewritten.out);
+  CHECK(graph(rewritten.out.c_str(), {"--emit", "rewritten"}).out == rewritten.out);
   CHECK(contains(graph(kProducts, {"--emit", "rewritten", "--search", "off"}).out, "[600, 600]"));
   CHECK(contains(graph(kProducts, {"--search", "estimate", "--search-gain", "1000"}).out, "less than 1000"));
   CHECK(contains(graph(kProducts, {"--search", "estimate", "--search-nodes", "1"}).out, "at a limit"));
