@@ -21,7 +21,7 @@ add_custom_command(OUTPUT ${exports} ${roots} VERBATIM
 add_custom_target(tilewright_exports DEPENDS ${exports} ${roots})
 
 add_executable(tilewright_object)
-foreach(layer fmt tileir passes fusion backend emulator runtime frontend)
+foreach(layer fmt tileir passes fusion search backend emulator runtime frontend)
   target_sources(tilewright_object PRIVATE $<TARGET_OBJECTS:tw_${layer}>)
 endforeach()
 add_dependencies(tilewright_object tilewright_exports)
