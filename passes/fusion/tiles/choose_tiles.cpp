@@ -193,7 +193,7 @@ class TileChooser {
     while (sizes_.loop > kLeastLoopOfProducts && cells * sizes_.loop > kMostLoopCells) sizes_.loop /= 2;
     // A product over several axes contracts all the others at each position of the loop.
     for (const Reduction& r : plan_.reductions)
-      if (r.value->bound.size() > 1) sizes_.loop = 1;
+      if (r.value->bound.size() > 1 && is_product(r.value, b_)) sizes_.loop = 1;
   }
 
   // Makes tiles smaller if more than half of a host's threads would have no program: data that several tiles read are in its caches.
