@@ -11,7 +11,8 @@
 //      if b is a multiple of a or cancels a term of it; log(c exp(a) l) = log c + a + log l for sums l of exponentials; other factors
 //      stay in one logarithm.
 //   5. min x = -max(-x), for floats: there are only maxima.
-//   6. m ? a : 0 = [m] a for an a that is finite for finite data; [m]^2 = [m]; [m and n] = [m] [n]; [m] (m ? a : b) = [m] a.
+//   6. m ? a : 0 = [m] a for an a that is finite for finite data; [m]^2 = [m]; [m and n] = [m] [n]; [m] (m ? a : b) = [m] a for
+//      such a and b.
 //   7. x + (m ? 0 : -inf) = m ? x : -inf for such an x; exp(m ? u : -inf) = [m] exp(u); exp((m ? x : -inf) - p) = [m] exp(x - p) g with a guard
 //      of the maximum p, which may be -inf (hidden_maxima.h).
 //   8. Nested reductions of one kind over several axes become one reduction.

@@ -244,14 +244,15 @@ class ExprBuilder::ProductBuilder {
     }
   }
 
-  // [m] (m ? a : b) = [m] a, if b is finite
+  // [m] (m ? a : b) = [m] a, if a and b are finite: 0 times an infinite a is not 0.
   Expr resolve_select() {
     if (masks_.empty()) return {};
     for (auto at = powers_.begin(); at != powers_.end(); ++at) {
       const Powers p = at->second;
       if (!p.base->is(ExprKind::select) || (!p.positive.is_zero() && !p.negative.is_zero()) || p.has_root) continue;
       const Rational exponent = p.positive + p.negative;
-      if (finiteness({p.base->operands[2], exponent}) == Finite::unknown) continue;
+      const auto may_be_infinite = [&](Expr e) { return finiteness({e, exponent}) == Finite::unknown; };
+      if (may_be_infinite(p.base->operands[1]) || may_be_infinite(p.base->operands[2])) continue;
       const std::vector<Expr> needed = conjuncts(p.base->operands[0]);
       if (!std::all_of(needed.begin(), needed.end(), [&](Expr c) { return masks_.contains(c->key); })) continue;
       powers_.erase(at);

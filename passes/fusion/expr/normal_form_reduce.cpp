@@ -237,8 +237,8 @@ void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
     if (value->is(ExprKind::add))
       for (const Term& t : terms(e)) all.push_back(t.value);
     else
-      for (const Factor& f : factors(e))
-        if (!f.base->is_numeric) all.push_back(without_coefficient(f.base));
+      for (const Factor& f : factors(e))  // masks are 0 or 1, in any order
+        if (!f.base->is_numeric && !f.base->is(ExprKind::indicator)) all.push_back(without_coefficient(f.base));
     return all;
   };
   if (!value->is(ExprKind::mul) && !value->is(ExprKind::add)) return;

@@ -348,6 +348,38 @@ TEST_CASE("graph range: recurrences that correct themselves") {
 }
 
 // Each norm is near 1 whatever the size of the data; squares of products of all of them are not.
+TEST_CASE("graph range: a mask does not change the order of a product") {
+  for (const int rows : {1, 4}) {
+    CAPTURE(rows);
+    const int columns = 64, count = rows * columns;
+    const auto ha = scaled(normal(count, 1), 1e-15f), hb = scaled(normal(count, 2), 1e20f), hc = scaled(normal(count, 3), 1e20f);
+    std::vector<bool> seen(count);
+    Numbers want, squared, sums;
+    for (int i = 0; i < count; ++i) {
+      seen[i] = i % 3 != 0;
+      want.push_back(seen[i] ? double(ha[i]) * double(hb[i]) * double(hc[i]) : 0.0);
+      squared.push_back(seen[i] ? std::pow(double(ha[i]) * double(hb[i]), 2) : 0.0);
+    }
+    for (int r = 0; r < rows; ++r) {
+      double sum = 0;
+      for (int c = 0; c < columns; ++c) sum += want[r * columns + c];
+      sums.push_back(sum);
+    }
+    Program p;
+    const auto a = p.input("a", {rows, columns}, ha), b = p.input("b", {rows, columns}, hb), c = p.input("c", {rows, columns}, hc);
+    const auto m = p.input("m", {rows, columns}, seen);
+    const auto zero = [&](const tw::Tensor<float>& x) { return tw::where(m, x, 0.0f); };
+    p.output("last", (a * b) * zero(c), want);
+    p.output("first", zero(a * b) * c, want);
+    p.output("middle", a * zero(b) * c, want);
+    p.output("number", a * m.to<float>() * b * c, want);
+    const auto u = zero(b) * a;
+    p.output("squared", u * u, squared);
+    p.output("sums", tw::sum((a * b) * zero(c), {1}), sums);
+    p.check();
+  }
+}
+
 TEST_CASE("graph range: norms with gains in a row, of symbolic and of constant lengths") {
   struct Length {
     int columns;

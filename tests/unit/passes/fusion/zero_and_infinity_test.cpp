@@ -151,6 +151,34 @@ TEST_CASE("fusion zero: masks are numbers that may be 0") {
   check([&](Graph& g, Element e) { return log(where(mask(g), exp(x(g, e)), number(g, 0, e))); });
 }
 
+// What a mask hides in one factor is hidden beside other factors that have the same mask.
+TEST_CASE("fusion zero: a mask hides what is infinite beside other masked factors") {
+  const auto zero = [](Formula x) { return like(x, 0); };
+  for (const int keys : {5, 40}) {
+    CAPTURE(keys);
+    const auto position = [&](Graph& g) { return Formula{&g, builder(g).iota(Element::i32, {6, keys}, 1)}; };
+    const std::function<Formula(Graph&)> masks[] = {
+        [&](Graph& g) { return input(g, "k", {6, keys}, Element::boolean); },
+        [&](Graph& g) { return map(OpKind::lt_, {position(g), input(g, "length", {6, 1}, Element::i32)}); }};
+    for (const auto& mask : masks) {
+      const auto check_factors = [&](const std::function<Formula(Formula, Formula, Formula)>& formula) {
+        check([&](Graph& g, Element e) { return formula(mask(g), input(g, "x", {6, keys}, e), input(g, "y", {6, keys}, e)); });
+      };
+      check_factors([&](Formula k, Formula x, Formula y) { return where(k, y, zero(y)) * where(k, 1.0 / x, zero(x)); });
+      check_factors([&](Formula k, Formula x, Formula y) { return sum(where(k, y, zero(y)) * where(k, 1.0 / x, zero(x))); });
+      check_factors([&](Formula k, Formula x, Formula y) { return sum(where(k, y / where(k, x, like(x, 1)), zero(x))); });
+      check_factors([&](Formula k, Formula x, Formula) {  // an entropy
+        const Formula p = softmax(where(k, x, minus_infinity(x)));
+        return sum(where(k, p * where(k, log(p), zero(p)), zero(p)));
+      });
+      check_factors([&](Formula k, Formula x, Formula y) {
+        const Formula p = where(k, exp(x), zero(x));
+        return sum(p * y * where(k, log(p), zero(p)));
+      });
+    }
+  }
+}
+
 TEST_CASE("fusion zero: queries that see no key") {
   const auto attention = [](Graph& g, Element e, int keys, bool is_masked_again) {
     const Formula q = input(g, "q", {6, 4}, e), k = input(g, "k", {4, keys}, e), v = input(g, "v", {keys, 3}, e);
