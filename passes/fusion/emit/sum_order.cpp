@@ -302,7 +302,11 @@ std::optional<WrittenProduct> SumOrders::written_product(Expr e) {
     std::copy_if(e->factors.begin(), e->factors.end(), std::back_inserter(rest),
                  [](const Factor& f) { return !f.base->is(ExprKind::indicator) || f.exponent.is_negative(); });
     const Expr product = exprs_.multiply(e->number, rest);
-    std::optional<WrittenProduct> found = product->is(ExprKind::mul) ? written_product(product) : std::nullopt;
+    if (!product->is(ExprKind::mul)) return std::nullopt;
+    std::optional<WrittenProduct> found = written_product(product);
+    // The program may write a mask inside of the product: (a b) (m ? c : 0).
+    const WrittenValue* own = exprs_.pool().written_value(e);
+    if (!found && own && unknown_factors(product) > kMostUnknownFactors) found = WrittenProduct{{}, product, *own, {}};
     if (found) found->conditions.insert(found->conditions.end(), conditions.begin(), conditions.end());
     return found;
   }
