@@ -77,8 +77,8 @@ TEST_CASE("counters: an assertion that does not hold says what is the case, one 
   counters.instructions[0] = {.executed = 2, .lanes = 64, .requests = 2, .units = 12, .ideal = 8, .bytes = 256};
   counters.instructions[1] = {.executed = 5, .lanes = 5, .requests = 5, .units = 10, .ideal = 5, .bytes = 20};
   using rt::emulator::Category;
-  counters.places = std::make_shared<std::vector<rt::emulator::Place>>(
-      std::vector<rt::emulator::Place>{{Category::load_global, 1, {}}, {Category::store_shared, 2, {}}, {Category::barrier, 3, {}}});
+  counters.infos = std::make_shared<std::vector<rt::emulator::InstructionInfo>>(std::vector<rt::emulator::InstructionInfo>{
+      {Category::load_global, 1, {}}, {Category::store_shared, 2, {}}, {Category::barrier, 3, {}}});
   for (const char* right :
        {"sectors_per_request(load) == 6", "sectors(load) <= 12", "excess(load) >= 4", "wavefronts_per_request(store_shared) < 3",
         "instructions(all) > 6", "bytes(load_global) == 256", "requests(barrier) == 0", "never_ran(all) == 1"})

@@ -37,7 +37,7 @@ class Allocation {
 };
 
 /// The offset of a buffer of this process in the image of all buffers that is copied to the device.
-struct Place {
+struct ImageRange {
   std::uint64_t host;
   std::size_t bytes, offset;
 };
@@ -55,15 +55,15 @@ void DeviceExecutor::run(const ir::Function& f, std::span<const std::uint64_t> w
   if (compiled.image.size() > kMostPtxBytes) throw std::runtime_error(std::string(kTooLong));
 
   // As misaligned as in this process: widths of accesses hang on it.
-  std::vector<Place> places;
+  std::vector<ImageRange> ranges;
   std::size_t end = kGuard;
   for (const auto& [host, bytes] : memory_->buffers()) {
     const std::size_t offset = (end + kAlignment - 1) / kAlignment * kAlignment + host % kAlignment;
-    places.push_back({host, bytes, offset});
+    ranges.push_back({host, bytes, offset});
     end = offset + bytes + kGuard;
   }
   std::vector<std::byte> image(end, kGuardByte);
-  for (const Place& p : places) std::memcpy(&image[p.offset], reinterpret_cast<const void*>(p.host), p.bytes);
+  for (const ImageRange& p : ranges) std::memcpy(&image[p.offset], reinterpret_cast<const void*>(p.host), p.bytes);
   const std::vector<std::byte> before = image;
   const Allocation memory(*device_, image.size());
   rt::Stream& stream = device_->default_stream();
@@ -72,8 +72,8 @@ void DeviceExecutor::run(const ir::Function& f, std::span<const std::uint64_t> w
   std::vector<std::uint64_t> arguments(words.begin(), words.end());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!f.type(f.block(f.body()).args[i]).is_pointer()) continue;
-    const auto place = std::find_if(places.begin(), places.end(), [&](const Place& p) { return p.host == arguments[i]; });
-    if (place != places.end()) arguments[i] = memory.address() + place->offset;  // else the pointer is not accessed
+    const auto range = std::find_if(ranges.begin(), ranges.end(), [&](const ImageRange& p) { return p.host == arguments[i]; });
+    if (range != ranges.end()) arguments[i] = memory.address() + range->offset;  // else the pointer is not accessed
   }
   // The device would read reports itself, and print them: here they are one more buffer.
   std::optional<ReportBuffer> reports;
@@ -96,7 +96,7 @@ void DeviceExecutor::run(const ir::Function& f, std::span<const std::uint64_t> w
   reports_ = reports ? reports->texts(sites) : std::vector<std::string>();
 
   std::vector<bool> is_buffer(image.size());
-  for (const Place& p : places) {
+  for (const ImageRange& p : ranges) {
     std::fill_n(is_buffer.begin() + static_cast<std::ptrdiff_t>(p.offset), p.bytes, true);
     std::memcpy(reinterpret_cast<void*>(p.host), &image[p.offset], p.bytes);
   }

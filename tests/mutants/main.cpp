@@ -18,7 +18,7 @@ namespace {
 
 using namespace tilewright;
 using namespace tilewright::test;
-using rt::emulator::Place;
+using rt::emulator::InstructionInfo;
 
 struct Options {
   std::vector<std::string> targets{"sm_80", "sm_90a"}, only;
@@ -27,16 +27,16 @@ struct Options {
 };
 
 /// The line of an example that an instruction comes from; its path may be relative to the compiler's working directory.
-std::string source_text(const Place& place) {
+std::string source_text(const InstructionInfo& info) {
   static std::map<std::string, std::vector<std::string>> files;
-  if (place.source.line == 0) return "";
-  auto& lines = files[place.source.file];
+  if (info.source.line == 0) return "";
+  auto& lines = files[info.source.file];
   if (lines.empty()) {
-    std::ifstream in(TW_EXAMPLE_FILES "/" + place.source.file.substr(place.source.file.find_last_of('/') + 1));
+    std::ifstream in(TW_EXAMPLE_FILES "/" + info.source.file.substr(info.source.file.find_last_of('/') + 1));
     for (std::string line; std::getline(in, line);) lines.push_back(line);
   }
-  if (place.source.line > static_cast<int>(lines.size())) return "";
-  const std::string& line = lines[static_cast<std::size_t>(place.source.line) - 1];
+  if (info.source.line > static_cast<int>(lines.size())) return "";
+  const std::string& line = lines[static_cast<std::size_t>(info.source.line) - 1];
   const auto first = line.find_first_not_of(' ');
   return first == line.npos ? "" : line.substr(first);
 }
@@ -118,7 +118,7 @@ class Session {
       if (mutants_++ % options_.shares != options_.share) continue;
       ++count;
       const Verdict verdict = subject.judge(mutant);
-      const std::string source = source_text((*subject.counters().places)[mutant.instruction]);
+      const std::string source = source_text((*subject.counters().infos)[mutant.instruction]);
       const std::string text =
           fmt::format("{}: {}, line {}: {}  |{}|", name_of(subject), name_of(mutant.weakening), mutant.line, mutant.before, source);
       const bool is_caught = verdict.fate == Fate::found || verdict.fate == Fate::wrong;

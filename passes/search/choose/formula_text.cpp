@@ -15,15 +15,15 @@ namespace {
 constexpr int kMostNodes = 40;
 constexpr Label kFirstFresh = 64, kLastFresh = 250;
 
-/// The place of a label among the axes of a factor. What products sum are the last axes of left factors and the first ones of right ones, the
+/// The order of a label among the axes of a factor. What products sum are the last axes of left factors and the first ones of right ones, the
 /// latest label outermost.
-int place(Label l, bool is_right) { return l < kFirstFresh || !is_right ? l : -l; }
+int order_of(Label l, bool is_right) { return l < kFirstFresh || !is_right ? l : -l; }
 
 /// The first label that only the first of two references has.
-int first_own_place(const Ref& a, const Ref& b, bool is_right) {
+int first_own_order(const Ref& a, const Ref& b, bool is_right) {
   int first = kLastFresh + 1;
   for (Label l : a.labels)
-    if (b.labels.slot_of(l) < 0) first = std::min(first, place(l, is_right));
+    if (b.labels.slot_of(l) < 0) first = std::min(first, order_of(l, is_right));
   return first;
 }
 
@@ -122,7 +122,7 @@ FormulaText::Part FormulaText::product(const Node& n) {
   }
   // A number stands first, and then the factor from which the first axis of the result comes.
   const auto rank = [&](const Ref& x, const Ref& other) {
-    return x.labels.size() == 0 ? -kLastFresh - 1 : first_own_place(x, other, is_right_);
+    return x.labels.size() == 0 ? -kLastFresh - 1 : first_own_order(x, other, is_right_);
   };
   if (rank(b, a) < rank(a, b)) std::swap(a, b);
   const bool was_right = is_right_;

@@ -49,9 +49,9 @@ void BestSelections::add(const Selection& selection, double cost, const std::vec
   }
   Entry entry{cost, Selection(selection.size(), -1)};
   for (int c : needed) entry.selection[static_cast<std::size_t>(c)] = selection[static_cast<std::size_t>(c)];
-  const auto place = std::upper_bound(entries_.begin(), entries_.end(), cost, [](double c, const Entry& e) { return c < e.cost; });
-  kernels_.insert(kernels_.begin() + (place - entries_.begin()), std::move(kernels));
-  entries_.insert(place, std::move(entry));
+  const auto position = std::upper_bound(entries_.begin(), entries_.end(), cost, [](double c, const Entry& e) { return c < e.cost; });
+  kernels_.insert(kernels_.begin() + (position - entries_.begin()), std::move(kernels));
+  entries_.insert(position, std::move(entry));
   if (entries_.size() <= count_) return;
   entries_.pop_back();
   kernels_.pop_back();

@@ -55,7 +55,7 @@ class Joiner {
     return copied;
   }
 
-  /// A leaf may follow the place where it is needed first.
+  /// The copy of a node. A leaf may follow its first user in the graph.
   NodeId made(NodeId n) {
     if (!made_[n.index].valid()) {
       TW_CHECK(graph::is_leaf(written_.node(n).op), "search: a region is read before it is computed");

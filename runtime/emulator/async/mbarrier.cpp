@@ -95,7 +95,7 @@ void init_mbarrier(const MbarrierOperation& at, u32 count) {
   }
   Mbarrier& barrier = mbarrier_at(at.owner, static_cast<u32>(at.offset));
   if (barrier.is_live)
-    misuse(at, [&] { return fmt::format("init where the mbarrier of {} is still valid", place_of(at.warp, barrier.made_at)); });
+    misuse(at, [&] { return fmt::format("init where the mbarrier of {} is still valid", location_text(at.warp, barrier.made_at)); });
   for (const auto& [offset, other] : at.owner.mbarriers)
     if (other->is_live && offset != at.offset && offset + kMbarrierBytes > at.offset && at.offset + kMbarrierBytes > offset)
       misuse(at, [&] { return fmt::format("init within the mbarrier at byte {}", offset); });

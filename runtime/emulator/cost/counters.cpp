@@ -15,7 +15,7 @@ void Count::add(const Count& other) {
 void KernelCounters::add(const KernelCounters& other) {
   instructions.resize(other.instructions.size());
   for (std::size_t i = 0; i < other.instructions.size(); ++i) instructions[i].add(other.instructions[i]);
-  places = other.places;
+  infos = other.infos;
   launches += other.launches;
   blocks += other.blocks;
   threads = other.threads;
@@ -27,7 +27,7 @@ void Counters::add(const std::string& name, const KernelCounters& counted) {
   constexpr std::ptrdiff_t kMost = 64;  // with one name: each has a count for every instruction, and a process may compile any number
   auto [first, last] = kernels.equal_range(name);
   for (auto k = first; k != last; ++k)
-    if (k->second.places == counted.places) {
+    if (k->second.infos == counted.infos) {
       k->second.add(counted);
       if (std::next(k) == last) return;
       // The kernel that was launched last becomes the last one with its name.
@@ -44,7 +44,7 @@ const KernelCounters& Counters::of(std::string_view name) const { return std::pr
 Count KernelCounters::of(Category category) const {
   Count sum;
   for (std::size_t i = 0; i < instructions.size(); ++i)
-    if ((*places)[i].category == category) sum.add(instructions[i]);
+    if ((*infos)[i].category == category) sum.add(instructions[i]);
   return sum;
 }
 
@@ -56,14 +56,14 @@ Count KernelCounters::total() const {
 
 u64 KernelCounters::matrix_products() const {
   u64 sum = 0;
-  for (std::size_t i = 0; i < instructions.size(); ++i) sum += instructions[i].executed * (*places)[i].products;
+  for (std::size_t i = 0; i < instructions.size(); ++i) sum += instructions[i].executed * (*infos)[i].products;
   return sum;
 }
 
 std::vector<int> KernelCounters::never_ran() const {
   std::vector<int> lines;
   for (std::size_t i = 0; i < instructions.size(); ++i)
-    if (instructions[i].executed == 0) lines.push_back((*places)[i].ptx_line);
+    if (instructions[i].executed == 0) lines.push_back((*infos)[i].ptx_line);
   return lines;
 }
 
@@ -84,13 +84,13 @@ Traffic traffic_of(Category category) {
 std::map<std::pair<std::string, int>, LineCount> line_counts(const KernelCounters& counters) {
   std::map<std::pair<std::string, int>, LineCount> lines;
   for (std::size_t i = 0; i < counters.instructions.size(); ++i) {
-    const Place& place = (*counters.places)[i];
+    const InstructionInfo& info = (*counters.infos)[i];
     const Count& count = counters.instructions[i];
     if (count.executed == 0) continue;
-    LineCount& line = lines[{place.source.file, place.source.line}];
+    LineCount& line = lines[{info.source.file, info.source.line}];
     line.executed += count.executed;
-    if (traffic_of(place.category) == Traffic::sectors) line.sectors.add(count);
-    if (traffic_of(place.category) == Traffic::wavefronts) line.wavefronts.add(count);
+    if (traffic_of(info.category) == Traffic::sectors) line.sectors.add(count);
+    if (traffic_of(info.category) == Traffic::wavefronts) line.wavefronts.add(count);
   }
   return lines;
 }

@@ -22,8 +22,8 @@ struct Count {
 };
 
 struct KernelCounters {
-  std::vector<Count> instructions;                   // in the order of Kernel::code
-  std::shared_ptr<const std::vector<Place>> places;  // one for each instruction
+  std::vector<Count> instructions;                            // in the order of Kernel::code
+  std::shared_ptr<const std::vector<InstructionInfo>> infos;  // one for each instruction
   u64 launches = 0, blocks = 0;
   u64 threads = 0, shared_bytes = 0;  // of a block, in the last launch
   int registers = 0;                  // registers of a thread that are live at the same time in the PTX

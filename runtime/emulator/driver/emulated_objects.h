@@ -61,7 +61,7 @@ struct EmulatedModule {
   std::map<std::string, EmulatedFunction, std::less<>> functions;
 };
 
-/// The state of the process, since C functions without a context have no other place for it.
+/// The state of the process, since C functions without a context have no other object to keep it.
 class EmulatedDriverState {
  public:
   static EmulatedDriverState& instance();

@@ -21,12 +21,12 @@ class Caller {
 
   u64 argument(std::size_t k) const {
     u64 value = 0;
-    std::memcpy(&value, place_of_passed(warp_, call_, site_.arguments[k], lane_), site_.arguments[k].bytes);
+    std::memcpy(&value, address_of_passed(warp_, call_, site_.arguments[k], lane_), site_.arguments[k].bytes);
     return value;
   }
 
   void give(u32 result) const {
-    if (!site_.results.empty()) std::memcpy(place_of_passed(warp_, call_, site_.results[0], lane_), &result, sizeof result);
+    if (!site_.results.empty()) std::memcpy(address_of_passed(warp_, call_, site_.results[0], lane_), &result, sizeof result);
   }
 
   /// Returns false, and reports, if there is no memory at the generic address.

@@ -90,7 +90,7 @@ bool enter(Warp& warp, const Instruction& call, int to, int lane) {
   }
   std::byte* const frame = local_memory(warp, lane) + activation.frame;
   for (std::size_t k = 0; k < site.arguments.size(); ++k)
-    std::memcpy(frame + callee.parameters[k].offset, place_of_passed(warp, call, site.arguments[k], lane), callee.parameters[k].bytes);
+    std::memcpy(frame + callee.parameters[k].offset, address_of_passed(warp, call, site.arguments[k], lane), callee.parameters[k].bytes);
   if (callee.may_nest) save(warp, callee, lane, activation);
   for (const Callee::Slot& slot : callee.addresses) {
     const u64 address = activation.frame + slot.offset;
@@ -117,7 +117,7 @@ void leave(Warp& warp, const Instruction& i, Mask mask) {
         std::memcpy(frame + result.offset, warp.registers + kernel.extra[i.first + in_registers++] + at(lane) * result.bytes, result.bytes);
     restore(warp, callee, lane, activation);
     for (std::size_t k = 0; k < site.results.size(); ++k)
-      std::memcpy(place_of_passed(warp, call, site.results[k], lane), frame + callee.results[k].offset, callee.results[k].bytes);
+      std::memcpy(address_of_passed(warp, call, site.results[k], lane), frame + callee.results[k].offset, callee.results[k].bytes);
   }
 }
 
@@ -127,7 +127,7 @@ Passed decode_passed(Decoder& d, const Operand& operand, const Parameter* parame
   if (operand.kind == OperandKind::symbol) {
     for (const Variable& variable : d.function().variables)
       if (variable.name == operand.name && variable.space == Space::param) {
-        passed.offset = d.symbols().places.at(variable.name).address;
+        passed.offset = d.symbols().addresses.at(variable.name).address;
         passed.bytes = variable.bytes;
         return passed;
       }
@@ -154,7 +154,7 @@ std::vector<Passed> decode_list(Decoder& d, std::size_t k, const std::vector<Par
 
 }  // namespace
 
-std::byte* place_of_passed(Warp& warp, const Instruction& call, const Passed& passed, int lane) {
+std::byte* address_of_passed(Warp& warp, const Instruction& call, const Passed& passed, int lane) {
   if (passed.extra >= 0) {
     const s32 slot = warp.kernel->extra[passed.extra];
     return warp.registers + slot + static_cast<u64>(lane) * passed.bytes;

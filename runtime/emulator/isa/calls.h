@@ -20,6 +20,6 @@ std::vector<std::pair<u32, Mask>> enter_functions(Warp&, const Instruction& call
 inline std::byte* local_memory(const Warp& warp, int lane) { return warp.local + static_cast<u64>(lane) * warp.kernel->local_bytes; }
 
 /// The bytes that a call passes, in the caller's register or frame.
-std::byte* place_of_passed(Warp&, const Instruction& call, const Passed&, int lane);
+std::byte* address_of_passed(Warp&, const Instruction& call, const Passed&, int lane);
 
 }  // namespace tilewright::rt::emulator

@@ -152,7 +152,7 @@ bool launch(const LoadedModule& loaded, std::string_view name, Memory& memory, c
   run_grid(launch, params, counts);
   if (params.counters != nullptr)
     params.counters->add(kernel->name, {.instructions = std::move(counts),
-                                        .places = kernel->places,
+                                        .infos = kernel->infos,
                                         .launches = 1,
                                         .blocks = product(params.grid),
                                         .threads = product(params.block),

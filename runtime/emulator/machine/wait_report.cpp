@@ -70,10 +70,10 @@ std::string describe_poll(const Warp& warp) {
 
 std::string describe_entry(const Warp& warp, const SimtStackEntry& entry) {
   const bool polls = entry.wait == Wait::none && &entry == &warp.stack[warp.current] && warp.poll.instruction != Poll().instruction;
-  if (polls) return fmt::format("at {}, {}", place_of(warp, warp.poll.instruction), describe_poll(warp));
+  if (polls) return fmt::format("at {}, {}", location_text(warp, warp.poll.instruction), describe_poll(warp));
   const u32 pc = std::min(entry.pc, static_cast<u32>(warp.kernel->code.size()) - 1);
-  if (entry.wait == Wait::none) return fmt::format("at {}, running", place_of(warp, pc));
-  return fmt::format("at {}, waiting for {}", place_of(warp, pc), what_for(*warp.block, entry));
+  if (entry.wait == Wait::none) return fmt::format("at {}, running", location_text(warp, pc));
+  return fmt::format("at {}, waiting for {}", location_text(warp, pc), what_for(*warp.block, entry));
 }
 
 /// Warps for which the same line is printed.

@@ -30,15 +30,15 @@ float from_tf32(u32 bits) { return std::bit_cast<float>(bits & 0xffffe000u); }
 float from_s8(u8 bits) { return static_cast<s8>(bits); }
 float from_u8(u8 bits) { return bits; }
 
-/// Calls f(line, e, number) for all elements.
-template <class Element, auto F, class Place>
-void each(MatrixLines lines, Place place) {
+/// Calls put(line, e, number) for all elements.
+template <class Element, auto F, class Put>
+void each(MatrixLines lines, Put put) {
   constexpr std::size_t kElements = CoreMatrix::kLineBytes / sizeof(Element);
   for (std::size_t line = 0; line < CoreMatrix::kLines; ++line)
     for (std::size_t e = 0; e < kElements; ++e) {
       Element element;
       std::memcpy(&element, lines[line] + e * sizeof(Element), sizeof element);
-      place(line, e, F(element));
+      put(line, e, F(element));
     }
 }
 
@@ -51,10 +51,10 @@ constexpr ProductSteps::Unpack kScalars = {
       each<Element, F>(lines, [&](std::size_t line, std::size_t e, float x) { a(row + e, k + line) = x; });
     },
     [](MatrixLines lines, ColumnsOfB* b) {
-      each<Element, F>(lines, [&](std::size_t line, std::size_t e, float x) { step_of(b, e)[place_of(line)] = x; });
+      each<Element, F>(lines, [&](std::size_t line, std::size_t e, float x) { step_of(b, e)[position_of(line)] = x; });
     },
     [](MatrixLines lines, ColumnsOfB* b) {
-      each<Element, F>(lines, [&](std::size_t line, std::size_t e, float x) { step_of(b, line)[place_of(e)] = x; });
+      each<Element, F>(lines, [&](std::size_t line, std::size_t e, float x) { step_of(b, line)[position_of(e)] = x; });
     },
 };
 

@@ -52,44 +52,45 @@ TW_AVX512 void rows(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& 
 }
 
 // The positions of the elements of eight rows in four lines of 8 rows.
-constexpr auto kPlacesAcross = [] {
-  std::array<u16, 32> places{};
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<u16>(i % 4 * 8 + i / 4);
-  return places;
+constexpr auto kPositionsAcross = [] {
+  std::array<u16, 32> positions{};
+  for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<u16>(i % 4 * 8 + i / 4);
+  return positions;
 }();
 
 template <class Format>
 TW_AVX512 void rows_across(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& a) {
-  const __m512i places = _mm512_loadu_si512(kPlacesAcross.data());
+  const __m512i positions = _mm512_loadu_si512(kPositionsAcross.data());
 #pragma GCC unroll 2
   for (std::size_t first = 0; first < 8; first += 4)
-    store_numbers<Format>(_mm512_maskz_permutexvar_epi16(~__mmask32{0}, places, load_four(lines, first)), &a(row, k + first),
+    store_numbers<Format>(_mm512_maskz_permutexvar_epi16(~__mmask32{0}, positions, load_four(lines, first)), &a(row, k + first),
                           &a(row + 4, k + first));
 }
 
 // The positions of the elements of four steps along k; columns 0, 2, 4, 6 come first, then 1, 3, 5, 7.
 template <std::size_t kColumnStep, std::size_t kStep>
-constexpr auto kPlaces = [] {
-  std::array<u16, 32> places{};
-  for (std::size_t i = 0; i < places.size(); ++i)
-    places[i] = static_cast<u16>(i / kColumns * kStep + (i % 4 * 2 + i % kColumns / 4) * kColumnStep);
-  return places;
+constexpr auto kPositions = [] {
+  std::array<u16, 32> positions{};
+  for (std::size_t i = 0; i < positions.size(); ++i)
+    positions[i] = static_cast<u16>(i / kColumns * kStep + (i % 4 * 2 + i % kColumns / 4) * kColumnStep);
+  return positions;
 }();
 
 template <class Format>
 TW_AVX512 void columns(MatrixLines lines, ColumnsOfB* b) {
   const __m512i low = load_four(lines, 0), high = load_four(lines, 4);
-  const __m512i places = _mm512_loadu_si512(kPlaces<8, 1>.data());
-  store_numbers<Format>(_mm512_permutex2var_epi16(low, places, high), b[0].at[0], b[0].at[2]);
-  store_numbers<Format>(_mm512_permutex2var_epi16(low, _mm512_add_epi16(places, _mm512_set1_epi16(4)), high), b[1].at[0], b[1].at[2]);
+  const __m512i positions = _mm512_loadu_si512(kPositions<8, 1>.data());
+  store_numbers<Format>(_mm512_permutex2var_epi16(low, positions, high), b[0].at[0], b[0].at[2]);
+  store_numbers<Format>(_mm512_permutex2var_epi16(low, _mm512_add_epi16(positions, _mm512_set1_epi16(4)), high), b[1].at[0], b[1].at[2]);
 }
 
 template <class Format>
 TW_AVX512 void columns_across(MatrixLines lines, ColumnsOfB* b) {
-  const __m512i places = _mm512_loadu_si512(kPlaces<1, 8>.data());
+  const __m512i positions = _mm512_loadu_si512(kPositions<1, 8>.data());
 #pragma GCC unroll 2
   for (std::size_t half = 0; half < 2; ++half)
-    store_numbers<Format>(_mm512_maskz_permutexvar_epi16(~__mmask32{0}, places, load_four(lines, 4 * half)), b[half].at[0], b[half].at[2]);
+    store_numbers<Format>(_mm512_maskz_permutexvar_epi16(~__mmask32{0}, positions, load_four(lines, 4 * half)), b[half].at[0],
+                          b[half].at[2]);
 }
 
 template <class Format>

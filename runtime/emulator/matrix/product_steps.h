@@ -18,7 +18,7 @@ struct RowsOfA {
   float& operator()(std::size_t row, std::size_t k) { return at[k / kSteps][row][k % kSteps]; }
   float operator()(std::size_t row, std::size_t k) const { return at[k / kSteps][row][k % kSteps]; }
 };
-/// Four steps of 8 columns, [k][place_of(column)]: of two accumulator registers, the first holds the even columns in all lanes and the
+/// Four steps of 8 columns, [k][position_of(column)]: of two accumulator registers, the first holds the even columns in all lanes and the
 /// second the odd columns. All steps of the first 8 columns come first, then those of the next 8.
 struct ColumnsOfB {
   static constexpr std::size_t kSteps = 4;
@@ -27,7 +27,7 @@ struct ColumnsOfB {
 };
 inline const float* step_of(const ColumnsOfB* b, std::size_t k) { return b[k / ColumnsOfB::kSteps].at[k % ColumnsOfB::kSteps]; }
 inline float* step_of(ColumnsOfB* b, std::size_t k) { return const_cast<float*>(step_of(static_cast<const ColumnsOfB*>(b), k)); }
-inline constexpr std::size_t place_of(std::size_t column) { return column / 2 + column % 2 * (kColumns / 2); }
+inline constexpr std::size_t position_of(std::size_t column) { return column / 2 + column % 2 * (kColumns / 2); }
 
 /// The 8 lines of a core matrix, at arbitrary offsets.
 struct MatrixLines {

@@ -27,7 +27,7 @@ void touch_registers(Warp& warp, const Instruction& i, Mask mask, const MatrixTo
   for (const MatrixTouches::Touch& touched : touches.registers) {
     if (is_busy(work, touched.reg) && !is_own_copy && (touched.is_write || !touches.is_copy))
       report(warp, i, DiagnosticKind::missing_wait, __builtin_ctz(mask), [&] {
-        return "wgmma at " + place_of(warp, work.user[touched.reg]) +
+        return "wgmma at " + location_text(warp, work.user[touched.reg]) +
                " still works on a register of this instruction: " + "no wgmma.wait_group has waited for it";
       });
     work.touched[touched.reg] = i.index + 1;
@@ -72,7 +72,9 @@ void take_matrix_registers(Warp& warp, const Instruction& i, u32 shape) {
     for (auto* each : {&work.busy, &work.user, &work.shape, &work.touched, &work.origin}) each->assign(count, 0);
     std::iota(work.origin.begin(), work.origin.end(), 0);
   }
-  const auto wrong = [&](const char* text, u32 at) { report(warp, i, DiagnosticKind::race, 0, [&] { return text + place_of(warp, at); }); };
+  const auto wrong = [&](const char* text, u32 at) {
+    report(warp, i, DiagnosticKind::race, 0, [&] { return text + location_text(warp, at); });
+  };
   if (!work.has_fenced) report(warp, i, DiagnosticKind::race, 0, [] { return std::string("no wgmma.fence comes before the first wgmma"); });
   const MatrixTouches& touches = touches_of(warp, i);
   if (std::any_of(touches.runs.begin(), touches.runs.end(), [&](const auto& run) { return is_wrong(work, run, shape); }))

@@ -112,8 +112,8 @@ constexpr UpdateRow kUpdates[] = {
 };
 
 template <class T>
-u64 update_memory(std::byte* place, Update update, u64 b, u64 c, bool& changed) {
-  std::atomic_ref<T> memory(*reinterpret_cast<T*>(place));
+u64 update_memory(std::byte* address, Update update, u64 b, u64 c, bool& changed) {
+  std::atomic_ref<T> memory(*reinterpret_cast<T*>(address));
   T old = memory.load();
   while (!memory.compare_exchange_weak(old, static_cast<T>(update(old, b, c)))) {
   }
@@ -125,11 +125,11 @@ u64 update_memory(std::byte* place, Update update, u64 b, u64 c, bool& changed) 
 
 u32 in_global_memory(u32 number) { return kUpdates[number].update == add_f32 ? number + 1 : number; }
 
-u64 atomic_update(u32 number, int bytes, std::byte* place, u64 b, u64 c, bool& changed) {
+u64 atomic_update(u32 number, int bytes, std::byte* address, u64 b, u64 c, bool& changed) {
   const Update update = kUpdates[number].update;
-  if (bytes == 2) return update_memory<u16>(place, update, b, c, changed);
-  if (bytes == 4) return update_memory<u32>(place, update, b, c, changed);
-  return update_memory<u64>(place, update, b, c, changed);
+  if (bytes == 2) return update_memory<u16>(address, update, b, c, changed);
+  if (bytes == 4) return update_memory<u32>(address, update, b, c, changed);
+  return update_memory<u64>(address, update, b, c, changed);
 }
 
 namespace {

@@ -16,13 +16,13 @@ namespace tilewright::rt::emulator {
 
 UndefinedLanes UndefinedRegisters::by_byte(s32 slot, int bytes) const {
   UndefinedLanes undefined;
-  const std::size_t first = place(slot);
+  const std::size_t first = index(slot);
   for (std::size_t b = 0; b < count_of(bytes) && first + b < lanes_.size(); ++b) undefined.of_byte[b] = lanes_[first + b];
   return undefined;
 }
 
 void UndefinedRegisters::write(s32 slot, int bytes, Mask written, const UndefinedLanes& undefined, Origin origin) {
-  const std::size_t first = place(slot), end = first + count_of(bytes);
+  const std::size_t first = index(slot), end = first + count_of(bytes);
   const bool any = (undefined.any() & written) != 0;
   if (end > lanes_.size()) {
     if (!any) return;
@@ -73,7 +73,7 @@ namespace {
 std::string describe(const Warp& warp, Origin origin) {
   if (origin.is_register) return fmt::format("register '{}', which no instruction has written", warp.kernel->unwritten[origin.index].name);
   return fmt::format("what the shfl.sync at {} takes from a lane that does not execute it or is not in its member mask",
-                     place_of(warp, origin.index));
+                     location_text(warp, origin.index));
 }
 
 Mask bit(int lane) { return Mask{1} << lane; }

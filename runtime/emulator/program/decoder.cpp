@@ -229,12 +229,12 @@ u32 Decoder::value_of(const Operand& operand, int bytes, std::optional<Type> typ
       if (bytes != 8) fail(fmt::format("a constant of 64 bits where {} are expected", size_text(bytes)));
       return constant_value(operand.bits, 8, false);
     case OperandKind::symbol: {
-      const auto found = symbols_.places.find(operand.name);
+      const auto found = symbols_.addresses.find(operand.name);
       const int called = module_.function_named(operand.name);
-      if (found == symbols_.places.end() && called < 0) fail(fmt::format("'{}' has no address", operand.name));
-      if (bytes != 8 && (bytes != 4 || found == symbols_.places.end()))
+      if (found == symbols_.addresses.end() && called < 0) fail(fmt::format("'{}' has no address", operand.name));
+      if (bytes != 8 && (bytes != 4 || found == symbols_.addresses.end()))
         fail(fmt::format("an address where {} are expected", size_text(bytes)));
-      if (found == symbols_.places.end()) return constant_value(function_pointer(called), 8, false);
+      if (found == symbols_.addresses.end()) return constant_value(function_pointer(called), 8, false);
       const u64 address = found->second.address + operand.bits;
       return found->second.space == Space::local ? frame_value(address, slot) : constant_value(address, slot, false);
     }
@@ -324,8 +324,8 @@ bool Decoder::is_in_frame(const Operand& operand) const {
   const Operand& base = operand.parts[0];
   // Only the kernel itself has other parameters.
   if (base.kind != OperandKind::symbol) return symbols_.in_function;
-  const auto found = symbols_.places.find(base.name);
-  return found != symbols_.places.end() && found->second.space == Space::local;
+  const auto found = symbols_.addresses.find(base.name);
+  return found != symbols_.addresses.end() && found->second.space == Space::local;
 }
 
 void Decoder::address(int slot, const Operand& operand) {
@@ -335,8 +335,8 @@ void Decoder::address(int slot, const Operand& operand) {
   if (base.kind == OperandKind::integer) {
     out.immediate += base.bits;
   } else if (base.kind == OperandKind::symbol) {
-    const auto found = symbols_.places.find(base.name);
-    if (found == symbols_.places.end()) fail(fmt::format("'{}' has no address", base.name));
+    const auto found = symbols_.addresses.find(base.name);
+    if (found == symbols_.addresses.end()) fail(fmt::format("'{}' has no address", base.name));
     out.immediate += found->second.address;
     if (symbols_.in_function && found->second.space == Space::local) {
       out.short_address = false;

@@ -13,11 +13,11 @@ namespace tilewright::rt::emulator {
 
 /// The addresses of the names that a kernel uses.
 struct Symbols {
-  struct Place {
+  struct Address {
     Space space;
     u64 address;
   };
-  std::map<std::string_view, Place> places;
+  std::map<std::string_view, Address> addresses;
   bool in_function = false;  // local addresses are offsets in the frame of a call
 };
 

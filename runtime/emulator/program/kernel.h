@@ -122,7 +122,7 @@ enum class Special : u8 {
 };
 
 /// The opcode and the location of an instruction; it outlives the kernel.
-struct Place {
+struct InstructionInfo {
   Category category = Category::control;
   int ptx_line = 0;
   Location source;   // from .loc; line 0 if there is none
@@ -193,7 +193,7 @@ struct Kernel {
   std::vector<int> lines;                    // line of the PTX, for each instruction
   std::vector<SourceLine> sources, inlined;  // as in ParsedInstruction
   std::vector<std::string_view> opcodes;
-  std::shared_ptr<const std::vector<Place>> places;  // for each instruction of the code; counters keep it alive
+  std::shared_ptr<const std::vector<InstructionInfo>> infos;  // for each instruction of the code; counters keep it alive
   // Caches of finished workers, and the memory in which blocks ran, which is large.
   mutable ObjectPool<std::shared_ptr<PerKernelCache>> kernel_caches{64};
   mutable ObjectPool<std::shared_ptr<Cluster>> cluster_pool{1};

@@ -90,13 +90,13 @@ class KernelBuilder {
   const Function& function_of(const Callee& callee) const { return module_.functions[callee.number]; }
 
   void place_names() {
-    for (const auto& [name, placed] : loaded_.variables()) symbols_.places[name] = {Space::global, placed.address};
+    for (const auto& [name, placed] : loaded_.variables()) symbols_.addresses[name] = {Space::global, placed.address};
     std::vector<const Variable*> dynamic;
     const auto place = [&](const Variable& variable) {
       if (variable.space != Space::shared || !graph_.mentions(variable.name)) return;
       if (variable.bytes == 0) return dynamic.push_back(&variable);
       kernel_->static_shared_bytes = round_up(kernel_->static_shared_bytes, variable.align);
-      symbols_.places[variable.name] = {Space::shared, kernel_->static_shared_bytes};
+      symbols_.addresses[variable.name] = {Space::shared, kernel_->static_shared_bytes};
       kernel_->static_shared_bytes += variable.bytes;
     };
     for (const Variable& variable : module_.variables) place(variable);
@@ -104,7 +104,7 @@ class KernelBuilder {
     for (int number : graph_.functions())
       for (const Variable& variable : module_.functions[number].variables) place(variable);
     for (const Variable* variable : dynamic) kernel_->static_shared_bytes = round_up(kernel_->static_shared_bytes, variable->align);
-    for (const Variable* variable : dynamic) symbols_.places[variable->name] = {Space::shared, kernel_->static_shared_bytes};
+    for (const Variable* variable : dynamic) symbols_.addresses[variable->name] = {Space::shared, kernel_->static_shared_bytes};
   }
 
   void list_callees() {
@@ -123,7 +123,7 @@ class KernelBuilder {
     for (const Variable& variable : function.variables) {
       if (variable.space != Space::local && variable.space != Space::param) continue;
       offset = round_up(offset, variable.align);
-      symbols.places[variable.name] = {Space::local, offset};
+      symbols.addresses[variable.name] = {Space::local, offset};
       offset += variable.bytes;
     }
     return offset;
@@ -132,7 +132,7 @@ class KernelBuilder {
   void decode_kernel() {
     Symbols symbols = symbols_;
     for (const Parameter& parameter : function_.parameters) {
-      symbols.places[parameter.name] = {Space::param, parameter.offset};
+      symbols.addresses[parameter.name] = {Space::param, parameter.offset};
       kernel_->parameter_bytes = parameter.offset + parameter.bytes;
     }
     kernel_->frame_bytes = place_variables(function_, 0, symbols);
@@ -153,7 +153,7 @@ class KernelBuilder {
       for (Parameter& parameter : *parameters) {
         offset = round_up(offset, parameter.align);
         parameter.offset = offset;
-        symbols.places[parameter.name] = {Space::local, offset};
+        symbols.addresses[parameter.name] = {Space::local, offset};
         offset += parameter.bytes;
       }
     callee.frame_bytes = place_variables(function, offset, symbols);
@@ -280,17 +280,17 @@ static u64 products_of(std::string_view opcode) {
   return 0;
 }
 
-static std::shared_ptr<const std::vector<Place>> places_of(const Module& module, const Kernel& kernel) {
-  auto places = std::make_shared<std::vector<Place>>();
+static std::shared_ptr<const std::vector<InstructionInfo>> infos_of(const Module& module, const Kernel& kernel) {
+  auto infos = std::make_shared<std::vector<InstructionInfo>>();
   for (const Instruction& i : kernel.code) {
     const SourceLine& source = kernel.sources[i.index];
     const auto file = module.files.find(source.file);
-    Place place{i.category, kernel.lines[i.index], {}, products_of(kernel.opcodes[i.index])};
+    InstructionInfo info{i.category, kernel.lines[i.index], {}, products_of(kernel.opcodes[i.index])};
     if (file != module.files.end() && source.line > 0)
-      place.source = {file->second, static_cast<int>(source.line), static_cast<int>(source.column)};
-    places->push_back(std::move(place));
+      info.source = {file->second, static_cast<int>(source.line), static_cast<int>(source.column)};
+    infos->push_back(std::move(info));
   }
-  return places;
+  return infos;
 }
 
 std::shared_ptr<LoadedModule> LoadedModule::load(std::string_view text, const std::string& name) {
@@ -300,7 +300,7 @@ std::shared_ptr<LoadedModule> LoadedModule::load(std::string_view text, const st
   for (const Function& function : loaded->module_.functions)
     if (function.is_entry && function.is_defined) {
       loaded->kernels_.push_back(KernelBuilder(*loaded, function).build());
-      loaded->kernels_.back()->places = places_of(loaded->module_, *loaded->kernels_.back());
+      loaded->kernels_.back()->infos = infos_of(loaded->module_, *loaded->kernels_.back());
     }
   return loaded;
 }

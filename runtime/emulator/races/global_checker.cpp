@@ -81,7 +81,7 @@ void GlobalChecker::expect_unwritten(int lane, const Range& range, u64 address, 
         "byte {} of an allocation of {} bytes was written by {} at {}, in the same launch: expected memory that is only read, or no "
         "'.nc'",
         address - range.begin, range.bytes, is_same_warp ? "the same warp" : name_of_other(write),
-        place_of(*by.warp, GlobalShadow::load(written->write_at)));
+        location_text(*by.warp, GlobalShadow::load(written->write_at)));
   });
 }
 

@@ -55,7 +55,7 @@ std::string agent_name(int agent) {
 void report_race(const Accessor& by, int lane, const char* what, const char* earlier, const std::string& where, const std::string& other,
                  u32 at, const char* why, bool is_remark) {
   const auto text = [&] {
-    return fmt::format("{} {} is not ordered after the {} by {} at {}{}", what, where, earlier, other, place_of(*by.warp, at), why);
+    return fmt::format("{} {} is not ordered after the {} by {} at {}{}", what, where, earlier, other, location_text(*by.warp, at), why);
   };
   if (is_remark)
     remark(*by.warp, *by.instruction, DiagnosticKind::race, lane, text);

@@ -121,7 +121,7 @@ void SharedChecker::check_mbarriers(int lane, u64 offset, int bytes) {
     if (!barrier->is_live) continue;
     emulator::report(*by.warp, *by.instruction, DiagnosticKind::bad_mbarrier, lane, [&] {
       return fmt::format("an ordinary access to byte {} of shared memory, where {} made an mbarrier", std::max<u64>(at, offset),
-                         place_of(*by.warp, barrier->made_at));
+                         location_text(*by.warp, barrier->made_at));
     });
   }
 }

@@ -55,7 +55,7 @@ void add_remark(Warp& warp, const Instruction& i, DiagnosticKind kind, int lane,
   warp.worker->launch->diagnostics->add_remark(std::move(diagnostic));
 }
 
-std::string place_of(const Warp& warp, u32 instruction) {
+std::string location_text(const Warp& warp, u32 instruction) {
   if (instruction >= warp.kernel->code.size()) return "an unknown location";
   const SourceLine& source = warp.kernel->sources[instruction];
   const auto& files = warp.worker->launch->loaded->module().files;

@@ -32,6 +32,6 @@ void remark(Warp& warp, const Instruction& instruction, DiagnosticKind kind, int
 }
 
 /// "line 12 of kernel.cu" or "line 88 of the PTX": the location of another instruction in the same kernel.
-std::string place_of(const Warp&, u32 instruction);
+std::string location_text(const Warp&, u32 instruction);
 
 }  // namespace tilewright::rt::emulator

@@ -35,11 +35,11 @@ class UndefinedRegisters {
   /// The lanes in which any byte is undefined.
   Mask lanes(s32 slot, int bytes) const {
     Mask lanes = 0;
-    for (std::size_t k = place(slot), end = std::min(k + count_of(bytes), lanes_.size()); k < end; ++k) lanes |= lanes_[k];
+    for (std::size_t k = index(slot), end = std::min(k + count_of(bytes), lanes_.size()); k < end; ++k) lanes |= lanes_[k];
     return lanes;
   }
   UndefinedLanes by_byte(s32 slot, int bytes) const;
-  Origin origin(s32 slot) const { return place(slot) < lanes_.size() ? origins_[place(slot)] : Origin{}; }
+  Origin origin(s32 slot) const { return index(slot) < lanes_.size() ? origins_[index(slot)] : Origin{}; }
   /// Sets the undefined bytes of the register in the lanes `written`.
   void write(s32 slot, int bytes, Mask written, const UndefinedLanes& undefined, Origin);
   /// As above, if in each lane all bytes or none are undefined.
@@ -48,7 +48,7 @@ class UndefinedRegisters {
 
  private:
   // A slot has 32 bytes for each byte of its register, one for each lane. A predicate's slot has one bit for each lane.
-  static std::size_t place(s32 slot) { return static_cast<std::size_t>(slot) / 32; }
+  static std::size_t index(s32 slot) { return static_cast<std::size_t>(slot) / 32; }
   static std::size_t count_of(int bytes) { return bytes == 0 ? 1 : static_cast<std::size_t>(bytes); }
 
   std::vector<Mask> lanes_;      // indexed by byte of a register

@@ -48,7 +48,7 @@ TEST_CASE("emulator products: elements come to their rows and columns, along k a
       for (std::size_t line = 0; line < 8; ++line)
         for (std::size_t e = 0; e < elements; ++e) {
           REQUIRE(same(a(8 + line, elements + e), element(lines, type, line, e)));
-          REQUIRE(same(step_of(b, elements + e)[place_of(line)], element(lines, type, line, e)));
+          REQUIRE(same(step_of(b, elements + e)[position_of(line)], element(lines, type, line, e)));
         }
       if (operand_bits(type) != 16) continue;
       unpack.rows_across(at, 8, 8, a);
@@ -56,7 +56,7 @@ TEST_CASE("emulator products: elements come to their rows and columns, along k a
       for (std::size_t line = 0; line < 8; ++line)
         for (std::size_t e = 0; e < 8; ++e) {
           REQUIRE(same(a(8 + e, 8 + line), element(lines, type, line, e)));
-          REQUIRE(same(step_of(b, 8 + line)[place_of(e)], element(lines, type, line, e)));
+          REQUIRE(same(step_of(b, 8 + line)[position_of(e)], element(lines, type, line, e)));
         }
     }
   }
@@ -127,7 +127,7 @@ TEST_CASE("emulator products: multiply-adds are fused, in the order of k, and ma
             for (std::size_t p = 0; p < count; ++p)
               for (std::size_t k = 0; k < depth; ++k)
                 sum = std::fma(a[p](lane / 4 + r % 4 / 2 * 8, k),
-                               step_of(b[p].data() + r / 4 * depth / 4, k)[place_of(lane % 4 * 2 + r % 2)], sum);
+                               step_of(b[p].data() + r / 4 * depth / 4, k)[position_of(lane % 4 * 2 + r % 2)], sum);
             REQUIRE(registers[r / 4 * 4 + order[r % 4]][lane] == (sum == sum ? std::bit_cast<u32>(sum) : 0x7fffffffu));
           }
         REQUIRE(std::equal(registers.begin() + static_cast<std::ptrdiff_t>(4 * blocks), registers.end(),

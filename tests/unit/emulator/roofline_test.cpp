@@ -11,12 +11,12 @@ namespace {
 /// Counters of a kernel with one instruction of each category that is named.
 KernelCounters counters_of(const std::vector<std::pair<Category, Count>>& rows, u64 blocks) {
   KernelCounters counters;
-  auto places = std::make_shared<std::vector<Place>>();
+  auto infos = std::make_shared<std::vector<InstructionInfo>>();
   for (const auto& [category, count] : rows) {
     counters.instructions.push_back(count);
-    places->push_back({category, 1, {}});
+    infos->push_back({category, 1, {}});
   }
-  counters.places = places;
+  counters.infos = infos;
   counters.launches = 1;
   counters.blocks = blocks;
   counters.threads = 128;

@@ -28,7 +28,7 @@ struct Case {
 
 /// The byte offset of an element in its operand, by its row (of m or n) and its k. Swizzles are those of tensor maps: the number of a
 /// 128-byte line is XORed to the number of a 16-byte chunk in it.
-u64 place_of(const Layout& layout, int rows, int depth, int row, int k, int bytes) {
+u64 offset_of(const Layout& layout, int rows, int depth, int row, int k, int bytes) {
   if (layout.row_bytes == 16) {
     // 8 rows of 16 bytes are contiguous; such blocks follow each other along m or n, then along k.
     const int inner = layout.along_k ? k * bytes : row * bytes, outer = layout.along_k ? row : k;
@@ -159,9 +159,9 @@ void check_case(const Case& c) {
   std::vector<u8> image(kSharedBytes, 0xff);
   for (int k = 0; k < depth; ++k) {
     for (int row = 0; row < 64 && !c.from_registers; ++row)
-      put(image, place_of(c.layout_a, 64, depth, row, k, bytes), bits_of(a.at(row, k), c.a), bytes);
+      put(image, offset_of(c.layout_a, 64, depth, row, k, bytes), bits_of(a.at(row, k), c.a), bytes);
     for (int row = 0; row < c.n; ++row)
-      put(image, kOffsetOfB + place_of(c.layout_b, c.n, depth, row, k, bytes), bits_of(b.at(row, k), c.b), bytes);
+      put(image, kOffsetOfB + offset_of(c.layout_b, c.n, depth, row, k, bytes), bits_of(b.at(row, k), c.b), bytes);
   }
   // Element e of register r of a: row l / 4 + 8 (r % 2), k in pieces of 4 bytes from lane to lane and of 16 from register to register.
   std::vector<u8> fragments(static_cast<std::size_t>(128 * 16 * c.steps));

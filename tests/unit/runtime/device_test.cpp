@@ -26,7 +26,7 @@ std::string error_of(F&& f, Here first = Here::current()) {
   } catch (const Error& e) {
     const bool here = has(e.where().file, "device_test.cpp") && e.where().line >= static_cast<int>(first.line()) &&
                       e.where().line < static_cast<int>(first.line()) + 4;
-    return here ? e.what() : std::string("wrong place: ") + e.what();
+    return here ? e.what() : std::string("wrong location: ") + e.what();
   }
   return "no error";
 }
@@ -63,7 +63,7 @@ TEST_CASE("device: an absent device says what there is and why") {
     const std::string text = error_of([&] { (void)Device::open(name); });
     CHECK_MESSAGE(has(text, "no device '" + std::string(name) + "': "), text);
     CHECK_MESSAGE(has(text, "there is: cpu"), text);
-    CHECK_MESSAGE(!has(text, "wrong place"), text);
+    CHECK_MESSAGE(!has(text, "wrong location"), text);
   }
 }
 

@@ -25,7 +25,7 @@ std::string failure_of(F&& f) {
   try {
     f();
   } catch (const Error& e) {
-    return has(e.where().file, "launch_recipes_test.cpp") && e.where().line > 0 ? e.what() : std::string("wrong place: ") + e.what();
+    return has(e.where().file, "launch_recipes_test.cpp") && e.where().line > 0 ? e.what() : std::string("wrong location: ") + e.what();
   }
   return "no error";
 }

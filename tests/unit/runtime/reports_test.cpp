@@ -85,7 +85,7 @@ TEST_CASE("reports: wrong hints and indices say what was seen") {
   CHECK(text(ir::Reason::assume, "").find("error: assume: the condition does not hold (") != std::string::npos);
 }
 
-TEST_CASE("reports: prints are whole lines with their place, and what a handler throws comes out of the launch") {
+TEST_CASE("reports: prints are whole lines with their location, and what a handler throws comes out of the launch") {
   const std::vector<ReportSite> sites{{{"kernel.cpp", 7, 3}, true, "x = {:.1f}", {}, {Type(Element::f32)}}};
   Reports reports(sites);
   std::vector<std::string> lines;

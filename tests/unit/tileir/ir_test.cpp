@@ -193,7 +193,7 @@ TEST_CASE("ir: encloses follows regions outwards") {
   CHECK(f.defining_block(c) == f.body());
 }
 
-TEST_CASE("builder: a refused op throws at the current place, with a note at the operand at fault") {
+TEST_CASE("builder: a refused op throws at the current location, with a note at the operand at fault") {
   Function f("f");
   const std::uint32_t file = f.add_file("kernel.cpp");
   CHECK(f.add_file("kernel.cpp") == file);

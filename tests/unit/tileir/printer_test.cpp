@@ -32,7 +32,7 @@ TEST_CASE("printer: names that the grammar lacks are replaced, and those that cl
   CHECK(parse(text, "text").functions[0].name == f.name);
 }
 
-TEST_CASE("printer: places are printed on request") {
+TEST_CASE("printer: locations are printed on request") {
   Function f("f");
   Builder at(f);
   at.set_loc({f.add_file("dir\\a \"b\".cpp"), 12, 3});

@@ -143,7 +143,7 @@ TEST_CASE("verifier: results and parameters that nobody described") {
   CHECK(s.reports("1 parameters are described; there are 2"));
 }
 
-TEST_CASE("verifier: the first problem is thrown, at its place, with the others as notes") {
+TEST_CASE("verifier: the first problem is thrown, at its location, with the others as notes") {
   const char* source = "kernel @f(%n: i32) {\n  %a = exp %n : i32\n  %b = exp2 %n : i32\n}\n";
   try {
     parse(source, "f.tile");

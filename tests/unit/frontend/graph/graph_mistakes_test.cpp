@@ -16,7 +16,7 @@ std::string error_of(auto&& body) {
   return "no error";
 }
 
-/// The message without its place and its notes.
+/// The message without its location and its notes.
 std::string message_of(auto&& body) {
   const std::string text = error_of(body), mark = "error: ";
   const std::size_t at = text.find(mark);
@@ -27,7 +27,7 @@ std::string message_of(auto&& body) {
 #define GRAPH_MISTAKE(TEXT, ...) CHECK(message_of([&] { __VA_ARGS__; }) == TEXT)
 
 bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
-std::string place(int line) { return "graph_mistakes_test.cpp:" + std::to_string(line) + ":"; }
+std::string location(int line) { return "graph_mistakes_test.cpp:" + std::to_string(line) + ":"; }
 
 struct Fixture {
   Fixture() {
@@ -51,12 +51,12 @@ TEST_CASE("graph mistakes: shapes that do not fit, with the lines of both") {
   const int line = __LINE__ + 1;
   const std::string text = error_of([&] { f.a* f.b; });
   CAPTURE(text);
-  CHECK(text.starts_with(place(line)));
+  CHECK(text.starts_with(location(line)));
   CHECK(has(text,
             "error: operator*: 'a' is [4, 8] and 'b' is [4, 7]; extents must be equal or 1, aligned from the right, but 8 and 7 differ"));
-  CHECK(has(text, place(f.a_line)));
+  CHECK(has(text, location(f.a_line)));
   CHECK(has(text, "note: 'a' defined here"));
-  CHECK(has(text, place(f.b_line)));
+  CHECK(has(text, location(f.b_line)));
   CHECK(has(text, "note: 'b' defined here"));
   GRAPH_MISTAKE("operator+: 'a' is [4, 8] and 'b' is [n, 8]; extents must be equal or 1, aligned from the right, but 4 and n differ",
                 f.a + f.p);
@@ -68,10 +68,10 @@ TEST_CASE("graph mistakes: products") {
   Fixture f;
   const int line = __LINE__ + 1;
   const std::string text = error_of([&] { tw::matmul(f.a, f.b); });
-  CHECK(text.starts_with(place(line)));
+  CHECK(text.starts_with(location(line)));
   CHECK(has(text, "matmul: 'a' is [4, 8] and 'b' is [4, 7]; the last extent 8 of 'a' must equal the last but one, 4, of 'b'"));
-  CHECK(has(text, place(f.a_line)));
-  CHECK(has(text, place(f.b_line)));
+  CHECK(has(text, location(f.a_line)));
+  CHECK(has(text, location(f.b_line)));
   GRAPH_MISTAKE("matmul: 'a' is [4]; it must have two axes or more", tw::matmul(f.i.to<float>(), f.a));
   auto batches = f.graph.input<float>("batches", {3, 4, 8}), others = f.graph.input<float>("others", {2, 8, 4});
   GRAPH_MISTAKE(
@@ -96,10 +96,10 @@ TEST_CASE("graph mistakes: tensors of another graph, and of none") {
   auto foreign = other.input<float>("a", {4, 8});
   const int line = __LINE__ + 1;
   const std::string text = error_of([&] { f.a + foreign; });
-  CHECK(text.starts_with(place(line)));
+  CHECK(text.starts_with(location(line)));
   CHECK(has(text, "error: operator+: 'b' is a tensor of another graph than 'a'"));
-  CHECK(has(text, place(there)));
-  CHECK(has(text, place(f.a_line)));
+  CHECK(has(text, location(there)));
+  CHECK(has(text, location(f.a_line)));
   GRAPH_MISTAKE("output: 'y' is a tensor of another graph", f.graph.output("y", foreign));
   GRAPH_MISTAKE("operator+: 'a' is empty: it names no tensor", tw::Tensor<float>() + f.a);
   GRAPH_MISTAKE("shape: 't' is empty: it names no tensor", tw::Tensor<float>().shape());
@@ -118,9 +118,9 @@ TEST_CASE("graph mistakes: a name given twice") {
   Fixture f;
   const int line = __LINE__ + 1;
   const std::string text = error_of([&] { f.graph.input<float>("a", {4}); });
-  CHECK(text.starts_with(place(line)));
+  CHECK(text.starts_with(location(line)));
   CHECK(has(text, "error: input: the name 'a' is given twice in this graph"));
-  CHECK(has(text, place(f.a_line)));
+  CHECK(has(text, location(f.a_line)));
   CHECK(has(text, "note: input 'a' defined here"));
   f.graph.output("y", f.a);
   f.graph.scalar<float>("s");
@@ -202,7 +202,7 @@ TEST_CASE("graph mistakes: reductions") {
 TEST_CASE("graph mistakes: composite functions name the call and their own operands") {
   Fixture f;
   const int line = __LINE__ + 1;
-  CHECK(error_of([&] { tw::softmax(f.a, 2); }).starts_with(place(line)));
+  CHECK(error_of([&] { tw::softmax(f.a, 2); }).starts_with(location(line)));
   GRAPH_MISTAKE("rms_norm: 'gamma' is [4, 7] and does not broadcast to the shape of 'x', which is [4, 8]", tw::rms_norm(f.a, f.b));
   GRAPH_MISTAKE("layer_norm: 'beta' is [4, 7] and does not broadcast to the shape of 'x', which is [4, 8]", tw::layer_norm(f.a, f.a, f.b));
   GRAPH_MISTAKE("cross_entropy: 'targets' is [4]; with 'logits', which is [n, 8], it must be [n]", tw::cross_entropy(f.p, f.i));
