@@ -20,7 +20,7 @@ struct Programs {
 /// The seconds of the launch.
 double host_seconds(const Machine&, const Programs&);
 
-/// Nanoseconds, but for bytes.
+/// Constants of the model: sizes in bytes, costs in nanoseconds.
 namespace host_costs {
 
 inline constexpr double kLevel1Bytes = 32 << 10;  // first-level cache, which one tile may fill

@@ -1,4 +1,4 @@
-// Prefixes of one sequence: in parts, each in steps.
+// Scans of one sequence, which is divided into parts; a program scans its part in steps.
 #pragma once
 #include <string>
 #include <vector>

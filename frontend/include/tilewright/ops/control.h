@@ -131,9 +131,9 @@ class Range {
   detail::Loop loop_;
 };
 
-/// lo, lo + step, ... up to but not including hi; a negative step counts down. Bounds are scalars or C++ integers; the type is I64 if one
-/// is
-/// 64 bits wide. break and return in the body are errors. An exception ends the trace and reaches the caller of the launch unchanged.
+/// lo, lo + step, ... up to but not including hi; a negative step counts down. Bounds are scalars or C++ integers; the type is I64 if a
+/// bound is 64 bits wide. break and return in the body are errors. An exception ends the trace and reaches the caller of the launch
+/// unchanged.
 template <detail::Bound Lo, detail::Bound Hi, detail::Bound Step = int>
 Range<detail::Index<Lo, Hi>> range(const Lo& lo, const Hi& hi, const Step& step = 1, RangeOptions options = {}, Here at = Here::current()) {
   return Range<detail::Index<Lo, Hi>>(detail::input(lo, at), detail::input(hi, at), detail::input(step, at), options);
