@@ -92,6 +92,24 @@ read_files(text "passes/fusion/check/graph_values*.cpp")
 require_each("${text}" ${table} "Adding a tensor op, step 5"
   "element for the check, GraphValues::run_@ in passes/fusion/check/graph_values.cpp" "Number GraphValues::run_@(")
 
+rows_of(${table} "TW_GRAPH_OP\\(([a-z_0-9]+), (shape|index), ")
+read_files(text "tileir/graph/graph_builder*.cpp")
+require_each("${text}" ${table} "Adding a tensor op, step 6"
+  "function of GraphBuilder, GraphBuilder::@ in tileir/graph/graph_builder*.cpp" "NodeId GraphBuilder::@(")
+read_files(text "frontend/graph/*.cpp")
+require_each("${text}" ${table} "Adding a tensor op, step 6" "definition for users in frontend/graph/*.cpp" "\nHandle @(" "\nHandle @_to(")
+# Attributes: the words of the fifth column, and the files that read and print them.
+file(READ ${ROOT}/${table} text)
+string(REGEX MATCHALL "\nTW_GRAPH_OP\\([a-z_0-9]+, [a-z]+, \"[^\"]*\", [a-z]+, \"[^\"]*\"" rows "${text}")
+list(TRANSFORM rows REPLACE ".*\"([^\"]*)\"$" "\\1")
+string(REGEX MATCHALL "[a-z_]+" rows "${rows}")
+list(REMOVE_DUPLICATES rows)
+foreach(part parser printer)
+  read_files(text "tileir/graph/text/graph_${part}.cpp")
+  require_each("${text}" ${table} "Adding a tensor op, step 1" "case in the ${part} of graphs, tileir/graph/text/graph_${part}.cpp" "name == \"@\"" "text == \"@\""
+    "name != \"@\"")
+endforeach()
+
 # ---- tile ops ----
 set(table tileir/ops.def)
 rows_of(${table} "TW_OP\\([a-z0-9_]+, [a-z]+, [^\"]*\"[^\"]*\", [0-9]+, [0-9]+, \"[^\"]*\", ([a-z0-9_]+), [a-z_]+")
