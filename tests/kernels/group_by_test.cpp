@@ -9,7 +9,7 @@ namespace kernels = tw::kernels;
 
 namespace {
 
-std::vector<std::int64_t> lengths(const tw::Device& device) {
+std::vector<std::int64_t> lengths_to_group(const tw::Device& device) {
   if (is_gpu(device)) return {0, 1, 7, 1023, 1025, 9001};
   return {0, 1, 2, 31, 997, 4095, 4096, 4097, 100003};
 }
@@ -45,7 +45,7 @@ void check_groups(tw::Device& device, std::int64_t n, std::int64_t different) {
 
 TEST_CASE("group_by: lengths, few and many groups") {
   on_every_device([](tw::Device& device) {
-    for (std::int64_t n : lengths(device)) {
+    for (std::int64_t n : lengths_to_group(device)) {
       check_groups<std::int32_t>(device, n, 5);
       check_groups<std::int32_t>(device, n, std::max<std::int64_t>(n, 4) * 2);
       check_groups<std::int16_t>(device, n, 1);

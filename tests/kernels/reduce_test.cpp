@@ -14,7 +14,7 @@ constexpr auto kSum = [](auto a, auto b) { return a + b; };
 constexpr auto kMax = [](auto a, auto b) { return tw::maximum(a, b); };
 
 /// 0, 1, odd, prime, around a tile, and long enough for several programs.
-std::vector<std::int64_t> lengths(const tw::Device& device) {
+std::vector<std::int64_t> lengths_to_reduce(const tw::Device& device) {
   std::vector<std::int64_t> out{0, 1, 2, 7, 31, 997, 1023, 1024, 1025, 4095, 4096, 4097};
   out.push_back(is_gpu(device) ? 20011 : 100003);
   return out;
@@ -31,7 +31,7 @@ std::vector<int> sparse_numbers(std::int64_t n) {
 
 TEST_CASE("reduce: whole buffers of any length, in order") {
   on_every_device([](tw::Device& device) {
-    for (std::int64_t n : lengths(device)) {
+    for (std::int64_t n : lengths_to_reduce(device)) {
       INFO("n = ", n);
       const std::vector<int> x = sparse_numbers(n);
       const auto buffer = device.upload(x);
@@ -157,7 +157,7 @@ TEST_CASE("reduce: batch_invariant sums of a row do not depend on the other rows
 
 TEST_CASE("scan: whole buffers of any length, in order, in place too") {
   on_every_device([](tw::Device& device) {
-    for (std::int64_t n : lengths(device)) {
+    for (std::int64_t n : lengths_to_reduce(device)) {
       INFO("n = ", n);
       const std::vector<int> x = sparse_numbers(n);
       const auto from = device.upload(x);

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tests/kernels/matrices.h"
+#include "tests/kernels/mistakes.h"
 
 using namespace kernel_tests;
 namespace kernels = tw::kernels;
@@ -12,7 +12,7 @@ namespace kernels = tw::kernels;
 namespace {
 
 /// 0, 1, odd, prime, around a tile, and long enough for several programs.
-std::vector<std::int64_t> lengths(const tw::Device& device) {
+std::vector<std::int64_t> lengths_to_sort(const tw::Device& device) {
   if (is_gpu(device)) return {0, 1, 7, 1023, 1025, 9001};
   return {0, 1, 2, 31, 997, 1023, 1024, 1025, 4095, 4096, 4097, 100003};
 }
@@ -77,7 +77,7 @@ void check_sort(tw::Device& device, std::int64_t n, bool descending, std::int64_
 
 TEST_CASE("sort: lengths, and values that move with their keys") {
   on_every_device([](tw::Device& device) {
-    for (std::int64_t n : lengths(device))
+    for (std::int64_t n : lengths_to_sort(device))
       for (const bool with_values : {false, true})
         check_sort<std::uint32_t>(device, n, false, 1, with_values), check_sort<float>(device, n, true, 1, with_values);
   });
@@ -96,13 +96,6 @@ TEST_CASE("sort: types, both directions and strides") {
 
 // A mistake and its check stand on one line:
 // clang-format off
-#define CHECK_MISTAKE(TEXT, ...)                                                            \
-  do {                                                                                      \
-    const std::string text = message_of([&] { __VA_ARGS__; });                              \
-    CHECK_MESSAGE(has(text, "sort_test.cpp:" + std::to_string(__LINE__) + ":"), text);      \
-    CHECK_MESSAGE(has(text, TEXT), text);                                                   \
-  } while (false)
-
 TEST_CASE("mistakes: sort") {
   tw::Device device = tw::Device::open("cpu");
   auto keys = device.upload(std::vector<int>(8, 1)), values = device.upload(std::vector<int>(8)), counts = device.allocate<int>(4);
