@@ -63,6 +63,11 @@ std::int64_t whole_power(const Factor& f) {
 
 // ---- what is known of values ----
 
+std::vector<Expr> conjuncts(Expr condition) {
+  if (condition->is(ExprKind::conjunction)) return condition->operands;
+  return {condition};
+}
+
 Finite finiteness(const Factor& f) {
   if (f.exponent.is_negative()) return f.base->is_positive ? f.base->finite : Finite::unknown;
   return f.exponent.is_integer() || f.base->is_nonnegative ? f.base->finite : Finite::unknown;

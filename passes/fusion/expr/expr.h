@@ -210,6 +210,14 @@ class ExprData {
 };
 
 inline std::size_t ExprHash::operator()(Expr e) const { return e->key.low; }
+/// The order of operands.
+inline bool by_key(Expr a, Expr b) { return a->key < b->key; }
+
+inline bool is_integer(Expr e) { return ir::is_integer(e->element); }
+/// Whether a value is hidden by a mask: m ? x : -inf.
+inline bool is_masked(Expr e) { return e->is(ExprKind::select) && e->operands[2]->is_negative_infinity(); }
+/// The conditions in a conjunction; for any other condition, the condition itself.
+std::vector<Expr> conjuncts(Expr condition);
 
 /// Whether base^exponent is known to be >= 0 or NaN.
 inline bool is_nonnegative(const Factor& f) { return f.exponent.is_even() || !f.exponent.is_integer() || f.base->is_nonnegative; }

@@ -16,17 +16,16 @@ namespace {
 using graph::Combine;
 using ir::OpKind;
 
-bool is_greatest(Expr e) { return e->is(ExprKind::reduce) && e->combine == Combine::max; }
-bool is_greater(Expr e) { return e->is(ExprKind::function) && e->function == OpKind::maximum_ && ir::is_float(e->element); }
-
-// Whether a value is a maximum that may be -inf: of elements that may be, or of positive multiples of other such maxima.
-bool may_be_hidden(Expr value) {
-  return all_hold(value, [](Expr e, std::vector<Expr>& parts) {
-    if (e->is(ExprKind::mul) && e->number > Rational(0) && e->factors.size() == 1 && e->factors[0].exponent.is_one())
-      e = e->factors[0].base;
-    if (is_greatest(e)) return e->finite != Finite::always;
-    if (!is_greater(e)) return false;
-    parts.insert(parts.end(), e->operands.begin(), e->operands.end());
+// Whether a value is a maximum that may be -inf: of elements that may be, or of masked values and other such maxima, or positive multiples of these.
+bool may_be_hidden(const ExprBuilder& b, Expr value) {
+  if (!is_maximum(b.split_coefficient(value).value) || !ir::is_float(value->element)) return false;
+  return all_hold(value, [&](Expr e, std::vector<Expr>& parts) {
+    const auto [c, chosen] = b.split_coefficient(e);
+    if (c <= Rational(0)) return false;
+    if (is_masked(chosen)) return true;
+    if (!is_maximum(chosen)) return false;
+    if (chosen->is(ExprKind::reduce)) return chosen->finite != Finite::always;
+    parts.insert(parts.end(), chosen->operands.begin(), chosen->operands.end());
     return true;
   });
 }
@@ -75,13 +74,13 @@ class Vanishing {
 
 }  // namespace
 
-std::optional<Expr> hidden_maximum(Expr value) {
-  if (may_be_hidden(value)) return value;
+std::optional<Expr> hidden_maximum(const ExprBuilder& b, Expr value) {
+  if (may_be_hidden(b, value)) return value;
   if (!value->is(ExprKind::mul)) return std::nullopt;
   std::optional<Expr> found;
   for (const Factor& f : value->factors) {
     if (f.base->is_positive) continue;
-    if (found || !f.exponent.is_one() || !may_be_hidden(f.base)) return std::nullopt;
+    if (found || !f.exponent.is_one() || !may_be_hidden(b, f.base)) return std::nullopt;
     found = f.base;
   }
   return found;
@@ -91,7 +90,7 @@ std::vector<Expr> subtracted_maxima(ExprBuilder& b, Expr exponent) {
   std::vector<Expr> found;
   for (const Term& t : b.terms(exponent))
     if (t.coefficient.is_negative())
-      if (const std::optional<Expr> maximum = hidden_maximum(t.value)) found.push_back(*maximum);
+      if (const std::optional<Expr> maximum = hidden_maximum(b, t.value)) found.push_back(*maximum);
   return found;
 }
 
@@ -105,7 +104,7 @@ bool is_chosen_under(Expr maximum, std::span<const Expr> conditions) {
   ExprSet seen;
   walk_inwards(maximum, seen, [&](Expr e) {
     is_found = is_found || (is_masked(e) && are_given(e->operands[0]));
-    return is_greatest(e) || is_greater(e);
+    return is_maximum(e);
   });
   return is_found;
 }
@@ -122,7 +121,7 @@ std::optional<Expr> guarded_maximum(ExprBuilder& b, Expr guard) {
   const std::vector<Expr>& limited = guard->operands[0]->operands;
   const auto [c, value] = b.split_coefficient(limited[limited[0]->is_number(1) ? 1 : 0]);
   const Expr maximum = b.scale(-c, value);
-  return may_be_hidden(maximum) ? std::optional(maximum) : std::nullopt;
+  return may_be_hidden(b, maximum) ? std::optional(maximum) : std::nullopt;
 }
 
 bool vanishes(ExprBuilder& b, std::span<const Factor> factors, Expr maximum) {
@@ -149,6 +148,11 @@ Expr without_guards_under(ExprBuilder& b, Expr product, Expr condition) {
 }
 
 namespace {
+
+// The guards of a sum: of the maxima that exponentials in its body subtract.
+struct SumGuards {
+  std::vector<Factor> inside, outside;  // factors of the body and of the sum
+};
 
 // A part of a sum's body, and the conditions under which it counts.
 struct MaskedPart {
@@ -187,8 +191,6 @@ void each_exponential(ExprBuilder& b, Expr body, Visit visit) {
   }
 }
 
-}  // namespace
-
 SumGuards guards_of_sum(ExprBuilder& b, Expr body, const AxisSet& bound) {
   SumGuards guards;
   each_exponential(b, body, [&](const MaskedPart& part) {
@@ -207,6 +209,20 @@ SumGuards guards_of_sum(ExprBuilder& b, Expr body, const AxisSet& bound) {
     }
   });
   return guards;
+}
+
+}  // namespace
+
+Expr guarded_sum(ExprBuilder& b, const AxisSet& bound, Expr body, const ProductElement& operand_element, ir::Element element) {
+  SumGuards guards = guards_of_sum(b, body, bound);
+  if (!guards.inside.empty()) {
+    guards.inside.push_back({body, 1});
+    body = b.multiply(1, guards.inside);
+  }
+  const Expr sum = b.reduce(Combine::sum, bound, body, operand_element, element);
+  if (guards.outside.empty()) return sum;
+  guards.outside.push_back({sum, 1});
+  return b.select(b.have_positions(bound), b.multiply(1, guards.outside), b.zero(), sum->element);
 }
 
 }  // namespace tilewright::passes::fusion

@@ -16,7 +16,7 @@ namespace tilewright::passes::fusion {
 /// The maxima p with a negative coefficient in an exponent, as in exp(x - p), which may be -inf.
 std::vector<Expr> subtracted_maxima(ExprBuilder&, Expr exponent);
 /// The maximum that may be -inf in a term p, or p times positive factors, of an exponent; none if there is no such maximum.
-std::optional<Expr> hidden_maximum(Expr term);
+std::optional<Expr> hidden_maximum(const ExprBuilder&, Expr term);
 /// Whether a maximum is -inf only where these conditions do not hold: they include a mask of the values from which it is chosen.
 bool is_chosen_under(Expr maximum, std::span<const Expr> conditions);
 
@@ -34,12 +34,9 @@ bool implies_guard(ExprBuilder&, std::span<const Factor>, Expr maximum);
 /// A product without the guards of maxima that are -inf only where the condition does not hold.
 Expr without_guards_under(ExprBuilder&, Expr product, Expr condition);
 
-/// The guards of a sum: of the maxima that exponentials in its body subtract.
-struct SumGuards {
-  std::vector<Factor> inside, outside;  // factors of the body and of the sum
-};
-/// The guards of the sum of a body along the axes. A guard stands where the exponential does: one under a mask that varies along the axes is a
-/// factor of the body, with which no loop computes maximum and sum at once. Under a mask, none guards a maximum that is -inf only if data are.
-SumGuards guards_of_sum(ExprBuilder&, Expr body, const AxisSet& bound);
+/// The sum of a body along the axes, with guards of the maxima that exponentials in the body subtract. A guard stands where the exponential
+/// does: one under a mask that varies along the axes is a factor of the body, with which no loop computes maximum and sum at once. Under a mask,
+/// none guards a maximum that is -inf only if data are.
+Expr guarded_sum(ExprBuilder&, const AxisSet& bound, Expr body, const ProductElement&, ir::Element);
 
 }  // namespace tilewright::passes::fusion

@@ -136,11 +136,11 @@ bool is_linear(ExprBuilder& b, Expr product) {
 
 // ---- maxima ----
 
-namespace {
-
 bool is_maximum(Expr e) {
   return (e->is(ExprKind::reduce) && e->combine == Combine::max) || (e->is(ExprKind::function) && e->function == OpKind::maximum_);
 }
+
+namespace {
 
 bool chooses(OpKind op) { return op == OpKind::maximum_ || op == OpKind::minimum_ || op == OpKind::abs_; }
 

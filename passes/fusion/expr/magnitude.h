@@ -22,6 +22,8 @@ bool is_power_of_two(const Rational&);
 /// Whether every value is moderate: this holds for numbers, extents, masks, and the sum of a softmax's exponentials.
 bool is_moderate(ExprBuilder&, Expr);
 
+/// Whether a value is the greatest of the elements along axes, or of two values.
+bool is_maximum(Expr);
 /// Whether a value equals one of several values, or a multiple of one, and so has no rounding error of its own: a maximum.
 bool is_extreme(ExprBuilder&, Expr);
 

@@ -21,9 +21,6 @@ using graph::Combine;
 using ir::Element;
 using ir::OpKind;
 
-bool by_key(Expr a, Expr b) { return a->key < b->key; }
-
-bool is_integer(Expr e) { return ir::is_integer(e->element); }
 // A value that is infinite where a term with a great number is; the value of any other term.
 Expr with_great_number(ExprBuilder& b, const Term& t) {
   std::vector<Factor> numbers, rest;

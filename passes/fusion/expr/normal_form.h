@@ -170,10 +170,4 @@ std::vector<Tensor> tensors_of(Expr);
 /// The element type of arithmetic on these values: numbers and extents adapt to the others, integers are exact.
 ir::Element common_element(std::span<const Expr>);
 
-/// Whether a value is hidden by a mask: m ? x : -inf.
-inline bool is_masked(Expr e) { return e->is(ExprKind::select) && e->operands[2]->is_negative_infinity(); }
-
-/// The conditions in a conjunction; for any other condition, the condition itself.
-std::vector<Expr> conjuncts(Expr condition);
-
 }  // namespace tilewright::passes::fusion

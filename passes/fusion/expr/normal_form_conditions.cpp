@@ -6,20 +6,7 @@
 
 namespace tilewright::passes::fusion {
 
-namespace {
-
 using ir::Element;
-
-bool by_key(Expr a, Expr b) { return a->key < b->key; }
-
-bool is_integer(Expr e) { return ir::is_integer(e->element); }
-
-}  // namespace
-
-std::vector<Expr> conjuncts(Expr condition) {
-  if (condition->is(ExprKind::conjunction)) return condition->operands;
-  return {condition};
-}
 
 Expr ExprBuilder::at_least_zero(Expr e) {
   if (e->is(ExprKind::number)) return truth(!e->number.is_negative());

@@ -9,13 +9,7 @@
 
 namespace tilewright::passes::fusion {
 
-namespace {
-
 using ir::Element;
-
-bool is_integer(Expr e) { return ir::is_integer(e->element); }
-
-}  // namespace
 
 // log x, also with guards: g log x is not finite where one of them is not.
 struct ExprBuilder::GuardedLog {
@@ -39,17 +33,20 @@ std::optional<ExprBuilder::GuardedLog> ExprBuilder::guarded_log(Expr e) const {
 }
 
 // Whether exp(.. + c log x) is in the range of x^c and of the exponential of the other terms: x is the sum of a softmax, or of the
-// exponentials of these terms. In a density, x^199 may be 0 where its product with another power is not.
+// exponentials of these terms. In a density, x^199 may be 0 where its product with another power is not. A sum in which nothing counts is 0, and so
+// is its product with an exponential of at most 1, but not that with one which overflows.
 bool ExprBuilder::may_be_power(const Rational& c, Expr x, const std::vector<Term>& all) {
   if (c.is_zero() || !x->is_nonnegative) return false;
   if (all.size() == 1) return true;
   if (x->is(ExprKind::number)) return std::fabs(c.to_double() * std::log2(x->number.to_double())) <= kSpareBits;
   if (c > Rational(1) || -c > Rational(1) || !is_sum_of_exponentials(*this, x)) return false;
-  if (is_moderate(*this, x)) return true;
   std::vector<Term> others;
   for (const Term& t : all)
     if (!guarded_log(t.value)) others.push_back(t);
-  const Expr exponential = exp(add_terms(others));
+  const Expr exponent = add_terms(others);
+  if (!c.is_negative() && !x->is_positive && !is_exp_at_most_one(*this, exponent)) return false;
+  if (is_moderate(*this, x)) return true;
+  const Expr exponential = exp(exponent);
   if (!x->is(ExprKind::reduce)) return false;
   const std::vector<Factor> summed = factors(x->operands[0]);
   return std::any_of(summed.begin(), summed.end(), [&](const Factor& f) { return f.base == exponential; });
@@ -103,7 +100,7 @@ std::optional<std::vector<Factor>> ExprBuilder::guards_of_visible(Expr visible, 
   std::vector<Factor> guards;
   for (const Term& t : terms(visible)) {
     if (t.value->finite >= Finite::for_finite_data) continue;
-    const std::optional<Expr> maximum = hidden_maximum(t.value);
+    const std::optional<Expr> maximum = hidden_maximum(*this, t.value);
     if (!maximum || (t.coefficient.is_negative() && !is_chosen_under(*maximum, conditions))) return std::nullopt;
     if (t.coefficient.is_negative()) guards.push_back({guard_of_maximum(*this, *maximum), 1});
   }

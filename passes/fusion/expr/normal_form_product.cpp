@@ -12,13 +12,7 @@
 
 namespace tilewright::passes::fusion {
 
-namespace {
-
 using ir::Element;
-
-bool is_integer(Expr e) { return ir::is_integer(e->element); }
-
-}  // namespace
 
 // Collects the factors of a product: merges equal bases, exponentials and indicators, and splits products into factors.
 class ExprBuilder::ProductBuilder {

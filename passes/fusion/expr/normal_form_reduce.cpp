@@ -13,15 +13,9 @@
 
 namespace tilewright::passes::fusion {
 
-namespace {
-
 using graph::Combine;
 using ir::Element;
 using ir::OpKind;
-
-bool is_integer(Expr e) { return ir::is_integer(e->element); }
-
-}  // namespace
 
 // ---- reductions ----
 

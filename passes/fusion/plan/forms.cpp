@@ -247,16 +247,24 @@ Form Forms::product(Expr e) {
   const std::vector<Expr> conditions = conditions_of(e->factors);
   bool is_scaled = false;  // by a pending value of unknown magnitude
   Rational sums = 0;       // number of factors that are sums of data and pending values
+  std::vector<Expr> masks;
+  for (const Factor& f : e->factors)
+    if (f.base->is(ExprKind::indicator) && !f.base->axes.contains(loop_)) masks.push_back(f.base->operands[0]);
+  // A factor that counts as finite is not looked at where a mask hides it. Any other factor is, as a guard, which is NaN there.
+  const auto hidden = [&, mask = b_.conjunction(masks)](const Factor& f, Expr factor) {
+    return finiteness(f) == Finite::unknown ? factor : hidden_where_not(mask, factor);
+  };
   for (const Factor& f : e->factors) {
-    const Form x = f.base->is(ExprKind::exp) && has_pending(f.base) ? exponential(f.base, conditions) : form(f.base);
+    Form x = f.base->is(ExprKind::exp) && has_pending(f.base) ? exponential(f.base, conditions) : form(f.base);
     // A root may be taken of both parts of a product only if one of them is known to be >= 0: two negative parts have no roots.
     if (x.size() == 1 && !f.exponent.is_integer() && !x[0].factor->is_nonnegative && !x[0].body->is_nonnegative)
       refuse("a root of a product of data and a pending reduction whose signs are not known", f.base);
     if (x.size() == 1) {
       const Expr factor = b_.power(x[0].factor, f.exponent);
       is_scaled = is_scaled || (!pending_.empty() && has_pending(factor) && !is_moderate(b_, factor));
-      all = multiply(all, {{factor, b_.scale(f.exponent, x[0].exponent), b_.power(x[0].body, f.exponent)}}, e);
+      all = multiply(all, {{hidden(f, factor), b_.scale(f.exponent, x[0].exponent), b_.power(x[0].body, f.exponent)}}, e);
     } else if (f.exponent.is_integer() && !f.exponent.is_negative() && f.exponent <= Rational(kMostPowerOfSum)) {
+      for (FormTerm& t : x) t.factor = hidden(f, t.factor);
       for (Rational i = 0; i < f.exponent; i += 1) all = multiply(all, x, e);
       sums += f.exponent;
     } else {
@@ -270,11 +278,6 @@ Form Forms::product(Expr e) {
       if (form(f.base).size() > 1) check_power(f.base, e);
   if (is_scaled && !std::all_of(all.begin(), all.end(), [&](const FormTerm& t) { return is_linear(b_, t.body); }))
     refuse("a power that keeps its range by a pending reduction", e);
-  std::vector<Expr> masks;
-  for (const Factor& f : e->factors)
-    if (f.base->is(ExprKind::indicator) && !f.base->axes.contains(loop_)) masks.push_back(f.base->operands[0]);
-  if (!masks.empty())
-    for (FormTerm& t : all) t.factor = hidden_where_not(b_.conjunction(masks), t.factor);
   return all;
 }
 

@@ -19,8 +19,6 @@ namespace {
 
 using graph::Combine;
 
-bool by_key(Expr a, Expr b) { return a->key < b->key; }
-
 std::vector<Expr> all_of_kind(Expr e, ExprKind kind) {
   std::vector<Expr> found = collect(e, kind);
   std::sort(found.begin(), found.end(), by_key);

@@ -345,16 +345,9 @@ Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
 }
 
 Expr GraphToExprs::reduced(Combine combine, const AxisSet& bound, Expr body, const ProductElement& operand_element, Element element) {
-  SumGuards guards;
-  if (combine == Combine::sum && ir::is_float(element) && b_.rewrites()) guards = guards_of_sum(b_, body, bound);
-  if (!guards.inside.empty()) {
-    guards.inside.push_back({body, 1});
-    body = b_.multiply(1, std::move(guards.inside));
-  }
-  const Expr result = b_.reduce(combine, bound, body, operand_element, computed(element));
-  if (guards.outside.empty()) return result;
-  guards.outside.push_back({result, 1});
-  return b_.select(b_.have_positions(bound), b_.multiply(1, std::move(guards.outside)), b_.zero(), result->element);
+  if (combine == Combine::sum && ir::is_float(element) && b_.rewrites())
+    return guarded_sum(b_, bound, body, operand_element, computed(element));
+  return b_.reduce(combine, bound, body, operand_element, computed(element));
 }
 
 // Whether the axes that a reduction binds have any positions.

@@ -338,6 +338,58 @@ TEST_CASE("fusion zero: hidden rows under a second mask") {
   }
 }
 
+TEST_CASE("fusion zero: hidden rows beside values of few axes") {
+  for (const int keys : {1, 5, 33}) {
+    CAPTURE(keys);
+    const auto sink = [](Graph& g, Element e) {  // of some rows
+      const Formula s = input(g, "sink", {6, 1}, e);
+      return where(input(g, "has_sink", {6, 1}, Element::boolean), s, minus_infinity(s));
+    };
+    for (const Masked& masked : {Masked(by_row), Masked(by_input), Masked(by_data)})
+      for (const bool is_scaled : {false, true}) {
+        CAPTURE(is_scaled);
+        check([&](Graph& g, Element e) {
+          const Formula s = masked(g, e, keys), t = is_scaled ? s * input(g, "scale", {1, 1}, e) : s;
+          return sum(exp(t - maximum(max(t), sink(g, e))));
+        });
+        check([&](Graph& g, Element e) {
+          const Formula s = masked(g, e, keys), t = is_scaled ? s * exp(input(g, "scale", {1, 1}, e)) : s, rows = sink(g, e),
+                        p = maximum(max(t), rows);
+          return sum(exp(t - p)) + exp(rows - p);
+        });
+      }
+    for (const std::vector<Dim>& shape : {std::vector<Dim>{1, 3, 1}, {1, 1, 1}, {2, 1, 1}})
+      for (const std::vector<Dim>& second : {std::vector<Dim>{1, 1, 1}, {1, 3, 1}, {2, 3, 1}})
+        check([&](Graph& g, Element e) {
+          const Formula s = input(g, "s", {2, 3, keys}, e), t = where(input(g, "row", shape, Element::boolean), s, minus_infinity(s));
+          const Formula w = exp(t - max(t));
+          return sum(where(input(g, "second", second, Element::boolean), like(w, 0), w));
+        });
+  }
+}
+
+TEST_CASE("fusion zero: exponentials of the logarithm of a sum in which nothing counts") {
+  for (const int keys : {1, 5, 33})
+    for (const double shift : {-100.0, 0.0, 100.0}) {
+      CAPTURE(keys);
+      CAPTURE(shift);
+      const auto log_sum = [&](Graph& g, Element e, Formula condition) {
+        const Formula s = input(g, "s", {6, keys}, e), p = max(s), w = exp(s - p);
+        return p + log(sum(where(condition, w, like(w, 0))));
+      };
+      const std::initializer_list<Element> elements = {Element::f32, Element::f64};
+      for (const bool is_of_row : {false, true}) {
+        const auto mask = [&](Graph& g) { return input(g, "mask", {6, is_of_row ? 1 : keys}, Element::boolean); };
+        const auto check_exponent = [&](const std::function<Formula(Graph&, Element)>& exponent) {
+          check([&](Graph& g, Element e) { return 1.0 / (1.0 + exp(exponent(g, e))); }, false, elements);
+        };
+        check_exponent([&](Graph& g, Element e) { return log_sum(g, e, mask(g)) + shift; });
+        check_exponent([&](Graph& g, Element e) { return log_sum(g, e, mask(g)) - (input(g, "c", {6, 1}, e) + shift); });
+        check_exponent([&](Graph& g, Element e) { return log_sum(g, e, mask(g)) * 0.5 + shift; });
+      }
+    }
+}
+
 // 0 times -inf is NaN: a loop goes on behind its bound where a formula has such products.
 TEST_CASE("fusion zero: masks that are a loop's bound, and values that they do not hide") {
   for (const int keys : {5, 33, 3000}) {

@@ -5,25 +5,14 @@
 
 #include <cmath>
 
+#include "tests/unit/passes/fusion/expr/expr_fixture.h"
+
 namespace tilewright::passes::fusion {
 namespace {
 
 using graph::Combine;
 
-struct Fixture {
-  ExprPool pool;
-  ExprBuilder b{pool};
-  Axis k = pool.axis("k", 53), r = pool.axis("r", 7);
-
-  Expr data(const char* name, std::initializer_list<Axis> axes) {
-    TensorInfo info;
-    info.name = name;
-    info.element = ir::Element::f32;
-    std::vector<Expr> index;
-    for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b.index(a));
-    info.strides.assign(info.shape.size(), 1);
-    return b.load(pool.add_tensor(std::move(info)), std::move(index));
-  }
+struct Fixture : ExprFixture {
   Expr x = data("x", {r, k}), y = data("y", {r, k}), v = data("v", {k});
   /// A condition on the data, and one that holds at the first key.
   Expr by_data = b.function(ir::OpKind::lt_, {x, y}, ir::Element::boolean, operand_bits(ir::Element::f32));
@@ -31,12 +20,8 @@ struct Fixture {
 
   Expr masked(Expr condition, Expr value) { return b.select(condition, value, b.negative_infinity()); }
   Expr maximum(Expr value) { return b.reduce(Combine::max, {k}, value); }
-  Expr sum(Expr body) {
-    SumGuards guards = guards_of_sum(b, body, {k});
-    guards.inside.push_back({body, 1});
-    guards.outside.push_back({b.reduce(Combine::sum, {k}, b.multiply(1, guards.inside)), 1});
-    return b.multiply(1, guards.outside);
-  }
+  Expr bare_sum(Expr body) { return b.reduce(Combine::sum, {k}, body); }
+  Expr sum(Expr body) { return guarded_sum(b, {k}, body, {}, body->element); }
   Expr weight(Expr scores) { return b.exp(b.subtract(scores, maximum(scores))); }
   bool has_guard(Expr e, Expr p) {
     const std::vector<Factor> all = b.factors(e);
@@ -88,22 +73,30 @@ TEST_CASE_FIXTURE(Fixture, "hidden maxima: a quotient of sums of exponentials ha
 TEST_CASE_FIXTURE(Fixture, "hidden maxima: the guard of a sum under a mask stands where the exponentials do") {
   const Expr hidden = b.function(ir::OpKind::lt_, {y, v}, ir::Element::boolean, operand_bits(ir::Element::f32)), row = data("row", {r});
   const Expr by_row = b.function(ir::OpKind::lt_, {row, b.one()}, ir::Element::boolean, operand_bits(ir::Element::f32));
-  const auto guards = [&](Expr condition, Expr e) { return guards_of_sum(b, b.select(condition, e, b.zero()), {k}); };
+  const auto hide = [&](Expr condition, Expr e) { return b.select(condition, e, b.zero()); };
   // The same mask again: what it hides is 0, as written.
-  const Expr scores = masked(by_data, x), same = b.select(by_data, weight(scores), b.zero());
+  const Expr scores = masked(by_data, x), same = hide(by_data, weight(scores));
   CHECK(same == b.product({b.indicator(by_data), b.exp(b.subtract(x, maximum(scores)))}));
-  CHECK(guards_of_sum(b, same, {k}).inside.empty());
-  CHECK(guards_of_sum(b, same, {k}).outside.empty());
+  CHECK(sum(same) == bare_sum(same));
   // A maximum that may be -inf for finite data, since its elements are masks times data.
-  const Expr scaled = b.product({scores, row}), e = weight(scaled), p = maximum(scaled);
-  REQUIRE(guards(by_row, e).outside.size() == 1);
-  CHECK(guards(by_row, e).outside[0].base == b.select(by_row, guard_of_maximum(b, p), b.one()));
-  REQUIRE(guards(hidden, e).inside.size() == 1);
-  CHECK(guards(hidden, e).inside[0].base == b.select(hidden, guard_of_maximum(b, p), b.one()));
-  CHECK(guards(by_position, e).outside.size() == 1);
+  const Expr scaled = b.product({scores, row}), e = weight(scaled), guard = guard_of_maximum(b, maximum(scaled));
+  const auto guard_under = [&](Expr condition) { return b.select(condition, guard, b.one()); };
+  CHECK(sum(hide(by_row, e)) == b.product({guard_under(by_row), bare_sum(hide(by_row, e))}));
+  CHECK(sum(hide(hidden, e)) == bare_sum(b.product({guard_under(hidden), hide(hidden, e)})));
+  CHECK(sum(hide(by_position, e)) == b.product({guard, bare_sum(hide(by_position, e))}));
   // One that is -inf only if data are.
-  CHECK(guards(by_row, weight(x)).outside.empty());
-  CHECK(guards(hidden, weight(x)).inside.empty());
+  for (const Expr condition : {by_row, hidden}) CHECK(sum(hide(condition, weight(x))) == bare_sum(hide(condition, weight(x))));
+}
+
+TEST_CASE_FIXTURE(Fixture, "hidden maxima: of maxima and masked values") {
+  const Expr scores = masked(by_data, x), sink = masked(b.negation(by_data), v), rows = maximum(scores),
+             both = b.maximum(rows, maximum(sink));
+  CHECK(hidden_maximum(b, both) == both);
+  CHECK(hidden_maximum(b, b.maximum(rows, sink)) != std::nullopt);
+  CHECK(hidden_maximum(b, b.maximum(b.scale(2, rows), b.scale(3, sink))) != std::nullopt);
+  CHECK(hidden_maximum(b, b.maximum(rows, v)) == std::nullopt);
+  CHECK(hidden_maximum(b, b.maximum(rows, b.scale(-1, sink))) == std::nullopt);
+  CHECK(hidden_maximum(b, sink) == std::nullopt);
 }
 
 TEST_CASE_FIXTURE(Fixture, "hidden maxima: a value that hides itself where a condition holds is masked") {

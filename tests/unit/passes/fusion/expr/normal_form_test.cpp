@@ -8,24 +8,12 @@
 #include "passes/fusion/expr/hidden_maxima.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/normal_form.h"
+#include "tests/unit/passes/fusion/expr/expr_fixture.h"
 
 namespace tilewright::passes::fusion {
 namespace {
 
-struct Fixture {
-  ExprPool pool;
-  ExprBuilder b{pool};
-  Axis k = pool.axis("k", 53), r = pool.axis("r", 7);
-
-  Expr data(const char* name, std::initializer_list<Axis> axes) {
-    TensorInfo info;
-    info.name = name;
-    info.element = ir::Element::f32;
-    std::vector<Expr> index;
-    for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b.index(a));
-    info.strides.assign(info.shape.size(), 1);
-    return b.load(pool.add_tensor(std::move(info)), std::move(index));
-  }
+struct Fixture : ExprFixture {
   Expr x = data("x", {k}), y = data("y", {k}), z = data("z", {r});
   Expr mask = b.at_least_zero(b.subtract(b.index(k), b.number(3)));
 };
