@@ -52,12 +52,8 @@ if(TILEWRIGHT_SANITIZE)
   add_link_options(-fsanitize=${TILEWRIGHT_SANITIZE})
 endif()
 
-# For optimised builds by GCC alone: others show whether sources include what they use. A launcher of the user may not know precompiled headers.
-set(precompile OFF)
-if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT TILEWRIGHT_SANITIZE)
-  set(precompile ON)
-endif()
-option(TILEWRIGHT_PRECOMPILED_HEADERS "Parse the headers of other projects once, and not in each source (GCC)" ${precompile})
+# Off by default, so that builds show whether sources include what they use.
+option(TILEWRIGHT_PRECOMPILED_HEADERS "Parse the headers of other projects once, and not in each source (GCC)" OFF)
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(TILEWRIGHT_CCACHE ccache)
   mark_as_advanced(TILEWRIGHT_CCACHE)
