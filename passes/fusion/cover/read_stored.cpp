@@ -35,7 +35,7 @@ std::optional<Expr> product_with_load(ExprBuilder& b, Expr e, Expr value, Expr l
     left.erase(at);
   }
   left.push_back({load, 1});
-  return b.multiply(e->number / value->number, std::move(left));
+  return b.multiply(e->number / value->number, left);
 }
 
 // A sum that contains the terms of the value, or a product that contains its factors, with the load in their place; none for others.

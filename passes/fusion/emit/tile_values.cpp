@@ -124,7 +124,7 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
     if (const std::optional<int> base = base_of_log(f, 1)) {
       std::vector<Factor> rest = e->operands[0]->factors;
       std::erase(rest, f);
-      const Expr x = exprs_.multiply(e->operands[0]->number, std::move(rest));
+      const Expr x = exprs_.multiply(e->operands[0]->number, rest);
       return build_.unary(*base == 2 ? OpKind::exp2_ : OpKind::exp10_, value_as(x, own, e->element));
     }
   return exp_of_sum(e, own);

@@ -35,7 +35,7 @@ std::optional<Average> average_of(ExprBuilder& b, Expr value) {
 
 // The number that a product of extents and their inverses is where none of them is 0: where one is, the average is that of nothing.
 std::optional<Rational> count_of(ExprBuilder& b, std::vector<Factor> extents) {
-  const Term count = b.split_coefficient(b.multiply(1, std::move(extents)));
+  const Term count = b.split_coefficient(b.multiply(1, extents));
   const std::vector<Factor> left = b.factors(count.value);
   const auto is_one = [](const Factor& f) {
     return f.base->is_number(1) || (is_guard(f.base) && f.base->operands[0]->is(ExprKind::extent));
@@ -60,7 +60,7 @@ std::optional<Term> values_of_average(ExprBuilder& b, Expr value) {
   for (Axis a : counted) average->extents.push_back({b.extent(a->extent, value->element), 1});
   const std::optional<Rational> count = count_of(b, std::move(average->extents));
   if (!count) return std::nullopt;
-  return Term{*count * body.coefficient, b.multiply(1, std::move(values))};
+  return Term{*count * body.coefficient, b.multiply(1, values)};
 }
 
 std::optional<Term> values_of(ExprBuilder& b, Expr value) {

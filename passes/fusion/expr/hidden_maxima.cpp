@@ -144,7 +144,7 @@ Expr without_guards_under(ExprBuilder& b, Expr product, Expr condition) {
     const std::optional<Expr> maximum = guarded_maximum(b, f.base);
     return maximum && is_chosen_under(*maximum, conditions);
   };
-  return std::erase_if(rest, is_superfluous) == 0 ? product : b.multiply(product->number, std::move(rest));
+  return std::erase_if(rest, is_superfluous) == 0 ? product : b.multiply(product->number, rest);
 }
 
 namespace {

@@ -26,7 +26,7 @@ Expr with_great_number(ExprBuilder& b, const Term& t) {
   std::vector<Factor> numbers, rest;
   for (const Factor& f : b.factors(t.value)) (f.base->is(ExprKind::number) || f.base->is(ExprKind::constant) ? numbers : rest).push_back(f);
   if (is_moderate(t.coefficient) && numbers.empty()) return t.value;
-  const Expr great = numbers.empty() ? b.number(t.coefficient) : numbers[0].base, x = b.multiply(1, std::move(rest));
+  const Expr great = numbers.empty() ? b.number(t.coefficient) : numbers[0].base, x = b.multiply(1, rest);
   return b.function(OpKind::mul_, {x, great}, common_element(std::array{x, great}));
 }
 
@@ -279,7 +279,7 @@ Expr ExprBuilder::absolute(Expr u) {
   if (u->is(ExprKind::mul) && !is_integer(u) && (!u->number.is_one() || u->factors.size() > 1)) {
     std::vector<Factor> all;
     for (const Factor& f : u->factors) all.push_back({is_nonnegative(f) ? f.base : absolute(f.base), f.exponent});
-    return multiply(u->number.is_negative() ? -u->number : u->number, std::move(all));
+    return multiply(u->number.is_negative() ? -u->number : u->number, all);
   }
   return function(OpKind::abs_, {u}, is_integer(u) ? u->element : common_element(std::span(&u, 1)));
 }

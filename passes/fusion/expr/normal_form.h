@@ -64,7 +64,7 @@ class ExprBuilder {
   Expr add_terms(std::span<const Term>);
   Expr subtract(Expr a, Expr b) { return add({a, scale(-1, b)}); }
   Expr scale(const Rational&, Expr);
-  Expr multiply(Rational coefficient, std::vector<Factor>);
+  Expr multiply(const Rational& coefficient, const std::vector<Factor>&);
   Expr product(std::initializer_list<Expr>);
   Expr power(Expr base, const Rational& exponent) { return multiply(1, {{base, exponent}}); }
   Expr divide(Expr a, Expr b) { return multiply(1, {{a, 1}, {b, -1}}); }

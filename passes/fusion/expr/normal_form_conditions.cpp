@@ -102,7 +102,7 @@ Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element
   const auto masked = [&](Expr x, Expr holds) {
     std::vector<Factor> all = masks_of(holds, x, common);
     all.push_back({x, 1});
-    return multiply(1, std::move(all));
+    return multiply(1, all);
   };
   if (other == zero_) value = without_guards_under(*this, value, condition);
   if (other == zero_ && value->finite != Finite::unknown) return masked(value, condition);

@@ -85,13 +85,13 @@ Expr ExprBuilder::exp(Expr u) {
   if (!guards) {
     const Expr other = multiply(0, {{guard_of_infinity(*this, visible), 1}});
     powers.push_back({select(condition, exponential, other, u->element), 1});
-    return multiply(1, std::move(powers));
+    return multiply(1, powers);
   }
   powers.insert(powers.end(), guards->begin(), guards->end());
   for (const Factor& m : masks_of(conjunction(masks), exponential, u->element == Element::f64 ? Element::f64 : Element::f32))
     powers.push_back(m);
   powers.push_back({conditions.empty() ? exponential : select(conjunction(conditions), exponential, zero_, u->element), 1});
-  return multiply(1, std::move(powers));
+  return multiply(1, powers);
 }
 
 // The guards of an exponential whose mask has left it: of the maxima that the terms outside of the mask subtract. None if such a term may be
@@ -125,14 +125,14 @@ std::optional<Expr> ExprBuilder::log_with_guards(Expr u) {
     const std::optional<Expr> maximum = guarded_maximum(*this, f.base);
     return maximum && (*maximum)->finite >= Finite::for_finite_data && vanishes(*this, rest, *maximum);
   });
-  std::vector<Term> all = terms(log(multiply(u->number, std::move(rest))));
+  std::vector<Term> all = terms(log(multiply(u->number, rest)));
   if (guards.empty()) return add_terms(all);
-  if (all.empty()) return multiply(0, std::move(guards));
+  if (all.empty()) return multiply(0, guards);
   const auto is_log = [](const Term& t) { return t.value->is(ExprKind::log); };
   const auto at = std::find_if(all.begin(), all.end(), is_log);
   Term& guarded = at == all.end() ? all.front() : *at;
   guards.push_back({guarded.value, 1});
-  guarded.value = multiply(1, std::move(guards));
+  guarded.value = multiply(1, guards);
   return add_terms(all);
 }
 
@@ -174,7 +174,7 @@ Expr ExprBuilder::log_of_product(Expr u) {
   }
   const bool is_split = !sum.empty() || !hidden.empty() || !conditions.empty();
   if (!is_split) return make(ExprKind::log, {u}, common_element(std::span(&u, 1)));
-  if (!rest.empty()) hidden.push_back(log(multiply(number_of_rest, std::move(rest))));
+  if (!rest.empty()) hidden.push_back(log(multiply(number_of_rest, rest)));
   Expr inside = add(hidden);
   if (!conditions.empty()) inside = select(conjunction(conditions), inside, negative_infinity_);
   sum.push_back(inside);

@@ -59,7 +59,7 @@ class ExprBuilder::ProductBuilder {
     if (!std::all_of(exponentials.begin(), exponentials.end(), [](Expr e) { return e->is(ExprKind::exp); })) {
       std::vector<Factor> all = listed();
       for (Expr e : exponentials) all.push_back({e, 1});
-      return b_.multiply(coefficient_, std::move(all));
+      return b_.multiply(coefficient_, all);
     }
     for (Expr e : exponentials) merge(e, 1);
     std::vector<Factor> all = listed();
@@ -162,10 +162,15 @@ class ExprBuilder::ProductBuilder {
     for (auto& [base, exponent] : roots_) {
       ir::Int128 whole = exponent.numerator() / exponent.denominator();
       if (exponent.is_negative() && !exponent.is_integer()) --whole;
+      std::optional<Rational> factor;
       try {
-        times(ir::power(Rational(base, 1), static_cast<std::int64_t>(whole)));
-        exponent = exponent - Rational(whole, 1);
+        factor = ir::power(Rational(base, 1), static_cast<std::int64_t>(whole));
       } catch (const ir::RationalOverflow&) {
+        factor.reset();  // the root stays whole
+      }
+      if (factor) {
+        times(*factor);
+        exponent = exponent - Rational(whole, 1);
       }
       if (!exponent.is_zero()) merge(b_.number(Rational(base, 1)), exponent);
     }
@@ -197,7 +202,7 @@ class ExprBuilder::ProductBuilder {
       // (x^2)^(1/2) = |x|
       take(!exponent.is_integer() && was_even && !powered.is_even() ? b_.absolute(f.base) : f.base, powered);
     }
-    if (!rest.empty()) merge(b_.multiply(1, std::move(rest)), exponent);
+    if (!rest.empty()) merge(b_.multiply(1, rest), exponent);
   }
 
   void take_sum(Expr base, const Rational& exponent) {
@@ -255,7 +260,7 @@ class ExprBuilder::ProductBuilder {
       for (const Factor& mask : b_.masks_of(p.base->operands[0], p.base->operands[1], mask_element_)) all.push_back(mask);
       all.push_back({p.base->operands[1], exponent});
       for (Expr u : exponents_) all.push_back({b_.exp(u), 1});
-      return b_.multiply(coefficient_, std::move(all));
+      return b_.multiply(coefficient_, all);
     }
     return {};
   }
@@ -303,7 +308,7 @@ class ExprBuilder::ProductBuilder {
   Element mask_element_ = Element::f32;
 };
 
-Expr ExprBuilder::multiply(Rational coefficient, std::vector<Factor> factors) {
+Expr ExprBuilder::multiply(const Rational& coefficient, const std::vector<Factor>& factors) {
   try {
     ProductBuilder product(*this, coefficient);
     for (const Factor& f : factors) product.take(f.base, f.exponent);
@@ -328,7 +333,7 @@ Expr ExprBuilder::product_of_functions(const Rational& coefficient, const std::v
 Expr ExprBuilder::product(std::initializer_list<Expr> values) {
   std::vector<Factor> all;
   for (Expr e : values) all.push_back({e, 1});
-  return multiply(1, std::move(all));
+  return multiply(1, all);
 }
 
 }  // namespace tilewright::passes::fusion

@@ -32,7 +32,7 @@ Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Produc
   if (combine == Combine::sum && body->is(ExprKind::number)) {
     std::vector<Factor> count{{body, 1}};
     for (Axis a : absent) count.push_back({extent(a->extent), 1});
-    return wrapped(multiply(1, std::move(count)), result);
+    return wrapped(multiply(1, count), result);
   }
   const bool idempotent = combine == Combine::max || combine == Combine::min || combine == Combine::any || combine == Combine::all;
   if (here.empty() && idempotent) return body;
@@ -125,7 +125,7 @@ Expr ExprBuilder::with_plain_masks(Expr body, const AxisSet& along, Expr exponen
     if (keeps && std::any_of(own.begin(), own.end(), may_be_infinite)) continue;
     for (Factor& f : own)
       if (hides(f)) f.base = mask(f.base->operands[0], {}, f.base->element);
-    t.value = multiply(1, std::move(own));
+    t.value = multiply(1, own);
   }
   const Expr plain = add_terms(all);
   pool_.copy_sources(body, plain);
@@ -191,8 +191,8 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
   const Rational kept = keep_in_range(scaled.coefficient, outside, inside, operand_element.element);
   if (!outside.empty() || !scaled.coefficient.is_one()) {
     std::vector<Factor> all = outside;
-    all.push_back({reduce(Combine::sum, here, multiply(kept, std::move(inside)), operand_element, result), 1});
-    return of_some(outside, multiply(scaled.coefficient, std::move(all)));
+    all.push_back({reduce(Combine::sum, here, multiply(kept, inside), operand_element, result), 1});
+    return of_some(outside, multiply(scaled.coefficient, all));
   }
   // The outer sum has no products: its precision does not matter.
   if (body->is(ExprKind::reduce) && body->combine == Combine::sum && !here.intersects(body->bound) &&
@@ -287,7 +287,7 @@ Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) 
     std::vector<Factor> replaced, left = take_products(x->factors, map, replaced);
     for (Factor& f : left) f.base = replaced_by(f.base);
     left.insert(left.end(), replaced.begin(), replaced.end());
-    return multiply(x->number, std::move(left));
+    return multiply(x->number, left);
   };
   std::function<Expr(Expr)> run;
   const auto make = [&](Expr x) {

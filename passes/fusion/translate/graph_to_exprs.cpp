@@ -40,7 +40,7 @@ AxisSet axes_of(const Position& position) {
 }  // namespace
 
 GraphToExprs::GraphToExprs(const graph::Graph& g, const AxisAnalysis& axes, ExprBuilder& b, Options options)
-    : g_(g), axes_(axes), b_(b), options_(options), has_signed_zeros_(nodes_with_signed_zeros(g)) {
+    : g_(g), axes_(axes), b_(b), options_(std::move(options)), has_signed_zeros_(nodes_with_signed_zeros(g)) {
   b_.pool().set_graph(g);
   name_axes();
 }
@@ -417,7 +417,7 @@ Expr GraphToExprs::translate_einsum(NodeId n, const Position& position) {
       ++at_label;
       factors.push_back({operand(n, i, p), 1});
     }
-    const Expr one = reduced(Combine::sum, bound, b_.multiply(1, std::move(factors)), {multiplied, node.precision}, node.element);
+    const Expr one = reduced(Combine::sum, bound, b_.multiply(1, factors), {multiplied, node.precision}, node.element);
     sum = sum ? combined(Combine::sum, sum, one, node.element) : one;
   }
   return sum;

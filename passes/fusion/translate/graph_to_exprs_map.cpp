@@ -144,7 +144,7 @@ Expr GraphToExprs::written_product(Expr x, Expr y) {
   for (const Factor& f : product->factors) (f.base->is_numeric ? roots : others).push_back(f);
   const auto note_without = [&](Expr number, std::vector<Factor> rest) {
     if (number == b_.one() || number->is_number(0) || !is_moderate(b_, number)) return;
-    const Expr unscaled = b_.multiply(1, std::move(rest));
+    const Expr unscaled = b_.multiply(1, rest);
     if (!b_.pool().written_value(unscaled) && !is_written_with(b_.pool(), product, unscaled))
       b_.note_written(unscaled, {WrittenValue::Kind::product, product, b_.power(number, -1)});
   };

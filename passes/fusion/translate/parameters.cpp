@@ -107,7 +107,7 @@ Expr ParameterFolding::distribute(Expr e) {
   if (e->is(ExprKind::mul)) {
     std::vector<Factor> factors;
     for (const Factor& f : e->factors) factors.push_back({distribute(f.base), f.exponent});
-    result = b_.multiply(e->number, std::move(factors));
+    result = b_.multiply(e->number, factors);
   } else {
     result = b_.rebuild(e, [&](Expr x) { return distribute(x); });
   }
@@ -133,7 +133,7 @@ Expr ParameterFolding::distribute_product(Expr reduce) {
     for (const Term& t : sum->terms) {
       std::vector<Factor> factors = body->factors;
       factors[i] = {t.value, 1};
-      const Expr part = b_.multiply(body->number, std::move(factors));
+      const Expr part = b_.multiply(body->number, factors);
       parts.push_back(
           b_.scale(t.coefficient, distribute(b_.reduce(Combine::sum, reduce->bound, part, reduce->operand_element, reduce->element))));
     }
@@ -235,7 +235,7 @@ Expr ParameterFolding::fold_product(Expr e, const AxisSet& bound, ProductElement
       for (const Factor& f : members) factors.push_back({visit(f.base), f.exponent});
     }
   }
-  return b_.multiply(e->number, std::move(factors));
+  return b_.multiply(e->number, factors);
 }
 
 Expr ParameterFolding::fold_reduction(Expr e) {
