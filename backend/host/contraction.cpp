@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/host/tile_shape.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
 
@@ -225,14 +226,17 @@ std::optional<Contraction> find_contraction(const Function& f, const EvaluationP
   return Finder(f, plan, memory, loop).run();
 }
 
-std::int64_t iterations_in_block(const Function& f, const Contraction& contraction, std::int64_t bytes) {
+std::int64_t iterations_in_block(const Function& f, const Contraction& contraction, std::int64_t bytes,
+                                 const ProductInstructions& products) {
   // The depth is the greatest with which the factors of a block stay in the second cache beside the accumulators; beyond 512 products
-  // nothing is gained (measured on Emerald Rapids).
-  constexpr std::int64_t kDepth = 512, kBytes = 512 << 10;
-  std::int64_t iterations = kDepth, rows = 0;
+  // nothing is gained (measured on Emerald Rapids). Tile registers compute so many products in the time of a few loads and stores.
+  constexpr std::int64_t kDepth = 512, kDepthBytesInTiles = 2048, kBytes = 512 << 10;
+  std::int64_t iterations = kDepthBytesInTiles, rows = 0;
   for (const ContractedDot& each : contraction.dots) {
     const Type left = f.type(f.operand(each.dot, 0));
-    iterations = std::min(iterations, kDepth / left.extent(1));
+    const bool in_tiles = amx_shape(products, left, f.type(f.result(each.dot))).has_value();
+    const std::int64_t depth = in_tiles ? kDepthBytesInTiles / left.element_bytes() : kDepth;
+    iterations = std::min(iterations, depth / left.extent(1));
     rows = std::max(rows, left.extent(0));
   }
   if (rows <= kFewRows && !contraction.reads_right) return 1;

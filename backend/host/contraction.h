@@ -23,6 +23,6 @@ inline constexpr std::int64_t kRowsInPlace = 64;
 std::int64_t iterations_in_place(const Function&, const Contraction&);
 
 /// The number of iterations in a block of a contraction whose factors in buffers have so many bytes in an iteration.
-std::int64_t iterations_in_block(const Function&, const Contraction&, std::int64_t bytes);
+std::int64_t iterations_in_block(const Function&, const Contraction&, std::int64_t bytes, const ProductInstructions&);
 
 }  // namespace tilewright::backend::host

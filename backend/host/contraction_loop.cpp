@@ -7,8 +7,11 @@
 // iteration in which a mask cuts rows copies them.
 #include "backend/host/contraction_loop.h"
 
+#include "backend/host/amx_tile.h"
 #include "backend/host/contraction.h"
 #include "backend/host/factor_rows.h"
+#include "backend/host/kept_key.h"
+#include "backend/host/left_strips.h"
 #include "backend/host/register_tile.h"
 
 namespace tilewright::backend::host {
@@ -29,7 +32,8 @@ class BlockProducts {
         depth_(left_.extent(1)),
         right_class_(e.plan().operand_class(dot.dot, 1)),
         may_read_right_(contraction.reads_right),
-        is_interleaved_(e.plan().panels(right_class_) && e.plan().panels(right_class_)->are_interleaved),
+        amx_(amx_shape(e.products(), left_, sum_)),
+        is_interleaved_(!amx_ && e.plan().panels(right_class_) && e.plan().panels(right_class_)->are_interleaved),
         tile_(e, left_, sum_, depth_ % 2 == 0, is_interleaved_) {
     // What the loop's body frees, it writes again in the next iteration: the parts of a block share no memory with it.
     for (int factor = dot.left.load ? 1 : 0; factor < 2; ++factor)
@@ -38,15 +42,18 @@ class BlockProducts {
     const std::int64_t segments = contraction.iterations * (has_whole_depth() ? 1 : 2);
     segments_ = allocate(segments * kSegmentBytes);
     if (is_interleaved_) excess_ = allocate(rows_ * sum_.element_bytes());
+    if (amx_ && !e.plan().panels(right_class_)) panels_ = allocate(contraction.iterations * columns_ * row_bytes());
     if (!dot_.left.load) return;
+    if (amx_) strips_.emplace(e, segments, amx_->rows, row_bytes());
     addresses_ = allocate(segments * rows_ * kAddressBytes);
-    zeros_ = allocate(depth_ * left_.element_bytes());
-    if (copies_cut_rows()) cut_rows_ = allocate(segments * rows_ * depth_ * left_.element_bytes());
-    b_.CreateMemSet(zeros_.address, b_.getInt8(0), static_cast<std::uint64_t>(depth_ * left_.element_bytes()), llvm::Align(64));
+    zeros_ = allocate(row_bytes());
+    if (copies_cut_rows()) cut_rows_ = allocate(segments * rows_ * row_bytes());
+    b_.CreateMemSet(zeros_.address, b_.getInt8(0), static_cast<std::uint64_t>(row_bytes()), llvm::Align(64));
   }
 
   void release() {
     for (const Emitter::ScratchRange& each : ranges_) e_.free_scratch(each);
+    if (strips_) strips_->release();
   }
 
   ClassId right_class() const { return right_class_; }
@@ -55,9 +62,9 @@ class BlockProducts {
   /// i1: whether the current iteration reads the right factor in memory: if `in_place`, and its mask hides no row of the iteration.
   Value* reads_right(Value* in_place) { return reads_right_ = b_.CreateAnd(in_place, has_all_rows(e_, dot_.right, dot_.right_rows)); }
 
-  /// Interleaves the rows of the right factor that the current iteration has computed; `computed`: i1, whether it has; null: always.
-  void interleave(Value* computed) {
-    if (!is_interleaved_) return;
+  /// Interleaves the rows of the right factor that iteration `number`, the current one, has computed, if `computed` (i1; null: always).
+  void interleave(Value* number, Value* computed) {
+    if (!is_interleaved_ && !amx_) return;
     llvm::BasicBlock* const after = computed ? e_.new_block("interleaved") : nullptr;
     if (computed) {
       llvm::BasicBlock* const fresh = e_.new_block("interleave");
@@ -66,19 +73,21 @@ class BlockProducts {
     }
     Value* const part = e_.operand_buffer(dot_.dot, 1);
     Value* const live = e_.live_count(e_.live().of_op(dot_.dot, 1), columns_);
-    const std::int64_t columns = e_.plan().panels(right_class_)->columns;
-    e_.loop(e_.i64(0), live ? live : e_.i64(columns_), e_.i64(columns), {}, live != nullptr, [&](Value* column, const Values&) {
-      tile_.interleave(b_.CreateInBoundsGEP(b_.getInt8Ty(), part, b_.CreateMul(column, e_.i64(column_distance_in_buffer()))), depth_);
-      return Values{};
+    e_.loop_over_first(live, columns_, amx_ ? amx_->columns : e_.plan().panels(right_class_)->columns, [&](Value* column) {
+      Value* const from = advanced(part, column, column_distance_in_buffer());
+      if (!amx_) return tile_.interleave(from, depth_);
+      Value* const to = panels_.address ? advanced(panels_of(number), column, row_bytes()) : from;
+      AmxTile(e_, *amx_, sum_).interleave(from, distance_in_buffer(), to, depth_);
     });
     if (!computed) return;
     b_.CreateBr(after);
     b_.SetInsertPoint(after);
   }
 
-  /// Adds the segments of the current iteration behind `count` segments. Returns the new count.
-  Value* add_segments(Value* count) {
-    Segment segment{e_.i64(depth_), e_.operand_buffer(dot_.dot, 1), e_.i64(distance_in_buffer()), e_.i64(column_distance_in_buffer())};
+  /// Adds the segments of the current iteration, `number`, behind `count` segments. Returns the new count.
+  Value* add_segments(Value* number, Value* count) {
+    Value* const right = panels_.address ? panels_of(number) : e_.operand_buffer(dot_.dot, 1);
+    Segment segment{e_.i64(depth_), right, e_.i64(distance_in_buffer()), e_.i64(column_distance_in_buffer())};
     if (may_read_right_) {
       const EvenRows memory = even_rows(e_, dot_.right.load);
       segment.first = b_.CreateSelect(reads_right_, memory.first, segment.first);
@@ -89,13 +98,9 @@ class BlockProducts {
     if (dot_.left.load)
       write_row_addresses(e_, dot_.left, e_.live_count(e_.live().of_op(dot_.dot, 0), rows_), zeros_.address, address_at(count, e_.i64(0)));
     if (copies_cut_rows()) copy_cut_rows(count);
-    if (has_whole_depth()) {
-      write(count, segment);
-      return next;
-    }
-    segment.depth = first_indices(e_, depth_, dot_.left.mask.columns);
+    if (has_depth_in_segment()) segment.depth = first_indices(e_, depth_, dot_.left.mask.columns);
     write(count, segment);
-    return add_zeros(next, segment);
+    return has_whole_depth() ? next : add_zeros(next, segment);
   }
 
   /// Adds the products of the segments of a block to the accumulators.
@@ -104,6 +109,7 @@ class BlockProducts {
     Value* const left = dot_.left.load ? nullptr : e_.operand_buffer(dot_.dot, 0);
     const auto live = [&](int axis) { return e_.live_count(e_.live().of_op(dot_.dot, axis), sum_.extent(axis)); };
     Value* const live_rows = live(0);
+    if (amx_) return multiply_in_tiles(sums, left, count, live_rows, live(1));
     const auto left_rows = [&](Value* number, Value* row) {
       return left ? rows_in_buffer(left, number, row, live_rows) : rows_in_place(number, row);
     };
@@ -134,6 +140,37 @@ class BlockProducts {
   };
   static constexpr std::int64_t kAddressBytes = 8, kSegmentBytes = 32;
 
+  void multiply_in_tiles(Value* sums, Value* left, Value* count, Value* live_rows, Value* live_columns) {
+    AmxTile tile(e_, *amx_, sum_);
+    const auto over_segments = [&](const std::function<void(Value*)>& body) {
+      e_.loop(e_.i64(0), count, e_.i64(1), {}, false, [&](Value* number, const Values&) {
+        body(number);
+        return Values{};
+      });
+    };
+    tile.begin();
+    e_.loop_over_first(live_rows, rows_, amx_->rows, [&](Value* row) {
+      if (strips_)
+        over_segments([&](Value* number) {
+          Value* const live = live_rows ? b_.CreateSub(live_rows, row) : nullptr;
+          Value* const valid = has_depth_in_segment() ? b_.CreateMul(read(number).depth, e_.i64(left_.element_bytes())) : nullptr;
+          strips_->find(number, address_at(number, row), live, valid);
+        });
+      e_.loop_over_first(live_columns, columns_, amx_->columns, [&](Value* column) {
+        Value* const first = advanced(advanced(sums, row, columns_ * sum_.element_bytes()), column, sum_.element_bytes());
+        tile.load(first);
+        over_segments([&](Value* number) {
+          const EvenRows rows =
+              strips_ ? strips_->rows(number) : EvenRows{rows_in_buffer(left, number, row, nullptr).front(), e_.i64(row_bytes())};
+          const Segment segment = read(number);
+          tile.add_products(rows, {advanced(segment.first, column, column_distance_in_panels()), e_.i64(tile.group_bytes())}, depth_);
+        });
+        tile.store(first);
+      });
+    });
+    tile.end();
+  }
+
   Values rows_in_buffer(Value* left, Value* segment, Value* row, Value* live_rows) {
     const std::int64_t stride = e_.plan().iterations(e_.plan().operand_class(dot_.dot, 0)) > 1 ? rows_ * depth_ : 0;
     Value* const part = b_.CreateInBoundsGEP(tile_.factor_type(), left, b_.CreateMul(segment, e_.i64(stride)));
@@ -147,8 +184,10 @@ class BlockProducts {
     return out;
   }
 
-  bool has_whole_depth() const { return dot_.left.mask.columns.empty() || !sum_.is_float(); }
-  bool copies_cut_rows() const { return !dot_.left.mask.columns.empty() && !sum_.is_float(); }
+  bool is_cut() const { return !dot_.left.mask.columns.empty(); }
+  bool has_whole_depth() const { return !is_cut() || !sum_.is_float(); }
+  bool copies_cut_rows() const { return is_cut() && !sum_.is_float() && !amx_; }
+  bool has_depth_in_segment() const { return is_cut() && (sum_.is_float() || amx_); }
 
   /// If the mask of the left factor ends within the current iteration, which is segment `number`: copies its rows, with zeros behind the
   /// mask's end.
@@ -157,7 +196,7 @@ class BlockProducts {
     llvm::BasicBlock *const cut = e_.new_block("cut"), *const whole = e_.new_block("whole");
     b_.CreateCondBr(b_.CreateICmpSLT(valid, e_.i64(depth_)), cut, whole);
     b_.SetInsertPoint(cut);
-    const std::int64_t bytes = depth_ * left_.element_bytes();
+    const std::int64_t bytes = row_bytes();
     // A register tile reads all of its rows, of which the last may not be live.
     Value* rows = e_.live_count(e_.live().of_op(dot_.dot, 0), rows_);
     if (rows) rows = b_.CreateAnd(b_.CreateAdd(rows, e_.i64(tile_.rows() - 1)), e_.i64(-tile_.rows()));
@@ -228,7 +267,7 @@ class BlockProducts {
 
   // What is the same for all segments is a constant.
   void write(Value* number, const Segment& segment) {
-    if (!has_whole_depth()) b_.CreateStore(segment.depth, field(number, 0));
+    if (has_depth_in_segment()) b_.CreateStore(segment.depth, field(number, 0));
     b_.CreateStore(segment.first, field(number, 1));
     if (!may_read_right_) return;
     b_.CreateStore(segment.distance, field(number, 2));
@@ -236,7 +275,7 @@ class BlockProducts {
   }
   Segment read(Value* number) {
     const auto word = [&](std::uint64_t i) { return b_.CreateLoad(b_.getInt64Ty(), field(number, i)); };
-    return {has_whole_depth() ? e_.i64(depth_) : word(0), b_.CreateLoad(b_.getPtrTy(), field(number, 1)),
+    return {has_depth_in_segment() ? word(0) : e_.i64(depth_), b_.CreateLoad(b_.getPtrTy(), field(number, 1)),
             may_read_right_ ? word(2) : e_.i64(distance_in_buffer()), may_read_right_ ? word(3) : e_.i64(column_distance_in_buffer())};
   }
   Value* field(Value* segment, std::uint64_t number) {
@@ -245,6 +284,16 @@ class BlockProducts {
   }
   Value* address_at(Value* segment, Value* row) {
     return b_.CreateInBoundsGEP(b_.getPtrTy(), addresses_.address, b_.CreateAdd(b_.CreateMul(segment, e_.i64(rows_)), row));
+  }
+
+  /// The interleaved right factor of an iteration, if it is not in the factor's own buffer.
+  Value* panels_of(Value* number) { return advanced(panels_.address, number, columns_ * row_bytes()); }
+  std::int64_t column_distance_in_panels() const { return panels_.address ? row_bytes() : column_distance_in_buffer(); }
+
+  /// The bytes of a row of the left factor, and of a column of the right one.
+  std::int64_t row_bytes() const { return depth_ * left_.element_bytes(); }
+  Value* advanced(Value* base, Value* number, std::int64_t bytes) {
+    return b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.CreateMul(number, e_.i64(bytes)));
   }
 
   Emitter::ScratchRange allocate(std::int64_t bytes) {
@@ -259,11 +308,13 @@ class BlockProducts {
   const std::int64_t rows_, columns_, depth_;
   const ClassId right_class_;
   const bool may_read_right_;
-  const bool is_interleaved_;  // the right factor's panels: RegisterTile::interleave
+  const std::optional<AmxShape> amx_;  // the products are added in tile registers
+  const bool is_interleaved_;          // the right factor's panels: RegisterTile::interleave
   RegisterTile tile_;
   Value* reads_right_ = nullptr;
   std::vector<Emitter::ScratchRange> ranges_;
-  Emitter::ScratchRange segments_{}, addresses_{}, zeros_{}, cut_rows_{}, excess_{};
+  Emitter::ScratchRange segments_{}, addresses_{}, zeros_{}, cut_rows_{}, excess_{}, panels_{};
+  std::optional<LeftStrips> strips_;
 };
 
 /// The iterations of a contraction in blocks, and where its right factors are.
@@ -272,43 +323,6 @@ struct Blocks {
   Value* is_kept = nullptr;   // i1: the right factors of all blocks are kept; null: never
   Value* refill = nullptr;    // i1: the right factors must be computed
   Value* in_place = nullptr;  // i1: right factors are read in memory where that is possible; null: never
-};
-
-/// The scalars that right factors depend on and a state, as the program before left them. The entry of the function sets them to 0.
-class Key {
- public:
-  enum State : std::uint64_t { none, seen, kept };
-
-  Key(Emitter& e, const Contraction& contraction) : b_(e.b()) {
-    llvm::Type* word = b_.getInt64Ty();
-    for (ValueId v : contraction.key) words_.push_back(b_.CreateZExt(e.scalar(v), word));
-    // Columns without effect were not computed.
-    for (const ContractedDot& each : contraction.dots)
-      if (Value* live = e.live_count(e.live().of_op(each.dot, 1), e.f().type(e.f().result(each.dot)).extent(1))) words_.push_back(live);
-    before_ = e.alloca_in_entry(word, static_cast<unsigned>(words_.size() + 1), 8);
-    llvm::BasicBlock& entry = e.function().getEntryBlock();
-    llvm::IRBuilder<> at_entry(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
-    at_entry.CreateStore(at_entry.getInt64(none), at_entry.CreateConstInBoundsGEP1_64(word, before_, words_.size()));
-    state_ = b_.CreateLoad(word, state_address());
-    is_seen_ = b_.CreateICmpNE(state_, b_.getInt64(none));
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      Value* at = b_.CreateConstInBoundsGEP1_64(word, before_, i);
-      is_seen_ = b_.CreateAnd(is_seen_, b_.CreateICmpEQ(b_.CreateLoad(word, at), words_[i]));
-      b_.CreateStore(words_[i], at);
-    }
-  }
-  /// i1: the program before had the same key.
-  Value* is_seen() { return is_seen_; }
-  /// i1: it left right factors, which are those of this program.
-  Value* is_kept() { return b_.CreateAnd(is_seen_, b_.CreateICmpEQ(state_, b_.getInt64(kept))); }
-  void set_state(Value* state) { b_.CreateStore(state, state_address()); }
-
- private:
-  Value* state_address() { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), before_, words_.size()); }
-
-  llvm::IRBuilder<>& b_;
-  Values words_;
-  Value *before_ = nullptr, *state_ = nullptr, *is_seen_ = nullptr;
 };
 
 Blocks begin_blocks(Emitter& e, const Contraction& contraction, Value* iterations, std::vector<BlockProducts>& products) {
@@ -322,14 +336,15 @@ Blocks begin_blocks(Emitter& e, const Contraction& contraction, Value* iteration
   if (contraction.reads_right)
     for (BlockProducts& each : products) copies_nothing = b.CreateAnd(copies_nothing, each.has_all_columns());
   if (contraction.kept_blocks > 0) {
-    Key key(e, contraction);
+    KeptKey key(e, contraction);
     Value* const fits = b.CreateICmpSLE(iterations, e.i64(contraction.iterations * contraction.kept_blocks));
     // Copying them pays if the next program finds them.
     if (contraction.reads_right) copies_nothing = b.CreateAnd(copies_nothing, b.CreateNot(b.CreateAnd(fits, key.is_seen())));
     blocks.is_kept = b.CreateAnd(fits, b.CreateNot(copies_nothing));
     blocks.refill = b.CreateNot(b.CreateAnd(blocks.is_kept, key.is_kept()));
-    Value* const is_seen = b.CreateSelect(b.CreateAnd(fits, b.getInt1(contraction.reads_right)), e.i64(Key::seen), e.i64(Key::none));
-    key.set_state(b.CreateSelect(blocks.is_kept, e.i64(Key::kept), is_seen));
+    Value* const is_seen =
+        b.CreateSelect(b.CreateAnd(fits, b.getInt1(contraction.reads_right)), e.i64(KeptKey::seen), e.i64(KeptKey::none));
+    key.set_state(b.CreateSelect(blocks.is_kept, e.i64(KeptKey::kept), is_seen));
   }
   if (contraction.reads_right) blocks.in_place = copies_nothing;
   Value* const of_few_rows = e.i64(contraction.reads_right ? iterations_in_place(e.f(), contraction) : 1);
@@ -366,8 +381,9 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
       e.set_part(block, number);
       const auto segments = carried.begin() + static_cast<std::ptrdiff_t>(init.size());
       Values next = iteration(b.CreateAdd(first, number), Values(carried.begin(), segments));
-      for (BlockProducts& each : products) each.interleave(blocks.refill);
-      for (std::size_t i = 0; i < products.size(); ++i) next.push_back(products[i].add_segments(segments[static_cast<std::ptrdiff_t>(i)]));
+      for (BlockProducts& each : products) each.interleave(number, blocks.refill);
+      for (std::size_t i = 0; i < products.size(); ++i)
+        next.push_back(products[i].add_segments(number, segments[static_cast<std::ptrdiff_t>(i)]));
       return next;
     });
     e.set_part(block, nullptr);

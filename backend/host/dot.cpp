@@ -1,31 +1,86 @@
 // acc += a b on buffers.
+#include "backend/host/amx_tile.h"
 #include "backend/host/register_tile.h"
 #include "backend/host/step_ops.h"
 
 namespace tilewright::backend::host {
+
+namespace {
+
+/// A dot, and the buffers of one of its matrices.
+struct Product {
+  Type left_type, sum_type;
+  Value *left, *right, *sums;
+  Value *live_rows, *live_columns;  // null: all
+  std::int64_t rows() const { return sum_type.extent(sum_type.rank() - 2); }
+  std::int64_t columns() const { return sum_type.extent(sum_type.rank() - 1); }
+  std::int64_t depth() const { return left_type.extent(left_type.rank() - 1); }
+};
+
+void multiply_in_vectors(Emitter& e, const Product& p) {
+  llvm::IRBuilder<>& b = e.b();
+  RegisterTile tile(e, p.left_type, p.sum_type, p.depth() % 2 == 0);
+  tile.for_each(TileOrder::down_columns, p.live_rows, p.live_columns, [&](Value* row, Value* column) {
+    Value* at = b.CreateInBoundsGEP(tile.sum_type(), p.sums, b.CreateAdd(b.CreateMul(row, e.i64(p.columns())), column));
+    const RightRows rows{b.CreateInBoundsGEP(tile.factor_type(), p.right, column), e.i64(p.columns() * p.left_type.element_bytes())};
+    tile.store(at, tile.add_products(tile.load(at), tile.left_rows(p.left, row, p.depth(), p.live_rows), rows, e.i64(p.depth()), false));
+  });
+}
+
+/// `panels`: memory for the interleaved right factor.
+void multiply_in_tiles(Emitter& e, const Product& p, AmxShape shape, Value* panels) {
+  llvm::IRBuilder<>& b = e.b();
+  AmxTile tile(e, shape, p.sum_type);
+  const std::int64_t row_bytes = p.depth() * p.left_type.element_bytes();  // of the left factor, and of a column of the right one
+  const auto at = [&](Value* base, Value* number, std::int64_t bytes) {
+    return b.CreateInBoundsGEP(b.getInt8Ty(), base, b.CreateMul(number, e.i64(bytes)));
+  };
+  e.loop_over_first(p.live_columns, p.columns(), shape.columns, [&](Value* column) {
+    tile.interleave(at(p.right, column, p.left_type.element_bytes()), p.columns() * p.left_type.element_bytes(),
+                    at(panels, column, row_bytes), p.depth());
+  });
+  tile.begin();
+  e.loop_over_first(p.live_rows, p.rows(), shape.rows, [&](Value* row) {
+    const EvenRows left{at(p.left, row, row_bytes), e.i64(row_bytes)};
+    e.loop_over_first(p.live_columns, p.columns(), shape.columns, [&](Value* column) {
+      Value* const sums = at(at(p.sums, row, p.columns() * 4), column, 4);
+      tile.load(sums);
+      tile.add_products(left, {at(panels, column, row_bytes), e.i64(tile.group_bytes())}, p.depth());
+      tile.store(sums);
+    });
+  });
+  tile.end();
+}
+
+}  // namespace
 
 void emit_dot(Emitter& e, OpId id) {
   if (e.plan().contraction(e.f().block(e.f().op(id).parent).parent)) return;  // emit_contraction adds the products
   llvm::IRBuilder<>& b = e.b();
   const ValueId result = e.f().op(id).results[0];
   const Type a = e.f().type(e.f().operand(id, 0)), c = e.f().type(result);
-  const std::int64_t M = c.extent(c.rank() - 2), N = c.extent(c.rank() - 1), K = a.extent(a.rank() - 1);
-  RegisterTile tile(e, a, c, K % 2 == 0);
   const auto live = [&](int axis) { return e.live().of_op(id, axis); };
   Value* const base[3] = {e.operand_buffer(id, 0), e.operand_buffer(id, 1), e.buffer_of(result)};
+  const auto shape = amx_shape(e.products(), a, c);
   const bool is_batched = c.rank() == 3;
+  const std::int64_t right_bytes = a.extent(a.rank() - 1) * c.extent(c.rank() - 1) * a.element_bytes();
+  const auto panels = shape ? std::optional(e.allocate_scratch(right_bytes)) : std::nullopt;
   e.loop_over_live(is_batched ? live(0) : passes::LiveIndices{true, 0}, is_batched ? c.extent(0) : 1, [&](Value* batch) {
-    Value* left = b.CreateInBoundsGEP(tile.factor_type(), base[0], b.CreateMul(batch, e.i64(M * K)));
-    Value* right = b.CreateInBoundsGEP(tile.factor_type(), base[1], b.CreateMul(batch, e.i64(K * N)));
-    Value* sums = b.CreateInBoundsGEP(tile.sum_type(), base[2], b.CreateMul(batch, e.i64(M * N)));
-    const auto live_count = [&](int axis) { return e.live_count(live(axis), c.extent(axis)); };
-    Value* const live_rows = live_count(c.rank() - 2);
-    tile.for_each(TileOrder::down_columns, live_rows, live_count(c.rank() - 1), [&](Value* row, Value* column) {
-      Value* at = b.CreateInBoundsGEP(tile.sum_type(), sums, b.CreateAdd(b.CreateMul(row, e.i64(N)), column));
-      const RightRows rows{b.CreateInBoundsGEP(tile.factor_type(), right, column), e.i64(N * a.element_bytes())};
-      tile.store(at, tile.add_products(tile.load(at), tile.left_rows(left, row, K, live_rows), rows, e.i64(K), false));
-    });
+    const auto matrix = [&](int i, std::int64_t bytes) {
+      return b.CreateInBoundsGEP(b.getInt8Ty(), base[i], b.CreateMul(batch, e.i64(bytes)));
+    };
+    Product p{a, c, nullptr, nullptr, nullptr, nullptr, nullptr};
+    p.left = matrix(0, p.rows() * p.depth() * a.element_bytes());
+    p.right = matrix(1, right_bytes);
+    p.sums = matrix(2, p.rows() * p.columns() * c.element_bytes());
+    p.live_rows = e.live_count(live(c.rank() - 2), p.rows());
+    p.live_columns = e.live_count(live(c.rank() - 1), p.columns());
+    if (shape)
+      multiply_in_tiles(e, p, *shape, panels->address);
+    else
+      multiply_in_vectors(e, p);
   });
+  if (panels) e.free_scratch(*panels);
 }
 
 }  // namespace tilewright::backend::host

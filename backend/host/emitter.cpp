@@ -19,7 +19,7 @@ Emitter::Emitter(llvm::Module& m, const Function& f, const Machine& machine, boo
       machine_(machine),
       check_(check),
       axes_(f),
-      plan_(f, check ? std::nullopt : std::optional(MemoryAxes{axes_, target().lanes(), machine.has_byte_products})),
+      plan_(f, check ? std::nullopt : std::optional(MemoryAxes{axes_, target().lanes(), machine.products})),
       live_(f, axes_),
       combined_atomics_(check ? std::set<OpId>() : combinable_atomics(f)),
       scalars_(f.value_capacity(), nullptr) {
@@ -140,7 +140,7 @@ Values Emitter::loop(Value* lo, Value* hi, Value* step, const Values& init, bool
     phis.push_back(b_.CreatePHI(v->getType(), 2));
     phis.back()->addIncoming(v, before);
   }
-  const Values next = body(index, Values(phis.begin(), phis.end()));
+  Values next = body(index, Values(phis.begin(), phis.end()));
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   Value* following = b_.CreateAdd(index, step, "", true, true);
   index->addIncoming(following, latch);
@@ -159,9 +159,12 @@ Values Emitter::loop(Value* lo, Value* hi, Value* step, const Values& init, bool
 }
 
 void Emitter::loop_over_live(passes::LiveIndices live, std::int64_t extent, const std::function<void(Value*)>& body) {
-  Value* count = live_count(live, extent);
-  if (!count) return loop(extent, 1, body);
-  loop(i64(0), count, i64(1), {}, true, [&](Value* index, const Values&) {
+  loop_over_first(live_count(live, extent), extent, 1, body);
+}
+
+void Emitter::loop_over_first(Value* count, std::int64_t extent, std::int64_t step, const std::function<void(Value*)>& body) {
+  if (!count) return loop(extent, step, body);
+  loop(i64(0), count, i64(step), {}, true, [&](Value* index, const Values&) {
     body(index);
     return Values{};
   });

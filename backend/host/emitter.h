@@ -44,6 +44,7 @@ class Emitter {
   const passes::AxisInfoAnalysis& axes() const { return axes_; }
   const passes::LiveExtents& live() const { return live_.live(); }
   const ir::TargetDesc& target() const { return machine_.description; }
+  const ProductInstructions& products() const { return machine_.products; }
   bool check() const { return check_; }
   llvm::Function& function() { return *function_; }
   llvm::IRBuilder<>& b() { return b_; }
@@ -81,6 +82,8 @@ class Emitter {
               const std::function<Values(Value* index, const Values& carried)>& body);
   /// A loop from 0 to `end` (exclusive) by `step`, at least once, without carried values.
   void loop(std::int64_t end, std::int64_t step, const std::function<void(Value* index)>& body);
+  /// A loop by `step` from 0 over the first `count` indices of an axis; null: all of them.
+  void loop_over_first(Value* count, std::int64_t extent, std::int64_t step, const std::function<void(Value* index)>& body);
   /// A loop by 1 from 0 over the live indices of an axis of this extent.
   void loop_over_live(passes::LiveIndices, std::int64_t extent, const std::function<void(Value* index)>& body);
   /// The number of first indices of an axis that are live, i64; null: all of them.

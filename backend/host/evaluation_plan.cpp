@@ -213,16 +213,18 @@ void EvaluationPlan::plan_contractions() {
     found.reads_right = loads.size() == found.dots.size();
     if (found.reads_right)
       for (const auto& [c, step] : loads) step->right_factor = c;
-    found.iterations = is_aligned ? iterations_in_block(f_, found, bytes) : 1;
+    found.iterations = is_aligned ? iterations_in_block(f_, found, bytes, memory_->products) : 1;
     for (ClassId c : factors) class_factor_[c].iterations = found.iterations;
     for (const ContractedDot& each : found.dots) {
       const ClassId c = operand_class(each.dot, 1);
       const Type t = f_.type(f_.operand(each.dot, 1));
-      const TileShape shape = register_tile_shape(memory_->lanes * 32, f_.type(f_.result(each.dot)));
-      const std::int64_t columns = shape.columns();
+      const Type sum = f_.type(f_.result(each.dot));
+      const TileShape shape = register_tile_shape(memory_->lanes * 32, sum);
+      const auto amx = amx_shape(memory_->products, f_.type(f_.operand(each.dot, 0)), sum);
+      const std::int64_t columns = amx ? amx->columns : shape.columns();
       if (std::find(factors.begin(), factors.end(), c) != factors.end() && is_only_filled_for(each.dot, c))
         class_factor_[c].panels = {columns, found.iterations * t.extent(0), t.extent(0) * columns * t.element_bytes(),
-                                   memory_->has_byte_products && adds_byte_products(t, shape, memory_->lanes)};
+                                   amx || (memory_->products.four_bytes && adds_byte_products(t, shape, memory_->lanes))};
     }
     plan_kept_factors(loop, found);
   }

@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "backend/host/machine.h"
 #include "passes/analysis/axis_info.h"
 #include "tileir/ir.h"
 
@@ -100,7 +101,7 @@ Strides strides_of(const Function&, const Source& source);
 struct MemoryAxes {
   const passes::AxisInfoAnalysis& info;
   int lanes;
-  bool has_byte_products = false;  // Machine
+  ProductInstructions products;
 };
 
 /// Whether an op only maps indices: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.
@@ -146,7 +147,7 @@ struct Contraction {
 struct Panels {
   std::int64_t columns = 0, rows = 0;
   std::int64_t iteration_bytes = 0;  // of the rows of one iteration in a panel
-  bool are_interleaved = false;      // by the contraction, after they have been filled: see RegisterTile::interleave
+  bool are_interleaved = false;      // by the contraction, after they have been filled: see RegisterTile and AmxTile
 };
 
 class EvaluationPlan {

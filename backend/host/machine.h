@@ -6,12 +6,18 @@
 
 namespace tilewright::backend::host {
 
+/// Instructions that add several products of bytes at once.
+struct ProductInstructions {
+  bool four_bytes = false;  // four products of bytes to each i32 of a whole register (vpdpbusd)
+  bool byte_tiles = false;  // tile registers of bytes (AMX-INT8)
+};
+
 /// What the code may use: LLVM's names of a CPU and of its features, and what follows from them.
 struct Machine {
   std::string cpu;
   std::string features;
   ir::TargetDesc description;
-  bool has_byte_products = false;  // an instruction on whole registers adds four products of bytes to each i32 (vpdpbusd)
+  ProductInstructions products;
 };
 
 }  // namespace tilewright::backend::host

@@ -48,19 +48,8 @@ RegisterTile::RegisterTile(Emitter& e, Type factor, Type sum, bool has_even_dept
 
 void RegisterTile::for_each(TileOrder order, Value* live_rows, Value* live_columns,
                             const std::function<void(Value* row, Value* column)>& emit_tile) {
-  const auto over_rows = [&](const std::function<void(Value*)>& body) {
-    e_.loop(e_.i64(0), live_rows ? live_rows : e_.i64(M_), e_.i64(shape_.rows), {}, live_rows != nullptr, [&](Value* row, const Values&) {
-      body(row);
-      return Values{};
-    });
-  };
-  const auto over_columns = [&](const std::function<void(Value*)>& body) {
-    e_.loop(e_.i64(0), live_columns ? live_columns : e_.i64(N_), e_.i64(shape_.columns()), {}, live_columns != nullptr,
-            [&](Value* column, const Values&) {
-              body(column);
-              return Values{};
-            });
-  };
+  const auto over_rows = [&](const std::function<void(Value*)>& body) { e_.loop_over_first(live_rows, M_, shape_.rows, body); };
+  const auto over_columns = [&](const std::function<void(Value*)>& body) { e_.loop_over_first(live_columns, N_, shape_.columns(), body); };
   if (order == TileOrder::along_rows)
     over_rows([&](Value* row) { over_columns([&](Value* column) { emit_tile(row, column); }); });
   else

@@ -6,6 +6,8 @@
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/SCCP.h>
 #include <llvm/Transforms/Utils/Cloning.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <mutex>
 
@@ -68,6 +70,13 @@ void describe(Machine& m, const std::string& name, int vector_bits, bool fma, bo
   d.reduction.block = 4 * d.lanes();
 }
 
+/// Asks Linux for the tile registers of AMX, which a process may use only with its permission (Documentation/arch/x86/xstate.rst).
+bool may_use_tile_registers() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static const bool is_granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return is_granted;
+}
+
 }  // namespace
 
 Machine machine_of(const std::string& target) {
@@ -90,7 +99,11 @@ Machine machine_of(const std::string& target) {
   const bool avx512 = has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq");
   const bool avx2 = has("avx2") && has("fma");
   describe(m, target, avx512 ? 512 : avx2 ? 256 : 128, has("fma"), has("f16c") && has("avx"), avx2);
-  m.has_byte_products = avx512 ? has("avx512vnni") : avx2 && has("avxvnni");
+  m.products.four_bytes = avx512 ? has("avx512vnni") : avx2 && has("avxvnni");
+  const bool tiles = avx512 && has("amx-tile") && may_use_tile_registers();
+  m.products.byte_tiles = tiles && has("amx-int8");
+  // Features are part of the key of compiled kernels.
+  if (!tiles) m.features += ",-amx-tile,-amx-int8,-amx-bf16";
   return m;
 }
 

@@ -15,6 +15,14 @@ TileShape register_tile_shape(int vector_bits, const ir::Type& sums) {
   return {rows, std::min({columns / lanes, accumulators / rows, kMostVectors}), lanes};
 }
 
+std::optional<AmxShape> amx_shape(const ProductInstructions& products, const ir::Type& left, const ir::Type& sums) {
+  constexpr std::int64_t kRowBytes = 64, kRows = 16;  // of a tile register
+  const std::int64_t rows = sums.extent(sums.rank() - 2), columns = sums.extent(sums.rank() - 1);
+  const bool has_tiles = products.byte_tiles && left.element() == ir::Element::i8;
+  if (!has_tiles || rows < kRows || columns < kRows || left.extent(left.rank() - 1) * left.element_bytes() < kRowBytes) return std::nullopt;
+  return AmxShape{std::min(rows, 2 * kRows), std::min(columns, 2 * kRows)};
+}
+
 bool adds_byte_products(const ir::Type& right, const TileShape& shape, int lanes) {
   constexpr std::int64_t kLeastDepth = 16;  // bytes of the narrowest register, in which a row of the left factor is added up
   return right.element() == ir::Element::i8 && shape.lanes == lanes && right.extent(right.rank() - 2) >= kLeastDepth;

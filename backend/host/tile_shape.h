@@ -1,7 +1,9 @@
 // The extents of register tiles.
 #pragma once
 #include <cstdint>
+#include <optional>
 
+#include "backend/host/machine.h"
 #include "tileir/type.h"
 
 namespace tilewright::backend::host {
@@ -13,7 +15,14 @@ struct TileShape {
 };
 TileShape register_tile_shape(int vector_bits, const ir::Type& sums);
 
-/// Whether products with this right factor can be added by the instruction for four products of bytes (Machine::has_byte_products), on a
+/// The accumulators that a dot holds in tile registers (AMX), as two or one in either direction: 16 or 32 rows, and as many columns. None if
+/// the processor has no such registers for the factors, or an extent does not fill one.
+struct AmxShape {
+  std::int64_t rows, columns;
+};
+std::optional<AmxShape> amx_shape(const ProductInstructions&, const ir::Type& left, const ir::Type& sums);
+
+/// Whether products with this right factor can be added by the instruction for four products of bytes (ProductInstructions), on a
 /// target with vectors of `lanes` lanes.
 bool adds_byte_products(const ir::Type& right, const TileShape&, int lanes);
 

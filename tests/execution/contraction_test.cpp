@@ -29,6 +29,7 @@ struct Product {
   bool is_one_behind = false;  // elements behind the masks are 1, not 0
   bool is_aliased = false;     // the result is written over the right factor
   std::int32_t shift = 0;      // added to both sides of the left factor's comparison of depth
+  bool is_contraction = true;  // the loop does nothing but multiply
 };
 
 std::string replaced(std::string text, const std::vector<std::pair<std::string, std::string>>& names) {
@@ -122,7 +123,7 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
     %y = load %yp, $Y : $F[$k, $n]
     $O
     %d = dot $L, $R, %s {precision = ieee} : $S[$m, $n]
-    yield %d
+    $U
   }
   %Ni = broadcast %N : i32[$m, 1]
   %iN = mul %i, %Ni : i32[$m, 1]
@@ -145,6 +146,7 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
                          {"$R", has_right ? "%yf" : "%y"},
                          {"$X", left_mask + (p.is_one_behind ? ", %xone" : "")},
                          {"$Y", right_mask + (p.is_one_behind ? ", %yone" : "")},
+                         {"$U", p.is_contraction ? "yield %d" : "%e = abs %d : $S[$m, $n]\n    yield %e"},
                          {"$C", p.shift != 0 ? "%krs" : "%kr"},
                          {"$B", p.shift != 0 ? "%Krs" : "%Kr"},
                          {"$H", std::to_string(p.shift)},
@@ -252,6 +254,34 @@ TEST_CASE("contraction: products of bytes") {
   Product wraps{20, 70, 50, 16, 64, 32, {}, {}, false, false, "right"};
   wraps.shift = std::numeric_limits<std::int32_t>::max() - 3 - 50;
   bytes(wraps);
+}
+
+TEST_CASE("contraction: products of bytes in tile registers, where the processor has them") {
+  const auto in_tiles = [&](Product p) {
+    p.factor = Element::i8, p.sum = Element::i32;
+    for (const bool is_contraction : {true, false}) {
+      p.is_contraction = is_contraction;
+      check(p);
+    }
+  };
+  for (const std::int64_t k : {0, 1, 31, 64, 130})
+    for (const std::int64_t m : {1, 17, 40}) in_tiles({m, 140, k, 32, 128, 64});
+  for (const std::int64_t depth : {32, 128}) in_tiles({21, 70, 150, 16, 64, depth});
+  for (const std::int64_t rows : {16, 64, 128}) in_tiles({rows + 5, 70, 143, rows, 64, 64});
+  in_tiles({20, 9, 150, 16, 16, 64});
+  in_tiles({20, 260, 2101, 16, 256, 256});  // blocks that are kept
+  in_tiles({40, 140, 4700, 32, 128, 256});  // more blocks than are kept
+  in_tiles({100, 70, 603, 32, 64, 64});     // neighbouring programs share panels
+  for (const bool left : {false, true})
+    for (const bool right : {false, true}) in_tiles({37, 70, 100, 32, 64, 64, {}, {}, left, right});
+  for (const char* masks : {"left", "right"}) in_tiles({37, 70, 100, 32, 64, 64, {}, {}, false, false, masks});
+  in_tiles({37, 70, 100, 32, 64, 64, {}, {}, false, false, "both", "", true});
+  const std::string left = "%xf = sub %xone, %x : i8[$m, $k]", right = "%yf = sub %yone, %y : i8[$k, $n]";
+  for (const std::string& factors : {left, right, left + "\n    " + right})
+    in_tiles({70, 70, 100, 64, 64, 64, {}, {}, false, false, "both", factors.c_str()});
+  Product wraps{20, 70, 100, 16, 64, 64, {}, {}, false, false, "right"};
+  wraps.shift = std::numeric_limits<std::int32_t>::max() - 3 - 100;
+  in_tiles(wraps);
 }
 
 TEST_CASE("contraction: transposed factors") {

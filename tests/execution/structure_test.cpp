@@ -90,7 +90,7 @@ TEST_CASE("dot: every pair of element types, every size of a register tile and s
     std::int64_t batch, m, n, k;
   };
   for (const Size& s : {Size{0, 16, 16, 16}, Size{0, 64, 64, 32}, Size{0, 1, 1, 1}, Size{0, 2, 4, 8}, Size{0, 128, 8, 2},
-                        Size{0, 4, 128, 1}, Size{0, 16, 32, 64}, Size{4, 8, 16, 4}}) {
+                        Size{0, 4, 128, 1}, Size{0, 16, 32, 64}, Size{4, 8, 16, 4}, Size{2, 32, 64, 64}}) {
     SequenceBuilder p("dot");
     const auto shape = [&](std::int64_t a, std::int64_t b) { return s.batch ? Shape{s.batch, a, b} : Shape{a, b}; };
     for (const auto& [in, out] : {std::pair{Element::f16, Element::f32},

@@ -15,8 +15,8 @@ using ir::OpKind;
 namespace {
 
 struct Planned {
-  explicit Planned(const std::string& text, bool has_byte_products = false)
-      : function(ir::parse(text, "test.tile").functions.at(0)), axes(function), plan(function, MemoryAxes{axes, 16, has_byte_products}) {
+  explicit Planned(const std::string& text, ProductInstructions products = {})
+      : function(ir::parse(text, "test.tile").functions.at(0)), axes(function), plan(function, MemoryAxes{axes, 16, products}) {
     function.walk([&](OpId id) {
       if (function.kind(id) == OpKind::for_) loop = id;
     });
@@ -104,8 +104,8 @@ std::string product(const char* mask = "%both", const char* in_loop = "", const 
   })";
 }
 
-/// The product of i8, with sums of i32.
-std::string product_of_bytes() {
+/// The product of i8, with sums of i32, in steps of `depth`.
+std::string product_of_bytes(const char* depth = "16") {
   std::string text = product();
   const auto replace = [&](const std::string& what, const std::string& by) {
     for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
@@ -115,6 +115,7 @@ std::string product_of_bytes() {
   replace("f32[64, 64]", "i32[64, 64]");
   replace("value = 0.0", "value = 0");
   replace("f32", "i8");
+  replace("16", depth);
   return text;
 }
 
@@ -122,7 +123,7 @@ std::string product_of_bytes() {
 
 TEST_CASE("contraction: panels of bytes are interleaved where an instruction adds four products") {
   for (const bool has_byte_products : {false, true}) {
-    const Planned p(product_of_bytes(), has_byte_products);
+    const Planned p(product_of_bytes(), {.four_bytes = has_byte_products});
     REQUIRE(p.contraction() != nullptr);
     CHECK(p.contraction()->dots.at(0).left.load);
     CHECK(p.contraction()->kept_blocks > 0);
@@ -130,8 +131,21 @@ TEST_CASE("contraction: panels of bytes are interleaved where an instruction add
     REQUIRE(panels != nullptr);
     CHECK(panels->are_interleaved == has_byte_products);
   }
-  const Planned floats(product(), true);
+  const Planned floats(product(), {.four_bytes = true});
   CHECK_FALSE(floats.plan.panels(floats.plan.operand_class(floats.contraction()->dots.at(0).dot, 1))->are_interleaved);
+}
+
+TEST_CASE("contraction: products of bytes are added in tile registers where steps fill their rows") {
+  for (const char* depth : {"16", "64"}) {
+    const Planned p(product_of_bytes(depth), {.four_bytes = true, .byte_tiles = true});
+    REQUIRE(p.contraction() != nullptr);
+    const bool in_tiles = std::string(depth) == "64";
+    const Panels* panels = p.plan.panels(p.plan.operand_class(p.contraction()->dots.at(0).dot, 1));
+    REQUIRE(panels != nullptr);
+    CHECK(panels->columns == (in_tiles ? 32 : 64));
+    CHECK(panels->are_interleaved);
+    CHECK(p.contraction()->iterations == 32);  // 512 products in registers, 2048 in tile registers
+  }
 }
 
 TEST_CASE("contraction: the left factor is read in memory, the right one is kept in panels") {

@@ -1,0 +1,112 @@
+// Emits the instructions of AMX (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18).
+#include "backend/host/amx_tile.h"
+
+#include <llvm/IR/IntrinsicsX86.h>
+
+namespace tilewright::backend::host {
+
+namespace {
+
+constexpr std::int64_t kRows = 16, kRowBytes = 64;  // of a tile register
+constexpr std::int64_t kSums = kRowBytes / 4;       // in a row
+// Tile registers: four of accumulators, two for each factor.
+constexpr unsigned kLeft = 4, kRight = 6;
+
+}  // namespace
+
+AmxTile::AmxTile(Emitter& e, AmxShape shape, Type sum)
+    : e_(e), b_(e.b()), shape_(shape), sum_row_bytes_(sum.extent(sum.rank() - 1) * sum.element_bytes()) {}
+
+void AmxTile::begin() {
+  // The operand of ldtilecfg: the palette, then 16 numbers of bytes in a row, then 16 numbers of rows.
+  std::array<std::uint8_t, 64> configuration{};
+  configuration[0] = 1;
+  for (std::size_t tile = 0; tile < 8; ++tile) {
+    configuration[16 + 2 * tile] = kRowBytes;
+    configuration[48 + tile] = kRows;
+  }
+  Value* const value = llvm::ConstantDataVector::get(e_.context(), configuration);
+  Value* const at = e_.alloca_in_entry(value->getType(), 1, 64);
+  b_.CreateStore(value, at);
+  b_.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {at});
+}
+
+void AmxTile::end() { b_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {}); }
+
+void AmxTile::for_each_sum(const std::function<void(unsigned, std::int64_t, std::int64_t)>& emit) {
+  for (std::int64_t i = 0; i < shape_.rows / kRows; ++i)
+    for (std::int64_t j = 0; j < shape_.columns / kSums; ++j) emit(static_cast<unsigned>(2 * i + j), i * kRows, j * kSums);
+}
+
+void AmxTile::load(Value* first) {
+  for_each_sum([&](unsigned number, std::int64_t row, std::int64_t column) {
+    Value* const from = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), first, static_cast<std::uint64_t>(row * sum_row_bytes_ + column * 4));
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64, {}, {tile(number), from, e_.i64(sum_row_bytes_)});
+  });
+}
+
+void AmxTile::store(Value* first) {
+  for_each_sum([&](unsigned number, std::int64_t row, std::int64_t column) {
+    Value* const to = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), first, static_cast<std::uint64_t>(row * sum_row_bytes_ + column * 4));
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_tilestored64, {}, {tile(number), to, e_.i64(sum_row_bytes_)});
+  });
+}
+
+void AmxTile::add_products(const EvenRows& left, const EvenRows& right, std::int64_t depth) {
+  llvm::Type* const byte = b_.getInt8Ty();
+  const auto load = [&](unsigned number, const EvenRows& rows, Value* offset) {
+    Value* const from = b_.CreateInBoundsGEP(byte, rows.first, offset);
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64, {}, {tile(number), from, rows.distance});
+  };
+  const auto multiply = [&](unsigned i, unsigned j) {
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_tdpbssd, {}, {tile(2 * i + j), tile(kLeft + i), tile(kRight + j)});
+  };
+  Value* const lower = b_.CreateMul(left.distance, e_.i64(kRows));  // the second register of rows
+  Value* const next = b_.CreateMul(right.distance, e_.i64(kRows));  // the groups of the next step
+  const bool has_lower = shape_.rows > kRows, has_second = shape_.columns > kSums;
+  e_.loop(e_.i64(0), e_.i64(depth / kRowBytes), e_.i64(1), {}, false, [&](Value* step, const Values&) {
+    Value* const at = b_.CreateMul(step, e_.i64(kRowBytes));
+    Value* const group = b_.CreateMul(step, next);
+    load(kLeft, left, at);
+    load(kRight, right, group);
+    multiply(0, 0);
+    if (has_second) {
+      load(kRight + 1, right, b_.CreateAdd(group, e_.i64(kRowBytes)));
+      multiply(0, 1);
+    }
+    if (has_lower) {
+      load(kLeft + 1, left, b_.CreateAdd(at, lower));
+      multiply(1, 0);
+      if (has_second) multiply(1, 1);
+    }
+    return Values{};
+  });
+}
+
+void AmxTile::interleave(Value* from, std::int64_t distance, Value* to, std::int64_t rows) {
+  const auto vector = [&](llvm::Type* element) { return llvm::FixedVectorType::get(element, static_cast<unsigned>(kSums)); };
+  const auto at = [&](Value* base, Value* offset) { return b_.CreateInBoundsGEP(b_.getInt8Ty(), base, offset); };
+  const auto alternate = [&](Value* even, Value* odd) {
+    std::vector<int> lanes;
+    for (int i = 0; i < kSums; ++i) lanes.push_back(i), lanes.push_back(static_cast<int>(kSums) + i);
+    return b_.CreateShuffleVector(even, odd, lanes);
+  };
+  e_.loop(rows / 4, 1, [&](Value* group) {
+    Value* const first = at(from, b_.CreateMul(group, e_.i64(4 * distance)));
+    // All loads come before the stores, which may write the same memory.
+    Values words;
+    for (std::int64_t column = 0; column < shape_.columns; column += kSums) {
+      const auto row = [&](std::int64_t i) {
+        return b_.CreateAlignedLoad(vector(b_.getInt8Ty()), at(first, e_.i64(i * distance + column)), llvm::Align(kSums));
+      };
+      const auto pairs = [&](std::int64_t i) { return b_.CreateBitCast(alternate(row(i), row(i + 1)), vector(b_.getInt16Ty())); };
+      Value* const upper = pairs(0);
+      words.push_back(alternate(upper, pairs(2)));
+    }
+    Value* const into = at(to, b_.CreateMul(group, e_.i64(group_bytes())));
+    for (std::size_t j = 0; j < words.size(); ++j)
+      b_.CreateAlignedStore(words[j], at(into, e_.i64(static_cast<std::int64_t>(j) * kRowBytes)), llvm::Align(kRowBytes));
+  });
+}
+
+}  // namespace tilewright::backend::host

@@ -1,0 +1,42 @@
+// A register tile of accumulators in the tile registers of AMX.
+#pragma once
+#include "backend/host/emitter.h"
+#include "backend/host/factor_rows.h"
+#include "backend/host/tile_shape.h"
+
+namespace tilewright::backend::host {
+
+/// One, two or four tile registers of accumulators: loaded from a row-major buffer, increased by products of bytes, and stored. The right
+/// factor is interleaved: the elements of a column in four rows follow each other.
+class AmxTile {
+ public:
+  AmxTile(Emitter&, AmxShape, Type sum);
+
+  const AmxShape& shape() const { return shape_; }
+
+  /// The methods that compute stand between these two.
+  void begin();
+  void end();
+
+  void load(Value* first);
+  void store(Value* first);
+  /// Adds the products for `depth` steps of k, whose left factors fill rows of tile registers. The distance of the right factor is that from
+  /// a group of interleaved rows to the next.
+  void add_products(const EvenRows& left, const EvenRows& right, std::int64_t depth);
+
+  /// Interleaves so many rows of the tile's columns, which are `distance` bytes apart, and writes them without gaps; possibly in place.
+  void interleave(Value* from, std::int64_t distance, Value* to, std::int64_t rows);
+  /// The bytes of a group of interleaved rows.
+  std::int64_t group_bytes() const { return shape_.columns * 4; }
+
+ private:
+  void for_each_sum(const std::function<void(unsigned number, std::int64_t row, std::int64_t column)>&);
+  Value* tile(unsigned number) { return b_.getInt8(static_cast<std::uint8_t>(number)); }
+
+  Emitter& e_;
+  llvm::IRBuilder<>& b_;
+  const AmxShape shape_;
+  const std::int64_t sum_row_bytes_;
+};
+
+}  // namespace tilewright::backend::host
