@@ -159,8 +159,9 @@ require_each("${text}" ${table} "Adding a form of fusion, step 2" "case in Forms
 # ---- what only tests need ----
 if(TESTS)
   set(table tileir/graph/graph_ops.def)
-  rows_of(${table} "TW_GRAPH_OP\\(([a-z_0-9]+), (shape|index), ")
-  read_files(text "frontend/include/tilewright/graph/shape.h" "frontend/include/tilewright/graph/index.h")
+  rows_of(${table} "TW_GRAPH_OP\\(([a-z_0-9]+), (shape|index|memory), ")
+  read_files(text "frontend/include/tilewright/graph/shape.h" "frontend/include/tilewright/graph/index.h"
+    "frontend/include/tilewright/graph/placement.h")
   require_each("${text}" ${table} "Adding a tensor op, step 6"
     "function for users in frontend/include/tilewright/graph" "Tensor<T> @")
   read_files(text "docs/tutorial/11_formulas.md")

@@ -73,7 +73,7 @@ GROUPS = [
      "both have one; shapes broadcast as in NumPy, and extents need not be powers of two. Types meet as those of tiles do.",
      [FRONT + "graph.h", FRONT + "graph/tensor.h", TILEIR + "dim.h", FRONT + "graph/tensor_handle.h", FRONT + "graph/create.h",
       FRONT + "graph/shape.h", FRONT + "graph/elementwise.h", FRONT + "graph/reduce.h", FRONT + "graph/product.h", FRONT + "graph/neural.h",
-      FRONT + "graph/index.h", FRONT + "graph/call.h"]),
+      FRONT + "graph/index.h", FRONT + "graph/placement.h", FRONT + "graph/call.h"]),
     ("Plans", "What a graph is compiled to: kernels, what they cover, and how to run them.", [RUNTIME + "plan.h"]),
     ("Tuning", "[Tuning a kernel of your own](../kernels.md#tuning-a-kernel-of-your-own) tells how a search goes.",
      [FRONT + "tuner.h", RUNTIME + "wisdom.h"]),

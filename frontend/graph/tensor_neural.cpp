@@ -38,6 +38,24 @@ Handle rms_norm(const Handle& x, const Handle& gamma, double eps, const Here& at
   return c.made(graph::rms_norm(c.b, c.node(x), c.node(gamma), eps));
 }
 
+Handle batch_norm(const Handle& x, const Handle& mean, const Handle& variance, const Handle& gamma, const Handle& beta, double eps,
+                  const Here& at) {
+  TensorCall c("batch_norm", at, {{&x, "x"}, {&mean, "mean"}, {&variance, "variance"}, {&gamma, "gamma"}, {&beta, "beta"}});
+  return c.made(graph::batch_norm(c.b, c.node(x), c.node(mean), c.node(variance), c.node(gamma), c.node(beta), eps));
+}
+
+Handle conv(const Handle& x, const Handle& w, const ConvOptions& options, TypeCode meet, TypeCode result, const Here& at) {
+  TensorCall c("conv", at, {{&x, "x"}, {&w, "w"}});
+  const graph::NodeId image = c.b.cast(c.node(x), element(meet)), filter = c.b.cast(c.node(w), element(meet));
+  return c.made(graph::conv(c.b, image, filter, {options.stride, options.pad, options.dilation}, options.groups, element(result)));
+}
+
+Handle pool(Pool kind, const Handle& x, std::int64_t size, const PoolOptions& options, const Here& at) {
+  TensorCall c(kind == Pool::max ? "max_pool" : "avg_pool", at, {{&x, "x"}});
+  const graph::Movement movement{options.stride.value_or(size), options.pad, 1};
+  return c.made(kind == Pool::max ? graph::max_pool(c.b, c.node(x), size, movement) : graph::avg_pool(c.b, c.node(x), size, movement));
+}
+
 Handle cross_entropy(const Handle& logits, const Handle& targets, const Here& at) {
   TensorCall c("cross_entropy", at, {{&logits, "logits"}, {&targets, "targets"}});
   return c.made(graph::cross_entropy(c.b, c.node(logits), c.node(targets)));

@@ -1,5 +1,6 @@
-// Records shape ops and indexed ops of tensors.
+// Records shape ops, indexed ops and placements of tensors.
 #include "frontend/graph/tensor_call.h"
+#include "tileir/graph/formulas.h"
 
 namespace tilewright::detail::tensor {
 
@@ -66,6 +67,23 @@ Handle flip(const Handle& t, std::int64_t axis, const Here& at) {
 Handle rotate(const Handle& t, std::int64_t axis, const Dim& offset, const Here& at) {
   TensorCall c("rotate", at, {{&t, "t"}});
   return c.made(c.b.rotate(c.node(t), axis, offset));
+}
+
+std::vector<Handle> split(const Handle& t, const std::vector<Dim>& sizes, std::int64_t given, const Here& at) {
+  TensorCall c("split", at, {{&t, "t"}});
+  std::vector<Handle> pieces;
+  for (graph::NodeId piece : graph::split(c.b, c.node(t), sizes, given)) pieces.push_back(c.made(piece));
+  return pieces;
+}
+
+Handle window(const Handle& t, std::int64_t axis, const Dim& size, const Dim& step, const Dim& dilation, const Here& at) {
+  TensorCall c("window", at, {{&t, "t"}});
+  return c.made(c.b.window(c.node(t), axis, size, step, dilation));
+}
+
+Handle materialize(const Handle& t, const Here& at) {
+  TensorCall c("materialize", at, {{&t, "t"}});
+  return c.made(c.b.materialize(c.node(t)));
 }
 
 Handle gather(const Handle& table, const Handle& index, std::int64_t axis, const Here& at) {

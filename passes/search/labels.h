@@ -12,7 +12,7 @@ using Label = std::uint8_t;
 using LabelSet = std::uint32_t;  // bit l: label l
 
 inline constexpr Label kMaxLabels = 32, kNoLabel = 255;
-inline constexpr int kMaxSlots = 8;
+inline constexpr int kMaxSlots = 10;
 
 inline LabelSet set_of(Label l) { return LabelSet{1} << l; }
 inline bool contains(LabelSet s, Label l) { return l < kMaxLabels && (s >> l & 1) != 0; }

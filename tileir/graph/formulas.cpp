@@ -204,6 +204,20 @@ NodeId rms_norm(GraphBuilder& b, NodeId t, NodeId gamma, double eps) {
   return rounded_once(b, t, [&](NodeId x) { return f.mul(over_root_mean_square(b, f, x, eps), b.cast(gamma, b.element(x))); });
 }
 
+NodeId batch_norm(GraphBuilder& b, NodeId t, NodeId mean, NodeId variance, NodeId gamma, NodeId beta, double eps) {
+  expect_last_axis(b, t, "x");
+  expect_broadcasts(b, mean, "mean", t);
+  expect_broadcasts(b, variance, "variance", t);
+  expect_broadcasts(b, gamma, "gamma", t);
+  expect_broadcasts(b, beta, "beta", t);
+  Formula f(b);
+  return rounded_once(b, t, [&](NodeId x) {
+    const auto widened = [&](NodeId weight) { return b.cast(weight, b.element(x)); };
+    const NodeId scale = f.apply(OpKind::rsqrt_, f.add(widened(variance), eps));
+    return f.add(f.mul(f.mul(f.sub(x, widened(mean)), scale), widened(gamma)), widened(beta));
+  });
+}
+
 // ---- rotary embedding and dropout ------------------------------------------------------------------------------------
 
 NodeId rope(GraphBuilder& b, NodeId t, NodeId positions, double base) {

@@ -29,6 +29,8 @@ NodeId logsumexp(GraphBuilder&, NodeId t, const GivenAxes&, bool keep_dims);
 NodeId layer_norm(GraphBuilder&, NodeId x, NodeId gamma, NodeId beta, double eps);
 /// x rsqrt(mean x^2 + eps) gamma over the last axis.
 NodeId rms_norm(GraphBuilder&, NodeId x, NodeId gamma, double eps);
+/// (x - mean) rsqrt(variance + eps) gamma + beta over the last axis, with statistics that are given.
+NodeId batch_norm(GraphBuilder&, NodeId x, NodeId mean, NodeId variance, NodeId gamma, NodeId beta, double eps);
 /// logsumexp(logits) - logits[target] of each row. logits: [..., V]; targets: [...], integers.
 NodeId cross_entropy(GraphBuilder&, NodeId logits, NodeId targets);
 /// Rotates the pairs i, i + d / 2 of the last axis by the angle position base^(-2 i / d). positions: integers that broadcast to the other
@@ -36,5 +38,19 @@ NodeId cross_entropy(GraphBuilder&, NodeId logits, NodeId targets);
 NodeId rope(GraphBuilder&, NodeId x, NodeId positions, double base);
 /// where(rand(seed, shape) >= p, x / (1 - p), 0). Throws Error unless 0 <= p < 1.
 NodeId dropout(GraphBuilder&, NodeId x, double p, std::uint64_t seed);
+
+/// Slices one after the other along an axis, whose sizes add up to its extent.
+std::vector<NodeId> split(GraphBuilder&, NodeId t, const std::vector<Dim>& sizes, std::int64_t axis);
+/// How windows move over the axes of an image: the distance between positions, and how many elements its border has on both sides.
+struct Movement {
+  std::int64_t stride = 1, pad = 0, dilation = 1;
+};
+/// The sum of products over windows, with zeros as border. x: [..., positions..., c], one to three axes of positions; w: [sizes..., c / groups,
+/// o]; the result [..., positions..., o] has elements of type `result`. Group g of the channels of x gives group g of the o channels.
+NodeId conv(GraphBuilder&, NodeId x, NodeId w, const Movement&, std::int64_t groups, ir::Element result);
+/// The maxima of windows of size x size over the two axes before the last. The border counts nothing.
+NodeId max_pool(GraphBuilder&, NodeId x, std::int64_t size, const Movement&);
+/// The sums of such windows over size^2. The border counts as 0.
+NodeId avg_pool(GraphBuilder&, NodeId x, std::int64_t size, const Movement&);
 
 }  // namespace tilewright::graph

@@ -65,7 +65,7 @@ struct Node {
   ProductPrecision precision{};  // einsum
   int position = 0;              // argument, call
   std::vector<int> axes;         // never negative; ascending in a reduce
-  std::vector<Dim> lengths;      // slice, pad, strided input
+  std::vector<Dim> lengths;      // slice, pad, window, strided input
   std::string text;              // einsum: the equation; input, scalar: the name that run() uses
   std::uint64_t seed = 0;        // rand
   std::shared_ptr<const ConstantData> data;

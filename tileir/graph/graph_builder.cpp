@@ -13,6 +13,7 @@ namespace tilewright::graph {
 
 void GraphBuilder::begin_composite() {
   if (!composite_) composite_ = graph_.add_composite({function_, where_});
+  most_axes_ = kMaxRank;
 }
 
 void GraphBuilder::fail(const std::string& message, std::span<const Party> parties) const {
@@ -38,6 +39,7 @@ NodeId GraphBuilder::add(Node n) {
   if (!inferred.ok()) fail(inferred.error, inferred.parties);
   n.shape = std::move(inferred.shape);
   n.element = inferred.element;
+  if (const std::string problem = problem_of(n.shape, most_axes_); !problem.empty()) fail(problem);
   return graph_.append(std::move(n));
 }
 

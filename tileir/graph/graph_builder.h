@@ -17,14 +17,15 @@ using GivenAxes = std::optional<std::vector<std::int64_t>>;
 /// a note at the line of each other operand involved, and returns the node of the result. Operands must be in the graph.
 class GraphBuilder {
  public:
-  GraphBuilder(Graph& graph, std::string_view function, Location where) : graph_(graph), function_(function), where_(std::move(where)) {}
+  GraphBuilder(Graph& graph, std::string_view function, Location where, int most_axes = kMaxTensorRank)
+      : graph_(graph), function_(function), where_(std::move(where)), most_axes_(most_axes) {}
 
   const Graph& graph() const { return graph_; }
   const TensorShape& shape(NodeId id) const { return graph_.node(id).shape; }
   int rank(NodeId id) const { return static_cast<int>(shape(id).size()); }
   ir::Element element(NodeId id) const { return graph_.node(id).element; }
 
-  /// Nodes that are made from here on belong to one composite function, named after the call.
+  /// Nodes that are made from here on belong to one composite function, named after the call. They may have kMaxRank axes.
   void begin_composite();
   [[noreturn]] void fail(const std::string& message, std::span<const Party> parties = {}) const;
   [[noreturn]] void fail(const std::string& message, const Party& party) const { fail(message, std::span(&party, 1)); }
@@ -70,6 +71,8 @@ class GraphBuilder {
   NodeId flip(NodeId, std::int64_t axis);
   /// Element i along the axis, of extent n, becomes element (i + offset) mod n.
   NodeId rotate(NodeId, std::int64_t axis, const Dim& offset);
+  /// The axis becomes the positions of a window, and a new last axis has the elements of each.
+  NodeId window(NodeId, std::int64_t axis, const Dim& size, const Dim& step, const Dim& dilation);
 
   // ---- reductions and scans ----
   /// Sums and products of 8- and 16-bit floats are computed in f32 and rounded once.
@@ -92,9 +95,13 @@ class GraphBuilder {
   /// Sums of 8- and 16-bit floats are computed in f32 and rounded once.
   NodeId scatter_add(NodeId, NodeId index, NodeId updates, std::int64_t axis);
 
+  // ---- placement ----
+  /// The node itself if it is a tensor in memory.
+  NodeId materialize(NodeId);
+
   // ---- kernels of the user ----
   /// Makes one node for each result of the kernel. Operands that are not row-major in memory are copied to row-major tensors.
-  std::vector<NodeId> call(std::shared_ptr<OpaqueKernel>, std::vector<NodeId> operands);
+  std::vector<NodeId> call(const std::shared_ptr<OpaqueKernel>&, std::vector<NodeId> operands);
 
   /// The axis of a tensor of this rank, counted from the end if negative.
   int axis(std::int64_t axis, int rank, const Party& of) const;
@@ -106,6 +113,7 @@ class GraphBuilder {
   Graph& graph_;
   std::string function_;
   Location where_;
+  int most_axes_;
   std::optional<std::uint32_t> composite_;
 };
 

@@ -94,6 +94,13 @@ NodeId GraphBuilder::rotate(NodeId t, std::int64_t given, const Dim& offset) {
   return add(std::move(n));
 }
 
+NodeId GraphBuilder::window(NodeId t, std::int64_t given, const Dim& size, const Dim& step, const Dim& dilation) {
+  Node n = node(Op::window, {t});
+  n.axes = {axis(given, rank(t), {t, "t"})};
+  n.lengths = {size, step, dilation};
+  return add(std::move(n));
+}
+
 // ---- indexed ---------------------------------------------------------------------------------------------------------
 
 NodeId GraphBuilder::gather(NodeId table, NodeId index, std::int64_t given) {
@@ -117,9 +124,17 @@ NodeId GraphBuilder::scatter_add(NodeId t, NodeId index, NodeId updates, std::in
   return cast(add(std::move(n)), e);
 }
 
+// ---- placement -------------------------------------------------------------------------------------------------------
+
+NodeId GraphBuilder::materialize(NodeId t) {
+  const Op op = graph_.node(t).op;
+  const bool is_in_memory = op == Op::input || op == Op::constant || op == Op::scalar || op == Op::materialize || op == Op::call;
+  return is_in_memory ? t : add(node(Op::materialize, {t}));
+}
+
 // ---- kernels of the user ---------------------------------------------------------------------------------------------
 
-std::vector<NodeId> GraphBuilder::call(std::shared_ptr<OpaqueKernel> kernel, std::vector<NodeId> operands) {
+std::vector<NodeId> GraphBuilder::call(const std::shared_ptr<OpaqueKernel>& kernel, std::vector<NodeId> operands) {
   for (NodeId& x : operands) {
     const Node& n = graph_.node(x);
     const bool is_row_major_input = n.op == Op::input && n.lengths.empty();

@@ -10,7 +10,7 @@
 
 namespace tilewright::graph {
 
-enum class Family : std::uint8_t { leaf, map, shape, reduce, product, index, call };
+enum class Family : std::uint8_t { leaf, map, shape, reduce, product, index, memory, call };
 
 /// Where the type of an integer result comes from. The interpreter's and fusion's translations convert results to that type.
 enum class Integers : std::uint8_t {

@@ -101,6 +101,23 @@ Array Evaluation::run_rotate(const Node& n) {
   return a;
 }
 
+Array Evaluation::run_window(const Node& n) {
+  const std::int64_t size = value_of(n.lengths[0], n), step = value_of(n.lengths[1], n), dilation = value_of(n.lengths[2], n);
+  const Array& x = operand(n, 0);
+  const std::size_t axis = static_cast<std::size_t>(n.axes[0]);
+  if (size < 1 || step < 1 || dilation < 1 || dilation * (size - 1) >= x.shape[axis])
+    fail(n, fmt::format("{} elements by {}, positions by {}, of extent {}", size, dilation, step, x.shape[axis]));
+  Array a = result(n);
+  const Index strides = strides_of(x.shape);
+  std::size_t i = 0;
+  for_each_index(a.shape, [&](Index index) {
+    index[axis] = index[axis] * step + index.back() * dilation;
+    index.pop_back();
+    a.bits[i++] = x.bits[static_cast<std::size_t>(offset_of(index, strides))];
+  });
+  return a;
+}
+
 // ---- indexed ---------------------------------------------------------------------------------------------------------
 
 std::int64_t Evaluation::index_at(const Node& n, const Array& index, std::size_t i, std::int64_t extent) const {
@@ -166,6 +183,7 @@ Array Evaluation::run_scatter_add(const Node& n) {
   return a;
 }
 
+Array Evaluation::run_materialize(const Node& n) { return operand(n, 0); }
 Array Evaluation::run_call(const Node& n) { fail(n, "a kernel of the user is known to a plan only"); }
 
 }  // namespace tilewright::graph

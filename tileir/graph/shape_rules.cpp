@@ -221,6 +221,28 @@ Inferred rule_rotate(const RuleInput& in) {
   return {in.shape(0), in.element(0), {}, {}};
 }
 
+Inferred rule_window(const RuleInput& in) {
+  if (in.node.axes.size() != 1 || in.node.lengths.size() != 3) return in.fail("it needs one axis, and size, step and dilation");
+  const int axis = in.node.axes[0];
+  if (Inferred r = in.check_axis(axis); !r.ok()) return r;
+  const Dim &size = in.node.lengths[0], &step = in.node.lengths[1], &dilation = in.node.lengths[2];
+  Inferred result{in.shape(0), in.element(0), {}, {}};
+  if (!result.require(size, 1)) return in.fail(fmt::format("size {} must be 1 or more", size.text()));
+  if (!result.require(step, 1)) return in.fail(fmt::format("step {} must be 1 or more", step.text()));
+  if (!result.require(dilation, 1)) return in.fail(fmt::format("dilation {} must be 1 or more", dilation.text()));
+  Dim& extent = result.shape[static_cast<std::size_t>(axis)];
+  const Dim last = dilation * (size - 1), steps = extent - last - 1;  // of the first position's elements, and from it to the last position
+  if (!result.require(steps, 0))
+    return in.fail(fmt::format("a window of {} elements{} is longer than axis {}, which has extent {}", size.text(),
+                               dilation == Dim(1) ? "" : fmt::format(" with dilation {}", dilation.text()), axis, extent.text()),
+                   {0});
+  // Between numbers, what is left at the end is in no window.
+  extent = (steps.is_constant() && step.is_constant() ? Dim(steps.value() / step.value()) : steps / step) + 1;
+  result.shape.push_back(size);
+  return result;
+}
+
+Inferred rule_materialize(const RuleInput& in) { return {in.shape(0), in.element(0), {}, {}}; }
 Inferred rule_call(const RuleInput& in) { return stated(in); }
 
 }  // namespace rules

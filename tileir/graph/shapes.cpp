@@ -46,9 +46,9 @@ TensorShape gather_shape(const TensorShape& table, const TensorShape& index, int
   return shape;
 }
 
-std::string problem_of(const TensorShape& shape) {
-  if (shape.size() > static_cast<std::size_t>(kMaxTensorRank))
-    return fmt::format("shape {} has {} axes; a tensor has at most {}", shape_text(shape), shape.size(), kMaxTensorRank);
+std::string problem_of(const TensorShape& shape, int most_axes) {
+  if (shape.size() > static_cast<std::size_t>(most_axes))
+    return fmt::format("shape {} has {} axes; a tensor has at most {}", shape_text(shape), shape.size(), most_axes);
   for (const Dim& d : shape)
     if (d.greatest() < 0) return fmt::format("extent {} of shape {} must not be negative", d.text(), shape_text(shape));
   return {};

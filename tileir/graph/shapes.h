@@ -10,6 +10,8 @@
 namespace tilewright::graph {
 
 inline constexpr int kMaxTensorRank = 6;
+/// Tensors inside of a formula, such as the windows of a convolution, may have more axes.
+inline constexpr int kMaxRank = 10;
 
 /// An operand that an error names.
 struct Party {
@@ -49,7 +51,7 @@ Dim element_count(const TensorShape&);
 std::string problem_of_count(std::size_t elements, const TensorShape&);
 /// The shape of gather's result: the table's shape with `axis` replaced by the axes of the index.
 TensorShape gather_shape(const TensorShape& table, const TensorShape& index, int axis);
-/// Why a tensor cannot have this shape; empty if it can.
-std::string problem_of(const TensorShape&);
+/// Why a tensor with at most so many axes cannot have this shape; empty if it can.
+std::string problem_of(const TensorShape&, int most_axes = kMaxRank);
 
 }  // namespace tilewright::graph

@@ -11,6 +11,7 @@
 #include "tilewright/graph/elementwise.h"
 #include "tilewright/graph/index.h"
 #include "tilewright/graph/neural.h"
+#include "tilewright/graph/placement.h"
 #include "tilewright/graph/product.h"
 #include "tilewright/graph/reduce.h"
 #include "tilewright/graph/shape.h"

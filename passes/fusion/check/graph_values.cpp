@@ -209,6 +209,16 @@ Number GraphValues::run_rotate(const Key& k) {
   if (p[axis] < 0) p[axis] += extent(n, 0, axis);
   return operand(n, 0, p);
 }
+Number GraphValues::run_materialize(const Key& k) { return operand(g_.node(k.node), 0, k.position); }
+Number GraphValues::run_window(const Key& k) {
+  const Node& n = g_.node(k.node);
+  Coordinates p = k.position;
+  const std::int64_t element = p.back();
+  p.pop_back();
+  std::int64_t& i = p[static_cast<std::size_t>(n.axes[0])];
+  i = i * sample_.value(n.lengths[1]) + element * sample_.value(n.lengths[2]);
+  return operand(n, 0, p);
+}
 Number GraphValues::run_concat(const Key& k) {
   const Node& n = g_.node(k.node);
   const auto axis = static_cast<std::size_t>(n.axes[0]);

@@ -124,6 +124,8 @@ class SegmentBuilder {
 
   void find_cuts() {
     find_own_kernels();
+    for (std::size_t i = 0; i < g_.size(); ++i)
+      if (needed_[i] && g_.node(id(i)).op == Op::materialize) is_cut_[i] = true;
     std::vector<bool> is_candidate(g_.size());
     for (std::size_t i = 0; i < g_.size(); ++i)
       if (needed_[i] && g_.node(id(i)).op == Op::map)

@@ -67,13 +67,16 @@ class ShiftedReads {
         stores_pads_(stores_pads),
         positions_(g.size()),
         reads_memory_(g.size()),
+        reduces_(g.size()),
         is_padded_(g.size()),
         users_(g.size()) {
     for (std::uint32_t i = 0; i < g.size(); ++i) {
       const Node& n = g.node({i});
       reads_memory_[i] = n.op == Op::input || n.op == Op::scalar || n.op == Op::constant;
       if (n.op == Op::constant) reads_memory_[i] = has_own_memory(n);
+      reduces_[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
       for (NodeId x : n.operands) {
+        reduces_[i] = reduces_[i] || (reduces_[x.index] && !is_stored[x.index]);
         reads_memory_[i] = reads_memory_[i] || reads_memory_[x.index];
         users_[x.index] += is_needed[i] ? 1 : 0;
       }
@@ -103,7 +106,12 @@ class ShiftedReads {
     const Node& n = g_.node(id);
     Dim begin = 0;  // for an operand of a concatenation
     for (std::size_t k = 0; k < n.operands.size(); ++k) {
-      for (const ReadPosition& p : positions) add(n.operands[k], operand_position(n, k, begin, p));
+      for (const ReadPosition& p : positions) {
+        if (n.op == Op::window)
+          read_windows(n, p);
+        else
+          add(n.operands[k], operand_position(n, k, begin, p));
+      }
       if (n.op == Op::concat) begin += g_.node(n.operands[k]).shape[static_cast<std::size_t>(n.axes[0])];
     }
   }
@@ -111,6 +119,24 @@ class ShiftedReads {
   void add(NodeId n, ReadPosition p) {
     std::vector<ReadPosition>& all = positions_[n.index];
     if (all.size() < kMostKeptPositions && std::find(all.begin(), all.end(), p) == all.end()) all.push_back(std::move(p));
+  }
+
+  // Windows that overlap read an element once for each position that it has in a window, and what they read of a reduction is stored however
+  // few positions these are. Of other windows, each element is in one at most.
+  void read_windows(const Node& n, const ReadPosition& p) {
+    const auto axis = static_cast<std::size_t>(n.axes[0]);
+    const Dim &size = n.lengths[0], &step = n.lengths[1], &dilation = n.lengths[2];
+    ReadPosition there(p.begin(), p.end() - 1);
+    if ((step - dilation * (size - 1)).least() > 0) {
+      there[axis] = positions_of_data({n.operands[0], n.shape, {p[axis], p.back()}});
+      return add(n.operands[0], std::move(there));
+    }
+    const auto most = static_cast<std::int64_t>(kMostKeptPositions);
+    const bool has_few = size.is_constant() && !reduces_[n.operands[0].index];
+    for (std::int64_t i = 0; i < (has_few ? std::min(size.value(), most) : most); ++i) {
+      there[axis] = moved(p[axis], step, dilation * i);
+      add(n.operands[0], there);
+    }
   }
 
   bool may_be_stored(NodeId id) const { return is_computed(id) || (g_.node(id).op == Op::concat && is_of_data(id)); }
@@ -129,6 +155,7 @@ class ShiftedReads {
     const auto axis = n.axes.empty() ? std::size_t{0} : static_cast<std::size_t>(n.axes[0]);
     ReadPosition there = p;
     switch (n.op) {
+      case Op::materialize: return there;
       case Op::map:
       case Op::broadcast:
         there.erase(there.begin(), there.end() - static_cast<std::ptrdiff_t>(shape.size()));
@@ -146,6 +173,7 @@ class ShiftedReads {
         there[axis] = moved(p[axis], 1, Dim(0) - n.lengths[0]);
         return there;
       case Op::concat: there[axis] = moved(p[axis], 1, Dim(0) - begin); return there;
+      case Op::window: break;  // many positions: read_windows
       case Op::reshape: return reshaped(n, shape, p);
       case Op::gather: return of_gather(n, k, p);
       case Op::take_along:
@@ -165,7 +193,7 @@ class ShiftedReads {
       case Op::rand:
       case Op::argument: break;
     }
-    TW_UNREACHABLE("an operand of a tensor op");
+    TW_UNREACHABLE("one position of an operand");
   }
 
   // The positions that data, or a position in other axes, determine: equal sources give equal positions.
@@ -251,6 +279,7 @@ class ShiftedReads {
   const bool stores_pads_;
   std::vector<std::vector<ReadPosition>> positions_;  // for each node: the positions at which results read it
   std::vector<bool> reads_memory_;
+  std::vector<bool> reduces_;    // a reduction or a product is computed after the last stored values
   std::vector<bool> is_padded_;  // a pad of the value is stored, and other values read it, too
   std::vector<int> users_;
   std::vector<Source> sources_;
@@ -274,8 +303,8 @@ std::vector<NodeId> values_at_many_positions(const Graph& g, const KnownNodes& k
 
 std::string repeated_text(const Graph& g, NodeId n) {
   const Location& where = graph::call_location(g, n);
-  return fmt::format("not fused: {} ({}:{}) is stored, because one element of what follows reads it at more than {} positions",
-                     graph::display_name(g, n), where.file, where.line, kMostPositions);
+  return fmt::format("not fused: {} ({}:{}) is stored, because one element of what follows reads it at many positions",
+                     graph::display_name(g, n), where.file, where.line);
 }
 
 }  // namespace tilewright::passes::fusion

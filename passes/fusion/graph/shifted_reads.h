@@ -15,7 +15,7 @@
 namespace tilewright::passes::fusion {
 
 /// The values to store in addition to those that are stored anyway (`is_stored`), ascending. Positions come from slices, pads, flips,
-/// rotations, concatenations, permutations, indices and reshapes. What a reduction visits along an axis is one position, and shifted by one
+/// rotations, windows, concatenations, permutations, indices and reshapes. What a reduction visits along an axis is one position, and shifted by one
 /// another one. Concatenations may have more positions than others. Casts, values that read no memory, and values that depend only on
 /// parameters are computed again. A pad is a mask at each position. That is free on a GPU. On a host, a loop over masked loads takes
 /// several times as long as one without masks, which is more than a copy costs (`stores_pads`); then the padded value is stored, too, if
@@ -23,7 +23,7 @@ namespace tilewright::passes::fusion {
 std::vector<graph::NodeId> values_at_many_positions(const graph::Graph&, const KnownNodes&, const std::vector<bool>& is_needed,
                                                     const std::vector<bool>& is_stored, bool stores_pads);
 
-/// "not fused: mul (blur.cpp:12) is stored, because one element of what follows reads it at more than 8 positions".
+/// "not fused: mul (blur.cpp:12) is stored, because one element of what follows reads it at many positions".
 std::string repeated_text(const graph::Graph&, graph::NodeId);
 
 }  // namespace tilewright::passes::fusion

@@ -219,6 +219,14 @@ TensorAtoms AxisAnalysis::atoms_scan(NodeId n) { return atoms_pad(n); }
 TensorAtoms AxisAnalysis::atoms_flip(NodeId n) { return atoms_pad(n); }
 TensorAtoms AxisAnalysis::atoms_rotate(NodeId n) { return atoms_pad(n); }
 
+TensorAtoms AxisAnalysis::atoms_materialize(NodeId n) { return operand(n, 0); }
+
+TensorAtoms AxisAnalysis::atoms_window(NodeId n) {
+  TensorAtoms result = atoms_pad(n);
+  result.push_back(fresh(g_.node(n).shape.back()));
+  return result;
+}
+
 TensorAtoms AxisAnalysis::atoms_reduce(NodeId n) {
   const graph::Node& node = g_.node(n);
   const TensorAtoms x = operand(n, 0);

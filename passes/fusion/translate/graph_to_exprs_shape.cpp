@@ -87,6 +87,16 @@ Expr GraphToExprs::before_rotation(Expr i, const Dim& offset, const Dim& n) {
   return b_.subtract(i, remainder(b_.add({remainder(b_.extent(offset)), divisor})));
 }
 
+Expr GraphToExprs::translate_materialize(NodeId n, const Position& position) { return operand(n, 0, position); }
+
+Expr GraphToExprs::translate_window(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const TensorAtoms own = axes_.atoms(n);
+  const Expr i = whole(position[node.axes[0]], own[node.axes[0]]), j = whole(position.back(), own.back());
+  const Expr along = b_.add({b_.product({b_.extent(node.lengths[1]), i}), b_.product({b_.extent(node.lengths[2]), j})});
+  return moved_along(n, Position(position.begin(), position.end() - 1), along);
+}
+
 Expr GraphToExprs::translate_pad(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   if (graph::has_empty_operand(g_, node)) return operand(n, 1, {});

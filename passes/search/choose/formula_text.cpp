@@ -96,7 +96,11 @@ FormulaText::Part FormulaText::part(const Ref& r) {
       if (function == ir::OpKind::div_ && operands_of(n) == 1) return {"1 / " + inside(n.in[0], Level::factor), Level::product};
       return {fmt::format("{}({})", ir::text(function), list(n))};
     }
-    case Op::view: return {fmt::format("{}({})", graph::text(all_.views[static_cast<std::size_t>(n.attribute)].op), list(n))};
+    case Op::view: {
+      const graph::Op op = all_.views[static_cast<std::size_t>(n.attribute)].op;
+      const std::string moved = fmt::format("{}({})", graph::text(op), list(n));
+      return {op == graph::Op::window ? "sum(" + moved + ")" : moved};
+    }
     case Op::cat: return {fmt::format("[{} | {}]", inside(n.in[0], Level::sum), inside(n.in[1], Level::sum))};
     case Op::part0:
     case Op::part1: return {fmt::format("{}({})", n.op == Op::part0 ? "part0" : "part1", list(n))};

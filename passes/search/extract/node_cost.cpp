@@ -22,8 +22,9 @@ NodeCost::NodeCost(const graph::Graph& written, const GraphTerms& all, const ir:
   for (std::uint32_t i = 0; i < table.size(); ++i) symbols_.push_back(typical(table[i].bounds));
 }
 
-double NodeCost::extent(Extent e) const {
-  const Dim& d = all_.dim(e);
+double NodeCost::extent(Extent e) const { return extent(all_.dim(e)); }
+
+double NodeCost::extent(const Dim& d) const {
   return static_cast<double>(d.is_constant() ? d.value() : d.evaluate(symbols_).value_or(kTypical));
 }
 
@@ -54,11 +55,12 @@ NodeSeconds NodeCost::seconds(const Node& n, bool is_known) const {
   double read = 0, result = 1;
   for (int i = 0; i < operands_of(n); ++i) read += elements(n.in[static_cast<std::size_t>(i)]);
   LabelSet counted = 0;
-  for (int i = 0; i < operands_of(n); ++i)
-    for (Label l : n.in[static_cast<std::size_t>(i)].labels) {
-      if (contains(n.kept, l) && !contains(counted, l)) result *= extent(all_.terms.extent(n.in[static_cast<std::size_t>(i)], l));
-      counted |= set_of(l);
-    }
+  for (int i = 0; i < operands_of(n); ++i) {
+    const Ref& x = n.in[static_cast<std::size_t>(i)];
+    for (Label l : x.labels)
+      if (contains(n.kept & ~counted, l)) result *= extent(all_.terms.extent(x, l));
+    counted |= x.labels.set();
+  }
   if (is_known && result <= kMostGrowthOfKnown * read) return {};
   switch (n.op) {
     case Op::product: return product(n);
@@ -70,8 +72,12 @@ NodeSeconds NodeCost::seconds(const Node& n, bool is_known) const {
     }
     case Op::add:
     case Op::function: return {result / (facts_.flops * processors_), false};
+    case Op::view: {
+      const View& view = all_.views[static_cast<std::size_t>(n.attribute)];
+      if (view.op != graph::Op::window) return {};
+      return {result * extent(view.lengths[0]) / (facts_.flops * processors_), false};
+    }
     case Op::variable:
-    case Op::view:
     case Op::cat:
     case Op::part0:
     case Op::part1: break;

@@ -5,7 +5,8 @@
 //   a product that sums      a kernel: launch + bytes or operations, whichever takes longer
 //   a sum, a maximum         a kernel that reads its operand
 //   element by element       operations only, since it becomes part of another kernel
-//   parts, views, cats       nothing
+//   sums of windows          operations only
+//   parts, other views, cats nothing
 //   what is known            nothing, unless it takes more than twice the memory of what it is made of
 #pragma once
 #include "passes/search/graph/graph_terms.h"
@@ -27,6 +28,7 @@ class NodeCost {
 
  private:
   double extent(Extent) const;
+  double extent(const Dim&) const;
   double elements(const Ref&) const;
   NodeSeconds product(const Node&) const;
 

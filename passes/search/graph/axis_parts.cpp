@@ -128,6 +128,12 @@ bool AxisParts::visit(const Node& n, Axes& result) {
       result[axis] = fresh(n.shape[axis]);
       return true;
     }
+    case Op::materialize: result = operand(n, 0); return true;
+    case Op::window:
+      result = operand(n, 0);
+      result[static_cast<std::size_t>(n.axes[0])] = fresh(n.shape[static_cast<std::size_t>(n.axes[0])]);
+      result.push_back(fresh(n.shape.back()));
+      return true;
     case Op::concat: return visit_concat(n, result);
     case Op::reduce:
       if (n.kind == graph::Combine::argmax || n.kind == graph::Combine::argmin || n.kind == graph::Combine::combine) return false;

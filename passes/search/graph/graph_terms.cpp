@@ -36,7 +36,8 @@ AxisLabels numbered(const Layout& layout) {
   return labels;
 }
 
-GraphTerms::GraphTerms() : terms(graph::kMaxTensorRank) {}
+// The windows of a view have one axis more than the term.
+GraphTerms::GraphTerms() : terms(graph::kMaxRank - 1) {}
 
 // Equal extents of one graph have equal texts.
 Extent GraphTerms::extent(const Dim& d) {

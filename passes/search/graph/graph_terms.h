@@ -48,7 +48,7 @@ struct Leaf {
 
 /// A linear map along one axis.
 struct View {
-  graph::Op op{};            // slice, pad (with zeros), flip or rotate
+  graph::Op op{};            // slice, pad (with zeros), flip, rotate, or window: the sums of its elements
   std::vector<Dim> lengths;  // as of the node
   Move move;
 };

@@ -64,10 +64,11 @@ class Translation {
   const Layout& layout(std::size_t i) const { return all_.values[operand(i).index]->layout; }
 
   /// The term of an operand with these labels for the parts of its axes.
-  Ref labelled(std::size_t i, const AxisLabels& labels) const {
+  Ref labelled(std::size_t i, const AxisLabels& labels) const { return labelled(operand(i), labels); }
+  Ref labelled(NodeId n, const AxisLabels& labels) const {
     std::vector<Label> flat;
     for (const auto& axis : labels) flat.insert(flat.end(), axis.begin(), axis.end());
-    Ref r = all_.values[operand(i).index]->ref;
+    Ref r = all_.values[n.index]->ref;
     for (Label& l : r.labels) l = flat[l];
     return r;
   }
@@ -139,6 +140,8 @@ class Translation {
       case Op::extent:
       case Op::rand:
       case Op::argument:
+      case Op::window:       // sums of windows are views
+      case Op::materialize:  // the search does not look past it
       case Op::scan:
       case Op::gather:
       case Op::take_along:
@@ -270,7 +273,36 @@ class Translation {
     return all;
   }
 
+  /// A sum over all elements of windows, which is a linear map of the axes that the windows are along; none for other reductions.
+  Ref sum_of_windows() {
+    std::vector<int> reduced = node_->axes;
+    std::vector<NodeId> windows;  // the outermost first
+    NodeId x = operand(0);
+    const auto shape = [&](NodeId n) -> const graph::TensorShape& { return g_.node(n).shape; };
+    for (; !reduced.empty() && g_.node(x).op == graph::Op::window && static_cast<std::size_t>(reduced.back()) + 1 == shape(x).size();
+         x = g_.node(x).operands[0]) {
+      windows.push_back(x);
+      reduced.pop_back();
+    }
+    if (node_->kind != Combine::sum || windows.empty() || !reduced.empty() || g_.node(x).element != node_->element) return {};
+    const auto& extents = all_.values[x.index]->layout.axes;
+    AxisLabels labels(own_.begin(), own_.begin() + static_cast<std::ptrdiff_t>(extents.size()));
+    for (NodeId w : windows) {
+      const auto axis = static_cast<std::size_t>(g_.node(w).axes[0]);
+      if (parts_.is_opaque(w) || axis >= extents.size() || extents[axis].size() != 1 || own_[axis].size() != 1) return {};
+    }
+    Ref r = labelled(x, labels);
+    for (; !windows.empty(); x = windows.back(), windows.pop_back()) {
+      const graph::Node& w = g_.node(windows.back());
+      const auto axis = static_cast<std::size_t>(w.axes[0]);
+      r = with_label(r, own_[axis][0], all_.extent(shape(x)[axis]));
+      if (r) r = terms().view(r, own_[axis][0], all_.view(w.op, w.lengths, shape(x)[axis], w.shape[axis]));
+    }
+    return r;
+  }
+
   Ref reduce() {
+    if (const Ref sums = sum_of_windows()) return sums;
     AxisLabels labels;
     std::vector<std::pair<Label, Extent>> reduced;
     std::size_t kept = 0;
@@ -359,7 +391,7 @@ class Translation {
 
 GraphTerms graph_to_terms(const graph::Graph& g) {
   const AxisParts divided(g, AxisParts::Reshapes::divide_axes);
-  if (divided.most() <= static_cast<std::size_t>(graph::kMaxTensorRank)) return Translation(g, divided).run();
+  if (divided.most() <= static_cast<std::size_t>(graph::kMaxRank) - 1) return Translation(g, divided).run();
   // Every term can be written as a tensor, which has few axes.
   return Translation(g, AxisParts(g, AxisParts::Reshapes::keep_axes)).run();
 }

@@ -5,9 +5,10 @@
 //   div of floats                   the product with the reciprocal
 //   sum, einsum                     sum and product, one operand after the other
 //   slice                           the parts of one or two cuts; with steps a view, as are flip, rotate and pads with zeros
+//   sum over elements of windows    a view of the axis that the windows are along
 //   concat, other pads              cats of two pieces, from the left
 //   other maps and reductions       function and reduce, of which no law knows more
-//   scan, gather, ...               leaves, whose operands are values of their own
+//   window, scan, gather, ...       leaves, whose operands are values of their own
 //
 // Where a piece of a cat, or what is reduced, is broadcast along the axis, it is a product with ones. An extent of 1 that a slice leaves is
 // summed. Operands of narrow types whose sums the accumulator takes are cast to its type first.

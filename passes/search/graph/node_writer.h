@@ -19,7 +19,7 @@ class NodeWriter {
   void begin(const Location& where, std::optional<std::uint32_t> composite) { where_ = where, composite_ = composite; }
   graph::NodeId add(graph::Node);
   const graph::TensorShape& shape(graph::NodeId n) const { return to_.node(n).shape; }
-  graph::GraphBuilder builder() { return {to_, "search", where_}; }
+  graph::GraphBuilder builder() { return {to_, "search", where_, graph::kMaxRank}; }
 
   graph::NodeId map(ir::OpKind, std::vector<graph::NodeId>, ir::Element = {});
   // These return the node itself if nothing changes.

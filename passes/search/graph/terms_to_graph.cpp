@@ -130,7 +130,14 @@ class Writing {
     const View& v = all_.views[static_cast<std::size_t>(m.node.attribute)];
     std::vector<NodeId> operands = {x};
     if (v.op == graph::Op::pad) operands.push_back(writer_.builder().constant(m.node.element, {}, {0}));
-    return along(m, v.op, operands, v.lengths);
+    const LabelledNode moved = along(m, v.op, operands, v.lengths);
+    if (v.op != graph::Op::window) return moved;
+    graph::Node sums;
+    sums.op = graph::Op::reduce;
+    sums.operands = {moved.node};
+    sums.kind = graph::Combine::sum;
+    sums.axes = {m.slots.size()};  // the elements of the windows
+    return {writer_.add(std::move(sums)), m.slots};
   }
 
   LabelledNode einsum(const Member& m, const WrittenOp& op) {

@@ -246,7 +246,7 @@ class Parser {
     } else if (t.text == "lengths") {
       list([&] { n.lengths.push_back(extent()); });
     } else if (t.text == "axes") {
-      list([&] { n.axes.push_back(static_cast<int>(below(kMaxTensorRank, "axis"))); });
+      list([&] { n.axes.push_back(static_cast<int>(below(kMaxRank, "axis"))); });
     } else if (t.text == "kind") {
       const auto kind = parse_combine(advance().text);
       if (!kind) fail(value, fmt::format("unknown reduction '{}'", value.text));

@@ -1,10 +1,27 @@
 // Functions of neural networks, each defined by its formula in the other functions. 16-bit floats are computed in f32 and rounded
 // once.
 #pragma once
+#include <optional>
+
+#include "tilewright/graph/product.h"
 #include "tilewright/graph/tensor.h"
 #include "tilewright/ops/library.h"
 
 namespace tilewright {
+
+/// How a convolution moves its filter over the axes of positions.
+struct ConvOptions {
+  std::int64_t stride = 1;    // elements from one position of the filter to the next
+  std::int64_t pad = 0;       // zeros in front of each axis, and behind it
+  std::int64_t dilation = 1;  // elements of x from one element of the filter to the next
+  std::int64_t groups = 1;    // the channels of x and of the result are divided into so many groups, and each group of x gives one
+};
+
+/// How a pool moves its window over both axes.
+struct PoolOptions {
+  std::optional<std::int64_t> stride = {};  // elements from one position of the window to the next; none: its size
+  std::int64_t pad = 0;                     // elements of the border on each side
+};
 
 namespace detail::tensor {
 Handle activation(Activation, const Handle&, const Here&);
@@ -12,6 +29,11 @@ Handle softmax(const Handle&, std::int64_t axis, const Here&);
 Handle log_softmax(const Handle&, std::int64_t axis, const Here&);
 Handle layer_norm(const Handle& x, const Handle& gamma, const Handle& beta, double eps, const Here&);
 Handle rms_norm(const Handle& x, const Handle& gamma, double eps, const Here&);
+Handle batch_norm(const Handle& x, const Handle& mean, const Handle& variance, const Handle& gamma, const Handle& beta, double eps,
+                  const Here&);
+Handle conv(const Handle& x, const Handle& w, const ConvOptions&, TypeCode meet, TypeCode result, const Here&);
+enum class Pool : std::uint8_t { max, avg };
+Handle pool(Pool, const Handle& x, std::int64_t size, const PoolOptions&, const Here&);
 Handle cross_entropy(const Handle& logits, const Handle& targets, const Here&);
 Handle rope(const Handle& x, const Handle& positions, double base, const Here&);
 Handle dropout(const Handle& x, double p, std::uint64_t seed, const Here&);
@@ -57,6 +79,38 @@ Tensor<T> layer_norm(const Tensor<T>& x, const Tensor<G>& gamma, const Tensor<B>
 template <FloatElement T, detail::tensor::WeightOf<T> G>
 Tensor<T> rms_norm(const Tensor<T>& x, const Tensor<G>& gamma, double eps = 1e-6f, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::rms_norm(x, gamma, eps, at));
+}
+/// (x - mean) · rsqrt(variance + eps) · gamma + beta over the last axis, the channels: a batch norm at inference, whose statistics are given.
+/// All four broadcast to the shape of x.
+template <FloatElement T, detail::tensor::WeightOf<T> M, detail::tensor::WeightOf<T> V, detail::tensor::WeightOf<T> G,
+          detail::tensor::WeightOf<T> B>
+Tensor<T> batch_norm(const Tensor<T>& x, const Tensor<M>& mean, const Tensor<V>& variance, const Tensor<G>& gamma, const Tensor<B>& beta,
+                     double eps = 1e-5f, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::batch_norm(x, mean, variance, gamma, beta, eps, at));
+}
+
+/// The convolution of an image with a filter, channels last: x is [..., h, w, c] and the filter [kh, kw, c / groups, o]; the result is
+/// [..., h', w', o], where h' = (h + 2 pad - dilation (kh - 1) - 1) / stride + 1, rounded down. A filter of rank 3 is for one axis, one of
+/// rank 5 for three. The filter is not flipped, and the border is 0. Element types and accumulators are as for matmul. The formula is an
+/// einsum of `window` of `pad`. Throws Error if the channels do not fit, if groups do not divide them, or if the filter is longer than an
+/// axis with its border.
+template <ValueElement T, ValueElement W>
+Tensor<detail::tensor::Product<void, T, W>> conv(const Tensor<T>& x, const Tensor<W>& w, const ConvOptions& options = {},
+                                                 Here at = Here::current()) {
+  using R = detail::tensor::Product<void, T, W>;
+  return Tensor<R>(detail::tensor::conv(x, w, options, detail::kCode<detail::tensor::Common<Tensor<T>, Tensor<W>>>, detail::kCode<R>, at));
+}
+/// The maxima of windows of size x size over the two axes before the last, the channels. The border counts nothing: it is -inf. Throws Error
+/// if a window is longer than an axis with its border.
+template <FloatElement T>
+Tensor<T> max_pool(const Tensor<T>& x, std::int64_t size, const PoolOptions& options = {}, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::pool(detail::tensor::Pool::max, x, size, options, at));
+}
+/// The sums of windows of size x size over the two axes before the last, divided by size². The border counts as 0. Throws Error if a window
+/// is longer than an axis with its border.
+template <FloatElement T>
+Tensor<T> avg_pool(const Tensor<T>& x, std::int64_t size, const PoolOptions& options = {}, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::pool(detail::tensor::Pool::avg, x, size, options, at));
 }
 /// logsumexp(logits) - logits[target] of each row. logits: [..., V]; targets: [...], from 0 to below V. Throws Error if the shapes differ.
 template <FloatElement T, IntegerElement I>

@@ -20,6 +20,8 @@ Handle concat(const std::vector<Handle>&, std::int64_t axis, const Here&);
 Handle pad(const Handle&, std::int64_t axis, const Dim& before, const Dim& after, const Scalar& value, const Here&);
 Handle flip(const Handle&, std::int64_t axis, const Here&);
 Handle rotate(const Handle&, std::int64_t axis, const Dim& offset, const Here&);
+std::vector<Handle> split(const Handle&, const std::vector<Dim>& sizes, std::int64_t axis, const Here&);
+Handle window(const Handle&, std::int64_t axis, const Dim& size, const Dim& step, const Dim& dilation, const Here&);
 }  // namespace detail::tensor
 
 /// The elements in row-major order, in another shape with the same number of elements.
@@ -89,6 +91,21 @@ Tensor<T> flip(const Tensor<T>& t, Axis axis, Here at = Here::current()) {
 template <ValueElement T>
 Tensor<T> rotate(const Tensor<T>& t, Axis axis, const Dim& offset, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::rotate(t, axis.value, offset, at));
+}
+/// The pieces of these sizes along an axis, one after the other. Throws Error if the sizes do not add up to the extent.
+template <ValueElement T>
+std::vector<Tensor<T>> split(const Tensor<T>& t, const std::vector<Dim>& sizes, Axis axis, Here at = Here::current()) {
+  std::vector<Tensor<T>> pieces;
+  for (const detail::tensor::Handle& piece : detail::tensor::split(t, sizes, axis.value, at)) pieces.push_back(Tensor<T>(piece));
+  return pieces;
+}
+/// The windows along an axis of n elements: the axis has their positions instead, (n - dilation (size - 1) - 1) / step + 1 of them, rounded
+/// down, and a new last axis has the `size` elements of each. Element [.., i, .., j] is element i step + j dilation of t along the axis, as
+/// by numpy.lib.stride_tricks.sliding_window_view. If one of n, size, step and dilation has a symbol, the division must come out even.
+/// Throws Error if a window is longer than the axis, or if size, step or dilation is below 1.
+template <ValueElement T>
+Tensor<T> window(const Tensor<T>& t, Axis axis, const Dim& size, const Dim& step = 1, const Dim& dilation = 1, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::window(t, axis.value, size, step, dilation, at));
 }
 
 }  // namespace tilewright

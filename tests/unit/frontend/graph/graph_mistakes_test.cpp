@@ -103,6 +103,7 @@ TEST_CASE("graph mistakes: tensors of another graph, and of none") {
   GRAPH_MISTAKE("output: 'y' is a tensor of another graph", f.graph.output("y", foreign));
   GRAPH_MISTAKE("operator+: 'a' is empty: it names no tensor", tw::Tensor<float>() + f.a);
   GRAPH_MISTAKE("shape: 't' is empty: it names no tensor", tw::Tensor<float>().shape());
+  GRAPH_MISTAKE("materialize: 't' is empty: it names no tensor", tw::materialize(tw::Tensor<float>()));
   GRAPH_MISTAKE("output: 'y' is empty: it names no tensor", f.graph.output("y", tw::Tensor<float>()));
   GRAPH_MISTAKE("concat: 'operand 2' is a tensor of another graph than 'operand 1'", tw::concat({f.a, foreign}, 0));
   GRAPH_MISTAKE("input: extent 'n' has symbols of another graph", other.input<float>("q", {f.n}));
@@ -180,7 +181,51 @@ TEST_CASE("graph mistakes: shape functions") {
   GRAPH_MISTAKE("flip: axis 2 is out of range: 't' is [4, 8], so it must be from -2 to 1", tw::flip(f.a, 2));
   GRAPH_MISTAKE("rotate: axis -3 is out of range: 't' is [4, 8], so it must be from -2 to 1", tw::rotate(f.a, -3, 1));
   GRAPH_MISTAKE("rotate: axis 0 of 't', which is a scalar and has no axes", tw::rotate(tw::sum(f.a), 0, 1));
+  GRAPH_MISTAKE("window: a window of 10 elements is longer than axis 1, which has extent 8", tw::window(f.a, 1, 10));
+  GRAPH_MISTAKE("window: a window of 3 elements with dilation 4 is longer than axis 1, which has extent 8", tw::window(f.a, 1, 3, 1, 4));
+  GRAPH_MISTAKE("window: a window of n + 1 elements is longer than axis 0, which has extent n", tw::window(f.p, 0, f.n + 1));
+  GRAPH_MISTAKE("window: size 0 must be 1 or more", tw::window(f.a, 1, 0));
+  GRAPH_MISTAKE("window: step 0 must be 1 or more", tw::window(f.a, 1, 2, 0));
+  GRAPH_MISTAKE("window: dilation -1 must be 1 or more", tw::window(f.a, 1, 2, 1, -1));
+  GRAPH_MISTAKE("window: axis 2 is out of range: 't' is [4, 8], so it must be from -2 to 1", tw::window(f.a, 2, 1));
+  GRAPH_MISTAKE("window: axis 0 of 't', which is a scalar and has no axes", tw::window(tw::sum(f.a), 0, 1));
+  GRAPH_MISTAKE("window: shape [4, 1, 1, 1, 1, 7, 2] has 7 axes; a tensor has at most 6",
+                tw::window(tw::reshape(f.a, {4, 1, 1, 1, 1, 8}), 5, 2));
   GRAPH_MISTAKE("pad: constant 5000000000 does not fit i32 (-2147483648 to 2147483647)", tw::pad(f.i, 0, 1, 1, 5000000000));
+}
+
+TEST_CASE("graph mistakes: pieces of axes, convolutions, pools") {
+  Fixture f;
+  const auto x = f.graph.input<float>("x", {1, 9, 9, 6}), rows = f.graph.input<float>("rows", {9, 6});
+  const auto w = f.graph.input<float>("w", {3, 3, 6, 4}), v = f.graph.input<float>("v", {6});
+  GRAPH_MISTAKE("split: sizes [1, 2] add up to 3; axis 0 of 't' has extent 4", tw::split(f.a, {1, 2}, 0));
+  GRAPH_MISTAKE("split: sizes [] add up to 0; axis 1 of 't' has extent 8", tw::split(f.a, {}, -1));
+  GRAPH_MISTAKE("split: sizes [n, 1] add up to n + 1; axis 0 of 't' has extent n", tw::split(f.p, {f.n, 1}, 0));
+  GRAPH_MISTAKE("split: size -1 must not be negative", tw::split(f.a, {5, -1}, 0));
+  GRAPH_MISTAKE("split: axis 2 is out of range: 't' is [4, 8], so it must be from -2 to 1", tw::split(f.a, {4}, 2));
+  GRAPH_MISTAKE("conv: 'x' is [1, 9, 9, 5] with 5 channels; 'w' is [3, 3, 6, 4] and takes 6", tw::conv(tw::slice(x, 3, 0, 5), w));
+  GRAPH_MISTAKE("conv: 'x' is [1, 9, 9, 6] with 3 channels in each group; 'w' is [3, 3, 6, 4] and takes 6", tw::conv(x, w, {.groups = 2}));
+  GRAPH_MISTAKE("conv: groups = 4 does not divide the 6 channels of 'x', which is [1, 9, 9, 6]", tw::conv(x, w, {.groups = 4}));
+  GRAPH_MISTAKE("conv: groups = 3 does not divide the 4 channels of 'w', which is [3, 3, 6, 4]", tw::conv(x, w, {.groups = 3}));
+  GRAPH_MISTAKE("conv: groups = 0 must be 1 or more", tw::conv(x, w, {.groups = 0}));
+  GRAPH_MISTAKE("conv: stride 0 must be 1 or more", tw::conv(x, w, {.stride = 0}));
+  GRAPH_MISTAKE("conv: dilation 0 must be 1 or more", tw::conv(x, w, {.dilation = 0}));
+  GRAPH_MISTAKE("conv: pad -1 must not be negative", tw::conv(x, w, {.pad = -1}));
+  GRAPH_MISTAKE(
+      "conv: a window of 3 elements with dilation 6 is longer than axis 1 of 'x', which is [1, 9, 9, 6] and has a border of 1 on "
+      "both sides",
+      tw::conv(x, w, {.pad = 1, .dilation = 6}));
+  GRAPH_MISTAKE(
+      "conv: 'w' is [4, 8]; it must have 3 to 5 axes: one to three of positions, the channels of 'x' in a group, and those of the "
+      "result",
+      tw::conv(x, f.a));
+  GRAPH_MISTAKE("conv: 'x' is [9, 6] and 'w' is [3, 3, 6, 4]; 'x' must have 3 axes or more", tw::conv(rows, w));
+  GRAPH_MISTAKE("max_pool: a window of 10 elements is longer than axis 1 of 'x', which is [1, 9, 9, 6]", tw::max_pool(x, 10));
+  GRAPH_MISTAKE("max_pool: size 0 must be 1 or more", tw::max_pool(x, 0));
+  GRAPH_MISTAKE("avg_pool: stride 0 must be 1 or more", tw::avg_pool(x, 2, {.stride = 0}));
+  GRAPH_MISTAKE("avg_pool: 'x' is [9, 6]; it must have three axes or more", tw::avg_pool(rows, 2));
+  GRAPH_MISTAKE("batch_norm: 'variance' is [4, 8] and does not broadcast to the shape of 'x', which is [9, 6]",
+                tw::batch_norm(rows, v, f.a, v, v));
 }
 
 TEST_CASE("graph mistakes: reductions") {

@@ -56,6 +56,16 @@ TEST_CASE("graph ops: shape") {
           each(2, 3, 4, [&](int i, int j, int k) { return x(i, j, ((k - offset) % 4 + 4) % 4); }));
   check(tw::rotate(tw::slice(f.x, 1, 2, 3), 1, -7), "[2, 1, 4]", each(2, 1, 4, [&](int i, int, int k) { return x(i, 2, k); }));
   check(tw::rotate(tw::slice(f.x, 1, 2, 2), 1, 3), "[2, 0, 4]", {});
+  check(tw::materialize(tw::flip(f.x, 0)), "[2, 3, 4]", each(2, 3, 4, [&](int i, int j, int k) { return x(1 - i, j, k); }));
+  check(tw::window(f.x, 2, 2), "[2, 3, 3, 2]", each(6, 3, 2, [&](int i, int k, int j) { return x(0, i, k + j); }));
+  check(tw::window(f.x, 1, 2), "[2, 2, 4, 2]", each(4, 4, 2, [&](int i, int k, int j) { return x(i / 2, i % 2 + j, k); }));
+  check(tw::window(f.x, -1, 2, 2), "[2, 3, 2, 2]", each(6, 2, 2, [&](int i, int k, int j) { return x(0, i, 2 * k + j); }));
+  check(tw::window(f.x, -1, 2, 1, 3), "[2, 3, 1, 2]", each(6, 1, 2, [&](int i, int, int j) { return x(0, i, 3 * j); }));
+  check(tw::window(f.x, -1, 1, 3), "[2, 3, 2, 1]", each(6, 2, 1, [&](int i, int k, int) { return x(0, i, 3 * k); }));
+  check(tw::window(f.x, -1, 3, 2), "[2, 3, 1, 3]", each(6, 1, 3, [&](int i, int, int j) { return x(0, i, j); }));  // the last is left out
+  check(tw::window(tw::window(f.x, 1, 2), 2, 3, 1), "[2, 2, 2, 2, 3]",
+        each(4, 4, 3, [&](int i, int kj, int l) { return x(i / 2, i % 2 + kj % 2, kj / 2 + l); }));
+  check(tw::window(tw::slice(f.x, 0, 0, 0), 1, 2), "[0, 2, 4, 2]", {});
 }
 
 TEST_CASE("graph ops: rotate moves towards the end of the axis, as numpy.roll") {
@@ -63,6 +73,36 @@ TEST_CASE("graph ops: rotate moves towards the end of the axis, as numpy.roll") 
   const auto numbers_from_0 = tw::iota<int32_t>(graph, {5}, 0);
   CHECK(numbers(tw::rotate(numbers_from_0, 0, 2)) == Numbers{3, 4, 0, 1, 2});
   CHECK(numbers(tw::rotate(numbers_from_0, 0, -2)) == Numbers{2, 3, 4, 0, 1});
+}
+
+TEST_CASE("graph ops: pieces of axes, convolutions and pools") {
+  Fixture f;
+  const auto x = [&](int i, int j, int k) { return f.at(i, j, k); };
+  const std::vector<tw::Tensor<float>> pieces = tw::split(f.x, {1, 0, 3}, 2);
+  CHECK(numbers(pieces[0], f.values) == each(2, 3, 1, [&](int i, int j, int) { return x(i, j, 0); }));
+  CHECK(shape_of(pieces[1].shape()) == "[2, 3, 0]");
+  CHECK(numbers(pieces[2], f.values) == each(2, 3, 3, [&](int i, int j, int k) { return x(i, j, k + 1); }));
+  // x as an image of 2 x 3 with 4 channels; the filter counts 1, 2, ...
+  std::vector<float> w(2 * 2 * 4 * 2);
+  std::iota(w.begin(), w.end(), 1.0f);
+  const auto filter = tw::iota<float>(f.graph, {32}, 0);
+  const auto sum = [&](int i, int j, int o) {
+    double all = 0;
+    for (int u = 0; u < 2; ++u)
+      for (int v = 0; v < 2; ++v)
+        for (int c = 0; c < 4; ++c)
+          if (i + u < 2 && j + v < 3) all += x(i + u, j + v, c) * double(w[static_cast<std::size_t>(((u * 2 + v) * 4 + c) * 2 + o)]);
+    return all;
+  };
+  const auto taps = tw::reshape(filter + 1.0f, {2, 2, 4, 2});
+  CHECK(shape_of(tw::conv(f.x, taps).shape()) == "[1, 2, 2]");
+  check_close(numbers(tw::conv(f.x, taps), f.values), each(1, 2, 2, sum), 1e-4);
+  CHECK(shape_of(tw::conv(f.x, taps, {.stride = 2, .pad = 1}).shape()) == "[2, 2, 2]");
+  check_close(numbers(tw::slice(tw::slice(tw::conv(f.x, taps, {.pad = 1}), 0, 1, 3), 1, 1, 4), f.values), each(2, 3, 2, sum), 1e-4);
+  CHECK(numbers(tw::max_pool(f.x, 2), f.values) ==
+        each(1, 1, 4, [&](int, int, int k) { return std::max({x(0, 0, k), x(0, 1, k), x(1, 0, k), x(1, 1, k)}); }));
+  check_close(numbers(tw::avg_pool(f.x, 2, {.stride = 1}), f.values),
+              each(1, 2, 4, [&](int, int j, int k) { return (x(0, j, k) + x(0, j + 1, k) + x(1, j, k) + x(1, j + 1, k)) / 4; }), 1e-6);
 }
 
 TEST_CASE("graph ops: leaves") {
@@ -413,6 +453,14 @@ TEST_CASE("graph ops: activations, norms and dropout against their formulas") {
     }
   }
   check_close(numbers(tw::layer_norm(f.x, gamma, beta, 0.5), f.values), normed, 1e-5);
+  Numbers batch_normed;  // beta as mean, the squares of gamma as variance
+  for (std::size_t i = 0; i < 24; ++i)
+    batch_normed.push_back((double(f.data[i]) - double(hb[i % 4])) / std::sqrt(double(hg[i % 4]) * double(hg[i % 4]) + 0.5) *
+                               double(hg[i % 4]) +
+                           double(hb[i % 4]));
+  check_close(numbers(tw::batch_norm(f.x, beta, gamma * gamma, gamma, beta, 0.5), f.values), batch_normed, 1e-5);
+  CHECK(numbers(tw::batch_norm(f.x.to<tw::f16>(), beta, gamma * gamma, gamma, beta), f.values) ==
+        numbers(tw::batch_norm(f.x.to<tw::f16>().to<float>(), beta, gamma * gamma, gamma, beta).to<tw::f16>(), f.values));
   check_close(numbers(tw::softmax(f.x, 2), f.values), soft, 1e-5);
   check_close(numbers(tw::log_softmax(f.x, 2), f.values), log_soft, 1e-5);
   // f16 is computed in f32 and rounded once.

@@ -170,6 +170,34 @@ TEST_CASE("graph programs: the mean of a projection is the projection of the mea
   CHECK(flops(as_written) > 8 * flops(plan));
 }
 
+TEST_CASE("graph programs: an image is pooled before a product of its channels, since means of windows are linear") {
+  constexpr int kSize = 32, kIn = 64, kOut = 128;
+  tw::Device cpu = tw::Device::open("cpu");
+  Program p;
+  const std::vector<float> x = normal(kSize * kSize * kIn, 1), w = normal(kIn * kOut, 2);
+  Numbers want(kSize / 2 * kSize / 2 * kOut);
+  for (int i = 0; i < kSize; ++i)
+    for (int j = 0; j < kSize; ++j)
+      for (int c = 0; c < kIn; ++c)
+        for (int o = 0; o < kOut; ++o)
+          want[(i / 2 * kSize / 2 + j / 2) * kOut + o] += double(x[(i * kSize + j) * kIn + c]) * double(w[c * kOut + o]) / 4;
+  auto a = p.input<float>("x", {kSize, kSize, kIn}, x), filter = p.input<float>("w", {1, 1, kIn, kOut}, w);
+  p.output("out", tw::avg_pool(tw::conv(a, filter), 2), want, 1e-4);
+  const tw::Plan plan = p.check_on(cpu, kSearched), as_written = p.check_on(cpu);
+  CHECK(plan.rewrites().size() >= 1);
+  CHECK(flops(as_written) > 3 * flops(plan));
+}
+
+TEST_CASE("graph programs: a search does not look past what is materialized") {
+  tw::Device cpu = tw::Device::open("cpu");
+  tw::Graph graph;
+  auto q = graph.input<float>("q", {300, 8}), k = graph.input<float>("k", {300, 8}), v = graph.input<float>("v", {300, 8});
+  graph.output("out", tw::matmul(tw::materialize(tw::matmul(q, tw::transpose(k))), v));
+  const tw::Plan plan = graph.compile(cpu, kSearched);
+  CHECK(plan.rewrites().empty());
+  CHECK(plan.intermediate_bytes() >= std::size_t{300 * 300 * 4});
+}
+
 TEST_CASE("graph programs: limits of a search that are none are mistakes at the line of the call") {
   const Attention a;
   tw::PlanOptions o = kSearched;

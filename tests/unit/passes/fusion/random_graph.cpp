@@ -98,7 +98,7 @@ class Maker {
     const int n = rank(x);
     if (n == 0) return bounded(x);
     const int axis = pick(n);
-    switch (pick(21)) {
+    switch (pick(22)) {
       case 0: return x + partner(x);
       case 1: return bounded(x) * partner(x);
       case 2: return x - partner(x);
@@ -126,8 +126,13 @@ class Maker {
       }
       case 13: return rank(x) < 4 ? concat({x, bounded(x)}, axis) : bounded(x);
       case 14:
-        switch (pick(3)) {
+        switch (pick(4)) {
           case 0: return {&g_, builder(g_).flip(x.id, axis)};
+          case 2: {  // overlapping windows, windows side by side, or with gaps
+            if (extent(x, axis) < 3 || n > 3) return bounded(x);
+            const Formula windows{&g_, builder(g_).window(x.id, axis, 2, 1 + pick(3), 1 + pick(2))};
+            return pick(2) == 0 ? windows : bounded(sum(windows, {n}, false));
+          }
           case 1: return {&g_, builder(g_).rotate(x.id, axis, pick(9) - 4)};
           default: return {&g_, builder(g_).pad(x.id, axis, 1, pick(3), builder(g_).number(Element::f32, 0.5))};
         }
@@ -160,6 +165,7 @@ class Maker {
         const Formula start = broadcast_to(number(g_, 0.5), rows);
         return bounded({&g_, builder(g_).scatter_add(start.id, target.id, x.id, axis)});
       }
+      case 19: return {&g_, builder(g_).materialize(x.id)};
       default: {
         const Formula i = iota(g_, x.shape(), axis);
         const Formula mask = pick(2) == 0 ? greater_equal(i, like(i, pick(4))) : less(i, like(i, 1 + pick(6)));

@@ -47,6 +47,8 @@ const char* const kEveryOp = R"(graph {
   %29 = take_along %4, %4 {axes = [0]} : i32[3]
   %30 = scatter_add %q, %4, %28 {axes = [1]} : f32[2, n, 64]
   %31 = rotate %q {axes = [1], lengths = ["m - n"]} : f32[2, n, 64]
+  %32 = window %q {axes = [1], lengths = [2, m, 1]} : f32[2, "((n - 2) / m) + 1", 64, 2]
+  %33 = materialize %scores : f32[2, n, 64]
   output "y" %scores
   output "and z" %30
 }
@@ -101,7 +103,8 @@ TEST_CASE("graph text: what is printed, line by line") {
                            "  %24 = reduce %q {kind = combine, identity = -inf, combiner = %10, axes = [0]} : f32[n, 64]\n",
                            "  %25 = scan %q {kind = sum, axes = [1], reverse} : f32[2, n, 64]\n",
                            "  %26 = einsum %q, %q {text = \"bqd,bkd->bqk\", precision = ieee} : f32[2, n, n]\n", "  output \"and z\" %30\n",
-                           "  %31 = rotate %q {axes = [1], lengths = [\"-n + m\"]} : f32[2, n, 64]\n"}) {
+                           "  %31 = rotate %q {axes = [1], lengths = [\"-n + m\"]} : f32[2, n, 64]\n",
+                           "  %32 = window %q {axes = [1], lengths = [2, m, 1]} : f32[2, \"((n - 2) / m) + 1\", 64, 2]\n"}) {
     CAPTURE(printed);
     CAPTURE(line);
     CHECK(printed.find(line) != std::string::npos);
@@ -173,7 +176,7 @@ TEST_CASE("graph text: errors name line and column") {
   CHECK(error_of("graph {\n  %x = call : f32\n}") == "a.graph:2:8: error: a kernel of the user has no text");
   CHECK(error_of("graph {\n} graph") == "a.graph:2:3: error: expected the end of the text");
   CHECK(error_of("graph {\n  composite 1 \"f\"\n}") == "a.graph:2:13: error: composites count up; this is 0");
-  CHECK(error_of("graph {\n  %x = iota {axes = [6]} : i32[2]\n}") == "a.graph:2:22: error: axis 6 is out of range");
+  CHECK(error_of("graph {\n  %x = iota {axes = [10]} : i32[2]\n}") == "a.graph:2:22: error: axis 10 is out of range");
   CHECK(error_of("graph {\n  %x = input : f32[2]\n  %y = reduce %x {kind = most, axes = [0]} : f32\n}") ==
         "a.graph:3:26: error: unknown reduction 'most'");
 }

@@ -56,6 +56,9 @@ void every_op(Graph& g, Variants&) {
   builder(g).output("padded", exp(Formula{&g, builder(g).pad(x.id, 1, 2, 1, builder(g).number(ir::Element::f32, 0.5))}).id);
   builder(g).output("flipped", (Formula{&g, builder(g).flip(x.id, 1)} * x).id);
   builder(g).output("rotated", (Formula{&g, builder(g).rotate(x.id, 1, 7)} * x + Formula{&g, builder(g).rotate(t.id, 0, -2)}).id);
+  const Formula windows{&g, builder(g).window(x.id, 1, 3, 7, 2)};
+  builder(g).output("windows", sum(windows * windows, {1}).id);
+  builder(g).output("placed apart", (Formula{&g, builder(g).materialize(tanh(x).id)} * x).id);
   builder(g).output("folded", (reshape(permute(reshape(x, {3, 40}), {1, 0}), {6, 20}) - x).id);
   builder(g).output("running", (scan(Combine::sum, x, false) + scan(Combine::max, x, true)).id);
   builder(g).output("scanned", scan(Combine::prod, tanh(x), true).id);
@@ -242,6 +245,8 @@ std::vector<std::function<bool(Node&)>> node_mistakes() {
   all.push_back([](Node& n) { return n.op == Op::slice && (n.lengths[0] = n.lengths[0] + 1, n.lengths[1] = n.lengths[1] + 1, true); });
   all.push_back([](Node& n) { return n.op == Op::rotate && (n.lengths[0] = n.lengths[0] + 1, true); });
   all.push_back([](Node& n) { return n.op == Op::rotate && (n.lengths[0] = Dim(0) - n.lengths[0], true); });
+  for (const std::size_t step_or_dilation : {1, 2})
+    all.push_back([=](Node& n) { return n.op == Op::window && (n.lengths[step_or_dilation] = n.lengths[step_or_dilation] - 1, true); });
   all.push_back([](Node& n) { return n.op == Op::rand && (++n.seed, true); });
   all.push_back([](Node& n) { return n.op == Op::extent && (n.lengths[0] = n.lengths[0] + 1, true); });
   all.push_back([](Node& n) { return (n.op == Op::iota || n.op == Op::flip) && n.shape.size() == 2 && (n.axes[0] = 1 - n.axes[0], true); });
