@@ -7,7 +7,7 @@ namespace tilewright::backend::host {
 
 namespace {
 
-/// A dot, and the buffers of one of its matrices.
+/// A dot, and the buffers of one product of its batch.
 struct Product {
   Type left_type, sum_type;
   Value *left, *right, *sums;
