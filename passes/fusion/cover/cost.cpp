@@ -13,6 +13,7 @@
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/products.h"
+#include "passes/fusion/expr/scans.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/thresholds.h"
@@ -54,6 +55,8 @@ class Estimator {
     cost_.accumulator_bytes = 4 * footprint_.accumulator_words();
     cost_.parts = static_cast<double>(tiling_.split.parts);
     for (const Reduction& r : plan_.reductions) stop_.insert(r.value);
+    for (Expr r : reductions_over(nullptr, plan_.outputs))
+      if (is_product(r, b_)) products_.push_back(r);
     // What one pass has computed is not computed again in the outputs of a later pass: the outputs belong to the last pass. If one tile is
     // the whole loop, there is a single pass.
     Counted counted;
@@ -72,6 +75,7 @@ class Estimator {
       const double once = std::min(bytes, tensor_bytes(tensor));
       cost_.read_bytes += once;
       cost_.reread_bytes += bytes - once;
+      if (once <= kBytesNearby) nearby_bytes_ += bytes - once;
     }
     if (plan_.loop) {
       const double tiles = std::ceil(footprint_.tiles_of_loop());
@@ -165,6 +169,8 @@ class Estimator {
     if (c == Combine::sum && is_product(b_.factors(body), along)) {
       cost_.matrix_flops += 2 * count;
       const auto [sides, common] = operands_of(b_.factors(body), along, nullptr, batch_axes(b_.factors(body), along));
+      if (!target_.is_gpu() && !has_part(b_.factors(body), along))
+        idle_flops_ += 2 * count * (kRowsOfHostProduct / std::min(rows_at_once(b_.factors(body), along), kRowsOfHostProduct) - 1);
       const bool is_exact = is_exact_in_tf32(common) &&
                             std::all_of(sides.begin(), sides.end(), [](const Operand& side) { return is_exact_in_tf32(side.factors); });
       if (!is_exact) precision_seconds_ += 2 * count * seconds_of_precision(operands.precision);
@@ -177,6 +183,24 @@ class Estimator {
     cost_.flops += count;
     cost_.repeated_operations += count - footprint_.extent(both(axes, along));
     return {body};
+  }
+
+  // Whether the kernel has a product along some of these axes, whose elements the sum along all of them adds up.
+  bool has_part(const std::vector<Factor>& factors, const AxisSet& along) const {
+    return std::any_of(products_.begin(), products_.end(), [&](Expr product) {
+      const std::vector<Factor> own = b_.factors(product->operands[0]);
+      return product->bound.size() < along.size() && along.contains(product->bound) &&
+             std::all_of(
+                 own.begin(), own.end(), [&](const Factor& f) { return std::find(factors.begin(), factors.end(), f) != factors.end(); });
+    });
+  }
+
+  // The positions of a tile along the axes of one operand that the other one lacks: the lesser number of the two operands.
+  double rows_at_once(const std::vector<Factor>& factors, const AxisSet& along) const {
+    const auto is_tiled = [&](Axis a) { return footprint_.tile(a) > 1; };
+    const std::vector<Operand> sides = operands_of(factors, along, is_tiled).operands;
+    if (sides.size() != 2) return 1;
+    return static_cast<double>(std::min(footprint_.positions(sides[0].axes), footprint_.positions(sides[1].axes)));
   }
 
   // A host reads a left operand in memory in place. One that is computed is computed again, to scratch memory, for each tile of columns. The
@@ -252,11 +276,19 @@ class Estimator {
       const AxisSet inside = footprint_.walked_in(e->bound, walked);
       return {add_reduction(e->combine, e->operands[0], e->bound, e->operand_element, e->axes, inside), inside};
     }
+    const std::vector<Expr> parts = parts_of(e);
     const double count = evaluations(e->axes, walked), exponentials = exponentials_of(b_, e),
-                 of_each = exponentials > 0 ? exponentials : static_cast<double>(std::max<std::size_t>(children(e).size(), 1));
+                 of_each = exponentials > 0 ? exponentials : static_cast<double>(std::max<std::size_t>(parts.size(), 1));
     (exponentials > 0 ? cost_.exponentials : cost_.flops) += count * of_each;
     cost_.repeated_operations += (count - footprint_.extent(e->axes)) * of_each;
-    return {{children(e).begin(), children(e).end()}, walked};
+    if (e->is(ExprKind::scan) && !target_.is_gpu()) of_scans_ += kExponentialsOfScan * count;
+    return {parts, walked};
+  }
+
+  // A scan is computed along the axis of its position.
+  std::vector<Expr> parts_of(Expr e) const {
+    if (e->is(ExprKind::scan)) return {scanned(b_, e)};
+    return {children(e).begin(), children(e).end()};
   }
 
   // An axis that a program holds whole must fit for every value of its symbols.
@@ -280,15 +312,25 @@ class Estimator {
     // The work of the busiest processor.
     const double share = std::max(std::ceil(programs / processors) / programs, target_.is_gpu() ? 0 : largest_share());
     const double matrix = facts_.matrix_flops(std::min(bits_, 32) / 8);
-    const double compute =
-        cost_.matrix_flops / matrix + precision_seconds_ + cost_.flops / facts_.flops + cost_.exponentials / facts_.exponentials;
+    const double compute = (cost_.matrix_flops + idle_flops_) / matrix + precision_seconds_ + cost_.flops / facts_.flops +
+                           (cost_.exponentials + of_scans_) / facts_.exponentials;
     const double moved = cost_.read_bytes + cost_.written_bytes + wasted_bytes_;
+    const double nearby = target_.is_gpu() ? 0 : (1 - kOfNearby) * nearby_bytes_;
     const double memory =
-        std::max(moved / facts_.memory_bytes, share * (moved + cost_.reread_bytes + cost_.spilled_bytes) / facts_.cache_bytes);
+        std::max(moved / facts_.memory_bytes, share * (moved + cost_.reread_bytes - nearby + cost_.spilled_bytes) / facts_.cache_bytes);
     const double walked = target_.is_gpu() ? 0 : (kOfWalkingOnHost - 1) * walked_bytes_ / facts_.cache_bytes;
-    const double work = ir::overlapped_seconds(memory + share * walked, share * compute);
+    const double work =
+        ir::overlapped_seconds(memory + share * walked, share * compute) + share * kOfFar * far_bytes() / facts_.cache_bytes;
     const double launch = facts_.launch_seconds + (programs > 1 ? facts_.share_seconds : 0);
     return work + launch + (cost_.parts > 1 ? facts_.launch_seconds + facts_.share_seconds : 0);
+  }
+
+  // What programs of a host read again from beyond the caches of a processor: all of it, if one pass of a program reads more than these hold.
+  // The processor waits for it, beside a product too.
+  double far_bytes() const {
+    if (target_.is_gpu()) return 0;
+    const double of_pass = (cost_.read_bytes + cost_.reread_bytes) / (cost_.programs * cost_.parts * std::max(plan_.passes, 1));
+    return of_pass < kBytesOfCaches ? 0 : cost_.reread_bytes;
   }
 
   const LoopPlan& plan_;
@@ -299,11 +341,15 @@ class Estimator {
   const TileSizes& tiles_;
   const AxisSet rows_;
   const Footprint footprint_;
+  std::vector<Expr> products_;  // in the outputs
   ExprSet stop_;
   std::map<Tensor, double> read_;
   std::map<Tensor, AxisSet> axes_;  // the axes along which each tensor is read
   int bits_ = 64;                   // of the narrowest operands of a product
+  double idle_flops_ = 0;           // that the instructions of products would do beside the others, with more rows
   double precision_seconds_ = 0;    // of products that need more accuracy than one instruction has
+  double of_scans_ = 0;             // exponentials that take as long as what scans need beside their operations
+  double nearby_bytes_ = 0;         // read again from tensors that a host's first cache holds
   double wasted_bytes_ = 0;         // that come with others, and are not used
   double walked_bytes_ = 0;         // that programs read in reductions along axes over which they are distributed
   KernelCost cost_;

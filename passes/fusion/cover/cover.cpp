@@ -7,15 +7,20 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
+#include "passes/fusion/cover/alternative.h"
 #include "passes/fusion/cover/cost.h"
 #include "passes/fusion/cover/merge_kernels.h"
+#include "passes/fusion/cover/read_stored.h"
 #include "passes/fusion/cover/stored_values.h"
 #include "passes/fusion/cover/strategies.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/scans.h"
 #include "passes/fusion/expr/stored_tensor.h"
@@ -40,12 +45,11 @@ class Coverer {
         unique_bound_axes_(b),
         first_(first) {}
 
-  std::vector<CoveredKernel> run(std::vector<KernelOutput> outputs) {
-    for (const KernelOutput& o : outputs) know_output(o);
-    for (const KernelOutput& o : outputs) add(o);
-    std::set<Tensor> given;
-    for (const KernelOutput& o : outputs) given.insert(o.tensor);
-    merge_kernels(b_, kernels_, given, target_, options_);
+  std::vector<CoveredKernel> run(const std::vector<KernelOutput>& outputs) {
+    divide(outputs, {});
+    std::vector<Expr> repeated = repeated_products(b_, kernels_);
+    std::erase_if(repeated, [&](Expr product) { return started_.contains(product); });
+    if (!repeated.empty()) store_first(repeated, outputs);
     std::vector<CoveredKernel> covered;
     for (ChosenKernel& k : in_order(std::move(kernels_)))
       covered.push_back(
@@ -54,29 +58,37 @@ class Coverer {
   }
 
  private:
-  struct Seconds {
-    double typical = 0, if_large = 0;  // as in KernelCost
-    explicit Seconds(const KernelCost& c = {}) : typical(c.seconds), if_large(c.seconds_if_large) {}
-    Seconds& operator+=(const Seconds& s) { return typical += s.typical, if_large += s.if_large, *this; }
-  };
+  // Chooses kernels for the outputs; the values `first` are stored in any case.
+  void divide(const std::vector<KernelOutput>& outputs, const std::vector<Expr>& first) {
+    for (const KernelOutput& o : outputs) know_output(o);
+    ExprMap loads;
+    for (Expr v : first) loads[v] = load_of(v);
+    store_all(loads);
+    for (const KernelOutput& o : outputs) add(o);
+    std::set<Tensor> given;
+    for (const KernelOutput& o : outputs) given.insert(o.tensor);
+    merge_kernels(b_, kernels_, given, target_, options_);
+  }
 
-  // One alternative to compute an output: a loop, and the values that other kernels store before it.
-  struct Alternative {
-    std::string strategy;  // its name
-    std::optional<LoopPlan> plan;
-    FittedTiling tiling;
-    ExprMap stored;
-    KernelCost cost;
-    Seconds of_stored;        // to compute and store the values that it reads
-    bool is_emitted = false;  // the tiles and the cost are final, and the plan was checked
-    ProofResult proof;
-    std::string comparison;  // with the next best alternative
+  // Each output has chosen for itself alone. If kernels with these products in memory take less time, they replace the others.
+  void store_first(const std::vector<Expr>& products, const std::vector<KernelOutput>& outputs) {
+    std::vector<ChosenKernel> others = std::exchange(kernels_, {});
+    alternatives_.clear();
+    together_.clear();
+    products_.clear();
+    started_.clear();
+    try {
+      divide(outputs, products);
+      const auto seconds = [](const std::vector<ChosenKernel>& kernels) {
+        return std::accumulate(kernels.begin(), kernels.end(), 0.0, [](double s, const ChosenKernel& k) { return s + k.cost.seconds; });
+      };
+      if (kOfStoring * seconds(kernels_) >= seconds(others)) kernels_ = std::move(others);
+    } catch (const PlanRefuted&) {
+      kernels_ = std::move(others);
+    }
+  }
 
-    double seconds() const { return cost.seconds + of_stored.typical; }
-    double seconds_if_large() const { return cost.seconds_if_large + of_stored.if_large; }
-  };
-
-  // An output that contains a reduction is read from memory where another kernel needs its value.
+  // An output that contains a reduction, or that is a scan, is read from memory where another kernel needs its value.
   void know_output(const KernelOutput& o) {
     AxisSet axes;
     for (Expr i : o.index) {
@@ -84,8 +96,15 @@ class Coverer {
       if (!i->is(ExprKind::index) || axes.contains(i->axis)) return;
       axes.insert(i->axis);
     }
-    if (axes != o.value->axes || o.tensor->element != o.value->element || !held_.holds_reduction(o.value)) return;
-    if (loads_.emplace(o.value, b_.load(o.tensor, o.index)).second) started_.insert(o.value);
+    if (axes != o.value->axes || o.tensor->element != o.value->element) return;
+    Expr value = o.value, load = b_.load(o.tensor, o.index);
+    if (value->is(ExprKind::scan) && value->operands[1]->is(ExprKind::index)) {
+      value = stored_scan(b_, o.value);
+      load = b_.substitute(load, {{o.value->operands[1], value->operands[1]}});
+    } else if (!held_.holds_reduction(value)) {
+      return;
+    }
+    if (loads_.emplace(value, load).second) started_.insert(value);
   }
 
   // ---- one output ----
@@ -98,17 +117,22 @@ class Coverer {
                                      std::move(choice.comparison)));
   }
 
-  // The values that a kernel reads are computed before it.
+  // The values that a kernel reads are computed before it. A value inside of another one comes first, and the other one may read it.
   void store_all(const ExprMap& stored) {
-    for (Expr v : sorted_values(stored))
-      if (started_.insert(v).second) add(stored_output(v));
-  }
-
-  static std::vector<Expr> sorted_values(const ExprMap& stored) {
-    std::vector<Expr> values;
-    for (const auto& [value, load] : stored) values.push_back(value);
-    std::sort(values.begin(), values.end(), [](Expr a, Expr c) { return a->key < c->key; });
-    return values;
+    std::vector<Expr> values = sorted_values(stored);
+    std::erase_if(values, [&](Expr v) { return started_.contains(v); });
+    while (!values.empty()) {
+      const auto is_inside = [&](Expr v, Expr of) { return v != of && contains(of, v); };
+      const auto next = std::find_if(values.begin(), values.end(), [&](Expr v) {
+        return std::none_of(values.begin(), values.end(), [&](Expr inside) { return is_inside(inside, v); });
+      });
+      const Expr value = *next;
+      values.erase(next);
+      if (!started_.insert(value).second) continue;
+      add(stored_output(value));
+      for (Expr v : values)
+        if (is_inside(value, v)) alternatives_.erase(loads_.at(v)->tensor);
+    }
   }
 
   // Scans run in kernels of their own, together with values that are computed element by element before and after them. A value whose scans
@@ -210,7 +234,7 @@ class Coverer {
   // What the kernel of an output computes if other kernels store what the strategy says.
   KernelOutput rest_of(const Strategy& s, const KernelOutput& output, Axis loop, ExprMap& stored) {
     KernelOutput rest = output;
-    rest.value = s.transform(stored_, output.value, loop, stored);
+    rest.value = reduce_stored(b_, held_, s.transform(stored_, output.value, loop, stored), stored);
     TW_CHECK(!stored.contains(output.value), fmt::format("fusion: the strategy '{}' stores all of an output", s.name));
     return rest;
   }
@@ -224,6 +248,7 @@ class Coverer {
       if (r.kind == Kind::stores && (!loop || best)) continue;
       ExprMap all_stored = stored;
       rest.value = r.transform(stored_, unique_bound_axes_, value, loop, all_stored);
+      if (r.kind == Kind::stores) rest.value = reduce_stored(b_, held_, rest.value, all_stored);
       if (r.kind == Kind::stores && (all_stored.size() == stored.size() || reductions_over(loop, {rest}).empty())) continue;
       if (r.kind == Kind::renames && rest.value == value) continue;
       std::string name(s.name);
@@ -345,21 +370,6 @@ class Coverer {
     return products_.emplace(value, std::move(products)).first->second;
   }
 
-  // The names of the chosen strategy and of the next best one, and what the other one would have cost.
-  static std::string comparison(const Alternative& chosen, const Alternative& other) {
-    std::string text = fmt::format("strategy: {}\nnext best: ", chosen.strategy);
-    text += other.plan->loop ? fmt::format("a loop over {}", other.plan->loop->label) : "no loop";
-    if (other.plan->passes > 1) text += fmt::format(" with {} passes", other.plan->passes);
-    if (other.stored.size() != chosen.stored.size())
-      text += fmt::format(" that stores {} value{} first", other.stored.empty() ? "no" : std::to_string(other.stored.size()),
-                          other.stored.size() == 1 ? "" : "s");
-    text += fmt::format(" ({})", other.strategy);
-    if (!other.cost.fits) return text + ", which does not fit on chip";
-    const double ratio = other.seconds() / chosen.seconds();
-    // sort() requires a greater advantage from alternatives that store values.
-    return text + fmt::format(", {:.2f} times as long{}", ratio, ratio < 1 ? ", which is too little to store values for" : "");
-  }
-
   Expr load_of(Expr value) {
     if (const auto known = loads_.find(value); known != loads_.end()) return known->second;
     std::string name = fmt::format("t{}", static_cast<std::size_t>(first_) + loads_.size());
@@ -386,9 +396,9 @@ class Coverer {
 
 }  // namespace
 
-std::vector<CoveredKernel> cover(ExprBuilder& b, std::vector<KernelOutput> outputs, const ir::TargetDesc& target,
+std::vector<CoveredKernel> cover(ExprBuilder& b, const std::vector<KernelOutput>& outputs, const ir::TargetDesc& target,
                                  const FusionOptions& options, int first) {
-  return Coverer(b, target, options, first).run(std::move(outputs));
+  return Coverer(b, target, options, first).run(outputs);
 }
 
 }  // namespace tilewright::passes::fusion

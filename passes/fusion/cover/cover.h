@@ -33,7 +33,7 @@ struct CoveredKernel {
 
 /// The kernels, in an order in which each one's operands are stored before it runs. Intermediate tensors are added to the pool, with names
 /// from t`first` on. Each plan has passed options.check. Throws PlanRefuted if an output has no plan that passes.
-std::vector<CoveredKernel> cover(ExprBuilder&, std::vector<KernelOutput> outputs, const ir::TargetDesc&, const FusionOptions& = {},
+std::vector<CoveredKernel> cover(ExprBuilder&, const std::vector<KernelOutput>& outputs, const ir::TargetDesc&, const FusionOptions& = {},
                                  int first = 0);
 
 }  // namespace tilewright::passes::fusion

@@ -196,6 +196,16 @@ void merge_kernels(ExprBuilder& b, std::vector<ChosenKernel>& kernels, const std
   Merger(b, kernels, given, target, options).run();
 }
 
+std::vector<Expr> repeated_products(const ExprBuilder& b, const std::vector<ChosenKernel>& kernels) {
+  ExprSet once, repeated;
+  for (const ChosenKernel& k : kernels)
+    for (Expr r : reductions_over(nullptr, k.plan->outputs))
+      if (is_product(r, b) && !once.insert(r).second) repeated.insert(r);
+  std::vector<Expr> sorted(repeated.begin(), repeated.end());
+  std::sort(sorted.begin(), sorted.end(), [](Expr a, Expr c) { return a->key < c->key; });
+  return sorted;
+}
+
 std::vector<ChosenKernel> in_order(std::vector<ChosenKernel> kernels) {
   std::vector<ChosenKernel> ordered;
   std::set<std::size_t> done;

@@ -1,4 +1,4 @@
-// Merges two kernels into one if that takes less time.
+// Merges two kernels into one if that takes less time, and finds what several kernels compute.
 #pragma once
 #include <optional>
 #include <set>
@@ -36,6 +36,9 @@ std::optional<MergedPlan> merged_plan(ExprBuilder&, ContainedReductions&, const 
 /// Merges kernels that read the same tensors and have the same loop: kernels that do not depend on each other, and kernels of which one
 /// reads an output of the segment (`given`) that the other one computes, such as x and a sum of x.
 void merge_kernels(ExprBuilder&, std::vector<ChosenKernel>&, const std::set<Tensor>& given, const ir::TargetDesc&, const FusionOptions&);
+
+/// The products that several of these kernels compute, sorted by key.
+std::vector<Expr> repeated_products(const ExprBuilder&, const std::vector<ChosenKernel>&);
 
 /// The kernels in an order in which each one's operands are written before it.
 std::vector<ChosenKernel> in_order(std::vector<ChosenKernel>);

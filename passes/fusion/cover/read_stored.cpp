@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/fusion/cover/replace_factors.h"
 #include "passes/fusion/expr/expr_walk.h"
 
 namespace tilewright::passes::fusion {
@@ -44,9 +45,10 @@ std::optional<Expr> with_load(ExprBuilder& b, Expr e, Expr value, Expr load) {
   try {
     if (e->is(ExprKind::add)) return sum_with_load(b, e, value, load);
     if (e->is(ExprKind::mul)) return product_with_load(b, e, value, load);
+    return std::nullopt;
   } catch (const ir::RationalOverflow&) {
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 // The values with their loads, also along other names of one of their axes.
@@ -64,7 +66,65 @@ ExprMap by_all_names(ExprBuilder& b, Expr output, const ExprMap& stored) {
   return loads;
 }
 
+// The names by which a reduction calls the axes of a stored value: axis n is n' where n has another meaning outside of the reduction.
+ExprMap names_in(ExprBuilder& b, Expr reduction, Expr value) {
+  ExprMap names;
+  const auto has = [&](Axis a) { return reduction->bound.contains(a) || reduction->axes.contains(a); };
+  for (Axis a : value->axes) {
+    Axis other = a;
+    while (other && !has(other)) other = b.pool().find_axis(other->name + "'");
+    if (other && other != a) names.emplace(b.index(a), b.index(other));
+  }
+  return names;
+}
+
+// A reduction over more axes than the stored one, of the same elements times factors that do not vary along the axes of the stored one:
+// sum over n, k of (g[j] x[n, k] w[k, j]) is sum over n of (g[j] t[n, j]). None if it is another reduction.
+std::optional<Expr> reduction_of_load(ExprBuilder& b, Expr e, Expr value, Expr load) {
+  if (!value->is(ExprKind::reduce) || e->combine != value->combine || e->combine == graph::Combine::combine ||
+      e->element != value->element || e->bound.size() <= value->bound.size() || !e->bound.contains(value->bound))
+    return std::nullopt;
+  const AxisSet outer = e->bound.without(value->bound);
+  if (e->operands[0] == value->operands[0]) return b.reduce(e->combine, outer, load, e->operand_element, e->element);
+  if (e->combine != graph::Combine::sum || ir::is_integer(e->element)) return std::nullopt;
+  const std::vector<Factor> part = b.factors(value->operands[0]);
+  // A mask may hide more beside a product than in a plain sum.
+  const auto is_same = [](const Factor& x, const Factor& y) {
+    return x == y || (x.exponent == y.exponent && x.base->is(ExprKind::indicator) && y.base->is(ExprKind::indicator) &&
+                      x.base->operands[0] == y.base->operands[0]);
+  };
+  std::vector<Factor> own, rest;
+  for (const Factor& f : b.factors(e->operands[0]))
+    (std::any_of(part.begin(), part.end(), [&](const Factor& p) { return is_same(p, f); }) ? own : rest).push_back(f);
+  // A mask outside of the stored reduction hides elements inside of it.
+  const bool is_apart = std::none_of(
+      rest.begin(), rest.end(), [&](const Factor& f) { return f.base->is(ExprKind::indicator) || f.base->axes.intersects(value->bound); });
+  const auto has_number = [](Expr body) { return body->is(ExprKind::mul) && !(body->number == Rational(1)); };
+  if (own.size() != part.size() || !is_apart || has_number(value->operands[0])) return std::nullopt;
+  return b.reduce(e->combine, outer, replace_factors(b, e->operands[0], own, {{load, 1}}), e->operand_element, e->element);
+}
+
 }  // namespace
+
+Expr reduce_stored(ExprBuilder& b, ContainedReductions& held, Expr output, const ExprMap& stored) {
+  ExprMap replaced;
+  ExprSet seen;
+  walk_inwards(output, seen, [&](Expr e) {
+    if (!held.holds_reduction(e)) return false;
+    if (!e->is(ExprKind::reduce)) return true;
+    for (const auto& [value, load] : stored) {
+      if (!value->is(ExprKind::reduce) || e->bound.size() <= value->bound.size()) continue;
+      const ExprMap names = names_in(b, e, value);
+      if (const std::optional<Expr> other = reduction_of_load(b, e, b.substitute(value, names), b.substitute(load, names))) {
+        replaced.emplace(e, *other);
+        b.pool().copy_sources(e, *other);
+        return false;
+      }
+    }
+    return true;
+  });
+  return replaced.empty() ? output : b.substitute(output, replaced);
+}
 
 Expr read_stored(ExprBuilder& b, ContainedReductions& held, Expr output, const ExprMap& stored) {
   const ExprMap loads = by_all_names(b, output, stored);

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "passes/fusion/cover/read_stored.h"
 #include "passes/fusion/cover/replace_factors.h"
 #include "passes/fusion/expr/exponentials.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/scans.h"
+#include "passes/fusion/tiles/footprint.h"
 
 namespace tilewright::passes::fusion {
 
@@ -133,16 +135,25 @@ Expr StoredValues::store_outermost(Expr root, ExprMap& stored) {
     if (is_found) found.push_back(e);
     return !is_found;
   });
-  const auto is_part = [](Expr part, Expr whole) {
-    return part->combine == whole->combine && part->combine != Combine::combine && part->operands[0] == whole->operands[0] &&
-           part->element == whole->element && part->bound.size() < whole->bound.size() && whole->bound.contains(part->bound);
+  // Whether one may be the sum of the other over more axes, which may have other names there.
+  const auto may_be_part = [](Expr part, Expr whole) {
+    const auto tensors = [](Expr e) {
+      std::set<Tensor> read;
+      for (Expr load : loads_of({{{}, e, nullptr, {}}})) read.insert(load->tensor);
+      return read;
+    };
+    return part->combine == whole->combine && part->element == whole->element && part->bound.size() < whole->bound.size() &&
+           tensors(part) == tensors(whole);
   };
   ExprMap replaced;
   for (Expr e : found) {
     Expr value = e;
-    for (Expr part : found)
-      if (is_part(part, e) && (value == e || part->bound.size() > e->bound.size() - value->bound.size()))
-        value = b_.reduce(e->combine, e->bound.without(part->bound), load_of_(part), e->operand_element, e->element);
+    std::size_t most = 0;  // axes along which the part combines
+    for (Expr part : found) {
+      if (part->bound.size() <= most || !may_be_part(part, e)) continue;
+      const Expr combined = reduce_stored(b_, held_, e, {{part, load_of_(part)}});
+      if (combined != e) value = combined, most = part->bound.size();
+    }
     stored[value] = replaced[e] = load_of_(value);
   }
   return replaced.empty() ? root : b_.substitute(root, replaced);

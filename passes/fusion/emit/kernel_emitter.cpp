@@ -412,7 +412,8 @@ std::vector<Axis> accumulator_order(const LoopPlan& plan, const TileSizes& sizes
   // Coordinates of points have the shape [n, 3]: vectors of a host should run along the points.
   std::int64_t longest = 1;
   for (Axis a : order) longest = std::max(longest, tile_of(a, plan, sizes));
-  std::stable_partition(order.begin(), order.end(), [&](Axis a) { return sizes.is_short(tile_of(a, plan, sizes), longest); });
+  const auto is_short = [&](Axis a) { return sizes.is_short(tile_of(a, plan, sizes), longest); };
+  if (!order.empty() && is_short(order.back())) std::stable_partition(order.begin(), order.end(), is_short);
   return order;
 }
 

@@ -2,7 +2,9 @@
 #include "passes/fusion/expr/stored_tensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <utility>
 
 #include "passes/fusion/expr/expr_facts.h"
 #include "passes/fusion/expr/expr_walk.h"
@@ -13,18 +15,43 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// Each load votes for the axis along which it is contiguous, with the number of its elements as weight.
+// The greatest distance in memory between neighbouring positions of each axis.
+void note_distances(const ExprBuilder& b, Expr load, AxisMap<double>& distances) {
+  for (std::size_t i = 0; i < load->operands.size(); ++i)
+    for (const Term& t : b.terms(load->operands[i]))
+      if (t.value->is(ExprKind::index)) {
+        double& most = distances[t.value->axis];
+        most = std::max(most, std::abs(t.coefficient.to_double()) * estimated_extent(load->tensor->strides[i]));
+      }
+}
+
+// Each load votes for the axis along which it is contiguous, with the number of its elements as weight. A vote for the axis that a scan walks
+// is one for the axis of the scan's position. Axes without votes are in the order of their distances in memory.
 std::vector<Axis> memory_order(const ExprBuilder& b, Expr value) {
-  AxisMap<double> votes;
+  AxisMap<double> votes, distances;
+  AxisMap<Axis> positions;
   ExprSet seen;
   walk_inwards(value, seen, [&](Expr e) {
-    if (e->is(ExprKind::load))
+    if (e->is(ExprKind::load)) {
       for (Axis a : contiguous_axes(b, e->tensor, e->operands)) votes[a] += estimated_extent(e->axes);
+      note_distances(b, e, distances);
+    }
+    if (e->is(ExprKind::scan) && e->operands[1]->is(ExprKind::index)) positions.emplace(*e->bound.begin(), e->operands[1]->axis);
     return !e->is_reference();
   });
-  if (value->is(ExprKind::scan) && scan_axis(value)) votes[scan_axis(value)] = votes[*value->bound.begin()];
+  const AxisMap<double> of_loads = votes;
+  for (const auto& [axis, elements] : of_loads) {
+    Axis at = axis;
+    AxisSet passed;
+    for (auto next = positions.find(at); next != positions.end() && !passed.contains(at); next = positions.find(at)) {
+      passed.insert(at);
+      at = next->second;
+    }
+    if (at != axis) votes[at] += elements;
+  }
   std::vector<Axis> axes(value->axes.begin(), value->axes.end());
-  std::stable_sort(axes.begin(), axes.end(), [&](Axis x, Axis y) { return votes[x] < votes[y]; });
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](Axis x, Axis y) { return std::pair(votes[x], -distances[x]) < std::pair(votes[y], -distances[y]); });
   return axes;
 }
 

@@ -417,6 +417,7 @@ void LoopPlan::choose_grid() {
   resident = estimated_extent(loop ? inner.without({loop}) : inner);
   seen.clear();
   for (const Reduction& r : reductions) seen.insert(r.value);
+  for (const RunningScan& s : scans) seen.insert(s.value);
   for (const KernelOutput& o : outputs) collect_bound(o.value, seen, after_loop);
   after = after_loop.empty() ? 0 : estimated_extent(after_loop);
 }

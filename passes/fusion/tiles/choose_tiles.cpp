@@ -122,16 +122,21 @@ class TileChooser {
     return std::any_of(loads_.begin(), loads_.end(), [&](const Load& l) { return l.contiguous == a; });
   }
 
-  // The axis along which most of the bytes that are read are contiguous: that of a table's rows, and not that of the indices into it.
+  // The axis along which most of the bytes that are read are contiguous: that of a table's rows, and not that of the indices into it. If
+  // each step of the loop writes more than all loads read, as the running sum of outer products, the axis of what is written.
   Axis contiguous_of(const AxisSet& grid) const {
     Axis found = nullptr;
-    double most = 0;
+    double most = 0, all = 0;
+    for (const Load& l : loads_) all += estimated_extent(l.axes);
     for (Axis a : grid) {
       double elements = 0;
       for (const Load& l : loads_)
         if (l.contiguous == a) elements += estimated_extent(l.axes);
       if (elements > most) found = a, most = elements;
     }
+    for (const KernelOutput& o : plan_.outputs)
+      if (const Axis a = contiguous_axis(o, b_); a && grid.contains(a) && o.value->axes.contains(plan_.loop))
+        if (const double elements = estimated_extent(o.value->axes); elements > all) found = a, all = elements;
     return found;
   }
 
@@ -175,6 +180,7 @@ class TileChooser {
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;
     for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i)
       sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
+    if (!target_.is_gpu() && !is_batch_invariant_ && sizes_.payload.empty()) widen_sides(tiled, side);
     std::int64_t cells = 0;  // of all accumulators of a row
     for (const Accumulator& a : plan_.accumulators) {
       std::int64_t own = 1;
@@ -194,6 +200,21 @@ class TileChooser {
     // A product over several axes contracts all the others at each position of the loop.
     for (const Reduction& r : plan_.reductions)
       if (r.value->bound.size() > 1 && is_product(r.value, b_)) sizes_.loop = 1;
+  }
+
+  // Axes that the same tensors have, such as the heads and the positions of a head, are columns, or rows, together.
+  void widen_sides(const std::vector<Axis>& tiled, std::int64_t side) {
+    for (Axis a : tiled) {
+      std::int64_t positions = 1;
+      for (Axis other : tiled)
+        if (is_read_with(a, other)) positions *= sizes_.grid[other];
+      for (; positions < side && sizes_.grid[a] < whole(a); positions *= 2) sizes_.grid[a] *= 2;
+    }
+  }
+
+  // Whether every tensor has both axes or none of them.
+  bool is_read_with(Axis a, Axis other) const {
+    return std::all_of(loads_.begin(), loads_.end(), [&](const Load& l) { return l.axes.contains(a) == l.axes.contains(other); });
   }
 
   // Makes tiles smaller if more than half of a host's threads would have no program: data that several tiles read are in its caches.
@@ -216,7 +237,8 @@ class TileChooser {
       sizes_.grid[contiguous] = std::min({is_batch_invariant_ ? line : whole(contiguous), line, most / cells});
       cells *= sizes_.grid[contiguous];
     }
-    cells *= choose_inner(most / cells, INT64_MAX);
+    cells *= choose_inner(most / cells, INT64_MAX, most);
+    if (!target_.is_gpu()) cells = elements_beside(plan_.loop);
     // Data that a program reads for all its rows are read several positions at a time, however large the rows are.
     sizes_.loop = std::min(whole(plan_.loop), std::max(most / cells, is_beside_loop ? kLeastHostLoop : 1));
     if (is_beside_loop) use_processors();
@@ -228,6 +250,27 @@ class TileChooser {
     if (longest && !is_batch_invariant_)
       while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < kElementsOfShortRows)
         sizes_.grid[longest] *= 2;
+  }
+
+  // The greatest number of elements that a value has at one position of an axis, with the tiles so far: the keys of attention and its values
+  // share the loop's axis only.
+  std::int64_t elements_beside(Axis axis) const {
+    std::vector<Expr> values;
+    for (const KernelOutput& o : plan_.outputs) values.push_back(o.value);
+    for (const Accumulator& a : plan_.accumulators) values.push_back(a.body);
+    std::int64_t most = 1;
+    ExprSet seen;
+    for (Expr v : values)
+      walk_inwards(v, seen, [&](Expr e) {
+        if (!e->axes.contains(axis)) return true;
+        std::int64_t elements = 1;
+        for (Axis a : e->axes)
+          if (a != axis && a != plan_.loop)
+            elements = std::min(elements * std::min(tile_of(a, plan_, sizes_), kManyPositions), kManyPositions);
+        most = std::max(most, elements);
+        return true;
+      });
+    return most;
   }
 
   // How many positions of a row a program of a host handles.
@@ -257,8 +300,9 @@ class TileChooser {
   }
 
   // Chooses tiles of the axes that reductions bind besides the loop's, with at most `most` positions together; `most_with_loop`: the limit
-  // for axes that a reduction over the loop's axis also binds. Returns the number of positions.
-  std::int64_t choose_inner(std::int64_t most, std::int64_t most_with_loop) {
+  // for axes that a reduction over the loop's axis also binds; `most_elements`: of a host's tiles, no limit if 0. Returns the number of
+  // positions.
+  std::int64_t choose_inner(std::int64_t most, std::int64_t most_with_loop, std::int64_t most_elements = 0) {
     AxisSet bound, with_loop;
     for (Expr r : computed_reductions(plan_)) {
       bound.insert(r->bound);
@@ -275,7 +319,9 @@ class TileChooser {
     std::int64_t all = 1, beside_loop = 1;
     for (Axis a : order) {
       const bool is_with_loop = with_loop.contains(a);
-      const std::int64_t size = whole(a), left = std::min(most / all, is_with_loop ? most_with_loop / beside_loop : INT64_MAX);
+      const std::int64_t own = most_elements && !target_.is_gpu() ? most_elements / elements_beside(a) : most / all;
+      const std::int64_t size = whole(a),
+                         left = std::max<std::int64_t>(std::min(own, is_with_loop ? most_with_loop / beside_loop : INT64_MAX), 1);
       const bool is_whole = size <= std::min(kMostWholeExtent, left);
       sizes_.inner[a] = is_whole ? TileSizes::Inner{size, false} : TileSizes::Inner{std::min(kWalkedAtOnce, left), true};
       all *= sizes_.inner[a].size;
