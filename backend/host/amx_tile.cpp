@@ -14,8 +14,13 @@ constexpr unsigned kLeft = 4, kRight = 6;
 
 }  // namespace
 
-AmxTile::AmxTile(Emitter& e, AmxShape shape, Type sum)
-    : e_(e), b_(e.b()), shape_(shape), sum_row_bytes_(sum.extent(sum.rank() - 1) * sum.element_bytes()) {}
+AmxTile::AmxTile(Emitter& e, AmxShape shape, Type factor, Type sum)
+    : e_(e),
+      b_(e.b()),
+      shape_(shape),
+      element_bytes_(factor.element_bytes()),
+      sum_row_bytes_(sum.extent(sum.rank() - 1) * sum.element_bytes()),
+      is_float_(factor.is_float()) {}
 
 void AmxTile::begin() {
   // The operand of ldtilecfg: the palette, then 16 numbers of bytes in a row, then 16 numbers of rows.
@@ -59,12 +64,13 @@ void AmxTile::add_products(const EvenRows& left, const EvenRows& right, std::int
     b_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64, {}, {tile(number), from, rows.distance});
   };
   const auto multiply = [&](unsigned i, unsigned j) {
-    b_.CreateIntrinsic(llvm::Intrinsic::x86_tdpbssd, {}, {tile(2 * i + j), tile(kLeft + i), tile(kRight + j)});
+    const auto instruction = is_float_ ? llvm::Intrinsic::x86_tdpbf16ps : llvm::Intrinsic::x86_tdpbssd;
+    b_.CreateIntrinsic(instruction, {}, {tile(2 * i + j), tile(kLeft + i), tile(kRight + j)});
   };
   Value* const lower = b_.CreateMul(left.distance, e_.i64(kRows));  // the second register of rows
   Value* const next = b_.CreateMul(right.distance, e_.i64(kRows));  // the groups of the next step
   const bool has_lower = shape_.rows > kRows, has_second = shape_.columns > kSums;
-  e_.loop(e_.i64(0), e_.i64(depth / kRowBytes), e_.i64(1), {}, false, [&](Value* step, const Values&) {
+  e_.loop(e_.i64(0), e_.i64(depth * element_bytes_ / kRowBytes), e_.i64(1), {}, false, [&](Value* step, const Values&) {
     Value* const at = b_.CreateMul(step, e_.i64(kRowBytes));
     Value* const group = b_.CreateMul(step, next);
     load(kLeft, left, at);
@@ -84,24 +90,29 @@ void AmxTile::add_products(const EvenRows& left, const EvenRows& right, std::int
 }
 
 void AmxTile::interleave(Value* from, std::int64_t distance, Value* to, std::int64_t rows) {
-  const auto vector = [&](llvm::Type* element) { return llvm::FixedVectorType::get(element, static_cast<unsigned>(kSums)); };
+  const std::int64_t together = 4 / element_bytes_;
+  const auto vector = [&](int bits, std::int64_t lanes) {
+    return llvm::FixedVectorType::get(b_.getIntNTy(static_cast<unsigned>(bits)), static_cast<unsigned>(lanes));
+  };
   const auto at = [&](Value* base, Value* offset) { return b_.CreateInBoundsGEP(b_.getInt8Ty(), base, offset); };
   const auto alternate = [&](Value* even, Value* odd) {
     std::vector<int> lanes;
     for (int i = 0; i < kSums; ++i) lanes.push_back(i), lanes.push_back(static_cast<int>(kSums) + i);
     return b_.CreateShuffleVector(even, odd, lanes);
   };
-  e_.loop(rows / 4, 1, [&](Value* group) {
-    Value* const first = at(from, b_.CreateMul(group, e_.i64(4 * distance)));
+  e_.loop(rows / together, 1, [&](Value* group) {
+    Value* const first = at(from, b_.CreateMul(group, e_.i64(together * distance)));
     // All loads come before the stores, which may write the same memory.
     Values words;
     for (std::int64_t column = 0; column < shape_.columns; column += kSums) {
-      const auto row = [&](std::int64_t i) {
-        return b_.CreateAlignedLoad(vector(b_.getInt8Ty()), at(first, e_.i64(i * distance + column)), llvm::Align(kSums));
-      };
-      const auto pairs = [&](std::int64_t i) { return b_.CreateBitCast(alternate(row(i), row(i + 1)), vector(b_.getInt16Ty())); };
-      Value* const upper = pairs(0);
-      words.push_back(alternate(upper, pairs(2)));
+      Values x;
+      for (std::int64_t i = 0; i < together; ++i)
+        x.push_back(b_.CreateAlignedLoad(vector(static_cast<int>(8 * element_bytes_), kSums),
+                                         at(first, e_.i64(i * distance + column * element_bytes_)),
+                                         llvm::Align(static_cast<std::uint64_t>(kSums * element_bytes_))));
+      if (together == 4)
+        x = {b_.CreateBitCast(alternate(x[0], x[1]), vector(16, kSums)), b_.CreateBitCast(alternate(x[2], x[3]), vector(16, kSums))};
+      words.push_back(alternate(x[0], x[1]));
     }
     Value* const into = at(to, b_.CreateMul(group, e_.i64(group_bytes())));
     for (std::size_t j = 0; j < words.size(); ++j)

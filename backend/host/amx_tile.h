@@ -6,11 +6,12 @@
 
 namespace tilewright::backend::host {
 
-/// One, two or four tile registers of accumulators: loaded from a row-major buffer, increased by products of bytes, and stored. The right
-/// factor is interleaved: the elements of a column in four rows follow each other.
+/// One, two or four tile registers of accumulators: loaded from a row-major buffer, increased by products of bytes or bf16, and stored. The
+/// order of the products of bf16 is that of tileir/target/dot_order.h. The right factor is interleaved: the elements of a column in four
+/// bytes' worth of rows follow each other.
 class AmxTile {
  public:
-  AmxTile(Emitter&, AmxShape, Type sum);
+  AmxTile(Emitter&, AmxShape, Type factor, Type sum);
 
   const AmxShape& shape() const { return shape_; }
 
@@ -36,7 +37,8 @@ class AmxTile {
   Emitter& e_;
   llvm::IRBuilder<>& b_;
   const AmxShape shape_;
-  const std::int64_t sum_row_bytes_;
+  const std::int64_t element_bytes_, sum_row_bytes_;
+  const bool is_float_;
 };
 
 }  // namespace tilewright::backend::host

@@ -51,7 +51,8 @@ class Finder {
   }
 
   void read_in_place(ContractedDot& each) const {
-    if (!f_.type(f_.op(each.dot).results[0]).is_float()) {
+    // Panels of bytes and of bf16 are interleaved.
+    if (f_.type(f_.operand(each.dot, 0)).element_bytes() < 4) {
       each.left = in_place(each.dot, 0);
       return;
     }

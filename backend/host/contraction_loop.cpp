@@ -62,7 +62,8 @@ class BlockProducts {
   /// i1: whether the current iteration reads the right factor in memory: if `in_place`, and its mask hides no row of the iteration.
   Value* reads_right(Value* in_place) { return reads_right_ = b_.CreateAnd(in_place, has_all_rows(e_, dot_.right, dot_.right_rows)); }
 
-  /// Interleaves the rows of the right factor that iteration `number`, the current one, has computed, if `computed` (i1; null: always).
+  /// Interleaves the rows of the right factor that the current iteration, `number`, has computed; `computed`: i1, whether it has; null:
+  /// always.
   void interleave(Value* number, Value* computed) {
     if (!is_interleaved_ && !amx_) return;
     llvm::BasicBlock* const after = computed ? e_.new_block("interleaved") : nullptr;
@@ -77,7 +78,7 @@ class BlockProducts {
       Value* const from = advanced(part, column, column_distance_in_buffer());
       if (!amx_) return tile_.interleave(from, depth_);
       Value* const to = panels_.address ? advanced(panels_of(number), column, row_bytes()) : from;
-      AmxTile(e_, *amx_, sum_).interleave(from, distance_in_buffer(), to, depth_);
+      AmxTile(e_, *amx_, left_, sum_).interleave(from, distance_in_buffer(), to, depth_);
     });
     if (!computed) return;
     b_.CreateBr(after);
@@ -141,7 +142,7 @@ class BlockProducts {
   static constexpr std::int64_t kAddressBytes = 8, kSegmentBytes = 32;
 
   void multiply_in_tiles(Value* sums, Value* left, Value* count, Value* live_rows, Value* live_columns) {
-    AmxTile tile(e_, *amx_, sum_);
+    AmxTile tile(e_, *amx_, left_, sum_);
     const auto over_segments = [&](const std::function<void(Value*)>& body) {
       e_.loop(e_.i64(0), count, e_.i64(1), {}, false, [&](Value* number, const Values&) {
         body(number);
@@ -185,7 +186,7 @@ class BlockProducts {
   }
 
   bool is_cut() const { return !dot_.left.mask.columns.empty(); }
-  bool has_whole_depth() const { return !is_cut() || !sum_.is_float(); }
+  bool has_whole_depth() const { return !is_cut() || !sum_.is_float() || amx_; }
   bool copies_cut_rows() const { return is_cut() && !sum_.is_float() && !amx_; }
   bool has_depth_in_segment() const { return is_cut() && (sum_.is_float() || amx_); }
 

@@ -102,6 +102,8 @@ Machine machine_of(const std::string& target) {
   m.products.four_bytes = avx512 ? has("avx512vnni") : avx2 && has("avxvnni");
   const bool tiles = avx512 && has("amx-tile") && may_use_tile_registers();
   m.products.byte_tiles = tiles && has("amx-int8");
+  m.products.bf16_tiles = tiles && has("amx-bf16");
+  m.description.reduction.has_bf16_blocks = m.products.bf16_tiles;
   // Features are part of the key of compiled kernels.
   if (!tiles) m.features += ",-amx-tile,-amx-int8,-amx-bf16";
   return m;

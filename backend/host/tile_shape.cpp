@@ -18,7 +18,8 @@ TileShape register_tile_shape(int vector_bits, const ir::Type& sums) {
 std::optional<AmxShape> amx_shape(const ProductInstructions& products, const ir::Type& left, const ir::Type& sums) {
   constexpr std::int64_t kRows = AmxShape::kRegisterRows;
   const std::int64_t rows = sums.extent(sums.rank() - 2), columns = sums.extent(sums.rank() - 1);
-  const bool has_tiles = products.byte_tiles && left.element() == ir::Element::i8;
+  const bool has_tiles =
+      (products.byte_tiles && left.element() == ir::Element::i8) || (products.bf16_tiles && left.element() == ir::Element::bf16);
   if (!has_tiles || rows < kRows || columns < kRows || left.extent(left.rank() - 1) * left.element_bytes() < AmxShape::kRegisterRowBytes)
     return std::nullopt;
   return AmxShape{std::min(rows, 2 * kRows), std::min(columns, 2 * kRows)};

@@ -16,7 +16,8 @@ struct TileShape {
 TileShape register_tile_shape(int vector_bits, const ir::Type& sums);
 
 /// The accumulators that a dot holds in tile registers (AMX), as two or one in either direction: 16 or 32 rows, and as many columns. None if
-/// the processor has no such registers for the factors, or an extent does not fill one.
+/// the processor has no such registers for the factors, or an extent does not fill one. Dots of bf16 always have one where the processor
+/// does: the others have been widened.
 struct AmxShape {
   static constexpr std::int64_t kRegisterRows = 16, kRegisterRowBytes = 64;  // of one tile register
 

@@ -29,7 +29,9 @@ struct Product {
   bool is_one_behind = false;  // elements behind the masks are 1, not 0
   bool is_aliased = false;     // the result is written over the right factor
   std::int32_t shift = 0;      // added to both sides of the left factor's comparison of depth
+  bool is_exact = true;        // with precision ieee
   bool is_contraction = true;  // the loop does nothing but multiply
+  double scale = 1;            // of the elements of float factors
 };
 
 std::string replaced(std::string text, const std::vector<std::pair<std::string, std::string>>& names) {
@@ -122,7 +124,7 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
     %yone = constant {value = 1} : $F[$k, $n]
     %y = load %yp, $Y : $F[$k, $n]
     $O
-    %d = dot $L, $R, %s {precision = ieee} : $S[$m, $n]
+    %d = dot $L, $R, %s$P : $S[$m, $n]
     $U
   }
   %Ni = broadcast %N : i32[$m, 1]
@@ -146,6 +148,7 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
                          {"$R", has_right ? "%yf" : "%y"},
                          {"$X", left_mask + (p.is_one_behind ? ", %xone" : "")},
                          {"$Y", right_mask + (p.is_one_behind ? ", %yone" : "")},
+                         {"$P", p.is_exact ? " {precision = ieee}" : ""},
                          {"$U", p.is_contraction ? "yield %d" : "%e = abs %d : $S[$m, $n]\n    yield %e"},
                          {"$C", p.shift != 0 ? "%krs" : "%kr"},
                          {"$B", p.shift != 0 ? "%Krs" : "%Kr"},
@@ -159,7 +162,7 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
 }
 
 /// Small numbers, and few that are special: -0, NaN, infinities, and numbers whose products vanish or overflow.
-fuzz::Argument buffer(Element e, std::int64_t elements, std::uint64_t seed) {
+fuzz::Argument buffer(Element e, std::int64_t elements, std::uint64_t seed, double scale = 1) {
   constexpr double kSpecial[] = {-0.0, NAN, HUGE_VAL, -HUGE_VAL, 1e30, -1e30, 1e-30, -1e-30};
   fuzz::Random random(seed);
   fuzz::Argument out;
@@ -169,20 +172,21 @@ fuzz::Argument buffer(Element e, std::int64_t elements, std::uint64_t seed) {
   for (std::int64_t i = 0; i < elements; ++i) {
     const std::uint64_t word = !is_float(e)       ? element_bits(e, random.between(-128, 127))
                                : random.chance(1) ? element_bits(e, random.pick(kSpecial))
-                                                  : element_bits(e, (random.between(-1000, 1000) + 0.25) / 64.0);
+                                                  : element_bits(e, scale * (random.between(-1000, 1000) + 0.25) / 64.0);
     std::memcpy(&out.bytes[static_cast<std::size_t>(i) * static_cast<std::size_t>(bytes(e))], &word, static_cast<std::size_t>(bytes(e)));
   }
   return out;
 }
 
-void check(const Product& p) {
+/// Compares with the interpreter on all hosts, or on this machine with all of its instructions.
+void check(const Product& p, bool on_all = true) {
   fuzz::Program program;
   program.function = parse(text_of(p), "product.tile").functions.at(0);
   verify_or_throw(program.function);
   const auto up = [](std::int64_t x, std::int64_t by) { return (x + by - 1) / by * by; };
   // Loads without a mask along the depth read behind the matrix.
-  program.arguments.push_back(buffer(p.factor, p.m * p.k + up(p.k, p.depth) + 1, 1));
-  program.arguments.push_back(buffer(p.factor, std::max(up(p.k, p.depth), p.is_aliased ? p.m : 0) * p.n + 1, 2));
+  program.arguments.push_back(buffer(p.factor, p.m * p.k + up(p.k, p.depth) + 1, 1, p.scale));
+  program.arguments.push_back(buffer(p.factor, std::max(up(p.k, p.depth), p.is_aliased ? p.m : 0) * p.n + 1, 2, p.scale));
   program.arguments.push_back(buffer(p.sum, p.m * p.n + 1, 3));
   if (p.is_aliased) {
     program.arguments[2].bytes.clear();
@@ -194,7 +198,7 @@ void check(const Product& p) {
   }
   program.grid[0] = static_cast<std::int32_t>(up(p.m, p.rows) / p.rows * (up(p.n, p.columns) / p.columns));
   for (const std::string& name : machines()) {
-    if (!name.starts_with("cpu")) continue;
+    if (!name.starts_with("cpu") || (!on_all && name != "cpu")) continue;
     fuzz::Machine machine(name, 4);
     fuzz::RewritingExecutor reference = machine.reference();
     const auto difference = fuzz::compare(program, reference, *machine.executor);
@@ -256,32 +260,41 @@ TEST_CASE("contraction: products of bytes") {
   bytes(wraps);
 }
 
-TEST_CASE("contraction: products of bytes in tile registers, where the processor has them") {
-  const auto in_tiles = [&](Product p) {
-    p.factor = Element::i8, p.sum = Element::i32;
-    for (const bool is_contraction : {true, false}) {
-      p.is_contraction = is_contraction;
-      check(p);
-    }
-  };
-  for (const std::int64_t k : {0, 1, 31, 64, 130})
-    for (const std::int64_t m : {1, 17, 40}) in_tiles({m, 140, k, 32, 128, 64});
-  for (const std::int64_t depth : {32, 128}) in_tiles({21, 70, 150, 16, 64, depth});
-  for (const std::int64_t rows : {16, 64, 128}) in_tiles({rows + 5, 70, 143, rows, 64, 64});
-  in_tiles({20, 9, 150, 16, 16, 64});
-  in_tiles({20, 260, 2101, 16, 256, 256});  // blocks that are kept
-  in_tiles({40, 140, 4700, 32, 128, 256});  // more blocks than are kept
-  in_tiles({100, 70, 603, 32, 64, 64});     // neighbouring programs share panels
-  for (const bool left : {false, true})
-    for (const bool right : {false, true}) in_tiles({37, 70, 100, 32, 64, 64, {}, {}, left, right});
-  for (const char* masks : {"left", "right"}) in_tiles({37, 70, 100, 32, 64, 64, {}, {}, false, false, masks});
-  in_tiles({37, 70, 100, 32, 64, 64, {}, {}, false, false, "both", "", true});
-  const std::string left = "%xf = sub %xone, %x : i8[$m, $k]", right = "%yf = sub %yone, %y : i8[$k, $n]";
-  for (const std::string& factors : {left, right, left + "\n    " + right})
-    in_tiles({70, 70, 100, 64, 64, 64, {}, {}, false, false, "both", factors.c_str()});
-  Product wraps{20, 70, 100, 16, 64, 64, {}, {}, false, false, "right"};
-  wraps.shift = std::numeric_limits<std::int32_t>::max() - 3 - 100;
-  in_tiles(wraps);
+// The interpreter knows the order in which AMX adds products of bf16, so the bits are those of every processor.
+TEST_CASE("contraction: products in tile registers, where the processor has them") {
+  for (const auto& [factor, sum] : {std::pair{Element::i8, Element::i32}, std::pair{Element::bf16, Element::f32}}) {
+    const auto in_tiles = [&, factor = factor, sum = sum](Product p) {
+      p.factor = factor, p.sum = sum, p.is_exact = false;
+      for (const bool is_contraction : {true, false}) {
+        p.is_contraction = is_contraction;
+        check(p, false);
+      }
+    };
+    for (const std::int64_t k : {0, 1, 31, 64, 130})
+      for (const std::int64_t m : {1, 17, 40}) in_tiles({m, 140, k, 32, 128, 64});
+    for (const std::int64_t depth : {32, 128}) in_tiles({21, 70, 150, 16, 64, depth});
+    for (const std::int64_t rows : {16, 64, 128}) in_tiles({rows + 5, 70, 143, rows, 64, 64});
+    in_tiles({20, 9, 150, 16, 16, 64});
+    in_tiles({20, 260, 2101, 16, 256, 256});  // blocks that are kept
+    in_tiles({40, 140, 4700, 32, 128, 256});  // more blocks than are kept
+    in_tiles({100, 70, 603, 32, 64, 64});     // neighbouring programs share panels
+    for (const bool left : {false, true})
+      for (const bool right : {false, true}) in_tiles({37, 70, 100, 32, 64, 64, {}, {}, left, right});
+    for (const char* masks : {"left", "right"}) in_tiles({37, 70, 100, 32, 64, 64, {}, {}, false, false, masks});
+    in_tiles({37, 70, 100, 32, 64, 64, {}, {}, false, false, "both", "", true});
+    const std::string type(text(factor)), left = "%xf = sub %xone, %x : " + type + "[$m, $k]",
+                                          right = "%yf = sub %yone, %y : " + type + "[$k, $n]";
+    for (const std::string& factors : {left, right, left + "\n    " + right})
+      in_tiles({70, 70, 100, 64, 64, 64, {}, {}, false, false, "both", factors.c_str()});
+    Product wraps{20, 70, 100, 16, 64, 64, {}, {}, false, false, "right"};
+    wraps.shift = std::numeric_limits<std::int32_t>::max() - 3 - 100;
+    in_tiles(wraps);
+  }
+  for (const double scale : {1e-20, 1e-21, 1e-38}) {  // subnormal products, and factors
+    Product tiny{37, 70, 100, 32, 64, 64, Element::bf16, Element::f32};
+    tiny.is_exact = false, tiny.scale = scale;
+    check(tiny, false);
+  }
 }
 
 TEST_CASE("contraction: transposed factors") {

@@ -79,14 +79,15 @@ void read_target(Case& c, int line, const std::string& text) {
   ir::TargetDesc& t = c.target;
   if (text == "baseline") {
     t = {};
-  } else if (text == "avx2" || text == "avx512") {
+  } else if (text == "avx2" || text == "avx512" || text == "amx") {
     t.name = "host-" + text;
     t.vector_bits = text == "avx2" ? 256 : 512;
     t.has_fma = t.has_f16_conversion = t.has_masked_memory = true;
+    t.reduction.has_bf16_blocks = text == "amx";
   } else if (const auto gpu = ir::describe_gpu(text)) {
     t = *gpu;
   } else {
-    c.fail(line, fmt::format("unknown target '{}'; expected baseline, avx2, avx512 or a GPU, as sm_80", text));
+    c.fail(line, fmt::format("unknown target '{}'; expected baseline, avx2, avx512, amx or a GPU, as sm_80", text));
   }
   t.reduction.lanes = t.lanes();
 }

@@ -14,7 +14,8 @@ struct Elements {
   Element factor, sum;
 };
 constexpr Elements kElements[] = {{Element::f32, Element::f32}, {Element::f32, Element::f32}, {Element::f32, Element::f32},
-                                  {Element::f64, Element::f64}, {Element::f16, Element::f32}, {Element::i8, Element::i32}};
+                                  {Element::f64, Element::f64}, {Element::f16, Element::f32}, {Element::bf16, Element::f32},
+                                  {Element::i8, Element::i32}};
 
 }  // namespace
 

@@ -1,15 +1,47 @@
 // Interprets matrix products.
 #include <algorithm>
 #include <bit>
+#include <cfloat>
 #include <cmath>
 
 #include "tileir/builder.h"
 #include "tileir/interpreter/state.h"
+#include "tileir/target/dot_order.h"
 
 namespace tilewright::ir {
 
+namespace {
+
+/// x, or a zero of its sign if x is subnormal.
+float without_subnormals(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
+
+/// a * b + sum of factors of bf16, rounded once; results below the least normal number are zeros.
+float multiply_add_normal(float a, float b, float sum) {
+  const float result = std::fma(a, b, sum);
+  // Near the least normal number, rounding in f32 has less digits than that of numbers which are not subnormal. The sum of f64 is exact
+  // enough to tell whether it would round up to the least normal number with all digits; the product is exact.
+  const double exact = static_cast<double>(a) * static_cast<double>(b) + static_cast<double>(sum);
+  const bool rounds_up = std::fabs(result) == FLT_MIN && std::fabs(exact) < FLT_MIN * (1 - 0x1p-25);
+  return rounds_up ? std::copysign(0.0f, result) : without_subnormals(result);
+}
+
+/// sum + a b for one element, in the order of adds_bf16_blocks. The rows of b are `step` elements apart.
+float add_bf16_blocks(float sum, const double* a, const double* b, std::int64_t k, std::int64_t step) {
+  const auto normal = [](double x) { return without_subnormals(static_cast<float>(x)); };
+  for (std::int64_t block = 0; block < k; block += kBf16Block) {
+    float parts[2] = {0, 0};
+    for (std::int64_t j = block; j < block + kBf16Block; ++j)
+      parts[j % 2] = multiply_add_normal(normal(a[j]), normal(b[j * step]), parts[j % 2]);
+    sum = without_subnormals(without_subnormals(sum) + without_subnormals(parts[0] + parts[1]));
+  }
+  return sum;
+}
+
+}  // namespace
+
 /// acc + a b; the sum starts with acc and goes over ascending k. Floats: one fused multiply-add per step, in the type of acc, after an
-/// exact conversion of a and b (here every precision is the most exact one). i8: wrapping 32-bit sums.
+/// exact conversion of a and b (here every precision is the most exact one), but for blocks of bf16 (target/dot_order.h). i8: wrapping
+/// 32-bit sums.
 void Interpreter::run_dot(OpId id) {
   const ValueId a = f_.operand(id, 0), b = f_.operand(id, 1);
   const Type &ta = type(a), &tb = type(b);
@@ -24,9 +56,13 @@ void Interpreter::run_dot(OpId id) {
     for (std::uint64_t w : words(a)) fa.push_back(float_value(from, w));
     for (std::uint64_t w : words(b)) fb.push_back(float_value(from, w));
   }
+  const bool in_blocks = adds_bf16_blocks(f_, id, options_.reduction);
   for (std::int64_t i = 0; i < batches * m * n; ++i) {
     const std::int64_t row = i / n * k, column = i / (m * n) * k * n + i % n;
-    if (to == Element::f32) {
+    if (in_blocks) {
+      const float sum = std::bit_cast<float>(static_cast<std::uint32_t>(out[i]));
+      out[i] = std::bit_cast<std::uint32_t>(add_bf16_blocks(sum, &fa[row], &fb[column], k, n));
+    } else if (to == Element::f32) {
       float sum = std::bit_cast<float>(static_cast<std::uint32_t>(out[i]));
       for (std::int64_t j = 0; j < k; ++j) sum = std::fma(static_cast<float>(fa[row + j]), static_cast<float>(fb[column + j * n]), sum);
       out[i] = std::bit_cast<std::uint32_t>(sum);

@@ -11,9 +11,12 @@ namespace tilewright::ir {
 /// k, k + L, k + 2L, ... in order; then, while L > 1, L is halved and partial k takes partial k + L. A reduce that is not commutative takes
 /// blocks of min(extent, block) elements in order; in a block it combines neighbours, then neighbours of the results, until one is left. A
 /// reduce along an outer axis takes the elements in order. For distributed tiles see layout/reduce_steps.h.
+///
+/// A dot adds products in order of k, but for dots of bf16 on targets that add these in blocks: see dot_order.h.
 struct ReductionOrder {
   int lanes = 1;  // a power of two
   int block = 1;  // a power of two
+  bool has_bf16_blocks = false;
 };
 
 struct TargetDesc {

@@ -104,18 +104,22 @@ std::string product(const char* mask = "%both", const char* in_loop = "", const 
   })";
 }
 
-/// The product of i8, with sums of i32, in steps of `depth`.
-std::string product_of_bytes(const char* depth = "16") {
-  std::string text = product();
+/// The product of factors and sums of these types, in steps of `depth`.
+std::string product_of(const std::string& factor, const std::string& sum, const char* depth, std::string text = product()) {
   const auto replace = [&](const std::string& what, const std::string& by) {
     for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
   };
-  replace("%c: ptr<f32>", "%c: ptr<i32>");
-  replace("ptr<f32>[64, 64]", "ptr<i32>[64, 64]");
-  replace("f32[64, 64]", "i32[64, 64]");
-  replace("value = 0.0", "value = 0");
-  replace("f32", "i8");
-  replace("16", depth);
+  const std::string sums = "f32[64, 64]";
+  replace("%c: ptr<f32>", "%c: ptr<SUM>");
+  replace("ptr<f32>[64, 64]", "ptr<SUM>[64, 64]");
+  replace(sums, "SUM[64, 64]");
+  replace("f32", factor);
+  replace("16]", std::string(depth) + "]");
+  replace("hi = 16", std::string("hi = ") + depth);
+  replace("value = 16", std::string("value = ") + depth);
+  replace("[16,", std::string("[") + depth + ",");
+  replace("SUM", sum);
+  if (sum == "i32") replace("value = 0.0", "value = 0");
   return text;
 }
 
@@ -123,7 +127,7 @@ std::string product_of_bytes(const char* depth = "16") {
 
 TEST_CASE("contraction: panels of bytes are interleaved where an instruction adds four products") {
   for (const bool has_byte_products : {false, true}) {
-    const Planned p(product_of_bytes(), {.four_bytes = has_byte_products});
+    const Planned p(product_of("i8", "i32", "16"), {.four_bytes = has_byte_products});
     REQUIRE(p.contraction() != nullptr);
     CHECK(p.contraction()->dots.at(0).left.load);
     CHECK(p.contraction()->kept_blocks > 0);
@@ -135,9 +139,9 @@ TEST_CASE("contraction: panels of bytes are interleaved where an instruction add
   CHECK_FALSE(floats.plan.panels(floats.plan.operand_class(floats.contraction()->dots.at(0).dot, 1))->are_interleaved);
 }
 
-TEST_CASE("contraction: products of bytes are added in tile registers where steps fill their rows") {
+TEST_CASE("contraction: products are added in tile registers where steps fill their rows") {
   for (const char* depth : {"16", "64"}) {
-    const Planned p(product_of_bytes(depth), {.four_bytes = true, .byte_tiles = true});
+    const Planned p(product_of("i8", "i32", depth), {.four_bytes = true, .byte_tiles = true});
     REQUIRE(p.contraction() != nullptr);
     const bool in_tiles = std::string(depth) == "64";
     const Panels* panels = p.plan.panels(p.plan.operand_class(p.contraction()->dots.at(0).dot, 1));
@@ -146,6 +150,14 @@ TEST_CASE("contraction: products of bytes are added in tile registers where step
     CHECK(panels->are_interleaved);
     CHECK(p.contraction()->iterations == 32);  // 512 products in registers, 2048 in tile registers
   }
+  const Planned p(product_of("bf16", "f32", "32"), {.bf16_tiles = true});
+  REQUIRE(p.contraction() != nullptr);
+  CHECK(p.contraction()->dots.at(0).left.load);
+  const Panels* panels = p.plan.panels(p.plan.operand_class(p.contraction()->dots.at(0).dot, 1));
+  REQUIRE(panels != nullptr);
+  CHECK(panels->columns == 32);
+  CHECK(panels->are_interleaved);
+  CHECK(p.contraction()->iterations == 32);  // 1024 products
 }
 
 TEST_CASE("contraction: the left factor is read in memory, the right one is kept in panels") {

@@ -191,6 +191,66 @@ TEST_CASE("interpreter: dot_scaled multiplies elements by the scale of their blo
   CHECK(std::isnan(out[0]));
 }
 
+TEST_CASE("interpreter: products of bf16 in blocks are added in two sums, without subnormal numbers") {
+  constexpr int kRows = 16, kDepth = 32;
+  const auto bits = [](float x) { return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16); };
+  // Column 0 of b is 1, column 1 is 2^-70, the others are 0.
+  std::vector<std::uint16_t> a(kRows * kDepth), b(kDepth * kRows);
+  for (int k = 0; k < kDepth; ++k) b[k * kRows] = bits(1), b[k * kRows + 1] = bits(0x1p-70f);
+  const auto set = [&](int row, int k, float x) { a[row * kDepth + k] = bits(x); };
+  for (int k = 0; k < kDepth; ++k) set(0, k, k == 0 ? 0x1p24f : 1);
+  set(1, 0, 0x1p-130f);                         // a subnormal factor
+  set(2, 0, 0x1p-70f);                          // a subnormal product
+  set(3, 0, 0x1p-56f), set(3, 2, -0x1.8p-81f);  // 2^-126 (1 - 1.5 * 2^-25) is below the least normal number with 24 digits
+  set(4, 0, 0x1p-56f), set(4, 2, -0x1p-82f);    // 2^-126 (1 - 2^-26) is not
+  set(6, 0, kInf);
+  const auto product = [&](const std::string& precision, bool has_blocks) {
+    std::vector<float> sums(kRows * kRows);
+    sums[5 * kRows] = 0x1p-140f;
+    const std::string text = R"(kernel @test(%a: ptr<bf16>, %b: ptr<bf16>, %c: ptr<f32>) {
+  %i = arange {lo = 0, hi = 512} : i32[512]
+  %j = arange {lo = 0, hi = 256} : i32[256]
+  %ab = broadcast %a : ptr<bf16>[512]
+  %ap = add_ptr %ab, %i : ptr<bf16>[512]
+  %al = load %ap : bf16[512]
+  %at = reshape %al : bf16[16, 32]
+  %bb = broadcast %b : ptr<bf16>[512]
+  %bp = add_ptr %bb, %i : ptr<bf16>[512]
+  %bl = load %bp : bf16[512]
+  %bt = reshape %bl : bf16[32, 16]
+  %cb = broadcast %c : ptr<f32>[256]
+  %cp = add_ptr %cb, %j : ptr<f32>[256]
+  %cl = load %cp : f32[256]
+  %ct = reshape %cl : f32[16, 16]
+  %d = dot %at, %bt, %ct)" + precision +
+                             R"( : f32[16, 16]
+  %dl = reshape %d : f32[256]
+  store %cp, %dl
+})";
+    InterpretOptions options;
+    options.reduction.has_bf16_blocks = has_blocks;
+    run(text, {at(a), at(b), at(sums)}, options);
+    return sums;
+  };
+  const std::vector<float> blocks = product("", true);
+  CHECK(blocks[0] == 0x1p24f + 16);  // the products with odd k are added apart
+  CHECK(blocks[1 * kRows] == 0);
+  CHECK(blocks[2 * kRows + 1] == 0);
+  CHECK(blocks[3 * kRows + 1] == 0);
+  CHECK(blocks[4 * kRows + 1] == 0x1p-126f);
+  CHECK(blocks[5 * kRows] == 0);  // a subnormal accumulator
+  CHECK(blocks[6 * kRows] == kInf);
+  CHECK(std::isnan(blocks[6 * kRows + 2]));
+  for (const bool has_blocks : {false, true}) {
+    const std::vector<float> in_order = product(has_blocks ? " {precision = ieee}" : "", has_blocks);
+    CHECK(in_order[0] == 0x1p24f);
+    CHECK(in_order[1 * kRows] == 0x1p-130f);
+    CHECK(in_order[2 * kRows + 1] == 0x1p-140f);
+    CHECK(in_order[3 * kRows + 1] == 0x1p-126f);
+    CHECK(in_order[5 * kRows] == 0x1p-140f);
+  }
+}
+
 TEST_CASE("interpreter: reports go to the listener, in order") {
   std::vector<std::string> seen;
   const Module m = parse(
