@@ -71,10 +71,10 @@ class Finder {
     // Whether the mask cuts columns is the same in all iterations.
     const bool is_outer =
         std::all_of(mask.columns.begin(), mask.columns.end(), [&](const FactorIndexed& c) { return is_of_outer_scalars(c.value); });
-    // Each condition on rows must hold for the first ones.
-    const auto of_rows = std::count_if(mask.rows.begin(), mask.rows.end(), [](const FactorIndexed& c) { return uses(c.axes, 0); });
-    const bool is_known = of_rows == static_cast<std::ptrdiff_t>(each.right_rows.size());
-    if (!each.right.load || !is_outer || !is_known || !is_linear(f_.operand(each.right.load, 0), 0)) each.right = {};
+    const ValueId pointer = each.right.load ? f_.operand(each.right.load, 0) : ValueId{};
+    const bool is_known =
+        std::all_of(mask.rows.begin(), mask.rows.end(), [&](const FactorIndexed& c) { return holds_between(c.value, pointer); });
+    if (!each.right.load || !is_outer || !is_known || !is_linear(pointer, 0)) each.right = {};
   }
 
   InPlaceFactor in_place(OpId dot, int operand) const {
@@ -179,24 +179,44 @@ class Finder {
       const bool first = collect(op.operands[0], pointer, whole, found);
       return collect(op.operands[1], pointer, whole, found) && first;
     }
-    if (has_rows || !is_prefix(id, pointer, at.axes)) return false;
+    const bool is_prefix = !has_rows && is_comparison(id) && compares_index(id, is_less(id) ? 0 : 1, axis_of(at.axes, 1), pointer);
+    if (!is_prefix) return false;
     found.columns.push_back(at);
     return true;
   }
 
   static bool uses(const AxisMap& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 
-  /// Whether this compares an index that counts up along the columns with a bound that does not change along them.
-  bool is_prefix(OpId id, ValueId pointer, const AxisMap& axes) const {
+  static std::size_t axis_of(const AxisMap& axes, int axis) {
+    return static_cast<std::size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
+  }
+
+  /// Whether a mask of accesses by `pointer` holds everywhere if it holds at the first and at the last index of each axis: a conjunction of
+  /// comparisons of an index that counts up with a bound.
+  bool holds_between(ValueId mask, ValueId pointer) const {
+    const ValueId source = plan_.resolve(mask).value;
+    if (!is_of_scalars(source)) return false;
+    const Type t = f_.type(source);
+    std::vector<std::size_t> axes;  // along which it changes
+    for (int i = 0; i < t.rank(); ++i)
+      if (const auto axis = static_cast<std::size_t>(i); memory_.info(source).constancy[axis] < t.extent(i)) axes.push_back(axis);
+    if (axes.empty()) return true;
+    const OpId id = f_.value(source).op;
+    if (f_.kind(id) == OpKind::bit_and_) return holds_between(f_.operand(id, 0), pointer) && holds_between(f_.operand(id, 1), pointer);
+    return axes.size() == 1 && is_comparison(id) && (compares_index(id, 0, axes[0], pointer) || compares_index(id, 1, axes[0], pointer));
+  }
+
+  bool is_less(OpId id) const { return f_.kind(id) == OpKind::lt_ || f_.kind(id) == OpKind::le_; }
+  bool is_comparison(OpId id) const { return is_less(id) || f_.kind(id) == OpKind::gt_ || f_.kind(id) == OpKind::ge_; }
+
+  /// Whether this operand of a comparison is an index that counts up along an axis, and the other one a bound that does not change along it.
+  bool compares_index(OpId id, int operand, std::size_t axis, ValueId pointer) const {
     const auto& op = f_.op(id);
-    const bool less = op.kind == OpKind::lt_ || op.kind == OpKind::le_;
-    if (!less && op.kind != OpKind::gt_ && op.kind != OpKind::ge_) return false;
     const Type t = f_.type(op.operands[0]);
     if (!t.is_integer() || ir::bits(t.element()) < 32 || t.element() == ir::Element::u64) return false;
-    const auto axis = static_cast<std::size_t>(std::find(axes.begin(), axes.end(), 1) - axes.begin());
-    const ValueId compared = op.operands[less ? 0 : 1];
+    const ValueId compared = f_.operand(id, operand);
     const passes::AxisInfo& index = memory_.info(compared);
-    const passes::AxisInfo& bound = memory_.info(op.operands[less ? 1 : 0]);
+    const passes::AxisInfo& bound = memory_.info(f_.operand(id, 1 - operand));
     const std::int64_t extent = t.extent(static_cast<int>(axis));
     // An index that wraps is less than the bound again. It does not wrap if its range is known, or if addresses are computed from it,
     // since these are assumed not to wrap (AxisInfoAnalysis).

@@ -60,7 +60,7 @@ class BlockProducts {
   /// i1: whether all columns of the right factor are in memory.
   Value* has_all_columns() { return b_.CreateICmpEQ(first_indices(e_, columns_, dot_.right.mask.columns), e_.i64(columns_)); }
   /// i1: whether the current iteration reads the right factor in memory: if `in_place`, and its mask hides no row of the iteration.
-  Value* reads_right(Value* in_place) { return reads_right_ = b_.CreateAnd(in_place, has_all_rows(e_, dot_.right, dot_.right_rows)); }
+  Value* reads_right(Value* in_place) { return reads_right_ = b_.CreateAnd(in_place, hold_at_ends(e_, depth_, 0, dot_.right.mask.rows)); }
 
   /// Interleaves the rows of the right factor that the current iteration, `number`, has computed; `computed`: i1, whether it has; null:
   /// always.

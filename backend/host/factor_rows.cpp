@@ -13,6 +13,14 @@ namespace {
 constexpr std::int64_t kAddressBytes = 8;
 constexpr std::int64_t kAddresses = 8;  // written at once
 
+/// For a nest along rows (0) or columns (1): the dimensions that the axes of a value run along.
+AxisMap dims_along(const FactorIndexed& value, int axis) {
+  AxisMap dims = kNoAxes;
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    if (value.axes[i] == axis) dims[i] = 0;
+  return dims;
+}
+
 /// Code that depends on no index of a nest is placed at the end of the block before.
 void begin_block(Emitter& e, const char* name) {
   llvm::BasicBlock* block = e.new_block(name);
@@ -30,23 +38,24 @@ Value* first_indices(Emitter& e, std::int64_t extent, const std::vector<FactorIn
   begin_block(e, "indices");
   Value* count = e.i64(extent);
   for (const FactorIndexed& each : comparisons) {
-    AxisMap dims = kNoAxes;
-    for (std::size_t i = 0; i < dims.size(); ++i)
-      if (each.axes[i] == 1) dims[i] = 0;
-    count = e.b().CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, lanes_before_bound(nest, e.f().value(each.value).op, dims));
+    Value* const lanes = lanes_before_bound(nest, e.f().value(each.value).op, dims_along(each, 1));
+    count = e.b().CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, lanes);
   }
   return count;
 }
 
-Value* has_all_rows(Emitter& e, const InPlaceFactor& factor, const std::vector<FactorIndexed>& comparisons) {
-  const std::int64_t rows = e.f().type(e.f().result(factor.load)).extent(0);
-  llvm::IRBuilder<>& b = e.b();
-  Value* all = b.CreateICmpEQ(first_indices(e, rows, comparisons), e.i64(rows));
-  const Step whole;
-  Nest nest(e, whole);
-  for (const FactorIndexed& each : factor.mask.rows)
-    if (std::find(each.axes.begin(), each.axes.end(), 0) == each.axes.end())
-      all = b.CreateAnd(all, nest.evaluate(each.value, kNoAxes, false));
+Value* hold_at_ends(Emitter& e, std::int64_t extent, int axis, const std::vector<FactorIndexed>& conditions) {
+  Step along_axis;
+  along_axis.extents = {extent};
+  Nest nest(e, along_axis);
+  nest.enter(0);
+  begin_block(e, "ends");
+  Value* all = e.b().getTrue();
+  for (const std::int64_t index : {std::int64_t{0}, extent - 1}) {
+    nest.begin_lanes();
+    nest.set_index(0, e.i64(index));
+    for (const FactorIndexed& each : conditions) all = e.b().CreateAnd(all, nest.evaluate(each.value, dims_along(each, axis), false));
+  }
   return all;
 }
 
@@ -80,8 +89,8 @@ void write_row_addresses(Emitter& e, const InPlaceFactor& factor, Value* live, V
   });
 }
 
-EvenRows even_rows(Emitter& e, OpId load) {
-  const ValueId pointer = e.f().operand(load, 0);
+EvenRows even_rows(Emitter& e, OpId access) {
+  const ValueId pointer = e.f().operand(access, 0);
   Step along_rows;
   along_rows.extents = {e.f().type(pointer).extent(0)};
   Nest nest(e, along_rows);

@@ -7,17 +7,19 @@ namespace tilewright::backend::host {
 /// The number of first indices, of so many, at which all of the comparisons hold (FactorMask::columns).
 Value* first_indices(Emitter&, std::int64_t extent, const std::vector<FactorIndexed>& comparisons);
 
-/// i1: whether a right factor's mask hides none of its rows. `comparisons` are ContractedDot::right_rows.
-Value* has_all_rows(Emitter&, const InPlaceFactor&, const std::vector<FactorIndexed>& comparisons);
+/// i1: whether the conditions hold at the first and at the last one of so many rows (axis 0) or columns (axis 1), where the index of the
+/// other axis is 0.
+Value* hold_at_ends(Emitter&, std::int64_t extent, int axis, const std::vector<FactorIndexed>& conditions);
 
 /// Writes the addresses of a left factor's rows from `into` on; `zeros` for a row that the mask hides. `live`: the number of first rows that
 /// are needed; null: all.
 void write_row_addresses(Emitter&, const InPlaceFactor&, Value* live, Value* zeros, Value* into);
 
-/// The address of the first row of a factor whose rows are evenly spaced, and the bytes from each to the next.
+/// The address of the first one of rows that are evenly spaced, and the bytes from each to the next.
 struct EvenRows {
   Value *first, *distance;
 };
-EvenRows even_rows(Emitter&, OpId load);
+/// The rows of memory that a load or a store accesses.
+EvenRows even_rows(Emitter&, OpId access);
 
 }  // namespace tilewright::backend::host

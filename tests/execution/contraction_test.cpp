@@ -121,6 +121,11 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
     %ym1 = broadcast %kcm : i1[$k, $n]
     %ym2 = broadcast %jm : i1[$k, $n]
     %ym3 = bit_and %ym1, %ym2 : i1[$k, $n]
+    %three = constant {value = 3} : i32[$k, 1]
+    %kno3 = ne %kc, %three : i1[$k, 1]
+    %kno3m = bit_and %kno3, %kcm : i1[$k, 1]
+    %yno3 = broadcast %kno3m : i1[$k, $n]
+    %ym4 = bit_and %yno3, %ym2 : i1[$k, $n]
     %yone = constant {value = 1} : $F[$k, $n]
     %y = load %yp, $Y : $F[$k, $n]
     $O
@@ -142,7 +147,9 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
 })";
   const std::string factors = p.factors, masks = p.masks;
   const bool has_left = factors.find("%xf =") != std::string::npos, has_right = factors.find("%yf =") != std::string::npos;
-  const std::string left_mask = masks == "left" ? "%xm1" : "%xm3", right_mask = masks == "right" ? "%ym2" : "%ym3";
+  const std::string left_mask = masks == "left" ? "%xm1" : "%xm3", right_mask = masks == "right"  ? "%ym2"
+                                                                                : masks == "hole" ? "%ym4"
+                                                                                                  : "%ym3";
   return replaced(text, {{"$O", factors},
                          {"$L", has_left ? "%xf" : "%x"},
                          {"$R", has_right ? "%yf" : "%y"},
@@ -338,6 +345,10 @@ TEST_CASE("contraction: factors of a block share no memory with what its iterati
                                 "[$k, $m]\n    %yf = constant {value = 2.0} : " + type + "[$k, $n]";
     for (const std::int64_t columns : {1, 32}) check({64, columns, 200, 32, columns, 32, e, e, false, false, "both", factors.c_str()});
   }
+}
+
+TEST_CASE("contraction: a right factor with a hole between its first and its last row") {
+  for (const std::int64_t m : {1, 16, 70}) check({m, 300, 70, 16, 256, 32, Element::f32, Element::f32, false, false, "hole"});
 }
 
 TEST_CASE("contraction: a program's right factor is what the program before wrote") {

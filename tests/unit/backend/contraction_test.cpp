@@ -195,6 +195,21 @@ TEST_CASE("contraction: programs of few rows read the right factor in memory") {
   CHECK_FALSE(computed.contraction()->reads_right);
 }
 
+TEST_CASE("contraction: a right factor with a hole between its first and its last row is copied") {
+  for (const char* condition : {"ge", "ne"}) {
+    std::string text = product();
+    const std::string load = "%y = load %yp :";
+    text.replace(text.find(load), load.size(),
+                 std::string("%few = constant {value = 3} : i32[16, 1]\n %kf = ") + condition +
+                     " %kc, %few : i1[16, 1]\n %kl = lt %kc, %nr : i1[16, 1]\n"
+                     " %kb = bit_and %kf, %kl : i1[16, 1]\n %ym = broadcast %kb : i1[16, 64]\n"
+                     " %y = load %yp, %ym :");
+    const Planned p(text);
+    REQUIRE(p.contraction() != nullptr);
+    CHECK(p.contraction()->reads_right == (std::string(condition) == "ge"));
+  }
+}
+
 TEST_CASE("contraction: a left factor with another use is copied") {
   const Planned p(product("%both", "%x3 = mul %x, %x : f32[64, 16]", "%x3"));
   REQUIRE(p.contraction() != nullptr);
