@@ -14,13 +14,8 @@ constexpr unsigned kLeft = 4, kRight = 6;
 
 }  // namespace
 
-AmxTile::AmxTile(Emitter& e, AmxShape shape, Type factor, Type sum)
-    : e_(e),
-      b_(e.b()),
-      shape_(shape),
-      element_bytes_(factor.element_bytes()),
-      sum_row_bytes_(sum.extent(sum.rank() - 1) * sum.element_bytes()),
-      is_float_(factor.is_float()) {}
+AmxTile::AmxTile(Emitter& e, AmxShape shape, Type factor)
+    : e_(e), b_(e.b()), shape_(shape), element_bytes_(factor.element_bytes()), is_float_(factor.is_float()) {}
 
 void AmxTile::begin() {
   // The operand of ldtilecfg: the palette, then 16 numbers of bytes in a row, then 16 numbers of rows.
@@ -38,22 +33,29 @@ void AmxTile::begin() {
 
 void AmxTile::end() { b_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {}); }
 
-void AmxTile::for_each_sum(const std::function<void(unsigned, std::int64_t, std::int64_t)>& emit) {
-  for (std::int64_t i = 0; i < shape_.rows / kRows; ++i)
-    for (std::int64_t j = 0; j < shape_.columns / kSums; ++j) emit(static_cast<unsigned>(2 * i + j), i * kRows, j * kSums);
+void AmxTile::for_each_sum(const EvenRows& rows, const std::function<void(unsigned, Value*)>& emit) {
+  Value* const lower = b_.CreateMul(rows.distance, e_.i64(kRows));
+  for (unsigned i = 0; i < shape_.rows / kRows; ++i)
+    for (unsigned j = 0; j < shape_.columns / kSums; ++j) {
+      Value* const row = i > 0 ? b_.CreateInBoundsGEP(b_.getInt8Ty(), rows.first, lower) : rows.first;
+      emit(2 * i + j, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), row, j * std::uint64_t{kRowBytes}));
+    }
 }
 
-void AmxTile::load(Value* first) {
-  for_each_sum([&](unsigned number, std::int64_t row, std::int64_t column) {
-    Value* const from = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), first, static_cast<std::uint64_t>(row * sum_row_bytes_ + column * 4));
-    b_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64, {}, {tile(number), from, e_.i64(sum_row_bytes_)});
+void AmxTile::clear() {
+  for (unsigned i = 0; i < shape_.rows / kRows; ++i)
+    for (unsigned j = 0; j < shape_.columns / kSums; ++j) b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero, {}, {tile(2 * i + j)});
+}
+
+void AmxTile::load(const EvenRows& rows) {
+  for_each_sum(rows, [&](unsigned number, Value* from) {
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64, {}, {tile(number), from, rows.distance});
   });
 }
 
-void AmxTile::store(Value* first) {
-  for_each_sum([&](unsigned number, std::int64_t row, std::int64_t column) {
-    Value* const to = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), first, static_cast<std::uint64_t>(row * sum_row_bytes_ + column * 4));
-    b_.CreateIntrinsic(llvm::Intrinsic::x86_tilestored64, {}, {tile(number), to, e_.i64(sum_row_bytes_)});
+void AmxTile::store(const EvenRows& rows) {
+  for_each_sum(rows, [&](unsigned number, Value* to) {
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_tilestored64, {}, {tile(number), to, rows.distance});
   });
 }
 

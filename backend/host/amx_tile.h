@@ -6,12 +6,12 @@
 
 namespace tilewright::backend::host {
 
-/// One, two or four tile registers of accumulators: loaded from a row-major buffer, increased by products of bytes or bf16, and stored. The
-/// order of the products of bf16 is that of tileir/target/dot_order.h. The right factor is interleaved: the elements of a column in four
-/// bytes' worth of rows follow each other.
+/// One, two or four tile registers of accumulators: loaded, increased by products of bytes or bf16, and stored. The order of the products of
+/// bf16 is that of tileir/target/dot_order.h. The right factor is interleaved: the elements of a column in four bytes' worth of rows follow
+/// each other.
 class AmxTile {
  public:
-  AmxTile(Emitter&, AmxShape, Type factor, Type sum);
+  AmxTile(Emitter&, AmxShape, Type factor);
 
   const AmxShape& shape() const { return shape_; }
 
@@ -19,8 +19,9 @@ class AmxTile {
   void begin();
   void end();
 
-  void load(Value* first);
-  void store(Value* first);
+  void clear();
+  void load(const EvenRows&);
+  void store(const EvenRows&);
   /// Adds the products for `depth` steps of k, whose left factors fill rows of tile registers. The distance of the right factor is that from
   /// a group of interleaved rows to the next.
   void add_products(const EvenRows& left, const EvenRows& right, std::int64_t depth);
@@ -31,13 +32,14 @@ class AmxTile {
   std::int64_t group_bytes() const { return shape_.columns * 4; }
 
  private:
-  void for_each_sum(const std::function<void(unsigned number, std::int64_t row, std::int64_t column)>&);
+  /// Calls emit(number, address) for each tile register of accumulators.
+  void for_each_sum(const EvenRows&, const std::function<void(unsigned number, Value* address)>& emit);
   Value* tile(unsigned number) { return b_.getInt8(static_cast<std::uint8_t>(number)); }
 
   Emitter& e_;
   llvm::IRBuilder<>& b_;
   const AmxShape shape_;
-  const std::int64_t element_bytes_, sum_row_bytes_;
+  const std::int64_t element_bytes_;
   const bool is_float_;
 };
 

@@ -362,6 +362,13 @@ bool BlockPlanner::accesses_memory(OpId id) const {
   return found;
 }
 
+/// Whether a contraction begins the sums of a carried tile by itself.
+bool BlockPlanner::starts_at_zero(OpId loop, ValueId argument) const {
+  const Contraction* found = p_.contraction(loop);
+  return found && std::any_of(found->dots.begin(), found->dots.end(),
+                              [&](const ContractedDot& each) { return each.starts_at_zero && f_.operand(each.dot, 2) == argument; });
+}
+
 void BlockPlanner::schedule_control(OpId id) {
   const auto& op = f_.op(id);
   const bool is_for = op.kind == OpKind::for_;
@@ -379,6 +386,7 @@ void BlockPlanner::schedule_control(OpId id) {
     ClassId into = c;
     if (is_while) into = p_.ensure_class(f_.arg(op.regions[0], static_cast<int>(i)));
     if (!is_for && !is_while) continue;
+    if (is_for && starts_at_zero(id, f_.arg(op.regions[0], static_cast<int>(i) + 1))) continue;
     const ValueId init = op.operands[first + i];
     const Schedule schedule = p_.schedule(init);
     if (schedule == Schedule::inlined || schedule == Schedule::alias)

@@ -43,6 +43,7 @@ class BlockPlanner {
   void yield_to_for(OpId yield, OpId loop);
   bool may_share(ValueId yielded, ValueId argument) const;
   std::vector<OpId> readers(ValueId) const;
+  bool starts_at_zero(OpId loop, ValueId argument) const;
   bool accesses_memory(OpId) const;
 
   EvaluationPlan& p_;

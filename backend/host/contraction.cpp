@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend/host/tile_shape.h"
+#include "passes/analysis/address_form.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
 
@@ -29,13 +30,16 @@ class Finder {
       if (info.family == ir::Family::control || (!info.has(ir::kPure) && !is_load)) return std::nullopt;
       if (op.kind != OpKind::dot_) continue;
       if (f_.type(op.results[0]).rank() != 2 || !is_accumulated(id)) return std::nullopt;
-      found.dots.push_back({id, {}, {}, {}});
+      found.dots.push_back({id, {}, {}, {}, false, {}});
     }
     // A tile that is carried in another way is computed in the order of iterations.
     std::size_t tiles = 0;
     for (ValueId r : f_.op(loop_).results) tiles += f_.type(r).is_scalar() ? 0 : 1;
     if (found.dots.empty() || tiles != found.dots.size()) return std::nullopt;
-    for (ContractedDot& each : found.dots) read_in_place(each);
+    for (ContractedDot& each : found.dots) {
+      read_in_place(each);
+      if (amx_shape(memory_.products, f_.type(f_.operand(each.dot, 0)), f_.type(f_.result(each.dot)))) sum_in_place(each);
+    }
     return found;
   }
 
@@ -46,8 +50,40 @@ class Finder {
     const auto& args = f_.block(body_).args;
     const auto arg = std::find(args.begin(), args.end(), op.operands[2]);
     if (arg == args.end() || f_.value(*arg).users.size() != 1 || f_.value(op.results[0]).users.size() != 1) return false;
-    const auto number = static_cast<std::size_t>(arg - args.begin()) - 1;
-    return f_.op(f_.terminator(body_)).operands[number] == op.results[0];
+    return f_.op(f_.terminator(body_)).operands[number_of_carried(*arg)] == op.results[0];
+  }
+
+  std::size_t number_of_carried(ValueId argument) const {
+    const auto& args = f_.block(body_).args;
+    return static_cast<std::size_t>(std::find(args.begin(), args.end(), argument) - args.begin()) - 1;
+  }
+
+  /// Finds out how the sums begin and where they end.
+  void sum_in_place(ContractedDot& each) const {
+    constexpr std::size_t kBounds = 3;  // of the loop
+    const std::size_t number = number_of_carried(f_.operand(each.dot, 2));
+    const OpId init = f_.value(plan_.resolve(f_.op(loop_).operands[kBounds + number]).value).op;
+    each.starts_at_zero = init && f_.kind(init) == OpKind::constant_ && f_.attr(init, ir::AttrName::value) == 0;
+    const ValueId sums = f_.op(loop_).results[number];
+    const auto& users = f_.value(sums).users;
+    if (users.size() != 1) return;
+    const OpId store = users.front();
+    const bool follows = f_.kind(store) == OpKind::store_ && f_.op(store).parent == f_.op(loop_).parent;
+    if (!follows || f_.operand(store, 1) != sums || f_.attr(store, ir::AttrName::is_volatile)) return;
+    const ValueId pointer = f_.operand(store, 0);
+    const bool is_regular =
+        is_of_scalars(pointer) && memory_.info(pointer).contiguity[1] >= f_.type(pointer).extent(1) && is_linear(pointer, 0);
+    if (!is_regular || may_change_factors(pointer)) return;
+    const ValueId mask = ir::mask_of(f_, store);
+    if (!mask || holds_between(mask, pointer)) each.store = store;
+  }
+
+  /// Whether a store by this pointer may write memory that the loop reads.
+  bool may_change_factors(ValueId pointer) const {
+    const ValueId base = passes::base_parameter(f_, pointer);
+    for (OpId id : f_.ops(body_))
+      if (f_.kind(id) == OpKind::load_ && passes::may_share_memory(f_, base, passes::base_parameter(f_, f_.operand(id, 0)))) return true;
+    return false;
   }
 
   void read_in_place(ContractedDot& each) const {

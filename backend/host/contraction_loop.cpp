@@ -13,6 +13,8 @@
 #include "backend/host/kept_key.h"
 #include "backend/host/left_strips.h"
 #include "backend/host/register_tile.h"
+#include "backend/host/segment_table.h"
+#include "backend/host/tile_sums.h"
 
 namespace tilewright::backend::host {
 
@@ -35,12 +37,16 @@ class BlockProducts {
         amx_(amx_shape(e.products(), left_, sum_)),
         is_interleaved_(!amx_ && e.plan().panels(right_class_) && e.plan().panels(right_class_)->are_interleaved),
         tile_(e, left_, sum_, depth_ % 2 == 0, is_interleaved_) {
+    if (amx_) tile_sums_.emplace(e, dot);
     // What the loop's body frees, it writes again in the next iteration: the parts of a block share no memory with it.
     for (int factor = dot.left.load ? 1 : 0; factor < 2; ++factor)
       if (e.plan().iterations(e.plan().operand_class(dot.dot, factor)) > 1) e.operand_buffer(dot.dot, factor);
     // An iteration has one segment, or two where a mask of the left factor may end within it.
     const std::int64_t segments = contraction.iterations * (has_whole_depth() ? 1 : 2);
-    segments_ = allocate(segments * kSegmentBytes);
+    segments_.emplace(
+        e, segments,
+        Segment{has_depth_in_segment() ? nullptr : e.i64(depth_), nullptr, may_read_right_ ? nullptr : e.i64(distance_in_buffer()),
+                may_read_right_ ? nullptr : e.i64(column_distance_in_buffer())});
     if (is_interleaved_) excess_ = allocate(rows_ * sum_.element_bytes());
     if (amx_ && !e.plan().panels(right_class_)) panels_ = allocate(contraction.iterations * columns_ * row_bytes());
     if (!dot_.left.load) return;
@@ -53,8 +59,12 @@ class BlockProducts {
 
   void release() {
     for (const Emitter::ScratchRange& each : ranges_) e_.free_scratch(each);
+    segments_->release();
     if (strips_) strips_->release();
   }
+
+  /// The accumulators, if they are in tile registers.
+  std::optional<TileSums>& tile_sums() { return tile_sums_; }
 
   ClassId right_class() const { return right_class_; }
   /// i1: whether all columns of the right factor are in memory.
@@ -62,8 +72,7 @@ class BlockProducts {
   /// i1: whether the current iteration reads the right factor in memory: if `in_place`, and its mask hides no row of the iteration.
   Value* reads_right(Value* in_place) { return reads_right_ = b_.CreateAnd(in_place, hold_at_ends(e_, depth_, 0, dot_.right.mask.rows)); }
 
-  /// Interleaves the rows of the right factor that the current iteration, `number`, has computed; `computed`: i1, whether it has; null:
-  /// always.
+  /// Interleaves the rows of the right factor that iteration `number`, the current one, has computed, if `computed` (i1; null: always).
   void interleave(Value* number, Value* computed) {
     if (!is_interleaved_ && !amx_) return;
     llvm::BasicBlock* const after = computed ? e_.new_block("interleaved") : nullptr;
@@ -78,7 +87,7 @@ class BlockProducts {
       Value* const from = advanced(part, column, column_distance_in_buffer());
       if (!amx_) return tile_.interleave(from, depth_);
       Value* const to = panels_.address ? advanced(panels_of(number), column, row_bytes()) : from;
-      AmxTile(e_, *amx_, left_, sum_).interleave(from, distance_in_buffer(), to, depth_);
+      AmxTile(e_, *amx_, left_).interleave(from, distance_in_buffer(), to, depth_);
     });
     if (!computed) return;
     b_.CreateBr(after);
@@ -100,17 +109,20 @@ class BlockProducts {
       write_row_addresses(e_, dot_.left, e_.live_count(e_.live().of_op(dot_.dot, 0), rows_), zeros_.address, address_at(count, e_.i64(0)));
     if (copies_cut_rows()) copy_cut_rows(count);
     if (has_depth_in_segment()) segment.depth = first_indices(e_, depth_, dot_.left.mask.columns);
-    write(count, segment);
+    segments_->write(count, segment);
     return has_whole_depth() ? next : add_zeros(next, segment);
   }
 
-  /// Adds the products of the segments of a block to the accumulators.
-  void multiply(Value* count) {
+  /// Adds the products of the segments of a block to the accumulators. is_first, is_last: i1, whether it is the loop's first or last one.
+  void multiply(Value* count, Value* is_first, Value* is_last) {
     Value* const sums = e_.buffer_of(e_.f().result(dot_.dot));
     Value* const left = dot_.left.load ? nullptr : e_.operand_buffer(dot_.dot, 0);
     const auto live = [&](int axis) { return e_.live_count(e_.live().of_op(dot_.dot, axis), sum_.extent(axis)); };
     Value* const live_rows = live(0);
-    if (amx_) return multiply_in_tiles(sums, left, count, live_rows, live(1));
+    if (amx_) {
+      tile_sums_->begin_block(is_first, is_last);
+      return multiply_in_tiles(left, count, live_rows, live(1));
+    }
     const auto left_rows = [&](Value* number, Value* row) {
       return left ? rows_in_buffer(left, number, row, live_rows) : rows_in_place(number, row);
     };
@@ -120,7 +132,7 @@ class BlockProducts {
       Values sums_before = tile_.load(at);
       if (is_interleaved_) sums_before = tile_.without_excess(sums_before, b_.CreateInBoundsGEP(tile_.sum_type(), excess_.address, row));
       const Values results = e_.loop(e_.i64(0), count, e_.i64(1), sums_before, false, [&](Value* number, const Values& carried) {
-        const Segment segment = read(number);
+        const Segment segment = segments_->read(number);
         RightRows right{b_.CreateInBoundsGEP(b_.getInt8Ty(), segment.first, b_.CreateMul(column, segment.column_distance)),
                         segment.distance};
         if (may_read_right_) {
@@ -134,15 +146,10 @@ class BlockProducts {
   }
 
  private:
-  /// Products for some consecutive k: their number, and where the rows of the right factor lie: the first one, the bytes from each to the
-  /// next, and the bytes from a column to the next at the first columns of register tiles.
-  struct Segment {
-    Value *depth, *first, *distance, *column_distance;
-  };
-  static constexpr std::int64_t kAddressBytes = 8, kSegmentBytes = 32;
+  static constexpr std::int64_t kAddressBytes = 8;
 
-  void multiply_in_tiles(Value* sums, Value* left, Value* count, Value* live_rows, Value* live_columns) {
-    AmxTile tile(e_, *amx_, left_, sum_);
+  void multiply_in_tiles(Value* left, Value* count, Value* live_rows, Value* live_columns) {
+    AmxTile tile(e_, *amx_, left_);
     const auto over_segments = [&](const std::function<void(Value*)>& body) {
       e_.loop(e_.i64(0), count, e_.i64(1), {}, false, [&](Value* number, const Values&) {
         body(number);
@@ -154,19 +161,19 @@ class BlockProducts {
       if (strips_)
         over_segments([&](Value* number) {
           Value* const live = live_rows ? b_.CreateSub(live_rows, row) : nullptr;
-          Value* const valid = has_depth_in_segment() ? b_.CreateMul(read(number).depth, e_.i64(left_.element_bytes())) : nullptr;
+          Value* const valid =
+              has_depth_in_segment() ? b_.CreateMul(segments_->read(number).depth, e_.i64(left_.element_bytes())) : nullptr;
           strips_->find(number, address_at(number, row), live, valid);
         });
       e_.loop_over_first(live_columns, columns_, amx_->columns, [&](Value* column) {
-        Value* const first = advanced(advanced(sums, row, columns_ * sum_.element_bytes()), column, sum_.element_bytes());
-        tile.load(first);
+        tile_sums_->load(tile, row, column);
         over_segments([&](Value* number) {
           const EvenRows rows =
               strips_ ? strips_->rows(number) : EvenRows{rows_in_buffer(left, number, row, nullptr).front(), e_.i64(row_bytes())};
-          const Segment segment = read(number);
+          const Segment segment = segments_->read(number);
           tile.add_products(rows, {advanced(segment.first, column, column_distance_in_panels()), e_.i64(tile.group_bytes())}, depth_);
         });
-        tile.store(first);
+        tile_sums_->store(tile, row, column);
       });
     });
     tile.end();
@@ -254,7 +261,7 @@ class BlockProducts {
     Segment segment = before;
     segment.depth = b_.CreateSub(end, before.depth);
     segment.first = b_.CreateInBoundsGEP(b_.getInt8Ty(), before.first, b_.CreateMul(before.depth, before.distance));
-    write(count, segment);
+    segments_->write(count, segment);
     e_.loop(rows_, 1, [&](Value* row) { b_.CreateStore(zeros_.address, address_at(count, row)); });
     llvm::BasicBlock* end_of_zeros = b_.GetInsertBlock();
     Value* next = b_.CreateAdd(count, e_.i64(1));
@@ -266,23 +273,6 @@ class BlockProducts {
     return result;
   }
 
-  // What is the same for all segments is a constant.
-  void write(Value* number, const Segment& segment) {
-    if (has_depth_in_segment()) b_.CreateStore(segment.depth, field(number, 0));
-    b_.CreateStore(segment.first, field(number, 1));
-    if (!may_read_right_) return;
-    b_.CreateStore(segment.distance, field(number, 2));
-    b_.CreateStore(segment.column_distance, field(number, 3));
-  }
-  Segment read(Value* number) {
-    const auto word = [&](std::uint64_t i) { return b_.CreateLoad(b_.getInt64Ty(), field(number, i)); };
-    return {has_depth_in_segment() ? word(0) : e_.i64(depth_), b_.CreateLoad(b_.getPtrTy(), field(number, 1)),
-            may_read_right_ ? word(2) : e_.i64(distance_in_buffer()), may_read_right_ ? word(3) : e_.i64(column_distance_in_buffer())};
-  }
-  Value* field(Value* segment, std::uint64_t number) {
-    Value* first = b_.CreateInBoundsGEP(b_.getInt8Ty(), segments_.address, b_.CreateMul(segment, e_.i64(kSegmentBytes)));
-    return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), first, number);
-  }
   Value* address_at(Value* segment, Value* row) {
     return b_.CreateInBoundsGEP(b_.getPtrTy(), addresses_.address, b_.CreateAdd(b_.CreateMul(segment, e_.i64(rows_)), row));
   }
@@ -314,8 +304,10 @@ class BlockProducts {
   RegisterTile tile_;
   Value* reads_right_ = nullptr;
   std::vector<Emitter::ScratchRange> ranges_;
-  Emitter::ScratchRange segments_{}, addresses_{}, zeros_{}, cut_rows_{}, excess_{}, panels_{};
+  Emitter::ScratchRange addresses_{}, zeros_{}, cut_rows_{}, excess_{}, panels_{};
+  std::optional<SegmentTable> segments_;
   std::optional<LeftStrips> strips_;
+  std::optional<TileSums> tile_sums_;
 };
 
 /// The iterations of a contraction in blocks, and where its right factors are.
@@ -361,6 +353,8 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
   std::vector<BlockProducts> products;
   products.reserve(contraction.dots.size());
   for (const ContractedDot& each : contraction.dots) products.emplace_back(e, contraction, each);
+  for (BlockProducts& each : products)
+    if (each.tile_sums()) each.tile_sums()->begin(iterations);
   const Blocks blocks = begin_blocks(e, contraction, iterations, products);
   e.set_is_needed([&](const Step& step) -> Value* {
     Value* needed = step.is_of_kept_factor ? blocks.refill : nullptr;
@@ -388,12 +382,18 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
       return next;
     });
     e.set_part(block, nullptr);
-    for (std::size_t i = 0; i < products.size(); ++i) products[i].multiply(end[init.size() + i]);
+    Value *const is_first = b.CreateICmpEQ(first, e.i64(0)), *const is_last = b.CreateICmpEQ(count, rest);
+    for (std::size_t i = 0; i < products.size(); ++i) products[i].multiply(end[init.size() + i], is_first, is_last);
     e.set_part(nullptr, nullptr);
     end.resize(init.size());
     return end;
   });
   e.set_is_needed({});
+  for (BlockProducts& each : products)
+    if (const auto& sums = each.tile_sums(); sums && sums->are_stored())
+      e.set_is_needed([store = sums->store_op(), needed = b.CreateNot(sums->are_stored())](const Step& step) {
+        return !step.items.empty() && step.items.front().op == store ? needed : nullptr;
+      });
   for (BlockProducts& each : products) each.release();
   return out;
 }

@@ -30,7 +30,7 @@ void multiply_in_vectors(Emitter& e, const Product& p) {
 /// `panels`: memory for the interleaved right factor.
 void multiply_in_tiles(Emitter& e, const Product& p, AmxShape shape, Value* panels) {
   llvm::IRBuilder<>& b = e.b();
-  AmxTile tile(e, shape, p.left_type, p.sum_type);
+  AmxTile tile(e, shape, p.left_type);
   const std::int64_t row_bytes = p.depth() * p.left_type.element_bytes();  // of the left factor, and of a column of the right one
   const auto at = [&](Value* base, Value* number, std::int64_t bytes) {
     return b.CreateInBoundsGEP(b.getInt8Ty(), base, b.CreateMul(number, e.i64(bytes)));
@@ -43,7 +43,8 @@ void multiply_in_tiles(Emitter& e, const Product& p, AmxShape shape, Value* pane
   e.loop_over_first(p.live_rows, p.rows(), shape.rows, [&](Value* row) {
     const EvenRows left{at(p.left, row, row_bytes), e.i64(row_bytes)};
     e.loop_over_first(p.live_columns, p.columns(), shape.columns, [&](Value* column) {
-      Value* const sums = at(at(p.sums, row, p.columns() * 4), column, 4);
+      const std::int64_t sum_bytes = p.sum_type.element_bytes();
+      const EvenRows sums{at(at(p.sums, row, p.columns() * sum_bytes), column, sum_bytes), e.i64(p.columns() * sum_bytes)};
       tile.load(sums);
       tile.add_products(left, {at(panels, column, row_bytes), e.i64(tile.group_bytes())}, p.depth());
       tile.store(sums);

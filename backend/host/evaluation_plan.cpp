@@ -226,8 +226,27 @@ void EvaluationPlan::plan_contractions() {
         class_factor_[c].panels = {columns, found.iterations * t.extent(0), t.extent(0) * columns * t.element_bytes(),
                                    amx || (memory_->products.four_bytes && adds_byte_products(t, shape, memory_->lanes))};
     }
+    for (ContractedDot& each : found.dots)
+      if (each.store && !may_store_in_loop(loop, each.store)) each.store = {};
     plan_kept_factors(loop, found);
   }
+}
+
+bool EvaluationPlan::may_store_in_loop(OpId loop, OpId store) const {
+  const std::int32_t at = step_of_[store.index];
+  const Step& step = blocks_[f_.op(store).parent.index].steps[static_cast<std::size_t>(at)];
+  const auto& operands = f_.op(store).operands;
+  return at == step_of_[loop.index] + 1 && step.items.size() == 1 && !step.is_interchanged && is_known_before(loop, operands[0]) &&
+         (operands.size() < 3 || is_known_before(loop, operands[2]));
+}
+
+bool EvaluationPlan::is_known_before(OpId loop, ValueId v) const {
+  const ValueId source = resolve(v).value;
+  const OpId id = f_.value(source).op;
+  if (f_.defining_block(source) != f_.op(loop).parent || !id) return true;
+  if (schedule(source) == Schedule::scalar) return id != loop && step_of_[id.index] <= step_of_[loop.index];
+  const auto& operands = f_.op(id).operands;
+  return std::all_of(operands.begin(), operands.end(), [&](ValueId x) { return is_known_before(loop, x); });
 }
 
 Step* EvaluationPlan::step_of_right(const ContractedDot& each) {

@@ -130,6 +130,9 @@ struct ContractedDot {
   InPlaceFactor left;   // never in a buffer; but rows of integers that a mask cuts are copied (contraction_loop.cpp)
   InPlaceFactor right;  // if Contraction::reads_right: in memory or in a buffer, as is decided at run time; else in a buffer
   std::vector<FactorIndexed> right_rows;  // the right factor is 0 from the first row on at which one of these comparisons is false
+  // Of products in tile registers:
+  bool starts_at_zero = false;  // the accumulator's buffer is not filled before the loop
+  OpId store;                   // the last block does what this store of the sums would do, if its mask hides none of them; none: never
 };
 
 struct Contraction {
@@ -198,6 +201,9 @@ class EvaluationPlan {
   /// The buffers of a contraction's factors that are made in its loop.
   std::vector<ClassId> factor_classes(OpId loop, const Contraction&) const;
   void plan_contractions();
+  /// Whether the code before the step of a loop can compute the addresses and the mask of a store, and nothing comes between the two.
+  bool may_store_in_loop(OpId loop, OpId store) const;
+  bool is_known_before(OpId loop, ValueId) const;
   /// The step that loads a right factor that can be read in memory, and does nothing else; null if there is none.
   Step* step_of_right(const ContractedDot&);
   /// Whether the buffer of a right factor is written by stores of a loop nest, and read by this dot alone.

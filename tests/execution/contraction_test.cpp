@@ -31,6 +31,7 @@ struct Product {
   std::int32_t shift = 0;      // added to both sides of the left factor's comparison of depth
   bool is_exact = true;        // with precision ieee
   bool is_contraction = true;  // the loop does nothing but multiply
+  bool is_stored = false;      // the sums as they are, not twice the sums
   double scale = 1;            // of the elements of float factors
 };
 
@@ -143,7 +144,7 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
   %cm2 = broadcast %jm : i1[$m, $n]
   %cm = bit_and %cm1, %cm2 : i1[$m, $n]
   %twice = add %sum, %sum : $S[$m, $n]
-  store %cp, %twice, %cm
+  store %cp, $T, %cm
 })";
   const std::string factors = p.factors, masks = p.masks;
   const bool has_left = factors.find("%xf =") != std::string::npos, has_right = factors.find("%yf =") != std::string::npos;
@@ -157,6 +158,7 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
                          {"$Y", right_mask + (p.is_one_behind ? ", %yone" : "")},
                          {"$P", p.is_exact ? " {precision = ieee}" : ""},
                          {"$U", p.is_contraction ? "yield %d" : "%e = abs %d : $S[$m, $n]\n    yield %e"},
+                         {"$T", p.is_stored ? "%sum" : "%twice"},
                          {"$C", p.shift != 0 ? "%krs" : "%kr"},
                          {"$B", p.shift != 0 ? "%Krs" : "%Kr"},
                          {"$H", std::to_string(p.shift)},
@@ -191,9 +193,10 @@ void check(const Product& p, bool on_all = true) {
   program.function = parse(text_of(p), "product.tile").functions.at(0);
   verify_or_throw(program.function);
   const auto up = [](std::int64_t x, std::int64_t by) { return (x + by - 1) / by * by; };
+  const std::int64_t rows_of_result = p.is_aliased ? p.m * bytes(p.sum) / bytes(p.factor) : 0;  // in the right factor
   // Loads without a mask along the depth read behind the matrix.
   program.arguments.push_back(buffer(p.factor, p.m * p.k + up(p.k, p.depth) + 1, 1, p.scale));
-  program.arguments.push_back(buffer(p.factor, std::max(up(p.k, p.depth), p.is_aliased ? p.m : 0) * p.n + 1, 2, p.scale));
+  program.arguments.push_back(buffer(p.factor, std::max(up(p.k, p.depth), rows_of_result) * p.n + 1, 2, p.scale));
   program.arguments.push_back(buffer(p.sum, p.m * p.n + 1, 3));
   if (p.is_aliased) {
     program.arguments[2].bytes.clear();
@@ -276,6 +279,8 @@ TEST_CASE("contraction: products in tile registers, where the processor has them
         p.is_contraction = is_contraction;
         check(p, false);
       }
+      p.is_contraction = p.is_stored = true;
+      check(p, false);
     };
     for (const std::int64_t k : {0, 1, 31, 64, 130})
       for (const std::int64_t m : {1, 17, 40}) in_tiles({m, 140, k, 32, 128, 64});
@@ -355,6 +360,9 @@ TEST_CASE("contraction: a program's right factor is what the program before wrot
   Product p{64, 70, 50, 16, 64, 16};
   p.is_aliased = true;
   check(p);
+  Product in_tiles{64, 140, 70, 32, 128, 64, Element::i8, Element::i32};
+  in_tiles.is_aliased = in_tiles.is_stored = true;
+  check(in_tiles, false);
 }
 
 }  // namespace tilewright::test

@@ -160,6 +160,44 @@ TEST_CASE("contraction: products are added in tile registers where steps fill th
   CHECK(p.contraction()->iterations == 32);  // 1024 products
 }
 
+TEST_CASE("contraction: the last block stores sums in tile registers that go straight to memory") {
+  const auto store = [](const std::string& text, ProductInstructions products = {.bf16_tiles = true}) {
+    const Planned p(product_of("bf16", "f32", "32", text), products);
+    REQUIRE(p.contraction() != nullptr);
+    return p.contraction()->dots.at(0).store.valid();
+  };
+  const auto stored_by = [](const std::string& by) {
+    std::string text = product();
+    const std::string plain = "store %cp, %sum";
+    return text.replace(text.find(plain), plain.size(), by);
+  };
+  CHECK(store(product()));
+  CHECK_FALSE(store(product(), {}));
+  CHECK(store(stored_by("%m = broadcast %rows : i1[64, 64]\n store %cp, %sum, %m")));
+  CHECK_FALSE(store(stored_by("%m = lt %c1, %c2 : i1[64, 64]\n store %cp, %sum, %m")));
+  CHECK_FALSE(store(stored_by("%t = add %sum, %sum : f32[64, 64]\n store %cp, %t")));
+  CHECK_FALSE(store(stored_by("store %cp, %sum\n store %cp, %sum")));
+  CHECK_FALSE(store(stored_by("store %cp, %sum {is_volatile}")));
+  CHECK_FALSE(store(stored_by("%far = add_ptr %cp, %co : ptr<f32>[64, 64]\n store %far, %sum")));  // columns are not neighbours
+  std::string shared = product();                                                                  // with factors
+  for (const std::string word = " {disjoint}"; shared.find(word) != std::string::npos;) shared.erase(shared.find(word), word.size());
+  CHECK_FALSE(store(shared));
+}
+
+TEST_CASE("contraction: sums in tile registers start at zero without a buffer of zeros") {
+  for (const bool has_tiles : {false, true})
+    for (const char* first : {"0.0", "1.0"}) {
+      std::string text = product();
+      const std::string zero = "%none = constant {value = 0.0}";
+      text.replace(text.find(zero), zero.size(), std::string("%none = constant {value = ") + first + "}");
+      const Planned p(product_of("bf16", "f32", "32", text), {.bf16_tiles = has_tiles});
+      bool has_fill = false;
+      for (const Step& step : p.plan.block(p.function.body()).steps)
+        for (const Item& item : step.items) has_fill = has_fill || item.fill.valid();
+      CHECK(has_fill == (!has_tiles || std::string(first) == "1.0"));
+    }
+}
+
 TEST_CASE("contraction: the left factor is read in memory, the right one is kept in panels") {
   const Planned p(product());
   REQUIRE(p.contraction() != nullptr);

@@ -1,0 +1,62 @@
+// Chooses where each block loads its accumulators from, and where it stores them.
+#include "backend/host/tile_sums.h"
+
+#include "tileir/memory_ops.h"
+
+namespace tilewright::backend::host {
+
+TileSums::TileSums(Emitter& e, const ContractedDot& dot)
+    : e_(e),
+      b_(e.b()),
+      dot_(dot),
+      type_(e.f().type(e.f().result(dot.dot))),
+      buffer_{e.buffer_of(e.f().result(dot.dot)), e.i64(type_.extent(1) * type_.element_bytes())} {}
+
+void TileSums::begin(Value* iterations) {
+  Value* const is_empty = b_.CreateICmpEQ(iterations, e_.i64(0));
+  if (dot_.starts_at_zero) {
+    llvm::BasicBlock *const empty = e_.new_block("no_products"), *const begun = e_.new_block("sums");
+    b_.CreateCondBr(is_empty, empty, begun);
+    b_.SetInsertPoint(empty);
+    b_.CreateMemSet(buffer_.first, b_.getInt8(0), static_cast<std::uint64_t>(type_.elements() * type_.element_bytes()), llvm::Align(64));
+    b_.CreateBr(begun);
+    b_.SetInsertPoint(begun);
+  }
+  if (!dot_.store) return;
+  Value* is_whole = b_.getTrue();
+  if (const ValueId mask = ir::mask_of(e_.f(), dot_.store))
+    for (const int axis : {0, 1})
+      is_whole = b_.CreateAnd(is_whole, hold_at_ends(e_, type_.extent(axis), axis, {{mask, {0, 1, -1, -1, -1}}}));
+  are_stored_ = b_.CreateAnd(is_whole, b_.CreateNot(is_empty), "are_stored");
+  memory_ = even_rows(e_, dot_.store);
+}
+
+void TileSums::begin_block(Value* is_first, Value* is_last) {
+  is_first_ = is_first;
+  target_ = buffer_;
+  if (!are_stored_) return;
+  Value* const stores = b_.CreateAnd(is_last, are_stored_);
+  target_ = {b_.CreateSelect(stores, memory_.first, buffer_.first), b_.CreateSelect(stores, memory_.distance, buffer_.distance)};
+}
+
+void TileSums::load(AmxTile& registers, Value* row, Value* column) {
+  if (!dot_.starts_at_zero) return registers.load(tile(buffer_, row, column));
+  llvm::BasicBlock *const zero = e_.new_block("zero"), *const loaded = e_.new_block("loaded"), *const begun = e_.new_block("tile");
+  b_.CreateCondBr(is_first_, zero, loaded);
+  b_.SetInsertPoint(zero);
+  registers.clear();
+  b_.CreateBr(begun);
+  b_.SetInsertPoint(loaded);
+  registers.load(tile(buffer_, row, column));
+  b_.CreateBr(begun);
+  b_.SetInsertPoint(begun);
+}
+
+void TileSums::store(AmxTile& registers, Value* row, Value* column) { registers.store(tile(target_, row, column)); }
+
+EvenRows TileSums::tile(const EvenRows& rows, Value* row, Value* column) {
+  Value* const offset = b_.CreateAdd(b_.CreateMul(row, rows.distance), b_.CreateMul(column, e_.i64(type_.element_bytes())));
+  return {b_.CreateInBoundsGEP(b_.getInt8Ty(), rows.first, offset), rows.distance};
+}
+
+}  // namespace tilewright::backend::host

@@ -1,0 +1,37 @@
+// The accumulators of a contraction whose products are added in tile registers.
+#pragma once
+#include "backend/host/amx_tile.h"
+
+namespace tilewright::backend::host {
+
+/// They start at 0 without being loaded, and are kept in a buffer between the blocks of the loop. The last block writes them straight to
+/// memory if the program stores them as they are and a mask hides none of them (ContractedDot); else they are in the buffer when the loop ends.
+class TileSums {
+ public:
+  TileSums(Emitter&, const ContractedDot&);
+
+  /// The methods below follow this one, which stands before a loop of so many iterations.
+  void begin(Value* iterations);
+  /// Sets which block the next tiles belong to. i1: whether it is the first or the last one of the loop.
+  void begin_block(Value* is_first, Value* is_last);
+  /// Loads and stores the tile at this row and column.
+  void load(AmxTile&, Value* row, Value* column);
+  void store(AmxTile&, Value* row, Value* column);
+
+  /// The store of the sums, and whether (i1) it has nothing left to do once the loop has ended; null: it has.
+  OpId store_op() const { return dot_.store; }
+  Value* are_stored() const { return are_stored_; }
+
+ private:
+  EvenRows tile(const EvenRows&, Value* row, Value* column);
+
+  Emitter& e_;
+  llvm::IRBuilder<>& b_;
+  const ContractedDot& dot_;
+  const Type type_;
+  const EvenRows buffer_;
+  EvenRows memory_{}, target_{};
+  Value *is_first_ = nullptr, *are_stored_ = nullptr;
+};
+
+}  // namespace tilewright::backend::host
