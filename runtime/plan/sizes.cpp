@@ -9,6 +9,7 @@
 #include "runtime/device.h"
 #include "runtime/plan/workspace.h"
 #include "tileir/diagnostics.h"
+#include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/shape_rules.h"
 #include "tileir/graph/symbols.h"
 
@@ -82,16 +83,16 @@ SequenceSizes::SequenceSizes(const graph::Graph& g, const KernelSequence& sequen
 /// Adds the checks that only a run can make, for the nodes that outputs need.
 void SequenceSizes::add_checks(const graph::Graph& g) {
   const std::vector<bool> needed = g.needed_nodes();
-  const auto add = [&](const Dim& extent, std::int64_t least, const graph::Node& n) {
+  const auto add = [&](const Dim& extent, std::int64_t least, const graph::Node& n, bool is_of_result) {
     const bool is_known =
         std::any_of(checks_.begin(), checks_.end(), [&](const ExtentCheck& c) { return c.least == least && c.extent == extent; });
-    if (!extent.is_constant() && !is_known) checks_.push_back({extent, least, n.where, n.op == graph::Op::extent});
+    if (!extent.is_constant() && !is_known) checks_.push_back({extent, least, n.where, n.op, is_of_result});
   };
   for (std::size_t i = g.size(); i-- > 0;) {
     if (!needed[i]) continue;
     const graph::Node& n = g.node({static_cast<std::uint32_t>(i)});
-    for (const Dim& d : n.shape) add(d, 0, n);
-    for (const graph::Requirement& r : graph::infer(g, n).requirements) add(r.value, r.least, n);
+    for (const Dim& d : n.shape) add(d, 0, n, true);
+    for (const graph::Requirement& r : graph::infer(g, n).requirements) add(r.value, r.least, n, false);
   }
 }
 
@@ -109,15 +110,18 @@ Sizes SequenceSizes::of_run(const std::vector<std::int64_t>& symbols, const RunC
   for (const ExtentCheck& c : checks_) {
     const auto value = table_->evaluate(c.extent.expression()->polynomial, symbols);
     if (value && *value >= c.least) continue;
+    const bool is_number = c.op == graph::Op::extent;
     const std::string seen = value ? fmt::format("is {}", *value) : "is not an integer of 64 bits";
     std::string needed;
     if (value)
       needed = fmt::format("; it must be at least {}", c.least);
-    else if (c.is_number)
+    else if (is_number)
       needed = "; a quotient of extents is an integer: a tensor divided by an extent is a fraction";
-    call.fail(fmt::format("{} '{}' {} for {}{}", c.is_number ? "number" : "extent", c.extent.text(), seen, values_text(c.extent, symbols),
-                          needed),
-              {{c.where, c.is_number ? "a formula uses this number here" : "a tensor with this extent is made here"}});
+    const std::string use = is_number        ? "a formula uses this number here"
+                            : c.is_of_result ? "a tensor with this extent is made here"
+                                             : fmt::format("'{}' requires this here", graph::info(c.op).name);
+    const char* const kind = is_number ? "number " : c.is_of_result ? "extent " : "";
+    call.fail(fmt::format("{}'{}' {} for {}{}", kind, c.extent.text(), seen, values_text(c.extent, symbols), needed), {{c.where, use}});
   }
   return compute({*this, symbols, &call});
 }

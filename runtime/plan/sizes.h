@@ -36,7 +36,8 @@ struct ExtentCheck {
   Dim extent;
   std::int64_t least;
   Location where;
-  bool is_number;  // a tensor op uses it as a number; else it is an extent of a tensor
+  graph::Op op;       // the op that needs the condition
+  bool is_of_result;  // the extent is one of the op's result; else it is what its operands must have
 };
 
 /// A sequence of kernels, the symbols of its graph, and the conditions on their values. `symbols` is a copy, because other threads may extend the

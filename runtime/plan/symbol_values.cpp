@@ -116,8 +116,29 @@ std::string SymbolValues::values_text(const ExtentEquation& e) const {
   return text;
 }
 
+/// The values of the symbols give the tensor no size.
+void SymbolValues::fail_fraction(const Fact& f, const Bindings& bindings, const RunCall& call) const {
+  const Slot& slot = bindings.slots()[f.slot];
+  const fusion::SequenceBuffer& buffer = sequence_.buffers[static_cast<std::size_t>(slot.buffer)];
+  const auto has_no_value = [&](const Dim& d) { return !d.is_constant() && !table_.evaluate(d.expression()->polynomial, values_); };
+  const auto extent = std::find_if(buffer.shape.begin(), buffer.shape.end(), has_no_value);
+  const std::string what = extent == buffer.shape.end() ? "their product" : fmt::format("extent '{}'", extent->text());
+  std::vector<Note> notes = declaration_of(slot);
+  std::string values;
+  for (std::uint32_t s : f.equation->symbols()) {
+    const Fact& source = facts_[static_cast<std::size_t>(source_[s])];
+    values += fmt::format("{}{} = {} by {}", values.empty() ? "" : ", ", table_[s].name, values_[s], text_of_fact(source, bindings));
+    for (Note& n : declaration_of(bindings.slots()[source.slot])) notes.push_back(std::move(n));
+  }
+  call.fail(fmt::format("'{}' is {}: {} is not an integer of 64 bits for {}", slot.name, graph::shape_text(buffer.shape), what, values),
+            notes);
+}
+
 void SymbolValues::fail_conflict(const Fact& f, const Bindings& bindings, const RunCall& call) const {
   const Slot& slot = bindings.slots()[f.slot];
+  const Dim& extent = f.equation->extent();
+  const auto expected = extent.is_constant() ? extent.value() : table_.evaluate(extent.expression()->polynomial, values_);
+  if (!expected && f.axis != kNumber) fail_fraction(f, bindings, call);
   // The message is clearest if it names a symbol that this fact alone gives another value.
   for (std::uint32_t s : f.equation->symbols()) {
     const ExtentEquation::Solution other = f.equation->solve(s, values_, f.value);
@@ -130,9 +151,7 @@ void SymbolValues::fail_conflict(const Fact& f, const Bindings& bindings, const 
               notes);
   }
   const std::string shape = graph::shape_text(sequence_.buffers[static_cast<std::size_t>(slot.buffer)].shape);
-  const Dim& extent = f.equation->extent();
-  const auto expected = extent.is_constant() ? extent.value() : table_.evaluate(extent.expression()->polynomial, values_);
-  const std::string wanted = expected ? std::to_string(*expected) : "no whole number of";
+  const std::string wanted = std::to_string(expected.value());
   if (f.axis == kCount)
     call.fail(fmt::format("'{}' is {}{}, and has {} element{}; the buffer given has {}", slot.name, shape, values_text(*f.equation), wanted,
                           wanted == "1" ? "" : "s", f.value),

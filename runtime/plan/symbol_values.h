@@ -43,6 +43,7 @@ class SymbolValues {
   bool has_value(std::uint32_t symbol) const { return source_[symbol] >= 0; }
   std::string text_of_fact(const Fact&, const Bindings&) const;
   std::string values_text(const ExtentEquation&) const;
+  [[noreturn]] void fail_fraction(const Fact&, const Bindings&, const RunCall&) const;
   [[noreturn]] void fail_conflict(const Fact&, const Bindings&, const RunCall&) const;
   void check_bounds(const Bindings&, const RunCall&) const;
 

@@ -156,6 +156,25 @@ TEST_CASE("graph programs: symbols within bounds, by views, by buffers and by na
   mistake("input 'x' is given twice", [&] { plan.run({{"x", x12}, {"y", y4}, {"x", x12}}); });
 }
 
+TEST_CASE("graph programs: a run with a size that the graph's extents cannot have is refused") {
+  tw::Device device = tw::Device::open("cpu");
+  tw::Graph graph;
+  const tw::Dim n = graph.dim("n");
+  auto x = graph.input<float>("x", {n});
+  graph.output("half", tw::slice(x, 0, 0, n / 2));
+  graph.output("first", tw::slice(x, 0, 0, 4));
+  const tw::Plan plan = graph.compile(device);
+  const auto run = [&](int given, int half) {
+    auto input = device.upload(counted(given)), halves = device.allocate<float>(half), first = device.allocate<float>(4);
+    plan.run({{"x", input}, {"half", halves}, {"first", first}});
+    return first.download();
+  };
+  CHECK(run(6, 3) == std::vector<float>{0, 1, 2, 3});
+  mistake("'half' is [n / 2]: extent 'n / 2' is not an integer of 64 bits for n = 5 by the 5 elements of 'x' [n]", [&] { run(5, 2); });
+  mistake("'n - 4' is -2 for n = 2; it must be at least 0", [&] { run(2, 1); });
+  mistake("'slice' requires this here", [&] { run(2, 1); });
+}
+
 TEST_CASE("graph programs: views with strides read the elements that they name, in buffers that may be larger") {
   for (const std::string& name : two_devices()) {
     CAPTURE(name);
