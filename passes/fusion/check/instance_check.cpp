@@ -47,7 +47,7 @@ double elements_of(const graph::Graph& g, const AxisAnalysis& axes) {
     for (const AtomList& axis : axes.atoms(n)) atoms += axis.size();
     if (g.node(n).op == graph::Op::einsum && !axes.is_stored(n)) {
       atoms = 0;
-      for (const auto& [label, own] : axes.labels(n)) atoms += AxisAnalysis::flat(own).size();
+      for (const auto& [label, own] : axes.labels(n)) atoms += graph::flat(own).size();
     }
     all += std::pow(3.0, static_cast<double>(atoms));
   }

@@ -65,7 +65,7 @@ AxisPositions Sample::positions(std::int64_t n) const {
 
 std::vector<SampledPosition> Sample::positions(const AtomList& given, bool by_pieces) const {
   std::vector<SampledPosition> all{{0, 1}};
-  for (Atom* atom : AxisAnalysis::flat(given)) {
+  for (Atom* atom : graph::flat(given)) {
     std::vector<SampledPosition> own;
     const std::int64_t extent = value(atom->extent);
     if (atom->pieces.empty() || !by_pieces)

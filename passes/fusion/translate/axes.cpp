@@ -10,14 +10,8 @@
 
 namespace tilewright::passes::fusion {
 
-namespace {
-
 using graph::NodeId;
 using graph::Op;
-
-bool is_one(const Dim& d) { return d == Dim(1); }
-
-}  // namespace
 
 AxisAnalysis::AxisAnalysis(const graph::Graph& g, const std::vector<NodeId>& outputs, std::set<NodeId> stored)
     : g_(g), outputs_(outputs), stored_(std::move(stored)) {
@@ -45,7 +39,7 @@ bool AxisAnalysis::is_visited(NodeId n, std::size_t i) const {
 }
 
 bool AxisAnalysis::try_build() {
-  pool_.clear();
+  pool_ = {};
   atoms_.clear();
   detached_atoms_.clear();
   labels_.clear();
@@ -59,88 +53,8 @@ bool AxisAnalysis::try_build() {
   return true;
 }
 
-// ---- atoms ----
-
-Atom* AxisAnalysis::root(Atom* a) {
-  while (a->parent) a = a->parent;
-  return a;
-}
-
-AtomList AxisAnalysis::flat(const AtomList& atoms) {
-  AtomList all;
-  for (Atom* a : atoms) {
-    a = root(a);
-    if (a->parts.empty()) {
-      all.push_back(a);
-    } else {
-      const AtomList parts = flat(a->parts);
-      all.insert(all.end(), parts.begin(), parts.end());
-    }
-  }
-  return all;
-}
-
-AtomList AxisAnalysis::fresh(const Dim& extent) {
-  if (is_one(extent)) return {};
-  pool_.push_back({extent, nullptr, {}, {}});
-  return {&pool_.back()};
-}
-
-TensorAtoms AxisAnalysis::fresh(const graph::TensorShape& shape) {
-  TensorAtoms all;
-  for (const Dim& extent : shape) all.push_back(fresh(extent));
-  return all;
-}
-
-// Divides the class of an atom into [outer, extent / outer]. Requires: the division is exact.
-void AxisAnalysis::split(Atom* a, const Dim& outer) {
-  pool_.push_back({outer, nullptr, {}, {}});
-  Atom* first = &pool_.back();
-  pool_.push_back({*Dim::divide_exactly(a->extent, outer), nullptr, {}, {}});
-  a->parts = {first, &pool_.back()};
-}
-
-void AxisAnalysis::merge(Atom* kept, Atom* other) {
-  other->parent = kept;
-  const std::vector<Atom::Piece> theirs = std::move(other->pieces);
-  if (kept->pieces.empty()) {
-    kept->pieces = theirs;
-    return;
-  }
-  // If two concatenations are unified, equal pieces are unified if they can be. Others have axes of their own: each concatenation finds the
-  // element of its piece by the position.
-  const std::vector<Atom::Piece> ours = kept->pieces;
-  auto first = ours.begin();
-  for (const Atom::Piece& piece : theirs) {
-    const auto same = std::find_if(first, ours.end(), [&](const Atom::Piece& p) { return p.begin == piece.begin && p.end == piece.end; });
-    if (same == ours.end()) continue;
-    try_unify(same->atoms, piece.atoms);
-    first = same + 1;
-  }
-}
-
-// Unifies two axes, from the left: equal atoms merge; of unequal ones, the greater is split. Returns false where the rest has no axes in
-// common.
-bool AxisAnalysis::try_unify(AtomList a, AtomList b) {
-  for (;;) {
-    a = flat(a), b = flat(b);
-    std::size_t i = 0;
-    while (i < a.size() && i < b.size() && a[i] == b[i]) ++i;
-    if (i == a.size() && i == b.size()) return true;
-    if (i == a.size() || i == b.size()) return false;
-    if (a[i]->extent == b[i]->extent)
-      merge(a[i], b[i]);
-    else if (Dim::divide_exactly(a[i]->extent, b[i]->extent))
-      split(a[i], b[i]->extent);
-    else if (Dim::divide_exactly(b[i]->extent, a[i]->extent))
-      split(b[i], a[i]->extent);
-    else
-      return false;
-  }
-}
-
-void AxisAnalysis::unify(const AtomList& a, const AtomList& b, Use blamed) {
-  if (!try_unify(a, b)) throw Mismatch{blamed};
+void AxisAnalysis::broadcast(AtomList& result, const AtomList& operand, Use blamed) {
+  if (!pool_.try_broadcast(result, operand)) throw Mismatch{blamed};
 }
 
 // ---- nodes ----
@@ -148,16 +62,16 @@ void AxisAnalysis::unify(const AtomList& a, const AtomList& b, Use blamed) {
 TensorAtoms AxisAnalysis::operand(NodeId n, std::size_t i) {
   const Use use{n, i};
   if (!is_detached(use)) return atoms_.at(g_.node(n).operands[i]);
-  TensorAtoms own = fresh(g_.node(g_.node(n).operands[i]).shape);
+  TensorAtoms own = pool_.fresh(g_.node(g_.node(n).operands[i]).shape);
   detached_atoms_[use] = own;
   return own;
 }
 
 TensorAtoms AxisAnalysis::make_atoms(NodeId n) {
   const graph::Node& node = g_.node(n);
-  if (stored_.count(n) != 0) return fresh(node.shape);
+  if (stored_.count(n) != 0) return pool_.fresh(node.shape);
   const bool is_constant = !node.operands.empty() && !is_visited(n, 0) && !(node.op == Op::pad || node.op == Op::concat);
-  if (is_constant) return fresh(node.shape);
+  if (is_constant) return pool_.fresh(node.shape);
   switch (node.op) {
 #define TW_GRAPH_OP(name, ...) \
   case Op::name: return atoms_##name(n);
@@ -167,16 +81,16 @@ TensorAtoms AxisAnalysis::make_atoms(NodeId n) {
   TW_UNREACHABLE("a tensor op");
 }
 
-TensorAtoms AxisAnalysis::atoms_input(NodeId n) { return fresh(g_.node(n).shape); }
-TensorAtoms AxisAnalysis::atoms_scalar(NodeId n) { return fresh(g_.node(n).shape); }
-TensorAtoms AxisAnalysis::atoms_constant(NodeId n) { return fresh(g_.node(n).shape); }
-TensorAtoms AxisAnalysis::atoms_iota(NodeId n) { return fresh(g_.node(n).shape); }
-TensorAtoms AxisAnalysis::atoms_extent(NodeId n) { return fresh(g_.node(n).shape); }
-TensorAtoms AxisAnalysis::atoms_rand(NodeId n) { return fresh(g_.node(n).shape); }
-TensorAtoms AxisAnalysis::atoms_argument(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_input(NodeId n) { return pool_.fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_scalar(NodeId n) { return pool_.fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_constant(NodeId n) { return pool_.fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_iota(NodeId n) { return pool_.fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_extent(NodeId n) { return pool_.fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_rand(NodeId n) { return pool_.fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_argument(NodeId n) { return pool_.fresh(g_.node(n).shape); }
 // Results of nodes with kernels of their own have axes of their own.
-TensorAtoms AxisAnalysis::atoms_scatter_add(NodeId n) { return fresh(g_.node(n).shape); }
-TensorAtoms AxisAnalysis::atoms_call(NodeId n) { return fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_scatter_add(NodeId n) { return pool_.fresh(g_.node(n).shape); }
+TensorAtoms AxisAnalysis::atoms_call(NodeId n) { return pool_.fresh(g_.node(n).shape); }
 
 TensorAtoms AxisAnalysis::atoms_map(NodeId n) {
   const graph::Node& node = g_.node(n);
@@ -184,17 +98,10 @@ TensorAtoms AxisAnalysis::atoms_map(NodeId n) {
   for (std::size_t i = 0; i < node.operands.size(); ++i) {
     const TensorAtoms x = operand(n, i);
     const std::size_t missing = result.size() - x.size();
-    for (std::size_t axis = 0; axis < x.size(); ++axis) {
-      AtomList& r = result[missing + axis];
-      if (x[axis].empty()) continue;
-      if (r.empty())
-        r = x[axis];
-      else
-        unify(r, x[axis], {n, i});
-    }
+    for (std::size_t axis = 0; axis < x.size(); ++axis) broadcast(result[missing + axis], x[axis], {n, i});
   }
   for (std::size_t axis = 0; axis < result.size(); ++axis)
-    if (result[axis].empty()) result[axis] = fresh(node.shape[axis]);
+    if (result[axis].empty()) result[axis] = pool_.fresh(node.shape[axis]);
   return result;
 }
 
@@ -210,9 +117,9 @@ TensorAtoms AxisAnalysis::atoms_permute(NodeId n) {
 // Along a padded axis, the result has positions of its own.
 TensorAtoms AxisAnalysis::atoms_pad(NodeId n) {
   const graph::Node& node = g_.node(n);
-  if (!is_visited(n, 0)) return fresh(node.shape);
+  if (!is_visited(n, 0)) return pool_.fresh(node.shape);
   TensorAtoms result = operand(n, 0);
-  result[node.axes[0]] = fresh(node.shape[node.axes[0]]);
+  result[node.axes[0]] = pool_.fresh(node.shape[node.axes[0]]);
   return result;
 }
 TensorAtoms AxisAnalysis::atoms_scan(NodeId n) { return atoms_pad(n); }
@@ -223,7 +130,7 @@ TensorAtoms AxisAnalysis::atoms_materialize(NodeId n) { return operand(n, 0); }
 
 TensorAtoms AxisAnalysis::atoms_window(NodeId n) {
   TensorAtoms result = atoms_pad(n);
-  result.push_back(fresh(g_.node(n).shape.back()));
+  result.push_back(pool_.fresh(g_.node(n).shape.back()));
   return result;
 }
 
@@ -253,39 +160,20 @@ TensorAtoms AxisAnalysis::atoms_take_along(NodeId n) {
   TensorAtoms result = operand(n, 0);
   const TensorAtoms index = operand(n, 1);
   for (std::size_t axis = 0; axis < result.size(); ++axis) {
-    if (static_cast<int>(axis) == g_.node(n).axes[0] || result[axis].empty())
+    if (static_cast<int>(axis) == g_.node(n).axes[0])
       result[axis] = index[axis];
-    else if (!index[axis].empty())
-      unify(result[axis], index[axis], {n, 1});
+    else
+      broadcast(result[axis], index[axis], {n, 1});
   }
   return result;
 }
 
 TensorAtoms AxisAnalysis::atoms_reshape(NodeId n) {
   const graph::Node& node = g_.node(n);
-  AtomList todo;
-  for (const AtomList& axis : operand(n, 0)) todo.insert(todo.end(), axis.begin(), axis.end());
-  if (is_detached({n, 0})) return fresh(node.shape);
-  TensorAtoms result;
-  for (const Dim& extent : node.shape) {
-    AtomList axis;
-    for (Dim wanted = extent; !is_one(wanted);) {
-      todo = flat(todo);
-      if (todo.empty()) throw Mismatch{{n, 0}};
-      Atom* next = todo.front();
-      if (const auto rest = Dim::divide_exactly(wanted, next->extent)) {
-        axis.push_back(next);
-        todo.erase(todo.begin());
-        wanted = *rest;
-      } else if (Dim::divide_exactly(next->extent, wanted)) {
-        split(next, wanted);
-      } else {
-        throw Mismatch{{n, 0}};
-      }
-    }
-    result.push_back(axis);
-  }
-  return result;
+  const TensorAtoms x = operand(n, 0);
+  if (is_detached({n, 0})) return pool_.fresh(node.shape);
+  if (auto result = pool_.reshaped(x, node.shape)) return std::move(*result);
+  throw Mismatch{{n, 0}};
 }
 
 // A slice that is exactly one tensor of a concatenation has that tensor's axis.
@@ -293,14 +181,14 @@ TensorAtoms AxisAnalysis::atoms_slice(NodeId n) {
   const graph::Node& node = g_.node(n);
   TensorAtoms result = operand(n, 0);
   AtomList& axis = result[node.axes[0]];
-  const AtomList all = flat(axis);
+  const AtomList all = graph::flat(axis);
   if (all.size() == 1 && node.lengths[2] == Dim(1))
     for (const Atom::Piece& piece : all[0]->pieces)
       if (piece.begin == node.lengths[0] && piece.end == node.lengths[1]) {
         axis = piece.atoms;
         return result;
       }
-  axis = fresh(node.shape[node.axes[0]]);
+  axis = pool_.fresh(node.shape[node.axes[0]]);
   return result;
 }
 
@@ -314,17 +202,16 @@ TensorAtoms AxisAnalysis::atoms_concat(NodeId n) {
   std::vector<Joined> all;
   for (std::size_t i = 0; i < node.operands.size(); ++i)
     if (is_visited(n, i)) all.push_back({i, operand(n, i)});
-  if (all.empty()) return fresh(node.shape);
+  if (all.empty()) return pool_.fresh(node.shape);
   TensorAtoms result = all[0].atoms;
   for (const Joined& j : all)
     for (std::size_t axis = 0; axis < result.size(); ++axis)
-      if (static_cast<int>(axis) != along && j.operand != all[0].operand) unify(result[axis], j.atoms[axis], {n, j.operand});
-  result[along] = fresh(node.shape[along]);
-  if (result[along].empty()) return result;
+      if (static_cast<int>(axis) != along && j.operand != all[0].operand) broadcast(result[axis], j.atoms[axis], {n, j.operand});
+  result[along] = pool_.fresh(node.shape[along]);
   Dim begin = 0;
   for (const Joined& j : all) {
     const Dim end = begin + g_.node(node.operands[j.operand]).shape[along];
-    result[along][0]->pieces.push_back({begin, end, j.atoms[along]});
+    pool_.add_piece(result[along], begin, end, j.atoms[along]);
     begin = end;
   }
   return result;
@@ -338,14 +225,7 @@ TensorAtoms AxisAnalysis::atoms_einsum(NodeId n) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < node.operands.size(); ++i) {
     const TensorAtoms x = operand(n, i);
-    for (const AtomList& axis : x) {
-      AtomList& label = labels[equation[at++]];
-      if (axis.empty()) continue;
-      if (label.empty())
-        label = axis;
-      else
-        unify(label, axis, {n, i});
-    }
+    for (const AtomList& axis : x) broadcast(labels[equation[at++]], axis, {n, i});
     ++at;  // the comma, or the arrow
   }
   TensorAtoms result;
@@ -357,14 +237,14 @@ TensorAtoms AxisAnalysis::atoms_einsum(NodeId n) {
 
 TensorAtoms AxisAnalysis::atoms(NodeId n) const {
   TensorAtoms all = atoms_.at(n);
-  for (AtomList& axis : all) axis = flat(axis);
+  for (AtomList& axis : all) axis = graph::flat(axis);
   return all;
 }
 
 TensorAtoms AxisAnalysis::operand_atoms(NodeId n, std::size_t i) const {
   const auto at = detached_atoms_.find({n, i});
   TensorAtoms all = at == detached_atoms_.end() ? atoms_.at(g_.node(n).operands[i]) : at->second;
-  for (AtomList& axis : all) axis = flat(axis);
+  for (AtomList& axis : all) axis = graph::flat(axis);
   return all;
 }
 

@@ -1,15 +1,11 @@
 // Finds which axes of the tensors of a graph are the same.
 //
-// Each axis of each tensor is a list of atoms. Element-wise ops and products unify the atoms of their operands, and a reshape splits atoms.
-// Afterwards permute, reshape and broadcast only rearrange lists of atoms. An atom that is split is split everywhere.
-//
-//   x: [s, c]          atoms: [s] [c]
-//   reshape to [s, h, e]      splits c into h, e;  x: [s] [h, e]
+// Each axis of each tensor is a list of atoms (axis_atoms.h). Element-wise ops and products unify the atoms of their operands, and a reshape
+// splits atoms. Afterwards permute, reshape and broadcast only rearrange lists of atoms.
 //
 // If two tensors cannot share atoms ([6, 4] meets [4, 6] in one reshape), one of them is detached: its consumer treats it as a separate
 // tensor in memory and reads it by the position in row-major order.
 #pragma once
-#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -17,26 +13,14 @@
 #include <vector>
 
 #include "passes/fusion/derivation_failed.h"
+#include "tileir/graph/axis_atoms.h"
 #include "tileir/graph/graph.h"
 
 namespace tilewright::passes::fusion {
 
-/// A part of an axis. Atoms are elements of a union-find structure, so that equal atoms have one root.
-struct Atom {
-  /// One tensor along a concatenated axis: positions begin to end, and its own atoms.
-  struct Piece {
-    Dim begin, end;
-    std::vector<Atom*> atoms;
-  };
-  Dim extent;
-  Atom* parent = nullptr;     // in the union-find structure
-  std::vector<Atom*> parts;   // if the atom was split
-  std::vector<Piece> pieces;  // if the axis is a concatenation
-};
-/// The atoms of one axis, outermost first; empty for an extent of 1.
-using AtomList = std::vector<Atom*>;
-/// The atoms of each axis of a tensor.
-using TensorAtoms = std::vector<AtomList>;
+using graph::Atom;
+using graph::AtomList;
+using graph::TensorAtoms;
 
 /// An operand of a node, given by its position.
 struct Use {
@@ -62,9 +46,6 @@ class AxisAnalysis {
   /// The atoms of the operand, which include those of a reduced or indexed axis.
   TensorAtoms operand_atoms(graph::NodeId, std::size_t operand) const;
 
-  static Atom* root(Atom*);
-  static AtomList flat(const AtomList&);
-
  private:
   struct Mismatch : DerivationFailed {
     explicit Mismatch(Use u) : DerivationFailed("an operand has axes of its own"), use(u) {}
@@ -76,17 +57,13 @@ class AxisAnalysis {
   /// Whether the atoms of an operand are used: not if the node is read from memory, and not for operands without elements.
   bool is_visited(graph::NodeId, std::size_t operand) const;
   TensorAtoms make_atoms(graph::NodeId);
-  TensorAtoms fresh(const graph::TensorShape&);
-  AtomList fresh(const Dim&);
   TensorAtoms operand(graph::NodeId, std::size_t);
   // Declares TensorAtoms atoms_input(graph::NodeId) and so on: a tensor op without its function does not link.
 #define TW_GRAPH_OP(name, ...) TensorAtoms atoms_##name(graph::NodeId);
 #include "tileir/graph/graph_ops.def"
 #undef TW_GRAPH_OP
-  void unify(const AtomList&, const AtomList&, Use blamed);
-  bool try_unify(AtomList, AtomList);
-  void split(Atom*, const Dim& outer);
-  void merge(Atom*, Atom*);
+  /// Unifies two axes, or broadcasts one of extent 1. Throws Mismatch.
+  void broadcast(AtomList& result, const AtomList& operand, Use blamed);
 
   const graph::Graph& g_;
   std::vector<graph::NodeId> outputs_;
@@ -94,7 +71,7 @@ class AxisAnalysis {
   std::vector<graph::NodeId> order_;
   std::set<graph::NodeId> visited_;
   std::set<Use> detached_;
-  std::deque<Atom> pool_;
+  graph::AtomPool pool_;
   std::map<graph::NodeId, TensorAtoms> atoms_;
   std::map<Use, TensorAtoms> detached_atoms_;
   std::map<graph::NodeId, std::map<char, AtomList>> labels_;

@@ -35,7 +35,7 @@ class Printer {
 
   std::string list(const AtomList& atoms) {
     std::string text;
-    for (Atom* a : AxisAnalysis::flat(atoms)) text += (text.empty() ? "" : " ") + named(a);
+    for (Atom* a : graph::flat(atoms)) text += (text.empty() ? "" : " ") + named(a);
     return text;
   }
 

@@ -86,7 +86,7 @@ Expr GraphToExprs::linear(const Position& position, const TensorAtoms& atoms, co
 
 std::vector<AxisPosition> GraphToExprs::bindings(const AtomList& given, const AxisSet& outside) {
   std::vector<AxisPosition> bindings(1);
-  const AtomList atoms = AxisAnalysis::flat(given);
+  const AtomList atoms = graph::flat(given);
   AxisSet used = outside;
   for (Atom* atom : atoms) {
     std::vector<AxisPosition> extended;
@@ -101,7 +101,7 @@ std::vector<AxisPosition> GraphToExprs::bindings(const AtomList& given, const Ax
       for (const Atom::Piece& piece : atom->pieces) {
         std::vector<Expr> inner;
         AxisSet inside = used;
-        const AtomList own = AxisAnalysis::flat(piece.atoms);
+        const AtomList own = graph::flat(piece.atoms);
         for (Atom* a : own) {
           const Axis axis = axis_of(a, inside);
           inside.insert(axis);
@@ -378,7 +378,7 @@ Expr GraphToExprs::translate_einsum(NodeId n, const Position& position) {
   const std::string_view equation = node.text;
   const std::size_t arrow = equation.find("->");
   std::map<char, AtomList> labels = axes_.labels(n);
-  for (auto& [label, atoms] : labels) atoms = AxisAnalysis::flat(atoms);
+  for (auto& [label, atoms] : labels) atoms = graph::flat(atoms);
   std::map<char, AxisPosition> result;
   for (std::size_t i = 0; i < position.size(); ++i) result[equation[arrow + 2 + i]] = position[i];
   const AxisSet outside = axes_of(position);

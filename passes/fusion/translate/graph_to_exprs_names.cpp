@@ -75,12 +75,12 @@ void GraphToExprs::name_axes() {
 }
 
 std::string GraphToExprs::name_of(Atom* atom) const {
-  const auto known = names_.find(AxisAnalysis::root(atom));
+  const auto known = names_.find(graph::root_of(atom));
   return known == names_.end() ? "" : known->second.name;
 }
 
 Axis GraphToExprs::axis_of(Atom* atom, const AxisSet& used) {
-  atom = AxisAnalysis::root(atom);
+  atom = graph::root_of(atom);
   const std::string unnamed = "i" + std::to_string(names_.size());
   auto [name, label] = names_.emplace(atom, AxisName{unnamed, unnamed}).first->second;
   for (;; name += "'", label = label_again(label)) {

@@ -1,14 +1,12 @@
 // Divides the axes of a graph's values into parts, so that each axis of a labelled term is one part and reshapes only name parts otherwise.
 //
-//   x: [s, c]                    parts: [s] [c]
-//   y = reshape(x, [s, h, e])    divides c into h, e everywhere: x: [s] [h, e]
-//
-// Element-wise ops and products unify the parts of the axes that meet, and a reshape divides parts. Axes of extent 1 have no parts. A node for
-// whose axes this fails ([6, 4] meets [4, 6] in one reshape), or which no labelled term expresses, is opaque: its result has axes of its own.
+// The parts are atoms (axis_atoms.h): element-wise ops and products unify those of the axes that meet, and a reshape splits them. A node for whose
+// axes this fails ([6, 4] meets [4, 6] in one reshape), or which no labelled term expresses, is opaque: its result has axes of its own.
 // The time is linear in the number of nodes.
 #pragma once
 #include <vector>
 
+#include "tileir/graph/axis_atoms.h"
 #include "tileir/graph/graph.h"
 
 namespace tilewright::passes::search {
@@ -28,36 +26,19 @@ class AxisParts {
   std::size_t most() const;
 
  private:
-  using Part = std::uint32_t;
-  using Axis = std::vector<Part>;
-  using Axes = std::vector<Axis>;
-  struct Entry {
-    Dim extent;
-    Part parent;        // of the union-find structure
-    Axis divided = {};  // if it was divided
-  };
-
-  Part root(Part) const;
-  Axis flat(const Axis&) const;
-  Axis fresh(const Dim&);
-  Axes fresh(const graph::TensorShape&);
-  void divide(Part, const Dim& outer);
-  bool unify(Axis, Axis);
-  bool unify_into(Axis& result, const Axis& operand);
-
-  const Axes& operand(const graph::Node& n, std::size_t i) const { return axes_[n.operands[i].index]; }
-  /// Each returns whether the axes have parts in common.
-  bool visit(const graph::Node&, Axes& result);
-  bool visit_map(const graph::Node&, Axes& result);
-  bool visit_reshape(const graph::Node&, Axes& result);
-  bool visit_concat(const graph::Node&, Axes& result);
-  bool visit_einsum(const graph::Node&, Axes& result);
+  const graph::TensorAtoms& operand(const graph::Node& n, std::size_t i) const { return axes_[n.operands[i].index]; }
+  /// Each returns whether the axes have atoms in common.
+  bool visit(const graph::Node&, graph::TensorAtoms& result);
+  bool visit_map(const graph::Node&, graph::TensorAtoms& result);
+  bool visit_reshape(const graph::Node&, graph::TensorAtoms& result);
+  bool visit_concat(const graph::Node&, graph::TensorAtoms& result);
+  bool visit_einsum(const graph::Node&, graph::TensorAtoms& result);
 
   const graph::Graph& g_;
   Reshapes reshapes_;
   std::vector<bool> needed_, opaque_;  // indexed by node
-  mutable std::vector<Entry> entries_;
-  std::vector<Axes> axes_;  // indexed by node
+  graph::AtomPool pool_;
+  std::vector<graph::TensorAtoms> axes_;  // indexed by node
 };
 
 }  // namespace tilewright::passes::search
