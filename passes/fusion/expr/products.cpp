@@ -21,23 +21,31 @@ bool is_product(Expr e, const ExprBuilder& b) {
   return e->is(ExprKind::reduce) && e->combine == graph::Combine::sum && is_product(b.factors(e->operands[0]), e->bound);
 }
 
-// Factors of a product vary along the summed axes, and none of them has the axes of all. So there is no product if of each two values that
-// are added and multiplied one has all axes of the other.
+// Factors of a product vary along the summed axes, and none of them has the axes of all. A factor is made of values that are added and
+// multiplied: of some that vary along the summed axes, and of others. So there is no product if of each two values that vary one has all axes
+// of the other, and each has the axes of all the others.
 bool may_become_product(Expr e, const AxisSet& along) {
   std::vector<AxisSet> sets;
+  AxisSet others;
   std::size_t visited = 0;
-  return !all_hold(e, [&](Expr x, std::vector<Expr>& parts) {
+  const bool is_chain = all_hold(e, [&](Expr x, std::vector<Expr>& parts) {
     if (++visited > kMostValuesOfProduct) return false;
+    if (!x->axes.intersects(along)) {
+      others.insert(x->axes);
+      return true;
+    }
     const bool is_multiplied_out =
         x->is(ExprKind::add) || x->is(ExprKind::mul) || x->is(ExprKind::exp) || x->is(ExprKind::select) || x->is(ExprKind::conjunction);
     if (is_multiplied_out) {
-      parts.insert(parts.end(), children(x).begin(), children(x).end());
+      // What multiplies the whole body leaves the sum.
+      for (Expr part : children(x))
+        if (x != e || !x->is(ExprKind::mul) || part->axes.intersects(along)) parts.push_back(part);
       return true;
     }
-    if (!x->axes.intersects(along)) return true;
     if (std::find(sets.begin(), sets.end(), x->axes) == sets.end()) sets.push_back(x->axes);
     return std::all_of(sets.begin(), sets.end(), [&](const AxisSet& set) { return set.contains(x->axes) || x->axes.contains(set); });
   });
+  return !is_chain || !std::all_of(sets.begin(), sets.end(), [&](const AxisSet& set) { return set.contains(others); });
 }
 
 AxisSet batch_axes(const std::vector<Factor>& factors, const AxisSet& along) {

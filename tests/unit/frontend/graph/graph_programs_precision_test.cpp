@@ -91,6 +91,33 @@ TEST_CASE("graph programs: sums of products of elements have the precision of f3
   }
 }
 
+// The first factor has the axes of two values, each of which lacks one.
+TEST_CASE("graph programs: products of a column that meets a row have the precision that is asked for") {
+  const auto hq = normal(kRows, 6), hk = normal(kInner, 7), hv = normal(kInner * kColumns, 8);
+  const auto product = [&](auto weight) {
+    Numbers weights(kRows * kInner);
+    for (int i = 0; i < kRows; ++i)
+      for (int k = 0; k < kInner; ++k) weights[i * kInner + k] = weight(double(hq[i]), double(hk[k]));
+    return product_of(weights, numbers_of(hv), kRows, kInner, kColumns);
+  };
+  for (const std::string& name : {"cpu", "emulator:sm_80", "emulator:sm_90a"}) {
+    CAPTURE(name);
+    tw::Device device = tw::Device::open(name);
+    Program p;
+    auto q = p.input("q", {kRows, 1}, hq), k = p.input("k", {1, kInner}, hk), v = p.input("v", {kInner, kColumns}, hv);
+    const auto output = [&](const std::string& of, const tw::Tensor<float>& weights, auto weight) {
+      p.output(of, tw::matmul(weights, v, tw::Precision::ieee), product(weight), 1e-6);
+      const auto terms = tw::expand_dims(weights, 2) * tw::expand_dims(v, 0);
+      p.output("sum_of_" + of, tw::sum(terms, 1), product(weight), 1e-6);
+    };
+    output("difference", q - k, [](double a, double b) { return a - b; });
+    output("exponential", tw::exp(q - k), [](double a, double b) { return std::exp(a - b); });
+    output("square", (q * k + 1.0f) * (q * k + 1.0f), [](double a, double b) { return (a * b + 1) * (a * b + 1); });
+    output("masked", tw::where(k > 0.0f, q + k, q), [](double a, double b) { return b > 0 ? a + b : a; });
+    for (const tw::PlanOptions& options : {tw::PlanOptions{}, tw::PlanOptions{.reassociate = false}}) p.check_on(device, options);
+  }
+}
+
 TEST_CASE("graph programs: a product of tf32 is one, where the target has it") {
   // 1 + 2^-12 is 1 in tf32.
   for (const bool fuse : {true, false}) {
