@@ -16,23 +16,11 @@ const std::shared_ptr<graph::Graph>& nodes_of(const Graph& g, const char* functi
 
 Dim dim(Graph& g, const std::string& name, const DimBounds& bounds, const Here& at) { return TensorCall("dim", at, g).b.dim(name, bounds); }
 
-namespace {
-
-void expect_own_symbols(const TensorCall& c, const std::vector<Dim>& extents) {
-  for (const Dim& d : extents) c.expect_own_symbols(d);
-}
-
-}  // namespace
-
 Handle input(Graph& g, Kind kind, const std::string& name, TypeCode code, const std::vector<Dim>& shape, const std::vector<Dim>* strides,
              const Here& at) {
   TensorCall c(kind == Kind::parameter ? "parameter" : "input", at, g);
-  expect_own_symbols(c, shape);
-  if (strides != nullptr) {
-    expect_own_symbols(c, *strides);
-    if (strides->size() != shape.size())
-      c.b.fail(fmt::format("{} strides for shape {}; there must be one for each axis", strides->size(), graph::shape_text(shape)));
-  }
+  if (strides != nullptr && strides->size() != shape.size())
+    c.b.fail(fmt::format("{} strides for shape {}; there must be one for each axis", strides->size(), graph::shape_text(shape)));
   return c.made(c.b.input(name, element(code), shape, strides != nullptr ? *strides : std::vector<Dim>(), kind == Kind::parameter));
 }
 
@@ -59,24 +47,21 @@ void output(Graph& g, const std::string& name, const Handle& t, const Here& at) 
 
 Handle iota(Graph& g, TypeCode code, const std::vector<Dim>& shape, std::int64_t axis, const Here& at) {
   TensorCall c("iota", at, g);
-  expect_own_symbols(c, shape);
   return c.made(c.b.iota(element(code), shape, axis));
 }
 
 Handle extent(Graph& g, TypeCode code, const Dim& length, const Here& at) {
   TensorCall c("extent", at, g);
-  return c.made(c.extent(length, element(code)));
+  return c.made(c.b.extent(element(code), length));
 }
 
 Handle full(Graph& g, TypeCode code, const std::vector<Dim>& shape, const Scalar& value, const Here& at) {
   TensorCall c("full", at, g);
-  expect_own_symbols(c, shape);
   return c.made(c.b.broadcast(c.constant(value, element(code)), shape));
 }
 
 Handle rand(Graph& g, std::uint64_t seed, const std::vector<Dim>& shape, const Here& at) {
   TensorCall c("rand", at, g);
-  expect_own_symbols(c, shape);
   return c.made(c.b.rand(seed, shape));
 }
 

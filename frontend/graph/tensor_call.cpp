@@ -40,18 +40,8 @@ graph::NodeId TensorCall::constant(const Scalar& number, ir::Element e) {
   return b.constant(e, {}, {fitted.bits});
 }
 
-void TensorCall::expect_own_symbols(const Dim& length) const {
-  if (!length.is_constant() && length.table() != b.graph().symbols().get())
-    b.fail(fmt::format("extent '{}' has symbols of another graph", length.text()));
-}
-
-graph::NodeId TensorCall::extent(const Dim& length, ir::Element e) {
-  expect_own_symbols(length);
-  return b.extent(e, length);
-}
-
 graph::NodeId TensorCall::argument(const Input& input, TypeCode meet) {
-  if (input.extent != nullptr) return extent(*input.extent, element(meet));
+  if (input.extent != nullptr) return b.extent(element(meet), *input.extent);
   return input.handle != nullptr ? b.cast(node(*input.handle), element(meet)) : constant(input.constant, element(meet));
 }
 

@@ -32,10 +32,6 @@ class TensorCall {
   Handle made(graph::NodeId id) const { return {nodes_, id.index}; }
   /// A constant of rank 0. Throws Error if it does not fit the element.
   graph::NodeId constant(const Scalar&, ir::Element);
-  /// Throws Error if the extent has symbols of another graph.
-  void expect_own_symbols(const Dim&) const;
-  /// The value of an extent, of rank 0. Throws Error if it has symbols of another graph.
-  graph::NodeId extent(const Dim&, ir::Element);
   /// The argument as this element type: a tensor is cast, a number becomes a constant, an extent its value.
   graph::NodeId argument(const Input&, TypeCode);
   std::vector<graph::NodeId> arguments(std::initializer_list<Input>, TypeCode meet);

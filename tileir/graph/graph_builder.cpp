@@ -35,12 +35,18 @@ Node GraphBuilder::node(Op op, std::vector<NodeId> operands) const {
 
 NodeId GraphBuilder::add(Node n) {
   for (NodeId operand : n.operands) TW_CHECK(operand.index < graph_.size(), "an operand that is not in the graph");
+  expect_own_symbols(n.shape);
+  expect_own_symbols(n.lengths);
   Inferred inferred = infer(graph_, n);
   if (!inferred.ok()) fail(inferred.error, inferred.parties);
   n.shape = std::move(inferred.shape);
   n.element = inferred.element;
   if (const std::string problem = problem_of(n.shape, most_axes_); !problem.empty()) fail(problem);
   return graph_.append(std::move(n));
+}
+
+void GraphBuilder::expect_own_symbols(std::span<const Dim> extents) const {
+  if (const std::string problem = problem_of_symbols(graph_, extents); !problem.empty()) fail(problem);
 }
 
 int GraphBuilder::axis(std::int64_t axis, int rank, const Party& of) const {

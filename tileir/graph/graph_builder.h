@@ -29,7 +29,7 @@ class GraphBuilder {
   void begin_composite();
   [[noreturn]] void fail(const std::string& message, std::span<const Party> parties = {}) const;
   [[noreturn]] void fail(const std::string& message, const Party& party) const { fail(message, std::span(&party, 1)); }
-  /// Infers the node's shape and element, and appends it.
+  /// Infers the node's shape and element, and appends it. Throws Error if its extents have symbols of another graph.
   NodeId add(Node);
 
   // ---- names and symbols ----
@@ -108,6 +108,7 @@ class GraphBuilder {
 
  private:
   Node node(Op, std::vector<NodeId> operands = {}) const;
+  void expect_own_symbols(std::span<const Dim>) const;
   std::vector<int> axes(const GivenAxes&, NodeId) const;
 
   Graph& graph_;

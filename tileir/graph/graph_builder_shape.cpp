@@ -135,6 +135,8 @@ NodeId GraphBuilder::materialize(NodeId t) {
 // ---- kernels of the user ---------------------------------------------------------------------------------------------
 
 std::vector<NodeId> GraphBuilder::call(const std::shared_ptr<OpaqueKernel>& kernel, std::vector<NodeId> operands) {
+  expect_own_symbols(kernel->grid);
+  for (const OpaqueKernel::Argument& a : kernel->arguments) expect_own_symbols({&a.extent, 1});
   for (NodeId& x : operands) {
     const Node& n = graph_.node(x);
     const bool is_row_major_input = n.op == Op::input && n.lengths.empty();

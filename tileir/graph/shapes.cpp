@@ -46,11 +46,21 @@ TensorShape gather_shape(const TensorShape& table, const TensorShape& index, int
   return shape;
 }
 
+std::string problem_of_symbols(const Graph& graph, std::span<const Dim> extents) {
+  for (const Dim& d : extents)
+    if (!d.is_constant() && d.table() != graph.symbols().get()) return fmt::format("extent '{}' has symbols of another graph", d.text());
+  return {};
+}
+
 std::string problem_of(const TensorShape& shape, int most_axes) {
   if (shape.size() > static_cast<std::size_t>(most_axes))
     return fmt::format("shape {} has {} axes; a tensor has at most {}", shape_text(shape), shape.size(), most_axes);
   for (const Dim& d : shape)
     if (d.greatest() < 0) return fmt::format("extent {} of shape {} must not be negative", d.text(), shape_text(shape));
+  std::int64_t count = 1;
+  for (const Dim& d : shape)
+    if (d.is_constant() && __builtin_mul_overflow(count, d.value(), &count))
+      return fmt::format("shape {} has more than 2^63 - 1 elements", shape_text(shape));
   return {};
 }
 

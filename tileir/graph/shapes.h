@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ Dim element_count(const TensorShape&);
 std::string problem_of_count(std::size_t elements, const TensorShape&);
 /// The shape of gather's result: the table's shape with `axis` replaced by the axes of the index.
 TensorShape gather_shape(const TensorShape& table, const TensorShape& index, int axis);
+/// Why a graph cannot have these extents: one has symbols of another graph; empty if it can.
+std::string problem_of_symbols(const Graph&, std::span<const Dim>);
 /// Why a tensor with at most so many axes cannot have this shape; empty if it can.
 std::string problem_of(const TensorShape&, int most_axes = kMaxRank);
 

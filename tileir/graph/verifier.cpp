@@ -42,9 +42,7 @@ class Verifier {
     if (n.op == Op::input || n.op == Op::scalar) expect_new(n.text, n.where);
     if (n.composite && *n.composite >= graph_.composites()) fail("a composite that the graph lacks");
     for (const auto* extents : {&n.shape, &n.lengths})
-      for (const Dim& d : *extents)
-        if (!d.is_constant() && d.table() != graph_.symbols().get())
-          return fail(fmt::format("extent '{}' has symbols of another graph", d.text()));
+      if (const std::string problem = problem_of_symbols(graph_, *extents); !problem.empty()) return fail(problem);
     for (NodeId operand : n.operands) {
       if (operand.index >= id.index) return fail("an operand that is defined later");
       if (needs_argument_[operand.index]) needs_argument_[id.index] = true;

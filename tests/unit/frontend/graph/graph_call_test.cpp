@@ -160,4 +160,16 @@ TEST_CASE("graph call: mistakes name the line, and the graph remains usable") {
 }
 
 }  // namespace
+TEST_CASE("graph call: extents of another graph are refused") {
+  tw::Graph graph, other;
+  const tw::Dim n = other.dim("n");
+  auto x = graph.input<float>("x", {8});
+  const auto refused = [&](auto call) {
+    CHECK_THROWS_WITH_AS(call(), doctest::Contains("call: extent 'n' has symbols of another graph"), tw::Error);
+  };
+  refused([&] { graph.call<float>(kScaled, {.grid = n}, {{8}}, x, 2.0f, 8, 3.0f); });
+  refused([&] { graph.call<float>(kScaled, {.grid = 1}, {{n}}, x, 2.0f, 8, 3.0f); });
+  refused([&] { graph.call<float>(kScaled, {.grid = 1}, {{8}}, x, 2.0f, n, 3.0f); });
+}
+
 }  // namespace graph_program

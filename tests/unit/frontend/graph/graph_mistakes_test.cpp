@@ -111,6 +111,15 @@ TEST_CASE("graph mistakes: tensors of another graph, and of none") {
   GRAPH_MISTAKE("operator*: extent 'n' has symbols of another graph", foreign * f.n);
   GRAPH_MISTAKE("extent: extent 'n' has symbols of another graph", tw::extent<float>(other, f.n));
   GRAPH_MISTAKE("full: extent 'n' has symbols of another graph", tw::full<float>(other, {f.n}, 1));
+  GRAPH_MISTAKE("input: shape [9223372036854775807, 8] has more than 2^63 - 1 elements", other.input<float>("q", {INT64_MAX, 8}));
+  auto eight = other.input<float>("eight", {8, 8});
+  GRAPH_MISTAKE("slice: extent 'n' has symbols of another graph", tw::slice(eight, 0, 0, f.n));
+  GRAPH_MISTAKE("pad: extent 'n' has symbols of another graph", tw::pad(eight, 0, 0, f.n, 0.0f));
+  GRAPH_MISTAKE("rotate: extent 'n' has symbols of another graph", tw::rotate(eight, 0, f.n));
+  GRAPH_MISTAKE("window: extent 'n' has symbols of another graph", tw::window(eight, 0, f.n));
+  GRAPH_MISTAKE("broadcast_to: extent 'n' has symbols of another graph", tw::broadcast_to(eight, {f.n, 8, 8}));
+  GRAPH_MISTAKE("reshape: extent '8 n' has symbols of another graph", tw::reshape(eight, {8 * f.n, 8}));
+  GRAPH_MISTAKE("split: extent 'n' has symbols of another graph", tw::split(eight, {f.n, 8 - f.n}, 0));
   tw::Graph moved = std::move(other);
   GRAPH_MISTAKE("input: the graph was moved from", other.input<float>("x", {1}));
 }
