@@ -11,6 +11,7 @@
 #include "passes/fusion/bit_counts.h"
 #include "passes/fusion/check/field.h"
 #include "passes/fusion/check/graph_values.h"
+#include "passes/fusion/expr/products.h"
 #include "tileir/op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -23,8 +24,6 @@ using ir::OpKind;
 
 Number truth(bool holds) { return {holds ? 1.0L : 0.0L, 0}; }
 Number real(std::int64_t v) { return {static_cast<long double>(v), 0}; }
-
-bool is_condition(const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); }
 
 // The value that a tensor of this type holds: integers wrap, and rounding of floats is ignored.
 Number stored_as(Element e, const Number& x) { return ir::is_integer(e) && x.is_known() && x.is_finite() ? cast(x, Element::i64, e) : x; }
@@ -246,28 +245,23 @@ Number PlanValues::compute_expr(std::size_t kernel, Expr e, const Point& p) {
   return Number::unknown();
 }
 
-// Conditions hide those factors that are finite for finite data; other factors multiply the 0.
+// Masks that are 0 hide factors; other factors multiply the 0.
 Number PlanValues::product(std::size_t kernel, Expr e, const Point& p) {
-  Number hidden = number(e->number), others{1, 0};
-  bool has_others = false, is_hidden = false;
+  std::vector<Factor> hiding;
   for (const Factor& f : e->factors) {
-    if (!is_condition(f)) continue;
+    if (!is_mask(f)) continue;
     const Number c = get(kernel, f.base, p);
     if (values_.is_missing()) return {};
     if (!c.is_known()) return c;
-    is_hidden = is_hidden || !c.is_true();
+    if (!c.is_true()) hiding.push_back(f);
   }
+  Number product = hiding.empty() ? number(e->number) : Number{};
   for (const Factor& f : e->factors) {
-    if (is_condition(f)) continue;
-    const bool is_other = finiteness(f) == Finite::unknown;
-    if (is_hidden && !is_other) continue;
-    const Number x = power(get(kernel, f.base, p), f.exponent);
-    Number& product = is_other ? others : hidden;
-    product = multiply(product, x, e->element);
-    has_others = has_others || is_other;
+    const auto is_hidden_by = [&](const Factor& mask) { return hides(mask, f); };
+    if (is_mask(f) || std::ranges::any_of(hiding, is_hidden_by)) continue;
+    product = multiply(product, power(get(kernel, f.base, p), f.exponent), e->element);
   }
-  if (is_hidden) hidden = {};
-  return has_others ? multiply(hidden, others, e->element) : hidden;
+  return product;
 }
 
 Number PlanValues::function(std::size_t kernel, Expr e, const Point& p) {

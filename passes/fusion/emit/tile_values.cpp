@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <numbers>
 
 #include "passes/fusion/bit_counts.h"
 #include "passes/fusion/expr/exponentials.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
+#include "passes/fusion/expr/products.h"
 #include "passes/fusion/tensor_names.h"
 #include "passes/fusion/thresholds.h"
 #include "tileir/diagnostics.h"
@@ -167,10 +170,10 @@ Wide TileValues::distribute_factor(Wide number, std::vector<Part>& numerator, st
 // multiplied, so that a tile with more axes is not divided. Conditions are selects around the factors that they hide, since 0 * inf is NaN:
 // all factors that are finite for finite data. The other factors multiply the 0.
 Part TileValues::emit_float_product(Expr e, const Order& own) {
-  const auto is_condition = [](const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); };
-  const auto is_hidden = [](const Factor& f) { return finiteness(f) != Finite::unknown; };
-  if (std::any_of(e->factors.begin(), e->factors.end(), is_condition) && !std::all_of(e->factors.begin(), e->factors.end(), is_hidden))
-    return emit_partly_hidden(e, own);
+  const auto is_hidden = [&](const Factor& f) {
+    return is_mask(f) || std::ranges::all_of(e->factors, [&](const Factor& mask) { return !is_mask(mask) || hides(mask, f); });
+  };
+  if (!std::ranges::all_of(e->factors, is_hidden)) return emit_partly_hidden(e, own);
   if (const auto written = emit_written_product(e, own)) return *written;
   std::vector<Part> numerator, denominator;
   std::vector<Expr> conditions;
@@ -178,7 +181,7 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
   std::vector<Factor> given = e->factors, factors;
   if (const auto log = take_logarithm(given)) numerator.push_back(build_.unary(log->op, value_as(log->x, own, e->element)));
   for (const Factor& f : given) {
-    if (is_condition(f))
+    if (is_mask(f))
       conditions.push_back(f.base->operands[0]);
     else if (const std::optional<Wide> value = constant_value(f.base))
       number *= std::pow(*value, wide(f.exponent));
@@ -223,18 +226,35 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
   return result;
 }
 
-// The factors that the conditions hide form one value, which multiplies the others.
+// The factors that the same masks hide form one value. The values multiply each other, the factors that no mask hides, and the masks that hide
+// none.
 Part TileValues::emit_partly_hidden(Expr e, const Order& own) {
-  std::vector<Factor> hidden, others;
-  for (const Factor& f : e->factors) (finiteness(f) == Finite::unknown ? others : hidden).push_back(f);
-  const Part inside = value_as(exprs_.multiply(e->number, hidden), own, e->element);
-  std::vector<Factor> dividing;
+  std::map<std::vector<std::size_t>, std::vector<Factor>> values;  // by the masks that hide them
+  std::vector<Factor> others, dividing;
+  std::vector<std::size_t> idle;
+  for (std::size_t i = 0; i < e->factors.size(); ++i)
+    if (is_mask(e->factors[i])) idle.push_back(i);
+  const std::vector<std::size_t> masks = idle;
+  for (const Factor& f : e->factors) {
+    if (is_mask(f)) continue;
+    std::vector<std::size_t> hiding;
+    std::ranges::copy_if(masks, std::back_inserter(hiding), [&](std::size_t i) { return hides(e->factors[i], f); });
+    std::erase_if(idle, [&](std::size_t i) { return std::ranges::find(hiding, i) != hiding.end(); });
+    (hiding.empty() ? others : values[hiding]).push_back(f);
+  }
+  if (!idle.empty()) values[idle];
+  std::optional<Part> hidden;
+  for (auto& [hiding, factors] : values) {
+    for (std::size_t i : hiding) factors.push_back({exprs_.indicator(e->factors[i].base->operands[0], e->element), 1});
+    const Part value = value_as(exprs_.multiply(hidden ? 1 : e->number, factors), own, e->element);
+    hidden = hidden ? build_.binary(OpKind::mul_, *hidden, value, own) : value;
+  }
   std::erase_if(others, [&](const Factor& f) {
     const bool divides = f.exponent.is_negative() && f.exponent.is_integer();
     if (divides) dividing.push_back({f.base, -f.exponent});
     return divides;
   });
-  Part result = inside;
+  Part result = *hidden;
   if (!others.empty()) result = build_.binary(OpKind::mul_, result, value_as(exprs_.multiply(1, others), own, e->element), own);
   if (!dividing.empty()) result = build_.binary(OpKind::div_, result, value_as(exprs_.multiply(1, dividing), own, e->element), own);
   return result;

@@ -73,6 +73,8 @@ Finite finiteness(const Factor& f) {
   return f.exponent.is_integer() || f.base->is_nonnegative ? f.base->finite : Finite::unknown;
 }
 
+bool is_mask(const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); }
+
 bool is_guard(Expr e) { return e->is(ExprKind::function) && e->function == ir::OpKind::div_ && e->operands[0] == e->operands[1]; }
 
 bool is_guard_of_infinity(Expr e) {

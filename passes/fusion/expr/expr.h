@@ -163,9 +163,11 @@ struct TensorInfo {
   bool is_scalar = false;       // a number that a run passes, and no memory
   bool is_begin = false;        // in a single kernel: where its part of a concatenation begins
   bool is_nonnegative = false;  // every element is known to be >= 0 or NaN
+  bool is_positive = false;     // every element is known to be > 0 for finite data
   Finite finite = Finite::for_finite_data;
   Finite extremes = Finite::for_finite_data;  // whether maxima and minima of elements count as finite, see finite_extreme
   graph::NodeId node;                         // the node whose value the tensor holds; none for an intermediate result
+  std::vector<const TensorInfo*> made_of;     // an intermediate result: the tensors from which it is computed, none of them intermediate
 };
 using Tensor = const TensorInfo*;
 
@@ -184,6 +186,9 @@ class ExprData {
   // indicator: the axes of the values that it hides, where they may be others than its own; a factor of a product with these axes is not
   // looked at where the condition does not hold
   AxisSet hides;
+  // indicator: the tensors that are read by the values over which the mask was written, by name; it multiplies the other factors of a product.
+  // None: all factors
+  std::optional<std::vector<Tensor>> hidden_tensors;
   Axis axis = nullptr;      // index
   Tensor tensor = nullptr;  // load
   Dim extent;               // extent
@@ -230,6 +235,8 @@ std::int64_t whole(const Rational&);
 std::int64_t whole_power(const Factor&);
 /// What is known about base^exponent.
 Finite finiteness(const Factor&);
+/// Whether a factor is a mask: 1 where a condition holds, 0 elsewhere.
+bool is_mask(const Factor&);
 
 /// Whether an expression is x / x: 1, or NaN where x is 0 or not finite.
 bool is_guard(Expr);

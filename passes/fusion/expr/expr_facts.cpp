@@ -129,6 +129,7 @@ bool compute_positive(const ExprData& e) {
     case ExprKind::number: return e.number > Rational(0);
     case ExprKind::constant: return std::bit_cast<double>(e.bits) > 0;
     case ExprKind::extent: return e.extent.least() >= 1;
+    case ExprKind::load: return e.tensor->is_positive;
     case ExprKind::exp: return e.operands[0]->finite != Finite::unknown;
     case ExprKind::add:
       return e.is_nonnegative &&
@@ -212,6 +213,10 @@ Finite compute_finite(const ExprData& e) {
     case ExprKind::exp: return e.operands[0]->finite;
     case ExprKind::log: return e.operands[0]->is_positive ? e.operands[0]->finite : Finite::unknown;
     case ExprKind::function:
+      // x / x is NaN for a positive x only if x is not finite.
+      if (e.function == ir::OpKind::div_ && e.operands[0] == e.operands[1] && e.operands[0]->is_positive &&
+          e.operands[0]->finite >= Finite::for_finite_data)
+        return e.operands[0]->finite;
       if (!is_total(e.function)) return Finite::unknown;
       for (Expr x : e.operands) take(x->finite);
       return e.function == ir::OpKind::maximum_ && all == Finite::unless_hidden ? finite_of_greater(e.operands) : all;

@@ -55,6 +55,9 @@ ExprKey key_of(const ExprData& e) {
   h.add(static_cast<std::uint64_t>(e.operand_element.precision));
   for (Axis a : e.bound) h.add(a->name);
   for (Axis a : e.hides) h.add(a->name);
+  h.add(e.hidden_tensors.has_value());
+  if (e.hidden_tensors)
+    for (Tensor t : *e.hidden_tensors) h.add(t->name);
   if (e.axis) h.add(e.axis->name);
   if (e.tensor) h.add(e.tensor->name);
   if (e.kind == ExprKind::extent) h.add(e.extent.text());
@@ -65,7 +68,8 @@ ExprKey key_of(const ExprData& e) {
 bool same_contents(const ExprData& a, const ExprData& b) {
   return a.kind == b.kind && a.element == b.element && a.number == b.number && a.terms == b.terms && a.factors == b.factors &&
          a.operands == b.operands && a.function == b.function && a.combine == b.combine && a.operand_element == b.operand_element &&
-         a.bound == b.bound && a.hides == b.hides && a.axis == b.axis && a.tensor == b.tensor && a.extent == b.extent && a.bits == b.bits;
+         a.bound == b.bound && a.hides == b.hides && a.hidden_tensors == b.hidden_tensors && a.axis == b.axis && a.tensor == b.tensor &&
+         a.extent == b.extent && a.bits == b.bits;
 }
 
 }  // namespace

@@ -123,6 +123,8 @@ class ExprBuilder {
   /// The body of a sum along axes without a note of what its masks hide, unless it may become a product of operands. exponent: the body is
   /// multiplied by exponentials of it.
   Expr with_plain_masks(Expr body, const AxisSet& along, Expr exponent = {});
+  /// The product of two values as a formula has it: a mask of one multiplies the other, and does not hide what that reads.
+  Expr product_of_written(Expr x, Expr y);
   /// Notes how the program computes a product or a sum, unless its operands contain more than the value does.
   void note_written(Expr, const WrittenValue&);
 
@@ -137,7 +139,7 @@ class ExprBuilder {
  private:
   /// The masks of a value, one for each condition; each notes which axes of the value it hides. The value is not infinite for finite data.
   std::vector<Factor> masks_of(Expr condition, Expr value, ir::Element);
-  Expr mask(Expr condition, const AxisSet& hides, ir::Element);
+  Expr mask(Expr condition, const AxisSet& hides, ir::Element, std::optional<std::vector<Tensor>> hidden_tensors = {});
   Expr unreduced(double);
   Expr product_of_functions(const Rational& coefficient, const std::vector<Factor>&);
   class ProductBuilder;

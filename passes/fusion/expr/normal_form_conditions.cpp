@@ -3,6 +3,7 @@
 
 #include "passes/fusion/expr/hidden_maxima.h"
 #include "passes/fusion/expr/normal_form.h"
+#include "passes/fusion/expr/products.h"
 
 namespace tilewright::passes::fusion {
 
@@ -56,12 +57,13 @@ Expr ExprBuilder::indicator(Expr condition, Element element) {
   return multiply(1, {{make(ExprKind::indicator, {condition}, element), 1}});
 }
 
-Expr ExprBuilder::mask(Expr condition, const AxisSet& hides, Element element) {
+Expr ExprBuilder::mask(Expr condition, const AxisSet& hides, Element element, std::optional<std::vector<Tensor>> hidden_tensors) {
   ExprData e;
   e.kind = ExprKind::indicator;
   e.element = element;
   e.operands = {condition};
   e.hides = hides;
+  e.hidden_tensors = std::move(hidden_tensors);
   return pool_.intern(std::move(e));
 }
 
@@ -81,6 +83,44 @@ std::vector<Factor> ExprBuilder::masks_of(Expr condition, Expr value, Element el
     all.push_back({mask(c, is_own ? AxisSet() : hidden, element), 1});
   }
   return all;
+}
+
+namespace {
+
+// The tensors that values under a mask of a product read, by name.
+void add_hidden_tensors(const Factor& mask, const std::vector<Factor>& product, std::map<std::string_view, Tensor>& to) {
+  const auto add = [&](Tensor t) { to.emplace(t->name, t); };
+  if (mask.base->hidden_tensors) {
+    std::ranges::for_each(*mask.base->hidden_tensors, add);
+    return;
+  }
+  for (const Factor& f : product)
+    if (!is_mask(f)) std::ranges::for_each(tensors_of(f.base), add);
+}
+
+}  // namespace
+
+Expr ExprBuilder::product_of_written(Expr x, Expr y) {
+  const Expr result = product({x, y});
+  if (!result->is(ExprKind::mul) || !std::ranges::any_of(result->factors, is_mask)) return result;
+  std::vector<Factor> all = result->factors;
+  for (Factor& f : all) {
+    if (!is_mask(f)) continue;
+    std::map<std::string_view, Tensor> hidden;
+    for (Expr side : {x, y}) {
+      const std::vector<Factor> own = factors(side);
+      for (const Factor& mask : own) {
+        const std::vector<Expr> conditions = is_mask(mask) ? conjuncts(mask.base->operands[0]) : std::vector<Expr>();
+        if (std::ranges::find(conditions, f.base->operands[0]) != conditions.end()) add_hidden_tensors(mask, own, hidden);
+      }
+    }
+    std::vector<Tensor> tensors;
+    for (const auto& [name, tensor] : hidden) tensors.push_back(tensor);
+    const Factor own{mask(f.base->operands[0], f.base->hides, f.base->element, std::move(tensors)), 1};
+    const auto is_looked_at = [&](const Factor& g) { return !is_mask(g) && hides(f, g) && !hides(own, g); };
+    if (std::ranges::any_of(result->factors, is_looked_at)) f = own;
+  }
+  return multiply(result->number, all);
 }
 
 Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element) {

@@ -5,6 +5,7 @@
 #include "passes/fusion/expr/hidden_maxima.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/normal_form.h"
+#include "passes/fusion/expr/products.h"
 #include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
@@ -143,14 +144,17 @@ Expr ExprBuilder::log_of_product(Expr u) {
   if (const std::optional<Expr> guarded = log_with_guards(u)) return *guarded;
   std::vector<Expr> sum, hidden, conditions;  // hidden: under the conditions
   std::vector<Factor> rest;
-  const auto is_hidden = [&](const Factor& f) { return finiteness(f) != Finite::unknown; };
+  const auto is_hidden = [&](const Factor& f) {
+    return finiteness(f) != Finite::unknown &&
+           std::ranges::all_of(u->factors, [&](const Factor& mask) { return !is_mask(mask) || hides(mask, f); });
+  };
   const auto add_log = [&](const Factor& f) {
     const Expr x = log(f.exponent.is_even() && !f.base->is_nonnegative ? absolute(f.base) : f.base);
     (is_hidden(f) ? hidden : sum).push_back(scale(f.exponent, x));
   };
   const bool stays_together = !std::all_of(u->factors.begin(), u->factors.end(), [](const Factor& f) { return is_nonnegative(f); });
   for (const Factor& f : u->factors) {
-    if (f.base->is(ExprKind::indicator) && f.exponent.is_one())
+    if (is_mask(f))
       conditions.push_back(f.base->operands[0]);
     else if ((f.base->is(ExprKind::exp) || is_sum_of_exponentials(*this, f.base)) &&
              (stays_together ? fusion::is_positive(f) : is_nonnegative(f)))

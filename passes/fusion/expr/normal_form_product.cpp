@@ -100,15 +100,24 @@ class ExprBuilder::ProductBuilder {
     const bool is_single = !condition->is(ExprKind::conjunction);
     for (Expr c : conjuncts(condition)) {
       if (c == b_.truth(true)) continue;
-      const auto [at, is_new] = masks_.emplace(c->key, is_single ? mask : b_.mask(c, mask->hides, mask_element_));
-      if (is_new || at->second->hides.contains(mask->hides)) continue;
-      AxisSet both = at->second->hides;
-      both.insert(mask->hides);
-      at->second = b_.mask(c, both, mask_element_);
+      const auto [at, is_new] = masks_.emplace(c->key, is_single ? mask : b_.mask(c, mask->hides, mask_element_, mask->hidden_tensors));
+      if (!is_new) at->second = both_masks(c, at->second, mask);
     }
   }
+  // One mask that hides what two masks with its condition hide.
+  Expr both_masks(Expr condition, Expr mask, Expr other) {
+    AxisSet hides = mask->hides;
+    hides.insert(other->hides);
+    if (!mask->hidden_tensors || !other->hidden_tensors) return b_.mask(condition, hides, mask->element);
+    std::vector<Tensor> tensors;
+    const auto by_name = [](Tensor a, Tensor b) { return a->name < b->name; };
+    std::ranges::set_union(*mask->hidden_tensors, *other->hidden_tensors, std::back_inserter(tensors), by_name);
+    return b_.mask(condition, hides, mask->element, std::move(tensors));
+  }
   // All masks of a product have one type.
-  Expr typed(Expr mask) const { return mask->element == mask_element_ ? mask : b_.mask(mask->operands[0], mask->hides, mask_element_); }
+  Expr typed(Expr mask) const {
+    return mask->element == mask_element_ ? mask : b_.mask(mask->operands[0], mask->hides, mask_element_, mask->hidden_tensors);
+  }
 
   // The powers of one base, separated into those that multiply and those that divide.
   struct Powers {

@@ -105,9 +105,9 @@ bool may_be_product(std::vector<AxisSet> read) {
 
 }  // namespace
 
-// What masks hide matters for the operands of products alone. Without it, equal masks of all other sums are one expression.
+// What masks hide matters for the operands of products alone, by axes. Without it, equal masks of all other sums are one expression.
 Expr ExprBuilder::with_plain_masks(Expr body, const AxisSet& along, Expr exponent) {
-  const auto hides = [](const Factor& f) { return f.base->is(ExprKind::indicator) && !f.base->hides.empty(); };
+  const auto hides = [](const Factor& f) { return f.base->is(ExprKind::indicator) && (!f.base->hides.empty() || f.base->hidden_tensors); };
   const auto may_be_infinite = [](const Factor& f) { return finiteness(f) != Finite::always; };
   std::vector<Term> all = terms(body);
   bool is_plain = true;
@@ -122,9 +122,9 @@ Expr ExprBuilder::with_plain_masks(Expr body, const AxisSet& along, Expr exponen
   const bool keeps = may_be_product(std::move(read));
   for (Term& t : all) {
     std::vector<Factor> own = factors(t.value);
-    if (keeps && std::any_of(own.begin(), own.end(), may_be_infinite)) continue;
+    const bool keeps_axes = keeps && std::any_of(own.begin(), own.end(), may_be_infinite);
     for (Factor& f : own)
-      if (hides(f)) f.base = mask(f.base->operands[0], {}, f.base->element);
+      if (hides(f)) f.base = mask(f.base->operands[0], keeps_axes ? f.base->hides : AxisSet(), f.base->element);
     t.value = multiply(1, own);
   }
   const Expr plain = add_terms(all);
@@ -176,14 +176,20 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
     const Rational c = leading_coefficient(*this, body);
     if (const std::optional<Expr> divided = scaled_sum(Rational(1) / c, body)) scaled = {c, *divided};
   }
-  // Masks leave together: a softmax's exponentials are at most 1 where all of its masks hold.
+  // Masks leave together: a softmax's exponentials are at most 1 where all of its masks hold. They stay with factors that may be infinite for
+  // finite data: 0 times a sum of these may be NaN, where they multiply the 0 of a mask that hides other factors.
   const std::vector<Factor> all_factors = factors(scaled.value);
   const auto is_mask = [](const Factor& f) { return f.base->is(ExprKind::indicator); };
-  const bool masks_stay =
-      std::any_of(all_factors.begin(), all_factors.end(), [&](const Factor& f) { return is_mask(f) && f.base->axes.intersects(here); });
+  const bool masks_stay = std::any_of(all_factors.begin(), all_factors.end(), [&](const Factor& f) {
+    return f.base->axes.intersects(here) && (is_mask(f) || finiteness(f) == Finite::unknown);
+  });
+  const auto is_tested = [&](const Factor& f) {
+    return std::any_of(all_factors.begin(), all_factors.end(),
+                       [&](const Factor& mask) { return is_mask(mask) && mask.base->axes.intersects(here) && tests(mask, f); });
+  };
   std::vector<Factor> inside;
   for (const Factor& f : all_factors) {
-    if (f.base->axes.intersects(here) || f.base->is(ExprKind::exp) || (masks_stay && is_mask(f)))
+    if (f.base->axes.intersects(here) || f.base->is(ExprKind::exp) || (is_mask(f) ? masks_stay : is_tested(f)))
       inside.push_back(f);
     else
       outside.push_back(f);
@@ -275,13 +281,13 @@ Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) 
     return at != map.end() ? at->second : opaque.contains(x) ? x : done.at(x);
   };
   const auto rebuilt = [&](Expr x) {
-    if (x->is(ExprKind::indicator) && !x->hides.empty()) {
+    if (x->is(ExprKind::indicator) && (!x->hides.empty() || x->hidden_tensors)) {
       AxisSet hidden;
       for (Axis a : x->hides) {
         const auto moved = map.find(index(a));
         hidden.insert(moved == map.end() ? AxisSet{a} : moved->second->axes);
       }
-      return mask(replaced_by(x->operands[0]), hidden, x->element);
+      return mask(replaced_by(x->operands[0]), hidden, x->element, x->hidden_tensors);
     }
     if (!x->is(ExprKind::mul)) return rebuild(x, replaced_by);
     std::vector<Factor> replaced, left = take_products(x->factors, map, replaced);
@@ -337,7 +343,9 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
     case ExprKind::equal: return equal(operands[0], operands[1]);
     case ExprKind::conjunction: return conjunction(operands);
     case ExprKind::negation: return negation(operands[0]);
-    case ExprKind::indicator: return e->hides.empty() ? indicator(operands[0], e->element) : mask(operands[0], e->hides, e->element);
+    case ExprKind::indicator:
+      if (e->hides.empty() && !e->hidden_tensors) return indicator(operands[0], e->element);
+      return mask(operands[0], e->hides, e->element, e->hidden_tensors);
     case ExprKind::random: return random(e->bits, operands[0]);
     case ExprKind::reduce:
       if (e->combine == Combine::combine) return reduce_by(pool_.function(e->fold().function), *e->bound.begin(), operands[0]);

@@ -81,8 +81,6 @@ Operands operands_of(const std::vector<Factor>& factors, const AxisSet& along, c
 
 namespace {
 
-bool is_mask(const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); }
-
 // Whether the value was written under the mask.
 bool may_hide(const Factor& mask, const Factor& value) {
   return !is_mask(value) && finiteness(value) != Finite::always &&
@@ -94,6 +92,34 @@ bool hides_any(const Factor& mask, const std::vector<Factor>& values) {
 }
 
 }  // namespace
+
+// A partial result of a divided loop is not known to be made of any tensor, and counts as hidden.
+bool hides(const Factor& mask, const Factor& f) {
+  const Finite known = finiteness(f);
+  const std::optional<std::vector<Tensor>>& hidden = mask.base->hidden_tensors;
+  if (known == Finite::unknown || known == Finite::always || !hidden) return known != Finite::unknown;
+  const auto is_listed = [&](Tensor t) { return std::ranges::find(*hidden, t) != hidden->end(); };
+  const auto is_hidden = [&](Tensor t) {
+    if (t->node.valid()) return is_listed(t);
+    return t->made_of.empty() ? !hidden->empty() : std::ranges::any_of(t->made_of, is_listed);
+  };
+  return std::ranges::any_of(tensors_of(f.base), is_hidden);
+}
+
+bool tests(const Factor& mask, const Factor& f) {
+  if (f.base->is(ExprKind::extent) || finiteness(f) == Finite::always || !mask.base->holds(ExprKind::load) || !hides(mask, f)) return false;
+  const std::vector<Tensor> tested = tensors_of(mask.base);
+  const Expr condition = mask.base->operands[0];
+  bool is_found = false;
+  std::size_t visited = 0;
+  const bool is_separate = all_hold(f.base, [&](Expr x, std::vector<Expr>& parts) {
+    if (x == condition || ++visited > kMostValuesOfProduct) return false;
+    is_found = is_found || (x->is(ExprKind::load) && std::ranges::find(tested, x->tensor) != tested.end());
+    parts.insert(parts.end(), children(x).begin(), children(x).end());
+    return true;
+  });
+  return is_separate && is_found;
+}
 
 PlacedFactors placed_factors(const Operands& given, ExprBuilder& b) {
   PlacedFactors placed{{given.operands[0].factors, given.operands[1].factors}, {}};

@@ -10,6 +10,12 @@ namespace tilewright::passes::fusion {
 
 /// Whether factors that lack different axes of the result are multiplied along common axes: of those that vary along them, none has all axes.
 bool is_product(const std::vector<Factor>& factors, const AxisSet& along);
+/// Whether a factor of a product is not looked at where one of the product's masks is 0: it counts as finite, and the mask was written over
+/// a value that reads the same data. Any other factor multiplies the 0, which may give NaN.
+bool hides(const Factor& mask, const Factor&);
+/// Whether a mask tests data of a factor that it hides: where(isnan(x / l), 0, x / l). Then the factor may be infinite or NaN wherever the
+/// mask is 0, so that it must not leave a sum, where it would multiply the 0. The masks of a softmax are a part of its sum, and test nothing.
+bool tests(const Factor& mask, const Factor&);
 /// Whether an expression is a sum of such products.
 bool is_product(Expr, const ExprBuilder&);
 

@@ -72,8 +72,17 @@ Expr add_stored_tensor(ExprBuilder& b, Expr value, ir::Element element, std::str
   info.name = std::move(name);
   info.element = element;
   info.is_nonnegative = value->is_nonnegative;
-  info.finite = std::min(info.finite, value->finite);  // 1 / l may be infinite in memory too
+  info.is_positive = value->is_positive && ir::bits(element) >= ir::bits(computed(value->element));  // a narrow type may hold 0 for it
+  info.finite = std::min(info.finite, value->finite);                                                // 1 / l may be infinite in memory too
   info.extremes = std::min(info.extremes, finite_extreme(value, {}));
+  for (Tensor t : tensors_of(value)) {
+    if (t->node.valid())
+      info.made_of.push_back(t);
+    else
+      info.made_of.insert(info.made_of.end(), t->made_of.begin(), t->made_of.end());
+  }
+  std::ranges::sort(info.made_of, {}, &TensorInfo::name);
+  info.made_of.erase(std::unique(info.made_of.begin(), info.made_of.end()), info.made_of.end());
   std::vector<Expr> index;
   const std::vector<Axis> axes = memory_order(b, value);
   for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b.index(a));

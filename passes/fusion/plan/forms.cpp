@@ -11,6 +11,7 @@
 #include "passes/fusion/expr/averaged.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/magnitude.h"
+#include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/value_bounds.h"
 #include "passes/fusion/thresholds.h"
 
@@ -247,14 +248,20 @@ Form Forms::product(Expr e) {
   const std::vector<Expr> conditions = conditions_of(e->factors);
   bool is_scaled = false;  // by a pending value of unknown magnitude
   Rational sums = 0;       // number of factors that are sums of data and pending values
-  std::vector<Expr> masks;
-  for (const Factor& f : e->factors)
-    if (f.base->is(ExprKind::indicator) && !f.base->axes.contains(loop_)) masks.push_back(f.base->operands[0]);
-  // A factor that counts as finite is not looked at where a mask hides it. Any other factor is, as a guard, which is NaN there.
-  const auto hidden = [&, mask = b_.conjunction(masks)](const Factor& f, Expr factor) {
-    return finiteness(f) == Finite::unknown ? factor : hidden_where_not(mask, factor);
+  // A factor is not looked at where a mask hides it. Any other factor is, as a guard, which is NaN there.
+  const auto hidden = [&](const Factor& f, Expr factor) {
+    std::vector<Expr> conditions;
+    for (const Factor& mask : e->factors)
+      if (is_mask(mask) && !mask.base->axes.contains(loop_) && hides(mask, f)) conditions.push_back(mask.base->operands[0]);
+    return hidden_where_not(b_.conjunction(conditions), factor);
+  };
+  const auto expect_untested = [&](const Factor& f) {
+    if (!has_pending(f.base)) return;
+    for (const Factor& mask : e->factors)
+      if (is_mask(mask) && mask.base->axes.contains(loop_) && tests(mask, f)) refuse("a mask that tests a value which it hides", e);
   };
   for (const Factor& f : e->factors) {
+    expect_untested(f);
     Form x = f.base->is(ExprKind::exp) && has_pending(f.base) ? exponential(f.base, conditions) : form(f.base);
     // A root may be taken of both parts of a product only if one of them is known to be >= 0: two negative parts have no roots.
     if (x.size() == 1 && !f.exponent.is_integer() && !x[0].factor->is_nonnegative && !x[0].body->is_nonnegative)

@@ -121,7 +121,7 @@ Expr GraphToExprs::written_product(Expr x, Expr y) {
   const auto may_overflow = [](Expr e) { return e->is(ExprKind::mul) && e->finite != Finite::always; };
   if ((x == b_.zero() && may_overflow(y)) || (y == b_.zero() && may_overflow(x)))
     return b_.function(OpKind::mul_, {x, y}, common_element(std::array{x, y}));
-  const Expr product = b_.product({x, y});
+  const Expr product = b_.product_of_written(x, y);
   const auto is_inverse = [](Expr e) {
     return e->is(ExprKind::mul) && e->number.is_one() &&
            std::all_of(e->factors.begin(), e->factors.end(), [](const Factor& f) { return f.exponent.is_negative(); });
