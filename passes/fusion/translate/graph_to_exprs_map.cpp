@@ -188,7 +188,8 @@ Expr GraphToExprs::float_arithmetic(OpKind op, const std::vector<Expr>& x, Eleme
     case OpKind::maximum_: return b_.maximum(x[0], x[1]);
     case OpKind::minimum_: return b_.minimum(x[0], x[1]);
     case OpKind::pow_:
-      if (x[1]->is(ExprKind::number)) return written_power(x[0], x[1]->number);
+      // pow(-inf, 0.5) is inf and no root.
+      if (x[1]->is(ExprKind::number) && (x[1]->number.is_integer() || x[0]->is_nonnegative)) return written_power(x[0], x[1]->number);
       break;
     default: break;
   }

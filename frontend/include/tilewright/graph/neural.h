@@ -90,7 +90,8 @@ Tensor<T> batch_norm(const Tensor<T>& x, const Tensor<M>& mean, const Tensor<V>&
 }
 
 /// The convolution of an image with a filter, channels last: x is [..., h, w, c] and the filter [kh, kw, c / groups, o]; the result is
-/// [..., h', w', o], where h' = (h + 2 pad - dilation (kh - 1) - 1) / stride + 1, rounded down. A filter of rank 3 is for one axis, one of
+/// [..., h', w', o], where h' = (h + 2 pad - dilation (kh - 1) - 1) / stride + 1, rounded down between numbers; with a symbol, the quotient
+/// must be an integer in each run. A filter of rank 3 is for one axis, one of
 /// rank 5 for three. The filter is not flipped, and the border is 0. Element types and accumulators are as for matmul. The formula is an
 /// einsum of `window` of `pad`. Throws Error if the channels do not fit, if groups do not divide them, or if the filter is longer than an
 /// axis with its border.
@@ -100,13 +101,13 @@ Tensor<detail::tensor::Product<void, T, W>> conv(const Tensor<T>& x, const Tenso
   using R = detail::tensor::Product<void, T, W>;
   return Tensor<R>(detail::tensor::conv(x, w, options, detail::kCode<detail::tensor::Common<Tensor<T>, Tensor<W>>>, detail::kCode<R>, at));
 }
-/// The maxima of windows of size x size over the two axes before the last, the channels. The border counts nothing: it is -inf. Throws Error
+/// The maxima of windows of size x size over the two axes before the last, the channels; extents are those of `conv`. The border counts nothing: it is -inf. Throws Error
 /// if a window is longer than an axis with its border.
 template <FloatElement T>
 Tensor<T> max_pool(const Tensor<T>& x, std::int64_t size, const PoolOptions& options = {}, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::pool(detail::tensor::Pool::max, x, size, options, at));
 }
-/// The sums of windows of size x size over the two axes before the last, divided by size². The border counts as 0. Throws Error if a window
+/// The sums of windows of size x size over the two axes before the last, divided by size²; extents are those of `conv`. The border counts as 0. Throws Error if a window
 /// is longer than an axis with its border.
 template <FloatElement T>
 Tensor<T> avg_pool(const Tensor<T>& x, std::int64_t size, const PoolOptions& options = {}, Here at = Here::current()) {

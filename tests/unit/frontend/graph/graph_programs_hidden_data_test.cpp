@@ -13,8 +13,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <class T>
 struct Given {
-  tw::Tensor<T> x, y, w;                          // [kRows, kColumns]; w: [kColumns, kOutputs]
-  tw::Tensor<bool> each, row, output;             // [kRows, kColumns], [kRows, 1], [1, kOutputs]
+  tw::Tensor<T> x, y, w;               // [kRows, kColumns]; w: [kColumns, kOutputs]
+  tw::Tensor<bool> each, row, output;  // [kRows, kColumns], [kRows, 1], [1, kOutputs]
 };
 
 template <class T>
@@ -46,21 +46,23 @@ std::vector<Case<T>> cases() {
       {"where(m, where(m, x, 0) y, 0)", all, [=](G g) { return tw::where(g.each, tw::where(g.each, g.x, zero) * g.y, zero); }},
       {"where(m, softmax x, 0)", all, [=](G g) { return tw::where(g.row, tw::softmax(g.x, 1), zero); }},
       {"where(m, exp x / sum, 0) r", all,
-       [=](G g) { return tw::where(g.each, tw::exp(g.x) / tw::sum(tw::exp(g.x), 1, true), zero) * tw::mean(tw::exp(-g.y * g.y), 1, true); }},
+       [=](G g) {
+         return tw::where(g.each, tw::exp(g.x) / tw::sum(tw::exp(g.x), 1, true), zero) * tw::mean(tw::exp(-g.y * g.y), 1, true);
+       }},
       // Masks without the summed axis, beside factors that may be infinite.
       {"(1 / y) where(m, w, 0)", products, [=](G g) { return tw::matmul(one / g.y, tw::where(g.output, g.w, zero)); }},
       {"log |y| where(m, w w, 0)", products, [=](G g) { return tw::matmul(tw::log(tw::abs(g.y)), tw::where(g.output, g.w * g.w, zero)); }},
       {"sum where(m, softmax x, 0)", kRows, [=](G g) { return tw::sum(tw::where(g.row, tw::softmax(g.x, 1), zero), 1); }},
       // Masks that test what they hide.
-      {"softmax without NaN, times w", products, [=](G g) { return tw::matmul(untested(tw::softmax(g.x, 1)), tw::where(g.output, g.w, one)); }},
+      {"softmax without NaN, times w", products,
+       [=](G g) { return tw::matmul(untested(tw::softmax(g.x, 1)), tw::where(g.output, g.w, one)); }},
       {"sum of softmax without NaN", kRows, [=](G g) { return tw::sum(untested(tw::softmax(g.x, 1)), 1); }},
       {"layer norm without NaN, times w", products,
        [=](G g) {
          const auto centred = g.x - tw::mean(g.x, 1, true);
          return tw::matmul(untested(centred * tw::rsqrt(tw::mean(centred * centred, 1, true) + one)), tw::where(g.output, g.w, one));
        }},
-      {"sum of finite scores", kRows,
-       [=](G g) { return tw::sum(tw::where(g.x > T(-100), g.y * tw::softmax(g.x, 1), zero), 1); }},
+      {"sum of finite scores", kRows, [=](G g) { return tw::sum(tw::where(g.x > T(-100), g.y * tw::softmax(g.x, 1), zero), 1); }},
   };
 }
 

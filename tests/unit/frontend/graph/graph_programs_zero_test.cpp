@@ -205,4 +205,31 @@ TEST_CASE("graph programs: roots and logarithms of 0 times a negative number") {
   check_zero_times_negative<double>();
 }
 
+TEST_CASE("graph programs: powers of infinities and zeros are those of C") {
+  const std::vector<float> x{-kInfinity, kInfinity, -0.0f, 0.0f, -2, 4, std::numeric_limits<float>::quiet_NaN()};
+  const int n = static_cast<int>(x.size());
+  for (const char* name : {"cpu", "emulator:sm_80"})
+    for (const float exponent : {0.5f, -0.5f, 0.25f, 1.5f, 2.0f})
+      for (const bool fuse : {true, false}) {
+        CAPTURE(name);
+        CAPTURE(exponent);
+        CAPTURE(fuse);
+        tw::Device device = tw::Device::open(name);
+        tw::Graph graph;
+        graph.output("y", tw::pow(graph.input<float>("x", {n}), exponent));
+        auto y = device.allocate<float>(n);
+        graph.compile(device, {.fuse = fuse}).run({{"x", device.upload(x)}, {"y", y}});
+        const std::vector<float> got = y.download();
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          CAPTURE(x[i]);
+          CAPTURE(got[i]);
+          const float want = std::pow(x[i], exponent);
+          if (std::isnan(want))
+            CHECK(std::isnan(got[i]));
+          else
+            CHECK((got[i] == want || std::fabs(got[i] - want) <= 1e-6f * std::fabs(want)));
+        }
+      }
+}
+
 }  // namespace
