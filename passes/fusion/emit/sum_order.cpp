@@ -7,6 +7,7 @@
 
 #include "passes/fusion/expr/averaged.h"
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/expr/products.h"
 #include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
@@ -306,6 +307,10 @@ std::optional<WrittenProduct> SumOrders::written_product(Expr e) {
     std::optional<WrittenProduct> found = written_product(product);
     // The program may write a mask inside of the product: (a b) (m ? c : 0).
     const WrittenValue* own = exprs_.pool().written_value(e);
+    if (has_exposed_factors(e)) {  // the mask must not hide the factors outside of it
+      if (!own || unknown_factors(product) <= kMostUnknownFactors) return std::nullopt;
+      return WrittenProduct{{}, e, *own, {}};
+    }
     if (!found && own && unknown_factors(product) > kMostUnknownFactors) found = WrittenProduct{{}, product, *own, {}};
     if (found) found->conditions.insert(found->conditions.end(), conditions.begin(), conditions.end());
     return found;

@@ -173,8 +173,10 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
   const auto is_hidden = [&](const Factor& f) {
     return is_mask(f) || std::ranges::all_of(e->factors, [&](const Factor& mask) { return !is_mask(mask) || hides(mask, f); });
   };
-  if (!std::ranges::all_of(e->factors, is_hidden)) return emit_partly_hidden(e, own);
-  if (const auto written = emit_written_product(e, own)) return *written;
+  const bool is_partly_hidden = !std::ranges::all_of(e->factors, is_hidden);
+  if (!is_partly_hidden || has_exposed_factors(e))
+    if (const auto written = emit_written_product(e, own)) return *written;
+  if (is_partly_hidden) return emit_partly_hidden(e, own);
   std::vector<Part> numerator, denominator;
   std::vector<Expr> conditions;
   Wide number = wide(e->number);

@@ -106,6 +106,10 @@ bool hides(const Factor& mask, const Factor& f) {
   return std::ranges::any_of(tensors_of(f.base), is_hidden);
 }
 
+bool has_exposed_factors(Expr product) {
+  return std::ranges::any_of(product->factors, [](const Factor& f) { return is_mask(f) && f.base->hidden_tensors.has_value(); });
+}
+
 bool tests(const Factor& mask, const Factor& f) {
   if (f.base->is(ExprKind::extent) || finiteness(f) == Finite::always || !mask.base->holds(ExprKind::load) || !hides(mask, f)) return false;
   const std::vector<Tensor> tested = tensors_of(mask.base);

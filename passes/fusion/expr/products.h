@@ -13,6 +13,8 @@ bool is_product(const std::vector<Factor>& factors, const AxisSet& along);
 /// Whether a factor of a product is not looked at where one of the product's masks is 0: it counts as finite, and the mask was written over
 /// a value that reads the same data. Any other factor multiplies the 0, which may give NaN.
 bool hides(const Factor& mask, const Factor&);
+/// Whether a product has a mask that multiplies some of its factors, and does not hide them.
+bool has_exposed_factors(Expr product);
 /// Whether a mask tests data of a factor that it hides: where(isnan(x / l), 0, x / l). Then the factor may be infinite or NaN wherever the
 /// mask is 0, so that it must not leave a sum, where it would multiply the 0. The masks of a softmax are a part of its sum, and test nothing.
 bool tests(const Factor& mask, const Factor&);

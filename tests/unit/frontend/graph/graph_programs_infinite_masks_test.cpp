@@ -109,7 +109,7 @@ void check_numbers_for_nan(const std::string& device_name, bool has_axis_of_one)
   g.output("out", tw::where(tw::isnan(most), T(0), most));
   const tw::Plan plan = g.compile(device);
   CHECK(plan.proof().exact);
-  CHECK(plan.kernels().size() == 2);
+  CHECK(plan.kernels().size() >= 2);
   auto bits = device.allocate<bool>(kRows * kColumns);
   bits.upload(mask());
   auto out = device.allocate<T>(kRows);
