@@ -55,9 +55,10 @@ ExprKey key_of(const ExprData& e) {
   h.add(static_cast<std::uint64_t>(e.operand_element.precision));
   for (Axis a : e.bound) h.add(a->name);
   for (Axis a : e.hides) h.add(a->name);
-  h.add(e.hidden_tensors.has_value());
-  if (e.hidden_tensors)
+  if (e.hidden_tensors) {
+    h.add(e.hidden_tensors->size());
     for (Tensor t : *e.hidden_tensors) h.add(t->name);
+  }
   if (e.axis) h.add(e.axis->name);
   if (e.tensor) h.add(e.tensor->name);
   if (e.kind == ExprKind::extent) h.add(e.extent.text());
