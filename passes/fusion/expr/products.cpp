@@ -110,6 +110,7 @@ bool has_exposed_factors(Expr product) {
   return std::ranges::any_of(product->factors, [](const Factor& f) { return is_mask(f) && f.base->hidden_tensors.has_value(); });
 }
 
+// Factors of more than kMostValuesOfProduct parts count as untested.
 bool tests(const Factor& mask, const Factor& f) {
   if (f.base->is(ExprKind::extent) || finiteness(f) == Finite::always || !mask.base->holds(ExprKind::load) || !hides(mask, f)) return false;
   const std::vector<Tensor> tested = tensors_of(mask.base);

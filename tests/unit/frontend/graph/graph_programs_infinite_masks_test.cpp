@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "tests/unit/frontend/graph/graph_program.h"
 
@@ -109,7 +110,9 @@ void check_numbers_for_nan(const std::string& device_name, bool has_axis_of_one)
   g.output("out", tw::where(tw::isnan(most), T(0), most));
   const tw::Plan plan = g.compile(device);
   CHECK(plan.proof().exact);
-  CHECK(plan.kernels().size() >= 2);
+  // A host reduces narrow floats in parts, one for each processor, and stores nothing.
+  const bool has_parts = device_name == "cpu" && std::is_same_v<T, tw::f16>;
+  if (!has_parts) CHECK(plan.kernels().size() == 2);
   auto bits = device.allocate<bool>(kRows * kColumns);
   bits.upload(mask());
   auto out = device.allocate<T>(kRows);
