@@ -2,6 +2,7 @@
 #include "tests/cli/program.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,19 @@ std::string contents(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
+
+/// True if the child is `tilewright`, no copy of this test any more, and has a handler for the signal; also true if it has ended. Source:
+/// proc(5), where SigCgt is a mask in hexadecimal digits.
+bool handles(pid_t process, int signal) {
+  std::ifstream status(fmt::format("/proc/{}/status", process));
+  std::string word, value;
+  while (status >> word) {
+    if (word == "Name:" && status >> value && value != fs::path(TW_PROGRAM).filename()) return false;
+    if (word == "State:" && status >> value && value == "Z") return true;
+    if (word == "SigCgt:" && status >> value) return std::stoull(value, nullptr, 16) >> (signal - 1) & 1;
+  }
+  throw std::runtime_error("/proc does not say which signals a process handles");
+}
 }  // namespace
 
 Folder::Folder() {
@@ -37,7 +51,8 @@ std::string Folder::write(const std::string& name, const std::string& contents) 
 }
 std::string Folder::read(const std::string& name) const { return contents(path_ / name); }
 
-Outcome tilewright(const std::vector<std::string>& arguments, const std::string& input, const fs::path& folder, unsigned interrupt_ms) {
+Outcome tilewright(const std::vector<std::string>& arguments, const std::string& input, const fs::path& folder,
+                   const std::vector<SentSignal>& signals) {
   const Folder streams;
   streams.write("in", input);
   const std::string in = (streams.path() / "in").string(), out = (streams.path() / "out").string(), err = (streams.path() / "err").string();
@@ -54,9 +69,12 @@ Outcome tilewright(const std::vector<std::string>& arguments, const std::string&
     execv(TW_PROGRAM, words.data());
     _exit(127);
   }
-  if (child > 0 && interrupt_ms > 0) {
-    usleep(interrupt_ms * 1000);
-    kill(child, SIGINT);
+  if (child > 0 && !signals.empty()) {
+    while (!handles(child, SIGINT)) usleep(1000);
+    for (const SentSignal& s : signals) {
+      usleep(s.after_ms * 1000);
+      kill(child, s.number);
+    }
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) throw std::runtime_error("the program could not be started");

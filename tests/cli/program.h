@@ -12,9 +12,15 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs `tilewright` with these words, in the folder. With `interrupt_ms`, Ctrl-C comes after so long.
+/// A signal for a running program: it is sent `after_ms` milliseconds after the program handles SIGINT, or after the signal before.
+struct SentSignal {
+  int number = 0;
+  unsigned after_ms = 0;
+};
+
+/// Runs `tilewright` with these words, in the folder, and sends it the signals.
 Outcome tilewright(const std::vector<std::string>& arguments, const std::string& input = "", const std::filesystem::path& folder = ".",
-                   unsigned interrupt_ms = 0);
+                   const std::vector<SentSignal>& signals = {});
 
 /// A folder that goes with this object.
 class Folder {

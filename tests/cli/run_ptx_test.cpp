@@ -168,11 +168,11 @@ TEST_CASE("run: PTX without an end is given up, and says where its warps are") {
                ".version 8.0\n.target sm_90a\n.address_size 64\n" +
                    kernel("flag", "LOOP:\n  ld.acquire.gpu.global.u32 %r1, [%d1];\n  setp.eq.u32 %p1, %r1, 0;\n  @%p1 bra LOOP;\n") +
                    kernel("count", "  mov.u32 %r1, 0;\nLOOP:\n  add.u32 %r1, %r1, 1;\n  bra LOOP;\n"));
-  const auto run = [&](const std::string& name, std::vector<std::string> more, unsigned interrupt_ms = 0) {
+  const auto run = [&](const std::string& name, std::vector<std::string> more, const std::vector<SentSignal>& signals = {}) {
     std::vector<std::string> words = {"run", "spin.ptx", "--device", "emulator:sm_90a", "--kernel",     name, "--grid",
                                       "2",   "--warps",  "2",        "--arg",           "0=zeros:u32:4"};
     words.insert(words.end(), more.begin(), more.end());
-    return tilewright(words, "", folder.path(), interrupt_ms);
+    return tilewright(words, "", folder.path(), signals);
   };
   const Outcome stuck = run("flag", {});
   CHECK(stuck.code == 1);
@@ -186,7 +186,7 @@ TEST_CASE("run: PTX without an end is given up, and says where its warps are") {
   INFO(limited.err);
   CHECK(contains(limited.err, "unfinished launch in 'count', block (0,0,0)"));
   CHECK(contains(limited.err, "the limit being 100000\n  block (0,0,0), warps 0-1"));
-  const Outcome interrupted = run("count", {"--limit", "0"}, 500);
+  const Outcome interrupted = run("count", {"--limit", "0"}, {{SIGINT, 200}});
   CHECK(interrupted.code == 128 + SIGINT);
   INFO(interrupted.err);
   CHECK(contains(interrupted.err, "interrupted after "));

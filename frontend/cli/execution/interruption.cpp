@@ -17,9 +17,11 @@ void handle_both(void (*handler)(int)) {
 }
 
 void interrupt(int signal) {
-  received = signal;
+  if (!interrupted) received = signal;
   interrupted = true;
-  handle_both(SIG_DFL);
+  // `timeout` sends SIGTERM twice, to its child and then to the child's group: the second one must not end the program before it has written
+  // its files.
+  std::signal(SIGINT, SIG_DFL);
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 
 namespace tilewright::cli {
 
-/// While this object lives, the first SIGINT or SIGTERM sets the flag; the next one ends the program as usual.
+/// While this object lives, the first SIGINT or SIGTERM sets the flag. After that a SIGINT ends the program as usual; a SIGTERM changes
+/// nothing, since `timeout` sends two.
 class Interruption {
  public:
   Interruption();

@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -312,40 +312,29 @@ TEST_CASE("bench: a kernel of a file on a driver with emulated GPUs") {
 
 #endif
 
-TEST_CASE("bench: Ctrl-C leaves the rows that are done, in all files") {
+TEST_CASE("bench: a signal leaves the rows that are done, in all files") {
   const Folder folder;
-  const Outcome o = tilewright({"bench", "copy", "matmul", "--rounds", "100000", "--seconds", "0.5", "--json", "b.json", "--plot", "b.svg"},
-                               "", folder.path(), 1500);
-  CHECK(o.code == 130);
-  CHECK(contains(o.out, "kernel "));
-  CHECK(contains(o.err, "interrupted: "));
-  CHECK(is_well_formed(folder, "b.json"));
-  CHECK(is_well_formed(folder, "b.svg"));
-  CHECK(contains(folder.read("b.json"), "\"interrupted\": true"));
+  for (const std::vector<SentSignal>& signals :
+       {std::vector<SentSignal>{{SIGINT, 200}}, {{SIGTERM, 0}}, {{SIGTERM, 200}, {SIGTERM, 0}, {SIGTERM, 10}}}) {
+    const Outcome o =
+        tilewright({"bench", "copy", "matmul", "--rounds", "100000", "--seconds", "0.5", "--json", "b.json", "--plot", "b.svg"}, "",
+                   folder.path(), signals);
+    CHECK(o.code == 128 + signals.front().number);
+    CHECK(contains(o.out, "kernel "));
+    CHECK(contains(o.err, "interrupted: "));
+    CHECK(is_well_formed(folder, "b.json"));
+    CHECK(is_well_formed(folder, "b.svg"));
+    CHECK(contains(folder.read("b.json"), "\"interrupted\": true"));
+  }
 }
 
-TEST_CASE("bench: what ends it in time leaves the rows that are done, too") {
-  const Folder folder;
-  const std::string command =
-      fmt::format("cd {} && timeout 1.5 {} bench copy matmul --rounds 100000 --seconds 0.5 --json b.json > out 2>&1",
-                  folder.path().string(), TW_PROGRAM);
-  const int status = std::system(command.c_str());
-  CHECK(WEXITSTATUS(status) == 124);
-  CHECK(contains(folder.read("out"), "interrupted: "));
-  CHECK(is_well_formed(folder, "b.json"));
-  CHECK(contains(folder.read("b.json"), "\"interrupted\": true"));
-}
-
-TEST_CASE("bench: a second signal leaves no file that is empty") {
-  for (const char* pause : {"0", "0.02", "0.2"}) {
+TEST_CASE("bench: a second Ctrl-C leaves no file that is empty") {
+  for (const unsigned pause_ms : {0u, 20u, 200u}) {
     const Folder folder;
-    const std::string command = fmt::format(
-        "cd {} && {{ {} bench matmul --shapes 2000x2000x2000 --seconds 60 --json b.json --plot b.svg > out 2>&1 & }}; sleep 0.6; kill $!; "
-        "sleep "
-        "{}; "
-        "kill $!; wait $!",
-        folder.path().string(), TW_PROGRAM, pause);
-    CHECK(std::system(command.c_str()) != 0);
+    const Outcome o =
+        tilewright({"bench", "matmul", "--shapes", "2000x2000x2000", "--seconds", "60", "--json", "b.json", "--plot", "b.svg"}, "",
+                   folder.path(), {{SIGINT, 300}, {SIGINT, pause_ms}});
+    CHECK(o.code == 128 + SIGINT);
     for (const char* file : {"b.json", "b.svg"}) CHECK((!std::filesystem::exists(folder.path() / file) || is_well_formed(folder, file)));
   }
 }
