@@ -116,7 +116,7 @@ class HazardFinder {
     if (conflicting != s.end()) require_barrier(id, conflicting->op, s);
     if (!internal_barrier_[id.index]) return add(s, p);
     s.clear();
-    add(s, {.op = id, .begin = p.begin, .end = p.end, .loop = {}});
+    add(s, {.op = id, .begin = p.begin, .end = p.end, .buffer = {}, .loop = {}});
   }
 
   void branch(OpId id, State& s) {

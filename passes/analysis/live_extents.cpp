@@ -261,12 +261,10 @@ void LiveExtents::visit(OpId id) {
     case OpKind::load_:
       for (std::size_t i = 0; i < op.operands.size(); ++i) i < 2 ? demand_all(op.operands[i]) : pass_on(op.results[0], op.operands[i]);
       return;
-    case OpKind::reduce_: {
-      const int own = static_cast<int>(f_.attr(id, ir::AttrName::axis));
+    case OpKind::reduce_:
       for (ValueId x : op.operands)
         for (int i = 0; i < f_.type(x).rank(); ++i) demand(x, i, of_op(id, i));
       return;
-    }
     case OpKind::dot_: {
       const ValueId c = op.results[0];
       const int rank = f_.type(c).rank();

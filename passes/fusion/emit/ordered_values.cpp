@@ -15,7 +15,11 @@ Part TileValues::emit_written(const WrittenValue& written, const Order& own, Ele
   const OpKind op = written.kind == WrittenValue::Kind::product    ? OpKind::mul_
                     : written.kind == WrittenValue::Kind::quotient ? OpKind::div_
                                                                    : OpKind::add_;
-  return build_.binary(op, value_as(written.left, own, element), value_as(written.right, own, element), own);
+  const auto side = [&](Expr e) {
+    const Part x = value_as(e, own, element);
+    return op == OpKind::add_ && sums_.is_of_reductions(e) ? rounded(x) : x;
+  };
+  return build_.binary(op, side(written.left), side(written.right), own);
 }
 
 std::optional<Part> TileValues::emit_written_product(Expr e, const Order& own) {
@@ -51,7 +55,7 @@ Part TileValues::emit_differences(const SumOrder& order, const Order& own, Eleme
   for (const Difference& d : order.differences) {
     const Part values = value_as(d.values, own, element);
     const bool is_change = d.kind == Difference::Kind::change;
-    const Part reference = value_as(d.reference, own, element), near = d.rounds_values ? rounded(values) : values;
+    const Part reference = value_as(d.reference, own, element), near = d.rounds_values || is_change ? rounded(values) : values;
     Part x = is_change                                ? build_.binary(OpKind::sub_, near, reference, own)
              : d.kind == Difference::Kind::subtracted ? build_.binary(OpKind::sub_, reference, near, own)
                                                       : build_.binary(OpKind::add_, reference, near, own);
@@ -79,16 +83,18 @@ Part TileValues::emit_terms(Expr e, const SumOrder& order, const Order& own) {
   struct Summand {
     Part part;
     Rational coefficient;
+    bool is_rounded = false;
   };
   std::vector<Summand> all;
-  const auto summand = [&](const Part& x) { return order.rounds_products ? rounded(x) : x; };
   for (const Term& t : order.terms) {
     if (const std::optional<Wide> number = constant_value(t.value)) {
       all.push_back({build_.constant(e->element, static_cast<double>(wide(t.coefficient) * *number)), 1});
       continue;
     }
     const Term x = sums_.summand(t, order);
-    all.push_back({summand(value_as(x.value, own, e->element)), x.coefficient});
+    const bool is_rounded = order.rounds_products || sums_.is_of_reductions(t.value);
+    const Part value = value_as(x.value, own, e->element);
+    all.push_back({is_rounded ? rounded(value) : value, x.coefficient, is_rounded});
   }
   std::stable_sort(all.begin(), all.end(), [](const Summand& a, const Summand& b) {
     return std::pair(a.part.axes.size(), a.coefficient.is_negative()) < std::pair(b.part.axes.size(), b.coefficient.is_negative());
@@ -97,7 +103,7 @@ Part TileValues::emit_terms(Expr e, const SumOrder& order, const Order& own) {
   for (const Summand& s : all) {
     const Rational c = magnitude(s.coefficient);
     Part x = c.is_one() ? s.part : build_.binary(OpKind::mul_, s.part, build_.constant(e->element, c.to_double()), own);
-    if (!is_power_of_two(c)) x = summand(x);
+    if (s.is_rounded && !is_power_of_two(c)) x = rounded(x);
     if (!s.coefficient.is_negative())
       sum = sum ? build_.binary(OpKind::add_, *sum, x, own) : subtracted ? build_.binary(OpKind::sub_, x, *subtracted, own) : x;
     else if (sum)
@@ -118,18 +124,18 @@ Part TileValues::rounded_multiple(const Multiple& m, const Order& own, Element e
 // quotient and 0, which may become a product with a reciprocal, and for a product in another order of axes.
 Part TileValues::rounded(const Part& x) {
   const ir::Function& f = ir_.function();
-  const Part zero = build_.constant(build_.element(x), 0);
+  const auto zero = [&] { return build_.constant(build_.element(x), 0); };
   if (const ir::OpId negative = f.defined_by(x.value, OpKind::neg_))
     return build_.unary(OpKind::neg_, rounded({f.operand(negative, 0), x.axes}));
-  if (f.defined_by(x.value, OpKind::div_)) return build_.binary(OpKind::add_, x, zero, x.axes);
+  if (f.defined_by(x.value, OpKind::div_)) return build_.binary(OpKind::add_, x, zero(), x.axes);
   const ir::OpId product = f.defined_by(x.value, OpKind::mul_);
   if (!product) {
     ir::ValueId source = x.value;
     while (const ir::OpId permute = f.defined_by(source, OpKind::permute_)) source = f.operand(permute, 0);
     const bool is_product = source != x.value && (f.defined_by(source, OpKind::mul_) || f.defined_by(source, OpKind::div_));
-    return is_product ? build_.binary(OpKind::add_, x, zero, x.axes) : x;
+    return is_product ? build_.binary(OpKind::add_, x, zero(), x.axes) : x;
   }
-  return build_.ternary(OpKind::fma_, {f.operand(product, 0), x.axes}, {f.operand(product, 1), x.axes}, zero, x.axes);
+  return build_.ternary(OpKind::fma_, {f.operand(product, 0), x.axes}, {f.operand(product, 1), x.axes}, zero(), x.axes);
 }
 
 }  // namespace tilewright::passes::fusion

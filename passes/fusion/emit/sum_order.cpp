@@ -340,6 +340,13 @@ std::optional<WrittenValue> SumOrders::written_order(Expr sum) {
   return *written;
 }
 
+bool SumOrders::is_of_reductions(Expr term) {
+  const std::vector<Term> terms = exprs_.terms(term);
+  if (terms.size() != 1 || reads_data(term)) return false;
+  const std::vector<Factor> factors = exprs_.factors(terms.front().value);
+  return std::any_of(factors.begin(), factors.end(), [](const Factor& f) { return f.base->is(ExprKind::reduce) && f.exponent.is_one(); });
+}
+
 // Whether a value reads memory outside of reductions.
 bool SumOrders::reads_data(Expr e) {
   const auto decide = [](Expr x) -> std::optional<bool> {

@@ -91,6 +91,9 @@ class SumOrders {
   ExponentOrder exponent_order(Expr exponent, bool has_exp2);
   /// A term of an order of kind `terms` as it is emitted: coefficient * value, where the coefficient is 1 or -1 if the value holds it.
   Term summand(const Term&, const SumOrder&);
+  /// Whether a term of a sum is a product of complete reductions and of what varies no more than they do, as an average is. It is rounded
+  /// before it is added: the mean in x - mean must be one number in all sums of a kernel, or sums of squares of these differences disagree.
+  bool is_of_reductions(Expr term);
   /// None if the compiler multiplies the factors in an order of its own.
   std::optional<WrittenProduct> written_product(Expr product);
   /// The sum from which a sum and its multiples are computed, and the number that multiplies it.
