@@ -52,8 +52,9 @@ KINDS = {
          "a tile that has it."),
     ],
     GRAPH: [
-        ("At a run", r"is not given|elements; \[|no value|index \d+ is out|is not an integer|it must be a multiple",
-         "Every input that an output needs gets a buffer of its size, every symbol a value within its bounds with which all extents are integers."),
+        ("At a run", r"^run: |is not given|elements; \[|no value|index \d+ is out|is not an integer|it must be a multiple",
+         "Every input that an output needs gets a buffer of its size, every symbol a value within its bounds with which all extents are integers. "
+         "Nothing is launched and no output is written."),
         ("Names, graphs, symbols", r"name|another graph|two graphs|is empty|moved from|min = |multiple",
          "Inputs, scalars, outputs and symbols of a graph have one set of names; tensors and symbols belong to the graph that made them."),
         ("Functions of reduce", r"the function", "The function works on scalars and constants, element by element."),
@@ -62,7 +63,7 @@ KINDS = {
         ("Shapes that do not fit", r"extents must be equal or 1|does not broadcast|must be alike|it must be \[|with '",
          "Shapes are aligned from the right and only extents of 1 stretch; extents with symbols fit if they are equal as expressions. The "
          "notes show where both tensors were made."),
-        ("Shapes and axes", r"", "Extents are positive, at most six of them; negative axes count from the end."),
+        ("Shapes and axes", r"", "Extents are 0 or more, and a tensor has at most six; negative axes count from the end."),
     ],
     HOST: [
         ("Views", r"view", "A view's extents and strides must stay inside of its buffer, which must outlive it; `load` and `store` "
@@ -139,6 +140,9 @@ def from_unit_test(file):
             inner = re.search(r"\{(.*)\}$", ", ".join(code), re.S)
             if line == "__LINE__" and inner:
                 yield from found(FRONT_END, text, inner[1])
+        for line, text, _, code in (c for c in calls(body, "mistake") if c[0] == "__LINE__"):
+            said, inner = cpp_text.literal(text), re.search(r"\{(.*)\}$", code, re.S)
+            yield from found(GRAPH, f'"run: {said}"' if said else text, inner[1] if inner else code)
         for condition in calls(body, "has"):
             if condition[0].startswith("error_of("):
                 inner = re.search(r"\{(.*)\}\)$", condition[0], re.S)
