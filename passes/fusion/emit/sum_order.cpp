@@ -131,7 +131,7 @@ std::optional<Rational> quotient_of_multiples(Expr sum, Expr of) {
 std::optional<std::vector<Term>> without_terms(std::vector<Term> sum, std::span<const Term> taken) {
   for (const Term& t : taken) {
     const auto at = std::find_if(sum.begin(), sum.end(), [&](const Term& s) { return s.value == t.value && !s.coefficient.is_zero(); });
-    if (at == sum.end() || constant_value(t.value)) return std::nullopt;
+    if (at == sum.end() || (constant_value(t.value) && at->coefficient != t.coefficient)) return std::nullopt;
     try {
       at->coefficient = at->coefficient - t.coefficient;
     } catch (const ir::RationalOverflow&) {

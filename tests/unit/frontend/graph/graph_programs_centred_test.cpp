@@ -167,7 +167,8 @@ void check_squares(const Place& place, const std::vector<int>& means, const std:
         CAPTURE(static_cast<int>(kind));
         CAPTURE(mean);
         const Data<In> data(place.columns, mean);
-        const Numbers want = exact.run(data);
+        // Doubles know no better type: their formulas give the same about each mean.
+        const Numbers want = exact.run({place.columns, std::is_same_v<T, double> ? 0 : mean});
         const double error = greatest_error(fused.run(data), want), written = greatest_error(as_written.run(data), want);
         CHECK(error <= 10 * written + own_error(mean));
       }
@@ -187,7 +188,7 @@ std::vector<Formula> standardized_formulas() {
   return {
       formula("a sum of two", [](auto d) { return standardized(d, d.y + d.z); }),
       formula("a difference", [](auto d) { return standardized(d, d.y - d.t); }),
-      formula("a multiple and an offset", [](auto d) { return standardized(d, d.number(0.7f) * d.y + d.number(3)); }),
+      formula("a multiple and an offset", [](auto d) { return standardized(d, d.number(2) * d.y + d.number(3)); }),
       formula("a mask and a count that is never 0",
               [](auto d) {
                 const auto shown = tw::where(d.mask, d.number(1), d.number(0)), x = d.y + d.z;
