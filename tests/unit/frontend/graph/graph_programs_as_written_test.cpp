@@ -20,7 +20,7 @@ Numbers product_of(const std::vector<float>& a, const std::vector<float>& b, int
 /// On a host and GPUs; the greatest number of kernels.
 std::size_t check_as_written(const Program& p) {
   std::size_t most = 0;
-  for (const std::string& name : {"cpu", "emulator:sm_80", "emulator:sm_90a"}) {
+  for (const std::string name : {"cpu", "emulator:sm_80", "emulator:sm_90a"}) {
     CAPTURE(name);
     tw::Device device = tw::Device::open(name);
     const tw::Plan plan = p.check_on(device, kAsWritten);

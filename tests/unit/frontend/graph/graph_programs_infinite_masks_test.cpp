@@ -124,7 +124,7 @@ void check_numbers_for_nan(const std::string& device_name, bool has_axis_of_one)
 
 TEST_CASE("graph programs: a mask hides NaN that is made of the maximum of stored values") {
   for (const bool has_axis_of_one : {false, true})
-    for (const std::string& device : {"cpu", "emulator:sm_80"}) {
+    for (const std::string device : {"cpu", "emulator:sm_80"}) {
       check_numbers_for_nan<float>(device, has_axis_of_one);
       check_numbers_for_nan<double>(device, has_axis_of_one);
       check_numbers_for_nan<tw::f16>(device, has_axis_of_one);

@@ -73,7 +73,7 @@ void check_joined(Norm norm, Join join, bool is_product, const std::string& devi
 }  // namespace
 
 TEST_CASE("graph programs: rows joined to rows that are normalised") {
-  for (const std::string& device : {"cpu", "emulator:sm_80"})
+  for (const std::string device : {"cpu", "emulator:sm_80"})
     for (const Norm norm : {Norm::centred, Norm::rms, Norm::softmax, Norm::greatest})
       for (const Join join : {Join::behind_a_row, Join::before_rows, Join::padded, Join::selected})
         for (const bool is_product : {false, true}) {

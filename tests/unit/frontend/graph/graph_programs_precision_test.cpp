@@ -47,7 +47,7 @@ void add_products(Program& p, tw::Precision precision, double tolerance) {
 }  // namespace
 
 TEST_CASE("graph programs: products have the precision that is asked for") {
-  for (const std::string& name : {"cpu", "emulator:sm_80", "emulator:sm_90a"})
+  for (const std::string name : {"cpu", "emulator:sm_80", "emulator:sm_90a"})
     for (const tw::Precision precision : {tw::Precision::ieee, tw::Precision::tf32x3, tw::Precision::bf16x3, tw::Precision::standard}) {
       CAPTURE(name);
       CAPTURE(static_cast<int>(precision));
@@ -74,7 +74,7 @@ TEST_CASE("graph programs: sums of products of elements have the precision of f3
         for (int j = 0; j < kColumns; ++j) y[i * kColumns + j] += term(double(hx[i * kInner + k]), double(hw[k * kColumns + j]));
     return y;
   };
-  for (const std::string& name : {"cpu", "emulator:sm_80", "emulator:sm_90a"}) {
+  for (const std::string name : {"cpu", "emulator:sm_80", "emulator:sm_90a"}) {
     CAPTURE(name);
     tw::Device device = tw::Device::open(name);
     Program p;
@@ -100,7 +100,7 @@ TEST_CASE("graph programs: products of a column that meets a row have the precis
       for (int k = 0; k < kInner; ++k) weights[i * kInner + k] = weight(double(hq[i]), double(hk[k]));
     return product_of(weights, numbers_of(hv), kRows, kInner, kColumns);
   };
-  for (const std::string& name : {"cpu", "emulator:sm_80", "emulator:sm_90a"}) {
+  for (const std::string name : {"cpu", "emulator:sm_80", "emulator:sm_90a"}) {
     CAPTURE(name);
     tw::Device device = tw::Device::open(name);
     Program p;
