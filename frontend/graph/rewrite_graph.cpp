@@ -45,6 +45,14 @@ SearchReport report_of(const search::SearchResult& r) {
           .seconds_after = r.seconds_after};
 }
 
+/// The option with which nothing is rewritten; null if there is none.
+const char* why_not(const PlanOptions& o) {
+  if (!o.fuse) return "PlanOptions::fuse is false: each node is a kernel of its own";
+  if (!o.reassociate) return "PlanOptions::reassociate is false: sums keep their order";
+  if (o.batch_invariant) return "PlanOptions::batch_invariant is true: estimates depend on the number of rows";
+  return nullptr;
+}
+
 }  // namespace
 
 void check_search_limits(const SearchLimits& limits, const Location& at) {
@@ -56,7 +64,12 @@ void check_search_limits(const SearchLimits& limits, const Location& at) {
 RewrittenGraph rewrite_graph(std::shared_ptr<const graph::Graph> written, const PlanOptions& o, const fusion::FusionOptions& options,
                              const ir::TargetDesc& target) {
   RewrittenGraph result{written, {}};
-  if (o.search == Search::off || !o.fuse || !o.reassociate || o.batch_invariant) return result;
+  if (o.search == Search::off) return result;
+  if (const char* why = why_not(o)) {
+    result.search.is_on = true;
+    result.search.not_done.push_back(fmt::format("all of it: {}", why));
+    return result;
+  }
   const search::Judge judge{.estimate = [&](const graph::Graph& g) -> std::optional<search::SearchEstimate> {
                               const auto e = fusion::estimate_graph(g, options, target);
                               if (!e) return std::nullopt;

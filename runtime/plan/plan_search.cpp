@@ -42,6 +42,7 @@ std::string search_text(const PlanSearch& search) {
   }
   for (std::size_t i = 0; i < std::min(search.not_done.size(), kMostNotDone); ++i)
     text += fmt::format("  not done: {}\n", search.not_done[i]);
+  if (r.regions == 0 && !search.not_done.empty()) return text + "\n";
   return text + fmt::format("  searched {}: {}, {}, {}; {} estimated\n\n", ir::plural(r.regions, "region"), ir::plural(r.nodes, "node"),
                             r.complete ? "complete" : "at a limit", r.optimal ? "optimal" : "perhaps not optimal",
                             ir::plural(r.candidates, "graph"));

@@ -91,8 +91,8 @@ NodeId conv(GraphBuilder& b, NodeId x, NodeId w, const Movement& m, std::int64_t
   const auto channels = static_cast<std::size_t>(axes);  // the axis of w
   const Dim own = in_group(b, image, b.shape(x).size() - 1, groups), out = in_group(b, filter, channels + 1, groups);
   if (b.shape(w)[channels] != own)
-    b.fail(fmt::format("'x' is {} with {} channels{}; 'w' is {} and takes {}", shape_text(b.shape(x)), own.text(),
-                       groups == 1 ? "" : " in each group", shape_text(b.shape(w)), b.shape(w)[channels].text()),
+    b.fail(fmt::format("'x' is {} with {} channels{}, its last axis; 'w' is {} and takes {}, its last axis but one", shape_text(b.shape(x)),
+                       own.text(), groups == 1 ? "" : " in each group", shape_text(b.shape(w)), b.shape(w)[channels].text()),
            both);
 
   for (int i = 0; i < axes; ++i) expect_windows_fit(b, x, batch + i, b.shape(w)[static_cast<std::size_t>(i)], m);
@@ -136,6 +136,8 @@ NodeId square_windows(GraphBuilder& b, NodeId x, std::int64_t size, const Moveme
 }  // namespace
 
 NodeId max_pool(GraphBuilder& b, NodeId x, std::int64_t size, const Movement& m) {
+  if (m.pad >= size && size >= 1)
+    b.fail(fmt::format("pad {} must be less than size {}: some windows would have no element of 'x'", m.pad, size));
   const NodeId all = square_windows(b, x, size, m, -std::numeric_limits<double>::infinity());
   return b.reduce(Combine::max, all, GivenAxes{{-2, -1}}, false);
 }

@@ -76,6 +76,7 @@ Dim GraphBuilder::dim(const std::string& name, const DimBounds& bounds) {
   expect_new_name(name);
   if (bounds.multiple_of < 1) fail(fmt::format("multiple_of = {} of '{}' must be 1 or more", bounds.multiple_of, name));
   if (bounds.min < 0) fail(fmt::format("min = {} of '{}' must not be negative", bounds.min, name));
+  if (bounds.min > bounds.max) fail(fmt::format("min = {} of '{}' is above max = {}", bounds.min, name, bounds.max));
   if (bounds.max / bounds.multiple_of * bounds.multiple_of < bounds.min)
     fail(fmt::format("no multiple of {} is from min = {} to max = {} of '{}'", bounds.multiple_of, bounds.min, bounds.max, name));
   return graph_.symbols()->add(name, bounds, where_);

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <set>
 
 #include "tileir/graph/einsum.h"
 #include "tileir/graph/graph_builder.h"
@@ -27,6 +29,31 @@ std::optional<Combine> combine_of(ir::OpKind function, ir::Element e) {
   if (function == ir::OpKind::bit_or_ && is_bool) return Combine::any;
   if (function == ir::OpKind::bit_and_ && is_bool) return Combine::all;
   return std::nullopt;
+}
+
+// A combining function may use only constants of the rest of the graph: a kernel may apply it to any elements, many at once. The error names
+// the tensor that the function brings in: it is older than the function's arguments, unlike what is made of it in the function.
+void expect_combiner(const GraphBuilder& b, const Graph& graph, NodeId combiner) {
+  std::set<std::uint32_t> seen;
+  std::vector<NodeId> work = {combiner}, wrong;
+  std::uint32_t arguments = UINT32_MAX;
+  while (!work.empty()) {
+    const NodeId id = work.back();
+    work.pop_back();
+    if (!seen.insert(id.index).second) continue;
+    const Node& n = graph.node(id);
+    if (n.op == Op::argument) arguments = std::min(arguments, id.index);
+    if ((n.op != Op::map && n.op != Op::argument && n.op != Op::constant) || !n.shape.empty()) wrong.push_back(id);
+    work.insert(work.end(), n.operands.begin(), n.operands.end());
+  }
+  if (wrong.empty()) return;
+  std::ranges::sort(wrong, {}, [&](NodeId id) { return std::pair(id.index >= arguments, -static_cast<std::int64_t>(id.index)); });
+  const Node& n = graph.node(wrong.front());
+  const bool is_named_by_run = n.op == Op::input || n.op == Op::scalar;
+  const std::string name = !n.name.empty() ? n.name : is_named_by_run ? n.text : std::string(text(n.op));
+  b.fail(fmt::format("the function computes with {}; it may compute with its two scalars and constants only, element by element",
+                     n.shape.empty() ? fmt::format("'{}'", name) : fmt::format("'{}', a tensor {}", name, shape_text(n.shape))),
+         {wrong.front(), name});
 }
 
 }  // namespace
@@ -77,17 +104,7 @@ NodeId GraphBuilder::reduce_by(NodeId t, const GivenAxes& given, std::uint64_t i
   if (function.op == Op::map && function.operands.size() == 2 && is_argument(function.operands[0]) && is_argument(function.operands[1]) &&
       graph_.node(function.operands[0]).position != graph_.node(function.operands[1]).position)
     if (const auto kind = combine_of(function.function, element(t))) return reduce(*kind, t, given, false);
-  // A combining function may use only constants of the rest of the graph: a kernel may apply it to any elements, many at once.
-  std::vector<NodeId> work = {combiner};
-  while (!work.empty()) {
-    const Node& n = graph_.node(work.back());
-    if ((n.op != Op::map && n.op != Op::argument && n.op != Op::constant) || !n.shape.empty())
-      fail(fmt::format("the function computes with {}; it may compute with its two scalars and constants only, element by element",
-                       n.shape.empty() ? fmt::format("'{}'", text(n.op)) : "a tensor " + shape_text(n.shape)),
-           {work.back(), std::string(text(n.op))});
-    work.pop_back();
-    work.insert(work.end(), n.operands.begin(), n.operands.end());
-  }
+  expect_combiner(*this, graph_, combiner);
   Node n = node(Op::reduce, {t});
   n.kind = Combine::combine;
   n.axes = axes(given, t);

@@ -164,6 +164,7 @@ TEST_CASE("graph mistakes: shapes and symbols") {
                 f.graph.constant(std::vector<float>{1, 2}, {f.n}));
   GRAPH_MISTAKE("dim: min = -1 of 'm' must not be negative", f.graph.dim("m", {.min = -1}));
   GRAPH_MISTAKE("dim: multiple_of = 0 of 'm' must be 1 or more", f.graph.dim("m", {.multiple_of = 0}));
+  GRAPH_MISTAKE("dim: min = 5 of 'm' is above max = 4", f.graph.dim("m", {.min = 5, .max = 4}));
   GRAPH_MISTAKE("dim: no multiple of 4 is from min = 5 to max = 7 of 'm'", f.graph.dim("m", {.min = 5, .max = 7, .multiple_of = 4}));
   CHECK(message_of([&] { f.graph.input<float>("x", {f.n * INT64_MAX * INT64_MAX * INT64_MAX}); }).ends_with("overflows"));
   GRAPH_MISTAKE("iota: axis 1 is out of range for shape [4]", tw::iota<int32_t>(f.graph, {4}, 1));
@@ -212,8 +213,11 @@ TEST_CASE("graph mistakes: pieces of axes, convolutions, pools") {
   GRAPH_MISTAKE("split: sizes [n, 1] add up to n + 1; axis 0 of 't' has extent n", tw::split(f.p, {f.n, 1}, 0));
   GRAPH_MISTAKE("split: size -1 must not be negative", tw::split(f.a, {5, -1}, 0));
   GRAPH_MISTAKE("split: axis 2 is out of range: 't' is [4, 8], so it must be from -2 to 1", tw::split(f.a, {4}, 2));
-  GRAPH_MISTAKE("conv: 'x' is [1, 9, 9, 5] with 5 channels; 'w' is [3, 3, 6, 4] and takes 6", tw::conv(tw::slice(x, 3, 0, 5), w));
-  GRAPH_MISTAKE("conv: 'x' is [1, 9, 9, 6] with 3 channels in each group; 'w' is [3, 3, 6, 4] and takes 6", tw::conv(x, w, {.groups = 2}));
+  GRAPH_MISTAKE("conv: 'x' is [1, 9, 9, 5] with 5 channels, its last axis; 'w' is [3, 3, 6, 4] and takes 6, its last axis but one",
+                tw::conv(tw::slice(x, 3, 0, 5), w));
+  GRAPH_MISTAKE(
+      "conv: 'x' is [1, 9, 9, 6] with 3 channels in each group, its last axis; 'w' is [3, 3, 6, 4] and takes 6, its last axis but one",
+      tw::conv(x, w, {.groups = 2}));
   GRAPH_MISTAKE("conv: groups = 4 does not divide the 6 channels of 'x', which is [1, 9, 9, 6]", tw::conv(x, w, {.groups = 4}));
   GRAPH_MISTAKE("conv: groups = 3 does not divide the 4 channels of 'w', which is [3, 3, 6, 4]", tw::conv(x, w, {.groups = 3}));
   GRAPH_MISTAKE("conv: groups = 0 must be 1 or more", tw::conv(x, w, {.groups = 0}));
@@ -231,6 +235,7 @@ TEST_CASE("graph mistakes: pieces of axes, convolutions, pools") {
   GRAPH_MISTAKE("conv: 'x' is [9, 6] and 'w' is [3, 3, 6, 4]; 'x' must have 3 axes or more", tw::conv(rows, w));
   GRAPH_MISTAKE("max_pool: a window of 10 elements is longer than axis 1 of 'x', which is [1, 9, 9, 6]", tw::max_pool(x, 10));
   GRAPH_MISTAKE("max_pool: size 0 must be 1 or more", tw::max_pool(x, 0));
+  GRAPH_MISTAKE("max_pool: pad 2 must be less than size 2: some windows would have no element of 'x'", tw::max_pool(x, 2, {.pad = 2}));
   GRAPH_MISTAKE("avg_pool: stride 0 must be 1 or more", tw::avg_pool(x, 2, {.stride = 0}));
   GRAPH_MISTAKE("avg_pool: 'x' is [9, 6]; it must have three axes or more", tw::avg_pool(rows, 2));
   GRAPH_MISTAKE("batch_norm: 'variance' is [4, 8] and does not broadcast to the shape of 'x', which is [9, 6]",
@@ -244,10 +249,10 @@ TEST_CASE("graph mistakes: reductions") {
   GRAPH_MISTAKE("sum: axis 0 of 't', which is a scalar and has no axes", tw::sum(tw::sum(f.a), 0));
   GRAPH_MISTAKE("cumsum: axis 2 is out of range: 't' is [4, 8], so it must be from -2 to 1", tw::cumsum(f.a, 2));
   GRAPH_MISTAKE(
-      "reduce: the function computes with a tensor [4, 7]; it may compute with its two scalars and constants only, element by element",
+      "reduce: the function computes with 'b', a tensor [4, 7]; it may compute with its two scalars and constants only, element by element",
       tw::reduce(f.a, 0, 0.0f, [&](auto x, auto y) { return x + y * f.b; }));
   auto scale = f.graph.scalar<float>("scale");
-  GRAPH_MISTAKE("reduce: the function computes with 'scalar'; it may compute with its two scalars and constants only, element by element",
+  GRAPH_MISTAKE("reduce: the function computes with 'scale'; it may compute with its two scalars and constants only, element by element",
                 tw::reduce(f.a, 0, 0.0f, [&](auto x, auto y) { return x + y * scale; }));
   GRAPH_MISTAKE("reduce: constant 5000000000 does not fit i32 (-2147483648 to 2147483647)",
                 tw::reduce(f.i, 0, 5000000000, [&](auto x, auto y) { return x + y; }));

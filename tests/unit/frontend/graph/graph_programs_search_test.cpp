@@ -82,6 +82,7 @@ TEST_CASE("graph programs: what forbids a search, and what does not") {
     const tw::Plan plan = a.p.check_on(cpu, o);
     CHECK(plan.rewrites().empty());
     CHECK(plan.search_report().regions == 0);
+    CHECK(has(plan.explain(), "rewritten: nothing\n  not done: all of it: PlanOptions::"));
   }
   for (tw::PlanOptions o :
        {tw::PlanOptions{.move_rounding = false}, tw::PlanOptions{.deterministic = false}, tw::PlanOptions{.check = true}}) {
