@@ -1,4 +1,4 @@
-// Atomics: lanes one after another in row-major order, each by an instruction or by a compare-exchange loop of its own, or through a table
+// Atomics: lanes one after another in row-major order, each by an instruction or by a compare-exchange loop of its own, or through a window
 // that combines values first (combined_atomics.h).
 #include "backend/host/atomics.h"
 
@@ -126,14 +126,17 @@ void emit_atomic(Emitter& e, OpId id) {
   Values from;
   for (std::size_t i = 0; i < op.operands.size(); ++i) from.push_back(e.operand_buffer(id, i));
   Value* to = e.plan().has_buffer(result) ? e.buffer_of(result) : nullptr;
+  const auto read = [&](std::size_t operand, Value* first, unsigned lanes) {
+    return e.read_lanes(from[operand], f.type(op.operands[operand]), first, lanes);
+  };
   const auto update = [&](Value* lane, bool is_combined) {
     Values of_lane;
-    for (std::size_t i = 0; i < from.size(); ++i) of_lane.push_back(e.read_lanes(from[i], f.type(op.operands[i]), lane, 1));
+    for (std::size_t i = 0; i < from.size(); ++i) of_lane.push_back(read(i, lane, 1));
     Value* old = atomic_lane(e, id, of_lane, is_combined);
     if (to && old) e.write_lanes(to, f.type(result), lane, old);
   };
   if (e.combined_atomics().has(id))
-    e.combined_atomics().for_each_lane(e, id, update);
+    e.combined_atomics().for_each_lane(e, id, read, update);
   else
     e.loop(f.type(result).elements(), 1, [&](Value* lane) { update(lane, false); });
 }

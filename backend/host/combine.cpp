@@ -26,13 +26,9 @@ std::optional<OpKind> single_op(const Function& f, OpId id) {
   return f.kind(def);
 }
 
-namespace {
-
-/// The bits of the identity: combining an element with it leaves the element as it is.
 std::optional<std::uint64_t> identity_bits(OpKind k, Type t) {
   const ir::Element e = t.element();
   const bool floating = t.is_float();
-  if (floating && ir::bits(e) < 32) return std::nullopt;
   const int width = ir::bits(e);
   const std::uint64_t ones = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
   switch (k) {
@@ -51,11 +47,18 @@ std::optional<std::uint64_t> identity_bits(OpKind k, Type t) {
   }
 }
 
+namespace {
+
+/// Partial results of small floats start with the first elements, not with an identity.
+std::optional<std::uint64_t> lane_identity(OpKind k, Type t) {
+  return t.is_float() && ir::bits(t.element()) < 32 ? std::nullopt : identity_bits(k, t);
+}
+
 }  // namespace
 
 bool has_identity(const Function& f, OpId id) {
   const auto k = single_op(f, id);
-  return k && identity_bits(*k, f.type(f.operand(id, 0))).has_value();
+  return k && lane_identity(*k, f.type(f.operand(id, 0))).has_value();
 }
 
 Values identity(Emitter& e, OpId id, unsigned lanes) {
@@ -63,7 +66,7 @@ Values identity(Emitter& e, OpId id, unsigned lanes) {
   const auto k = single_op(e.f(), id);
   for (ValueId x : e.f().op(id).operands) {
     const Type t = e.f().type(x).scalar();
-    const auto bits = k ? identity_bits(*k, t) : std::nullopt;
+    const auto bits = k ? lane_identity(*k, t) : std::nullopt;
     out.push_back(constant_lanes(e.context(), t, bits.value_or(0), lanes > 1 ? lanes : 0));
   }
   return out;

@@ -1,8 +1,7 @@
-// Chooses the atomics that may be combined, and emits their tables.
+// Chooses the atomics that may be combined, and emits their windows.
 #include "backend/host/combined_atomics.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "backend/host/atomics.h"
 #include "backend/host/combine.h"
@@ -19,12 +18,15 @@ using ir::AttrName;
 
 namespace {
 
-constexpr std::int64_t kSlots = 2048;  // half of a first-level cache
-// A table may evict so many values, and one more for each eighth lane: an eviction takes about as long as eight combinations save.
-constexpr std::int64_t kFirstCredit = 512;
-constexpr std::int64_t kLanesPerEviction = 8;
+constexpr std::int64_t kMostBytes = 512 << 10;  // a quarter of a second-level cache
+constexpr std::int64_t kLineBytes = 256;        // a window grows by whole lines
+constexpr std::int64_t kVectorBytes = 64;       // what is set or read at once
+// Credits pay for lines: setting one and reading it takes about as long as one lane saves. Each lane earns one.
+constexpr std::int64_t kFirstCredit = 256;
+constexpr std::int64_t kMostCredit = 16384;
+constexpr std::int64_t kOutside = 2;         // a lane that no window can hold costs two
+constexpr std::int64_t kMovingCost = 4;      // for each line of the old window; what is left in them goes to memory
 constexpr std::int64_t kLanesTogether = 64;  // whether they are combined is decided once
-constexpr std::int64_t kNoCredit = std::int64_t{-1} << 62;
 
 /// Whether an atomic's operation can be applied to two values before memory is.
 bool combines(const Function& f, OpId id) {
@@ -34,7 +36,18 @@ bool combines(const Function& f, OpId id) {
 }
 
 /// The operation of an atomic for which `combines` holds.
-OpKind operation(const Function& f, OpId id) { return f.kind(id) == OpKind::atomic_update_ ? *single_op(f, id) : f.kind(id); }
+OpKind operation(const Function& f, OpId id) {
+  switch (f.kind(id)) {
+    case OpKind::atomic_add_: return OpKind::add_;
+    case OpKind::atomic_max_: return OpKind::maximum_;
+    case OpKind::atomic_min_: return OpKind::minimum_;
+    case OpKind::atomic_and_: return OpKind::bit_and_;
+    case OpKind::atomic_or_: return OpKind::bit_or_;
+    case OpKind::atomic_xor_: return OpKind::bit_xor_;
+    case OpKind::atomic_update_: return *single_op(f, id);
+    default: TW_UNREACHABLE("an atomic that is not combined");
+  }
+}
 
 class Accesses {
  public:
@@ -102,12 +115,35 @@ Value* in_scratch(Emitter& e, std::int64_t offset, llvm::Type* type, Value* inde
   return b.CreateInBoundsGEP(type, base, index);
 }
 
-llvm::Type* register_type_of(Emitter& e, OpId id) { return register_type(e.context(), e.f().type(e.f().result(id)).scalar()); }
+Type element_of(Emitter& e, OpId id) { return e.f().type(e.f().result(id)).scalar(); }
+
+/// The identity of an atomic's operation, which no line has where a value came. Memory that is combined with it stays as it is.
+std::uint64_t identity_of(Emitter& e, OpId id) {
+  const auto bits = identity_bits(operation(e.f(), id), element_of(e, id));
+  TW_CHECK(bits.has_value(), "an atomic that is combined has no identity");
+  return *bits;
+}
+
+/// The type of the bits of an atomic's elements.
+llvm::Type* word_type(Emitter& e, OpId id) { return e.b().getIntNTy(static_cast<unsigned>(ir::bits(element_of(e, id).element()))); }
+
+/// The place in a window's memory of an address; of scalars or vectors. Addresses of one window have different places.
+Value* place_of(Emitter& e, Value* address) { return e.b().CreateAnd(address, static_cast<std::uint64_t>(kMostBytes - 1)); }
+
+/// Emits a branch that runs the body if the condition holds.
+void if_true(Emitter& e, Value* condition, const std::function<void()>& body) {
+  llvm::BasicBlock *yes = e.new_block("yes"), *after = e.new_block("after");
+  e.b().CreateCondBr(condition, yes, after);
+  e.b().SetInsertPoint(yes);
+  body();
+  e.b().CreateBr(after);
+  e.b().SetInsertPoint(after);
+}
 
 /// What two values for one address amount to.
 Value* combined(Emitter& e, OpId id, Value* x, Value* y) {
   llvm::IRBuilder<>& b = e.b();
-  const Type t = e.f().type(e.f().result(id)).scalar();
+  const Type t = element_of(e, id);
   const bool is_signed = t.is_integer() && ir::is_signed(t.element());
   switch (e.f().kind(id)) {
     case OpKind::atomic_add_: return t.is_float() ? b.CreateFAdd(x, y) : b.CreateAdd(x, y);
@@ -125,101 +161,173 @@ Value* combined(Emitter& e, OpId id, Value* x, Value* y) {
 
 std::set<OpId> combinable_atomics(const Function& f) { return Accesses(f).combinable(); }
 
-CombinedAtomics::Table& CombinedAtomics::table_of(const Function& f, OpId id) {
-  return tables_[{operation(f, id), f.type(f.result(id)).element()}];
+CombinedAtomics::Window& CombinedAtomics::window_of(const Function& f, OpId id) {
+  return windows_[{operation(f, id), f.type(f.result(id)).element(), passes::base_parameter(f, f.operand(id, 0)).index}];
 }
 
 void CombinedAtomics::begin(Emitter& e) {
-  llvm::IRBuilder<>& b = e.b();
   for (OpId id : ops_) {
-    Table& t = table_of(e.f(), id);
-    if (t.op) continue;
-    t.op = id;
-    t.keys = e.allocate_scratch(kSlots * 8).offset;
-    t.values = e.allocate_scratch(kSlots * 8).offset;
-    t.filled = e.allocate_scratch(kSlots * 4).offset;
-    t.count = e.allocate_scratch(8).offset;
-    t.credit = e.allocate_scratch(8).offset;
-    b.CreateMemSet(in_scratch(e, t.keys, b.getInt64Ty(), e.i64(0)), b.getInt8(0), kSlots * 8, llvm::Align(64));
-    b.CreateStore(e.i64(0), in_scratch(e, t.count, b.getInt64Ty(), e.i64(0)));
-    b.CreateStore(e.i64(kFirstCredit), in_scratch(e, t.credit, b.getInt64Ty(), e.i64(0)));
+    Window& w = window_of(e.f(), id);
+    if (w.op) continue;
+    w.op = id;
+    // Inactive lanes have places behind all others.
+    w.values = e.allocate_scratch(kMostBytes + kLanesTogether * 8).offset;
+    w.places = e.allocate_scratch(kLanesTogether * 8).offset;
+    w.first = e.allocate_scratch(8).offset;
+    w.bytes = e.allocate_scratch(8).offset;
+    w.credit = e.allocate_scratch(8).offset;
+    set(e, w.first, e.i64(0));
+    set(e, w.bytes, e.i64(0));
+    set(e, w.credit, e.i64(kFirstCredit));
   }
 }
 
-void CombinedAtomics::for_each_lane(Emitter& e, OpId id, const std::function<void(Value*, bool)>& update) {
+Value* CombinedAtomics::get(Emitter& e, std::int64_t offset) {
+  return e.b().CreateLoad(e.b().getInt64Ty(), in_scratch(e, offset, e.b().getInt64Ty(), e.i64(0)));
+}
+
+void CombinedAtomics::set(Emitter& e, std::int64_t offset, Value* value) {
+  e.b().CreateStore(value, in_scratch(e, offset, e.b().getInt64Ty(), e.i64(0)));
+}
+
+void CombinedAtomics::for_each_lane(Emitter& e, OpId id, const Read& read, const Update& update) {
   llvm::IRBuilder<>& b = e.b();
+  const Window& w = window_of(e.f(), id);
   const std::int64_t lanes = e.f().type(e.f().result(id)).elements(), together = std::min(lanes, kLanesTogether);
   e.loop(lanes, together, [&](Value* first) {
-    Value* address = in_scratch(e, table_of(e.f(), id).credit, b.getInt64Ty(), e.i64(0));
-    Value* credit = b.CreateLoad(b.getInt64Ty(), address);
+    Value* credit = get(e, w.credit);
     llvm::BasicBlock *combine = e.new_block("combine"), *direct = e.new_block("direct"), *done = e.new_block("done");
     b.CreateCondBr(b.CreateICmpSLT(credit, e.i64(0)), direct, combine);
     b.SetInsertPoint(combine);
-    b.CreateStore(b.CreateAdd(credit, e.i64(together / kLanesPerEviction)), address);
-    const auto each = [&](bool is_combined) {
-      e.loop(together, 1, [&](Value* lane) { update(b.CreateAdd(first, lane, "", true, true), is_combined); });
-      b.CreateBr(done);
-    };
-    each(true);
+    set(e, w.credit, b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b.CreateAdd(credit, e.i64(together)), e.i64(kMostCredit)));
+    combine_together(e, id, first, together, read, update);
+    b.CreateBr(done);
     b.SetInsertPoint(direct);
-    each(false);
+    e.loop(together, 1, [&](Value* lane) { update(b.CreateAdd(first, lane, "", true, true), false); });
+    b.CreateBr(done);
     b.SetInsertPoint(done);
   });
 }
 
+void CombinedAtomics::combine_together(Emitter& e, OpId id, Value* first, std::int64_t lanes, const Read& read, const Update& update) {
+  llvm::IRBuilder<>& b = e.b();
+  const Window& w = window_of(e.f(), id);
+  const auto each_lane = [&] { e.loop(lanes, 1, [&](Value* lane) { update(b.CreateAdd(first, lane, "", true, true), true); }); };
+  const auto vector = static_cast<unsigned>(std::min<std::int64_t>(lanes, e.target().lanes()));
+  if (vector < 4) return each_lane();
+  Value *begin = get(e, w.first), *bytes = get(e, w.bytes), *are_inside = nullptr;
+  for (std::int64_t at = 0; at < lanes; at += vector) {
+    Value* from = b.CreateAdd(first, e.i64(at), "", true, true);
+    Value* address = read(0, from, vector);
+    Value* is_inside = b.CreateICmpULT(b.CreateSub(address, b.CreateVectorSplat(vector, begin)), b.CreateVectorSplat(vector, bytes));
+    Value* place = place_of(e, address);
+    if (ir::mask_of(e.f(), id)) {
+      Value* is_active = read(e.f().op(id).operands.size() - 1, from, vector);
+      std::vector<llvm::Constant*> unused;
+      for (unsigned i = 0; i < vector; ++i) unused.push_back(b.getInt64(static_cast<std::uint64_t>(kMostBytes + i * 8)));
+      is_inside = b.CreateOr(is_inside, b.CreateNot(is_active));
+      place = b.CreateSelect(is_active, place, llvm::ConstantVector::get(unused));
+    }
+    const llvm::Align align(std::min<std::uint64_t>(64, vector * 8));
+    b.CreateAlignedStore(place, in_scratch(e, w.places, b.getInt64Ty(), e.i64(at)), align);
+    are_inside = are_inside ? b.CreateAnd(are_inside, is_inside) : is_inside;
+  }
+  llvm::BasicBlock *inside = e.new_block("inside"), *some_outside = e.new_block("some_outside"), *done = e.new_block("combined");
+  b.CreateCondBr(b.CreateAndReduce(are_inside), inside, some_outside);
+  b.SetInsertPoint(some_outside);
+  each_lane();
+  b.CreateBr(done);
+  b.SetInsertPoint(inside);
+  constexpr unsigned kUnrolled = 16;
+  llvm::Type* element = register_type(e.context(), element_of(e, id));
+  const auto unrolled = static_cast<unsigned>(std::min<std::int64_t>(lanes, kUnrolled));
+  e.loop(lanes, unrolled, [&](Value* group) {
+    for (unsigned i = 0; i < unrolled; ++i) {
+      Value* lane = b.CreateAdd(group, e.i64(i), "", true, true);
+      Value* place = b.CreateLoad(b.getInt64Ty(), in_scratch(e, w.places, b.getInt64Ty(), lane));
+      Value* value = in_scratch(e, w.values, b.getInt8Ty(), place);
+      b.CreateStore(combined(e, id, b.CreateLoad(element, value), read(1, b.CreateAdd(first, lane, "", true, true), 1)), value);
+    }
+  });
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+}
+
 void CombinedAtomics::add(Emitter& e, OpId id, const Values& x) {
   llvm::IRBuilder<>& b = e.b();
-  const Table& t = table_of(e.f(), id);
-  llvm::Type* element = register_type_of(e, id);
-  llvm::BasicBlock *hit = e.new_block("hit"), *miss = e.new_block("miss"), *empty = e.new_block("empty"), *evict = e.new_block("evict"),
-                   *fill = e.new_block("fill"), *added = e.new_block("added");
-  // Rows of a power of two bytes would all have the same low bits.
-  const auto bytes = static_cast<unsigned>(e.f().type(e.f().result(id)).element_bytes());
-  Value* word = b.CreateLShr(x[0], static_cast<std::uint64_t>(std::countr_zero(bytes)));
-  Value* slot =
-      b.CreateAnd(b.CreateXor(word, b.CreateLShr(word, static_cast<std::uint64_t>(std::countr_zero(static_cast<std::uint64_t>(kSlots))))),
-                  e.i64(kSlots - 1));
-  Value *key = in_scratch(e, t.keys, b.getInt64Ty(), slot), *value = in_scratch(e, t.values, element, slot);
-  Value* held = b.CreateLoad(b.getInt64Ty(), key);
-  b.CreateCondBr(b.CreateICmpEQ(held, x[0]), hit, miss);
+  const Window& w = window_of(e.f(), id);
+  llvm::BasicBlock *inside = e.new_block("inside"), *outside = e.new_block("outside"), *direct = e.new_block("direct"),
+                   *added = e.new_block("added");
+  Value *begin = get(e, w.first), *bytes = get(e, w.bytes);
+  b.CreateCondBr(b.CreateICmpULT(b.CreateSub(x[0], begin), bytes), inside, outside);
 
-  b.SetInsertPoint(hit);
-  b.CreateStore(combined(e, id, b.CreateLoad(element, value), x[1]), value);
+  b.SetInsertPoint(outside);
+  Value *line = b.CreateAnd(x[0], e.i64(-kLineBytes)), *line_end = b.CreateAdd(line, e.i64(kLineBytes));
+  Value *is_empty = b.CreateICmpEQ(bytes, e.i64(0)), *end = b.CreateAdd(begin, bytes);
+  const auto either = [&](llvm::Intrinsic::ID extreme, Value* old, Value* now) {
+    return b.CreateSelect(is_empty, now, b.CreateBinaryIntrinsic(extreme, old, now));
+  };
+  Value* wider_begin = either(llvm::Intrinsic::umin, begin, line);
+  Value* wider_bytes = b.CreateSub(either(llvm::Intrinsic::umax, end, line_end), wider_begin);
+  Value *is_too_wide = b.CreateICmpUGT(wider_bytes, e.i64(kMostBytes)), *credit = get(e, w.credit);
+  Value* new_bytes = b.CreateSelect(is_too_wide, e.i64(kLineBytes), b.CreateSub(wider_bytes, bytes));
+  Value* per_byte = b.CreateSelect(is_too_wide, b.CreateMul(bytes, e.i64(kMovingCost)), new_bytes);
+  Value* cost = b.CreateSDiv(per_byte, e.i64(kLineBytes));
+  llvm::BasicBlock *pay = e.new_block("pay"), *charge = e.new_block("charge");
+  b.CreateCondBr(b.CreateICmpSLE(cost, credit), pay, charge);
+  b.SetInsertPoint(charge);
+  set(e, w.credit, b.CreateSub(credit, b.CreateSelect(is_too_wide, e.i64(kOutside), e.i64(0))));
+  b.CreateBr(direct);
+
+  b.SetInsertPoint(pay);
+  set(e, w.credit, b.CreateSub(credit, cost));
+  if_true(e, is_too_wide, [&] { flush(e, w); });
+  Value* new_begin = b.CreateSelect(b.CreateOr(is_too_wide, b.CreateOr(is_empty, b.CreateICmpULT(line, begin))), line, end);
+  auto* nothing = llvm::ConstantInt::get(llvm::FixedVectorType::get(word_type(e, id), kVectorBytes / element_of(e, id).element_bytes()),
+                                         identity_of(e, id));
+  e.loop(e.i64(0), new_bytes, e.i64(kVectorBytes), {}, false, [&](Value* i, const Values&) {
+    b.CreateAlignedStore(nothing, in_scratch(e, w.values, b.getInt8Ty(), place_of(e, b.CreateAdd(new_begin, i))),
+                         llvm::Align(kVectorBytes));
+    return Values{};
+  });
+  set(e, w.first, b.CreateSelect(is_too_wide, line, wider_begin));
+  set(e, w.bytes, b.CreateSelect(is_too_wide, e.i64(kLineBytes), wider_bytes));
+  b.CreateBr(inside);
+
+  b.SetInsertPoint(inside);
+  Value* value = in_scratch(e, w.values, b.getInt8Ty(), place_of(e, x[0]));
+  b.CreateStore(combined(e, id, b.CreateLoad(register_type(e.context(), element_of(e, id)), value), x[1]), value);
   b.CreateBr(added);
-
-  b.SetInsertPoint(miss);
-  b.CreateCondBr(b.CreateICmpEQ(held, e.i64(0)), empty, evict);
-  b.SetInsertPoint(empty);
-  Value* end = in_scratch(e, t.count, b.getInt64Ty(), e.i64(0));
-  Value* number = b.CreateLoad(b.getInt64Ty(), end);
-  b.CreateStore(b.CreateTrunc(slot, b.getInt32Ty()), in_scratch(e, t.filled, b.getInt32Ty(), number));
-  b.CreateStore(b.CreateAdd(number, e.i64(1)), end);
-  b.CreateBr(fill);
-  b.SetInsertPoint(evict);
-  update_memory(e, id, {held, b.CreateLoad(element, value)});
-  Value* credit = in_scratch(e, t.credit, b.getInt64Ty(), e.i64(0));
-  Value* left = b.CreateSub(b.CreateLoad(b.getInt64Ty(), credit), e.i64(1));
-  b.CreateStore(b.CreateSelect(b.CreateICmpSLT(left, e.i64(0)), e.i64(kNoCredit), left), credit);
-  b.CreateBr(fill);
-  b.SetInsertPoint(fill);
-  b.CreateStore(x[0], key);
-  b.CreateStore(x[1], value);
+  b.SetInsertPoint(direct);
+  update_memory(e, id, x);
   b.CreateBr(added);
   b.SetInsertPoint(added);
 }
 
-void CombinedAtomics::finish(Emitter& e) {
+void CombinedAtomics::flush(Emitter& e, const Window& w) {
   llvm::IRBuilder<>& b = e.b();
-  for (const auto& [kind, t] : tables_) {
-    llvm::Type* element = register_type_of(e, t.op);
-    Value* count = b.CreateLoad(b.getInt64Ty(), in_scratch(e, t.count, b.getInt64Ty(), e.i64(0)));
-    e.loop(e.i64(0), count, e.i64(1), {}, true, [&, of = t](Value* number, const Values&) {
-      Value* slot = b.CreateZExt(b.CreateLoad(b.getInt32Ty(), in_scratch(e, of.filled, b.getInt32Ty(), number)), b.getInt64Ty());
-      Value* held = b.CreateLoad(b.getInt64Ty(), in_scratch(e, of.keys, b.getInt64Ty(), slot));
-      update_memory(e, of.op, {held, b.CreateLoad(element, in_scratch(e, of.values, element, slot))});
-      return Values{};
+  const std::int64_t bytes = element_of(e, w.op).element_bytes(), together = kVectorBytes / bytes;
+  llvm::Type *word = word_type(e, w.op), *words = llvm::FixedVectorType::get(word, static_cast<unsigned>(together));
+  const auto is_value = [&](Value* x) { return b.CreateICmpNE(x, llvm::ConstantInt::get(x->getType(), identity_of(e, w.op))); };
+  Value* begin = get(e, w.first);
+  e.loop(e.i64(0), get(e, w.bytes), e.i64(kVectorBytes), {}, true, [&](Value* i, const Values&) {
+    Value* first = b.CreateAdd(begin, i);
+    Value* values = in_scratch(e, w.values, b.getInt8Ty(), place_of(e, first));
+    if_true(e, b.CreateOrReduce(is_value(b.CreateAlignedLoad(words, values, llvm::Align(kVectorBytes)))), [&] {
+      e.loop(together, 1, [&](Value* lane) {
+        Value* x = b.CreateLoad(word, b.CreateInBoundsGEP(word, values, lane));
+        if_true(e, is_value(x), [&] {
+          Value* address = b.CreateAdd(first, b.CreateMul(lane, e.i64(bytes)));
+          update_memory(e, w.op, {address, b.CreateBitCast(x, register_type(e.context(), element_of(e, w.op)))});
+        });
+      });
     });
-  }
+    return Values{};
+  });
+}
+
+void CombinedAtomics::finish(Emitter& e) {
+  for (const auto& [key, w] : windows_) flush(e, w);
 }
 
 }  // namespace tilewright::backend::host

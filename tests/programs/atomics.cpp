@@ -1,5 +1,8 @@
 // Atomics in kernels: counters, sums, locks, scans that wait for their neighbours. ctest also runs this file with many threads.
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -117,6 +120,75 @@ void check_relaxed_sums(tw::Device& device, int n, int count, int stride, int pe
   kernel({.grid = std::max(1, (n + per_program - 1) / per_program)}, cells, device.upload(at), device.upload(x), n, per_program, stride,
          64);
   check_same("sums", cells.download(), want);
+}
+
+/// Applies one operation, number `op`, between x and the cells that `at` names.
+template <class T>
+void update_where(tw::Ptr<T> cells, tw::Ptr<const std::int32_t> at, tw::Ptr<const T> x, int op, int BLOCK) {
+  const auto i = program_id(0) * BLOCK + arange(0, BLOCK);
+  const auto to = cells + load(at + i);
+  const auto v = load(x + i);
+  const tw::AtomicOptions relaxed{.order = tw::Order::relaxed};
+  if (op == 0) tw::atomic_add(to, v, i % 5 != 2, relaxed);
+  if (op == 1) tw::atomic_max(to, v, i % 5 != 2, relaxed);
+  if (op == 2) tw::atomic_min(to, v, i % 5 != 2, relaxed);
+  if constexpr (std::is_integral_v<T>) {
+    if (op == 3) tw::atomic_and(to, v, i % 5 != 2, relaxed);
+    if (op == 4) tw::atomic_or(to, v, i % 5 != 2, relaxed);
+    if (op == 5) tw::atomic_xor(to, v, i % 5 != 2, relaxed);
+  }
+}
+
+/// The combined values do not depend on the order. What they start with and what is combined are each other's extremes, NaN and -0 too.
+template <class T>
+void check_relaxed_updates(tw::Device& device) {
+  constexpr int kPrograms = 25, kBlock = 128, kCells = 300, kCount = kPrograms * kBlock;
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> special{T(0), T(1), Limits::lowest(), Limits::max()};
+  if constexpr (std::is_floating_point_v<T>)
+    special.insert(special.end(), {T(-0.0), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()});
+  std::mt19937 engine(7);
+  std::vector<std::int32_t> at(kCount);
+  std::vector<T> x(kCount), before(kCells);
+  for (T& v : before) v = special[engine() % special.size()];
+  const auto same_bits = [](const std::vector<T>& a, const std::vector<T>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      INFO("cell ", i);
+      CHECK(((a[i] != a[i] && b[i] != b[i]) || std::memcmp(&a[i], &b[i], sizeof(T)) == 0));
+    }
+  };
+  tw::Kernel kernel("update_where", update_where<T>);
+  for (int op = 0; op < (std::is_integral_v<T> ? 6 : 3); ++op) {
+    INFO("operation ", op);
+    for (int i = 0; i < kCount; ++i) {
+      at[i] = static_cast<std::int32_t>(engine() % kCells);
+      // Sums of these floats are the same in any order.
+      x[i] = std::is_floating_point_v<T> && op == 0 ? T(i % 3 == 0 ? -0.0 : 0.0) : special[engine() % special.size()];
+    }
+    std::vector<T> want = before;
+    for (int i = 0; i < kCount; ++i) {
+      if (i % 5 == 2) continue;
+      T& cell = want[at[i]];
+      if (op == 0) {
+        if constexpr (std::is_integral_v<T>)
+          cell = static_cast<T>(static_cast<std::uint64_t>(cell) + static_cast<std::uint64_t>(x[i]));
+        else
+          cell += x[i];
+      } else if (op <= 2) {
+        bool takes = x[i] != x[i] || (op == 1 ? x[i] > cell : x[i] < cell);
+        if constexpr (std::is_floating_point_v<T>) takes |= x[i] == cell && std::signbit(x[i]) == (op == 2);  // zeros have an order
+        if (takes) cell = x[i];
+      }
+      if constexpr (std::is_integral_v<T>) {
+        if (op == 3) cell &= x[i];
+        if (op == 4) cell |= x[i];
+        if (op == 5) cell ^= x[i];
+      }
+    }
+    auto cells = device.upload(before);
+    kernel({.grid = kPrograms}, cells, device.upload(at), device.upload(x), op, kBlock);
+    same_bits(cells.download(), want);
+  }
 }
 
 /// What a program adds before it looks, or before it takes the maximum, it sees. Each program has 64 cells of its own.
@@ -238,6 +310,18 @@ TEST_CASE("atomics: relaxed sums into few cells and many, near each other and fa
     check_relaxed_sums<tw::f16>(device, 3000, 30, 1, 100);
     check_relaxed_sums<tw::bf16>(device, 300, 7, 3, 100);
     check_relaxed_sums<float>(device, 0, 7, 1, 64);
+    // More lines of memory than a thread combines, and so many that it gives up.
+    check_relaxed_sums<std::int32_t>(device, 9000, 2500, 64, 9000);
+    check_relaxed_sums<float>(device, 20000, 8000, 64, 10000);
+  });
+}
+
+TEST_CASE("atomics: relaxed updates by each operation, of NaN and extremes") {
+  on_every_device([](tw::Device& device) {
+    check_relaxed_updates<std::int32_t>(device);
+    check_relaxed_updates<std::uint64_t>(device);
+    check_relaxed_updates<float>(device);
+    check_relaxed_updates<double>(device);
   });
 }
 

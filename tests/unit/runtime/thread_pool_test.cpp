@@ -38,6 +38,17 @@ TEST_CASE("thread_pool: each program runs exactly once") {
   }
 }
 
+TEST_CASE("thread_pool: one thread takes all programs at once") {
+  ThreadPool pool(1);
+  pool.run(1000, [&](Chunks& chunks) {
+    Chunks::Range r;
+    REQUIRE(chunks.next(r));
+    CHECK(r.begin == 0);
+    CHECK(r.end == 1000);
+    CHECK(!chunks.next(r));
+  });
+}
+
 // Sanitizers need the memory that is taken away here.
 TEST_CASE("thread_pool: where no thread can be started, the caller does the work" *
           doctest::skip(tilewright::test::kAddressSanitizer || tilewright::test::kThreadSanitizer)) {
