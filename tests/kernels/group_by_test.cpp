@@ -1,4 +1,5 @@
 // Groups by key against plain C++: lengths, types, order of values, few and many groups, mistakes.
+#include <limits>
 #include <map>
 #include <random>
 
@@ -52,6 +53,27 @@ TEST_CASE("group_by: lengths, few and many groups") {
     }
     check_groups<std::int64_t>(device, 2000, 300);
     check_groups<float>(device, 2000, 300);
+  });
+}
+
+TEST_CASE("group_by: the extremes of integers as keys") {
+  on_every_device([](tw::Device& device) {
+    const auto check = [&]<class K>(std::type_identity<K>, K first) {
+      const auto keys = device.upload(std::vector<K>{first, static_cast<K>(first + 2), first, static_cast<K>(first + 2), first});
+      const auto values = device.upload(std::vector<float>{1, 2, 3, 4, 5});
+      const auto [unique, sums] = kernels::group_by(keys, values, [](auto a, auto b) { return a + b; });
+      CHECK(unique.download() == std::vector<K>{first, static_cast<K>(first + 2)});
+      CHECK(sums.download() == std::vector<float>{9, 6});
+    };
+    using Signed = std::numeric_limits<std::int64_t>;
+    using Unsigned = std::numeric_limits<std::uint64_t>;
+    check(std::type_identity<std::int64_t>(), Signed::min());
+    check(std::type_identity<std::int64_t>(), Signed::max() - 2);
+    check(std::type_identity<std::uint64_t>(), Unsigned::max() - 2);
+    check(std::type_identity<std::uint8_t>(), std::uint8_t{253});
+    const auto far = device.upload(std::vector<std::int64_t>{Signed::max(), Signed::min(), Signed::max()});
+    CHECK(kernels::group_by(far, far, [](auto a, auto b) { return tw::where(a == a, b, a); }).values.download() ==
+          std::vector<std::int64_t>{Signed::min(), Signed::max()});
   });
 }
 

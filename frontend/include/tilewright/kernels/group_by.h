@@ -1,6 +1,9 @@
 // Values combined by key.
 #pragma once
+#include <algorithm>
+#include <optional>
 #include <tuple>
+#include <vector>
 
 #include "tilewright/kernels/sort.h"
 
@@ -130,6 +133,67 @@ void group_results_in_order_kernel(View<const K, 1> keys, View<const V, 1> value
   }
 }
 
+/// The least and the greatest one of `length` keys.
+template <class K>
+void group_range_kernel(View<const K, 1> keys, View<K, 1> least, View<K, 1> greatest, I64 length, int block) {
+  const I64 begin = program_id(0).to<std::int64_t>() * length, n = keys.extent(0);
+  const Tile<K> first = load(keys.pointer({begin}));
+  auto low = zeros<K>({block}) + first, high = low;
+  for (auto i : range(begin, minimum(begin + length, n), block)) {
+    const auto key = where(i + arange(0, block) < n, keys.load({i}, {block}), first);
+    low = minimum(low, key), high = maximum(high, key);
+  }
+  least.store({program_id(0)}, reshape(tilewright::min(low, 0), {1}));
+  greatest.store({program_id(0)}, reshape(tilewright::max(high, 0), {1}));
+}
+
+/// For a program that is one thread: combines `length` values in a table of its own with a place for each number from the least key on.
+template <class K, class S, class V, class F>
+void group_table_kernel(View<const K, 1> keys, View<const V, 1> values, View<std::uint8_t, 2> is_there, View<S, 2> tables, I64 least,
+                        I64 length, int block, F) {
+  const I64 begin = program_id(0).to<std::int64_t>() * length;
+  const auto marks = is_there.at(program_id(0));
+  const auto table = tables.at(program_id(0));
+  for (auto i : range(I64(0), marks.extent(0), block)) marks.store({i}, zeros<std::uint8_t>({block}));
+  for (auto i : range(begin, minimum(begin + length, keys.extent(0)))) {
+    const I64 at = load(keys.pointer({i})).template to<std::int64_t>() - least;
+    const auto mark = marks.pointer({at});
+    const auto place = table.pointer({at});
+    const Tile<S> value = load(values.pointer({i})).template to<S>();
+    store(place, where(load(mark) != 0, Tile<S>(F()(load(place), value)), value));
+    store(mark, 1);
+  }
+}
+
+/// Combines the tables in their order. ids has 1 for each key that is there, and else 0.
+template <class S, class F>
+void group_tables_kernel(View<const std::uint8_t, 2> is_there, View<const S, 2> tables, View<std::int32_t, 1> ids, View<S, 1> totals,
+                         int block, F) {
+  const I64 first = program_id(0).to<std::int64_t>() * block;
+  auto marks = zeros<std::int32_t>({block});
+  auto total = zeros<S>({block});
+  for (auto table : range(I64(0), tables.extent(0))) {
+    const auto mark = is_there.at(table).load({first}, {block}).template to<std::int32_t>();
+    const auto value = tables.at(table).load({first}, {block});
+    total = where(mark == 0, total, where(marks == 0, value, Tile<S>(F()(total, value))));
+    marks = marks | mark;
+  }
+  ids.store({first}, marks);
+  totals.store({first}, total);
+}
+
+/// Stores the keys that are there and their totals. ids: how many are there up to each one.
+template <class K, class S, class R>
+void group_compact_kernel(View<const std::int32_t, 1> ids, View<const S, 1> totals, View<K, 1> to_keys, View<R, 1> to_values, I64 least,
+                          int block) {
+  const I64 i = program_id(0).to<std::int64_t>() * block + arange(0, block), n = ids.extent(0);
+  const auto id = load(ids.pointer({i}), i < n), before = load(ids.pointer({i - 1}), i > 0 && i < n);
+  const auto is_there = i < n && id != before;
+  const I64 at = (id - 1).template to<std::int64_t>();
+  store(to_keys.pointer({at}), (i + least).template to<K>(), is_there);
+  store(to_values.pointer({at}), load(totals.pointer({i}), is_there).template to<R>(), is_there);
+}
+
 }  // namespace tilewright::kernels
 
 namespace tilewright::kernels::host {
@@ -210,6 +274,49 @@ class TW_PER_MODULE Runs {
   Buffer<S> totals_, carries_;
 };
 
+/// On hosts: groups integer keys (at least one) of a small range without a sort. None if the range is too large. `options` must have a
+/// configuration.
+template <class K, class V, class F>
+TW_PER_MODULE std::optional<Groups<K, V>> group_by_table(const Device& device, const View<const K, 1>& keys, const View<const V, 1>& values,
+                                                         F f, const Options& options, const Here& at) {
+  using S = CombineType<V, F>;
+  constexpr std::int64_t kMostRange = 1 << 17;  // a table in a second-level cache
+  const std::int64_t n = extent_of(keys, 0), threads = host_threads(device);
+  const int bn = std::min(options.configuration->bn, 1024);
+  const std::int64_t length = tilewright::cdiv(n, threads), parts = tilewright::cdiv(n, length);
+  const Launch launch{.grid = parts, .stream = stream_of(options)};
+  Buffer<K> low = device.allocate<K>(parts, at), high = device.allocate<K>(parts, at);
+  static const Kernel range_kernel("group_range", group_range_kernel<K>);
+  range_kernel(launch, keys, view_of(low, at), view_of(high, at), length, bn, at);
+  if (options.stream.handle()) options.stream.synchronize(at);
+  const std::vector<K> lows = low.download(at), highs = high.download(at);
+  const K least = *std::min_element(lows.begin(), lows.end()), greatest = *std::max_element(highs.begin(), highs.end());
+  const std::uint64_t distance = static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least);
+  if (distance >= static_cast<std::uint64_t>(std::min(kMostRange, n / parts))) return std::nullopt;
+
+  const std::int64_t range = static_cast<std::int64_t>(distance) + 1;
+  Buffer<std::uint8_t> is_there = device.allocate<std::uint8_t>(parts * range, at);
+  Buffer<S> tables = device.allocate<S>(parts * range, at), totals = device.allocate<S>(range, at);
+  Buffer<std::int32_t> ids = device.allocate<std::int32_t>(range, at);
+  const auto marks = view(is_there, {parts, range}, at);
+  const auto of_parts = view(tables, {parts, range}, at);
+  const auto first = static_cast<std::int64_t>(least);
+  static const Kernel table_kernel("group_table", group_table_kernel<K, S, V, F>);
+  static const Kernel tables_kernel("group_tables", group_tables_kernel<S, F>);
+  static const Kernel compact_kernel("group_compact", group_compact_kernel<K, S, V>);
+  const Launch by_key{.grid = tilewright::cdiv(range, std::int64_t{bn}), .stream = stream_of(options)};
+  table_kernel(launch, keys, values, marks, of_parts, first, length, bn, f, at);
+  tables_kernel(by_key, marks, of_parts, view_of(ids, at), view_of(totals, at), bn, f, at);
+  launch_scan<std::int32_t>(device, View<const std::int32_t, 1>(view_of(ids, at)), view_of(ids, at), 0, false, Add(),
+                            {.stream = options.stream}, at);
+  if (options.stream.handle()) options.stream.synchronize(at);
+  const std::int64_t count = ids.download(at).back();
+  Groups<K, V> result{device.allocate<K>(count, at), device.allocate<V>(count, at)};
+  compact_kernel(by_key, view_of(ids, at), view_of(totals, at), view_of(result.keys, at), view_of(result.values, at), first, bn, at);
+  if (options.stream.handle()) options.stream.synchronize(at);
+  return result;
+}
+
 }  // namespace tilewright::kernels::host
 
 namespace tilewright::kernels {
@@ -237,6 +344,14 @@ Groups<std::remove_const_t<host::WholeElement<K>>, std::remove_const_t<host::Who
   Groups<Key, Value> result{device.allocate<Key>(0, at), device.allocate<Value>(0, at)};
   if (n == 0) return result;
   const auto launch = [&](const Options& o) {
+    if constexpr (IntegerElement<Key>) {
+      if (host::is_host(device)) {
+        if (auto groups = host::group_by_table<Key, Value>(device, by, of, f, o, at)) {
+          result = std::move(*groups);
+          return;
+        }
+      }
+    }
     Buffer<Key> sorted_keys = device.allocate<Key>(n, at);
     Buffer<Value> sorted_values = device.allocate<Value>(n, at);
     const auto keys_view = host::view_of(sorted_keys, at);
