@@ -187,7 +187,25 @@ class TransposedAccess {
     return index;
   }
 
+  /// Fetches the block of the next rows. Processors guess which lines follow if memory is read in order, but a block takes a few lines of
+  /// each row. Rows that follow each other without gaps are taken to go on beyond the tile; where rows are apart, they may belong to others.
+  void prefetch_next_rows() {
+    const ValueId pointer = e_.f().operand(op_, 0);
+    Values addresses;
+    for (Nest& nest : nests_) addresses.push_back(nest.evaluate(pointer, nest.dims_of(e_.f().type(pointer)), false));
+    Value* distance = b_.CreateSub(addresses[1], addresses[0]);
+    const std::int64_t row_bytes = step_.extents[vector_dim()] * e_.f().type(tile_).element_bytes();
+    Value* next = b_.CreateAdd(nests_[0].index(static_cast<int>(row_dim())), e_.i64(nest_count()));
+    Value* is_there = b_.CreateOr(b_.CreateICmpSLT(next, e_.i64(step_.extents[row_dim()])), b_.CreateICmpEQ(distance, e_.i64(row_bytes)));
+    Value* ahead = b_.CreateSelect(is_there, b_.CreateMul(distance, e_.i64(nest_count())), e_.i64(0));
+    for (Value* address : addresses) {
+      Value* line = b_.CreateIntToPtr(b_.CreateAdd(address, ahead), b_.getPtrTy());
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()}, {line, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+    }
+  }
+
   void emit_load() {
+    prefetch_next_rows();
     Values rows;
     for (Nest& nest : nests_) rows.push_back(words_.pack(load_at(nest, op_)));
     const Values columns = transposed(b_, rows);
