@@ -236,8 +236,9 @@ class KernelEmitter {
     const ir::BlockId body = function_.region(loop);
     EmitScope scope;
     scope.block = body;
-    scope.tiles[range.axis] = {range.step, function_.add_arg(body, ir::Type(index)), range.is_whole};
-    if (plan_.is_reverse) scope.tiles[range.axis].start = from_the_end(loop, scope.tiles[range.axis].start, index);
+    const ir::ValueId counter = function_.add_arg(body, ir::Type(index));
+    scope.tiles[range.axis] = {range.step, counter, range.is_whole};
+    if (plan_.is_reverse) scope.tiles[range.axis].start = from_the_end(loop, counter, index);
     TileState old;
     std::vector<Part> running;
     std::map<int, Part> results;
@@ -260,7 +261,7 @@ class KernelEmitter {
     scopes_.push(std::move(scope));
     TileState parts;
     if (split) parts = loaded_states(*split);
-    const TileState now = states_.update(pass, &old, split ? &parts : nullptr);
+    const TileState now = states_.update(pass, &old, split ? &parts : nullptr, share_of_visited(pass, range, counter));
     if (scans != 0) running = run_scans(running);
     for (const KernelOutput* o : along) store(*o);
     std::vector<ir::ValueId> yields;
@@ -273,6 +274,17 @@ class KernelEmitter {
     scopes_.move_builder();
     for (const auto& [shift, part] : last_shifts) scopes_.know(shift, part);
     return results;
+  }
+
+  // The number of positions over the number of those that the loop has visited with the tile that begins at `counter`; none if no reference
+  // needs it.
+  std::optional<Part> share_of_visited(const PassState& pass, const LoopRange& range, ir::ValueId counter) {
+    if (std::none_of(pass.steps.begin(), pass.steps.end(), [](const UpdateStep& s) { return s.is_extrapolated; })) return std::nullopt;
+    const Part length = build_.binary(OpKind::sub_, range.end, range.begin, {});
+    const Part end = build_.binary(OpKind::add_, {counter, {}}, build_.integer(build_.element(range.begin), range.step), {});
+    const Part visited = build_.binary(OpKind::minimum_, build_.binary(OpKind::sub_, end, range.begin, {}), length, {});
+    const Part all = range.is_part ? context_.extent(plan_.loop->extent, Element::f32) : build_.cast(length, Element::f32);
+    return build_.binary(OpKind::div_, all, build_.cast(visited, Element::f32), {});
   }
 
   // ---- scans ----
@@ -365,6 +377,13 @@ class KernelEmitter {
     return build_.select(tiles_.value(has_positions, {}), value, folds_.neutral(Combine::sum, build_.element(value), {}), value.axes);
   }
 
+  // A sum of squares is 0 or more, and its root is a number, though rounding may make the sum of its terms negative.
+  Part not_below_zero(const Reduction& r, const Part& value) {
+    if (r.terms.size() < 2 || !r.value->is_nonnegative || !ir::is_float(build_.element(value))) return value;
+    const Part zero = build_.constant(build_.element(value), 0);
+    return build_.select(build_.binary(OpKind::lt_, value, zero, value.axes), zero, value, value.axes);
+  }
+
   // has_references: the accumulators refer to values so far.
   void complete(int pass, const std::map<int, Part>& accumulators, bool has_references = true) {
     TileState rounded, last;
@@ -375,7 +394,7 @@ class KernelEmitter {
         for (const AccumulatorTerm& t : r.terms) last.accumulators[t.accumulator] = states_.settled(t.accumulator, rounded, last);
       // If accumulators refer to a constant reference, the value after the loop does too.
       const auto value = [&](const TileState& s) {
-        return r.constant ? build_.constant(r.value->element, *r.constant) : of_some(r, states_.terms_value(r, s));
+        return r.constant ? build_.constant(r.value->element, *r.constant) : not_below_zero(r, of_some(r, states_.terms_value(r, s)));
       };
       last.values[r.value] = value(last);
       if (has_references && states_.is_referred_to(r.value)) rounded.values[r.value] = value(rounded);

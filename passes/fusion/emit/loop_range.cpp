@@ -76,6 +76,7 @@ LoopRange LoopRanges::part(const PassState& pass, const SplitLoop& split) {
   LoopRange range{
       plan_.loop, sizes_.loop, build_.binary(OpKind::mul_, part, length, {}), {}, ends_with_tile(plan_.loop->extent, sizes_.loop)};
   range.end = build_.binary(OpKind::minimum_, build_.binary(OpKind::add_, range.begin, length, {}), context_.extent(extent, e), {});
+  range.is_part = true;
   apply_masks(pass, e, range);
   return range;
 }

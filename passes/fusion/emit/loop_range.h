@@ -15,7 +15,8 @@ struct LoopRange {
   Axis axis;
   std::int64_t step;
   Part begin, end;
-  bool is_whole;  // no position of a tile is outside of the axis
+  bool is_whole;         // no position of a tile is outside of the axis
+  bool is_part = false;  // others visit the other positions of the axis
 };
 
 class LoopRanges {

@@ -200,7 +200,16 @@ TileState StateEmitter::update_whole(const PassState& pass) {
   return state;
 }
 
-TileState StateEmitter::update(const PassState& pass, TileState* old, TileState* incoming) {
+// The state, with the sums that it would have if all positions were like those so far.
+TileState StateEmitter::extrapolated(const TileState& state, const Part& share) {
+  TileState all = state;
+  for (auto& [reduction, value] : all.values)
+    if (reduction->combine == Combine::sum)
+      value = build_.binary(OpKind::mul_, build_.cast(share, build_.element(value)), value, order_of(reduction->axes));
+  return all;
+}
+
+TileState StateEmitter::update(const PassState& pass, TileState* old, TileState* incoming, const std::optional<Part>& share) {
   TileState now;
   scales_.clear();
   for (const Reduction& r : plan_.reductions)
@@ -217,7 +226,8 @@ TileState StateEmitter::update(const PassState& pass, TileState* old, TileState*
         break;
       }
       case UpdateStep::Kind::shift:
-        now.shifts[step.shift] = finite(with(now, step.shift->operands[0], order_, step.shift->element));
+        now.shifts[step.shift] = finite(
+            with(step.is_extrapolated && share ? extrapolated(now, *share) : now, step.shift->operands[0], order_, step.shift->element));
         scopes_.know(step.shift, now.shifts[step.shift]);
         break;
     }

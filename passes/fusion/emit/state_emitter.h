@@ -1,6 +1,7 @@
 // Emits the state of a pass, which is its accumulators and their references, and its update with a tile or with other states.
 #pragma once
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -32,8 +33,9 @@ class StateEmitter {
         plan_(plan),
         order_(order) {}
 
-  /// Updates `old` (null: the empty state) with other states, or if `incoming` is null, with the tile of the loop's axis.
-  TileState update(const PassState&, TileState* old, TileState* incoming);
+  /// Updates `old` (null: the empty state) with other states, or if `incoming` is null, with the tile of the loop's axis. share: the number
+  /// of positions over the number of those so far; none behind the last one.
+  TileState update(const PassState&, TileState* old, TileState* incoming, const std::optional<Part>& share = {});
   /// The state of the only tile of the loop's axis. References have their complete values, so that bodies share tiles with outputs along the
   /// axis: an exponential that is both summed and stored is computed once.
   TileState update_whole(const PassState&);
@@ -56,6 +58,7 @@ class StateEmitter {
 
  private:
   Part with(PartsByExpr known, Axis part, Expr, const Order&, ir::Element);
+  TileState extrapolated(const TileState&, const Part& share);
   Part accumulated(const UpdateStep&, const TileState* old, const TileState* incoming, const TileState& now);
   Expr body_in_loop(const Accumulator&, const TileState& now);
   Expr body_of_whole(const Accumulator&, const TileState& now);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "passes/fusion/expr/averaged.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/expr/integer_range.h"
@@ -230,14 +231,23 @@ void LoopPlan::make_accumulators() {
     for (const FormTerm& t : forms_[r.value]) r.terms.push_back(term(t, r.pass, r.value->combine, t.exponent, r.value));
 }
 
-bool LoopPlan::may_roll(Expr shift, int pass) const {
+// The sums of a pass in a shift reference.
+std::vector<Expr> LoopPlan::sums_in(Expr shift, int pass) const {
   std::vector<Expr> sums;
-  for (const Reduction& r : reductions) {
-    if (!contains(shift->operands[0], r.value)) continue;
-    if (r.value->combine != Combine::sum) return true;
-    if (r.pass == pass) sums.push_back(r.value);
-  }
-  return is_ratio_of_sums(*b_, shift->operands[0], sums);
+  for (const Reduction& r : reductions)
+    if (r.value->combine == Combine::sum && r.pass == pass && contains(shift->operands[0], r.value)) sums.push_back(r.value);
+  return sums;
+}
+
+bool LoopPlan::may_roll(Expr shift, int pass) const {
+  const auto has_extreme = [&](const Reduction& r) { return r.value->combine != Combine::sum && contains(shift->operands[0], r.value); };
+  return std::any_of(reductions.begin(), reductions.end(), has_extreme) || is_ratio_of_sums(*b_, shift->operands[0], sums_in(shift, pass));
+}
+
+bool LoopPlan::is_average_of_all(Expr shift, int pass) const {
+  const std::vector<Expr> sums = sums_in(shift, pass);
+  return !sums.empty() && !is_extreme(*b_, shift->operands[0]) && averaged_values(*b_, shift->operands[0]) &&
+         !is_ratio_of_sums(*b_, shift->operands[0], sums);
 }
 
 // Accumulators move by their transports. New bodies become accumulators. If some of the references follow their values, the others do not
@@ -247,11 +257,14 @@ void LoopPlan::make_moves() {
     const std::vector<Expr> shifts = all_of_kind(accumulators[i].body, ExprKind::shift_reference);
     if (shifts.empty()) continue;
     for (Expr s : shifts)
-      if (may_roll(s, accumulators[i].pass)) rolling_.insert(s);
-    const bool has_rolling = std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return rolling_.contains(s); });
+      if (may_roll(s, accumulators[i].pass)) {
+        rolling_.all.insert(s);
+        if (is_average_of_all(s, accumulators[i].pass)) rolling_.averages.insert(s);
+      }
+    const bool has_rolling = std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return rolling_.all.contains(s); });
     ExprMap unchanged;
     for (Expr s : shifts)
-      if (has_rolling && !rolling_.contains(s)) unchanged[b_->delta(s->operands[0])] = b_->zero();
+      if (has_rolling && !rolling_.all.contains(s)) unchanged[b_->delta(s->operands[0])] = b_->zero();
     std::vector<AccumulatorTerm> move;
     for (FormTerm t : transport(accumulators[i].body)) {
       if (!unchanged.empty()) t.factor = b_->substitute(t.factor, unchanged);

@@ -76,7 +76,9 @@ class LoopPlan {
   int accumulator(int pass, graph::Combine, Expr exponent, Expr body, Expr reduce);
   void make_moves();
   void choose_policies();
+  std::vector<Expr> sums_in(Expr shift, int pass) const;
   bool may_roll(Expr shift, int pass) const;
+  bool is_average_of_all(Expr shift, int pass) const;
   std::optional<double> constant_reference(const Reduction&) const;
   std::vector<Expr> outputs_at_references();
   bool is_read_behind_loop(Expr reduce) const;
@@ -87,7 +89,7 @@ class LoopPlan {
   std::unordered_map<Expr, Form, ExprHash> transports_;  // of the bodies of accumulators
   // The shift references that are the value so far, to which the accumulators move, and not an estimate from the first tile: those
   // that contain a maximum, or are a ratio of sums, which is meaningless as long as all weights are 0.
-  ExprSet rolling_;
+  RollingShifts rolling_;
 };
 
 /// The merge of two states of a pass, as text for people.

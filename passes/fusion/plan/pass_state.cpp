@@ -15,7 +15,7 @@ using Kind = UpdateStep::Kind;
 
 class StateMaker {
  public:
-  StateMaker(std::span<const Reduction> reductions, std::span<const Accumulator> accumulators, const ExprSet& rolling, int pass)
+  StateMaker(std::span<const Reduction> reductions, std::span<const Accumulator> accumulators, const RollingShifts& rolling, int pass)
       : reductions_(reductions), accumulators_(accumulators), rolling_(rolling), pass_(pass) {}
 
   PassState run() {
@@ -31,7 +31,7 @@ class StateMaker {
 
   bool has_rolling_shift(const Accumulator& a) const {
     const std::vector<Expr> shifts = shifts_in(a.body);
-    return std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return rolling_.contains(s); });
+    return std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return rolling_.all.contains(s); });
   }
 
   void choose_accumulators() {
@@ -53,7 +53,7 @@ class StateMaker {
   void choose_shifts() {
     const auto add = [&](Expr in) {
       for (Expr s : shifts_in(in)) {
-        std::vector<Expr>& to = rolling_.contains(s) ? state_.rolling_shifts : state_.fixed_shifts;
+        std::vector<Expr>& to = rolling_.all.contains(s) ? state_.rolling_shifts : state_.fixed_shifts;
         if (std::find(to.begin(), to.end(), s) == to.end()) to.push_back(s);
       }
     };
@@ -106,14 +106,15 @@ class StateMaker {
       state_.steps.push_back({.kind = Kind::refer, .index = static_cast<int>(i), .shift = {}});
       referred_.insert(r.value);
       for (Expr s : state_.rolling_shifts)
-        if (is_ready(s) && shifted_.insert(s).second) state_.steps.push_back({.kind = Kind::shift, .shift = s});
+        if (is_ready(s) && shifted_.insert(s).second)
+          state_.steps.push_back({.kind = Kind::shift, .shift = s, .is_extrapolated = rolling_.averages.contains(s)});
     }
     for (int i : state_.accumulators) accumulate(i);
   }
 
   std::span<const Reduction> reductions_;
   std::span<const Accumulator> accumulators_;
-  const ExprSet& rolling_;
+  const RollingShifts& rolling_;
   int pass_;
   PassState state_;
   std::set<int> accumulated_;
@@ -122,7 +123,8 @@ class StateMaker {
 
 }  // namespace
 
-PassState pass_state(std::span<const Reduction> reductions, std::span<const Accumulator> accumulators, const ExprSet& rolling, int pass) {
+PassState pass_state(std::span<const Reduction> reductions, std::span<const Accumulator> accumulators, const RollingShifts& rolling,
+                     int pass) {
   return StateMaker(reductions, accumulators, rolling, pass).run();
 }
 

@@ -24,6 +24,7 @@ struct UpdateStep {
   Kind kind{};
   int index = -1;  // index, in the plan, of the accumulator or the reduction
   Expr shift;
+  bool is_extrapolated = false;    // shift: sums so far count as they would if all positions were like those so far
   bool moves_by_shifts = false;    // accumulate: first moves by the change of its shift references
   bool moves_by_exponent = false;  // accumulate: then moves by the change of its exponent
 };
@@ -36,7 +37,12 @@ struct PassState {
   std::vector<UpdateStep> steps;
 };
 
-/// The state of a pass, made of the plan's reductions and accumulators. rolling: the shift references that are the value so far.
-PassState pass_state(std::span<const Reduction>, std::span<const Accumulator>, const ExprSet& rolling, int pass);
+/// The shift references that are the value so far, and those of them that are averages of all positions, to which the sum so far is no estimate.
+struct RollingShifts {
+  ExprSet all, averages;
+};
+
+/// The state of a pass, made of the plan's reductions and accumulators.
+PassState pass_state(std::span<const Reduction>, std::span<const Accumulator>, const RollingShifts&, int pass);
 
 }  // namespace tilewright::passes::fusion

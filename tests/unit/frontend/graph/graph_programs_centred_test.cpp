@@ -51,6 +51,12 @@ std::vector<Formula> formulas() {
       formula("maxima", [](auto d) { return below_greatest(d.y) - d.number(0.3f) * below_greatest(d.t); }),
       formula("a mean and a maximum", [](auto d) { return centred(d.y) - d.number(0.3f) * below_greatest(d.t); }),
       formula("below the maximum of a multiple", [](auto d) { return below_greatest(d.number(1.3f) * centred(d.y)); }),
+      formula("an offset by a maximum", [](auto d) { return centred(d.y + tw::max(d.y, 1, true)); }),
+      formula("an offset by a maximum that a mask shows",
+              [](auto d) {
+                const auto all = tw::max(d.y, 1, true), shown = tw::where(all > d.number(0), d.y + all, d.y - all);
+                return centred(tw::where(d.mask, shown, d.number(0)) + tw::where(d.mask, d.number(0), shown));
+              }),
       formula("a mask",
               [](auto d) {
                 const auto e = centred_under(d.mask, d.y) - d.number(0.3f) * centred_under(d.mask, d.t);
@@ -217,6 +223,31 @@ TEST_CASE("graph programs: squares of standardized sums of tensors") {
   check_squares<float, float>(kHost, {0, 10000, 1000000}, kUsual, 1, standardized_formulas(), rounding);
   check_squares<float, float>(kGpu, {10000, 1000000}, kUsual, 1, standardized_formulas(), rounding);
   check_squares<float, float>({"cpu", 71}, {1000000}, kMaybeNone, 1, standardized_formulas(), rounding);
+}
+
+// Rows of two neighbouring numbers, or of one.
+TEST_CASE("graph programs: deviations of rows that are nearly constant are numbers") {
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    CAPTURE(name);
+    const int rows = std::string(name) == "cpu" ? 400 : 16, columns = 10000;
+    std::vector<float> x;
+    const std::vector<float> value = normal(static_cast<std::size_t>(rows), 7, 100), where = normal(std::size_t(rows) * columns, 8, 1);
+    for (int r = 0; r < rows; ++r)
+      for (int i = 0; i < columns; ++i) {
+        const float v = value[static_cast<std::size_t>(r)], least = float(r % 5);
+        x.push_back(where[static_cast<std::size_t>(r * columns + i)] > least ? std::nextafter(v, 1000.0f) : v);
+      }
+    tw::Device device = tw::Device::open(name);
+    tw::Graph graph;
+    const auto t = graph.input<float>("x", {rows, columns});
+    const auto e = centred(t);
+    graph.output("deviation", tw::sqrt(tw::mean(e * e, 1)));
+    tw::Plan plan = graph.compile(device);
+    const auto in = device.upload(x);
+    auto out = device.allocate<float>(static_cast<std::size_t>(rows));
+    plan.run({{"x", in}, {"deviation", out}});
+    for (float deviation : out.download()) CHECK(deviation >= 0);
+  }
 }
 
 }  // namespace
