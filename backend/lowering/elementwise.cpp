@@ -6,6 +6,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -325,6 +326,31 @@ Value* lower_select(const Lanes& e) { return e.b.CreateSelect(e.x[0], e.x[1], e.
 /// The only conversion of a 16-bit float that is still an instruction; passes have turned the others into bit operations.
 llvm::Type* half_lanes(const Lanes& e) { return e.lanes_of(e.b.getHalfTy()); }
 
+/// Vectors of floats as saturated integers; NaN is 0. LLVM (19) converts by fptosi.sat on x86 lane by lane, with branches of data flow around
+/// each: 1.8 ns an element where a vector takes 0.1 ns. A select takes no poison from the value that it does not choose.
+Value* saturated_lanes(const Lanes& e) {
+  Value* x = e.x[0];
+  const bool sign = ir::is_signed(e.result.element());
+  const unsigned bits = static_cast<unsigned>(ir::bits(e.result.element()));
+  const auto of_float = [&](double v) { return llvm::ConstantFP::get(x->getType(), v); };
+  const double least = sign ? -std::ldexp(1.0, static_cast<int>(bits) - 1) : 0;
+  const double behind = std::ldexp(1.0, static_cast<int>(sign ? bits - 1 : bits));  // the first number that is too great
+  if (bits < 32) {
+    x = e.b.CreateSelect(e.b.CreateFCmpOLT(x, of_float(least)), of_float(least), x);
+    x = e.b.CreateSelect(e.b.CreateFCmpOGT(x, of_float(behind - 1)), of_float(behind - 1), x);
+    x = e.b.CreateSelect(e.b.CreateFCmpUNO(x, x), of_float(0), x);
+    return e.b.CreateTrunc(e.b.CreateFPToSI(x, e.lanes_of(e.b.getInt32Ty())), e.result_type());
+  }
+  llvm::Type* type = e.result_type();
+  const auto of_integer = [&](const llvm::APInt& v) { return llvm::ConstantInt::get(type, v); };
+  Value* i = sign ? e.b.CreateFPToSI(x, type) : e.b.CreateFPToUI(x, type);
+  const llvm::APInt smallest = sign ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0);
+  const llvm::APInt greatest = sign ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
+  i = e.b.CreateSelect(e.b.CreateFCmpOGE(x, of_float(behind)), of_integer(greatest), i);
+  i = e.b.CreateSelect(e.b.CreateFCmpOLT(x, of_float(least)), of_integer(smallest), i);
+  return e.b.CreateSelect(e.b.CreateFCmpUNO(x, x), llvm::Constant::getNullValue(type), i);
+}
+
 Value* lower_cast(const Lanes& e) {
   const Type from = e.types[0];
   const Type to = e.result;
@@ -343,6 +369,7 @@ Value* lower_cast(const Lanes& e) {
   }
   if (from.is_float() && to.is_float()) return e.b.CreateFPCast(x, type);
   if (from.is_float()) {
+    if (!e.target.is_gpu() && llvm::isa<llvm::VectorType>(x->getType())) return saturated_lanes(e);
     const ID id = ir::is_signed(to.element()) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return e.b.CreateIntrinsic(id, {type, x->getType()}, {x});
   }

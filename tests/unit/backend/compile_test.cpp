@@ -348,6 +348,29 @@ TEST_CASE("compile: every second element is taken from two vectors by a shuffle,
   }
 }
 
+TEST_CASE("compile: floats become integers by vectors, not lane by lane") {
+  for (const char* type : {"i8", "u8", "i16", "u16", "i32"}) {
+    std::string kernel = R"(kernel @quantise(%x: ptr<const f32>, %y: ptr<T>) {
+  %r = arange {lo = 0, hi = 256} : i32[256]
+  %xs = broadcast %x : ptr<const f32>[256]
+  %xp = add_ptr %xs, %r : ptr<const f32>[256]
+  %v = load %xp : f32[256]
+  %q = cast %v : T[256]
+  %ys = broadcast %y : ptr<T>[256]
+  %yp = add_ptr %ys, %r : ptr<T>[256]
+  store %yp, %q
+})";
+    for (std::size_t at; (at = kernel.find('T')) != std::string::npos;) kernel.replace(at, 1, type);
+    for (const char* target : {"cpu:x86-64-v3", "cpu:x86-64-v4"}) {
+      const std::string assembly = compiled(kernel.c_str(), target).assembly;
+      CAPTURE(type);
+      CAPTURE(target);
+      CHECK(has(assembly, "vcvttps2dq"));
+      CHECK_FALSE(has(assembly, "vcvttss2si"));
+    }
+  }
+}
+
 TEST_CASE("compile: the same kernel gives the same bytes") {
   const auto a = compiled(kMasked, "cpu"), b = compiled(kMasked, "cpu");
   CHECK(a.image == b.image);
