@@ -91,9 +91,7 @@ class ShiftedReads {
       if (!is_needed_[i] || positions_[i].empty()) continue;
       const bool is_repeated = may_be_stored(n) && (is_padded_[i] || positions_[i].size() > most_positions(n));
       if (is_repeated) found.push_back(n);
-      // What reads the operand of a stored pad elsewhere would compute it again, and what that was computed from.
-      if (const Node& pad = g_.node(n); is_repeated && pad.op == Op::pad && users_[pad.operands[0].index] > 1)
-        is_padded_[pad.operands[0].index] = is_computed(pad.operands[0]);
+      if (is_repeated && g_.node(n).op == Op::pad) note_padded(g_.node(n).operands[0]);
       if (is_repeated || is_stored_[i]) positions_[i] = {own_position(g_.node(n).shape)};
       hand_on(n, std::exchange(positions_[i], {}));
     }
@@ -137,6 +135,13 @@ class ShiftedReads {
       there[axis] = moved(p[axis], step, dilation * i);
       add(n.operands[0], there);
     }
+  }
+
+  // What reads the operand of a stored pad elsewhere would compute it again, and what that was computed from. A reduction or a product under
+  // the masks of a pad takes longer than without them, and than a copy.
+  void note_padded(NodeId operand) {
+    while (users_[operand.index] == 1 && g_.node(operand).op == Op::pad) operand = g_.node(operand).operands[0];
+    if (users_[operand.index] > 1 || reduces_[operand.index]) is_padded_[operand.index] = is_computed(operand);
   }
 
   bool may_be_stored(NodeId id) const { return is_computed(id) || (g_.node(id).op == Op::concat && is_of_data(id)); }
@@ -280,7 +285,7 @@ class ShiftedReads {
   std::vector<std::vector<ReadPosition>> positions_;  // for each node: the positions at which results read it
   std::vector<bool> reads_memory_;
   std::vector<bool> reduces_;    // a reduction or a product is computed after the last stored values
-  std::vector<bool> is_padded_;  // a pad of the value is stored, and other values read it, too
+  std::vector<bool> is_padded_;  // a pad of the value is stored, and the value itself, too
   std::vector<int> users_;
   std::vector<Source> sources_;
 };
