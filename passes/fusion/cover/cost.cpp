@@ -321,8 +321,9 @@ class Estimator {
     const double walked = target_.is_gpu() ? 0 : (kOfWalkingOnHost - 1) * walked_bytes_ / facts_.cache_bytes;
     const double work =
         ir::overlapped_seconds(memory + share * walked, share * compute) + share * kOfFar * far_bytes() / facts_.cache_bytes;
-    const double launch = facts_.launch_seconds + (programs > 1 ? facts_.share_seconds : 0);
-    return work + launch + (cost_.parts > 1 ? facts_.launch_seconds + facts_.share_seconds : 0);
+    const double to_share = processors > 1 ? facts_.share_seconds : 0;
+    const double launch = facts_.launch_seconds + (programs > 1 ? to_share : 0);
+    return work + launch + (cost_.parts > 1 ? facts_.launch_seconds + to_share : 0);
   }
 
   // What programs of a host read again from beyond the caches of a processor: all of it, if one pass of a program reads more than these hold.

@@ -17,6 +17,8 @@
 #include "passes/fusion/cover/alternative.h"
 #include "passes/fusion/cover/cost.h"
 #include "passes/fusion/cover/merge_kernels.h"
+#include "passes/fusion/cover/other_names.h"
+#include "passes/fusion/cover/picked_values.h"
 #include "passes/fusion/cover/read_stored.h"
 #include "passes/fusion/cover/stored_values.h"
 #include "passes/fusion/cover/strategies.h"
@@ -46,10 +48,11 @@ class Coverer {
         first_(first) {}
 
   std::vector<CoveredKernel> run(const std::vector<KernelOutput>& outputs) {
-    divide(outputs, {});
+    divide(outputs, {}, {});
     std::vector<Expr> repeated = repeated_products(b_, kernels_);
     std::erase_if(repeated, [&](Expr product) { return started_.contains(product); });
-    if (!repeated.empty()) store_first(repeated, outputs);
+    const std::vector<Expr> again = computed_again();
+    if (!repeated.empty() || !again.empty()) store_first(repeated, again, outputs);
     std::vector<CoveredKernel> covered;
     for (ChosenKernel& k : in_order(std::move(kernels_)))
       covered.push_back(
@@ -58,31 +61,55 @@ class Coverer {
   }
 
  private:
-  // Chooses kernels for the outputs; the values `first` are stored in any case.
-  void divide(const std::vector<KernelOutput>& outputs, const std::vector<Expr>& first) {
+  // Chooses kernels for the outputs; the values `first` are stored in any case, and reductions that combine the values `read` read them.
+  void divide(const std::vector<KernelOutput>& outputs, const std::vector<Expr>& first, const std::vector<Expr>& read) {
     for (const KernelOutput& o : outputs) know_output(o);
-    ExprMap loads;
+    ExprMap loads, parts;
     for (Expr v : first) loads[v] = load_of(v);
-    store_all(loads);
-    for (const KernelOutput& o : outputs) add(o);
+    for (Expr v : read) loads[v] = parts[v] = load_of(v);
+    store_all(without_same(loads));
+    for (KernelOutput o : outputs) {
+      if (!parts.contains(o.value)) o.value = reduce_stored(b_, held_, o.value, parts);
+      add(o);
+    }
     std::set<Tensor> given;
     for (const KernelOutput& o : outputs) given.insert(o.tensor);
     merge_kernels(b_, kernels_, given, target_, options_);
   }
 
-  // Each output has chosen for itself alone. If kernels with these products in memory take less time, they replace the others.
-  void store_first(const std::vector<Expr>& products, const std::vector<KernelOutput>& outputs) {
+  // The values that kernels store, and that others compute again as parts of reductions: A p, where another kernel adds up p A p.
+  std::vector<Expr> computed_again() {
+    std::vector<Expr> again;
+    for (const auto& [value, of_value] : loads_) {
+      if (!started_.contains(value) || !value->is(ExprKind::reduce)) continue;
+      const Expr load = of_value;
+      const ExprMap stored{{value, load}};
+      const bool is_again = std::any_of(kernels_.begin(), kernels_.end(), [&](const ChosenKernel& k) {
+        const std::vector<KernelOutput>& all = k.plan->outputs;
+        return std::any_of(all.begin(), all.end(), [&](const KernelOutput& o) {
+          return o.tensor != load->tensor && reduce_stored(b_, held_, o.value, stored) != o.value;
+        });
+      });
+      if (is_again) again.push_back(value);
+    }
+    std::sort(again.begin(), again.end(), by_key);
+    return again;
+  }
+
+  // Each output has chosen for itself alone. If kernels with these products in memory take less time, or kernels that read what is in memory
+  // anyway, they replace the others.
+  void store_first(const std::vector<Expr>& products, const std::vector<Expr>& again, const std::vector<KernelOutput>& outputs) {
     std::vector<ChosenKernel> others = std::exchange(kernels_, {});
     alternatives_.clear();
     together_.clear();
     products_.clear();
-    started_.clear();
+    started_ = known_;
     try {
-      divide(outputs, products);
+      divide(outputs, products, again);
       const auto seconds = [](const std::vector<ChosenKernel>& kernels) {
         return std::accumulate(kernels.begin(), kernels.end(), 0.0, [](double s, const ChosenKernel& k) { return s + k.cost.seconds; });
       };
-      if (kOfStoring * seconds(kernels_) >= seconds(others)) kernels_ = std::move(others);
+      if ((products.empty() ? 1 : kOfStoring) * seconds(kernels_) >= seconds(others)) kernels_ = std::move(others);
     } catch (const PlanRefuted&) {
       kernels_ = std::move(others);
     }
@@ -104,7 +131,7 @@ class Coverer {
     } else if (!held_.holds_reduction(value)) {
       return;
     }
-    if (loads_.emplace(value, load).second) started_.insert(value);
+    if (loads_.emplace(value, load).second) known_.insert(value), started_.insert(value);
   }
 
   // ---- one output ----
@@ -141,7 +168,7 @@ class Coverer {
     const std::optional<ScanLoop> loop = scan_loop({output.value});
     ExprMap stored;
     output.value = stored_.store_scans(output.value, loop.has_value(), stored);
-    store_all(stored);
+    store_all(without_same(stored));
     if (!loop) return false;
     if (!scan_loop({output.value})) return add_scans(output);  // one scan of the loop is inside of another one, and is stored
     LoopPlan plan(b_, {output}, loop->axis);
@@ -196,13 +223,14 @@ class Coverer {
       for (const Strategy& s : strategies()) {
         if (s.tried != tried) continue;
         ExprMap stored;
-        const KernelOutput rest = rest_of(s, output, loop, stored);
+        const auto [rest, only_picks] = rest_of(s, output, loop, stored);
         if (tried == Tried::if_storing && stored.empty()) continue;
-        if (loop && reductions_over(loop, {rest}).empty()) continue;
+        const Axis left = only_picks ? nullptr : loop;
+        if (left && reductions_over(left, {rest}).empty()) continue;
         const bool is_known =
-            std::any_of(all.begin(), all.end(), [&](const Alternative& a) { return a.plan->loop == loop && a.stored == stored; });
+            std::any_of(all.begin(), all.end(), [&](const Alternative& a) { return a.plan->loop == left && a.stored == stored; });
         if (tried == Tried::for_each_loop && is_known) continue;
-        add_refined(s, rest, loop, std::nullopt, stored, all);
+        add_refined(s, rest, left, std::nullopt, stored, all);
       }
   }
 
@@ -223,7 +251,7 @@ class Coverer {
     for (const Strategy& s : strategies()) {
       if (s.tried != tried) continue;
       ExprMap stored;
-      const KernelOutput rest = rest_of(s, output, nullptr, stored);
+      const KernelOutput rest = rest_of(s, output, nullptr, stored).output;
       if (stored.empty()) continue;
       LoopPlan plan = best_plan(b_, {rest});
       const Axis loop = plan.loop;
@@ -231,12 +259,19 @@ class Coverer {
     }
   }
 
+  struct Rest {
+    KernelOutput output;
+    bool only_picks;  // its sums picked elements of what is stored, so that no loop is left
+  };
   // What the kernel of an output computes if other kernels store what the strategy says.
-  KernelOutput rest_of(const Strategy& s, const KernelOutput& output, Axis loop, ExprMap& stored) {
+  Rest rest_of(const Strategy& s, const KernelOutput& output, Axis loop, ExprMap& stored) {
     KernelOutput rest = output;
-    rest.value = reduce_stored(b_, held_, s.transform(stored_, output.value, loop, stored), stored);
+    const Expr value = reduce_stored(b_, held_, s.transform(stored_, output.value, loop, stored), stored);
+    rest.value = stored.empty() ? value : read_picked(b_, held_, value);
+    stored = without_same(stored);
     TW_CHECK(!stored.contains(output.value), fmt::format("fusion: the strategy '{}' stores all of an output", s.name));
-    return rest;
+    const bool only_picks = rest.value != value && bound_axes({rest}).empty();
+    return {std::move(rest), only_picks};
   }
 
   // Adds the alternatives of a strategy. rest: what its kernel computes; best: its plan, if it is known.
@@ -248,7 +283,8 @@ class Coverer {
       if (r.kind == Kind::stores && (!loop || best)) continue;
       ExprMap all_stored = stored;
       rest.value = r.transform(stored_, unique_bound_axes_, value, loop, all_stored);
-      if (r.kind == Kind::stores) rest.value = reduce_stored(b_, held_, rest.value, all_stored);
+      if (r.kind == Kind::stores) rest.value = read_picked(b_, held_, reduce_stored(b_, held_, rest.value, all_stored));
+      all_stored = without_same(all_stored);
       if (r.kind == Kind::stores && (all_stored.size() == stored.size() || reductions_over(loop, {rest}).empty())) continue;
       if (r.kind == Kind::renames && rest.value == value) continue;
       std::string name(s.name);
@@ -274,8 +310,9 @@ class Coverer {
       if (s.tried != Tried::if_read_again) continue;
       ExprMap stored;
       KernelOutput rest = output;
-      rest.value = s.transform(stored_, output.value, nullptr, stored);
+      rest.value = read_picked(b_, held_, s.transform(stored_, output.value, nullptr, stored));
       if (stored.empty()) continue;
+      stored = without_same(stored);
       // A product that is computed from what is stored needs a loop.
       LoopPlan plan = bound_axes({rest}).empty() ? LoopPlan(b_, {rest}, nullptr) : best_plan(b_, {rest});
       all.push_back(estimate_alternative(std::string(s.name), std::move(plan), std::move(stored)));
@@ -370,8 +407,26 @@ class Coverer {
     return products_.emplace(value, std::move(products)).first->second;
   }
 
+  // Of what is the same value along different axes, one is stored.
+  ExprMap without_same(const ExprMap& stored) {
+    ExprMap once;
+    for (const auto& [value, load] : stored) {
+      const auto other = same_.find(value);
+      const Expr one = other == same_.end() ? value : other->second;
+      once.emplace(one, loads_.at(one));
+    }
+    return once;
+  }
+
   Expr load_of(Expr value) {
     if (const auto known = loads_.find(value); known != loads_.end()) return known->second;
+    for (const SwappedAxes& swapped : swappable_axes(b_.pool(), value)) {
+      const Expr other = with_swapped(b_, value, swapped);
+      const auto known = loads_.find(other);
+      if (known == loads_.end() || same_.contains(other)) continue;
+      same_.emplace(value, other);
+      return loads_[value] = with_swapped(b_, known->second, {swapped.other, swapped.own});
+    }
     std::string name = fmt::format("t{}", static_cast<std::size_t>(first_) + loads_.size());
     while (b_.pool().find_tensor(name)) name += "_";
     const Expr load = add_stored_tensor(b_, value, value->element, std::move(name));
@@ -387,6 +442,8 @@ class Coverer {
   UniqueBoundAxes unique_bound_axes_;
   const int first_;  // number of the first intermediate result
   ExprMap loads_;
+  ExprSet known_;  // what outputs store
+  ExprMap same_;   // values that are stored along other axes
   ExprSet started_;
   std::map<Tensor, std::vector<Alternative>> alternatives_;         // alternatives to compute each tensor
   std::map<std::vector<Tensor>, std::optional<Seconds>> together_;  // seconds of one kernel for all of these tensors

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/fusion/cover/other_names.h"
 #include "passes/fusion/cover/replace_factors.h"
 #include "passes/fusion/expr/expr_walk.h"
 
@@ -66,16 +67,27 @@ ExprMap by_all_names(ExprBuilder& b, Expr output, const ExprMap& stored) {
   return loads;
 }
 
-// The names by which a reduction calls the axes of a stored value: axis n is n' where n has another meaning outside of the reduction.
-ExprMap names_in(ExprBuilder& b, Expr reduction, Expr value) {
-  ExprMap names;
+struct StoredValue {
+  Expr value, load;
+};
+
+// A stored value by the names of its axes that a reduction may have for them: axis n is n' where n has another meaning outside of the
+// reduction, and of n and n' that the reduction binds, either may be that of the value.
+std::vector<StoredValue> by_names_in(ExprBuilder& b, Expr reduction, StoredValue stored) {
   const auto has = [&](Axis a) { return reduction->bound.contains(a) || reduction->axes.contains(a); };
-  for (Axis a : value->axes) {
-    Axis other = a;
-    while (other && !has(other)) other = b.pool().find_axis(other->name + "'");
-    if (other && other != a) names.emplace(b.index(a), b.index(other));
-  }
-  return names;
+  const auto swapped = [&](const StoredValue& s, const SwappedAxes& axes) {
+    return StoredValue{with_swapped(b, s.value, axes), with_swapped(b, s.load, axes)};
+  };
+  for (Axis a : AxisSet(stored.value->axes))
+    for (const SwappedAxes& axes : swappable_axes(b.pool(), stored.value))
+      if (axes.own == a && !has(a) && has(axes.other)) {
+        stored = swapped(stored, axes);
+        break;
+      }
+  std::vector<StoredValue> all{stored};
+  for (const SwappedAxes& axes : swappable_axes(b.pool(), stored.value))
+    if (has(axes.other)) all.push_back(swapped(stored, axes));
+  return all;
 }
 
 // A reduction over more axes than the stored one, of the same elements times factors that do not vary along the axes of the stored one:
@@ -113,13 +125,13 @@ Expr reduce_stored(ExprBuilder& b, ContainedReductions& held, Expr output, const
     if (!held.holds_reduction(e)) return false;
     if (!e->is(ExprKind::reduce)) return true;
     for (const auto& [value, load] : stored) {
-      if (!value->is(ExprKind::reduce) || e->bound.size() <= value->bound.size()) continue;
-      const ExprMap names = names_in(b, e, value);
-      if (const std::optional<Expr> other = reduction_of_load(b, e, b.substitute(value, names), b.substitute(load, names))) {
-        replaced.emplace(e, *other);
-        b.pool().copy_sources(e, *other);
-        return false;
-      }
+      if (!value->is(ExprKind::reduce) || e->bound.size() < value->bound.size()) continue;
+      for (const StoredValue& named : by_names_in(b, e, {value, load}))
+        if (const std::optional<Expr> other = e == named.value ? named.load : reduction_of_load(b, e, named.value, named.load)) {
+          replaced.emplace(e, *other);
+          b.pool().copy_sources(e, *other);
+          return false;
+        }
     }
     return true;
   });
