@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
+#include <set>
 
 #include "backend/host/combine.h"
 #include "backend/host/memory.h"
 #include "backend/host/nest.h"
 #include "backend/host/prefix_masks.h"
 #include "backend/host/reduce.h"
+#include "backend/host/rows_ahead.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -34,11 +37,30 @@ class LoopNest {
         fills_panels_ = true;
       }
     }
+    find_fetched();
   }
 
   void run() { emit_dim(0); }
 
  private:
+  /// Finds the loads whose later rows are fetched: those of a loop down a matrix, of rows so short that the processor, which guesses from the
+  /// lines before, would guess too late.
+  void find_fetched() {
+    if (e_.check() || nest_.dims() != 2 || step_.is_unrolled || step_.is_interchanged || !nest_.is_vectorised()) return;
+    for (const Item& item : step_.items) {
+      if (!item.op || f_.kind(item.op) != OpKind::load_ || f_.attr(item.op, ir::AttrName::is_volatile) != 0) continue;
+      const ValueId pointer = f_.operand(item.op, 0);
+      const Type t = f_.type(f_.result(item.op));
+      const bool is_row =
+          t.rank() == 2 && t.extent(1) * t.element_bytes() <= kShortRow && e_.axes()(pointer).contiguity[1] >= nest_.lanes();
+      if (is_row && continues_down(f_, e_.plan(), e_.axes(), item.op)) fetched_.insert(item.op);
+    }
+    if (!fetched_.empty()) {
+      ahead_.emplace(e_, step_);
+      ahead_->set_lanes(nest_.lanes());
+    }
+  }
+
   /// Finds, for each dimension, the indices that are live in some item.
   void find_live() {
     for (const Item& item : step_.items) {
@@ -65,6 +87,7 @@ class LoopNest {
   void emit_dim(int dim) {
     // Code that depends only on outer indices is placed at the end of the block before this loop.
     nest_.enter(dim);
+    if (ahead_) ahead_->enter(dim);
     llvm::BasicBlock* rest = e_.new_block("nest");
     b_.CreateBr(rest);
     b_.SetInsertPoint(rest);
@@ -75,6 +98,7 @@ class LoopNest {
     if (step_.is_unrolled) return emit_unrolled_dim(dim);
     e_.loop_over_live(live_[static_cast<std::size_t>(dim)], step_.extents[static_cast<std::size_t>(dim)], [&](Value* i) {
       nest_.set_index(dim, i);
+      if (ahead_) ahead_->set_index(dim, b_.CreateAdd(i, e_.i64(kRowsAhead), "", true, true));
       emit_dim(dim + 1);
     });
   }
@@ -225,6 +249,10 @@ class LoopNest {
       if (at)
         nest_.set_index(nest_.vector_dim(), u == 0 ? at : b_.CreateAdd(at, e_.i64(lanes_before(u)), "", true, true),
                         number + lanes_before(u));
+      if (ahead_) {
+        ahead_->begin_lanes();
+        ahead_->set_index(nest_.vector_dim(), nest_.index(nest_.vector_dim()));
+      }
       for (const Item& item : step_.items) {
         emit_item(item, u);
         e_.split_points().add(sequence, b_);
@@ -252,7 +280,10 @@ class LoopNest {
     }
     const auto& op = f_.op(item.op);
     switch (op.kind) {
-      case OpKind::load_: nest_.set_register(op.results[0], load_at(nest_, item.op)); return;
+      case OpKind::load_:
+        if (fetched_.contains(item.op)) fetch_ahead(item.op);
+        nest_.set_register(op.results[0], load_at(nest_, item.op));
+        return;
       case OpKind::store_: store_at(nest_, item.op, non_temporal_); return;
       case OpKind::reduce_: emit_reduce(item.op, u); return;
       default: break;
@@ -264,6 +295,13 @@ class LoopNest {
       operands.push_back(nest_.operand(x));
     }
     nest_.set_register(op.results[0], lower_elementwise(b_, e_.target(), op.kind, types, f_.type(op.results[0]), operands));
+  }
+
+  void fetch_ahead(OpId id) {
+    const ValueId pointer = f_.operand(id, 0);
+    Value* line = b_.CreateIntToPtr(ahead_->evaluate(pointer, ahead_->dims_of(f_.type(pointer)), false), b_.getPtrTy());
+    // To the second level: the first one has the tile.
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()}, {line, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
   }
 
   void emit_reduce(OpId id, unsigned u) {
@@ -284,6 +322,9 @@ class LoopNest {
   unsigned unroll_ = 1;                                 // vectors in one iteration
   bool fills_panels_ = false;
   std::vector<Partials> reduces_;  // those along the last extent
+  static constexpr std::int64_t kShortRow = 4096, kRowsAhead = 8;
+  std::set<OpId> fetched_;
+  std::optional<Nest> ahead_;  // the same indices, some rows further
 };
 
 }  // namespace
