@@ -59,6 +59,8 @@ inline constexpr std::size_t kMostStepsOfReuse = 2048;
 inline constexpr std::size_t kMostJoined = 32, kMostJoinedOnHost = 8;
 /// Elements: if rows of operands are shorter, so that several share a vector, hosts take kMostJoined too.
 inline constexpr std::int64_t kShortJoinedRow = 16;
+/// Nodes between a piece of a concatenation and the reductions that it is computed from, and from a concatenation to its readers.
+inline constexpr std::size_t kMostStepsOfPiece = 256;
 /// Positions of a value that are remembered: with this many it is stored, and more of them change nothing.
 inline constexpr std::size_t kMostKeptPositions = std::max(kMostPositions, kMostJoined) + 1;
 /// Indices that a program of checked mode compares with their extent at once: 8 for each of 128 threads.

@@ -29,6 +29,14 @@ std::string names_text(const std::vector<int>& buffers, const fusion::KernelSequ
   return text;
 }
 
+/// As above for what a kernel writes: "y, part of z".
+std::string written_text(const fusion::SequenceKernel& k, const fusion::KernelSequence& sequence) {
+  std::string text;
+  for (int b : k.writes)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", k.parts.contains(b) ? "part of " : "", names_text({b}, sequence));
+  return text;
+}
+
 /// A label, and beside it a text that is broken into lines between its parts.
 std::string paragraph(const char* label, const std::vector<std::string>& parts) {
   constexpr std::size_t kWidth = 110;
@@ -111,7 +119,7 @@ PlannedKernel PlanState::planned(const fusion::SequenceKernel& k, const KernelSi
           .passes = k.passes,
           .grid = size.grid,
           .bytes_read = static_cast<std::int64_t>(bytes_of(k.reads, sizes_)),
-          .bytes_written = static_cast<std::int64_t>(bytes_of(k.writes, sizes_)),
+          .bytes_written = static_cast<std::int64_t>(size.written_bytes),
           .flops = size.flops,
           .tile_ir = ir::print(k.function),
           .ptx = compiled.ptx()};
@@ -181,8 +189,8 @@ std::string PlanState::kernel_text(const fusion::SequenceKernel& k, const Kernel
     text += paragraph("stores", stored);
   return text +
          indented("moves", fmt::format("reads {} ({}), writes {} ({}){}", bytes_text(static_cast<double>(bytes_of(k.reads, sizes))),
-                                       names_text(k.reads, parts_.sequence), bytes_text(static_cast<double>(bytes_of(k.writes, sizes))),
-                                       names_text(k.writes, parts_.sequence), size.flops > 0 ? "; " + fusion::flops_text(size.flops) : ""));
+                                       names_text(k.reads, parts_.sequence), bytes_text(static_cast<double>(size.written_bytes)),
+                                       written_text(k, parts_.sequence), size.flops > 0 ? "; " + fusion::flops_text(size.flops) : ""));
 }
 
 /// Equal layers are described only once.
@@ -197,7 +205,7 @@ std::string PlanState::kernels_text(const std::vector<fusion::SequenceKernel>& k
     double read = 0, written = 0, flops = 0;
     for (std::size_t k = g.first; k < g.end(); ++k) {
       read += static_cast<double>(bytes_of(kernels[k].reads, sizes));
-      written += static_cast<double>(bytes_of(kernels[k].writes, sizes));
+      written += static_cast<double>(kernel_sizes[k].written_bytes);
       flops += kernel_sizes[k].flops;
     }
     const std::string& first = kernels[g.first].name;

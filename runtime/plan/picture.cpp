@@ -202,7 +202,7 @@ void Picture::describe() {
 // The launch plus the longer of moving the bytes and computing, on the whole machine. Only the shares of these times are meaningful.
 double Picture::seconds_of(std::size_t kernel) const {
   const fusion::SequenceKernel& k = sequence_.kernels[kernel];
-  const auto bytes = static_cast<double>(bytes_of(k.reads, sizes_) + bytes_of(k.writes, sizes_));
+  const auto bytes = static_cast<double>(bytes_of(k.reads, sizes_) + sizes_.kernels[kernel].written_bytes);
   const double arithmetic = sizes_.kernels[kernel].flops / (facts_.matrix_flops_32 * std::max(processors_, 1));
   return facts_.launch_seconds + std::max(bytes / facts_.memory_bytes, arithmetic);
 }

@@ -155,8 +155,21 @@ std::uint64_t extent_word(const SequenceKernel& k, std::size_t parameter, const 
 }
 
 template <class Evaluation>
-KernelSize size_of(const SequenceKernel& k, const Evaluation& value) {
+std::uint64_t written_bytes(const SequenceKernel& k, const std::vector<fusion::SequenceBuffer>& buffers, const Sizes& sizes,
+                            const Evaluation& value) {
+  std::uint64_t bytes = bytes_of(k.writes, sizes);
+  for (const auto& [b, elements] : k.parts) {
+    const auto i = static_cast<std::size_t>(b);
+    bytes += static_cast<std::uint64_t>(value.product(value(elements), ir::bytes(buffers[i].element))) - sizes.buffers[i].bytes;
+  }
+  return bytes;
+}
+
+template <class Evaluation>
+KernelSize size_of(const SequenceKernel& k, const std::vector<fusion::SequenceBuffer>& buffers, const Sizes& sizes,
+                   const Evaluation& value) {
   KernelSize s;
+  s.written_bytes = written_bytes(k, buffers, sizes, value);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     for (const fusion::GridFactor& f : k.grid[axis]) s.grid[axis] = value.product(s.grid[axis], f.programs(value(f.extent)));
     if (value.call != nullptr && (s.grid[axis] < 0 || s.grid[axis] > rt::kMostPrograms[axis]))
@@ -183,8 +196,9 @@ Sizes SequenceSizes::compute(const Evaluation& value) const {
   sizes.symbols = value.symbols;
   for (const fusion::SequenceBuffer& b : sequence_.buffers)
     sizes.buffers.push_back(b.kind == BufferKind::input && !b.is_used ? BufferSize() : size_of(b, value));
-  for (const SequenceKernel& k : sequence_.kernels) sizes.kernels.push_back(size_of(k, value));
-  for (const SequenceKernel& k : sequence_.parameter_kernels) sizes.parameter_kernels.push_back(size_of(k, value));
+  for (const SequenceKernel& k : sequence_.kernels) sizes.kernels.push_back(size_of(k, sequence_.buffers, sizes, value));
+  for (const SequenceKernel& k : sequence_.parameter_kernels)
+    sizes.parameter_kernels.push_back(size_of(k, sequence_.buffers, sizes, value));
   lay_out_memory(sizes);
   return sizes;
 }
@@ -231,7 +245,8 @@ std::uint64_t bytes_of(const std::vector<int>& buffers, const Sizes& sizes) {
 
 std::uint64_t moved_bytes(const KernelSequence& sequence, const Sizes& sizes) {
   std::uint64_t bytes = 0;
-  for (const SequenceKernel& k : sequence.kernels) bytes += bytes_of(k.reads, sizes) + bytes_of(k.writes, sizes);
+  for (std::size_t k = 0; k < sequence.kernels.size(); ++k)
+    bytes += bytes_of(sequence.kernels[k].reads, sizes) + sizes.kernels[k].written_bytes;
   return bytes;
 }
 

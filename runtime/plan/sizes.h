@@ -21,6 +21,7 @@ struct KernelSize {
   /// A kernel that has no programs is not launched.
   bool has_programs() const { return grid[0] != 0 && grid[1] != 0 && grid[2] != 0; }
   std::vector<std::uint64_t> words;  // arguments of a launch: extents and numbers; pointers and scalars are 0 here
+  std::uint64_t written_bytes = 0;
   double flops = 0;
 };
 

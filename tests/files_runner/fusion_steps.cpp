@@ -19,6 +19,7 @@
 #include "passes/fusion/tiles/split_loop.h"
 #include "passes/fusion/tiles/tiling_text.h"
 #include "passes/fusion/translate/axes_text.h"
+#include "passes/fusion/translate/concat_outputs.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
 #include "passes/fusion/translate/parameters.h"
 #include "tileir/graph/function_name.h"
@@ -47,10 +48,16 @@ class Derivation {
                     {o.program.reassociate && o.program.move_rounding, [this](graph::NodeId n) { return buffers_.name_of(n); }}),
         options_(o) {
     buffers_.store_in_outputs([&](graph::NodeId n) { return !has_own_memory(g.node(n)); });
+    const auto add = [&](graph::NodeId n, const std::string& name, Tensor to) {
+      results_.push_back({n, to});
+      for (KernelOutput& output :
+           result_outputs(g, translator_, builder_, n, [&](graph::NodeId x) { return s.memory.contains(x); }, name, to))
+        outputs_.push_back(std::move(output));
+    };
     for (const graph::Output& o : g.outputs())
-      if (is_result(s, o.node)) add({o.name, {}, buffers_.output_tensor(o, pool_), {}}, o.node);
+      if (is_result(s, o.node)) add(o.node, o.name, buffers_.output_tensor(o, pool_));
     for (graph::NodeId n : s.results)
-      if (buffers_.outputs_of(n).empty()) add({buffers_.name_of(n), {}, translator_.tensor_of(n), {}}, n);
+      if (buffers_.outputs_of(n).empty()) add(n, buffers_.name_of(n), translator_.tensor_of(n));
   }
 
   const AxisAnalysis& axes() const { return axes_; }
@@ -84,12 +91,10 @@ class Derivation {
 
   /// Compares the stored results of the kernels with the graph as it is written, for small instances.
   std::string comparison(const std::vector<CoveredKernel>& kernels) {
-    std::vector<CheckedResult> results;
-    for (std::size_t i = 0; i < outputs_.size(); ++i) results.push_back({nodes_[i], outputs_[i].tensor});
     std::vector<const LoopPlan*> plans;
     for (const CoveredKernel& k : kernels) plans.push_back(&k.plan);
     InstanceCheck instances(g_);
-    const ProofResult proof = instances.run(axes_, pool_, results, plans);
+    const ProofResult proof = instances.run(axes_, pool_, results_, plans);
     return proof.is_refuted ? "refuted: " + proof.text : instances.text();
   }
 
@@ -97,13 +102,6 @@ class Derivation {
 
  private:
   static bool is_result(const Segment& s, graph::NodeId n) { return std::find(s.results.begin(), s.results.end(), n) != s.results.end(); }
-
-  void add(KernelOutput o, graph::NodeId n) {
-    BoundValue v = translator_.translate(n);
-    o.value = v.value, o.index = std::move(v.index);
-    outputs_.push_back(std::move(o));
-    nodes_.push_back(n);
-  }
 
   const graph::Graph& g_;
   const KnownNodes known_;
@@ -114,7 +112,7 @@ class Derivation {
   GraphToExprs translator_;
   const StepOptions& options_;
   std::vector<KernelOutput> outputs_;
-  std::vector<graph::NodeId> nodes_;  // whose values the outputs are
+  std::vector<CheckedResult> results_;  // whose values the outputs are
 };
 
 std::string names(const graph::Graph& g, const StepOptions&) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "passes/fusion/bit_counts.h"
 #include "passes/fusion/check/field.h"
@@ -36,7 +37,7 @@ PlanValues::PlanValues(const graph::Graph& g, const AxisAnalysis& axes, const Ex
                        const Sample& sample)
     : g_(g), axes_(axes), pool_(pool), plans_(kernels.begin(), kernels.end()), sample_(sample) {
   for (std::size_t k = 0; k < plans_.size(); ++k)
-    for (const KernelOutput& o : plans_[k]->outputs) writers_.emplace(o.tensor, Writer{k, &o});
+    for (const KernelOutput& o : plans_[k]->outputs) writers_[o.tensor].push_back({k, &o});
 }
 
 std::size_t PlanValues::KeyHash::operator()(const Key& k) const {
@@ -134,6 +135,7 @@ std::optional<PlanValues::Point> PlanValues::point_of(const std::vector<Expr>& i
     }
     std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.step > b.step; });
     std::int64_t rest = position[i] - begin;
+    if (rest < 0) return std::nullopt;
     for (const Digit& d : digits) {
       const std::int64_t at = d.step < 1 ? 0 : std::min(rest / d.step, d.extent - 1);
       p.push_back({d.axis, at});
@@ -144,18 +146,27 @@ std::optional<PlanValues::Point> PlanValues::point_of(const std::vector<Expr>& i
   return p;
 }
 
+// Of several kernels that write pieces of a tensor, one writes the element.
 std::optional<PlanValues::Key> PlanValues::stored(std::size_t reader, Tensor t, const Coordinates& position) {
-  const auto writer = writers_.find(t);
-  if (writer == writers_.end() || writer->second.kernel >= reader) {
-    if (!mistake_) mistake_ = fmt::format("'{}' is read before a kernel has written it", t->name);
+  std::optional<Key> found;
+  bool is_early = false;
+  const auto fail = [&](std::string what) {
+    if (!mistake_) mistake_ = std::move(what);
+  };
+  const auto writers = writers_.find(t);
+  for (const Writer& w : writers == writers_.end() ? std::span<const Writer>() : std::span<const Writer>(writers->second)) {
+    const std::optional<Point> p = point_of(w.output->index, position);
+    if (!p) continue;
+    if (found) fail(fmt::format("an element of '{}' is written twice", t->name));
+    is_early = is_early || w.kernel >= reader;
+    found = key(w.kernel, w.output->value, *p);
+  }
+  if (is_early || writers == writers_.end()) {
+    fail(fmt::format("'{}' is read before a kernel has written it", t->name));
     return std::nullopt;
   }
-  const std::optional<Point> p = point_of(writer->second.output->index, position);
-  if (!p) {
-    if (!mistake_) mistake_ = fmt::format("an element of '{}' is read that no kernel writes", t->name);
-    return std::nullopt;
-  }
-  return key(writer->second.kernel, writer->second.output->value, *p);
+  if (!found) fail(fmt::format("an element of '{}' is read that no kernel writes", t->name));
+  return found;
 }
 
 Number PlanValues::load(std::size_t kernel, Expr e, const Point& p) {

@@ -73,7 +73,7 @@ class PlanValues {
   const ExprPool& pool_;
   std::vector<const LoopPlan*> plans_;
   const Sample& sample_;
-  std::unordered_map<Tensor, Writer> writers_;
+  std::unordered_map<Tensor, std::vector<Writer>> writers_;
   std::optional<std::string> mistake_;
   friend class LazyValues<Key, KeyHash, PlanValues>;
   LazyValues<Key, KeyHash, PlanValues> values_{*this};

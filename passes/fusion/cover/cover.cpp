@@ -115,8 +115,10 @@ class Coverer {
     }
   }
 
-  // An output that contains a reduction, or that is a scan, is read from memory where another kernel needs its value.
+  // An output that contains a reduction, or that is a scan, is read from memory where another kernel needs its value. A piece of a
+  // concatenation is not: other kernels write to the same tensor.
   void know_output(const KernelOutput& o) {
+    if (o.is_piece) return;
     AxisSet axes;
     for (Expr i : o.index) {
       if (i->is_number(0)) continue;
@@ -158,7 +160,7 @@ class Coverer {
       if (!started_.insert(value).second) continue;
       add(stored_output(value));
       for (Expr v : values)
-        if (is_inside(value, v)) alternatives_.erase(loads_.at(v)->tensor);
+        if (is_inside(value, v)) alternatives_.erase(loads_.at(v));
     }
   }
 
@@ -207,15 +209,19 @@ class Coverer {
     return all.front();
   }
 
+  // What reads an output: several outputs may be pieces of one tensor.
+  Expr place_of(const KernelOutput& o) const { return b_.load(o.tensor, o.index); }
+
   // All alternatives, the best one first.
   std::vector<Alternative>& alternatives(const KernelOutput& output) {
-    if (const auto known = alternatives_.find(output.tensor); known != alternatives_.end()) return known->second;
+    const Expr place = place_of(output);
+    if (const auto known = alternatives_.find(place); known != alternatives_.end()) return known->second;
     std::vector<Alternative> all;
     for (Tried tried : {Tried::for_each_loop, Tried::if_storing}) add_with_each_loop(tried, output, all);
     for (Tried tried : {Tried::for_best_loop, Tried::if_none_fits}) add_with_best_loop(tried, output, all);
     sort(all);
     add_without_loop(output, all);
-    return alternatives_.emplace(output.tensor, std::move(all)).first->second;
+    return alternatives_.emplace(place, std::move(all)).first->second;
   }
 
   void add_with_each_loop(Tried tried, const KernelOutput& output, std::vector<Alternative>& all) {
@@ -445,8 +451,8 @@ class Coverer {
   ExprSet known_;  // what outputs store
   ExprMap same_;   // values that are stored along other axes
   ExprSet started_;
-  std::map<Tensor, std::vector<Alternative>> alternatives_;         // alternatives to compute each tensor
-  std::map<std::vector<Tensor>, std::optional<Seconds>> together_;  // seconds of one kernel for all of these tensors
+  std::unordered_map<Expr, std::vector<Alternative>, ExprHash> alternatives_;  // alternatives to compute each output, by its place
+  std::map<std::vector<Tensor>, std::optional<Seconds>> together_;             // seconds of one kernel for all of these tensors
   std::unordered_map<Expr, std::vector<Expr>, ExprHash> products_;
   std::vector<ChosenKernel> kernels_;
 };

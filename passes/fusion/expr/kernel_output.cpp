@@ -11,6 +11,14 @@ bool KernelOutput::has(Axis a) const {
   return value->axes.contains(a) || std::any_of(index.begin(), index.end(), [a](Expr i) { return i->axes.contains(a); });
 }
 
+Dim elements_written(const KernelOutput& o) {
+  AxisSet axes;
+  for (Expr i : o.index) axes.insert(i->axes);
+  Dim count = 1;
+  for (Axis a : axes) count = count * a->extent;
+  return count;
+}
+
 std::vector<Expr> reductions_over(Axis axis, const std::vector<KernelOutput>& outputs) {
   ExprSet seen;
   std::vector<Expr> found;

@@ -13,10 +13,15 @@ struct KernelOutput {
   /// The result is written to this tensor, with this index along each of its axes.
   Tensor tensor = nullptr;
   std::vector<Expr> index;
+  /// A piece of a concatenation: other outputs write the other elements of the tensor.
+  bool is_piece = false;
 
   /// Whether the output has an element for each position along the axis, even if all of these are equal.
   bool has(Axis) const;
 };
+
+/// How many elements of its tensor an output writes.
+Dim elements_written(const KernelOutput&);
 
 /// The reductions over an axis inside of an expression; each comes after those that it needs.
 std::vector<Expr> reductions_over(Axis, const std::vector<KernelOutput>&);

@@ -9,9 +9,11 @@
 #include <map>
 #include <numeric>
 
+#include "passes/fusion/graph/concat_pieces.h"
 #include "passes/fusion/graph/known_nodes.h"
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/recurring_values.h"
+#include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph/segment_structure.h"
 #include "passes/fusion/graph/shifted_reads.h"
 #include "passes/fusion/graph_walk.h"
@@ -61,6 +63,9 @@ class SegmentBuilder {
         needed_(g.needed_nodes()),
         is_product_(g.size()),
         is_cut_(g.size()),
+        is_computed_(g.size()),
+        is_in_parts_(g.size()),
+        uses_(g.size()),
         is_stored_(g.size()),
         depth_(g.size()),
         level_(g.size()),
@@ -75,6 +80,8 @@ class SegmentBuilder {
       }
       products_[i] += is_product_[i] ? 1 : 0;
     }
+    for (std::size_t i = 0; i < g.size(); ++i) uses_[i] = users_[i].size();
+    for (const graph::Output& o : g.outputs()) ++uses_[o.node.index];
   }
 
   std::vector<Segment> run() {
@@ -104,28 +111,47 @@ class SegmentBuilder {
 
   // Whether a node is a segment of its own, or several segments.
   bool is_apart(NodeId n) const { return has_own_kernels(g_.node(n).op) || is_in_parts(n); }
-  bool is_in_parts(NodeId n) const { return is_written_in_parts(g_, g_.node(n), is_host_); }
+  bool is_in_parts(NodeId n) const { return is_in_parts_[n.index]; }
 
   // ---- values that are stored ----
 
-  // Nodes with kernels of their own are cut off, and so are the values that they read.
+  // Nodes with kernels of their own are cut off, and so are the values that they read. But an operand of a concatenation that nothing else
+  // needs is computed by the kernel that writes it to its place.
   void find_own_kernels() {
-    std::vector<bool> is_computed(g_.size());  // by more than element-wise ops
     for (std::size_t i = 0; i < g_.size(); ++i) {
       const Node& n = g_.node(id(i));
-      is_computed[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
-      for (NodeId x : n.operands) is_computed[i] = is_computed[i] || (is_computed[x.index] && !is_cut_[x.index]);
+      is_computed_[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
+      for (NodeId x : n.operands) is_computed_[i] = is_computed_[i] || (is_computed_[x.index] && !is_cut_[x.index]);
+      is_in_parts_[i] = is_written_in_parts(g_, n, is_host_);
       if (!needed_[i] || !is_apart(id(i))) continue;
       is_cut_[i] = true;
+      const auto is_part = [&](NodeId x) { return n.op == Op::concat && is_needed_once(g_, x, uses_, is_computed_); };
       for (NodeId x : n.operands)
-        if (!has_own_memory(g_.node(x)) && (n.op == Op::call || is_computed[x.index])) is_cut_[x.index] = true;
+        if (!has_own_memory(g_.node(x)) && (n.op == Op::call || is_computed_[x.index]) && !is_part(x)) is_cut_[x.index] = true;
     }
+  }
+
+  // Whether a concatenation in place is too large for one segment, and nothing is computed twice if each operand has one of its own.
+  bool is_large(NodeId whole) const {
+    const std::vector<NodeId>& operands = g_.node(whole).operands;
+    const auto is_apart = [&](NodeId x) {
+      return g_.node(x).op != Op::concat && (!is_computed_[x.index] || is_needed_once(g_, x, uses_, is_computed_));
+    };
+    if (!std::all_of(operands.begin(), operands.end(), is_apart)) return false;
+    Segment all;
+    all.results = {whole};
+    structure_.describe(all, [&](NodeId n) { return static_cast<bool>(is_cut_[n.index]); });
+    return operations_of(g_, all) > most_operations_;
   }
 
   void find_cuts() {
     find_own_kernels();
     for (std::size_t i = 0; i < g_.size(); ++i)
       if (needed_[i] && g_.node(id(i)).op == Op::materialize) is_cut_[i] = true;
+    for (NodeId n : concatenations_in_place(g_, known_, needed_, is_cut_)) {
+      is_in_parts_[n.index] = is_large(n);
+      is_cut_[n.index] = true;
+    }
     std::vector<bool> is_candidate(g_.size());
     for (std::size_t i = 0; i < g_.size(); ++i)
       if (needed_[i] && g_.node(id(i)).op == Op::map)
@@ -357,6 +383,9 @@ class SegmentBuilder {
   const SegmentStructure structure_;
   const std::vector<bool> needed_;
   std::vector<bool> is_product_, is_cut_;
+  std::vector<bool> is_computed_;  // by more than element-wise ops
+  std::vector<bool> is_in_parts_;  // concatenations of which each operand has segments of its own
+  std::vector<std::size_t> uses_;  // as operands and as outputs
   std::vector<NodeId> repeated_, recurring_;
   std::vector<bool> is_stored_;  // by the segments so far
   std::vector<int> depth_, level_;

@@ -77,10 +77,10 @@ DerivedSegment derive_segment(SequenceContext& c, FusedKernels& fused, const Seg
   } catch (const TileTooLarge&) {
     throw;
   } catch (const DerivationFailed& why) {
-    if (s.joined) throw;
     undo();
     c.sequence.not_fused.resize(reported);
     if (!derive_as_written(c, fused, s, why.reason)) {
+      if (s.joined) throw;
       undo();
       derive_nodes(c, s, why.reason);
     }

@@ -1,6 +1,7 @@
 // Emits a plan as one kernel, or has its loop divided.
 #include "passes/fusion/sequence/emit_kernels.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "passes/fusion/emit/tile_values.h"
@@ -15,6 +16,19 @@
 namespace tilewright::passes::fusion {
 
 namespace {
+
+// Notes the tensors of which the outputs are only pieces. A kernel that writes a piece is a part of the concatenation.
+void note_parts(SequenceContext& c, const LoopPlan& plan, SequenceKernel& k) {
+  for (const KernelOutput& o : plan.outputs) {
+    if (!o.is_piece) continue;
+    const int buffer = c.buffers.of(o.tensor);
+    Dim& elements = k.parts.emplace(buffer, 0).first->second;
+    elements = elements + elements_written(o);
+    const graph::NodeId whole = c.buffers[buffer].node;
+    const auto at = std::lower_bound(k.covers.begin(), k.covers.end(), whole);
+    if (at == k.covers.end() || *at != whole) k.covers.insert(at, whole);
+  }
+}
 
 void emit(SequenceContext& c, ExprBuilder& b, CoveredKernel& covered, const std::string& reason, std::vector<SequenceKernel>& to) {
   const LoopPlan& plan = covered.plan;
@@ -36,6 +50,7 @@ void emit(SequenceContext& c, ExprBuilder& b, CoveredKernel& covered, const std:
     tiling.kernel->function.name = name;
     add_emitted(std::move(k), std::move(*tiling.kernel), tiling.sizes, c.buffers, to);
   }
+  note_parts(c, plan, to.back());
   report_refusals(c.sequence, c.graph, b.pool(), plan);
 }
 

@@ -1,5 +1,7 @@
 // The formulas of results that are derived together, and the outputs of kernels that are made of them.
 #pragma once
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,6 +30,11 @@ struct Formulas {
   void add(graph::NodeId n, KernelOutput output) {
     results.push_back({n, output.tensor});
     outputs.push_back(std::move(output));
+  }
+  /// Adds the outputs that together are a node's value in one tensor.
+  void add(graph::NodeId n, std::vector<KernelOutput> pieces) {
+    results.push_back({n, pieces[0].tensor});
+    std::move(pieces.begin(), pieces.end(), std::back_inserter(outputs));
   }
 
   const AxisAnalysis axes;

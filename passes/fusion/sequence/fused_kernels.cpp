@@ -12,6 +12,7 @@
 #include "passes/fusion/sequence/sequence_proof.h"
 #include "passes/fusion/stopwatch.h"
 #include "passes/fusion/thresholds.h"
+#include "passes/fusion/translate/concat_outputs.h"
 #include "passes/fusion/translate/repeated_values.h"
 
 namespace tilewright::passes::fusion {
@@ -62,8 +63,9 @@ void FusedKernels::derive_results(const Segment& s, std::uint64_t most_steps) {
     c_.sequence.steps += f.pool.steps().taken();
     return derive_apart(s, apart);
   }
+  // All results are translated before one of them is folded: whether they can be derived together is known then.
   ParameterFolding folding(f.exprs, folding_options());
-  add_outputs(s, f, folding);
+  for (KernelOutput& o : f.outputs) o.value = folding.fold(o.value);
   derive_time.stop();
   std::vector<CoveredKernel> ahead = covered(f, folding.ahead()), kernels = covered(f, f.outputs);
   f.pool.steps().limit(UINT64_MAX);
@@ -88,35 +90,23 @@ std::vector<const graph::Output*> FusedKernels::outputs_of_results(const Segment
   return outputs;
 }
 
-// Translates all results before one of them is folded: whether they can be derived together is known then.
-void FusedKernels::translate_results(const Segment& s, Formulas& f) const {
-  for (const graph::Output* o : outputs_of_results(s)) f.translator.translate(o->node);
-  for (NodeId n : s.results)
-    if (s.joined || (!ahead_.contains(n) && !c_.needs_no_kernel(n))) f.translator.translate(n);
-}
-
-// What kernels write: outputs of the graph, a part of a concatenation, values that later segments read.
-void FusedKernels::add_outputs(const Segment& s, Formulas& f, ParameterFolding& folding) {
-  const auto folded = [&](NodeId n) {
-    BoundValue v = f.translator.translate(n);
-    v.value = folding.fold(v.value);
-    return v;
+// What kernels write: outputs of the graph, a part of a concatenation, values that later segments read. A concatenation of products is
+// written piece by piece.
+void FusedKernels::translate_results(const Segment& s, Formulas& f) {
+  const auto is_stored = [&](NodeId n) { return s.memory.contains(n); };
+  const auto add = [&](NodeId n, const std::string& name, Tensor to) {
+    f.add(n, result_outputs(c_.graph, f.translator, f.exprs, n, is_stored, name, to));
   };
-  for (const graph::Output* o : outputs_of_results(s)) {
-    const BoundValue v = folded(o->node);
-    f.add(o->node, o->name, v, c_.buffers.output_tensor(*o, f.pool));
-  }
+  for (const graph::Output* o : outputs_of_results(s)) add(o->node, o->name, c_.buffers.output_tensor(*o, f.pool));
   if (s.joined) {
     const NodeId n = s.results[0], whole = s.joined->whole;
-    BoundValue v = folded(n);
+    BoundValue v = f.translator.translate(n);
     f.add(n, joined_output(c_.graph, *s.joined, c_.buffers.name_of(whole), f.translator.tensor_of(whole), std::move(v), f.exprs));
     return;
   }
-  for (NodeId n : s.results) {
-    if (ahead_.contains(n) || c_.needs_no_kernel(n) || !c_.buffers.outputs_of(n).empty()) continue;
-    const BoundValue v = folded(n);
-    f.add(n, c_.buffers.name_of(n), v, f.translator.tensor_of(n));
-  }
+  for (NodeId n : s.results)
+    if (!ahead_.contains(n) && !c_.needs_no_kernel(n) && c_.buffers.outputs_of(n).empty())
+      add(n, c_.buffers.name_of(n), f.translator.tensor_of(n));
 }
 
 ParameterFolding::Options FusedKernels::folding_options() {

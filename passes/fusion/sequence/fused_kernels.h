@@ -29,8 +29,7 @@ class FusedKernels {
   void derive_apart(const Segment&, const std::set<graph::NodeId>& apart);
 
   std::vector<const graph::Output*> outputs_of_results(const Segment&) const;
-  void translate_results(const Segment&, Formulas&) const;
-  void add_outputs(const Segment&, Formulas&, ParameterFolding&);
+  void translate_results(const Segment&, Formulas&);
   ParameterFolding::Options folding_options();
   bool is_known(Tensor) const;
 

@@ -15,7 +15,7 @@ KernelOutput joined_output(const graph::Graph& g, const JoinedPart& part, std::s
   begin.is_scalar = begin.is_begin = true;
   Expr& along = v.index[static_cast<std::size_t>(g.node(part.whole).axes[0])];
   along = b.add({along, b.load(b.pool().add_tensor(std::move(begin)), {})});
-  return {std::move(name), v.value, whole, std::move(v.index)};
+  return {std::move(name), v.value, whole, std::move(v.index), true};
 }
 
 void set_begin(const JoinedPart& part, int buffer_of_whole, std::span<SequenceKernel> kernels) {

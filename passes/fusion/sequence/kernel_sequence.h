@@ -4,6 +4,7 @@
 // values are known when the kernels run.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@ enum class BufferKind : std::uint8_t {
   input,         // given by name
   output,        // given by name
   constant,      // the contents are known when the graph is compiled
-  intermediate,  // written by one kernel, read by later ones of the same run
+  intermediate,  // written by one kernel, or by several in parts, and read by later ones of the same run
   derived,       // computed from parameters only; kept between runs until a parameter is given again
 };
 
@@ -70,6 +71,7 @@ struct SequenceKernel {
   std::vector<graph::NodeId> covers;
   int passes = 1;                  // how often the kernel reads its data along the loop's axis
   std::vector<int> reads, writes;  // buffers
+  std::map<int, Dim> parts;        // of a buffer of which the kernel writes a part: how many elements that has
   std::vector<FlopCount> flops;    // multiplications and additions; the total is their sum
   LoopReport loop;
   std::string plan_text;   // the whole plan as formulas: equal plans have equal texts

@@ -73,6 +73,8 @@ SequenceKernel Repetition::kernel(const SequenceKernel& derived) {
   }
   for (int& b : k.reads) b = buffer(b);
   for (int& b : k.writes) b = buffer(b);
+  k.parts.clear();
+  for (const auto& [b, elements] : derived.parts) k.parts[buffer(b)] = elements;
   for (NodeId& n : k.covers)
     if (const auto own = nodes_.find(n); own != nodes_.end()) n = own->second;
   k.reason = fmt::format("the same formulas as in kernel {}, which has the same code", k.name);

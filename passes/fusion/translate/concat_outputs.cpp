@@ -1,0 +1,25 @@
+// Translates pieces, and moves them to their places.
+#include "passes/fusion/translate/concat_outputs.h"
+
+#include <utility>
+
+namespace tilewright::passes::fusion {
+
+std::vector<KernelOutput> result_outputs(const graph::Graph& g, GraphToExprs& translator, ExprBuilder& b, graph::NodeId n,
+                                     const IsStored& is_stored, std::string name, Tensor tensor) {
+  const std::vector<ConcatPiece> pieces = pieces_of(g, n, is_stored);
+  if (pieces.empty()) {
+    BoundValue v = translator.translate(n);
+    return {{std::move(name), v.value, tensor, std::move(v.index)}};
+  }
+  std::vector<KernelOutput> outputs;
+  for (const ConcatPiece& p : pieces) {
+    BoundValue v = translator.translate(p.value);
+    for (std::size_t axis = 0; axis < p.begin.size(); ++axis)
+      if (!(p.begin[axis] == Dim(0))) v.index[axis] = b.add({v.index[axis], b.extent(p.begin[axis])});
+    outputs.push_back({name, v.value, tensor, std::move(v.index), true});
+  }
+  return outputs;
+}
+
+}  // namespace tilewright::passes::fusion

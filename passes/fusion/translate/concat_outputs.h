@@ -1,0 +1,16 @@
+// What kernels write of a result: all of it, or each piece of a concatenation to its place.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "passes/fusion/expr/kernel_output.h"
+#include "passes/fusion/graph/concat_pieces.h"
+#include "passes/fusion/translate/graph_to_exprs.h"
+
+namespace tilewright::passes::fusion {
+
+/// The outputs that together are the node's value in this tensor: one, or one for each piece of a concatenation that is written in place.
+std::vector<KernelOutput> result_outputs(const graph::Graph&, GraphToExprs&, ExprBuilder&, graph::NodeId, const IsStored&, std::string name,
+                                     Tensor);
+
+}  // namespace tilewright::passes::fusion
