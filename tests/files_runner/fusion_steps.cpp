@@ -58,6 +58,8 @@ class Derivation {
       if (is_result(s, o.node)) add(o.node, o.name, buffers_.output_tensor(o, pool_));
     for (graph::NodeId n : s.results)
       if (buffers_.outputs_of(n).empty()) add(n, buffers_.name_of(n), translator_.tensor_of(n));
+    const auto node_of = [&](Tensor t) { return buffers_[buffers_.of(t)].node; };
+    if (o.target.is_gpu()) wholes_ = outputs_of_wholes(translator_, outputs_, node_of);
   }
 
   const AxisAnalysis& axes() const { return axes_; }
@@ -77,8 +79,11 @@ class Derivation {
   }
 
   std::vector<CoveredKernel> covered() {
-    fold_parameters();
+    const bool has_parameters = !fold_parameters().empty();
     std::vector<CoveredKernel> kernels = cover(builder_, outputs_, options_.target, options_.program);
+    if (!has_parameters && !wholes_.empty())
+      if (std::vector<CoveredKernel> wholes = cover(builder_, wholes_, options_.target, options_.program); takes_less(wholes, kernels))
+        kernels = std::move(wholes);
     for (CoveredKernel& k : kernels) {
       for (const KernelOutput& o : k.plan.outputs) buffers_.add_written(o, builder_);
       if (!k.tiling.kernel) {
@@ -111,8 +116,8 @@ class Derivation {
   const AxisAnalysis axes_;
   GraphToExprs translator_;
   const StepOptions& options_;
-  std::vector<KernelOutput> outputs_;
-  std::vector<CheckedResult> results_;  // whose values the outputs are
+  std::vector<KernelOutput> outputs_, wholes_;  // wholes_: without pieces of concatenations
+  std::vector<CheckedResult> results_;          // whose values the outputs are
 };
 
 std::string names(const graph::Graph& g, const StepOptions&) {

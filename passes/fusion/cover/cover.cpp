@@ -464,4 +464,15 @@ std::vector<CoveredKernel> cover(ExprBuilder& b, const std::vector<KernelOutput>
   return Coverer(b, target, options, first).run(outputs);
 }
 
+bool takes_less(const std::vector<CoveredKernel>& kernels, const std::vector<CoveredKernel>& others) {
+  const auto fits = [](const CoveredKernel& k) { return k.cost.fits; };
+  const auto seconds = [](const std::vector<CoveredKernel>& all) {
+    Seconds sum;
+    for (const CoveredKernel& k : all) sum += Seconds(k.cost);
+    return sum;
+  };
+  const Seconds own = seconds(kernels), other = seconds(others);
+  return std::all_of(kernels.begin(), kernels.end(), fits) && own.typical < other.typical && own.if_large < other.if_large;
+}
+
 }  // namespace tilewright::passes::fusion

@@ -36,4 +36,7 @@ struct CoveredKernel {
 std::vector<CoveredKernel> cover(ExprBuilder&, const std::vector<KernelOutput>& outputs, const ir::TargetDesc&, const FusionOptions& = {},
                                  int first = 0);
 
+/// Whether these kernels take less time than others that write the same, also if symbols are large.
+bool takes_less(const std::vector<CoveredKernel>&, const std::vector<CoveredKernel>& others);
+
 }  // namespace tilewright::passes::fusion

@@ -113,9 +113,8 @@ class ConcatenationsInPlace {
   // Whether all that is read are slices along the axis, or a reduction walks the axis before a product does.
   bool is_reduced(NodeId whole) const {
     const int axis = g_.node(whole).axes[0];
-    const bool is_sliced = std::all_of(readers_[whole.index].begin(), readers_[whole.index].end(), [&](NodeId reader) {
-      return g_.node(reader).op == Op::slice && g_.node(reader).axes[0] == axis;
-    });
+    const bool is_sliced = std::all_of(readers_[whole.index].begin(), readers_[whole.index].end(),
+                                       [&](NodeId reader) { return g_.node(reader).op == Op::slice && g_.node(reader).axes[0] == axis; });
     if (is_sliced) return true;
     std::set<std::pair<NodeId, int>> seen;
     std::vector<std::pair<NodeId, int>> todo{{whole, axis}};
@@ -127,7 +126,8 @@ class ConcatenationsInPlace {
         const Node& n = g_.node(reader);
         const bool walks = n.op == Op::reduce && std::find(n.axes.begin(), n.axes.end(), at.second) != n.axes.end();
         if (walks) return true;
-        if (const int there = axis_after(n, g_.node(at.first), at.second); there >= 0 && !is_stored(reader)) todo.emplace_back(reader, there);
+        if (const int there = axis_after(n, g_.node(at.first), at.second); there >= 0 && !is_stored(reader))
+          todo.emplace_back(reader, there);
       }
     }
     return false;

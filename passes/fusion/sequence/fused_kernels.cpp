@@ -66,8 +66,14 @@ void FusedKernels::derive_results(const Segment& s, std::uint64_t most_steps) {
   // All results are translated before one of them is folded: whether they can be derived together is known then.
   ParameterFolding folding(f.exprs, folding_options());
   for (KernelOutput& o : f.outputs) o.value = folding.fold(o.value);
+  const std::vector<KernelOutput> of_parameters = folding.ahead();
+  for (KernelOutput& o : f.wholes) o.value = folding.fold(o.value);
   derive_time.stop();
-  std::vector<CoveredKernel> ahead = covered(f, folding.ahead()), kernels = covered(f, f.outputs);
+  std::vector<CoveredKernel> ahead = covered(f, of_parameters), kernels = covered(f, f.outputs);
+  // Both read what depends on parameters alone only if both have nothing of it.
+  if (folding.ahead().empty())
+    if (std::vector<CoveredKernel> wholes = covered(f, f.wholes); !wholes.empty() && takes_less(wholes, kernels))
+      kernels = std::move(wholes);
   f.pool.steps().limit(UINT64_MAX);
   const bool is_ahead = s.joined && s.joined->is_ahead;
   emit_checked(f, std::move(ahead), std::move(kernels), is_ahead ? c_.sequence.parameter_kernels : c_.sequence.kernels);
@@ -107,6 +113,9 @@ void FusedKernels::translate_results(const Segment& s, Formulas& f) {
   for (NodeId n : s.results)
     if (!ahead_.contains(n) && !c_.needs_no_kernel(n) && c_.buffers.outputs_of(n).empty())
       add(n, c_.buffers.name_of(n), f.translator.tensor_of(n));
+  // A host takes several times as long for masked loads as is estimated.
+  const auto node_of = [&](Tensor t) { return c_.buffers[c_.buffers.of(t)].node; };
+  if (c_.target.is_gpu()) f.wholes = outputs_of_wholes(f.translator, f.outputs, node_of);
 }
 
 ParameterFolding::Options FusedKernels::folding_options() {

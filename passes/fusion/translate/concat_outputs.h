@@ -1,5 +1,6 @@
 // What kernels write of a result: all of it, or each piece of a concatenation to its place.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,11 @@ namespace tilewright::passes::fusion {
 
 /// The outputs that together are the node's value in this tensor: one, or one for each piece of a concatenation that is written in place.
 std::vector<KernelOutput> result_outputs(const graph::Graph&, GraphToExprs&, ExprBuilder&, graph::NodeId, const IsStored&, std::string name,
-                                     Tensor);
+                                         Tensor);
+
+/// The same outputs with one for each concatenation, which chooses between the pieces at each element; none if there are no pieces. node_of:
+/// whose value a tensor is.
+std::vector<KernelOutput> outputs_of_wholes(GraphToExprs&, const std::vector<KernelOutput>&,
+                                            const std::function<graph::NodeId(Tensor)>& node_of);
 
 }  // namespace tilewright::passes::fusion

@@ -11,7 +11,8 @@ Numbers product(const Numbers& a, const Numbers& b, int batch, int rows, int inn
   for (int n = 0; n < batch; ++n)
     for (int i = 0; i < rows; ++i)
       for (int k = 0; k < inner; ++k)
-        for (int j = 0; j < columns; ++j) y[(n * rows + i) * columns + j] += a[(n * rows + i) * inner + k] * b[(n * inner + k) * columns + j];
+        for (int j = 0; j < columns; ++j)
+          y[(n * rows + i) * columns + j] += a[(n * rows + i) * inner + k] * b[(n * inner + k) * columns + j];
   return y;
 }
 
@@ -33,7 +34,8 @@ TEST_CASE("programs pieces: products are written in place along each axis") {
     std::vector<tw::Tensor<float>> all;
     std::vector<Numbers> want;
     for (int i = 0; i < 3; ++i) {
-      const int batch = kBatch + (axis == 0 ? i : 0), rows = kRows + (axis == 1 ? 3 * i : 0), columns = kColumns + (axis == 2 ? 8 * i - 3 : 0);
+      const int batch = kBatch + (axis == 0 ? i : 0), rows = kRows + (axis == 1 ? 3 * i : 0),
+                columns = kColumns + (axis == 2 ? 8 * i - 3 : 0);
       const auto ha = normal(batch * rows * kInner, 10 + i), hb = normal(batch * kInner * columns, 20 + i);
       all.push_back(tw::matmul(p.input("a" + std::to_string(i), {batch, rows, kInner}, ha),
                                p.input("b" + std::to_string(i), {batch, kInner, columns}, hb), tw::Precision::ieee));
@@ -63,11 +65,12 @@ TEST_CASE("programs pieces: a concatenation inside of a formula is memory that s
   const auto hx = normal(kRows * kInner, 1), hu = normal(kInner * 12, 2), hv = normal(kInner * 20, 3), hz = normal(kRows * 5, 4),
              hw = normal(37 * 9, 5);
   const auto x = p.input("x", {n, kInner}, hx);
-  const auto y = tw::concat(std::vector<tw::Tensor<float>>{tw::matmul(x, p.input("u", {kInner, 12}, hu), tw::Precision::ieee),
-                                                           p.input("z", {n, 5}, hz),
-                                                           tw::relu(tw::matmul(x, p.input("v", {kInner, 20}, hv), tw::Precision::ieee))},
-                            -1);
-  Numbers a = product(numbers_of(hx), numbers_of(hu), 1, kRows, kInner, 12), b = product(numbers_of(hx), numbers_of(hv), 1, kRows, kInner, 20);
+  const auto y = tw::concat(
+      std::vector<tw::Tensor<float>>{tw::matmul(x, p.input("u", {kInner, 12}, hu), tw::Precision::ieee), p.input("z", {n, 5}, hz),
+                                     tw::relu(tw::matmul(x, p.input("v", {kInner, 20}, hv), tw::Precision::ieee))},
+      -1);
+  Numbers a = product(numbers_of(hx), numbers_of(hu), 1, kRows, kInner, 12),
+          b = product(numbers_of(hx), numbers_of(hv), 1, kRows, kInner, 20);
   for (double& v : b) v = std::max(v, 0.0);
   const Numbers whole = joined({a, numbers_of(hz), b}, kRows), all = product(whole, numbers_of(hw), 1, kRows, 37, 9);
   Numbers some;

@@ -116,7 +116,8 @@ TEST_CASE("fusion pieces: pieces of nested concatenations are written at once") 
 
 TEST_CASE("fusion pieces: outputs with one value are each written") {
   graph::Graph g;
-  const Formula y = concat({product(input(g, "a", {7, 12}), input(g, "u", {12, 5})), product(input(g, "b", {9, 12}), input(g, "v", {12, 5}))}, 0);
+  const Formula y =
+      concat({product(input(g, "a", {7, 12}), input(g, "u", {12, 5})), product(input(g, "b", {9, 12}), input(g, "v", {12, 5}))}, 0);
   output("y", y);
   output("again", y);
   check(g);
