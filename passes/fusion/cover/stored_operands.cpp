@@ -96,7 +96,14 @@ class OperandStore {
     return true;
   }
 
-  bool stays_inside(Expr value) const { return which_.inside && in_loop_.stays_inside(value); }
+  bool stays_inside(Expr value) const { return which_.inside && !(which_.of_data && is_of_data(value)) && in_loop_.stays_inside(value); }
+
+  // Whether no product inside of a value is a product of products.
+  bool is_of_data(Expr value) const {
+    return !any_of(
+        value, [&](Expr e) { return is_product(e, b_) && held_.holds_product(e->operands[0]); },
+        [&](Expr e) { return held_.holds_product(e); });
+  }
 
   void store_operands(Expr product) {
     auto [operands, common] = operands_apart(b_, product);

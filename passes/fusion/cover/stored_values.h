@@ -18,8 +18,9 @@ class StoredValues {
 
   /// Which operands that contain products are stored.
   struct OperandChoice {
-    bool inside;     // whether operands that the loop can compute stay inside of the kernel
-    bool followers;  // whether values that are computed element by element from one product are stored instead of the product
+    bool inside;           // whether operands that the loop can compute stay inside of the kernel
+    bool followers;        // whether values that are computed element by element from one product are stored instead of the product
+    bool of_data = false;  // whether operands with products of data alone are stored, also if the loop can compute them
   };
   /// See stored_operands.cpp.
   Expr store_operands(Expr root, Axis loop, OperandChoice, ExprMap& stored);

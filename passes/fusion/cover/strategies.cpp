@@ -29,6 +29,8 @@ constexpr Strategy kStrategies[] = {
      operands<OperandChoice{.inside = true, .followers = true}>},
     {"store products", Tried::for_each_loop, operands<OperandChoice{.inside = false, .followers = false}>},
     {"store products with followers", Tried::for_each_loop, operands<OperandChoice{.inside = false, .followers = true}>},
+    {"compute what the loop can of stored products of data", Tried::for_each_loop,
+     operands<OperandChoice{.inside = true, .followers = true, .of_data = true}>},
     {"store what reductions combine", Tried::if_storing, combined<Combined::outermost>},
     {"store costly operands of products", Tried::if_storing,
      [](StoredValues& s, Expr value, Axis, ExprMap& stored) {
