@@ -170,6 +170,8 @@ Wide TileValues::distribute_factor(Wide number, std::vector<Part>& numerator, st
 // multiplied, so that a tile with more axes is not divided. Conditions are selects around the factors that they hide, since 0 * inf is NaN:
 // all factors that are finite for finite data. The other factors multiply the 0.
 Part TileValues::emit_float_product(Expr e, const Order& own) {
+  const auto divides_by_mask = [](const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_negative(); };
+  if (std::ranges::any_of(e->factors, divides_by_mask)) return emit_masked_quotient(e, own);
   const auto is_hidden = [&](const Factor& f) {
     return is_mask(f) || std::ranges::all_of(e->factors, [&](const Factor& mask) { return !is_mask(mask) || hides(mask, f); });
   };
@@ -226,6 +228,17 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
   result = *product(result, {first_other, numerator.end()});
   if (!conditions.empty()) result = build_.select(value(exprs_.conjunction(conditions), own), result, build_.constant(e->element, 0), own);
   return result;
+}
+
+// x / where(m, l, 0): the mask hides l in the divisor, which is a value of its own.
+Part TileValues::emit_masked_quotient(Expr e, const Order& own) {
+  std::vector<Factor> divided, dividing;
+  for (const Factor& f : e->factors) {
+    const bool divides = f.exponent.is_negative() && f.exponent.is_integer();
+    (divides ? dividing : divided).push_back({f.base, divides ? -f.exponent : f.exponent});
+  }
+  const Part numerator = value_as(exprs_.multiply(e->number, divided), own, e->element);
+  return build_.binary(OpKind::div_, numerator, value_as(exprs_.multiply(1, dividing), own, e->element), own);
 }
 
 // The factors that the same masks hide form one value. The values multiply each other, the factors that no mask hides, and the masks that hide

@@ -64,6 +64,7 @@ class TileValues final : public ValueSource {
   Part emit_float_sum(Expr, const Order&);
   Part emit_float_product(Expr, const Order&);
   Part emit_partly_hidden(Expr, const Order&);
+  Part emit_masked_quotient(Expr, const Order&);
   Part emit_multiple(const Multiple&, const Order&, ir::Element);
   Part emit_differences(const SumOrder&, const Order&, ir::Element);
   Part emit_groups(const SumOrder&, const Order&, ir::Element);

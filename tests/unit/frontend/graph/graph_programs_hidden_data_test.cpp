@@ -53,6 +53,10 @@ std::vector<Case<T>> cases() {
       {"(1 / y) where(m, w, 0)", products, [=](G g) { return tw::matmul(one / g.y, tw::where(g.output, g.w, zero)); }},
       {"log |y| where(m, w w, 0)", products, [=](G g) { return tw::matmul(tw::log(tw::abs(g.y)), tw::where(g.output, g.w * g.w, zero)); }},
       {"sum where(m, softmax x, 0)", kRows, [=](G g) { return tw::sum(tw::where(g.row, tw::softmax(g.x, 1), zero), 1); }},
+      // Divisors under a mask.
+      {"y / where(m, x, 0)", all, [=](G g) { return g.y / tw::where(g.each, g.x, zero); }},
+      {"tanh(1 / where(m, max x, 0))", all, [=](G g) { return tw::tanh(one / tw::where(g.each, tw::max(g.x, 1, true), zero)); }},
+      {"sum exp(-1 / where(m, x x, 0))", kRows, [=](G g) { return tw::sum(tw::exp(T(-1) / tw::where(g.each, g.x * g.x, zero)), 1); }},
       // Masks that test what they hide.
       {"softmax without NaN, times w", products,
        [=](G g) { return tw::matmul(untested(tw::softmax(g.x, 1)), tw::where(g.output, g.w, one)); }},
