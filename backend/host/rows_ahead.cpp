@@ -9,6 +9,8 @@
 namespace tilewright::backend::host {
 
 using ir::AttrName;
+using ir::OpKind;
+using ir::Type;
 
 namespace {
 

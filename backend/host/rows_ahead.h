@@ -1,6 +1,7 @@
 // Rows of tiles that the next iterations of a loop load.
 #pragma once
-#include "backend/host/emitter.h"
+#include "backend/host/evaluation_plan.h"
+#include "passes/analysis/axis_info.h"
 
 namespace tilewright::backend::host {
 

@@ -41,7 +41,7 @@ bool continues(const std::string& at, int step = 8) {
   const passes::AxisInfoAnalysis axes(f);
   const EvaluationPlan plan(f, MemoryAxes{axes, 16, {}});
   bool found = false;
-  f.walk([&](OpId id) { found = found || (f.kind(id) == OpKind::load_ && continues_down(f, plan, axes, id)); });
+  f.walk([&](OpId id) { found = found || (f.kind(id) == ir::OpKind::load_ && continues_down(f, plan, axes, id)); });
   return found;
 }
 
