@@ -43,6 +43,13 @@ inline constexpr std::size_t kMostOperations = 160;
 inline constexpr std::size_t kOperationsOfReduction = 6;
 /// Operations of a segment that is not halved even if its derivation exceeds its budget of steps.
 inline constexpr std::size_t kFewestOperations = 8;
+/// Segments that differ in numbers only and whose kernels get these as arguments, at least. Fewer are compiled each with its own numbers, of
+/// which rules and the back end may make use.
+inline constexpr std::size_t kFewestAlike = 4;
+/// Numbers that the kernels of a segment get as arguments, at most: CUDA passes 4 KiB of arguments.
+inline constexpr std::size_t kMostArgumentNumbers = 256;
+/// Of the operations on tiles of a kernel with its own numbers, this part may be added where they are arguments.
+inline constexpr double kMostAddedByArguments = 1.0 / 16;
 /// Products in one segment that depend on each other.
 inline constexpr int kMostProductDepth = 4;
 /// Element-wise nodes between a sum and the value that another operand of it is a product of.

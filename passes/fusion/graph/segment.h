@@ -1,5 +1,6 @@
 // A part of a graph whose results are in memory whatever is fused.
 #pragma once
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +24,13 @@ struct JoinedPart {
   bool is_ahead = false;  // the whole depends only on parameters, and later segments read it
 };
 
+/// A number in the structure of a segment: a constant of one element, or where a slice of memory begins.
+struct StructureNumber {
+  std::size_t at;      // where it is, as kDigitsOfNumber digits
+  graph::NodeId node;  // the constant or the slice
+};
+inline constexpr std::size_t kDigitsOfNumber = 16;
+
 struct Segment {
   /// The computed values: each node is stored, or an output of the graph. Ascending.
   std::vector<graph::NodeId> results;
@@ -38,6 +46,8 @@ struct Segment {
   std::vector<graph::NodeId> nodes;
   /// Equal for segments that do the same with tensors of other names.
   std::string structure;
+  /// The numbers in it, in the order of `nodes`.
+  std::vector<StructureNumber> numbers;
   /// Set in the first part of a segment that was cut.
   std::optional<SegmentCut> cut;
   /// Set if the result is not stored, but written to its part of a concatenation.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "passes/fusion/graph/node_memory.h"
@@ -26,17 +27,37 @@ std::string dims_text(const std::vector<Dim>& dims) {
   return text + "]";
 }
 
+// Whether the begin of a slice may be an argument (alike_segments.h): a slice of memory by constants.
+bool has_constant_begin(const Node& n) {
+  return n.op == Op::slice && std::all_of(n.lengths.begin(), n.lengths.end(), [](const Dim& d) { return d.is_constant(); });
+}
+
+// The lengths of such a slice: how many elements, by which step, how the begin is aligned, and last the begin.
+std::string slice_text(const Node& slice, const Node& memory) {
+  constexpr std::int64_t kAlignedElements = 64;
+  const auto axis = static_cast<std::size_t>(slice.axes[0]);
+  std::int64_t stride = 1;
+  const auto scale = [&](const Dim& d) { stride = std::gcd(stride * std::gcd(d.known_divisor(), kAlignedElements), kAlignedElements); };
+  if (memory.op == Op::input && !memory.lengths.empty())
+    scale(memory.lengths[axis]);
+  else
+    for (std::size_t inner = axis + 1; inner < memory.shape.size(); ++inner) scale(memory.shape[inner]);
+  const std::int64_t begin = slice.lengths[0].value();
+  return fmt::format(" {} by {}, aligned to {}, from {:0{}x}", slice.lengths[1].value() - begin, slice.lengths[2].value(),
+                     std::gcd(begin, kAlignedElements / stride), begin, kDigitsOfNumber);
+}
+
 // Everything that determines what a node computes from its operands. It names all fields of a node, so that a new one stops the build here: what
 // is left out of the text does not tell segments apart (docs/extending.md, Adding a tensor op, step 1).
-std::string node_text(const Node& node) {
+std::string node_text(const Node& node, const std::string& lengths_text) {
   const auto& [op, element, shape, operands, function, kind, keep_dims, reverse, is_parameter, precision, position, axes, lengths, words,
                seed, data, identity, combiner, kernel, where, name, composite] = node;
   std::string text =
       fmt::format("{} {} {} {} {}{} {} {} {} {}", static_cast<int>(op), static_cast<int>(element), static_cast<int>(function),
                   static_cast<int>(kind), keep_dims, reverse, static_cast<int>(precision), position, words, seed);
   for (int a : axes) text += fmt::format(" {}", a);
-  text += dims_text(shape) + dims_text(lengths);
-  if (data) text += fmt::format(" {:x}", data->bits[0]);  // a constant of several elements is in memory
+  text += dims_text(shape) + lengths_text;
+  if (data) text += fmt::format(" {:0{}x}", data->bits[0], kDigitsOfNumber);  // a constant of several elements is in memory
   if (identity) text += fmt::format(" {:x}", *identity);
   if (kernel) text += fmt::format(" {}", static_cast<const void*>(kernel.get()));
   return text;
@@ -67,7 +88,9 @@ void SegmentStructure::describe(Segment& s, const std::function<bool(NodeId)>& i
       line += dims_text(node.shape) + (node.op == Op::input && !node.lengths.empty() ? dims_text(node.lengths) : "");
       if (is_stored(n)) s.memory.insert(n);
     } else {
-      line = node_text(node);
+      const bool is_slice_of_memory = has_constant_begin(node) && is_read(node.operands[0]);
+      line = node_text(node, is_slice_of_memory ? slice_text(node, g_.node(node.operands[0])) : dims_text(node.lengths));
+      if (is_slice_of_memory || node.op == Op::constant) s.numbers.push_back({s.structure.size() + line.size() - kDigitsOfNumber, n});
       for (NodeId x : node.operands) line += fmt::format(" {}", numbers.at(x));
       if (node.combiner.valid()) line += fmt::format(" by {}", numbers.at(node.combiner));
     }
@@ -75,7 +98,7 @@ void SegmentStructure::describe(Segment& s, const std::function<bool(NodeId)>& i
     numbers[n] = s.nodes.size();
     s.nodes.push_back(n);
   };
-  s.nodes.clear(), s.memory.clear(), s.structure.clear();
+  s.nodes.clear(), s.memory.clear(), s.structure.clear(), s.numbers.clear();
   for (NodeId n : s.results) {
     visit_operands_first(n, parts, [&](NodeId x) { return !numbers.contains(x); }, number);
     s.structure += fmt::format("result {}\n", numbers.at(n));

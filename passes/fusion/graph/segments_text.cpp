@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "passes/fusion/graph/alike_segments.h"
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph/segment_structure.h"
@@ -19,7 +20,10 @@ using graph::NodeId;
 
 class Printer {
  public:
-  explicit Printer(const graph::Graph& g) : g_(g), names_(g) {}
+  Printer(const graph::Graph& g, const std::vector<Segment>& segments) : g_(g), names_(g) {
+    for (const AlikeSegments& a : alike_segments(g, segments))
+      for (std::size_t i : a.segments) first_alike_[i] = a.segments[0];
+  }
 
   std::string operator()(const Segment& s, std::size_t number) {
     const std::size_t operations = operations_of(g_, s);
@@ -35,6 +39,8 @@ class Printer {
     if (s.joined) all += joined(*s.joined);
     if (const auto [first, is_new] = first_of_.emplace(s.structure, number); !is_new)
       all += fmt::format("  as segment {}\n", first->second);
+    else if (const auto alike = first_alike_.find(number); alike != first_alike_.end() && alike->second != number)
+      all += fmt::format("  as segment {} with other numbers\n", alike->second);
     return all;
   }
 
@@ -60,13 +66,14 @@ class Printer {
 
   const graph::Graph& g_;
   const TensorNames names_;
-  std::map<std::string, std::size_t> first_of_;  // by structure
+  std::map<std::string, std::size_t> first_of_;     // by structure
+  std::map<std::size_t, std::size_t> first_alike_;  // by segment: the first one that differs in numbers only
 };
 
 }  // namespace
 
 std::string segments_text(const graph::Graph& g, const std::vector<Segment>& segments) {
-  Printer print(g);
+  Printer print(g, segments);
   std::string all;
   for (std::size_t i = 0; i < segments.size(); ++i) all += print(segments[i], i);
   return all;

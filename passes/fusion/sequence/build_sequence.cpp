@@ -13,11 +13,13 @@
 
 #include "passes/fusion/derivation_failed.h"
 #include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/graph/alike_segments.h"
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/recurring_values.h"
 #include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph/segments.h"
 #include "passes/fusion/graph/shifted_reads.h"
+#include "passes/fusion/sequence/argument_numbers.h"
 #include "passes/fusion/sequence/check_buffers.h"
 #include "passes/fusion/sequence/fused_kernels.h"
 #include "passes/fusion/sequence/joined_part.h"
@@ -108,25 +110,78 @@ KernelSequence finished(SequenceContext& c) {
   return std::move(c.sequence);
 }
 
-KernelSequence fused_sequence(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target) {
-  SequenceContext c(g, options, target);
-  const std::vector<Segment> segments = divide(g, kMostOperations, !target.is_gpu());
-  const std::set<NodeId> ahead = results_ahead(segments);
-  // A value that is an output and that later segments read is stored only once. But inputs and constants have memory of their own, and a
-  // value that is known before a run is also stored elsewhere.
-  c.buffers.store_in_outputs([&](NodeId n) { return !has_own_memory(g.node(n)) && !ahead.contains(n); });
-  FusedKernels fused(c, ahead);
-  std::map<std::string, DerivedSegment> derived;  // by structure
-  for (const Segment& s : segments) {
-    if (s.cut) c.sequence.not_fused.push_back(cut_text(g, *s.cut, fmt::format("a part has at most {}", kMostOperations)));
-    const std::size_t begin = c.sequence.kernels.size(), parameter_begin = c.sequence.parameter_kernels.size();
-    if (const auto known = derived.find(s.structure); known != derived.end())
-      repeat_kernels(c, known->second, s);
-    else
-      derived.emplace(s.structure, derive_segment(c, fused, s));
-    finish_joined(c, s, begin, parameter_begin);
+// Derives segments of one graph.
+class Derivation {
+ public:
+  /// Keeps the references.
+  Derivation(const graph::Graph& g, const std::vector<Segment>& segments, const FusionOptions& options, const ir::TargetDesc& target)
+      : segments_(segments), c_(g, options, target), fused_(c_, results_ahead(segments)) {
+    // A value that is an output and that later segments read is stored only once. But inputs and constants have memory of their own, and a
+    // value that is known before a run is also stored elsewhere.
+    c_.buffers.store_in_outputs(
+        [&g, ahead = results_ahead(segments)](NodeId n) { return !has_own_memory(g.node(n)) && !ahead.contains(n); });
   }
-  return finished(c);
+
+  KernelSequence all() {
+    std::map<std::string, DerivedSegment> derived;  // by structure
+    for (const Segment& s : segments_) {
+      if (s.cut) c_.sequence.not_fused.push_back(cut_text(c_.graph, *s.cut, fmt::format("a part has at most {}", kMostOperations)));
+      const std::size_t begin = c_.sequence.kernels.size(), parameter_begin = c_.sequence.parameter_kernels.size();
+      if (const auto known = derived.find(s.structure); known != derived.end())
+        repeat_kernels(c_, known->second, s);
+      else
+        derived.emplace(s.structure, derive_segment(c_, fused_, s));
+      finish_joined(c_, s, begin, parameter_begin);
+    }
+    return finished(c_);
+  }
+
+  /// The kernels of one segment.
+  std::span<const SequenceKernel> one(const Segment& s) {
+    const KernelRange range = derive_segment(c_, fused_, s).kernels;
+    return std::span(c_.sequence.kernels).subspan(range.begin, range.end - range.begin);
+  }
+  /// The number of steps so far.
+  std::uint64_t steps() const { return c_.sequence.steps + c_.instances.steps(); }
+
+ private:
+  const std::vector<Segment>& segments_;
+  SequenceContext c_;
+  FusedKernels fused_;
+};
+
+// The alike segments whose kernels do the same work if they get numbers as arguments. Adds the steps that this takes.
+std::vector<AlikeSegments> segments_with_arguments(const graph::Graph& g, const std::vector<Segment>& segments,
+                                                   const FusionOptions& options, const ir::TargetDesc& target, std::uint64_t& steps) {
+  std::vector<AlikeSegments> alike = alike_segments(g, segments);
+  if (alike.empty()) return alike;
+  const ArgumentGraph changed = with_arguments(g, segments, alike);
+  Derivation numbers(g, segments, options, target), arguments(changed.graph, changed.segments, options, target);
+  std::erase_if(alike, [&](const AlikeSegments& a) {
+    const std::size_t first = a.segments[0];
+    try {
+      return !do_same_work(numbers.one(segments[first]), arguments.one(changed.segments[first]));
+    } catch (const DerivationFailed&) {
+      return true;
+    }
+  });
+  steps += numbers.steps() + arguments.steps();
+  return alike;
+}
+
+KernelSequence fused_sequence(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target) {
+  const std::vector<Segment> segments = divide(g, kMostOperations, !target.is_gpu());
+  std::uint64_t steps = 0;
+  KernelSequence sequence;
+  if (const std::vector<AlikeSegments> alike = segments_with_arguments(g, segments, options, target, steps); alike.empty()) {
+    sequence = Derivation(g, segments, options, target).all();
+  } else {
+    const ArgumentGraph changed = with_arguments(g, segments, alike);
+    sequence = Derivation(changed.graph, changed.segments, options, target).all();
+    set_numbers(sequence, g, changed.graph);
+  }
+  sequence.steps += steps;
+  return sequence;
 }
 
 KernelSequence unfused_sequence(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target) {

@@ -8,7 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "passes/fusion/graph/replaced_symbols.h"
 #include "passes/fusion/sequence/kernel_arguments.h"
+#include "tileir/graph/symbols.h"
 
 namespace tilewright::passes::fusion {
 
@@ -26,14 +28,18 @@ class Repetition {
 
  private:
   int buffer(int);
+  void replace(Dim&) const;
 
+  const SymbolTable& table_;
   SequenceBuffers& buffers_;
   std::map<int, int> known_;
   std::map<NodeId, NodeId> nodes_;
   std::map<std::string, std::string> names_;
+  std::map<std::uint32_t, Dim> begins_;  // of slices, by symbol: numbers that are arguments (alike_segments.h)
 };
 
-Repetition::Repetition(const graph::Graph& g, SequenceBuffers& buffers, const Segment& derived, const Segment& like) : buffers_(buffers) {
+Repetition::Repetition(const graph::Graph& g, SequenceBuffers& buffers, const Segment& derived, const Segment& like)
+    : table_(*g.symbols()), buffers_(buffers) {
   // A value that is a part of a concatenation has no memory of its own.
   const auto is_stored = [&](NodeId n) {
     const bool is_result = !derived.joined && std::binary_search(derived.results.begin(), derived.results.end(), n);
@@ -43,6 +49,8 @@ Repetition::Repetition(const graph::Graph& g, SequenceBuffers& buffers, const Se
     const NodeId from = derived.nodes[i], to = like.nodes[i];
     nodes_[from] = to;
     const Op op = g.node(from).op;
+    if (op == Op::slice && !derived.memory.contains(from) && g.node(from).lengths[0] != g.node(to).lengths[0])
+      begins_.emplace(g.node(from).lengths[0].symbols()[0], g.node(to).lengths[0]);
     if (op == Op::input || op == Op::scalar) names_[g.node(from).text] = g.node(to).text;
     if (op != Op::input && op != Op::constant && !is_stored(from)) continue;
     if (op == Op::constant && g.node(from).data->bits.size() == 1) continue;
@@ -65,11 +73,20 @@ int Repetition::buffer(int b) {
   return known_[b] = own;
 }
 
+void Repetition::replace(Dim& d) const {
+  if (begins_.empty()) return;
+  d = with_symbols(d, [&](std::uint32_t symbol) {
+    const auto begin = begins_.find(symbol);
+    return begin == begins_.end() ? table_.dim(symbol) : begin->second;
+  });
+}
+
 SequenceKernel Repetition::kernel(const SequenceKernel& derived) {
   SequenceKernel k = derived;
   for (KernelArgument& a : k.arguments) {
     if (a.kind == KernelArgument::Kind::buffer) a.buffer = buffer(a.buffer);
     if (a.kind == KernelArgument::Kind::scalar) a.scalar = names_.at(a.scalar);
+    if (a.kind == KernelArgument::Kind::extent) replace(a.extent);
   }
   for (int& b : k.reads) b = buffer(b);
   for (int& b : k.writes) b = buffer(b);

@@ -145,6 +145,53 @@ void horner(Graph& g, int steps) {
   output(g, "y", y);
 }
 
+// The method of Euler, with a time of its own for each step.
+void euler(Graph& g, int steps) {
+  constexpr double kStep = 0.03125;
+  Formula y = input(g, "y0", {64, 32});
+  for (int i = 0; i < steps; ++i) y = y + sine(y + (0.01 + i * kStep)) * kStep;
+  output(g, "y", y);
+}
+
+// Each step adds noise of another scale.
+void diffusion(Graph& g, int steps) {
+  Formula y = input(g, "x", {64, 32});
+  const Formula noise = input(g, "noise", {64, 32});
+  for (int i = 0; i < steps; ++i) y = y - tanh(y) * ((i + 512) * 0x1p-14) + noise * ((i + 3) * 0x1p-16);
+  output(g, "y", y);
+}
+
+// A recurrent layer, of which each step reads another row of its input.
+void recurrence(Graph& g, int steps) {
+  const Formula x = input(g, "x", {steps, 16, 32});
+  Formula y = input(g, "y0", {16, 32});
+  for (int i = 0; i < steps; ++i) y = tanh(y * 0.5 + reshape(slice(x, 0, i, i + 1), {16, 32}));
+  output(g, "y", y);
+}
+
+// Attention whose loop over blocks of keys is written out.
+void blocks_of_keys(Graph& g, int steps) {
+  constexpr std::int64_t kBlock = 16;
+  const Formula q = input(g, "q", {16, 32}), k = input(g, "k", {steps * kBlock, 32}), v = input(g, "v", {steps * kBlock, 32});
+  Formula greatest, total, weighted;
+  for (int i = 0; i < steps; ++i) {
+    const auto block = [&](Formula x) { return slice(x, 0, i * kBlock, (i + 1) * kBlock); };
+    const Formula scores = einsum("id,jd->ij", {q, block(k)}), own = max(scores);
+    const Formula next = i == 0 ? own : maximum(greatest, own), e = exp(scores - next);
+    const Formula of_block = einsum("ij,jd->id", {e, block(v)});
+    if (i > 0) {
+      const Formula change = exp(greatest - next);
+      total = total * change + sum(e);
+      weighted = weighted * change + of_block;
+    } else {
+      total = sum(e);
+      weighted = of_block;
+    }
+    greatest = next;
+  }
+  output(g, "y", weighted / total);
+}
+
 // Rows of many tensors, one below the other.
 void concatenation(Graph& g, int steps) {
   std::vector<Formula> rows;
@@ -220,6 +267,10 @@ const std::vector<Family>& families() {
       {"branches", branches},
       {"ladder", ladder},
       {"horner", horner},
+      {"euler", euler},
+      {"diffusion", diffusion},
+      {"recurrence", recurrence},
+      {"blocks_of_keys", blocks_of_keys},
       {"concatenation", concatenation},
       {"joined_twice", joined_twice},
       {"logistic_map", logistic_map},
