@@ -128,6 +128,7 @@ class Coverer {
     if (axes != o.value->axes || o.tensor->element != o.value->element) return;
     Expr value = o.value, load = b_.load(o.tensor, o.index);
     if (value->is(ExprKind::scan) && value->operands[1]->is(ExprKind::index)) {
+      if (value->operands[1]->axis->extent != (*value->bound.begin())->extent) return;  // a slice of the scan
       value = stored_scan(b_, o.value);
       load = b_.substitute(load, {{o.value->operands[1], value->operands[1]}});
     } else if (!held_.holds_reduction(value)) {
