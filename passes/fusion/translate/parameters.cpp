@@ -48,6 +48,8 @@ double recomputed_bytes(Expr value) {
 bool ParameterFolding::pays(Expr value, Element element) const {
   // Integers are exact in formulas but not in memory: only those that are complete in their type are stored.
   if (!ir::is_float(value->element) && !value->is(ExprKind::reduce)) return false;
+  // A mask hides what is not finite. As a number in memory it would multiply it.
+  if (value->is(ExprKind::indicator)) return false;
   // A run must read fewer bytes, by at least the stored bytes: a small gain does not justify a second copy of a weight.
   const double stored = stored_bytes(value->axes, element), read = recomputed_bytes(value);
   return 2 * stored <= read && has_room(value, element);
