@@ -105,9 +105,12 @@ std::optional<Part> MatrixProducts::dot(Expr reduction, const AxisSet& along, Ex
       attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(precision), {}, {}});
     return ir_.function().result(ir_.create(OpKind::dot_, operands, attrs));
   };
-  // An element that is not finite is left out where a mask of the other operand may hide it, and counted where none does.
+  // An element that is not finite is left out where a mask of the other operand may hide it, and counted where none does. If the other operand
+  // has masks alone, as that of a gather, infinities keep their signs.
   struct Guard {
-    Part left, right;
+    int with_mask;
+    Part masks, high, low;  // high: elements that are +inf or NaN; low: those that are -inf or NaN; both: all that are not finite
+    bool has_signs;
     ir::ValueId is_needed;
   };
   std::vector<Guard> guards;
@@ -116,9 +119,12 @@ std::optional<Part> MatrixProducts::dot(Expr reduction, const AxisSet& along, Ex
     const Part masks = operand(placed.guards[with_mask], with_mask == 0 ? left_order : right_order, along, multiplied);
     const Part finite = is_finite(x), none = build_.constant(multiplied, 0);
     const Part others = build_.select(finite, none, build_.constant(multiplied, 1), x.axes);
+    const bool has_signs = std::ranges::all_of(placed.factors[with_mask], is_mask) && body->number.is_one();
+    const auto without = [&](OpKind comparison) { return build_.select(build_.binary(comparison, x, none, x.axes), none, others, x.axes); };
+    const Part high = has_signs ? without(OpKind::lt_) : others, low = has_signs ? without(OpKind::gt_) : others;
     x = build_.select(finite, x, none, x.axes);
     const Part most = folds_.reduce(graph::Combine::max, others, static_cast<int>(others.axes.size()));
-    guards.push_back({with_mask == 0 ? masks : others, with_mask == 0 ? others : masks, ir_.binary(OpKind::gt_, most.value, none.value)});
+    guards.push_back({with_mask, masks, high, low, has_signs, ir_.binary(OpKind::gt_, most.value, none.value)});
   };
   guard(0, b);
   guard(1, a);
@@ -135,8 +141,17 @@ std::optional<Part> MatrixProducts::dot(Expr reduction, const AxisSet& along, Ex
       scopes_.pop();
     };
     region(0, [&] {
-      const ir::ValueId zero = ir_.constant(type, 0), nan = ir_.constant_float(type, std::numeric_limits<double>::quiet_NaN());
-      return ir_.select(ir_.binary(OpKind::gt_, multiply(g.left, g.right, zero), zero), nan, product);
+      const ir::ValueId zero = ir_.constant(type, 0);
+      const auto are_there = [&](const Part& elements) {
+        const ir::ValueId count = g.with_mask == 0 ? multiply(g.masks, elements, zero) : multiply(elements, g.masks, zero);
+        return ir_.binary(OpKind::gt_, count, zero);
+      };
+      const auto added = [&](ir::ValueId to, const Part& elements, double value) {
+        return ir_.binary(OpKind::add_, to, ir_.select(are_there(elements), ir_.constant_float(type, value), zero));
+      };
+      if (!g.has_signs) return ir_.select(are_there(g.high), ir_.constant_float(type, std::numeric_limits<double>::quiet_NaN()), product);
+      constexpr double infinity = std::numeric_limits<double>::infinity();
+      return added(added(product, g.high, infinity), g.low, -infinity);
     });
     region(1, [&] { return product; });
     product = ir_.function().result(branch);

@@ -476,7 +476,8 @@ Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& a
     if (!visited.insert(e).second) return false;
     if (e->is(ExprKind::reduce))
       moved[e] = e->element == Element::boolean ? b_.reduce(Combine::any, bound, b_.conjunction({here, e}))
-                                                : b_.reduce(Combine::sum, bound, b_.select(here, e, b_.zero(), e->element));
+                                                : b_.reduce(Combine::sum, bound, b_.select(here, e, b_.zero(), e->element),
+                                                            {e->element, graph::ProductPrecision::ieee});
     return !e->is(ExprKind::reduce);
   };
   walk(value, enter, [&](Expr e) {

@@ -1,4 +1,8 @@
 // Products of floats in each precision, in graphs that are fused and that are not.
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
 #include "tests/unit/frontend/graph/graph_program.h"
 
 namespace graph_program {
@@ -134,6 +138,35 @@ TEST_CASE("graph programs: a product of tf32 is one, where the target has it") {
     plan.run({{"x", bx}, {"w", bw}, {"y", y}, {"z", z}});
     CHECK(y.download() == std::vector<float>(256, 1));
     CHECK(z.download() == std::vector<float>(256, 1 + 0x1p-12f));
+  }
+}
+
+// In a loop a gather is a product with a mask. It gives the elements themselves, whatever their precision, infinities with their signs.
+TEST_CASE("graph programs: what a gather picks of the results of a kernel is not rounded") {
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    CAPTURE(name);
+    constexpr std::size_t rows = 2, columns = 16, length = 20;
+    std::vector<float> x = normal(rows * columns * length, 11, 1);
+    x[3] = -std::numeric_limits<float>::infinity();
+    const std::vector<std::int32_t> index{1, 0, 1, 0, 0, 1};
+    tw::Device device = tw::Device::open(name);
+    tw::Graph graph;
+    const auto least = tw::min(graph.input<float>("x", {rows, columns, length}), 2);
+    const auto picked = tw::gather(least, graph.input<std::int32_t>("index", {std::ssize(index)}), 0);
+    graph.output("least", least), graph.output("greatest", tw::cummax(picked, 1));
+    tw::Plan plan = graph.compile(device);
+    const auto in = device.upload(x);
+    const auto at = device.upload(index);
+    auto least_out = device.allocate<float>(rows * columns), out = device.allocate<float>(index.size() * columns);
+    plan.run({{"x", in}, {"index", at}, {"least", least_out}, {"greatest", out}});
+    const std::vector<float> values = least_out.download(), got = out.download();
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      float greatest = -std::numeric_limits<float>::infinity();
+      for (std::size_t j = 0; j < columns; ++j) {
+        greatest = std::max(greatest, values[static_cast<std::size_t>(index[i]) * columns + j]);
+        CHECK(got[i * columns + j] == greatest);
+      }
+    }
   }
 }
 
