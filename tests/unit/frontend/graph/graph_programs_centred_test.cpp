@@ -231,11 +231,12 @@ TEST_CASE("graph programs: deviations of rows that are nearly constant are numbe
     CAPTURE(name);
     const int rows = std::string(name) == "cpu" ? 400 : 16, columns = 10000;
     std::vector<float> x;
-    const std::vector<float> value = normal(static_cast<std::size_t>(rows), 7, 100), where = normal(std::size_t(rows) * columns, 8, 1);
+    const std::vector<float> value = normal(static_cast<std::size_t>(rows), 7, 1), where = normal(std::size_t(rows) * columns, 8, 1);
     for (int r = 0; r < rows; ++r)
       for (int i = 0; i < columns; ++i) {
-        const float v = value[static_cast<std::size_t>(r)], least = float(r % 5);
-        x.push_back(where[static_cast<std::size_t>(r * columns + i)] > least ? std::nextafter(v, 1000.0f) : v);
+        const float v = value[static_cast<std::size_t>(r)] * std::pow(10.0f, float(r % 7 - 3)), least = float(r % 5);
+        x.push_back(where[static_cast<std::size_t>(r * columns + i)] > least ? std::nextafter(v, std::numeric_limits<float>::infinity())
+                                                                             : v);
       }
     tw::Device device = tw::Device::open(name);
     tw::Graph graph;
