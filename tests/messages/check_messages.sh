@@ -67,6 +67,26 @@ done
 message 20 'compare_the_extent|not a condition' 'tw::Dim n = 3; auto r = ti && n;'
 message 20 'cast_the_tensor_to_32_bit_integers|32- and 64-bit integers' 'tw::Dim n = 3; tw::Tensor<bool> t; t &= n;'
 message 20 'cast_the_tensor_to_32_bits|cast the tensor' 'tw::Dim n = 3; tw::Tensor<tw::f16> t; t += n;'
+# Extents have no order, no fractions and no remainders.
+for code in 'n < 5' '5 < n' 'n <= n' 'n >= 2l'; do
+  message 20 'extents_have_no_order|extents have no order' "tw::Dim n = 3; auto r = $code;"
+done
+message 20 'extents_are_integers|an extent is an integer' 'tw::Dim n = 3; auto r = n / 2.0;'
+message 20 'extents_are_integers|an extent is an integer' 'tw::Dim n = 3; auto r = 0.5f * n;'
+message 20 'no_remainders|no remainders' 'tw::Dim n = 3; auto r = n % 4;'
+# Reductions that were meant for two values, counts, chains of comparisons, sums in a C++ number: were 58 to 126 lines.
+for code in 'tw::max(x, x)' 'tw::min(x, 0.0f)' 'tw::max(tf, tf)' 'tw::max(tf, 0.0)'; do
+  message 20 'use_maximum_or_minimum|use maximum' "auto r = $code;"
+done
+for code in 'tw::sum(b)' 'tw::sum(b, 0)' 'tw::sum(tf < 1.0f, -1)'; do
+  message 20 'count_with_to_int|count them' "auto r = $code;"
+done
+message 20 'cast_one_of_the_tiles|cast one of them' 'auto r = tw::where(b, x, i);'
+message 20 'cast_one_of_the_tensors|cast one of them' 'auto r = tw::where(tf < 1.0f, tf, ti);'
+message 20 'combine_comparisons|combine comparisons' 'auto r = 2 < i < i;'
+message 20 'combine_comparisons|combine comparisons' 'auto r = ti < ti < ti;'
+message 20 'left_side_as_a_tile|declare the left side' 'float s = 0; s += x;'
+message 20 'left_side_as_a_tensor|declare the left side' 'int s = 0; s += ti;'
 # Kernels.
 message 8 'no_generic_lambda' 'tw::Kernel k("k", [](auto p) { tw::store(p, 1); });'
 message 8 'one_const_function' 'tw::Kernel k("k", [n = 0](tw::Ptr<int> p) mutable { tw::store(p, n++); });'

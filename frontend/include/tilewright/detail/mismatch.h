@@ -1,5 +1,5 @@
-// Operators on tiles, and on tensors, that have no common element type. They are declared only to be rejected with a message that names
-// the cast. Without them the host compiler would list every operator that it tried.
+// Operators and functions on tiles, on tensors and on extents that have no meaning for their operands' types. They are declared only to be
+// rejected with a message that names the correction. Without them the host compiler would list every operator that it tried.
 #pragma once
 #include "tilewright/detail/handle.h"
 
@@ -18,6 +18,14 @@ struct the_offset_of_a_pointer_is_an_integer;
 struct cast_the_tensor_to_32_bits_to_meet_an_extent;
 struct cast_the_tensor_to_32_bit_integers_to_meet_an_extent;
 struct compare_the_extent_which_is_no_condition;
+struct extents_have_no_order_compare_least_and_greatest;
+struct extents_are_integers_divide_by_one_or_use_extent_as_a_tensor;
+struct there_are_no_remainders_of_extents;
+struct use_maximum_or_minimum_for_two_values;
+struct count_with_to_int;
+struct combine_comparisons_with_and;
+struct declare_the_left_side_as_a_tile;
+struct declare_the_left_side_as_a_tensor;
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wgcc-compat"
@@ -51,6 +59,8 @@ concept HoldsNoExtentBits = ValueElement<T> && !(IntegerElement<T> && sizeof(T) 
 
 template <class T, class U>
 concept NeverMeet = ValueElement<T> && ValueElement<U> && !requires { typename CommonOf<T, U>::type; };
+template <class T, class U>
+concept BoolMeetsNumber = NeverMeet<T, U> && (std::same_as<T, bool> || std::same_as<U, bool>);
 template <class T, class U>
 concept NotWidened = ValueElement<T> && ValueElement<U> && !std::same_as<T, U> && !WidensTo<U, T>;
 
@@ -111,6 +121,79 @@ concept NotWidened = ValueElement<T> && ValueElement<U> && !std::same_as<T, U> &
 TW_MISMATCHES(Tile, tile)
 TW_MISMATCHES(Tensor, tensor)
 #undef TW_MISMATCHES
+
+#define TW_TWO_VALUES_TEXT "max and min reduce along an axis: use maximum(a, b) or minimum(a, b) for two values"
+#define TW_TWO_VALUES(HANDLE, NAME)                                                                              \
+  template <class T, class U>                                                                                    \
+  use_maximum_or_minimum_for_two_values NAME(const HANDLE<T>&, const HANDLE<U>&) TW_REFUSED(TW_TWO_VALUES_TEXT); \
+  template <class T, detail::HostFloat S>                                                                        \
+  use_maximum_or_minimum_for_two_values NAME(const HANDLE<T>&, S) TW_REFUSED(TW_TWO_VALUES_TEXT);                \
+  template <class T, detail::HostFloat S>                                                                        \
+  use_maximum_or_minimum_for_two_values NAME(S, const HANDLE<T>&) TW_REFUSED(TW_TWO_VALUES_TEXT);
+#define TW_CHAINED(HANDLE, OP)                                                 \
+  template <class T, class U>                                                  \
+    requires detail::BoolMeetsNumber<T, U>                                     \
+  combine_comparisons_with_and operator OP(const HANDLE<T>&, const HANDLE<U>&) \
+      TW_REFUSED("a comparison has no order: combine comparisons, as in a < b && b < c");
+#define TW_NUMBER_ASSIGN(HANDLE, NOUN, OP)                            \
+  template <detail::HostScalar S, ValueElement T>                     \
+  declare_the_left_side_as_a_##NOUN operator OP(S&, const HANDLE<T>&) \
+      TW_REFUSED("a C++ number cannot hold a " #NOUN ": declare the left side as a " #NOUN " of its type");
+#define TW_REFUSED_FUNCTIONS(HANDLE, NOUN)                                                                                       \
+  TW_TWO_VALUES(HANDLE, max)                                                                                                     \
+  TW_TWO_VALUES(HANDLE, min)                                                                                                     \
+  template <BoolElement T, class... A>                                                                                           \
+  count_with_to_int sum(const HANDLE<T>&, const A&...) TW_REFUSED("there is no sum of bools: count them with sum(x.to<int>())"); \
+  template <class T, class U>                                                                                                    \
+    requires detail::NeverMeet<T, U>                                                                                             \
+  cast_one_of_the_##NOUN##s_with_to where(const HANDLE<bool>&, const HANDLE<T>&, const HANDLE<U>&)                               \
+      TW_REFUSED(#NOUN "s of these element types do not meet: cast one of them, as in x.to<float>()");                           \
+  TW_CHAINED(HANDLE, <)                                                                                                          \
+  TW_CHAINED(HANDLE, <=)                                                                                                         \
+  TW_CHAINED(HANDLE, >)                                                                                                          \
+  TW_CHAINED(HANDLE, >=)                                                                                                         \
+  TW_NUMBER_ASSIGN(HANDLE, NOUN, +=)                                                                                             \
+  TW_NUMBER_ASSIGN(HANDLE, NOUN, -=)                                                                                             \
+  TW_NUMBER_ASSIGN(HANDLE, NOUN, *=)                                                                                             \
+  TW_NUMBER_ASSIGN(HANDLE, NOUN, /=)
+TW_REFUSED_FUNCTIONS(Tile, tile)
+TW_REFUSED_FUNCTIONS(Tensor, tensor)
+#undef TW_REFUSED_FUNCTIONS
+#undef TW_NUMBER_ASSIGN
+#undef TW_CHAINED
+#undef TW_TWO_VALUES
+#undef TW_TWO_VALUES_TEXT
+
+// Extents among themselves and beside C++ numbers.
+#define TW_EXTENTS(OP, CORRECTION, TEXT)                       \
+  template <std::same_as<Dim> D>                               \
+  CORRECTION operator OP(const D&, const D&) TW_REFUSED(TEXT); \
+  template <std::same_as<Dim> D, std::integral I>              \
+  CORRECTION operator OP(const D&, I) TW_REFUSED(TEXT);        \
+  template <std::same_as<Dim> D, std::integral I>              \
+  CORRECTION operator OP(I, const D&) TW_REFUSED(TEXT);
+#define TW_EXTENT_FRACTIONS(OP)                                                                                       \
+  template <std::same_as<Dim> D, detail::HostFloat F>                                                                 \
+  extents_are_integers_divide_by_one_or_use_extent_as_a_tensor operator OP(const D&, F) TW_REFUSED(TW_FRACTION_TEXT); \
+  template <std::same_as<Dim> D, detail::HostFloat F>                                                                 \
+  extents_are_integers_divide_by_one_or_use_extent_as_a_tensor operator OP(F, const D&) TW_REFUSED(TW_FRACTION_TEXT);
+#define TW_ORDER_TEXT "extents have no order, because it may depend on symbols: compare n.least() and n.greatest()"
+#define TW_FRACTION_TEXT "an extent is an integer: use n / 2 or cdiv(n, 2) for an extent, extent<float>(graph, n) / 2.0f for a tensor"
+TW_EXTENTS(<, extents_have_no_order_compare_least_and_greatest, TW_ORDER_TEXT)
+TW_EXTENTS(<=, extents_have_no_order_compare_least_and_greatest, TW_ORDER_TEXT)
+TW_EXTENTS(>, extents_have_no_order_compare_least_and_greatest, TW_ORDER_TEXT)
+TW_EXTENTS(>=, extents_have_no_order_compare_least_and_greatest, TW_ORDER_TEXT)
+TW_EXTENTS(%, there_are_no_remainders_of_extents, "there are no remainders of extents: n / 4 must come out even, cdiv(n, 4) rounds up")
+TW_EXTENT_FRACTIONS(+)
+TW_EXTENT_FRACTIONS(-)
+TW_EXTENT_FRACTIONS(*)
+TW_EXTENT_FRACTIONS(/)
+TW_EXTENT_FRACTIONS(<)
+TW_EXTENT_FRACTIONS(>)
+#undef TW_FRACTION_TEXT
+#undef TW_ORDER_TEXT
+#undef TW_EXTENT_FRACTIONS
+#undef TW_EXTENTS
 
 #define TW_OFFSET_TEXT "the offset of a pointer is an integer, a tile of integers or a C++ one: cast it, as in p + x.to<int>()"
 #define TW_OFFSET_MISMATCH(OP, POINTER)           \
