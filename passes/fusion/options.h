@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "passes/fusion/thresholds.h"
+
 namespace tilewright::passes::fusion {
 
 class ExprBuilder;
@@ -16,8 +18,8 @@ struct FusionOptions {
   std::function<ProofResult(const ExprBuilder&, const LoopPlan&)> check;
   /// False: kernels are not emitted, and have the tiles that their plans suggest, whether or not these fit into registers; for estimates.
   bool emit = true;
-  /// Steps (steps.h) that a derivation may take for each operation; segments that take more are cut. Models take a tenth of this.
-  std::uint64_t steps_of_operation = 4000;
+  /// Steps (steps.h) that a derivation may take for each operation; segments that take more are cut.
+  std::uint64_t steps_of_operation = kStepsOfOperation;
 };
 
 }  // namespace tilewright::passes::fusion

@@ -41,11 +41,16 @@ inline constexpr int kLeastLongNumber = 1000;
 inline constexpr std::size_t kMostOperations = 160;
 /// Operations for which a reduction, a product or a scan counts.
 inline constexpr std::size_t kOperationsOfReduction = 6;
+/// Steps (steps.h) that a derivation may take for each operation, unless an option says otherwise. Models take a tenth of this.
+inline constexpr std::uint64_t kStepsOfOperation = 4000;
 /// Operations of a segment that is not halved even if its derivation exceeds its budget of steps.
 inline constexpr std::size_t kFewestOperations = 8;
 /// Segments that differ in numbers only and whose kernels get these as arguments, at least. Fewer are compiled each with its own numbers, of
 /// which rules and the back end may make use.
 inline constexpr std::size_t kFewestAlike = 4;
+/// Elements up to which the alignment of slices tells segments apart: those of the narrowest type that a vector of a host has. With a greater
+/// alignment memory is accessed in the same way.
+inline constexpr std::int64_t kAlignedElements = 64;
 /// Numbers that the kernels of a segment get as arguments, at most: CUDA passes 4 KiB of arguments.
 inline constexpr std::size_t kMostArgumentNumbers = 256;
 /// Of the operations on tiles of a kernel with its own numbers, this part may be added where they are arguments.
@@ -109,6 +114,8 @@ inline constexpr std::int64_t kContracted = 32;
 inline constexpr std::int64_t kProductSide = 64, kLargeProductSide = 128;
 /// Positions of both axes of a result from which a GPU's tiles of narrow elements have the larger side: small results need more programs.
 inline constexpr double kLargeResult = 1024;
+/// Accumulators of a kernel whose tiles have the larger side: more of them do not fit into registers.
+inline constexpr std::size_t kMostLargeAccumulators = 2;
 /// Positions at a time of a loop each of whose positions is a column of a product (the scores of attention), or beside which a program holds
 /// all of another axis.
 inline constexpr std::int64_t kLoopOfProducts = 64;
@@ -159,7 +166,9 @@ inline constexpr double kGreatestShareOfStates = 1.0 / 8;
 inline constexpr double kInvariantParts = 8;
 /// Elements of states that a merge holds in registers.
 inline constexpr double kMostMergedElements = 8192;
-/// Bytes from which a host divides a loop into two; into fewer than four parts only then.
+/// Parts of a divided loop, at least: fewer save too little time for a second kernel.
+inline constexpr std::int64_t kLeastParts = 4;
+/// Bytes of a program's loop from which a host divides it into two parts, too.
 inline constexpr double kLeastBytesOfTwoParts = 4 << 20;
 /// Positions of a host's tile that is not halved to give each thread a program.
 inline constexpr std::int64_t kLeastSideForThreads = 64;
@@ -171,6 +180,10 @@ inline constexpr std::int64_t kMostMultiplications = 4;
 /// The greatest multiple of a sum's coefficient whose term is added before the coefficient is multiplied: its product with the multiple has
 /// few more bits.
 inline constexpr std::int64_t kMostGroupedMultiple = 16;
+/// Bits above and below 1 of a constant that is multiplied as one number. f32 has 126 and f64 1022; the other factors need the rest.
+inline constexpr int kMostConstantExponentOfF32 = 100, kMostConstantExponentOfF64 = 900;
+/// Bits of each of the powers of two by which factors are multiplied in place of a constant with more bits: two of them are in range.
+inline constexpr int kExponentOfStepOfF32 = 60, kExponentOfStepOfF64 = 500;
 /// Factors of unknown magnitude of a product that is multiplied in an order of the compiler; with more, partial products may leave the range
 /// that those of the program keep.
 inline constexpr double kMostUnknownFactors = 2;
@@ -197,6 +210,14 @@ inline constexpr double kRowsOfHostProduct = 6;
 /// from beyond them, also beside a product. gelu(x W) U with 256 rows, 512 columns and 2048 between them takes 14.6 ms in programs of 32
 /// rows that read W and U whole, and 10.9 ms with gelu(x W) stored; with 1024 between 256 columns 2.5 and 2.7 ms (same machine and date).
 inline constexpr double kBytesOfCaches = 5 << 20, kOfFar = 2;
+/// How many times as long as reading an operand from caches a host takes to copy it to scratch memory, from which a product inside of a loop is
+/// computed. tanh(tanh(x W) U) with 4 rows and 256 columns takes 19.0 us in one kernel, and 8.5 us with tanh(x W) stored; with 16 rows 47 and
+/// 32 us (Intel Xeon, AVX-512, one thread, 2026-11-29).
+inline constexpr double kOfCopies = 1.5;
+/// Rows of a program's product that use one copy of an operand; with more, the copy counts for a smaller part of its time. The scores of 90
+/// rows and 1000 columns in tiles of 64 rows take 196 us in the loop of their cross entropy, 158 us alone and some 18 us to read again (same
+/// machine and date).
+inline constexpr double kRowsOfCopies = 16;
 /// How many times as long a host takes to read in a reduction along axes over which programs are distributed: each program walks all of it,
 /// in tiles of the size of its own part of the result. (x - min) / (max - min) of [1500, 1200] takes 1.4 times as much processor time in two
 /// such programs as in five kernels that move three times as much (Intel Xeon, AVX-512, two threads, 2026-11-27).
@@ -238,6 +259,8 @@ inline constexpr double kBytesNearby = 16 << 10, kOfNearby = 0.125;
 inline constexpr int kRoundsOfCheck = 2;
 /// Positions of a tile in the check: the least number for which the order inside of a tile and between tiles counts.
 inline constexpr int kTileOfCheck = 2;
+/// Positions of the loop's axis in the check (two whole tiles and a part of one), and of any other axis.
+inline constexpr int kLoopOfCheck = 5, kPositionsOfCheck = 2;
 /// The degree that is assumed of formulas, as polynomials in each of the random values.
 inline constexpr double kMostDegree = 64;
 /// Draws of real numbers for a factor whose sign is unknown: a wrong sign is found with a probability of 1 - 2^-64.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "passes/fusion/thresholds.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -29,7 +30,7 @@ bool is_odd(Expr e) {
   return e->is(ExprKind::function) && (e->function == OpKind::tanh_ || e->function == OpKind::erf_) && ir::is_float(e->element);
 }
 
-int checked_extent(Axis axis, Axis loop) { return axis == loop ? 5 : 2; }
+int checked_extent(Axis axis, Axis loop) { return axis == loop ? kLoopOfCheck : kPositionsOfCheck; }
 
 std::vector<Point> points(const AxisSet& axes, Axis loop) {
   std::vector<Point> all(1);

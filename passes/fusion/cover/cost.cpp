@@ -36,15 +36,6 @@ bool has_symbols(const LoopPlan& plan) {
          });
 }
 
-/// How many times as long as reading it from caches a host takes to copy an operand to scratch memory, from which a product inside of a loop
-/// is computed: tanh(tanh(x W) U) with 4 rows and 256 columns takes 19.0 us in one kernel, and 8.5 us with tanh(x W) stored; with 16 rows 47
-/// and 32 us (Intel Xeon, AVX-512, one thread, 2026-11-29).
-constexpr double kOfCopies = 1.5;
-
-/// The rows of a program's product that use a copy from which on it takes less of the time: the scores of 90 rows and 1000 columns in tiles of
-/// 64 rows take 196 us in the loop of their cross entropy, 158 us alone and some 18 us to read again (one thread of the same machine).
-constexpr double kRowsOfCopies = 16;
-
 class Estimator {
  public:
   // of_symbols: the value that symbols have, within their bounds.

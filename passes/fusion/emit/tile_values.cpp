@@ -147,7 +147,7 @@ Part TileValues::power(Expr base, const Rational& exponent, const Order& own, El
 
 // Whether a constant is near the end of its type's range or outside of it, although its parts, as written, need not have been.
 bool TileValues::is_far_from_one(Wide number, Element element) {
-  const int most = element == Element::f64 ? 900 : 100;
+  const int most = element == Element::f64 ? kMostConstantExponentOfF64 : kMostConstantExponentOfF32;
   return number != 0 && std::isfinite(number) && std::abs(std::ilogb(number)) > most;
 }
 
@@ -156,7 +156,7 @@ bool TileValues::is_far_from_one(Wide number, Element element) {
 Wide TileValues::distribute_factor(Wide number, std::vector<Part>& numerator, std::vector<Part>& denominator, Element element) {
   std::vector<Part>& factors = numerator.empty() ? denominator : numerator;
   if (factors.empty()) return number;
-  const int most = element == Element::f64 ? 500 : 60;
+  const int most = element == Element::f64 ? kExponentOfStepOfF64 : kExponentOfStepOfF32;
   for (std::size_t i = 0; std::abs(std::ilogb(number)) > most; ++i) {
     const int step = std::ilogb(number) < 0 ? -most : most;
     number = std::ldexp(number, -step);

@@ -11,6 +11,7 @@
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph_walk.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -34,7 +35,6 @@ bool has_constant_begin(const Node& n) {
 
 // The lengths of such a slice: how many elements, by which step, how the begin is aligned, and last the begin.
 std::string slice_text(const Node& slice, const Node& memory) {
-  constexpr std::int64_t kAlignedElements = 64;
   const auto axis = static_cast<std::size_t>(slice.axes[0]);
   std::int64_t stride = 1;
   const auto scale = [&](const Dim& d) { stride = std::gcd(stride * std::gcd(d.known_divisor(), kAlignedElements), kAlignedElements); };

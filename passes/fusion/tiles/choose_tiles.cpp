@@ -162,7 +162,7 @@ class TileChooser {
     if (is_batch_invariant_ || !target_.is_gpu() || !sizes_.payload.empty() || tiled.size() < 2) return false;
     if (estimated_extent(tiled[0]->extent) < kLargeResult || estimated_extent(tiled[1]->extent) < kLargeResult) return false;
     for (const Reduction& r : plan_.reductions)
-      if (ir::bits(r.value->operand_element.element) < 32) return plan_.accumulators.size() <= 2;
+      if (ir::bits(r.value->operand_element.element) < 32) return plan_.accumulators.size() <= kMostLargeAccumulators;
     return false;
   }
 

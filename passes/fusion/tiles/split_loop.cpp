@@ -34,7 +34,7 @@ SplitChoice divided(ExprBuilder& b, const LoopPlan& plan, const TileSizes& sizes
   const double wanted =
       limits.is_batch_invariant ? std::min<double>(kInvariantParts, limits.processors) : limits.processors / footprint.programs();
   const std::int64_t parts = power_of_two_at_most(std::min(most, wanted));
-  const std::int64_t least_parts = bytes < limits.least_bytes_of_two ? 4 : 2;
+  const std::int64_t least_parts = bytes < limits.least_bytes_of_two ? kLeastParts : 2;
   if (parts < least_parts || static_cast<double>(parts) * footprint.most_bytes_of_states() > static_cast<double>(limits.max_workspace))
     return {};
   const std::string why = limits.is_batch_invariant
