@@ -54,7 +54,7 @@ class PlanChecker {
   // A value of which a root is taken, and the axes of a reduction along which its values are those of the base (it may read others too).
   struct RootBase {
     Expr value;
-    AxisSet shared;
+    AxisSet common;
   };
 
   // Half of the residues have no root. A value of which a formula takes a root is drawn repeatedly until it has one, so that the square of
@@ -64,7 +64,7 @@ class PlanChecker {
     for (const Reduction& r : plan_.reductions) {
       std::vector<RootBase> own;
       for (Expr b : bases)
-        if (contains(b, r.value) && is_drawn(b, r)) own.push_back({b, shared_axes(b, r.value)});
+        if (contains(b, r.value) && is_drawn(b, r)) own.push_back({b, common_axes(b, r.value)});
       for (const Point& p : points(r.value->axes, plan_.loop))
         for (int i = 0; i < kMostDrawsOfRoots; ++i) {
           final_[r.value][p] = random();
@@ -74,7 +74,7 @@ class PlanChecker {
   }
 
   // A softmax reads its scores at its own position and at all others: the maximum and the sum bind the axis.
-  AxisSet shared_axes(Expr base, Expr reduction) const {
+  AxisSet common_axes(Expr base, Expr reduction) const {
     AxisSet bound;
     ExprSet seen;
     walk_inwards(base, seen, [&](Expr e) {
@@ -106,9 +106,9 @@ class PlanChecker {
 
   // Whether the base has a root at all points where the values drawn so far, the last one at p, determine it.
   bool has_roots(const RootBase& base, const Point& p) const {
-    const Point here = restricted(p, base.shared);
+    const Point here = restricted(p, base.common);
     for (const Point& at : points(base.value->axes, plan_.loop)) {
-      if (restricted(at, base.shared) != here) continue;
+      if (restricted(at, base.common) != here) continue;
       bool is_decided = true;
       FieldEvaluator evaluator(seed_, plan_.loop, [&](Expr e, const Point& point, const Modulus& n) -> std::optional<std::uint64_t> {
         const Reduction* r = e->is(ExprKind::reduce) ? plan_.find(e) : nullptr;

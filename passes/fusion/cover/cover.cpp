@@ -210,19 +210,19 @@ class Coverer {
     return all.front();
   }
 
-  // What reads an output: several outputs may be pieces of one tensor.
-  Expr place_of(const KernelOutput& o) const { return b_.load(o.tensor, o.index); }
+  // What reads an output, which identifies it: several outputs may be pieces of one tensor.
+  Expr read_of(const KernelOutput& o) const { return b_.load(o.tensor, o.index); }
 
   // All alternatives, the best one first.
   std::vector<Alternative>& alternatives(const KernelOutput& output) {
-    const Expr place = place_of(output);
-    if (const auto known = alternatives_.find(place); known != alternatives_.end()) return known->second;
+    const Expr read = read_of(output);
+    if (const auto known = alternatives_.find(read); known != alternatives_.end()) return known->second;
     std::vector<Alternative> all;
     for (Tried tried : {Tried::for_each_loop, Tried::if_storing}) add_with_each_loop(tried, output, all);
     for (Tried tried : {Tried::for_best_loop, Tried::if_none_fits}) add_with_best_loop(tried, output, all);
     sort(all);
     add_without_loop(output, all);
-    return alternatives_.emplace(place, std::move(all)).first->second;
+    return alternatives_.emplace(read, std::move(all)).first->second;
   }
 
   void add_with_each_loop(Tried tried, const KernelOutput& output, std::vector<Alternative>& all) {
@@ -414,7 +414,7 @@ class Coverer {
     return products_.emplace(value, std::move(products)).first->second;
   }
 
-  // Of what is the same value along different axes, one is stored.
+  // If several of the values are the same value along different axes, one of them is stored.
   ExprMap without_same(const ExprMap& stored) {
     ExprMap once;
     for (const auto& [value, load] : stored) {
@@ -452,7 +452,7 @@ class Coverer {
   ExprSet known_;  // what outputs store
   ExprMap same_;   // values that are stored along other axes
   ExprSet started_;
-  std::unordered_map<Expr, std::vector<Alternative>, ExprHash> alternatives_;  // alternatives to compute each output, by its place
+  std::unordered_map<Expr, std::vector<Alternative>, ExprHash> alternatives_;  // to compute an output, by what reads it
   std::map<std::vector<Tensor>, std::optional<Seconds>> together_;             // seconds of one kernel for all of these tensors
   std::unordered_map<Expr, std::vector<Expr>, ExprHash> products_;
   std::vector<ChosenKernel> kernels_;

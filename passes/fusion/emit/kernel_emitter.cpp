@@ -145,8 +145,8 @@ class KernelEmitter {
 
   // ---- the program's positions ----
 
-  // The program axes that some tensor lacks: this tensor must be written even if such an axis has no positions.
-  AxisSet shared_by(const std::vector<Written>& written) const {
+  // The axes of the grid that a written tensor lacks: it must be written even if such an axis has no positions.
+  AxisSet axes_lacked_by(const std::vector<Written>& written) const {
     AxisSet axes;
     for (const auto& [axis, size] : sizes_.grid)
       if (std::any_of(written.begin(), written.end(), [a = axis](const Written& w) { return !w.axes.contains(a); })) axes.insert(axis);
@@ -159,7 +159,7 @@ class KernelEmitter {
     scopes_.push(std::move(scope));
     for (const auto& [axis, inner] : sizes_.inner) tiles_.reductions().set_inner_tile(axis, inner.size, inner.is_looped);
     for (const auto& [axis, size] : sizes_.payload) scopes_.innermost().tiles[axis] = {size, {}, is_whole_tile(axis->extent, size)};
-    distribute_over_grid(context_, sizes_.grid, shared_by(written), columns_of_products(), grid_);
+    distribute_over_grid(context_, sizes_.grid, axes_lacked_by(written), columns_of_products(), grid_);
   }
 
   // The last axis with a tile: that of the right operands of products, which a thread of a host keeps from one program to the next if these

@@ -128,7 +128,7 @@ class Parts {
 
   double length(Expr e) const { return facts_.at(e).length; }
   /// The parts that are used several times and are more than an element of memory.
-  std::vector<Expr> shared() const {
+  std::vector<Expr> repeated() const {
     std::vector<Expr> found;
     for (Expr e : order_)
       if (facts_.at(e).uses > 1 && e->height > 0 && !e->is(ExprKind::load)) found.push_back(e);
@@ -153,7 +153,7 @@ std::string text(Expr e, const ExprNames& names) {
   if (parts.length(e) <= kLongestText) return Printer(names)(e);
   ExprNames all = names;
   std::string definitions;
-  for (Expr x : parts.shared()) {
+  for (Expr x : parts.repeated()) {
     if (x == e) continue;
     const std::string name = fmt::format("v{}", all.size() - names.size());
     definitions += fmt::format("{}{} = {}", definitions.empty() ? " where " : ", ", name, Printer(all)(x));

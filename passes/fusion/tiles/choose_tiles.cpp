@@ -108,8 +108,8 @@ class TileChooser {
     }
   }
 
-  // The elements that each program reads of tensors, or computes as operands of products, without this axis: a tile of the axis shares them.
-  double shared_along(Axis a, const AxisSet& grid) const {
+  // The elements of tensors and of computed operands of products that lack this axis: all positions of a tile along the axis use them.
+  double reused_along(Axis a, const AxisSet& grid) const {
     double elements = 0;
     for (const Load& l : loads_)
       if (!l.axes.contains(a)) elements += estimated_extent(l.axes.without(grid));
@@ -123,7 +123,7 @@ class TileChooser {
   }
 
   // The axis along which most of the bytes that are read are contiguous: that of a table's rows, and not that of the indices into it. If
-  // each step of the loop writes more than all loads read, as the running sum of outer products, the axis of what is written.
+  // each step of the loop writes more than all loads read, as a running sum of outer products does, the axis along which outputs are contiguous.
   Axis contiguous_of(const AxisSet& grid) const {
     Axis found = nullptr;
     double most = 0, all = 0;
@@ -167,12 +167,12 @@ class TileChooser {
   }
 
   void choose_for_product(const AxisSet& grid) {
-    AxisMap<double> shared;
-    double most_shared = 0;
-    for (Axis a : grid) most_shared = std::max(most_shared, shared[a] = shared_along(a, grid));
+    AxisMap<double> reused;
+    double most_reused = 0;
+    for (Axis a : grid) most_reused = std::max(most_reused, reused[a] = reused_along(a, grid));
     std::vector<Axis> tiled;
     for (Axis a : grid)
-      if (shared[a] > 0 && (is_batch_invariant_ || shared[a] >= kWorthATile * most_shared)) tiled.push_back(a);
+      if (reused[a] > 0 && (is_batch_invariant_ || reused[a] >= kWorthATile * most_reused)) tiled.push_back(a);
     if (!is_batch_invariant_)
       std::stable_sort(tiled.begin(), tiled.end(),
                        [](Axis a, Axis b) { return estimated_extent(a->extent) > estimated_extent(b->extent); });
