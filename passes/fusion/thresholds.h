@@ -28,7 +28,7 @@ inline constexpr std::int64_t kMostBoundedPower = 4;
 inline constexpr int kMostPrimeOfRoot = 1000;
 /// Bits above and below 1 of a product's coefficient that is multiplied with others; f32 has 126, and further products need the rest.
 inline constexpr int kMostCoefficientExponent = 100;
-/// Values that are added and multiplied in the body of a sum, up to which it is proved that the sum is none of products.
+/// Values that are added and multiplied in the body of a sum. For more of them it is not proved that the sum is not a matrix product.
 inline constexpr std::size_t kMostValuesOfProduct = 64;
 /// Characters of a formula that is printed as a tree; a longer one gets names for the parts that it has several times.
 inline constexpr double kLongestText = 2000;
@@ -53,7 +53,7 @@ inline constexpr std::size_t kFewestAlike = 4;
 inline constexpr std::int64_t kAlignedElements = 64;
 /// Numbers that the kernels of a segment get as arguments, at most: CUDA passes 4 KiB of arguments.
 inline constexpr std::size_t kMostArgumentNumbers = 256;
-/// Of the operations on tiles of a kernel with its own numbers, this part may be added where they are arguments.
+/// Additional operations on tiles that a kernel may have if its numbers are arguments, as a part of those that it has with its own numbers.
 inline constexpr double kMostAddedByArguments = 1.0 / 16;
 /// Products in one segment that depend on each other.
 inline constexpr int kMostProductDepth = 4;
@@ -185,7 +185,7 @@ inline constexpr int kMostConstantExponentOfF32 = 100, kMostConstantExponentOfF6
 /// Bits of each of the powers of two by which factors are multiplied in place of a constant with more bits: two of them are in range.
 inline constexpr int kExponentOfStepOfF32 = 60, kExponentOfStepOfF64 = 500;
 /// Factors of unknown magnitude of a product that is multiplied in an order of the compiler; with more, partial products may leave the range
-/// that those of the program keep.
+/// that those of the formula as written keep.
 inline constexpr double kMostUnknownFactors = 2;
 
 // ---- emit: scatter_add ----
@@ -269,13 +269,13 @@ inline constexpr std::size_t kDrawsOfReals = 64;
 inline constexpr int kMostDrawsOfRoots = 200;
 /// Elements of all values of an instance with three positions along each axis; larger graphs are compared with two.
 inline constexpr double kMostElementsOfInstance = 4000;
-/// Elements of one result that are compared; of more, some are taken from everywhere.
+/// Elements of one result that are compared. If a result has more, these are spread over it.
 inline constexpr std::uint64_t kMostComparedElements = 512;
 /// The error bound of a number as a part of it; with a greater one a difference proves nothing, but numbers that agree up to 2^-40 are equal.
 inline constexpr long double kMostRelativeError = 1e-5L, kEqualNotByChance = 0x1p-40L;
 /// Exponents of which the check computes an exponential, and the bound of their errors: beyond them the result is unknown.
 inline constexpr long double kMostExponentOfCheck = 4000, kMostErrorOfExponent = 0.5L;
-/// Powers that the check multiplies out, like a program that writes them as products.
+/// Powers that the check multiplies out, as if the user had written products.
 inline constexpr std::int64_t kMostMultipliedPower = 8;
 /// Values that wait for each other on the machine's stack; further ones are computed from a list.
 inline constexpr int kMostDepthOfCheck = 64;

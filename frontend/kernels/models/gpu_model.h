@@ -10,7 +10,7 @@ namespace tilewright::kernels::host {
 /// The work of a launch. Bytes, operations and steps are those of one program.
 struct Work {
   double programs = 1;
-  double memory_bytes = 0;  // of all programs; each element counts once
+  double memory_bytes = 0;  // bytes that all programs move; each element counts once
   double bytes = 0;         // bytes that a program moves between it and memory or caches
   double products = 0;      // operations of matrix products
   double operations = 0;    // all other operations

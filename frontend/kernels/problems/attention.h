@@ -10,8 +10,8 @@
 namespace tilewright::kernels::host {
 
 struct AttentionChoice {
-  int queries = 64;  // of a program
-  int keys = 64;     // of a step
+  int queries = 64;  // queries of a program
+  int keys = 64;     // keys of a step
   int num_warps = 4;
   int num_stages = 2;  // steps whose loads are in flight
 };

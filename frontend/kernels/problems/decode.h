@@ -11,8 +11,8 @@
 namespace tilewright::kernels::host {
 
 struct DecodeChoice {
-  int heads = 64;  // that share keys, rounded up
-  int keys = 64;   // of a step
+  int heads = 64;  // heads that read the same keys, rounded up
+  int keys = 64;   // keys of a step
   int num_warps = 4;
   int num_stages = 2;  // steps whose loads are in flight
   int splits = 1;      // parts of the cache

@@ -11,8 +11,8 @@
 namespace tilewright::kernels::host {
 
 struct ElementsChoice {
-  int rows = 64;     // of a tile
-  int columns = 64;  // of it
+  int rows = 64;     // rows of a tile
+  int columns = 64;  // columns of the tile
   int num_warps = 4;
 };
 /// The choice as the library's options name it, and back.

@@ -11,7 +11,7 @@
 namespace tilewright::kernels::host {
 
 struct FftChoice {
-  int transforms = 64;  // small ones of a program
+  int transforms = 64;  // small transforms of a program
   int num_warps = 4;
 };
 /// The choice as the library's options name it, and back.

@@ -11,7 +11,7 @@
 namespace tilewright::kernels::host {
 
 struct MatvecChoice {
-  int rows = 64;  // of a program
+  int rows = 64;  // rows of a program
   int step = 32;  // elements of each row at a time
   int num_warps = 4;
 };

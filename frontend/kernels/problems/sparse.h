@@ -11,9 +11,9 @@
 namespace tilewright::kernels::host {
 
 struct SparseChoice {
-  int rows = 64;      // of a program
+  int rows = 64;      // rows of a program
   int long_row = 64;  // nonzeros of a long row at a time
-  int nonzeros = 32;  // of each row at a time
+  int nonzeros = 32;  // nonzeros of each row at a time
   int num_warps = 4;
 };
 /// The choice as the library's options name it, and back.

@@ -146,7 +146,7 @@ std::optional<PlanValues::Point> PlanValues::point_of(const std::vector<Expr>& i
   return p;
 }
 
-// Of several kernels that write pieces of a tensor, one writes the element.
+// Several kernels may write pieces of a tensor; exactly one of them writes the element.
 std::optional<PlanValues::Key> PlanValues::stored(std::size_t reader, Tensor t, const Coordinates& position) {
   std::optional<Key> found;
   bool is_early = false;

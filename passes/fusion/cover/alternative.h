@@ -11,7 +11,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// Of several kernels.
+/// The estimated time of several kernels together.
 struct Seconds {
   double typical = 0, if_large = 0;  // as in KernelCost
   explicit Seconds(const KernelCost& c = {}) : typical(c.seconds), if_large(c.seconds_if_large) {}
@@ -20,7 +20,7 @@ struct Seconds {
 
 /// One alternative to compute an output: a loop, and the values that other kernels store before it.
 struct Alternative {
-  std::string strategy;  // its name
+  std::string strategy;  // its name, as explain() prints it
   std::optional<LoopPlan> plan;
   FittedTiling tiling;
   ExprMap stored;

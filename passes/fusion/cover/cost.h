@@ -14,28 +14,28 @@ namespace tilewright::passes::fusion {
 
 struct KernelCost {
   double read_bytes = 0, written_bytes = 0;  // each tensor counted once
-  double reread_bytes = 0;                   // what programs read in addition, because several of them read the same
+  double reread_bytes = 0;                   // beyond read_bytes, because several programs read the same elements
   double spilled_bytes = 0;                  // written and read because there are too few registers
   double matrix_flops = 0, flops = 0;
   double exponentials = 0;         // a logarithm counts as one, a sine as four: transcendental.h
-  double repeated_operations = 0;  // of flops and exponentials: those that compute again, in another program, what one has computed
+  double repeated_operations = 0;  // flops and exponentials for values that another program computes as well
   double accumulator_bytes = 0;    // of one program
   double programs = 1;
   double parts = 1;  // the number of parts into which programs divide the loop; a second kernel merges them
   bool fits = true;
   double seconds = 0;
-  double seconds_if_large = 0;  // the same with symbols of kLargeExtent: shows work that grows faster than the data
-  /// Whether most operations are repetitions. Estimates take them for as fast as those of one program that has the whole to itself, but
-  /// loops over what many programs share are slow: the tiles beside such a loop are small.
+  double seconds_if_large = 0;  // the seconds with symbols of kLargeExtent: they show work that grows faster than the data
+  /// Whether most operations are repetitions. The estimate takes repeated operations for as fast as others, but they are slower: a loop in
+  /// which each program computes the same values has small tiles beside it.
   bool repeats_most() const { return 2 * repeated_operations > matrix_flops + flops + exponentials; }
   /// The terms of the estimate, in one line.
   std::string text() const;
 };
 
-/// With batch_invariant, the result is the same for every number of rows, that is of positions along output axes that no reduction binds.
+/// With batch_invariant, the result does not depend on the number of rows: the positions along axes of the outputs that no reduction binds.
 KernelCost estimate(const LoopPlan&, const Tiling&, ExprBuilder&, const ir::TargetDesc&, const FusionOptions& = {});
 
-/// The seconds where each symbol has this value, or the nearest within its bounds.
+/// The seconds if each symbol has this value, or the nearest one within its bounds.
 double seconds_at(double of_symbols, const LoopPlan&, const Tiling&, ExprBuilder&, const ir::TargetDesc&, const FusionOptions&);
 
 }  // namespace tilewright::passes::fusion

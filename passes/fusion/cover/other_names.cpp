@@ -7,6 +7,7 @@
 
 namespace tilewright::passes::fusion {
 
+// The names of an axis differ in the number of primes behind them (GraphToExprs): n, n', n''.
 std::vector<SwappedAxes> swappable_axes(const ExprPool& pool, Expr value) {
   std::vector<SwappedAxes> all;
   if (value->holds(ExprKind::scan)) return all;

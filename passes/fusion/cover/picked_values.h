@@ -11,8 +11,8 @@
 
 namespace tilewright::passes::fusion {
 
-/// A kernel's output with reads in place of sums that pick one element of what is computed element by element from memory. Where the
-/// position is not one of the axis, the sum is 0, and so is the read.
+/// A kernel's output in which reads replace sums that pick one element of a value, if the value is computed element by element from memory.
+/// At a position outside of the axis the sum is 0, and so is the read.
 Expr read_picked(ExprBuilder&, ContainedReductions&, Expr output);
 
 }  // namespace tilewright::passes::fusion

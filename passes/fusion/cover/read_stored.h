@@ -10,8 +10,8 @@ namespace tilewright::passes::fusion {
 /// they store of them.
 Expr read_stored(ExprBuilder&, ContainedReductions& held, Expr output, const ExprMap& stored);
 
-/// The output with reductions over more axes than a stored one, of the same elements, computed from the stored one: a mean of rows of a product
-/// that is stored is no second product.
+/// The output, with each reduction over more axes than a stored one of the same elements computed from the stored one: the mean of the rows of
+/// a stored product adds up these rows, and does not compute the product again.
 Expr reduce_stored(ExprBuilder&, ContainedReductions& held, Expr output, const ExprMap& stored);
 
 }  // namespace tilewright::passes::fusion

@@ -228,7 +228,7 @@ ExponentOrder SumOrders::exponent_order(Expr exponent, bool has_exp2) {
 
 // ---- multiples ----
 
-// Sums that are multiples of each other are all computed from the first one that the program writes, or, if it writes none, from the first
+// Sums that are multiples of each other are all computed from the first one that the user writes, or, if there is none, from the first
 // one that the kernel has. If all terms of that sum have one number in common, they are computed from the sum without it. A sum whose
 // terms cannot cancel has a small error however it is computed.
 Multiple SumOrders::base_of(Expr sum) {
@@ -284,7 +284,7 @@ SumOrders::Product SumOrders::product_of_bases(Wide number, const std::vector<Fa
   return is_in_range ? product : Product{number, factors};
 }
 
-// ---- as the program writes it ----
+// ---- as the user writes it ----
 
 // How many factors of a product have unknown magnitude; a power counts once for each multiplication by its base.
 double SumOrders::unknown_factors(Expr product) {
@@ -305,7 +305,7 @@ std::optional<WrittenProduct> SumOrders::written_product(Expr e) {
     const Expr product = exprs_.multiply(e->number, rest);
     if (!product->is(ExprKind::mul)) return std::nullopt;
     std::optional<WrittenProduct> found = written_product(product);
-    // The program may write a mask inside of the product: (a b) (m ? c : 0).
+    // The user may write a mask inside of the product: (a b) (m ? c : 0).
     const WrittenValue* own = exprs_.pool().written_value(e);
     if (has_exposed_factors(e)) {  // the mask must not hide the factors outside of it
       if (!own || unknown_factors(product) <= kMostUnknownFactors) return std::nullopt;
@@ -321,7 +321,7 @@ std::optional<WrittenProduct> SumOrders::written_product(Expr e) {
     found.written = *written;
     return found;
   }
-  // The program may write t, where 1 - t contains -t.
+  // The user may write t, where 1 - t contains -t.
   found.negative = exprs_.scale(-1, e);
   return exprs_.pool().written_value(found.negative) ? std::optional(found) : std::nullopt;
 }

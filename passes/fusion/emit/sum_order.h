@@ -3,19 +3,19 @@
 //
 //   1. exponent_order: in an exponent, a value comes first, and then the maximum that is chosen from it or the reference that stands for it.
 //   2. base_of: a multiple of another sum is computed from that one.
-//   3. written_order: a sum of several differences, or of a value and what is made of it, is computed as the program writes it.
+//   3. written_order: a sum of several differences, or of a value and what is made of it, is computed as the user writes it.
 //   4. take_exact_differences: differences from references come first.
 //   5. exact_groups: data minus their maximum come first, and then terms that are rounded anyway.
 //   6. summand: all others are added term by term, those with few axes first.
 //
-// Products in which the order matters for the range are computed as the program writes them, too (written_product), and those of sums from
+// Products in which the order matters for the range are computed as the user writes them, too (written_product), and those of sums from
 // the sums from which these are computed (product_of_bases).
 //
 // The normal form divides a sum by a number where it is a factor, and adds the terms of sums that are terms. A step of a solver that corrects
 // its own errors, q = 2.3 q - 2.3 q^2 again and again, has each value of q in two forms: its terms, and a factor. If each was computed by
 // itself, their errors would differ, and nothing would correct the difference.
 //
-// Example: w = 2 x - 6 y + 3 z, as the program writes it. The normal form of w^2 is 4 (x - 3 y + 1.5 z)^2, which is computed as w w; and
+// Example: w = 2 x - 6 y + 3 z, as the user writes it. The normal form of w^2 is 4 (x - 3 y + 1.5 z)^2, which is computed as w w; and
 // 3 w - w^2 has the terms 6 x, -18 y, 9 z and a product: it is computed as 3 w minus w w.
 #pragma once
 #include <cstdint>
@@ -44,7 +44,7 @@ struct Difference {
 struct SumOrder {
   enum class Kind : std::uint8_t {
     multiple,     // a multiple of another sum
-    written,      // as the program writes it
+    written,      // as the user writes it
     differences,  // differences from references, and then the other terms
     groups,       // the sums of groups of terms, in this order
     terms,        // term by term
@@ -70,12 +70,12 @@ struct ExponentOrder {
   bool rounds_x = false;  // power_of_two: x is multiplied by its number and rounded, as the maximum was; else log2(e) is multiplied by it
 };
 
-/// A product that is computed as the program writes it.
+/// A product that is computed as the user writes it.
 struct WrittenProduct {
   std::vector<Expr> conditions;  // of its masks: where one of them does not hold, it is 0
   Expr product;                  // without masks
   std::optional<WrittenValue> written;
-  Expr negative;  // if `written` is empty: the negative product, which the program writes
+  Expr negative;  // if `written` is empty: the negative product, which the user writes
 };
 
 /// The terms that are left of a sum if all of these terms are taken out of it; none if it lacks one of them.
@@ -120,7 +120,7 @@ class SumOrders {
   ExprBuilder& exprs_;
   std::unordered_map<Expr, SumOrder, ExprHash> orders_;
   std::unordered_map<Expr, Multiple, ExprHash> bases_;
-  std::map<ExprKey, Expr> first_multiples_;  // of the sums that the program does not write, by key_of_multiples
+  std::map<ExprKey, Expr> first_multiples_;  // of the sums that the user does not write, by key_of_multiples
   std::unordered_map<Expr, bool, ExprHash> reads_data_;
 };
 

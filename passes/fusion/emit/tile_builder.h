@@ -12,7 +12,7 @@ namespace tilewright::passes::fusion {
 
 /// Thrown for a tile with more axes or elements than tile IR allows: smaller tiles, or another division into kernels, avoid it.
 struct TileTooLarge : DerivationFailed {
-  TileTooLarge() : DerivationFailed("a tile would have more axes than there can be") {}
+  TileTooLarge() : DerivationFailed("a tile would have more axes or elements than there can be") {}
 };
 
 class TileBuilder {

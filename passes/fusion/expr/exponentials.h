@@ -5,7 +5,7 @@
 namespace tilewright::passes::fusion {
 
 /// How many exponentials of f32 take as long as the operation of an expression on its parts; 0 if it takes no longer than a few additions.
-/// A power counts if the program writes it as one: rsqrt(x) / x is computed as it is written.
+/// A power counts if the user writes it as one: rsqrt(x) / x is computed as it is written.
 double exponentials_of(ExprBuilder&, Expr);
 
 /// Whether a factor with this exponent is a call of pow, and not made of multiplications, a division and a square root.

@@ -52,7 +52,7 @@ class ExprPool {
   void copy_sources(Expr from, Expr to);
   /// Whether an expression is the value of its first source, and not only a part of it.
   bool is_value_of_source(Expr) const;
-  /// How the program computes a product or a sum: (a / b) (c / d) and a c / (b d) are one expression but have different ranges; a - b + c
+  /// How the user writes a product or a sum: (a / b) (c / d) and a c / (b d) are one expression but have different ranges; a - b + c
   /// and a + c - b are one expression but have different errors. The first one that is noted counts.
   const WrittenValue* written_value(Expr) const;
   void note_written_value(Expr, const WrittenValue&);

@@ -125,7 +125,7 @@ class ExprBuilder {
   Expr with_plain_masks(Expr body, const AxisSet& along, Expr exponent = {});
   /// The product of two values as a formula has it: a mask of one multiplies the other, and does not hide what that reads.
   Expr product_of_written(Expr x, Expr y);
-  /// Notes how the program computes a product or a sum, unless its operands contain more than the value does.
+  /// Notes how the user writes a product or a sum, unless its operands contain more than the value does.
   void note_written(Expr, const WrittenValue&);
 
   /// Replaces expressions, and rebuilds the expressions that contain them in normal form. Does not replace inside of `opaque` expressions.

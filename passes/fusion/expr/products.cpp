@@ -21,9 +21,9 @@ bool is_product(Expr e, const ExprBuilder& b) {
   return e->is(ExprKind::reduce) && e->combine == graph::Combine::sum && is_product(b.factors(e->operands[0]), e->bound);
 }
 
-// Factors of a product vary along the summed axes, and none of them has the axes of all. A factor is made of values that are added and
-// multiplied: of some that vary along the summed axes, and of others. So there is no product if of each two values that vary one has all axes
-// of the other, and each has the axes of all the others.
+// Each operand of a product varies along the summed axes, and lacks an axis of the other one. An operand is made of values that are added and
+// multiplied; some of them vary along the summed axes, the others do not. So a sum is no product if the values that vary have the same axes or
+// contain each other's, and each of them has all axes of the values that do not vary.
 bool may_become_product(Expr e, const AxisSet& along) {
   std::vector<AxisSet> sets;
   AxisSet others;

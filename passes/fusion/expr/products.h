@@ -39,7 +39,7 @@ struct Operands {
 /// Example: the factors x[m, k], g[k], w[k, n] and s[n], along k -> operands {m: x} and {n: s, w}; common: g.
 Operands operands_of(const std::vector<Factor>&, const AxisSet& along, const std::function<bool(Axis)>& counts = nullptr,
                      const AxisSet& batch = {});
-/// The factors of two operands, of which each mask is where it hides what it was written for.
+/// The factors of two operands. Each mask is a factor of the operand whose elements it was written to hide.
 struct PlacedFactors {
   std::vector<Factor> factors[2];
   std::vector<Factor> guards[2];  // masks of an operand that also hide elements of the other one, which lacks an axis of theirs

@@ -8,7 +8,7 @@ struct ValueBounds {
   double least, greatest;  // infinite if there is no bound
 };
 
-/// A masked element (-inf) counts as neutral and is ignored.
+/// The bounds of the elements that no mask hides: -inf under a mask does not count.
 ValueBounds value_bounds(Expr);
 
 }  // namespace tilewright::passes::fusion

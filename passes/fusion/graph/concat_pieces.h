@@ -1,4 +1,4 @@
-// Concatenations that are written in place: the kernel that computes a piece stores it at its place, and no kernel concatenates.
+// Concatenations that are written in place: the kernel that computes a piece stores it there, and no kernel concatenates.
 //
 //   y = concat(a U, b V)     one kernel writes the columns of y from 0 on, another one those behind
 //
@@ -16,7 +16,7 @@ namespace tilewright::passes::fusion {
 
 struct ConcatPiece {
   graph::NodeId value;
-  std::vector<Dim> begin;  // its place in the whole, along each axis
+  std::vector<Dim> begin;  // its first position in the whole, along each axis
 };
 
 /// Whether an earlier kernel has stored a node's value.

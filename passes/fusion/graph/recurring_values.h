@@ -13,7 +13,7 @@
 namespace tilewright::passes::fusion {
 
 /// The values to store, ascending. Such a value is computed element by element, with exponentials or similar functions, from tensors in
-/// memory one of which has as many elements; and more than three reductions that depend on each other read it.
+/// memory, one of which has the same number of elements; and more than kMostReaders reductions that depend on each other read it.
 std::vector<graph::NodeId> recurring_values(const graph::Graph&, const std::vector<bool>& is_needed);
 
 /// "not fused: exp (sinkhorn.cpp:12) is stored, because more than 3 reductions that wait for each other read it".

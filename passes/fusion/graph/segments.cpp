@@ -116,7 +116,7 @@ class SegmentBuilder {
   // ---- values that are stored ----
 
   // Nodes with kernels of their own are cut off, and so are the values that they read. But an operand of a concatenation that nothing else
-  // needs is computed by the kernel that writes it to its place.
+  // needs is computed by the kernel that writes it at its position.
   void find_own_kernels() {
     for (std::size_t i = 0; i < g_.size(); ++i) {
       const Node& n = g_.node(id(i));

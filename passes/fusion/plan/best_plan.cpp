@@ -11,6 +11,8 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
+// Plans are compared by whether they fit, then by their passes, then by what a program holds: accumulators, and positions of inner
+// reductions.
 std::tuple<bool, int, double> cost(const LoopPlan& p) { return {!fits_on_chip(p), p.passes, p.cells + p.resident + p.after}; }
 
 }  // namespace

@@ -129,8 +129,8 @@ ExprSet maxima_of_exponents(const std::vector<KernelOutput>& outputs) {
   return maxima;
 }
 
-// Each reduction goes into the first pass in which it has a form, and in which what its accumulators hold has a form when shifts move: of
-// where(m, x, -inf) + y there is none, since -inf has no change that could be added. Making each cut as late as possible gives the least number of passes.
+// Each reduction goes into the first pass in which it has a form, and in which the bodies of its accumulators have forms when shifts move.
+// where(m, x, -inf) + y has none, since no change can be added to -inf. Making each cut as late as possible gives the least number of passes.
 void LoopPlan::assign_passes() {
   const ExprSet exponents = maxima_of_exponents(outputs);
   for (Expr r : reductions_over(loop, outputs)) {

@@ -27,11 +27,11 @@ struct ReductionReport {
 struct LoopReport {
   std::string axis;  // empty: there is no loop
   std::string extent;
-  double numbers = 0;  // numbers that are kept for each row
+  double numbers = 0;  // elements of accumulators for each row
   std::vector<ReductionReport> reductions;
 };
 
-/// `source`: the node of which a reduction is the value, or a part.
+/// `source`: the node whose value a reduction computes, or a part of whose formula it is.
 LoopReport report_loop(const LoopPlan&, const std::function<graph::NodeId(Expr)>& source);
 
 }  // namespace tilewright::passes::fusion

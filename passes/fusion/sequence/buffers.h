@@ -28,8 +28,8 @@ class SequenceBuffers {
 
   /// The tensor that a kernel writes for an output.
   Tensor output_tensor(const graph::Output&, ExprPool&);
-  /// From now on, the values of those of these nodes that are outputs are stored in the outputs' buffers, and other kernels read them
-  /// there. Returns the names of these outputs.
+  /// From now on, if a node of an output passes the test, its value is stored in the output's buffer, and other kernels read it there. Returns
+  /// the names of these outputs.
   std::set<std::string> store_in_outputs(const std::function<bool(graph::NodeId)>& which);
 
   /// Adds the buffer to which a kernel writes an output, if there is none; it is named after its contents.

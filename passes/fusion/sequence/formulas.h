@@ -42,7 +42,7 @@ struct Formulas {
   ExprBuilder exprs;
   GraphToExprs translator;
   std::vector<KernelOutput> outputs;
-  std::vector<KernelOutput> wholes;    // the same without pieces of concatenations; empty if they are not compared
+  std::vector<KernelOutput> wholes;    // the outputs with whole concatenations in place of pieces; empty if they are not compared
   std::vector<CheckedResult> results;  // the nodes whose values the outputs are
 };
 

@@ -9,7 +9,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// Adds an emitted kernel, of which reports are set, to a list: takes its function and its grid, and gives an argument to each parameter.
+/// Adds a kernel, whose members for reports are set, to a list: gives it the emitted function and grid, and each parameter an argument.
 void add_emitted(SequenceKernel, EmittedKernel, const TileSizes&, SequenceBuffers&, std::vector<SequenceKernel>& to);
 
 /// Names the function after the kernel, and its parameters after the buffers.

@@ -71,7 +71,7 @@ struct SequenceKernel {
   std::vector<graph::NodeId> covers;
   int passes = 1;                  // how often the kernel reads its data along the loop's axis
   std::vector<int> reads, writes;  // buffers
-  std::map<int, Dim> parts;        // of a buffer of which the kernel writes a part: how many elements that has
+  std::map<int, Dim> parts;        // buffers of which the kernel writes only a part: the elements of the part
   std::vector<FlopCount> flops;    // multiplications and additions; the total is their sum
   LoopReport loop;
   std::string plan_text;   // the whole plan as formulas: equal plans have equal texts

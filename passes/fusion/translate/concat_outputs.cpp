@@ -1,4 +1,4 @@
-// Translates pieces, and moves them to their places.
+// Translates pieces, and moves them to their positions.
 #include "passes/fusion/translate/concat_outputs.h"
 
 #include <algorithm>

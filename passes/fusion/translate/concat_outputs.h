@@ -1,4 +1,4 @@
-// What kernels write of a result: all of it, or each piece of a concatenation to its place.
+// The outputs that kernels write for a result: the whole, or each piece of a concatenation at its position.
 #pragma once
 #include <functional>
 #include <string>
@@ -14,8 +14,8 @@ namespace tilewright::passes::fusion {
 std::vector<KernelOutput> result_outputs(const graph::Graph&, GraphToExprs&, ExprBuilder&, graph::NodeId, const IsStored&, std::string name,
                                          Tensor);
 
-/// The same outputs with one for each concatenation, which chooses between the pieces at each element; none if there are no pieces. node_of:
-/// whose value a tensor is.
+/// These outputs with a single one for each concatenation, which chooses between the pieces at each element; none if there are no pieces.
+/// node_of: the node whose value a tensor is.
 std::vector<KernelOutput> outputs_of_wholes(GraphToExprs&, const std::vector<KernelOutput>&,
                                             const std::function<graph::NodeId(Tensor)>& node_of);
 

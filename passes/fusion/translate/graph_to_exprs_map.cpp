@@ -24,7 +24,7 @@ bool is_comparison(OpKind op) {
   return op == OpKind::eq_ || op == OpKind::ne_ || op == OpKind::lt_ || op == OpKind::le_ || op == OpKind::gt_ || op == OpKind::ge_;
 }
 
-// Whether a value is computed from a part, as the program writes it.
+// Whether a value is computed from a part, as the user writes it.
 bool is_written_with(const ExprPool& pool, Expr value, Expr part) {
   return !all_hold(value, [&](Expr e, std::vector<Expr>& next) {
     if (const WrittenValue* written = pool.written_value(e)) {
@@ -115,7 +115,7 @@ Expr GraphToExprs::arithmetic(OpKind op, const std::vector<Expr>& x, Element ele
   return ir::is_float(element) ? float_arithmetic(op, x, element) : integer_arithmetic(op, x, element);
 }
 
-// The product of two values, with a note of how the program writes it; x * (1 / y) counts as x / y.
+// The product of two values, with a note of how the user writes it; x * (1 / y) counts as x / y.
 Expr GraphToExprs::written_product(Expr x, Expr y) {
   // 0 (3e38 x) and 0 x^2 are NaN where 3e38 x and x^2 are infinite, which 0 x may not be.
   const auto may_overflow = [](Expr e) { return e->is(ExprKind::mul) && e->finite != Finite::always; };

@@ -81,7 +81,7 @@ Expr GraphToExprs::before_rotation(Expr i, const Dim& offset, const Dim& n) {
   if (offset.least() >= 0 && (n - offset).least() >= 0) return b_.subtract(i, b_.extent(offset));
   const Dim back = 0 - offset;
   if (back.least() >= 0 && (n - back).least() >= 0) return b_.subtract(b_.add({i, b_.extent(back)}), b_.extent(n));
-  // Without elements there is no position, but a kernel may compute what all positions share.
+  // An axis without elements has no position, but a kernel may compute what is common to all positions.
   const Expr divisor = b_.select(b_.is_positive(n), b_.extent(n), b_.one(), Element::i64);
   const auto remainder = [&](Expr x) { return b_.function(ir::OpKind::rem_, {x, divisor}, Element::i64); };
   return b_.subtract(i, remainder(b_.add({remainder(b_.extent(offset)), divisor})));

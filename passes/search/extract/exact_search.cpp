@@ -1,4 +1,4 @@
-// Decides shared classes.
+// Decides classes that have several users.
 #include "passes/search/extract/exact_search.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // The cheapest selection, by branch and bound on the classes that several others can use.
 //
-// Were nothing shared, the cheapest selection would be a shortest path. So only shared classes are decided, one by one: in, paid once and free
-// for those that use it; or out, none may use it. Until a class is decided, each possible user pays an equal share of it, which bounds the
-// cost from below.
+// If each class had one user, the cheapest selection would be a shortest path. So only classes with several users are decided, one by one: in,
+// paid once and free for those that use it; or out, none may use it. Until a class is decided, each possible user pays an equal share of it,
+// which bounds the cost from below.
 //
 //   1. find_dominators: classes that every selection needs (the greatest fixed point) are in from the start.
 //   2. find_components: what lies between them falls apart into components that share no undecided class, each solved by itself.

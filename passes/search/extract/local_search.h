@@ -4,7 +4,7 @@
 
 namespace tilewright::passes::search {
 
-/// For each class the node of the cheapest tree, as if nothing were shared: classes become final in the order of their cost (Knuth, "A
+/// For each class the node of the cheapest tree, as if each class had one user: classes become final in the order of their cost (Knuth, "A
 /// generalization of Dijkstra's algorithm", 1977), so that none is computed from itself. -1 where there is no finite tree.
 Selection cheapest_trees(const ExtractionProblem&);
 
