@@ -1,4 +1,4 @@
-// What kernels of all rooms have: the grid of their programs, and what reports count.
+// Types of kernels that several steps use: the factors of a grid, and counted operations.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What kernels are derived for: what the user allows, and limits.
+// The options of a derivation: what the user allows, and limits.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -26,7 +26,7 @@ struct CombiningFunction {
 struct WrittenValue {
   enum class Kind : std::uint8_t { product, quotient, power, sum } kind{};
   Expr left, right;       // a power has no `right`
-  Rational exponent = 1;  // of a power
+  Rational exponent = 1;  // the exponent of a power
 };
 
 /// Owns expressions, axes and tensors.

@@ -2,7 +2,7 @@
 // slices of tensors in memory begin, such as the blocks of a loop that is written out. If these numbers are arguments of their kernels, the
 // segments have equal structures, and are derived and compiled once.
 //
-// For that the graph is changed: such a constant becomes a number that a run passes (Op::scalar), and such a begin a symbol. It is derived as
+// To derive them, the graph is changed: such a constant becomes a number that a run passes (Op::scalar), and such a begin a symbol. It is derived as
 // any other graph, so what rules conclude and what checks compare holds for all values of the numbers. A number stays in the structure
 //
 //   - if rules use its value: a constant that is 0, 1, -1, very large, very small or not finite, and how slices are aligned;

@@ -26,14 +26,14 @@ using IsStored = std::function<bool(graph::NodeId)>;
 /// other nodes. A concatenation among the pieces is replaced by its own pieces.
 std::vector<ConcatPiece> pieces_of(const graph::Graph&, graph::NodeId whole, const IsStored&);
 
-/// The concatenations that are stored and written in place, but for those that are pieces of others: outputs with pieces, and values inside
-/// of formulas of which most elements are reductions and products that no other piece needs, and that would be stored anyway. What a
+/// The concatenations that are stored and written in place, without those that are pieces of others: outputs with pieces; and values inside of
+/// formulas, if most of their elements are reductions and products that no other piece needs and that would be stored anyway. What a
 /// reduction combines along the concatenated axis, such as the scores of attention, is not stored: it is reduced piece by piece.
 std::vector<graph::NodeId> concatenations_in_place(const graph::Graph&, const KnownNodes&, const std::vector<bool>& is_needed,
                                                    const std::vector<bool>& is_stored);
 
-/// Whether nothing else needs a value, nor the reductions and products inside of it: a segment of its own computes nothing again. uses: how
-/// many operands and outputs each node is. is_computed: by more than element-wise ops.
+/// Whether nothing else needs a value, nor the reductions and products inside of it: a segment of its own computes nothing again. uses: the
+/// number of times that each node is an operand or an output. is_computed: whether more than element-wise ops compute it.
 bool is_needed_once(const graph::Graph&, graph::NodeId, const std::vector<std::size_t>& uses, const std::vector<bool>& is_computed);
 
 }  // namespace tilewright::passes::fusion

@@ -41,7 +41,7 @@ class RecurringValues {
   struct Facts {
     bool is_pure = false;        // computed element by element from memory
     bool is_costly = false;      // contains a function that takes longer than reading the value
-    bool is_full = false;        // reads a tensor in memory that has as many elements
+    bool is_full = false;        // reads a tensor in memory with the same number of elements
     int reductions = 0;          // on the longest path to the node
     std::vector<NodeId> values;  // pure and costly values from which the node is computed element by element
   };

@@ -7,7 +7,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// The extent with `symbol(number)` in the place of each of its symbols, which may be of another graph.
+/// The extent in which `symbol(number)` replaces each symbol; the result may have symbols of another graph.
 Dim with_symbols(const Dim&, const std::function<Dim(std::uint32_t)>& symbol);
 
 }  // namespace tilewright::passes::fusion

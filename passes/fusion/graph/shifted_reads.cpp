@@ -120,7 +120,7 @@ class ShiftedReads {
   }
 
   // Windows that overlap read an element once for each position that it has in a window, and what they read of a reduction is stored however
-  // few positions these are. Of other windows, each element is in one at most.
+  // few positions these are. In windows that do not overlap, each element is in one at most.
   void read_windows(const Node& n, const ReadPosition& p) {
     const auto axis = static_cast<std::size_t>(n.axes[0]);
     const Dim &size = n.lengths[0], &step = n.lengths[1], &dilation = n.lengths[2];

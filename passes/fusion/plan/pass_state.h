@@ -37,7 +37,7 @@ struct PassState {
   std::vector<UpdateStep> steps;
 };
 
-/// The shift references that are the value so far, and those of them that are averages of all positions, to which the sum so far is no estimate.
+/// The shift references that are the value so far; among them those that are averages of all positions, for which the sum so far is extrapolated.
 struct RollingShifts {
   ExprSet all, averages;
 };

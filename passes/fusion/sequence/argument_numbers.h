@@ -8,7 +8,7 @@
 namespace tilewright::passes::fusion {
 
 /// Whether kernels do the same work with numbers as arguments as with the numbers themselves: with at most kMostAddedByArguments more
-/// operations on tiles at each depth of loops and, if there are loops, with as many programs and threads. It is false where a rule has made
+/// operations on tiles at each depth of loops and, if there are loops, with equally many programs and threads. It is false where a rule has made
 /// use of a number, for example where a product of several numbers was computed when the graph was compiled.
 bool do_same_work(std::span<const SequenceKernel> with_numbers, std::span<const SequenceKernel> with_arguments);
 

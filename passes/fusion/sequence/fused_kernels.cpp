@@ -70,7 +70,7 @@ void FusedKernels::derive_results(const Segment& s, std::uint64_t most_steps) {
   for (KernelOutput& o : f.wholes) o.value = folding.fold(o.value);
   derive_time.stop();
   std::vector<CoveredKernel> ahead = covered(f, of_parameters), kernels = covered(f, f.outputs);
-  // Both read what depends on parameters alone only if both have nothing of it.
+  // The kernels of whole concatenations and those of pieces are interchangeable only if none of their formulas was folded.
   if (folding.ahead().empty())
     if (std::vector<CoveredKernel> wholes = covered(f, f.wholes); !wholes.empty() && takes_less(wholes, kernels))
       kernels = std::move(wholes);
@@ -156,7 +156,7 @@ void FusedKernels::emit_checked(Formulas& f, std::vector<CoveredKernel> ahead, s
   c_.sequence.steps += f.pool.steps().taken();
 }
 
-// Adds what the kernels of a run take.
+// Adds the times that the kernels of a run take.
 void FusedKernels::add_estimates(Formulas& f, const std::vector<CoveredKernel>& kernels) {
   for (const CoveredKernel& k : kernels)
     c_.estimate += {.seconds = k.cost.seconds,

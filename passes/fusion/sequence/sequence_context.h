@@ -23,7 +23,7 @@ struct SequenceContext {
   SequenceContext& operator=(const SequenceContext&) = delete;
 
   const graph::Graph& graph;
-  FusionOptions options;  // of the segment that is derived: without `reassociate` where its rewritten formulas have no plan
+  FusionOptions options;  // for the segment that is derived: without `reassociate` if its rewritten formulas have no plan
   const ir::TargetDesc& target;
   const KnownNodes known;
   std::map<graph::NodeId, std::vector<const graph::Output*>> outputs;  // of each node, in the order of the graph's outputs

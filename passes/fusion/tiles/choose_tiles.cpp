@@ -181,7 +181,7 @@ class TileChooser {
     for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i)
       sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
     if (!target_.is_gpu() && !is_batch_invariant_ && sizes_.payload.empty()) widen_sides(tiled, side);
-    std::int64_t cells = 0;  // of all accumulators of a row
+    std::int64_t cells = 0;  // elements of all accumulators of a row
     for (const Accumulator& a : plan_.accumulators) {
       std::int64_t own = 1;
       for (const auto& [axis, size] : sizes_.payload)

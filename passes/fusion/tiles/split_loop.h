@@ -26,7 +26,7 @@ struct SplitLoop {
 bool can_split(const LoopPlan&);
 
 struct SplitLimits {
-  int processors = 1;  // that run programs at once
+  int processors = 1;  // the number of programs that run at once
   std::string processor_name = {};
   double least_bytes_of_two = INFINITY;  // divides a loop in two if a program reads this much; in four or more with less
   std::int64_t least_side = 0;           // how far tiles may shrink for more programs if a loop is not divided; 0: they do not

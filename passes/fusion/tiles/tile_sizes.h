@@ -34,7 +34,7 @@ const std::int64_t* largest_grid_tile(const TileSizes&);
 struct Halving {
   std::int64_t least = 1;
   bool has_loop = false;            // whether the loop's tile may be halved; it is, rather than an equally large one of the grid
-  const AxisSet* within = nullptr;  // of the grid, only the tiles of these axes; null: all
+  const AxisSet* within = nullptr;  // the axes of the grid whose tiles may be halved; null: all
 };
 /// Halves the largest tile that may be halved. Returns false if there is none.
 bool halve_largest(TileSizes&, const Halving&);
