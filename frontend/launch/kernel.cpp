@@ -110,7 +110,7 @@ rt::Device& device_of(const Request& request, const Launch& launch, const Argume
 
 // Adds the rest that distinguishes specializations besides constants and target: options and argument attributes, but never a value.
 void add_rest(KernelKey& key, const Arguments& arguments, const backend::CompileOptions& options) {
-  constexpr int kBits = 8;  // of an attribute; a word holds eight attributes
+  constexpr int kBits = 8;  // bits of an attribute; a word holds eight attributes
   std::uint64_t classes = 0;
   int used = 0;
   for (const Arguments::Word& w : arguments.words()) {

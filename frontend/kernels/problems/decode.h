@@ -24,7 +24,7 @@ DecodeChoice choice_of(const DecodeShape&, const Configuration&);
 std::vector<DecodeChoice> candidates(const Machine&, const DecodeShape&);
 std::string key(const DecodeShape&);
 void assume_rows(DecodeShape&);
-/// A launch on a GPU, and on a host.
+/// The work of a launch on a GPU, and the programs of a launch on a host.
 Work work(const Machine&, const DecodeShape&, const DecodeChoice&);
 Programs programs(const Machine&, const DecodeShape&, const DecodeChoice&);
 

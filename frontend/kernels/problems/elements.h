@@ -22,7 +22,7 @@ ElementsChoice choice_of(const ElementsShape&, const Configuration&);
 std::vector<ElementsChoice> candidates(const Machine&, const ElementsShape&);
 std::string key(const ElementsShape&);
 void assume_rows(ElementsShape&);
-/// A launch on a GPU, and on a host.
+/// The work of a launch on a GPU, and the programs of a launch on a host.
 Work work(const Machine&, const ElementsShape&, const ElementsChoice&);
 Programs programs(const Machine&, const ElementsShape&, const ElementsChoice&);
 

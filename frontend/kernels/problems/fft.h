@@ -21,7 +21,7 @@ FftChoice choice_of(const FftShape&, const Configuration&);
 std::vector<FftChoice> candidates(const Machine&, const FftShape&);
 std::string key(const FftShape&);
 void assume_rows(FftShape&);
-/// A launch on a GPU, and on a host.
+/// The work of a launch on a GPU, and the programs of a launch on a host.
 Work work(const Machine&, const FftShape&, const FftChoice&);
 Programs programs(const Machine&, const FftShape&, const FftChoice&);
 

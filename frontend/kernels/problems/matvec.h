@@ -22,7 +22,7 @@ MatvecChoice choice_of(const MatvecShape&, const Configuration&);
 std::vector<MatvecChoice> candidates(const Machine&, const MatvecShape&);
 std::string key(const MatvecShape&);
 void assume_rows(MatvecShape&);
-/// A launch on a GPU, and on a host.
+/// The work of a launch on a GPU, and the programs of a launch on a host.
 Work work(const Machine&, const MatvecShape&, const MatvecChoice&);
 Programs programs(const Machine&, const MatvecShape&, const MatvecChoice&);
 

@@ -39,7 +39,7 @@ struct Warps {
   int rows = 1, columns = 1;
 };
 Warps warps_of(const ProductChoice& c) {
-  constexpr int kRows = 16, kColumns = 8;  // of one instruction
+  constexpr int kRows = 16, kColumns = 8;  // rows and columns of one instruction
   Warps w;
   int rows = c.rows, columns = c.columns;
   for (int left = c.num_warps; left > 1; left /= 2) {

@@ -23,7 +23,7 @@ ReductionChoice choice_of(const ReductionShape&, const Configuration&);
 std::vector<ReductionChoice> candidates(const Machine&, const ReductionShape&);
 std::string key(const ReductionShape&);
 void assume_rows(ReductionShape&);
-/// A launch on a GPU, and on a host.
+/// The work of a launch on a GPU, and the programs of a launch on a host.
 Work work(const Machine&, const ReductionShape&, const ReductionChoice&);
 Programs programs(const Machine&, const ReductionShape&, const ReductionChoice&);
 

@@ -21,7 +21,7 @@ RowsChoice choice_of(const RowsShape&, const Configuration&);
 std::vector<RowsChoice> candidates(const Machine&, const RowsShape&);
 std::string key(const RowsShape&);
 void assume_rows(RowsShape&);
-/// A launch on a GPU, and on a host.
+/// The work of a launch on a GPU, and the programs of a launch on a host.
 Work work(const Machine&, const RowsShape&, const RowsChoice&);
 Programs programs(const Machine&, const RowsShape&, const RowsChoice&);
 

@@ -22,7 +22,7 @@ ScanChoice choice_of(const ScanShape&, const Configuration&);
 std::vector<ScanChoice> candidates(const Machine&, const ScanShape&);
 std::string key(const ScanShape&);
 void assume_rows(ScanShape&);
-/// A launch on a GPU, and on a host.
+/// The work of a launch on a GPU, and the programs of a launch on a host.
 Work work(const Machine&, const ScanShape&, const ScanChoice&);
 Programs programs(const Machine&, const ScanShape&, const ScanChoice&);
 

@@ -23,7 +23,7 @@ SparseChoice choice_of(const SparseShape&, const Configuration&);
 std::vector<SparseChoice> candidates(const Machine&, const SparseShape&);
 std::string key(const SparseShape&);
 void assume_rows(SparseShape&);
-/// A launch on a GPU, and on a host.
+/// The work of a launch on a GPU, and the programs of a launch on a host.
 Work work(const Machine&, const SparseShape&, const SparseChoice&);
 Programs programs(const Machine&, const SparseShape&, const SparseChoice&);
 

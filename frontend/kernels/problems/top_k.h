@@ -21,7 +21,7 @@ TopKChoice choice_of(const TopKShape&, const Configuration&);
 std::vector<TopKChoice> candidates(const Machine&, const TopKShape&);
 std::string key(const TopKShape&);
 void assume_rows(TopKShape&);
-/// A launch on a GPU, and on a host.
+/// The work of a launch on a GPU, and the programs of a launch on a host.
 Work work(const Machine&, const TopKShape&, const TopKChoice&);
 Programs programs(const Machine&, const TopKShape&, const TopKChoice&);
 

@@ -72,7 +72,7 @@ struct ExponentOrder {
 
 /// A product that is computed as the user writes it.
 struct WrittenProduct {
-  std::vector<Expr> conditions;  // of its masks: where one of them does not hold, it is 0
+  std::vector<Expr> conditions;  // the conditions of its masks: where one of them does not hold, it is 0
   Expr product;                  // without masks
   std::optional<WrittenValue> written;
   Expr negative;  // if `written` is empty: the negative product, which the user writes
@@ -120,7 +120,7 @@ class SumOrders {
   ExprBuilder& exprs_;
   std::unordered_map<Expr, SumOrder, ExprHash> orders_;
   std::unordered_map<Expr, Multiple, ExprHash> bases_;
-  std::map<ExprKey, Expr> first_multiples_;  // of the sums that the user does not write, by key_of_multiples
+  std::map<ExprKey, Expr> first_multiples_;  // first multiples of sums that the user does not write, by key_of_multiples
   std::unordered_map<Expr, bool, ExprHash> reads_data_;
 };
 

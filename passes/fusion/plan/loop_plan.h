@@ -86,7 +86,7 @@ class LoopPlan {
 
   ExprBuilder* b_;
   std::map<Expr, Form, bool (*)(Expr, Expr)> forms_;
-  std::unordered_map<Expr, Form, ExprHash> transports_;  // of the bodies of accumulators
+  std::unordered_map<Expr, Form, ExprHash> transports_;  // by the bodies of accumulators
   // The shift references that are the value so far, to which the accumulators move, and not an estimate from the first tile: those
   // that contain a maximum, or are a ratio of sums, which is meaningless as long as all weights are 0.
   RollingShifts rolling_;

@@ -9,8 +9,8 @@
 // Factors of a product, or terms of a sum, are combined if one of them has the axes of all. A value is stored if each run then reads fewer
 // bytes, by at least the stored bytes. So a gain g beside a weight W stays, since g W would be a second copy of W to save |g| bytes; views,
 // broadcasts, functions of one weight, and weights that a kernel widens stay too. A mask also stays: where it does not hold, the whole
-// product is 0, whatever the other factors are. Together, the stored values take at most twice the memory of the parameters and constants
-// that they read; a product of narrow matrices is never stored.
+// product is 0, whatever the other factors are. Together, the stored values take at most kMostParameterCopies times the memory of the
+// parameters and constants that they read. A product of narrow matrices, which is larger than its factors, is stored only up to that size.
 #pragma once
 #include <functional>
 #include <map>
