@@ -88,8 +88,8 @@ constexpr Floor kFusionFloors[] = {
     {"tiles", 5}, {"emit", 6}, {"report", 6}, {"cover", 7},     {"sequence", 8},
 };
 constexpr Floor kSearchFloors[] = {
-    {kLoose, 0},     {"rules", 1},    {"graph", 1},   {"regions", 1}, {"partial", 1},
-    {"generate", 2}, {"saturate", 2}, {"extract", 3}, {"choose", 4},
+    {kLoose, 0},     {"rules", 1},    {"graph", 1},   {"regions", 1},   {"partial", 1},
+    {"generate", 2}, {"saturate", 2}, {"extract", 3}, {"backtrack", 4}, {"choose", 5},
 };
 constexpr Building kBuildings[] = {
     {kEmulator, "the emulator", kEmulatorFloors},

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "passes/search/backtrack/backtrack.h"
 #include "passes/search/choose/difference.h"
 #include "passes/search/choose/formula_text.h"
 #include "passes/search/extract/extract.h"
@@ -29,7 +30,12 @@ constexpr double kOfNothing = 1e-3;      // a piece that gains less than this sh
 
 /// What a graph of the region is made of: other regions of the same structure have the same nodes.
 struct SaturatedRegion {
-  SaturatedRegion(const graph::Graph& g, const SearchLimits& limits) : terms(graph_to_terms(g)), saturated(g, terms, limits) {}
+  SaturatedRegion(const graph::Graph& g, const SearchLimits& limits, const ir::TargetDesc& target)
+      : terms(graph_to_terms(g)), saturated(g, terms, limits) {
+    if (saturated.is_complete()) return;
+    const BacktrackedGraph other = backtrack(g, graph_to_terms(g), target, {.rules = limits});
+    saturated.add(other.terms, other.path);
+  }
   GraphTerms terms;
   SaturatedGraph saturated;
 };
@@ -43,10 +49,12 @@ class RegionSearch {
         options_(options),
         target_(target),
         judge_(judge),
-        made_(std::make_shared<SaturatedRegion>(region.graph, SearchLimits{.nodes = options.nodes,
-                                                                           .expand_differences = options.expand_differences,
-                                                                           .neutral_moves = options.neutral_moves,
-                                                                           .move_rounding = options.move_rounding})) {}
+        made_(std::make_shared<SaturatedRegion>(region.graph,
+                                                SearchLimits{.nodes = options.nodes,
+                                                             .expand_differences = options.expand_differences,
+                                                             .neutral_moves = options.neutral_moves,
+                                                             .move_rounding = options.move_rounding},
+                                                target)) {}
 
   RegionOutcome run() {
     outcome_.nodes = classes().nodes();

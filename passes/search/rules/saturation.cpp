@@ -24,10 +24,16 @@ Saturation::Outcome Saturation::run(const SaturationLimits& limits, const std::f
     const bool is_whole = find(limits);
     graph_.add_terms();
     bool has_changed = false;
-    for (const Found& f : found_) has_changed |= graph_.unite(f.before, f.after, f.rule);
+    for (const Application& f : found_) has_changed |= graph_.unite(f.before, f.after, f.rule);
     if (!has_changed) return is_whole ? Outcome::complete : Outcome::limited;
     graph_.rebuild();
   }
+}
+
+void Saturation::add(std::span<const Application> applications) {
+  graph_.add_terms();
+  for (const Application& a : applications) graph_.unite(a.before, a.after, a.rule);
+  graph_.rebuild();
 }
 
 bool Saturation::find(const SaturationLimits& limits) {

@@ -27,6 +27,12 @@ class Saturation {
  public:
   enum class Outcome : std::uint8_t { reached, complete, limited };
 
+  /// What a rule makes of a term, or of a part of one.
+  struct Application {
+    Ref before, after;
+    int rule = 0;
+  };
+
   Saturation(TermTable&, std::span<const Rule>, const std::vector<Direction>&);
 
   /// Whether a direction is searched for at a class, and whether a match of it is used. Without them, everything is.
@@ -38,6 +44,9 @@ class Saturation {
   /// Gives classes to all terms of the table, and applies rules. reached: `is_reached` holds; complete: nothing changes; limited: a limit was met.
   Outcome run(const SaturationLimits&, const std::function<bool()>& is_reached);
 
+  /// Unites what rules were applied to elsewhere. Gives classes to all terms of the table.
+  void add(std::span<const Application>);
+
   const EGraph& graph() const { return graph_; }
   int rounds() const { return rounds_; }
 
@@ -46,10 +55,6 @@ class Saturation {
     Matcher matcher;
     Direction direction;
   };
-  struct Found {  // an application of a rule
-    Ref before, after;
-    int rule;
-  };
   /// Whether all matches were found before the table was full.
   bool find(const SaturationLimits&);
 
@@ -57,7 +62,7 @@ class Saturation {
   EGraph graph_;
   std::span<const Rule> rules_;
   std::vector<SideMatcher> matchers_;
-  std::vector<Found> found_;
+  std::vector<Application> found_;
   std::function<bool(const Direction&, int)> where_;
   std::function<bool(const Direction&, const Match&)> used_;
   std::function<void(int, int)> added_;

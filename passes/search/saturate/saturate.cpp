@@ -1,105 +1,58 @@
-// Guards and licences of the rules.
+// Saturation under the guards of rules.
 #include "passes/search/saturate/saturate.h"
 
-#include <algorithm>
-#include <tuple>
-
-#include "passes/search/rules/rule_text.h"
 #include "passes/search/rules/search_rules.h"
 #include "passes/search/saturate/known_terms.h"
 
 namespace tilewright::passes::search {
-namespace {
-
-bool is_arithmetic(const Equation& e) {
-  for (Op op : {Op::product, Op::sum, Op::add})
-    if (has_op(e.left, op) || has_op(e.right, op)) return true;
-  return false;
-}
-
-/// Whether sums and products of this type may be taken in another order.
-bool may_reassociate(ir::Element e, bool move_rounding) {
-  return ir::is_integer(e) || (move_rounding && e == ir::Element::bf16) || e == ir::Element::f32 || e == ir::Element::f64;
-}
-
-}  // namespace
 
 SaturatedGraph::SaturatedGraph(const graph::Graph& written, GraphTerms& all, const SearchLimits& limits)
-    : all_(all), saturation_(all.terms, search_rules(), search_directions(search_rules())) {
-  const std::vector<Rule>& rules = search_rules();
-  std::vector<bool> arithmetic, spreads;
-  for (const Rule& r : rules) {
-    arithmetic.push_back(is_arithmetic(r.equation));
-    spreads.push_back(spreads_differences(r.equation));
-  }
+    : all_(all), written_terms_(all.terms.size()), saturation_(all.terms, search_rules(), search_directions(search_rules())) {
+  const RuleGuards guards(all_, classes(), limits);
   KnownTerms known(written, all);
   int updated = -1;  // the round for which the classes that are known are up to date
   saturation_.search_where([&](const Direction& d, int root) {
     if (updated != rounds()) known.update(classes()), updated = rounds();
-    if (known.is_known_class(root)) return false;
-    return !arithmetic[static_cast<std::size_t>(d.rule)] || may_reassociate(all_.terms.node(root).element, limits.move_rounding);
+    return !known.is_known_class(root) && guards.may_apply(d, all_.terms.node(root).element);
   });
-  saturation_.use_if([&](const Direction& d, const Match& m) {
-    const auto rule = static_cast<std::size_t>(d.rule);
-    if (!limits.neutral_moves && is_neutral(rules[rule], d.side, m)) return false;
-    return limits.expand_differences || d.side == 1 || !spreads[rule] || is_allowed(rules[rule], d.side, m);
-  });
+  saturation_.use_if([&](const Direction& d, const Match& m) { return guards.may_use(d, m); });
   saturation_.on_added([&](int, int root) { all_.origins.push_back(all_.origins[static_cast<std::size_t>(root)]); });
   is_complete_ = saturation_.run({limits.nodes, limits.rounds}, [] { return false; }) == Saturation::Outcome::complete;
 }
 
-// Nodes that were added on the searched side do not count as a difference.
-bool SaturatedGraph::is_allowed(const Rule& rule, int side, const Match& match) const {
-  const Pattern& p = rule.equation.side(side);
-  return std::none_of(p.begin(), p.end(), [&](const PatternNode& n) {
-    if (n.op != Op::add) return false;
-    return std::any_of(n.in.begin(), n.in.end(), [&](int operand) {
-      const PatternNode& addend = p[static_cast<std::size_t>(operand)];
-      return addend.op == Op::variable && is_negated(match.binding.variables[static_cast<std::size_t>(addend.variable)]);
-    });
-  });
-}
-
-bool SaturatedGraph::is_neutral(const Rule& rule, int side, const Match& match) const {
-  const auto& [a, b, c] = std::tie(match.binding.variables[0], match.binding.variables[1], match.binding.variables[2]);
-  const LabelSet kept = match.binding.kept;
-  const auto sums = [&](const Ref& x, const Ref& y, LabelSet needed) { return ((x.labels.set() | y.labels.set()) & ~needed) != 0; };
-  // (a * b) * c and a * (b * c); what is formed is the inner one of the other side.
-  if (rule.name == "order") return side == 0 ? !sums(b, c, kept | a.labels.set()) : !sums(a, b, kept | c.labels.set());
-  if (rule.name == "add_order") return side == 0 ? !can_be_combined(b, c) : !can_be_combined(a, b);
-  if (rule.name == "distribute" && side == 0) return !sums(a, b, kept) && !sums(a, c, kept);
-  return false;
-}
-
-bool SaturatedGraph::can_be_combined(const Ref& a, const Ref& b) const {
-  const auto is_factor = [&](const Ref& r) { return all_.terms.slots(r.term).size() > 0; };
-  for (const Member& x : classes().members(classes().find(a).term))
-    for (const Member& y : classes().members(classes().find(b).term)) {
-      if (x.node.op != y.node.op) continue;
-      if (x.node.op == Op::sum || has_axis(x.node.op)) return true;
-      if (x.node.op != Op::product) continue;
-      for (const Ref& p : {x.node.in[0], x.node.in[1]})
-        for (const Ref& q : {y.node.in[0], y.node.in[1]})
-          if (p.term == q.term && is_factor(p)) return true;
+void SaturatedGraph::add(const GraphTerms& terms, std::span<const Saturation::Application> applications) {
+  // By term of the other table: the term here, in labels that are the slots there.
+  std::vector<Ref> here;
+  std::vector<bool> is_needed(static_cast<std::size_t>(terms.terms.size()));
+  for (const auto& a : applications)
+    is_needed[static_cast<std::size_t>(a.before.term)] = is_needed[static_cast<std::size_t>(a.after.term)] = true;
+  for (int term = terms.terms.size() - 1; term >= written_terms_; --term)
+    for (const Ref& r : terms.terms.node(term).in)
+      if (r && is_needed[static_cast<std::size_t>(term)]) is_needed[static_cast<std::size_t>(r.term)] = true;
+  const auto translated = [&](const Ref& r) {
+    Ref result{here[static_cast<std::size_t>(r.term)].term, {}};
+    for (Label l : here[static_cast<std::size_t>(r.term)].labels) result.labels.push_back(r.labels[l]);
+    return result;
+  };
+  for (int term = 0; term < terms.terms.size(); ++term) {
+    const Labels slots = terms.terms.slots(term);
+    Ref& own = here.emplace_back();
+    if (term >= written_terms_ && !is_needed[static_cast<std::size_t>(term)]) continue;
+    if (term < written_terms_) {
+      own.term = term;
+      for (int s = 0; s < slots.size(); ++s) own.labels.push_back(static_cast<Label>(s));
+      continue;
     }
-  return false;
-}
-
-bool SaturatedGraph::is_negative_number(const Ref& r) const {
-  const auto& members = classes().members(classes().find(r).term);
-  return std::any_of(members.begin(), members.end(), [&](const Member& m) {
-    if (m.node.op != Op::variable) return false;
-    const Leaf& leaf = all_.leaves[static_cast<std::size_t>(m.node.attribute)];
-    const bool is_signed = ir::is_float(m.node.element) || ir::is_signed(m.node.element);
-    return leaf.kind == Leaf::Kind::number && is_signed && (leaf.bits >> (ir::bits(m.node.element) - 1) & 1) != 0;
-  });
-}
-
-bool SaturatedGraph::is_negated(const Ref& r) const {
-  const auto& members = classes().members(classes().find(r).term);
-  return std::any_of(members.begin(), members.end(), [&](const Member& m) {
-    return m.node.op == Op::product && (is_negative_number(m.node.in[0]) || is_negative_number(m.node.in[1]));
-  });
+    Node n = terms.terms.node(term);
+    for (int i = 0; i < operands_of(n); ++i) n.in[static_cast<std::size_t>(i)] = translated(n.in[static_cast<std::size_t>(i)]);
+    const Ref made = all_.terms.insert(n);
+    own.term = made.term;
+    for (Label l : made.labels) own.labels.push_back(static_cast<Label>(slots.slot_of(l)));
+    all_.origins.resize(static_cast<std::size_t>(all_.terms.size()), terms.origins[static_cast<std::size_t>(term)]);
+  }
+  std::vector<Saturation::Application> own;
+  for (const auto& a : applications) own.push_back({translated(a.before), translated(a.after), a.rule});
+  saturation_.add(own);
 }
 
 }  // namespace tilewright::passes::search

@@ -1,0 +1,99 @@
+// Types, differences and neutral moves.
+#include "passes/search/saturate/rule_guards.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "passes/search/rules/rule_text.h"
+#include "passes/search/rules/search_rules.h"
+
+namespace tilewright::passes::search {
+namespace {
+
+bool is_arithmetic(const Equation& e) {
+  for (Op op : {Op::product, Op::sum, Op::add})
+    if (has_op(e.left, op) || has_op(e.right, op)) return true;
+  return false;
+}
+
+/// Whether sums and products of this type may be taken in another order.
+bool may_reassociate(ir::Element e, bool move_rounding) {
+  return ir::is_integer(e) || (move_rounding && e == ir::Element::bf16) || e == ir::Element::f32 || e == ir::Element::f64;
+}
+
+}  // namespace
+
+RuleGuards::RuleGuards(const GraphTerms& all, const NodeSource& source, const SearchLimits& limits)
+    : all_(all), source_(source), limits_(limits) {
+  for (const Rule& r : search_rules()) {
+    arithmetic_.push_back(is_arithmetic(r.equation));
+    spreads_.push_back(spreads_differences(r.equation));
+  }
+}
+
+bool RuleGuards::may_apply(const Direction& d, ir::Element e) const {
+  return !arithmetic_[static_cast<std::size_t>(d.rule)] || may_reassociate(e, limits_.move_rounding);
+}
+
+bool RuleGuards::may_use(const Direction& d, const Match& m) const {
+  const auto number = static_cast<std::size_t>(d.rule);
+  const Rule& rule = search_rules()[number];
+  if (!limits_.neutral_moves && is_neutral(rule, d.side, m)) return false;
+  return limits_.expand_differences || d.side == 1 || !spreads_[number] || is_allowed(rule, d.side, m);
+}
+
+// Nodes that were added on the searched side do not count as a difference.
+bool RuleGuards::is_allowed(const Rule& rule, int side, const Match& match) const {
+  const Pattern& p = rule.equation.side(side);
+  return std::none_of(p.begin(), p.end(), [&](const PatternNode& n) {
+    if (n.op != Op::add) return false;
+    return std::any_of(n.in.begin(), n.in.end(), [&](int operand) {
+      const PatternNode& addend = p[static_cast<std::size_t>(operand)];
+      return addend.op == Op::variable && is_negated(match.binding.variables[static_cast<std::size_t>(addend.variable)]);
+    });
+  });
+}
+
+bool RuleGuards::is_neutral(const Rule& rule, int side, const Match& match) const {
+  const auto& [a, b, c] = std::tie(match.binding.variables[0], match.binding.variables[1], match.binding.variables[2]);
+  const LabelSet kept = match.binding.kept;
+  const auto sums = [&](const Ref& x, const Ref& y, LabelSet needed) { return ((x.labels.set() | y.labels.set()) & ~needed) != 0; };
+  // (a * b) * c and a * (b * c); what is formed is the inner one of the other side.
+  if (rule.name == "order") return side == 0 ? !sums(b, c, kept | a.labels.set()) : !sums(a, b, kept | c.labels.set());
+  if (rule.name == "add_order") return side == 0 ? !can_be_combined(b, c) : !can_be_combined(a, b);
+  if (rule.name == "distribute" && side == 0) return !sums(a, b, kept) && !sums(a, c, kept);
+  return false;
+}
+
+bool RuleGuards::can_be_combined(const Ref& a, const Ref& b) const {
+  const auto is_factor = [&](const Ref& r) { return all_.terms.slots(r.term).size() > 0; };
+  for (const Member& x : source_.members(source_.find(a).term))
+    for (const Member& y : source_.members(source_.find(b).term)) {
+      if (x.node.op != y.node.op) continue;
+      if (x.node.op == Op::sum || has_axis(x.node.op)) return true;
+      if (x.node.op != Op::product) continue;
+      for (const Ref& p : {x.node.in[0], x.node.in[1]})
+        for (const Ref& q : {y.node.in[0], y.node.in[1]})
+          if (p.term == q.term && is_factor(p)) return true;
+    }
+  return false;
+}
+
+bool RuleGuards::is_negative_number(const Ref& r) const {
+  const auto& members = source_.members(source_.find(r).term);
+  return std::any_of(members.begin(), members.end(), [&](const Member& m) {
+    if (m.node.op != Op::variable) return false;
+    const Leaf& leaf = all_.leaves[static_cast<std::size_t>(m.node.attribute)];
+    const bool is_signed = ir::is_float(m.node.element) || ir::is_signed(m.node.element);
+    return leaf.kind == Leaf::Kind::number && is_signed && (leaf.bits >> (ir::bits(m.node.element) - 1) & 1) != 0;
+  });
+}
+
+bool RuleGuards::is_negated(const Ref& r) const {
+  const auto& members = source_.members(source_.find(r).term);
+  return std::any_of(members.begin(), members.end(), [&](const Member& m) {
+    return m.node.op == Op::product && (is_negative_number(m.node.in[0]) || is_negative_number(m.node.in[1]));
+  });
+}
+
+}  // namespace tilewright::passes::search

@@ -1,0 +1,47 @@
+// Which applications of rules the search makes, of an e-graph's classes or of single terms.
+//
+// Rules multiply and add in another order. They apply to integers, which wrap, and to floats whose range is that of f32 or more: where
+// (q k') v is finite in f16, k' v may overflow.
+//
+// Neutral moves are not made (is_neutral): fusion moves scales through products and adds in any order by itself. So a product is only
+// multiplied in another order if the product that is formed sums something, a sum is only multiplied out by a product that sums, and addends
+// only become neighbours if they have a factor in common, or are both sums, views or cats.
+#pragma once
+#include "passes/search/egraph.h"
+#include "passes/search/graph/graph_terms.h"
+#include "passes/search/rules/saturation.h"
+
+namespace tilewright::passes::search {
+
+struct SearchLimits {
+  std::size_t nodes = 20000;
+  int rounds = 20;
+  bool expand_differences = false;  // (a - b) c may become a c - b c, which loses digits where a and b are close
+  bool neutral_moves = false;       // neutral moves are made: more formulas, of which fusion makes the same kernels; for tests
+  bool move_rounding = true;        // values of bf16, whose sums are rounded to it, may be added and multiplied in another order
+};
+
+class RuleGuards {
+ public:
+  /// Keeps the references.
+  RuleGuards(const GraphTerms&, const NodeSource&, const SearchLimits&);
+
+  /// Whether a rule is searched for at values of this type.
+  bool may_apply(const Direction&, ir::Element) const;
+  /// Whether a match is used.
+  bool may_use(const Direction&, const Match&) const;
+
+ private:
+  bool is_allowed(const Rule&, int side, const Match&) const;
+  bool is_neutral(const Rule&, int side, const Match&) const;
+  bool can_be_combined(const Ref&, const Ref&) const;
+  bool is_negated(const Ref&) const;
+  bool is_negative_number(const Ref&) const;
+
+  const GraphTerms& all_;
+  const NodeSource& source_;
+  SearchLimits limits_;
+  std::vector<bool> arithmetic_, spreads_;  // by rule
+};
+
+}  // namespace tilewright::passes::search
