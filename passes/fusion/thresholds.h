@@ -144,6 +144,8 @@ inline constexpr std::int64_t kLeastHostSide = 16;
 inline constexpr std::int64_t kHostRows = 8;
 /// Positions of a host's loop beside which rows lie, at least.
 inline constexpr std::int64_t kLeastHostLoop = 8;
+/// Positions of the longest window that a host walks one by one.
+inline constexpr std::int64_t kLongestWindow = 16;
 /// Positions of a row that a program of a host handles, and the bytes from which rows come from memory. Tiles stay in registers: a row times
 /// a 256 x 640 matrix takes 22 us with tiles of 64 x 32, and 11 us with 8 x 64 (AMD EPYC Zen 5, one core, 2026-11-25). Memory is read
 /// faster by whole rows, which are distributed over threads: a row times a 2816 x 1024 matrix takes 240 us with 8 x 64 and 124 us with
@@ -245,6 +247,10 @@ inline constexpr double kExponentialsOfDouble = 3;
 /// it goes through scratch memory, where a stored operand is read in place. relu(x) W of [256, 512] and [512, 512] takes 0.4 ns longer for
 /// each element and tile of columns than with relu(x) stored, [300, 500] 0.7 ns (Intel Xeon, AVX-512, 2026-11-28).
 inline constexpr double kExponentialsOfOperand = 1.5;
+/// Exponentials of f32 that a host needs for each element of a window that is reduced in the loop of a product, which is walked row by row: a
+/// product of [6272, 64] and [64, 64] takes 830 us with the greatest of 3 x 3 elements as its left operand, and 960 us with the greatest stored;
+/// of [196, 32] and [32, 12] 14.7 us both ways (Intel Xeon, AVX-512, one thread of a busy machine, 2026-11-29).
+inline constexpr double kExponentialsOfWindow = 0.25;
 /// Exponentials of f32 that a host needs for each element of a scan, beside the operations themselves: a running maximum or sum of 250,000
 /// elements along rows or columns takes 0.6 ns an element, as long as 3 exponentials (Intel Xeon, AVX-512, one thread, 2026-11-29).
 inline constexpr double kExponentialsOfScan = 3;

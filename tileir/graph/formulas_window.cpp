@@ -47,10 +47,9 @@ void expect_windows_fit(const GraphBuilder& b, NodeId x, int axis, const Dim& si
          {x, "x"});
 }
 
-/// The windows along an axis of x, which has border elements of this value on both sides.
-NodeId windows(GraphBuilder& b, NodeId x, int axis, const Dim& size, const Movement& m, double border) {
-  if (m.pad > 0) x = b.pad(x, axis, m.pad, m.pad, b.number(b.element(x), border));
-  return b.window(x, axis, size, m.stride, m.dilation);
+/// x with border elements of this value on both sides of an axis.
+NodeId with_border(GraphBuilder& b, NodeId x, int axis, const Movement& m, double border) {
+  return m.pad > 0 ? b.pad(x, axis, m.pad, m.pad, b.number(b.element(x), border)) : x;
 }
 
 /// `axis` as two axes, the first of extent `outer`.
@@ -107,10 +106,12 @@ NodeId conv(GraphBuilder& b, NodeId x, NodeId w, const Movement& m, std::int64_t
     of_image += "g", of_filter += "g", of_result += "g";
   }
   of_image += "k", of_filter += "o", of_result += "o";
+  // All borders come before the windows: an image with a border has far fewer elements than its windows.
+  for (int i = 0; i < axes; ++i) x = with_border(b, x, batch + i, m, 0);
   for (int i = 0; i < axes; ++i) {
     const Dim& size = sizes[static_cast<std::size_t>(i)];
     if (size == Dim(1) && m.stride == 1 && m.pad == 0) continue;  // each element is a window
-    x = windows(b, x, batch + i, size, m, 0);
+    x = b.window(x, batch + i, size, m.stride, m.dilation);
     of_image += of_filter[static_cast<std::size_t>(i)];
   }
   const NodeId sums = b.einsum(of_image + "," + of_filter + "->" + of_result, {x, w}, result);
@@ -130,7 +131,9 @@ NodeId square_windows(GraphBuilder& b, NodeId x, std::int64_t size, const Moveme
   expect_movement(b, m);
   const int first = b.rank(x) - 3;
   for (int axis : {first, first + 1}) expect_windows_fit(b, x, axis, size, m);
-  return windows(b, windows(b, x, first, size, m, border), first + 1, size, m, border);
+  for (int axis : {first, first + 1}) x = with_border(b, x, axis, m, border);
+  for (int axis : {first, first + 1}) x = b.window(x, axis, size, m.stride, m.dilation);
+  return x;
 }
 
 }  // namespace

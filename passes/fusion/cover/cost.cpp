@@ -212,7 +212,7 @@ class Estimator {
     return static_cast<double>(std::min(footprint_.positions(sides[0].axes), footprint_.positions(sides[1].axes)));
   }
 
-  // A host reads a left operand in memory in place. One that is computed is computed again, to scratch memory, for each tile of columns. The
+  // A host reads a left operand in memory in place, also under masks of its rows. One that is computed is computed again, to scratch memory, for each tile of columns. The
   // right one is kept for the next tile of rows. What is narrower than f32 is converted to scratch memory in any case. An operand with sums
   // of its own loop in it is not counted: to store it, another loop over the data has to come first.
   void add_computed_operand(const std::vector<Factor>& factors, const AxisSet& along, ir::Element element, const AxisSet& walked) {
@@ -222,7 +222,7 @@ class Estimator {
     const Axis row = first_axis_of(both(sides[0].axes, sides[1].axes));
     if (!row) return;
     const Operand& left = sides[0].axes.contains(row) ? sides[0] : sides[1];
-    if (common.empty() && left.factors.size() == 1 && left.factors[0].base->is(ExprKind::load) && left.factors[0].exponent.is_one()) return;
+    if (common.empty() && masked_load(b_, left.factors)) return;
     AxisSet axes;
     for (const auto* group : {&left.factors, &common})
       for (const Factor& f : *group) {
@@ -284,6 +284,16 @@ class Estimator {
     }
   }
 
+  // Exponentials for each element that a reduction inside of a product's loop combines. Windows are walked row by row.
+  double exponentials_of_summed(Expr reduction) const {
+    const auto is_walked = [&](Axis a) {
+      const auto inner = tiles_.inner.find(a);
+      return inner != tiles_.inner.end() && inner->second.size == 1 && inner->second.is_looped;
+    };
+    const bool is_window = std::all_of(reduction->bound.begin(), reduction->bound.end(), is_walked);
+    return is_window ? kExponentialsOfWindow : kExponentialsOfOperand;
+  }
+
   // Whether a value varies along an axis that a reduction walks in a loop.
   bool varies_in(Expr reduction, Expr e) const {
     return std::any_of(tiles_.inner.begin(), tiles_.inner.end(), [&](const auto& inner) {
@@ -310,7 +320,7 @@ class Estimator {
       const bool has_own_loop = !target_.is_gpu() && varies_in(e, e->operands[0]);
       // What a product of the loop sums up goes through scratch memory, as a computed operand does.
       if (!target_.is_gpu() && plan_.loop && e->axes.contains(plan_.loop) && !products_.empty() && !is_product(e, b_))
-        of_scans_ += kExponentialsOfOperand * evaluations(both(e->axes, e->bound), inside);
+        of_scans_ += exponentials_of_summed(e) * evaluations(both(e->axes, e->bound), inside);
       return {add_reduction(e->combine, e->operands[0], e->bound, e->operand_element, e->axes, inside), inside,
               has_own_loop ? e : in.own_loop};
     }

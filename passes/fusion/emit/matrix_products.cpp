@@ -33,10 +33,12 @@ bool is_zero_outside(const std::vector<Factor>& factors, Axis a) {
 
 // The value of a group of factors in this order of axes; 0 outside of the extents of the contracted axes.
 Part MatrixProducts::operand(const std::vector<Factor>& factors, const Order& order, const AxisSet& along, Element element) {
-  const bool is_load = factors.size() == 1 && factors[0].base->is(ExprKind::load) && factors[0].exponent.is_one();
+  const std::optional<MaskedLoad> element_of_tensor = masked_load(exprs_, factors);
   Part x;
-  if (is_load) {
-    x = memory_.loaded(factors[0].base, order);
+  if (element_of_tensor && element_of_tensor->conditions.empty()) {
+    x = memory_.loaded(element_of_tensor->load, order);
+  } else if (element_of_tensor && !element_of_tensor->load->tensor->is_scalar) {
+    x = memory_.loaded_under(element_of_tensor->conditions, element_of_tensor->load, exprs_.multiply(1, factors), order);
   } else {
     const Expr product = exprs_.multiply(1, factors);
     x = values_.value_as(product, order, product->element);

@@ -82,12 +82,17 @@ std::vector<Expr> MemoryAccesses::inside_conditions(Expr load, std::size_t axis)
   return conditions;
 }
 
-// Masks positions outside of the tensor: of axes whose tile exceeds their extent, and shifted positions.
-std::optional<Part> MemoryAccesses::access_mask(Expr load, const Order& order) {
-  std::optional<Part> all = integers_.mask(load->axes, order);
+// Masks positions outside of the tensor, of axes whose tile exceeds their extent and shifted positions, and those at which a condition does not
+// hold.
+std::optional<Part> MemoryAccesses::access_mask(Expr load, const std::vector<Expr>& conditions, const Order& order) {
+  std::vector<Expr> needed;
   for (std::size_t i = 0; i < load->operands.size(); ++i)
     if (!stays_inside(load->operands[i], load->tensor->shape[i]) && !is_chosen(load, i))
-      for (Expr c : inside_conditions(load, i)) all = build_.both(all, values_.value(c, order), order);
+      for (Expr c : inside_conditions(load, i)) needed.push_back(c);
+  for (Expr c : conditions)
+    if (std::find(needed.begin(), needed.end(), c) == needed.end()) needed.push_back(c);
+  std::optional<Part> all = integers_.mask(load->axes, order);
+  for (Expr c : needed) all = build_.both(all, values_.value(c, order), order);
   return all;
 }
 
@@ -140,15 +145,27 @@ Part MemoryAccesses::loaded(Expr e, const Order& order) {
   const std::size_t at = context_.scopes.depth_of(e);
   if (const auto found = build_.find_permuted(context_.scopes[at].loads, e, own)) return *found;
   if (e->tensor->is_scalar) return {context_.parameters.tensor(e->tensor), {}};
-  const LineOf line(context_, e);
-  const Part part = context_.scopes.emit_at(at, [&]() -> Part {
-    const Part pointer = load_address(e, own);
-    std::vector<ir::ValueId> operands{build_.broadcast(pointer, own)};
-    if (const auto inside = build_.both(access_mask(e, own), has_elements(e, own), own)) operands.push_back(build_.broadcast(*inside, own));
-    return {ir_.function().result(ir_.create(OpKind::load_, operands)), own};
-  });
+  const Part part = context_.scopes.emit_at(at, [&] { return masked_load({}, e, own); });
   context_.scopes[at].loads[{e.operator->(), own}] = part;
   return part;
+}
+
+Part MemoryAccesses::loaded_under(const std::vector<Expr>& conditions, Expr load, Expr value, const Order& order) {
+  const Order own = build_.restricted(order, load->axes);
+  const std::size_t at = context_.scopes.depth_of(value);
+  if (const auto found = build_.find_permuted(context_.scopes[at].loads, value, own)) return *found;
+  const Part part = context_.scopes.emit_at(at, [&] { return masked_load(conditions, load, own); });
+  context_.scopes[at].loads[{value.operator->(), own}] = part;
+  return part;
+}
+
+Part MemoryAccesses::masked_load(const std::vector<Expr>& conditions, Expr load, const Order& own) {
+  const LineOf line(context_, load);
+  const Part pointer = load_address(load, own);
+  std::vector<ir::ValueId> operands{build_.broadcast(pointer, own)};
+  if (const auto inside = build_.both(access_mask(load, conditions, own), has_elements(load, own), own))
+    operands.push_back(build_.broadcast(*inside, own));
+  return {ir_.function().result(ir_.create(OpKind::load_, operands)), own};
 }
 
 void MemoryAccesses::store(Tensor t, std::span<const Expr> index, Expr stored, const Order& order) {

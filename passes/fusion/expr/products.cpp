@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
@@ -148,6 +149,28 @@ PlacedFactors placed_factors(const Operands& given, ExprBuilder& b) {
       for (Factor& f : own)
         if (is_mask(f)) f.base = b.indicator(f.base->operands[0], f.base->element);
   return placed;
+}
+
+std::optional<MaskedLoad> masked_load(const ExprBuilder& b, const std::vector<Factor>& factors) {
+  const auto found = std::find_if(factors.begin(), factors.end(), [](const Factor& f) { return f.base->is(ExprKind::load); });
+  if (found == factors.end() || !found->exponent.is_one()) return std::nullopt;
+  const Expr load = found->base;
+  MaskedLoad all{load, {}};
+  const std::vector<Axis> contiguous = contiguous_axes(b, load->tensor, load->operands);
+  for (const Factor& f : factors) {
+    if (&f == &*found) continue;
+    if (!is_mask(f) || !hides(f, *found) || !load->axes.contains(f.base->axes)) return std::nullopt;
+    if (std::any_of(contiguous.begin(), contiguous.end(), [&](Axis a) { return f.base->axes.contains(a); })) return std::nullopt;
+    const bool is_of_positions = all_hold(f.base->operands[0], [](Expr e, std::vector<Expr>& parts) {
+      parts.insert(parts.end(), children(e).begin(), children(e).end());
+      return e->is(ExprKind::index) || e->is(ExprKind::extent) || e->is(ExprKind::number) || e->is(ExprKind::add) || e->is(ExprKind::mul) ||
+             e->is(ExprKind::at_least_zero) || e->is(ExprKind::equal) || e->is(ExprKind::conjunction) || e->is(ExprKind::negation);
+    });
+    if (!is_of_positions) return std::nullopt;
+    const std::vector<Expr> own = conjuncts(f.base->operands[0]);
+    all.conditions.insert(all.conditions.end(), own.begin(), own.end());
+  }
+  return all;
 }
 
 bool is_exact_in_tf32(const std::vector<Factor>& factors) {

@@ -1,6 +1,7 @@
 // Recognises reductions that are matrix products.
 #pragma once
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -47,6 +48,14 @@ struct PlacedFactors {
 /// Places the common factors of two operands: a value with a mask that hides it, or else with the first operand; a mask with all that it
 /// hides.
 PlacedFactors placed_factors(const Operands&, ExprBuilder&);
+/// An element of a tensor that counts where all conditions hold, and is 0 elsewhere.
+struct MaskedLoad {
+  Expr load;
+  std::vector<Expr> conditions;
+};
+/// The factors as an element of a tensor under masks of positions that its axes determine, and of which none cuts its rows: none varies along an
+/// axis along which its memory is contiguous. None if they are no such product.
+std::optional<MaskedLoad> masked_load(const ExprBuilder&, const std::vector<Factor>&);
 /// Whether a sum of this value may be or become a sum of products, however the value is multiplied out. It returns true for long values.
 bool may_become_product(Expr, const AxisSet& along);
 /// Whether the product of these factors is exact in tf32, which has 11 significant bits: masks and at most one element of a narrow tensor.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "passes/fusion/graph/node_memory.h"
+#include "passes/fusion/graph/pads_in_place.h"
 #include "passes/fusion/thresholds.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/function_name.h"
@@ -69,6 +70,7 @@ class ShiftedReads {
         reads_memory_(g.size()),
         reduces_(g.size()),
         is_padded_(g.size()),
+        in_place_(pads_read_in_place(g, is_needed)),
         users_(g.size()) {
     for (std::uint32_t i = 0; i < g.size(); ++i) {
       const Node& n = g.node({i});
@@ -151,8 +153,8 @@ class ShiftedReads {
   bool is_computed(NodeId id) const {
     const Node& n = g_.node(id);
     const bool is_cast = n.op == Op::map && n.function == ir::OpKind::cast_;
-    return !graph::is_leaf(n.op) && !graph::is_view(n.op) && (n.op != Op::pad || stores_pads_) && n.op != Op::concat && !is_cast &&
-           is_of_data(id);
+    return !graph::is_leaf(n.op) && !graph::is_view(n.op) && (n.op != Op::pad || (stores_pads_ && !in_place_[id.index])) &&
+           n.op != Op::concat && !is_cast && is_of_data(id);
   }
 
   ReadPosition operand_position(const Node& n, std::size_t k, const Dim& begin, const ReadPosition& p) {
@@ -286,6 +288,7 @@ class ShiftedReads {
   std::vector<bool> reads_memory_;
   std::vector<bool> reduces_;    // a reduction or a product is computed after the last stored values
   std::vector<bool> is_padded_;  // a pad of the value is stored, and the value itself, too
+  std::vector<bool> in_place_;   // pads that hosts do not store
   std::vector<int> users_;
   std::vector<Source> sources_;
 };

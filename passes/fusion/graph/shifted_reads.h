@@ -19,7 +19,7 @@ namespace tilewright::passes::fusion {
 /// another one. Concatenations may have more positions than others. Casts, values that read no memory, and values that depend only on
 /// parameters are computed again. A pad is a mask at each position. That is free on a GPU. On a host, a loop over masked loads takes
 /// several times as long as one without masks, which is more than a copy costs (`stores_pads`); then the padded value is stored, too, if
-/// others read it or if it is a function of a reduction.
+/// others read it or if it is a function of a reduction. But pads that products read in place are not stored (pads_in_place.h).
 std::vector<graph::NodeId> values_at_many_positions(const graph::Graph&, const KnownNodes&, const std::vector<bool>& is_needed,
                                                     const std::vector<bool>& is_stored, bool stores_pads);
 

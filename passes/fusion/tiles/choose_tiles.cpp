@@ -47,6 +47,7 @@ class TileChooser {
       const std::vector<Axis> contiguous = contiguous_axes(b, e->tensor, e->operands);
       loads_.push_back({e->tensor, e->axes, contiguous.empty() ? nullptr : contiguous.back()});
     }
+    if (!target.is_gpu()) note_windows();
     for (Expr r : reductions_over(nullptr, plan.outputs))
       if (is_product(r, b)) note_computed_operands(r);
   }
@@ -94,6 +95,17 @@ class TileChooser {
     for (Expr r : reductions_over(nullptr, plan_.outputs))
       if (r->axes.contains(plan_.loop) && is_product(r, b_)) return true;
     return false;
+  }
+
+  // Short axes that are added to a position of the result, as the positions in a window. On a host a row of memory is a row of a tile if they are
+  // walked one by one; beside others in one tile, a tile of them reads rows of several positions under masks.
+  void note_windows() {
+    AxisSet bound;
+    for (Axis a : bound_axes(plan_.outputs)) bound.insert(a);
+    for (Expr e : loads_of(plan_.outputs))
+      for (Expr i : e->operands)
+        for (Axis a : i->axes.common(bound))
+          if (!bound.contains(i->axes) && a->extent.greatest() <= kLongestWindow && !is_contiguous(a)) windows_.insert(a);
   }
 
   // Operands of a product with more axes than what they read, such as a mask that compares positions.
@@ -180,7 +192,7 @@ class TileChooser {
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;
     for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i)
       sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
-    if (!target_.is_gpu() && !is_batch_invariant_ && sizes_.payload.empty()) widen_sides(tiled, side);
+    if (!target_.is_gpu() && !is_batch_invariant_) widen_sides(tiled, side);
     std::int64_t cells = 0;  // elements of all accumulators of a row
     for (const Accumulator& a : plan_.accumulators) {
       std::int64_t own = 1;
@@ -198,6 +210,7 @@ class TileChooser {
     sizes_.loop = std::max(sizes_.loop, kLeastOfMatrix);
     while (sizes_.loop > kLeastLoopOfProducts && cells * sizes_.loop > kMostLoopCells) sizes_.loop /= 2;
     // A product over several axes contracts all the others at each position of the loop.
+    if (windows_.contains(plan_.loop)) sizes_.loop = 1;
     for (const Reduction& r : plan_.reductions)
       if (r.value->bound.size() > 1 && is_product(r.value, b_)) sizes_.loop = 1;
   }
@@ -241,12 +254,13 @@ class TileChooser {
     if (!target_.is_gpu()) cells = elements_beside(plan_.loop);
     // Data that a program reads for all its rows are read several positions at a time, however large the rows are.
     sizes_.loop = std::min(whole(plan_.loop), std::max(most / cells, is_beside_loop ? kLeastHostLoop : 1));
+    if (windows_.contains(plan_.loop)) sizes_.loop = 1;
     if (is_beside_loop) use_processors();
-    if (contiguous) return;
+    if (contiguous && !windows_.contains(plan_.loop)) return;
     // If rows are short, handle several at once.
     Axis longest = nullptr;
     for (Axis a : grid)
-      if (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)) longest = a;
+      if (a != contiguous && (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent))) longest = a;
     if (longest && !is_batch_invariant_)
       while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < kElementsOfShortRows)
         sizes_.grid[longest] *= 2;
@@ -317,7 +331,14 @@ class TileChooser {
     }
     std::stable_partition(order.begin(), order.end(), [&](Axis a) { return is_contiguous(a); });
     std::int64_t all = 1, beside_loop = 1;
+    // A product contracts the axis of the loop or another one.
+    const bool walks_windows = !has_product() || sizes_.loop > 1 ||
+                               std::any_of(bound.begin(), bound.end(), [&](Axis a) { return a != plan_.loop && !windows_.contains(a); });
     for (Axis a : order) {
+      if (walks_windows && windows_.contains(a)) {
+        sizes_.inner[a] = {1, whole(a) > 1};
+        continue;
+      }
       const bool is_with_loop = with_loop.contains(a);
       const std::int64_t own = most_elements && !target_.is_gpu() ? most_elements / elements_beside(a) : most / all;
       const std::int64_t size = whole(a),
@@ -336,6 +357,7 @@ class TileChooser {
   bool is_batch_invariant_;
   std::vector<Load> loads_;
   std::vector<AxisSet> computed_;  // the axes of operands that no tensor has
+  AxisSet windows_;
   TileSizes sizes_;
 };
 
