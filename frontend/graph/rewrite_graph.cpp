@@ -73,7 +73,7 @@ RewrittenGraph rewrite_graph(std::shared_ptr<const graph::Graph> written, const 
   const search::Judge judge{.estimate = [&](const graph::Graph& g) -> std::optional<search::SearchEstimate> {
                               const auto e = fusion::estimate_graph(g, options, target);
                               if (!e) return std::nullopt;
-                              return search::SearchEstimate{e->seconds, e->seconds_if_small, e->seconds_if_large};
+                              return search::SearchEstimate{e->seconds, e->seconds_if_small, e->seconds_if_large, e->kernels};
                             },
                             .difference = difference};
   search::SearchResult found = search::search_graph(*written,

@@ -162,7 +162,7 @@ void FusedKernels::add_estimates(Formulas& f, const std::vector<CoveredKernel>& 
     c_.estimate += {.seconds = k.cost.seconds,
                     .seconds_if_small = seconds_at(1, k.plan, k.tiling, f.exprs, c_.target, c_.options),
                     .seconds_if_large = k.cost.seconds_if_large,
-                    .kernels = 1};
+                    .kernels = {k.cost.seconds}};
 }
 
 }  // namespace tilewright::passes::fusion

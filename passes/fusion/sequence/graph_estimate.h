@@ -1,16 +1,18 @@
 // How long the kernels of a graph take, by the estimates with which a cover chooses them.
 #pragma once
 #include <cstddef>
+#include <vector>
 
 namespace tilewright::passes::fusion {
 
 struct GraphEstimate {
   double seconds = 0;                                 // where symbols have typical values
   double seconds_if_small = 0, seconds_if_large = 0;  // where they have their least values, and kLargeExtent
-  std::size_t kernels = 0;                            // kernels of a run
+  std::vector<double> kernels;                        // the seconds of each kernel of a run
 
   GraphEstimate& operator+=(const GraphEstimate& e) {
-    seconds += e.seconds, seconds_if_small += e.seconds_if_small, seconds_if_large += e.seconds_if_large, kernels += e.kernels;
+    seconds += e.seconds, seconds_if_small += e.seconds_if_small, seconds_if_large += e.seconds_if_large;
+    kernels.insert(kernels.end(), e.kernels.begin(), e.kernels.end());
     return *this;
   }
 };

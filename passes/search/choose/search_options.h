@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tileir/graph/graph.h"
 
@@ -23,7 +24,12 @@ struct SearchOptions {
 
 struct SearchEstimate {
   double seconds = 0, seconds_if_small = 0, seconds_if_large = 0;
+  std::vector<double> kernels = {};  // the seconds of each kernel
 };
+
+/// How many times as fast the second graph is, without the kernels that both have: these take equally long, and whatever is wrong about their
+/// estimates is wrong in both graphs.
+double times_as_fast(const SearchEstimate& written, const SearchEstimate& chosen);
 
 /// Two nodes of one graph whose values should be equal.
 struct EqualValues {

@@ -86,13 +86,19 @@ class RegionSearch {
     return judge_.estimate(g);
   }
 
+  Choice chosen(const Members& members) const {
+    const Difference difference(region_.graph, terms(), classes(), members);
+    Choice choice{classes(), members, std::vector<bool>(members.size())};
+    for (std::size_t root = 0; root < members.size(); ++root) choice.as_written[root] = difference.is_kept(static_cast<int>(root));
+    return choice;
+  }
+
   std::vector<Candidate> candidates(const Extraction& extraction) {
     std::vector<Candidate> all;
     for (const ExtractedGraph& e : extraction.best) {
       // A graph that only computes equal values once is as written to fusion.
       if (Difference(region_.graph, terms(), classes(), e.members).pieces().empty()) continue;
-      if (const auto seconds = estimate(terms_to_graph(region_.graph, terms(), {classes(), e.members})))
-        all.push_back({e.members, *seconds});
+      if (const auto seconds = estimate(terms_to_graph(region_.graph, terms(), chosen(e.members)))) all.push_back({e.members, *seconds});
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const Candidate& a, const Candidate& b) { return a.estimate.seconds < b.estimate.seconds; });
@@ -113,8 +119,8 @@ class RegionSearch {
       }
       outcome_.seconds_after = c.estimate.seconds;
       report_rewritings(difference, saved);
-      outcome_.rewrite = [made = made_, members = c.members](const Region& r) {
-        return terms_to_graph(r.graph, made->terms, {made->saturated.classes(), members});
+      outcome_.rewrite = [made = made_, choice = chosen(c.members)](const Region& r) {
+        return terms_to_graph(r.graph, made->terms, choice);
       };
       return;
     }
@@ -122,7 +128,7 @@ class RegionSearch {
 
   bool gains(const SearchEstimate& e) const {
     const double lost = 2 * options_.launch_seconds;
-    return written_.seconds >= options_.gain * e.seconds && e.seconds_if_small <= written_.seconds_if_small + lost &&
+    return times_as_fast(written_, e) >= options_.gain && e.seconds_if_small <= written_.seconds_if_small + lost &&
            e.seconds_if_large <= written_.seconds_if_large + lost;
   }
 
@@ -137,7 +143,7 @@ class RegionSearch {
       Members without = c.members;
       const Members as_written = difference.without(pieces[i]);
       for (int root : pieces[i].classes) without[static_cast<std::size_t>(root)] = as_written[static_cast<std::size_t>(root)];
-      const Choice choice{classes(), without};
+      const Choice choice = chosen(without);
       if (needed_classes(region_.graph, terms(), choice).empty()) continue;
       const auto seconds = estimate(terms_to_graph(region_.graph, terms(), choice));
       if (!seconds) continue;
@@ -155,7 +161,7 @@ class RegionSearch {
     graph::Graph both = region_.graph;
     std::vector<NodeId> nodes;
     for (const graph::Output& o : region_.graph.outputs()) nodes.push_back(o.node);
-    const std::vector<NodeId> values = append_values(both, terms(), {classes(), members}, nodes);
+    const std::vector<NodeId> values = append_values(both, terms(), chosen(members), nodes);
     std::vector<EqualValues> pairs;
     for (std::size_t i = 0; i < nodes.size(); ++i) pairs.push_back({nodes[i], values[i]});
     return judge_.difference(both, pairs);
@@ -238,7 +244,7 @@ class RegionSearch {
 
   void report_too_little(const Candidate& c) {
     const Difference difference(region_.graph, terms(), classes(), c.members);
-    const double ratio = written_.seconds / c.estimate.seconds;
+    const double ratio = times_as_fast(written_, c.estimate);
     outcome_.not_done.push_back(ratio >= options_.gain
                                     ? fmt::format("{}: it takes longer where symbols have other values", text_of(difference))
                                     : fmt::format("{}: {:.2f} times as fast, less than {:g}", text_of(difference), ratio, options_.gain));

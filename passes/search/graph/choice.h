@@ -7,6 +7,8 @@ namespace tilewright::passes::search {
 struct Choice {
   const NodeSource& source;
   std::vector<std::size_t> members = {};  // indexed by class; the first member for classes beyond its end
+  // Indexed by class: whether the graph as it was written computes it by this member, too. Empty: all is written anew.
+  std::vector<bool> as_written = {};
 
   const Member& member(int root) const {
     const auto at = static_cast<std::size_t>(root);

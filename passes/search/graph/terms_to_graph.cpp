@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "passes/search/graph/kept_nodes.h"
 #include "passes/search/graph/node_writer.h"
 #include "passes/search/graph/written_op.h"
 #include "tileir/graph/einsum.h"
@@ -22,11 +24,20 @@ class Writing {
  public:
   /// `to` has a node for each node of `copies`.
   Writing(const graph::Graph& written, const GraphTerms& all, const Choice& choice, graph::Graph& to, std::map<NodeId, NodeId> copies)
-      : written_(written), all_(all), choice_(choice), writer_(to), to_(to), copies_(std::move(copies)) {}
+      : written_(written),
+        all_(all),
+        choice_(choice),
+        writer_(to),
+        to_(to),
+        copies_(std::move(copies)),
+        is_kept_(kept_nodes(written, all, choice)) {
+    for (std::uint32_t i = 0; i < written.size(); ++i)
+      if (is_kept_[i] && !graph::is_leaf(written.node({i}).op) && has_all_parts({i})) kept_.emplace(root_of({i}), NodeId{i});
+  }
 
   /// The tensor of a value of the graph as it was written.
   NodeId value(NodeId n) {
-    write(root_of(n));
+    if (!is_kept_[n.index]) write(root_of(n));
     return tensor(n);
   }
   /// A term with its axes in the order of their labels.
@@ -51,6 +62,11 @@ class Writing {
         stack.pop_back();
         continue;
       }
+      if (const auto kept = kept_.find(at); kept != kept_.end()) {
+        stack.pop_back();
+        nodes_.emplace(at, slots_of_kept(kept->second));
+        continue;
+      }
       const auto [known, is_new] = ops_.try_emplace(at);
       if (is_new) known->second = written_op(all_, choice_, at);
       const std::size_t before = stack.size();
@@ -63,6 +79,56 @@ class Writing {
       stack.pop_back();
       nodes_.emplace(at, node_of(at, known->second));
     }
+  }
+
+  // ---- nodes that are kept ----
+
+  /// Whether a node is not broadcast along any part of its axes.
+  bool has_all_parts(NodeId n) const {
+    std::size_t parts = 0;
+    for (const std::vector<Extent>& axis : all_.values[n.index]->layout.axes) parts += axis.size();
+    return static_cast<std::size_t>(all_.values[n.index]->ref.labels.size()) == parts;
+  }
+
+  /// A copy of a node that is kept, with the axes of its class.
+  NodeId slots_of_kept(NodeId n) {
+    const Value& value = *all_.values[n.index];
+    const NodeId own = copied(n);
+    LabelledNode parts{own, {}};
+    graph::TensorShape shape;
+    for (const std::vector<Extent>& axis : value.layout.axes)
+      for (Extent part : axis) {
+        parts.axes.push_back(static_cast<Label>(shape.size()));
+        shape.push_back(all_.dim(part));
+      }
+    writer_.begin(written_.node(n).where, written_.node(n).composite);
+    parts.node = writer_.reshape(own, shape);
+    return writer_.aligned(parts, choice_.source.find(value.ref).labels);
+  }
+
+  /// A copy of a node that is kept, as it was written.
+  NodeId copied(NodeId result) {
+    for (NodeId from : not_copied(result)) {
+      graph::Node n = written_.node(from);
+      for (NodeId& x : n.operands) x = copies_.at(x);
+      if (n.combiner.valid()) n.combiner = function(n.combiner);
+      copies_[from] = to_.append(std::move(n));
+    }
+    return copies_.at(result);
+  }
+
+  /// The nodes of which one is made and that are not copied, operands first.
+  std::vector<NodeId> not_copied(NodeId result) const {
+    std::vector<NodeId> stack = {result}, needed;
+    std::set<NodeId> seen;
+    while (!stack.empty()) {
+      const NodeId n = stack.back();
+      stack.pop_back();
+      if (copies_.contains(n) || !seen.insert(n).second) continue;
+      for (NodeId x : written_.node(n).operands) stack.push_back(x);
+    }
+    needed.assign(seen.begin(), seen.end());
+    return needed;
   }
 
   std::vector<int> operands(int root, const WrittenOp& op) const {
@@ -234,17 +300,7 @@ class Writing {
 
   /// The function of a reduction: nodes of scalars, of which operands come first.
   NodeId function(NodeId result) {
-    std::vector<NodeId> stack = {result};
-    std::vector<NodeId> needed;
-    while (!stack.empty()) {
-      const NodeId n = stack.back();
-      stack.pop_back();
-      if (copies_.contains(n) || std::find(needed.begin(), needed.end(), n) != needed.end()) continue;
-      needed.push_back(n);
-      for (NodeId x : written_.node(n).operands) stack.push_back(x);
-    }
-    std::sort(needed.begin(), needed.end());
-    for (NodeId from : needed) {
+    for (NodeId from : not_copied(result)) {
       graph::Node n = written_.node(from);
       for (NodeId& x : n.operands) x = copies_.at(x);
       copies_[from] = writer_.add(std::move(n));
@@ -257,6 +313,7 @@ class Writing {
   /// The value of a node in its own shape. Requires: its class is written.
   NodeId tensor(NodeId n) {
     if (const auto known = tensors_.find(n); known != tensors_.end()) return known->second;
+    if (is_kept_[n.index]) return tensors_[n] = copied(n);
     const Value& value = *all_.values[n.index];
     const Ref r = choice_.source.find(value.ref);
     const graph::TensorShape& shape = written_.node(n).shape;
@@ -292,6 +349,8 @@ class Writing {
   graph::Graph& to_;
   std::map<NodeId, NodeId> copies_;   // by node of the written graph: its copy
   std::map<NodeId, NodeId> tensors_;  // by node of the written graph: its value in its own shape
+  std::vector<bool> is_kept_;         // by node of the written graph
+  std::map<int, NodeId> kept_;        // by class: a node that is kept, and whose parts are all slots of the class
   std::map<int, WrittenOp> ops_;      // by class
   std::map<int, NodeId> nodes_;       // by class
 };

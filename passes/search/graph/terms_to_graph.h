@@ -1,7 +1,7 @@
 // Translates labelled terms back to a graph.
 //
 // Each class that an output needs becomes one node, whose axes are the slots of the class, and the nodes that bring its operands into order.
-// Leaves are copied from the graph as it was written, with operands that are written anew. Types, symbols, names and lines are kept.
+// Leaves are copied from the graph as it was written, with operands that are written anew. What is kept (kept_nodes.h) is copied whole. Types, symbols, names and lines are kept.
 #pragma once
 #include "passes/search/graph/choice.h"
 #include "passes/search/graph/graph_terms.h"

@@ -66,7 +66,7 @@ Judge judge_by_fusion() {
   return {.estimate = [](const Graph& g) -> std::optional<SearchEstimate> {
             const auto e = fusion::estimate_graph(g, {}, {});
             if (!e) return std::nullopt;
-            return SearchEstimate{e->seconds, e->seconds_if_small, e->seconds_if_large};
+            return SearchEstimate{e->seconds, e->seconds_if_small, e->seconds_if_large, e->kernels};
           },
           .difference = difference};
 }
@@ -146,6 +146,40 @@ TEST_CASE("search_graph: a graph stays as written without enough gain, where it 
   REQUIRE(r.not_done.size() == 1);
   CHECK(r.not_done[0] == "order  (q k) v  ->  q (k v): at a small instance 1 is 2");
   CHECK(!search_graph(g, {}, {}, {[](const Graph&) { return std::optional<SearchEstimate>(); }, difference}).graph);
+}
+
+TEST_CASE("search: kernels that both graphs have count in neither, and what is kept is copied as it was written") {
+  // The channels are multiplied before pairs of positions are added up, behind a convolution that takes ten times as long.
+  const Graph g = graph::parse(R"(graph {
+  %x = input : f32[10, 4]
+  %v = input : f32[3, 4, 8]
+  %w = input : f32[8, 6]
+  %zero = constant {data = [0.0]} : f32
+  %wide = pad %x, %zero {axes = [0], lengths = [1, 1]} : f32[12, 4]
+  %taps = window %wide {axes = [0], lengths = [3, 1, 1]} : f32[10, 4, 3]
+  %conv = einsum %taps, %v {text = "pcu,uco->po"} : f32[10, 8]
+  %h = exp %conv : f32[10, 8]
+  %product = einsum %h, %w {text = "pc,co->po"} : f32[10, 6]
+  %pairs = window %product {axes = [0], lengths = [2, 2, 1]} : f32[5, 6, 2]
+  %sums = reduce %pairs {kind = sum, axes = [2]} : f32[5, 6]
+  output "y" %sums
+})",
+                               "pool");
+  const double as_written = multiplications(g);
+  const auto judge = [&](bool tells_kernels) {
+    return Judge{.estimate = [=](const Graph& x) -> std::optional<SearchEstimate> {
+                   const double rest = multiplications(x) < as_written ? 1e-3 : 2e-3, all = 10e-3 + rest;
+                   return SearchEstimate{all, all, all, tells_kernels ? std::vector<double>{10e-3, rest} : std::vector<double>()};
+                 },
+                 .difference = difference};
+  };
+  CHECK(!search_graph(g, {}, {}, judge(false)).graph);
+  const SearchResult r = search_graph(g, {}, {}, judge(true));
+  REQUIRE(r.graph);
+  CHECK(multiplications(*r.graph) < as_written);
+  const std::string text = graph::print(*r.graph);
+  CHECK_MESSAGE(text.find("{text = \"pcu,uco->po\"} : f32[10, 8]") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("reshape") == std::string::npos, text);
 }
 
 TEST_CASE("search_graph: equal layers are searched once, and all are rewritten") {

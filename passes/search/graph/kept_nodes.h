@@ -1,0 +1,14 @@
+// Finds nodes of a graph that a choice computes as they were written, so that they are copied and not written anew: the order of their axes in
+// memory, and what fusion makes of it, stay as the user has them.
+#pragma once
+#include <vector>
+
+#include "passes/search/graph/choice.h"
+#include "passes/search/graph/graph_terms.h"
+
+namespace tilewright::passes::search {
+
+/// For each node: whether all that it is made of is chosen as it was written. Nothing is if the choice does not say which classes are.
+std::vector<bool> kept_nodes(const graph::Graph& written, const GraphTerms&, const Choice&);
+
+}  // namespace tilewright::passes::search
