@@ -59,8 +59,16 @@ inline constexpr double kMostAddedByArguments = 1.0 / 16;
 inline constexpr int kMostProductDepth = 4;
 /// Element-wise nodes between a sum and the value that another operand of it is a product of.
 inline constexpr int kFarthestReuse = 6;
-/// Positions at which an element of a result computes a value; a value with more is stored.
-inline constexpr std::size_t kMostPositions = 8;
+/// Positions at which an element of a result computes a value, on GPUs and on hosts; a value with more is stored. A host reads what it stored
+/// from its caches: 32 steps of the heat equation on 512 x 32 values take 1.02 ms with 8 positions, 0.49 with 5, 0.35 with 3 or 4, and Burgers'
+/// equation 0.29, 0.07 and 0.06 ms (Intel Xeon, AVX-512, one thread, 2026-11-29).
+inline constexpr std::size_t kMostPositions = 8, kMostPositionsOnHost = 4;
+/// The same where a transcendental function is computed again. Two slices of a value, such as the halves of a gated layer, are two positions.
+inline constexpr std::size_t kMostCostlyPositionsOnHost = 2;
+/// Tensors from which later kernels would compute a value again; a value of more is stored.
+inline constexpr std::size_t kMostTensorsReadAgain = 4;
+/// Tensors that are remembered of those which a formula reads, also small ones, which do not count.
+inline constexpr std::size_t kMostKeptTensors = 16;
 /// Reductions, each waiting for the one before, that read a function of the data; a function with more is stored.
 inline constexpr std::size_t kMostReaders = 3;
 /// Functions of the data that one formula is searched for: a formula of more does not compute one of them again and again.
@@ -133,6 +141,10 @@ inline constexpr std::int64_t kLineOfRows = 32;
 /// Elements of a tile of rows: on GPUs 32 registers of each of 128 threads; on hosts without an axis with contiguous memory, the vectors of
 /// a loop.
 inline constexpr std::int64_t kMostRowElements = 4096, kMostHostRowElements = 2048;
+/// Elements of a host's tile of rows whose length is a symbol without a greatest value: each row takes the time of whole tiles. A softmax and
+/// its gradient of 1000 rows of 64, 1024 and 4096 elements takes 1.57, 2.03 and 8.3 ms in tiles of 2048, 0.44, 0.94 and 8.0 in tiles of 512,
+/// 0.11, 0.91 and 9.9 in tiles of 256 (Intel Xeon, AVX-512, one thread, 2026-11-29).
+inline constexpr std::int64_t kHostRowElementsOfSymbol = 512;
 /// Elements of a tile of short rows, from which no more rows are added.
 inline constexpr std::int64_t kElementsOfShortRows = 512;
 /// Elements of a tile without reductions: 8 for each of 128 threads. If outputs are contiguous along different axes, a tile of 64 x 64

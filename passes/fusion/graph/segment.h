@@ -40,6 +40,8 @@ struct Segment {
   std::vector<graph::NodeId> repeated;
   /// Those results that many successive reductions of later segments read (recurring_values.h).
   std::vector<graph::NodeId> recurring;
+  /// Those results that later segments would compute again from many tensors (carried_values.h).
+  std::vector<graph::NodeId> carried;
   /// The values of earlier segments that it reads.
   std::set<graph::NodeId> memory;
   /// All nodes, operands first: in equal segments, nodes at the same index correspond.

@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 
+#include "passes/fusion/graph/carried_values.h"
 #include "passes/fusion/graph/concat_pieces.h"
 #include "passes/fusion/graph/known_nodes.h"
 #include "passes/fusion/graph/node_memory.h"
@@ -96,6 +97,8 @@ class SegmentBuilder {
       for (NodeId x : g_.node(id(i)).operands)
         if (level_[x.index] < level_[i] && depth_[x.index] > 0) results[level_[x.index]].insert(x);
     }
+    carried_ = carried_values(g_, known_, needed_, is_cut_, level_);
+    for (NodeId n : carried_) results[level_[n.index]].insert(n);
     std::vector<Segment> all;
     for (auto& [level, nodes] : results) {
       // A value that an earlier part stores is not a result a second time.
@@ -116,10 +119,15 @@ class SegmentBuilder {
   // ---- values that are stored ----
 
   // Nodes with kernels of their own are cut off, and so are the values that they read. But an operand of a concatenation that nothing else
-  // needs is computed by the kernel that writes it at its position.
+  // needs is computed by the kernel that writes it at its position. An index of take_along may depend on the position along which its operand
+  // is scanned: the elements that are picked are those of many scans.
   void find_own_kernels() {
+    std::vector<bool> has_scan(g_.size());
     for (std::size_t i = 0; i < g_.size(); ++i) {
       const Node& n = g_.node(id(i));
+      if (n.op == Op::take_along && needed_[i] && has_scan[n.operands[0].index]) is_cut_[n.operands[0].index] = true;
+      has_scan[i] = n.op == Op::scan;
+      for (NodeId x : n.operands) has_scan[i] = has_scan[i] || (has_scan[x.index] && !is_cut_[x.index]);
       is_computed_[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
       for (NodeId x : n.operands) is_computed_[i] = is_computed_[i] || (is_computed_[x.index] && !is_cut_[x.index]);
       is_in_parts_[i] = is_written_in_parts(g_, n, is_host_);
@@ -328,6 +336,7 @@ class SegmentBuilder {
     for (Segment& s : structure_.divided(std::move(whole), most_operations_)) {
       std::set_intersection(s.results.begin(), s.results.end(), repeated_.begin(), repeated_.end(), std::back_inserter(s.repeated));
       std::set_intersection(s.results.begin(), s.results.end(), recurring_.begin(), recurring_.end(), std::back_inserter(s.recurring));
+      std::set_intersection(s.results.begin(), s.results.end(), carried_.begin(), carried_.end(), std::back_inserter(s.carried));
       for (NodeId n : s.results) is_stored_[n.index] = true;
       all.push_back(std::move(s));
     }
@@ -386,7 +395,7 @@ class SegmentBuilder {
   std::vector<bool> is_computed_;  // by more than element-wise ops
   std::vector<bool> is_in_parts_;  // concatenations of which each operand has segments of its own
   std::vector<std::size_t> uses_;  // as operands and as outputs
-  std::vector<NodeId> repeated_, recurring_;
+  std::vector<NodeId> repeated_, recurring_, carried_;
   std::vector<bool> is_stored_;  // by the segments so far
   std::vector<int> depth_, level_;
   std::vector<int> products_;  // the greatest number of products on a path to each node

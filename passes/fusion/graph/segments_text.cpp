@@ -35,6 +35,7 @@ class Printer {
     line("computed before a run", s.ahead);
     line("read at many positions", s.repeated);
     line("read by one reduction after the other", s.recurring);
+    line("computed from many tensors", s.carried);
     if (s.cut) all += fmt::format("  first of {} parts of {} operations\n", s.cut->parts, s.cut->operations);
     if (s.joined) all += joined(*s.joined);
     if (const auto [first, is_new] = first_of_.emplace(s.structure, number); !is_new)

@@ -12,6 +12,7 @@
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/pads_in_place.h"
 #include "passes/fusion/thresholds.h"
+#include "passes/fusion/transcendental.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
@@ -60,15 +61,16 @@ ShiftedAxis moved(const ShiftedAxis& at, const Dim& step, const Dim& begin) {
 class ShiftedReads {
  public:
   ShiftedReads(const Graph& g, const KnownNodes& known, const std::vector<bool>& is_needed, const std::vector<bool>& is_stored,
-               bool stores_pads)
+               bool is_host)
       : g_(g),
         known_(known),
         is_needed_(is_needed),
         is_stored_(is_stored),
-        stores_pads_(stores_pads),
+        is_host_(is_host),
         positions_(g.size()),
         reads_memory_(g.size()),
         reduces_(g.size()),
+        is_costly_(g.size()),
         is_padded_(g.size()),
         in_place_(pads_read_in_place(g, is_needed)),
         users_(g.size()) {
@@ -77,8 +79,10 @@ class ShiftedReads {
       reads_memory_[i] = n.op == Op::input || n.op == Op::scalar || n.op == Op::constant;
       if (n.op == Op::constant) reads_memory_[i] = has_own_memory(n);
       reduces_[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
+      is_costly_[i] = n.op == Op::map && is_transcendental(n.function);
       for (NodeId x : n.operands) {
         reduces_[i] = reduces_[i] || (reduces_[x.index] && !is_stored[x.index]);
+        is_costly_[i] = is_costly_[i] || (is_costly_[x.index] && !is_stored[x.index]);
         reads_memory_[i] = reads_memory_[i] || reads_memory_[x.index];
         users_[x.index] += is_needed[i] ? 1 : 0;
       }
@@ -147,13 +151,17 @@ class ShiftedReads {
   }
 
   bool may_be_stored(NodeId id) const { return is_computed(id) || (g_.node(id).op == Op::concat && is_of_data(id)); }
-  std::size_t most_positions(NodeId id) const { return g_.node(id).op == Op::concat ? kMostJoined : kMostPositions; }
+  std::size_t most_positions(NodeId id) const {
+    if (g_.node(id).op == Op::concat) return kMostJoined;
+    if (!is_host_) return kMostPositions;
+    return is_costly_[id.index] ? kMostCostlyPositionsOnHost : kMostPositionsOnHost;
+  }
   bool is_of_data(NodeId id) const { return reads_memory_[id.index] && !known_.is_known(id); }
 
   bool is_computed(NodeId id) const {
     const Node& n = g_.node(id);
     const bool is_cast = n.op == Op::map && n.function == ir::OpKind::cast_;
-    return !graph::is_leaf(n.op) && !graph::is_view(n.op) && (n.op != Op::pad || (stores_pads_ && !in_place_[id.index])) &&
+    return !graph::is_leaf(n.op) && !graph::is_view(n.op) && (n.op != Op::pad || (is_host_ && !in_place_[id.index])) &&
            n.op != Op::concat && !is_cast && is_of_data(id);
   }
 
@@ -283,10 +291,11 @@ class ShiftedReads {
   const Graph& g_;
   const KnownNodes& known_;
   const std::vector<bool>&is_needed_, &is_stored_;
-  const bool stores_pads_;
+  const bool is_host_;
   std::vector<std::vector<ReadPosition>> positions_;  // for each node: the positions at which results read it
   std::vector<bool> reads_memory_;
   std::vector<bool> reduces_;    // a reduction or a product is computed after the last stored values
+  std::vector<bool> is_costly_;  // a transcendental function is computed after the last stored values
   std::vector<bool> is_padded_;  // a pad of the value is stored, and the value itself, too
   std::vector<bool> in_place_;   // pads that hosts do not store
   std::vector<int> users_;
@@ -302,11 +311,11 @@ bool is_shift(Op op) {
 }  // namespace
 
 std::vector<NodeId> values_at_many_positions(const Graph& g, const KnownNodes& known, const std::vector<bool>& is_needed,
-                                             const std::vector<bool>& is_stored, bool stores_pads) {
+                                             const std::vector<bool>& is_stored, bool is_host) {
   std::size_t shifts = 0;
   for (std::uint32_t i = 0; i < g.size(); ++i) shifts += is_needed[i] && is_shift(g.node({i}).op) ? 1 : 0;
   if (shifts == 0) return {};
-  return ShiftedReads(g, known, is_needed, is_stored, stores_pads).run();
+  return ShiftedReads(g, known, is_needed, is_stored, is_host).run();
 }
 
 std::string repeated_text(const Graph& g, NodeId n) {

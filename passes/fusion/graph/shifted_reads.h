@@ -18,10 +18,10 @@ namespace tilewright::passes::fusion {
 /// rotations, windows, concatenations, permutations, indices and reshapes. What a reduction visits along an axis is one position, and shifted by one
 /// another one. Concatenations may have more positions than others. Casts, values that read no memory, and values that depend only on
 /// parameters are computed again. A pad is a mask at each position. That is free on a GPU. On a host, a loop over masked loads takes
-/// several times as long as one without masks, which is more than a copy costs (`stores_pads`); then the padded value is stored, too, if
-/// others read it or if it is a function of a reduction. But pads that products read in place are not stored (pads_in_place.h).
+/// several times as long as one without masks, which is more than a copy costs; then the padded value is stored, too, if others read it or if it
+/// is a function of a reduction. But pads that products read in place are not stored (pads_in_place.h).
 std::vector<graph::NodeId> values_at_many_positions(const graph::Graph&, const KnownNodes&, const std::vector<bool>& is_needed,
-                                                    const std::vector<bool>& is_stored, bool stores_pads);
+                                                    const std::vector<bool>& is_stored, bool is_host);
 
 /// "not fused: mul (blur.cpp:12) is stored, because one element of what follows reads it at many positions".
 std::string repeated_text(const graph::Graph&, graph::NodeId);

@@ -14,6 +14,7 @@
 #include "passes/fusion/derivation_failed.h"
 #include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/graph/alike_segments.h"
+#include "passes/fusion/graph/carried_values.h"
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/recurring_values.h"
 #include "passes/fusion/graph/segment_parts.h"
@@ -68,6 +69,7 @@ DerivedSegment derive_segment(SequenceContext& c, FusedKernels& fused, const Seg
   std::vector<SequenceKernel>&kernels = c.sequence.kernels, &parameter_kernels = c.sequence.parameter_kernels;
   for (NodeId n : s.repeated) c.sequence.not_fused.push_back(repeated_text(c.graph, n));
   for (NodeId n : s.recurring) c.sequence.not_fused.push_back(recurring_text(c.graph, n));
+  for (NodeId n : s.carried) c.sequence.not_fused.push_back(carried_text(c.graph, n));
   DerivedSegment derived{s, {kernels.size(), 0}, {parameter_kernels.size(), 0}};
   const std::size_t reported = c.sequence.not_fused.size();
   const auto undo = [&] {

@@ -242,7 +242,8 @@ class TileChooser {
     const bool is_beside_loop = !target_.is_gpu() && !contiguous && (contiguous = beside_loop(grid));
     const std::int64_t line = target_.is_gpu() ? kLineOfRows : contiguous ? host_piece(contiguous, grid) : 1;
     // A host keeps the accumulators of only a few rows.
-    const std::int64_t most = target_.is_gpu() ? kMostRowElements : contiguous ? kHostRows * line : kMostHostRowElements;
+    const std::int64_t of_host = whole(plan_.loop) < INT64_MAX / 2 ? kMostHostRowElements : kHostRowElementsOfSymbol;
+    const std::int64_t most = target_.is_gpu() ? kMostRowElements : contiguous ? kHostRows * line : of_host;
     std::int64_t cells = 1;
     for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * std::min(size, most), most);
     // An axis along which memory is contiguous gets a tile, so that whole cache lines are read.

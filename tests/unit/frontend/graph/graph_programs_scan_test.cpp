@@ -88,6 +88,34 @@ TEST_CASE("graph programs: positions in packed sequences, and windows by differe
   p.check();
 }
 
+TEST_CASE("graph programs: elements of a scan that an index picks along another axis") {
+  const int rows = 37, columns = 16, picked = 2;
+  const std::vector<float> hx = normal(rows * columns, 3);
+  std::vector<int32_t> hi;
+  for (int i = 0; i < rows * picked; ++i) hi.push_back(i * 7 % columns);
+  Numbers down, across, relu;
+  Numbers sums(columns);
+  for (int r = 0; r < rows; ++r) {
+    Numbers along(columns);
+    double sum = 0;
+    for (int c = 0; c < columns; ++c) {
+      sums[c] += hx[r * columns + c];
+      along[c] = sum += hx[r * columns + c];
+    }
+    for (int k = 0; k < picked; ++k) {
+      down.push_back(sums[hi[r * picked + k]]), across.push_back(along[hi[r * picked + k]]);
+      relu.push_back(std::max(down.back(), 0.0) * 2);
+    }
+  }
+  Program p;
+  auto x = p.input("x", {rows, columns}, hx);
+  auto i = p.input("i", {rows, picked}, hi);
+  p.output("down", tw::take_along(tw::cumsum(x, 0), i, 1), down);
+  p.output("across", tw::take_along(tw::cumsum(x, 1), i, 1), across);
+  p.output("relu", tw::take_along(tw::relu(tw::cumsum(x, 0)) * 2.0f, i, 1), relu);
+  p.check_on_all();
+}
+
 TEST_CASE("graph programs: scans of narrow types along the first axis") {
   const int rows = 130, columns = 5;
   const auto hx = normal(rows * columns, 5);
