@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/products.h"
 #include "tileir/op_kind.h"
 
@@ -83,6 +84,9 @@ std::optional<Part> MatrixProducts::dot(Expr reduction, const AxisSet& along, Ex
   Element multiplied = operand_element.element;
   if (ir::is_integer(reduction->element)) {
     if (multiplied != Element::i8 || reduction->element != Element::i32) return std::nullopt;
+    // A product of bytes, or a sum of such products, is no byte: these are multiplied and added in 32 bits.
+    const auto is_byte = [&](const std::vector<Factor>& group) { return fits(integer_range(exprs_.multiply(1, group)), Element::i8); };
+    if (!body->number.is_one() || !is_byte(left) || !is_byte(right)) return std::nullopt;
   } else if (reduction->element == Element::f64) {
     multiplied = Element::f64;
   } else if (!ir::is_float(multiplied)) {

@@ -89,6 +89,37 @@ TEST_CASE("graph programs: products of integers") {
   run(int64_t(), -90000, 90000);
 }
 
+// The product of two of the operands is no operand of their type: 100 * 100 is no byte, and 300 * 300 no f16.
+TEST_CASE("graph programs: products of three narrow operands") {
+  const int m = 13, k = 20, n = 17;
+  const auto run = [&]<class T>(T, const std::vector<T>& ha, const std::vector<T>& hb, double tolerance) {
+    Numbers squares(m * n), chain(m * n), weighted(m * k), left(m * m);
+    for (int i = 0; i < m; ++i)
+      for (int j = 0; j < n; ++j)
+        for (int l = 0; l < k; ++l) squares[i * n + j] += double(ha[i * k + l]) * double(ha[i * k + l]) * double(hb[l * n + j]);
+    for (int i = 0; i < m; ++i)
+      for (int h = 0; h < m; ++h)
+        for (int l = 0; l < k; ++l) left[i * m + h] += double(ha[i * k + l]) * double(ha[h * k + l]);
+    for (int i = 0; i < m; ++i)
+      for (int l = 0; l < k; ++l)
+        for (int h = 0; h < m; ++h) weighted[i * k + l] += left[i * m + h] * double(ha[h * k + l]);
+    Program p;
+    auto a = p.input("a", {m, k}, ha), b = p.input("b", {k, n}, hb);
+    if constexpr (std::is_integral_v<T>) {
+      p.output("squares", tw::einsum("ij,ij,jk->ik", a, a, b), squares, tolerance);
+      p.output("chain", tw::einsum("ij,kj,kl->il", a, a, a), weighted, tolerance);
+    } else {
+      p.output("squares", tw::einsum<float>("ij,ij,jk->ik", a, a, b), squares, tolerance);
+      p.output("chain", tw::einsum<float>("ij,kj,kl->il", a, a, a), weighted, tolerance);
+    }
+    p.check_on_all();
+  };
+  run(int8_t(), integers<int8_t>(m * k, -128, 127, 1), integers<int8_t>(k * n, -128, 127, 2), 0);
+  run(uint8_t(), integers<uint8_t>(m * k, 0, 150, 1), integers<uint8_t>(k * n, 0, 255, 2), 0);
+  run(tw::f16(), narrowed<tw::f16>(normal(m * k, 1, 300)), narrowed<tw::f16>(normal(k * n, 2)), 2e-3);
+  run(tw::bf16(), narrowed<tw::bf16>(normal(m * k, 1)), narrowed<tw::bf16>(normal(k * n, 2)), 2e-3);
+}
+
 TEST_CASE("graph programs: integers wrap, divide, shift, compare and widen") {
   const int n = 200;
   const auto ha = integers<int32_t>(n, -1000, 1000, 1), hb = integers<int32_t>(n, 1, 30, 2);
