@@ -39,5 +39,32 @@ TEST_CASE("graph logarithms: quotients and products of great and small numbers")
     }
 }
 
+// A maximum of values that contain a logarithm is rounded with it, so the exponent takes the logarithm, too: a step of a hidden Markov model.
+TEST_CASE("graph logarithms: the log-sum-exp of log-sum-exps of great numbers") {
+  for (const float size : {1.0f, 1e4f, 1e10f, 1e30f})
+    for (const int columns : {2, 33}) {
+      CAPTURE(size);
+      CAPTURE(columns);
+      const int rows = 17;
+      const std::vector<float> hw = normal(rows * columns, 1, size), he = normal(rows, 2, size);
+      const auto log_sum_exp = [](const Numbers& x) {
+        const double most = *std::max_element(x.begin(), x.end());
+        double sum = 0;
+        for (double v : x) sum += std::exp(v - most);
+        return most + std::log(sum);
+      };
+      Numbers of_rows;
+      for (int r = 0; r < rows; ++r)
+        of_rows.push_back(log_sum_exp(Numbers(hw.begin() + r * columns, hw.begin() + (r + 1) * columns)) + he[r]);
+      Program p;
+      const auto w = p.input("w", {rows, columns}, hw), e = p.input("e", {rows, 1}, he);
+      const auto m = tw::max(w, {1}, true);
+      const auto z = m + tw::log(tw::sum(tw::exp(w - m), {1}, true)) + e;
+      const auto most = tw::max(z, {0}, true);
+      p.output("y", most + tw::log(tw::sum(tw::exp(z - most), {0}, true)), {log_sum_exp(of_rows)}, 1e-5);
+      p.check_on_all();
+    }
+}
+
 }  // namespace
 }  // namespace graph_program
