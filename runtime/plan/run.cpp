@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "runtime/device_failure.h"
@@ -100,6 +101,8 @@ void PlanState::check_memory(const RunCall& call) const {
 
 void PlanState::check_view(const Slot& slot, const Binding& b, const RunCall& call) const {
   const fusion::SequenceBuffer& buffer = parts_.sequence.buffers[static_cast<std::size_t>(slot.buffer)];
+  const std::span extents(b.value.extents.data(), buffer.shape.size());
+  if (std::ranges::find(extents, 0) != extents.end()) return;  // no element, so no stride is used
   std::int64_t dense = 1;
   for (std::size_t i = buffer.shape.size(); i-- > 0;) {
     const std::int64_t expected = buffer.strides.empty() ? dense : sequence_sizes_.value(buffer.strides[i], sizes_.symbols, call);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "passes/fusion/expr/integer_range.h"
 #include "runtime/device.h"
 #include "runtime/plan/workspace.h"
 #include "tileir/diagnostics.h"
@@ -144,6 +145,18 @@ BufferSize size_of(const fusion::SequenceBuffer& b, const Evaluation& value) {
   return s;
 }
 
+// Kernels compute positions in 32 bits along axes whose greatest extent is not declared (fusion::kMostUnboundedExtent).
+template <class Evaluation>
+std::int64_t extent_of_kernel(const SequenceKernel& k, const Dim& d, const Evaluation& value) {
+  const std::int64_t extent = value(d);
+  if (extent > fusion::kMostUnboundedExtent && d.greatest() == INT64_MAX && value.call != nullptr)
+    value.call->fail(
+        fmt::format("extent '{}' is {}; kernel '{}' was compiled for at most {}: declare greater extents, as in "
+                    "graph.dim(\"n\", {{.max = 1ll << 40}})",
+                    d.text(), extent, k.name, fusion::kMostUnboundedExtent));
+  return extent;
+}
+
 template <class Evaluation>
 std::uint64_t extent_word(const SequenceKernel& k, std::size_t parameter, const Evaluation& value) {
   const std::int64_t extent = value(k.arguments[parameter].extent);
@@ -151,7 +164,7 @@ std::uint64_t extent_word(const SequenceKernel& k, std::size_t parameter, const 
   if (type.element_bits() == 32 && (extent > INT32_MAX || extent < INT32_MIN) && value.call != nullptr)
     value.call->fail(fmt::format("extent '{}' is {}, which does not fit the 32 bits that kernel '{}' has for it",
                                  k.arguments[parameter].extent.text(), extent, k.name));
-  return static_cast<std::uint64_t>(extent);
+  return static_cast<std::uint64_t>(extent_of_kernel(k, k.arguments[parameter].extent, value));
 }
 
 template <class Evaluation>
@@ -170,16 +183,17 @@ KernelSize size_of(const SequenceKernel& k, const std::vector<fusion::SequenceBu
                    const Evaluation& value) {
   KernelSize s;
   s.written_bytes = written_bytes(k, buffers, sizes, value);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    for (const fusion::GridFactor& f : k.grid[axis]) s.grid[axis] = value.product(s.grid[axis], f.programs(value(f.extent)));
-    if (value.call != nullptr && (s.grid[axis] < 0 || s.grid[axis] > rt::kMostPrograms[axis]))
-      value.call->fail(fmt::format("kernel '{}' needs {} programs along axis {} of its grid; devices have at most {}", k.name, s.grid[axis],
-                                   axis, rt::kMostPrograms[axis]));
-  }
   s.words.resize(k.arguments.size());
   for (std::size_t i = 0; i < k.arguments.size(); ++i) {
     if (k.arguments[i].kind == KernelArgument::Kind::extent) s.words[i] = extent_word(k, i, value);
     if (k.arguments[i].kind == KernelArgument::Kind::number) s.words[i] = k.arguments[i].bits;
+  }
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    for (const fusion::GridFactor& f : k.grid[axis])
+      s.grid[axis] = value.product(s.grid[axis], f.programs(extent_of_kernel(k, f.extent, value)));
+    if (value.call != nullptr && (s.grid[axis] < 0 || s.grid[axis] > rt::kMostPrograms[axis]))
+      value.call->fail(fmt::format("kernel '{}' needs {} programs along axis {} of its grid; devices have at most {}", k.name, s.grid[axis],
+                                   axis, rt::kMostPrograms[axis]));
   }
   for (const fusion::FlopCount& c : k.flops) {
     double count = c.each;

@@ -11,8 +11,6 @@ namespace {
 
 using ir::Int128;
 
-constexpr std::int64_t kMostExtent = INT32_MAX;
-
 std::int64_t saturate(Int128 v) { return static_cast<std::int64_t>(std::clamp<Int128>(v, INT64_MIN, INT64_MAX)); }
 
 Range of_type(ir::Element e) {
@@ -117,7 +115,7 @@ Range RangeFinder::of_choice(Expr value, Expr condition, bool is_met) {
   return {std::max(all.least, sum.least), std::min(all.greatest, sum.greatest)};
 }
 
-std::int64_t bounded(std::int64_t extent) { return extent == INT64_MAX ? kMostExtent : extent; }
+std::int64_t bounded(std::int64_t extent) { return extent == INT64_MAX ? kMostUnboundedExtent : extent; }
 
 Range RangeFinder::compute(Expr e) {
   switch (e->kind) {

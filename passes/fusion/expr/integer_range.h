@@ -17,7 +17,11 @@ struct Range {
 /// The positions of some axes; an axis that is not listed may have any position.
 using AxisRanges = std::unordered_map<Axis, Range>;
 
-/// The values of an integer expression. Extents without a known bound are assumed to be below 2^31.
+/// Kernels compute positions in 32 bits along an axis whose greatest extent is unknown; a run refuses greater extents. With a declared
+/// greatest extent (DimBounds::max) they compute in as many bits as it needs.
+inline constexpr std::int64_t kMostUnboundedExtent = INT32_MAX;
+
+/// The values of an integer expression. Extents without a known bound are assumed to be at most kMostUnboundedExtent, which runs check.
 Range integer_range(Expr, const AxisRanges& = {});
 /// Whether the type contains every value of the interval.
 bool fits(const Range&, ir::Element);

@@ -223,6 +223,25 @@ TEST_CASE("graph programs: one plan with rows, without any, and with rows again"
   }
 }
 
+TEST_CASE("graph programs: views without elements") {
+  const tw::Device device = tw::Device::open("cpu");
+  tw::Graph graph;
+  const tw::Dim n = graph.dim("n", {.min = 0}), m = graph.dim("m", {.min = 0});
+  graph.output("y", graph.input<float>("x", {n, m}) * 2.0f);
+  graph.output("sums", tw::sum(graph.input<float>("x2", {n, m}), 1));
+  const tw::Plan plan = graph.compile(device);
+  for (const auto& [rows, columns] : {std::pair{0, 0}, {3, 0}, {0, 3}, {1, 0}, {0, 1}, {3, 2}}) {
+    CAPTURE(rows);
+    CAPTURE(columns);
+    auto x = device.upload(std::vector<float>(rows * columns, 3)), y = device.allocate<float>(rows * columns);
+    auto sums = device.upload(std::vector<float>(rows, NAN));
+    plan.run(
+        {{"x", tw::view(x, {rows, columns})}, {"x2", tw::view(x, {rows, columns})}, {"y", tw::view(y, {rows, columns})}, {"sums", sums}});
+    CHECK(y.download() == std::vector<float>(rows * columns, 6));
+    CHECK(sums.download() == std::vector<float>(rows, 3.0f * columns));
+  }
+}
+
 TEST_CASE("graph programs: an extent of 0 where it is not allowed, and negative extents, are mistakes") {
   tw::Device device = tw::Device::open("cpu");
   tw::Graph graph;

@@ -186,4 +186,24 @@ TEST_CASE("plan mistakes: quotients, 32 bits, grids and workspaces") {
                        tw::Error);
 }
 
+// Kernels compute positions in 32 bits unless the greatest extent is declared.
+TEST_CASE("plan mistakes: extents above 2^31 are refused or declared") {
+  const tw::Device device = tw::Device::open("cpu");
+  auto y = device.allocate<std::int64_t>(1);
+  for (const bool is_declared : {false, true}) {
+    tw::Graph graph;
+    const tw::Dim n = graph.dim("n", {.multiple_of = 65536}),
+                  m = is_declared ? graph.dim("m", {.max = std::int64_t{1} << 40}) : graph.dim("m");
+    graph.output("y", tw::max(tw::iota<std::int64_t>(graph, {m}, 0) % 1000));
+    graph.output("z", tw::iota<std::int64_t>(graph, {n}, 0) / 2);
+    const tw::Plan plan = graph.compile(device);
+    auto z = device.allocate<std::int64_t>(65536);
+    const auto run = [&](std::int64_t value) { plan.run({{"m", value}, {"y", y}, {"z", z}}); };
+    run(777);
+    CHECK(y.download()[0] == 776);
+    CHECK(z.download()[65535] == 32767);
+    if (!is_declared) CHECK_THROWS_WITH_AS(run(std::int64_t{1} << 31), doctest::Contains("extent 'm' is 2147483648; kernel"), tw::Error);
+  }
+}
+
 }  // namespace fake_program
