@@ -55,6 +55,8 @@ struct HostThread {
   std::vector<std::shared_ptr<Cluster>> unused;  // memory for later clusters
   // The number of changes at which all of its clusters were stuck; or one of the two states above.
   std::atomic<u64> idle_at{kEmpty};
+  // What its worker had spent when a cluster last started or finished.
+  u64 spent_at_progress = 0;
 };
 
 class Grid {
@@ -112,8 +114,9 @@ class Grid {
   static constexpr u64 kWorthThreads = 20'000;
   // A cluster that has run for this many instructions may be waiting for one that has not started.
   static constexpr u64 kShare = 4'000'000;
-  // In random order, at most this many clusters run before one of them must finish; the length of turns varies up to this power of two.
-  static constexpr u64 kMostMixed = 16;
+  // In random order, at most this many clusters run before one of them must finish, unless they spend so much that they may be waiting for
+  // another one; the length of turns varies up to this power of two.
+  static constexpr u64 kMostMixed = 16, kMixedPatience = 1'000'000;
   static constexpr int kMixedShareBits = 16;
 
   /// The host's number of cores. Queried once, since the query takes as long as a small launch.
@@ -143,7 +146,8 @@ class Grid {
     if (count == 0) return true;
     if (count >= kMostResident) return false;
     if (!is_random()) return waits_;
-    return (count < kMostMixed && next_random(thread.worker.order) % 2 == 0) || are_all_stuck(thread, changes());
+    const bool may_wait = thread.worker.spent - thread.spent_at_progress > kMixedPatience;
+    return (count < kMostMixed && next_random(thread.worker.order) % 2 == 0) || may_wait || are_all_stuck(thread, changes());
   }
 
   /// Returns false if all clusters have started.
@@ -159,6 +163,7 @@ class Grid {
     }
     start_cluster(launch_, *cluster, thread.worker, number_of(next));
     thread.resident.push_front(std::move(cluster));
+    thread.spent_at_progress = thread.worker.spent;
     return true;
   }
 
@@ -225,6 +230,7 @@ class Grid {
       thread.resident.pop_front();
       if (progress == Progress::finished) {
         thread.unused.push_back(std::move(cluster));
+        thread.spent_at_progress = thread.worker.spent;
       } else {
         waits_ = true;
         thread.resident.push_back(std::move(cluster));

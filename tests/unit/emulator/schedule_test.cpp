@@ -100,6 +100,40 @@ TEST_CASE("emulator schedules: a random order runs each of many blocks once") {
   }
 }
 
+TEST_CASE("emulator schedules: in a random order, many blocks wait for the block before them") {
+  // One thread polls, and tells the others: their state in shared memory and at barriers changes in each turn.
+  const std::string text = kernel_of(R"(
+    .shared .b32 seen;
+    mad.wide.u32 %d2, %r1, 4, %d1;
+    setp.ne.u32 %p1, %r0, 0;
+    LOOP:
+    @%p1 bra WAIT;
+    atom.acquire.gpu.global.add.u32 %r4, [%d2], 0;
+    st.shared.u32 [seen], %r4;
+    WAIT:
+    bar.sync 0;
+    ld.shared.u32 %r5, [seen];
+    bar.sync 0;
+    setp.eq.u32 %p2, %r5, 0;
+    @%p2 bra LOOP;
+    @%p1 exit;
+    atom.release.gpu.global.exch.b32 %r4, [%d2+4], 1;
+  )");
+  constexpr u32 kBlocks = 40;
+  for (u64 seed = 0; seed < 8; ++seed) {
+    CAPTURE(seed);
+    Bench bench(text);
+    std::vector<u32> flags(kBlocks + 1);
+    flags[0] = 1;
+    Array<u32> memory(bench.memory, flags);
+    bench.launch_params.order = Order::random;
+    bench.launch_params.order_seed = seed;
+    bench.launch_params.instruction_limit = 1'000'000'000;
+    CHECK(bench.run("k", {kBlocks, 1, 1}, {64, 1, 1}, Params().add(memory.address())));
+    CHECK(memory.values() == std::vector<u32>(kBlocks + 1, 1));
+  }
+}
+
 TEST_CASE("emulator schedules: look-back finds a sum of its own block only where blocks run in other orders") {
   // Each block publishes its own sum, looks back until it finds a running sum, and publishes its running sum: state 1 and 2 in the upper
   // bits. How often a block has seen state 1 is counted, which in the order of the blocks is never.
