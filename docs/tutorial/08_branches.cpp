@@ -7,7 +7,7 @@
 namespace tw = tilewright;
 
 // [when]
-// Rows whose flag is 0 are copied, the others are sorted out: doubled if their sum is positive, else negated.
+// Rows whose flag is 0 stay as they are, the others change in place: doubled if their sum is positive, else negated.
 void by_row(tw::Ptr<const int> flags, tw::Ptr<float> rows, int N) {
   auto row = tw::program_id(0);
   auto at = row * N + tw::arange(0, N);

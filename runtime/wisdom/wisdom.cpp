@@ -157,7 +157,12 @@ void wisdom::import_from(const std::string& path, Here at) {
   const rt::ActiveCall call(at);
   rt::WisdomFile file = rt::read_wisdom(path);
   if (!file.notice.empty() && file.entries.empty()) {
-    if (file.is_missing) file.notice = fmt::format("there is no file {}", path);
+    if (file.is_missing)
+      file.notice = fmt::format("there is no file {}", path);
+    else if (file.is_newer)
+      file.notice = fmt::format("a later version of Tilewright wrote {}", path);
+    else if (file.is_damaged)
+      file.notice = fmt::format("{} is damaged, or no wisdom file", path);
     throw Error(detail::location_of(at), "import_from: " + file.notice);
   }
   if (!file.notice.empty()) rt::log(LogLevel::warning, file.notice);

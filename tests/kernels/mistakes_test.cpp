@@ -200,8 +200,8 @@ TEST_CASE("mistakes: the largest of rows") {
   auto numbers = device.allocate<int>(100);
   const auto x = tw::view(buffer, {8, 6}), v = tw::view(other, {8, 3});
   const auto i = tw::view(numbers, {8, 3});
-  CHECK_MISTAKE("top_k: k = 0; it must be 1 to 6", kernels::top_k(x, 0, v, i));
-  CHECK_MISTAKE("top_k: k = 7; it must be 1 to 6", kernels::top_k(x, 7, v, i));
+  CHECK_MISTAKE("top_k: k = 0; it must be 1 to 6, the elements of a row of 'x'", kernels::top_k(x, 0, v, i));
+  CHECK_MISTAKE("top_k: k = 7; it must be 1 to 6, the elements of a row of 'x'", kernels::top_k(x, 7, v, i));
   CHECK_MISTAKE("top_k: 'values' is [8, 3]; its extent 1 must be k = 2", kernels::top_k(x, 2, v, i));
   CHECK_MISTAKE("top_k: 'indices' is [8, 2]; it must be [8, 3] as 'values' is [8, 3]", kernels::top_k(x, 3, v, tw::view(numbers, {8, 2})));
   CHECK_MISTAKE("top_k: 'values', a result, shares memory with 'x'", kernels::top_k(x, 3, tw::view(buffer, {8, 3}), i));

@@ -56,8 +56,10 @@ TW_PER_MODULE void launch_top_k(const View<X, R>& x, std::int64_t k, const View<
   check.input("x", x);
   check.output("values", values);
   check.output("indices", indices);
-  const std::int64_t most = std::min<std::int64_t>(extent_of(x, -1), 4096);
-  if (k < 1 || k > most) check.fail("k = " + std::to_string(k) + "; it must be 1 to " + std::to_string(most));
+  const std::int64_t columns = extent_of(x, -1), most = std::min<std::int64_t>(columns, 4096);
+  if (k < 1 || k > most)
+    check.fail("k = " + std::to_string(k) + "; it must be 1 to " + std::to_string(most) +
+               (columns <= 4096 ? ", the elements of a row of 'x'" : ", whatever the length of a row"));
   check.same_shape("values", "x", R - 1);
   check.equal("values", -1, "k", k);
   check.same_shape("indices", "values");
