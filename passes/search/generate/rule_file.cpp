@@ -63,8 +63,8 @@ Proof prove_instance(const Rule& rule, const TermTable& terms, const Ref& left, 
 ProvedRule prove_rule(const Rule& rule, const TermTable& terms, const Candidate& found, std::span<const Rule> laws) {
   ProvedRule proved{rule, prove_instance(rule, terms, found.left, found.right, laws), {}};
   for (const AxisUse& use : possible_axes(rule.equation)) {
-    if (!rule.conditions.allows(use.role, use.fate, use.variables)) continue;
-    const std::optional<Instance> i = instance_of(rule.equation, with_axis(rule.conditions.base, use));
+    if (!rule.conditions().allows(use.role, use.fate, use.variables)) continue;
+    const std::optional<Instance> i = instance_of(rule.equation, with_axis(rule.conditions().base, use));
     proved.by_axis.push_back(prove_instance(rule, i->terms, i->sides[0], i->sides[1], laws));
   }
   return proved;

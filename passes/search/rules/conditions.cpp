@@ -134,8 +134,10 @@ std::vector<AxisUse> possible_axes(const Equation& e) {
   return axes;
 }
 
-Rule make_rule(std::string name, const Equation& e) {
-  Rule rule{std::move(name), e, {}};
+namespace {
+
+Conditions find_conditions(const Equation& e) {
+  Conditions conditions;
   const std::vector<AxisUse> possible = possible_axes(e);
   // The base: axes for what is moved and what is cut, the first of which both sides make sense and agree.
   std::vector<std::vector<AxisUse>> bases = {{}};
@@ -161,8 +163,21 @@ Rule make_rule(std::string name, const Equation& e) {
     throw Error({}, first
                         ? fmt::format("'{}' is false for {}: the left is {}, the right {}", text(e), first->axes, first->left, first->right)
                         : fmt::format("'{}' makes sense for no axes", text(e)));
-  rule.conditions.base = *base;
-  for (const AxisUse& use : possible) rule.conditions.set(use, holds(with_axis(*base, use)));
+  conditions.base = *base;
+  for (const AxisUse& use : possible) conditions.set(use, holds(with_axis(*base, use)));
+  return conditions;
+}
+
+}  // namespace
+
+const Conditions& Rule::conditions() const {
+  std::call_once(table_->is_found, [&] { table_->conditions = find_conditions(equation); });
+  return table_->conditions;
+}
+
+Rule make_rule(std::string name, const Equation& e) {
+  Rule rule(std::move(name), e);
+  rule.conditions();
   return rule;
 }
 

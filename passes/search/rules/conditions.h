@@ -7,6 +7,8 @@
 // So all instances, of any rank, are decided by a table: which variables have an axis, its fate and its role.
 #pragma once
 #include <bitset>
+#include <memory>
+#include <mutex>
 #include <optional>
 
 #include "passes/search/residues.h"
@@ -55,11 +57,23 @@ class Conditions {
   std::array<std::array<Table, kFates>, kRoles> tables_;
 };
 
-/// An equation with the axes for which it holds.
-struct Rule {
+/// An equation with the axes for which it holds. These are found when they are first asked for: a graph in which a side does not occur needs
+/// no table of its rule. Copies share them.
+class Rule {
+ public:
+  Rule(std::string rule_name, Equation e) : name(std::move(rule_name)), equation(std::move(e)), table_(std::make_shared<Table>()) {}
+  /// Throws Error with shapes and numbers if the equation holds for no axes.
+  const Conditions& conditions() const;
+
   std::string name;
   Equation equation;
-  Conditions conditions;
+
+ private:
+  struct Table {
+    std::once_flag is_found;
+    Conditions conditions;
+  };
+  std::shared_ptr<Table> table_;
 };
 
 /// The axes of a base and one more: the axis of its role if the base has one.
@@ -67,7 +81,7 @@ std::vector<AxisUse> with_axis(const std::vector<AxisUse>& base, const AxisUse&)
 /// All axes that an equation's instances can have: the roles that it has, each fate, each set of variables.
 std::vector<AxisUse> possible_axes(const Equation&);
 
-/// Tests an equation for all axes. Throws Error with shapes and numbers if it holds for none.
+/// Tests an equation for all axes at once. Throws as Rule::conditions().
 Rule make_rule(std::string name, const Equation&);
 
 }  // namespace tilewright::passes::search

@@ -159,7 +159,7 @@ void Matcher::finish() {
       if (source_.terms().extent(r.term, s) == Extent::whole) whole |= set_of(r.labels[s]);
     }
   }
-  const auto& base = rule_.conditions.base;
+  const auto& base = rule_.conditions().base;
   const bool other_cuts =
       state_.cut == kNoLabel && std::any_of(base.begin(), base.end(), [](const AxisUse& use) { return use.role == Role::cut; });
   if (!other_cuts) return accept(match, having, state_.cut);
@@ -176,7 +176,7 @@ void Matcher::accept(Match match, const std::array<unsigned, kMaxLabels>& having
     const Op binder = is_kept ? Op::variable : pattern_[static_cast<std::size_t>(state_.binder[l])].op;
     const Fate fate = is_kept ? Fate::kept : other_sums_ || binder == Op::sum ? Fate::summed_by_sum : Fate::summed_by_product;
     const Role role = l == state_.moved ? Role::moved : l == cut ? Role::cut : Role::plain;
-    if (!rule_.conditions.allows(role, fate, having[l])) return;
+    if (!rule_.conditions().allows(role, fate, having[l])) return;
     if (fate == Fate::summed_by_sum) match.binding.left_to_sum |= set_of(l);
   }
   match.found = build(0);

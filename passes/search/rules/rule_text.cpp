@@ -102,8 +102,8 @@ std::string unless_text(const Rule& rule) {
     for (const AxisUse& use : possible_axes(e)) {
       if (use.role != static_cast<Role>(r)) continue;
       const auto fate = static_cast<std::size_t>(use.fate);
-      const bool is_allowed = rule.conditions.allows(use.role, use.fate, use.variables);
-      const auto axes = with_axis(rule.conditions.base, use);
+      const bool is_allowed = rule.conditions().allows(use.role, use.fate, use.variables);
+      const auto axes = with_axis(rule.conditions().base, use);
       if (!is_allowed && !can_be(e, 0, use, axes) && !can_be(e, 1, use, axes)) continue;
       possible[fate].push_back(use.variables);
       if (!is_allowed) wrong[fate].push_back(use.variables);

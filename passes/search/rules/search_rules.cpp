@@ -16,7 +16,7 @@ bool says_which_axis(const Equation& e, int side) {
 const std::vector<Rule>& search_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> made;
-#define TW_RULE(name, left, right) made.push_back(make_rule(#name, parse_equation(left, right)));
+#define TW_RULE(name, left, right) made.emplace_back(#name, parse_equation(left, right));
 #include "passes/search/rule_names.def"
 #undef TW_RULE
     return made;

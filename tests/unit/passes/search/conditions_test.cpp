@@ -45,8 +45,8 @@ TEST_CASE("equations: a mistake in the text is an error with its position") {
 TEST_CASE("conditions: distribution fails for an axis that is summed and that only one addend has") {
   const Rule r = make_rule("x", parse_equation("a * (b + c)", "a * b + a * c"));
   for (unsigned variables = 1; variables < 8; ++variables) {
-    CHECK(r.conditions.allows(Role::plain, Fate::kept, variables));
-    CHECK(r.conditions.allows(Role::plain, Fate::summed_by_product, variables) == (variables != 2 && variables != 4));
+    CHECK(r.conditions().allows(Role::plain, Fate::kept, variables));
+    CHECK(r.conditions().allows(Role::plain, Fate::summed_by_product, variables) == (variables != 2 && variables != 4));
   }
   CHECK(unless_text(r) == "only b or only c has, is summed");
 }
@@ -66,7 +66,7 @@ TEST_CASE("conditions: an equation holds for axes if and only if it holds for ea
   for (const Rule& r : all_equations()) {
     const std::vector<AxisUse> possible = possible_axes(r.equation);
     for (int trial = 0; trial < 40; ++trial) {
-      std::vector<AxisUse> axes = r.conditions.base;
+      std::vector<AxisUse> axes = r.conditions().base;
       for (unsigned more = 1 + random() % 3; more-- > 0;) {
         const AxisUse& use = possible[random() % possible.size()];
         if (use.role == Role::plain)
@@ -75,7 +75,7 @@ TEST_CASE("conditions: an equation holds for axes if and only if it holds for ea
           axes = with_axis(axes, use);
       }
       bool expected = true;
-      for (const AxisUse& use : axes) expected = expected && r.conditions.allows(use.role, use.fate, use.variables);
+      for (const AxisUse& use : axes) expected = expected && r.conditions().allows(use.role, use.fate, use.variables);
       const bool holds = instance_of(r.equation, axes) && !compare_sides(r.equation, axes);
       CHECK_MESSAGE(holds == expected, text(r.equation));
       ++(holds ? held : failed);

@@ -21,7 +21,7 @@ TEST_CASE("rules: rules.txt is what is derived, and every rule has a name") {
 TEST_CASE("rules: every rule is proved for each axis for which it holds") {
   for (const ProvedRule& r : derived_rules().rules) {
     std::size_t axes = 0;
-    for (const AxisUse& use : possible_axes(r.rule.equation)) axes += r.rule.conditions.allows(use.role, use.fate, use.variables);
+    for (const AxisUse& use : possible_axes(r.rule.equation)) axes += r.rule.conditions().allows(use.role, use.fate, use.variables);
     CHECK(r.by_axis.size() == axes);
     CHECK(axes > 0);
     CHECK(r.found.steps.size() > 0);
@@ -149,7 +149,7 @@ TEST_CASE("rules: mutants of rules and laws are refuted with shapes and numbers,
     if (!seen.insert(identity(mutant)).second) return;
     std::vector<std::vector<AxisUse>> axes;
     for (const AxisUse& use : possible_axes(original.equation))
-      if (original.conditions.allows(use.role, use.fate, use.variables)) axes.push_back(with_axis(original.conditions.base, use));
+      if (original.conditions().allows(use.role, use.fate, use.variables)) axes.push_back(with_axis(original.conditions().base, use));
     std::optional<Counterexample> found;
     for (const auto& a : axes) {
       const std::optional<Counterexample> c = compare_sides(mutant, a);
@@ -182,8 +182,8 @@ TEST_CASE("rules: a condition that is dropped is refuted") {
   std::size_t dropped = 0;
   for (const Rule& r : all_equations())
     for (const AxisUse& use : possible_axes(r.equation)) {
-      if (r.conditions.allows(use.role, use.fate, use.variables)) continue;
-      const auto axes = with_axis(r.conditions.base, use);
+      if (r.conditions().allows(use.role, use.fate, use.variables)) continue;
+      const auto axes = with_axis(r.conditions().base, use);
       const std::optional<Counterexample> c = compare_sides(r.equation, axes);
       if (!c) {
         CHECK_MESSAGE(!instance_of(r.equation, axes), text(r.equation));

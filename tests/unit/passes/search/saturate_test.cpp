@@ -204,7 +204,7 @@ TEST_CASE("saturate: the rules are those that are derived") {
     REQUIRE_MESSAGE(same != derived.end(), r.name);
     CHECK(text(r.equation) == text(same->rule.equation));
     for (const AxisUse& use : possible_axes(r.equation))
-      CHECK(r.conditions.allows(use.role, use.fate, use.variables) == same->rule.conditions.allows(use.role, use.fate, use.variables));
+      CHECK(r.conditions().allows(use.role, use.fate, use.variables) == same->rule.conditions().allows(use.role, use.fate, use.variables));
   }
 }
 
