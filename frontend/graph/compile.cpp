@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "backend/compile.h"
+#include "frontend/graph/measure_graphs.h"
 #include "frontend/graph/rewrite_graph.h"
 #include "passes/fusion/graph/checked_indices.h"
 #include "passes/fusion/sequence/build_sequence.h"
@@ -104,12 +105,22 @@ Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::share
                                 .max_workspace = o.max_workspace,
                                 .check = {}};
   check_search_limits(o.search_limits, location_of(at));
+  if (o.search == Search::measure && !device)
+    throw Error(
+        location_of(at),
+        "compile: Search::measure runs graphs, and needs a device; Search::estimate is for targets without one, such as '" + target + "'");
   const bool is_checked = o.check || rt::environment_check();
-  RewrittenGraph rewritten = rewrite_graph(nodes, o, options, facts);
+  const auto compile_as_is = [&](std::shared_ptr<const graph::Graph> g) {
+    PlanOptions as_is = o;
+    as_is.search = Search::off;
+    return compile_graph(std::move(g), device, target, as_is, at);
+  };
+  RewrittenGraph rewritten = rewrite_graph(nodes, o, options, facts, GraphMeasurer(device, o, compile_as_is, at));
   DerivedGraph derived = derive(rewritten.graph, options, facts, is_checked);
   if (rewritten.is_rewritten() && least_workspace(derived) > o.max_workspace) {
     rewritten.search.not_done.assign(1, fmt::format("all of it: it needs more than max_workspace, {} bytes", o.max_workspace));
     rewritten.search.rewrites.clear();
+    rewritten.search.report.seconds_after = rewritten.search.report.seconds_before;
     derived = derive(nodes, options, facts, is_checked);
   }
   if (rewritten.is_rewritten())

@@ -41,6 +41,7 @@ SearchReport report_of(const search::SearchResult& r) {
           .candidates = r.candidates,
           .complete = r.is_complete,
           .optimal = r.is_optimal,
+          .measured = r.is_measured,
           .seconds_before = r.seconds_before,
           .seconds_after = r.seconds_after};
 }
@@ -62,7 +63,7 @@ void check_search_limits(const SearchLimits& limits, const Location& at) {
 }
 
 RewrittenGraph rewrite_graph(std::shared_ptr<const graph::Graph> written, const PlanOptions& o, const fusion::FusionOptions& options,
-                             const ir::TargetDesc& target) {
+                             const ir::TargetDesc& target, const MeasureGraphs& measure) {
   RewrittenGraph result{written, {}};
   if (o.search == Search::off) return result;
   if (const char* why = why_not(o)) {
@@ -75,7 +76,8 @@ RewrittenGraph rewrite_graph(std::shared_ptr<const graph::Graph> written, const 
                               if (!e) return std::nullopt;
                               return search::SearchEstimate{e->seconds, e->seconds_if_small, e->seconds_if_large, e->kernels};
                             },
-                            .difference = difference};
+                            .difference = difference,
+                            .measure = o.search == Search::measure ? measure : MeasureGraphs()};
   search::SearchResult found = search::search_graph(*written,
                                                     {.nodes = o.search_limits.nodes,
                                                      .candidates = o.search_limits.candidates,

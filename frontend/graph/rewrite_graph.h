@@ -1,8 +1,12 @@
 // Replaces a graph by an equal one that takes less time, before kernels are derived from it.
 #pragma once
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 
 #include "passes/fusion/options.h"
+#include "passes/search/choose/search_options.h"
 #include "runtime/plan/plan_search.h"
 #include "tileir/graph/graph.h"
 #include "tileir/target/target_desc.h"
@@ -18,8 +22,11 @@ struct RewrittenGraph {
 /// Throws Error at `at` for limits that are none.
 void check_search_limits(const SearchLimits&, const Location& at);
 
-/// Searches a graph as the options say. Each part that is rewritten was compared with the part as written at small instances.
+using MeasureGraphs = std::function<std::optional<passes::search::Measurement>(std::span<const graph::Graph>)>;
+
+/// Searches a graph as the options say. Each part that is rewritten was compared with the part as written at small instances. `measure`: for
+/// Search::measure.
 RewrittenGraph rewrite_graph(std::shared_ptr<const graph::Graph> written, const PlanOptions&, const passes::fusion::FusionOptions&,
-                             const ir::TargetDesc&);
+                             const ir::TargetDesc&, const MeasureGraphs& measure);
 
 }  // namespace tilewright::detail

@@ -59,7 +59,8 @@ class Search {
     if (!options_.is_exact) sample_in_turns();
     const Candidate& best = fastest();
     const double median = best.median();
-    return SearchResult{best.index, median, median > 0 ? (best.quantile(0.75) - best.quantile(0.25)) / median : 0, measured_};
+    for (const Candidate& c : live_) sampled_.push_back({c.index, c.median()});
+    return SearchResult{best.index, median, median > 0 ? (best.quantile(0.75) - best.quantile(0.25)) / median : 0, measured_, sampled_};
   }
 
  private:
@@ -93,7 +94,11 @@ class Search {
   }
 
   void drop(double factor) {
-    std::erase_if(live_, [&](const Candidate& c) { return c.least() > least_ * factor; });
+    std::erase_if(live_, [&](const Candidate& c) {
+      const bool is_out = c.least() > least_ * factor;
+      if (is_out) sampled_.push_back({c.index, c.median()});
+      return is_out;
+    });
   }
 
   void sample_in_turns() {
@@ -116,11 +121,18 @@ class Search {
   const std::function<void(const SearchStep&)>& report_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::vector<Candidate> live_;
+  std::vector<SampledCandidate> sampled_;  // those that are out
   std::int64_t measured_ = 0;
   double least_ = 0;
 };
 
 }  // namespace
+
+std::optional<double> SearchResult::microseconds_of(std::size_t candidate) const {
+  for (const SampledCandidate& c : all)
+    if (c.index == candidate) return c.microseconds;
+  return std::nullopt;
+}
 
 std::optional<SearchResult> search(std::size_t candidates, const std::function<double(std::size_t)>& sample, const SearchOptions& options,
                                    const std::function<void(const SearchStep&)>& report) {

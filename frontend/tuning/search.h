@@ -20,11 +20,21 @@ struct SearchStep {
   std::optional<double> microseconds;
 };
 
+/// A candidate with the median of its samples.
+struct SampledCandidate {
+  std::size_t index = 0;
+  double microseconds = 0;
+};
+
 struct SearchResult {
   std::size_t index = 0;
-  double microseconds = 0;    // median of its samples
-  double spread = 0;          // distance between the quartiles, divided by the median
-  std::int64_t measured = 0;  // number of candidates measured
+  double microseconds = 0;            // median of its samples
+  double spread = 0;                  // distance between the quartiles, divided by the median
+  std::int64_t measured = 0;          // number of candidates measured
+  std::vector<SampledCandidate> all;  // each of them, also those that were out early
+
+  /// None if the candidate was not measured.
+  std::optional<double> microseconds_of(std::size_t candidate) const;
 };
 
 /// Measures candidates in their order:

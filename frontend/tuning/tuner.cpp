@@ -1,16 +1,11 @@
 // Finds the best known configuration of a tuner's call, or measures it.
 #include <fmt/format.h>
 
-#include <atomic>
-#include <mutex>
-#include <thread>
-
+#include "frontend/tuning/measure.h"
 #include "frontend/tuning/saved_memory.h"
-#include "frontend/tuning/search.h"
 #include "runtime/active_call.h"
 #include "runtime/compile_request.h"
 #include "runtime/device_failure.h"
-#include "runtime/devices.h"
 #include "runtime/log.h"
 #include "runtime/wisdom/wisdom.h"
 #include "runtime/write_observer.h"
@@ -18,42 +13,9 @@
 
 namespace tilewright {
 
-namespace {
-
-/// Searches of this process run one at a time, because each would disturb the measurements of another.
-struct Searches {
-  std::mutex running, sink_mutex;
-  std::atomic<std::thread::id> owner;  // the thread whose search runs
-  std::function<void(const TuningProgress&)> sink;
-};
-Searches& searches() {
-  static auto* only = new Searches;
-  return *only;
-}
-
-/// Makes this thread the owner of the running search.
-struct Owner {
-  Owner() { searches().owner = std::this_thread::get_id(); }
-  ~Owner() { searches().owner = std::thread::id(); }
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
-};
-
-void report(const TuningProgress& progress) {
-  std::function<void(const TuningProgress&)> sink;
-  {
-    const std::lock_guard lock(searches().sink_mutex);
-    sink = searches().sink;
-  }
-  if (sink) sink(progress);
-}
-
-}  // namespace
-
 void set_tuning_progress(std::function<void(const TuningProgress&)> sink) {
   const rt::ActiveCall call(Here{});
-  const std::lock_guard lock(searches().sink_mutex);
-  searches().sink = std::move(sink);
+  tuning::set_progress_sink(std::move(sink));
 }
 
 namespace detail {
@@ -108,39 +70,20 @@ std::optional<std::size_t> measure(const TuningRequest& request, rt::Stream& str
     }
     observed.emplace(saved);
   }
-  const bool is_emulated = rt::estimated_microseconds(request.device->name(), [] {}).has_value();
-  const auto sample = [&](std::size_t i) {
-    saved.restore();
-    if (is_emulated) return *rt::estimated_microseconds(request.device->name(), [&] { request.launch(i); });
-    const auto begin = stream.record();
-    request.launch(i);
-    const auto end = stream.record();
-    return begin->elapsed_ms(*end) * 1000;
-  };
-  TuningProgress progress;
-  progress.kernel = request.kernel;
-  progress.problem = request.problem;
-  progress.candidates = request.configurations.size();
-  const auto predicted = [&](std::size_t i) { return request.predicted.empty() ? std::nullopt : std::optional(request.predicted[i]); };
-  const auto tried = [&](const tuning::SearchStep& step) {
-    progress.position = step.index + 1;
-    progress.configuration = request.configurations[step.index];
-    progress.microseconds = step.microseconds;
-    progress.predicted_microseconds = predicted(step.index);
-    if (!step.microseconds)
-      rt::log(LogLevel::info, fmt::format("configuration {} of '{}' is left out: it needs more resources than device '{}' has",
-                                          progress.configuration, request.kernel, request.device->name()));
-    else if (progress.best.empty() || *step.microseconds < progress.best_microseconds)
-      progress.best_microseconds = *step.microseconds, progress.best = progress.configuration;
-    report(progress);
-  };
+  tuning::Measurement measurement({.kernel = std::string(request.kernel),
+                                   .problem = std::string(request.problem),
+                                   .configurations = request.configurations,
+                                   .prepare = [&](std::size_t) { saved.restore(); },
+                                   .launch = request.launch,
+                                   .predicted = request.predicted},
+                                  *request.device, stream);
   const auto put_back = [&] {
     saved.restore();
     stream.synchronize();
   };
   std::optional<tuning::SearchResult> result;
   try {
-    result = tuning::search(request.configurations.size(), sample, {request.budget_ms, request.max_measured, is_emulated}, tried);
+    result = measurement.run(request.budget_ms, request.max_measured);
   } catch (const DeviceError&) {
     throw;  // the device may be lost
   } catch (const tuning::NoMemoryForCopy&) {
@@ -154,15 +97,7 @@ std::optional<std::size_t> measure(const TuningRequest& request, rt::Stream& str
   if (!result)
     throw Error(location_of(at), fmt::format("tune of '{}': each of {} configurations needs more resources than device '{}' has",
                                              request.kernel, request.configurations.size(), request.device->name()));
-  progress.is_done = true;
-  progress.configuration = request.configurations[result->index];
-  progress.microseconds = result->microseconds;
-  progress.predicted_microseconds = predicted(result->index);
-  report(progress);
-  rt::log(LogLevel::info, fmt::format("'{}' for {}: {} is the fastest of {}, {:.1f} us", request.kernel, request.problem,
-                                      progress.configuration, result->measured, result->microseconds));
-  rt::Wisdom::instance().add({rt::wisdom_key(request.kernel, request.problem, *request.device), progress.configuration,
-                              result->microseconds, result->spread, result->measured, rt::wisdom_date()});
+  measurement.keep(*result, result->index, request.configurations[result->index]);
   return result->index;
 }
 
@@ -177,9 +112,8 @@ std::size_t tuned_configuration(const TuningRequest& request, const Here& at) {
     throw Error(location_of(at), fmt::format("tune of '{}': nothing is known of {} on device '{}', and tw::seal() was called, after which "
                                              "nothing is measured",
                                              request.kernel, request.problem, request.device->name()));
-  if (searches().owner == std::this_thread::get_id()) return 0;  // a launch inside a measured launch
-  const std::lock_guard lock(searches().running);
-  const Owner owner;
+  if (tuning::Turn::is_own()) return 0;  // a launch inside a measured launch
+  const tuning::Turn turn;
   rt::Wisdom::instance().refresh();  // another thread or process may have measured it meanwhile
   if (const auto known = known_configuration(request)) return *known;
   rt::Stream& stream = request.stream.given() ? *request.stream.stream().handle() : request.device->default_stream();

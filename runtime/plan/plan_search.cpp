@@ -33,9 +33,10 @@ std::string calls_text(const std::vector<CoveredNode>& calls) {
 std::string search_text(const PlanSearch& search) {
   if (!search.is_on) return "";
   const SearchReport& r = search.report;
+  const char* const source = r.measured ? "measured" : "estimates";
   std::string text = search.rewrites.empty() ? "rewritten: nothing\n"
-                                             : fmt::format("rewritten: about {} instead of {} (estimates)\n", time_text(r.seconds_after),
-                                                           time_text(r.seconds_before));
+                                             : fmt::format("rewritten: about {} instead of {} ({})\n", time_text(r.seconds_after),
+                                                           time_text(r.seconds_before), source);
   for (const Rewrite& w : search.rewrites) {
     text += fmt::format("  {}: {}  ->  {}; saves about {}\n", w.rule, w.before, w.after, time_text(w.saved_seconds));
     text += fmt::format("     {}\n", calls_text(w.covers));
@@ -43,9 +44,9 @@ std::string search_text(const PlanSearch& search) {
   for (std::size_t i = 0; i < std::min(search.not_done.size(), kMostNotDone); ++i)
     text += fmt::format("  not done: {}\n", search.not_done[i]);
   if (r.regions == 0 && !search.not_done.empty()) return text + "\n";
-  return text + fmt::format("  searched {}: {}, {}, {}; {} estimated\n\n", ir::plural(r.regions, "region"), ir::plural(r.nodes, "node"),
+  return text + fmt::format("  searched {}: {}, {}, {}; {} estimated{}\n\n", ir::plural(r.regions, "region"), ir::plural(r.nodes, "node"),
                             r.complete ? "complete" : "at a limit", r.optimal ? "optimal" : "perhaps not optimal",
-                            ir::plural(r.candidates, "graph"));
+                            ir::plural(r.candidates, "graph"), r.measured ? ", the best ones measured" : "");
 }
 
 }  // namespace tilewright::detail

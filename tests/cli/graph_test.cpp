@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "tests/cli/arrays.h"
 #include "tests/cli/program.h"
@@ -173,8 +174,14 @@ TEST_CASE("graph: a search, its limits, and the graph that it chooses") {
   CHECK(contains(graph(kProducts, {"--emit", "rewritten", "--search", "off"}).out, "[600, 600]"));
   CHECK(contains(graph(kProducts, {"--search", "estimate", "--search-gain", "1000"}).out, "less than 1000"));
   CHECK(contains(graph(kProducts, {"--search", "estimate", "--search-nodes", "1"}).out, "at a limit"));
-  CHECK(contains(graph(kProducts, {"--search", "all"}).err, "--search 'all' is none of off, estimate"));
+  CHECK(contains(graph(kProducts, {"--search", "all"}).err, "--search 'all' is none of off, estimate, measure"));
   CHECK(graph(kProducts, {"--search", "estimate", "--search-candidates", "0"}).code != 0);
+  CHECK(contains(graph(kProducts, {"--search", "measure", "--target", "cpu"}).err, "--search measure runs graphs: it needs a --device"));
+  setenv("TILEWRIGHT_WISDOM", "off", 1);
+  const Outcome measured = graph(kProducts, {"--search", "measure", "--search-candidates", "2", "--emit", "explain"});
+  unsetenv("TILEWRIGHT_WISDOM");
+  CHECK(measured.code == 0);
+  CHECK(contains(measured.out, ", the best ones measured\n"));
 }
 
 TEST_CASE("graph: extents of 0, of a symbol and of a tensor") {

@@ -74,7 +74,7 @@ constexpr Floor kEmulatorFloors[] = {
     {"memory", 7}, {"isa", 8}, {"async", 8},   {"matrix", 8}, {"machine", 9}, {"driver", 10},
 };
 constexpr Floor kFrontendFloors[] = {
-    {"include", 0}, {"trace", 1}, {"ops", 2}, {"launch", 3}, {"graph", 4}, {"kernels", 4}, {"tuning", 4}, {"cli", 5},
+    {"include", 0}, {"trace", 1}, {"ops", 2}, {"launch", 3}, {"kernels", 4}, {"tuning", 4}, {"graph", 5}, {"cli", 6},
 };
 constexpr Floor kLibraryFloors[] = {{"models", 0}, {"problems", 1}, {kLoose, 2}};
 constexpr Floor kCommandLineFloors[] = {

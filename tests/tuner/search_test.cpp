@@ -48,6 +48,22 @@ TEST_CASE("search: long launches are sampled a few times") {
   CHECK(times.samples[3] <= 2);
 }
 
+TEST_CASE("search: every candidate that was measured has its median, also one that is out early") {
+  const std::vector<double> microseconds = {5000, 400, 410, 100};
+  int left_out = 0;
+  const auto sample = [&](std::size_t i) {
+    if (i == 2) throw tw::lacking_resources(tw::Error(tw::Location{}, "too large"));
+    return microseconds[i];
+  };
+  const auto result = search(4, sample, {}, [&](const SearchStep& s) { left_out += s.microseconds ? 0 : 1; });
+  CHECK(result.value().index == 3);
+  CHECK(result->microseconds_of(0) == 5000);
+  CHECK(result->microseconds_of(1) == 400);
+  CHECK_FALSE(result->microseconds_of(2));
+  CHECK(result->microseconds_of(3) == result->microseconds);
+  CHECK(left_out == 1);
+}
+
 TEST_CASE("search: exact times are asked for once") {
   Times times{{3, 2, 4}, 0, std::mt19937(1)};
   const auto exact = [&](std::size_t i) {

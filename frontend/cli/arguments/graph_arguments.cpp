@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstring>
 #include <map>
 #include <random>
 #include <utility>
 
 #include "frontend/cli/files/errors.h"
+#include "frontend/graph/run_memory.h"
 #include "runtime/plan/extent_equation.h"
-#include "tileir/builder.h"
 #include "tileir/graph/shapes.h"
 #include "tileir/text/literal.h"
 #include "tileir/text/suggestion.h"
@@ -23,13 +22,6 @@ using detail::ExtentEquation;
 namespace {
 
 constexpr std::int64_t kUnknown = -1;
-
-std::int64_t value_of(const Dim& d, const graph::Node& n, const std::vector<std::int64_t>& symbols, std::int64_t least) {
-  const auto value = d.is_constant() ? std::optional(d.value()) : d.evaluate(symbols);
-  if (value && *value >= least) return *value;
-  throw Error(n.where, fmt::format("extent '{}' {}; it must be at least {}", d.text(),
-                                   value ? fmt::format("is {}", *value) : std::string("is not an integer"), least));
-}
 
 class Parsing {
  public:
@@ -176,16 +168,9 @@ class Parsing {
   void make_random(graph::NodeId id, std::mt19937_64& random) {
     const graph::Node& n = graph_.node(id);
     Argument a{.name = n.text, .type = receiver_of(id).type};
-    a.elements = span_of(graph_, id, result_.symbols);
+    a.elements = detail::span_of(graph_, id, result_.symbols);
     a.shape = {a.elements};
-    const auto width = static_cast<std::size_t>(ir::bytes(n.element));
-    a.bytes.resize(static_cast<std::size_t>(a.elements) * width);
-    std::normal_distribution<double> normal;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(a.elements); ++i) {
-      const std::uint64_t bits =
-          ir::is_float(n.element) ? ir::element_bits(n.element, normal(random)) : static_cast<std::uint64_t>(random() % 2);
-      std::memcpy(&a.bytes[i * width], &bits, width);
-    }
+    a.bytes = detail::random_elements(n.element, a.elements, random);
     result_.given.push_back({id, std::move(a)});
   }
 
@@ -203,23 +188,6 @@ GraphArguments parse_graph_arguments(const graph::Graph& g, std::span<const std:
   Parsing parsing(g, files);
   for (const std::string& w : words) parsing.word(w);
   return parsing.finish(random_seed);
-}
-
-std::vector<std::int64_t> shape_of(const graph::Graph& g, graph::NodeId id, const std::vector<std::int64_t>& symbols) {
-  std::vector<std::int64_t> shape;
-  for (const Dim& d : g.node(id).shape) shape.push_back(value_of(d, g.node(id), symbols, 0));
-  return shape;
-}
-
-std::int64_t span_of(const graph::Graph& g, graph::NodeId id, const std::vector<std::int64_t>& symbols) {
-  const graph::Node& n = g.node(id);
-  std::int64_t count = 1, last = 0;
-  const std::vector<std::int64_t> shape = shape_of(g, id, symbols);
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    count *= shape[i];
-    if (!n.lengths.empty()) last += (shape[i] - 1) * value_of(n.lengths[i], n, symbols, 0);
-  }
-  return n.lengths.empty() || count == 0 ? count : last + 1;
 }
 
 }  // namespace tilewright::cli

@@ -28,10 +28,4 @@ struct GraphArguments {
 GraphArguments parse_graph_arguments(const graph::Graph&, std::span<const std::string> words, std::optional<std::uint64_t> random_seed,
                                      Files&);
 
-/// The shape for these symbol values. Throws Error at the node's line if an extent is not a positive integer.
-std::vector<std::int64_t> shape_of(const graph::Graph&, graph::NodeId, const std::vector<std::int64_t>& symbols);
-
-/// The number of elements that the buffer of an input needs: with strides, up to its last element; else all its elements.
-std::int64_t span_of(const graph::Graph&, graph::NodeId, const std::vector<std::int64_t>& symbols);
-
 }  // namespace tilewright::cli

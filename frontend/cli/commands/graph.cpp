@@ -30,7 +30,7 @@ namespace {
 constexpr std::array<std::string_view, 8> kForms = {"explain", "svg", "tileir", "ptx", "graph", "terms", "classes", "rewritten"};
 // The forms that need no plan.
 constexpr std::array<std::string_view, 3> kFormsOfGraphs = {"graph", "terms", "classes"};
-constexpr std::array<std::string_view, 2> kSearches = {"off", "estimate"};
+constexpr std::array<std::string_view, 3> kSearches = {"off", "estimate", "measure"};
 constexpr std::string_view kInterpreter = "interpreter";
 
 struct Options {
@@ -60,6 +60,7 @@ void check(const Options& o) {
     throw UsageError(fmt::format("--emit '{}' is none of {}{}", o.emit, fmt::join(kForms, ", "), ir::suggestion(o.emit, kForms)));
   if (!o.target.empty() && !o.device.empty())
     throw UsageError("--target is for plans that do not run, --device for those that do; give one");
+  if (!o.target.empty() && o.search == "measure") throw UsageError("--search measure runs graphs: it needs a --device, not a --target");
   if (!o.target.empty() && o.runs()) throw UsageError("--target compiles only; --device runs the graph");
   if (o.is_interpreted() && !o.emit.empty() && !is_form_of_graph(o.emit))
     throw UsageError(fmt::format("--emit {}: the interpreter has no kernels", o.emit));
@@ -69,8 +70,12 @@ void check(const Options& o) {
   if (!o.kernel.empty() && o.emit != "ptx" && o.emit != "tileir") throw UsageError("--kernel is for --emit tileir and ptx");
 }
 
+Search search_of(const Options& o) {
+  if (o.search == "measure") return Search::measure;
+  return o.search == "estimate" || (o.search.empty() && o.emit == "rewritten") ? Search::estimate : Search::off;
+}
+
 PlanOptions plan_options(const Options& o) {
-  const bool searches = o.search == "estimate" || (o.search.empty() && o.emit == "rewritten");
   return {.fuse = !o.no_fuse,
           .reassociate = !o.no_reassociate,
           .move_rounding = !o.no_move_rounding,
@@ -78,7 +83,7 @@ PlanOptions plan_options(const Options& o) {
           .batch_invariant = o.batch_invariant,
           .max_workspace = o.max_workspace.value_or(SIZE_MAX),
           .check = o.check,
-          .search = searches ? Search::estimate : Search::off,
+          .search = search_of(o),
           .search_limits = o.search_limits,
           .expand_differences = o.expand_differences};
 }
@@ -204,7 +209,8 @@ void execute(const Options& options, Session& session) {
   if (options.is_interpreted()) return interpret(*g, options, session);
   const EmulatorLaunches launches(options.device, options.limit);
   std::shared_ptr<rt::Device> device;
-  if (!options.device.empty() || options.runs()) device = open_named_device(options.device.empty() ? "cpu" : options.device);
+  if (!options.device.empty() || options.runs() || options.search == "measure")
+    device = open_named_device(options.device.empty() ? "cpu" : options.device);
   const std::string target = device ? device->target() : options.target.empty() ? "cpu" : options.target;
   if (const ir::TargetDesc facts = find_target(target); options.emit == "ptx" && !facts.is_gpu())
     throw UsageError(fmt::format("--emit ptx: target '{}' is not a GPU; there are {}", target, kGpuTargets));
@@ -223,8 +229,9 @@ void add_plan_options(CLI::App& c, Options& o) {
   c.add_flag("--batch-invariant", o.batch_invariant, "A row's bits do not depend on how many rows there are");
   c.add_flag("--check", o.check, "Compile for checked mode: an index outside of a tensor is an error of the run");
   c.add_option("--max-workspace", o.max_workspace, "The most memory for tensors between kernels")->type_name("BYTES");
-  c.add_option("--search", o.search, "Compile an equal graph that takes less time by the estimate, if there is one; default: off")
-      ->type_name("off|estimate");
+  c.add_option("--search", o.search,
+               "Compile an equal graph that takes less time, if there is one: by the estimate, or as measured on the device; default: off")
+      ->type_name("off|estimate|measure");
   c.add_option("--search-nodes", o.search_limits.nodes, "The most formulas that the search finds to be equal")->type_name("N");
   c.add_option("--search-candidates", o.search_limits.candidates, "Graphs that are estimated, for each part of the graph")->type_name("N");
   c.add_option("--search-gain", o.search_limits.gain, "How many times as fast a graph must be to be compiled in place of the written one")

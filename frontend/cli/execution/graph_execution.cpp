@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "frontend/graph/run_memory.h"
 #include "tileir/builder.h"
 
 namespace tilewright::cli {
@@ -59,7 +60,7 @@ GraphExecution::GraphExecution(const graph::Graph& g, const Plan& plan, std::sha
   }
   outputs_.reserve(g.outputs().size());
   for (const graph::Output& o : g.outputs()) {
-    std::vector<std::int64_t> shape = shape_of(g, o.node, arguments.symbols);
+    std::vector<std::int64_t> shape = detail::shape_of(g, o.node, arguments.symbols);
     std::int64_t count = 1;
     for (std::int64_t extent : shape) count *= extent;
     const ir::Element e = g.node(o.node).element;

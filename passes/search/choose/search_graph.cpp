@@ -45,6 +45,27 @@ void report(const SearchedRegion& r, SearchResult& result) {
   result.candidates += r.outcome.candidates;
   result.is_complete = result.is_complete && r.outcome.is_complete;
   result.is_optimal = result.is_optimal && r.outcome.is_optimal;
+  result.is_measured = result.is_measured || r.outcome.is_measured;
+}
+
+/// Whether the whole graph takes less time with all that was rewritten: kernels may reach from one region to the next. Sets the seconds.
+bool gains(const graph::Graph& written, const graph::Graph& joined, const SearchOptions& options, const Judge& judge,
+           SearchResult& result) {
+  if (result.is_measured) {
+    const std::vector<graph::Graph> both = {written, joined};
+    if (const std::optional<Measurement> m = judge.measure(both)) {
+      result.seconds_before = m->seconds_written;
+      result.seconds_after = m->seconds;
+      return m->fastest == 1;
+    }
+    result.is_measured = false;
+  }
+  const auto before = judge.estimate(written), after = judge.estimate(joined);
+  result.candidates += 2;
+  if (!before || !after) return false;
+  result.seconds_before = before->seconds;
+  result.seconds_after = after->seconds;
+  return options.gain < 1 || after->seconds < before->seconds;
 }
 
 }  // namespace
@@ -70,6 +91,10 @@ SearchResult search_graph(const graph::Graph& written, const SearchOptions& opti
   for (const SearchedRegion* r : in_order) report(*r, result);
   std::stable_sort(result.rewritings.begin(), result.rewritings.end(),
                    [](const Rewriting& a, const Rewriting& b) { return a.saved_seconds > b.saved_seconds; });
+  if (regions.size() == 1 && (result.is_measured || !result.rewritings.empty())) {
+    result.seconds_before = in_order[0]->outcome.seconds_before;
+    result.seconds_after = in_order[0]->outcome.seconds_after;
+  }
   if (result.rewritings.empty()) return result;
 
   std::deque<graph::Graph> made;
@@ -79,19 +104,10 @@ SearchResult search_graph(const graph::Graph& written, const SearchOptions& opti
     replacements.push_back(own.outcome.rewrite ? &made.emplace_back(own.outcome.rewrite(r)) : nullptr);
   }
   graph::Graph joined = join(written, regions, replacements);
-  if (regions.size() == 1) {
-    result.seconds_before = in_order[0]->outcome.seconds_before;
-    result.seconds_after = in_order[0]->outcome.seconds_after;
-  } else {
-    // Kernels may reach from one region to the next.
-    const auto before = judge.estimate(written), after = judge.estimate(joined);
-    result.candidates += 2;
-    if (before && after) result.seconds_before = before->seconds, result.seconds_after = after->seconds;
-    if (!before || !after || (options.gain >= 1 && after->seconds >= before->seconds)) {
-      result.rewritings.clear();
-      result.not_done.push_back("all of it: the whole graph takes no less time than as written");
-      return result;
-    }
+  if (regions.size() > 1 && !gains(written, joined, options, judge, result)) {
+    result.rewritings.clear();
+    result.not_done.push_back("all of it: the whole graph takes no less time than as written");
+    return result;
   }
   result.graph = std::move(joined);
   return result;

@@ -15,6 +15,7 @@ struct SearchResult {
   double seconds_before = 0, seconds_after = 0;  // of the whole graph; 0 if nothing was estimated
   std::size_t regions = 0, nodes = 0, candidates = 0;
   bool is_complete = true, is_optimal = true;
+  bool is_measured = false;  // graphs were run, and the seconds are those of runs
 };
 
 /// Nodes of the result are those of the written graph.

@@ -14,7 +14,7 @@ namespace tilewright::passes::search {
 /// Limits are counts: a graph has the same outcome on a busy machine.
 struct SearchOptions {
   std::size_t nodes = 20000;        // of all e-graphs of a graph
-  std::size_t candidates = 8;       // graphs that are estimated for each region
+  std::size_t candidates = 8;       // graphs that are estimated for each region, and of which the best are measured
   double gain = 1.2;                // a graph must be so many times as fast as the one as written
   bool expand_differences = false;  // (a - b) c may become a c - b c, which loses digits where a and b are close
   bool neutral_moves = false;       // as in SearchLimits; for tests
@@ -36,12 +36,20 @@ struct EqualValues {
   graph::NodeId written, rewritten;
 };
 
+/// The fastest of several graphs, of which the first is as written.
+struct Measurement {
+  std::size_t fastest = 0;
+  double seconds_written = 0, seconds = 0;
+};
+
 /// The search itself knows neither kernels nor what they cost.
 struct Judge {
   /// The time of a graph; none if it cannot be told.
   std::function<std::optional<SearchEstimate>(const graph::Graph&)> estimate;
   /// Compares values at small instances: how they differ, or none if they are equal.
   std::function<std::optional<std::string>(const graph::Graph&, std::span<const EqualValues>)> difference;
+  /// Runs graphs of the same inputs and outputs; none if that is not possible. An empty function: estimates decide.
+  std::function<std::optional<Measurement>(std::span<const graph::Graph>)> measure = {};
 };
 
 }  // namespace tilewright::passes::search

@@ -67,7 +67,8 @@ class RegionSearch {
     if (!written) return std::move(outcome_);
     written_ = *written;
     outcome_.seconds_before = outcome_.seconds_after = written_.seconds;
-    choose(candidates(extraction));
+    std::vector<Candidate> all = candidates(extraction);
+    if (!judge_.measure || !choose_measured(all)) choose(std::move(all));
     return std::move(outcome_);
   }
 
@@ -112,24 +113,65 @@ class RegionSearch {
         return;
       }
       const std::map<int, double> saved = drop_pieces(c);
-      const Difference difference(region_.graph, terms(), classes(), c.members);
-      if (const auto different = compare(c.members)) {
-        outcome_.not_done.push_back(fmt::format("{}: at a small instance {}", text_of(difference), *different));
-        continue;
-      }
+      if (!is_equal(c)) continue;
       outcome_.seconds_after = c.estimate.seconds;
-      report_rewritings(difference, saved);
-      outcome_.rewrite = [made = made_, choice = chosen(c.members)](const Region& r) {
-        return terms_to_graph(r.graph, made->terms, choice);
-      };
-      return;
+      return take(c.members, saved);
     }
   }
 
-  bool gains(const SearchEstimate& e) const {
+  /// False if graphs cannot be run.
+  bool choose_measured(const std::vector<Candidate>& all) {
+    std::vector<const Candidate*> run;
+    std::vector<graph::Graph> graphs = {region_.graph};
+    Candidate first;  // what estimates would choose
+    for (const Candidate& c : all) {
+      const Candidate* own = &c;
+      if (graphs.size() == options_.candidates) break;
+      if (!serves_other_symbols(c.estimate)) {
+        report_other_symbols(c);
+        continue;
+      }
+      if (&c == all.data() && gains(c.estimate)) first = c, own = &first, drop_pieces(first);
+      if (own != &first && own->members == first.members) continue;
+      if (!is_equal(*own)) continue;
+      run.push_back(own);
+      graphs.push_back(terms_to_graph(region_.graph, terms(), chosen(own->members)));
+    }
+    if (run.empty()) return true;
+    const std::optional<Measurement> m = judge_.measure(graphs);
+    if (!m) {
+      outcome_.not_done.clear();
+      return false;
+    }
+    outcome_.is_measured = true;
+    outcome_.seconds_before = m->seconds_written;
+    outcome_.seconds_after = m->seconds;
+    if (m->fastest > 0)
+      take(run[m->fastest - 1]->members, {});
+    else
+      outcome_.not_done.push_back(fmt::format("{}: it was measured, and is no faster", text_of(difference_of(run[0]->members))));
+    return true;
+  }
+
+  Difference difference_of(const Members& members) const { return {region_.graph, made_->terms, classes(), members}; }
+
+  /// Whether its results are those of the region as written at small instances.
+  bool is_equal(const Candidate& c) {
+    const auto different = compare(c.members);
+    if (different) outcome_.not_done.push_back(fmt::format("{}: at a small instance {}", text_of(difference_of(c.members)), *different));
+    return !different;
+  }
+
+  void take(const Members& members, const std::map<int, double>& saved) {
+    report_rewritings(difference_of(members), saved);
+    outcome_.rewrite = [made = made_, choice = chosen(members)](const Region& r) { return terms_to_graph(r.graph, made->terms, choice); };
+  }
+
+  bool gains(const SearchEstimate& e) const { return times_as_fast(written_, e) >= options_.gain && serves_other_symbols(e); }
+
+  bool serves_other_symbols(const SearchEstimate& e) const {
     const double lost = 2 * options_.launch_seconds;
-    return times_as_fast(written_, e) >= options_.gain && e.seconds_if_small <= written_.seconds_if_small + lost &&
-           e.seconds_if_large <= written_.seconds_if_large + lost;
+    return e.seconds_if_small <= written_.seconds_if_small + lost && e.seconds_if_large <= written_.seconds_if_large + lost;
   }
 
   /// Returns what pieces save, by the class of their first value.
@@ -243,11 +285,14 @@ class RegionSearch {
   }
 
   void report_too_little(const Candidate& c) {
-    const Difference difference(region_.graph, terms(), classes(), c.members);
     const double ratio = times_as_fast(written_, c.estimate);
-    outcome_.not_done.push_back(ratio >= options_.gain
-                                    ? fmt::format("{}: it takes longer where symbols have other values", text_of(difference))
-                                    : fmt::format("{}: {:.2f} times as fast, less than {:g}", text_of(difference), ratio, options_.gain));
+    if (ratio >= options_.gain) return report_other_symbols(c);
+    outcome_.not_done.push_back(
+        fmt::format("{}: {:.2f} times as fast, less than {:g}", text_of(difference_of(c.members)), ratio, options_.gain));
+  }
+
+  void report_other_symbols(const Candidate& c) {
+    outcome_.not_done.push_back(fmt::format("{}: it takes longer where symbols have other values", text_of(difference_of(c.members))));
   }
 
   const graph::Graph& whole_;

@@ -6,6 +6,9 @@
 //      or great values.
 //   4. drop_pieces: pieces of it that gain nothing are computed as written again.
 //   5. compare: its results must be those of the region as written at small instances; else the next one is tried.
+//
+// With Judge::measure, choose_measured takes the place of 3: of the best graphs by their estimates that pass 5, and of the region as written, the
+// one that is the fastest on the device is chosen.
 #pragma once
 #include <string>
 #include <vector>
@@ -32,6 +35,7 @@ struct RegionOutcome {
   double seconds_before = 0, seconds_after = 0;  // 0 if nothing was estimated
   std::size_t nodes = 0, candidates = 0;         // of the e-graph; graphs that were estimated
   bool is_complete = true, is_optimal = true;
+  bool is_measured = false;  // the seconds are those of runs
 };
 
 /// `whole`: the graph that the region is a part of, for names.

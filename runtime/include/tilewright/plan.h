@@ -22,13 +22,14 @@ namespace tilewright {
 enum class Search : std::uint8_t {
   off,
   estimate,  // where the estimate of time promises SearchLimits::gain
+  measure,   // the best graphs by their estimates are run on the device, with random inputs; the wisdom file keeps the fastest one
 };
 
-/// Counts, so that a graph has the same plan whatever else the machine does.
+/// Counts, so that a graph has the same plan whatever else the machine does; if graphs are measured, once the wisdom file has them.
 struct SearchLimits {
   std::size_t nodes = 20000;   // of the formulas that are found to be equal, together
-  std::size_t candidates = 8;  // graphs that are estimated, for each part of a graph
-  double gain = 1.2;           // a graph is replaced by one that is at least so many times as fast
+  std::size_t candidates = 8;  // graphs that are estimated, for each part of a graph; or measured, of which one is as written
+  double gain = 1.2;           // a graph is replaced by one that is at least so many times as fast; if measured, by more than noise
 };
 
 /// What the compilation of a graph may do to it.
@@ -65,17 +66,18 @@ struct Rewrite {
   std::string rule;                 // the names of the rules that lead from one formula to the other: `tilewright rules` has them
   std::string before, after;        // formulas in the user's names: "(q k) v" and "q (k v)"
   std::vector<CoveredNode> covers;  // the calls that were rewritten
-  double saved_seconds = 0;         // by the estimate
+  double saved_seconds = 0;         // by the estimate, or as measured
 };
 
-/// What the search of a graph did. The whole graph's seconds are 0 if nothing was rewritten.
+/// What the search of a graph did. The whole graph's seconds are 0 if nothing was rewritten or measured.
 struct SearchReport {
   std::size_t regions = 0;     // parts of the graph, of which equal ones count once; 0 without a search
   std::size_t nodes = 0;       // of the formulas that were found to be equal
   std::size_t candidates = 0;  // graphs that were estimated
   bool complete = true;        // all that equals the graph by the rules was found, and no limit was met
   bool optimal = true;         // no choice is cheaper by the cost of single operations, which proposes what is estimated
-  double seconds_before = 0, seconds_after = 0;
+  bool measured = false;       // the best graphs were run, at this compilation or at one that left its result in the wisdom file
+  double seconds_before = 0, seconds_after = 0;  // medians of runs if measured, else estimates
 };
 
 /// One kernel of a plan. Sizes use the symbol values of the latest run; before a run, their least values. The estimates of explain() are for

@@ -203,6 +203,92 @@ TEST_CASE("search_graph: equal layers are searched once, and all are rewritten")
   CHECK(r.seconds_before > 100 * r.seconds_after);
 }
 
+TEST_CASE("search_graph: what runs the fastest is chosen, whatever estimates say") {
+  const Graph g = graph::parse(kAttention, "attention");
+  const double as_written = multiplications(g);
+  std::vector<std::size_t> measured;
+  std::size_t fastest = 1;
+  // By the estimate no graph gains.
+  Judge judge = judge_by([=](const Graph& x) { return multiplications(x) < as_written ? 10e-3 : 10.1e-3; });
+  CHECK(!search_graph(g, {}, {}, judge).graph);
+  judge.measure = [&](std::span<const Graph> graphs) -> std::optional<Measurement> {
+    measured.push_back(graphs.size());
+    CHECK(multiplications(graphs[0]) == as_written);
+    for (const Graph& x : graphs.subspan(1)) CHECK(multiplications(x) != as_written);
+    return Measurement{fastest, 3, fastest == 0 ? 3.0 : 2.0};
+  };
+  SearchResult r = search_graph(g, {}, {}, judge);
+  REQUIRE(r.graph);
+  CHECK(r.is_measured);
+  CHECK(r.seconds_before == 3);
+  CHECK(r.seconds_after == 2);
+  CHECK(multiplications(*r.graph) < as_written);
+  REQUIRE(r.rewritings.size() == 1);
+  CHECK(r.rewritings[0].saved_seconds == doctest::Approx(1));
+
+  fastest = 0;
+  r = search_graph(g, {}, {}, judge);
+  CHECK(!r.graph);
+  CHECK(r.is_measured);
+  CHECK(r.seconds_after == r.seconds_before);
+  REQUIRE(r.not_done.size() == 1);
+  CHECK(r.not_done[0] == "order  (q k) v  ->  q (k v): it was measured, and is no faster");
+  CHECK(measured.size() == 2);
+
+  // The one as written is among the candidates.
+  CHECK(!search_graph(g, {.candidates = 1}, {}, judge).is_measured);
+  CHECK(measured.size() == 2);
+  search_graph(g, {.candidates = 2}, {}, judge);
+  REQUIRE(measured.size() == 3);
+  CHECK(measured[2] == 2);
+
+  // Where graphs cannot be run, estimates decide.
+  judge.measure = [](std::span<const Graph>) { return std::optional<Measurement>(); };
+  CHECK(!search_graph(g, {}, {}, judge).graph);
+  CHECK(search_graph(g, {.gain = 1}, {}, judge).graph);
+  CHECK(!search_graph(g, {.gain = 1}, {}, judge).is_measured);
+  // A graph that differs is not run.
+  judge.difference = [](const Graph&, auto) { return std::optional<std::string>("1 is 2"); };
+  judge.measure = [](std::span<const Graph>) -> std::optional<Measurement> { return Measurement{1, 3, 2}; };
+  r = search_graph(g, {}, {}, judge);
+  CHECK(!r.graph);
+  CHECK(!r.is_measured);
+  REQUIRE(r.not_done.size() == 1);
+  CHECK(r.not_done[0].find("1 is 2") != std::string::npos);
+}
+
+TEST_CASE("search_graph: of a graph in parts, each different one is measured once, and then all of it") {
+  std::string text = "graph {\n  %x0 = input : f32[4, 512]\n";
+  for (int i = 0; i < 20; ++i) {
+    text += fmt::format("  %a{0} = input : f32[512, 2]\n  %b{0} = input : f32[2, 512]\n", i);
+    text += fmt::format("  %p{0} = einsum %a{0}, %b{0} {{text = \"ij,jk->ik\"}} : f32[512, 512]\n", i);
+    text += fmt::format("  %t{0} = einsum %x{0}, %p{0} {{text = \"ij,jk->ik\"}} : f32[4, 512]\n  %f{0} = tanh %t{0} : f32[4, 512]\n", i);
+    text += fmt::format("  %x{1} = add %x{0}, %f{0} : f32[4, 512]\n", i, i + 1);
+  }
+  const Graph g = graph::parse(text + "  output \"o\" %x20\n}", "layers");
+  std::vector<std::size_t> sizes;
+  std::size_t whole = 1;
+  Judge judge = kByMultiplications;
+  judge.measure = [&](std::span<const Graph> graphs) -> std::optional<Measurement> {
+    sizes.push_back(graphs[0].size());
+    const bool is_whole = graphs[0].size() == g.size();
+    return Measurement{is_whole ? whole : 1, is_whole ? 50.0 : 3.0, is_whole && whole == 1 ? 40.0 : 2.0};
+  };
+  SearchResult r = search_graph(g, {}, {}, judge);
+  REQUIRE(r.graph);
+  CHECK(r.is_measured);
+  REQUIRE(sizes.size() == 2);
+  CHECK(sizes[0] < 10);
+  CHECK(sizes[1] == g.size());
+  CHECK(r.seconds_before == 50);
+  CHECK(r.seconds_after == 40);
+  whole = 0;
+  r = search_graph(g, {}, {}, judge);
+  CHECK(!r.graph);
+  CHECK(r.rewritings.empty());
+  CHECK(r.not_done.back() == "all of it: the whole graph takes no less time than as written");
+}
+
 TEST_CASE("search_graph: limits are counts, and are said") {
   const Graph g = graph::parse(kAttention, "attention");
   const SearchResult r = search_graph(g, {.nodes = 1}, {}, kByMultiplications);
