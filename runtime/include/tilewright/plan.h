@@ -27,7 +27,7 @@ enum class Search : std::uint8_t {
 
 /// Counts, so that a graph has the same plan whatever else the machine does; if graphs are measured, once the wisdom file has them.
 struct SearchLimits {
-  std::size_t nodes = 20000;   // of the formulas that are found to be equal, together
+  std::size_t nodes = 20000;   // nodes of all formulas that are found to be equal, together
   std::size_t candidates = 8;  // graphs that are estimated, for each part of a graph; or measured, of which one is as written
   double gain = 1.2;           // a graph is replaced by one that is at least so many times as fast; if measured, by more than noise
 };
@@ -71,8 +71,8 @@ struct Rewrite {
 
 /// What the search of a graph did. The whole graph's seconds are 0 if nothing was rewritten or measured.
 struct SearchReport {
-  std::size_t regions = 0;     // parts of the graph, of which equal ones count once; 0 without a search
-  std::size_t nodes = 0;       // of the formulas that were found to be equal
+  std::size_t regions = 0;     // parts of the graph that were searched; equal ones count once. 0 without a search
+  std::size_t nodes = 0;       // nodes of the formulas that were found to be equal
   std::size_t candidates = 0;  // graphs that were estimated
   bool complete = true;        // all that equals the graph by the rules was found, and no limit was met
   bool optimal = true;         // no choice is cheaper by the cost of single operations, which proposes what is estimated
@@ -88,7 +88,7 @@ struct PlannedKernel {
   std::vector<CoveredNode> covers;
   int passes = 1;  // passes over the axis of the loop
   std::array<std::int64_t, 3> grid{1, 1, 1};
-  std::int64_t bytes_read = 0, bytes_written = 0;  // of device memory, each tensor counted once
+  std::int64_t bytes_read = 0, bytes_written = 0;  // bytes of device memory; each tensor counts once
   double flops = 0;                                // multiplications and additions
   std::string tile_ir;                             // the tile IR as derived, before the passes
   std::string ptx;                                 // empty for the cpu

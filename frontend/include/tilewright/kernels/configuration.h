@@ -15,7 +15,7 @@ namespace tilewright::kernels::host {
 /// A product [batch, m, k] [batch, k, n].
 struct ProductShape {
   std::int64_t batch, m, n, k;
-  int element_bytes;       // of one element of a and b
+  int element_bytes;       // bytes of an element of a and of b
   bool can_split = false;  // the kernel can compute long sums in parts: Configuration::splits has an effect
   int products = 1;        // number of products that are computed side by side
   int least_k = 16;        // the least Configuration::bk

@@ -114,7 +114,7 @@ bool is_packed(const View<T, 3>& a) {
   return stride_of(a, 1) == 2 && stride_of(a, 2) == 1;
 }
 
-/// The transforms of a program, of which `most` were chosen. On hosts those of a vector should follow each other in memory, so a program has
+/// The number of transforms of a program, at most `most`. On hosts those of a vector should follow each other in memory, so a program has
 /// no more than a part, if that has enough of them.
 inline int transforms_of_program(int most, bool is_host, std::int64_t stride, std::int64_t done) {
   constexpr std::int64_t kEnough = 16;

@@ -147,7 +147,7 @@ void group_range_kernel(View<const K, 1> keys, View<K, 1> least, View<K, 1> grea
   greatest.store({program_id(0)}, reshape(tilewright::max(high, 0), {1}));
 }
 
-/// For a program that is one thread: combines `length` values in a table of its own with a place for each number from the least key on.
+/// For a program that is one thread: combines `length` values in a table of its own, which has a slot for each number from the least key on.
 template <class K, class S, class V, class F>
 void group_table_kernel(View<const K, 1> keys, View<const V, 1> values, View<std::uint8_t, 2> is_there, View<S, 2> tables, I64 least,
                         I64 length, int block, F) {
@@ -158,9 +158,9 @@ void group_table_kernel(View<const K, 1> keys, View<const V, 1> values, View<std
   for (auto i : range(begin, minimum(begin + length, keys.extent(0)))) {
     const I64 at = load(keys.pointer({i})).template to<std::int64_t>() - least;
     const auto mark = marks.pointer({at});
-    const auto place = table.pointer({at});
+    const auto slot = table.pointer({at});
     const Tile<S> value = load(values.pointer({i})).template to<S>();
-    store(place, where(load(mark) != 0, Tile<S>(F()(load(place), value)), value));
+    store(slot, where(load(mark) != 0, Tile<S>(F()(load(slot), value)), value));
     store(mark, 1);
   }
 }

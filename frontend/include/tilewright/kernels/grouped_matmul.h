@@ -12,7 +12,7 @@ void grouped_matmul_kernel(View<const T, 2> a, View<const T, 3> b, View<const I,
                            Precision precision) {
   const I32 tiles_n = cdiv(c.extent(1), t.bn).template to<std::int32_t>(), rows = c.extent(0).template to<std::int32_t>();
   const I32 tile = program_id(0) / tiles_n, j = program_id(0) % tiles_n * t.bn;
-  I32 group = -1, begin = 0, end = 0;  // of this program's tile: its group, its first row, the end of the group
+  I32 group = -1, begin = 0, end = 0;  // the group of this program's tile, its first row, the end of the group
   I32 tiles = 0, group_begin = 0;      // number of tiles before group g, and its first row
   for (auto g : range(0, group_ends.extent(0).template to<std::int32_t>())) {
     const I32 group_end = clamp(reshape(group_ends.load({g}, {1}), {}).template to<std::int32_t>(), group_begin, rows);
