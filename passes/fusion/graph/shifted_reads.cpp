@@ -151,9 +151,12 @@ class ShiftedReads {
   }
 
   bool may_be_stored(NodeId id) const { return is_computed(id) || (g_.node(id).op == Op::concat && is_of_data(id)); }
+  // A product reads whole rows: those of one position as its rows and as its columns are no neighbours.
   std::size_t most_positions(NodeId id) const {
     if (g_.node(id).op == Op::concat) return kMostJoined;
-    if (!is_host_) return kMostPositions;
+    const auto is_reduced = [](const ShiftedAxis& a) { return a.origin == ShiftedAxis::kReduced; };
+    const auto has_row = [&](const ReadPosition& p) { return std::ranges::any_of(p, is_reduced); };
+    if (!is_host_ || std::ranges::any_of(positions_[id.index], has_row)) return kMostPositions;
     return is_costly_[id.index] ? kMostCostlyPositionsOnHost : kMostPositionsOnHost;
   }
   bool is_of_data(NodeId id) const { return reads_memory_[id.index] && !known_.is_known(id); }

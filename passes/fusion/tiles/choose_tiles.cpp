@@ -242,8 +242,7 @@ class TileChooser {
     const bool is_beside_loop = !target_.is_gpu() && !contiguous && (contiguous = beside_loop(grid));
     const std::int64_t line = target_.is_gpu() ? kLineOfRows : contiguous ? host_piece(contiguous, grid) : 1;
     // A host keeps the accumulators of only a few rows.
-    const std::int64_t of_host = whole(plan_.loop) < INT64_MAX / 2 ? kMostHostRowElements : kHostRowElementsOfSymbol;
-    const std::int64_t most = target_.is_gpu() ? kMostRowElements : contiguous ? kHostRows * line : of_host;
+    const std::int64_t most = target_.is_gpu() ? kMostRowElements : contiguous ? kHostRows * line : kMostHostRowElements;
     std::int64_t cells = 1;
     for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * std::min(size, most), most);
     // An axis along which memory is contiguous gets a tile, so that whole cache lines are read.
@@ -254,7 +253,9 @@ class TileChooser {
     cells *= choose_inner(most / cells, INT64_MAX, most);
     if (!target_.is_gpu()) cells = elements_beside(plan_.loop);
     // Data that a program reads for all its rows are read several positions at a time, however large the rows are.
-    sizes_.loop = std::min(whole(plan_.loop), std::max(most / cells, is_beside_loop ? kLeastHostLoop : 1));
+    const bool is_unknown_row = !target_.is_gpu() && !contiguous && cells == 1 && whole(plan_.loop) == INT64_MAX / 2;
+    const std::int64_t at_once = is_unknown_row ? kHostRowElementsOfSymbol : most / cells;
+    sizes_.loop = std::min(whole(plan_.loop), std::max(at_once, is_beside_loop ? kLeastHostLoop : 1));
     if (windows_.contains(plan_.loop)) sizes_.loop = 1;
     if (is_beside_loop) use_processors();
     if (contiguous && !windows_.contains(plan_.loop)) return;
