@@ -151,13 +151,17 @@ class ShiftedReads {
   }
 
   bool may_be_stored(NodeId id) const { return is_computed(id) || (g_.node(id).op == Op::concat && is_of_data(id)); }
-  // A product reads whole rows: those of one position as its rows and as its columns are no neighbours.
+  // The lower limits of hosts are for neighbours that are computed element by element, as in a chain of stencils.
   std::size_t most_positions(NodeId id) const {
     if (g_.node(id).op == Op::concat) return kMostJoined;
-    const auto is_reduced = [](const ShiftedAxis& a) { return a.origin == ShiftedAxis::kReduced; };
-    const auto has_row = [&](const ReadPosition& p) { return std::ranges::any_of(p, is_reduced); };
-    if (!is_host_ || std::ranges::any_of(positions_[id.index], has_row)) return kMostPositions;
+    if (!is_host_ || reduces_[id.index] || !are_neighbours(positions_[id.index])) return kMostPositions;
     return is_costly_[id.index] ? kMostCostlyPositionsOnHost : kMostPositionsOnHost;
+  }
+  static bool are_neighbours(const std::vector<ReadPosition>& positions) {
+    const auto is_neighbour = [](const ShiftedAxis& a, const ShiftedAxis& b) {
+      return a.origin == b.origin && a.origin >= ShiftedAxis::kNone;
+    };
+    return std::ranges::all_of(positions, [&](const ReadPosition& p) { return std::ranges::equal(p, positions.front(), is_neighbour); });
   }
   bool is_of_data(NodeId id) const { return reads_memory_[id.index] && !known_.is_known(id); }
 
