@@ -91,7 +91,7 @@ std::shared_ptr<const graph::Graph> snapshot_of(const Graph& g, const Here& at) 
 
 }  // namespace
 
-Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::shared_ptr<rt::Device> device, const std::string& target,
+Plan detail::compile_graph(const std::shared_ptr<const graph::Graph>& nodes, std::shared_ptr<rt::Device> device, const std::string& target,
                            const PlanOptions& o, const Here& at) {
   if (const std::string mistake = rt::environment_mistake(); !mistake.empty()) throw Error(detail::location_of(at), mistake);
   ir::TargetDesc facts = describe(target, at);
@@ -110,10 +110,10 @@ Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::share
         location_of(at),
         "compile: Search::measure runs graphs, and needs a device; Search::estimate is for targets without one, such as '" + target + "'");
   const bool is_checked = o.check || rt::environment_check();
-  const auto compile_as_is = [&](std::shared_ptr<const graph::Graph> g) {
+  const auto compile_as_is = [&](const std::shared_ptr<const graph::Graph>& g) {
     PlanOptions as_is = o;
     as_is.search = Search::off;
-    return compile_graph(std::move(g), device, target, as_is, at);
+    return compile_graph(g, device, target, as_is, at);
   };
   RewrittenGraph rewritten = rewrite_graph(nodes, o, options, facts, GraphMeasurer(device, o, compile_as_is, at));
   DerivedGraph derived = derive(rewritten.graph, options, facts, is_checked);

@@ -12,7 +12,7 @@ namespace tilewright::detail {
 
 /// Does what Graph::compile does. The graph must have an output and must not change any more. `device`: null for a plan that has everything
 /// except run().
-Plan compile_graph(std::shared_ptr<const graph::Graph>, std::shared_ptr<rt::Device> device, const std::string& target, const PlanOptions&,
-                   const Here& at);
+Plan compile_graph(const std::shared_ptr<const graph::Graph>&, std::shared_ptr<rt::Device> device, const std::string& target,
+                   const PlanOptions&, const Here& at);
 
 }  // namespace tilewright::detail
