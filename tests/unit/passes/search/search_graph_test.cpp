@@ -182,7 +182,8 @@ TEST_CASE("search: kernels that both graphs have count in neither, and what is k
   CHECK_MESSAGE(text.find("reshape") == std::string::npos, text);
 }
 
-TEST_CASE("search_graph: equal layers are searched once, and all are rewritten") {
+// Twenty layers x + tanh(x (a b)), each with an a and b of its own.
+Graph equal_layers() {
   std::string text = "graph {\n  %x0 = input : f32[4, 512]\n";
   for (int i = 0; i < 20; ++i) {
     text += fmt::format("  %a{0} = input : f32[512, 2]\n  %b{0} = input : f32[2, 512]\n", i);
@@ -190,7 +191,11 @@ TEST_CASE("search_graph: equal layers are searched once, and all are rewritten")
     text += fmt::format("  %t{0} = einsum %x{0}, %p{0} {{text = \"ij,jk->ik\"}} : f32[4, 512]\n  %f{0} = tanh %t{0} : f32[4, 512]\n", i);
     text += fmt::format("  %x{1} = add %x{0}, %f{0} : f32[4, 512]\n", i, i + 1);
   }
-  const Graph g = graph::parse(text + "  output \"o\" %x20\n}", "layers");
+  return graph::parse(text + "  output \"o\" %x20\n}", "layers");
+}
+
+TEST_CASE("search_graph: equal layers are searched once, and all are rewritten") {
+  const Graph g = equal_layers();
   const SearchResult r = search_graph(g, {}, {}, kByMultiplications);
   REQUIRE(r.graph);
   CHECK(r.regions == 1);
@@ -258,14 +263,7 @@ TEST_CASE("search_graph: what runs the fastest is chosen, whatever estimates say
 }
 
 TEST_CASE("search_graph: of a graph in parts, each different one is measured once, and then all of it") {
-  std::string text = "graph {\n  %x0 = input : f32[4, 512]\n";
-  for (int i = 0; i < 20; ++i) {
-    text += fmt::format("  %a{0} = input : f32[512, 2]\n  %b{0} = input : f32[2, 512]\n", i);
-    text += fmt::format("  %p{0} = einsum %a{0}, %b{0} {{text = \"ij,jk->ik\"}} : f32[512, 512]\n", i);
-    text += fmt::format("  %t{0} = einsum %x{0}, %p{0} {{text = \"ij,jk->ik\"}} : f32[4, 512]\n  %f{0} = tanh %t{0} : f32[4, 512]\n", i);
-    text += fmt::format("  %x{1} = add %x{0}, %f{0} : f32[4, 512]\n", i, i + 1);
-  }
-  const Graph g = graph::parse(text + "  output \"o\" %x20\n}", "layers");
+  const Graph g = equal_layers();
   std::vector<std::size_t> sizes;
   std::size_t whole = 1;
   Judge judge = kByMultiplications;
