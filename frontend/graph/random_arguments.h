@@ -1,4 +1,4 @@
-// The arguments of a run that only its time is wanted of: random inputs, and memory of its own for the outputs.
+// The arguments of a run that is only measured: random inputs, and memory of its own for the outputs.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,8 +15,8 @@ namespace tilewright::detail {
 /// Symbols have typical values, as in estimates.
 class RandomArguments {
  public:
-  /// Why a graph cannot run on random numbers on this device; empty if it can: its indices must be inputs or constants, a kernel of the user
-  /// expects what it expects, and there must be memory.
+  /// Why a graph cannot run on random numbers on this device; empty if it can: its indices must be inputs or constants, what a kernel of the
+  /// user expects of its inputs is not known, and there must be memory.
   static std::string problem_of(const graph::Graph&, const rt::Device&);
   /// Requires: no problem. Throws Error at `at` if there is no memory.
   RandomArguments(const graph::Graph&, std::shared_ptr<rt::Device>, const Here& at);

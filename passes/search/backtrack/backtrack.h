@@ -16,9 +16,9 @@ namespace tilewright::passes::search {
 
 struct BacktrackLimits {
   double alpha = 1.05;
-  std::size_t graphs = 300;         // that are changed
-  std::uint64_t steps = 5'000'000;  // terms of graphs that are visited
-  SearchLimits rules = {};          // its guards
+  std::size_t graphs = 300;         // graphs that are changed
+  std::uint64_t steps = 5'000'000;  // terms that are visited, in all graphs
+  SearchLimits rules = {};          // the guards of saturation
 };
 
 struct BacktrackedGraph {
