@@ -33,8 +33,11 @@ class Dim {
   Dim(I value) : value_(static_cast<std::int64_t>(value)) {}
 
   bool is_constant() const { return expression_ == nullptr; }
-  /// Requires: is_constant().
-  std::int64_t value() const { return value_; }
+  /// Throws Error if the extent has a symbol: its value is known only to a run.
+  std::int64_t value(Here at = Here::current()) const {
+    if (expression_) refuse_value(at);
+    return value_;
+  }
 
   /// Throw Error if the two have symbols of different graphs, on overflow of 64 bits, and for division by zero. A quotient that is not an
   /// integer is an error of the run that computes it; for two integers it is an error at once.
@@ -72,6 +75,7 @@ class Dim {
 
  private:
   friend class SymbolTable;
+  [[noreturn]] void refuse_value(const Here&) const;
   static Dim combine(char op, const Dim& a, const Dim& b, const Location&);
   static Dim make(detail::DimExpression, const Location&);
 

@@ -170,6 +170,11 @@ TEST_CASE("dim: mistakes name the line") {
   sum += 2;
   sum *= 3;
   CHECK(sum == 3 * s.n + 6);
+  const int symbol = __LINE__ + 1;
+  const std::string unknown = error_of([&] { (2 * s.n).value(); });
+  CHECK(unknown.find("dim_test.cpp:" + std::to_string(symbol)) != std::string::npos);
+  CHECK(unknown.find("error: value: extent '2 n' has a symbol, so its value is known only to a run") != std::string::npos);
+  CHECK((s.n - s.n + 3).value() == 3);
 }
 
 // The canonical form against plain integers: random expressions of both, at random values.
