@@ -66,6 +66,8 @@ class SegmentBuilder {
         is_cut_(g.size()),
         is_computed_(g.size()),
         is_in_parts_(g.size()),
+        has_scan_(g.size()),
+        has_cut_pieces_(g.size()),
         uses_(g.size()),
         is_stored_(g.size()),
         depth_(g.size()),
@@ -95,7 +97,7 @@ class SegmentBuilder {
       if (is_cut_[i]) results[level_[i]].insert(id(i));
       // An expensive value that a later segment needs is stored as well.
       for (NodeId x : g_.node(id(i)).operands)
-        if (level_[x.index] < level_[i] && depth_[x.index] > 0) results[level_[x.index]].insert(x);
+        if (level_[x.index] < level_[i] && (depth_[x.index] > 0 || has_scan_[x.index])) results[level_[x.index]].insert(x);
     }
     carried_ = carried_values(g_, known_, needed_, is_cut_, level_);
     for (NodeId n : carried_) results[level_[n.index]].insert(n);
@@ -122,12 +124,12 @@ class SegmentBuilder {
   // needs is computed by the kernel that writes it at its position. An index of take_along may depend on the position along which its operand
   // is scanned: the elements that are picked are those of many scans.
   void find_own_kernels() {
-    std::vector<bool> has_scan(g_.size());
     for (std::size_t i = 0; i < g_.size(); ++i) {
       const Node& n = g_.node(id(i));
-      if (n.op == Op::take_along && needed_[i] && has_scan[n.operands[0].index]) is_cut_[n.operands[0].index] = true;
-      has_scan[i] = n.op == Op::scan;
-      for (NodeId x : n.operands) has_scan[i] = has_scan[i] || (has_scan[x.index] && !is_cut_[x.index]);
+      if (n.op == Op::take_along && needed_[i] && has_scan_[n.operands[0].index]) is_cut_[n.operands[0].index] = true;
+      if (n.op == Op::scan && needed_[i]) cut_scans_in(n.operands[0]);
+      has_scan_[i] = n.op == Op::scan;
+      for (NodeId x : n.operands) has_scan_[i] = has_scan_[i] || (has_scan_[x.index] && !is_cut_[x.index]);
       is_computed_[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
       for (NodeId x : n.operands) is_computed_[i] = is_computed_[i] || (is_computed_[x.index] && !is_cut_[x.index]);
       is_in_parts_[i] = is_written_in_parts(g_, n, is_host_);
@@ -137,6 +139,62 @@ class SegmentBuilder {
       for (NodeId x : n.operands)
         if (!has_own_memory(g_.node(x)) && (n.op == Op::call || is_computed_[x.index]) && !is_part(x)) is_cut_[x.index] = true;
     }
+  }
+
+  // No loop computes a scan inside of a scan: the inner one is stored, whatever is fused, and all that need it read it.
+  void cut_scans_in(NodeId scanned) {
+    std::vector<NodeId> todo{scanned};
+    while (!todo.empty()) {
+      const NodeId n = todo.back();
+      todo.pop_back();
+      if (is_cut_[n.index] || !has_scan_[n.index]) continue;
+      has_scan_[n.index] = false;
+      if (g_.node(n).op == Op::scan)
+        is_cut_[n.index] = true;
+      else
+        todo.insert(todo.end(), g_.node(n).operands.begin(), g_.node(n).operands.end());
+    }
+  }
+
+  // Operands of a concatenation are needed again if another operand is a product of them, as in a dense block, concat(x, f(x W)): each later
+  // product would compute the products before it again. What is stored are the pieces that hold products, and not the concatenation, of which
+  // each layer would copy all pieces so far.
+  void cut_pieces_needed_again(NodeId whole) {
+    const std::vector<NodeId>& operands = g_.node(whole).operands;
+    if (operands.size() > kMostJoined) return;  // written operand by operand
+    for (NodeId a : operands)
+      if (std::ranges::any_of(operands, [&](NodeId other) { return other != a && depends_by_product(other, a); })) cut_pieces(a);
+  }
+
+  void cut_pieces(NodeId operand) {
+    std::vector<NodeId> todo{operand};
+    while (!todo.empty()) {
+      NodeId n = todo.back();
+      todo.pop_back();
+      while (graph::is_view(g_.node(n).op) && !is_cut_[n.index]) n = g_.node(n).operands[0];
+      if (is_cut_[n.index] || graph::is_leaf(g_.node(n).op)) continue;
+      if (g_.node(n).op != Op::concat) {
+        is_cut_[n.index] = holds_product(n);
+        continue;
+      }
+      if (!has_cut_pieces_[n.index]) todo.insert(todo.end(), g_.node(n).operands.begin(), g_.node(n).operands.end());
+      has_cut_pieces_[n.index] = true;
+    }
+  }
+
+  // Whether a product is computed after the last stored values; true for a value that takes many steps.
+  bool holds_product(NodeId value) const {
+    if (products_[value.index] == 0) return false;
+    std::set<NodeId> seen;
+    std::vector<NodeId> todo{value};
+    while (!todo.empty()) {
+      const NodeId n = todo.back();
+      todo.pop_back();
+      if (is_cut_[n.index] || products_[n.index] == 0 || !seen.insert(n).second) continue;
+      if (is_product_[n.index] || seen.size() > kMostStepsOfPiece) return true;
+      todo.insert(todo.end(), g_.node(n).operands.begin(), g_.node(n).operands.end());
+    }
+    return false;
   }
 
   // Whether a concatenation in place is too large for one segment, and nothing is computed twice if each operand has one of its own.
@@ -156,6 +214,8 @@ class SegmentBuilder {
     find_own_kernels();
     for (std::size_t i = 0; i < g_.size(); ++i)
       if (needed_[i] && g_.node(id(i)).op == Op::materialize) is_cut_[i] = true;
+    for (std::size_t i = 0; i < g_.size(); ++i)
+      if (needed_[i] && g_.node(id(i)).op == Op::concat) cut_pieces_needed_again(id(i));
     for (NodeId n : concatenations_in_place(g_, known_, needed_, is_cut_)) {
       is_in_parts_[n.index] = is_large(n);
       is_cut_[n.index] = true;
@@ -177,8 +237,13 @@ class SegmentBuilder {
     for (NodeId n : recurring_) is_cut_[n.index] = true;
     repeated_ = values_at_many_positions(g_, known_, needed_, is_cut_, is_host_);
     for (NodeId n : repeated_) is_cut_[n.index] = true;
-    for (std::size_t i = 0; i < g_.size(); ++i)
-      for (NodeId x : g_.node(id(i)).operands) level_[i] = std::max(level_[i], level_[x.index] + (is_cut_[x.index] ? 1 : 0));
+    for (std::size_t i = 0; i < g_.size(); ++i) {
+      has_scan_[i] = g_.node(id(i)).op == Op::scan;
+      for (NodeId x : g_.node(id(i)).operands) {
+        level_[i] = std::max(level_[i], level_[x.index] + (is_cut_[x.index] ? 1 : 0));
+        has_scan_[i] = has_scan_[i] || (has_scan_[x.index] && !is_cut_[x.index]);
+      }
+    }
   }
 
   // The greatest number of products on a path to the node from stored values.
@@ -392,9 +457,11 @@ class SegmentBuilder {
   const SegmentStructure structure_;
   const std::vector<bool> needed_;
   std::vector<bool> is_product_, is_cut_;
-  std::vector<bool> is_computed_;  // by more than element-wise ops
-  std::vector<bool> is_in_parts_;  // concatenations of which each operand has segments of its own
-  std::vector<std::size_t> uses_;  // as operands and as outputs
+  std::vector<bool> is_computed_;     // by more than element-wise ops
+  std::vector<bool> is_in_parts_;     // concatenations of which each operand has segments of its own
+  std::vector<bool> has_scan_;        // a scan is computed after the last stored values
+  std::vector<bool> has_cut_pieces_;  // concatenations of which all pieces with products are stored
+  std::vector<std::size_t> uses_;     // as operands and as outputs
   std::vector<NodeId> repeated_, recurring_, carried_;
   std::vector<bool> is_stored_;  // by the segments so far
   std::vector<int> depth_, level_;

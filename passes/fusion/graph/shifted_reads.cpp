@@ -151,7 +151,8 @@ class ShiftedReads {
   }
 
   bool may_be_stored(NodeId id) const { return is_computed(id) || (g_.node(id).op == Op::concat && is_of_data(id)); }
-  // The lower limits of hosts are for neighbours that are computed element by element, as in a chain of stencils.
+  // The lower limits of hosts are for neighbours that are computed element by element, as in a chain of stencils, or in pieces of a
+  // concatenation that are reduced one by one.
   std::size_t most_positions(NodeId id) const {
     if (g_.node(id).op == Op::concat) return kMostJoined;
     if (!is_host_ || reduces_[id.index] || !are_neighbours(positions_[id.index])) return kMostPositions;
@@ -159,7 +160,7 @@ class ShiftedReads {
   }
   static bool are_neighbours(const std::vector<ReadPosition>& positions) {
     const auto is_neighbour = [](const ShiftedAxis& a, const ShiftedAxis& b) {
-      return a.origin == b.origin && a.origin >= ShiftedAxis::kNone;
+      return a.origin == b.origin && a.origin >= ShiftedAxis::kReduced;
     };
     return std::ranges::all_of(positions, [&](const ReadPosition& p) { return std::ranges::equal(p, positions.front(), is_neighbour); });
   }

@@ -264,6 +264,102 @@ TEST_CASE("fusion growth: steps of a padded stencil have equal kernels on hosts 
   }
 }
 
+// The multiplications and additions of a run; extents are constants.
+double operations(const KernelSequence& p) {
+  double all = 0;
+  for (const SequenceKernel& k : p.kernels)
+    for (const FlopCount& c : k.flops) {
+      double elements = c.each;
+      for (const Dim& d : c.space) elements *= static_cast<double>(d.value());
+      all += elements;
+    }
+  return all;
+}
+
+void check_values(const graph::Graph& g, const KernelSequence& p) {
+  CHECK(p.proof.exact);
+  for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 3))) {
+    CAPTURE(name);
+    CHECK(error < 1e-4);
+  }
+}
+
+// A layer reads the results of all layers before it, as columns of one tensor.
+Formula dense_block(graph::Graph& g, int layers, Formula (*layer)(graph::Graph&, Formula x, int number)) {
+  Formula x = input(g, "x", {64, 32});
+  for (int i = 0; i < layers; ++i) x = concat({x, layer(g, x, i)}, 1);
+  return x;
+}
+Formula layer_of_products(graph::Graph& g, Formula x, int number) {
+  return tanh(einsum("nk,kf->nf", {x * 0.125, input(g, "w" + std::to_string(number), {x.shape()[1], 16})}));
+}
+// The first columns and the last ones, which are the layer before.
+Formula layer_of_columns(graph::Graph&, Formula x, int) {
+  const Dim columns = x.shape()[1];
+  return slice(x, 1, 0, 32) * 0.25 + sine_of(slice(x, 1, columns - 32, columns));
+}
+
+TEST_CASE("fusion growth: the layers of a dense block are computed once") {
+  for (const ir::TargetDesc& target : {ir::TargetDesc(), kAmpere})
+    for (const int layers : {3, 6, 12}) {
+      CAPTURE(target.is_gpu());
+      CAPTURE(layers);
+      graph::Graph g;
+      builder(g).output("y", sum(dense_block(g, layers, layer_of_products)).id);
+      const KernelSequence p = build_sequence(g, {}, target);
+      check_values(g, p);
+      CHECK(operations(p) <= 1.2 * operations(build_sequence(g, {.fuse = false}, target)));
+    }
+}
+
+TEST_CASE("fusion growth: a piece that later pieces read is computed a bounded number of times") {
+  const auto operations_of_layers = [](int layers, const ir::TargetDesc& target) {
+    graph::Graph g;
+    builder(g).output("y", sum(dense_block(g, layers, layer_of_columns)).id);
+    const KernelSequence p = build_sequence(g, {}, target);
+    check_values(g, p);
+    return operations(p) / operations(build_sequence(g, {.fuse = false}, target));
+  };
+  for (const int layers : {4, 8, 16}) {
+    CAPTURE(layers);
+    CHECK(operations_of_layers(layers, {}) <= 2.5);
+  }
+}
+
+// Each step scans u, from which all earlier steps subtract what they carry.
+TEST_CASE("fusion growth: steps with scans read a bounded number of tensors") {
+  for (const ir::TargetDesc& target : {ir::TargetDesc(), kAmpere}) {
+    CAPTURE(target.is_gpu());
+    for (const int steps : {6, 12, 24}) {
+      CAPTURE(steps);
+      graph::Graph g;
+      Formula u = input(g, "u", {24, 16}), v = input(g, "v", {24, 16});
+      for (int i = 0; i < steps; ++i) {
+        v = v * 0.75 + Formula{&g, builder(g).scan(graph::Combine::sum, u.id, 0, false)} * 0.03125;
+        u = u - v * 0.125;
+      }
+      builder(g).output("y", u.id);
+      const KernelSequence p = build_sequence(g, {}, target);
+      check_values(g, p);
+      for (const SequenceKernel& k : p.kernels) CHECK(k.reads.size() <= 8);
+      CHECK(p.kernels.size() <= 2 * static_cast<std::size_t>(steps));
+    }
+  }
+}
+
+TEST_CASE("fusion growth: a scan inside of another one and beside it is stored once") {
+  graph::Graph g;
+  const auto running_sum = [&](Formula x) { return Formula{&g, builder(g).scan(graph::Combine::sum, x.id, 0, false)}; };
+  const Formula x = input(g, "x", {24, 16, 1}), b = input(g, "b", {24, 1, 4}), c = input(g, "c", {24, 1, 4});
+  const Formula decay = running_sum(log(exp(x) + 1.0) * input(g, "a", {16, 4}) * 0.125);
+  const Formula states = exp(decay) * running_sum(x * b * exp(-decay));
+  builder(g).output("y", sum(states * c).id);
+  const KernelSequence p = build_sequence(g, {}, {});
+  check_values(g, p);
+  CHECK(std::count_if(p.buffers.begin(), p.buffers.end(),
+                      [&](const SequenceBuffer& t) { return t.source == decay.id || t.node == decay.id; }) == 1);
+}
+
 // A reduction of nested rotations is compared with its definition, at positions that are computed from positions.
 TEST_CASE("fusion growth: the exact check of a plan visits a position that others read again once") {
   ExprPool pool;
