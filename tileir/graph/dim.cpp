@@ -128,10 +128,11 @@ std::int64_t combine_integers(char op, std::int64_t a, std::int64_t b, const Loc
 }  // namespace
 
 void Dim::refuse_value(const Here& at) const {
-  throw Error(detail::location_of(at),
-              fmt::format("value: extent '{}' has a symbol, so its value is known only to a run; in a formula it is extent<T>(graph, n), and "
-                          "least() and greatest() are its bounds",
-                          text()));
+  throw Error(
+      detail::location_of(at),
+      fmt::format("value: extent '{}' has a symbol, so its value is known only to a run; in a formula it is extent<T>(graph, n), and "
+                  "least() and greatest() are its bounds",
+                  text()));
 }
 
 Dim Dim::make(detail::DimExpression e, const Location& at) {
