@@ -55,7 +55,9 @@ std::vector<OpId> BlockPlanner::ops_in_order() const {
 }
 
 void BlockPlanner::run() {
-  for (OpId id : ops_in_order()) {
+  const std::vector<OpId> ops = ops_in_order();
+  if (p_.memory_) distribution_.emplace(f_, p_, ops, p_.memory_->lanes);
+  for (OpId id : ops) {
     const auto& op = f_.op(id);
     const auto& info = ir::info(op.kind);
     if (info.has(ir::kTerminator)) {
@@ -166,12 +168,18 @@ void BlockPlanner::schedule_fused(OpId id) {
   int at = needs(id, extents);
   if (is_access) at = std::max(at, memory_order_.first_step(id));
   const int count = static_cast<int>(steps_.size());
-  while (at < count && !(steps_[at].is_loops && !steps_[at].is_interchanged && steps_[at].extents == extents)) ++at;
+  const int part = distribution_ ? distribution_->part(id) : 0;
+  part_of_step_.resize(steps_.size());
+  const auto may_join = [&](int i) {
+    return steps_[i].is_loops && !steps_[i].is_interchanged && steps_[i].extents == extents && part_of_step_[i] == part;
+  };
+  while (at < count && !may_join(at)) ++at;
   if (at == count) {
     Step step;
     step.is_loops = true;
     step.extents = extents;
     append(std::move(step));
+    part_of_step_.push_back(part);
   }
   steps_[at].items.push_back({id, {}, kNoClass});
   p_.step_of_[id.index] = at;

@@ -1,14 +1,17 @@
 // Forms the steps of a block: loop nests that fuse the ops that may share one, and single ops between them.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "backend/host/evaluation_plan.h"
+#include "backend/host/loop_distribution.h"
 #include "backend/host/memory_order.h"
 
 namespace tilewright::backend::host {
 
 /// Plans one block and the blocks nested in it, in program order, except that loads of rows come before loads of tiles. An op joins the
 /// earliest loop nest with its extents that comes after everything it needs, and that keeps the order of accesses to memory (MemoryOrder).
+/// Chains that are too long for one nest are distributed over several (LoopDistribution).
 class BlockPlanner {
  public:
   BlockPlanner(EvaluationPlan&, BlockId);
@@ -54,6 +57,8 @@ class BlockPlanner {
   std::vector<int> ready_;     // indexed by value: the first step that may use it, apart from its own loop nest
   std::vector<int> made_in_;   // indexed by value: the loop nest that computes it, or -1
   MemoryOrder memory_order_;
+  std::optional<LoopDistribution> distribution_;
+  std::vector<int> part_of_step_;  // LoopDistribution::part of the items of a loop nest; of other steps 0
 };
 
 }  // namespace tilewright::backend::host
