@@ -45,6 +45,7 @@ void EGraph::add_terms() {
     reasons_.push_back({});
     members_.emplace_back();
     sources_.emplace_back();
+    has_changed_.push_back(true);
     const CanonicalNode c = normal(term);
     Labels renamed;
     for (Label l : slots) renamed.push_back(c.renamed[l]);
@@ -91,6 +92,7 @@ bool EGraph::unite(const Ref& a, const Ref& b, int reason) {
     for (int s = 0; s < up.size(); ++s) moved.slots[up[s]] = m.slots[s];
     at(members_, to.term).push_back(moved);
   }
+  if (!at(members_, from.term).empty()) has_changed_[static_cast<std::size_t>(to.term)] = true;
   auto& sources = at(sources_, from.term);
   at(sources_, to.term).insert(at(sources_, to.term).end(), sources.begin(), sources.end());
   at(members_, from.term).clear();
@@ -123,10 +125,12 @@ void EGraph::rebuild() {
           if (find(here).term == find(there).term) continue;
           pending_.push_back({here, there});
         }
+        if (!(m.node == old[i].node && m.slots == old[i].slots)) has_changed_[static_cast<std::size_t>(root)] = true;
         members.push_back(m);
         sources.push_back(terms[i]);
         ++nodes_;
       }
+      if (members.size() != old.size()) has_changed_[static_cast<std::size_t>(root)] = true;
     }
     if (pending_.empty()) return;
     unite_pending();

@@ -52,6 +52,9 @@ class EGraph : public NodeSource {
   void rebuild();
   bool is_root(int term) const { return parents_[static_cast<std::size_t>(term)].term == term; }
   bool are_equal(const Ref& a, const Ref& b) const { return find(a) == find(b); }
+  /// Whether the members of a class are others than at the last call of clear_changes.
+  bool has_changed(int root) const { return has_changed_[static_cast<std::size_t>(root)]; }
+  void clear_changes() { has_changed_.assign(has_changed_.size(), false); }
   std::size_t nodes() const { return nodes_; }
 
   /// An edge of the forest of reasons: the other term, with the slot labels that it has where this term's slots are labelled 0, 1, ...
@@ -80,6 +83,7 @@ class EGraph : public NodeSource {
   std::vector<Reason> reasons_;
   std::vector<std::vector<Member>> members_;
   std::vector<std::vector<int>> sources_;  // the term of each member
+  std::vector<bool> has_changed_;          // by class
   std::unordered_map<Node, Known, NodeHash> known_;
   std::vector<Pending> pending_;
   std::size_t nodes_ = 0;

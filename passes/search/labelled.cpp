@@ -19,8 +19,7 @@ Renamed number_labels(const Node& n, bool swapped) {
   const int count = operands_of(n);
   for (int i = 0; i < count; ++i)
     for (Label l : n.in[static_cast<std::size_t>(swapped ? count - 1 - i : i)].labels) meet(l);
-  for (Label l = 0; l < kMaxLabels; ++l)
-    if (contains(n.kept, l)) meet(l);
+  for_each(n.kept, meet);
   return renamed;
 }
 
@@ -62,11 +61,10 @@ std::size_t NodeHash::operator()(const Node& n) const {
 }
 
 Labels CanonicalNode::slots(LabelSet kept) const {
+  std::array<Label, kMaxLabels> named;  // by canonical label
+  for_each(kept, [&](Label l) { named[renamed[l]] = l; });
   Labels slots;
-  for (Label c = 0; c < kMaxLabels; ++c)
-    if (contains(node.kept, c))
-      for (Label l = 0; l < kMaxLabels; ++l)
-        if (contains(kept, l) && renamed[l] == c) slots.push_back(l);
+  for_each(node.kept, [&](Label c) { slots.push_back(named[c]); });
   return slots;
 }
 
@@ -86,8 +84,9 @@ Ref TermTable::insert(const Node& n) {
   if (is_new) {
     Extents extents{};
     std::size_t slot = 0;
-    for (Label l = 0; l < kMaxLabels; ++l) {
-      if (!contains(c.node.kept, l)) continue;
+    Labels slots;
+    for_each(c.node.kept, [&](Label l) {
+      slots.push_back(l);
       for (int i = 0; i < operands_of(n); ++i)
         if (const Ref& r = c.node.in[static_cast<std::size_t>(i)]; r.labels.slot_of(l) >= 0) extents[slot] = extent(r, l);
       if (l == c.node.axis) {
@@ -98,8 +97,9 @@ Ref TermTable::insert(const Node& n) {
                                             : cuts_[which].second;
       }
       ++slot;
-    }
+    });
     nodes_.push_back(c.node);
+    slots_.push_back(slots);
     extents_.push_back(extents);
   }
   return {at->second, c.slots(n.kept)};
@@ -124,13 +124,6 @@ Ref TermTable::variable(int index, std::span<const Extent> extents, ir::Element 
   const Ref r = insert(n);
   if (is_new) std::copy(extents.begin(), extents.end(), extents_.back().begin());
   return r;
-}
-
-Labels TermTable::slots(int term) const {
-  Labels slots;
-  for (Label l = 0; l < kMaxLabels; ++l)
-    if (contains(node(term).kept, l)) slots.push_back(l);
-  return slots;
 }
 
 bool TermTable::fit(const Ref& a, const Ref& b, Label except) const {

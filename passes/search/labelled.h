@@ -97,8 +97,7 @@ void for_labels(const Node& n, Act&& act) {
 template <class Rename>
 Node with_labels(Node n, Rename&& rename) {
   LabelSet kept = 0;
-  for (Label l = 0; l < kMaxLabels; ++l)
-    if (contains(n.kept, l)) kept |= set_of(rename(l));
+  for_each(n.kept, [&](Label l) { kept |= set_of(rename(l)); });
   n.kept = kept;
   if (n.axis != kNoLabel) n.axis = rename(n.axis);
   for (int i = 0; i < operands_of(n); ++i)
@@ -142,7 +141,7 @@ class TermTable {
   /// The extent of a label of a reference that has it.
   Extent extent(const Ref& r, Label l) const { return extent(r.term, r.labels.slot_of(l)); }
   /// The slots of a term, in the labels of its node.
-  Labels slots(int term) const;
+  Labels slots(int term) const { return slots_[static_cast<std::size_t>(term)]; }
 
  private:
   bool fit(const Ref& a, const Ref& b, Label except = kNoLabel) const;
@@ -153,6 +152,7 @@ class TermTable {
   std::vector<Cut> cuts_;
   std::vector<Move> moves_;
   std::vector<Node> nodes_;
+  std::vector<Labels> slots_;
   std::vector<Extents> extents_;
   std::unordered_map<Node, int, NodeHash> terms_;
 };

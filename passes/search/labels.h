@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "tileir/diagnostics.h"
@@ -15,6 +16,11 @@ inline constexpr Label kMaxLabels = 32, kNoLabel = 255;
 inline constexpr int kMaxSlots = 10;
 
 inline LabelSet set_of(Label l) { return LabelSet{1} << l; }
+/// Calls `act` with each label of a set, ascending.
+template <class Act>
+void for_each(LabelSet s, Act&& act) {
+  for (; s != 0; s &= s - 1) act(static_cast<Label>(std::countr_zero(s)));
+}
 inline bool contains(LabelSet s, Label l) { return l < kMaxLabels && (s >> l & 1) != 0; }
 
 /// The label of each slot of a tensor. No label stands twice.

@@ -14,6 +14,19 @@ Matcher::Matcher(const NodeSource& source, TermTable& terms, const Rule& rule, i
   for (std::size_t i = 0; i < pattern_.size(); ++i)
     for (int operand : pattern_[i].in)
       if (operand >= 0) parents_[static_cast<std::size_t>(operand)] = static_cast<int>(i);
+  for (std::size_t i = 0; i < pattern_.size(); ++i) {
+    int depth = 0;
+    for (int n = parents_[i]; n >= 0; n = parents_[static_cast<std::size_t>(n)]) ++depth;
+    int& deepest = pattern_[i].op == Op::variable ? depth_of_variables_ : depth_;
+    deepest = std::max(deepest, depth);
+  }
+}
+
+bool Matcher::can_be(std::size_t node, int term) const {
+  const Op op = pattern_[node].op;
+  if (op == Op::variable) return true;
+  const std::vector<Member>& members = source_.members(term);
+  return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.node.op == op; });
 }
 
 void Matcher::start(const Ref& r) {
@@ -50,6 +63,8 @@ void Matcher::step(std::size_t node) {
 }
 
 void Matcher::take(std::size_t node, const Member& m, bool swapped) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(m.node)); ++i)
+    if (!can_be(static_cast<std::size_t>(pattern_[node].in[i]), m.node.in[swapped ? 1 - i : i].term)) return;
   const State before = state_;
   Visit& visit = visits_[node];
   std::array<Label, kMaxLabels> renamed;
@@ -58,7 +73,7 @@ void Matcher::take(std::size_t node, const Member& m, bool swapped) {
   bool fits = true;
   for_labels(m.node, [&](Label l) {
     if (renamed[l] != kNoLabel || !(fits &= state_.next < kMaxLabels)) return;
-    state_.binder[state_.next] = static_cast<int>(node);
+    state_.binder[state_.next] = static_cast<std::int8_t>(node);
     renamed[l] = state_.next++;
   });
   if (fits) {

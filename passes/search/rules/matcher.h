@@ -23,6 +23,12 @@ struct Match {
 class Matcher {
  public:
   Matcher(const NodeSource& source, TermTable& terms, const Rule& rule, int side);
+  /// How far below a reference are the classes whose members matches there depend on: 0 for its own class alone.
+  int depth() const { return depth_; }
+  /// How far below it are the classes for which the variables stand.
+  int depth_of_variables() const { return depth_of_variables_; }
+  /// Whether the class of a term has a node of the pattern's op, without which nothing matches there.
+  bool has_root(int term) const { return can_be(0, term); }
   /// `act` gets each match, and may add terms to the table.
   template <class Act>
   void at(const Ref& r, Act&& act) {
@@ -37,8 +43,8 @@ class Matcher {
     Node node;    // the member that was taken, in labels of the match
   };
   struct State {
-    std::array<Label, kMaxLabels> alias;  // fresh labels that are one axis
-    std::array<int, kMaxLabels> binder;   // the node of the pattern that sums a fresh label
+    std::array<Label, kMaxLabels> alias;         // fresh labels that are one axis
+    std::array<std::int8_t, kMaxLabels> binder;  // the node of the pattern that sums a fresh label
     Label next = 0;
     std::array<Ref, kMaxVariables> variables;
     Label moved = kNoLabel, cut = kNoLabel;
@@ -46,6 +52,7 @@ class Matcher {
     ir::Element function_element{};
   };
 
+  bool can_be(std::size_t node, int term) const;
   void start(const Ref&);
   void step(std::size_t node);
   void take(std::size_t node, const Member&, bool swapped);
@@ -63,6 +70,7 @@ class Matcher {
   const Rule& rule_;
   const Pattern& pattern_;
   bool other_sums_;  // the other side has a sum and this one has none
+  int depth_ = 0, depth_of_variables_ = 0;
   std::vector<int> parents_;
   std::vector<Visit> visits_;
   State state_;

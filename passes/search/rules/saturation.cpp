@@ -6,6 +6,7 @@ namespace {
 
 // Each node of the limit may add so many terms in a round.
 constexpr std::size_t kTermsOfNode = 4;
+constexpr int kDepthOfUse = 1;  // use_if asks for the operands of what variables stand for
 
 }  // namespace
 
@@ -39,10 +40,15 @@ void Saturation::add(std::span<const Application> applications) {
 bool Saturation::find(const SaturationLimits& limits) {
   found_.clear();
   const int classes = graph_.added_terms();
+  int deepest = 0;
+  for (const SideMatcher& m : matchers_) deepest = std::max(deepest, depth_of_matches(m));
+  find_distances(deepest);
   for (SideMatcher& m : matchers_) {
     const Rule& rule = rules_[static_cast<std::size_t>(m.direction.rule)];
+    const int depth = depth_of_matches(m);
     for (int root = 0; root < classes; ++root) {
-      if (!graph_.is_root(root) || (where_ && !where_(m.direction, root))) continue;
+      if (!graph_.is_root(root) || distances_[static_cast<std::size_t>(root)] > depth || !m.matcher.has_root(root)) continue;
+      if (where_ && !where_(m.direction, root)) continue;
       if (terms_.size() > classes + static_cast<int>(kTermsOfNode * limits.nodes)) return false;
       Labels slots = terms_.slots(root);
       for (int s = 0; s < slots.size(); ++s) slots[s] = static_cast<Label>(s);
@@ -57,7 +63,29 @@ bool Saturation::find(const SaturationLimits& limits) {
       for (int term = before; term < terms_.size() && added_; ++term) added_(term, root);
     }
   }
+  is_partly_matched_ = false;
   return true;
+}
+
+int Saturation::depth_of_matches(const SideMatcher& m) const {
+  return used_ ? std::max(m.matcher.depth(), m.matcher.depth_of_variables() + kDepthOfUse) : m.matcher.depth();
+}
+
+void Saturation::find_distances(int deepest) {
+  const auto classes = static_cast<std::size_t>(graph_.added_terms());
+  distances_.assign(classes, is_partly_matched_ ? 0 : deepest + 1);
+  for (std::size_t root = 0; root < classes; ++root)
+    if (graph_.has_changed(static_cast<int>(root))) distances_[root] = 0;
+  graph_.clear_changes();
+  for (int distance = 1; distance <= deepest && !is_partly_matched_; ++distance)
+    for (std::size_t root = 0; root < classes; ++root) {
+      int& own = distances_[root];
+      if (own < distance || !graph_.is_root(static_cast<int>(root))) continue;
+      for (const Member& m : graph_.members(static_cast<int>(root)))
+        for (int i = 0; i < operands_of(m.node); ++i)
+          if (distances_[static_cast<std::size_t>(m.node.in[static_cast<std::size_t>(i)].term)] == distance - 1) own = distance;
+    }
+  is_partly_matched_ = true;
 }
 
 }  // namespace tilewright::passes::search

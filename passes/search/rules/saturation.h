@@ -1,4 +1,5 @@
-// Equality saturation: applies rules to all classes of an e-graph, round by round, until nothing changes.
+// Equality saturation: applies rules to the classes of an e-graph, round by round, until nothing changes. A rule is matched again only where the
+// classes that its matches depend on have changed.
 #pragma once
 #include <functional>
 #include <span>
@@ -35,7 +36,8 @@ class Saturation {
 
   Saturation(TermTable&, std::span<const Rule>, const std::vector<Direction>&);
 
-  /// Whether a direction is searched for at a class, and whether a match of it is used. Without them, everything is.
+  /// Whether a direction is searched for at a class, and whether a match of it is used. Without them, everything is. The first may
+  /// become true where a class has changed, and nowhere else; the second may ask what the variables of a match stand for, and what the operands of this stand for.
   void search_where(std::function<bool(const Direction&, int root)> where) { where_ = std::move(where); }
   void use_if(std::function<bool(const Direction&, const Match&)> used) { used_ = std::move(used); }
   /// Called for each term that a round has added at a class.
@@ -57,12 +59,16 @@ class Saturation {
   };
   /// Whether all matches were found before the table was full.
   bool find(const SaturationLimits&);
+  int depth_of_matches(const SideMatcher&) const;
+  void find_distances(int deepest);
 
   TermTable& terms_;
   EGraph graph_;
   std::span<const Rule> rules_;
   std::vector<SideMatcher> matchers_;
   std::vector<Application> found_;
+  std::vector<int> distances_;     // by class: how far below it is the nearest class that has changed since the last round
+  bool is_partly_matched_ = true;  // the last round did not match all that had changed before it
   std::function<bool(const Direction&, int)> where_;
   std::function<bool(const Direction&, const Match&)> used_;
   std::function<void(int, int)> added_;

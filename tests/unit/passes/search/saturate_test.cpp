@@ -270,5 +270,45 @@ TEST_CASE("saturate: all that is added to random graphs is equal, and limits are
   CHECK(complete > 150);
 }
 
+TEST_CASE("saturate: what is matched again only where classes have changed has all that matching everything finds") {
+  const std::vector<Direction> directions = search_directions(search_rules());
+  std::size_t complete = 0, matches = 0;
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    CAPTURE(seed);
+    Graph g;
+    fusion::test::random_graph_of_each_kind(g, seed);
+    GraphTerms all = graph_to_terms(g);
+    Saturation saturation(all.terms, search_rules(), directions);
+    const RuleGuards guards(all, saturation.graph(), {.neutral_moves = seed % 2 == 0});
+    const auto is_searched = [&](const Direction& d, int root) { return guards.may_apply(d, all.terms.node(root).element); };
+    const auto is_used = [&](const Direction& d, const Match& m) { return guards.may_use(d, m); };
+    saturation.search_where(is_searched);
+    saturation.use_if(is_used);
+    if (saturation.run({.nodes = 400, .rounds = 12}, [] { return false; }) != Saturation::Outcome::complete) continue;
+    ++complete;
+    std::vector<Saturation::Application> found;
+    for (const Direction& d : directions) {
+      const Rule& rule = search_rules()[static_cast<std::size_t>(d.rule)];
+      Matcher matcher(saturation.graph(), all.terms, rule, d.side);
+      for (int root = 0; root < saturation.graph().added_terms(); ++root) {
+        if (!saturation.graph().is_root(root) || !is_searched(d, root)) continue;
+        Ref whole{root, all.terms.slots(root)};
+        for (int s = 0; s < whole.labels.size(); ++s) whole.labels[s] = static_cast<Label>(s);
+        matcher.at(whole, [&](const Match& m) {
+          if (!is_used(d, m)) return;
+          if (const Ref other = instantiate(all.terms, rule.equation.side(1 - d.side), m.binding))
+            found.push_back({m.found, other, d.rule});
+        });
+      }
+    }
+    saturation.add({});
+    // A class may equal itself with its slots in another order, which it does not say.
+    for (const Saturation::Application& f : found) CHECK(saturation.graph().find(f.before).term == saturation.graph().find(f.after).term);
+    matches += found.size();
+  }
+  CHECK(complete > 60);
+  CHECK(matches > 1000);
+}
+
 }  // namespace
 }  // namespace tilewright::passes::search
