@@ -10,6 +10,7 @@
 #include "passes/search/extract/node_cost.h"
 #include "passes/search/plain_terms.h"
 #include "passes/search/rules/search_rules.h"
+#include "passes/search/saturate/kernel_terms.h"
 #include "passes/search/saturate/known_terms.h"
 
 namespace tilewright::passes::search {
@@ -42,6 +43,7 @@ class Backtracking {
         source_(all_.terms),
         guards_(all_, source_, limits.rules),
         known_(written, all_),
+        kernels_(all_.terms),
         cost_(written, all_, target) {
     for (const Direction& d : search_directions(search_rules()))
       matchers_.push_back({Matcher(source_, all_.terms, search_rules()[static_cast<std::size_t>(d.rule)], d.side), d});
@@ -111,7 +113,7 @@ class Backtracking {
   void change(std::size_t at) {
     const std::vector<int> needed = needed_terms(states_[at]);
     for (int term : needed) {
-      if (known_.is_known(term)) continue;
+      if (known_.is_known(term) || !(limits_.rules.neutral_moves || kernels_.has_kernel(term))) continue;
       for (const Saturation::Application& a : applications(term)) {
         if (is_at_limit()) return;
         State next{.values = replaced(states_[at], needed, a), .seconds = 0, .parent = at, .by = a};
@@ -226,6 +228,7 @@ class Backtracking {
   const PlainTerms source_;
   const RuleGuards guards_;
   KnownTerms known_;
+  KernelTerms kernels_;
   const NodeCost cost_;
   std::vector<SideMatcher> matchers_;
   std::vector<NodeId> values_;

@@ -2,6 +2,7 @@
 #include "passes/search/saturate/saturate.h"
 
 #include "passes/search/rules/search_rules.h"
+#include "passes/search/saturate/kernel_terms.h"
 #include "passes/search/saturate/known_terms.h"
 
 namespace tilewright::passes::search {
@@ -10,10 +11,12 @@ SaturatedGraph::SaturatedGraph(const graph::Graph& written, GraphTerms& all, con
     : all_(all), written_terms_(all.terms.size()), saturation_(all.terms, search_rules(), search_directions(search_rules())) {
   const RuleGuards guards(all_, classes(), limits);
   KnownTerms known(written, all);
-  int updated = -1;  // the round for which the classes that are known are up to date
+  KernelTerms kernels(all.terms);
+  int updated = -1;  // the round for which the classes that are known and those that have kernels are up to date
   saturation_.search_where([&](const Direction& d, int root) {
-    if (updated != rounds()) known.update(classes()), updated = rounds();
-    return !known.is_known_class(root) && guards.may_apply(d, all_.terms.node(root).element);
+    if (updated != rounds()) known.update(classes()), kernels.update(classes()), updated = rounds();
+    if (known.is_known_class(root) || !(limits.neutral_moves || kernels.has_kernel_class(root))) return false;
+    return guards.may_apply(d, all_.terms.node(root).element);
   });
   saturation_.use_if([&](const Direction& d, const Match& m) { return guards.may_use(d, m); });
   saturation_.on_added([&](int, int root) { all_.origins.push_back(all_.origins[static_cast<std::size_t>(root)]); });

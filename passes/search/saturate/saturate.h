@@ -1,12 +1,13 @@
 // Finds the graphs that equal a graph: applies the rules to its terms until nothing changes.
 //
-// Five guards keep the e-graph small:
+// Six guards keep the e-graph small:
 //
 //   1. What is known before a run is not searched: products of parameters are made by rules at what reads them.
 //   2. A side of one op is only added, since it would be found everywhere (search_directions).
 //   3. Functions do not go through parts: no rule has a part but around a cat, and kernels are the same either way.
 //   4. Neutral moves are not made (rule_guards.h): fusion makes the same kernels either way.
-//   5. Limits are counts: a graph has the same e-graph on a busy machine.
+//   5. What is computed element by element from leaves is not searched (kernel_terms.h), either: it is part of the kernels that read it.
+//   6. Limits are counts: a graph has the same e-graph on a busy machine.
 #pragma once
 #include "passes/search/egraph.h"
 #include "passes/search/graph/graph_terms.h"
