@@ -71,8 +71,9 @@ RewrittenGraph rewrite_graph(std::shared_ptr<const graph::Graph> written, const 
     result.search.not_done.push_back(fmt::format("all of it: {}", why));
     return result;
   }
+  fusion::GraphEstimator estimate(options, target);
   const search::Judge judge{.estimate = [&](const graph::Graph& g) -> std::optional<search::SearchEstimate> {
-                              const auto e = fusion::estimate_graph(g, options, target);
+                              const auto e = estimate(g);
                               if (!e) return std::nullopt;
                               return search::SearchEstimate{e->seconds, e->seconds_if_small, e->seconds_if_large, e->kernels};
                             },

@@ -2,8 +2,7 @@
 #include "passes/fusion/sequence/estimate_graph.h"
 
 #include <algorithm>
-#include <map>
-#include <string>
+#include <utility>
 
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/segments.h"
@@ -30,29 +29,35 @@ bool has_kernels_to_derive(const SequenceContext& c, const Segment& s) {
 
 }  // namespace
 
-std::optional<GraphEstimate> estimate_graph(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target) {
-  SequenceContext c(g, without_emission(options), target);
-  const std::vector<Segment> segments = divide(g, kMostOperations, !target.is_gpu());
+GraphEstimator::GraphEstimator(FusionOptions options, const ir::TargetDesc& target)
+    : options_(without_emission(std::move(options))), target_(target) {}
+
+std::optional<GraphEstimate> GraphEstimator::operator()(const graph::Graph& g) {
+  SequenceContext c(g, options_, target_);
+  const std::vector<Segment> segments = divide(g, kMostOperations, !target_.is_gpu());
   const std::set<NodeId> ahead = results_ahead(segments);
   c.buffers.store_in_outputs([&](NodeId n) { return !has_own_memory(g.node(n)) && !ahead.contains(n); });
   FusedKernels fused(c, ahead);
   GraphEstimate all;
-  std::map<std::string, GraphEstimate> derived;  // by structure
   for (const Segment& s : segments) {
     if (!has_kernels_to_derive(c, s)) continue;
-    const auto [at, is_new] = derived.try_emplace(s.structure);
+    const auto [at, is_new] = known_.try_emplace(s.structure);
     if (is_new) {
       c.estimate = {};
       try {
         within_fractions([&] { fused.derive(s); });
+        at->second = c.estimate;
       } catch (const DerivationFailed&) {
-        return std::nullopt;
       }
-      at->second = c.estimate;
     }
-    all += at->second;
+    if (!at->second) return std::nullopt;
+    all += *at->second;
   }
   return all;
+}
+
+std::optional<GraphEstimate> estimate_graph(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target) {
+  return GraphEstimator(options, target)(g);
 }
 
 }  // namespace tilewright::passes::fusion

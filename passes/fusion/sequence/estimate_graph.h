@@ -1,6 +1,8 @@
 // Estimates how long a graph takes, so that equal graphs can be compared.
 #pragma once
+#include <map>
 #include <optional>
+#include <string>
 
 #include "passes/fusion/options.h"
 #include "passes/fusion/sequence/graph_estimate.h"
@@ -9,8 +11,24 @@
 
 namespace tilewright::passes::fusion {
 
-/// Divides the graph into kernels as build_sequence does, and adds up their estimates: nothing is checked or emitted. Kernels that run when a
-/// parameter is given, sums at positions that are data and kernels of the user are left out. None if a segment has no fused plan.
+/// Estimates graphs of one table of symbols. Segments of the structure of an earlier one, of this graph or of another one, are not derived again:
+/// equal graphs of which one was rewritten in part have the others in common.
+class GraphEstimator {
+ public:
+  /// Keeps the reference.
+  GraphEstimator(FusionOptions, const ir::TargetDesc&);
+
+  /// Divides the graph into kernels as build_sequence does, and adds up their estimates: nothing is checked or emitted. Kernels that run when a
+  /// parameter is given, sums at positions that are data and kernels of the user are left out. None if a segment has no fused plan.
+  std::optional<GraphEstimate> operator()(const graph::Graph&);
+
+ private:
+  const FusionOptions options_;
+  const ir::TargetDesc& target_;
+  std::map<std::string, std::optional<GraphEstimate>> known_;  // by structure of segments
+};
+
+/// The estimate of one graph.
 std::optional<GraphEstimate> estimate_graph(const graph::Graph&, const FusionOptions&, const ir::TargetDesc&);
 
 }  // namespace tilewright::passes::fusion

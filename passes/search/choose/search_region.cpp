@@ -62,12 +62,13 @@ class RegionSearch {
     const Extraction extraction =
         extract(region_.graph, terms(), classes(), target_, {.graphs = options_.candidates, .neutral = options_.neutral_moves});
     outcome_.is_optimal = extraction.is_optimal;
-    if (extraction.best.empty()) return std::move(outcome_);
+    const std::vector<Members> proposed = different_graphs(extraction);
+    if (proposed.empty()) return std::move(outcome_);
     const std::optional<SearchEstimate> written = estimate(region_.graph);
     if (!written) return std::move(outcome_);
     written_ = *written;
     outcome_.seconds_before = outcome_.seconds_after = written_.seconds;
-    std::vector<Candidate> all = candidates(extraction);
+    std::vector<Candidate> all = candidates(proposed);
     if (!judge_.measure || !choose_measured(all)) choose(std::move(all));
     return std::move(outcome_);
   }
@@ -94,13 +95,18 @@ class RegionSearch {
     return choice;
   }
 
-  std::vector<Candidate> candidates(const Extraction& extraction) {
+  /// A graph that only computes equal values once is as written to fusion.
+  std::vector<Members> different_graphs(const Extraction& extraction) const {
+    std::vector<Members> all;
+    for (const ExtractedGraph& e : extraction.best)
+      if (!difference_of(e.members).pieces().empty()) all.push_back(e.members);
+    return all;
+  }
+
+  std::vector<Candidate> candidates(const std::vector<Members>& proposed) {
     std::vector<Candidate> all;
-    for (const ExtractedGraph& e : extraction.best) {
-      // A graph that only computes equal values once is as written to fusion.
-      if (Difference(region_.graph, terms(), classes(), e.members).pieces().empty()) continue;
-      if (const auto seconds = estimate(terms_to_graph(region_.graph, terms(), chosen(e.members)))) all.push_back({e.members, *seconds});
-    }
+    for (const Members& members : proposed)
+      if (const auto seconds = estimate(terms_to_graph(region_.graph, terms(), chosen(members)))) all.push_back({members, *seconds});
     std::stable_sort(all.begin(), all.end(),
                      [](const Candidate& a, const Candidate& b) { return a.estimate.seconds < b.estimate.seconds; });
     return all;
