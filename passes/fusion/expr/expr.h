@@ -166,6 +166,7 @@ struct TensorInfo {
   bool is_positive = false;     // every element is known to be > 0 for finite data
   Finite finite = Finite::for_finite_data;
   Finite extremes = Finite::for_finite_data;  // whether maxima and minima of elements count as finite, see finite_extreme
+  bool may_contain_logarithms = false;        // whether elements may be values of formulas with logarithms
   graph::NodeId node;                         // the node whose value the tensor holds; none for an intermediate result
   std::vector<const TensorInfo*> made_of;     // an intermediate result: the tensors from which it is computed, none of them intermediate
 };

@@ -36,21 +36,25 @@ std::optional<ExprBuilder::GuardedLog> ExprBuilder::guarded_log(Expr e) const {
 // Whether exp(.. + c log x) is in the range of x^c and of the exponential of the other terms: x is the sum of a softmax, or of the
 // exponentials of these terms. In a density, x^199 may be 0 where its product with another power is not. A sum in which nothing counts is 0, and so
 // is its product with an exponential of at most 1, but not that with one which overflows. If the exponent subtracts a maximum of values that
-// contain the logarithm, it takes exactly these values: the others may be far above a maximum which was rounded with the logarithm.
+// contain logarithms, or one that another kernel stores, it takes exactly these values: the others may be far above a maximum which was rounded
+// with a logarithm.
 bool ExprBuilder::may_be_power(const Rational& c, Expr x, const std::vector<Term>& all) {
   if (c.is_zero() || !x->is_nonnegative) return false;
   if (all.size() == 1) return true;
   if (x->is(ExprKind::number)) return std::fabs(c.to_double() * std::log2(x->number.to_double())) <= kSpareBits;
   if (c > Rational(1) || -c > Rational(1) || !is_sum_of_exponentials(*this, x)) return false;
-  const auto has_log = [&](const Multiple& chosen) {
-    return std::ranges::any_of(terms(chosen.value), [&](const Term& t) {
-      const auto log = guarded_log(t.value);
-      return log && log->inner == x;
-    });
+  const auto has_log = [&](const Term& t) {
+    return guarded_log(t.value) || (t.value->is(ExprKind::load) && t.value->tensor->may_contain_logarithms);
+  };
+  const auto is_rounded_with_log = [&](const Term& t) {
+    if (!is_maximum(t.value)) return t.value->is(ExprKind::load) && has_log(t);
+    const std::vector<Multiple> values = values_of_maximum(*this, t.value);
+    return std::ranges::any_of(values, [&](const Multiple& v) { return std::ranges::any_of(terms(v.value), has_log); });
   };
   std::vector<Term> others;
   for (const Term& t : all) {
-    if (is_maximum(t.value) && std::ranges::any_of(values_of_maximum(*this, t.value), has_log)) return false;
+    const std::vector<Term> referred = t.value->is_reference() ? terms(t.value->operands[0]) : std::vector<Term>{t};
+    if (std::ranges::any_of(referred, is_rounded_with_log)) return false;
     if (!guarded_log(t.value)) others.push_back(t);
   }
   const Expr exponent = add_terms(others);

@@ -75,6 +75,7 @@ Expr add_stored_tensor(ExprBuilder& b, Expr value, ir::Element element, std::str
   info.is_positive = value->is_positive && ir::bits(element) >= ir::bits(computed(value->element));  // a narrow type may hold 0 for it
   info.finite = std::min(info.finite, value->finite);                                                // 1 / l may be infinite in memory too
   info.extremes = std::min(info.extremes, finite_extreme(value, {}));
+  info.may_contain_logarithms = any_of(value, [](Expr e) { return e->is(ExprKind::log); });
   for (Tensor t : tensors_of(value)) {
     if (t->node.valid())
       info.made_of.push_back(t);

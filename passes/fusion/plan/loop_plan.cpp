@@ -420,6 +420,9 @@ void LoopPlan::choose_grid() {
     const bool is_grid = live.empty() || std::all_of(parts.begin(), parts.end(), [&](Expr p) { return is_cheap_without(x, p); });
     if (is_grid) grid.insert(x);
   }
+  // A factor of the terms of a reduction may have an axis that no accumulator has.
+  for (const Reduction& r : reductions)
+    if (r.policy != Policy::unused) rows.insert(r.value->axes);
   payload = rows.without(grid);
   AxisSet inner, after_loop;
   ExprSet seen;

@@ -102,6 +102,7 @@ Tensor SequenceBuffers::output_tensor(const graph::Output& o, ExprPool& pool) {
   TensorInfo info;
   info.name = "out " + o.name;
   info.element = n.element;
+  info.may_contain_logarithms = true;
   info.shape = n.shape;
   info.strides = row_major(n.shape);
   const Tensor t = pool.add_tensor(std::move(info));

@@ -228,6 +228,7 @@ Tensor GraphToExprs::tensor(const Node& node, NodeId n) {
   info.strides = node.op == Op::input && !node.lengths.empty() ? node.lengths : row_major(node.shape);
   info.is_parameter = node.is_parameter;
   info.is_scalar = node.op == Op::scalar;
+  info.may_contain_logarithms = !is_named && node.op != Op::constant;
   info.node = n;
   return b_.pool().add_tensor(std::move(info));
 }

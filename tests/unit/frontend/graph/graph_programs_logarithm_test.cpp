@@ -66,5 +66,40 @@ TEST_CASE("graph logarithms: the log-sum-exp of log-sum-exps of great numbers") 
     }
 }
 
+// The same where another kernel stores the maximum: each of its values has logarithms of its own.
+TEST_CASE("graph logarithms: a stored maximum of log-sum-exps of great numbers") {
+  for (const float size : {1.0f, 1e4f, 1e10f, 1e30f})
+    for (const int columns : {2, 33}) {
+      CAPTURE(size);
+      CAPTURE(columns);
+      const int rows = 17;
+      const std::vector<float> hw = normal(columns * rows, 1, size), he = normal(columns * rows, 2, size), ha = normal(rows * columns, 3, size);
+      Numbers of_columns, sums, most_of_rows;
+      for (int c = 0; c < columns; ++c) {
+        const auto begin = hw.begin() + c * rows;
+        const double most = *std::max_element(begin, begin + rows);
+        double sum = 0;
+        for (int k = 0; k < rows; ++k) sum += std::exp(begin[k] - most);
+        of_columns.push_back(most + std::log(sum));
+      }
+      for (int r = 0; r < rows; ++r) {
+        Numbers z;
+        for (int c = 0; c < columns; ++c) z.push_back(of_columns[c] + he[c * rows + r] + ha[r * columns + c]);
+        most_of_rows.push_back(*std::max_element(z.begin(), z.end()));
+        double sum = 0;
+        for (double v : z) sum += std::exp(v - most_of_rows.back());
+        sums.push_back(sum);
+      }
+      Program p;
+      const auto w = p.input("w", {columns, rows}, hw), e = p.input("e", {columns, rows}, he), a = p.input("a", {rows, columns}, ha);
+      const auto m = tw::max(w, {1}, true);
+      const auto z = tw::transpose(m + tw::log(tw::sum(tw::exp(w - m), {1}, true)) + e) + a;
+      const auto most = tw::max(z, {1}, true);
+      p.output("most", most, most_of_rows, 1e-5);
+      p.output("sum", tw::sum(tw::exp(z - most), {1}, true), sums, size == 1e4f ? 1e-2 : 1e-5);
+      p.check_on_all();
+    }
+}
+
 }  // namespace
 }  // namespace graph_program

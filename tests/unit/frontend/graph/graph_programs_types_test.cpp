@@ -120,6 +120,34 @@ TEST_CASE("graph programs: products of three narrow operands") {
   run(tw::bf16(), narrowed<tw::bf16>(normal(m * k, 1)), narrowed<tw::bf16>(normal(k * n, 2)), 2e-3);
 }
 
+// A factor of the inner sum has the axis of the outer one, which no accumulator has: the factor is computed after the loop, for all of them.
+TEST_CASE("graph programs: a sum inside of a sum, times bytes of the outer one") {
+  for (const int rows : {1, 33, 64}) {
+    CAPTURE(rows);
+    const int columns = 4, inner = 8;
+    const auto hx = integers<std::int8_t>(rows * columns, -100, 100, 1), hw = integers<std::int8_t>(columns * inner, -9, 9, 2);
+    const auto byte = [](double v) { return double(static_cast<std::int8_t>(static_cast<std::uint8_t>(static_cast<std::int64_t>(v)))); };
+    Numbers most(columns, -128), sums(columns), want(columns);
+    for (int i = 0; i < rows * columns; ++i) most[i % columns] = std::max(most[i % columns], double(hx[i])), sums[i % columns] += hx[i];
+    for (int k = 0; k < inner; ++k) {
+      double p = 0;
+      for (int c = 0; c < columns; ++c) p += most[c] * hw[c * inner + k];
+      p = byte(p);
+      for (int c = 0; c < columns; ++c) want[c] += p * byte(p * sums[c]);
+    }
+    Program program;
+    const tw::Dim n = program.graph.dim("n");
+    program.set_number("n", rows);
+    const auto x = program.input("x", {n, columns}, hx), w = program.input("w", {columns, inner}, hw);
+    const auto p = tw::matmul(tw::broadcast_to(tw::max(x, {0}, true), {n, columns}), w).to<std::int8_t>();
+    const auto g = tw::einsum("ia,ib->ab", p, x).to<std::int8_t>();
+    Numbers of_rows;
+    for (int r = 0; r < rows; ++r) of_rows.insert(of_rows.end(), want.begin(), want.end());
+    program.output("y", tw::matmul(p, g), of_rows, 0);
+    program.check_on_all();
+  }
+}
+
 TEST_CASE("graph programs: integers wrap, divide, shift, compare and widen") {
   const int n = 200;
   const auto ha = integers<int32_t>(n, -1000, 1000, 1), hb = integers<int32_t>(n, 1, 30, 2);
