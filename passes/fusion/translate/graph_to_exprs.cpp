@@ -1,13 +1,9 @@
-// Translates leaves, reductions and indexed reads.
+// Translates values at positions, leaves and indexed reads.
 #include "passes/fusion/translate/graph_to_exprs.h"
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
-#include <string_view>
 
 #include "passes/fusion/expr/expr_walk.h"
-#include "passes/fusion/expr/hidden_maxima.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/translate/signed_zeros.h"
@@ -25,97 +21,12 @@ using graph::NodeId;
 using graph::Op;
 using ir::Element;
 
-AxisSet axes_of(const AxisPosition& position) {
-  AxisSet all;
-  for (Expr e : position.parts) all.insert(e->axes);
-  return all;
-}
-
-AxisSet axes_of(const Position& position) {
-  AxisSet all;
-  for (const AxisPosition& p : position) all.insert(axes_of(p));
-  return all;
-}
-
 }  // namespace
 
 GraphToExprs::GraphToExprs(const graph::Graph& g, const AxisAnalysis& axes, ExprBuilder& b, Options options)
     : g_(g), axes_(axes), b_(b), options_(std::move(options)), has_signed_zeros_(nodes_with_signed_zeros(g)) {
   b_.pool().set_graph(g);
   name_axes();
-}
-
-// ---- positions ----
-
-Expr GraphToExprs::combine(const std::vector<Expr>& parts, const AtomList& atoms) {
-  Expr position = b_.zero();
-  for (std::size_t i = 0; i < parts.size(); ++i) position = b_.add({b_.product({position, b_.extent(atoms[i]->extent)}), parts[i]});
-  return position;
-}
-
-Expr GraphToExprs::whole(const AxisPosition& p, const AtomList& atoms) {
-  if (p.is_whole) return p.parts[0];
-  if (p.parts.empty()) return b_.zero();
-  return combine(p.parts, atoms);
-}
-
-AxisPosition GraphToExprs::parts(const AxisPosition& p, const AtomList& atoms) {
-  if (!p.is_whole) {
-    TW_CHECK(p.parts.size() == atoms.size(), "fusion: a position has other atoms than its axis");
-    return p;
-  }
-  if (atoms.empty()) return {};
-  if (atoms.size() == 1) return {{p.parts[0]}, false};
-  AxisPosition split;
-  Expr rest = p.parts[0];
-  for (std::size_t i = atoms.size(); i-- > 1;) {
-    const Expr extent = b_.extent(atoms[i]->extent);
-    split.parts.insert(split.parts.begin(), b_.function(ir::OpKind::rem_, {rest, extent}, Element::i64));
-    rest = b_.function(ir::OpKind::div_, {rest, extent}, Element::i64);
-  }
-  split.parts.insert(split.parts.begin(), rest);
-  return split;
-}
-
-Expr GraphToExprs::linear(const Position& position, const TensorAtoms& atoms, const graph::TensorShape& shape) {
-  Expr all = b_.zero();
-  for (std::size_t axis = 0; axis < shape.size(); ++axis)
-    all = b_.add({b_.product({all, b_.extent(shape[axis])}), whole(position[axis], atoms[axis])});
-  return all;
-}
-
-std::vector<AxisPosition> GraphToExprs::bindings(const AtomList& given, const AxisSet& outside) {
-  std::vector<AxisPosition> bindings(1);
-  const AtomList atoms = graph::flat(given);
-  AxisSet used = outside;
-  for (Atom* atom : atoms) {
-    std::vector<AxisPosition> extended;
-    if (atom->pieces.empty()) {
-      const Axis axis = axis_of(atom, used);
-      used.insert(axis);
-      for (AxisPosition binding : bindings) {
-        binding.parts.push_back(b_.index(axis));
-        extended.push_back(std::move(binding));
-      }
-    } else {
-      for (const Atom::Piece& piece : atom->pieces) {
-        std::vector<Expr> inner;
-        AxisSet inside = used;
-        const AtomList own = graph::flat(piece.atoms);
-        for (Atom* a : own) {
-          const Axis axis = axis_of(a, inside);
-          inside.insert(axis);
-          inner.push_back(b_.index(axis));
-        }
-        for (AxisPosition binding : bindings) {
-          binding.parts.push_back(b_.add({b_.extent(piece.begin), combine(inner, own)}));
-          extended.push_back(std::move(binding));
-        }
-      }
-    }
-    bindings = std::move(extended);
-  }
-  return bindings;
 }
 
 // ---- values ----
@@ -133,7 +44,7 @@ BoundValue GraphToExprs::translate(NodeId n) {
       p.parts.push_back(b_.index(name));
     }
     position.push_back(p);
-    result.index.push_back(whole(p, axis));
+    result.index.push_back(whole_position(b_, p, axis));
   }
   result.value = at(n, position);
   return result;
@@ -142,7 +53,7 @@ BoundValue GraphToExprs::translate(NodeId n) {
 Expr GraphToExprs::value_at(NodeId n, const std::vector<Expr>& index) {
   const TensorAtoms atoms = axes_.atoms(n);
   Position position;
-  for (std::size_t axis = 0; axis < index.size(); ++axis) position.push_back(parts({{index[axis]}, true}, atoms[axis]));
+  for (std::size_t axis = 0; axis < index.size(); ++axis) position.push_back(position_in_atoms(b_, {{index[axis]}, true}, atoms[axis]));
   return at(n, position);
 }
 
@@ -179,7 +90,8 @@ Expr GraphToExprs::operand(NodeId n, std::size_t i, const Position& position) {
   if (!axes_.is_detached({n, i})) return at(x, position);
   const TensorAtoms seen = axes_.operand_atoms(n, i), own = axes_.atoms(x);
   Position there;
-  for (std::size_t axis = 0; axis < position.size(); ++axis) there.push_back(parts({{whole(position[axis], seen[axis])}, true}, own[axis]));
+  for (std::size_t axis = 0; axis < position.size(); ++axis)
+    there.push_back(position_in_atoms(b_, {{whole_position(b_, position[axis], seen[axis])}, true}, own[axis]));
   return at(x, there);
 }
 
@@ -250,7 +162,7 @@ Expr GraphToExprs::constant(Element element, std::uint64_t bits) {
 Expr GraphToExprs::load(NodeId n, const Position& position) {
   const TensorAtoms atoms = axes_.atoms(n);
   std::vector<Expr> index;
-  for (std::size_t axis = 0; axis < position.size(); ++axis) index.push_back(whole(position[axis], atoms[axis]));
+  for (std::size_t axis = 0; axis < position.size(); ++axis) index.push_back(whole_position(b_, position[axis], atoms[axis]));
   return b_.load(tensor(g_.node(n), n), std::move(index));
 }
 
@@ -269,162 +181,18 @@ Expr GraphToExprs::translate_constant(NodeId n, const Position& position) {
 Expr GraphToExprs::translate_iota(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const TensorAtoms atoms = axes_.atoms(n);
-  return whole(position[node.axes[0]], atoms[node.axes[0]]);
+  return whole_position(b_, position[node.axes[0]], atoms[node.axes[0]]);
 }
 
 Expr GraphToExprs::translate_extent(NodeId n, const Position&) { return b_.extent(g_.node(n).lengths[0]); }
 
 Expr GraphToExprs::translate_rand(NodeId n, const Position& position) {
-  return b_.random(g_.node(n).seed, linear(position, axes_.atoms(n), g_.node(n).shape));
+  return b_.random(g_.node(n).seed, row_major_position(b_, position, axes_.atoms(n), g_.node(n).shape));
 }
 
 Expr GraphToExprs::translate_argument(NodeId, const Position&) { TW_UNREACHABLE("an argument outside of its function"); }
 Expr GraphToExprs::translate_scatter_add(NodeId, const Position&) { TW_UNREACHABLE("scatter_add has kernels of its own, which store it"); }
 Expr GraphToExprs::translate_call(NodeId, const Position&) { TW_UNREACHABLE("a call has a kernel of its own, which stores its results"); }
-
-// ---- reductions and products ----
-
-Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
-  const Node& node = g_.node(n);
-  if (node.kind == Combine::combine) return reduce_by_function(n, position);
-  const TensorAtoms theirs = axes_.operand_atoms(n, 0);
-  const auto is_reduced = [&](std::size_t axis) {
-    return std::find(node.axes.begin(), node.axes.end(), static_cast<int>(axis)) != node.axes.end();
-  };
-  // The operand's positions: those of the result, with one alternative for each combination of pieces along the reduced axes.
-  std::vector<Position> positions(1);
-  auto kept = position.begin();
-  for (std::size_t axis = 0; axis < theirs.size(); ++axis) {
-    if (!is_reduced(axis)) {
-      for (Position& operand_at : positions) operand_at.push_back(*kept);
-      ++kept;
-      continue;
-    }
-    if (node.keep_dims) ++kept;
-    std::vector<Position> longer;
-    for (const Position& operand_at : positions) {
-      AxisSet used = axes_of(position);
-      used.insert(axes_of(operand_at));
-      for (AxisPosition& p : bindings(theirs[axis], used)) {
-        longer.push_back(operand_at);
-        longer.back().push_back(std::move(p));
-      }
-    }
-    positions = std::move(longer);
-  }
-  const AxisSet outside = axes_of(position);
-  const bool is_position = node.kind == Combine::argmax || node.kind == Combine::argmin;
-  // Products of elements that are added up are rounded to f32: only the call of a product licenses tf32. Elements of 16 bits or fewer have no
-  // more significant bits than tf32.
-  const auto precision = ir::bits(node.element) < 32 ? graph::ProductPrecision::standard : graph::ProductPrecision::ieee;
-  std::vector<Expr> results;
-  std::vector<ReducedPiece> pieces;
-  // Whether the formula itself gives the neutral element for no elements: the value is a float or a condition that varies along each axis.
-  bool has_neutral = !ir::is_integer(node.element);
-  for (const Position& operand_at : positions) {
-    AxisSet bound;
-    Expr linear_position = b_.zero();
-    for (std::size_t axis = 0; axis < theirs.size(); ++axis)
-      if (is_reduced(axis)) {
-        bound.insert(axes_of(operand_at[axis]));
-        linear_position = b_.add(
-            {b_.product({linear_position, b_.extent(g_.node(node.operands[0]).shape[axis])}), whole(operand_at[axis], theirs[axis])});
-      }
-    bound = bound.without(outside);
-    const Expr body = operand(n, 0, operand_at);
-    has_neutral = has_neutral && body->axes.contains(bound);
-    if (is_position)
-      pieces.push_back({bound, body, linear_position});
-    else
-      results.push_back(reduced(node.kind, bound, body, {Element::f32, precision}, node.element));
-  }
-  Expr result = is_position ? position_of_extreme(node, pieces) : results[0];
-  for (std::size_t i = 1; i < results.size(); ++i) result = combined(node.kind, result, results[i], node.element);
-  return has_neutral || node.kind == Combine::sum || node.kind == Combine::prod
-             ? result
-             : b_.select(some_element(n), result, constant(node.element, graph::bits_of_nothing(node)), node.element);
-}
-
-Expr GraphToExprs::reduced(Combine combine, const AxisSet& bound, Expr body, const ProductElement& operand_element, Element element) {
-  if (combine == Combine::sum && ir::is_float(element) && b_.rewrites())
-    return guarded_sum(b_, bound, body, operand_element, computed(element));
-  return b_.reduce(combine, bound, body, operand_element, computed(element));
-}
-
-// Whether the axes that a reduction binds have any positions.
-Expr GraphToExprs::some_element(NodeId n) {
-  const Node& node = g_.node(n);
-  std::vector<Expr> conditions;
-  for (int axis : node.axes) conditions.push_back(b_.is_positive(g_.node(node.operands[0]).shape[static_cast<std::size_t>(axis)]));
-  return b_.conjunction(conditions);
-}
-
-// Combines the reductions of two pieces of an axis.
-Expr GraphToExprs::combined(Combine combine, Expr a, Expr b, Element element) {
-  switch (combine) {
-    case Combine::all: return b_.conjunction({a, b});
-    case Combine::any: return b_.negation(b_.conjunction({b_.negation(a), b_.negation(b)}));
-    case Combine::sum: return arithmetic(ir::OpKind::add_, {a, b}, element);
-    case Combine::prod: return arithmetic(ir::OpKind::mul_, {a, b}, element);
-    case Combine::max: return arithmetic(ir::OpKind::maximum_, {a, b}, element);
-    case Combine::min: return arithmetic(ir::OpKind::minimum_, {a, b}, element);
-    default: break;
-  }
-  TW_CHECK(false, "fusion: a reduction over a concatenation must be stored");
-  return a;
-}
-
-Expr GraphToExprs::translate_einsum(NodeId n, const Position& position) {
-  const Node& node = g_.node(n);
-  const std::string_view equation = node.text;
-  const std::size_t arrow = equation.find("->");
-  std::map<char, AtomList> labels = axes_.labels(n);
-  for (auto& [label, atoms] : labels) atoms = graph::flat(atoms);
-  std::map<char, AxisPosition> result;
-  for (std::size_t i = 0; i < position.size(); ++i) result[equation[arrow + 2 + i]] = position[i];
-  const AxisSet outside = axes_of(position);
-
-  // The positions of each label: those of the result, with one alternative for each combination of pieces along the contracted axes.
-  std::vector<std::map<char, AxisPosition>> bindings_of_labels{result};
-  for (const auto& [label, atoms] : labels) {
-    if (result.count(label) != 0) continue;
-    std::vector<std::map<char, AxisPosition>> longer;
-    for (const auto& bound_labels : bindings_of_labels) {
-      AxisSet used = outside;
-      for (const auto& [other, p] : bound_labels) used.insert(axes_of(p));
-      for (AxisPosition& p : bindings(atoms, used)) {
-        longer.push_back(bound_labels);
-        longer.back()[label] = std::move(p);
-      }
-    }
-    bindings_of_labels = std::move(longer);
-  }
-  Element multiplied = Element::f32;
-  for (NodeId x : node.operands) multiplied = g_.node(x).element;
-  // The product of two of three operands is no operand of their type: it may overflow it, or have few of its digits.
-  if (node.operands.size() > 2 && ir::is_float(multiplied) && ir::bits(multiplied) <= 16) multiplied = Element::f32;
-  Expr sum;
-  for (const auto& bound_labels : bindings_of_labels) {
-    AxisSet bound;
-    for (const auto& [label, p] : bound_labels)
-      if (result.count(label) == 0) bound.insert(axes_of(p));
-    std::vector<Factor> factors;
-    std::size_t at_label = 0;
-    for (std::size_t i = 0; i < node.operands.size(); ++i) {
-      const TensorAtoms theirs = axes_.operand_atoms(n, i);
-      Position p;
-      for (const AtomList& axis : theirs) {
-        const char label = equation[at_label++];
-        p.push_back(axis.empty() ? AxisPosition{} : parts(bound_labels.at(label), labels.at(label)));
-      }
-      ++at_label;
-      factors.push_back({operand(n, i, p), 1});
-    }
-    const Expr one = reduced(Combine::sum, bound, b_.multiply(1, factors), {multiplied, node.precision}, node.element);
-    sum = sum ? combined(Combine::sum, sum, one, node.element) : one;
-  }
-  return sum;
-}
 
 // ---- indexed ----
 
@@ -466,9 +234,9 @@ Expr GraphToExprs::indexed(NodeId n, const Position& position) {
 Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& atoms, Expr position) {
   const AxisSet bound = axes_of(along);
   ExprMap moved;
-  const AxisPosition there = parts({{position}, true}, atoms);
+  const AxisPosition there = position_in_atoms(b_, {{position}, true}, atoms);
   for (std::size_t i = 0; i < along.parts.size(); ++i) moved[along.parts[i]] = there.parts[i];
-  const Expr here = b_.equal(whole(along, atoms), position);
+  const Expr here = b_.equal(whole_position(b_, along, atoms), position);
   // Parts without the axis stay as they are: inside of a reduction over the axis, its name means another axis.
   ExprSet visited, unchanged;
   const auto enter = [&](Expr e) {

@@ -18,18 +18,11 @@
 
 #include "passes/fusion/expr/normal_form.h"
 #include "passes/fusion/translate/axes.h"
+#include "passes/fusion/translate/positions.h"
 #include "passes/fusion/translate/repeated_values.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
-
-/// A position along one axis of a tensor: in each of its atoms, outermost first, or in the axis as a whole.
-struct AxisPosition {
-  std::vector<Expr> parts;
-  bool is_whole = false;  // parts has one expression, for an axis of several atoms
-  friend bool operator==(const AxisPosition&, const AxisPosition&) = default;
-};
-using Position = std::vector<AxisPosition>;
 
 /// A value of the graph over free axes: the expression is the element [index[0], index[1], ...].
 struct BoundValue {
@@ -112,12 +105,6 @@ class GraphToExprs {
 
   /// The alternatives for binding the atoms of an axis: one, or one for each tensor of a concatenation.
   std::vector<AxisPosition> bindings(const AtomList&, const AxisSet& used);
-  /// The row-major position in several atoms.
-  Expr combine(const std::vector<Expr>& parts, const AtomList&);
-  Expr whole(const AxisPosition&, const AtomList&);
-  AxisPosition parts(const AxisPosition&, const AtomList&);
-  /// The row-major position in a whole tensor.
-  Expr linear(const Position&, const TensorAtoms&, const graph::TensorShape&);
 
   const graph::Graph& g_;
   const AxisAnalysis& axes_;
@@ -129,7 +116,8 @@ class GraphToExprs {
   std::map<Atom*, AxisName> names_;
   const std::vector<bool> has_signed_zeros_;  // by node
   std::vector<TranslatedValue> values_;
-  std::map<graph::NodeId, std::vector<std::pair<Position, std::size_t>>> memo_;  // for each value being translated: its operands so far
+  std::map<graph::NodeId, std::vector<std::pair<Position, std::size_t>>>
+      memo_;                                    // of each node: the index in values_ of its value at a position
   std::vector<std::vector<std::size_t>> open_;  // for each value that is being translated: its operands so far
 };
 

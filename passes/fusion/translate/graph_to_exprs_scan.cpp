@@ -15,9 +15,9 @@ Expr GraphToExprs::translate_scan(graph::NodeId n, const Position& position) {
     for (Expr e : p.parts) used.insert(e->axes);
   const Axis bound = axis_of_scan(n, atoms, used);
   Position there = position;
-  there[axis] = parts({{b_.index(bound)}, true}, atoms);
+  there[axis] = position_in_atoms(b_, {{b_.index(bound)}, true}, atoms);
   const ir::Element e = node.element;
-  return b_.scan(node.kind, bound, node.reverse, operand(n, 0, there), whole(position[axis], axes_.atoms(n)[axis]),
+  return b_.scan(node.kind, bound, node.reverse, operand(n, 0, there), whole_position(b_, position[axis], axes_.atoms(n)[axis]),
                  ir::is_float(e) && e != ir::Element::f64 ? ir::Element::f32 : e);
 }
 

@@ -21,19 +21,20 @@ Expr GraphToExprs::translate_reshape(NodeId n, const Position& position) {
     const NodeId x = node.operands[0];
     const graph::TensorShape& shape = g_.node(x).shape;
     const TensorAtoms atoms = axes_.atoms(x);
-    Expr rest = linear(position, own, node.shape);
+    Expr rest = row_major_position(b_, position, own, node.shape);
     Position there(shape.size());
     for (std::size_t axis = shape.size(); axis-- > 0;) {
       const Expr extent = b_.extent(shape[axis]);
       const bool is_outermost = axis == 0;
-      there[axis] = parts({{is_outermost ? rest : b_.function(ir::OpKind::rem_, {rest, extent}, Element::i64)}, true}, atoms[axis]);
+      there[axis] =
+          position_in_atoms(b_, {{is_outermost ? rest : b_.function(ir::OpKind::rem_, {rest, extent}, Element::i64)}, true}, atoms[axis]);
       if (!is_outermost) rest = b_.function(ir::OpKind::div_, {rest, extent}, Element::i64);
     }
     return at(x, there);
   }
   std::vector<Expr> all;
   for (std::size_t axis = 0; axis < position.size(); ++axis)
-    for (Expr e : parts(position[axis], own[axis]).parts) all.push_back(e);
+    for (Expr e : position_in_atoms(b_, position[axis], own[axis]).parts) all.push_back(e);
   Position there;
   auto next = all.begin();
   for (const AtomList& axis : axes_.operand_atoms(n, 0)) {
@@ -48,19 +49,19 @@ Expr GraphToExprs::translate_reshape(NodeId n, const Position& position) {
 Expr GraphToExprs::moved_along(NodeId n, const Position& position, Expr along) {
   const int axis = g_.node(n).axes[0];
   Position there = position;
-  there[axis] = parts({{along}, true}, axes_.operand_atoms(n, 0)[axis]);
+  there[axis] = position_in_atoms(b_, {{along}, true}, axes_.operand_atoms(n, 0)[axis]);
   return operand(n, 0, there);
 }
 
 Expr GraphToExprs::translate_slice(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
-  const Expr i = whole(position[node.axes[0]], axes_.atoms(n)[node.axes[0]]);
+  const Expr i = whole_position(b_, position[node.axes[0]], axes_.atoms(n)[node.axes[0]]);
   return moved_along(n, position, b_.add({b_.extent(node.lengths[0]), b_.product({b_.extent(node.lengths[2]), i})}));
 }
 
 Expr GraphToExprs::translate_flip(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
-  const Expr i = whole(position[node.axes[0]], axes_.atoms(n)[node.axes[0]]);
+  const Expr i = whole_position(b_, position[node.axes[0]], axes_.atoms(n)[node.axes[0]]);
   return moved_along(n, position, b_.subtract(b_.extent(node.shape[node.axes[0]] - Dim(1)), i));
 }
 
@@ -69,7 +70,7 @@ Expr GraphToExprs::translate_flip(NodeId n, const Position& position) {
 Expr GraphToExprs::translate_rotate(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const Dim& extent = node.shape[node.axes[0]];
-  const Expr from = before_rotation(whole(position[node.axes[0]], axes_.atoms(n)[node.axes[0]]), node.lengths[0], extent);
+  const Expr from = before_rotation(whole_position(b_, position[node.axes[0]], axes_.atoms(n)[node.axes[0]]), node.lengths[0], extent);
   const Expr is_inside = b_.at_least_zero(from);
   const bool is_still = holds(is_inside) == true;
   return moved_along(n, position, is_still ? from : b_.select(is_inside, from, b_.add({from, b_.extent(extent)}), Element::i64));
@@ -92,7 +93,7 @@ Expr GraphToExprs::translate_materialize(NodeId n, const Position& position) { r
 Expr GraphToExprs::translate_window(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const TensorAtoms own = axes_.atoms(n);
-  const Expr i = whole(position[node.axes[0]], own[node.axes[0]]), j = whole(position.back(), own.back());
+  const Expr i = whole_position(b_, position[node.axes[0]], own[node.axes[0]]), j = whole_position(b_, position.back(), own.back());
   const Expr along = b_.add({b_.product({b_.extent(node.lengths[1]), i}), b_.product({b_.extent(node.lengths[2]), j})});
   return moved_along(n, Position(position.begin(), position.end() - 1), along);
 }
@@ -102,11 +103,11 @@ Expr GraphToExprs::translate_pad(NodeId n, const Position& position) {
   if (graph::has_empty_operand(g_, node)) return operand(n, 1, {});
   const int axis = node.axes[0];
   const TensorAtoms own = axes_.atoms(n), theirs = axes_.operand_atoms(n, 0);
-  const Expr i = b_.subtract(whole(position[axis], own[axis]), b_.extent(node.lengths[0]));
+  const Expr i = b_.subtract(whole_position(b_, position[axis], own[axis]), b_.extent(node.lengths[0]));
   const Dim inner = node.shape[axis] - node.lengths[0] - node.lengths[1];
   const Expr inside = b_.conjunction({b_.at_least_zero(i), b_.at_least_zero(b_.subtract(b_.extent(inner - Dim(1)), i))});
   Position there = position;
-  there[axis] = parts({{i}, true}, theirs[axis]);
+  there[axis] = position_in_atoms(b_, {{i}, true}, theirs[axis]);
   return b_.select(inside, operand(n, 0, there), operand(n, 1, {}), node.element);
 }
 
@@ -114,11 +115,11 @@ Expr GraphToExprs::translate_pad(NodeId n, const Position& position) {
 Expr GraphToExprs::translate_concat(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const int axis = node.axes[0];
-  const Expr i = whole(position[axis], axes_.atoms(n)[axis]);
+  const Expr i = whole_position(b_, position[axis], axes_.atoms(n)[axis]);
   const std::vector<JoinedPiece> pieces = joined_pieces(node);
   const auto value = [&](const JoinedPiece& piece) {
     Position there = position;
-    there[axis] = parts({{b_.subtract(i, b_.extent(piece.begin))}, true}, axes_.operand_atoms(n, piece.operand)[axis]);
+    there[axis] = position_in_atoms(b_, {{b_.subtract(i, b_.extent(piece.begin))}, true}, axes_.operand_atoms(n, piece.operand)[axis]);
     return operand(n, piece.operand, there);
   };
   if (const JoinedPiece* piece = piece_of(i, pieces)) return value(*piece);
