@@ -1,21 +1,17 @@
-// Computes each tensor op at one element, by its definition.
+// Computes leaves, element-wise ops, shape ops and indexed reads at one element, by their definitions.
 #include "passes/fusion/check/graph_values.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
 
 #include "passes/fusion/check/field.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/neutral.h"
-#include "tileir/op_info.h"
 
 namespace tilewright::passes::fusion {
 
-using graph::Combine;
 using graph::Node;
 using graph::NodeId;
 using graph::Op;
@@ -23,8 +19,6 @@ using ir::Element;
 using ir::OpKind;
 
 namespace {
-
-Number real(std::int64_t v) { return {static_cast<long double>(v), 0}; }
 
 // Converts the result of an op to the node's type.
 Number typed(const Node& n, graph::Integers integers, const Number& value) {
@@ -63,25 +57,6 @@ Number stored_element(const graph::Graph& g, NodeId id, const Sample& sample, co
     if (fraction) value.error = std::fabs(number(*fraction).value - value.value);
   }
   return value;
-}
-
-Number combined(Combine kind, Element e, const Number& a, const Number& b) {
-  const std::array both{a, b};
-  const auto apply_op = [&](OpKind op) { return ir::is_float(e) ? apply_float(op, both) : apply_integer(op, both, e, e); };
-  switch (kind) {
-    case Combine::sum: return apply_op(OpKind::add_);
-    case Combine::prod: return apply_op(OpKind::mul_);
-    case Combine::max: return apply_op(OpKind::maximum_);
-    case Combine::min: return apply_op(OpKind::minimum_);
-    case Combine::any:
-    case Combine::all: {
-      const bool decides = kind == Combine::any;
-      for (const Number& x : both)
-        if (x.is_known() && x.is_true() == decides) return {decides ? 1.0L : 0.0L};
-      return a.is_known() && b.is_known() ? Number{decides ? 0.0L : 1.0L} : Number::unknown();
-    }
-    default: return Number::unknown();
-  }
 }
 
 Number combined(const graph::Graph& g, NodeId function, const Number& earlier, const Number& later) {
@@ -135,10 +110,10 @@ Number GraphValues::compute(const Key& k) {
 Number GraphValues::run_input(const Key& k) { return stored_element(g_, k.node, sample_, k.position); }
 Number GraphValues::run_scalar(const Key& k) { return stored_element(g_, k.node, sample_, k.position); }
 Number GraphValues::run_constant(const Key& k) { return stored_element(g_, k.node, sample_, k.position); }
-Number GraphValues::run_iota(const Key& k) { return real(k.position[static_cast<std::size_t>(g_.node(k.node).axes[0])]); }
-Number GraphValues::run_extent(const Key& k) { return real(sample_.value(g_.node(k.node).lengths[0])); }
+Number GraphValues::run_iota(const Key& k) { return exact_number(k.position[static_cast<std::size_t>(g_.node(k.node).axes[0])]); }
+Number GraphValues::run_extent(const Key& k) { return exact_number(sample_.value(g_.node(k.node).lengths[0])); }
 Number GraphValues::run_rand(const Key& k) {
-  return sample_.uniform(g_.node(k.node).seed, real(linear(k.position, sample_.shape(k.node))));
+  return sample_.uniform(g_.node(k.node).seed, exact_number(linear(k.position, sample_.shape(k.node))));
 }
 Number GraphValues::run_argument(const Key&) { return Number::unknown(); }
 Number GraphValues::run_call(const Key&) { return Number::unknown(); }
@@ -234,157 +209,6 @@ Number GraphValues::run_pad(const Key& k) {
   p[axis] -= sample_.value(n.lengths[0]);
   const bool is_inside = p[axis] >= 0 && p[axis] < extent(n, 0, axis);
   return is_inside ? operand(n, 0, p) : operand(n, 1, {});
-}
-
-// ---- reductions and products ----
-
-// Indexed by axis of the operand; empty for an axis that is not reduced.
-const std::vector<std::vector<SampledPosition>>& GraphValues::reduced_positions(NodeId id) {
-  const auto [at, is_new] = reduced_.try_emplace(id.index);
-  if (!is_new) return at->second;
-  const Node& n = g_.node(id);
-  const TensorAtoms atoms = axes_.operand_atoms(id, 0);
-  at->second.resize(atoms.size());
-  // A reduction by a function need not be commutative, so its axes are not split.
-  for (int axis : n.axes)
-    at->second[static_cast<std::size_t>(axis)] = sample_.positions(atoms[static_cast<std::size_t>(axis)], n.kind != Combine::combine);
-  return at->second;
-}
-
-template <class F>
-void GraphValues::for_each_reduced(const Key& k, F&& body) {
-  const Node& n = g_.node(k.node);
-  const std::vector<std::vector<SampledPosition>>& reduced = reduced_positions(k.node);
-  Coordinates p(reduced.size());
-  const auto visit = [&](const auto& self, std::size_t axis, std::size_t kept, std::int64_t weight) -> void {
-    if (axis == p.size()) return body(p, weight);
-    if (std::find(n.axes.begin(), n.axes.end(), static_cast<int>(axis)) == n.axes.end()) {
-      p[axis] = k.position[kept];
-      return self(self, axis + 1, kept + 1, weight);
-    }
-    for (const SampledPosition& s : reduced[axis]) {
-      p[axis] = s.position;
-      self(self, axis + 1, kept + (n.keep_dims ? 1 : 0), weight * s.weight);
-    }
-  };
-  visit(visit, 0, 0, 1);
-}
-
-Number GraphValues::run_reduce(const Key& k) {
-  const Node& n = g_.node(k.node);
-  const Element of = g_.node(n.operands[0]).element;
-  const bool is_position = n.kind == Combine::argmax || n.kind == Combine::argmin;
-  bool is_first = true;
-  Number result, position;
-  for_each_reduced(k, [&](const Coordinates& p, std::int64_t weight) {
-    const Number x = operand(n, 0, p);
-    if (values_.is_missing()) return;
-    if (is_position) {
-      // The position within the reduced axes; of equal elements the first one.
-      std::int64_t at = 0;
-      for (int axis : n.axes) at = at * extent(n, 0, static_cast<std::size_t>(axis)) + p[static_cast<std::size_t>(axis)];
-      const bool is_open = !is_first && result.is_known() && x.is_known() && x.error + result.error > 0 &&
-                           std::fabs(x.value - result.value) <= x.error + result.error;
-      const bool is_nan = std::isnan(x.value), was_nan = std::isnan(result.value);
-      const bool is_better =
-          is_first || (!was_nan && (is_nan || (n.kind == Combine::argmax ? x.value > result.value : x.value < result.value)));
-      if (!x.is_known() || is_open || (!is_first && !position.is_known()))
-        position = Number::unknown();
-      else if (is_better)
-        position = real(at);
-      if (is_better) result = x;
-    } else if (n.kind == Combine::combine) {
-      result = is_first ? x : combined(g_, n.combiner, result, x);
-    } else {
-      // Narrow integers are summed in the type to which they are widened.
-      const Number own = n.kind == Combine::sum && n.element != of ? cast(x, of, n.element) : x;
-      const Number weighted = n.kind != Combine::sum    ? own
-                              : ir::is_float(n.element) ? own * real(weight)
-                                                        : apply_integer(OpKind::mul_, std::array{own, real(weight)}, n.element, n.element);
-      result = is_first ? weighted : combined(n.kind, n.element, result, weighted);
-    }
-    is_first = false;
-  });
-  return is_position ? position : result;
-}
-
-Number GraphValues::run_scan(const Key& k) {
-  const Node& n = g_.node(k.node);
-  const auto axis = static_cast<std::size_t>(n.axes[0]);
-  const std::int64_t here = k.position[axis];
-  AxisPositions all = sample_.positions(sample_.shape(k.node)[axis]);
-  if (n.reverse) std::reverse(all.begin(), all.end());
-  bool is_first = true;
-  Number result = combined(Combine::sum, n.element, {}, {});
-  for (const SampledPosition& s : all) {
-    if (n.reverse ? s.position < here : s.position > here) continue;
-    Coordinates p = k.position;
-    p[axis] = s.position;
-    const Number x = operand(n, 0, p);
-    if (values_.is_missing()) continue;
-    result = is_first ? x : combined(n.kind, n.element, result, x);
-    is_first = false;
-  }
-  return is_first && !values_.is_missing() ? Number::unknown() : result;
-}
-
-const GraphValues::Product& GraphValues::product_of(NodeId id) {
-  const auto [found, is_new] = products_.try_emplace(id.index);
-  Product& product = found->second;
-  if (!is_new) return product;
-  const Node& n = g_.node(id);
-  std::string labels;  // indexed by number
-  const auto number = [&](char c) {
-    const std::size_t at = labels.find(c);
-    if (at != labels.npos) return at;
-    labels += c;
-    return labels.size() - 1;
-  };
-  const std::size_t arrow = n.text.find("->");
-  for (char c : n.text.substr(arrow + 2)) product.free.push_back(number(c));
-  const std::size_t free = labels.size();
-  for (const auto& [label, atoms] : axes_.labels(id))
-    if (number(label) >= free) product.bound.push_back(sample_.positions(atoms));
-  std::size_t at = 0;
-  for (NodeId x : n.operands) {
-    std::vector<std::size_t>& axes = product.operands.emplace_back();
-    for (const Dim& d : g_.node(x).shape) {
-      const char c = n.text[at++];
-      axes.push_back(d == Dim(1) ? kOne : number(c));
-    }
-    ++at;
-  }
-  return product;
-}
-
-Number GraphValues::run_einsum(const Key& k) {
-  const Node& n = g_.node(k.node);
-  const Product& product = product_of(k.node);
-  Coordinates at;  // indexed by number of the label
-  for (std::size_t i = 0; i < k.position.size(); ++i) {
-    if (product.free[i] == at.size()) at.push_back(0);
-    at[product.free[i]] = k.position[i];
-  }
-  Number sum;
-  const auto visit = [&](const auto& self, std::size_t next, std::int64_t weight) -> void {
-    if (next < product.bound.size()) {
-      for (const SampledPosition& s : product.bound[next]) {
-        at.push_back(s.position);
-        self(self, next + 1, weight * s.weight);
-        at.pop_back();
-      }
-      return;
-    }
-    Number term = real(weight);
-    for (std::size_t i = 0; i < n.operands.size(); ++i) {
-      Coordinates p;
-      for (std::size_t label : product.operands[i]) p.push_back(label == kOne ? 0 : at[label]);
-      term = term * operand(n, i, p);
-    }
-    sum = sum + term;
-  };
-  visit(visit, 0, 1);
-  return sum;
 }
 
 // ---- indexed ----

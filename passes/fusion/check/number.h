@@ -34,6 +34,8 @@ Number add(const Number&, const Number&, ir::Element);
 Number multiply(const Number&, const Number&, ir::Element);
 
 Number number(const ir::Rational&);
+/// An integer, which has no error.
+inline Number exact_number(std::int64_t v) { return {static_cast<long double>(v), 0}; }
 /// base^exponent; a root of a negative number is NaN.
 Number power(const Number& base, const ir::Rational& exponent);
 Number maximum(const Number&, const Number&);

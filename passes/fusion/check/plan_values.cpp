@@ -24,7 +24,6 @@ using ir::Element;
 using ir::OpKind;
 
 Number truth(bool holds) { return {holds ? 1.0L : 0.0L, 0}; }
-Number real(std::int64_t v) { return {static_cast<long double>(v), 0}; }
 
 // The value that a tensor of this type holds: integers wrap, and rounding of floats is ignored.
 Number stored_as(Element e, const Number& x) { return ir::is_integer(e) && x.is_known() && x.is_finite() ? cast(x, Element::i64, e) : x; }
@@ -201,8 +200,8 @@ Number PlanValues::compute_expr(std::size_t kernel, Expr e, const Point& p) {
     case ExprKind::number: return number(e->number);
     case ExprKind::infinity: return {e->number.is_negative() ? -HUGE_VALL : HUGE_VALL, 0};
     case ExprKind::constant: return {std::bit_cast<double>(e->bits), 0};
-    case ExprKind::extent: return real(sample_.value(e->extent));
-    case ExprKind::index: return real(restricted(e->axes, p)[0]);
+    case ExprKind::extent: return exact_number(sample_.value(e->extent));
+    case ExprKind::index: return exact_number(restricted(e->axes, p)[0]);
     case ExprKind::random: return sample_.uniform(e->bits, operand(0));
     case ExprKind::load: return load(kernel, e, p);
     case ExprKind::add: {
@@ -334,7 +333,7 @@ Number PlanValues::reduced(std::size_t kernel, const Fold& fold, Element element
     }
     Number x = get(kernel, body, at);
     if (values_.is_missing()) return;
-    if (fold == Combine::sum) x = multiply(x, real(weight), element);
+    if (fold == Combine::sum) x = multiply(x, exact_number(weight), element);
     if (!result)
       result = x;
     else if (fold == Combine::sum)
