@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "passes/fusion/cover/limits.h"
-#include "passes/fusion/emit/tile_values.h"
 
 namespace tilewright::passes::fusion {
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "passes/analysis/register_pressure.h"
-#include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/thresholds.h"
 #include "tileir/op_kind.h"
 

@@ -9,15 +9,16 @@
 //
 //   1. open: parameters, and the start positions of the program (program_grid.h).
 //   2. emit_pass: for each pass, estimate_shifts computes references from the first tile; emit_loop updates the state tile by tile
-//      (state_emitter.h), within the bounds that masks give; complete computes the reductions from the accumulators.
+//      (state_emitter.h), within the bounds that masks give; complete computes the reductions from the accumulators (pass_emitter.h).
 //   3. store_outputs: outputs that do not vary along the loop's axis; the others are stored in the last pass.
 //
-// A loop that several programs divide among them becomes two kernels: the first one (run_part) stores the state of each part of the loop,
-// the second one (run_merge) merges the states of all parts and continues like a kernel after a whole loop.
+// A loop that several programs divide among them becomes two kernels: the first one (emit_part) stores the state of each part of the loop,
+// the second one (emit_merge) merges the states of all parts and continues like a kernel after a whole loop.
 #pragma once
 #include <map>
 #include <string>
 
+#include "passes/fusion/emit/emission_failed.h"
 #include "passes/fusion/kernel_types.h"
 #include "passes/fusion/plan/loop_plan.h"
 #include "passes/fusion/tiles/split_loop.h"
@@ -37,7 +38,7 @@ struct EmittedKernel {
   std::vector<GridFactor> grid[3];
 };
 
-/// Throws TileTooLarge (tile_builder.h) if a tile would exceed the limits of tile IR.
+/// Throws TileTooLarge if a tile would exceed the limits of tile IR, and CircularValue.
 EmittedKernel emit_kernel(const std::string& name, ExprBuilder&, const LoopPlan&, const TileSizes&);
 /// The two kernels of a divided loop. `at_once`: how many states the second one merges at a time, a power of two.
 EmittedKernel emit_part_kernel(const std::string& name, ExprBuilder&, const LoopPlan&, const TileSizes&, const SplitLoop&);

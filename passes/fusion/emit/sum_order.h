@@ -4,7 +4,7 @@
 //   1. exponent_order: in an exponent, a value comes first, and then the maximum that is chosen from it or the reference that stands for it.
 //   2. base_of: a multiple of another sum is computed from that one.
 //   3. written_order: a sum of several differences, or of a value and what is made of it, is computed as the user writes it.
-//   4. take_exact_differences: differences from references come first.
+//   4. take_exact_differences: differences from references come first (differences.h).
 //   5. exact_groups: data minus their maximum come first, and then terms that are rounded anyway.
 //   6. summand: all others are added term by term, those with few axes first.
 //
@@ -21,24 +21,15 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "passes/fusion/emit/differences.h"
 #include "passes/fusion/expr/constant_value.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/normal_form.h"
 
 namespace tilewright::passes::fusion {
-
-/// coefficient * (values + reference) or coefficient * (reference - values), where the reference stands for an average or an extreme that
-/// cancels the values; or coefficient * (values - reference), where the reference changes to these values.
-struct Difference {
-  enum class Kind : std::uint8_t { added, subtracted, change } kind;
-  Rational coefficient;
-  Expr values, reference;
-  bool rounds_values = false;  // the reference is an extreme, which was chosen from the rounded values
-};
 
 /// How a sum is computed.
 struct SumOrder {
@@ -77,9 +68,6 @@ struct WrittenProduct {
   std::optional<WrittenValue> written;
   Expr negative;  // if `written` is empty: the negative product, which the user writes
 };
-
-/// The terms that are left of a sum if all of these terms are taken out of it; none if it lacks one of them.
-std::optional<std::vector<Term>> without_terms(std::vector<Term> sum, std::span<const Term> taken);
 
 class SumOrders {
  public:

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "passes/fusion/emit/emission_failed.h"
+
 namespace tilewright::passes::fusion {
 
 using ir::Element;

@@ -4,16 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "passes/fusion/derivation_failed.h"
 #include "passes/fusion/emit/scopes.h"
 #include "tileir/builder.h"
 
 namespace tilewright::passes::fusion {
-
-/// Thrown for a tile with more axes or elements than tile IR allows: smaller tiles, or another division into kernels, avoid it.
-struct TileTooLarge : DerivationFailed {
-  TileTooLarge() : DerivationFailed("a tile would have more axes or elements than there can be") {}
-};
 
 class TileBuilder {
  public:

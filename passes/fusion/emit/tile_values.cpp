@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "passes/fusion/bit_counts.h"
+#include "passes/fusion/emit/emission_failed.h"
 #include "passes/fusion/expr/exponentials.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"

@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "passes/fusion/derivation_failed.h"
 #include "passes/fusion/emit/emit_context.h"
 #include "passes/fusion/emit/integer_values.h"
 #include "passes/fusion/emit/memory.h"
@@ -22,11 +21,6 @@
 #include "tileir/builder.h"
 
 namespace tilewright::passes::fusion {
-
-/// Thrown for a value whose parts, as they are written or in normal form, lead back to it.
-struct CircularValue : DerivationFailed {
-  CircularValue() : DerivationFailed("a value would be computed from itself") {}
-};
 
 class TileValues final : public ValueSource {
  public:

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "passes/fusion/derivation_failed.h"
-#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/emit/kernel_emitter.h"
 #include "passes/fusion/graph/alike_segments.h"
 #include "passes/fusion/graph/carried_values.h"
 #include "passes/fusion/graph/node_memory.h"

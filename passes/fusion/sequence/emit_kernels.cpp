@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/emit/kernel_emitter.h"
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/report/error_bound.h"
 #include "passes/fusion/report/plan_numbers.h"

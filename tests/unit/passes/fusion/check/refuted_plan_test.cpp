@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "passes/fusion/check/field_check.h"
-#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/emit/emission_failed.h"
 #include "passes/fusion/steps.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tests/unit/passes/fusion/run_program.h"
