@@ -30,7 +30,7 @@ bool reads_from(const ChosenKernel& k, const ChosenKernel& other) {
 
 // Whether merging does not reduce the number of programs: it does if each kernel varies along an axis of the grid that the other one lacks.
 bool share_programs(const LoopPlan& merged, const std::vector<KernelOutput>& first, const std::vector<KernelOutput>& second) {
-  const auto tiled = [&](const KernelOutput& o) { return o.value->axes.common(merged.grid).without(merged.payload); };
+  const auto tiled = [&](const KernelOutput& o) { return o.value->axes.common(merged.programs.grid).without(merged.programs.payload); };
   for (const KernelOutput& x : first)
     for (const KernelOutput& y : second)
       if (!tiled(x).contains(tiled(y)) && !tiled(y).contains(tiled(x))) return false;
@@ -93,8 +93,8 @@ class Merger {
     AxisSet distributed;
     // If a kernel reads all rows of another output, one program would have to compute all of them.
     if (is_reader) {
-      distributed = a.plan->grid;
-      distributed.insert(c.plan->grid);
+      distributed = a.plan->programs.grid;
+      distributed.insert(c.plan->programs.grid);
     }
     std::optional<MergedPlan> merged = merged_plan(b_, held_, first, second, loops, distributed, target_, options_);
     const double apart = a.cost.seconds + c.cost.seconds;
@@ -173,7 +173,7 @@ std::optional<MergedPlan> merged_plan(ExprBuilder& b, ContainedReductions& held,
   for (Axis loop : loops) {
     if (!is_loop_of(held, both, loop)) continue;
     LoopPlan plan(b, both, loop);
-    if (!share_programs(plan, first, second) || !plan.grid.contains(distributed)) continue;
+    if (!share_programs(plan, first, second) || !plan.programs.grid.contains(distributed)) continue;
     const KernelCost cost = estimate(plan, choose_tiling(b, plan, target, options), b, target, options);
     if (cost.fits && (!best || cost.seconds < best->cost.seconds)) best.emplace(MergedPlan{std::move(plan), cost});
   }

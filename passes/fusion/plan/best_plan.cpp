@@ -13,17 +13,19 @@ namespace {
 
 // Plans are compared by whether they fit, then by their passes, then by what a program holds: accumulators, and positions of inner
 // reductions.
-std::tuple<bool, int, double> cost(const LoopPlan& p) { return {!fits_on_chip(p), p.passes, p.cells + p.resident + p.after}; }
+std::tuple<bool, int, double> cost(const LoopPlan& p) {
+  return {!fits_on_chip(p), p.passes, p.programs.cells + p.programs.resident + p.programs.after};
+}
 
 }  // namespace
 
 bool fits_on_chip(const LoopPlan& p) {
   // Programs hold the axes that are not distributed over the grid completely, so such an axis must have a known greatest extent.
-  AxisSet whole = p.payload;
-  for (const KernelOutput& o : p.outputs) whole.insert(o.value->axes.without(p.grid));
+  AxisSet whole = p.programs.payload;
+  for (const KernelOutput& o : p.outputs) whole.insert(o.value->axes.without(p.programs.grid));
   for (Axis a : whole)
     if (p.loop && a != p.loop && a->extent.greatest() > kMostHeldExtent) return false;
-  return p.cells + p.after <= kMostRowCells;
+  return p.programs.cells + p.programs.after <= kMostRowCells;
 }
 
 LoopPlan best_plan(ExprBuilder& b, const std::vector<KernelOutput>& outputs) {

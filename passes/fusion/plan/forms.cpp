@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "passes/fusion/expr/averaged.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/magnitude.h"
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/value_bounds.h"
+#include "passes/fusion/plan/weighted_averages.h"
 #include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
@@ -22,50 +22,7 @@ namespace {
 using graph::Combine;
 using ir::OpKind;
 
-std::set<Tensor> data_of(Expr e) {
-  const std::vector<Tensor> tensors = tensors_of(e);
-  return {tensors.begin(), tensors.end()};
-}
-
-// A value divided by its first coefficient: equal for multiples of one value.
-Expr without_coefficient(Expr e, ExprBuilder& b) {
-  const Rational c = b.terms(e).front().coefficient;
-  return c.is_zero() ? e : b.scale(Rational(1) / c, e);
-}
-
-// The factors in an average's sums that are not the averaged data: masks and weights.
-std::vector<Expr> weights_of(const std::vector<Expr>& sums, Expr averaged, Axis loop, ExprBuilder& b) {
-  const std::set<Tensor> data = data_of(averaged);
-  std::vector<Expr> weights;
-  for (Expr s : sums) {
-    if (without_coefficient(s->operands[0], b) == without_coefficient(averaged, b)) continue;
-    for (const Factor& f : b.factors(s->operands[0])) {
-      const std::set<Tensor> own = data_of(f.base);
-      const bool is_data =
-          !own.empty() && std::includes(data.begin(), data.end(), own.begin(), own.end()) && !f.base->holds(ExprKind::indicator);
-      if (f.base->axes.contains(loop) && !is_data) weights.push_back(f.base);
-    }
-  }
-  return weights;
-}
-
-// Whether a product is 0 wherever the weight is 0.
-bool has_weight(Expr product, Expr weight, const ExprBuilder& b) {
-  const std::vector<Factor> factors = b.factors(product);
-  if (!weight->is(ExprKind::indicator))
-    return std::any_of(factors.begin(), factors.end(), [&](const Factor& f) { return f.base == weight && !f.exponent.is_negative(); });
-  const std::vector<Expr> known = conditions_of(factors), needed = conjuncts(weight->operands[0]);
-  return std::all_of(needed.begin(), needed.end(), [&](Expr c) { return std::find(known.begin(), known.end(), c) != known.end(); });
-}
-
 }  // namespace
-
-bool is_ratio_of_sums(ExprBuilder& b, Expr value, const std::vector<Expr>& sums) {
-  ExprMap grown;
-  for (Expr s : sums)
-    if (contains(value, s)) grown[s] = b.scale(2, s);
-  return !grown.empty() && b.substitute(value, grown) == value;
-}
 
 Forms::Forms(ExprBuilder& b, Axis loop, std::vector<Expr> pending, bool shift)
     : b_(b), loop_(loop), pending_(std::move(pending)), shift_(shift) {}
@@ -218,7 +175,7 @@ Form Forms::sum(Expr e) {
 // each value has a reference for its averages and one for its extremes, multiplied by the value's coefficient. The rest has another one.
 Expr Forms::shift_of(const std::vector<Expr>& pending) {
   struct Group {
-    Rational coefficient = 0;  // that multiplies the values
+    Rational coefficient = 0;  // the coefficient of the values in their average
     std::vector<Expr> pending;
   };
   std::map<std::pair<ExprKey, bool>, Group> groups;
@@ -246,7 +203,7 @@ Expr Forms::shift_of(const std::vector<Expr>& pending) {
 Form Forms::product(Expr e) {
   Form all{{b_.number(e->number), b_.zero(), b_.one()}};
   const std::vector<Expr> conditions = conditions_of(e->factors);
-  bool is_scaled = false;  // by a pending value of unknown magnitude
+  bool is_scaled = false;  // whether a pending value of unknown magnitude is a factor
   Rational sums = 0;       // number of factors that are sums of data and pending values
   // A factor is not looked at where a mask hides it. Any other factor is, as a guard, which is NaN there.
   const auto hidden = [&](const Factor& f, Expr factor) {
@@ -302,14 +259,13 @@ void Forms::check_power(Expr sum, Expr product) {
   }
   const Expr d = b_.add(data), p = b_.add(pending);
   if (!shift_ || !d->axes.contains(loop_)) refuse(reason, sum);
-  const std::set<Tensor> own = data_of(d), averaged = data_of(p);
-  if (!std::includes(averaged.begin(), averaged.end(), own.begin(), own.end())) refuse(reason, sum);
+  if (!reads_all_data_of(p, d)) refuse(reason, sum);
   std::vector<Expr> sums;
   for (Expr r : pending_)
     if (r->combine == Combine::sum && contains(p, r)) sums.push_back(r);
-  const std::vector<Expr> weights = weights_of(sums, d, loop_, b_);
+  const std::vector<Expr> weights = weights_of_average(b_, sums, d, loop_);
   if (weights.empty()) return;
-  const bool is_weighted = std::all_of(weights.begin(), weights.end(), [&](Expr w) { return has_weight(product, w, b_); });
+  const bool is_weighted = std::all_of(weights.begin(), weights.end(), [&](Expr w) { return has_weight(b_, product, w); });
   if (!is_weighted || !is_ratio_of_sums(b_, p, sums)) refuse("a product of differences of data and an average by other weights", sum);
 }
 

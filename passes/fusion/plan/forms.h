@@ -40,9 +40,6 @@ struct NoForm : DerivationFailed {
   Expr pending;  // a pending reduction inside of it
 };
 
-/// Whether a value stays the same if all these sums grow by one factor, as weighted averages do: their value so far is an estimate.
-bool is_ratio_of_sums(ExprBuilder&, Expr value, const std::vector<Expr>& sums);
-
 class Forms {
  public:
   /// shift: data + pending becomes (data + reference) + (pending - reference), which loses less by cancellation than two terms.

@@ -13,7 +13,7 @@
 //   4. make_moves: how each accumulator moves when its references change.
 //   5. choose_policies: what stands for each reduction while it is pending.
 //   6. pass_state: the steps by which the state of a pass is updated with a tile (pass_state.h).
-//   7. choose_grid: which axes are distributed over the grid, and which ones each program holds completely.
+//   7. choose_grid: which axes are distributed over the grid, and which ones each program holds completely (choose_grid.h).
 #pragma once
 #include <map>
 #include <optional>
@@ -23,6 +23,7 @@
 
 #include "passes/fusion/expr/kernel_output.h"
 #include "passes/fusion/plan/accumulators.h"
+#include "passes/fusion/plan/choose_grid.h"
 #include "passes/fusion/plan/forms.h"
 #include "passes/fusion/plan/pass_state.h"
 
@@ -55,11 +56,7 @@ class LoopPlan {
   int passes = 1;
   std::vector<PassState> states;  // for passes 1, 2, ...
 
-  AxisSet grid;         // free axes that are distributed over the grid
-  AxisSet payload;      // free axes that every program holds completely
-  double cells = 0;     // elements of accumulators for each point of the grid
-  double resident = 0;  // positions of inner reductions that are held at once
-  double after = 0;     // positions of reductions that are computed after the loop
+  GridChoice programs;
 
   const Reduction* find(Expr reduce) const;
   /// The plan as text for people: loop, passes, accumulators, merge of two states, epilogue, refusals.
@@ -82,7 +79,6 @@ class LoopPlan {
   std::optional<double> constant_reference(const Reduction&) const;
   std::vector<Expr> outputs_at_references();
   bool is_read_behind_loop(Expr reduce) const;
-  void choose_grid();
 
   ExprBuilder* b_;
   std::map<Expr, Form, bool (*)(Expr, Expr)> forms_;

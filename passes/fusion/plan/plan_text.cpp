@@ -39,15 +39,15 @@ std::string epilogue_text(const LoopPlan& plan, const ExprNames& names) {
 std::string LoopPlan::text() const {
   using fusion::text;
   if (!loop) {
-    std::string all = fmt::format("no loop; grid [{}]\n", text(grid));
+    std::string all = fmt::format("no loop; grid [{}]\n", text(programs.grid));
     for (const KernelOutput& o : outputs) all += fmt::format("  {} = {}\n", o.name, text(o.value));
     return all;
   }
   ExprNames names;
   for (std::size_t i = 0; i < reductions.size(); ++i) names[reductions[i].value] = fmt::format("r{}", i);
-  const std::string count = fmt::format("{:.0f}", cells);
-  std::string all = fmt::format("loop over {}; grid [{}]; payload [{}]; {} pass{}; {} cell{}\n", loop->name, text(grid), text(payload),
-                                passes, passes == 1 ? "" : "es", count, count == "1" ? "" : "s");
+  const std::string count = fmt::format("{:.0f}", programs.cells);
+  std::string all = fmt::format("loop over {}; grid [{}]; payload [{}]; {} pass{}; {} cell{}\n", loop->name, text(programs.grid),
+                                text(programs.payload), passes, passes == 1 ? "" : "es", count, count == "1" ? "" : "s");
   for (int pass = 1; pass <= passes; ++pass) {
     if (passes > 1) all += fmt::format(" pass {}\n", pass);
     for (const Reduction& r : reductions) {
@@ -84,8 +84,8 @@ std::string merge_text(const LoopPlan& plan, int pass) {
   using fusion::text;
   ExprNames names;
   for (std::size_t i = 0; i < plan.reductions.size(); ++i) names[plan.reductions[i].value] = fmt::format("r{}", i);
-  std::string all =
-      fmt::format("merge of states of the loop over {}; grid [{}]; payload [{}]\n", plan.loop->name, text(plan.grid), text(plan.payload));
+  std::string all = fmt::format("merge of states of the loop over {}; grid [{}]; payload [{}]\n", plan.loop->name, text(plan.programs.grid),
+                                text(plan.programs.payload));
   for (const UpdateStep& step : plan.states[static_cast<std::size_t>(pass - 1)].steps) {
     switch (step.kind) {  // a new kind: docs/extending.md, Adding a form of fusion, step 3
       case UpdateStep::Kind::refer: {

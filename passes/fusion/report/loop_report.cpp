@@ -5,7 +5,7 @@ namespace tilewright::passes::fusion {
 
 LoopReport report_loop(const LoopPlan& plan, const std::function<graph::NodeId(Expr)>& source) {
   if (!plan.loop) return {};
-  LoopReport report{plan.loop->label, plan.loop->extent.text(), plan.cells, {}};
+  LoopReport report{plan.loop->label, plan.loop->extent.text(), plan.programs.cells, {}};
   for (int pass = 1; pass <= plan.passes; ++pass)
     for (std::size_t i = 0; i < plan.reductions.size(); ++i)
       if (const Reduction& r = plan.reductions[i]; r.pass == pass)

@@ -60,13 +60,13 @@ class TileChooser {
     for (const KernelOutput& o : plan_.outputs)
       for (Expr i : o.index) free.insert(i->axes);
     if (plan_.loop) free = free.without({plan_.loop});
-    AxisSet grid = plan_.grid;
+    AxisSet grid = plan_.programs.grid;
     for (Axis a : free)
       if (!plan_.loop) grid.insert(a);
     AxisSet payload = free.without(grid);
-    payload.insert(plan_.payload);
+    payload.insert(plan_.programs.payload);
     // If an output has a long axis that the reductions lack, programs along it repeat the reductions.
-    for (Axis a : payload.without(plan_.payload))
+    for (Axis a : payload.without(plan_.programs.payload))
       if (whole(a) > kMostWholeExtent) grid.insert(a);
     payload = payload.without(grid);
     for (Axis a : payload) sizes_.payload[a] = whole(a);
