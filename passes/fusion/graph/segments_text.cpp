@@ -7,9 +7,12 @@
 #include <map>
 
 #include "passes/fusion/graph/alike_segments.h"
+#include "passes/fusion/graph/carried_values.h"
 #include "passes/fusion/graph/node_memory.h"
+#include "passes/fusion/graph/recurring_values.h"
 #include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph/segment_structure.h"
+#include "passes/fusion/graph/shifted_reads.h"
 #include "passes/fusion/tensor_names.h"
 
 namespace tilewright::passes::fusion {
@@ -77,6 +80,14 @@ std::string segments_text(const graph::Graph& g, const std::vector<Segment>& seg
   Printer print(g, segments);
   std::string all;
   for (std::size_t i = 0; i < segments.size(); ++i) all += print(segments[i], i);
+  return all;
+}
+
+std::vector<std::string> stored_texts(const graph::Graph& g, const Segment& s) {
+  std::vector<std::string> all;
+  for (NodeId n : s.repeated) all.push_back(repeated_text(g, n));
+  for (NodeId n : s.recurring) all.push_back(recurring_text(g, n));
+  for (NodeId n : s.carried) all.push_back(carried_text(g, n));
   return all;
 }
 

@@ -14,12 +14,10 @@
 #include "passes/fusion/derivation_failed.h"
 #include "passes/fusion/emit/kernel_emitter.h"
 #include "passes/fusion/graph/alike_segments.h"
-#include "passes/fusion/graph/carried_values.h"
 #include "passes/fusion/graph/node_memory.h"
-#include "passes/fusion/graph/recurring_values.h"
 #include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph/segments.h"
-#include "passes/fusion/graph/shifted_reads.h"
+#include "passes/fusion/graph/segments_text.h"
 #include "passes/fusion/sequence/argument_numbers.h"
 #include "passes/fusion/sequence/check_buffers.h"
 #include "passes/fusion/sequence/fused_kernels.h"
@@ -67,9 +65,7 @@ bool derive_as_written(SequenceContext& c, FusedKernels& fused, const Segment& s
 // Derives a segment whose structure is new.
 DerivedSegment derive_segment(SequenceContext& c, FusedKernels& fused, const Segment& s) {
   std::vector<SequenceKernel>&kernels = c.sequence.kernels, &parameter_kernels = c.sequence.parameter_kernels;
-  for (NodeId n : s.repeated) c.sequence.not_fused.push_back(repeated_text(c.graph, n));
-  for (NodeId n : s.recurring) c.sequence.not_fused.push_back(recurring_text(c.graph, n));
-  for (NodeId n : s.carried) c.sequence.not_fused.push_back(carried_text(c.graph, n));
+  for (std::string& why : stored_texts(c.graph, s)) c.sequence.not_fused.push_back(std::move(why));
   DerivedSegment derived{s, {kernels.size(), 0}, {parameter_kernels.size(), 0}};
   const std::size_t reported = c.sequence.not_fused.size();
   const auto undo = [&] {
