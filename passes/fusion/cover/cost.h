@@ -1,10 +1,11 @@
 // Estimates how long a kernel takes, to choose between alternative divisions of formulas into kernels.
 //
-// The estimate is the time of the processor with the most programs (bytes that it moves, matrix products, other arithmetic, exponentials),
-// the bytes that memory must move in total, and launches. Tiles and the division of loops are those that the emitter will choose.
+// The estimate is the time of the processor with the most programs (bytes that it moves, matrix products, other arithmetic, exponentials:
+// work.h), the bytes that memory must move in total, and launches. Tiles and the division of loops are those that the emitter will choose.
 #pragma once
 #include <string>
 
+#include "passes/fusion/cover/work.h"
 #include "passes/fusion/options.h"
 #include "passes/fusion/plan/loop_plan.h"
 #include "passes/fusion/tiles/tiling.h"
@@ -12,16 +13,13 @@
 
 namespace tilewright::passes::fusion {
 
-struct KernelCost {
-  double read_bytes = 0, written_bytes = 0;  // each tensor counted once
-  double reread_bytes = 0;                   // beyond read_bytes, because several programs read the same elements
-  double spilled_bytes = 0;                  // written and read because there are too few registers
-  double matrix_flops = 0, flops = 0;
-  double exponentials = 0;         // a logarithm counts as one, a sine as four: transcendental.h
-  double repeated_operations = 0;  // flops and exponentials for values that another program computes as well
-  double accumulator_bytes = 0;    // of one program
+struct KernelCost : Work {
+  double accumulator_bytes = 0;  // the bytes of the accumulators of one program
   double programs = 1;
   double parts = 1;  // the number of parts into which programs divide the loop; a second kernel merges them
+  /// Whether a program has room for one row of accumulators (row_fits_on_chip), for the axes that it holds whole and for its tiles of
+  /// accumulators, for the operands of products (fit_operands), and no tile exceeds tile IR (fit_tiling). Other values in registers that are
+  /// too many are spilled, and take time.
   bool fits = true;
   double seconds = 0;
   double seconds_if_large = 0;  // the seconds with symbols of kLargeExtent: they show work that grows faster than the data

@@ -17,7 +17,7 @@ FittedTiling fit_tiling(ExprBuilder& b, const LoopPlan& plan, Tiling chosen, con
     is_smaller = limited.has_smaller_tiles;
     tiling.kernel = std::move(limited.kernel);
   } catch (const TileTooLarge&) {
-    tiling.fits = false;
+    tiling.is_within_ir = false;
   }
   // Smaller tiles mean more programs. On hosts, dividing the loop may change the tiles.
   if (is_smaller && target.is_gpu()) choose_parts(tiling, b, plan, target, options);

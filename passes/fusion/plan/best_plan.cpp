@@ -14,12 +14,12 @@ namespace {
 // Plans are compared by whether they fit, then by their passes, then by what a program holds: accumulators, and positions of inner
 // reductions.
 std::tuple<bool, int, double> cost(const LoopPlan& p) {
-  return {!fits_on_chip(p), p.passes, p.programs.cells + p.programs.resident + p.programs.after};
+  return {!row_fits_on_chip(p), p.passes, p.programs.cells + p.programs.resident + p.programs.after};
 }
 
 }  // namespace
 
-bool fits_on_chip(const LoopPlan& p) {
+bool row_fits_on_chip(const LoopPlan& p) {
   // Programs hold the axes that are not distributed over the grid completely, so such an axis must have a known greatest extent.
   AxisSet whole = p.programs.payload;
   for (const KernelOutput& o : p.outputs) whole.insert(o.value->axes.without(p.programs.grid));

@@ -9,7 +9,8 @@ namespace tilewright::passes::fusion {
 /// The cheapest plan that computes these outputs in one kernel.
 LoopPlan best_plan(ExprBuilder&, const std::vector<KernelOutput>&);
 
-/// Whether the accumulators of one row together fit into registers and shared memory.
-bool fits_on_chip(const LoopPlan&);
+/// Whether registers and shared memory have room for the accumulators of one row, which is the least that a program holds: the part of the
+/// answer to KernelCost::fits that is known without tiles.
+bool row_fits_on_chip(const LoopPlan&);
 
 }  // namespace tilewright::passes::fusion

@@ -9,7 +9,7 @@ namespace tilewright::passes::fusion {
 Tiling choose_tiling(ExprBuilder& b, const LoopPlan& plan, const ir::TargetDesc& target, const FusionOptions& options) {
   Tiling tiling;
   tiling.sizes = choose_tiles(plan, b, target, options.batch_invariant);
-  tiling.fits = !target.is_gpu() || fit_operands(tiling.sizes, plan, b, target);
+  tiling.operands_fit = !target.is_gpu() || fit_operands(tiling.sizes, plan, b, target);
   choose_parts(tiling, b, plan, target, options);
   return tiling;
 }

@@ -14,7 +14,8 @@ namespace tilewright::passes::fusion {
 struct Tiling {
   TileSizes sizes;
   SplitChoice split;
-  bool fits = true;                // operands of products fit into shared memory, and all tiles are within the limits of tile IR
+  bool operands_fit = true;        // shared memory has room for the operands of products
+  bool is_within_ir = true;        // no tile exceeds the limits of tile IR, as far as the kernel was emitted
   std::int64_t spilled_words = 0;  // words that a program holds at once beyond its registers
 };
 
