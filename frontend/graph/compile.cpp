@@ -102,8 +102,7 @@ Plan detail::compile_graph(const std::shared_ptr<const graph::Graph>& nodes, std
                                 .move_rounding = o.move_rounding,
                                 .deterministic = o.deterministic,
                                 .batch_invariant = o.batch_invariant,
-                                .max_workspace = o.max_workspace,
-                                .check = {}};
+                                .max_workspace = o.max_workspace};
   check_search_limits(o.search_limits, location_of(at));
   if (o.search == Search::measure && !device)
     throw Error(

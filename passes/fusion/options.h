@@ -1,21 +1,14 @@
 // The options of a derivation: what the user allows, and limits.
 #pragma once
 #include <cstdint>
-#include <functional>
 
 #include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {
 
-class ExprBuilder;
-class LoopPlan;
-struct ProofResult;
-
 struct FusionOptions {
   bool fuse = true, reassociate = true, move_rounding = true, deterministic = true, batch_invariant = false;
   std::uint64_t max_workspace = UINT64_MAX;
-  /// The check that each plan must pass; none: the exact check, check_plan. Tests replace it to refuse plans.
-  std::function<ProofResult(const ExprBuilder&, const LoopPlan&)> check;
   /// False: kernels are not emitted, and have the tiles that their plans suggest, whether or not these fit into registers; for estimates.
   bool emit = true;
   /// Steps (steps.h) that a derivation may take for each operation; segments that take more are cut.

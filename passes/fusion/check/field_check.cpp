@@ -371,8 +371,8 @@ ProofResult check_plan(const ExprBuilder& b, const LoopPlan& plan, int rounds, s
   return result;
 }
 
-ProofResult check_by(const FusionOptions& options, const ExprBuilder& b, const LoopPlan& plan) {
-  return options.check ? options.check(b, plan) : check_plan(b, plan);
+ProofResult check_by(const PlanCheck& check, const ExprBuilder& b, const LoopPlan& plan) {
+  return check ? check(b, plan) : check_plan(b, plan);
 }
 
 std::vector<Expr> unobserved_maxima(const LoopPlan& plan, std::uint64_t seed) {

@@ -10,11 +10,11 @@
 // references, and at the end with the complete values as references. Then every sum must equal its definition. Since any reference is
 // valid, the loop need not compute maxima; the values that they combine and their factors are compared as for sums.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "passes/fusion/derivation_failed.h"
-#include "passes/fusion/options.h"
 #include "passes/fusion/plan/loop_plan.h"
 #include "passes/fusion/thresholds.h"
 
@@ -36,8 +36,9 @@ struct ProofResult {
 /// `rounds`: number of random points. At each one, a wrong plan passes with a probability of about 2^-54. Stops at the first mistake.
 ProofResult check_plan(const ExprBuilder&, const LoopPlan&, int rounds = kRoundsOfCheck, std::uint64_t seed = 1);
 
-/// Checks a plan by the check of the options.
-ProofResult check_by(const FusionOptions&, const ExprBuilder&, const LoopPlan&);
+/// The check that each plan must pass; none: check_plan. Tests replace it to refuse plans.
+using PlanCheck = std::function<ProofResult(const ExprBuilder&, const LoopPlan&)>;
+ProofResult check_by(const PlanCheck&, const ExprBuilder&, const LoopPlan&);
 
 /// Thrown if no plan of a formula passes its check.
 struct PlanRefuted : DerivationFailed {

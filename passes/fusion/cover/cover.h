@@ -32,9 +32,9 @@ struct CoveredKernel {
 };
 
 /// The kernels, in an order in which each one's operands are stored before it runs. Intermediate tensors are added to the pool, with names
-/// from t`first` on. Each plan has passed options.check. Throws PlanRefuted if an output has no plan that passes.
+/// from t`first` on. Each plan has passed the check. Throws PlanRefuted if an output has no plan that passes.
 std::vector<CoveredKernel> cover(ExprBuilder&, const std::vector<KernelOutput>& outputs, const ir::TargetDesc&, const FusionOptions& = {},
-                                 int first = 0);
+                                 int first = 0, const PlanCheck& = {});
 
 /// Whether these kernels take less time than others that write the same, also if symbols are large.
 bool takes_less(const std::vector<CoveredKernel>&, const std::vector<CoveredKernel>& others);

@@ -56,8 +56,8 @@ bool is_loop_of(ContainedReductions& held, const std::vector<KernelOutput>& outp
 class Merger {
  public:
   Merger(ExprBuilder& b, std::vector<ChosenKernel>& kernels, const std::set<Tensor>& given, const ir::TargetDesc& target,
-         const FusionOptions& options)
-      : b_(b), kernels_(kernels), given_(given), target_(target), options_(options), held_(b) {}
+         const FusionOptions& options, const PlanCheck& check)
+      : b_(b), kernels_(kernels), given_(given), target_(target), options_(options), check_(check), held_(b) {}
 
   void run() {
     for (std::size_t i = 0; i < kernels_.size(); ++i)
@@ -106,7 +106,7 @@ class Merger {
       cost = estimate(merged->plan, tiling, b_, target_, options_);
     }
     if (!cost.fits || cost.seconds >= apart) return false;
-    ProofResult proof = check_by(options_, b_, merged->plan);
+    ProofResult proof = check_by(check_, b_, merged->plan);
     if (proof.is_refuted) return false;
     std::string reason =
         fmt::format("strategy: one kernel in place of two\nnext best: two kernels instead, {:.2f} times as long", apart / cost.seconds);
@@ -159,6 +159,7 @@ class Merger {
   const std::set<Tensor>& given_;
   const ir::TargetDesc& target_;
   const FusionOptions& options_;
+  const PlanCheck& check_;
   ContainedReductions held_;
 };
 
@@ -192,8 +193,8 @@ ChosenKernel chosen_kernel(LoopPlan plan, FittedTiling tiling, const KernelCost&
 }
 
 void merge_kernels(ExprBuilder& b, std::vector<ChosenKernel>& kernels, const std::set<Tensor>& given, const ir::TargetDesc& target,
-                   const FusionOptions& options) {
-  Merger(b, kernels, given, target, options).run();
+                   const FusionOptions& options, const PlanCheck& check) {
+  Merger(b, kernels, given, target, options, check).run();
 }
 
 std::vector<Expr> repeated_products(const ExprBuilder& b, const std::vector<ChosenKernel>& kernels) {

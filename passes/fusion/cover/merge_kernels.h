@@ -35,7 +35,8 @@ std::optional<MergedPlan> merged_plan(ExprBuilder&, ContainedReductions&, const 
 
 /// Merges kernels that read the same tensors and have the same loop: kernels that do not depend on each other, and kernels of which one
 /// reads an output of the segment (`given`) that the other one computes, such as x and a sum of x.
-void merge_kernels(ExprBuilder&, std::vector<ChosenKernel>&, const std::set<Tensor>& given, const ir::TargetDesc&, const FusionOptions&);
+void merge_kernels(ExprBuilder&, std::vector<ChosenKernel>&, const std::set<Tensor>& given, const ir::TargetDesc&, const FusionOptions&,
+                   const PlanCheck&);
 
 /// The products that several of these kernels compute, sorted by key.
 std::vector<Expr> repeated_products(const ExprBuilder&, const std::vector<ChosenKernel>&);

@@ -112,8 +112,9 @@ KernelSequence finished(SequenceContext& c) {
 class Derivation {
  public:
   /// Keeps the references.
-  Derivation(const graph::Graph& g, const std::vector<Segment>& segments, const FusionOptions& options, const ir::TargetDesc& target)
-      : segments_(segments), c_(g, options, target), fused_(c_, results_ahead(segments)) {
+  Derivation(const graph::Graph& g, const std::vector<Segment>& segments, const FusionOptions& options, const ir::TargetDesc& target,
+             const PlanCheck& check)
+      : segments_(segments), c_(g, options, target, check), fused_(c_, results_ahead(segments)) {
     // A value that is an output and that later segments read is stored only once. But inputs and constants have memory of their own, and a
     // value that is known before a run is also stored elsewhere.
     c_.buffers.store_in_outputs(
@@ -150,11 +151,12 @@ class Derivation {
 
 // The alike segments whose kernels do the same work if they get numbers as arguments. Adds the steps that this takes.
 std::vector<AlikeSegments> segments_with_arguments(const graph::Graph& g, const std::vector<Segment>& segments,
-                                                   const FusionOptions& options, const ir::TargetDesc& target, std::uint64_t& steps) {
+                                                   const FusionOptions& options, const ir::TargetDesc& target, const PlanCheck& check,
+                                                   std::uint64_t& steps) {
   std::vector<AlikeSegments> alike = alike_segments(g, segments);
   if (alike.empty()) return alike;
   const ArgumentGraph changed = with_arguments(g, segments, alike);
-  Derivation numbers(g, segments, options, target), arguments(changed.graph, changed.segments, options, target);
+  Derivation numbers(g, segments, options, target, check), arguments(changed.graph, changed.segments, options, target, check);
   std::erase_if(alike, [&](const AlikeSegments& a) {
     const std::size_t first = a.segments[0];
     try {
@@ -167,41 +169,41 @@ std::vector<AlikeSegments> segments_with_arguments(const graph::Graph& g, const 
   return alike;
 }
 
-KernelSequence fused_sequence(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target) {
+KernelSequence fused_sequence(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target, const PlanCheck& check) {
   const std::vector<Segment> segments = divide(g, kMostOperations, !target.is_gpu());
   std::uint64_t steps = 0;
   KernelSequence sequence;
-  if (const std::vector<AlikeSegments> alike = segments_with_arguments(g, segments, options, target, steps); alike.empty()) {
-    sequence = Derivation(g, segments, options, target).all();
+  if (const std::vector<AlikeSegments> alike = segments_with_arguments(g, segments, options, target, check, steps); alike.empty()) {
+    sequence = Derivation(g, segments, options, target, check).all();
   } else {
     const ArgumentGraph changed = with_arguments(g, segments, alike);
-    sequence = Derivation(changed.graph, changed.segments, options, target).all();
+    sequence = Derivation(changed.graph, changed.segments, options, target, check).all();
     set_numbers(sequence, g, changed.graph);
   }
   sequence.steps += steps;
   return sequence;
 }
 
-KernelSequence unfused_sequence(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target) {
-  SequenceContext c(g, options, target);
+KernelSequence unfused_sequence(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target, const PlanCheck& check) {
+  SequenceContext c(g, options, target, check);
   derive_all_nodes(c);
   return finished(c);
 }
 
 }  // namespace
 
-KernelSequence build_sequence(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target) {
+KernelSequence build_sequence(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target, const PlanCheck& check) {
   std::string not_fused;
   if (options.fuse) {
     try {
-      return within_fractions([&] { return fused_sequence(g, options, target); });
+      return within_fractions([&] { return fused_sequence(g, options, target, check); });
     } catch (const DerivationFailed& why) {
       // More axes than a tile may have, or a node between memory and memory that has no plan: the unfused kernels have the message.
       not_fused = "not fused: node by node, because " + why.reason;
     }
   }
   try {
-    KernelSequence sequence = within_fractions([&] { return unfused_sequence(g, options, target); });
+    KernelSequence sequence = within_fractions([&] { return unfused_sequence(g, options, target, check); });
     if (!not_fused.empty()) sequence.not_fused.push_back(std::move(not_fused));
     return sequence;
   } catch (const DerivationFailed& why) {

@@ -16,6 +16,7 @@
 //   6. set_begin: kernels of a part of a concatenation get the position at which the part begins (joined_part.h).
 //   7. finished: the buffers are complete, and each is written before it is read (buffers.h, check_buffers.h).
 #pragma once
+#include "passes/fusion/check/field_check.h"
 #include "passes/fusion/options.h"
 #include "passes/fusion/sequence/kernel_sequence.h"
 #include "tileir/target/target_desc.h"
@@ -25,6 +26,6 @@ namespace tilewright::passes::fusion {
 /// Derives the kernels of a graph's outputs. A plan that its check refutes is never emitted: another plan is used, else one of the segment
 /// as it is written, or else its nodes are derived one by one. Throws CompilerBug if the check refutes one of those too.
 /// Requires: a verified graph with an output. `target.sm` is 0 for hosts.
-KernelSequence build_sequence(const graph::Graph&, const FusionOptions&, const ir::TargetDesc&);
+KernelSequence build_sequence(const graph::Graph&, const FusionOptions&, const ir::TargetDesc&, const PlanCheck& = {});
 
 }  // namespace tilewright::passes::fusion

@@ -134,7 +134,7 @@ bool FusedKernels::is_known(Tensor t) const {
 std::vector<CoveredKernel> FusedKernels::covered(Formulas& f, std::vector<KernelOutput> outputs) {
   if (outputs.empty()) return {};
   Stopwatch cover_time(c_.sequence.times.cover_ms);
-  std::vector<CoveredKernel> kernels = cover(f.exprs, std::move(outputs), c_.target, c_.options, c_.buffers.next_number());
+  std::vector<CoveredKernel> kernels = cover(f.exprs, std::move(outputs), c_.target, c_.options, c_.buffers.next_number(), c_.check);
   c_.buffers.take_numbers(static_cast<int>(f.pool.tensors()));
   cover_time.stop();
   return kernels;

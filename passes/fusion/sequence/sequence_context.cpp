@@ -1,14 +1,16 @@
 // Collects the outputs of a graph by node.
 #include "passes/fusion/sequence/sequence_context.h"
 
+#include <utility>
+
 #include "tileir/graph/neutral.h"
 
 namespace tilewright::passes::fusion {
 
 using graph::NodeId;
 
-SequenceContext::SequenceContext(const graph::Graph& g, const FusionOptions& o, const ir::TargetDesc& t)
-    : graph(g), options(o), target(t), known(g), buffers(g, known), instances(g) {
+SequenceContext::SequenceContext(const graph::Graph& g, const FusionOptions& o, const ir::TargetDesc& t, PlanCheck plan_check)
+    : graph(g), options(o), target(t), check(std::move(plan_check)), known(g), buffers(g, known), instances(g) {
   for (const graph::Output& output : g.outputs()) outputs[output.node].push_back(&output);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/fusion/check/field_check.h"
 #include "passes/fusion/check/instance_check.h"
 #include "passes/fusion/graph/known_nodes.h"
 #include "passes/fusion/options.h"
@@ -18,13 +19,14 @@ namespace tilewright::passes::fusion {
 
 struct SequenceContext {
   /// Keeps the references of the graph and of the target.
-  SequenceContext(const graph::Graph&, const FusionOptions&, const ir::TargetDesc&);
+  SequenceContext(const graph::Graph&, const FusionOptions&, const ir::TargetDesc&, PlanCheck);
   SequenceContext(const SequenceContext&) = delete;
   SequenceContext& operator=(const SequenceContext&) = delete;
 
   const graph::Graph& graph;
   FusionOptions options;  // for the segment that is derived: without `reassociate` if its rewritten formulas have no plan
   const ir::TargetDesc& target;
+  const PlanCheck check;
   const KnownNodes known;
   std::map<graph::NodeId, std::vector<const graph::Output*>> outputs;  // of each node, in the order of the graph's outputs
   SequenceBuffers buffers;

@@ -33,7 +33,7 @@ void finish_proof(SequenceContext& c) {
 
 ProofResult check_exactly(SequenceContext& c, const ExprBuilder& b, const LoopPlan& plan) {
   Stopwatch check_time(c.sequence.times.check_ms);
-  ProofResult proof = check_by(c.options, b, plan);
+  ProofResult proof = check_by(c.check, b, plan);
   check_time.stop();
   return proof;
 }

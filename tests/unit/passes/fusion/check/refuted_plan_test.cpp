@@ -17,9 +17,8 @@ namespace tilewright::passes::fusion::test {
 namespace {
 
 /// Refutes the plans that `is_wrong` names, and counts them.
-FusionOptions refuting(const std::function<bool(const LoopPlan&)>& is_wrong, int& refuted) {
-  FusionOptions options;
-  options.check = [&, is_wrong](const ExprBuilder& b, const LoopPlan& p) {
+PlanCheck refuting(const std::function<bool(const LoopPlan&)>& is_wrong, int& refuted) {
+  return [&, is_wrong](const ExprBuilder& b, const LoopPlan& p) {
     ProofResult result = check_plan(b, p);
     if (!is_wrong(p)) return result;
     ++refuted;
@@ -28,7 +27,6 @@ FusionOptions refuting(const std::function<bool(const LoopPlan&)>& is_wrong, int
     result.text = "refuted by the test";
     return result;
   };
-  return options;
 }
 
 void check_values(const graph::Graph& g, const KernelSequence& p) {
@@ -53,8 +51,8 @@ TEST_CASE("fusion refuted: another plan takes the place of the best one") {
     const KernelSequence best = build_sequence(g, {}, {});
     int refuted = 0;
     // The plan that is best without the check.
-    const FusionOptions options = refuting([&](const LoopPlan& p) { return p.loop && p.text() == best.kernels[0].plan_text; }, refuted);
-    const KernelSequence p = build_sequence(g, options, {});
+    const PlanCheck check = refuting([&](const LoopPlan& p) { return p.loop && p.text() == best.kernels[0].plan_text; }, refuted);
+    const KernelSequence p = build_sequence(g, {}, {}, check);
     CHECK(refuted > 0);
     for (const SequenceKernel& k : p.kernels) CHECK(k.plan_text != best.kernels[0].plan_text);
     check_values(g, p);
@@ -69,14 +67,14 @@ TEST_CASE("fusion refuted: without another plan the nodes of the segment run one
     w.build(g, plain);
     int refuted = 0;
     // Whatever holds more than one node: two reductions, or a formula around one.
-    const FusionOptions options = refuting(
+    const PlanCheck check = refuting(
         [](const LoopPlan& p) {
           return p.reductions.size() > 1 || std::any_of(p.reductions.begin(), p.reductions.end(), [&](const Reduction& r) {
                    return std::none_of(p.outputs.begin(), p.outputs.end(), [&](const KernelOutput& o) { return o.value == r.value; });
                  });
         },
         refuted);
-    const KernelSequence p = build_sequence(g, options, {});
+    const KernelSequence p = build_sequence(g, {}, {}, check);
     CHECK(refuted > 0);
     check_values(g, p);
   }
@@ -89,7 +87,7 @@ TEST_CASE("fusion refuted: an output of parameters alone is written once in each
   builder(g).output("y", (sum(x * w) * max(x)).id);
   builder(g).output("u", sum(exp(w) * 2.0).id);
   int refuted = 0;
-  const KernelSequence p = build_sequence(g, refuting([](const LoopPlan& plan) { return plan.reductions.size() > 1; }, refuted), {});
+  const KernelSequence p = build_sequence(g, {}, {}, refuting([](const LoopPlan& plan) { return plan.reductions.size() > 1; }, refuted));
   CHECK(refuted > 0);
   CHECK(is_told(p));
   const auto writes_u = [&](const SequenceKernel& k) {
@@ -111,7 +109,7 @@ TEST_CASE("fusion refuted: what is right as written only is fused as written") {
       builder(g).output("y", sum(exp(x * w)).id);
       int refuted = 0;
       const auto is_rewritten = [](const LoopPlan& plan) { return plan.text().find("mul(") == std::string::npos; };
-      const KernelSequence p = build_sequence(g, refuting(is_rewritten, refuted), target);
+      const KernelSequence p = build_sequence(g, {}, target, refuting(is_rewritten, refuted));
       CHECK(refuted > 0);
       CHECK(p.kernels.size() == 1);
       CHECK(p.proof.exact);
@@ -126,7 +124,7 @@ TEST_CASE("fusion refuted: a report says why a segment is not fused") {
   const Formula x = input(g, "x", {6, 33});
   builder(g).output("y", (sum(x) * max(x)).id);
   int refuted = 0;
-  const KernelSequence p = build_sequence(g, refuting([](const LoopPlan& plan) { return plan.reductions.size() > 1; }, refuted), {});
+  const KernelSequence p = build_sequence(g, {}, {}, refuting([](const LoopPlan& plan) { return plan.reductions.size() > 1; }, refuted));
   CHECK(refuted > 0);
   CHECK(p.kernels.size() == 3);
   CHECK(is_told(p));
@@ -141,20 +139,19 @@ TEST_CASE("fusion refuted: a derivation that fails in another way is divided, or
     graph::Graph g;
     const Formula x = input(g, "x", {6, 33}), e = exp(x - max(x));
     builder(g).output("y", (e / sum(e)).id);
-    FusionOptions options;
-    options.check = [&](const ExprBuilder& b, const LoopPlan& p) {
+    PlanCheck check = [&](const ExprBuilder& b, const LoopPlan& p) {
       if (p.reductions.size() > 1) fail();
       return check_plan(b, p);
     };
-    const KernelSequence p = build_sequence(g, options, {});
+    const KernelSequence p = build_sequence(g, {}, {}, check);
     CHECK(p.kernels.size() > 2);
     CHECK(std::any_of(p.not_fused.begin(), p.not_fused.end(), [](const std::string& l) { return l.find("not fused: ") != l.npos; }));
     check_values(g, p);
-    options.check = [&](const ExprBuilder&, const LoopPlan&) -> ProofResult {
+    check = [&](const ExprBuilder&, const LoopPlan&) -> ProofResult {
       fail();
       return {};
     };
-    CHECK_THROWS_AS(build_sequence(g, options, {}), CompilerBug);
+    CHECK_THROWS_AS(build_sequence(g, {}, {}, check), CompilerBug);
   }
 }
 
@@ -163,7 +160,7 @@ TEST_CASE("fusion refuted: what has no plan at all is a bug of the compiler") {
   const Formula x = input(g, "x", {6, 33});
   builder(g).output("y", sum(exp(x)).id);
   int refuted = 0;
-  CHECK_THROWS_AS(build_sequence(g, refuting([](const LoopPlan&) { return true; }, refuted), {}), CompilerBug);
+  CHECK_THROWS_AS(build_sequence(g, {}, {}, refuting([](const LoopPlan&) { return true; }, refuted)), CompilerBug);
 }
 
 TEST_CASE("fusion refuted: logarithms of ratios have a plan that is right") {
