@@ -20,19 +20,32 @@ using graph::NodeId;
 
 namespace {
 
+// A tensor in memory, and a position of a window in which an element of a value reads it.
+struct WindowRead {
+  NodeId tensor;
+  std::int64_t position = 0;
+  friend bool operator==(const WindowRead&, const WindowRead&) = default;
+};
+
 double elements_of(const Graph& g, NodeId n) { return estimated_extent(graph::element_count(g.node(n).shape)); }
 
-bool reads_many(const Graph& g, NodeId n, const std::vector<NodeId>& tensors) {
+bool reads_many(const Graph& g, NodeId n, const std::vector<WindowRead>& reads) {
   const double most = elements_of(g, n) / 2;
-  const auto is_large = [&](NodeId t) { return elements_of(g, t) >= most; };
-  return static_cast<std::size_t>(std::ranges::count_if(tensors, is_large)) > kMostTensorsReadAgain;
+  const auto is_large = [&](const WindowRead& r) { return elements_of(g, r.tensor) >= most; };
+  return static_cast<std::size_t>(std::ranges::count_if(reads, is_large)) > kMostTensorsReadAgain;
+}
+
+// The positions of a window of which each reads other elements; windows of unknown size count as one.
+std::int64_t positions_of_window(const Node& n) {
+  constexpr auto kMost = static_cast<std::int64_t>(kMostKeptTensors);
+  return n.op == graph::Op::window && n.lengths[0].is_constant() ? std::min(n.lengths[0].value(), kMost) : 1;
 }
 
 }  // namespace
 
 std::vector<NodeId> carried_values(const Graph& g, const KnownNodes& known, const std::vector<bool>& is_needed,
                                    const std::vector<bool>& is_cut, const std::vector<int>& level) {
-  std::vector<std::vector<NodeId>> reads(g.size());  // the tensors in memory that a value's formula reads, at most kMostKeptTensors
+  std::vector<std::vector<WindowRead>> reads(g.size());  // what a value's formula reads of tensors in memory, at most kMostKeptTensors
   std::vector<bool> is_carried(g.size());
   std::vector<NodeId> found;
   const auto is_stored = [&](NodeId x, NodeId user) {
@@ -47,13 +60,17 @@ std::vector<NodeId> carried_values(const Graph& g, const KnownNodes& known, cons
   };
   for (std::uint32_t i = 0; i < g.size(); ++i) {
     if (!is_needed[i]) continue;
-    std::vector<NodeId>& own = reads[i];
-    const auto add = [&](NodeId t) {
-      if (own.size() < kMostKeptTensors && std::ranges::find(own, t) == own.end()) own.push_back(t);
+    std::vector<WindowRead>& own = reads[i];
+    const std::int64_t positions = positions_of_window(g.node({i}));
+    const auto add = [&](const WindowRead& r) {
+      for (std::int64_t k = 0; k < positions; ++k)
+        if (const WindowRead at{r.tensor, r.position * positions + k};
+            own.size() < kMostKeptTensors && std::ranges::find(own, at) == own.end())
+          own.push_back(at);
     };
     for (NodeId x : g.node({i}).operands) {
       if (is_stored(x, {i}))
-        add(x);
+        add({x});
       else
         std::ranges::for_each(reads[x.index], add);
     }
@@ -64,8 +81,9 @@ std::vector<NodeId> carried_values(const Graph& g, const KnownNodes& known, cons
 
 std::string carried_text(const Graph& g, NodeId n) {
   const Location& where = graph::call_location(g, n);
-  return fmt::format("not fused: {} ({}:{}) is stored, because later kernels would compute it again from more than {} tensors",
-                     graph::display_name(g, n), where.file, where.line, kMostTensorsReadAgain);
+  return fmt::format(
+      "not fused: {} ({}:{}) is stored, because later kernels would compute each element of it again from more than {} others",
+      graph::display_name(g, n), where.file, where.line, kMostTensorsReadAgain);
 }
 
 }  // namespace tilewright::passes::fusion

@@ -14,11 +14,12 @@
 namespace tilewright::passes::fusion {
 
 /// The values to store by the segments that compute them, ascending: later segments need them, and their formulas read more than
-/// kMostTensorsReadAgain tensors in memory that are at least half as large. `level` orders the segments; `is_cut` tells what is stored anyway.
+/// kMostTensorsReadAgain tensors in memory that are at least half as large, where each position of a window counts as one. `level` orders the
+/// segments; `is_cut` tells what is stored anyway.
 std::vector<graph::NodeId> carried_values(const graph::Graph&, const KnownNodes&, const std::vector<bool>& is_needed,
                                           const std::vector<bool>& is_cut, const std::vector<int>& level);
 
-/// "not fused: add (wave.cpp:12) is stored, because later kernels would compute it again from more than 4 tensors".
+/// "not fused: add (wave.cpp:12) is stored, because later kernels would compute each element of it again from more than 4 others".
 std::string carried_text(const graph::Graph&, graph::NodeId);
 
 }  // namespace tilewright::passes::fusion

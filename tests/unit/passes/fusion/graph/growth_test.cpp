@@ -347,6 +347,27 @@ TEST_CASE("fusion growth: steps with scans read a bounded number of tensors") {
   }
 }
 
+// An element of v reads a window of u in each earlier step, so that few steps are many reads.
+TEST_CASE("fusion growth: steps with windows compute what they carry once") {
+  constexpr std::int64_t kLength = 64;
+  for (const ir::TargetDesc& target : {ir::TargetDesc(), kAmpere})
+    for (const int steps : {6, 12}) {
+      CAPTURE(target.is_gpu());
+      CAPTURE(steps);
+      graph::Graph g;
+      Formula u = input(g, "u", {kLength, 16}), v = input(g, "v", {kLength, 16});
+      for (int i = 0; i < steps; ++i) {
+        const Formula windows{&g, builder(g).window(pad(u, 0, 2, 2).id, 0, 5, 1, 1)};
+        v = v * 0.75 + sum(windows, {-1}, false) * 0.2;
+        u = u - v * 0.125;
+      }
+      builder(g).output("y", u.id);
+      const KernelSequence p = build_sequence(g, {}, target);
+      check_values(g, p);
+      CHECK(operations(p) <= 1.2 * operations(build_sequence(g, {.fuse = false}, target)));
+    }
+}
+
 TEST_CASE("fusion growth: a scan inside of another one and beside it is stored once") {
   graph::Graph g;
   const auto running_sum = [&](Formula x) { return Formula{&g, builder(g).scan(graph::Combine::sum, x.id, 0, false)}; };
