@@ -125,7 +125,7 @@ class LayoutAssigner {
   LayoutPropagation propagation_;
   Rematerializer rematerializer_;
   std::size_t input_values_ = f_.value_capacity();
-  std::vector<OpId> ops_;  // those of the input
+  std::vector<OpId> ops_;  // the ops of the input
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ namespace {
 using ir::LinearLayout;
 
 constexpr int kVectorBytes = 16;        // width of a read from shared memory
-constexpr int kMostDotRegisters = 208;  // for the sums and the fragments of two slices of a dot
+constexpr int kMostDotRegisters = 208;  // the registers of the sums and of the fragments of two slices of a dot
 
 class Promoter {
  public:

@@ -21,7 +21,7 @@ void Rewriter::touch(OpId id) {
 
 void Rewriter::touch_definer(ValueId v) {
   const ir::ValueData& d = ir().value(v);
-  const OpId id = d.op ? d.op : ir().block(d.block).parent;  // for an argument: the loop, which may drop it
+  const OpId id = d.op ? d.op : ir().block(d.block).parent;  // an argument belongs to the loop, which may drop it
   if (id) touch(id);
 }
 

@@ -8,7 +8,7 @@ namespace tilewright::backend::host {
 namespace {
 
 constexpr std::int64_t kRows = AmxShape::kRegisterRows, kRowBytes = AmxShape::kRegisterRowBytes;
-constexpr std::int64_t kSums = kRowBytes / 4;  // in a row
+constexpr std::int64_t kSums = kRowBytes / 4;  // elements in a row of a tile register
 // Tile registers: four of accumulators, two for each factor.
 constexpr unsigned kLeft = 4, kRight = 6;
 

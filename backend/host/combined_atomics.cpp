@@ -25,7 +25,7 @@ constexpr std::int64_t kVectorBytes = 64;       // what is set or read at once
 constexpr std::int64_t kFirstCredit = 256;
 constexpr std::int64_t kMostCredit = 16384;
 constexpr std::int64_t kOutside = 2;         // a lane that no window can hold costs two
-constexpr std::int64_t kMovingCost = 4;      // for each line of the old window; what is left in them goes to memory
+constexpr std::int64_t kMovingCost = 4;      // credits for each line of the old window, whose values go to memory
 constexpr std::int64_t kLanesTogether = 64;  // whether they are combined is decided once
 
 /// Whether an atomic's operation can be applied to two values before memory is.
@@ -127,8 +127,8 @@ std::uint64_t identity_of(Emitter& e, OpId id) {
 /// The type of the bits of an atomic's elements.
 llvm::Type* word_type(Emitter& e, OpId id) { return e.b().getIntNTy(static_cast<unsigned>(ir::bits(element_of(e, id).element()))); }
 
-/// The place in a window's memory of an address; of scalars or vectors. Addresses of one window have different places.
-Value* place_of(Emitter& e, Value* address) { return e.b().CreateAnd(address, static_cast<std::uint64_t>(kMostBytes - 1)); }
+/// The offset in a window's copy of an address; of scalars or vectors. Addresses of one window have different offsets.
+Value* offset_of(Emitter& e, Value* address) { return e.b().CreateAnd(address, static_cast<std::uint64_t>(kMostBytes - 1)); }
 
 /// Emits a branch that runs the body if the condition holds.
 void if_true(Emitter& e, Value* condition, const std::function<void()>& body) {
@@ -170,9 +170,9 @@ void CombinedAtomics::begin(Emitter& e) {
     Window& w = window_of(e.f(), id);
     if (w.op) continue;
     w.op = id;
-    // Inactive lanes have places behind all others.
+    // Inactive lanes have offsets behind all others.
     w.values = e.allocate_scratch(kMostBytes + kLanesTogether * 8).offset;
-    w.places = e.allocate_scratch(kLanesTogether * 8).offset;
+    w.offsets = e.allocate_scratch(kLanesTogether * 8).offset;
     w.first = e.allocate_scratch(8).offset;
     w.bytes = e.allocate_scratch(8).offset;
     w.credit = e.allocate_scratch(8).offset;
@@ -220,16 +220,16 @@ void CombinedAtomics::combine_together(Emitter& e, OpId id, Value* first, std::i
     Value* from = b.CreateAdd(first, e.i64(at), "", true, true);
     Value* address = read(0, from, vector);
     Value* is_inside = b.CreateICmpULT(b.CreateSub(address, b.CreateVectorSplat(vector, begin)), b.CreateVectorSplat(vector, bytes));
-    Value* place = place_of(e, address);
+    Value* offset = offset_of(e, address);
     if (ir::mask_of(e.f(), id)) {
       Value* is_active = read(e.f().op(id).operands.size() - 1, from, vector);
       std::vector<llvm::Constant*> unused;
       for (unsigned i = 0; i < vector; ++i) unused.push_back(b.getInt64(static_cast<std::uint64_t>(kMostBytes + i * 8)));
       is_inside = b.CreateOr(is_inside, b.CreateNot(is_active));
-      place = b.CreateSelect(is_active, place, llvm::ConstantVector::get(unused));
+      offset = b.CreateSelect(is_active, offset, llvm::ConstantVector::get(unused));
     }
     const llvm::Align align(std::min<std::uint64_t>(64, vector * 8));
-    b.CreateAlignedStore(place, in_scratch(e, w.places, b.getInt64Ty(), e.i64(at)), align);
+    b.CreateAlignedStore(offset, in_scratch(e, w.offsets, b.getInt64Ty(), e.i64(at)), align);
     are_inside = are_inside ? b.CreateAnd(are_inside, is_inside) : is_inside;
   }
   llvm::BasicBlock *inside = e.new_block("inside"), *some_outside = e.new_block("some_outside"), *done = e.new_block("combined");
@@ -244,8 +244,8 @@ void CombinedAtomics::combine_together(Emitter& e, OpId id, Value* first, std::i
   e.loop(lanes, unrolled, [&](Value* group) {
     for (unsigned i = 0; i < unrolled; ++i) {
       Value* lane = b.CreateAdd(group, e.i64(i), "", true, true);
-      Value* place = b.CreateLoad(b.getInt64Ty(), in_scratch(e, w.places, b.getInt64Ty(), lane));
-      Value* value = in_scratch(e, w.values, b.getInt8Ty(), place);
+      Value* offset = b.CreateLoad(b.getInt64Ty(), in_scratch(e, w.offsets, b.getInt64Ty(), lane));
+      Value* value = in_scratch(e, w.values, b.getInt8Ty(), offset);
       b.CreateStore(combined(e, id, b.CreateLoad(element, value), read(1, b.CreateAdd(first, lane, "", true, true), 1)), value);
     }
   });
@@ -286,7 +286,7 @@ void CombinedAtomics::add(Emitter& e, OpId id, const Values& x) {
   auto* nothing = llvm::ConstantInt::get(llvm::FixedVectorType::get(word_type(e, id), kVectorBytes / element_of(e, id).element_bytes()),
                                          identity_of(e, id));
   e.loop(e.i64(0), new_bytes, e.i64(kVectorBytes), {}, false, [&](Value* i, const Values&) {
-    b.CreateAlignedStore(nothing, in_scratch(e, w.values, b.getInt8Ty(), place_of(e, b.CreateAdd(new_begin, i))),
+    b.CreateAlignedStore(nothing, in_scratch(e, w.values, b.getInt8Ty(), offset_of(e, b.CreateAdd(new_begin, i))),
                          llvm::Align(kVectorBytes));
     return Values{};
   });
@@ -295,7 +295,7 @@ void CombinedAtomics::add(Emitter& e, OpId id, const Values& x) {
   b.CreateBr(inside);
 
   b.SetInsertPoint(inside);
-  Value* value = in_scratch(e, w.values, b.getInt8Ty(), place_of(e, x[0]));
+  Value* value = in_scratch(e, w.values, b.getInt8Ty(), offset_of(e, x[0]));
   b.CreateStore(combined(e, id, b.CreateLoad(register_type(e.context(), element_of(e, id)), value), x[1]), value);
   b.CreateBr(added);
   b.SetInsertPoint(direct);
@@ -312,7 +312,7 @@ void CombinedAtomics::flush(Emitter& e, const Window& w) {
   Value* begin = get(e, w.first);
   e.loop(e.i64(0), get(e, w.bytes), e.i64(kVectorBytes), {}, true, [&](Value* i, const Values&) {
     Value* first = b.CreateAdd(begin, i);
-    Value* values = in_scratch(e, w.values, b.getInt8Ty(), place_of(e, first));
+    Value* values = in_scratch(e, w.values, b.getInt8Ty(), offset_of(e, first));
     if_true(e, b.CreateOrReduce(is_value(b.CreateAlignedLoad(words, values, llvm::Align(kVectorBytes)))), [&] {
       e.loop(together, 1, [&](Value* lane) {
         Value* x = b.CreateLoad(word, b.CreateInBoundsGEP(word, values, lane));

@@ -49,9 +49,9 @@ class CombinedAtomics {
  private:
   struct Window {
     ir::OpId op;  // one of its atomics
-    // Offsets in scratch memory: the copy, the places in it of some lanes; the address where the window begins, its size, and how many
+    // Offsets in scratch memory: the copy, the offsets in it of some lanes; the address where the window begins, its size, and how many
     // lines may be added.
-    std::int64_t values, places, first, bytes, credit;
+    std::int64_t values, offsets, first, bytes, credit;
   };
   /// A window has the atomics of one operation on one type and one array.
   Window& window_of(const ir::Function&, ir::OpId);

@@ -60,7 +60,7 @@ class Finder {
 
   /// Finds out how the sums begin and where they end.
   void sum_in_place(ContractedDot& each) const {
-    constexpr std::size_t kBounds = 3;  // of the loop
+    constexpr std::size_t kBounds = 3;  // the first operands of a loop are its bounds and its step
     const std::size_t number = number_of_carried(f_.operand(each.dot, 2));
     const OpId init = f_.value(plan_.resolve(f_.op(loop_).operands[kBounds + number]).value).op;
     each.starts_at_zero = init && f_.kind(init) == OpKind::constant_ && f_.attr(init, ir::AttrName::value) == 0;
@@ -233,7 +233,7 @@ class Finder {
     const ValueId source = plan_.resolve(mask).value;
     if (!is_of_scalars(source)) return false;
     const Type t = f_.type(source);
-    std::vector<std::size_t> axes;  // along which it changes
+    std::vector<std::size_t> axes;  // the axes of the tile along which the mask changes
     for (int i = 0; i < t.rank(); ++i)
       if (const auto axis = static_cast<std::size_t>(i); memory_.info(source).constancy[axis] < t.extent(i)) axes.push_back(axis);
     if (axes.empty()) return true;

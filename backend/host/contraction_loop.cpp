@@ -312,7 +312,7 @@ class BlockProducts {
 
 /// The iterations of a contraction in blocks, and where its right factors are.
 struct Blocks {
-  Value* iterations;          // of a block
+  Value* iterations;          // the iterations of a block
   Value* is_kept = nullptr;   // i1: the right factors of all blocks are kept; null: never
   Value* refill = nullptr;    // i1: the right factors must be computed
   Value* in_place = nullptr;  // i1: right factors are read in memory where that is possible; null: never
@@ -325,7 +325,7 @@ Blocks begin_blocks(Emitter& e, const Contraction& contraction, Value* iteration
   const std::int64_t extent = e.f().type(e.f().result(dot)).extent(0), few = contraction.reads_right ? kRowsInPlace : kFewRows;
   Value* const live = e.live_count(e.live().of_op(dot, 0), extent);
   Value* const has_few_rows = live && extent > few ? b.CreateICmpSLE(live, e.i64(few)) : b.getInt1(extent <= few);
-  Value* copies_nothing = has_few_rows;  // for the next program
+  Value* copies_nothing = has_few_rows;  // whether nothing is copied for the next program
   if (contraction.reads_right)
     for (BlockProducts& each : products) copies_nothing = b.CreateAnd(copies_nothing, each.has_all_columns());
   if (contraction.kept_blocks > 0) {

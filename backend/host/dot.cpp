@@ -31,7 +31,8 @@ void multiply_in_vectors(Emitter& e, const Product& p) {
 void multiply_in_tiles(Emitter& e, const Product& p, AmxShape shape, Value* panels) {
   llvm::IRBuilder<>& b = e.b();
   AmxTile tile(e, shape, p.left_type);
-  const std::int64_t row_bytes = p.depth() * p.left_type.element_bytes();  // of the left factor, and of a column of the right one
+  const std::int64_t row_bytes =
+      p.depth() * p.left_type.element_bytes();  // the bytes of a row of the left factor, and of a column of the right one
   const auto at = [&](Value* base, Value* number, std::int64_t bytes) {
     return b.CreateInBoundsGEP(b.getInt8Ty(), base, b.CreateMul(number, e.i64(bytes)));
   };

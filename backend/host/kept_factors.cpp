@@ -128,7 +128,7 @@ std::optional<RightInputs> inputs_of_right_factors(const Function& f, const Cont
 }
 
 std::int64_t blocks_to_keep(std::int64_t bytes) {
-  constexpr std::int64_t kBytes = 1 << 20;  // of the second cache, or what is quickly read behind it
+  constexpr std::int64_t kBytes = 1 << 20;  // bytes of the second cache, or of what is quickly read behind it
   return std::max<std::int64_t>(kBytes / bytes, 1);
 }
 

@@ -321,7 +321,7 @@ class LoopNest {
   std::array<passes::LiveIndices, ir::kMaxRank> live_;  // indexed by dimension
   unsigned unroll_ = 1;                                 // vectors in one iteration
   bool fills_panels_ = false;
-  std::vector<Partials> reduces_;  // those along the last extent
+  std::vector<Partials> reduces_;  // the reduces along the last extent
   static constexpr std::int64_t kShortRow = 4096, kRowsAhead = 8;
   std::set<OpId> fetched_;
   std::optional<Nest> ahead_;  // the same indices, some rows further

@@ -70,7 +70,7 @@ struct Part {
 /// A value that one part defines and others use.
 struct Crossing {
   int owner;
-  std::vector<std::pair<int, llvm::Use*>> uses;  // with the part that contains the use
+  std::vector<std::pair<int, llvm::Use*>> uses;  // each use with the number of the part that contains it
   std::int64_t slot = 0;
 };
 

@@ -71,7 +71,7 @@ std::optional<Lanes> prefix_lanes(Nest& nest, ValueId mask, const AxisMap& dims,
   const OpId id = f.value(s.value).op;
   if (!id || e.plan().schedule(s.value) != Schedule::inlined) return std::nullopt;
   const auto& op = f.op(id);
-  if (op.kind == OpKind::broadcast_ || op.kind == OpKind::constant_)  // of a scalar
+  if (op.kind == OpKind::broadcast_ || op.kind == OpKind::constant_)  // both have one value in all lanes
     return all_or_none(nest.evaluate(s.value, kNoAxes, false));
   if (op.kind != OpKind::bit_and_) return compared_lanes(nest, id, through);
   const auto first = prefix_lanes(nest, op.operands[0], through, parts);

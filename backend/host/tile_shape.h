@@ -19,7 +19,7 @@ TileShape register_tile_shape(int vector_bits, const ir::Type& sums);
 /// the processor has no such registers for the factors, or an extent does not fill one. Dots of bf16 always have one where the processor
 /// does: the others have been widened.
 struct AmxShape {
-  static constexpr std::int64_t kRegisterRows = 16, kRegisterRowBytes = 64;  // of one tile register
+  static constexpr std::int64_t kRegisterRows = 16, kRegisterRowBytes = 64;  // the rows and bytes of one tile register
 
   std::int64_t rows, columns;
 };

@@ -153,7 +153,7 @@ void emit_atomic(Emitter& e, BoundsCheck& bounds, OpId id) {
 
   Value* acts = is_scalar ? e.is_first_thread() : e.redundant_thread_predicate(e.layout(result));
   const std::uint32_t copies = is_scalar ? 0 : e.layout(result).free_bits(HardwareDim::reg);
-  Registers old;  // of the registers that are not copies
+  Registers old;  // the old values of the registers that are not copies
   for (std::uint32_t r = 0; r < e.registers(operands[0]).size(); ++r) {
     if (r & copies) continue;
     std::vector<Value*> x;

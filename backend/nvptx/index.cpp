@@ -113,7 +113,7 @@ void emit_histogram(Emitter& e, OpId id) {
   for (std::uint32_t i = 0; i < slices; ++i) {
     if (i > 0) e.barrier();
     for (Value* bin : own)
-      e.store_shared(counter, address(bin), 0, zero, is_in_slice(bin, i));  // by every thread with this bin: 0 may be written twice
+      e.store_shared(counter, address(bin), 0, zero, is_in_slice(bin, i));  // every thread with this bin writes it: 0 may be written twice
     e.barrier();
     for (const auto& [bin, counts] : counted) {
       Value* inside = is_in_slice(bin, i);

@@ -14,7 +14,7 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-constexpr int kLeastCapability = 80;  // for mbarriers; try_wait, which suspends the thread, needs 90
+constexpr int kLeastCapability = 80;  // mbarriers need 80; try_wait, which suspends the thread, needs 90
 constexpr int kTryWaitCapability = 90;
 
 /// The registers that ptxas gives a thread of the kernel at its start: if an SM runs one program, the thread's share of all registers.

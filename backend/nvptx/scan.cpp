@@ -63,7 +63,7 @@ class Scanner {
  private:
   /// A run of registers that are consecutive along the axis.
   struct Group {
-    Tuple total;         // of this lane and all lanes before it
+    Tuple total;         // the combination of this lane and all lanes before it
     Tuple lane_before;   // the total of the previous lane
     Tuple warps_before;  // the total of all previous warps
     Tuple all;           // the total of all warps

@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
     const int code = run(argc, argv);
     end_if_interrupted();
     return code;
-  } catch (const std::exception& e) {  // for instance if --help cannot be written
+  } catch (const std::exception& e) {  // --help may fail, if it cannot be written
     return fail(e.what());
   }
 }

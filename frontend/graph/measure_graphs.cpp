@@ -20,7 +20,7 @@ namespace {
 
 using passes::search::Measurement;
 
-constexpr std::string_view kName = "graph search";    // in place of a kernel's name
+constexpr std::string_view kName = "graph search";    // reports name it in place of a kernel
 constexpr std::string_view kWritten = "as written ";  // begins an entry
 constexpr double kNoise =
     1.05;  // a graph must be faster by this share than as written; a choice, which no measurement of noise supports yet

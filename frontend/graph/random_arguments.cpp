@@ -19,7 +19,7 @@ using graph::Op;
 namespace {
 
 constexpr std::uint64_t kMostIndex = 127;  // fits every integer type
-constexpr double kMostOfMemory = 0.5;      // of what is free: plans need memory of their own
+constexpr double kMostOfMemory = 0.5;      // the share of free memory that arguments take: plans need memory of their own
 
 std::vector<std::int64_t> typical_values(const graph::Graph& g) {
   std::vector<std::int64_t> values;

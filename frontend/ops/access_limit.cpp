@@ -1,5 +1,5 @@
-// Access limits. They are applied after the user's function has been traced: each value gets the conditions of the values that it is
-// computed from, and each access gets the conditions of its operands as a mask.
+// Applies access limits after the user's function has been traced: each value gets the conditions of the values that it is computed from, and
+// each access gets the conditions of its operands as a mask.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -331,8 +331,8 @@ class LimitWalk {
   ir::Function& f_;
   ir::Builder b_;
   const OpId first_;
-  std::unordered_map<std::uint32_t, Conditions> conditions_;  // by value
-  std::map<std::vector<std::uint32_t>, Conditions> derived_;  // by op and conditions
+  std::unordered_map<std::uint32_t, Conditions> conditions_;  // the conditions of each value
+  std::map<std::vector<std::uint32_t>, Conditions> derived_;  // the results of each op on conditions, so that each is built once
   bool is_changed_ = false;
 };
 

@@ -15,8 +15,8 @@ constexpr double kHopeless = 2.0;  // times the best, after the first samples: n
 constexpr double kSlower = 1.1;    // times the best, after a few samples: not sampled again
 // Short launches are sampled more often, because timer resolution, interrupts and sleeping threads affect them more.
 struct Enough {
-  std::size_t samples;  // at least this many samples
-  double microseconds;  // or samples of this total time
+  std::size_t samples;  // the least number of samples
+  double microseconds;  // the total time of these samples, unless there are `most_samples`
   std::size_t most_samples;
 };
 constexpr Enough kFirst{1, 200, 10}, kFew{3, 1'000, 50}, kAll{7, 20'000, 1'000};
@@ -121,7 +121,7 @@ class Search {
   const std::function<void(const SearchStep&)>& report_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::vector<Candidate> live_;
-  std::vector<SampledCandidate> sampled_;  // those that are out
+  std::vector<SampledCandidate> sampled_;  // the candidates that are out
   std::int64_t measured_ = 0;
   double least_ = 0;
 };

@@ -8,7 +8,7 @@ namespace tilewright::passes {
 
 namespace {
 
-constexpr std::int64_t kMostMultiplyAdds = 4096;  // of a thread: 64 KiB of machine code
+constexpr std::int64_t kMostMultiplyAdds = 4096;  // the multiply-adds of a thread: 64 KiB of machine code
 
 }  // namespace
 

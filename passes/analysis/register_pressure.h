@@ -12,7 +12,7 @@ namespace tilewright::passes {
 /// a constant.
 struct RegisterPressure {
   int registers = 0;    // 32-bit registers of a thread at the op of highest pressure
-  ir::OpId at;          // that op
+  ir::OpId at;          // the op at which the pressure is greatest
   ir::ValueId largest;  // the tile that needs most of them
   int largest_registers = 0;
 };

@@ -225,7 +225,7 @@ class OrderSearch {
 
   const Function& f_;
   const std::span<MmaProduct* const> products_;
-  std::vector<std::optional<int>> inner_axes_;  // of both operands of each product
+  std::vector<std::optional<int>> inner_axes_;  // the inner axes of both operands of each product
   std::optional<LinearLayout> produced_;        // for a chained product: the layout of its producer's result
   int log2_packed_ = 0, most_moved_ = 0;
 };

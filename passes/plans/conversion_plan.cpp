@@ -153,7 +153,7 @@ int cost(const WarpRoute& result, int source_registers, int element_bytes) {
 }
 
 int shared_cost(int source_registers, int registers, int element_bytes) {
-  constexpr int kLatency = 12;  // of barrier, store and load, in shuffles that could be issued in that time
+  constexpr int kLatency = 12;  // the latency of barrier, store and load, in shuffles that could be issued in that time
   return kLatency + std::max(source_registers * element_bytes / 4, 1) + std::max(registers * element_bytes / 4, 1);
 }
 

@@ -21,7 +21,7 @@ constexpr std::int64_t kMostExchangeBytes = 16 << 10;
 /// Limit of unrolled compare-exchanges of a thread, four to ten instructions each. Loops execute a few more instructions, but sort 1024
 /// elements on 4 warps in a sixth of the code.
 constexpr int kMostComparisons = 384;
-constexpr int kMostRecordRegisters = 128;  // of 255 registers of a thread, since a step needs more while it exchanges records
+constexpr int kMostRecordRegisters = 128;  // a thread has 255 registers, and a step needs more while it exchanges records
 
 /// Whether every row of the tile is 0, 1, 2, ...
 bool is_row_index(const Function& f, ValueId v) {

@@ -18,7 +18,7 @@ struct Verdict {
 
 struct InterestingnessOptions {
   std::vector<std::string_view> passes;  // the passes to test, if `test_passes`
-  bool test_passes = false;              // else the device is tested
+  bool test_passes = false;              // whether a pass is tested; else the device is
   ir::TargetDesc target;
   ExecutionOptions execution;
   double tolerance = 1e-3;  // for floats, relative to the larger of their magnitude and 1

@@ -1,4 +1,5 @@
-// The model of programs on GPUs: the work of one program, and the time of all. matrix_model.h has those that multiply matrices.
+// The model of programs on GPUs: the work of one program, and the time of all. matrix_model.h has those that multiply matrices. The namespace
+// `host` is that of what the host computes before a launch, also one on a GPU.
 //
 // Programs are distributed evenly. Each multiprocessor moves bytes, multiplies matrices and does other arithmetic. Memory moves each
 // element of the problem at least once. problems/ counts the work that depends on tiles.

@@ -65,7 +65,7 @@ class InstanceCheck {
 
   const graph::Graph& g_;
   std::vector<Sample> samples_;
-  std::optional<Sample> small_;  // for results that the others leave open
+  std::optional<Sample> small_;  // an instance for results that the others leave open
   std::size_t compared_ = 0, skipped_ = 0;
   std::uint64_t steps_ = 0;
 };

@@ -25,10 +25,10 @@ struct Alternative {
   FittedTiling tiling;
   ExprMap stored;
   KernelCost cost;
-  Seconds of_stored;        // to compute and store the values that it reads
+  Seconds of_stored;        // the time to compute and store the values that it reads
   bool is_emitted = false;  // the tiles and the cost are final, and the plan was checked
   ProofResult proof;
-  std::string comparison;  // with the next best alternative
+  std::string comparison;  // the comparison with the next best alternative, for reports
 
   double seconds() const { return cost.seconds + of_stored.typical; }
   double seconds_if_large() const { return cost.seconds_if_large + of_stored.if_large; }

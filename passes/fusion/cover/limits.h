@@ -10,7 +10,7 @@ namespace tilewright::passes::fusion {
 struct LimitedKernel {
   EmittedKernel kernel;
   std::int64_t spilled_words = 0;  // 32-bit words that a program holds at once, beyond those that fit into registers
-  bool has_smaller_tiles = false;  // than those that were given
+  bool has_smaller_tiles = false;  // the tiles are smaller than those that were given
 };
 
 /// Emits the kernel with these tiles, and makes tiles smaller until every tile is within the limits of tile IR and, on GPUs, the live tiles

@@ -19,13 +19,13 @@ struct ChosenKernel {
   KernelCost cost;
   ProofResult proof;
   std::set<Tensor> reads;
-  std::string reason;  // for reports
+  std::string reason;  // why it was chosen, for reports
 };
 ChosenKernel chosen_kernel(LoopPlan, FittedTiling, const KernelCost&, ProofResult, std::string reason);
 
 struct MergedPlan {
   LoopPlan plan;
-  KernelCost cost;  // with the tiles of choose_tiling
+  KernelCost cost;  // its cost with the tiles of choose_tiling
 };
 /// The cheapest plan for the outputs of two kernels with one of these loops, in which at least the axes `distributed` are distributed over
 /// the grid. None if the kernels have no loop in common, if programs of one would compute the other's results again, or if no plan fits.

@@ -23,7 +23,7 @@ namespace {
 // A tensor in memory, and a position of a window in which an element of a value reads it.
 struct WindowRead {
   NodeId tensor;
-  std::int64_t position = 0;
+  std::uint64_t position = 0;  // wraps around for windows of windows of very many steps
   friend bool operator==(const WindowRead&, const WindowRead&) = default;
 };
 
@@ -36,9 +36,11 @@ bool reads_many(const Graph& g, NodeId n, const std::vector<WindowRead>& reads) 
 }
 
 // The positions of a window of which each reads other elements; windows of unknown size count as one.
-std::int64_t positions_of_window(const Node& n) {
+std::uint64_t positions_of_window(const Node& n) {
   constexpr auto kMost = static_cast<std::int64_t>(kMostKeptTensors);
-  return n.op == graph::Op::window && n.lengths[0].is_constant() ? std::min(n.lengths[0].value(), kMost) : 1;
+  return n.op == graph::Op::window && n.lengths[0].is_constant()
+             ? static_cast<std::uint64_t>(std::clamp<std::int64_t>(n.lengths[0].value(), 1, kMost))
+             : 1;
 }
 
 }  // namespace
@@ -61,9 +63,9 @@ std::vector<NodeId> carried_values(const Graph& g, const KnownNodes& known, cons
   for (std::uint32_t i = 0; i < g.size(); ++i) {
     if (!is_needed[i]) continue;
     std::vector<WindowRead>& own = reads[i];
-    const std::int64_t positions = positions_of_window(g.node({i}));
+    const std::uint64_t positions = positions_of_window(g.node({i}));
     const auto add = [&](const WindowRead& r) {
-      for (std::int64_t k = 0; k < positions; ++k)
+      for (std::uint64_t k = 0; k < positions; ++k)
         if (const WindowRead at{r.tensor, r.position * positions + k};
             own.size() < kMostKeptTensors && std::ranges::find(own, at) == own.end())
           own.push_back(at);

@@ -39,7 +39,7 @@ struct IndexUse {
   Location where;
   Element element{};
   graph::TensorShape shape;
-  Dim extent;  // of the axis that the index selects from
+  Dim extent;  // the extent of the axis that the index selects from
 };
 
 // Each program checks some elements in row-major order:   i = index[k];   assert 0 <= i < extent;   copy[k] = i

@@ -31,7 +31,7 @@ struct UpdateStep {
 
 /// The state of one pass.
 struct PassState {
-  std::vector<int> accumulators;     // those that a reduction needs, and those to which they move
+  std::vector<int> accumulators;     // the accumulators that a reduction needs, and those to which they move
   std::vector<Expr> rolling_shifts;  // shift references that move together with a maximum
   std::vector<Expr> fixed_shifts;    // other shift references: estimated once, before the loop
   std::vector<UpdateStep> steps;

@@ -6,8 +6,8 @@
 namespace tilewright::passes::fusion {
 
 struct GraphEstimate {
-  double seconds = 0;                                 // where symbols have typical values
-  double seconds_if_small = 0, seconds_if_large = 0;  // where they have their least values, and kLargeExtent
+  double seconds = 0;                                 // the seconds if symbols have typical values
+  double seconds_if_small = 0, seconds_if_large = 0;  // the seconds if they have their least values, and kLargeExtent
   std::vector<double> kernels;                        // the seconds of each kernel of a run
 
   GraphEstimate& operator+=(const GraphEstimate& e) {

@@ -96,11 +96,11 @@ struct DerivationTimes {
 
 struct KernelSequence {
   std::vector<SequenceBuffer> buffers;
-  std::vector<SequenceKernel> kernels;            // those of each run, in order
-  std::vector<SequenceKernel> parameter_kernels;  // those that run when a parameter is given, in order
+  std::vector<SequenceKernel> kernels;            // the kernels of each run, in order
+  std::vector<SequenceKernel> parameter_kernels;  // the kernels that run when a parameter is given, in order
   SequenceProof proof;
   DerivationTimes times;
-  std::uint64_t steps = 0;             // of all derivations (steps.h): they measure time without a clock
+  std::uint64_t steps = 0;             // the steps of all derivations (steps.h): they measure time without a clock
   std::vector<std::string> not_fused;  // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
 };
 

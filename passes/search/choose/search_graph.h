@@ -10,7 +10,7 @@ namespace tilewright::passes::search {
 
 struct SearchResult {
   std::optional<graph::Graph> graph;  // of the same inputs and outputs; none: as written
-  std::vector<Rewriting> rewritings;  // those of equal regions once, with what all of them save
+  std::vector<Rewriting> rewritings;  // the rewritings of equal regions count once, with what all of them save
   std::vector<std::string> not_done;
   double seconds_before = 0, seconds_after = 0;  // of the whole graph; 0 if nothing was estimated
   std::size_t regions = 0, nodes = 0, candidates = 0;

@@ -24,8 +24,8 @@ namespace {
 
 using graph::NodeId;
 
-constexpr std::size_t kMostPieces = 16;  // that are estimated one by one
-constexpr std::size_t kMostValues = 3;   // of which a piece has formulas
+constexpr std::size_t kMostPieces = 16;  // the pieces that are estimated one by one
+constexpr std::size_t kMostValues = 3;   // the values of which a piece has formulas
 constexpr double kOfNothing = 1e-3;      // a piece that gains less than this share of a region gains nothing
 
 /// What a graph of the region is made of: other regions of the same structure have the same nodes.

@@ -15,7 +15,7 @@ struct Region {
   graph::Graph graph;                  // inputs "x0", "x1", ..., outputs "y0", "y1", ...
   std::vector<graph::NodeId> origins;  // by node of `graph`: the node of the whole graph
   std::vector<graph::NodeId> inputs;   // by number: the node of the whole graph whose value "x0", ... is
-  std::vector<graph::NodeId> results;  // by number: the node whose value "y0", ... is
+  std::vector<graph::NodeId> results;  // by number: the node that has the value "y0", ...
   std::string structure;               // regions with equal texts are equal but for names and lines
 };
 

@@ -126,7 +126,7 @@ std::unique_ptr<Peer> open_flash(const Setting& setting, const PeerOptions& opti
   return std::make_unique<PythonPeer>("flash", kTorchScript, setting, options, "flash");
 }
 std::unique_ptr<Peer> open_numpy(const Setting& setting, const PeerOptions& options) {
-  choose_openblas_core();  // which multiplies matrices for NumPy
+  choose_openblas_core();  // OpenBLAS multiplies matrices for NumPy
   return std::make_unique<PythonPeer>("numpy", kNumpyScript, setting, options);
 }
 
