@@ -73,7 +73,8 @@ TEST_CASE("graph logarithms: a stored maximum of log-sum-exps of great numbers")
       CAPTURE(size);
       CAPTURE(columns);
       const int rows = 17;
-      const std::vector<float> hw = normal(columns * rows, 1, size), he = normal(columns * rows, 2, size), ha = normal(rows * columns, 3, size);
+      const std::vector<float> hw = normal(columns * rows, 1, size), he = normal(columns * rows, 2, size),
+                               ha = normal(rows * columns, 3, size);
       Numbers of_columns, sums, most_of_rows;
       for (int c = 0; c < columns; ++c) {
         const auto begin = hw.begin() + c * rows;
