@@ -250,13 +250,7 @@ Expr GraphToExprs::cast(Expr x, Element from, Element to) {
   // The rounding of a constant may be moved, but not out of its type into a wider one.
   if (x->is(ExprKind::number) && ir::is_float(from) && to == Element::f64)
     return b_.constant(ir::float_value(from, ir::element_bits(from, x->number.to_double())));
-  if (b_.rewrites() && x->is(ExprKind::number) && ir::is_float(to)) {
-    const double value = x->number.to_double();
-    const std::uint64_t bits = ir::element_bits(to, value);
-    // A rounding may be moved, but not an overflow or an underflow.
-    const bool is_rounding = std::abs(ir::float_value(to, bits) - value) <= std::abs(value) / 4;
-    return is_rounding ? x : constant(to, bits);
-  }
+  if (b_.rewrites() && x->is(ExprKind::number) && ir::is_float(to)) return x;
   if (x->is(ExprKind::extent) && ir::is_integer(from) && ir::is_float(to)) return b_.extent(x->extent, computed(to));
   if (ir::is_float(from) && ir::is_float(to)) {
     const bool is_wide = from == Element::f64 || to == Element::f64;
