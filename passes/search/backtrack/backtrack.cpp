@@ -150,8 +150,10 @@ class Backtracking {
         const Pattern& other = search_rules()[static_cast<std::size_t>(direction.rule)].equation.side(1 - direction.side);
         const Ref after = instantiate(all_.terms, other, match.binding);
         if (!after || after.term == term) return;
-        TW_CHECK(match.found.term == term && after.labels.set() == match.found.labels.set(), "a rule changes the axes of a term");
-        at->second.push_back({{term, slots}, by_slots(after, match.found.labels), direction.rule});
+        // The instance may be another term for the same value, such as a product of a term with itself whose factors are exchanged. Its labels
+        // are the slots of this one.
+        TW_CHECK(match.found.labels.set() == slots.set() && after.labels.set() == slots.set(), "a rule changes the axes of a term");
+        at->second.push_back({{term, slots}, by_slots(after, slots), direction.rule});
       });
       add_origins(term);
     }

@@ -238,6 +238,29 @@ TEST_CASE("backtrack: for models the e-graph is never dearer, and cheaper where 
   }
 }
 
+// The factors of a square may be matched in either order, so that an instance of a rule is another term for the same value.
+TEST_CASE("backtrack: squares, and steps to an orthogonal matrix") {
+  std::string text = "graph {\n  %x0 = input : f64[24, 40]\n";
+  for (int i = 0; i < 3; ++i)
+    text += fmt::format(R"(  %a{0} = einsum %x{0}, %x{0} {{text = "ik,jk->ij"}} : f64[24, 24]
+  %m{0} = constant {{data = [-4.775]}} : f64
+  %n{0} = constant {{data = [2.0315]}} : f64
+  %o{0} = constant {{data = [3.4445]}} : f64
+  %b{0} = mul %m{0}, %a{0} : f64[24, 24]
+  %c{0} = einsum %a{0}, %a{0} {{text = "ik,kj->ij"}} : f64[24, 24]
+  %d{0} = mul %n{0}, %c{0} : f64[24, 24]
+  %e{0} = add %b{0}, %d{0} : f64[24, 24]
+  %f{0} = mul %o{0}, %x{0} : f64[24, 40]
+  %g{0} = einsum %e{0}, %x{0} {{text = "ik,kj->ij"}} : f64[24, 40]
+  %x{1} = add %f{0}, %g{0} : f64[24, 40]
+)",
+                        i, i + 1);
+  const Graph g = graph::parse(text + "  output \"y\" %x3\n}", "steps");
+  const BacktrackedGraph found = search(g, {});
+  CHECK(found.seconds <= found.seconds_written);
+  check_interpreted(g, graph_of(g, found), 1);
+}
+
 TEST_CASE("backtrack: limits are counts, and are said") {
   Graph g;
   GraphBuilder b(g, "test", {}, graph::kMaxRank);
