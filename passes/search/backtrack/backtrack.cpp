@@ -113,7 +113,7 @@ class Backtracking {
   void change(std::size_t at) {
     const std::vector<int> needed = needed_terms(states_[at]);
     for (int term : needed) {
-      if (known_.is_known(term) || !(limits_.rules.neutral_moves || kernels_.has_kernel(term))) continue;
+      if (known_.holds(term) || !(limits_.rules.neutral_moves || kernels_.holds(term))) continue;
       for (const Saturation::Application& a : applications(term)) {
         if (is_at_limit()) return;
         State next{.values = replaced(states_[at], needed, a), .seconds = 0, .parent = at, .by = a};
@@ -220,7 +220,7 @@ class Backtracking {
 
   double seconds(const State& state) {
     double sum = 0;
-    for (int term : needed_terms(state)) sum += cost_.seconds(all_.terms.node(term), known_.is_known(term)).seconds;
+    for (int term : needed_terms(state)) sum += cost_.seconds(all_.terms.node(term), known_.holds(term)).seconds;
     return sum;
   }
 

@@ -64,7 +64,7 @@ class Extractor {
       const std::vector<Member>& members = classes_.members(root);
       std::vector<ExtractionNode> nodes;
       for (std::size_t m = 0; m < members.size(); ++m) {
-        const NodeSeconds cost = cost_.seconds(members[m].node, known_.is_known_class(root));
+        const NodeSeconds cost = cost_.seconds(members[m].node, known_.holds_in_class(root));
         ExtractionNode n{.cost = cost.seconds, .operands = {}, .member = m, .is_kernel = cost.is_kernel};
         for (int operand : operand_classes(written_, all_, classes_, members[m].node)) n.operands.push_back(number_of(operand));
         std::sort(n.operands.begin(), n.operands.end());
@@ -96,7 +96,7 @@ class Extractor {
   double seconds_written() {
     const PlainTerms source(all_.terms);
     double sum = 0;
-    for (int term : needed_classes(written_, all_, {source})) sum += cost_.seconds(all_.terms.node(term), known_.is_known(term)).seconds;
+    for (int term : needed_classes(written_, all_, {source})) sum += cost_.seconds(all_.terms.node(term), known_.holds(term)).seconds;
     return sum;
   }
 

@@ -1,25 +1,17 @@
 // Finds the terms in which something is summed. What is computed element by element from leaves stays as it is written: fusion computes it
 // wherever it is read, in any order.
 #pragma once
-#include <vector>
-
-#include "passes/search/egraph.h"
+#include "passes/search/saturate/term_fact.h"
 
 namespace tilewright::passes::search {
 
-class KernelTerms {
+/// Holds for a product or a sum that sums over an axis, and for what is computed from one. Rules do not go through other reductions.
+class KernelTerms : public TermFact {
  public:
-  explicit KernelTerms(const TermTable& terms) : table_(terms) {}
-
-  /// Whether a product of the term sums, or a sum. Rules do not go through other reductions.
-  bool has_kernel(int term);
-  /// Whether a term of the class has one. Requires: `update` after the classes have changed.
-  bool has_kernel_class(int root) const { return classes_[static_cast<std::size_t>(root)]; }
-  void update(const EGraph&);
+  explicit KernelTerms(const TermTable& terms) : TermFact(terms) {}
 
  private:
-  const TermTable& table_;
-  std::vector<bool> terms_, classes_;  // by term
+  bool follows(const Node&) override;
 };
 
 }  // namespace tilewright::passes::search

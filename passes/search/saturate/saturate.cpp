@@ -15,7 +15,7 @@ SaturatedGraph::SaturatedGraph(const graph::Graph& written, GraphTerms& all, con
   int updated = -1;  // the round for which the classes that are known and those that have kernels are up to date
   saturation_.search_where([&](const Direction& d, int root) {
     if (updated != rounds()) known.update(classes()), kernels.update(classes()), updated = rounds();
-    if (known.is_known_class(root) || !(limits.neutral_moves || kernels.has_kernel_class(root))) return false;
+    if (known.holds_in_class(root) || !(limits.neutral_moves || kernels.holds_in_class(root))) return false;
     return guards.may_apply(d, all_.terms.node(root).element);
   });
   saturation_.use_if([&](const Direction& d, const Match& m) { return guards.may_use(d, m); });
