@@ -53,7 +53,7 @@ if(TILEWRIGHT_SANITIZE)
 endif()
 
 # Off by default, so that builds show whether sources include what they use.
-option(TILEWRIGHT_PRECOMPILED_HEADERS "Parse the headers of other projects once, and not in each source (GCC)" OFF)
+option(TILEWRIGHT_PRECOMPILED_HEADERS "Parse headers that most sources include once, and not in each source (GCC)" OFF)
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(TILEWRIGHT_CCACHE ccache)
   mark_as_advanced(TILEWRIGHT_CCACHE)

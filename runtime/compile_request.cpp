@@ -86,7 +86,7 @@ backend::CompiledKernel compile_without_log(const Request& request, ir::Function
 std::string symbol_name(const std::string& name) {
   std::string symbol;
   for (const char c : name) symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  if (symbol.empty() || std::isdigit(static_cast<unsigned char>(symbol[0]))) symbol.insert(0, "k");
+  if (symbol.empty() || std::isdigit(static_cast<unsigned char>(symbol[0]))) symbol.insert(symbol.begin(), 'k');
   return symbol;
 }
 

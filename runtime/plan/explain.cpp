@@ -63,7 +63,8 @@ std::string indented(const char* label, const std::string& lines) {
     while (line.size() > kWidth) {
       const auto space = line.rfind(' ', kWidth);
       if (space == line.npos || space < kWidth / 2) {
-        line = line.substr(0, kWidth - 3) + "...";
+        line.resize(kWidth - 3);
+        line += "...";
         break;
       }
       add(line.substr(0, space));
