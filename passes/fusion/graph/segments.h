@@ -1,7 +1,8 @@
 // Divides a graph at values that are in memory whatever is fused, and finds equal parts between them.
 //
-//   1. find_own_kernels: nodes with kernels of their own, and what they read, are stored (node_memory.h), and so are scans inside of scans.
-//   2. find_cuts: a value is stored if it is needed again when a product of it is complete (needed_again), such as the sum to which each
+//   1. find_own_kernels (cuts.h): nodes with kernels of their own, and what they read, are stored (node_memory.h), and so are scans inside of
+//      scans.
+//   2. find_cuts: a value is stored if it is needed again when a product of it is complete (product_reuse.h), such as the sum to which each
 //      layer of a model adds: otherwise a kernel would compute everything before it twice. So are pieces of a concatenation of which another
 //      piece is a product (cut_pieces_needed_again), values that many successive reductions read (recurring_values.h) or that are read at
 //      many shifted positions (shifted_reads.h), concatenations of products (concat_pieces.h), and one value of each long chain of products
