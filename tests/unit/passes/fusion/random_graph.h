@@ -16,4 +16,8 @@ void random_graph_of_multiples(graph::Graph&, std::uint64_t seed);
 /// One of these kinds of graphs by turns of the seed: positive extents, some extents of 0, multiples.
 void random_graph_of_each_kind(graph::Graph&, std::uint64_t seed);
 
+/// A random graph over all element types, with a symbol n: integers of their whole range, masks, conversions, fractions of symbols, constants of
+/// any magnitude, several functions that combine. The least n is 0 for an odd seed.
+void random_graph_of_all_types(graph::Graph&, std::uint64_t seed);
+
 }  // namespace tilewright::passes::fusion::test

@@ -117,24 +117,26 @@ std::map<std::string, std::vector<double>> outputs_of(const graph::Graph& g, con
   return outputs;
 }
 
+double relative_error(const std::vector<double>& got, const graph::Array& want) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < want.bits.size(); ++i) {
+    const double w = want.number(i);
+    if (!std::isfinite(w)) {  // as written; the result is then not finite either
+      if (std::isfinite(got[i])) return HUGE_VAL;
+      continue;
+    }
+    difference += (got[i] - w) * (got[i] - w);
+    size += w * w;
+  }
+  size = std::max(size, 1e-6 * static_cast<double>(want.bits.size()));
+  return std::isfinite(difference) ? size > 0 ? std::sqrt(difference / size) : std::sqrt(difference) : HUGE_VAL;
+}
+
 std::map<std::string, double> errors_of(const graph::Graph& g, const KernelSequence& program, const graph::Arguments& arguments) {
   const std::map<std::string, std::vector<double>> outputs = outputs_of(g, program, arguments);
   std::map<std::string, double> errors;
-  for (const auto& [name, want] : graph::interpret(g, arguments, graph::Rounding::double_precision)) {
-    double difference = 0, size = 0;
-    for (std::size_t i = 0; i < want.bits.size(); ++i) {
-      const double w = want.number(i), got = outputs.at(name)[i];
-      if (!std::isfinite(w)) {  // as written; the result is then not finite either
-        if (std::isfinite(got)) difference = HUGE_VAL;
-        continue;
-      }
-      difference += (got - w) * (got - w);
-      size += w * w;
-    }
-    // Values that cancel to nothing are compared with 1e-3.
-    size = std::max(size, 1e-6 * static_cast<double>(want.bits.size()));
-    errors[name] = std::isfinite(difference) ? size > 0 ? std::sqrt(difference / size) : std::sqrt(difference) : HUGE_VAL;
-  }
+  for (const auto& [name, want] : graph::interpret(g, arguments, graph::Rounding::double_precision))
+    errors[name] = relative_error(outputs.at(name), want);
   return errors;
 }
 

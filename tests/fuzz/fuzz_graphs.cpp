@@ -1,0 +1,205 @@
+// fuzz_graphs: random graphs of whole tensors, compiled and run on devices, compared with the interpreter in double precision.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "frontend/cli/execution/execution.h"
+#include "frontend/cli/execution/graph_execution.h"
+#include "frontend/graph/compile.h"
+#include "tests/fuzz/isolation.h"
+#include "tests/unit/passes/fusion/random_graph.h"
+#include "tests/unit/passes/fusion/run_program.h"
+#include "tileir/builder.h"
+#include "tileir/graph/text/graph_text.h"
+
+using namespace tilewright;
+using namespace tilewright::passes::fusion::test;
+
+namespace {
+
+struct Settings {
+  std::uint64_t seed = 1, count = 1000;
+  double seconds = 0;
+  std::vector<std::string> devices = {"cpu", "emulator:sm_80", "emulator:sm_90a"};
+  int max_failures = 5;
+  bool every_device = false, fresh = false, isolate = false, quiet = false;
+};
+
+/// A graph, and how it is compiled and run.
+struct Trial {
+  std::shared_ptr<const graph::Graph> graph;
+  std::map<std::string, std::int64_t> symbols;
+  PlanOptions options;
+  std::string options_text;  // as `tilewright graph` takes them
+  double tolerance = 0;      // the relative error that rounding may cause
+};
+
+/// The text of a graph with another type in place of f32.
+std::string with_floats(std::string text, const std::string& type) {
+  for (std::size_t at = text.find("f32"); at != text.npos; at = text.find("f32", at + type.size())) text.replace(at, 3, type);
+  return text;
+}
+
+bool holds(const graph::Graph& g, ir::Element e) {
+  for (std::uint32_t i = 0; i < g.size(); ++i)
+    if (g.node({i}).element == e) return true;
+  return false;
+}
+
+Trial make_trial(std::uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  const auto pick = [&](std::uint64_t n) { return engine() % n; };
+  Trial t;
+  const auto g = std::make_shared<graph::Graph>();
+  t.graph = g;
+  if (seed % 4 == 0) {
+    static constexpr std::int64_t kExtents[] = {1, 2, 7, 64, 131};
+    random_graph_of_all_types(*g, seed / 4);
+    t.symbols["n"] = seed / 4 % 2 == 1 && pick(6) == 0 ? 0 : kExtents[pick(5)];
+  } else {
+    random_graph_of_each_kind(*g, seed - seed / 4);
+    static const std::string kTypes[] = {"f16", "bf16", "f64"};
+    if (pick(2) == 0) *g = graph::parse(with_floats(graph::print(*g), kTypes[pick(3)]), "random");
+  }
+  t.tolerance = holds(*g, ir::Element::bf16) ? 0.1 : holds(*g, ir::Element::f16) ? 0.02 : holds(*g, ir::Element::f32) ? 1e-3 : 1e-10;
+  switch (pick(8)) {
+    case 0: t.options.fuse = false, t.options_text = "--no-fuse"; break;
+    case 1: t.options.reassociate = false, t.options_text = "--no-reassociate"; break;
+    case 2: t.options.move_rounding = false, t.options_text = "--no-move-rounding"; break;
+    case 3: t.options.batch_invariant = true, t.options_text = "--batch-invariant"; break;
+    case 4: t.options.check = true, t.options_text = "--check"; break;
+    case 5:
+      t.options.search = Search::estimate, t.options.search_limits.gain = 0;
+      t.options_text = "--search estimate --search-gain 0";
+      break;
+    default: break;
+  }
+  return t;
+}
+
+cli::GraphArguments arguments_of(const graph::Graph& g, const graph::Arguments& values) {
+  cli::GraphArguments all;
+  for (std::uint32_t i = 0; i < g.symbols()->size(); ++i) all.symbols.push_back(values.symbols.at((*g.symbols())[i].name));
+  for (const auto& [name, words] : values.arrays) {
+    const graph::NodeId node = *g.find_input(name);
+    const ir::Element e = g.node(node).element;
+    const auto width = static_cast<std::size_t>(ir::bytes(e));
+    cli::Argument a{.name = name, .type = ir::Type::pointer(e, false), .elements = static_cast<std::int64_t>(words.size())};
+    a.bytes.resize(words.size() * width);
+    for (std::size_t i = 0; i < words.size(); ++i) std::memcpy(&a.bytes[i * width], &words[i], width);
+    all.given.push_back({node, std::move(a)});
+  }
+  return all;
+}
+
+graph::Array array_of(const cli::GraphResult& r) {
+  graph::Array array{r.element, r.shape, {}};
+  const auto width = static_cast<std::size_t>(ir::bytes(r.element));
+  array.bits.resize(r.bytes.size() / width);
+  for (std::size_t i = 0; i < array.bits.size(); ++i) std::memcpy(&array.bits[i], &r.bytes[i * width], width);
+  return array;
+}
+
+std::vector<double> numbers_of(const graph::Array& array) {
+  std::vector<double> numbers(array.bits.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = array.number(i);
+  return numbers;
+}
+
+/// What is wrong on a device; nothing if all is right.
+std::optional<std::string> problem(const Trial& t, const std::string& device_name, std::uint64_t seed) {
+  const graph::Graph& g = *t.graph;
+  const std::shared_ptr<rt::Device> device = cli::open_named_device(device_name);
+  const Plan plan = detail::compile_graph(t.graph, device, device->target(), t.options, Here());
+  if (const PlanProof proof = plan.proof(); !proof.exact && proof.text.find("rounding leaves all of them open") == proof.text.npos)
+    return "the proof is not exact: " + proof.text;
+  const graph::Arguments values = full_range_arguments(g, t.symbols, seed);
+  cli::GraphExecution execution(g, plan, device, arguments_of(g, values));
+  execution.launch();
+  const auto exact = graph::interpret(g, values, graph::Rounding::double_precision),
+             typed = graph::interpret(g, values, graph::Rounding::as_typed);
+  for (const cli::GraphResult& r : execution.results()) {
+    const graph::Array& want = exact.at(r.name);
+    const double error = relative_error(numbers_of(array_of(r)), want);
+    if (error <= t.tolerance) continue;
+    // What the formulas themselves lose in the types of the graph is no fault.
+    const double lost = relative_error(numbers_of(typed.at(r.name)), want);
+    constexpr double kTimesAsWritten = 4;
+    if (!(error <= kTimesAsWritten * lost))
+      return fmt::format("'{}': relative error {:.3g}, and {:.3g} with each op in its type", r.name, error, lost);
+  }
+  return std::nullopt;
+}
+
+/// The same, where an exception is a problem, too.
+std::optional<std::string> found_problem(const Trial& t, const std::string& device, std::uint64_t seed) {
+  try {
+    return problem(t, device, seed);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+int run(const Settings& s) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  std::uint64_t graphs = 0;
+  int failures = 0;
+  for (; graphs < s.count && failures < s.max_failures && (s.seconds <= 0 || elapsed() < s.seconds); ++graphs) {
+    const std::uint64_t seed = s.seed + graphs;
+    if (!s.quiet) fmt::print(stderr, "\rseed {} ({} of {})", seed, graphs, s.count);
+    const Trial t = make_trial(seed);
+    for (std::size_t i = 0; i < s.devices.size(); ++i) {
+      if (!s.every_device && seed / 4 % s.devices.size() != i) continue;
+      const auto check = [&] { return found_problem(t, s.devices[i], seed); };
+      const std::optional<std::string> found = s.isolate ? fuzz::isolated(check) : check();
+      if (!found) continue;
+      ++failures;
+      fmt::print("\nseed {} on {} {}{}: {}\n{}\n", seed, s.devices[i], t.options_text,
+                 t.symbols.empty() ? "" : fmt::format(" with n = {}", t.symbols.at("n")), *found, graph::print(*t.graph));
+      std::fflush(stdout);
+    }
+  }
+  fmt::print("{}{} graphs from seed {} (next: {}) on {}: {} failures, {:.0f} s\n", s.quiet ? "" : "\n", graphs, s.seed, s.seed + graphs,
+             fmt::join(s.devices, ", "), failures, elapsed());
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings s;
+  CLI::App app("Compares random graphs, compiled and run on devices, with the interpreter in double precision");
+  app.add_option("--seed", s.seed, "first seed; a long run goes on where the one before stopped");
+  app.add_flag("--fresh", s.fresh, "a first seed that nobody has seen; it is printed");
+  app.add_option("--count", s.count, "how many graphs");
+  app.add_option("--seconds", s.seconds, "stop after so long; 0: do not");
+  app.add_option("--device", s.devices, "cpu, cpu:x86-64-v3, emulator:sm_80, cuda:0, ...");
+  app.add_flag("--every-device", s.every_device, "each graph on all devices, and not on one in turn");
+  app.add_option("--max-failures", s.max_failures, "stop after so many");
+  app.add_flag("--isolate", s.isolate, "each graph in a process of its own: crashes and endless loops are reported");
+  app.add_flag("--quiet", s.quiet, "no progress");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (s.fresh) {
+      s.seed = std::uint64_t{std::random_device{}()} * 1'000'000;
+      fmt::print("first seed: {}\n", s.seed);
+      std::fflush(stdout);
+    }
+    return run(s);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
+  }
+}
