@@ -36,8 +36,8 @@ class BlockProducts {
         may_read_right_(contraction.reads_right),
         amx_(amx_shape(e.products(), left_, sum_)),
         is_interleaved_(!amx_ && e.plan().panels(right_class_) && e.plan().panels(right_class_)->are_interleaved),
-        tile_(e, left_, sum_, depth_ % 2 == 0, is_interleaved_) {
-    if (amx_) tile_sums_.emplace(e, dot);
+        tile_(e, left_, sum_, depth_ % 2 == 0, is_interleaved_),
+        sums_(e, dot) {
     // What the loop's body frees, it writes again in the next iteration: the parts of a block share no memory with it.
     for (int factor = dot.left.load ? 1 : 0; factor < 2; ++factor)
       if (e.plan().iterations(e.plan().operand_class(dot.dot, factor)) > 1) e.operand_buffer(dot.dot, factor);
@@ -63,8 +63,7 @@ class BlockProducts {
     if (strips_) strips_->release();
   }
 
-  /// The accumulators, if they are in tile registers.
-  std::optional<TileSums>& tile_sums() { return tile_sums_; }
+  TileSums& sums() { return sums_; }
 
   ClassId right_class() const { return right_class_; }
   /// i1: whether all columns of the right factor are in memory.
@@ -115,21 +114,17 @@ class BlockProducts {
 
   /// Adds the products of the segments of a block to the accumulators. is_first, is_last: i1, whether it is the loop's first or last one.
   void multiply(Value* count, Value* is_first, Value* is_last) {
-    Value* const sums = e_.buffer_of(e_.f().result(dot_.dot));
     Value* const left = dot_.left.load ? nullptr : e_.operand_buffer(dot_.dot, 0);
     const auto live = [&](int axis) { return e_.live_count(e_.live().of_op(dot_.dot, axis), sum_.extent(axis)); };
     Value* const live_rows = live(0);
-    if (amx_) {
-      tile_sums_->begin_block(is_first, is_last);
-      return multiply_in_tiles(left, count, live_rows, live(1));
-    }
+    sums_.begin_block(is_first, is_last);
+    if (amx_) return multiply_in_tiles(left, count, live_rows, live(1));
     const auto left_rows = [&](Value* number, Value* row) {
       return left ? rows_in_buffer(left, number, row, live_rows) : rows_in_place(number, row);
     };
     if (is_interleaved_) write_excess(count, live_rows, left_rows);
     tile_.for_each(TileOrder::along_rows, live_rows, live(1), [&](Value* row, Value* column) {
-      Value* at = b_.CreateInBoundsGEP(tile_.sum_type(), sums, b_.CreateAdd(b_.CreateMul(row, e_.i64(columns_)), column));
-      Values sums_before = tile_.load(at);
+      Values sums_before = sums_.load(tile_, row, column);
       if (is_interleaved_) sums_before = tile_.without_excess(sums_before, b_.CreateInBoundsGEP(tile_.sum_type(), excess_.address, row));
       const Values results = e_.loop(e_.i64(0), count, e_.i64(1), sums_before, false, [&](Value* number, const Values& carried) {
         const Segment segment = segments_->read(number);
@@ -141,7 +136,7 @@ class BlockProducts {
         }
         return tile_.add_products(carried, left_rows(number, row), right, segment.depth, !has_whole_depth());
       });
-      tile_.store(at, results);
+      sums_.store(tile_, results, row, column);
     });
   }
 
@@ -166,14 +161,14 @@ class BlockProducts {
           strips_->find(number, address_at(number, row), live, valid);
         });
       e_.loop_over_first(live_columns, columns_, amx_->columns, [&](Value* column) {
-        tile_sums_->load(tile, row, column);
+        sums_.load(tile, row, column);
         over_segments([&](Value* number) {
           const EvenRows rows =
               strips_ ? strips_->rows(number) : EvenRows{rows_in_buffer(left, number, row, nullptr).front(), e_.i64(row_bytes())};
           const Segment segment = segments_->read(number);
           tile.add_products(rows, {advanced(segment.first, column, column_distance_in_panels()), e_.i64(tile.group_bytes())}, depth_);
         });
-        tile_sums_->store(tile, row, column);
+        sums_.store(tile, row, column);
       });
     });
     tile.end();
@@ -307,7 +302,7 @@ class BlockProducts {
   Emitter::ScratchRange addresses_{}, zeros_{}, cut_rows_{}, excess_{}, panels_{};
   std::optional<SegmentTable> segments_;
   std::optional<LeftStrips> strips_;
-  std::optional<TileSums> tile_sums_;
+  TileSums sums_;
 };
 
 /// The iterations of a contraction in blocks, and where its right factors are.
@@ -353,8 +348,7 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
   std::vector<BlockProducts> products;
   products.reserve(contraction.dots.size());
   for (const ContractedDot& each : contraction.dots) products.emplace_back(e, contraction, each);
-  for (BlockProducts& each : products)
-    if (each.tile_sums()) each.tile_sums()->begin(iterations);
+  for (BlockProducts& each : products) each.sums().begin(iterations);
   const Blocks blocks = begin_blocks(e, contraction, iterations, products);
   e.set_is_needed([&](const Step& step) -> Value* {
     Value* needed = step.is_of_kept_factor ? blocks.refill : nullptr;
@@ -390,8 +384,8 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
   });
   e.set_is_needed({});
   for (BlockProducts& each : products)
-    if (const auto& sums = each.tile_sums(); sums && sums->are_stored())
-      e.set_is_needed([store = sums->store_op(), needed = b.CreateNot(sums->are_stored())](const Step& step) {
+    if (Value* const are_stored = each.sums().are_stored())
+      e.set_is_needed([store = each.sums().store_op(), needed = b.CreateNot(are_stored)](const Step& step) {
         return !step.items.empty() && step.items.front().op == store ? needed : nullptr;
       });
   for (BlockProducts& each : products) each.release();

@@ -130,9 +130,8 @@ struct ContractedDot {
   InPlaceFactor left;   // never in a buffer; but rows of integers that a mask cuts are copied (contraction_loop.cpp)
   InPlaceFactor right;  // if Contraction::reads_right: in memory or in a buffer, as is decided at run time; else in a buffer
   std::vector<FactorIndexed> right_rows;  // the right factor is 0 from the first row on at which one of these comparisons is false
-  // Of products in tile registers:
-  bool starts_at_zero = false;  // the accumulator's buffer is not filled before the loop
-  OpId store;                   // the last block does what this store of the sums would do, if its mask hides none of them; none: never
+  bool starts_at_zero = false;            // the accumulator's buffer is not filled before the loop
+  OpId store;  // the last block does what this store of the sums would do, if its mask hides none of them; none: never
 };
 
 struct Contraction {

@@ -10,6 +10,8 @@ namespace tilewright::backend::host {
 
 namespace {
 
+constexpr std::int64_t kLineBytes = 64;  // of a cache
+
 /// The instruction on whole registers that multiplies integers of 16 bits and adds the products of neighbours (vpmaddwd). LLVM fuses it
 /// with the addition to the accumulator (vpdpwssd) if the processor has that instruction.
 llvm::Intrinsic::ID pair_products(int vector_bits) {
@@ -90,9 +92,36 @@ void RegisterTile::store(Value* first, const Values& sums) {
       b_.CreateAlignedStore(sums[static_cast<std::size_t>(i * shape_.vectors + j)], accumulator(first, i, j), align);
 }
 
+Values RegisterTile::first_of_rows(const EvenRows& rows) const {
+  Values out{rows.first};
+  while (static_cast<std::int64_t>(out.size()) < shape_.rows)
+    out.push_back(b_.CreateInBoundsGEP(b_.getInt8Ty(), out.back(), rows.distance));
+  return out;
+}
+
+void RegisterTile::store(const EvenRows& rows, const Values& sums) {
+  const llvm::Align align(static_cast<std::uint64_t>(sum_.element_bytes()));
+  auto sum = sums.begin();
+  for (Value* row : first_of_rows(rows))
+    for (std::int64_t j = 0; j < shape_.vectors; ++j)
+      b_.CreateAlignedStore(*sum++, b_.CreateConstInBoundsGEP1_64(out_, row, static_cast<std::uint64_t>(j * shape_.lanes)), align);
+}
+
+void RegisterTile::fetch(const EvenRows& rows) {
+  for (Value* row : first_of_rows(rows))
+    for (std::int64_t at = 0; at < shape_.columns() * sum_.element_bytes(); at += kLineBytes) {
+      Value* const line = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), row, static_cast<std::uint64_t>(at));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()}, {line, b_.getInt32(1), b_.getInt32(3), b_.getInt32(1)});
+    }
+}
+
+Values RegisterTile::zeros() const {
+  return Values(static_cast<std::size_t>(shape_.rows * shape_.vectors), llvm::Constant::getNullValue(vector(out_)));
+}
+
 Values RegisterTile::add_products(const Values& sums, const Values& left, const RightRows& right, Value* depth, bool may_be_empty) {
   // Processors foresee no rows that are pages apart (measured on Ice Lake: 8 to 32 rows ahead are alike).
-  constexpr std::int64_t kAhead = 16, kLine = 64;
+  constexpr std::int64_t kAhead = 16;
   Value* const ahead = right.is_fetched ? b_.CreateMul(right.distance, e_.i64(kAhead)) : nullptr;
   const std::int64_t vector_bytes = shape_.lanes * factor_.element_bytes();
   Values init = sums;
@@ -101,7 +130,7 @@ Values RegisterTile::add_products(const Values& sums, const Values& left, const 
     Value* const row = carried.back();
     if (ahead) {
       Value* const later = b_.CreateGEP(b_.getInt8Ty(), row, ahead);
-      for (std::int64_t at = 0; at < shape_.vectors * vector_bytes; at += kLine) {
+      for (std::int64_t at = 0; at < shape_.vectors * vector_bytes; at += kLineBytes) {
         Value* line = b_.CreateConstGEP1_64(b_.getInt8Ty(), later, static_cast<std::uint64_t>(at));
         b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()}, {line, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
       }

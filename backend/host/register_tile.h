@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "backend/host/emitter.h"
+#include "backend/host/factor_rows.h"
 #include "backend/host/tile_shape.h"
 
 namespace tilewright::backend::host {
@@ -33,6 +34,10 @@ class RegisterTile {
   /// The accumulators at `first` of a buffer, row by row.
   Values load(Value* first);
   void store(Value* first, const Values& sums);
+  /// Stores the accumulators to rows of memory, and fetches the lines that this will write.
+  void store(const EvenRows&, const Values& sums);
+  void fetch(const EvenRows&);
+  Values zeros() const;
   /// Adds the products for k from 0 to `depth`, which may be 0 only if `may_be_empty`. `left`: for each row the address of its first
   /// factor.
   Values add_products(const Values& sums, const Values& left, const RightRows& right, Value* depth, bool may_be_empty);
@@ -57,6 +62,7 @@ class RegisterTile {
 
  private:
   Value* accumulator(Value* first, std::int64_t row, std::int64_t j);
+  Values first_of_rows(const EvenRows&) const;
   Value* right_factor(Value* row, std::size_t j, const RightRows&);
   Value* left_factor(Value* from);
   Value* multiply_add(Value* x, Value* y, Value* sum);

@@ -39,20 +39,44 @@ void TileSums::begin_block(Value* is_first, Value* is_last) {
   target_ = {b_.CreateSelect(stores, memory_.first, buffer_.first), b_.CreateSelect(stores, memory_.distance, buffer_.distance)};
 }
 
-void TileSums::load(AmxTile& registers, Value* row, Value* column) {
-  if (!dot_.starts_at_zero) return registers.load(tile(buffer_, row, column));
-  llvm::BasicBlock *const zero = e_.new_block("zero"), *const loaded = e_.new_block("loaded"), *const begun = e_.new_block("tile");
-  b_.CreateCondBr(is_first_, zero, loaded);
-  b_.SetInsertPoint(zero);
-  registers.clear();
+Values TileSums::begin_tile(const std::function<Values()>& zero, const std::function<Values()>& loaded) {
+  if (!dot_.starts_at_zero) return loaded();
+  llvm::BasicBlock *const first = e_.new_block("zero"), *const later = e_.new_block("loaded"), *const begun = e_.new_block("tile");
+  b_.CreateCondBr(is_first_, first, later);
+  b_.SetInsertPoint(first);
+  const Values zeros = zero();
   b_.CreateBr(begun);
-  b_.SetInsertPoint(loaded);
-  registers.load(tile(buffer_, row, column));
+  b_.SetInsertPoint(later);
+  const Values from_buffer = loaded();
   b_.CreateBr(begun);
   b_.SetInsertPoint(begun);
+  Values sums;
+  for (std::size_t i = 0; i < zeros.size(); ++i) {
+    auto* const sum = b_.CreatePHI(zeros[i]->getType(), 2);
+    sum->addIncoming(zeros[i], first);
+    sum->addIncoming(from_buffer[i], later);
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+void TileSums::load(AmxTile& registers, Value* row, Value* column) {
+  begin_tile([&] { return registers.clear(), Values{}; }, [&] { return registers.load(tile(buffer_, row, column)), Values{}; });
 }
 
 void TileSums::store(AmxTile& registers, Value* row, Value* column) { registers.store(tile(target_, row, column)); }
+
+Values TileSums::load(RegisterTile& registers, Value* row, Value* column) {
+  if (are_stored_) registers.fetch(tile(target_, row, column));
+  return begin_tile([&] { return registers.zeros(); }, [&] { return registers.load(tile(buffer_, row, column).first); });
+}
+
+void TileSums::store(RegisterTile& registers, const Values& sums, Value* row, Value* column) {
+  if (are_stored_)
+    registers.store(tile(target_, row, column), sums);
+  else
+    registers.store(tile(buffer_, row, column).first, sums);
+}
 
 EvenRows TileSums::tile(const EvenRows& rows, Value* row, Value* column) {
   Value* const offset = b_.CreateAdd(b_.CreateMul(row, rows.distance), b_.CreateMul(column, e_.i64(type_.element_bytes())));

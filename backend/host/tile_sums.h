@@ -1,6 +1,7 @@
-// The accumulators of a contraction whose products are added in tile registers.
+// Where the accumulators of a contraction's blocks are loaded from, and where they are stored.
 #pragma once
 #include "backend/host/amx_tile.h"
+#include "backend/host/register_tile.h"
 
 namespace tilewright::backend::host {
 
@@ -17,6 +18,8 @@ class TileSums {
   /// Loads and stores the tile at this row and column.
   void load(AmxTile&, Value* row, Value* column);
   void store(AmxTile&, Value* row, Value* column);
+  Values load(RegisterTile&, Value* row, Value* column);
+  void store(RegisterTile&, const Values& sums, Value* row, Value* column);
 
   /// The store of the sums, and whether (i1) it has nothing left to do once the loop has ended; null: it has.
   OpId store_op() const { return dot_.store; }
@@ -24,6 +27,8 @@ class TileSums {
 
  private:
   EvenRows tile(const EvenRows&, Value* row, Value* column);
+  /// Continues after `zero` if this is the first block, else after `loaded`; both return their accumulators.
+  Values begin_tile(const std::function<Values()>& zero, const std::function<Values()>& loaded);
 
   Emitter& e_;
   llvm::IRBuilder<>& b_;
