@@ -10,6 +10,7 @@
 #include "backend/host/combine.h"
 #include "backend/host/memory.h"
 #include "backend/host/nest.h"
+#include "backend/host/next_program.h"
 #include "backend/host/prefix_masks.h"
 #include "backend/host/reduce.h"
 #include "backend/host/rows_ahead.h"
@@ -38,6 +39,7 @@ class LoopNest {
       }
     }
     find_fetched();
+    find_next();
   }
 
   void run() { emit_dim(0); }
@@ -58,6 +60,19 @@ class LoopNest {
     if (!fetched_.empty()) {
       ahead_.emplace(e_, step_);
       ahead_->set_lanes(nest_.lanes());
+    }
+  }
+
+  /// Finds the loads that the next program's rows are fetched for: if this nest only computes, the processor would wait for memory in the
+  /// nest that loads, and have nothing to load in this one.
+  void find_next() {
+    if (e_.check() || step_.is_unrolled || step_.is_interchanged || !nest_.is_vectorised()) return;
+    for (OpId load : loads_before(f_, e_.plan(), step_)) {
+      const ValueId pointer = f_.operand(load, 0);
+      const AxisMap dims = nest_.dims_of(f_.type(pointer));
+      const auto axis = static_cast<std::size_t>(std::find(dims.begin(), dims.end(), nest_.vector_dim()) - dims.begin());
+      if (axis >= dims.size() || e_.axes()(pointer).contiguity[axis] < nest_.lanes()) continue;
+      if (Value* const distance = distance_to_next_program(e_, pointer)) next_.push_back({load, distance});
     }
   }
 
@@ -253,6 +268,7 @@ class LoopNest {
         ahead_->begin_lanes();
         ahead_->set_index(nest_.vector_dim(), nest_.index(nest_.vector_dim()));
       }
+      for (const auto& [load, distance] : next_) fetch_next(load, distance);
       for (const Item& item : step_.items) {
         emit_item(item, u);
         e_.split_points().add(sequence, b_);
@@ -299,8 +315,15 @@ class LoopNest {
 
   void fetch_ahead(OpId id) {
     const ValueId pointer = f_.operand(id, 0);
-    Value* line = b_.CreateIntToPtr(ahead_->evaluate(pointer, ahead_->dims_of(f_.type(pointer)), false), b_.getPtrTy());
-    // To the second level: the first one has the tile.
+    fetch(ahead_->evaluate(pointer, ahead_->dims_of(f_.type(pointer)), false));
+  }
+  void fetch_next(OpId load, Value* distance) {
+    const ValueId pointer = f_.operand(load, 0);
+    fetch(b_.CreateAdd(nest_.evaluate(pointer, nest_.dims_of(f_.type(pointer)), false), distance));
+  }
+  /// To the second level: the first one has the tile.
+  void fetch(Value* address) {
+    Value* const line = b_.CreateIntToPtr(address, b_.getPtrTy());
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()}, {line, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
   }
 
@@ -324,7 +347,8 @@ class LoopNest {
   std::vector<Partials> reduces_;  // the reduces along the last extent
   static constexpr std::int64_t kShortRow = 4096, kRowsAhead = 8;
   std::set<OpId> fetched_;
-  std::optional<Nest> ahead_;  // the same indices, some rows further
+  std::optional<Nest> ahead_;                  // the same indices, some rows further
+  std::vector<std::pair<OpId, Value*>> next_;  // loads, and how far away the next program's are
 };
 
 }  // namespace
