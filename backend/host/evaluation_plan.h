@@ -101,7 +101,7 @@ Strides strides_of(const Function&, const Source& source);
 struct MemoryAxes {
   const passes::AxisInfoAnalysis& info;
   int lanes;
-  ProductInstructions products;
+  ProductInstructions products = {};
 };
 
 /// Whether an op only maps indices: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.

@@ -143,7 +143,6 @@ TEST_CASE("contraction: products are added in tile registers where steps fill th
   for (const char* depth : {"16", "64"}) {
     const Planned p(product_of("i8", "i32", depth), {.four_bytes = true, .byte_tiles = true});
     REQUIRE(p.contraction() != nullptr);
-    const bool in_tiles = std::string(depth) == "64";
     const Panels* panels = p.plan.panels(p.plan.operand_class(p.contraction()->dots.at(0).dot, 1));
     REQUIRE(panels != nullptr);
     CHECK(panels->columns == 32);
