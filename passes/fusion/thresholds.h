@@ -289,6 +289,8 @@ inline constexpr int kMostDrawsOfRoots = 200;
 inline constexpr double kMostElementsOfInstance = 4000;
 /// Elements of one result that are compared. If a result has more, these are spread over it.
 inline constexpr std::uint64_t kMostComparedElements = 512;
+/// Positions at which an axis is cut into ranges that sums visit one by one. Further ones are left out, and a rewriting may be refuted.
+inline constexpr std::size_t kMostCutsOfAxis = 512;
 /// The error bound of a number as a part of it; with a greater one a difference proves nothing, but numbers that agree up to 2^-40 are equal.
 inline constexpr long double kMostRelativeError = 1e-5L, kEqualNotByChance = 0x1p-40L;
 /// Exponents of which the check computes an exponential, and the bound of their errors: beyond them the result is unknown.

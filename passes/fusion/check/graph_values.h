@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "passes/fusion/check/axis_cuts.h"
 #include "passes/fusion/check/lazy_values.h"
 #include "passes/fusion/check/sample.h"
 
@@ -18,8 +19,10 @@ Number combined(graph::Combine, ir::Element, const Number& earlier, const Number
 
 class GraphValues {
  public:
-  /// `axes` says which nodes are in memory, and which positions of an axis a reduction visits.
-  GraphValues(const graph::Graph& g, const AxisAnalysis& axes, const Sample& sample) : g_(g), axes_(axes), sample_(sample) {}
+  /// `axes` says which nodes are in memory, and which positions of an axis a reduction visits: as the translation binds them, or those of
+  /// `cuts`.
+  GraphValues(const graph::Graph& g, const AxisAnalysis& axes, const Sample& sample, const AxisCuts* cuts = nullptr)
+      : g_(g), axes_(axes), sample_(sample), cuts_(cuts) {}
 
   Number value(graph::NodeId, const Coordinates&);
   std::size_t size() const { return values_.size(); }
@@ -57,10 +60,12 @@ class GraphValues {
   /// Whether the value contains a reduction, a product or a scan that is not in memory.
   bool holds_reduction(graph::NodeId);
   const std::vector<std::vector<SampledPosition>>& reduced_positions(graph::NodeId);
+  std::vector<SampledPosition> positions(const AtomList&, bool by_pieces) const;
 
   const graph::Graph& g_;
   const AxisAnalysis& axes_;
   const Sample& sample_;
+  const AxisCuts* cuts_;
   friend class LazyValues<Key, KeyHash, GraphValues>;
   LazyValues<Key, KeyHash, GraphValues> values_{*this};
   std::unordered_map<std::uint32_t, Product> products_;                                   // indexed by node

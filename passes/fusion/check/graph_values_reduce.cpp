@@ -42,8 +42,12 @@ const std::vector<std::vector<SampledPosition>>& GraphValues::reduced_positions(
   at->second.resize(atoms.size());
   // A reduction by a function need not be commutative, so its axes are not split.
   for (int axis : n.axes)
-    at->second[static_cast<std::size_t>(axis)] = sample_.positions(atoms[static_cast<std::size_t>(axis)], n.kind != Combine::combine);
+    at->second[static_cast<std::size_t>(axis)] = positions(atoms[static_cast<std::size_t>(axis)], n.kind != Combine::combine);
   return at->second;
+}
+
+std::vector<SampledPosition> GraphValues::positions(const AtomList& axis, bool by_pieces) const {
+  return cuts_ ? cuts_->positions(axis) : sample_.positions(axis, by_pieces);
 }
 
 template <class F>
@@ -140,7 +144,7 @@ const GraphValues::Product& GraphValues::product_of(NodeId id) {
   for (char c : n.text.substr(arrow + 2)) product.free.push_back(number(c));
   const std::size_t free = labels.size();
   for (const auto& [label, atoms] : axes_.labels(id))
-    if (number(label) >= free) product.bound.push_back(sample_.positions(atoms));
+    if (number(label) >= free) product.bound.push_back(positions(atoms, true));
   std::size_t at = 0;
   for (NodeId x : n.operands) {
     std::vector<std::size_t>& axes = product.operands.emplace_back();

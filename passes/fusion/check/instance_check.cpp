@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 
 #include "passes/fusion/check/graph_values.h"
 #include "passes/fusion/check/plan_values.h"
@@ -112,8 +113,8 @@ void InstanceCheck::compare_at(Sample& sample, const AxisAnalysis& axes, const s
     result.text = std::move(why);
   };
   sample.set_most_positions(elements_of(g_, axes) > kMostElementsOfInstance ? 2 : 3);
-  GraphValues written(g_, axes, sample);
   auto derived = make_derived(sample);
+  GraphValues written(g_, axes, sample, derived.cuts());
   const std::size_t before = compared_;
   for (std::size_t i = 0; i < nodes.size() && !result.is_refuted; ++i)
     for_each_element(axes, sample, nodes[i], [&](const Coordinates& position) {
@@ -139,6 +140,7 @@ ProofResult InstanceCheck::run(const AxisAnalysis& axes, const ExprPool& pool, s
     std::span<const CheckedResult> results;
     Number element(std::size_t i, const Coordinates& at) { return values.element(results[i].tensor, at); }
     const PlanValues& computed() const { return values; }
+    static const AxisCuts* cuts() { return nullptr; }
   };
   std::vector<NodeId> nodes;
   for (const CheckedResult& r : results) nodes.push_back(r.node);
@@ -154,6 +156,7 @@ ProofResult InstanceCheck::run(const AxisAnalysis& axes, const ExprPool& pool, s
       return point ? plans.value(values[i].value, *point) : Number::unknown();
     }
     const PlanValues& computed() const { return plans; }
+    static const AxisCuts* cuts() { return nullptr; }
   };
   std::vector<NodeId> nodes;
   for (const CheckedValue& v : values) nodes.push_back(v.node);
@@ -162,16 +165,22 @@ ProofResult InstanceCheck::run(const AxisAnalysis& axes, const ExprPool& pool, s
 
 ProofResult InstanceCheck::run(const AxisAnalysis& axes, std::span<const RewrittenValue> values) {
   struct Rewritten {
+    std::unique_ptr<AxisCuts> axis_cuts;
     GraphValues graph;
     std::span<const RewrittenValue> values;
     Number element(std::size_t i, const Coordinates& at) { return graph.value(values[i].rewritten, at); }
     const Rewritten& computed() const { return *this; }
+    const AxisCuts* cuts() const { return axis_cuts.get(); }
     std::size_t size() const { return graph.size(); }
     static std::optional<std::string> mistake() { return std::nullopt; }
   };
   std::vector<NodeId> nodes;
   for (const RewrittenValue& v : values) nodes.push_back(v.written);
-  return compare(axes, nodes, [&](const Sample& s) { return Rewritten{GraphValues(g_, axes, s), values}; });
+  return compare(axes, nodes, [&](const Sample& s) {
+    auto cuts = std::make_unique<AxisCuts>(g_, axes, s);
+    const AxisCuts* own = cuts.get();
+    return Rewritten{std::move(cuts), GraphValues(g_, axes, s, own), values};
+  });
 }
 
 std::string InstanceCheck::text() const {

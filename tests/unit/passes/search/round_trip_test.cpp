@@ -290,6 +290,69 @@ TEST_CASE("round trip: unusual axes and types come back equal, in their types, t
     }
 }
 
+// Concatenations inside of concatenations and ranges of them, which the terms say in other ways: a sum visits the same elements in each.
+constexpr const char* kRanges = R"(
+graph {
+  symbol n {min = 1}
+  %x = input : f32[5, 64]
+  %b = input : f32[5, 16]
+  %d = input : f32[5, 24]
+  %v = input : f32[5, 1]
+  %y = input : f32[5, n]
+  %w = input : f32[7, 104]
+  %zero = constant {data = [0.0]} : f32
+  %one = constant {data = [1.0]} : f32
+  %0 = concat %x, %b {axes = [1]} : f32[5, 80]
+  %1 = concat %0, %d {axes = [1]} : f32[5, 104]
+  %2 = reduce %1 {kind = sum, axes = [1]} : f32[5]
+  %3 = concat %v, %1 {axes = [1]} : f32[5, 105]
+  %4 = concat %d, %3 {axes = [1]} : f32[5, 129]
+  %5 = reduce %4 {kind = max, axes = [1]} : f32[5]
+  %6 = einsum %1, %w {text = "ik,jk->ij"} : f32[5, 7]
+  %7 = slice %4 {axes = [1], lengths = [7, 111, 1]} : f32[5, 104]
+  %8 = einsum %7, %w {text = "ik,jk->ij"} : f32[5, 7]
+  %9 = slice %x {axes = [1], lengths = [0, 10, 1]} : f32[5, 10]
+  %10 = slice %x {axes = [1], lengths = [10, 64, 1]} : f32[5, 54]
+  %11 = concat %9, %10 {axes = [1]} : f32[5, 64]
+  %12 = reduce %11 {kind = sum, axes = [1]} : f32[5]
+  %13 = pad %0, %zero {axes = [1], lengths = [3, 21]} : f32[5, 104]
+  %14 = einsum %13, %w {text = "ik,jk->ij"} : f32[5, 7]
+  %15 = pad %11, %one {axes = [1], lengths = [2, 5]} : f32[5, 71]
+  %16 = reduce %15 {kind = prod, axes = [1]} : f32[5]
+  %17 = concat %y, %x, %y {axes = [1]} : f32[5, "2 n + 64"]
+  %18 = concat %17, %0 {axes = [1]} : f32[5, "2 n + 144"]
+  %19 = reduce %18 {kind = sum, axes = [1]} : f32[5]
+  %20 = concat %1, %x {axes = [1]} : f32[5, 168]
+  %21 = add %20, %20 : f32[5, 168]
+  %22 = slice %21 {axes = [1], lengths = [70, 168, 1]} : f32[5, 98]
+  %23 = reduce %22 {kind = sum, axes = [1]} : f32[5]
+  output "sum" %2
+  output "max" %5
+  output "product" %6
+  output "product of a slice" %8
+  output "halves" %12
+  output "padded" %14
+  output "prod" %16
+  output "symbols" %19
+  output "slice of a map" %23
+}
+)";
+
+TEST_CASE("round trip: sums over concatenations of concatenations, and of slices and pads") {
+  const Graph g = graph::parse(kRanges, "ranges");
+  const Graph rewritten = round_trip(g);
+  check_surface(g, rewritten);
+  CHECK(check_instances(g) == 0);
+  for (const std::int64_t n : {1, 2, 40})
+    for (const auto& [name, value] :
+         graph::interpret(g, fusion::test::random_arguments(g, {{"n", n}}, 1), graph::Rounding::double_precision))
+      CHECK_MESSAGE(
+          agree(value,
+                graph::interpret(rewritten, fusion::test::random_arguments(g, {{"n", n}}, 1), graph::Rounding::double_precision).at(name),
+                1e-12),
+          name);
+}
+
 TEST_CASE("round trip: terms of large graphs are as many as nodes, and deep graphs need no deep stack") {
   for (const fusion::test::Family& family : fusion::test::families()) {
     CAPTURE(family.name);
