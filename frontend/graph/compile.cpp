@@ -7,6 +7,7 @@
 #include "frontend/graph/measure_graphs.h"
 #include "frontend/graph/rewrite_graph.h"
 #include "passes/fusion/graph/checked_indices.h"
+#include "passes/fusion/graph/folded_constants.h"
 #include "passes/fusion/sequence/build_sequence.h"
 #include "runtime/active_call.h"
 #include "runtime/dump.h"
@@ -75,6 +76,11 @@ DerivedGraph derive(std::shared_ptr<const graph::Graph> g, const fusion::FusionO
   return {g, std::move(p), g->size() > nodes};
 }
 
+std::shared_ptr<const graph::Graph> with_folded_constants(const std::shared_ptr<const graph::Graph>& g) {
+  std::optional<graph::Graph> folded = fusion::with_folded_constants(*g);
+  return folded ? std::make_shared<const graph::Graph>(std::move(*folded)) : g;
+}
+
 /// The bytes of the workspace where symbols have their least values.
 std::uint64_t least_workspace(const DerivedGraph& d) {
   const detail::SequenceSizes sizes(*d.graph, d.sequence);
@@ -91,12 +97,12 @@ std::shared_ptr<const graph::Graph> snapshot_of(const Graph& g, const Here& at) 
 
 }  // namespace
 
-Plan detail::compile_graph(const std::shared_ptr<const graph::Graph>& nodes, std::shared_ptr<rt::Device> device, const std::string& target,
-                           const PlanOptions& o, const Here& at) {
+Plan detail::compile_graph(const std::shared_ptr<const graph::Graph>& written, std::shared_ptr<rt::Device> device,
+                           const std::string& target, const PlanOptions& o, const Here& at) {
   if (const std::string mistake = rt::environment_mistake(); !mistake.empty()) throw Error(detail::location_of(at), mistake);
   ir::TargetDesc facts = describe(target, at);
   if (!facts.is_gpu()) facts.processors = rt::cpu_threads();
-  GraphDump dump(*nodes, target, at);
+  GraphDump dump(*written, target, at);
   fusion::FusionOptions options{.fuse = o.fuse,
                                 .reassociate = o.reassociate,
                                 .move_rounding = o.move_rounding,
@@ -104,6 +110,7 @@ Plan detail::compile_graph(const std::shared_ptr<const graph::Graph>& nodes, std
                                 .batch_invariant = o.batch_invariant,
                                 .max_workspace = o.max_workspace};
   check_search_limits(o.search_limits, location_of(at));
+  const std::shared_ptr<const graph::Graph> nodes = o.fuse ? with_folded_constants(written) : written;
   if (o.search == Search::measure && !device)
     throw Error(
         location_of(at),
