@@ -235,7 +235,8 @@ std::optional<WrittenProduct> SumOrders::written_product(Expr e) {
 
 // How a sum is computed as it is written, if that matters: if it has several differences of data, a partial sum may be rounded where the
 // formula's own partial sums are exact; if a part may be made of another part, as q^2 is in q + q^2, both use one value of q, whose own terms
-// are not added again. Values that a loop has computed have errors of their own.
+// are not added again. Values that a loop has computed have errors of their own, but a number beside their differences is a guard: (mean(x^2) -
+// mean(x)^2) + 1e-3 is not 0 where the squares cancel, and (mean(x^2) + 1e-3) - mean(x)^2 may be.
 std::optional<WrittenValue> SumOrders::written_order(Expr sum) {
   const WrittenValue* written = sum->terms.size() > 2 ? exprs_.pool().written_value(sum) : nullptr;
   if (!written || written->kind != WrittenValue::Kind::sum) return std::nullopt;
@@ -243,7 +244,8 @@ std::optional<WrittenValue> SumOrders::written_order(Expr sum) {
   const bool has_differences = negative > 0 && negative < static_cast<std::ptrdiff_t>(sum->terms.size());
   const auto may_hold = [](Expr value, Expr part) { return is_float_sum(part) && part->height < value->height; };
   if (!has_differences && !may_hold(written->left, written->right) && !may_hold(written->right, written->left)) return std::nullopt;
-  if (std::none_of(sum->terms.begin(), sum->terms.end(), [&](const Term& t) { return reads_data(t.value); })) return std::nullopt;
+  const auto is_exact = [&](const Term& t) { return reads_data(t.value) || (has_differences && constant_value(t.value)); };
+  if (std::none_of(sum->terms.begin(), sum->terms.end(), is_exact)) return std::nullopt;
   return *written;
 }
 

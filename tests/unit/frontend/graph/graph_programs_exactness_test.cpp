@@ -424,5 +424,49 @@ TEST_CASE("graph programs: cross entropy and log softmax of logits far from 0 ha
   }
 }
 
+// Two images: rows of one number, whose squares cancel exactly, and rows of -2 and 2. A small number keeps what divides away from 0.
+template <class T>
+void check_guards(float level, float guard, double tolerance, int columns, bool is_symbolic) {
+  CAPTURE(columns);
+  CAPTURE(is_symbolic);
+  constexpr int kRows = 5;
+  const double g = number_of(T(guard));
+  std::vector<float> hx, hy;
+  Numbers quotients, roots, similarities;
+  for (int r = 0; r < kRows; ++r) {
+    const bool is_level = r < 3;
+    for (int c = 0; c < columns; ++c) {
+      hx.push_back(is_level ? level * static_cast<float>(1 + r % 2) : c % 2 == 0 ? 2.0f : -2.0f);
+      hy.push_back(is_level ? level : 0.0f);
+    }
+    const double mx = is_level ? level * (1 + r % 2) : 0, my = is_level ? level : 0, vx = is_level ? 0 : 4;
+    quotients.push_back((mx + 1) / (vx + g));
+    roots.push_back(1 / std::sqrt(vx + g));
+    similarities.push_back((2 * mx * my + g) * g / ((mx * mx + my * my + g) * (vx + g)));
+  }
+  Program p;
+  const tw::Dim n = is_symbolic ? p.graph.dim("n") : tw::Dim(columns);
+  if (is_symbolic) p.set_number("n", columns);
+  const auto x = p.input("x", {kRows, n}, rounded_to<T>(hx)), y = p.input("y", {kRows, n}, rounded_to<T>(hy));
+  const auto mean = [&](const tw::Tensor<T>& t) { return tw::mean(t, 1); };
+  const tw::Tensor<T> one = tw::full<T>(p.graph, {}, T(1)), c = tw::full<T>(p.graph, {}, T(guard));
+  const auto mx = mean(x), my = mean(y);
+  const auto vx = mean(x * x) - mx * mx, vy = mean(y * y) - my * my, vxy = mean(x * y) - mx * my;
+  p.output("quotient", (mx + one) / (vx + c), quotients, tolerance);
+  p.output("root", tw::rsqrt(c + vx), roots, tolerance);
+  p.output("similarity", ((mx * my + mx * my + c) * (vxy + vxy + c)) / ((mx * mx + my * my + c) * ((vx + vy) + c)), similarities,
+           tolerance);
+  p.check();
+}
+
+TEST_CASE("graph programs: a number beside a difference of sums is added to the difference") {
+  for (const int columns : {2, 64, 1024})
+    for (const bool is_symbolic : {false, true}) {
+      check_guards<float>(1024, 1e-3f, 1e-5, columns, is_symbolic);
+      check_guards<double>(0x1p30f, 1e-3f, 1e-12, columns, is_symbolic);
+      check_guards<tw::bf16>(1024, 1e-3f, 2e-2, columns, is_symbolic);
+    }
+}
+
 }  // namespace
 }  // namespace graph_program
