@@ -22,6 +22,7 @@
 #include "passes/fusion/translate/concat_outputs.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
 #include "passes/fusion/translate/parameters.h"
+#include "passes/fusion/translate/signed_zeros.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/text/printer.h"
 
@@ -44,7 +45,8 @@ class Derivation {
         buffers_(g, known_),
         builder_(pool_, o.program.reassociate ? Rewriting::normal_form : Rewriting::none),
         axes_(g, s.results, s.memory),
-        translator_(g, axes_, builder_,
+        has_signed_zeros_(nodes_with_signed_zeros(g)),
+        translator_(g, axes_, has_signed_zeros_, builder_,
                     {o.program.reassociate && o.program.move_rounding, [this](graph::NodeId n) { return buffers_.name_of(n); }}),
         options_(o) {
     buffers_.store_in_outputs([&](graph::NodeId n) { return !has_own_memory(g.node(n)); });
@@ -114,6 +116,7 @@ class Derivation {
   ExprPool pool_;
   ExprBuilder builder_;
   const AxisAnalysis axes_;
+  const std::vector<bool> has_signed_zeros_;
   GraphToExprs translator_;
   const StepOptions& options_;
   std::vector<KernelOutput> outputs_, wholes_;  // wholes_: without pieces of concatenations

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "passes/fusion/translate/signed_zeros.h"
 #include "tileir/graph/neutral.h"
 
 namespace tilewright::passes::fusion {
@@ -10,7 +11,14 @@ namespace tilewright::passes::fusion {
 using graph::NodeId;
 
 SequenceContext::SequenceContext(const graph::Graph& g, const FusionOptions& o, const ir::TargetDesc& t, PlanCheck plan_check)
-    : graph(g), options(o), target(t), check(std::move(plan_check)), known(g), buffers(g, known), instances(g) {
+    : graph(g),
+      options(o),
+      target(t),
+      check(std::move(plan_check)),
+      known(g),
+      has_signed_zeros(nodes_with_signed_zeros(g)),
+      buffers(g, known),
+      instances(g) {
   for (const graph::Output& output : g.outputs()) outputs[output.node].push_back(&output);
 }
 

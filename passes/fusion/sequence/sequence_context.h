@@ -28,6 +28,7 @@ struct SequenceContext {
   const ir::TargetDesc& target;
   const PlanCheck check;
   const KnownNodes known;
+  const std::vector<bool> has_signed_zeros;                            // by node (signed_zeros.h)
   std::map<graph::NodeId, std::vector<const graph::Output*>> outputs;  // of each node, in the order of the graph's outputs
   SequenceBuffers buffers;
   InstanceCheck instances;

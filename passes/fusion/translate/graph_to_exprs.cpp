@@ -6,7 +6,6 @@
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/stored_tensor.h"
-#include "passes/fusion/translate/signed_zeros.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/neutral.h"
@@ -23,8 +22,9 @@ using ir::Element;
 
 }  // namespace
 
-GraphToExprs::GraphToExprs(const graph::Graph& g, const AxisAnalysis& axes, ExprBuilder& b, Options options)
-    : g_(g), axes_(axes), b_(b), options_(std::move(options)), has_signed_zeros_(nodes_with_signed_zeros(g)) {
+GraphToExprs::GraphToExprs(const graph::Graph& g, const AxisAnalysis& axes, const std::vector<bool>& has_signed_zeros, ExprBuilder& b,
+                           Options options)
+    : g_(g), axes_(axes), b_(b), options_(std::move(options)), has_signed_zeros_(has_signed_zeros) {
   b_.pool().set_graph(g);
   name_axes();
 }

@@ -36,7 +36,8 @@ class GraphToExprs {
     bool move_rounding = true;                               // casts to narrower floats may be rounded elsewhere
     std::function<std::string(graph::NodeId)> name_of = {};  // name of a node's value in reports
   };
-  GraphToExprs(const graph::Graph&, const AxisAnalysis&, ExprBuilder&, Options);
+  /// Keeps the references. `has_signed_zeros`: nodes_with_signed_zeros of the graph.
+  GraphToExprs(const graph::Graph&, const AxisAnalysis&, const std::vector<bool>& has_signed_zeros, ExprBuilder&, Options);
 
   /// A node's value at each of its elements.
   BoundValue translate(graph::NodeId);
@@ -114,7 +115,7 @@ class GraphToExprs {
     std::string name, label;
   };
   std::map<Atom*, AxisName> names_;
-  const std::vector<bool> has_signed_zeros_;  // by node
+  const std::vector<bool>& has_signed_zeros_;  // by node
   std::vector<TranslatedValue> values_;
   std::map<graph::NodeId, std::vector<std::pair<Position, std::size_t>>>
       memo_;                                    // of each node: the index in values_ of its value at a position

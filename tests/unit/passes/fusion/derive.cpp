@@ -8,6 +8,7 @@
 
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
+#include "passes/fusion/translate/signed_zeros.h"
 #include "tileir/graph/interpreter.h"
 #include "tileir/interpreter/interpreter.h"
 #include "tileir/verifier.h"
@@ -35,7 +36,8 @@ void translate_outputs(Derived& d) {
   std::vector<graph::NodeId> nodes;
   for (const graph::Output& o : d.graph->outputs()) nodes.push_back(o.node);
   const AxisAnalysis axes(*d.graph, nodes, {});
-  GraphToExprs translator(*d.graph, axes, *d.exprs, {});
+  const std::vector<bool> has_signed_zeros = nodes_with_signed_zeros(*d.graph);
+  GraphToExprs translator(*d.graph, axes, has_signed_zeros, *d.exprs, {});
   for (const graph::Output& o : d.graph->outputs()) {
     const BoundValue v = translator.translate(o.node);
     TensorInfo info;
