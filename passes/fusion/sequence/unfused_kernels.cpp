@@ -4,16 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/segment_parts.h"
+#include "passes/fusion/graph/segment_structure.h"
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/report/covered_nodes.h"
 #include "passes/fusion/sequence/emit_kernels.h"
 #include "passes/fusion/sequence/formulas.h"
 #include "passes/fusion/sequence/own_kernels.h"
+#include "passes/fusion/sequence/repeat_kernels.h"
 #include "passes/fusion/sequence/sequence_proof.h"
 #include "tileir/graph/graph_op_info.h"
 
@@ -36,10 +40,10 @@ void derive_alone(SequenceContext& c, NodeId n, std::set<NodeId> read, const gra
   emit_plan(c, f.exprs, std::move(plan), reason, to);
 }
 
-// Derives kernels of single nodes, in the order of the graph.
+// Derives kernels of single nodes, in the order of the graph. Nodes that compute the same of other tensors have one kernel.
 class SingleNodes {
  public:
-  explicit SingleNodes(SequenceContext& c) : c_(c) {
+  explicit SingleNodes(SequenceContext& c) : c_(c), structure_(c.graph, c.known) {
     for (const SequenceKernel& k : c.sequence.parameter_kernels) written_ahead_.insert(k.writes.begin(), k.writes.end());
   }
 
@@ -49,20 +53,38 @@ class SingleNodes {
     std::set<NodeId> read = stored_operands(c_.graph, n, stored);
     if (has_own_kernels(c_.graph.node(n).op)) return derive_own_kernels(c_, n, std::move(read));
     const bool is_ahead = can_be_ahead(n, read);
-    derive_alone(c_, n, std::move(read), nullptr, "one node", is_ahead ? c_.sequence.parameter_kernels : c_.sequence.kernels);
     if (is_ahead) written_ahead_.insert(c_.buffers.of(n));
+    Segment s;
+    s.results = {n};
+    structure_.describe(s, [&](NodeId x) { return read.contains(x); });
+    if (is_ahead) s.structure += "ahead\n";
+    // What is stored elsewhere is not written to the output that another node is stored in.
+    if (!c_.outputs_of(n).empty() && !is_in_output(n)) s.structure += "beside its outputs\n";
+    const auto [known, is_new] = derived_.try_emplace(s.structure);
+    if (!is_new) return repeat_kernels(c_, known->second, s);
+    DerivedSegment& derived = known->second;
+    derived.segment = std::move(s);
+    derived.kernels.begin = c_.sequence.kernels.size();
+    derived.parameter_kernels.begin = c_.sequence.parameter_kernels.size();
+    derive_alone(c_, n, std::move(read), nullptr, "one node", is_ahead ? c_.sequence.parameter_kernels : c_.sequence.kernels);
+    derived.kernels.end = c_.sequence.kernels.size();
+    derived.parameter_kernels.end = c_.sequence.parameter_kernels.size();
   }
   bool is_ahead(NodeId n) { return written_ahead_.contains(c_.buffers.of(n)); }
 
  private:
   // A known value is computed before the runs, and kept, unless it is stored in an output or made of what a run computes.
   bool can_be_ahead(NodeId n, const std::set<NodeId>& read) {
-    return c_.known.is_known(n) && c_.buffers[c_.buffers.of(n)].kind != BufferKind::output &&
+    return c_.known.is_known(n) && !is_in_output(n) &&
            std::all_of(read.begin(), read.end(), [&](NodeId x) { return has_own_memory(c_.graph.node(x)) || is_ahead(x); });
   }
 
+  bool is_in_output(NodeId n) { return c_.buffers[c_.buffers.of(n)].kind == BufferKind::output; }
+
   SequenceContext& c_;
-  std::set<int> written_ahead_;  // buffers
+  const SegmentStructure structure_;
+  std::map<std::string, DerivedSegment> derived_;  // by structure
+  std::set<int> written_ahead_;                    // buffers
 };
 
 void copy_output(SequenceContext& c, const graph::Output& o, const std::set<NodeId>& stored) {

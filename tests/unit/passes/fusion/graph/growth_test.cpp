@@ -1,6 +1,7 @@
 // The work of derivations as graphs grow, counted in steps instead of seconds; graphs of any depth can be derived.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "passes/fusion/check/field_eval.h"
@@ -87,6 +88,32 @@ TEST_CASE("fusion growth: what is cut has the values of the whole") {
         CAPTURE(name);
         CHECK(error < kTolerance);
       }
+    }
+  }
+}
+
+TEST_CASE("fusion growth: node by node, nodes that compute the same of other tensors have one kernel") {
+  FusionOptions unfused;
+  unfused.fuse = false;
+  const auto own_kernels = [&](const Family& f, std::size_t nodes) {
+    const KernelSequence p = sequence_of(f, nodes, unfused);
+    return std::count_if(p.kernels.begin(), p.kernels.end(), [](const SequenceKernel& k) { return k.like < 0; });
+  };
+  CHECK(own_kernels(family("chain"), 1000) == 1);
+  for (const char* name : {"sinkhorn", "runge_kutta", "layers", "norms"}) {
+    CAPTURE(name);
+    CHECK(own_kernels(family(name), 400) == own_kernels(family(name), 100));
+  }
+  for (const Family& f : families()) {
+    CAPTURE(f.name);
+    graph::Graph g;
+    build_family(f, g, 80);
+    const KernelSequence p = build_sequence(g, unfused, {});
+    CHECK(p.proof.exact);
+    constexpr double kTolerance = 1e-4;
+    for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 3))) {
+      CAPTURE(name);
+      CHECK(error < kTolerance);
     }
   }
 }
