@@ -102,7 +102,7 @@ TEST_CASE("graph constants: in masks, pads and concatenations they are cast as w
     for (int r = 0; r < 6; ++r) {
       Numbers s;
       double sum = 0, most = -kInfinity;
-      for (int c = 0; c < 7; ++c) s.push_back(hx[r * 7 + c] + (hm[r * 7 + c] != 0 ? 0 : narrow));
+      for (int c = 0; c < 7; ++c) s.push_back(static_cast<float>(hx[r * 7 + c] + (hm[r * 7 + c] != 0 ? 0 : narrow)));
       for (double v : s) most = std::max(most, v);
       for (double v : s) sum += std::exp(v - most);
       for (double v : s) want.push_back(std::exp(v - most) / sum);
