@@ -78,7 +78,8 @@ RewrittenGraph rewrite_graph(std::shared_ptr<const graph::Graph> written, const 
                               return search::SearchEstimate{e->seconds, e->seconds_if_small, e->seconds_if_large, e->kernels};
                             },
                             .difference = difference,
-                            .measure = o.search == Search::measure ? measure : MeasureGraphs()};
+                            .measure = o.search == Search::measure ? measure : MeasureGraphs(),
+                            .formulas = [&](const graph::Graph& g) { return estimate.formulas(g); }};
   search::SearchResult found = search::search_graph(*written,
                                                     {.nodes = o.search_limits.nodes,
                                                      .candidates = o.search_limits.candidates,

@@ -11,8 +11,9 @@
 
 namespace tilewright::passes::fusion {
 
-/// Estimates graphs of one table of symbols. Segments of the structure of an earlier one, of this graph or of another one, are not derived again:
-/// equal graphs of which one was rewritten in part have the others in common.
+/// Estimates graphs of one table of symbols. Equal graphs of which one was rewritten in part have the rest in common, so segments of the
+/// structure of an earlier one, of this graph or of another one, are not derived again, and segments with the formulas of an earlier one are not
+/// divided into kernels again.
 class GraphEstimator {
  public:
   /// Keeps the reference.
@@ -22,10 +23,18 @@ class GraphEstimator {
   /// parameter is given, sums at positions that are data and kernels of the user are left out. None if a segment has no fused plan.
   std::optional<GraphEstimate> operator()(const graph::Graph&);
 
+  /// The formulas of all kernels, as a text: graphs with equal texts have the same kernels. None if a segment has no fused plan, or a formula a
+  /// function of the user.
+  std::optional<std::string> formulas(const graph::Graph&);
+
  private:
+  std::optional<EstimatedFormulas> derived(const graph::Graph&, bool has_estimate);
+
   const FusionOptions options_;
   const ir::TargetDesc& target_;
-  std::map<std::string, std::optional<GraphEstimate>> known_;  // by structure of segments
+  // By structure of segments; null for those without a fused plan.
+  std::map<std::string, std::optional<EstimatedFormulas>> estimated_, translated_;
+  std::map<std::string, GraphEstimate> of_formulas_;
 };
 
 /// The estimate of one graph.

@@ -8,6 +8,7 @@
 
 #include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/sequence/emit_kernels.h"
+#include "passes/fusion/sequence/formula_key.h"
 #include "passes/fusion/sequence/joined_part.h"
 #include "passes/fusion/sequence/sequence_proof.h"
 #include "passes/fusion/stopwatch.h"
@@ -34,6 +35,7 @@ void FusedKernels::derive_ahead(const Segment& s) {
       const BoundValue v = f.translator.translate(n);
       f.add(n, c_.buffers.name_of(n), v, f.translator.tensor_of(n));
     }
+  if (!c_.options.emit) return add_estimate(f, {}, true);
   emit_checked(f, covered(f, f.outputs), {}, c_.sequence.kernels);
 }
 
@@ -69,13 +71,10 @@ void FusedKernels::derive_results(const Segment& s, std::uint64_t most_steps) {
   const std::vector<KernelOutput> of_parameters = folding.ahead();
   for (KernelOutput& o : f.wholes) o.value = folding.fold(o.value);
   derive_time.stop();
-  std::vector<CoveredKernel> ahead = covered(f, of_parameters), kernels = covered(f, f.outputs);
-  // The kernels of whole concatenations and those of pieces are interchangeable only if none of their formulas was folded.
-  if (folding.ahead().empty())
-    if (std::vector<CoveredKernel> wholes = covered(f, f.wholes); !wholes.empty() && takes_less(wholes, kernels))
-      kernels = std::move(wholes);
-  f.pool.steps().limit(UINT64_MAX);
   const bool is_ahead = s.joined && s.joined->is_ahead;
+  if (!c_.options.emit) return add_estimate(f, of_parameters, is_ahead);
+  std::vector<CoveredKernel> ahead = covered(f, of_parameters), kernels = covered_results(f, !of_parameters.empty());
+  f.pool.steps().limit(UINT64_MAX);
   emit_checked(f, std::move(ahead), std::move(kernels), is_ahead ? c_.sequence.parameter_kernels : c_.sequence.kernels);
 }
 
@@ -140,13 +139,17 @@ std::vector<CoveredKernel> FusedKernels::covered(Formulas& f, std::vector<Kernel
   return kernels;
 }
 
+// The kernels of whole concatenations and those of pieces are interchangeable only if none of their formulas was folded.
+std::vector<CoveredKernel> FusedKernels::covered_results(Formulas& f, bool are_folded) {
+  std::vector<CoveredKernel> kernels = covered(f, f.outputs);
+  if (are_folded) return kernels;
+  std::vector<CoveredKernel> wholes = covered(f, f.wholes);
+  return !wholes.empty() && takes_less(wholes, kernels) ? std::move(wholes) : std::move(kernels);
+}
+
 // Checks all kernels of the formulas before one is emitted. ahead: kernels that run when a parameter is given.
 void FusedKernels::emit_checked(Formulas& f, std::vector<CoveredKernel> ahead, std::vector<CoveredKernel> kernels,
                                 std::vector<SequenceKernel>& to) {
-  if (!c_.options.emit) {
-    if (&to == &c_.sequence.kernels) add_estimates(f, kernels);
-    return;
-  }
   std::vector<const LoopPlan*> plans;
   for (const std::vector<CoveredKernel>* part : {&ahead, &kernels})
     for (const CoveredKernel& k : *part) plans.push_back(&k.plan);
@@ -156,13 +159,31 @@ void FusedKernels::emit_checked(Formulas& f, std::vector<CoveredKernel> ahead, s
   c_.sequence.steps += f.pool.steps().taken();
 }
 
-// Adds the times that the kernels of a run take.
-void FusedKernels::add_estimates(Formulas& f, const std::vector<CoveredKernel>& kernels) {
+// Adds the formulas, and the time that kernels of a run take: only those of the results, unless these are computed ahead.
+void FusedKernels::add_estimate(Formulas& f, const std::vector<KernelOutput>& of_parameters, bool is_ahead) {
+  std::vector<KernelOutput> all = of_parameters;
+  for (const std::vector<KernelOutput>* outputs : {&f.outputs, &f.wholes}) all.insert(all.end(), outputs->begin(), outputs->end());
+  const std::optional<std::string> key = formula_key(all);
+  EstimatedFormulas& e = c_.estimated;
+  if (e.formulas) e.formulas = key ? std::optional(*e.formulas + *key + "\n\n") : std::nullopt;
+  if (is_ahead || !e.known) return;
+  if (key)
+    if (const auto known = e.known->find(*key); known != e.known->end()) return void(e.estimate += known->second);
+  const std::vector<CoveredKernel> kernels = covered_results(f, !of_parameters.empty());
+  f.pool.steps().limit(UINT64_MAX);
+  const GraphEstimate own = estimate(f, kernels);
+  if (key) e.known->emplace(*key, own);
+  e.estimate += own;
+}
+
+GraphEstimate FusedKernels::estimate(Formulas& f, const std::vector<CoveredKernel>& kernels) const {
+  GraphEstimate sum;
   for (const CoveredKernel& k : kernels)
-    c_.estimate += {.seconds = k.cost.seconds,
-                    .seconds_if_small = seconds_at(1, k.plan, k.tiling, f.exprs, c_.target, c_.options),
-                    .seconds_if_large = k.cost.seconds_if_large,
-                    .kernels = {k.cost.seconds}};
+    sum += {.seconds = k.cost.seconds,
+            .seconds_if_small = seconds_at(1, k.plan, k.tiling, f.exprs, c_.target, c_.options),
+            .seconds_if_large = k.cost.seconds_if_large,
+            .kernels = {k.cost.seconds}};
+  return sum;
 }
 
 }  // namespace tilewright::passes::fusion

@@ -33,8 +33,10 @@ class FusedKernels {
   ParameterFolding::Options folding_options();
   bool is_known(Tensor) const;
 
-  void add_estimates(Formulas&, const std::vector<CoveredKernel>&);
+  void add_estimate(Formulas&, const std::vector<KernelOutput>& of_parameters, bool is_ahead);
+  GraphEstimate estimate(Formulas&, const std::vector<CoveredKernel>&) const;
   std::vector<CoveredKernel> covered(Formulas&, std::vector<KernelOutput>);
+  std::vector<CoveredKernel> covered_results(Formulas&, bool are_folded);
   void emit_checked(Formulas&, std::vector<CoveredKernel> ahead, std::vector<CoveredKernel> kernels, std::vector<SequenceKernel>& to);
 
   SequenceContext& c_;

@@ -1,6 +1,9 @@
 // How long the kernels of a graph take, by the estimates with which a cover chooses them.
 #pragma once
 #include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace tilewright::passes::fusion {
@@ -15,6 +18,15 @@ struct GraphEstimate {
     kernels.insert(kernels.end(), e.kernels.begin(), e.kernels.end());
     return *this;
   }
+};
+
+/// What derivations without emission give in place of a sequence of kernels.
+struct EstimatedFormulas {
+  /// The formulas of all kernels so far, as a text; none if one of them has no key (formula_key.h).
+  std::optional<std::string> formulas = std::string();
+  GraphEstimate estimate;
+  /// The estimates of formulas, by formula_key, to which new ones are added. Null: formulas are not divided into kernels and estimated.
+  std::map<std::string, GraphEstimate>* known = nullptr;
 };
 
 }  // namespace tilewright::passes::fusion

@@ -35,7 +35,7 @@ struct SequenceContext {
   NameSet kernel_names;
   std::set<const graph::OpaqueKernel*> called;  // the user's kernels that the sequence has
   KernelSequence sequence;
-  GraphEstimate estimate;  // with FusionOptions::emit false: of the kernels so far, which the sequence lacks
+  EstimatedFormulas estimated;  // with FusionOptions::emit false: about the kernels so far, which the sequence lacks
 
   /// The outputs that have the node's value.
   std::vector<const graph::Output*> outputs_of(graph::NodeId) const;

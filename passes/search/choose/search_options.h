@@ -50,6 +50,9 @@ struct Judge {
   std::function<std::optional<std::string>(const graph::Graph&, std::span<const EqualValues>)> difference;
   /// Runs graphs of the same inputs and outputs; none if that is not possible. An empty function: estimates decide.
   std::function<std::optional<Measurement>(std::span<const graph::Graph>)> measure = {};
+  /// What the kernels of a graph compute, as a text that graphs with the same kernels have; none if it cannot be told. An empty function: all
+  /// graphs have kernels of their own.
+  std::function<std::optional<std::string>(const graph::Graph&)> formulas = {};
 };
 
 }  // namespace tilewright::passes::search

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "passes/search/backtrack/backtrack.h"
 #include "passes/search/choose/difference.h"
@@ -62,7 +63,7 @@ class RegionSearch {
     const Extraction extraction =
         extract(region_.graph, terms(), classes(), target_, {.graphs = options_.candidates, .neutral = options_.neutral_moves});
     outcome_.is_optimal = extraction.is_optimal;
-    const std::vector<Members> proposed = different_graphs(extraction);
+    const std::vector<Members> proposed = with_other_kernels(different_graphs(extraction));
     if (proposed.empty()) return std::move(outcome_);
     const std::optional<SearchEstimate> written = estimate(region_.graph);
     if (!written) return std::move(outcome_);
@@ -101,6 +102,18 @@ class RegionSearch {
     for (const ExtractedGraph& e : extraction.best)
       if (!difference_of(e.members).pieces().empty()) all.push_back(e.members);
     return all;
+  }
+
+  /// Leaves out the graphs of which fusion makes the same formulas as of the region as written, or of one before.
+  std::vector<Members> with_other_kernels(std::vector<Members> proposed) const {
+    if (!judge_.formulas || proposed.empty() || options_.gain < 1) return proposed;
+    std::set<std::string> met;
+    if (auto written = judge_.formulas(region_.graph)) met.insert(std::move(*written));
+    std::erase_if(proposed, [&](const Members& members) {
+      auto own = judge_.formulas(terms_to_graph(region_.graph, terms(), chosen(members)));
+      return own && !met.insert(std::move(*own)).second;
+    });
+    return proposed;
   }
 
   std::vector<Candidate> candidates(const std::vector<Members>& proposed) {
