@@ -144,7 +144,9 @@ Ref TermTable::product(Ref a, Ref b, LabelSet kept, int attribute, ir::Element r
   b = sum(b, kept | a.labels.set());
   const LabelSet axes = (a.labels.set() | b.labels.set()) & kept;
   if (!fit(a, b) || are_too_many(axes)) return {};
-  return insert({.op = Op::product, .element = result, .attribute = attribute, .kept = axes, .in = {a, b}});
+  Node n{.op = Op::product, .element = result, .attribute = attribute, .kept = axes, .in = {a, b}};
+  if (!sums_an_axis(n)) n.attribute = 0;
+  return insert(n);
 }
 
 Ref TermTable::sum(const Ref& a, LabelSet kept) {

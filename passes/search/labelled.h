@@ -105,13 +105,24 @@ Node with_labels(Node n, Rename&& rename) {
   return n;
 }
 
+/// Whether a product, or a sum, sums over an axis.
+inline bool sums_an_axis(const Node& n) {
+  LabelSet axes = 0;
+  for (int i = 0; i < operands_of(n); ++i) axes |= n.in[static_cast<std::size_t>(i)].labels.set();
+  return (axes & ~n.kept) != 0;
+}
+
 /// All terms in use, each once. Operands come before what is made of them.
 class TermTable {
  public:
   /// A table of terms of rules, which have one cut and one move.
   TermTable() : cuts_(1), moves_(1) {}
-  /// A table of terms of a graph: none has more axes than this; cuts and moves are added.
-  explicit TermTable(int most_axes) : most_axes_(most_axes) {}
+  /// A table of terms of a graph: none has more axes than this; cuts and moves are added. attribute_of_sums: what rules give to products that
+  /// they make of a sum and of products that sum nothing, whose attribute is 0. Rules take these products together with any others, and give
+  /// the attribute of the others to all.
+  TermTable(int most_axes, int attribute_of_sums) : most_axes_(most_axes), attribute_of_sums_(attribute_of_sums) {}
+
+  int attribute_of_sums() const { return attribute_of_sums_; }
 
   int add_cut(const Cut&);
   int add_move(const Move&);
@@ -148,7 +159,7 @@ class TermTable {
   bool are_too_many(LabelSet) const;
 
   using Extents = std::array<Extent, kMaxSlots>;
-  int most_axes_ = kMaxSlots;
+  int most_axes_ = kMaxSlots, attribute_of_sums_ = 0;
   std::vector<Cut> cuts_;
   std::vector<Move> moves_;
   std::vector<Node> nodes_;

@@ -17,7 +17,7 @@ std::int64_t typical(const DimBounds& b) {
 }  // namespace
 
 NodeCost::NodeCost(const graph::Graph& written, const GraphTerms& all, const ir::TargetDesc& target)
-    : all_(all), facts_(ir::machine_facts(target)), processors_(target.processors) {
+    : all_(all), facts_(ir::machine_facts(target)), processors_(target.processors), is_gpu_(target.is_gpu()) {
   const SymbolTable& table = *written.symbols();
   for (std::uint32_t i = 0; i < table.size(); ++i) symbols_.push_back(typical(table[i].bounds));
 }
@@ -43,11 +43,13 @@ NodeSeconds NodeCost::product(const Node& n) const {
     all *= length;
     if (contains(n.kept, l)) result *= length;
   }
-  const bool sums = ((a | b) & ~n.kept) != 0, has_rows_and_columns = (a & ~b & n.kept) != 0 && (b & ~a & n.kept) != 0;
-  if (!sums) return {all / (facts_.flops * processors_), false};
+  if (!sums_an_axis(n)) return {all / (facts_.flops * processors_), false};
   const int factor = ir::bytes(all_.terms.element(n.in[0]));
   const double bytes = (elements(n.in[0]) + elements(n.in[1])) * factor + result * ir::bytes(n.element);
-  const double rate = (has_rows_and_columns ? facts_.matrix_flops(factor) : facts_.flops) * processors_;
+  // No instruction for matrices multiplies f32 exactly on a GPU.
+  const bool has_rows_and_columns = (a & ~b & n.kept) != 0 && (b & ~a & n.kept) != 0;
+  const bool is_matrix = has_rows_and_columns && !(is_gpu_ && precision_of(n.attribute) == graph::ProductPrecision::ieee);
+  const double rate = (is_matrix ? facts_.matrix_flops(factor) : facts_.flops) * processors_;
   return {facts_.launch_seconds + std::max(bytes / facts_.memory_bytes, 2 * all / rate), true};
 }
 

@@ -35,6 +35,7 @@ class NodeCost {
   const GraphTerms& all_;
   ir::MachineFacts facts_;
   double processors_;
+  bool is_gpu_;
   std::vector<std::int64_t> symbols_;
 };
 

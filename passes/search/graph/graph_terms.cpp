@@ -37,7 +37,7 @@ AxisLabels numbered(const Layout& layout) {
 }
 
 // The windows of a view have one axis more than the term.
-GraphTerms::GraphTerms() : terms(graph::kMaxRank - 1) {}
+GraphTerms::GraphTerms() : terms(graph::kMaxRank - 1, kOfSum) {}
 
 // Equal extents of one graph have equal texts.
 Extent GraphTerms::extent(const Dim& d) {

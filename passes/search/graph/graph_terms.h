@@ -53,9 +53,15 @@ struct View {
   Move move;
 };
 
+/// The attribute of a product of f32 that is a sum of products as written: it multiplies exactly, as with the precision ieee.
+inline constexpr int kOfSum = static_cast<int>(graph::ProductPrecision::ieee) + 1;
+inline graph::ProductPrecision precision_of(int attribute) {
+  return attribute == kOfSum ? graph::ProductPrecision::ieee : static_cast<graph::ProductPrecision>(attribute);
+}
+
 /// Terms with the tables of their attributes:
 ///
-///   variable   Leaf                       product    graph::ProductPrecision
+///   variable   Leaf                       product    graph::ProductPrecision, or kOfSum
 ///   function   ir::OpKind                 reduce     graph::Combine
 ///   view       View                       cat, part  Cut
 ///

@@ -218,7 +218,7 @@ class Writing {
     for (Label l : m.slots) equation.result += letter(l);
     n.text = equation.text();
     n.element = m.node.element;
-    n.precision = static_cast<graph::ProductPrecision>(m.node.attribute);
+    n.precision = precision_of(m.node.attribute);
     return {writer_.add(std::move(n)), m.slots};
   }
 

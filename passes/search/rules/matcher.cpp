@@ -102,7 +102,11 @@ bool Matcher::bind_attribute(const Node& n) {
   switch (n.op) {
     case Op::product: {
       const TermTable& terms = source_.terms();
-      return terms.element(n.in[0]) == n.element && terms.element(n.in[1]) == n.element && bind_to(state_.product);
+      if (terms.element(n.in[0]) != n.element || terms.element(n.in[1]) != n.element) return false;
+      if (!sums_an_axis(n)) return true;
+      // What was a sum multiplies as the products around it.
+      if (state_.product == terms.attribute_of_sums()) state_.product.reset();
+      return (state_.product && n.attribute == terms.attribute_of_sums()) || bind_to(state_.product);
     }
     case Op::function: {
       const bool is_first = !state_.function;
@@ -157,7 +161,9 @@ void Matcher::finish() {
   Match match;
   match.binding.kept = kept_;
   match.binding.moved = state_.moved;
-  match.binding.product = state_.product.value_or(0);
+  const TermTable& terms = source_.terms();
+  const bool is_f32 = terms.element(visits_[0].ref) == ir::Element::f32;
+  match.binding.product = state_.product.value_or(is_f32 ? terms.attribute_of_sums() : 0);
   match.binding.function = state_.function.value_or(0);
   match.binding.function_element = state_.function_element;
   match.binding.move = state_.move.value_or(0);

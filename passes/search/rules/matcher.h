@@ -19,7 +19,8 @@ struct Match {
 ///   3. finish: collects which variables have each axis. If only the other side cuts an axis, it may be any that is cut.
 ///   4. accept: asks the rule's conditions for what becomes of each axis.
 ///
-/// Nodes of one op have one attribute: a function is the same function, a cut the same cut. Products have the element type of their factors.
+/// Nodes of one op have one attribute: a function is the same function, a cut the same cut, and products that sum multiply in one way. Products
+/// have the element type of their factors.
 class Matcher {
  public:
   Matcher(const NodeSource& source, TermTable& terms, const Rule& rule, int side);
