@@ -9,15 +9,12 @@
 #include <memory>
 #include <set>
 
-#include "passes/search/backtrack/backtrack.h"
 #include "passes/search/choose/difference.h"
 #include "passes/search/choose/formula_text.h"
-#include "passes/search/extract/extract.h"
-#include "passes/search/graph/graph_to_terms.h"
+#include "passes/search/choose/saturated_region.h"
 #include "passes/search/graph/terms_to_graph.h"
 #include "passes/search/plain_terms.h"
 #include "passes/search/rules/search_rules.h"
-#include "passes/search/saturate/saturate.h"
 #include "tileir/graph/function_name.h"
 
 namespace tilewright::passes::search {
@@ -29,18 +26,6 @@ constexpr std::size_t kMostPieces = 16;  // the pieces that are estimated one by
 constexpr std::size_t kMostValues = 3;   // the values of which a piece has formulas
 constexpr double kOfNothing = 1e-3;      // a piece that gains less than this share of a region gains nothing
 
-/// What a graph of the region is made of: other regions of the same structure have the same nodes.
-struct SaturatedRegion {
-  SaturatedRegion(const graph::Graph& g, const SearchLimits& limits, const ir::TargetDesc& target)
-      : terms(graph_to_terms(g)), saturated(g, terms, limits) {
-    if (saturated.is_complete()) return;
-    const BacktrackedGraph other = backtrack(g, graph_to_terms(g), target, {.rules = limits});
-    saturated.add(other.terms, other.path);
-  }
-  GraphTerms terms;
-  SaturatedGraph saturated;
-};
-
 class RegionSearch {
  public:
   RegionSearch(const graph::Graph& whole, const Region& region, const SearchOptions& options, const ir::TargetDesc& target,
@@ -48,22 +33,14 @@ class RegionSearch {
       : whole_(whole),
         region_(region),
         options_(options),
-        target_(target),
         judge_(judge),
-        made_(std::make_shared<SaturatedRegion>(region.graph,
-                                                SearchLimits{.nodes = options.nodes,
-                                                             .expand_differences = options.expand_differences,
-                                                             .neutral_moves = options.neutral_moves,
-                                                             .move_rounding = options.move_rounding},
-                                                target)) {}
+        made_(std::make_shared<SaturatedRegion>(region.graph, options, target)) {}
 
   RegionOutcome run() {
     outcome_.nodes = classes().nodes();
-    outcome_.is_complete = made_->saturated.is_complete();
-    const Extraction extraction =
-        extract(region_.graph, terms(), classes(), target_, {.graphs = options_.candidates, .neutral = options_.neutral_moves});
-    outcome_.is_optimal = extraction.is_optimal;
-    const std::vector<Members> proposed = with_other_kernels(different_graphs(extraction));
+    outcome_.is_complete = made_->is_complete();
+    outcome_.is_optimal = made_->cheapest().is_optimal;
+    const std::vector<Members> proposed = with_other_kernels(different_graphs(made_->cheapest()));
     if (proposed.empty()) return std::move(outcome_);
     const std::optional<SearchEstimate> written = estimate(region_.graph);
     if (!written) return std::move(outcome_);
@@ -81,8 +58,8 @@ class RegionSearch {
     SearchEstimate estimate;
   };
 
-  GraphTerms& terms() const { return made_->terms; }
-  const EGraph& classes() const { return made_->saturated.classes(); }
+  GraphTerms& terms() const { return made_->terms(); }
+  const EGraph& classes() const { return made_->classes(); }
 
   std::optional<SearchEstimate> estimate(const graph::Graph& g) {
     ++outcome_.candidates;
@@ -172,7 +149,7 @@ class RegionSearch {
     return true;
   }
 
-  Difference difference_of(const Members& members) const { return {region_.graph, made_->terms, classes(), members}; }
+  Difference difference_of(const Members& members) const { return {region_.graph, terms(), classes(), members}; }
 
   /// Whether its results are those of the region as written at small instances.
   bool is_equal(const Candidate& c) {
@@ -183,7 +160,7 @@ class RegionSearch {
 
   void take(const Members& members, const std::map<int, double>& saved) {
     report_rewritings(difference_of(members), saved);
-    outcome_.rewrite = [made = made_, choice = chosen(members)](const Region& r) { return terms_to_graph(r.graph, made->terms, choice); };
+    outcome_.rewrite = [made = made_, choice = chosen(members)](const Region& r) { return terms_to_graph(r.graph, made->terms(), choice); };
   }
 
   bool gains(const SearchEstimate& e) const { return times_as_fast(written_, e) >= options_.gain && serves_other_symbols(e); }
@@ -317,7 +294,6 @@ class RegionSearch {
   const graph::Graph& whole_;
   const Region& region_;
   const SearchOptions& options_;
-  const ir::TargetDesc& target_;
   const Judge& judge_;
   const std::shared_ptr<SaturatedRegion> made_;
   SearchEstimate written_;

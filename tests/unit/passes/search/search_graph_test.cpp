@@ -287,6 +287,81 @@ TEST_CASE("search_graph: of a graph in parts, each different one is measured onc
   CHECK(r.not_done.back() == "all of it: the whole graph takes no less time than as written");
 }
 
+TEST_CASE("search_graph: graphs of which fusion makes the same kernels are not estimated") {
+  // A variance under a softmax, whose sum is a product to the search.
+  const Graph g = graph::parse(R"(graph {
+  symbol n
+  %s = input : f32[n, 64]
+  %v = input : f32[64]
+  %max = reduce %s {kind = max, axes = [1], keep_dims} : f32[n, 1]
+  %shifted = sub %s, %max : f32[n, 64]
+  %e = exp %shifted : f32[n, 64]
+  %sum = reduce %e {kind = sum, axes = [1], keep_dims} : f32[n, 1]
+  %weights = div %e, %sum : f32[n, 64]
+  %weighted = mul %weights, %v : f32[n, 64]
+  %mean = reduce %weighted {kind = sum, axes = [1], keep_dims} : f32[n, 1]
+  output "mean" %mean
+})",
+                               "weighted");
+  for (const Graph& graph : {g, graph::parse(kAttention, "attention")}) {
+    fusion::GraphEstimator estimator({}, {});
+    int estimated = 0;
+    Judge judge = judge_by_fusion();
+    judge.estimate = [&, estimate = judge.estimate](const Graph& x) { return ++estimated, estimate(x); };
+    search_graph(graph, {}, {}, judge);
+    const int without = estimated;
+    estimated = 0;
+    judge.formulas = [&](const Graph& x) { return estimator.formulas(x); };
+    const SearchResult r = search_graph(graph, {}, {}, judge);
+    CHECK(without > 0);
+    CHECK(static_cast<int>(r.candidates) == estimated);
+    // The other order of the products of attention is another graph to fusion.
+    CHECK((estimated > 0) == (graph.size() == 5));
+    CHECK(r.graph.has_value() == (graph.size() == 5));
+  }
+}
+
+TEST_CASE("search_graph: sums of products stay exact, unless a product that is multiplied in another way is among them") {
+  const auto rewritten = [](const std::string& text) {
+    const auto seconds = [](const Graph& x) { return graph::print(x).find("reduce") == std::string::npos ? 1.0 : 2.0; };
+    const SearchResult r = search_graph(graph::parse("graph {\n" + text + "}", "precision"), {}, {}, judge_by(seconds));
+    REQUIRE(r.graph);
+    return graph::print(*r.graph);
+  };
+  const std::string sum = R"(  %a = input : f32[64, 512, 1]
+  %b = input : f32[1, 512, 64]
+  %0 = mul %a, %b : f32[64, 512, 64]
+  %1 = reduce %0 {kind = sum, axes = [1]} : f32[64, 64]
+)";
+  const std::string exact = rewritten(sum + "  output \"o\" %1\n");
+  CHECK_MESSAGE(exact.find("precision = ieee") != std::string::npos, exact);
+  const std::string mixed = rewritten(sum + R"(  %c = input : f32[64, 2]
+  %2 = einsum %1, %c {text = "ij,jk->ik"} : f32[64, 2]
+  output "o" %2
+)");
+  CHECK_MESSAGE(mixed.find("[64, 512, 64]") == std::string::npos, mixed);
+  CHECK_MESSAGE(mixed.find("precision") == std::string::npos, mixed);
+}
+
+TEST_CASE("search_graph: a region that grows with each round and becomes no cheaper is left at a multiple of its terms") {
+  // Steps of conjugate gradients.
+  std::string text =
+      "graph {\n  %A = input : f32[32, 32]\n  %r0 = input : f32[32]\n  %p0 = input : f32[32]\n  %s0 = einsum %r0, %r0 {text = \"i,i->\"} : "
+      "f32\n";
+  for (int i = 0; i < 3; ++i) {
+    text += fmt::format(
+        "  %ap{0} = einsum %A, %p{0} {{text = \"ij,j->i\"}} : f32[32]\n  %d{0} = einsum %p{0}, %ap{0} {{text = \"i,i->\"}} : f32\n", i);
+    text += fmt::format(
+        "  %alpha{0} = div %s{0}, %d{0} : f32\n  %t{0} = mul %alpha{0}, %ap{0} : f32[32]\n  %r{1} = sub %r{0}, %t{0} : f32[32]\n", i,
+        i + 1);
+    text += fmt::format("  %s{1} = einsum %r{1}, %r{1} {{text = \"i,i->\"}} : f32\n  %beta{0} = div %s{1}, %s{0} : f32\n", i, i + 1);
+    text += fmt::format("  %u{0} = mul %beta{0}, %p{0} : f32[32]\n  %p{1} = add %r{1}, %u{0} : f32[32]\n", i, i + 1);
+  }
+  const SearchResult r = search_graph(graph::parse(text + "  output \"p\" %p3\n}", "conjugate gradients"), {}, {}, judge_by_fusion());
+  CHECK(!r.is_complete);
+  CHECK(r.nodes < 500);
+}
+
 TEST_CASE("search_graph: limits are counts, and are said") {
   const Graph g = graph::parse(kAttention, "attention");
   const SearchResult r = search_graph(g, {.nodes = 1}, {}, kByMultiplications);

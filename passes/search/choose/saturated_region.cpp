@@ -1,0 +1,51 @@
+// Raises the limit of nodes.
+#include "passes/search/choose/saturated_region.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "passes/search/backtrack/backtrack.h"
+#include "passes/search/graph/graph_to_terms.h"
+
+namespace tilewright::passes::search {
+namespace {
+
+// Counts for each term of a region as written, and for each node of its e-graph. Most graphs of the tests have less than 3 nodes for each term, a
+// chain of 8 matrices has 6; steps of conjugate gradients have 11 to 40 and become no cheaper (November 2026).
+constexpr std::size_t kNodesOfTerm = 8;
+constexpr std::size_t kGrowth = 4;
+constexpr std::uint64_t kStepsOfNode = 1000;
+constexpr double kLeastGain = 1e-3;  // a graph that is cheaper by less than this share is not
+
+}  // namespace
+
+SaturatedRegion::SaturatedRegion(const graph::Graph& g, const SearchOptions& options, const ir::TargetDesc& target) {
+  SearchLimits limits{.nodes = options.nodes,
+                      .expand_differences = options.expand_differences,
+                      .neutral_moves = options.neutral_moves,
+                      .move_rounding = options.move_rounding};
+  const auto find_cheapest = [&] {
+    cheapest_ = extract(g, *terms_, classes(), target,
+                        {.graphs = options.candidates, .neutral = options.neutral_moves, .steps = kStepsOfNode * classes().nodes()});
+    return cheapest_.best.empty() ? cheapest_.seconds_written : cheapest_.best[0].seconds;
+  };
+  double least = HUGE_VAL;
+  const auto is_cheaper_than = [&](double seconds) { return least < seconds * (1 - kLeastGain); };
+  for (std::size_t most = 0;; most *= kGrowth) {
+    terms_ = std::make_unique<GraphTerms>(graph_to_terms(g));
+    if (most == 0) most = options.neutral_moves ? options.nodes : kNodesOfTerm * static_cast<std::size_t>(terms_->terms.size());
+    limits.nodes = std::min(most, options.nodes);
+    saturated_ = std::make_unique<SaturatedGraph>(g, *terms_, limits);
+    const double before = least;
+    least = find_cheapest();
+    if (is_complete()) return;
+    if (limits.nodes == options.nodes || !is_cheaper_than(std::min(before, cheapest_.seconds_written))) break;
+  }
+  if (limits.nodes < options.nodes && !is_cheaper_than(cheapest_.seconds_written)) return;
+  limits.nodes = options.nodes;
+  const BacktrackedGraph other = backtrack(g, graph_to_terms(g), target, {.rules = limits});
+  saturated_->add(other.terms, other.path);
+  find_cheapest();
+}
+
+}  // namespace tilewright::passes::search
