@@ -24,7 +24,7 @@ struct GraphEstimate {
 struct EstimatedFormulas {
   /// The formulas of all kernels so far, as a text; none if one of them has no key (formula_key.h).
   std::optional<std::string> formulas = std::string();
-  GraphEstimate estimate;
+  GraphEstimate estimate = {};
   /// The estimates of formulas, by formula_key, to which new ones are added. Null: formulas are not divided into kernels and estimated.
   std::map<std::string, GraphEstimate>* known = nullptr;
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "passes/fusion/stopwatch.h"
+#include "tileir/graph/neutral.h"
 
 namespace tilewright::passes::fusion {
 
@@ -23,11 +24,11 @@ void leave_open(SequenceProof& all, const std::string& what) {
 
 void finish_proof(SequenceContext& c) {
   SequenceProof& all = c.sequence.proof;
-  // Outputs without elements need no kernel.
-  const bool has_kernels = !c.sequence.kernels.empty() || !c.sequence.parameter_kernels.empty();
-  all.exact = all.exact && (c.instances.has_compared() || !has_kernels);
+  const auto has_elements = [&](const graph::Output& o) { return !graph::is_empty(c.graph.node(o.node).shape); };
+  const bool is_compared = std::ranges::any_of(c.graph.outputs(), has_elements);
+  all.exact = all.exact && (c.instances.has_compared() || !is_compared);
   all.text = fmt::format("{}", fmt::join(all.left_open, "; "));
-  all.text += (all.is_partial() ? "; " : "") + (has_kernels ? c.instances.text() : "there are no kernels, because no output has elements");
+  all.text += (all.is_partial() ? "; " : "") + (is_compared ? c.instances.text() : "no output has elements");
   all.rounds = std::max(all.rounds, 1);  // the buffers of each kernel are checked in any case
 }
 
