@@ -31,8 +31,9 @@ std::string calls_text(const std::vector<CoveredNode>& calls) {
 }  // namespace
 
 std::string search_text(const PlanSearch& search) {
-  if (!search.is_on) return "";
   const SearchReport& r = search.report;
+  // Most graphs are fine as they are, which needs no words.
+  if (!search.is_on || (search.rewrites.empty() && search.not_done.empty() && r.complete && !r.measured)) return "";
   const char* const source = r.measured ? "measured" : "estimates";
   std::string text = search.rewrites.empty() ? "rewritten: nothing\n"
                                              : fmt::format("rewritten: about {} instead of {} ({})\n", time_text(r.seconds_after),

@@ -72,7 +72,7 @@ void check(const Options& o) {
 
 Search search_of(const Options& o) {
   if (o.search == "measure") return Search::measure;
-  return o.search == "estimate" || (o.search.empty() && o.emit == "rewritten") ? Search::estimate : Search::off;
+  return o.search == "off" ? Search::off : Search::estimate;
 }
 
 PlanOptions plan_options(const Options& o) {
@@ -229,8 +229,9 @@ void add_plan_options(CLI::App& c, Options& o) {
   c.add_flag("--batch-invariant", o.batch_invariant, "A row's bits do not depend on how many rows there are");
   c.add_flag("--check", o.check, "Compile for checked mode: an index outside of a tensor is an error of the run");
   c.add_option("--max-workspace", o.max_workspace, "The most memory for tensors between kernels")->type_name("BYTES");
-  c.add_option("--search", o.search,
-               "Compile an equal graph that takes less time, if there is one: by the estimate, or as measured on the device; default: off")
+  c.add_option(
+       "--search", o.search,
+       "Compile an equal graph that takes less time, if there is one: by the estimate, or as measured on the device; default: estimate")
       ->type_name("off|estimate|measure");
   c.add_option("--search-nodes", o.search_limits.nodes, "The most formulas that the search finds to be equal")->type_name("N");
   c.add_option("--search-candidates", o.search_limits.candidates, "Graphs that are estimated, for each part of the graph")->type_name("N");
@@ -260,7 +261,7 @@ void add_graph(CLI::App& root, Session& session) {
   add_device_option(*c, o->device, "The device of a run, or the interpreter; cpu if not given", Interpreter::is_device);
   c->add_option("--emit", o->emit,
                 "explain if there is no run; tileir: the kernels as derived; graph: the graph as it was read; terms: its labelled terms; "
-                "classes: what rules make equal to them; rewritten: the graph after the search, as with --search estimate")
+                "classes: what rules make equal to them; rewritten: the graph after the search")
       ->type_name("explain|svg|tileir|ptx|graph|terms|classes|rewritten");
   c->add_option("--kernel", o->kernel, "Which kernel of the plan; default: all, or the only one")->type_name("NAME");
   c->add_option("-o,--output", o->output, "The file for --emit; default: standard output")->type_name("OUT");

@@ -42,7 +42,7 @@ struct PlanOptions {
   std::size_t max_workspace = SIZE_MAX;  // bytes
   bool check = false;                    // checked mode: a run with an index outside of a tensor, or whose kernels fail, is an Error
   /// Not with `fuse` or `reassociate` false, and not with batch_invariant: the choice depends on how many rows there are.
-  Search search = Search::off;
+  Search search = Search::estimate;
   SearchLimits search_limits = {};
   bool expand_differences = false;  // the search may make a c - b c of (a - b) c, which loses digits where a and b are close
 };
