@@ -57,8 +57,9 @@ std::vector<ProductChoice> candidates(const Machine& m, const ProductShape& s) {
   const bool is_gpu = m.target.is_gpu();
   // On a GPU, more than 128 accumulators per thread spill.
   constexpr int kMostAccumulators = 128;
-  // The host back end computes the product of one row in its own way (passes/sum_dots.cpp).
-  const int least_rows = !is_gpu && s.m == 1 ? 1 : 16;
+  // The host back end computes the product of one row in its own way (passes/sum_dots.cpp), and few rows of floats in registers of four or
+  // eight. Small factors may need the 16 rows of a tile register.
+  const int least_rows = is_gpu ? 16 : s.m == 1 ? 1 : s.element_bytes >= 4 ? covering_size(s.m, 4, 16) : 16;
   for (const int rows : tile_sizes(s.m, least_rows, is_gpu ? 128 : 256))
     for (const int columns : tile_sizes(s.n, 16, 256))
       for (const int depth : depths(m, s))
@@ -128,10 +129,19 @@ Programs programs(const Machine& m, const ProductShape& s, const ProductChoice& 
   const double load = kLoad + outside_level1(step_bytes, 0.015);
   // Two vectors of columns fill the registers of the inner loop.
   const double lanes = m.target.lanes(), share = columns >= 2 * lanes ? 1 : columns >= lanes ? 0.55 : 0.55 * columns / lanes;
-  // The columns of b that one vector loop reads, over all of k, should stay in the first-level cache.
-  const double panel = 1 + outside_level1(depth * 2 * lanes * 4 * 2, 0.07);
-  const double products = panel * 2 * tile * k * s.products / (m.facts.matrix_flops_32 * 1.3e-9 * share * (s.element_bytes > 4 ? 0.5 : 1));
-  const double loads = rows * k * (load + kRow / depth) + s.products * columns * k * (load + kRow / columns);
+  // A block of b and the sums stay in the second-level cache, where they leave room for what the processor fetches. (Fitted with the
+  // constants below on an Emerald Rapids, 2026-11-30: 36 configurations at six shapes.)
+  constexpr double kBlockDepth = 512, kBlockBytes = 256 << 10, kLoadInPlace = 0.03, kKeptBytes = 1 << 20;
+  const double bytes = s.element_bytes > 4 ? s.element_bytes : 4;
+  const double block_bytes = (std::min(k, kBlockDepth) + rows) * columns * s.products * bytes;
+  const double block = 1 + (block_bytes > kBlockBytes ? 0.05 * std::log2(block_bytes / kBlockBytes) : 0);
+  const double products = block * 2 * tile * k * s.products / (m.facts.matrix_flops_32 * 1.3e-9 * share * (s.element_bytes > 4 ? 0.5 : 1));
+  // a is read in place; b is copied, and found by the next programs of a group (tilewright/kernels/matmul.h) if all of its blocks are kept.
+  // Programs of few rows read it in place (backend/host/contraction.h).
+  constexpr double kGroup = 8, kRowsInPlace = 64;
+  const bool is_kept = rows > kRowsInPlace && k * columns * s.products * bytes <= kKeptBytes;
+  const double shared = is_kept ? std::min(kGroup, parts_of(s.m, c.rows)) : 1;
+  const double loads = rows * k * (kLoadInPlace + kRow / depth) + s.products * columns * k * (load + kRow / columns) / shared;
   Programs p;
   p.count = static_cast<double>(s.batch) * parts_of(s.m, c.rows) * parts_of(s.n, c.columns) * c.splits;
   p.nanoseconds = products + loads + steps * (kStep + 0.02 * tile * s.products) + tile * 0.15 + rows * kRow;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <tilewright/tilewright.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <set>
@@ -100,6 +101,27 @@ TEST_CASE("model: a host keeps whole rows that it uses for many matrices in regi
     const ElementsShape s{
         .matrices = 1, .rows = 1000, .columns = 2 * m.target.lanes(), .element_bytes = 4, .work = 50 + 5 * heads, .whole_rows = true};
     CHECK(first(m, s).bm <= 2);
+  }
+}
+
+TEST_CASE("model: a host computes few rows in tiles of few rows, where no tile register needs 16") {
+  const Machine m = machine("cpu");
+  const auto product = [](std::int64_t rows, int bytes) {
+    return ProductShape{.batch = 1, .m = rows, .n = 1024, .k = 1024, .element_bytes = bytes};
+  };
+  for (const int rows : {2, 3, 4, 5, 8}) {
+    CHECK(first(m, product(rows, 4)).bm == std::max(4, static_cast<int>(std::bit_ceil(static_cast<unsigned>(rows)))));
+    for (const int bytes : {1, 2}) CHECK(first(m, product(rows, bytes)).bm == 16);
+  }
+}
+
+TEST_CASE("model: a host's blocks of large products leave room in the second cache") {
+  const Machine m = machine("cpu");
+  for (const std::int64_t n : {1000, 1024, 2048}) {
+    const Configuration c = first(m, ProductShape{.batch = 1, .m = n, .n = n, .k = n, .element_bytes = 4});
+    CHECK(c.bm >= 64);
+    CHECK(c.bm * c.bn >= 64 * 128);
+    CHECK((512 + c.bm) * c.bn * 4 <= 512 << 10);
   }
 }
 
