@@ -185,9 +185,18 @@ KernelSequence fused_sequence(const graph::Graph& g, const FusionOptions& option
 }
 
 KernelSequence unfused_sequence(const graph::Graph& g, const FusionOptions& options, const ir::TargetDesc& target, const PlanCheck& check) {
-  SequenceContext c(g, options, target, check);
-  derive_all_nodes(c);
-  return finished(c);
+  const auto derived = [&](const graph::Graph& derived_graph) {
+    SequenceContext c(derived_graph, options, target, check);
+    derive_all_nodes(c);
+    return finished(c);
+  };
+  const std::vector<Segment> nodes = segments_of_nodes(g);
+  const std::vector<AlikeSegments> alike = alike_segments(g, nodes);
+  if (alike.empty()) return derived(g);
+  const ArgumentGraph changed = with_arguments(g, nodes, alike);
+  KernelSequence sequence = derived(changed.graph);
+  set_numbers(sequence, g, changed.graph);
+  return sequence;
 }
 
 }  // namespace

@@ -95,8 +95,10 @@ void copy_output(SequenceContext& c, const graph::Output& o, const std::set<Node
 
 }  // namespace
 
-void derive_all_nodes(SequenceContext& c) {
-  const graph::Graph& g = c.graph;
+namespace {
+
+// The nodes that have kernels of their own where nothing is fused.
+std::set<NodeId> computed_nodes(const graph::Graph& g) {
   const std::vector<bool> needed = g.needed_nodes();
   std::set<NodeId> computed;
   for (std::uint32_t i = 0; i < g.size(); ++i) {
@@ -107,6 +109,30 @@ void derive_all_nodes(SequenceContext& c) {
       for (NodeId x : g.node({i}).operands)
         if (!has_own_memory(g.node(x))) computed.insert(x);
   }
+  return computed;
+}
+
+}  // namespace
+
+std::vector<Segment> segments_of_nodes(const graph::Graph& g) {
+  const KnownNodes known(g);
+  const SegmentStructure structure(g, known);
+  const std::set<NodeId> computed = computed_nodes(g);
+  std::vector<Segment> segments;
+  for (NodeId n : computed) {
+    if (has_own_kernels(g.node(n).op)) continue;
+    const std::set<NodeId> read = stored_operands(g, n, computed);
+    Segment& s = segments.emplace_back();
+    s.results = {n};
+    structure.describe(s, [&](NodeId x) { return read.contains(x); });
+    if (known.is_known(n)) s.ahead = {n};
+  }
+  return segments;
+}
+
+void derive_all_nodes(SequenceContext& c) {
+  const graph::Graph& g = c.graph;
+  const std::set<NodeId> computed = computed_nodes(g);
   // A node that is an output is stored there, and later nodes read it there; but a value that is known before a run is kept elsewhere.
   const std::set<std::string> written = c.buffers.store_in_outputs([&](NodeId n) { return computed.contains(n) && !c.known.is_known(n); });
   SingleNodes nodes(c);

@@ -2,12 +2,16 @@
 #pragma once
 #include <set>
 #include <string>
+#include <vector>
 
 #include "passes/fusion/graph/segment.h"
 #include "passes/fusion/sequence/sequence_context.h"
 
 namespace tilewright::passes::fusion {
 
+/// The nodes that derive_all_nodes derives, as segments of one node each, without those that have kernels of their own whatever is fused.
+/// Values that are known before a run are `ahead`.
+std::vector<Segment> segments_of_nodes(const graph::Graph&);
 /// Derives all nodes of the graph that outputs need, one by one. Views belong to the kernels that read them.
 void derive_all_nodes(SequenceContext&);
 /// Derives each node of a segment separately, and says why: no plan of the segment has passed its check, say.

@@ -104,6 +104,24 @@ TEST_CASE("fusion growth: node by node, nodes that compute the same of other ten
     CAPTURE(name);
     CHECK(own_kernels(family(name), 400) == own_kernels(family(name), 100));
   }
+  // Numbers that differ are arguments; what parameters alone determine has its own numbers, and is computed before a run.
+  graph::Graph horner;
+  const Formula data = input(horner, "x", {64, 32}), x = tanh(data) * 0.5;
+  graph::Node weights = horner.node(data.id);
+  weights.text = "w";
+  weights.is_parameter = true;
+  Formula y = x, w{&horner, horner.append(weights)};
+  for (int i = 0; i < 200; ++i) {
+    y = y * x + 1.0 / (i + 3.0);
+    w = w * (1.0 + 0.125 / (i + 3.0));
+  }
+  builder(horner).output("y", (y * w).id);
+  const KernelSequence steps = build_sequence(horner, unfused, {});
+  const auto is_own = [](const SequenceKernel& k) { return k.like < 0; };
+  CHECK(std::count_if(steps.kernels.begin(), steps.kernels.end(), is_own) <= 6);
+  CHECK(steps.parameter_kernels.size() == 200);
+  CHECK(steps.proof.exact);
+  for (const auto& [name, error] : errors_of(horner, steps, random_arguments(horner, {}, 3))) CHECK(error < 1e-4);
   for (const Family& f : families()) {
     CAPTURE(f.name);
     graph::Graph g;
