@@ -107,11 +107,11 @@ std::map<std::string, std::vector<double>> outputs_of(const graph::Graph& g, con
     const ir::Element element = program.buffers[b].element;
     if (program.buffers[b].kind != BufferKind::output) continue;
     const auto width = static_cast<std::size_t>(ir::bytes(element));
+    std::vector<double>& values = outputs[program.buffers[b].name];
     for (std::size_t i = 0; i < memory[b].size() / width; ++i) {
       std::uint64_t bits = 0;
       std::memcpy(&bits, memory[b].data() + i * width, width);
-      outputs[program.buffers[b].name].push_back(ir::is_float(element) ? ir::float_value(element, bits)
-                                                                       : static_cast<double>(ir::integer_value(element, bits)));
+      values.push_back(ir::is_float(element) ? ir::float_value(element, bits) : static_cast<double>(ir::integer_value(element, bits)));
     }
   }
   return outputs;
