@@ -130,11 +130,13 @@ Programs programs(const Machine& m, const ProductShape& s, const ProductChoice& 
   // Two vectors of columns fill the registers of the inner loop.
   const double lanes = m.target.lanes(), share = columns >= 2 * lanes ? 1 : columns >= lanes ? 0.55 : 0.55 * columns / lanes;
   // A block of b and the sums stay in the second-level cache, where they leave room for what the processor fetches. (Fitted with the
-  // constants below on an Emerald Rapids, 2026-11-30: 36 configurations at six shapes.)
+  // constants below on an Emerald Rapids, 2026-11-30: 36 configurations at six shapes of f32. Smaller factors, of which tile registers add
+  // more at a time, are left out: int8 took up to 19 % longer by it.)
   constexpr double kBlockDepth = 512, kBlockBytes = 256 << 10, kLoadInPlace = 0.03, kKeptBytes = 1 << 20;
   const double bytes = s.element_bytes > 4 ? s.element_bytes : 4;
   const double block_bytes = (std::min(k, kBlockDepth) + rows) * columns * s.products * bytes;
-  const double block = 1 + (block_bytes > kBlockBytes ? 0.05 * std::log2(block_bytes / kBlockBytes) : 0);
+  const bool is_crowded = s.element_bytes >= 4 && block_bytes > kBlockBytes;
+  const double block = 1 + (is_crowded ? 0.05 * std::log2(block_bytes / kBlockBytes) : 0);
   const double products = block * 2 * tile * k * s.products / (m.facts.matrix_flops_32 * 1.3e-9 * share * (s.element_bytes > 4 ? 0.5 : 1));
   // a is read in place; b is copied, and found by the next programs of a group (tilewright/kernels/matmul.h) if all of its blocks are kept.
   // Programs of few rows read it in place (backend/host/contraction.h).
