@@ -80,13 +80,14 @@ RewrittenGraph rewrite_graph(std::shared_ptr<const graph::Graph> written, const 
                             .difference = difference,
                             .measure = o.search == Search::measure ? measure : MeasureGraphs(),
                             .formulas = [&](const graph::Graph& g) { return estimate.formulas(g); }};
+  const ir::MachineFacts facts = ir::machine_facts(target);
   search::SearchResult found = search::search_graph(*written,
                                                     {.nodes = o.search_limits.nodes,
                                                      .candidates = o.search_limits.candidates,
                                                      .gain = o.search_limits.gain,
                                                      .expand_differences = o.expand_differences,
                                                      .move_rounding = o.move_rounding,
-                                                     .launch_seconds = ir::machine_facts(target).launch_seconds},
+                                                     .launch_seconds = facts.launch_seconds + facts.share_seconds},
                                                     target, judge);
   result.search.is_on = true;
   result.search.report = report_of(found);

@@ -19,7 +19,7 @@ struct SearchOptions {
   bool expand_differences = false;  // (a - b) c may become a c - b c, which loses digits where a and b are close
   bool neutral_moves = false;       // as in SearchLimits; for tests
   bool move_rounding = true;        // values of bf16 may be rounded elsewhere in a formula
-  double launch_seconds = 3e-6;     // a graph may lose two of these where symbols are small or large
+  double launch_seconds = 3e-6;     // of a kernel that all processors share; a graph may lose two of these where symbols are small or large
 };
 
 struct SearchEstimate {

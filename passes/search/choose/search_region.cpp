@@ -165,9 +165,11 @@ class RegionSearch {
 
   bool gains(const SearchEstimate& e) const { return times_as_fast(written_, e) >= options_.gain && serves_other_symbols(e); }
 
+  /// A launch more or less is noise where symbols are small.
+  double most_lost() const { return 2 * options_.launch_seconds; }
+
   bool serves_other_symbols(const SearchEstimate& e) const {
-    const double lost = 2 * options_.launch_seconds;
-    return e.seconds_if_small <= written_.seconds_if_small + lost && e.seconds_if_large <= written_.seconds_if_large + lost;
+    return e.seconds_if_small <= written_.seconds_if_small + most_lost() && e.seconds_if_large <= written_.seconds_if_large + most_lost();
   }
 
   /// Returns what pieces save, by the class of their first value.
@@ -288,7 +290,12 @@ class RegionSearch {
   }
 
   void report_other_symbols(const Candidate& c) {
-    outcome_.not_done.push_back(fmt::format("{}: it takes longer where symbols have other values", text_of(difference_of(c.members))));
+    const bool is_small = c.estimate.seconds_if_small > written_.seconds_if_small + most_lost();
+    const double seconds = is_small ? c.estimate.seconds_if_small : c.estimate.seconds_if_large;
+    const double as_written = is_small ? written_.seconds_if_small : written_.seconds_if_large;
+    outcome_.not_done.push_back(fmt::format("{}: where symbols have {} values, it takes {:.3g} us instead of {:.3g} us",
+                                            text_of(difference_of(c.members)), is_small ? "their least" : "great", seconds * 1e6,
+                                            as_written * 1e6));
   }
 
   const graph::Graph& whole_;
