@@ -62,7 +62,7 @@ void check_search_limits(const SearchLimits& limits, const Location& at) {
   if (!(limits.gain >= 0)) throw Error(at, fmt::format("compile: search_limits.gain is {}; it must be 0 or more", limits.gain));
 }
 
-RewrittenGraph rewrite_graph(std::shared_ptr<const graph::Graph> written, const PlanOptions& o, const fusion::FusionOptions& options,
+RewrittenGraph rewrite_graph(const std::shared_ptr<const graph::Graph>& written, const PlanOptions& o, const fusion::FusionOptions& options,
                              const ir::TargetDesc& target, const MeasureGraphs& measure) {
   RewrittenGraph result{written, {}};
   if (o.search == Search::off) return result;

@@ -26,7 +26,7 @@ using MeasureGraphs = std::function<std::optional<passes::search::Measurement>(s
 
 /// Searches a graph as the options say. Each part that is rewritten was compared with the part as written at small instances. `measure`: for
 /// Search::measure.
-RewrittenGraph rewrite_graph(std::shared_ptr<const graph::Graph> written, const PlanOptions&, const passes::fusion::FusionOptions&,
+RewrittenGraph rewrite_graph(const std::shared_ptr<const graph::Graph>& written, const PlanOptions&, const passes::fusion::FusionOptions&,
                              const ir::TargetDesc&, const MeasureGraphs& measure);
 
 }  // namespace tilewright::detail
