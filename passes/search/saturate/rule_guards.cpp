@@ -16,9 +16,11 @@ bool is_arithmetic(const Equation& e) {
   return false;
 }
 
-/// Whether sums and products of this type may be taken in another order.
+/// Whether sums and products of this type may be taken in another order. Products of integers of 8 bits are summed in i32 alone, so that
+/// sum(a * b) in 8 bits has no other form.
 bool may_reassociate(ir::Element e, bool move_rounding) {
-  return ir::is_integer(e) || (move_rounding && e == ir::Element::bf16) || e == ir::Element::f32 || e == ir::Element::f64;
+  return (ir::is_integer(e) && ir::bits(e) > 8) || (move_rounding && e == ir::Element::bf16) || e == ir::Element::f32 ||
+         e == ir::Element::f64;
 }
 
 }  // namespace

@@ -150,6 +150,19 @@ TEST_CASE("graph programs: a launch or two more where symbols are small do not f
   CHECK(has(plan.explain(), "where symbols have their least values, it takes "));
 }
 
+TEST_CASE("graph programs: sums of products of integers of each type are searched, or stay as written") {
+  const auto check = []<class T>(T) {
+    tw::Graph g;
+    const tw::Dim n = g.dim("n");
+    const auto x = g.input<T>("x", {5, 1}), k = g.input<T>("k", {5, n});
+    g.output("y", tw::sum((x + x) * k, {0}));
+    g.output("z", tw::sum((x + x) * k, {0, 1}));
+    CHECK(g.compile("cpu").proof().exact);
+  };
+  check(std::int8_t()), check(std::uint8_t()), check(std::int16_t()), check(std::uint16_t());
+  check(std::int32_t()), check(std::uint32_t()), check(std::int64_t()), check(std::uint64_t());
+}
+
 TEST_CASE("graph programs: a searched plan keeps products of parameters until one is given again") {
   constexpr int kRows = 512, kWide = 256, kNarrow = 32;
   tw::Device cpu = tw::Device::open("cpu");
