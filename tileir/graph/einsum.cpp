@@ -67,4 +67,10 @@ ParsedEquation parse_equation(std::string_view text, bool ellipsis) {
   return parsed;
 }
 
+bool is_product_element(ir::Element from, ir::Element to) {
+  if (ir::is_float(from)) return to == from || (ir::bits(from) < 32 && to == ir::Element::f32);
+  if (!ir::is_integer(from)) return false;
+  return ir::bits(from) == 8 ? to == ir::Element::i32 : to == from;
+}
+
 }  // namespace tilewright::graph

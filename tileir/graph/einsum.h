@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tileir/type.h"
+
 namespace tilewright::graph {
 
 /// "bqd,bkd->bqk": operands {"bqd", "bkd"}, result "bqk". A label is a letter.
@@ -22,5 +24,8 @@ struct ParsedEquation {
 };
 /// Spaces are skipped. `ellipsis`: "..." is kept as three dots in the labels; otherwise it is an error.
 ParsedEquation parse_equation(std::string_view text, bool ellipsis);
+
+/// Whether a product of operands of type `from` may have a result of type `to`.
+bool is_product_element(ir::Element from, ir::Element to);
 
 }  // namespace tilewright::graph

@@ -34,13 +34,6 @@ Inferred check_combiner(const RuleInput& in) {
   return {};
 }
 
-/// Whether a product of operands of type `from` may have a result of type `to`.
-bool is_product_element(ir::Element from, ir::Element to) {
-  if (ir::is_float(from)) return to == from || (ir::bits(from) < 32 && to == ir::Element::f32);
-  if (!ir::is_integer(from)) return false;
-  return ir::bits(from) == 8 ? to == ir::Element::i32 : to == from;
-}
-
 }  // namespace
 
 Inferred rule_reduce(const RuleInput& in) {

@@ -6,6 +6,7 @@
 
 #include "passes/search/rules/rule_text.h"
 #include "passes/search/rules/search_rules.h"
+#include "tileir/graph/einsum.h"
 
 namespace tilewright::passes::search {
 namespace {
@@ -16,11 +17,11 @@ bool is_arithmetic(const Equation& e) {
   return false;
 }
 
-/// Whether sums and products of this type may be taken in another order. Products of integers of 8 bits are summed in i32 alone, so that
-/// sum(a * b) in 8 bits has no other form.
+/// Whether sums and products of this type may be taken in another order. A type without products of itself, such as i8, whose products are
+/// summed in i32, stays as written: its sum(a * b) has no form as one product.
 bool may_reassociate(ir::Element e, bool move_rounding) {
-  return (ir::is_integer(e) && ir::bits(e) > 8) || (move_rounding && e == ir::Element::bf16) || e == ir::Element::f32 ||
-         e == ir::Element::f64;
+  if (ir::is_integer(e)) return graph::is_product_element(e, e);
+  return (move_rounding && e == ir::Element::bf16) || e == ir::Element::f32 || e == ir::Element::f64;
 }
 
 }  // namespace
