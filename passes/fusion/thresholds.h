@@ -244,8 +244,9 @@ inline constexpr double kMostStoredPayload = 512;
 inline constexpr std::int64_t kLongestPayload = 1024;
 /// Kernels between two that may be merged: those that are further apart rarely share anything.
 inline constexpr std::size_t kMergeWindow = 12;
-/// Outputs from which a kernel without a loop is emitted again only when their number has doubled.
-inline constexpr std::size_t kFewOutputs = 8;
+/// Outputs of a kernel that others are merged into: one launch in so many, and one of so many reads of what all of them read, is nothing. The
+/// time of an attempt to merge grows with the outputs.
+inline constexpr std::size_t kMostMergedOutputs = 64;
 /// Shares of a thread's registers that hold data: with rows of its own, and with shared rows in programs of 4 and 8 warps. Measured with
 /// ptxas 13.0.88 (2026-11-25), see cover/limits.cpp.
 inline constexpr double kOwnRows = 212.0 / 255, kSharedRowsOf4 = 96.0 / 255, kSharedRowsOf8 = 132.0 / 255;

@@ -1,11 +1,12 @@
-// Tries to merge pairs of kernels, and estimates the time of one kernel for both.
+// Tries to merge kernels, and estimates the time of one kernel for all of them.
 #include "passes/fusion/cover/merge_kernels.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <functional>
+#include <string>
+#include <utility>
 
 #include "passes/fusion/expr/products.h"
 #include "passes/fusion/expr/scans.h"
@@ -21,6 +22,10 @@ std::set<Tensor> tensors_read(const std::vector<KernelOutput>& outputs) {
   std::set<Tensor> tensors;
   for (Expr e : loads_of(outputs)) tensors.insert(e->tensor);
   return tensors;
+}
+
+bool have_common(const std::set<Tensor>& reads, const std::set<Tensor>& others) {
+  return std::any_of(reads.begin(), reads.end(), [&](Tensor t) { return !t->is_scalar && others.count(t) != 0; });
 }
 
 bool reads_from(const ChosenKernel& k, const ChosenKernel& other) {
@@ -46,6 +51,12 @@ Axis common_scan_axis(const std::vector<KernelOutput>& outputs) {
   return loop ? loop->axis : nullptr;
 }
 
+std::string merging_text(std::size_t kernels, double times_as_long) {
+  const bool is_pair = kernels == 2;
+  return fmt::format("strategy: one kernel in place of {}\nnext best: {} kernels instead, {:.2f} times as long",
+                     is_pair ? "two" : "several", is_pair ? "two" : std::to_string(kernels), times_as_long);
+}
+
 // Whether each output has a reduction over the loop's axis, or is computed element by element, which is possible in any loop.
 bool is_loop_of(ContainedReductions& held, const std::vector<KernelOutput>& outputs, Axis loop) {
   return std::all_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) {
@@ -60,32 +71,70 @@ class Merger {
       : b_(b), kernels_(kernels), given_(given), target_(target), options_(options), check_(check), held_(b) {}
 
   void run() {
-    for (std::size_t i = 0; i < kernels_.size(); ++i)
-      for (std::size_t j = i + 1; j < std::min(kernels_.size(), i + kMergeWindow);) {
-        if (try_merge(i, j))
-          j = i + 1;
-        else
-          ++j;
-      }
+    for (std::size_t i = 0; i < kernels_.size(); ++i) grow(i);
   }
 
  private:
-  bool try_merge(std::size_t i, std::size_t j) {
+  // Merges the kernels of the window after kernel i with it, round by round, until none of them fits. Each attempt plans, checks and emits the
+  // whole merged kernel. So the number of kernels that are tried at once doubles as long as it is right, and halves where it is not: a kernel
+  // of n outputs takes log(n) attempts.
+  void grow(std::size_t i) {
+    const auto end = [&] { return std::min(kernels_.size(), i + kMergeWindow); };
+    bool is_doubling = true;
+    std::size_t at_once = 1, refused = 0;  // refused: kernels in a row, since kernel i has grown
+    for (std::size_t j = i + 1; i + 1 + refused < end();) {
+      if (j >= end()) j = i + 1;
+      const std::size_t count = alike_from(j, at_once);
+      if (try_merge(i, j, count)) {
+        refused = 0;
+        if (is_doubling) at_once *= 2;
+      } else if (count > 1) {
+        at_once = count / 2;
+        is_doubling = false;
+      } else {
+        ++refused, ++j;
+      }
+    }
+  }
+
+  // The number of kernels from j on, at most so many, that have the loop and the grid of kernel j and take as long: they gain or lose alike.
+  std::size_t alike_from(std::size_t j, std::size_t most) const {
+    const ChosenKernel& first = kernels_[j];
+    const auto is_alike = [&](const ChosenKernel& k) {
+      return k.plan->loop == first.plan->loop && k.plan->programs.grid == first.plan->programs.grid && k.plan->scans.empty() &&
+             first.plan->scans.empty() && k.cost.seconds == first.cost.seconds;
+    };
+    std::size_t count = 1;
+    while (count < most && j + count < kernels_.size() && is_alike(kernels_[j + count])) ++count;
+    return count;
+  }
+
+  // Merges `count` kernels from j on with kernel i, if one kernel takes less time than all of them.
+  bool try_merge(std::size_t i, std::size_t j, std::size_t count) {
     const ChosenKernel &a = kernels_[i], &c = kernels_[j];
-    std::vector<KernelOutput> first = a.plan->outputs, second = c.plan->outputs;
+    std::vector<KernelOutput> first = a.plan->outputs, second;
+    double apart = a.cost.seconds;
+    for (std::size_t k = j; k < j + count; ++k) {
+      second.insert(second.end(), kernels_[k].plan->outputs.begin(), kernels_[k].plan->outputs.end());
+      apart += kernels_[k].cost.seconds;
+    }
+    if (first.size() + second.size() > kMostMergedOutputs) return false;
     bool is_reader = false;
-    if (waits(j, i)) {
+    if (count > 1) {
+      if (!are_independent(i, j, count)) return false;
+    } else if (waits(j, i)) {
       is_reader = is_only_reader(j, i) && compute_again(second, first);
       if (!is_reader) return false;
     } else if (waits(i, j)) {
       is_reader = is_only_reader(i, j) && compute_again(first, second);
       if (!is_reader) return false;
     }
-    const std::set<Tensor> reads = tensors_read(first), others = tensors_read(second);
-    if (std::none_of(reads.begin(), reads.end(), [&](Tensor t) { return !t->is_scalar && others.count(t) != 0; })) return false;
-    std::vector<KernelOutput> both = first;
-    both.insert(both.end(), second.begin(), second.end());
-    const Axis scanned = common_scan_axis(both);
+    const std::set<Tensor> reads = is_reader ? tensors_read(first) : a.reads;
+    for (std::size_t k = j; k < j + count; ++k)
+      if (!have_common(reads, is_reader ? tensors_read(second) : kernels_[k].reads)) return false;
+    std::vector<KernelOutput> all = first;
+    all.insert(all.end(), second.begin(), second.end());
+    const Axis scanned = common_scan_axis(all);
     if ((!a.plan->scans.empty() || !c.plan->scans.empty()) && !scanned) return false;
     std::vector<Axis> loops{a.plan->loop};
     if (c.plan->loop != a.plan->loop) loops.push_back(c.plan->loop);
@@ -97,29 +146,36 @@ class Merger {
       distributed.insert(c.plan->programs.grid);
     }
     std::optional<MergedPlan> merged = merged_plan(b_, held_, first, second, loops, distributed, target_, options_);
-    const double apart = a.cost.seconds + c.cost.seconds;
     if (!merged || merged->cost.seconds >= apart) return false;
-    FittedTiling tiling;
-    KernelCost cost = merged->cost;
-    if (!fits_as_before(merged->plan, first.size(), second.size())) {
-      tiling = fit_tiling(b_, merged->plan, choose_tiling(b_, merged->plan, target_, options_), target_, options_);
-      cost = estimate(merged->plan, tiling, b_, target_, options_);
-    }
+    FittedTiling tiling = fit_tiling(b_, merged->plan, choose_tiling(b_, merged->plan, target_, options_), target_, options_);
+    const KernelCost cost = estimate(merged->plan, tiling, b_, target_, options_);
     if (!cost.fits || cost.seconds >= apart) return false;
     ProofResult proof = check_by(check_, b_, merged->plan);
     if (proof.is_refuted) return false;
-    std::string reason =
-        fmt::format("strategy: one kernel in place of two\nnext best: two kernels instead, {:.2f} times as long", apart / cost.seconds);
-    kernels_[i] = chosen_kernel(std::move(merged->plan), std::move(tiling), cost, std::move(proof), std::move(reason));
-    kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
+    kernels_[i] =
+        chosen_kernel(std::move(merged->plan), std::move(tiling), cost, std::move(proof), merging_text(count + 1, apart / cost.seconds));
+    const auto begin = kernels_.begin() + static_cast<std::ptrdiff_t>(j);
+    kernels_.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
     return true;
   }
 
-  // Kernels of many outputs that are computed element by element grow one output at a time. Whether the tiles fit is tested by emitting the
-  // kernel: only when the number of outputs has doubled, and when the kernel is finally emitted.
-  static bool fits_as_before(const LoopPlan& merged, std::size_t first, std::size_t second) {
-    const std::size_t before = std::max(first, second);
-    return !merged.loop && before >= kFewOutputs && std::bit_floor(merged.outputs.size()) == std::bit_floor(before);
+  // Whether none of kernel i and `count` kernels from j on depends on another one of them.
+  bool are_independent(std::size_t i, std::size_t j, std::size_t count) const {
+    const auto is_one = [&](std::size_t k) { return k == i || (j <= k && k < j + count); };
+    std::vector<bool> seen(kernels_.size());
+    std::vector<std::size_t> todo{i};
+    for (std::size_t k = j; k < j + count; ++k) todo.push_back(k);
+    while (!todo.empty()) {
+      const std::size_t k = todo.back();
+      todo.pop_back();
+      for (std::size_t from = 0; from < kernels_.size(); ++from) {
+        if (seen[from] || !reads_from(kernels_[k], kernels_[from])) continue;
+        if (is_one(from)) return false;
+        seen[from] = true;
+        todo.push_back(from);
+      }
+    }
+    return true;
   }
 
   // Whether kernel `to` depends on a result of kernel `from`, directly or through other kernels.

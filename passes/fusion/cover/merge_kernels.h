@@ -1,4 +1,8 @@
-// Merges two kernels into one if that takes less time, and finds what several kernels compute.
+// Merges kernels into one if that takes less time, and finds what several kernels compute.
+//
+// Of n kernels that read the same, one with an output each, the first grows by one, two, four, ... of the others: log(n) attempts, of which each
+// plans, checks and emits all outputs so far. Where so many do not fit, half of them are tried, and so on. A kernel is merged with another one
+// that reads its output only by itself.
 #pragma once
 #include <optional>
 #include <set>

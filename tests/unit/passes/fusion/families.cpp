@@ -56,6 +56,16 @@ void outputs(Graph& g, int steps) {
   for (int i = 0; i < steps; ++i) output(g, "y" + std::to_string(i), sine(x * (1.0 + i)) + 1.0);
 }
 
+// Outputs that use one value: a product, a reduction, a value that is computed element by element.
+void outputs_of(Graph& g, Formula value, int steps) {
+  for (int i = 0; i < steps; ++i) output(g, "y" + std::to_string(i), value * input(g, "c" + std::to_string(i), {64, 32}));
+}
+void outputs_of_product(Graph& g, int steps) {
+  outputs_of(g, einsum("rk,kn->rn", {input(g, "a", {64, 48}), input(g, "b", {48, 32})}), steps);
+}
+void outputs_of_reduction(Graph& g, int steps) { outputs_of(g, sum(input(g, "a", {64, 48})), steps); }
+void outputs_of_function(Graph& g, int steps) { outputs_of(g, exp(input(g, "a", {64, 32})), steps); }
+
 // Concatenates pairs, then pairs of pairs, and so on.
 void join(Graph& g, int steps) {
   std::vector<Formula> level;
@@ -259,6 +269,9 @@ const std::vector<Family>& families() {
       {"runge_kutta", runge_kutta},
       {"layers", layers},
       {"outputs", outputs},
+      {"outputs_of_product", outputs_of_product},
+      {"outputs_of_reduction", outputs_of_reduction},
+      {"outputs_of_function", outputs_of_function},
       {"join", join},
       {"norms", norms},
       {"softmaxes", softmaxes},

@@ -10,6 +10,7 @@
 #include "passes/fusion/expr/value_bounds.h"
 #include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph/segments.h"
+#include "passes/fusion/thresholds.h"
 #include "tests/unit/passes/fusion/families.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tests/unit/passes/fusion/run_program.h"
@@ -175,6 +176,32 @@ TEST_CASE("fusion growth: a product of sums with pending reductions is not multi
         const double few = steps(element, is_difference, target, 8), many = steps(element, is_difference, target, 16);
         CHECK(many <= 3 * few);
       }
+}
+
+// Kernels of outputs that read the same are merged, and each attempt plans, checks and emits all outputs of the merged kernel.
+TEST_CASE("fusion growth: outputs of one value take nearly as many steps as there are outputs, in one segment") {
+  for (const std::string name : {"outputs_of_product", "outputs_of_reduction", "outputs_of_function"})
+    for (const ir::TargetDesc& target : {ir::TargetDesc(), kAmpere}) {
+      CAPTURE(name);
+      CAPTURE(target.is_gpu());
+      const auto steps = [&](int outputs) {
+        graph::Graph g;
+        family(name).build(g, outputs);
+        const KernelSequence p = build_sequence(g, {}, target);
+        CHECK(p.proof.exact);
+        CHECK(p.not_fused.empty());
+        std::size_t written = 0;
+        for (const SequenceKernel& k : p.kernels) {
+          written += k.writes.size();
+          CHECK(k.writes.size() <= kMostMergedOutputs);
+        }
+        CHECK(p.kernels.size() <= static_cast<std::size_t>(outputs) / 16 + 2);
+        CHECK(written <= static_cast<std::size_t>(outputs) + 1);
+        return static_cast<double>(p.steps);
+      };
+      constexpr double kMostPower = 1.2;
+      CHECK(steps(128) <= std::pow(8, kMostPower) * steps(16));
+    }
 }
 
 // The tree of conditions above the operands, and not all of them, is walked for each element.
