@@ -47,7 +47,7 @@ std::string search_text(const PlanSearch& search) {
   if (r.regions == 0 && !search.not_done.empty()) return text + "\n";
   return text + fmt::format("  searched {}: {}, {}, {}; {} estimated{}\n\n", ir::plural(r.regions, "region"), ir::plural(r.nodes, "node"),
                             r.complete ? "complete" : "at a limit", r.optimal ? "optimal" : "perhaps not optimal",
-                            ir::plural(r.candidates, "graph"), r.measured ? ", the best ones measured" : "");
+                            ir::plural(r.candidates, "other graph"), r.measured ? ", the best ones measured" : "");
 }
 
 }  // namespace tilewright::detail

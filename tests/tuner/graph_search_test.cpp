@@ -53,7 +53,7 @@ TEST_CASE("graph search: graphs are run once, and the fastest one is taken from 
   CHECK(tried.steps[0].configuration == "as written");
   const tw::SearchReport report = plan.search_report();
   CHECK(report.measured);
-  CHECK(report.candidates >= 2);
+  CHECK(report.candidates >= 1);
   CHECK(report.seconds_after > 0);
   CHECK(report.seconds_after <= report.seconds_before);
   // 400 x 400 values of the written graph, against 8 x 8: 25 times the work.

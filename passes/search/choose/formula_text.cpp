@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "tileir/builder.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/op_info.h"
@@ -87,8 +91,8 @@ FormulaText::Part FormulaText::part(const Ref& r) {
       if (leaf.kind == Leaf::Kind::number) return {ir::element_text(ir::Type(n.element), leaf.bits)};
       return {leaf.kind == Leaf::Kind::ones ? "1" : leaf.kind == Leaf::Kind::iota ? "iota" : "..."};
     }
-    case Op::product: return product(n);
-    case Op::add: return add(n);
+    case Op::product: return product(r, n);
+    case Op::add: return add(r, n);
     case Op::sum: return reduced("sum", n);
     case Op::reduce: return reduced(graph::text(static_cast<graph::Combine>(n.attribute)), n);
     case Op::function: {
@@ -117,28 +121,62 @@ FormulaText::Part FormulaText::reduced(std::string_view name, const Node& n) {
   return p;
 }
 
-FormulaText::Part FormulaText::product(const Node& n) {
+FormulaText::Part FormulaText::product(const Ref& r, const Node& n) {
   Ref a = n.in[0], b = n.in[1];
   for (const auto& [x, y] : {std::pair(a, b), std::pair(b, a)}) {
     const Leaf* leaf = leaf_of(x);
     if (leaf && leaf->kind == Leaf::Kind::ones && name_(x.term).empty()) return part(y);
     if (is_minus_one(x)) return {"-" + inside(y, Level::factor), Level::product};
   }
-  // A number stands first, and then the factor from which the first axis of the result comes.
-  const auto rank = [&](const Ref& x, const Ref& other) {
-    return x.labels.size() == 0 ? -kLastFresh - 1 : first_own_order(x, other, is_right_);
-  };
-  if (rank(b, a) < rank(a, b)) std::swap(a, b);
-  const bool was_right = is_right_;
-  is_right_ = false;
+  for (const auto& [x, y] : {std::pair(a, b), std::pair(b, a)})
+    if (std::optional<Part> p = quotient(x, y)) return *std::move(p);
+  if (are_exchanged(r, a, b)) std::swap(a, b);
+  // The axes of a scaling are those of the product that it is a factor of.
+  const bool was_right = is_right_, is_scaling = !sums_an_axis(n);
+  is_right_ = is_scaling && was_right;
   const std::string first = inside(a, Level::factor);
-  is_right_ = true;
+  is_right_ = !is_scaling || was_right;
   const std::string second = inside(b, Level::factor);
   is_right_ = was_right;
   return {first + " " + second, Level::product};
 }
 
-FormulaText::Part FormulaText::add(const Node& n) {
+/// x times y, if y is the reciprocal of a value.
+std::optional<FormulaText::Part> FormulaText::quotient(const Ref& x, const Ref& y) {
+  const Node& chosen = choice_.member(y.term).node;
+  const bool is_reciprocal =
+      chosen.op == Op::function && static_cast<ir::OpKind>(chosen.attribute) == ir::OpKind::div_ && operands_of(chosen) == 1;
+  if (!is_reciprocal || !name_(y.term).empty()) return std::nullopt;
+  const std::string numerator = inside(x, Level::product);
+  return Part{numerator + " / " + inside(expanded(y).in[0], Level::factor), Level::product};
+}
+
+/// Whether b stands before a in a product that is not as the user has written it: a number stands first, and then the factor from which the
+/// first axis of the result comes.
+bool FormulaText::are_exchanged(const Ref& of, const Ref& a, const Ref& b) const {
+  if (const std::optional<bool> is_first = is_written_before(of, b, a)) return *is_first;
+  const auto rank = [&](const Ref& x, const Ref& other) {
+    return x.labels.size() == 0 ? -kLastFresh - 1 : first_own_order(x, other, is_right_);
+  };
+  return rank(b, a) < rank(a, b);
+}
+
+/// None if they are not two operands of the call that `of` is the value of.
+std::optional<bool> FormulaText::is_written_before(const Ref& of, const Ref& a, const Ref& b) const {
+  const graph::Node& call = written_graph_.node(all_.origins[static_cast<std::size_t>(of.term)]);
+  const auto position = [&](const Ref& x) {
+    const auto is_operand = [&](graph::NodeId n) {
+      const std::optional<Value>& v = all_.values[n.index];
+      return v && choice_.source.find(v->ref).term == x.term;
+    };
+    return std::find_if(call.operands.begin(), call.operands.end(), is_operand) - call.operands.begin();
+  };
+  const std::ptrdiff_t first = position(a), second = position(b), count = std::ssize(call.operands);
+  if (first == second || first == count || second == count) return std::nullopt;
+  return first < second;
+}
+
+FormulaText::Part FormulaText::add(const Ref& r, const Node& n) {
   for (const auto& [x, y] : {std::pair(n.in[0], n.in[1]), std::pair(n.in[1], n.in[0])}) {
     if (!name_(y.term).empty()) continue;
     const Node negated = expanded(y);
@@ -149,8 +187,10 @@ FormulaText::Part FormulaText::add(const Node& n) {
         return {first + " - " + inside(negated.in[1 - i], Level::product), Level::sum};
       }
   }
-  const std::string first = inside(n.in[0], Level::sum);
-  return {first + " + " + inside(n.in[1], Level::sum), Level::sum};
+  Ref a = n.in[0], b = n.in[1];
+  if (is_written_before(r, b, a).value_or(false)) std::swap(a, b);
+  const std::string first = inside(a, Level::sum);
+  return {first + " + " + inside(b, Level::sum), Level::sum};
 }
 
 }  // namespace tilewright::passes::search

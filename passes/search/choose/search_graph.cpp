@@ -61,7 +61,6 @@ bool gains(const graph::Graph& written, const graph::Graph& joined, const Search
     result.is_measured = false;
   }
   const auto before = judge.estimate(written), after = judge.estimate(joined);
-  result.candidates += 2;
   if (!before || !after) return false;
   result.seconds_before = before->seconds;
   result.seconds_after = after->seconds;

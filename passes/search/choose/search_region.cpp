@@ -24,6 +24,7 @@ using graph::NodeId;
 
 constexpr std::size_t kMostPieces = 16;  // the pieces that are estimated one by one
 constexpr std::size_t kMostValues = 3;   // the values of which a piece has formulas
+constexpr int kMostDepthOfNumbers = 4;   // of formulas of numbers that reports write out
 constexpr double kOfNothing = 1e-3;      // a piece that gains less than this share of a region gains nothing
 
 class RegionSearch {
@@ -42,7 +43,7 @@ class RegionSearch {
     outcome_.is_optimal = made_->cheapest().is_optimal;
     const std::vector<Members> proposed = with_other_kernels(different_graphs(made_->cheapest()));
     if (proposed.empty()) return std::move(outcome_);
-    const std::optional<SearchEstimate> written = estimate(region_.graph);
+    const std::optional<SearchEstimate> written = judge_.estimate(region_.graph);
     if (!written) return std::move(outcome_);
     written_ = *written;
     outcome_.seconds_before = outcome_.seconds_after = written_.seconds;
@@ -60,11 +61,6 @@ class RegionSearch {
 
   GraphTerms& terms() const { return made_->terms(); }
   const EGraph& classes() const { return made_->classes(); }
-
-  std::optional<SearchEstimate> estimate(const graph::Graph& g) {
-    ++outcome_.candidates;
-    return judge_.estimate(g);
-  }
 
   Choice chosen(const Members& members) const {
     const Difference difference(region_.graph, terms(), classes(), members);
@@ -95,8 +91,10 @@ class RegionSearch {
 
   std::vector<Candidate> candidates(const std::vector<Members>& proposed) {
     std::vector<Candidate> all;
-    for (const Members& members : proposed)
-      if (const auto seconds = estimate(terms_to_graph(region_.graph, terms(), chosen(members)))) all.push_back({members, *seconds});
+    for (const Members& members : proposed) {
+      ++outcome_.candidates;
+      if (const auto seconds = judge_.estimate(terms_to_graph(region_.graph, terms(), chosen(members)))) all.push_back({members, *seconds});
+    }
     std::stable_sort(all.begin(), all.end(),
                      [](const Candidate& a, const Candidate& b) { return a.estimate.seconds < b.estimate.seconds; });
     return all;
@@ -124,7 +122,7 @@ class RegionSearch {
       const Candidate* own = &c;
       if (graphs.size() == options_.candidates) break;
       if (!serves_other_symbols(c.estimate)) {
-        report_other_symbols(c);
+        report_other_symbols(c, ", and is not measured");
         continue;
       }
       if (&c == all.data() && gains(c.estimate)) first = c, own = &first, drop_pieces(first);
@@ -185,7 +183,7 @@ class RegionSearch {
       for (int root : pieces[i].classes) without[static_cast<std::size_t>(root)] = as_written[static_cast<std::size_t>(root)];
       const Choice choice = chosen(without);
       if (needed_classes(region_.graph, terms(), choice).empty()) continue;
-      const auto seconds = estimate(terms_to_graph(region_.graph, terms(), choice));
+      const auto seconds = judge_.estimate(terms_to_graph(region_.graph, terms(), choice));
       if (!seconds) continue;
       if (seconds->seconds > c.estimate.seconds + kOfNothing * written_.seconds || !gains(*seconds)) {
         saved[pieces[i].values[0].root] = seconds->seconds - c.estimate.seconds;
@@ -228,15 +226,31 @@ class RegionSearch {
     const bool has_name = node.op == graph::Op::input || node.op == graph::Op::scalar;
     return !node.name.empty() ? node.name : has_name ? node.text : graph::display_name(whole_, n);
   }
-  /// A number, or a broadcast value: what is broadcast has a name.
+  /// A value of no call of its own, such as the reciprocal in a quotient; a number, and what numbers alone determine; a broadcast value: what
+  /// is broadcast has a name.
   bool has_no_name(int term) const {
     const Node& n = terms().terms.node(term);
+    const std::optional<Value>& of_call = terms().values[terms().origins[static_cast<std::size_t>(term)].index];
+    if (!of_call || of_call->ref.term != term || is_of_numbers(term, kMostDepthOfNumbers)) return true;
     const auto is_ones = [&](const Ref& r) {
       const Node& x = terms().terms.node(r.term);
       return x.op == Op::variable && terms().leaves[static_cast<std::size_t>(x.attribute)].kind == Leaf::Kind::ones;
     };
     if (n.op == Op::product) return is_ones(n.in[0]) || is_ones(n.in[1]);
     return n.op == Op::variable && terms().leaves[static_cast<std::size_t>(n.attribute)].kind != Leaf::Kind::node;
+  }
+
+  /// The term of a class that is the value of a call, if there is one.
+  int named_term(int root) const {
+    for (const std::optional<Value>& v : terms().values)
+      if (v && classes().find(v->ref).term == root) return v->ref.term;
+    return root;
+  }
+  bool is_of_numbers(int term, int depth) const {
+    const Node& n = terms().terms.node(term);
+    if (n.op == Op::variable) return terms().leaves[static_cast<std::size_t>(n.attribute)].kind == Leaf::Kind::number;
+    if (depth == 0) return false;
+    return std::all_of(n.in.begin(), n.in.begin() + operands_of(n), [&](const Ref& r) { return is_of_numbers(r.term, depth - 1); });
   }
 
   Rewriting rewriting(const Difference& difference, const Piece& piece, double saved) const {
@@ -249,8 +263,8 @@ class RegionSearch {
     const auto kept_name = [&](int root, int term) {
       return has_no_name(term) || !difference.is_kept(root) ? std::string() : name_of(term);
     };
-    FormulaText before(terms(), as_written, [&](int term) { return kept_name(classes().find({term, {}}).term, term); });
-    FormulaText after(terms(), chosen, [&](int root) { return kept_name(root, root); });
+    FormulaText before(region_.graph, terms(), as_written, [&](int term) { return kept_name(classes().find({term, {}}).term, term); });
+    FormulaText after(region_.graph, terms(), chosen, [&](int root) { return kept_name(root, named_term(root)); });
     for (std::size_t i = 0; i < std::min(piece.values.size(), kMostValues); ++i) {
       const RewrittenTerm& v = piece.values[i];
       const Ref own = in_order_of_value(v.term);
@@ -289,13 +303,13 @@ class RegionSearch {
         fmt::format("{}: {:.2f} times as fast, less than {:g}", text_of(difference_of(c.members)), ratio, options_.gain));
   }
 
-  void report_other_symbols(const Candidate& c) {
+  void report_other_symbols(const Candidate& c, std::string_view consequence = {}) {
     const bool is_small = c.estimate.seconds_if_small > written_.seconds_if_small + most_lost();
     const double seconds = is_small ? c.estimate.seconds_if_small : c.estimate.seconds_if_large;
     const double as_written = is_small ? written_.seconds_if_small : written_.seconds_if_large;
-    outcome_.not_done.push_back(fmt::format("{}: where symbols have {} values, it takes {:.3g} us instead of {:.3g} us",
+    outcome_.not_done.push_back(fmt::format("{}: where symbols have {} values, it takes {:.3g} us instead of {:.3g} us{}",
                                             text_of(difference_of(c.members)), is_small ? "their least" : "great", seconds * 1e6,
-                                            as_written * 1e6));
+                                            as_written * 1e6, consequence));
   }
 
   const graph::Graph& whole_;

@@ -8,7 +8,7 @@
 //   5. compare: its results must be those of the region as written at small instances; else the next one is tried.
 //
 // With Judge::measure, choose_measured takes the place of 3: of the best graphs by their estimates that pass 5, and of the region as written, the
-// one that is the fastest on the device is chosen.
+// one that is the fastest on the device is chosen. Runs have one value of each symbol, so the estimate still forbids what loses at others.
 #pragma once
 #include <string>
 #include <vector>
@@ -33,7 +33,7 @@ struct RegionOutcome {
   std::vector<Rewriting> rewritings;
   std::vector<std::string> not_done;             // reasons, with the formulas that they are about
   double seconds_before = 0, seconds_after = 0;  // 0 if nothing was estimated
-  std::size_t nodes = 0, candidates = 0;         // of the e-graph; graphs that were estimated
+  std::size_t nodes = 0, candidates = 0;         // of the e-graph; other graphs that were estimated
   bool is_complete = true, is_optimal = true;
   bool is_measured = false;  // the seconds are those of runs
 };
