@@ -12,6 +12,7 @@
 #include "frontend/cli/commands/command.h"
 #include "frontend/cli/execution/emulator_launches.h"
 #include "frontend/cli/execution/execution.h"
+#include "frontend/cli/execution/graph_comparison.h"
 #include "frontend/cli/execution/graph_execution.h"
 #include "frontend/cli/files/npy.h"
 #include "frontend/cli/output/diagnostics_text.h"
@@ -164,12 +165,10 @@ void write_results(const std::vector<GraphResult>& results, const std::vector<Ou
 
 /// Prints the error of each output. Throws Failure if one is beyond the tolerance.
 void compare(const graph::Graph& g, const GraphArguments& arguments, const std::vector<GraphResult>& results, double tolerance) {
-  const std::vector<GraphResult> expected = interpret_graph(g, arguments, graph::Rounding::double_precision);
   std::string wrong;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const double error = relative_error(results[i], expected[i]);
-    fmt::print(stderr, "{}: relative error {:.3g}\n", results[i].name, error);
-    if (!(error <= tolerance)) wrong += fmt::format("{}'{}'", wrong.empty() ? "" : ", ", results[i].name);
+  for (const ComparedResult& r : compare_with_graph(g, arguments, results, tolerance)) {
+    fmt::print(stderr, "{}\n", r.text());
+    if (!r.is_right) wrong += fmt::format("{}'{}'", wrong.empty() ? "" : ", ", r.name);
   }
   if (!wrong.empty()) throw Failure(fmt::format("the relative error of {} is beyond --compare {}", wrong, tolerance));
 }
@@ -270,7 +269,9 @@ void add_graph(CLI::App& root, Session& session) {
   c->add_option("--random", o->random, "Run: random numbers for the inputs that no --arg gives; normally distributed, integers 0 or 1")
       ->type_name("SEED");
   add_output_option(*c, o->outputs, "Run: write an output; - is standard output");
-  c->add_option("--compare", o->compare, "Run: compare with the graph in double precision; fail beyond this relative error")
+  c->add_option("--compare", o->compare,
+                "Run: compare with the graph in double precision, and, where results differ from that, in its own types; fail beyond this "
+                "relative error from both")
       ->type_name("NUMBER");
   add_limit_option(*c, o->limit);
   c->add_flag("--report", o->report, "Run: print the device and times on standard error, and what emulators counted");

@@ -1,7 +1,6 @@
 // Runs graphs that were parsed from text.
 #include "frontend/cli/execution/graph_execution.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "frontend/graph/run_memory.h"
@@ -131,22 +130,6 @@ std::vector<GraphResult> interpret_graph(const graph::Graph& g, const GraphArgum
     results.push_back(std::move(r));
   }
   return results;
-}
-
-double relative_error(const GraphResult& seen, const GraphResult& expected) {
-  double difference = 0, norm = 0;
-  const std::size_t count = expected.bytes.size() / static_cast<std::size_t>(ir::bytes(expected.element));
-  for (std::size_t i = 0; i < count; ++i) {
-    const double s = seen.number(i), e = expected.number(i);
-    if (!std::isfinite(s) || !std::isfinite(e)) {
-      const bool is_same = std::isnan(e) ? std::isnan(s) : s == e;
-      if (!is_same) return HUGE_VAL;
-      continue;
-    }
-    difference += (s - e) * (s - e);
-    norm += e * e;
-  }
-  return difference == 0 ? 0 : norm > 0 ? std::sqrt(difference / norm) : HUGE_VAL;
 }
 
 }  // namespace tilewright::cli

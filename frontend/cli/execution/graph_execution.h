@@ -57,7 +57,4 @@ class GraphExecution {
 /// The outputs as the interpreter computes them. With Rounding::double_precision, floats are f64.
 std::vector<GraphResult> interpret_graph(const graph::Graph&, const GraphArguments&, graph::Rounding);
 
-/// ||seen - expected|| / ||expected|| over all elements. Infinite if an element is not finite in one of the two and differs in the other.
-double relative_error(const GraphResult& seen, const GraphResult& expected);
-
 }  // namespace tilewright::cli
