@@ -295,6 +295,7 @@ Part TileValues::emit_function(Expr e, const Order& own) {
   const bool keeps_element = element != Element::boolean && info.family != ir::Family::convert;
   if (!keeps_element || counts_bits(e->function))
     for (Expr x : e->operands) element = constant_value(x) ? (element == Element::boolean ? Element::f32 : element) : x->element;
+  if (ir::is_fp8(element)) element = Element::f32;  // floats of 8 bits are only converted
   std::vector<Part> x;
   for (Expr operand : e->operands) x.push_back(value_as(operand, own, element));
   // A formula that is computed as it is written.

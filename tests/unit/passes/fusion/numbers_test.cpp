@@ -137,6 +137,17 @@ TEST_CASE("fusion numbers: no function of a program is taken for commutative") {
   }
 }
 
+TEST_CASE("fusion numbers: positions of extremes of floats of 8 bits") {
+  for (const Element e : {Element::f8e4m3, Element::f8e5m2}) {
+    CAPTURE(static_cast<int>(e));
+    Graph g;
+    const Formula x = cast(input(g, "x", {5, 7}, e), Element::f16);
+    builder(g).output("greatest", reduce(Combine::argmax, x, {1}, false).id);
+    builder(g).output("least", reduce(Combine::argmin, x, {1}, false).id);
+    check(g, {}, 0);
+  }
+}
+
 // ---- roots of what a loop has found ----
 
 TEST_CASE("fusion numbers: a root of values that hold others along a bound axis is checked") {
