@@ -12,6 +12,7 @@
 #include "passes/fusion/bit_counts.h"
 #include "passes/fusion/check/field.h"
 #include "passes/fusion/check/graph_values.h"
+#include "passes/fusion/expr/constant_value.h"
 #include "passes/fusion/expr/products.h"
 #include "tileir/op_info.h"
 
@@ -27,8 +28,6 @@ Number truth(bool holds) { return {holds ? 1.0L : 0.0L, 0}; }
 
 // The value that a tensor of this type holds: integers wrap, and rounding of floats is ignored.
 Number stored_as(Element e, const Number& x) { return ir::is_integer(e) && x.is_known() && x.is_finite() ? cast(x, Element::i64, e) : x; }
-
-bool is_number(Expr e) { return e->is(ExprKind::number) || e->is(ExprKind::constant) || e->is(ExprKind::infinity); }
 
 }  // namespace
 
@@ -281,12 +280,12 @@ Number PlanValues::function(std::size_t kernel, Expr e, const Point& p) {
   if (values_.is_missing()) return {};
   Expr typed = e->operands.back();
   for (Expr o : e->operands)
-    if (!is_number(o)) typed = o;
+    if (!is_any_number(o)) typed = o;
   const bool has_type = e->bits != 0 && (e->element == Element::boolean || e->function == OpKind::cast_);
-  const Element of = has_type ? operand_of_bits(e->bits) : is_number(typed) && ir::is_integer(e->element) ? e->element : typed->element;
+  const Element of = has_type ? operand_of_bits(e->bits) : is_any_number(typed) && ir::is_integer(e->element) ? e->element : typed->element;
   if (e->function == OpKind::bitcast_) return bitcast(x[0], bitcast_from(e->bits), bitcast_to(e->bits));
   if (e->function == OpKind::cast_)
-    return cast(x[0], is_number(typed) && !has_type && !ir::is_integer(e->element) ? Element::f64 : of, e->element);
+    return cast(x[0], is_any_number(typed) && !has_type && !ir::is_integer(e->element) ? Element::f64 : of, e->element);
   if (ir::is_float(e->element)) return apply_float(e->function, x);
   if (e->element != Element::boolean) {
     return apply_integer(e->function, x, counts_bits(e->function) ? of : e->element, e->element);

@@ -31,6 +31,11 @@ Wide evaluate(Expr e) {
 
 Wide wide(const Rational& r) { return static_cast<Wide>(r.numerator()) / static_cast<Wide>(r.denominator()); }
 
+double nearest_double(Expr e) {
+  if (e->is(ExprKind::number)) return e->number.to_double();
+  return e->is(ExprKind::infinity) ? std::copysign(HUGE_VAL, e->number.to_double()) : std::bit_cast<double>(e->bits);
+}
+
 std::optional<Wide> constant_value(Expr e) { return e->is_numeric ? std::optional(evaluate(e)) : std::nullopt; }
 
 }  // namespace tilewright::passes::fusion

@@ -9,8 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "passes/fusion/graph/constant_values.h"
+#include "passes/fusion/thresholds.h"
 #include "tileir/builder.h"
-#include "tileir/graph/graph_op_info.h"
 #include "tileir/interpreter/evaluate_scalar.h"
 
 namespace tilewright::passes::fusion {
@@ -23,36 +24,17 @@ using graph::Op;
 using ir::Element;
 using ir::OpKind;
 
-bool is_cast_of_floats(const Node& n, Element from) {
-  return n.op == Op::map && n.function == OpKind::cast_ && ir::is_float(n.element) && ir::is_float(from) && n.element != from;
-}
-
 std::uint64_t converted(std::uint64_t bits, Element from, Element to) {
   return from == to ? bits : ir::evaluate_scalar(OpKind::cast_, std::array{ir::Type(from)}, std::array{bits}, ir::Type(to));
 }
 
-bool is_held(std::uint64_t bits, Element from, Element to) {
-  return std::isnan(ir::float_value(from, bits)) || converted(converted(bits, from, to), to, from) == bits;
-}
-
-// The least number of the type that has all its bits; floats of 8 and 16 bits are always folded.
-double least_normal(Element e) { return e == Element::f64 ? 0x1p-1022 : 0x1p-126; }
-
-// Whether the type of a map decides on the constant that it computes.
-bool depends_on_type(const Node& n, std::uint64_t bits) {
-  if (!ir::is_float(n.element) || n.function == OpKind::cast_ || n.function == OpKind::bitcast_ || ir::bits(n.element) <= 16) return true;
-  const double size = std::fabs(ir::float_value(n.element, bits));
-  return !std::isfinite(size) || size < least_normal(n.element);
-}
-
-// The operands from which an op takes its elements as they are.
-std::vector<std::size_t> moved_operands(const Node& n) {
-  if (n.op == Op::map && n.function == OpKind::select_) return {1, 2};
-  if (graph::is_view(n.op)) return {0};
-  std::vector<std::size_t> all;
-  if (n.op == Op::concat || n.op == Op::pad)
-    for (std::size_t i = 0; i < n.operands.size(); ++i) all.push_back(i);
-  return all;
+// Whether a float type has these numbers of another type, but for NaN.
+bool is_held(const graph::ConstantData& data, Element from, Element to) {
+  return std::all_of(data.bits.begin(), data.bits.end(), [&](std::uint64_t bits) {
+    const long double narrow = ir::float_value(to, converted(bits, from, to));
+    if (ir::is_float(from)) return std::isnan(ir::float_value(from, bits)) || narrow == ir::float_value(from, bits);
+    return narrow == (from == Element::u64 ? static_cast<long double>(bits) : static_cast<long double>(ir::integer_value(from, bits)));
+  });
 }
 
 class ConstantFolding {
@@ -75,67 +57,68 @@ class ConstantFolding {
  private:
   const Node& operand(const Node& n, std::size_t i) const { return folded_.node(n.operands[i]); }
 
-  NodeId append(Node n) {
-    values_.push_back(value_of(n));
-    const std::vector<std::size_t> moved = moved_operands(n);
-    has_constants_.push_back(std::any_of(moved.begin(), moved.end(), [&](std::size_t i) { return holds_constants(n.operands[i]); }));
+  NodeId append(Node n, std::optional<ConstantValue> value) {
+    const std::vector<std::size_t> moved = operands_with_constants(n);
+    holds_constants_.push_back(
+        value || std::any_of(moved.begin(), moved.end(), [&](std::size_t i) { return holds_constants_[n.operands[i].index]; }));
+    values_.push_back(std::move(value));
     return folded_.append(std::move(n));
   }
 
-  /// Whether elements are constants, which may be chosen or moved.
-  bool holds_constants(NodeId n) const { return values_[n.index] || has_constants_[n.index]; }
-
-  /// The bits of all elements, if they are one constant.
-  std::optional<std::uint64_t> value_of(const Node& n) const {
-    if (n.op == Op::constant && n.data->bits.size() == 1) return n.data->bits[0];
-    if (graph::is_view(n.op)) return values_[n.operands[0].index];
-    if (n.op != Op::map) return std::nullopt;
-    std::vector<ir::Type> types;
-    std::vector<std::uint64_t> bits;
-    for (std::size_t i = 0; i < n.operands.size(); ++i) {
-      const std::optional<std::uint64_t>& x = values_[n.operands[i].index];
-      if (!x) return std::nullopt;
-      types.emplace_back(operand(n, i).element);
-      bits.push_back(*x);
-    }
-    if (n.function == OpKind::cast_) return converted(bits[0], operand(n, 0).element, n.element);
-    const bool divides = (n.function == OpKind::div_ || n.function == OpKind::rem_) && !ir::is_float(n.element);
-    if (divides && bits[1] == 0) return std::nullopt;
-    return ir::evaluate_scalar(n.function, types, bits, ir::Type(n.element));
+  /// The operands of which constants come through the node unchanged. A cast that is in the graph changes none of them.
+  std::vector<std::size_t> operands_with_constants(const Node& n) const {
+    return is_cast_to_float(n) ? std::vector<std::size_t>{0} : moved_operands(n);
+  }
+  bool is_cast_to_float(const Node& n) const {
+    if (n.op != Op::map || n.function != OpKind::cast_ || !ir::is_float(n.element)) return false;
+    const Element from = operand(n, 0).element;
+    return from != n.element && from != Element::boolean;
   }
 
   NodeId fold(Node n) {
-    if (n.op == Op::map) {
-      if (const std::optional<std::uint64_t> value = value_of(n); value && depends_on_type(n, *value))
-        return constant(std::move(n), *value);
-      if (is_cast_of_floats(n, operand(n, 0).element) && has_constants_[n.operands[0].index])
-        if (const std::optional<NodeId> moved = cast_inside(n)) return *moved;
-    }
-    return append(std::move(n));
+    std::optional<ConstantValue> value = values_.value_of(n);
+    if (value && value->depends_on_type && value->is_uniform()) return constant(std::move(n), *value);
+    if (is_cast_to_float(n) && is_made_of_others(n.operands[0]))
+      if (const std::optional<NodeId> moved = cast_inside(n)) return *moved;
+    if (value && value->depends_on_type && value->data->bits.size() <= std::max(value->stored, kMostAddedElements))
+      return constant(std::move(n), *value);
+    return append(std::move(n), std::move(value));
   }
 
-  NodeId constant(Node n, std::uint64_t bits) {
+  NodeId constant(Node n, const ConstantValue& value) {
     is_changed_ = true;
     n.op = Op::constant;
     n.operands.clear();
-    n.data = std::make_shared<graph::ConstantData>(graph::ConstantData{{bits}});
-    return append(std::move(n));
+    n.combiner = {};
+    n.identity.reset();
+    n.axes.clear();
+    n.lengths.clear();
+    n.text.clear();
+    n.keep_dims = n.reverse = false;
+    n.data = value.data;
+    std::optional<ConstantValue> own = values_.value_of(n);
+    return append(std::move(n), std::move(own));
   }
 
   // ---- casts of what is chosen or moved ----
 
-  bool is_made_of_others(NodeId n) const { return !values_[n.index] && has_constants_[n.index]; }
+  /// Whether a cast of the node is a cast of what the node chooses, moves or casts itself.
+  bool is_made_of_others(NodeId n) const {
+    if (!holds_constants_[n.index]) return false;
+    const Node& node = folded_.node(n);
+    return !operands_with_constants(node).empty() && !(values_[n] && (values_[n]->is_uniform() || is_cast_to_float(node)));
+  }
 
-  /// A node and what it takes elements from, operands before their users, without what is already known.
-  template <class IsKnown>
-  std::set<NodeId> parts_of(NodeId root, IsKnown&& is_known) const {
+  /// A node and its operands of this kind, operands before their users, without what is already known.
+  template <class IsKnown, class Operands>
+  std::set<NodeId> parts_of(NodeId root, IsKnown&& is_known, Operands&& operands) const {
     std::set<NodeId> parts;
     for (std::vector<NodeId> todo = {root}; !todo.empty();) {
       const NodeId id = todo.back();
       todo.pop_back();
       if (is_known(id) || !parts.insert(id).second || !is_made_of_others(id)) continue;
       const Node& n = folded_.node(id);
-      for (std::size_t i : moved_operands(n)) todo.push_back(n.operands[i]);
+      for (std::size_t i : operands(n)) todo.push_back(n.operands[i]);
     }
     return parts;
   }
@@ -144,31 +127,44 @@ class ConstantFolding {
   std::optional<NodeId> cast_inside(const Node& cast) {
     const NodeId whole = cast.operands[0];
     const Element to = cast.element;
-    for (NodeId id : parts_of(whole, [&](NodeId x) { return casts_.contains({x, to}); })) {
+    const auto is_decided = [&](NodeId x) { return casts_.contains({x, to}); };
+    for (NodeId id : parts_of(whole, is_decided, [&](const Node& n) { return operands_with_constants(n); })) {
       bool changes = false;
       const Node& n = folded_.node(id);
-      if (const auto& value = values_[id.index]) changes = !is_held(*value, n.element, to);
       if (is_made_of_others(id))
-        for (std::size_t i : moved_operands(n)) changes = changes || casts_.at({n.operands[i], to}).changes;
+        for (std::size_t i : operands_with_constants(n)) changes = changes || casts_.at({n.operands[i], to}).changes;
+      else if (values_[id])
+        changes = !is_held(*values_[id]->data, n.element, to);
       casts_[{id, to}].changes = changes;
     }
     if (!casts_.at({whole, to}).changes) return std::nullopt;
     is_changed_ = true;
-    for (NodeId id : parts_of(whole, [&](NodeId x) { return casts_.at({x, to}).node.has_value(); }))
-      casts_.at({id, to}).node = append_cast(id, cast);
-    const NodeId result = *casts_.at({whole, to}).node;
+    const NodeId result = moved_inside(whole, cast);
     if (folded_.node(result).name.empty()) folded_.set_name(result, cast.name);
     return result;
+  }
+
+  /// The cast of a node, as what the node is made of from casts of its parts.
+  NodeId moved_inside(NodeId whole, const Node& cast) {
+    const Element to = cast.element;
+    const auto is_appended = [&](NodeId x) {
+      const auto at = casts_.find({x, to});
+      return at != casts_.end() && at->second.node;
+    };
+    for (NodeId id : parts_of(whole, is_appended, moved_operands)) casts_[{id, to}].node = append_cast(id, cast);
+    return *casts_.at({whole, to}).node;
   }
 
   /// Appends the cast of a part of a cast's operand.
   NodeId append_cast(NodeId id, const Node& cast) {
     Node own = folded_.node(id);
+    if (is_made_of_others(id) && is_cast_to_float(own)) return moved_inside(moved_inside(own.operands[0], own), cast);
     if (is_made_of_others(id)) {
       own.element = cast.element;
       own.name.clear();
       for (std::size_t i : moved_operands(own)) own.operands[i] = *casts_.at({own.operands[i], cast.element}).node;
-      return append(std::move(own));
+      std::optional<ConstantValue> value = values_.value_of(own);
+      return append(std::move(own), std::move(value));
     }
     Node outside = cast;
     outside.shape = own.shape;
@@ -185,8 +181,8 @@ class ConstantFolding {
   const graph::Graph& g_;
   graph::Graph folded_;
   std::vector<NodeId> moved_;                         // by node of the graph
-  std::vector<std::optional<std::uint64_t>> values_;  // by node of the copy
-  std::vector<bool> has_constants_;                   // by node of the copy
+  ConstantValues values_{folded_};                    // of the copy
+  std::vector<bool> holds_constants_;                 // by node of the copy: whether elements are constants
   std::map<std::pair<NodeId, Element>, Cast> casts_;  // of nodes of the copy
   bool is_changed_ = false;
 };

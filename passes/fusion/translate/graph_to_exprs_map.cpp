@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "passes/fusion/bit_counts.h"
+#include "passes/fusion/expr/constant_value.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/magnitude.h"
@@ -11,6 +12,7 @@
 #include "passes/fusion/translate/graph_to_exprs.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
+#include "tileir/interpreter/evaluate_scalar.h"
 
 namespace tilewright::passes::fusion {
 
@@ -226,13 +228,16 @@ Expr GraphToExprs::compare(OpKind op, Expr a, Expr b, Element element) {
   return b_.function(op, std::move(both), Element::boolean, operand_bits(computed(element)));
 }
 
-// A float rounded toward zero; the cast op handles values that the type cannot hold.
+// A float as an integer, as the cast op has it: rounded toward zero, and the nearest integer of the type if it is out of range.
 Expr GraphToExprs::truncated(Expr number, Element to) {
-  const ir::Int128 whole = number->number.numerator() / number->number.denominator();
-  const Expr integer = b_.number(Rational(whole, 1));
-  const ir::Int128 least = ir::is_signed(to) ? -(ir::Int128{1} << (ir::bits(to) - 1)) : 0;
-  const ir::Int128 greatest = (ir::Int128{1} << (ir::is_signed(to) ? ir::bits(to) - 1 : ir::bits(to))) - 1;
-  return whole >= least && whole <= greatest ? integer : b_.function(OpKind::cast_, {number}, to, operand_bits(Element::f64));
+  if (number->is(ExprKind::number)) {
+    const ir::Int128 whole = number->number.numerator() / number->number.denominator();
+    const ir::Int128 least = ir::is_signed(to) ? -(ir::Int128{1} << (ir::bits(to) - 1)) : 0;
+    const ir::Int128 greatest = (ir::Int128{1} << (ir::is_signed(to) ? ir::bits(to) - 1 : ir::bits(to))) - 1;
+    if (whole >= least && whole <= greatest) return b_.number(Rational(whole, 1));
+  }
+  const std::uint64_t bits = ir::element_bits(Element::f64, nearest_double(number));
+  return constant(to, ir::evaluate_scalar(OpKind::cast_, std::array{ir::Type(Element::f64)}, std::array{bits}, ir::Type(to)));
 }
 
 Expr GraphToExprs::cast(Expr x, Element from, Element to) {
@@ -246,12 +251,13 @@ Expr GraphToExprs::cast(Expr x, Element from, Element to) {
     return b_.select(x, b_.one(), b_.zero(), to);
   }
   if (ir::is_integer(from) && ir::is_integer(to)) return b_.wrapped(x, to);
-  if (x->is(ExprKind::number) && ir::is_float(from) && ir::is_integer(to)) return truncated(x, to);
+  if (is_any_number(x) && ir::is_float(from) && ir::is_integer(to)) return truncated(x, to);
   // The rounding of a constant may be moved, but not out of its type into a wider one.
   if (x->is(ExprKind::number) && ir::is_float(from) && to == Element::f64)
     return b_.constant(ir::float_value(from, ir::element_bits(from, x->number.to_double())));
-  if (b_.rewrites() && x->is(ExprKind::number) && ir::is_float(to)) return x;
-  if (x->is(ExprKind::extent) && ir::is_integer(from) && ir::is_float(to)) return b_.extent(x->extent, computed(to));
+  if (b_.rewrites() && options_.move_rounding && x->is(ExprKind::number) && ir::is_float(to)) return x;
+  if (x->is(ExprKind::extent) && ir::is_integer(from) && ir::is_float(to) && (options_.move_rounding || ir::bits(to) > 16))
+    return b_.extent(x->extent, computed(to));
   if (ir::is_float(from) && ir::is_float(to)) {
     const bool is_wide = from == Element::f64 || to == Element::f64;
     const bool widens = ir::bits(to) > ir::bits(from);

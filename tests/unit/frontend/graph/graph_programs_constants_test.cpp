@@ -122,5 +122,31 @@ TEST_CASE("graph constants: in masks, pads and concatenations they are cast as w
   check(tw::bf16(), -3.4e38);
 }
 
+TEST_CASE("graph constants: tables, reductions and what is out of range have the values of their types in every mode") {
+  const std::vector<float> hx = normal(8, 1);
+  const tw::PlanOptions modes[] = {
+      {}, {.fuse = false}, {.reassociate = false}, {.move_rounding = false}, {.batch_invariant = true}, {.check = true}};
+  for (std::size_t mode = 0; mode < std::size(modes); ++mode) {
+    CAPTURE(mode);
+    Program p;
+    const auto x = p.input("x", {8}, hx);
+    const auto infinite = tw::full<float>(p.graph, {8}, std::numeric_limits<float>::infinity());
+    p.output("integers", infinite.to<std::uint64_t>(), Numbers(8, 0x1p64), 0);
+    p.output("not numbers", (infinite - infinite).to<std::int64_t>(), Numbers(8, 0), 0);
+    Numbers times_256, halves, quotients;
+    for (std::size_t i = 0; i < hx.size(); ++i) {
+      times_256.push_back(hx[i] * 256);
+      halves.push_back(hx[i] * (i % 2 == 0 ? kInfinity : 0));
+      quotients.push_back(hx[i] < 0 ? kInfinity : -kInfinity);
+    }
+    const auto ones = tw::sum(tw::full<float>(p.graph, {257}, 1.0f), 0);
+    p.output("sum", x * ones.to<tw::bf16>().to<float>(), times_256, 0);
+    const auto table = p.graph.constant<float>({70000.0f, 1e-10f, 70000.0f, 1e-10f, 70000.0f, 1e-10f, 70000.0f, 1e-10f}, {8});
+    p.output("table", x * table.to<tw::f16>().to<float>(), halves, 0);
+    p.output("quotients", x / tw::full<float>(p.graph, {}, -0.0f), quotients, 0);
+    p.check_on_all(modes[mode]);
+  }
+}
+
 }  // namespace
 }  // namespace graph_program

@@ -1,0 +1,61 @@
+// Computes what a graph has of constants alone, as the interpreter does: each op in its type.
+//
+//   cast<f16>({70000, 0.5})                  {inf, 0.5}
+//   sum of 257 ones in f32, cast to bf16     256
+//
+// Sums, products and scans of floats of 8 and 16 bits accumulate in f32, as all kernels do, and their results are rounded once. Positions,
+// extents and random numbers are no constants, since kernels compute them at no cost; nor is what has a memory of its own: results of
+// `materialize`, `scatter_add` and `call` are stored in their type.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tileir/graph/array.h"
+#include "tileir/graph/graph.h"
+
+namespace tilewright::passes::fusion {
+
+/// Elements that the interpreter computes of constants, and those that it reads for them, at most: it takes about 50 ns for each.
+inline constexpr std::size_t kMostFoldedElements = 1 << 16;
+/// Elements of a table in memory that takes the place of what is computed of smaller constants, at most.
+inline constexpr std::size_t kMostAddedElements = 4096;
+
+/// The operands from which an op takes its elements as they are: of a choice, a pad, a concatenation or a view.
+std::vector<std::size_t> moved_operands(const graph::Node&);
+
+struct ConstantValue {
+  std::shared_ptr<const graph::ConstantData> data;  // of equal elements: one
+  bool is_exact = true;                             // formulas, which have no types, have the same value
+  bool depends_on_type = false;                     // the type of the node decides on the value
+  std::size_t stored = 1;                           // the elements of the constants that it is computed from
+
+  bool is_uniform() const { return data->bits.size() == 1; }
+};
+
+/// The values of the nodes of a graph that grows.
+class ConstantValues {
+ public:
+  /// Keeps the reference.
+  explicit ConstantValues(const graph::Graph& g) : g_(g) {}
+
+  /// The value of a node whose operands are in the graph; none if it depends on an input, or has more than kMostFoldedElements.
+  std::optional<ConstantValue> value_of(const graph::Node&) const;
+  /// Adds the value of the node that is appended to the graph next.
+  void push_back(std::optional<ConstantValue> value) { values_.push_back(std::move(value)); }
+  const std::optional<ConstantValue>& operator[](graph::NodeId n) const { return values_[n.index]; }
+
+ private:
+  const graph::Node& operand(const graph::Node& n, std::size_t i) const { return g_.node(n.operands[i]); }
+  std::optional<std::uint64_t> uniform_bits(const graph::Node&) const;
+  std::optional<ConstantValue> uniform_map(const graph::Node&) const;
+  bool is_small(const graph::Node&) const;
+  graph::Array interpreted(const graph::Node&, graph::Rounding) const;
+  void compare_with_wide(const graph::Node&, const graph::Array& typed, ConstantValue&) const;
+
+  const graph::Graph& g_;
+  std::vector<std::optional<ConstantValue>> values_;  // by node
+};
+
+}  // namespace tilewright::passes::fusion
