@@ -19,7 +19,7 @@ CPP
 
 # message LIMIT WORDS CODE [FIRST]: FIRST is the file that the first error names; the default is user.cpp.
 message() {
-  printf '#include "prelude.h"\nvoid f(tw::I32 i, tw::U32 u, tw::F32 x, tw::Bool b, tw::Buffer<float>& out, const tw::Buffer<float>& in, tw::Tensor<int> ti, tw::Tensor<unsigned> tu, tw::Tensor<float> tf, tw::Tensor<tw::f8e4m3> t8) {\n  %s\n}\n' \
+  printf '#include "prelude.h"\nvoid f(tw::I32 i, tw::U32 u, tw::F32 x, tw::Bool b, tw::Buffer<float>& out, const tw::Buffer<float>& in, tw::Tensor<int> ti, tw::Tensor<unsigned> tu, tw::Tensor<float> tf, tw::Tensor<tw::f8e4m3> t8, tw::Tensor<double> td, tw::Tensor<bool> tb, tw::Tensor<std::int8_t> tc) {\n  %s\n}\n' \
     "$3" >user.cpp
   local include=(-include prelude.h)
   if "$cxx" -std=c++20 -Wno-unused "${flags[@]}" "${include[@]}" -fsyntax-only user.cpp >log 2>&1; then
@@ -52,6 +52,15 @@ message 20 'cast_the_tensor_to_a_float|cast the tensor' 'auto r = ti * 1.5f;'
 message 20 'cast_the_right_side|cast it' 'ti += tf;'
 message 20 'no_such_operator|no such operator' 'auto r = tf & tf;'
 message 20 'no_such_operator|no such operator' 'auto r = t8 + t8;'
+# Products of tensors: was 27 lines.
+for code in 'tw::matmul<float>(td, td)' 'tw::matmul<double>(tf, tf)' 'tw::matmul<float>(ti, ti)' 'tw::matmul<std::int8_t>(tc, tc)' \
+  'tw::einsum<float>("ik,kj->ij", td, td)' 'tw::matmul<tw::f16>(tf, tf, tw::Precision::ieee)'; do
+  message 20 'has_the_type_of_its_operands_or_float|has the element type of its operands, or float' "auto r = $code;"
+done
+message 20 'R = float; A = double; B = double|the result of a product' 'auto r = tw::matmul<float>(td, td);'
+message 20 'cast_the_operands_of_the_product|no products of tensors' 'auto r = tw::matmul(tb, tb);'
+message 20 'cast_the_operands_of_the_product|no products of tensors' 'auto r = tw::einsum("ik,kj->ij", tb, tb);'
+message 20 'cast_one_of_the_tensors|cast one of them' 'auto r = tw::matmul(tf, ti);'
 # Offsets of pointers that are not integers, and extents beside numbers of 16 bits: were 263 lines.
 message 20 'offset_of_a_pointer_is_an_integer|offset of a pointer is an integer' 'tw::Ptr<float> p; auto r = p + 1.5f;'
 message 20 'offset_of_a_pointer_is_an_integer|offset of a pointer is an integer' 'tw::Ptr<float> p; auto r = x + p;'

@@ -24,6 +24,8 @@ struct there_are_no_remainders_of_extents;
 struct use_maximum_or_minimum_for_two_values;
 struct count_with_to_int;
 struct combine_comparisons_with_and;
+struct the_result_of_a_product_has_the_type_of_its_operands_or_float_if_that_is_narrower;
+struct cast_the_operands_of_the_product_to_numbers_with_to;
 struct declare_the_left_side_as_a_tile;
 struct declare_the_left_side_as_a_tensor;
 #ifdef __clang__
@@ -41,6 +43,11 @@ class Tensor;
 class Dim;
 
 namespace detail {
+
+namespace tensor {
+template <class R, class T>
+struct ProductOf;
+}
 
 template <class S>
 inline constexpr bool kIsNumberButNoInteger = HostFloat<S> || std::same_as<S, bool>;
@@ -61,6 +68,15 @@ template <class T, class U>
 concept NeverMeet = ValueElement<T> && ValueElement<U> && !requires { typename CommonOf<T, U>::type; };
 template <class T, class U>
 concept BoolMeetsNumber = NeverMeet<T, U> && (std::same_as<T, bool> || std::same_as<U, bool>);
+template <class... T>
+concept Meet = requires { typename Common<Tile<T>...>; };
+/// Operands that have no product at all, and those that have one, but not of the element type R.
+template <class... T>
+concept NoOperandsOfProducts = Meet<T...> && !requires { typename tensor::ProductOf<void, Common<Tile<T>...>>::type; };
+template <class R, class... T>
+concept NoResultOfProduct = !std::same_as<R, void> && requires { typename tensor::ProductOf<void, Common<Tile<T>...>>::type; } &&
+                            !requires { typename tensor::ProductOf<R, Common<Tile<T>...>>::type; };
+
 template <class T, class U>
 concept NotWidened = ValueElement<T> && ValueElement<U> && !std::same_as<T, U> && !WidensTo<U, T>;
 
@@ -163,6 +179,32 @@ TW_REFUSED_FUNCTIONS(Tensor, tensor)
 #undef TW_CHAINED
 #undef TW_TWO_VALUES
 #undef TW_TWO_VALUES_TEXT
+
+// Products of tensors. `rest`: a precision, or further operands.
+#define TW_PRODUCT_TEXT                                                                                                         \
+  "the result of a product has the element type of its operands, or float if that is a narrower one: cast the operands, as in " \
+  "a.to<float>()"
+template <class R = void, class A, class B, class... Rest>
+  requires detail::NeverMeet<A, B>
+cast_one_of_the_tensors_with_to matmul(const Tensor<A>&, const Tensor<B>&, const Rest&...)
+    TW_REFUSED("tensors of these element types do not meet: cast one of them, as in x.to<float>()");
+template <class R = void, class A, class B, class... Rest>
+  requires detail::NoOperandsOfProducts<A, B>
+cast_the_operands_of_the_product_to_numbers_with_to matmul(const Tensor<A>&, const Tensor<B>&, const Rest&...)
+    TW_REFUSED("there are no products of tensors of this element type: cast the operands, as in a.to<float>()");
+template <class R, class A, class B, class... Rest>
+  requires detail::NoResultOfProduct<R, A, B>
+the_result_of_a_product_has_the_type_of_its_operands_or_float_if_that_is_narrower matmul(const Tensor<A>&, const Tensor<B>&, const Rest&...)
+    TW_REFUSED(TW_PRODUCT_TEXT);
+template <class R = void, class E, class... T>
+  requires detail::NoOperandsOfProducts<T...>
+cast_the_operands_of_the_product_to_numbers_with_to einsum(const E&, const Tensor<T>&...)
+    TW_REFUSED("there are no products of tensors of this element type: cast the operands, as in a.to<float>()");
+template <class R, class E, class... T>
+  requires detail::NoResultOfProduct<R, T...>
+the_result_of_a_product_has_the_type_of_its_operands_or_float_if_that_is_narrower einsum(const E&, const Tensor<T>&...)
+    TW_REFUSED(TW_PRODUCT_TEXT);
+#undef TW_PRODUCT_TEXT
 
 // Extents among themselves and beside C++ numbers.
 #define TW_EXTENTS(OP, CORRECTION, TEXT)                       \
