@@ -127,14 +127,14 @@ void ArgumentCheck::equal(const char* name, int axis, const char* symbol, const 
   const View_& o = find(other);
   const std::int64_t want = o.extents[axis_of(o, other_axis)];
   if (v.extents[axis_of(v, axis)] != want)
-    fail(fmt::format("'{}' is {}; its extent {} must be {} = {} of '{}', which is {}", name, v.shape(), axis_of(v, axis), symbol, want,
-                     other, o.shape()));
+    fail(fmt::format("'{}' is {}; the extent of its axis {} must be {} = {} of '{}', which is {}", name, v.shape(), axis_of(v, axis),
+                     symbol, want, other, o.shape()));
 }
 
 void ArgumentCheck::equal(const char* name, int axis, const char* symbol, std::int64_t want) const {
   const View_& v = find(name);
   if (v.extents[axis_of(v, axis)] != want)
-    fail(fmt::format("'{}' is {}; its extent {} must be {} = {}", name, v.shape(), axis_of(v, axis), symbol, want));
+    fail(fmt::format("'{}' is {}; the extent of its axis {} must be {} = {}", name, v.shape(), axis_of(v, axis), symbol, want));
 }
 
 void ArgumentCheck::same_shape(const char* name, const char* other, int count) const {
@@ -152,14 +152,14 @@ void ArgumentCheck::same_extent(const char* name, int axis, const char* other, i
   const View_& o = find(other);
   const std::int64_t want = o.extents[axis_of(o, other_axis)];
   if (v.extents[axis_of(v, axis)] != want)
-    fail(fmt::format("'{}' is {}; its extent {} must be {}, extent {} of '{}', which is {}", name, v.shape(), axis_of(v, axis), want,
-                     axis_of(o, other_axis), other, o.shape()));
+    fail(fmt::format("'{}' is {}; the extent of its axis {} must be {} as that of axis {} of '{}', which is {}", name, v.shape(),
+                     axis_of(v, axis), want, axis_of(o, other_axis), other, o.shape()));
 }
 
 void ArgumentCheck::at_most(const char* name, int axis, std::int64_t most) const {
   const View_& v = find(name);
   if (v.extents[axis_of(v, axis)] > most)
-    fail(fmt::format("'{}' is {}; its extent {} must be at most {}", name, v.shape(), axis_of(v, axis), most));
+    fail(fmt::format("'{}' is {}; the extent of its axis {} must be at most {}", name, v.shape(), axis_of(v, axis), most));
 }
 
 void ArgumentCheck::head_group(const char* name, const char* of, int axis) const {
@@ -195,7 +195,7 @@ std::int64_t ArgumentCheck::broadcast(std::initializer_list<const char*> inputs,
     const View_& v = find(name);
     const std::int64_t extent = v.extents[axis_of(v, axis)];
     if (largest && extent != 1 && largest->extents[axis_of(*largest, axis)] != 1 && extent != largest->extents[axis_of(*largest, axis)])
-      fail(fmt::format("'{}' is {}; its extent {}, of the batch, must be 1 or {} as of '{}', which is {}", name, v.shape(),
+      fail(fmt::format("'{}' is {}; the extent of its axis {}, of the batch, must be 1 or {} as of '{}', which is {}", name, v.shape(),
                        axis_of(v, axis), largest->extents[axis_of(*largest, axis)], largest->name, largest->shape()));
     if (!largest || largest->extents[axis_of(*largest, axis)] == 1) largest = &v;
   }

@@ -106,7 +106,7 @@ TEST_CASE("gather: mistakes") {
   const auto x = tw::view(table, {10, 6}), y = tw::view(out, {4, 6});
   // clang-format off
   CHECK_MISTAKE("error: gather: 'y' is [5, 6]; it must be [4, 6] as 'index' is [4]", kernels::gather(x, tw::view(index, {4}), tw::view(out, {5, 6})));
-  CHECK_MISTAKE("gather: 'y' is [4, 5]; its extent 1 must be 6, extent 1 of 'x', which is [10, 6]", kernels::gather(x, tw::view(index, {4}), tw::view(out, {4, 5})));
+  CHECK_MISTAKE("gather: 'y' is [4, 5]; the extent of its axis 1 must be 6 as that of axis 1 of 'x', which is [10, 6]", kernels::gather(x, tw::view(index, {4}), tw::view(out, {4, 5})));
   CHECK_MISTAKE("gather: 'y' is [100]; it must be [10] as 'index' is [10]", kernels::gather(table, index, out));
   CHECK_MISTAKE("gather: 'y', a result, shares memory with 'x'", kernels::gather(x, tw::view(index, {4}), tw::view(table, {4, 6})));
   CHECK_MISTAKE("gather: 'index' is on device 'emulator:sm_80', but 'x' is on device 'cpu'", kernels::gather(x, tw::view(far, {4}), y));

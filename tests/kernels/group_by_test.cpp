@@ -97,6 +97,7 @@ TEST_CASE("group_by: mistakes") {
   tw::Device device = tw::Device::open("cpu"), second = tw::Device::open("emulator:sm_80");
   auto keys = device.allocate<int>(10), few = device.allocate<int>(9), far = second.allocate<int>(10);
   const auto add = [](auto a, auto b) { return a + b; };
-  CHECK_MISTAKE("group_by: 'values' is [9]; its extent 0 must be N = 10 of 'keys', which is [10]", kernels::group_by(keys, few, add));
+  CHECK_MISTAKE("group_by: 'values' is [9]; the extent of its axis 0 must be N = 10 of 'keys', which is [10]",
+                kernels::group_by(keys, few, add));
   CHECK_MISTAKE("group_by: 'values' is on device 'emulator:sm_80', but 'keys' is on device 'cpu'", kernels::group_by(keys, far, add));
 }

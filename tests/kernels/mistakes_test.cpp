@@ -35,11 +35,11 @@ TEST_CASE("mistakes: shapes of products") {
   tw::Device device = tw::Device::open("cpu");
   auto buffer = device.allocate<float>(10000), other = device.allocate<float>(10000), result = device.allocate<float>(10000);
   const auto a = tw::view(buffer, {8, 6}), b = tw::view(other, {6, 4}), c = tw::view(result, {8, 4});
-  CHECK_MISTAKE("error: matmul: 'b' is [5, 4]; its extent 0 must be K = 6 of 'a', which is [8, 6]", kernels::matmul(a, tw::view(other, {5, 4}), c));
-  CHECK_MISTAKE("matmul: 'c' is [7, 4]; its extent 0 must be M = 8 of 'a', which is [8, 6]", kernels::matmul(a, b, tw::view(result, {7, 4})));
-  CHECK_MISTAKE("matmul: 'c' is [8, 5]; its extent 1 must be N = 4 of 'b', which is [6, 4]", kernels::matmul(a, b, tw::view(result, {8, 5})));
-  CHECK_MISTAKE("matmul: 'b' is [3, 6, 4]; its extent 0, of the batch, must be 1 or 2 as of 'a', which is [2, 8, 6]", kernels::matmul(tw::view(buffer, {2, 8, 6}), tw::view(other, {3, 6, 4}), tw::view(result, {2, 8, 4})));
-  CHECK_MISTAKE("matmul: 'c' is [1, 8, 4]; its extent 0 must be batch = 2 of 'a', which is [2, 8, 6]", kernels::matmul(tw::view(buffer, {2, 8, 6}), tw::view(other, {1, 6, 4}), tw::view(result, {1, 8, 4})));
+  CHECK_MISTAKE("error: matmul: 'b' is [5, 4]; the extent of its axis 0 must be K = 6 of 'a', which is [8, 6]", kernels::matmul(a, tw::view(other, {5, 4}), c));
+  CHECK_MISTAKE("matmul: 'c' is [7, 4]; the extent of its axis 0 must be M = 8 of 'a', which is [8, 6]", kernels::matmul(a, b, tw::view(result, {7, 4})));
+  CHECK_MISTAKE("matmul: 'c' is [8, 5]; the extent of its axis 1 must be N = 4 of 'b', which is [6, 4]", kernels::matmul(a, b, tw::view(result, {8, 5})));
+  CHECK_MISTAKE("matmul: 'b' is [3, 6, 4]; the extent of its axis 0, of the batch, must be 1 or 2 as of 'a', which is [2, 8, 6]", kernels::matmul(tw::view(buffer, {2, 8, 6}), tw::view(other, {3, 6, 4}), tw::view(result, {2, 8, 4})));
+  CHECK_MISTAKE("matmul: 'c' is [1, 8, 4]; the extent of its axis 0 must be batch = 2 of 'a', which is [2, 8, 6]", kernels::matmul(tw::view(buffer, {2, 8, 6}), tw::view(other, {1, 6, 4}), tw::view(result, {1, 8, 4})));
   CHECK_MISTAKE("matmul: 'c', a result, shares memory with 'a'; it needs memory of its own", kernels::matmul(a, b, tw::view(buffer, {8, 4})));
   CHECK_MISTAKE("matmul: elements of 'c' share memory: extents {8, 4} with strides {0, 1}", kernels::matmul(a, b, tw::view(result, {8, 4}, {0, 1})));
   CHECK_MISTAKE("matmul: 'a' is empty: a view comes from tw::view()", kernels::matmul(tw::View<float, 2>(), b, c));
@@ -110,7 +110,7 @@ TEST_CASE("mistakes: rows") {
   CHECK_MISTAKE("this buffer is empty: it was never allocated, or has been moved from", kernels::softmax(none, other));
   CHECK_MISTAKE("log_softmax: 'x' is empty", kernels::log_softmax(tw::View<float, 2>(), y));
   CHECK_MISTAKE("softmax_backward: 'dy' is [7, 6]; it must be [8, 6]", kernels::softmax_backward(x, tw::view(other, {7, 6}), y));
-  CHECK_MISTAKE("layer_norm: 'gamma' is [5]; its extent 0 must be N = 6 of 'x', which is [8, 6]", kernels::layer_norm(x, tw::view(third, {5}), weights, y, 1e-5));
+  CHECK_MISTAKE("layer_norm: 'gamma' is [5]; the extent of its axis 0 must be N = 6 of 'x', which is [8, 6]", kernels::layer_norm(x, tw::view(third, {5}), weights, y, 1e-5));
   CHECK_MISTAKE("layer_norm: eps must not be negative, nor NaN", kernels::layer_norm(x, weights, weights, y, -1));
   CHECK_MISTAKE("layer_norm: 'mean' is [6]; it must be [8] as 'x' is [8, 6]", kernels::layer_norm(x, weights, weights, y, 1e-5, tw::view(third, {6})));
   CHECK_MISTAKE("rms_norm_backward: 'rstd' is empty", kernels::rms_norm_backward(x, weights, {}, x, y, {}));
@@ -124,18 +124,18 @@ TEST_CASE("mistakes: attention") {
   auto numbers = device.allocate<double>(1000);
   auto lengths = device.allocate<int>(10);
   const auto q = tw::view(qs, {2, 6, 10, 16}), k = tw::view(ks, {2, 3, 20, 16}), v = tw::view(vs, {2, 3, 20, 16}), out = tw::view(os, {2, 6, 10, 16});
-  CHECK_MISTAKE("attention: 'k' is [2, 3, 20, 8]; its extent 3 must be d = 16 of 'q'", kernels::attention(q, tw::view(ks, {2, 3, 20, 8}), v, out));
+  CHECK_MISTAKE("attention: 'k' is [2, 3, 20, 8]; the extent of its axis 3 must be d = 16 of 'q'", kernels::attention(q, tw::view(ks, {2, 3, 20, 8}), v, out));
   CHECK_MISTAKE("attention: 'q' is [2, 6, 10, 16]; its 6 heads must be a multiple of the 4 heads of 'k'", kernels::attention(q, tw::view(ks, {2, 4, 20, 16}), tw::view(vs, {2, 4, 20, 16}), out));
-  CHECK_MISTAKE("attention: 'v' is [2, 3, 19, 16]; its extent 2 must be N = 20 of 'k'", kernels::attention(q, k, tw::view(vs, {2, 3, 19, 16}), out));
+  CHECK_MISTAKE("attention: 'v' is [2, 3, 19, 16]; the extent of its axis 2 must be N = 20 of 'k'", kernels::attention(q, k, tw::view(vs, {2, 3, 19, 16}), out));
   CHECK_MISTAKE("attention: 'out' is [2, 6, 9, 16]; it must be [2, 6, 10, 16]", kernels::attention(q, k, v, tw::view(os, {2, 6, 9, 16})));
-  CHECK_MISTAKE("attention: 'q' is [1, 1, 2, 300]; its extent 3 must be at most 256", kernels::attention(tw::view(qs, {1, 1, 2, 300}), tw::view(ks, {1, 1, 2, 300}), tw::view(vs, {1, 1, 2, 16}), tw::view(os, {1, 1, 2, 16})));
+  CHECK_MISTAKE("attention: 'q' is [1, 1, 2, 300]; the extent of its axis 3 must be at most 256", kernels::attention(tw::view(qs, {1, 1, 2, 300}), tw::view(ks, {1, 1, 2, 300}), tw::view(vs, {1, 1, 2, 16}), tw::view(os, {1, 1, 2, 16})));
   CHECK_MISTAKE("attention: window = -1; it must not be negative", kernels::attention(q, k, v, out, {.window = -1}));
   CHECK_MISTAKE("attention: 'lse' holds double; it must be float, the type of the sums", kernels::attention(q, k, v, out, {.lse = tw::view(numbers, {2, 6, 10})}));
   CHECK_MISTAKE("attention: scale = nan; it must be finite", kernels::attention(q, k, v, out, {.scale = NAN}));
   CHECK_MISTAKE("attention: scale = -inf; it must be finite", kernels::attention(q, k, v, out, {.scale = -INFINITY}));
   CHECK_MISTAKE("decode_attention: scale = nan; it must be finite", kernels::decode_attention(tw::view(qs, {2, 6, 16}), k, v, tw::view(lengths, {2}), tw::view(os, {2, 6, 16}), {.scale = NAN}));
   CHECK_MISTAKE("attention: the score function returned [16, 1]; it must return [16, 16], the shape of the scores that it got", kernels::attention(q, k, v, out, {.score = [](auto x, auto, auto, auto) { return tw::max(x, 1, true); }}, {.configuration = kernels::Configuration{.bm = 16, .bn = 16}}));
-  CHECK_MISTAKE("decode_attention: 'lengths' is [3]; its extent 0 must be batch = 2 of 'q'", kernels::decode_attention(tw::view(qs, {2, 6, 16}), k, v, tw::view(lengths, {3}), tw::view(os, {2, 6, 16})));
+  CHECK_MISTAKE("decode_attention: 'lengths' is [3]; the extent of its axis 0 must be batch = 2 of 'q'", kernels::decode_attention(tw::view(qs, {2, 6, 16}), k, v, tw::view(lengths, {3}), tw::view(os, {2, 6, 16})));
 }
 
 TEST_CASE("mistakes: other products and elements") {
@@ -144,15 +144,15 @@ TEST_CASE("mistakes: other products and elements") {
   auto bytes = device.allocate<std::int8_t>(1000), more_bytes = device.allocate<std::int8_t>(1000);
   auto numbers = device.allocate<int>(100);
   const auto a = tw::view(buffer, {8, 6}), c = tw::view(result, {8, 4});
-  CHECK_MISTAKE("matvec: 'x' is [5]; its extent 0 must be K = 6 of 'a', which is [8, 6]", kernels::matvec(a, tw::view(other, {5}), tw::view(result, {8})));
-  CHECK_MISTAKE("matmul_scaled: 'a_scale' is [7]; its extent 0 must be M = 8 of 'a'", kernels::matmul_scaled(tw::view(bytes, {8, 6}), tw::view(buffer, {7}), tw::view(more_bytes, {6, 4}), tw::view(other, {4}), c));
-  CHECK_MISTAKE("grouped_matmul: 'group_ends' is [2]; its extent 0 must be G = 3 of 'b', which is [3, 6, 4]", kernels::grouped_matmul(a, tw::view(other, {3, 6, 4}), tw::view(numbers, {2}), c));
+  CHECK_MISTAKE("matvec: 'x' is [5]; the extent of its axis 0 must be K = 6 of 'a', which is [8, 6]", kernels::matvec(a, tw::view(other, {5}), tw::view(result, {8})));
+  CHECK_MISTAKE("matmul_scaled: 'a_scale' is [7]; the extent of its axis 0 must be M = 8 of 'a'", kernels::matmul_scaled(tw::view(bytes, {8, 6}), tw::view(buffer, {7}), tw::view(more_bytes, {6, 4}), tw::view(other, {4}), c));
+  CHECK_MISTAKE("grouped_matmul: 'group_ends' is [2]; the extent of its axis 0 must be G = 3 of 'b', which is [3, 6, 4]", kernels::grouped_matmul(a, tw::view(other, {3, 6, 4}), tw::view(numbers, {2}), c));
   CHECK_MISTAKE("gated_mlp: 'wu' is [6, 4]; it must be [6, 5] as 'wg' is [6, 5]", kernels::gated_mlp(a, tw::view(other, {6, 5}), tw::view(other, {6, 4}), tw::view(other, {5, 4}), c));
   CHECK_MISTAKE("rotary: the last extent of 'x' is 5; it must be even", kernels::rotary(tw::view(buffer, {8, 5}), tw::view(numbers, {8})));
-  CHECK_MISTAKE("rotary: 'positions' is [7]; its extent 0 must be length = 8 of 'x'", kernels::rotary(c, tw::view(numbers, {7})));
+  CHECK_MISTAKE("rotary: 'positions' is [7]; the extent of its axis 0 must be length = 8 of 'x'", kernels::rotary(c, tw::view(numbers, {7})));
   CHECK_MISTAKE("dropout: p = 1.500000; it must be 0 to 1", kernels::dropout(a, tw::view(other, {8, 6}), 1.5, 1));
   CHECK_MISTAKE("copy: 'y' is [8, 4]; it must be [8, 6] as 'x' is [8, 6]", kernels::copy(a, c));
-  CHECK_MISTAKE("transpose: 'y' is [8, 4]; its extent 0 must be columns = 6 of 'x', which is [8, 6]", kernels::transpose(a, c));
+  CHECK_MISTAKE("transpose: 'y' is [8, 4]; the extent of its axis 0 must be columns = 6 of 'x', which is [8, 6]", kernels::transpose(a, c));
   CHECK_MISTAKE("fill: 'y' is empty", kernels::fill(tw::View<float, 1>(), 1.0f));
   CHECK_MISTAKE("fill: value: constant 300 does not fit i8 (-128 to 127)", kernels::fill(bytes, 300));
   auto halves = device.allocate<tw::f16>(10);
@@ -173,8 +173,8 @@ TEST_CASE("mistakes: reductions and scans") {
   CHECK_MISTAKE("reduce: 'x' is empty: a view comes from tw::view()", kernels::reduce(tw::View<float, 2>(), sum, 0.0f));
   CHECK_MISTAKE("reduce: axis = 2; it must be -2 to 1", kernels::reduce(x, 2, tw::view(other, {8})));
   CHECK_MISTAKE("reduce: axis = -3; it must be -2 to 1", kernels::reduce(x, -3, tw::view(other, {8}), sum, 0.0f));
-  CHECK_MISTAKE("reduce: 'y' is [8]; its extent 0 must be 6, extent 1 of 'x', which is [8, 6]", kernels::reduce(x, 0, tw::view(other, {8})));
-  CHECK_MISTAKE("reduce: 'y' is [8, 6]; its extent 1 must be the reduced extent = 1", kernels::reduce(x, 1, y));
+  CHECK_MISTAKE("reduce: 'y' is [8]; the extent of its axis 0 must be 6 as that of axis 1 of 'x', which is [8, 6]", kernels::reduce(x, 0, tw::view(other, {8})));
+  CHECK_MISTAKE("reduce: 'y' is [8, 6]; the extent of its axis 1 must be the reduced extent = 1", kernels::reduce(x, 1, y));
   CHECK_MISTAKE("reduce: 'y', a result, shares memory with 'x'", kernels::reduce(x, 1, tw::view(buffer, {8})));
   CHECK_MISTAKE("scan: 'y' is [6, 8]; it must be [8, 6] as 'x' is [8, 6]", kernels::scan(x, tw::view(other, {6, 8}), sum, 0.0f));
   CHECK_MISTAKE("scan: 'y', a result, shares memory with 'x'", kernels::scan(tw::view(buffer, {50}), tw::view(buffer, {50}, {2}), sum, 0.0f));
@@ -202,7 +202,7 @@ TEST_CASE("mistakes: the largest of rows") {
   const auto i = tw::view(numbers, {8, 3});
   CHECK_MISTAKE("top_k: k = 0; it must be 1 to 6, the elements of a row of 'x'", kernels::top_k(x, 0, v, i));
   CHECK_MISTAKE("top_k: k = 7; it must be 1 to 6, the elements of a row of 'x'", kernels::top_k(x, 7, v, i));
-  CHECK_MISTAKE("top_k: 'values' is [8, 3]; its extent 1 must be k = 2", kernels::top_k(x, 2, v, i));
+  CHECK_MISTAKE("top_k: 'values' is [8, 3]; the extent of its axis 1 must be k = 2", kernels::top_k(x, 2, v, i));
   CHECK_MISTAKE("top_k: 'indices' is [8, 2]; it must be [8, 3] as 'values' is [8, 3]", kernels::top_k(x, 3, v, tw::view(numbers, {8, 2})));
   CHECK_MISTAKE("top_k: 'values', a result, shares memory with 'x'", kernels::top_k(x, 3, tw::view(buffer, {8, 3}), i));
 }

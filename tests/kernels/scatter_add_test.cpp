@@ -110,7 +110,7 @@ TEST_CASE("scatter_add: mistakes") {
   const auto x = tw::view(rows, {10, 6}), y = tw::view(table, {10, 6});
   // clang-format off
   CHECK_MISTAKE("scatter_add: 'x' is [10, 6]; it must be [9, 6] as 'index' is [9]", kernels::scatter_add(x, tw::view(index, {9}), y));
-  CHECK_MISTAKE("scatter_add: 'x' is [10, 6]; its extent 1 must be 5, extent 1 of 'y', which is [12, 5]", kernels::scatter_add(x, index, tw::view(table, {12, 5})));
+  CHECK_MISTAKE("scatter_add: 'x' is [10, 6]; the extent of its axis 1 must be 5 as that of axis 1 of 'y', which is [12, 5]", kernels::scatter_add(x, index, tw::view(table, {12, 5})));
   CHECK_MISTAKE("scatter_add: 'y', a result, shares memory with 'x'", kernels::scatter_add(x, index, tw::view(rows, {10, 6})));
   // clang-format on
 }

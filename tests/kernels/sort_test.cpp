@@ -99,7 +99,7 @@ TEST_CASE("sort: types, both directions and strides") {
 TEST_CASE("mistakes: sort") {
   tw::Device device = tw::Device::open("cpu");
   auto keys = device.upload(std::vector<int>(8, 1)), values = device.upload(std::vector<int>(8)), counts = device.allocate<int>(4);
-  CHECK_MISTAKE("sort: 'values' is [4]; its extent 0 must be N = 8 of 'keys', which is [8]", kernels::sort(keys, counts));
+  CHECK_MISTAKE("sort: 'values' is [4]; the extent of its axis 0 must be N = 8 of 'keys', which is [8]", kernels::sort(keys, counts));
   CHECK_MISTAKE("sort: 'keys', a result, shares memory with 'values'", kernels::sort(keys, keys));
   CHECK_MISTAKE("sort: elements of 'keys' share memory", kernels::sort(tw::view(keys, {8}, {0})));
   CHECK_MISTAKE("sort: 'keys' is empty", kernels::sort(tw::View<int, 1>()));

@@ -96,8 +96,8 @@ TEST_CASE("spmv: mistakes") {
   const auto values = device.upload(std::vector<float>(9));
   auto x = device.allocate<float>(5), y = device.allocate<float>(4), longer = device.allocate<float>(6);
   // clang-format off
-  CHECK_MISTAKE("error: spmv: 'row_ends' is [4]; its extent 0 must be rows = 6 of 'y', which is [6]", kernels::spmv(ends, columns, values, x, longer));
-  CHECK_MISTAKE("spmv: 'columns' is [4]; its extent 0 must be nonzeros = 9 of 'values', which is [9]", kernels::spmv(ends, ends, values, x, y));
+  CHECK_MISTAKE("error: spmv: 'row_ends' is [4]; the extent of its axis 0 must be rows = 6 of 'y', which is [6]", kernels::spmv(ends, columns, values, x, longer));
+  CHECK_MISTAKE("spmv: 'columns' is [4]; the extent of its axis 0 must be nonzeros = 9 of 'values', which is [9]", kernels::spmv(ends, ends, values, x, y));
   CHECK_MISTAKE("spmv: 'y', a result, shares memory with 'x'", kernels::spmv(ends, columns, values, y, y));
   // clang-format on
 }

@@ -233,8 +233,11 @@ void add_plan_options(CLI::App& c, Options& o) {
        "Compile an equal graph that takes less time, if there is one: by the estimate, or as measured on the device; default: estimate")
       ->type_name("off|estimate|measure");
   c.add_option("--search-nodes", o.search_limits.nodes, "The most formulas that the search finds to be equal")->type_name("N");
-  c.add_option("--search-candidates", o.search_limits.candidates, "Graphs that are estimated, for each part of the graph")->type_name("N");
-  c.add_option("--search-gain", o.search_limits.gain, "How many times as fast a graph must be to be compiled in place of the written one")
+  c.add_option("--search-candidates", o.search_limits.candidates,
+               "Graphs that are estimated beside the one as written, for each part of the graph")
+      ->type_name("N");
+  c.add_option("--search-gain", o.search_limits.gain,
+               "How many times as fast a graph must be to be compiled in place of the written one; below 1: also a slower one")
       ->type_name("X");
   c.add_flag("--expand-differences", o.expand_differences,
              "The search may make a c - b c of (a - b) c, which loses digits where a and b are close");

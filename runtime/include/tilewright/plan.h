@@ -28,8 +28,10 @@ enum class Search : std::uint8_t {
 /// Counts, so that a graph has the same plan whatever else the machine does; if graphs are measured, once the wisdom file has them.
 struct SearchLimits {
   std::size_t nodes = 20000;   // nodes of all formulas that are found to be equal, together
-  std::size_t candidates = 8;  // graphs that are estimated, for each part of a graph; or measured, of which one is as written
-  double gain = 1.2;           // a graph is replaced by one that is at least so many times as fast; if measured, by more than noise
+  std::size_t candidates = 8;  // graphs beside the one as written that are estimated, for each part; or measured, together with it
+  /// A graph is replaced by one that is at least so many times as fast by the estimate; if measured, by one that is faster by more than noise.
+  /// Below 1, it is also replaced by a slower one: the best of the others, for tests of what the search makes.
+  double gain = 1.2;
 };
 
 /// What the compilation of a graph may do to it.
@@ -73,7 +75,7 @@ struct Rewrite {
 struct SearchReport {
   std::size_t regions = 0;     // parts of the graph that were searched; equal ones count once. 0 without a search
   std::size_t nodes = 0;       // nodes of the formulas that were found to be equal
-  std::size_t candidates = 0;  // graphs that were estimated
+  std::size_t candidates = 0;  // graphs that were estimated, beside the one as written
   bool complete = true;        // all that equals the graph by the rules was found, and no limit was met
   bool optimal = true;         // no choice is cheaper by the cost of single operations, which proposes what is estimated
   bool measured = false;       // the best graphs were run, at this compilation or at one that left its result in the wisdom file

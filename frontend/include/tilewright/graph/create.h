@@ -22,7 +22,8 @@ template <NumberElement T>
 Tensor<T> iota(Graph& graph, const std::vector<Dim>& shape, Axis axis, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::iota(graph, detail::kCode<T>, shape, axis.value, at));
 }
-/// The value of an extent at the run, as a tensor of rank 0: maximum(count, extent<float>(graph, n)). Operators take the extent itself.
+/// The value of an extent at the run, as a tensor of rank 0: maximum(count, extent<float>(graph, n)). Beside a tensor, operators
+/// take the extent itself; a C++ number over an extent, as 1.0f / extent<float>(graph, n), needs this function.
 template <detail::tensor::HoldsExtents T>
 Tensor<T> extent(Graph& graph, const Dim& length, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::extent(graph, detail::kCode<T>, length, at));

@@ -172,7 +172,8 @@ void fft(const View<X, R>& x, const View<Y, R>& y, bool inverse = false, const O
   check.at_most("x", -2, std::int64_t{1} << 28);
   const std::int64_t n = host::extent_of(x, -2);
   if (!std::has_single_bit(static_cast<std::uint64_t>(n)))
-    check.fail("extent " + std::to_string(R - 2) + " of 'x' is " + std::to_string(n) + "; it must be a power of two");
+    check.fail("the extent of axis " + std::to_string(R - 2) + " of 'x' is " + std::to_string(n) +
+               "; it must be a power of two from 1 to 2^28");
   check.options(options);
   check.finish();
   const std::int64_t batch = R == 3 ? host::extent_of(x, 0) : 1;
