@@ -12,6 +12,10 @@
 namespace tilewright::passes::search {
 namespace {
 
+// Of graphs that cost the same, the one with fewer nodes is chosen: an average pool of a concatenation costs as much as the concatenation of
+// the pools of its pieces, and rounding must not decide. It is less than any operation takes, and more than rounding makes of the sums.
+constexpr double kSecondsOfNode = 1e-14;
+
 class Extractor {
  public:
   Extractor(const graph::Graph& written, const GraphTerms& all, const EGraph& classes, const ir::TargetDesc& target)
@@ -42,7 +46,7 @@ class Extractor {
     e.is_optimal = exact.is_optimal;
     // What is next to the best one.
     improve(problem_, exact.selection, limits.steps, best);
-    for (const BestSelections::Entry& entry : best.entries()) e.best.push_back({members_of(entry.selection), entry.cost});
+    for (const BestSelections::Entry& entry : best.entries()) e.best.push_back({members_of(entry.selection), seconds_of(entry)});
     return e;
   }
 
@@ -65,7 +69,7 @@ class Extractor {
       std::vector<ExtractionNode> nodes;
       for (std::size_t m = 0; m < members.size(); ++m) {
         const NodeSeconds cost = cost_.seconds(members[m].node, known_.holds_in_class(root));
-        ExtractionNode n{.cost = cost.seconds, .operands = {}, .member = m, .is_kernel = cost.is_kernel};
+        ExtractionNode n{.cost = cost.seconds + kSecondsOfNode, .operands = {}, .member = m, .is_kernel = cost.is_kernel};
         for (int operand : operand_classes(written_, all_, classes_, members[m].node)) n.operands.push_back(number_of(operand));
         std::sort(n.operands.begin(), n.operands.end());
         n.operands.erase(std::unique(n.operands.begin(), n.operands.end()), n.operands.end());
@@ -74,6 +78,11 @@ class Extractor {
       problem_.classes.push_back(std::move(nodes));
     }
     drop_dominated_nodes(problem_);
+  }
+
+  static double seconds_of(const BestSelections::Entry& entry) {
+    const auto nodes = std::count_if(entry.selection.begin(), entry.selection.end(), [](int node) { return node >= 0; });
+    return entry.cost - kSecondsOfNode * static_cast<double>(nodes);
   }
 
   /// The node as written where the problem has it.

@@ -183,6 +183,37 @@ TEST_CASE("search: kernels that both graphs have count in neither, and what is k
   CHECK_MESSAGE(text.find("reshape") == std::string::npos, text);
 }
 
+TEST_CASE("search: of graphs that cost the same the one with fewer nodes is proposed, with any number of processors") {
+  // The pool of a concatenation costs as much as the concatenation of pools.
+  const Graph g = graph::parse(R"(graph {
+  %a = input : f32[14, 14, 8]
+  %b = input : f32[14, 14, 16]
+  %c = input : f32[14, 14, 8]
+  %w = input {is_parameter} : f32[32, 12]
+  %0 = exp %a : f32[14, 14, 8]
+  %1 = exp %b : f32[14, 14, 16]
+  %2 = exp %c : f32[14, 14, 8]
+  %block = concat %0, %1, %2 {axes = [2]} : f32[14, 14, 32]
+  %product = einsum %block, %w {text = "xyc,co->xyo"} : f32[14, 14, 12]
+  %4 = window %product {axes = [0], lengths = [2, 2, 1]} : f32[7, 14, 12, 2]
+  %5 = window %4 {axes = [1], lengths = [2, 2, 1]} : f32[7, 7, 12, 2, 2]
+  %6 = reduce %5 {kind = sum, axes = [3, 4]} : f32[7, 7, 12]
+  output "block" %block
+  output "out" %6
+})",
+                               "pooled");
+  for (const int processors : {1, 2, 3, 4, 5, 8, 64}) {
+    CAPTURE(processors);
+    ir::TargetDesc target;
+    target.processors = processors;
+    const SearchResult r = search_graph(g, {}, target, kByMultiplications);
+    REQUIRE(r.graph);
+    REQUIRE(r.rewritings.size() == 1);
+    CHECK(r.rewritings[0].after == "sum(window(sum(window(block)))) w");
+    CHECK(multiplications(*r.graph) == multiplications(g) / 4);
+  }
+}
+
 // Twenty layers x + tanh(x (a b)), each with an a and b of its own.
 Graph equal_layers() {
   std::string text = "graph {\n  %x0 = input : f32[4, 512]\n";
@@ -436,6 +467,32 @@ TEST_CASE("search_graph: limits are counts, and are said") {
   const SearchResult r = search_graph(g, {.nodes = 1}, {}, kByMultiplications);
   CHECK(!r.is_complete);
   CHECK(search_graph(g, {.candidates = 1}, {}, kByMultiplications).candidates == 1);
+}
+
+TEST_CASE("search_graph: 200 products of one operand, and powers of sums that do not saturate, end at their limits") {
+  for (const bool is_parameter : {false, true}) {
+    Graph g;
+    graph::GraphBuilder b(g, "test", {});
+    const NodeId x = b.input("x", ir::Element::f32, {64, 64});
+    for (int i = 0; i < 200; ++i)
+      b.output(fmt::format("o{}", i),
+               b.einsum("ij,jk->ik", {x, b.input(fmt::format("w{}", i), ir::Element::f32, {64, 64}, {}, is_parameter)}, ir::Element::f32));
+    const SearchResult r = search_graph(g, {}, {}, kByMultiplications);
+    CHECK(r.nodes < 1000);
+    CHECK(r.candidates < 10 * (r.regions + 1));
+  }
+  Graph g;
+  graph::GraphBuilder b(g, "test", {});
+  const NodeId a = b.input("a", ir::Element::f32, {64, 64}), c = b.input("c", ir::Element::f32, {64, 64});
+  NodeId x = a;
+  for (int i = 0; i < 8; ++i) {
+    const NodeId product = b.einsum("ij,jk->ik", {b.map(ir::OpKind::add_, {x, a}), b.map(ir::OpKind::add_, {c, x})}, ir::Element::f32);
+    x = b.map(ir::OpKind::add_, {product, b.einsum("ij,jk->ik", {x, a}, ir::Element::f32)});
+  }
+  b.output("o", x);
+  const SearchResult r = search_graph(g, {.nodes = 2000}, {}, kByMultiplications);
+  CHECK(!r.is_complete);
+  CHECK(r.nodes < 8000);
 }
 
 /// The least multiplications for a chain of matrices, d[i] x d[i + 1].
