@@ -29,6 +29,10 @@ void execute(const Options& o, Session& session) {
     names.push_back(r.rule.name);
     if (o.proof.empty() || o.proof == r.rule.name) out += rule_proof(derived, r);
   }
+  for (const ProvedMerge& m : derived.merges) {
+    names.push_back(m.merge.name);
+    if (o.proof.empty() || o.proof == m.merge.name) out += merge_proof(derived, m);
+  }
   if (out.empty()) throw UsageError(fmt::format("--proof: there is no rule '{}'{}", o.proof, ir::suggestion(o.proof, names)));
   session.files.write("-", out);
 }

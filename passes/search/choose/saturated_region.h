@@ -2,7 +2,7 @@
 //
 // Most regions saturate with a few nodes for each term. The others, such as steps of conjugate gradients, grow with each round, and mostly without
 // a cheaper graph. So the limit of nodes is a multiple of the terms of the region at first, and is raised only while a higher one finds a cheaper
-// graph. Where nodes or rounds end before the rules do, but graphs became cheaper, backtracking goes on; also where SearchOptions::nodes are fewer.
+// graph. Products with a common factor are merged in the end, which leads to no others. Where nodes or rounds end before the rules do, but graphs became cheaper, backtracking goes on; also where SearchOptions::nodes are fewer.
 #pragma once
 #include <memory>
 
@@ -14,6 +14,7 @@ namespace tilewright::passes::search {
 
 class SaturatedRegion {
  public:
+  /// Keeps the references.
   SaturatedRegion(const graph::Graph&, const SearchOptions&, const ir::TargetDesc&);
 
   /// Other regions of the same structure have the same nodes.
@@ -23,6 +24,12 @@ class SaturatedRegion {
   const Extraction& cheapest() const { return cheapest_; }
 
  private:
+  void saturate();
+  double find_cheapest();
+
+  const graph::Graph& graph_;
+  const SearchOptions& options_;
+  const ir::TargetDesc& target_;
   std::unique_ptr<GraphTerms> terms_;
   std::unique_ptr<SaturatedGraph> saturated_;
   Extraction cheapest_;

@@ -256,7 +256,7 @@ class RegionSearch {
   Rewriting rewriting(const Difference& difference, const Piece& piece, double saved) const {
     Rewriting r{.rule = {}, .before = {}, .after = {}, .covers = {}, .saved_seconds = saved};
     std::vector<std::string_view> rules;
-    for (int rule : difference.rules_of(piece)) rules.push_back(search_rules()[static_cast<std::size_t>(rule)].name);
+    for (int rule : difference.rules_of(piece)) rules.push_back(name_of_rule(rule));
     r.rule = fmt::format("{}", fmt::join(rules, ", "));
     const PlainTerms plain(terms().terms);
     const Choice as_written{plain}, chosen{classes(), difference.members()};

@@ -34,6 +34,10 @@ double NodeCost::elements(const Ref& r) const {
   return count;
 }
 
+double NodeCost::seconds_of_reader(const Ref& r) const {
+  return facts_.launch_seconds + elements(r) * ir::bytes(all_.terms.element(r)) / facts_.memory_bytes;
+}
+
 NodeSeconds NodeCost::product(const Node& n) const {
   const LabelSet a = n.in[0].labels.set(), b = n.in[1].labels.set();
   double all = 1, result = 1;

@@ -25,6 +25,8 @@ class NodeCost {
   /// Symbols have a typical value: 1024, or the nearest that their bounds allow.
   NodeCost(const graph::Graph& written, const GraphTerms&, const ir::TargetDesc&);
   NodeSeconds seconds(const Node&, bool is_known) const;
+  /// What it takes that an operand is read by a kernel of its own.
+  double seconds_of_reader(const Ref&) const;
 
  private:
   double extent(Extent) const;

@@ -43,6 +43,13 @@ constexpr const char* kHead =
 #
 )";
 
+constexpr const char* kMerges =
+    R"(#
+# Merges: two products that exist are parts of one. They follow from a rule, and hold for the same axes; `a * c, b * c : [a | b] * c` says that
+# part0([a | b] * c) = a * c and part1([a | b] * c) = b * c.
+#
+)";
+
 /// The equation as rule_names.def writes it, with its name.
 Rule named_rule(const Equation& e) {
   const std::string wanted = identity(e);
@@ -60,14 +67,22 @@ Proof prove_instance(const Rule& rule, const TermTable& terms, const Ref& left, 
   return std::move(*proof);
 }
 
-ProvedRule prove_rule(const Rule& rule, const TermTable& terms, const Candidate& found, std::span<const Rule> laws) {
-  ProvedRule proved{rule, prove_instance(rule, terms, found.left, found.right, laws), {}};
+ProvedRule prove_rule(const Rule& rule, const TermTable& terms, const Ref& left, const Ref& right, std::span<const Rule> laws) {
+  ProvedRule proved{rule, prove_instance(rule, terms, left, right, laws), {}};
   for (const AxisUse& use : possible_axes(rule.equation)) {
     if (!rule.conditions().allows(use.role, use.fate, use.variables)) continue;
     const std::optional<Instance> i = instance_of(rule.equation, with_axis(rule.conditions().base, use));
     proved.by_axis.push_back(prove_instance(rule, i->terms, i->sides[0], i->sides[1], laws));
   }
   return proved;
+}
+
+ProvedMerge prove_merge(const Merge& merge, std::span<const Rule> laws) {
+  const auto proved = [&](const Rule& part) {
+    const std::optional<Instance> i = instance_of(part.equation, part.conditions().base);
+    return prove_rule(part, i->terms, i->sides[0], i->sides[1], laws);
+  };
+  return {merge, {proved(merge.parts[0]), proved(merge.parts[1])}};
 }
 
 std::string line(std::string_view name, std::string_view equation, std::string_view terms, std::string_view used, std::string_view unless) {
@@ -78,6 +93,7 @@ std::string line(const Rule& r) {
   return line(r.name, text(r.equation), spreads_differences(r.equation) ? "spread" : "same",
               is_used_both_ways(r.equation) ? "both" : "right", unless_text(r));
 }
+std::string line(const Merge& m) { return line(m.name, text(m), "same", "merge", unless_text(m.parts[0])); }
 
 }  // namespace
 
@@ -88,13 +104,16 @@ std::vector<Rule> laws() {
 }
 
 DerivedRules derive_rules(int max_ops) {
-  DerivedRules derived{max_ops, laws(), {}};
+  DerivedRules derived{max_ops, laws(), {}, {}};
   Generator g(max_ops);
   g.enumerate();
   g.refute();
   g.reduce([&](const Candidate& c) { return named_rule(without_labels(g.terms(), c.left.term, c.right.term)); });
-  for (std::size_t i = 0; i < g.rules().size(); ++i)
-    derived.rules.push_back(prove_rule(g.rules()[i], g.terms(), g.candidates()[i], derived.laws));
+  for (std::size_t i = 0; i < g.rules().size(); ++i) {
+    const Candidate& found = g.candidates()[i];
+    derived.rules.push_back(prove_rule(g.rules()[i], g.terms(), found.left, found.right, derived.laws));
+  }
+  for (const Merge& m : merges_of(g.rules())) derived.merges.push_back(prove_merge(m, derived.laws));
   return derived;
 }
 
@@ -102,9 +121,19 @@ std::string rule_file(const DerivedRules& derived) {
   std::string out = fmt::format(fmt::runtime(kHead), fmt::arg("ops", derived.ops));
   out += line("# name", "equation", "terms", "used", "unless an axis that");
   for (const ProvedRule& r : derived.rules) out += line(r.rule);
+  if (derived.merges.empty()) return out;
+  out += kMerges;
+  out += line("# name", "products : one product", "terms", "used", "unless an axis that");
+  for (const ProvedMerge& m : derived.merges) out += line(m.merge);
   return out;
 }
 
 std::string rule_proof(const DerivedRules& derived, const ProvedRule& r) { return line(r.rule) + text(r.found, derived.laws) + "\n"; }
+
+std::string merge_proof(const DerivedRules& derived, const ProvedMerge& m) {
+  std::string out = line(m.merge);
+  for (const ProvedRule& part : m.parts) out += text(part.rule.equation) + "\n" + text(part.found, derived.laws);
+  return out + "\n";
+}
 
 }  // namespace tilewright::passes::search

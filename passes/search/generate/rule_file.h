@@ -1,6 +1,7 @@
 // Derives the rules of the graph search and writes them as the text of rules.txt.
 #pragma once
 #include "passes/search/generate/generator.h"
+#include "passes/search/rules/merges.h"
 
 namespace tilewright::passes::search {
 
@@ -14,15 +15,22 @@ struct ProvedRule {
   std::vector<Proof> by_axis;  // of an instance for each axis for which the rule holds
 };
 
+struct ProvedMerge {
+  Merge merge;
+  std::array<ProvedRule, 2> parts;
+};
+
 struct DerivedRules {
   int ops = 0;
   std::vector<Rule> laws;
   std::vector<ProvedRule> rules;
+  std::vector<ProvedMerge> merges;  // that follow from the rules
 };
 
 ///   1. Generator::enumerate, Generator::refute, Generator::reduce: the equations that do not follow from those before them.
 ///   2. make_rule: for which axes each holds.
 ///   3. prove_rule: the laws prove it for each of these, and the proof is replayed.
+///   4. merges_of: what follows for two products that exist. Both equations of a merge are proved as a rule is.
 /// Throws Error if a rule that is kept has no proof.
 DerivedRules derive_rules(int max_ops);
 
@@ -30,5 +38,7 @@ DerivedRules derive_rules(int max_ops);
 std::string rule_file(const DerivedRules&);
 /// The line of a rule, and the proof of the equation as it was found: one line a step, with the law.
 std::string rule_proof(const DerivedRules&, const ProvedRule&);
+/// The line of a merge, and the proofs of both of its equations.
+std::string merge_proof(const DerivedRules&, const ProvedMerge&);
 
 }  // namespace tilewright::passes::search

@@ -40,4 +40,16 @@ std::vector<bool> kept_nodes(const graph::Graph& written, const GraphTerms& all,
   return kept;
 }
 
+std::vector<graph::NodeId> nodes_down_to(const graph::Graph& g, graph::NodeId result, const std::function<bool(graph::NodeId)>& ends) {
+  std::vector<graph::NodeId> stack = {result};
+  std::set<graph::NodeId> seen;
+  while (!stack.empty()) {
+    const graph::NodeId n = stack.back();
+    stack.pop_back();
+    if (ends(n) || !seen.insert(n).second) continue;
+    for (graph::NodeId x : g.node(n).operands) stack.push_back(x);
+  }
+  return {seen.begin(), seen.end()};
+}
+
 }  // namespace tilewright::passes::search

@@ -1,6 +1,8 @@
 // Finds nodes of a graph that a choice computes as they were written, so that they are copied and not written anew: the order of their axes in
 // memory, and what fusion makes of it, stay as the user has them.
 #pragma once
+#include <functional>
+
 #include <vector>
 
 #include "passes/search/graph/choice.h"
@@ -10,5 +12,8 @@ namespace tilewright::passes::search {
 
 /// For each node: whether all that it is made of is chosen as it was written. Nothing is if the choice does not say which classes are.
 std::vector<bool> kept_nodes(const graph::Graph& written, const GraphTerms&, const Choice&);
+
+/// A node and all that it is made of, operands first, but for nodes for which `ends` holds and what only these are made of.
+std::vector<graph::NodeId> nodes_down_to(const graph::Graph&, graph::NodeId, const std::function<bool(graph::NodeId)>& ends);
 
 }  // namespace tilewright::passes::search

@@ -3,22 +3,16 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "passes/search/graph/kept_nodes.h"
-#include "passes/search/graph/node_writer.h"
-#include "passes/search/graph/written_op.h"
-#include "tileir/graph/einsum.h"
+#include "passes/search/graph/op_writer.h"
 #include "tileir/graph/graph_op_info.h"
-#include "tileir/op_kind.h"
 
 namespace tilewright::passes::search {
 namespace {
 
 using graph::NodeId;
 using Kind = WrittenOp::Kind;
-
-char letter(Label l) { return static_cast<char>(l < 26 ? 'a' + l : 'A' + (l - 26)); }
 
 class Writing {
  public:
@@ -46,7 +40,7 @@ class Writing {
     write(found.term);
     Labels order = found.labels;
     std::sort(order.begin(), order.end());
-    return writer_.aligned(operand(found), order);
+    return writer_.aligned({nodes_.at(found.term), found.labels}, order);
   }
 
  private:
@@ -117,18 +111,8 @@ class Writing {
     return copies_.at(result);
   }
 
-  /// The nodes of which one is made and that are not copied, operands first.
   std::vector<NodeId> not_copied(NodeId result) const {
-    std::vector<NodeId> stack = {result}, needed;
-    std::set<NodeId> seen;
-    while (!stack.empty()) {
-      const NodeId n = stack.back();
-      stack.pop_back();
-      if (copies_.contains(n) || !seen.insert(n).second) continue;
-      for (NodeId x : written_.node(n).operands) stack.push_back(x);
-    }
-    needed.assign(seen.begin(), seen.end());
-    return needed;
+    return nodes_down_to(written_, result, [&](NodeId n) { return copies_.contains(n); });
   }
 
   std::vector<int> operands(int root, const WrittenOp& op) const {
@@ -154,103 +138,7 @@ class Writing {
     return node;
   }
 
-  LabelledNode operand(const Ref& r) const { return {nodes_.at(r.term), r.labels}; }
-  graph::TensorShape shape(int root) const {
-    graph::TensorShape shape;
-    for (int s = 0; s < choice_.member(root).slots.size(); ++s) shape.push_back(all_.dim(all_.terms.extent(root, s)));
-    return shape;
-  }
-
-  LabelledNode make(int root, const Member& m, const WrittenOp& op) {
-    const Labels& order = m.slots;
-    std::vector<NodeId> x;
-    if (op.kind != Kind::einsum && op.kind != Kind::reduce && op.kind != Kind::reshape)
-      for (const Ref& r : op.operands) x.push_back(writer_.aligned(operand(r), order));
-    switch (op.kind) {
-      case Kind::leaf: return leaf(m);
-      case Kind::number: return {writer_.builder().extent(m.node.element, op.length), order};
-      case Kind::map: return {writer_.map(op.function, x, m.node.element), order};
-      case Kind::reciprocal: return {writer_.map(ir::OpKind::div_, {writer_.builder().number(m.node.element, 1.0), x[0]}), order};
-      case Kind::broadcast: return {writer_.broadcast(x[0], shape(root)), order};
-      case Kind::einsum: return einsum(m, op);
-      case Kind::reduce: return reduce(m, op);
-      case Kind::reshape: return without_ones(m, op);
-      case Kind::concat: return along(m, graph::Op::concat, x, {});
-      case Kind::pad: return along(m, graph::Op::pad, x, {op.begin, op.end});
-      case Kind::slice: return along(m, graph::Op::slice, x, {op.begin, op.end, Dim(1)});
-      case Kind::view: return view(m, x[0]);
-    }
-    TW_UNREACHABLE("a written op");
-  }
-
-  LabelledNode along(const Member& m, graph::Op op, std::vector<NodeId> operands, std::vector<Dim> lengths) {
-    graph::Node n;
-    n.op = op;
-    n.operands = std::move(operands);
-    n.axes = {m.slots.slot_of(m.node.axis)};
-    n.lengths = std::move(lengths);
-    return {writer_.add(std::move(n)), m.slots};
-  }
-
-  LabelledNode view(const Member& m, NodeId x) {
-    const View& v = all_.views[static_cast<std::size_t>(m.node.attribute)];
-    std::vector<NodeId> operands = {x};
-    if (v.op == graph::Op::pad) operands.push_back(writer_.builder().constant(m.node.element, {}, {0}));
-    const LabelledNode moved = along(m, v.op, operands, v.lengths);
-    if (v.op != graph::Op::window) return moved;
-    graph::Node sums;
-    sums.op = graph::Op::reduce;
-    sums.operands = {moved.node};
-    sums.kind = graph::Combine::sum;
-    sums.axes = {m.slots.size()};  // the elements of the windows
-    return {writer_.add(std::move(sums)), m.slots};
-  }
-
-  LabelledNode einsum(const Member& m, const WrittenOp& op) {
-    graph::Equation equation;
-    graph::Node n;
-    n.op = graph::Op::einsum;
-    for (const Ref& r : op.operands) {
-      n.operands.push_back(nodes_.at(r.term));
-      std::string& labels = equation.operands.emplace_back();
-      for (Label l : r.labels) labels += letter(l);
-    }
-    for (Label l : m.slots) equation.result += letter(l);
-    n.text = equation.text();
-    n.element = m.node.element;
-    n.precision = precision_of(m.node.attribute);
-    return {writer_.add(std::move(n)), m.slots};
-  }
-
-  LabelledNode reduce(const Member& m, const WrittenOp& op) {
-    const Ref& r = op.operands[0];
-    LabelledNode made;
-    graph::Node n;
-    n.op = graph::Op::reduce;
-    n.operands = {nodes_.at(r.term)};
-    n.kind = op.combine;
-    for (int axis = 0; axis < r.labels.size(); ++axis) {
-      if (contains(m.node.kept, r.labels[axis]))
-        made.axes.push_back(r.labels[axis]);
-      else
-        n.axes.push_back(axis);
-    }
-    made.node = writer_.add(std::move(n));
-    return made;
-  }
-
-  LabelledNode without_ones(const Member& m, const WrittenOp& op) {
-    const LabelledNode x = operand(op.operands[0]);
-    LabelledNode made;
-    graph::TensorShape shape;
-    for (int axis = 0; axis < x.axes.size(); ++axis) {
-      if (!contains(m.node.kept, x.axes[axis])) continue;
-      made.axes.push_back(x.axes[axis]);
-      shape.push_back(writer_.shape(x.node)[static_cast<std::size_t>(axis)]);
-    }
-    made.node = writer_.reshape(x.node, shape);
-    return made;
-  }
+  LabelledNode make(int root, const Member& m, const WrittenOp& op) { return op.kind == Kind::leaf ? leaf(m) : op_writer_.write(root, op); }
 
   // ---- leaves ----
 
@@ -335,7 +223,7 @@ class Writing {
       is_whole &= had == 0 || had == axis.size();
       narrow.push_back(had == 0 ? Dim(1) : shape[narrow.size()]);
     }
-    const NodeId own = writer_.aligned(operand(r), order);
+    const NodeId own = writer_.aligned({nodes_.at(r.term), r.labels}, order);
     const NodeId made = is_whole ? writer_.broadcast(writer_.reshape(own, narrow), shape)
                                  : writer_.reshape(writer_.broadcast(writer_.reshape(own, narrow_parts), parts), shape);
     tensors_[n] = made;
@@ -346,6 +234,7 @@ class Writing {
   const GraphTerms& all_;
   const Choice& choice_;
   NodeWriter writer_;
+  OpWriter op_writer_{all_, choice_, writer_, nodes_};
   graph::Graph& to_;
   std::map<NodeId, NodeId> copies_;   // by node of the written graph: its copy
   std::map<NodeId, NodeId> tensors_;  // by node of the written graph: its value in its own shape

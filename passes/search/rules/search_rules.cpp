@@ -24,6 +24,18 @@ const std::vector<Rule>& search_rules() {
   return rules;
 }
 
+const std::vector<Merge>& search_merges() {
+  static const std::vector<Merge> merges = merges_of(search_rules());
+  return merges;
+}
+
+int number_of_merge(std::size_t merge) { return static_cast<int>(search_rules().size() + merge); }
+
+std::string_view name_of_rule(int number) {
+  const auto at = static_cast<std::size_t>(number), rules = search_rules().size();
+  return at < rules ? search_rules()[at].name : search_merges()[at - rules].name;
+}
+
 bool is_used_both_ways(const Equation& e) { return ops_of(e.right) > 1 || ops_of(e.right) >= ops_of(e.left); }
 
 std::vector<Direction> search_directions(std::span<const Rule> rules) {

@@ -1,11 +1,19 @@
 // The rules of rules.txt as the search applies them.
 #pragma once
+#include "passes/search/rules/merges.h"
 #include "passes/search/rules/saturation.h"
 
 namespace tilewright::passes::search {
 
 /// The rules of rule_names.def. A test compares them with what is derived.
 const std::vector<Rule>& search_rules();
+/// The merges that follow from them.
+const std::vector<Merge>& search_merges();
+
+/// The reason of a union: merges are numbered after the rules.
+int number_of_merge(std::size_t merge);
+/// The name of a rule or a merge.
+std::string_view name_of_rule(int number);
 
 /// Whether the right side of a rule is searched for, too: if it is of one op or none, it would be found everywhere.
 bool is_used_both_ways(const Equation&);

@@ -21,6 +21,8 @@ class SaturatedGraph {
   /// Adds terms to those of the graph.
   SaturatedGraph(const graph::Graph& written, GraphTerms&, const SearchLimits& = {});
 
+  /// Unites terms of the table of this graph.
+  void add(std::span<const Saturation::Application> applications) { saturation_.add(applications); }
   /// Adds graphs that rules made of the graph as written. `terms`: a table that begins with the terms as written.
   void add(const GraphTerms& terms, std::span<const Saturation::Application>);
 

@@ -9,6 +9,7 @@
 
 #include "passes/search/choose/search_graph.h"
 #include "passes/search/extract/extract.h"
+#include "passes/search/extract/merge_products.h"
 #include "passes/search/graph/graph_to_terms.h"
 #include "passes/search/graph/terms_to_graph.h"
 #include "passes/search/plain_terms.h"
@@ -40,7 +41,8 @@ struct Extracted {
 };
 Extracted extracted(const Graph& g, const SearchLimits& limits) {
   GraphTerms all = graph_to_terms(g);
-  const SaturatedGraph saturated(g, all, limits);
+  SaturatedGraph saturated(g, all, limits);
+  saturated.add(merged_products(g, all, saturated.classes(), {g, all, {}}));
   const Extraction e = extract(g, all, saturated.classes(), {}, {.neutral = true});
   return {e.best.empty() ? e.seconds_written : std::min(e.best[0].seconds, e.seconds_written), saturated.is_complete() && e.is_optimal};
 }
@@ -197,7 +199,7 @@ const Model kModels[] = {
        const NodeId low = l.product(l.product(x, l.parameter({1024, 16})), l.parameter({16, 1024}));
        b.output("o", l.sum(l.product(x, l.parameter({1024, 1024})), low));
      },
-     false},
+     true},
     {"x (W + A B), inputs",
      [](GraphBuilder& b) {
        Layers l(b);
@@ -234,6 +236,8 @@ TEST_CASE("backtrack: for models the e-graph is never dearer, and cheaper where 
     CHECK(e.seconds <= strict.seconds * 1.002);
     CHECK(e.seconds <= relaxed.seconds * 1.002);
     CHECK(relaxed.seconds <= relaxed.seconds_written);
+    MESSAGE(m.name << ": " << strict.seconds_written * 1e6 << " us as written, " << e.seconds * 1e6 << " extracted, "
+                   << strict.seconds * 1e6 << " and " << relaxed.seconds * 1e6 << " by backtracking");
     CHECK((e.seconds < 0.99 * strict.seconds) == m.is_less);
   }
 }
