@@ -1,0 +1,254 @@
+// Graphs as users write them, compiled with the search, beside equal graphs that a person has rewritten, compiled without: the time of a run of
+// each, in turns, and the gain that the estimate promises. Then the time in which models are searched, without compiling them.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <list>
+#include <random>
+
+#include "backend/compile.h"
+#include "frontend/graph/rewrite_graph.h"
+#include "frontend/graph/tensor_call.h"
+#include "tests/bench/report.h"
+#include "tests/bench/searched_models.h"
+
+namespace {
+
+namespace tw = tilewright;
+using namespace bench;
+using Tensor = tw::Tensor<float>;
+using Shape = std::vector<tw::Dim>;
+
+/// A graph with the tensors that a run of it needs.
+class Formula {
+ public:
+  Tensor input(const std::string& name, const Shape& shape) {
+    inputs_.emplace_back(name, elements(shape));
+    return graph.input<float>(name, shape);
+  }
+  Tensor parameter(const std::string& name, const Shape& shape) {
+    parameters_.emplace_back(name, elements(shape));
+    return graph.parameter<float>(name, shape);
+  }
+  void output(const std::string& name, const Tensor& t) {
+    outputs_.emplace_back(name, elements(t.shape()));
+    graph.output(name, t);
+  }
+
+  tw::Graph graph;
+
+ private:
+  friend class Run;
+  using Named = std::vector<std::pair<std::string, std::size_t>>;
+  static std::size_t elements(const Shape& shape) {
+    std::size_t count = 1;
+    for (const tw::Dim& d : shape) count *= static_cast<std::size_t>(d.value());
+    return count;
+  }
+  Named inputs_, parameters_, outputs_;
+};
+
+/// A plan with its buffers. Parameters stay from the first run on.
+class Run {
+ public:
+  Run(const tw::Device& device, Formula& f, tw::Search search) : device_(device), plan(f.graph.compile(device, {.search = search})) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal(0, 0.1f);
+    const auto filled = [&](std::size_t count) {
+      std::vector<float> values(count);
+      for (float& v : values) v = normal(random);
+      return device.upload(values);
+    };
+    for (const auto& [name, count] : f.inputs_) rest_.emplace_back(name, buffers_.emplace_back(filled(count)));
+    for (const auto& [name, count] : f.outputs_) rest_.emplace_back(name, buffers_.emplace_back(filled(count)));
+    std::vector<tw::RunArgument> all = rest_;
+    for (const auto& [name, count] : f.parameters_) all.emplace_back(name, buffers_.emplace_back(filled(count)));
+    plan.run(all);
+    device.synchronize();
+  }
+  void operator()() const {
+    plan.run(rest_);
+    device_.synchronize();
+  }
+
+ private:
+  const tw::Device& device_;
+  std::list<tw::Buffer<float>> buffers_;
+  std::vector<tw::RunArgument> rest_;
+
+ public:
+  tw::Plan plan;
+};
+
+struct Pair {
+  std::string name;
+  std::function<void(Formula&)> as_written, by_hand;
+};
+
+Tensor matmul(const Tensor& a, const Tensor& b) { return tw::matmul(a, b); }
+
+/// The products of a convolution of 3 x 3 with each element of the filter, of images of `width` pixels that have a border of zeros.
+Tensor convolution_of_long_rows(const Tensor& rows, const Tensor& w, std::int64_t width, std::int64_t pixels) {
+  Tensor sum;
+  for (std::int64_t u = 0; u < 3; ++u)
+    for (std::int64_t v = 0; v < 3; ++v) {
+      const Tensor filter = tw::reshape(tw::slice(tw::slice(w, 0, u, u + 1), 1, v, v + 1), {w.shape()[2], w.shape()[3]});
+      const std::int64_t first = u * width + v;
+      const Tensor product = matmul(tw::slice(rows, 0, first, first + pixels), filter);
+      sum = u + v > 0 ? sum + product : product;
+    }
+  return sum;
+}
+
+std::vector<Pair> pairs() {
+  std::vector<Pair> all;
+  all.push_back({"mean of x W, 512 rows",
+                 [](Formula& f) { f.output("y", tw::mean(matmul(f.input("x", {512, 512}), f.parameter("w", {512, 1000})), 0)); },
+                 [](Formula& f) { f.output("y", matmul(tw::mean(f.input("x", {512, 512}), 0, true), f.parameter("w", {512, 1000}))); }});
+  const auto attention = [](Formula& f, bool is_rewritten) {
+    const Tensor q = tw::relu(f.input("q", {2048, 64})), k = tw::relu(f.input("k", {2048, 64})), v = f.input("v", {2048, 64});
+    f.output("y", is_rewritten ? matmul(q, matmul(tw::transpose(k), v)) : matmul(matmul(q, tw::transpose(k)), v));
+  };
+  all.push_back({"(q k') v, 2048 of 64", [=](Formula& f) { attention(f, false); }, [=](Formula& f) { attention(f, true); }});
+  all.push_back({"trace of A B, 512",
+                 [](Formula& f) {
+                   const Tensor product = matmul(f.input("a", {512, 512}), f.input("b", {512, 512}));
+                   const auto i = tw::iota<std::int32_t>(f.graph, {512}, 0);
+                   f.output("y", tw::sum(tw::where(tw::expand_dims(i, 1) == tw::expand_dims(i, 0), product, 0.0f)));
+                 },
+                 [](Formula& f) { f.output("y", tw::sum(f.input("a", {512, 512}) * tw::transpose(f.input("b", {512, 512})))); }});
+  const auto chain = [](Formula& f, bool is_rewritten) {
+    const Tensor a = f.input("a", {1000, 16}), b = f.input("b", {16, 1000}), c = f.input("c", {1000, 16});
+    f.output("y", is_rewritten ? matmul(a, matmul(b, c)) : matmul(matmul(a, b), c));
+  };
+  all.push_back({"(A B) C, 1000 x 16", [=](Formula& f) { chain(f, false); }, [=](Formula& f) { chain(f, true); }});
+  const auto gram = [](Formula& f, bool is_rewritten) {
+    const Tensor x = f.input("x", {8192, 256}), v = f.input("v", {256, 1});
+    f.output("y", is_rewritten ? matmul(tw::transpose(x), matmul(x, v)) : matmul(matmul(tw::transpose(x), x), v));
+  };
+  all.push_back({"(X' X) v, 8192 x 256", [=](Formula& f) { gram(f, false); }, [=](Formula& f) { gram(f, true); }});
+  const auto pairs_of_rows = [](Formula& f, bool is_rewritten) {
+    const Tensor h = f.input("h", {128, 64}), w = f.parameter("w", {64, 64}), rows = is_rewritten ? matmul(h, w) : h;
+    const Tensor sums = tw::expand_dims(rows, 1) + tw::expand_dims(rows, 0);
+    f.output("y", tw::sum(tw::relu(is_rewritten ? sums : matmul(sums, w)), 1));
+  };
+  all.push_back(
+      {"relu((h_i + h_j) W), 128 rows", [=](Formula& f) { pairs_of_rows(f, false); }, [=](Formula& f) { pairs_of_rows(f, true); }});
+  all.push_back({"four branches concatenated",
+                 [](Formula& f) {
+                   const Tensor x = f.input("x", {784, 192});
+                   std::vector<Tensor> branches;
+                   for (std::int64_t columns : {64, 96, 16, 32})
+                     branches.push_back(tw::relu(matmul(x, f.parameter(fmt::format("w{}", columns), {192, columns}))));
+                   f.output("y", tw::concat(branches, 1));
+                 },
+                 [](Formula& f) { f.output("y", tw::relu(matmul(f.input("x", {784, 192}), f.parameter("w", {192, 208})))); }});
+  const auto of_parameters = [](Formula& f, bool is_rewritten) {
+    const Tensor x = f.input("x", {256, 512}), v = f.parameter("v", {512, 512}), w = f.parameter("w", {512, 512});
+    f.output("y", is_rewritten ? matmul(x, matmul(v, w)) : matmul(matmul(x, v), w));
+  };
+  all.push_back({"(x W1) W2, 256 rows", [=](Formula& f) { of_parameters(f, false); }, [=](Formula& f) { of_parameters(f, true); }});
+  const auto pool = [](Formula& f, bool is_rewritten) {
+    const Tensor x = tw::relu(f.input("x", {28, 28, 256})), w = f.parameter("w", {256, 128});
+    f.output("y", is_rewritten ? matmul(tw::avg_pool(x, 2), w) : tw::avg_pool(matmul(x, w), 2));
+  };
+  all.push_back({"average pool of x W", [=](Formula& f) { pool(f, false); }, [=](Formula& f) { pool(f, true); }});
+  const auto sum_of_products = [](Formula& f, bool is_rewritten) {
+    const Tensor x = f.input("x", {256, 512}), v = f.parameter("v", {512, 512}), w = f.parameter("w", {512, 512});
+    f.output("y", is_rewritten ? matmul(x, v + w) : matmul(x, v) + matmul(x, w));
+  };
+  all.push_back({"x W1 + x W2, 256 rows", [=](Formula& f) { sum_of_products(f, false); }, [=](Formula& f) { sum_of_products(f, true); }});
+  const auto adapter = [](Formula& f, bool is_rewritten) {
+    const Tensor x = f.input("x", {64, 1024}), w = f.parameter("w", {1024, 1024}), a = f.input("a", {1024, 16}),
+                 b = f.input("b", {16, 1024});
+    f.output("y", is_rewritten ? matmul(x, w) + matmul(matmul(x, a), b) : matmul(x, w + matmul(a, b)));
+  };
+  all.push_back({"x (W + A B), 64 rows", [=](Formula& f) { adapter(f, false); }, [=](Formula& f) { adapter(f, true); }});
+  all.push_back({"q, k, v of 16 rows",
+                 [](Formula& f) {
+                   const Tensor x = f.input("x", {16, 512});
+                   for (const std::string name : {"q", "k", "v"}) f.output(name, matmul(x, f.parameter("w" + name, {512, 512})));
+                 },
+                 [](Formula& f) { f.output("y", matmul(f.input("x", {16, 512}), f.parameter("w", {512, 1536}))); }});
+  // By hand, rows of pixels with their border are one long row, and the pixels between images are computed for nothing. The image has its
+  // border in memory; as written it is padded.
+  all.push_back({"convolution, 8 images of 14 x 14",
+                 [](Formula& f) { f.output("y", tw::conv(f.input("x", {8, 14, 14, 64}), f.parameter("w", {3, 3, 64, 64}), {.pad = 1})); },
+                 [](Formula& f) {
+                   constexpr std::int64_t kWidth = 16, kPixels = 8 * kWidth * kWidth;
+                   const Tensor rows = f.input("x", {kPixels + 2 * kWidth + 2, 64});
+                   f.output("y", convolution_of_long_rows(rows, f.parameter("w", {3, 3, 64, 64}), kWidth, kPixels));
+                 }});
+  return all;
+}
+
+void measure(const Pair& pair, const tw::Device& device, const Options& options, Report& report) {
+  Formula written, by_hand;
+  pair.as_written(written), pair.by_hand(by_hand);
+  const Run searched(device, written, tw::Search::estimate), unsearched(device, written, tw::Search::off),
+      best(device, by_hand, tw::Search::off);
+  std::array<std::vector<double>, 3> ms;
+  const std::array<const Run*, 3> runs = {&searched, &unsearched, &best};
+  for (int i = 0; i < options.repeats; ++i)
+    for (std::size_t r = 0; r < runs.size(); ++r) ms[r].push_back(time_ms(3, [&] { (*runs[r])(); }).least);
+  const double of_searched = summarise(ms[0]).median, of_written = summarise(ms[1]).median, of_best = summarise(ms[2]).median;
+  const auto found = searched.plan.search_report();
+  report.row(pair.name, {{"searched us", of_searched * 1e3},
+                         {"as written us", of_written * 1e3},
+                         {"by hand us", of_best * 1e3},
+                         {"as written / by hand", of_written / of_best},
+                         {"searched / by hand", of_searched / of_best},
+                         {"estimated gain", found.seconds_after > 0 ? found.seconds_before / found.seconds_after : 1},
+                         {"rewritings", static_cast<double>(searched.plan.rewrites().size())}});
+}
+
+struct Model {
+  std::string name;
+  std::function<void(SearchedModel&)> build;
+};
+const std::vector<Model>& models() {
+  static const std::vector<Model> all = {
+      {"search of NasRNN, 5 steps", [](SearchedModel& m) { m.nas_rnn(5); }},
+      {"search of BERT, 8 layers", [](SearchedModel& m) { m.bert(8); }},
+      {"search of NasNet-A, 18 cells", [](SearchedModel& m) { m.nasnet_a(); }},
+  };
+  return all;
+}
+
+/// The search of a model for one target, on one processor.
+void measure_search(const Model& model, const std::string& target, const Options& options, Report& report) {
+  tw::Graph graph;
+  SearchedModel build(graph);
+  model.build(build);
+  const auto written = std::make_shared<const tw::graph::Graph>(*tw::detail::tensor::nodes_of(graph, "compile", {}));
+  const tw::ir::TargetDesc facts = tw::backend::describe_target(target);
+  tw::detail::RewrittenGraph found;
+  const Samples ms = time_ms(std::min(options.repeats, 3), [&] { found = tw::detail::rewrite_graph(written, {}, {}, facts, {}); });
+  const tw::SearchReport& r = found.search.report;
+  report.row(model.name + ", " + target, {{"ms", ms.median},
+                                          {"nodes", static_cast<double>(r.nodes)},
+                                          {"graphs estimated", static_cast<double>(r.candidates)},
+                                          {"complete", r.complete ? 1.0 : 0.0},
+                                          {"estimated gain", r.seconds_after > 0 ? r.seconds_before / r.seconds_after : 1}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv, "Graphs with the search beside graphs that are rewritten by hand");
+  try {
+    const tw::Device device = options.device.empty() ? tw::Device::open() : tw::Device::open(options.device);
+    Report report(options, "search", device.name());
+    for (const Pair& pair : pairs())
+      if (options.wants(pair.name)) measure(pair, device, options, report);
+    for (const Model& model : models())
+      for (const char* target : {"cpu", "sm_90a"})
+        if (options.wants(model.name)) measure_search(model, target, options, report);
+    report.finish();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
