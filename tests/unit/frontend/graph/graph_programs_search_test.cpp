@@ -1,4 +1,9 @@
 // Plans that are searched: what they compute, what they tell, what forbids it, and mistakes.
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
 #include "tests/unit/frontend/graph/graph_program.h"
 
 namespace graph_program {
@@ -219,6 +224,42 @@ TEST_CASE("graph programs: an image is pooled before a product of its channels, 
   const tw::Plan plan = p.check_on(cpu, kSearched), as_written = p.check_on(cpu, kAsWritten);
   CHECK(plan.rewrites().size() >= 1);
   CHECK(flops(as_written) > 3 * flops(plan));
+}
+
+// TILEWRIGHT_SAME_PLANS: how often each graph is compiled on each of the threads, beside the default.
+TEST_CASE("graph programs: the same graph has the same text of plan each time, also on a busy machine") {
+  const char* const wanted = std::getenv("TILEWRIGHT_SAME_PLANS");
+  const int times = wanted ? std::atoi(wanted) : 4;
+  tw::Graph graph;
+  const auto x = graph.input<float>("x", {1, 12, 12, 16});
+  const auto filter = [&](const char* name, int size, int in, int out) { return graph.parameter<float>(name, {size, size, in, out}); };
+  const auto stem = tw::relu(tw::conv(x, filter("stem", 1, 16, 16)));
+  const auto one = tw::relu(tw::conv(stem, filter("one", 1, 16, 8))), reduced = tw::relu(tw::conv(stem, filter("reduce", 1, 16, 12)));
+  const auto block =
+      tw::concat(std::vector<tw::Tensor<float>>{one, tw::relu(tw::conv(reduced, filter("three", 3, 12, 16), {.pad = 1}))}, -1);
+  graph.output("block", block);
+  graph.output("out", tw::avg_pool(tw::conv(block, filter("down", 1, 24, 40)), 2));
+  const Attention attention;
+  const std::array<const tw::Graph*, 2> graphs = {&graph, &attention.p.graph};
+  for (const tw::Graph* g : graphs)
+    for (const char* target : {"cpu", "sm_90a"}) {
+      CAPTURE(target);
+      const auto text = [&] {
+        const tw::Plan plan = g->compile(target);
+        std::string all = plan.explain() + plan.rewritten();
+        for (const tw::PlannedKernel& k : plan.kernels()) all += k.tile_ir;
+        return all;
+      };
+      const std::string first = text();
+      std::vector<std::jthread> busy;
+      std::atomic<int> different = 0;
+      for (int thread = 0; thread < 3; ++thread)
+        busy.emplace_back([&] {
+          for (int i = 0; i < times; ++i) different += text() == first ? 0 : 1;
+        });
+      busy.clear();
+      CHECK(different == 0);
+    }
 }
 
 TEST_CASE("graph programs: a search does not look past what is materialized") {
