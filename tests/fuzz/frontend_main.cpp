@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <exception>
-#include <random>
 
+#include "tests/fuzz/campaign.h"
 #include "tests/fuzz/frontend_fuzz.h"
 
 using namespace tilewright;
@@ -34,29 +33,24 @@ bool right_one_works(const Kernel<void(Ptr<const float>, Ptr<float>, I32, int)>&
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::uint64_t seed = 1, count = UINT64_MAX;
-  double seconds = 10;
-  bool fresh = false;
+  fuzz::Campaign campaign;
+  campaign.seconds = 10;
+  campaign.count = UINT64_MAX;
+  campaign.max_failures = 1;
   CLI::App app("Calls the public surface at random: each call works, or throws Error with its own line");
-  app.add_option("--seed", seed, "first seed");
-  app.add_flag("--fresh", fresh, "a first seed that nobody has seen; it is printed");
-  app.add_option("--count", count, "how many kernels at most");
-  app.add_option("--seconds", seconds, "stop after so long");
+  campaign.add_options(app, "kernels");
   CLI11_PARSE(app, argc, argv);
-  if (fresh) seed = std::uint64_t{std::random_device{}()} * 1'000'000;
-  fmt::print("first seed: {}\n", seed);
-  std::fflush(stdout);
   try {
     const Device device = Device::open("cpu");
     const Kernel kernel("twice", twice);
     fuzz::Tally tally;
     std::uint64_t kernels = 0;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    for (; kernels < count && std::chrono::steady_clock::now() < end && !tally.diagnostic; ++kernels) {
-      fuzz::fuzz_one_kernel(seed + kernels, tally);
-      if (kernels % 16 == 0 && !right_one_works(kernel, device))
-        tally.diagnostic = fmt::format("seed {}: a right kernel gives wrong results afterwards", seed + kernels);
-    }
+    fuzz::run(campaign, [&](std::uint64_t seed) {
+      fuzz::fuzz_one_kernel(seed, tally);
+      if (kernels++ % 16 == 0 && !right_one_works(kernel, device))
+        tally.diagnostic = fmt::format("seed {}: a right kernel gives wrong results afterwards", seed);
+      return fuzz::Finding{tally.diagnostic ? 1 : 0, tally.diagnostic.has_value()};
+    });
     fmt::print("{} kernels, of which {} compile; {} calls worked, {} were refused\n", tally.kernels, tally.compiled, tally.worked,
                tally.refused);
     if (tally.diagnostic) fmt::print("{}\n", *tally.diagnostic);

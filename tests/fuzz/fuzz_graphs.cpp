@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -17,6 +16,7 @@
 #include "frontend/cli/execution/graph_comparison.h"
 #include "frontend/cli/execution/graph_execution.h"
 #include "frontend/graph/compile.h"
+#include "tests/fuzz/campaign.h"
 #include "tests/fuzz/isolation.h"
 #include "tests/unit/passes/fusion/random_graph.h"
 #include "tests/unit/passes/fusion/run_program.h"
@@ -29,11 +29,9 @@ using namespace tilewright::passes::fusion::test;
 namespace {
 
 struct Settings {
-  std::uint64_t seed = 1, count = 1000;
-  double seconds = 0;
+  fuzz::Campaign campaign;
   std::vector<std::string> devices = {"cpu", "emulator:sm_80", "emulator:sm_90a"};
-  int max_failures = 5;
-  bool every_device = false, fresh = false, isolate = false, quiet = false;
+  bool every_device = false, isolate = false;
 };
 
 /// A graph, and how it is compiled and run.
@@ -128,29 +126,25 @@ std::optional<std::string> found_problem(const Trial& t, const std::string& devi
   }
 }
 
-int run(const Settings& s) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  std::uint64_t graphs = 0;
-  int failures = 0;
-  for (; graphs < s.count && failures < s.max_failures && (s.seconds <= 0 || elapsed() < s.seconds); ++graphs) {
-    const std::uint64_t seed = s.seed + graphs;
-    if (!s.quiet) fmt::print(stderr, "\rseed {} ({} of {})", seed, graphs, s.count);
+int run(Settings& s) {
+  const auto check = [&](std::uint64_t seed) {
     const Trial t = make_trial(seed);
+    fuzz::Finding finding;
     for (std::size_t i = 0; i < s.devices.size(); ++i) {
       if (!s.every_device && seed / 4 % s.devices.size() != i) continue;
       const auto check = [&] { return found_problem(t, s.devices[i], seed); };
       const std::optional<std::string> found = s.isolate ? fuzz::isolated(check) : check();
       if (!found) continue;
-      ++failures;
+      ++finding.failures;
       fmt::print("\nseed {} on {} {}{}: {}\n{}\n", seed, s.devices[i], t.options_text,
                  t.symbols.empty() ? "" : fmt::format(" with n = {}", t.symbols.at("n")), *found, graph::print(*t.graph));
       std::fflush(stdout);
     }
-  }
-  fmt::print("{}{} graphs from seed {} (next: {}) on {}: {} failures, {:.0f} s\n", s.quiet ? "" : "\n", graphs, s.seed, s.seed + graphs,
-             fmt::join(s.devices, ", "), failures, elapsed());
-  return failures == 0 ? 0 : 1;
+    return finding;
+  };
+  const fuzz::CampaignResult result = fuzz::run(s.campaign, check);
+  fmt::print("{}\n", result.text(s.campaign, "graphs", fmt::format("{}", fmt::join(s.devices, ", "))));
+  return result.failures == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -158,22 +152,12 @@ int run(const Settings& s) {
 int main(int argc, char** argv) {
   Settings s;
   CLI::App app("Compares random graphs, compiled and run on devices, with the interpreter in double precision");
-  app.add_option("--seed", s.seed, "first seed; a long run goes on where the one before stopped");
-  app.add_flag("--fresh", s.fresh, "a first seed that nobody has seen; it is printed");
-  app.add_option("--count", s.count, "how many graphs");
-  app.add_option("--seconds", s.seconds, "stop after so long; 0: do not");
+  s.campaign.add_options(app, "graphs");
   app.add_option("--device", s.devices, "cpu, cpu:x86-64-v3, emulator:sm_80, cuda:0, ...");
   app.add_flag("--every-device", s.every_device, "each graph on all devices, and not on one in turn");
-  app.add_option("--max-failures", s.max_failures, "stop after so many");
   app.add_flag("--isolate", s.isolate, "each graph in a process of its own: crashes and endless loops are reported");
-  app.add_flag("--quiet", s.quiet, "no progress");
   CLI11_PARSE(app, argc, argv);
   try {
-    if (s.fresh) {
-      s.seed = std::uint64_t{std::random_device{}()} * 1'000'000;
-      fmt::print("first seed: {}\n", s.seed);
-      std::fflush(stdout);
-    }
     return run(s);
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());

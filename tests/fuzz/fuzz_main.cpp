@@ -3,17 +3,16 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "passes/pass_manager.h"
 #include "runtime/host/cpu_model.h"
+#include "tests/fuzz/campaign.h"
 #include "tests/fuzz/device_executor.h"
 #include "tests/fuzz/differential.h"
 #include "tests/fuzz/generator.h"
@@ -33,12 +32,11 @@ using namespace tilewright::fuzz;
 namespace {
 
 struct Settings {
-  std::uint64_t seed = 1, count = 1000;
-  double seconds = 0;
+  Campaign campaign;
   std::vector<std::string> targets = {"cpu", "cpu:x86-64-v3", "cpu:x86-64", "emulator:sm_80"};
   std::string check = "all", out;
-  int max_failures = 5, matrix_products = 0;
-  bool every_target = false, no_shrink = false, isolate = false, quiet = false, fresh = false;
+  int matrix_products = 0;
+  bool every_target = false, no_shrink = false, isolate = false;
 };
 
 /// One way to be wrong, with what it takes to look again while shrinking.
@@ -71,13 +69,7 @@ class Fuzzer {
   }
 
   int run() {
-    const auto start = std::chrono::steady_clock::now();
-    const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-    int failures = 0;
-    std::uint64_t programs = 0;
-    while (programs < settings_.count && failures < settings_.max_failures && (settings_.seconds <= 0 || elapsed() < settings_.seconds)) {
-      const std::uint64_t seed = settings_.seed + programs;
-      if (!settings_.quiet && programs % 100 == 0) fmt::print(stderr, "\rseed {} ({} of {})", seed, programs, settings_.count);
+    const CampaignResult result = fuzz::run(settings_.campaign, [&](std::uint64_t seed) {
       GeneratorOptions options;
       options.matrix_products = settings_.matrix_products;
       const Program p = generate(seed, options);
@@ -85,15 +77,12 @@ class Fuzzer {
       const BugContext context("fuzzing", &p, [](const void* subject, std::string_view, BugReport& report) {
         report.text += "\n" + text(*static_cast<const Program*>(subject));
       });
-      ++programs;
-      if (const auto failure = check(p)) {
-        ++failures;
-        report(p, *failure);
-        if (failure->device_failed) break;
-      }
-    }
-    summary(programs, failures, elapsed());
-    return failures == 0 ? 0 : 1;
+      const auto failure = check(p);
+      if (failure) report(p, *failure);
+      return Finding{failure ? 1 : 0, failure && failure->device_failed};
+    });
+    summary(result);
+    return result.failures == 0 ? 0 : 1;
   }
 
  private:
@@ -194,9 +183,8 @@ class Fuzzer {
     std::fflush(stdout);
   }
 
-  void summary(std::uint64_t programs, int failures, double seconds) {
-    if (!settings_.quiet) {
-      fmt::print(stderr, "\n");
+  void summary(const CampaignResult& result) {
+    if (!settings_.campaign.quiet) {
       int column = 0;
       for (ir::OpKind k : ir::all_ops()) fmt::print("{:<15}{:>8}{}", ir::text(k), coverage_.of(k), ++column % 5 == 0 ? "\n" : "   ");
       fmt::print("\n");
@@ -204,8 +192,8 @@ class Fuzzer {
     for (ir::OpKind k : coverage_.missing()) fmt::print("never generated: {}\n", ir::text(k));
     std::vector<std::string> names;
     for (const auto& m : machines_) names.push_back(m->name);
-    fmt::print("{} programs from seed {} (next: {}) on {}: {} failures, {:.0f} s, {:.0f} programs/s\n", programs, settings_.seed,
-               settings_.seed + programs, fmt::join(names, ", "), failures, seconds, static_cast<double>(programs) / seconds);
+    fmt::print("{}, {:.0f} programs/s\n", result.text(settings_.campaign, "programs", fmt::format("{}", fmt::join(names, ", "))),
+               static_cast<double>(result.tried) / result.seconds);
   }
 
   Settings settings_;
@@ -218,26 +206,16 @@ class Fuzzer {
 int main(int argc, char** argv) {
   Settings s;
   CLI::App app("Compares random programs: interpreter, passes, machine code");
-  app.add_option("--seed", s.seed, "first seed; a long run goes on where the one before stopped");
-  app.add_flag("--fresh", s.fresh, "a first seed that nobody has seen; it is printed");
-  app.add_option("--count", s.count, "how many programs");
-  app.add_option("--seconds", s.seconds, "stop after so long; 0: do not");
+  s.campaign.add_options(app, "programs");
   app.add_option("--target", s.targets, "cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4, emulator:sm_80, cuda:0, ...");
   app.add_flag("--every-target", s.every_target, "machine code for all targets of each program, and not for one in turn");
   app.add_option("--check", s.check, "what to compare with the interpreter")->check(CLI::IsMember({"all", "passes", "host"}));
   app.add_option("--matrix-products", s.matrix_products, "percentage of programs that only multiply matrices");
   app.add_option("--out", s.out, "folder for shrunk programs, which say how to run them");
-  app.add_option("--max-failures", s.max_failures, "stop after so many");
   app.add_flag("--no-shrink", s.no_shrink, "show failing programs as they are");
   app.add_flag("--isolate", s.isolate, "machine code in processes of its own: crashes are reported and shrunk");
-  app.add_flag("--quiet", s.quiet, "no progress and no table of ops");
   CLI11_PARSE(app, argc, argv);
   try {
-    if (s.fresh) {
-      s.seed = std::uint64_t{std::random_device{}()} * 1'000'000;
-      fmt::print("first seed: {}\n", s.seed);
-      std::fflush(stdout);
-    }
     return Fuzzer(s).run();
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
