@@ -84,8 +84,8 @@ constexpr Floor kBenchFloors[] = {
     {"rows", 0}, {"measuring", 1}, {"peers", 2}, {"report", 2}, {"runs", 3},
 };
 constexpr Floor kFusionFloors[] = {
-    {kLoose, 0},  {"expr", 1}, {"graph", 2},  {"translate", 3}, {"plan", 4},     {"check", 5},
-    {"tiles", 5}, {"emit", 6}, {"report", 6}, {"cover", 7},     {"sequence", 8},
+    {kLoose, 0},  {"expr", 1},  {"graph", 2}, {"segments", 3}, {"translate", 3}, {"plan", 4},
+    {"check", 5}, {"tiles", 5}, {"emit", 6},  {"report", 6},   {"cover", 7},     {"sequence", 8},
 };
 constexpr Floor kSearchFloors[] = {
     {kLoose, 0},     {"rules", 1},    {"graph", 1},   {"regions", 1},   {"partial", 1},

@@ -1,4 +1,4 @@
-// Numbers as arguments of the kernels that alike segments share (graph/alike_segments.h).
+// Numbers as arguments of the kernels that alike segments share (segments/alike_segments.h).
 #pragma once
 #include <cstddef>
 #include <span>

@@ -1,7 +1,7 @@
 // Derives the kernels of a graph. This is the driver of fusion: each step names the function that takes it.
 //
-//   1. divide: the graph becomes segments, at values that are in memory whatever is fused (graph/segments.h).
-//      segments_with_arguments: numbers in which segments of otherwise equal structure differ become arguments (graph/alike_segments.h).
+//   1. divide: the graph becomes segments, at values that are in memory whatever is fused (segments/segments.h).
+//      segments_with_arguments: numbers in which segments of otherwise equal structure differ become arguments (segments/alike_segments.h).
 //   2. repeat_kernels: a segment with the structure of an earlier one has its kernels, with other buffers (repeat_kernels.h).
 //   3. derive_own_kernels: sums at positions that are data, and kernels of the user, are segments of their own (own_kernels.h).
 //   4. FusedKernels::derive: all other segments (fused_kernels.h):

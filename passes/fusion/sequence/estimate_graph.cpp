@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "passes/fusion/graph/node_memory.h"
-#include "passes/fusion/graph/segments.h"
+#include "passes/fusion/segments/segments.h"
 #include "passes/fusion/sequence/fused_kernels.h"
 #include "passes/fusion/sequence/sequence_context.h"
 #include "passes/fusion/thresholds.h"

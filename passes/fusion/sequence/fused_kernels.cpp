@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "passes/fusion/graph/segment_parts.h"
+#include "passes/fusion/segments/segment_parts.h"
 #include "passes/fusion/sequence/emit_kernels.h"
 #include "passes/fusion/sequence/formula_key.h"
 #include "passes/fusion/sequence/joined_part.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "passes/fusion/cover/cover.h"
-#include "passes/fusion/graph/segment.h"
-#include "passes/fusion/graph/segment_structure.h"
+#include "passes/fusion/segments/segment.h"
+#include "passes/fusion/segments/segment_structure.h"
 #include "passes/fusion/sequence/formulas.h"
 #include "passes/fusion/sequence/sequence_context.h"
 #include "passes/fusion/translate/parameters.h"

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "passes/fusion/graph/segment.h"
 #include "passes/fusion/plan/loop_plan.h"
+#include "passes/fusion/segments/segment.h"
 #include "passes/fusion/sequence/kernel_sequence.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
 

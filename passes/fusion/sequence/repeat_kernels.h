@@ -2,7 +2,7 @@
 #pragma once
 #include <cstddef>
 
-#include "passes/fusion/graph/segment.h"
+#include "passes/fusion/segments/segment.h"
 #include "passes/fusion/sequence/sequence_context.h"
 
 namespace tilewright::passes::fusion {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "passes/fusion/graph/node_memory.h"
-#include "passes/fusion/graph/segment_parts.h"
-#include "passes/fusion/graph/segment_structure.h"
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/report/covered_nodes.h"
+#include "passes/fusion/segments/segment_parts.h"
+#include "passes/fusion/segments/segment_structure.h"
 #include "passes/fusion/sequence/emit_kernels.h"
 #include "passes/fusion/sequence/formulas.h"
 #include "passes/fusion/sequence/own_kernels.h"

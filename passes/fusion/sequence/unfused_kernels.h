@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/graph/segment.h"
+#include "passes/fusion/segments/segment.h"
 #include "passes/fusion/sequence/sequence_context.h"
 
 namespace tilewright::passes::fusion {

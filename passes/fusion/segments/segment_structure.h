@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "passes/fusion/graph/known_nodes.h"
-#include "passes/fusion/graph/segment.h"
+#include "passes/fusion/segments/segment.h"
 
 namespace tilewright::passes::fusion {
 

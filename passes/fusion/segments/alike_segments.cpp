@@ -1,5 +1,5 @@
 // Compares structures without their numbers.
-#include "passes/fusion/graph/alike_segments.h"
+#include "passes/fusion/segments/alike_segments.h"
 
 #include <algorithm>
 #include <cmath>

@@ -17,7 +17,7 @@
 #include <set>
 #include <vector>
 
-#include "passes/fusion/graph/segment.h"
+#include "passes/fusion/segments/segment.h"
 #include "passes/fusion/thresholds.h"
 
 namespace tilewright::passes::fusion {

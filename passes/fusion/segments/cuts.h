@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "passes/fusion/graph/known_nodes.h"
-#include "passes/fusion/graph/segment_structure.h"
+#include "passes/fusion/segments/segment_structure.h"
 #include "tileir/graph/graph.h"
 
 namespace tilewright::passes::fusion {

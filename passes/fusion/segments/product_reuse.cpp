@@ -1,5 +1,5 @@
 // Follows paths of a graph from joins of values down to products of the same values.
-#include "passes/fusion/graph/product_reuse.h"
+#include "passes/fusion/segments/product_reuse.h"
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
 // Chooses cuts by the bytes of the values that are live across them.
-#include "passes/fusion/graph/segment_parts.h"
+#include "passes/fusion/segments/segment_parts.h"
 
 #include <fmt/format.h>
 

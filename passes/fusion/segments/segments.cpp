@@ -1,5 +1,5 @@
 // Assigns nodes to segments, and describes the structure of each segment.
-#include "passes/fusion/graph/segments.h"
+#include "passes/fusion/segments/segments.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <numeric>
 
 #include "passes/fusion/graph/carried_values.h"
-#include "passes/fusion/graph/cuts.h"
 #include "passes/fusion/graph/known_nodes.h"
 #include "passes/fusion/graph/node_memory.h"
-#include "passes/fusion/graph/segment_structure.h"
 #include "passes/fusion/graph_walk.h"
+#include "passes/fusion/segments/cuts.h"
+#include "passes/fusion/segments/segment_structure.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {

@@ -1,18 +1,18 @@
 // Prints segments.
-#include "passes/fusion/graph/segments_text.h"
+#include "passes/fusion/segments/segments_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "passes/fusion/graph/alike_segments.h"
 #include "passes/fusion/graph/carried_values.h"
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/recurring_values.h"
-#include "passes/fusion/graph/segment_parts.h"
-#include "passes/fusion/graph/segment_structure.h"
 #include "passes/fusion/graph/shifted_reads.h"
+#include "passes/fusion/segments/alike_segments.h"
+#include "passes/fusion/segments/segment_parts.h"
+#include "passes/fusion/segments/segment_structure.h"
 #include "passes/fusion/tensor_names.h"
 
 namespace tilewright::passes::fusion {

@@ -1,5 +1,5 @@
 // Decides which values are stored, and at which level each node is computed.
-#include "passes/fusion/graph/cuts.h"
+#include "passes/fusion/segments/cuts.h"
 
 #include <algorithm>
 #include <climits>
@@ -8,11 +8,11 @@
 
 #include "passes/fusion/graph/concat_pieces.h"
 #include "passes/fusion/graph/node_memory.h"
-#include "passes/fusion/graph/product_reuse.h"
 #include "passes/fusion/graph/recurring_values.h"
-#include "passes/fusion/graph/segment.h"
-#include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph/shifted_reads.h"
+#include "passes/fusion/segments/product_reuse.h"
+#include "passes/fusion/segments/segment.h"
+#include "passes/fusion/segments/segment_parts.h"
 #include "passes/fusion/thresholds.h"
 #include "tileir/graph/graph_op_info.h"
 

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "passes/fusion/graph/segment.h"
+#include "passes/fusion/segments/segment.h"
 
 namespace tilewright::passes::fusion {
 

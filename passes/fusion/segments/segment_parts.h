@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/graph/segment.h"
+#include "passes/fusion/segments/segment.h"
 
 namespace tilewright::passes::fusion {
 

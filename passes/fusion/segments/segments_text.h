@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/graph/segments.h"
+#include "passes/fusion/segments/segments.h"
 
 namespace tilewright::passes::fusion {
 

@@ -1,5 +1,5 @@
 // Numbers the nodes of a segment and prints what each one computes.
-#include "passes/fusion/graph/segment_structure.h"
+#include "passes/fusion/segments/segment_structure.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <set>
 
 #include "passes/fusion/graph/node_memory.h"
-#include "passes/fusion/graph/segment_parts.h"
 #include "passes/fusion/graph_walk.h"
+#include "passes/fusion/segments/segment_parts.h"
 #include "passes/fusion/thresholds.h"
 #include "tileir/graph/graph_op_info.h"
 
