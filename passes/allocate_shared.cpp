@@ -13,6 +13,7 @@
 
 #include "passes/pass.h"
 #include "passes/plans/lowering_plans.h"
+#include "tileir/memory_ops.h"
 #include "tileir/op_info.h"
 #include "tileir/op_kind.h"
 #include "tileir/roles.h"
@@ -79,10 +80,15 @@ class BufferAllocator {
   std::size_t last_use(ValueId buffer, BlockId made_in) const {
     std::size_t last = 0;
     ir::forward_uses(f_, buffer, [&](OpId user, ValueId) {
-      OpId outermost = user;
-      while (f_.op(outermost).parent != made_in) outermost = ir::parent_op(f_, outermost);
-      last = std::max(last, outermost == user ? position_[user.index] : end_of(outermost));
       const ir::OpKind k = f_.kind(user);
+      const OpId end = k == OpKind::mma_async_ ? ir::end_of_product(f_, user) : user;
+      if (!end || !f_.encloses(made_in, f_.op(end).parent)) {
+        last = next_;
+        return ir::WalkResult::skip;
+      }
+      OpId outermost = end;
+      while (f_.op(outermost).parent != made_in) outermost = ir::parent_op(f_, outermost);
+      last = std::max(last, outermost == end ? position_[end.index] : end_of(outermost));
       return k == OpKind::buffer_slot_ || k == OpKind::buffer_permute_ ? ir::WalkResult::advance : ir::WalkResult::skip;
     });
     return last;
@@ -104,7 +110,7 @@ std::string reader_text(const ir::Function& f, ValueId buffer) {
   std::string text;
   ir::forward_uses(f, buffer, [&](OpId user, ValueId v) {
     const OpKind k = f.kind(user);
-    if (k != OpKind::mma_ && k != OpKind::dot_) {
+    if (k != OpKind::mma_ && k != OpKind::mma_async_ && k != OpKind::dot_) {
       const bool passes_on = k == OpKind::buffer_slot_ || k == OpKind::buffer_permute_ || k == OpKind::buffer_load_ ||
                              ir::info(k).has(ir::kKeepsElements) || ir::info(k).has(ir::kElementwise);
       return passes_on ? ir::WalkResult::advance : ir::WalkResult::skip;

@@ -5,6 +5,8 @@
 
 #include "tileir/diagnostics.h"
 #include "tileir/layout/axis_order.h"
+#include "tileir/layout/canonical_buffer.h"
+#include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
 #include "tileir/target/mma_layouts.h"
 
@@ -213,6 +215,25 @@ std::string tied_layouts_problem(const Function& f, std::span<const ValueId> fro
   return {};
 }
 
+/// The problem with the layout of factor 0 or 1 of a product; else empty. The instruction reads a factor from registers under this layout, or
+/// from an aligned canonical buffer. A tile that becomes such a buffer has any layout.
+std::string factor_problem(const Function& f, OpId id, int i, const LinearLayout& registers, std::string_view whose) {
+  const ValueId v = f.operand(id, i);
+  if (!reads_from_shared(f, id, i)) return layout_mismatch(f, v, registers, whose);
+  if (!f.type(v).is_buffer()) return {};
+  const bool only_k_major = matrix_instruction(f, id).major == MatrixInstruction::Major::k;
+  const auto found = matrix_descriptor(f.layout(v), i == 0 ? 1 : 0, f.type(v).element_bytes(), only_k_major);
+  if (const auto* reason = std::get_if<NotCanonical>(&found)) return fmt::format("{} cannot be read: {}", whose, reason->reason);
+  const auto& d = std::get<MatrixDescriptor>(found);
+  // A group of warps begins at a whole slab of columns.
+  const std::int64_t columns = f.type(f.result(id)).extent(1) / f.attr_list(id, AttrName::warps)[1];
+  if (i == 1 && !d.along_k && columns * f.type(v).element_bytes() % d.slab_bytes != 0 && columns < f.type(v).extent(1))
+    return fmt::format("{} has slabs of {} bytes, of which each group of warps multiplies a part", whose, d.slab_bytes);
+  const int alignment = d.alignment();
+  if (f.attr(allocation_of(f, v), AttrName::alignment) >= alignment) return {};
+  return fmt::format("{} is a buffer that must be aligned to {} bytes", whose, alignment);
+}
+
 /// Whether each element has one offset.
 bool is_memory(const LinearLayout& l) { return l.bits(HardwareDim::offset) == l.matrix().width() && l.is_injective() && l.is_surjective(); }
 
@@ -260,9 +281,10 @@ std::string layout_problem(const Function& f, OpId id) {
     case LayoutRule::same_operand_layout:
     case LayoutRule::any_layout: return {};
     case LayoutRule::matrix: {
+      if (op.kind == OpKind::mma_wait_) return tied_layouts_problem(f, op.operands, op.results);
       const MmaLayouts layouts = mma_layouts(f, id);
-      std::string problem = layout_mismatch(f, op.operands[0], layouts.a, "'a'");
-      if (problem.empty()) problem = layout_mismatch(f, op.operands[1], layouts.b, "'b'");
+      std::string problem = factor_problem(f, id, 0, layouts.a, "'a'");
+      if (problem.empty()) problem = factor_problem(f, id, 1, layouts.b, "'b'");
       if (problem.empty()) problem = layout_mismatch(f, op.operands[2], layouts.acc, "'acc'");
       return problem.empty() ? layout_mismatch(f, op.results[0], layouts.acc, "the result") : problem;
     }

@@ -2,6 +2,7 @@
 #include "tileir/memory_ops.h"
 
 #include "tileir/op_kind.h"
+#include "tileir/slices.h"
 
 namespace tilewright::ir {
 
@@ -34,6 +35,13 @@ OpId allocation_of(const Function& f, ValueId buffer) {
   OpId id = f.value(buffer).op;
   while (f.kind(id) != OpKind::alloc_buffer_ && f.kind(id) != OpKind::alloc_mbarriers_) id = f.value(f.operand(id, 0)).op;
   return id;
+}
+
+OpId end_of_product(const Function& f, OpId id) {
+  for (OpId at = id; at; at = parent_op(f, at))
+    for (OpId next = f.op(at).next; next; next = f.op(next).next)
+      if (f.kind(next) == OpKind::mma_wait_ && f.attr(next, AttrName::pending) == 0) return next;
+  return {};
 }
 
 std::int64_t buffer_bytes(const Type& t) { return t.slots() * t.elements() * t.element_bytes(); }

@@ -11,6 +11,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/layout_rules.h"
 #include "tileir/op_kind.h"
+#include "tileir/product_rules.h"
 #include "tileir/role_rules.h"
 #include "tileir/type_rules/type_rules.h"
 
@@ -29,7 +30,8 @@ class Verifier {
     check_params();
     check_block(f_.body());
     if (problems_.empty())
-      for (const auto& [op, text] : role_problems(f_)) report(op, "{}", text);
+      for (const auto& problems : {role_problems(f_), product_problems(f_)})
+        for (const auto& [op, text] : problems) report(op, "{}", text);
     if (problems_.empty() && f_.is_distributed()) check_layouts();
     return std::move(problems_);
   }

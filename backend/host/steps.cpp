@@ -153,6 +153,7 @@ TW_NO_STEP(buffer_load)
 TW_NO_STEP(copy_async)
 TW_NO_STEP(async_commit)
 TW_NO_STEP(async_wait)
+TW_NO_STEP(proxy_fence)
 TW_NO_STEP(roles)
 TW_NO_STEP(role_instance)
 TW_NO_STEP(alloc_mbarriers)
@@ -161,6 +162,8 @@ TW_NO_STEP(mbarrier_arrive)
 TW_NO_STEP(copy_arrive)
 TW_NO_STEP(mbarrier_wait)
 TW_NO_STEP(mma)
+TW_NO_STEP(mma_async)
+TW_NO_STEP(mma_wait)
 #undef TW_NO_STEP
 
 }  // namespace tilewright::backend::host

@@ -18,7 +18,8 @@ namespace {
 int ptx_version_of(const ir::Function& f) {
   int version = kPtxVersion;
   f.walk([&](ir::OpId id) {
-    if (f.kind(id) == ir::OpKind::mma_) version = std::max(version, ir::matrix_instruction(f, id).ptx_version);
+    if (f.kind(id) == ir::OpKind::mma_ || f.kind(id) == ir::OpKind::mma_async_)
+      version = std::max(version, ir::matrix_instruction(f, id).ptx_version);
   });
   return version;
 }

@@ -16,6 +16,7 @@
 #include "backend/nvptx/inline_ptx.h"
 #include "backend/nvptx/memory.h"
 #include "backend/nvptx/mma.h"
+#include "backend/nvptx/mma_async.h"
 #include "backend/nvptx/reduce.h"
 #include "backend/nvptx/report.h"
 #include "backend/nvptx/roles.h"
@@ -180,6 +181,7 @@ class KernelLowering {
       case OpKind::copy_async_: return emit_copy_async(e_, bounds_, id);
       case OpKind::async_commit_: return emit_async_commit(e_, id);
       case OpKind::async_wait_: return emit_async_wait(e_, id);
+      case OpKind::proxy_fence_: return emit_proxy_fence(e_, id);
       case OpKind::assume_: return;
       case OpKind::multiple_of_:
       case OpKind::max_contiguous_: return e_.set(f_.result(id), e_.registers(f_.operand(id, 0)));

@@ -17,6 +17,7 @@
 
 #include "backend/nvptx/ptx_asm.h"
 #include "backend/nvptx/words.h"
+#include "tileir/diagnostics.h"
 #include "tileir/target/mma_layouts.h"
 
 namespace tilewright::backend::nvptx {
@@ -260,6 +261,9 @@ class MmaLowering {
 
 }  // namespace
 
-void emit_mma(Emitter& e, OpId id) { MmaLowering(e, id).run(); }
+void emit_mma(Emitter& e, OpId id) {
+  TW_CHECK(!ir::is_asynchronous(ir::matrix_instruction(e.f(), id)), "expand_async_mma has expanded products of asynchronous instructions");
+  MmaLowering(e, id).run();
+}
 
 }  // namespace tilewright::backend::nvptx

@@ -28,6 +28,7 @@ struct Pending {
   OpId buffer;                         // the buffer that is accessed
   bool reads = false, writes = false;  // global memory
   OpId loop;                           // set if the access belongs to an earlier iteration of this loop, which computes the pointer
+  bool in_flight = false;              // a product that no barrier ends: an mma_wait has to come first
   bool from_outer_iteration = false;   // set if there are several such loops, so that nothing is known about the pointer
   friend bool operator==(const Pending&, const Pending&) = default;
 };
@@ -38,6 +39,11 @@ void add(State& s, const Pending& p) {
 }
 void add(State& s, const State& more) {
   for (const Pending& p : more) add(s, p);
+}
+
+/// Called where all threads meet. Products in flight go on.
+void synchronise(State& s) {
+  std::erase_if(s, [](const Pending& p) { return !p.in_flight; });
 }
 
 /// An mbarrier itself orders the ops on it, so they only wait for its initialisation, as if they read it.
@@ -60,9 +66,7 @@ class HazardFinder {
       p.reads = info.has(ir::kReads);
       p.writes = info.has(ir::kWrites);
       if (const std::optional<int> at = buffer_operand(f.kind(id))) {
-        p.buffer = ir::allocation_of(f, f.operand(id, *at));
-        p.begin = f.attr(p.buffer, ir::AttrName::shared);
-        p.end = p.begin + plans.scratch_bytes(p.buffer);
+        set_buffer(p, f.operand(id, *at));
         p.only_reads_shared = f.kind(id) == OpKind::buffer_load_ || uses_mbarrier(f.kind(id));
       } else if (const std::int64_t bytes = f.kind(id) == OpKind::alloc_buffer_ ? 0 : plans.scratch_bytes(id)) {
         p.begin = f.attr(id, ir::AttrName::shared);
@@ -84,25 +88,50 @@ class HazardFinder {
   }
 
  private:
+  void set_buffer(Pending& p, ValueId buffer) const {
+    p.buffer = ir::allocation_of(f_, buffer);
+    p.begin = f_.attr(p.buffer, ir::AttrName::shared);
+    p.end = p.begin + plans_.scratch_bytes(p.buffer);
+  }
+
+  /// The accesses of an op: those of an asynchronous product are its buffers.
+  std::vector<Pending> accesses(OpId id) const {
+    if (f_.kind(id) != OpKind::mma_async_) return {pending_[id.index]};
+    std::vector<Pending> all;
+    for (int i : {0, 1}) {
+      if (!f_.type(f_.operand(id, i)).is_buffer()) continue;
+      Pending& p = all.emplace_back();
+      p.op = id;
+      p.only_reads_shared = p.in_flight = true;
+      set_buffer(p, f_.operand(id, i));
+    }
+    return all;
+  }
+
   void require_barrier(OpId before, OpId after, State& s) {
     if (!is_trial_) waits_for_[before.index] = after;
     first_hazard_ = first_hazard_ ? first_hazard_ : after;
-    s.clear();
+    synchronise(s);
   }
 
   void block(BlockId b, State& s) {
     for (OpId id : f_.ops(b)) {
-      if (waits_for_[id.index]) s.clear();
+      if (waits_for_[id.index]) synchronise(s);
       switch (f_.kind(id)) {
         case OpKind::for_:
         case OpKind::while_: loop(id, s); break;
         case OpKind::if_: branch(id, s); break;
         case OpKind::roles_: roles(id, s); break;
         case OpKind::async_wait_:
-        case OpKind::barrier_: s.clear(); break;
+        case OpKind::barrier_: synchronise(s); break;
         case OpKind::mbarrier_arrive_:
           op(id, s);
-          s.clear();
+          synchronise(s);
+          break;
+        case OpKind::mma_wait_:
+          // The products of other threads go on until these have come to a barrier.
+          if (f_.attr(id, AttrName::pending) == 0)
+            for (Pending& p : s) p.in_flight = false;
           break;
         default: op(id, s); break;
       }
@@ -110,12 +139,18 @@ class HazardFinder {
   }
 
   void op(OpId id, State& s) {
-    const Pending p = pending_[id.index];
-    if (p.end == p.begin && !p.reads && !p.writes) return;
-    const auto conflicting = std::find_if(s.begin(), s.end(), [&](const Pending& earlier) { return conflict(earlier, p); });
-    if (conflicting != s.end()) require_barrier(id, conflicting->op, s);
-    if (!internal_barrier_[id.index]) return add(s, p);
-    s.clear();
+    const std::vector<Pending> all = accesses(id);
+    for (const Pending& p : all) {
+      if (p.end == p.begin && !p.reads && !p.writes) return;
+      const auto conflicting = std::find_if(s.begin(), s.end(), [&](const Pending& earlier) { return conflict(earlier, p); });
+      if (conflicting != s.end()) require_barrier(id, conflicting->op, s);
+    }
+    if (!internal_barrier_[id.index]) {
+      for (const Pending& p : all) add(s, p);
+      return;
+    }
+    const Pending& p = all[0];
+    synchronise(s);
     add(s, {.op = id, .begin = p.begin, .end = p.end, .buffer = {}, .loop = {}});
   }
 
@@ -151,8 +186,9 @@ class HazardFinder {
     OpId found;
     for (const ir::Role& role : ir::roles(f_, id)) {
       f_.walk(role.region, [&](OpId inner) {
-        for (const Pending& earlier : s)
-          if (!found && (conflict(earlier, pending_[inner.index]) || may_end_unseen(earlier.op, inner))) found = earlier.op;
+        for (const Pending& p : accesses(inner))
+          for (const Pending& earlier : s)
+            if (!found && (conflict(earlier, p) || may_end_unseen(earlier.op, inner))) found = earlier.op;
       });
       // The memory of the second and later instances: the offsets of the ops are those of the first one.
       const auto [begin, stride] = plans_.instance_memory(f_, role.region);

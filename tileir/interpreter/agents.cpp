@@ -38,6 +38,7 @@ void Interpreter::begin_body() {
   Agent body;
   body.values = std::move(now_->values);
   body.clock[0] = body.clock[kMostAgents] = 1;
+  if (has_products_) body.product_of.resize(body.values.size());
   *now_ = std::move(body);
   enter({}, f_.body());
 }
@@ -88,6 +89,7 @@ void Interpreter::run_turn() {
     }
     count_op(id);
     now_->frames.back().next = f_.op(id).next;
+    if (has_products_) check_in_flight(id);
     execute(id);
   }
 }
@@ -103,6 +105,7 @@ void Interpreter::run_roles(OpId id) {
       a.values = agents_[0].values;
       a.clock = agents_[0].clock;
       a.known = agents_[0].known;
+      a.product_of.resize(agents_[0].product_of.size());
       a.clock[a.number] = a.clock[a.number + kMostAgents] = 1;
       a.frames.push_back({id, all[role].region, f_.block(all[role].region).first});
       agents_.push_back(std::move(a));

@@ -12,6 +12,10 @@ void Interpreter::copy(std::span<const ValueId> source, std::span<const ValueId>
   moved.reserve(source.size());
   for (ValueId v : source) moved.push_back(words(v));
   for (std::size_t i = 0; i < target.size(); ++i) words(target[i]) = std::move(moved[i]);
+  if (!has_products_) return;
+  std::vector<std::uint64_t> products;
+  for (ValueId v : source) products.push_back(now_->product_of[v.index]);
+  for (std::size_t i = 0; i < target.size(); ++i) now_->product_of[target[i].index] = products[i];
 }
 
 void Interpreter::enter(OpId owner, BlockId b) { now_->frames.push_back({owner, b, f_.block(b).first}); }

@@ -29,12 +29,13 @@ Interpreter::Interpreter(const Function& f, const InterpretOptions& options) : f
   std::vector<TileValue>& values = now_->values;
   values.resize(f.value_capacity());
   for (std::size_t i = 0; i < values.size(); ++i) values[i].type = f.value(ValueId{static_cast<std::uint32_t>(i)}).type;
+  f.walk([&](OpId id) { has_products_ = has_products_ || f.kind(id) == OpKind::mma_async_; });
 }
 
 void Interpreter::run_program(std::span<const std::uint64_t> arguments, std::array<std::int32_t, 3> id) {
   id_ = id;
   executed_ = 0;
-  cells_.clear(), mbarriers_.clear();
+  cells_.clear(), mbarriers_.clear(), unfenced_.clear();
   begin_body();
   if (options_.begin_program) options_.begin_program(id);
   const auto& args = f_.block(f_.body()).args;

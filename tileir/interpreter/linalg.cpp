@@ -42,9 +42,10 @@ float add_bf16_blocks(float sum, const double* a, const double* b, std::int64_t 
 /// acc + a b; the sum starts with acc and goes over ascending k. Floats: one fused multiply-add per step, in the type of acc, after an
 /// exact conversion of a and b (here every precision is the most exact one), but for blocks of bf16 (target/dot_order.h). i8: wrapping
 /// 32-bit sums.
-void Interpreter::run_dot(OpId id) {
-  const ValueId a = f_.operand(id, 0), b = f_.operand(id, 1);
-  const Type &ta = type(a), &tb = type(b);
+void Interpreter::run_dot(OpId id) { multiply(id, words(f_.operand(id, 0)), words(f_.operand(id, 1))); }
+
+void Interpreter::multiply(OpId id, const Words& a, const Words& b) {
+  const Type &ta = type(f_.operand(id, 0)), &tb = type(f_.operand(id, 1));
   const int rank = ta.rank();
   const std::int64_t batches = rank == 3 ? ta.extent(0) : 1, m = ta.extent(rank - 2), k = ta.extent(rank - 1), n = tb.extent(rank - 1);
   auto& out = result(id);
@@ -53,8 +54,8 @@ void Interpreter::run_dot(OpId id) {
   const Element from = ta.element(), to = type(f_.result(id)).element();
   std::vector<double> fa, fb;  // exact for every element type that dot takes
   if (is_float(from)) {
-    for (std::uint64_t w : words(a)) fa.push_back(float_value(from, w));
-    for (std::uint64_t w : words(b)) fb.push_back(float_value(from, w));
+    for (std::uint64_t w : a) fa.push_back(float_value(from, w));
+    for (std::uint64_t w : b) fb.push_back(float_value(from, w));
   }
   const bool in_blocks = adds_bf16_blocks(f_, id, options_.reduction);
   for (std::int64_t i = 0; i < batches * m * n; ++i) {
@@ -73,7 +74,7 @@ void Interpreter::run_dot(OpId id) {
     } else {
       std::uint64_t sum = out[i];
       for (std::int64_t j = 0; j < k; ++j)
-        sum += static_cast<std::uint64_t>(integer_value(from, words(a)[row + j]) * integer_value(from, words(b)[column + j * n]));
+        sum += static_cast<std::uint64_t>(integer_value(from, a[row + j]) * integer_value(from, b[column + j * n]));
       out[i] = static_cast<std::uint32_t>(sum);
     }
   }

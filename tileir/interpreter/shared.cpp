@@ -1,4 +1,4 @@
-// Interprets shared memory, asynchronous copies and matrix instructions. The data of a copy arrives with the wait for its group. Reading an
+// Interprets shared memory, asynchronous copies and slices. The data of a copy arrives with the wait for its group. Reading an
 // element before it arrives, or overwriting it while a copy or another thread may still use it, is an Error at the op.
 #include <fmt/format.h>
 
@@ -58,19 +58,37 @@ void Interpreter::run_buffer_permute(OpId id) {
 
 std::uint64_t Interpreter::read_cell(OpId id, std::uint64_t cell) {
   Cell& c = cells_[cell];
-  if (c.in_flight) throw Error(f_.where(id), "buffer_load: a copy of this element may not be complete; an async_wait is missing");
-  if (!c.defined) throw Error(f_.where(id), "buffer_load: no op has written this element of the buffer");
+  const auto fail = [&](const std::string& problem) { throw Error(f_.where(id), fmt::format("{}: {}", text(f_.kind(id)), problem)); };
+  if (c.in_flight) fail("a copy of this element may not be complete; an async_wait is missing");
+  if (!c.defined) fail("no op has written this element of the buffer");
   if (c.is_ordered && c.writer == now_->number && c.last_store == epoch())
-    throw Error(f_.where(id), "buffer_load: another thread may not have written this element; a barrier or async_wait is missing");
+    fail("another thread may not have written this element; a barrier or async_wait is missing");
   if (now_->clock[c.writer] < c.last_store)
-    throw Error(f_.where(id), fmt::format("buffer_load: {} may not have written this element; an mbarrier_wait is missing",
-                                          name_of(agents_[c.writer % kMostAgents])));
+    fail(fmt::format("{} may not have written this element; an mbarrier_wait is missing", name_of(agents_[c.writer % kMostAgents])));
   c.last_read[now_->number] = epoch();
   return c.word;
 }
 
+void Interpreter::mark_unfenced(std::uint64_t cell) {
+  if (!has_products_) return;
+  cells_[cell].is_unfenced = true;
+  unfenced_.push_back(cell);
+}
+
+void Interpreter::run_proxy_fence(OpId) {
+  // A fence orders the writes that this agent has done or seen.
+  std::erase_if(unfenced_, [&](std::uint64_t cell) {
+    Cell& c = cells_[cell];
+    if (c.in_flight || now_->clock[c.writer] < c.last_store) return false;
+    c.is_unfenced = false;
+    return true;
+  });
+}
+
 void Interpreter::check_overwrite(OpId id, std::uint64_t cell) const {
   const Cell& c = cells_[cell];
+  if (c.products > 0)
+    throw Error(f_.where(id), fmt::format("{}: a product may still read this element; an mma_wait is missing", text(f_.kind(id))));
   if (c.in_flight) throw Error(f_.where(id), fmt::format("{}: an earlier copy to this element may not be complete", text(f_.kind(id))));
   if (now_->clock[c.writer] < c.last_store)
     throw Error(f_.where(id), fmt::format("{}: {} may write this element later; an mbarrier_wait is missing", text(f_.kind(id)),
@@ -93,6 +111,7 @@ void Interpreter::run_buffer_store(OpId id) {
     if (c.is_ordered && c.last_read[now_->number] == epoch())
       throw Error(f_.where(id), "buffer_store: another thread may still read this element; a barrier or async_wait is missing");
     c.word = value[i], c.defined = true, c.writer = static_cast<std::uint8_t>(now_->number), c.last_store = epoch();
+    mark_unfenced(cells[i]);
   }
 }
 
@@ -120,6 +139,7 @@ void Interpreter::run_copy_async(OpId id) {
     c.in_flight = true;
     c.writer = static_cast<std::uint8_t>(copies), c.last_store = now_->clock[copies];
     now_->started.push_back(cells[i]);
+    mark_unfenced(cells[i]);
   }
 }
 
@@ -140,7 +160,7 @@ void Interpreter::run_async_wait(OpId id) {
 
 void Interpreter::run_barrier(OpId) { begin_epoch(), ends_turn_ = true; }
 
-// ---- slices and matrix instructions ----
+// ---- slices ----
 void Interpreter::run_extract_slice(OpId id) {
   const Words& x = words(f_.operand(id, 0));
   Words& out = result(id);
@@ -148,8 +168,5 @@ void Interpreter::run_extract_slice(OpId id) {
   for_each_in_slice(type(f_.operand(id, 0)), type(f_.result(id)), f_.attr_list(id, AttrName::offsets),
                     [&](std::size_t i) { out[next++] = x[i]; });
 }
-
-/// Computes as dot does: a matrix instruction may sum in any order and round in any way, so the most exact result is allowed.
-void Interpreter::run_mma(OpId id) { run_dot(id); }
 
 }  // namespace tilewright::ir

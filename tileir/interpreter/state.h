@@ -67,16 +67,29 @@ class Interpreter {
     std::uint64_t word = 0;
     bool defined = false, in_flight = false;             // in_flight: a copy was started that is not known to be complete
     bool is_ordered = false;                             // in an ordered buffer: a wait is between reads and writes
+    bool is_unfenced = false;                            // no proxy_fence has ordered the last write before products
+    std::uint16_t products = 0;                          // how many products that are in flight read it
     std::uint8_t writer = 0;                             // the agent of the last store
     std::uint32_t last_store = 0;                        // the epoch of that store
     std::array<std::uint32_t, kMostAgents> last_read{};  // indexed by agent: the epoch of its last read
   };
   std::uint64_t read_cell(OpId, std::uint64_t cell);
+  /// Called after each write of a cell, which products must not read before a proxy_fence.
+  void mark_unfenced(std::uint64_t cell);
   void check_overwrite(OpId, std::uint64_t cell) const;
   void complete(std::span<const std::uint64_t> cells);
   std::uint32_t epoch() const { return now_->clock[now_->number]; }
   /// Called where all threads of the agent have met at a barrier.
   void begin_epoch() { ++now_->clock[now_->number]; }
+
+  // products.cpp
+  /// out = acc + a b, for a dot or a product by matrix instructions of these factors.
+  void multiply(OpId, const Words& a, const Words& b);
+  /// The elements of a factor of an mma_async.
+  Words factor(OpId, ValueId);
+  /// Reports an op that uses an accumulator in flight.
+  void check_in_flight(OpId) const;
+  bool is_in_flight(ValueId v) const { return now_->product_of[v.index] > now_->started_products - now_->products.size(); }
 
   // control.cpp
   /// A region that is being executed, and the position in it.
@@ -101,10 +114,14 @@ class Interpreter {
     std::vector<TileValue> values;
     std::vector<Frame> frames;
     AgentClock clock{};
-    std::vector<std::uint64_t> started;             // the cells of copies that no async_commit has ended yet
-    std::deque<std::vector<std::uint64_t>> groups;  // the cells of groups that may not be complete, oldest first
-    std::uint32_t complete_copies = 0;              // the last epoch of its copies that an async_wait has seen
-    OpId waits_at;                                  // the mbarrier_wait at which it is blocked
+    std::vector<std::uint64_t> started;               // the cells of copies that no async_commit has ended yet
+    std::deque<std::vector<std::uint64_t>> groups;    // the cells of groups that may not be complete, oldest first
+    std::uint32_t complete_copies = 0;                // the last epoch of its copies that an async_wait has seen
+    OpId waits_at;                                    // the mbarrier_wait at which it is blocked
+    std::deque<std::vector<std::uint64_t>> products;  // the cells that products in flight read, oldest product first
+    std::uint64_t started_products = 0;
+    std::vector<std::uint64_t>
+        product_of;  // indexed by value: the number, from 1, of the last product of an accumulator; empty: no products
     KnownPhases known;
   };
   /// A phase of an mbarrier is complete when no arrival is missing.
@@ -140,6 +157,8 @@ class Interpreter {
   std::uint64_t executed_ = 0;
   std::vector<Cell> cells_;
   std::vector<Mbarrier> mbarriers_;
+  bool has_products_ = false;            // the function has asynchronous products
+  std::vector<std::uint64_t> unfenced_;  // cells that are written and not fenced; some may be here twice
 };
 
 /// The element at an address, its bits in the low end.

@@ -38,6 +38,10 @@ struct MatrixDescriptor {
 
   /// Bytes from the slot to the start of an instruction: step `k` of K, group `m` of 64 rows or columns.
   int offset(int k, int m) const { return k / k_steps_of_slab * k_slab + k % k_steps_of_slab * k_step + m * group; }
+  /// Bytes from the slot to row or column `index`. Requires: a multiple of 8, or of the elements of a slab if these are not along K.
+  int across(int index) const { return index * (group / 64); }
+  /// The least alignment of a slot.
+  int alignment() const { return 8 * slab_bytes; }
   /// The 64 bits for an instruction that starts at this address of shared memory.
   std::uint64_t bits(std::uint32_t address) const;
 };

@@ -97,6 +97,13 @@ const MatrixInstruction& matrix_instruction(const Function& f, OpId id) {
   return kInstructions[static_cast<std::size_t>(f.attr(id, AttrName::instruction))];
 }
 
+bool reads_from_shared(const Function& f, OpId id, int operand) {
+  if (f.kind(id) == OpKind::mma_async_) return f.type(f.operand(id, operand)).is_buffer();
+  const Row& i = matrix_instruction(f, id);
+  const Row::Place place = operand == 0 ? i.a : i.b;
+  return place == Row::Place::shared || (place == Row::Place::either && f.attr(id, AttrName::from_registers) == 0);
+}
+
 MmaOrder mma_order(const Function& f, OpId id) {
   return {f.attr(id, AttrName::swapped) != 0, f.attr_list(id, AttrName::row_order), f.attr_list(id, AttrName::column_order),
           f.attr_list(id, AttrName::k_order)};

@@ -51,14 +51,17 @@ struct MatrixInstruction {
 };
 /// All rows; an op's attribute `instruction` is the index of its row.
 std::span<const MatrixInstruction> matrix_instructions();
-/// The first rows of the table: those that `mma` can use. One warp executes the instruction, on factors in registers.
+/// The first rows of the table, the synchronous ones: one warp executes the instruction, on factors in registers.
 std::span<const MatrixInstruction> mma_instructions();
 /// Whether the instruction's sums are as accurate as a dot of this precision requires.
 bool keeps(const MatrixInstruction&, Precision);
 /// Whether the target's chip has the instruction.
 bool has_instruction(const TargetDesc&, const MatrixInstruction&);
-/// Requires: an mma op.
+/// Requires: an mma or mma_async op.
 const MatrixInstruction& matrix_instruction(const Function&, OpId);
+inline bool is_asynchronous(const MatrixInstruction& i) { return i.issue == MatrixInstruction::Issue::asynchronous; }
+/// Whether the instruction reads operand 0 or 1 of an mma or mma_async from shared memory.
+bool reads_from_shared(const Function&, OpId, int operand);
 
 /// Maps the coordinates of instructions to the elements of the tiles.
 ///
@@ -100,7 +103,7 @@ struct MmaLayouts {
 /// log2_sums: the extents of the accumulator, possibly with a batch axis first; warps: how many warps share each of these axes.
 MmaLayouts mma_layouts(const MatrixInstruction&, const std::vector<int>& log2_sums, int log2_k, std::span<const std::int64_t> warps,
                        const MmaOrder&);
-/// Requires: an mma op.
+/// Requires: an mma or mma_async op.
 MmaLayouts mma_layouts(const Function&, OpId);
 
 }  // namespace tilewright::ir

@@ -363,9 +363,10 @@ RuleResult check_results(const RuleInput& in, RuleResult r) {
 
 }  // namespace
 
-/// Only ops of the families shared and async take buffers and mbarriers; each of their rules checks which.
+/// Only ops of the families shared and async, and mma_async, take buffers and mbarriers; each of their rules checks which.
 static RuleResult check_buffers(const RuleInput& in) {
-  if (info(in.kind).family == Family::shared || info(in.kind).family == Family::async) return {};
+  const Family family = info(in.kind).family;
+  if (family == Family::shared || family == Family::async || in.kind == OpKind::mma_async_) return {};
   for (std::size_t i = 0; i < in.operands.size(); ++i)
     if (in.operands[i].is_buffer())
       return rules::fail(in, static_cast<int>(i), "{}; a buffer is not a tile (buffer_load)", rules::seen(in, static_cast<int>(i)));
