@@ -29,6 +29,9 @@
 //      The last iteration reads a slot without a tile: the prologue writes zeros to slots whose tile does not exist. The wait after the
 //      loop is for these zeros.
 //
+// In a loop of asynchronous products the copies begin behind the first of them. If nothing else reads their sums, the products go on in the next
+// iteration: then a slot is written one iteration later, and there is a spare one (passes/place_mma_waits.cpp).
+//
 // Loads that may read what the loop stores, loops with atomics, and loops whose step is not a positive constant are not pipelined. Remarks
 // tell the reason. Input, output: distributed. Numerics: if the last iteration comes first, products are added in another order. See
 // tests/files/passes/pipeline_loops/.
@@ -41,6 +44,7 @@
 
 #include "passes/canonicalize/rules.h"
 #include "passes/pass.h"
+#include "passes/pipeline/carried_products.h"
 #include "passes/pipeline/loop_schedule.h"
 #include "passes/pipeline/loop_values.h"
 #include "passes/pipeline/pipelined_loads.h"
@@ -78,7 +82,11 @@ class LoopExpander {
     for (PipelinedLoad& l : found_.loads) {
       unit_ = std::min(unit_, slot_bytes(f_, l));
       const ir::Type tile = f_.type(f_.result(l.load)), all = ir::Type::buffer(tile.element(), stages_, tile.shape());
-      l.buffer = f_.result(rw_.create(OpKind::alloc_buffer_, {}, {{ir::AttrName::ordered, 1, {}, {}}}, std::span(&all, 1)));
+      std::vector<ir::Attr> attrs{{ir::AttrName::ordered, 1, {}, {}}};
+      if (const std::int64_t alignment = l.alloc ? f_.attr(l.alloc, ir::AttrName::alignment) : 0)
+        attrs.push_back({ir::AttrName::alignment, alignment, {}, {}});
+      if (schedule_.spare > 0) attrs.push_back({ir::AttrName::spare, schedule_.spare, {}, {}});
+      l.buffer = f_.result(rw_.create(OpKind::alloc_buffer_, {}, attrs, std::span(&all, 1)));
       f_.set_layout(l.buffer, l.layout);
     }
   }
@@ -235,23 +243,26 @@ class LoopExpander {
     const ValueId limit = values_.end_of(lookahead_);
     std::vector<ValueId> first_reads;
     if (!early.empty()) wait(stages_ - 1), first_reads = read_from(early, slot_number(0));
-    // With as many slots as iterations ahead: the slot that this iteration reads; with more: the one that the iteration before has read.
-    const ValueId write = lookahead_ == stages_ ? slot_ : values_.carry(slot_number(stages_ - 1));
+    // With as many slots as iterations ahead, the slot that this iteration reads is written; with more, one that an iteration before has read.
+    std::vector<ValueId> read{slot_};
+    for (int before = 1; before <= stages_ - lookahead_; ++before) read.push_back(values_.carry(slot_number(stages_ - before)));
+    const ValueId write = read.back();
     addresses_.carry();
 
     Tiles tiles;
     const auto registers = std::ranges::find_if(found_.loads, &PipelinedLoad::through_registers);
     const bool any_loaded = registers != found_.loads.end();
     const int first_of_tiles = any_loaded ? std::min(schedule_.of(registers->load).order, schedule_.copy_order) : schedule_.copy_order;
-    std::vector<Step> steps{{schedule_.wait_order, position(schedule_.wait_order), [&] { wait(stages_ - 2); }},
-                            {0, position(first_of_tiles), [&] { tiles = later_tiles(limit); }}};
+    std::vector<Step> steps{
+        {schedule_.wait_order, position(schedule_.wait_order), [&] { wait(lookahead_ == stages_ ? stages_ - 2 : lookahead_ - 1); }},
+        {0, position(first_of_tiles), [&] { tiles = later_tiles(limit); }}};
     const auto add = [&](int order, std::function<void()> emit) { steps.push_back({order, position(order), std::move(emit)}); };
     add(schedule_.copy_order, [&] { copy(tiles, write, false); });
     if (any_loaded) add(schedule_.of(registers->load).order, [&] { load(tiles); });
     if (any_loaded) add(schedule_.of(registers->store).order, [&] { store(tiles, write); });
     add(schedule_.copy_order, [&] { addresses_.load_later_indices(tiles.map); });
     std::ranges::stable_sort(steps, {}, &Step::order);
-    steps.push_back({0, f_.terminator(body()), [&] { end_iteration(early, first_reads, write); }});
+    steps.push_back({0, f_.terminator(body()), [&] { end_iteration(early, first_reads, read); }});
     OpId at;
     for (const Step& step : steps) {
       if (step.position != at) rw_.at(at = step.position);
@@ -264,11 +275,12 @@ class LoopExpander {
     erase_reads(early);
   }
 
-  /// Yields the slots of the next iteration, and the values that are read from them ahead.
-  void end_iteration(const std::vector<EarlyRead>& early, const std::vector<ValueId>& first_reads, ValueId write) {
+  /// Yields the slots of the next iteration, and the values that are read from them ahead. `read`: the slots that this iteration and those
+  /// before it have read.
+  void end_iteration(const std::vector<EarlyRead>& early, const std::vector<ValueId>& first_reads, const std::vector<ValueId>& read) {
     const ValueId following = next_slot(slot_);
     values_.set_next(slot_, following);
-    if (write != slot_) values_.set_next(write, slot_);
+    for (std::size_t i = 1; i < read.size(); ++i) values_.set_next(read[i], read[i - 1]);
     const std::vector<ValueId> reads = read_from(early, following);
     for (std::size_t i = 0; i < early.size(); ++i) {
       const ValueId fragments = values_.carry(first_reads[i]);
@@ -361,6 +373,20 @@ struct LoopPlan {
   LoopSchedule schedule;
 };
 
+/// Whether each buffer has a slot that asynchronous products of the iteration before may still read: 1 or 0. It is a further slot if there is
+/// memory for it; else it is one of the `stages` if tiles are copied two iterations ahead without it.
+int spare_slots(const Function& f, const PassContext& context, OpId loop, const std::vector<PipelinedLoad>& loads, int& stages) {
+  constexpr int kLeastStages = 4;
+  if (!carried_products(f, loop)) return 0;
+  PassContext without_remarks = context;
+  without_remarks.remarks = nullptr;
+  if (stages < ir::kMaxSlots && stages_that_fit(f, without_remarks, loop, loads, stages + 1) > stages) {
+    ++stages;
+    return 1;
+  }
+  return stages >= kLeastStages ? 1 : 0;
+}
+
 std::optional<LoopPlan> plan_loop(Rewriter& rw, const PassContext& context, OpId loop) {
   const Function& f = rw.ir();
   int stages = static_cast<int>(f.attr(loop, ir::AttrName::num_stages));
@@ -377,7 +403,8 @@ std::optional<LoopPlan> plan_loop(Rewriter& rw, const PassContext& context, OpId
   remark_refused(f, context, plan.found.refused);
   stages = stages_that_fit(f, context, loop, plan.found.loads, stages);
   if (plan.found.loads.empty() || stages < 2) return std::nullopt;
-  plan.schedule = schedule_loop(f, loop, plan.found, stages);
+  const int spare = spare_slots(f, context, loop, plan.found.loads, stages);
+  plan.schedule = schedule_loop(f, loop, plan.found, stages, spare);
   const std::vector<std::string> errors = schedule_errors(f, loop, plan.found, plan.schedule);
   TW_CHECK(errors.empty(), fmt::format("the schedule of a loop is wrong: {}", fmt::join(errors, "; ")));
   return plan;

@@ -59,10 +59,14 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
         "remove_layout_conversions",
         // The two passes before may have computed one tile under one layout in two ways.
         "cse",
+        // After cse, which does not merge the buffers made here.
+        "expand_async_mma",
         // After layouts, and so the conversions of operands, are final.
         "promote_to_shared",
         // After promote_to_shared, which makes the buffers that this pass fills ahead.
         "pipeline_loops",
+        // After pipeline_loops, which makes the slots that products of one iteration read during the next one.
+        "place_mma_waits",
         // After layouts are final: they determine which ops use scratch, and how much.
         "allocate_shared",
         // Last: hazards depend on the offsets of scratch.

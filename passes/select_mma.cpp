@@ -2,8 +2,8 @@
 //
 //   dot a, b, acc   ->   mma a, b, acc {instruction = m16n8k16_f16, warps = [2, 2]}
 //
-//   1. select_instruction: the first row of matrix_instructions.def for the types, the precision and the compute capability. Factors of
-//      8-bit floats are cast to f16 if there is no instruction for them.
+//   1. select_instruction: the first synchronous row of matrix_instructions.def for the types, the precision and the compute capability.
+//      Factors of 8-bit floats are cast to f16 if there is no instruction for them.
 //   2. is_swapped: whether the instruction multiplies b^T a^T. Its n is smaller than its m, so it wastes less if the result has few rows.
 //   3. share: how many warps share each axis of the result. A batch axis comes first, since its warps read different operands; then the
 //      axis of which a warp has more, so that the block of a warp is nearly square and it reads little of the operands. If dots depend on
@@ -12,6 +12,10 @@
 //   4. choose_mma_orders: the order of rows, columns and K (ir::MmaOrder) in which a thread's elements of the factors are neighbours in
 //      memory, unless ldmatrix brings them into the instruction's own order: then a thread reads several at once. Also decides whether the
 //      operands are swapped, if step 2 leaves it open (passes/layout/mma_order.h).
+//
+//   5. select_async: an asynchronous row instead, if the rows of the result fill groups of warps, a group's accumulator fits its registers, and
+//      the factors fit shared memory. Groups share the rows first, so that each reads few rows of the first factor. In chained products it
+//      reads the first factor from the registers of the product before.
 //
 //   dot of f64, b row-major   ->   mma {instruction = m8n8k4_f64, column_order = [1, 2, 3, 0], k_order = [1, 2, 0]}: vectors of 2 elements
 //
@@ -106,6 +110,59 @@ int instructions_of_warp(const MmaShare& s, const MatrixInstruction& instruction
   return 1 << (rows + columns + (rank == 3 ? s.log2_part[0] : 0));
 }
 
+// ---- asynchronous instructions ----
+
+constexpr int kMostAccumulators = 128;  // 32-bit registers of a thread for an accumulator
+constexpr int kLeastColumns = 16;       // of the result: rows of 32 bytes in shared memory
+constexpr int kLeastDivided = 64;       // columns of a group, if groups share them: whole rows of 128 bytes
+
+/// The product by this row; none if the tiles do not allow it.
+std::optional<MmaProduct> async_product(const Function& f, OpId dot, std::int64_t row, int num_warps) {
+  MmaProduct p{.dot = dot, .row = row, .chain = chain_of(f, dot)};
+  const MatrixInstruction& i = p.instruction();
+  const ir::Type a = f.type(f.operand(dot, 0)), sums = f.type(f.result(dot));
+  const std::int64_t groups = num_warps >> i.log2_warps;
+  if (sums.rank() != 2 || groups == 0 || a.extent(1) < 1 << i.log2_k) return std::nullopt;
+  const std::int64_t by_rows = std::min(groups, sums.extent(0) >> i.log2_m);
+  if (by_rows == 0) return std::nullopt;
+  const std::int64_t by_columns = groups / by_rows, columns = sums.extent(1) / by_columns;
+  if (columns < (by_columns > 1 ? kLeastDivided : kLeastColumns)) return std::nullopt;
+  // Chained products keep rows within a warp.
+  if (by_columns > 1 && p.chain.any()) return std::nullopt;
+  if (sums.extent(0) / by_rows * columns / (32 << i.log2_warps) > kMostAccumulators) return std::nullopt;
+  p.share.warps = {by_rows << i.log2_warps, by_columns};
+  p.from_registers = p.chain.producer && i.a == MatrixInstruction::Place::either;
+  return p;
+}
+
+/// Whether the elements of both factors are neighbours along K in memory, so that no op has to transpose them.
+bool is_along_k(const Function& f, OpId dot) {
+  return axis_in_memory(f, f.operand(dot, 0)) == 1 && axis_in_memory(f, f.operand(dot, 1)) == 0;
+}
+
+std::optional<MmaProduct> select_async(const Function& f, OpId dot, const PassContext& context) {
+  const auto all = ir::matrix_instructions();
+  const ir::Element factors = f.type(f.operand(dot, 0)).element(), sums = f.type(f.result(dot)).element();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!ir::is_asynchronous(all[i]) || all[i].factors != factors || all[i].sums != sums) continue;
+    // The others are less accurate than synchronous instructions.
+    if (all[i].accuracy != MatrixInstruction::Accuracy::exact || !ir::has_instruction(context.target, all[i])) continue;
+    if (!ir::keeps(all[i], precision_of(f, dot)) || (all[i].major == MatrixInstruction::Major::k && !is_along_k(f, dot))) continue;
+    if (auto p = async_product(f, dot, static_cast<std::int64_t>(i), context.num_warps)) return p;
+  }
+  return std::nullopt;
+}
+
+/// Bytes of the factors that the instruction reads from shared memory.
+std::int64_t shared_bytes(const Function& f, const MmaProduct& p) {
+  std::int64_t bytes = 0;
+  for (int i = p.from_registers ? 1 : 0; i < 2; ++i) {
+    const ir::Type t = f.type(f.operand(p.dot, i));
+    bytes += t.elements() * t.element_bytes();
+  }
+  return bytes;
+}
+
 MmaProduct make_product(const Function& f, OpId dot, std::int64_t row, int num_warps) {
   MmaProduct p{.dot = dot, .row = row, .chain = chain_of(f, dot)};
   const MatrixInstruction& instruction = p.instruction();
@@ -125,6 +182,7 @@ std::vector<ir::Attr> attributes_of(const Function& f, const MmaProduct& p) {
   if (f.type(f.operand(p.dot, 0)).element() == ir::Element::f32 && precision_of(f, p.dot) != ir::Precision::standard)
     attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(precision_of(f, p.dot)), {}, {}});
   if (p.order.swapped) attrs.push_back({ir::AttrName::swapped, 1, {}, {}});
+  if (p.from_registers) attrs.push_back({ir::AttrName::from_registers, 1, {}, {}});
   for (const auto& [name, order] : {std::pair(ir::AttrName::row_order, &p.order.rows),
                                     std::pair(ir::AttrName::column_order, &p.order.columns), std::pair(ir::AttrName::k_order, &p.order.k)})
     if (!order->empty()) attrs.push_back({name, 0, *order, {}});
@@ -136,12 +194,20 @@ std::vector<ir::Attr> attributes_of(const Function& f, const MmaProduct& p) {
 bool select_mma(Function& f, const PassContext& context) {
   if (!context.target.is_gpu()) return false;
   std::vector<MmaProduct> products;
+  std::vector<std::optional<MmaProduct>> asynchronous;
+  std::int64_t bytes = 0;
   f.walk([&](OpId id) {
     if (f.kind(id) != OpKind::dot_) return;
     cast_factors(f, id, context.target);
-    if (const std::optional<std::int64_t> row = select_instruction(f, id, context.target))
-      products.push_back(make_product(f, id, *row, context.num_warps));
+    const std::optional<std::int64_t> row = select_instruction(f, id, context.target);
+    if (!row) return;
+    products.push_back(make_product(f, id, *row, context.num_warps));
+    if (const auto& p = asynchronous.emplace_back(select_async(f, id, context))) bytes += shared_bytes(f, *p);
   });
+  // Loops need memory for further stages, and other ops for their scratch.
+  if (bytes <= context.target.shared_bytes / 4 * 3)
+    for (std::size_t i = 0; i < products.size(); ++i)
+      if (asynchronous[i]) products[i] = *asynchronous[i];
   choose_mma_orders(f, products);
   Rewriter rw(f);
   for (const MmaProduct& p : products) {

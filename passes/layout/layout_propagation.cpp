@@ -149,6 +149,7 @@ bool LayoutPropagation::uses_operand_layout(const ir::Function& f, OpId id, int 
     case ir::LayoutRule::like_last_operand: return i + 1 == static_cast<int>(op.operands.size());
     case ir::LayoutRule::same_operand_layout: return f.type(v).same_shape(f.type(op.operands[0]));
     case ir::LayoutRule::any_layout: return false;
+    case ir::LayoutRule::matrix: return i == 2 || !ir::reads_from_shared(f, id, i);
     default: return true;
   }
 }

@@ -230,11 +230,15 @@ class OrderSearch {
   int log2_packed_ = 0, most_moved_ = 0;
 };
 
-/// Whether the instruction's own order is the best: ldmatrix delivers 16-bit factors in this order, whatever their order in memory is, and
+/// Whether the instruction's own order is the best, or the only one: asynchronous instructions read shared memory; ldmatrix delivers 16-bit factors in this order, whatever their order in memory is, and
 /// chained products have it too.
-bool has_own_order(const Function& f, const MmaProduct& p) { return f.type(f.operand(p.dot, 0)).element_bytes() == 2; }
+bool has_own_order(const Function& f, const MmaProduct& p) {
+  return ir::is_asynchronous(p.instruction()) || f.type(f.operand(p.dot, 0)).element_bytes() == 2;
+}
 
 }  // namespace
+
+std::optional<int> axis_in_memory(const Function& f, ValueId factor) { return MemoryOrder(f).inner_axis(factor); }
 
 void choose_mma_orders(const Function& f, std::vector<MmaProduct>& products) {
   std::vector<MmaProduct*> left;

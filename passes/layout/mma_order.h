@@ -1,6 +1,7 @@
 // Chooses the order in which matrix instructions take rows, columns and K (ir::MmaOrder).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "passes/ir_names.h"
@@ -30,11 +31,12 @@ struct MmaProduct {
   MmaShare share = {};
   bool may_swap = false;  // the instruction may multiply the transposed tiles instead
   ir::MmaOrder order = {};
+  bool from_registers = false;  // an asynchronous instruction reads the first factor from registers
 
-  const ir::MatrixInstruction& instruction() const { return ir::mma_instructions()[static_cast<std::size_t>(row)]; }
+  const ir::MatrixInstruction& instruction() const { return ir::matrix_instructions()[static_cast<std::size_t>(row)]; }
 };
 
-/// Sets the orders, and swaps where `may_swap` allows it, so that a thread reads its factors with the fewest instructions: the elements of
+/// Sets the orders of synchronous products, and swaps where `may_swap` allows it, so that a thread reads its factors with the fewest instructions: the elements of
 /// a thread are neighbours in the memory that they are loaded from, unless ldmatrix delivers them in the instruction's own order. Results
 /// of one type have one order, since they often meet in element-wise ops. A factor that is computed from another product stays in the
 /// threads that have it if K is taken in the order of that product's columns.
@@ -44,5 +46,8 @@ struct MmaProduct {
 ///
 /// Requires: each product comes after its producer.
 void choose_mma_orders(const Function&, std::vector<MmaProduct>&);
+
+/// The axis of a factor along which elements are neighbours in the memory that it is loaded from; none if it is not loaded.
+std::optional<int> axis_in_memory(const Function&, ValueId factor);
 
 }  // namespace tilewright::passes

@@ -49,15 +49,20 @@ std::vector<OpId> lone_products(const Function& f, OpId loop, const OfTiles& til
 
 class Scheduler {
  public:
-  Scheduler(const Function& f, OpId loop, const PipelinedLoads& found, int slots)
+  Scheduler(const Function& f, OpId loop, const PipelinedLoads& found, int slots, int spare)
       : f_(f), body_(f.region(loop)), found_(found), tiles_(found), products_(lone_products(f, loop, tiles_)) {
-    s_.slots = slots;
+    s_.slots = slots, s_.spare = spare;
     copy_stage_ = found.index_loads.empty() ? 0 : 1;
-    s_.last_stage = copy_stage_ + (products_.empty() ? slots - 1 : slots);
+    s_.last_stage = copy_stage_ + (products_.empty() ? slots - 1 - spare : slots);
   }
 
   LoopSchedule run() && {
-    products_.empty() ? copies_first(1) : reads_first_slice_ahead();
+    if (!products_.empty())
+      reads_first_slice_ahead();
+    else if (const OpId product = first_asynchronous_product())
+      copies_behind(product);
+    else
+      copies_first(1);
     return std::move(s_);
   }
 
@@ -67,6 +72,24 @@ class Scheduler {
     s_.wait_order = 0;
     of_tiles(0, 0, uses + 1);
     others(uses);
+  }
+
+  OpId first_asynchronous_product() const {
+    for (OpId id : f_.ops(body_))
+      if (f_.kind(id) == OpKind::mma_async_) return id;
+    return {};
+  }
+
+  /// Copies begin while the first product is computed. Its fence comes before them: it might wait for copies that have begun.
+  void copies_behind(OpId product) {
+    constexpr int kFirst = 1, kCopies = 2, kOthers = 3, kStores = 4;
+    s_.wait_order = 0;
+    of_tiles(kCopies, 0, kStores);
+    int order = kFirst;
+    for (OpId id : f_.ops(body_)) {
+      if (id != f_.terminator(body_)) s_.ops.emplace(id, LoopSchedule::Entry{s_.last_stage, order});
+      if (id == product) order = kOthers;
+    }
   }
 
   /// While copies are in flight: loads registers, reads all slices but the first, and computes all products but the last. Then the slot is
@@ -157,8 +180,14 @@ class ScheduleChecker {
     std::vector<OpId> all;
     f_.walk(body_, [&](OpId id) {
       if (tiles_.has(id)) return;
-      const bool reads = l.alloc ? f_.kind(id) == OpKind::buffer_load_ && ir::allocation_of(f_, f_.operand(id, 0)) == l.alloc
-                                 : std::ranges::count(f_.op(id).operands, f_.result(l.load)) > 0;
+      const auto reads_buffer = [&](int i) {
+        const ValueId v = f_.operand(id, i);
+        return f_.type(v).is_buffer() && ir::allocation_of(f_, v) == l.alloc;
+      };
+      const OpKind k = f_.kind(id);
+      const bool reads = !l.alloc                  ? std::ranges::count(f_.op(id).operands, f_.result(l.load)) > 0
+                         : k == OpKind::mma_async_ ? reads_buffer(0) || reads_buffer(1)
+                                                   : k == OpKind::buffer_load_ && reads_buffer(0);
       if (reads) all.push_back(in_body(id));
     });
     return all;
@@ -170,7 +199,7 @@ class ScheduleChecker {
   void check_slots(const PipelinedLoad& l) {
     const OpId write = l.through_registers && l.store ? l.store : l.load;
     const int ahead = s_.last_stage - s_.of(write).stage, order = s_.of(write).order;
-    if (ahead > s_.slots || ahead < 1)
+    if (ahead > s_.slots - s_.spare || ahead < 1)
       return errors_.push_back(fmt::format("load: it is copied {} iterations ahead, with {} slots", ahead, s_.slots));
     if (ahead < s_.slots && order < s_.wait_order)
       errors_.push_back("load: its slot is written before the wait for those that read it in the iteration before");
@@ -195,8 +224,8 @@ class ScheduleChecker {
 
 }  // namespace
 
-LoopSchedule schedule_loop(const Function& f, OpId loop, const PipelinedLoads& found, int slots) {
-  return Scheduler(f, loop, found, slots).run();
+LoopSchedule schedule_loop(const Function& f, OpId loop, const PipelinedLoads& found, int slots, int spare) {
+  return Scheduler(f, loop, found, slots, spare).run();
 }
 
 std::vector<std::string> schedule_errors(const Function& f, OpId loop, const PipelinedLoads& found, const LoopSchedule& s) {
@@ -204,7 +233,8 @@ std::vector<std::string> schedule_errors(const Function& f, OpId loop, const Pip
 }
 
 std::string print_schedule(const Function& f, OpId loop, const LoopSchedule& s) {
-  std::string out = fmt::format("for: {} slots, last stage {}, wait at order {}\n", s.slots, s.last_stage, s.wait_order);
+  const std::string slots = s.spare > 0 ? fmt::format("{} slots, {} of them spare", s.slots, s.spare) : fmt::format("{} slots", s.slots);
+  std::string out = fmt::format("for: {}, last stage {}, wait at order {}\n", slots, s.last_stage, s.wait_order);
   for (OpId id : f.ops(f.region(loop))) {
     if (id == f.terminator(f.region(loop))) continue;
     const std::string op = ir::print(f, id);

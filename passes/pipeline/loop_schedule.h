@@ -21,6 +21,7 @@ struct LoopSchedule {
     int stage = 0, order = 0;
   };
   int slots = 0;              // slots of each buffer
+  int spare = 0;              // iterations by which a slot keeps its tile after the iteration that reads it
   int last_stage = 0;         // the stage of the iteration's own tile
   int wait_order = 0;         // an iteration waits for its copies, which is also a barrier, before the ops of this order
   int copy_order = 0;         // where a group of copies is committed
@@ -30,11 +31,13 @@ struct LoopSchedule {
 };
 
 /// The schedule that pipeline_loops expands:
-///   1. A tile is copied as many iterations ahead as the slots allow: slots - 1, into the slot that the iteration before has read.
+///   1. A tile is copied as many iterations ahead as the slots allow: slots - 1, into the slot that the iteration before has read. Asynchronous
+///      products that go on in the next iteration still read that slot: then with a spare one, slots - 2.
 ///   2. In a loop that only multiplies, the first slice of K is read one iteration ahead as well. Then a tile is copied `slots` iterations
 ///      ahead, into the slot that this iteration has read.
-///   3. Indices from which addresses are computed are loaded one iteration before the copy.
-LoopSchedule schedule_loop(const Function&, OpId loop, const PipelinedLoads&, int slots);
+///   3. Copies begin behind the first asynchronous product of a loop, and before all other ops in other loops.
+///   4. Indices from which addresses are computed are loaded one iteration before the copy.
+LoopSchedule schedule_loop(const Function&, OpId loop, const PipelinedLoads&, int slots, int spare = 0);
 
 /// The errors of the schedule, one line for each; empty if it is correct:
 ///   a value is used in an earlier stage than its own, or in its own before its order;

@@ -241,8 +241,13 @@ class LoadFinder {
     while (f_.value(sum).users.size() == 1) {
       const OpId user = f_.value(sum).users[0];
       if (f_.kind(user) == OpKind::yield_) return f_.op(user).parent == body() && f_.operand(user, k) == sum;
-      if (f_.kind(user) != OpKind::mma_ || f_.op(user).parent != body() || f_.operand(user, 2) != sum) return false;
-      sum = f_.result(user);
+      if (f_.op(user).parent != body()) return false;
+      const auto& operands = f_.op(user).operands;
+      const auto at = std::ranges::find(operands, sum) - operands.begin();
+      const OpKind kind = f_.kind(user);
+      const bool is_product = kind == OpKind::mma_ || kind == OpKind::mma_async_;
+      if (is_product ? at != 2 : kind != OpKind::mma_wait_) return false;
+      sum = f_.result(user, is_product ? 0 : static_cast<int>(at));
     }
     return false;
   }

@@ -233,15 +233,14 @@ class SwizzledRows {
   std::vector<std::uint32_t> masks_;
 };
 
-/// The axis along which the lowest registers of a thread are neighbours; the last axis if there is none.
+}  // namespace
+
 int axis_of_neighbours(const LinearLayout& writer) {
   for (const std::uint32_t basis : writer.bases(HardwareDim::reg))
     for (int axis = writer.rank() - 1; axis >= 0; --axis)
       if (writer.log2_extents()[static_cast<std::size_t>(axis)] > 0 && basis == 1u << writer.axis_shift(axis)) return axis;
   return writer.rank() - 1;
 }
-
-}  // namespace
 
 LinearLayout buffer_layout(const LinearLayout& writer, const LinearLayout& reader, int element_bytes) {
   SwizzledRows rows(writer.log2_extents(), axis_of_neighbours(writer), element_bytes);

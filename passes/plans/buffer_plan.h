@@ -43,6 +43,9 @@ std::optional<MatrixLoad> plan_matrix_load(const ir::LinearLayout& registers, co
 /// axis on which the writer has neighbours; chunks of 16 bytes are permuted so that the reader has few or no bank conflicts.
 ir::LinearLayout buffer_layout(const ir::LinearLayout& writer, const ir::LinearLayout& reader, int element_bytes);
 
+/// The axis along which the lowest registers of a thread are neighbours; the last axis if there is none.
+int axis_of_neighbours(const ir::LinearLayout& writer);
+
 /// Approximately how many instructions a thread executes to read a tile from a buffer whose rows are along axis `inner`: loads, and
 /// instructions that assemble bytes to words and bring words into the order of the registers. used_in_place: an instruction uses words as
 /// they are loaded, so the registers of a vector must be neighbours in its operand.

@@ -20,9 +20,15 @@ constexpr Elements kElements[] = {{Element::f32, Element::f32}, {Element::f32, E
 }  // namespace
 
 void Maker::matrix_product_step() {
-  const Elements e = r_.pick(kElements);
+  Elements e = r_.pick(kElements);
   const auto up_to = [&](int log2) { return std::int64_t{1} << r_.between(0, log2); };
-  const std::int64_t m = up_to(r_.chance(10) ? 7 : 5), n = up_to(8), depth = up_to(6);
+  std::int64_t m = up_to(r_.chance(10) ? 7 : 5), n = up_to(8), depth = up_to(6);
+  // In runs for products, every third one has a tile for the instructions of several warps.
+  if (options_.matrix_products > 0 && r_.chance(33)) {
+    constexpr Elements kWide[] = {{Element::f16, Element::f32}, {Element::bf16, Element::f32}, {Element::i8, Element::i32}};
+    e = r_.pick(kWide);
+    m = std::int64_t{64} << r_.between(0, 1), n = std::int64_t{16} << r_.between(0, 3), depth = std::int64_t{16} << r_.between(0, 2);
+  }
   const std::int64_t trips = r_.between(0, std::clamp<std::int64_t>((1 << 17) / (m * n * depth), 1, 40));
   const std::int64_t k = r_.chance(30) ? trips * depth : std::max<std::int64_t>(trips * depth - r_.between(0, depth), 0);
   const std::int64_t rows = r_.chance(40) ? r_.between(1, std::min<std::int64_t>(2 * m, 9)) : r_.between(1, 3 * m);

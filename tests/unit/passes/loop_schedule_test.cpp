@@ -45,13 +45,13 @@ struct Scheduled {
   PipelinedLoads found;
   LoopSchedule schedule;
 
-  explicit Scheduled(int slots = 3) {
+  explicit Scheduled(int slots = 3, int spare = 0) {
     f.walk([&](OpId id) {
       if (f.kind(id) == OpKind::for_) loop = id;
     });
     Rewriter rw(f);
     found = find_pipelined_loads(rw, loop, LoopStores(f, loop), true);
-    schedule = schedule_loop(f, loop, found, slots);
+    schedule = schedule_loop(f, loop, found, slots, spare);
   }
   LoopSchedule::Entry& of(OpKind kind) {
     for (OpId id : f.ops(f.region(loop)))
@@ -73,6 +73,18 @@ TEST_CASE("loop_schedule: copies run ahead by all slots but one") {
     CHECK(s.schedule.last_stage - s.of(OpKind::load_).stage == slots - 1);
     CHECK(s.of(OpKind::buffer_load_).stage == s.schedule.last_stage);
   }
+}
+
+TEST_CASE("loop_schedule: with a spare slot copies run ahead by one iteration less") {
+  for (int slots : {3, 4, 7}) {
+    Scheduled s(slots, 1);
+    CAPTURE(slots);
+    CHECK(s.errors() == "");
+    CHECK(s.schedule.last_stage - s.of(OpKind::load_).stage == slots - 2);
+  }
+  Scheduled s(4);
+  s.schedule.spare = 2;
+  CHECK(s.errors().find("load: it is copied 3 iterations ahead, with 4 slots") == 0);
 }
 
 TEST_CASE("loop_schedule: an op without a stage, and a value that is not there yet, are errors") {
