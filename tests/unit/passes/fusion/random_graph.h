@@ -20,4 +20,8 @@ void random_graph_of_each_kind(graph::Graph&, std::uint64_t seed);
 /// any magnitude, several functions that combine. The least n is 0 for an odd seed.
 void random_graph_of_all_types(graph::Graph&, std::uint64_t seed);
 
+/// A random graph of constants and of tables, of any magnitude and in any type, and of ops on them. Each element of an output has the value of
+/// the graph with each op in its type (Rounding::as_typed), but for the last digits of f32 and f64.
+void random_graph_of_constants(graph::Graph&, std::uint64_t seed);
+
 }  // namespace tilewright::passes::fusion::test
