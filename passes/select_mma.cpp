@@ -112,16 +112,21 @@ int instructions_of_warp(const MmaShare& s, const MatrixInstruction& instruction
 
 // ---- asynchronous instructions ----
 
-constexpr int kMostAccumulators = 128;  // 32-bit registers of a thread for an accumulator
-constexpr int kLeastColumns = 16;       // of the result: rows of 32 bytes in shared memory
-constexpr int kLeastDivided = 64;       // columns of a group, if groups share them: whole rows of 128 bytes
+constexpr int kLeastColumns = 16;  // of the result: rows of 32 bytes in shared memory
+constexpr int kLeastDivided = 64;  // columns of a group, if groups share them: whole rows of 128 bytes
+
+/// How many 32-bit registers of a thread an accumulator may have: half of all. Where there are too few registers, ptxas makes each product
+/// wait for the one before.
+int most_accumulators(const ir::TargetDesc& target, int num_warps) {
+  return (std::min(target.max_registers, target.registers_per_sm / (32 * num_warps)) + 1) / 2;
+}
 
 /// The product by this row; none if the tiles do not allow it.
-std::optional<MmaProduct> async_product(const Function& f, OpId dot, std::int64_t row, int num_warps) {
+std::optional<MmaProduct> async_product(const Function& f, OpId dot, std::int64_t row, const PassContext& context) {
   MmaProduct p{.dot = dot, .row = row, .chain = chain_of(f, dot)};
   const MatrixInstruction& i = p.instruction();
   const ir::Type a = f.type(f.operand(dot, 0)), sums = f.type(f.result(dot));
-  const std::int64_t groups = num_warps >> i.log2_warps;
+  const std::int64_t groups = context.num_warps >> i.log2_warps;
   if (sums.rank() != 2 || groups == 0 || a.extent(1) < 1 << i.log2_k) return std::nullopt;
   const std::int64_t by_rows = std::min(groups, sums.extent(0) >> i.log2_m);
   if (by_rows == 0) return std::nullopt;
@@ -129,7 +134,7 @@ std::optional<MmaProduct> async_product(const Function& f, OpId dot, std::int64_
   if (columns < (by_columns > 1 ? kLeastDivided : kLeastColumns)) return std::nullopt;
   // Chained products keep rows within a warp.
   if (by_columns > 1 && p.chain.any()) return std::nullopt;
-  if (sums.extent(0) / by_rows * columns / (32 << i.log2_warps) > kMostAccumulators) return std::nullopt;
+  if (sums.extent(0) / by_rows * columns / (32 << i.log2_warps) > most_accumulators(context.target, context.num_warps)) return std::nullopt;
   p.share.warps = {by_rows << i.log2_warps, by_columns};
   p.from_registers = p.chain.producer && i.a == MatrixInstruction::Place::either;
   return p;
@@ -148,7 +153,7 @@ std::optional<MmaProduct> select_async(const Function& f, OpId dot, const PassCo
     // The others are less accurate than synchronous instructions.
     if (all[i].accuracy != MatrixInstruction::Accuracy::exact || !ir::has_instruction(context.target, all[i])) continue;
     if (!ir::keeps(all[i], precision_of(f, dot)) || (all[i].major == MatrixInstruction::Major::k && !is_along_k(f, dot))) continue;
-    if (auto p = async_product(f, dot, static_cast<std::int64_t>(i), context.num_warps)) return p;
+    if (auto p = async_product(f, dot, static_cast<std::int64_t>(i), context)) return p;
   }
   return std::nullopt;
 }
