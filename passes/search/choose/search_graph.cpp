@@ -105,6 +105,7 @@ SearchResult search_graph(const graph::Graph& written, const SearchOptions& opti
   graph::Graph joined = join(written, regions, replacements);
   if (regions.size() > 1 && !gains(written, joined, options, judge, result)) {
     result.rewritings.clear();
+    result.seconds_after = result.seconds_before;
     result.not_done.emplace_back("all of it: the whole graph takes no less time than as written");
     return result;
   }

@@ -383,6 +383,7 @@ TEST_CASE("search_graph: of a graph in parts, each different one is measured onc
   r = search_graph(g, {}, {}, judge);
   CHECK(!r.graph);
   CHECK(r.rewritings.empty());
+  CHECK(r.seconds_after == r.seconds_before);
   CHECK(r.not_done.back() == "all of it: the whole graph takes no less time than as written");
 }
 
