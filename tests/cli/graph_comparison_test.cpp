@@ -2,6 +2,7 @@
 #include "frontend/cli/execution/graph_comparison.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <cstring>
@@ -86,6 +87,25 @@ TEST_CASE("graph_comparison: a result is as good as the graph in its own types, 
   CHECK(r.typed->lost > kTolerance);
   for (std::size_t i = 0; i < 3; ++i) e.set(i, 0.05);
   CHECK_FALSE(e.compared().is_right);
+}
+
+TEST_CASE("graph_comparison: squares of the numbers overflow or underflow") {
+  for (const char* scale : {"1e200", "1e-200"}) {
+    Example e(fmt::format(R"(graph {{
+  %x = input : f32[3]
+  %0 = cast %x : f64[3]
+  %1 = constant {{data = [{}]}} : f64
+  %2 = mul %0, %1 : f64[3]
+  output "y" %2
+}}
+)",
+                          scale)
+                  .c_str(),
+              {1, 2, 3});
+    CHECK(e.compared().is_right);
+    e.set(1, e.results[0].number(1) * 1.01);
+    CHECK_FALSE(e.compared().is_right);
+  }
 }
 
 }  // namespace

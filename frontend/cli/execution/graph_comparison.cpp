@@ -20,9 +20,10 @@ bool are_alike(double seen, double expected) {
   return seen == expected;
 }
 
+/// long double: squares of all finite doubles are finite there, and no square of a number is 0.
 struct Distance {
-  double difference = 0, size = 0;  // ||seen - expected||, ||expected||
-  double relative() const { return difference == 0 ? 0 : size > 0 ? difference / size : HUGE_VAL; }
+  long double difference = 0, size = 0;  // ||seen - expected||, ||expected||
+  double relative() const { return static_cast<double>(difference == 0 ? 0 : size > 0 ? difference / size : HUGE_VALL); }
 };
 
 /// Over all elements. Infinite if an element is not finite in one of the two and differs in the other, unless it is as in `typed`.
@@ -30,15 +31,16 @@ Distance distance(const GraphResult& seen, const GraphResult& expected, const Gr
   Distance d;
   const std::size_t count = expected.bytes.size() / static_cast<std::size_t>(ir::bytes(expected.element));
   for (std::size_t i = 0; i < count; ++i) {
-    const double s = seen.number(i), e = expected.number(i);
+    const long double s = seen.number(i), e = expected.number(i);
     if (std::isfinite(s) && std::isfinite(e)) {
       d.difference += (s - e) * (s - e);
       d.size += e * e;
-    } else if (!are_alike(s, e) && !(typed && are_alike(s, typed->number(i)))) {
-      d.difference = HUGE_VAL;
+    } else if (!are_alike(seen.number(i), expected.number(i)) && !(typed && are_alike(seen.number(i), typed->number(i)))) {
+      d.difference = HUGE_VALL;
     }
   }
-  return {std::sqrt(d.difference), std::sqrt(std::max(d.size, least_size * least_size * static_cast<double>(count)))};
+  const long double least = least_size;
+  return {std::sqrt(d.difference), std::sqrt(std::max(d.size, least * least * static_cast<long double>(count)))};
 }
 
 }  // namespace

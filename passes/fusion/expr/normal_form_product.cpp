@@ -189,6 +189,7 @@ class ExprBuilder::ProductBuilder {
   // (c x y)^p: a fractional power is applied to the factors known to be >= 0; the others stay together. The former must not be 0 if there
   // are others: sqrt(0 x) is 0 for a negative x, while 0 sqrt(x) is NaN.
   void take_product(Expr base, const Rational& exponent) {
+    if (base->number.is_zero() && !exponent.is_integer()) return merge(base, exponent);
     take_number(base->number, exponent);
     const bool stays_together = !exponent.is_integer() &&
                                 !std::all_of(base->factors.begin(), base->factors.end(), [](const Factor& f) { return is_nonnegative(f); });

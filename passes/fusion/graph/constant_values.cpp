@@ -137,8 +137,12 @@ NodeId copy_function(const Graph& from, NodeId function, Graph& to) {
   return copies.at(function);
 }
 
+bool is_one_number(const std::vector<std::uint64_t>& bits) {
+  return std::all_of(bits.begin(), bits.end(), [&](std::uint64_t b) { return b == bits[0]; });
+}
+
 std::shared_ptr<const graph::ConstantData> data_of(std::vector<std::uint64_t> bits) {
-  if (std::all_of(bits.begin(), bits.end(), [&](std::uint64_t b) { return b == bits[0]; })) bits.resize(1);
+  if (is_one_number(bits)) bits.resize(1);
   return std::make_shared<graph::ConstantData>(graph::ConstantData{std::move(bits)});
 }
 
@@ -157,16 +161,14 @@ std::optional<ConstantValue> ConstantValues::value_of(const Node& n) const {
   if (is_opaque(n.op)) return std::nullopt;
   if (n.op == Op::constant) {
     if (n.data->bits.empty() || n.data->bits.size() > kMostFoldedElements) return std::nullopt;
-    return ConstantValue{.data = n.data->bits.size() == 1 ? n.data : data_of(n.data->bits), .stored = n.data->bits.size()};
+    return ConstantValue{.data = is_one_number(n.data->bits) ? data_of({n.data->bits[0]}) : n.data, .is_computed = false};
   }
   ConstantValue result;
-  result.stored = 0;
   bool are_uniform = true;
   for (NodeId x : n.operands) {
     const std::optional<ConstantValue>& value = values_[x.index];
     if (!value || divides_by_zero(n, g_.node(x).element, *value->data)) return std::nullopt;
     result.is_exact = result.is_exact && value->is_exact;
-    result.stored += value->stored;
     are_uniform = are_uniform && value->is_uniform();
   }
   if (are_uniform)
@@ -215,8 +217,14 @@ std::optional<ConstantValue> ConstantValues::uniform_map(const Node& n) const {
   return result;
 }
 
+void ConstantValues::push_back(std::optional<ConstantValue> value) {
+  if (value && value->is_computed && !value->is_uniform()) computed_ += value->data->bits.size();
+  values_.push_back(std::move(value));
+}
+
 // Whether the interpreter computes the node in a short time, and its shape and attributes have no symbols.
 bool ConstantValues::is_small(const Node& n) const {
+  if (computed_ >= kMostFoldedElementsOfGraph) return false;
   if (std::any_of(n.lengths.begin(), n.lengths.end(), [](const Dim& d) { return !d.is_constant(); })) return false;
   const std::optional<std::size_t> own = count_of(n.shape);
   if (!own || *own == 0) return false;

@@ -19,8 +19,8 @@ namespace tilewright::passes::fusion {
 
 /// Elements that the interpreter computes of constants, and those that it reads for them, at most: it takes about 50 ns for each.
 inline constexpr std::size_t kMostFoldedElements = 1 << 16;
-/// Elements of a table in memory that takes the place of what is computed of smaller constants, at most.
-inline constexpr std::size_t kMostAddedElements = 4096;
+/// The same of all nodes of a graph: it takes about a quarter of a second, and 32 MB.
+inline constexpr std::size_t kMostFoldedElementsOfGraph = 1 << 22;
 
 /// The operands from which an op takes its elements as they are: of a choice, a pad, a concatenation or a view.
 std::vector<std::size_t> moved_operands(const graph::Node&);
@@ -29,7 +29,7 @@ struct ConstantValue {
   std::shared_ptr<const graph::ConstantData> data;  // of equal elements: one
   bool is_exact = true;                             // formulas, which have no types, have the same value
   bool depends_on_type = false;                     // the type of the node decides on the value
-  std::size_t stored = 1;                           // the elements of the constants that it is computed from
+  bool is_computed = true;                          // by the interpreter
 
   bool is_uniform() const { return data->bits.size() == 1; }
 };
@@ -43,7 +43,7 @@ class ConstantValues {
   /// The value of a node whose operands are in the graph; none if it depends on an input, or has more than kMostFoldedElements.
   std::optional<ConstantValue> value_of(const graph::Node&) const;
   /// Adds the value of the node that is appended to the graph next.
-  void push_back(std::optional<ConstantValue> value) { values_.push_back(std::move(value)); }
+  void push_back(std::optional<ConstantValue> value);
   const std::optional<ConstantValue>& operator[](graph::NodeId n) const { return values_[n.index]; }
 
  private:
@@ -56,6 +56,7 @@ class ConstantValues {
 
   const graph::Graph& g_;
   std::vector<std::optional<ConstantValue>> values_;  // by node
+  std::size_t computed_ = 0;                          // elements of tables that were computed
 };
 
 }  // namespace tilewright::passes::fusion

@@ -24,6 +24,9 @@ using graph::Op;
 using ir::Element;
 using ir::OpKind;
 
+// Nodes that are copied in the types of casts, for each node of the graph: two casts of each of n nested choices would make 2^n.
+constexpr std::size_t kMostCopiesOfCasts = 8;
+
 std::uint64_t converted(std::uint64_t bits, Element from, Element to) {
   return from == to ? bits : ir::evaluate_scalar(OpKind::cast_, std::array{ir::Type(from)}, std::array{bits}, ir::Type(to));
 }
@@ -80,8 +83,7 @@ class ConstantFolding {
     if (value && value->depends_on_type && value->is_uniform()) return constant(std::move(n), *value);
     if (is_cast_to_float(n) && is_made_of_others(n.operands[0]))
       if (const std::optional<NodeId> moved = cast_inside(n)) return *moved;
-    if (value && value->depends_on_type && value->data->bits.size() <= std::max(value->stored, kMostAddedElements))
-      return constant(std::move(n), *value);
+    if (value && value->depends_on_type) return constant(std::move(n), *value);
     return append(std::move(n), std::move(value));
   }
 
@@ -137,7 +139,7 @@ class ConstantFolding {
         changes = !is_held(*values_[id]->data, n.element, to);
       casts_[{id, to}].changes = changes;
     }
-    if (!casts_.at({whole, to}).changes) return std::nullopt;
+    if (!casts_.at({whole, to}).changes || copies_ > kMostCopiesOfCasts * g_.size()) return std::nullopt;
     is_changed_ = true;
     const NodeId result = moved_inside(whole, cast);
     if (folded_.node(result).name.empty()) folded_.set_name(result, cast.name);
@@ -151,7 +153,7 @@ class ConstantFolding {
       const auto at = casts_.find({x, to});
       return at != casts_.end() && at->second.node;
     };
-    for (NodeId id : parts_of(whole, is_appended, moved_operands)) casts_[{id, to}].node = append_cast(id, cast);
+    for (NodeId id : parts_of(whole, is_appended, moved_operands)) casts_[{id, to}].node = append_cast(id, cast), ++copies_;
     return *casts_.at({whole, to}).node;
   }
 
@@ -184,6 +186,7 @@ class ConstantFolding {
   ConstantValues values_{folded_};                    // of the copy
   std::vector<bool> holds_constants_;                 // by node of the copy: whether elements are constants
   std::map<std::pair<NodeId, Element>, Cast> casts_;  // of nodes of the copy
+  std::size_t copies_ = 0;                            // of nodes, in the type of a cast
   bool is_changed_ = false;
 };
 

@@ -35,7 +35,7 @@ Expr GraphToExprs::position_of_extreme(const graph::Node& node, const std::vecto
   const auto reduced = [&](Combine combine, Element of, auto&& body) {
     Expr result;
     for (const ReducedPiece& p : pieces) {
-      const Expr one = b_.reduce(combine, p.bound, body(p));
+      const Expr one = b_.reduce(combine, p.bound, body(p), {}, of);  // a number has no type of its own
       result = result ? combined(combine, result, one, of) : one;
     }
     return result;

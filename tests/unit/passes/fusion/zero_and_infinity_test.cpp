@@ -120,6 +120,21 @@ TEST_CASE("fusion zero: roots, logarithms and powers of what may be negative") {
   check_elements([](Formula x, Formula) { return sum(pow(x / sum(x), 1.5)); });
 }
 
+TEST_CASE("fusion zero: roots, logarithms and powers of products that are 0 whatever their factors are") {
+  check_elements([](Formula x, Formula y) { return sqrt(x * y * 0.0); });
+  check_elements([](Formula x, Formula y) { return sqrt(x * y - y * x); });
+  check_elements([](Formula x, Formula y) { return sqrt(-(x * y - y * x)); });
+  check_elements([](Formula x, Formula y) { return sqrt((x * y - y * x) * x); });
+  check_elements([](Formula x, Formula y) { return sqrt(square(x) * y * 0.0); });
+  check_elements([](Formula x, Formula y) { return pow(x * y * 0.0, 2.5); });
+  check_elements([](Formula x, Formula y) { return pow(x * y * 0.0, -0.5); });
+  check_elements([](Formula x, Formula y) { return x * sqrt(sqrt(x * y * 0.0)); });
+  check_elements([](Formula x, Formula y) { return sum(sqrt(x * y * 0.0)); });
+  check_elements([](Formula x, Formula y) { return sqrt(sum(x * y * 0.0)); });
+  check_elements([](Formula x, Formula y) { return log(1.0 + x * y * 0.0); });
+  check_elements([](Formula x, Formula y) { return exp(sqrt(x * 0.0) - y * 0.0); });
+}
+
 TEST_CASE("fusion zero: masks are numbers that may be 0") {
   const auto x = [](Graph& g, Element e) { return input(g, "x", {6, 5}, e); };
   const auto mask = [](Graph& g) { return input(g, "k", {6, 5}, Element::boolean); };

@@ -20,7 +20,7 @@ using graph::Graph;
 using ir::Element;
 
 constexpr std::int64_t kLength = 6;
-constexpr double kValues[] = {HUGE_VAL, -HUGE_VAL, NAN, -0.0, 0, 65504, 70000, 1e-10, 1e30, 3e38, 257, 0x1p63, -1};
+constexpr double kValues[] = {HUGE_VAL, -HUGE_VAL, NAN, -0.0, 0, 65504, 70000, 1e-10, 1e30, 3e38, 257, 16777217, 0x1p63, -1};
 constexpr Element kElements[] = {Element::i8,  Element::u8,  Element::i16, Element::u16, Element::i32,  Element::u32,   Element::i64,
                                  Element::u64, Element::f16, Element::f32, Element::f64, Element::bf16, Element::f8e5m2};
 
@@ -87,6 +87,8 @@ const Form kForms[] = {
        return accumulated(c(uneven(g, Element::f64, v)), [](Formula x) { return scan(Combine::sum, x); });
      },
      true},
+    {"position of the greatest",
+     [](Graph& g, double v, const Cast& c) { return reduce(Combine::argmax, c(filled(g, Element::f64, v)), {0}, true); }, false, true},
     {"running minimum", [](Graph& g, double v, const Cast& c) { return scan(Combine::min, c(uneven(g, Element::f64, v))); }, false, true},
 };
 
@@ -172,13 +174,31 @@ TEST_CASE("folded constants: nodes that a type does not change stay as they are"
   CHECK(!is_folded([&](Graph& g, Formula x) { return x * sum(plain(g), {0}); }));
   CHECK(!is_folded([&](Graph& g, Formula x) { return x * sqrt(number(g, 2)); }));
   CHECK(is_folded([&](Graph& g, Formula x) { return x * cast(cast(plain(g) * 0.1, Element::f16), Element::f32); }));
-  // Products of two tables of 128 numbers stay products, which are more than the numbers.
-  CHECK(!is_folded([&](Graph& g, Formula x) {
+  // The type decides on products of two tables of 128 numbers, which are more than the numbers.
+  CHECK(is_folded([&](Graph& g, Formula x) {
     std::vector<double> tenths;
     for (int i = 0; i < 128; ++i) tenths.push_back(i / 10.0);
     const Formula t = table(g, Element::f32, tenths);
     return cast(expand(t, 1) * expand(t, 0), Element::f16) * cast(slice(x, 0, 0, 1), Element::f16);
   }));
+}
+
+// Each cast of a choice is moved to what is chosen, so two casts of each choice would double the graph at each level.
+TEST_CASE("folded constants: casts of nested choices do not make a graph that grows faster than linearly") {
+  for (int levels : {10, 20, 40, 80}) {
+    Graph g;
+    const Formula x = input(g, "x", {kLength});
+    Formula t = x;
+    for (int i = 0; i < levels; ++i) {
+      const Formula s = where(less(x, like(x, i)), t, like(x, i + 0.1));
+      const Formula as_f16 = cast(cast(s, Element::f16), Element::f32), as_bf16 = cast(cast(s, Element::bf16), Element::f32);
+      t = where(less(x, like(x, i + 0.5)), as_f16, as_bf16);
+    }
+    builder(g).output("y", t.id);
+    const std::optional<Graph> folded = with_folded_constants(g);
+    REQUIRE(folded.has_value());
+    CHECK(folded->size() <= 40 * g.size());
+  }
 }
 
 }  // namespace
