@@ -59,6 +59,8 @@ const std::vector<Equivalent>& known_equivalents() {
 
       {"histogram", kBarrier, "bar\\.sync 0;", ".*", 1,
        "a thread clears those bins that it alone has read since the barrier before, and another barrier follows"},
+      {"product for sm_90a", kBarrier, "bar\\.sync 0;", "(sum = tw::dot_scaled|for).*", 2,
+       "the four warps of the program multiply together, and a product that one of them has waited for has read its factors"},
       {"topk_sampling", kBarrier, "bar\\.sync 0;", ".*topk.*", 1,
        "the last exchange of the sort reads the upper half of its memory, and what is stored next lies in the lower"},
       {"topk_sampling", kBarrier, "bar\\.sync 0;", ".*topk.*", 2,

@@ -10,7 +10,7 @@ namespace tilewright::test {
 /// The number of equivalent mutants of a kernel, for each target, among those that match all patterns and no earlier row. Each pattern is a
 /// regular expression that must match a whole text.
 struct Equivalent {
-  const char* kernel;  // "ptx: multicast" if it is one of tests/ptx
+  const char* kernel;  // "ptx: multicast" if it is one of tests/ptx; "product for sm_90a" if it is so for this target alone
   Weakening weakening;
   const char* instruction;  // as in Mutant::before, each register as its letters: "@%p st.shared.b32 [%r + 0], %f;"
   const char* source;       // the user's line, without the blanks around it

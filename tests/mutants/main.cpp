@@ -111,7 +111,7 @@ class Session {
   }
 
   void judge_all(const Subject& subject, const std::string& listed) {
-    judged_.insert(listed);
+    judged_.insert({listed, on_target(listed, subject)});
     std::map<Fate, int> fates;
     int equivalent = 0, count = 0;
     for (const Mutant& mutant : mutants_of(subject.module(), subject.kernel())) {
@@ -124,7 +124,7 @@ class Session {
       const bool is_caught = verdict.fate == Fate::found || verdict.fate == Fate::wrong;
       const std::string outcome = is_caught ? verdict.how : verdict.fate == Fate::survived ? "survived" : "not reached";
       if (options_.verbose) fmt::print("{}: {}\n", text, outcome);
-      if (!is_caught && take_known(listed, mutant, source))
+      if (!is_caught && (take_known(listed, mutant, source) || take_known(on_target(listed, subject), mutant, source)))
         ++equivalent;
       else if (++fates[verdict.fate]; !is_caught)
         problem("{}: {}", text, outcome);
@@ -135,7 +135,10 @@ class Session {
                never, subject.counters().instructions.size());
   }
 
-  static std::string name_of(const Subject& subject) { return fmt::format("{} for {}", subject.kernel(), subject.module().target); }
+  static std::string on_target(const std::string& kernel, const Subject& subject) {
+    return fmt::format("{} for {}", kernel, subject.module().target);
+  }
+  static std::string name_of(const Subject& subject) { return on_target(subject.kernel(), subject); }
   static const char* name_of(Weakening weakening) { return test::name_of(weakening); }
 
   template <class... Values>
