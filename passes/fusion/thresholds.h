@@ -35,7 +35,16 @@ inline constexpr double kLongestText = 2000;
 /// Numerators and denominators from here on are printed as decimal fractions, which are shorter.
 inline constexpr int kLeastLongNumber = 1000;
 
-// ---- graph: segments ----
+// ---- graph: constants ----
+
+/// Elements of a constant that the interpreter computes, and that it reads for it, at most.
+inline constexpr std::size_t kMostFoldedElements = 1 << 16;
+/// The same of all nodes of a graph: 32 MB.
+inline constexpr std::size_t kMostFoldedElementsOfGraph = 1 << 22;
+/// Nodes that are copied in the types of casts, for each node of a graph: two casts of each of n nested choices would make 2^n.
+inline constexpr std::size_t kMostCopiesOfCasts = 8;
+
+// ---- graph and segments: what is stored ----
 
 /// Operations of a segment, counted as in segment_parts.h: the time of a derivation grows faster than its formulas.
 inline constexpr std::size_t kMostOperations = 160;

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "passes/fusion/graph_walk.h"
 #include "passes/fusion/thresholds.h"
 #include "tileir/builder.h"
 #include "tileir/graph/einsum.h"
@@ -120,20 +121,16 @@ NodeId append_cast(Graph& g, NodeId x, Element to) {
 
 // Copies the function of a reduction.
 NodeId copy_function(const Graph& from, NodeId function, Graph& to) {
-  std::set<NodeId> needed;
-  for (std::vector<NodeId> todo = {function}; !todo.empty();) {
-    const NodeId id = todo.back();
-    todo.pop_back();
-    if (!needed.insert(id).second) continue;
-    for (NodeId x : from.node(id).operands) todo.push_back(x);
-  }
   std::map<NodeId, NodeId> copies;
-  for (NodeId id : needed) {
+  std::set<NodeId> seen;
+  const auto copy = [&](NodeId id) {
     Node n = from.node(id);
     n.composite.reset();
     for (NodeId& x : n.operands) x = copies.at(x);
     copies[id] = to.append(std::move(n));
-  }
+  };
+  visit_operands_first(
+      function, [&](NodeId id) { return from.node(id).operands; }, [&](NodeId id) { return seen.insert(id).second; }, copy);
   return copies.at(function);
 }
 

@@ -17,11 +17,6 @@
 
 namespace tilewright::passes::fusion {
 
-/// Elements that the interpreter computes of constants, and those that it reads for them, at most: it takes about 50 ns for each.
-inline constexpr std::size_t kMostFoldedElements = 1 << 16;
-/// The same of all nodes of a graph: it takes about a quarter of a second, and 32 MB.
-inline constexpr std::size_t kMostFoldedElementsOfGraph = 1 << 22;
-
 /// The operands from which an op takes its elements as they are: of a choice, a pad, a concatenation or a view.
 std::vector<std::size_t> moved_operands(const graph::Node&);
 

@@ -24,9 +24,6 @@ using graph::Op;
 using ir::Element;
 using ir::OpKind;
 
-// Nodes that are copied in the types of casts, for each node of the graph: two casts of each of n nested choices would make 2^n.
-constexpr std::size_t kMostCopiesOfCasts = 8;
-
 std::uint64_t converted(std::uint64_t bits, Element from, Element to) {
   return from == to ? bits : ir::evaluate_scalar(OpKind::cast_, std::array{ir::Type(from)}, std::array{bits}, ir::Type(to));
 }

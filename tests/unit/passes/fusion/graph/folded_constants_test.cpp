@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "passes/fusion/graph/constant_values.h"
+#include "passes/fusion/thresholds.h"
 #include "tests/unit/passes/fusion/formula.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tileir/builder.h"
