@@ -112,7 +112,7 @@ std::optional<std::string> typed_difference(const cli::GraphResult& got, const c
   const auto width = static_cast<std::size_t>(ir::bytes(want.element));
   for (std::size_t i = 0; i < want.bytes.size() / width; ++i) {
     if (std::memcmp(&got.bytes[i * width], &want.bytes[i * width], width) == 0) continue;
-    const double g = got.number(i), w = want.number(i);
+    const auto g = static_cast<double>(got.number(i)), w = static_cast<double>(want.number(i));
     const bool is_same = g == w || (std::isnan(g) && std::isnan(w)) || std::fabs(g - w) <= 1e-5 * std::fabs(w);
     if (!is_same || !ir::is_float(want.element))
       return fmt::format("'{}': element {} is {:.9g}, and {:.9g} with each op in its type", got.name, i, g, w);
@@ -120,35 +120,14 @@ std::optional<std::string> typed_difference(const cli::GraphResult& got, const c
   return std::nullopt;
 }
 
-/// The graph with the operands of products rounded to tf32, where the graph allows it.
-graph::Graph with_tf32_operands(const graph::Graph& g) {
-  graph::Graph copy(g.symbols());
-  std::vector<graph::NodeId> copies;
-  for (std::uint32_t i = 0; i < g.size(); ++i) {
-    graph::Node n = g.node({i});
-    n.composite.reset();
-    for (graph::NodeId& x : n.operands) x = copies[x.index];
-    if (n.combiner.valid()) n.combiner = copies[n.combiner.index];
-    if (n.op == graph::Op::einsum && n.precision == graph::ProductPrecision::standard &&
-        copy.node(n.operands[0]).element == ir::Element::f32)
-      for (graph::NodeId& x : n.operands) {
-        graph::GraphBuilder b = builder(copy);
-        const graph::NodeId bits = b.bitcast(x, ir::Element::u32), half = b.constant(ir::Element::u32, {}, {0x1000}),
-                            kept = b.constant(ir::Element::u32, {}, {0xffffe000});
-        x = b.bitcast(b.map(ir::OpKind::bit_and_, {b.map(ir::OpKind::add_, {bits, half}), kept}), ir::Element::f32);
-      }
-    copies.push_back(copy.append(std::move(n)));
-  }
-  for (const graph::Output& o : g.outputs()) copy.add_output({o.name, copies[o.node.index], o.where});
-  return copy;
-}
-
 /// What is wrong on a device; nothing if all is right.
 std::optional<std::string> problem(const Trial& t, const std::string& device_name, std::uint64_t seed) {
   const graph::Graph& g = *t.graph;
   const std::shared_ptr<rt::Device> device = cli::open_named_device(device_name);
   const Plan plan = detail::compile_graph(t.graph, device, device->target(), t.options, Here());
-  if (const PlanProof proof = plan.proof(); !proof.exact && proof.text.find("rounding leaves all of them open") == proof.text.npos)
+  const PlanProof proof = plan.proof();
+  const auto says = [&](const char* why) { return proof.text.find(why) != proof.text.npos; };
+  if (!proof.exact && !says("rounding leaves all of them open") && !says("small instances do not visit one by one"))
     return "the proof is not exact: " + proof.text;
   const cli::GraphArguments values = arguments_of(g, full_range_arguments(g, t.symbols, seed));
   cli::GraphExecution execution(g, plan, device, values);
@@ -160,15 +139,8 @@ std::optional<std::string> problem(const Trial& t, const std::string& device_nam
       if (auto difference = typed_difference(results[i], typed[i])) return difference;
     return std::nullopt;
   }
-  constexpr double kLeastSize = 1e-3;  // random formulas cancel
-  const std::vector<cli::ComparedResult> compared = cli::compare_with_graph(g, values, results, t.tolerance, kLeastSize);
-  if (std::ranges::all_of(compared, &cli::ComparedResult::is_right)) return std::nullopt;
-  // What formulas lose in the tf32 in which a GPU may multiply is no fault.
-  const graph::Graph in_tf32 = with_tf32_operands(g);
-  const cli::GraphArguments same = arguments_of(in_tf32, full_range_arguments(g, t.symbols, seed));
-  const std::vector<cli::ComparedResult> again = cli::compare_with_graph(in_tf32, same, results, t.tolerance, kLeastSize);
-  for (std::size_t i = 0; i < compared.size(); ++i)
-    if (!compared[i].is_right && (device_name.starts_with("cpu") || !again[i].is_right)) return compared[i].text();
+  for (const cli::ComparedResult& r : cli::compare_with_graph(g, values, results, t.tolerance, !device_name.starts_with("cpu")))
+    if (!r.is_right()) return r.text();
   return std::nullopt;
 }
 

@@ -1,22 +1,30 @@
 // One run of a graph by the interpreter: the values of its nodes, and functions that the families of ops share. Private to the interpreter.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tileir/graph/array.h"
 #include "tileir/graph/graph.h"
+#include "tileir/graph/perturbation.h"
 
 namespace tilewright::graph {
 
 class Evaluation {
  public:
   Evaluation(const Graph&, const Arguments&, Rounding);
+  /// In double precision, with moved operands.
+  Evaluation(const Graph&, const Arguments&, const Perturbation&);
   /// Computes the node and every node that it depends on.
   const Array& value(NodeId);
 
  private:
-  const Array& operand(const Node& n, std::size_t i) const { return values_[n.operands[i].index]; }
+  const Array& operand(const Node& n, std::size_t i) const {
+    return i < moved_.size() && moved_[i] ? *moved_[i] : values_[n.operands[i].index];
+  }
+  /// Puts great numbers in place of the infinities to which finite operands of the node overflow.
+  void saturate(const Node&, Array&) const;
   /// The element type in which values of this element type are computed.
   ir::Element carried(ir::Element) const;
   /// Converts the bits of an element to the type in which it is computed.
@@ -46,6 +54,8 @@ class Evaluation {
   std::vector<std::int64_t> symbols_;  // indexed by symbol number; kUnknown: no value given
   std::vector<Array> values_;
   std::vector<bool> is_done_;
+  std::optional<PerturbedOperands> perturbed_;
+  std::vector<std::optional<Array>> moved_;  // operands of the node that is computed now
 };
 
 /// Row-major strides.

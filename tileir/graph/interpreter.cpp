@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
@@ -54,6 +55,11 @@ Evaluation::Evaluation(const Graph& graph, const Arguments& arguments, Rounding 
   }
 }
 
+Evaluation::Evaluation(const Graph& graph, const Arguments& arguments, const Perturbation& perturbation)
+    : Evaluation(graph, arguments, Rounding::double_precision) {
+  perturbed_.emplace(graph, perturbation);
+}
+
 void Evaluation::fail(const Node& n, const std::string& message) const { throw Error(n.where, fmt::format("{}: {}", text(n.op), message)); }
 
 ir::Element Evaluation::carried(ir::Element e) const {
@@ -83,6 +89,27 @@ Array Evaluation::result(const Node& n) const {
   return a;
 }
 
+void Evaluation::saturate(const Node& n, Array& a) const {
+  if (a.element != ir::Element::f64 || (n.op == Op::map && !may_overflow(n.function))) return;
+  const auto number = [](std::uint64_t bits) { return ir::float_value(ir::Element::f64, bits); };
+  const bool is_map = n.op == Op::map;
+  std::vector<bool> is_finite(a.bits.size(), true);
+  for (std::size_t k = 0; k < n.operands.size(); ++k) {
+    const Array& x = operand(n, k);
+    if (x.element != ir::Element::f64) continue;
+    if (is_map) {
+      const std::vector<std::uint64_t> words = broadcast(x, a.shape);
+      for (std::size_t i = 0; i < words.size(); ++i)
+        if (!std::isfinite(number(words[i])) || number(words[i]) == 0) is_finite[i] = false;
+    } else if (!std::ranges::all_of(x.bits, [&](std::uint64_t bits) { return std::isfinite(number(bits)); })) {
+      return;
+    }
+  }
+  for (std::size_t i = 0; i < a.bits.size(); ++i)
+    if (is_finite[i] && std::isinf(number(a.bits[i])))
+      a.bits[i] = ir::element_bits(ir::Element::f64, std::copysign(kSaturated, number(a.bits[i])));
+}
+
 std::uint64_t Evaluation::apply(ir::OpKind function, ir::Element e, std::span<const std::uint64_t> operands) const {
   const std::array<ir::Type, 3> types{ir::Type(e), ir::Type(e), ir::Type(e)};
   return ir::evaluate_scalar(function, std::span(types).first(operands.size()), operands, ir::Type(e));
@@ -106,17 +133,29 @@ const Array& Evaluation::value(NodeId id) {
       for (NodeId operand : graph_.node({i}).operands) is_needed[operand.index] = true;
   for (std::uint32_t i = 0; i <= id.index; ++i) {
     if (!is_needed[i] || is_done_[i]) continue;
-    values_[i] = run(graph_.node({i}));
+    const Node& n = graph_.node({i});
+    if (perturbed_) moved_ = perturbed_->of(n, values_);
+    values_[i] = run(n);
+    if (perturbed_ && !n.operands.empty()) saturate(n, values_[i]);
     is_done_[i] = true;
   }
   return values_[id.index];
 }
 
-std::map<std::string, Array> interpret(const Graph& graph, const Arguments& arguments, Rounding rounding) {
-  Evaluation evaluation(graph, arguments, rounding);
+namespace {
+std::map<std::string, Array> outputs_of(Evaluation&& evaluation, const Graph& graph) {
   std::map<std::string, Array> outputs;
   for (const Output& output : graph.outputs()) outputs[output.name] = evaluation.value(output.node);
   return outputs;
+}
+}  // namespace
+
+std::map<std::string, Array> interpret(const Graph& graph, const Arguments& arguments, Rounding rounding) {
+  return outputs_of(Evaluation(graph, arguments, rounding), graph);
+}
+
+std::map<std::string, Array> interpret(const Graph& graph, const Arguments& arguments, const Perturbation& perturbation) {
+  return outputs_of(Evaluation(graph, arguments, perturbation), graph);
 }
 
 Array interpret(const Graph& graph, NodeId node, const Arguments& arguments, Rounding rounding) {

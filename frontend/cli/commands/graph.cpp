@@ -163,14 +163,15 @@ void write_results(const std::vector<GraphResult>& results, const std::vector<Ou
       if (r.name == file.name) session.files.write(file.path, write_npy(r.element, r.shape, r.bytes));
 }
 
-/// Prints the error of each output. Throws Failure if one is beyond the tolerance.
-void compare(const graph::Graph& g, const GraphArguments& arguments, const std::vector<GraphResult>& results, double tolerance) {
+/// Prints the error of each output. Throws Failure if an element is beyond the tolerance.
+void compare(const graph::Graph& g, const GraphArguments& arguments, const std::vector<GraphResult>& results, double tolerance,
+             bool multiplies_in_tf32) {
   std::string wrong;
-  for (const ComparedResult& r : compare_with_graph(g, arguments, results, tolerance)) {
+  for (const ComparedResult& r : compare_with_graph(g, arguments, results, tolerance, multiplies_in_tf32)) {
     fmt::print(stderr, "{}\n", r.text());
-    if (!r.is_right) wrong += fmt::format("{}'{}'", wrong.empty() ? "" : ", ", r.name);
+    if (!r.is_right()) wrong += fmt::format("{}'{}'", wrong.empty() ? "" : ", ", r.name);
   }
-  if (!wrong.empty()) throw Failure(fmt::format("the relative error of {} is beyond --compare {}", wrong, tolerance));
+  if (!wrong.empty()) throw Failure(fmt::format("elements of {} are beyond --compare {}", wrong, tolerance));
 }
 
 void print_report(const rt::Device& device, GraphExecution& execution, double first_ms) {
@@ -186,7 +187,7 @@ void interpret(const graph::Graph& g, const Options& options, Session& session) 
     const GraphArguments arguments = parse_graph_arguments(g, options.arguments, options.random, session.files);
     const std::vector<GraphResult> results = interpret_graph(g, arguments, graph::Rounding::as_typed);
     write_results(results, outputs, session);
-    if (options.compare) compare(g, arguments, results, *options.compare);
+    if (options.compare) compare(g, arguments, results, *options.compare, false);
   }
   if (is_form_of_graph(options.form())) session.files.write(options.output, text_of(options.form(), g, options));
 }
@@ -199,7 +200,7 @@ void run(const graph::Graph& g, const Plan& plan, const std::shared_ptr<rt::Devi
   const std::vector<GraphResult> results = execution.results();
   write_results(results, outputs, session);
   if (options.report) print_report(*device, execution, first_ms);
-  if (options.compare) compare(g, arguments, results, *options.compare);
+  if (options.compare) compare(g, arguments, results, *options.compare, find_target(device->target()).is_gpu());
 }
 
 void execute(const Options& options, Session& session) {
@@ -273,8 +274,8 @@ void add_graph(CLI::App& root, Session& session) {
       ->type_name("SEED");
   add_output_option(*c, o->outputs, "Run: write an output; - is standard output");
   c->add_option("--compare", o->compare,
-                "Run: compare with the graph in double precision, and, where results differ from that, in its own types; fail beyond this "
-                "relative error from both")
+                "Run: compare each element with the graph in double precision; fail if one differs by more than this relative error and by "
+                "more than rounding in the types of the graph may move it; 0: fail if one differs")
       ->type_name("NUMBER");
   add_limit_option(*c, o->limit);
   c->add_flag("--report", o->report, "Run: print the device and times on standard error, and what emulators counted");

@@ -35,10 +35,10 @@ detail::RunValue number_value(ir::Element e, std::uint64_t word) {
 
 }  // namespace
 
-double GraphResult::number(std::size_t i) const {
+long double GraphResult::number(std::size_t i) const {
   const std::uint64_t bits = bits_at(bytes, i, element);
   if (ir::is_float(element)) return ir::float_value(element, bits);
-  return ir::is_unsigned(element) ? static_cast<double>(bits) : static_cast<double>(ir::integer_value(element, bits));
+  return ir::is_unsigned(element) ? static_cast<long double>(bits) : static_cast<long double>(ir::integer_value(element, bits));
 }
 
 GraphExecution::GraphExecution(const graph::Graph& g, const Plan& plan, std::shared_ptr<rt::Device> device, const GraphArguments& arguments)
@@ -106,7 +106,10 @@ std::vector<GraphResult> GraphExecution::results() const {
   return results;
 }
 
-std::vector<GraphResult> interpret_graph(const graph::Graph& g, const GraphArguments& arguments, graph::Rounding rounding) {
+namespace {
+
+template <class How>
+std::vector<GraphResult> interpreted(const graph::Graph& g, const GraphArguments& arguments, const How& how) {
   graph::Arguments values;
   for (const GraphArgument& a : arguments.given) {
     std::vector<std::uint64_t>& words = values.arrays[a.value.name];
@@ -119,7 +122,7 @@ std::vector<GraphResult> interpret_graph(const graph::Graph& g, const GraphArgum
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = bits_at(a.value.bytes, i, a.value.type.element());
   }
   for (std::uint32_t s = 0; s < g.symbols()->size(); ++s) values.symbols[(*g.symbols())[s].name] = arguments.symbols[s];
-  const auto arrays = graph::interpret(g, values, rounding);
+  const auto arrays = graph::interpret(g, values, how);
   std::vector<GraphResult> results;
   for (const graph::Output& o : g.outputs()) {
     const graph::Array& array = arrays.at(o.name);
@@ -130,6 +133,16 @@ std::vector<GraphResult> interpret_graph(const graph::Graph& g, const GraphArgum
     results.push_back(std::move(r));
   }
   return results;
+}
+
+}  // namespace
+
+std::vector<GraphResult> interpret_graph(const graph::Graph& g, const GraphArguments& arguments, graph::Rounding rounding) {
+  return interpreted(g, arguments, rounding);
+}
+
+std::vector<GraphResult> interpret_graph(const graph::Graph& g, const GraphArguments& arguments, const graph::Perturbation& perturbation) {
+  return interpreted(g, arguments, perturbation);
 }
 
 }  // namespace tilewright::cli

@@ -21,8 +21,9 @@ struct GraphResult {
   std::vector<std::int64_t> shape;
   std::vector<std::byte> bytes;
 
-  /// Element i as a number.
-  double number(std::size_t i) const;
+  std::size_t size() const { return bytes.size() / static_cast<std::size_t>(ir::bytes(element)); }
+  /// Element i as a number: exact for all types.
+  long double number(std::size_t i) const;
 };
 
 /// The buffers of a plan on a device.
@@ -56,5 +57,7 @@ class GraphExecution {
 
 /// The outputs as the interpreter computes them. With Rounding::double_precision, floats are f64.
 std::vector<GraphResult> interpret_graph(const graph::Graph&, const GraphArguments&, graph::Rounding);
+/// The outputs of a run in double precision with perturbed operands.
+std::vector<GraphResult> interpret_graph(const graph::Graph&, const GraphArguments&, const graph::Perturbation&);
 
 }  // namespace tilewright::cli
