@@ -19,6 +19,11 @@ std::optional<Contraction> find_contraction(const Function&, const EvaluationPla
 inline constexpr std::int64_t kFewRows = 8;
 /// Accumulators of so few rows gain more from right factors that are not copied than from panels (measured on Ice Lake).
 inline constexpr std::int64_t kRowsInPlace = 64;
+/// Rows of memory from this length on are streamed: the processor foresees the lines of each row, which are read side by side in the order
+/// in which they lie. It foresees nothing beyond a page.
+inline constexpr std::int64_t kStreamedRowBytes = 4096;
+/// Whether the products of a dot stream a right factor that is read in memory: few rows, and long rows of the right factor.
+bool streams_right(const Function&, OpId dot);
 /// The number of iterations in a block of a contraction that reads right factors in memory.
 std::int64_t iterations_in_place(const Function&, const Contraction&);
 

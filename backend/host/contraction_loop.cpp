@@ -123,7 +123,9 @@ class BlockProducts {
       return left ? rows_in_buffer(left, number, row, live_rows) : rows_in_place(number, row);
     };
     if (is_interleaved_) write_excess(count, live_rows, left_rows);
-    tile_.for_each(TileOrder::along_rows, live_rows, live(1), [&](Value* row, Value* column) {
+    // Streamed rows stay in the first cache for all rows of the accumulators.
+    const bool streams = may_read_right_ && streams_right(e_.f(), dot_.dot);
+    tile_.for_each(streams ? TileOrder::down_columns : TileOrder::along_rows, live_rows, live(1), [&](Value* row, Value* column) {
       Values sums_before = sums_.load(tile_, row, column);
       if (is_interleaved_) sums_before = tile_.without_excess(sums_before, b_.CreateInBoundsGEP(tile_.sum_type(), excess_.address, row));
       const Values results = e_.loop(e_.i64(0), count, e_.i64(1), sums_before, false, [&](Value* number, const Values& carried) {
@@ -132,7 +134,7 @@ class BlockProducts {
                         segment.distance};
         if (may_read_right_) {
           right.alignment = static_cast<std::uint64_t>(left_.element_bytes());
-          right.is_fetched = true;
+          right.is_fetched = !streams;
         }
         return tile_.add_products(carried, left_rows(number, row), right, segment.depth, !has_whole_depth());
       });

@@ -243,6 +243,12 @@ TEST_CASE("contraction: few rows, of which the right factor is read in memory") 
   check({5, 700, 300, 64, 512, 16});
 }
 
+TEST_CASE("contraction: few rows, and rows of the right factor that are long enough to be streamed") {
+  for (const std::int64_t m : {1, 3, 8})
+    for (const std::int64_t n : {1024, 1100})
+      for (const std::int64_t depth : {4, 32}) check({.m = m, .n = n, .k = 70, .rows = m == 3 ? 4 : m, .columns = 1024, .depth = depth});
+}
+
 TEST_CASE("contraction: programs of few rows that share a right factor, which the second one copies") {
   for (const std::int64_t rows : {1, 8, 32}) check({5 * rows - 1, 300, 200, rows, 256, 32});
   check({100, 70, 600, 128, 64, 64});  // many rows copy it at once

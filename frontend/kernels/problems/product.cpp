@@ -34,6 +34,10 @@ std::vector<int> depths(const Machine& m, const ProductShape& s) {
   return all;
 }
 
+/// On hosts, programs of so few rows read b in memory (backend/host/contraction.h). They stream it if its rows are long enough.
+constexpr int kFewRows = 8, kMostStreamedColumns = 4096;
+constexpr double kStreamedRowBytes = 4096;
+
 /// How many warps share the rows and the columns of a product, divided as in select_mma.
 struct Warps {
   int rows = 1, columns = 1;
@@ -61,7 +65,7 @@ std::vector<ProductChoice> candidates(const Machine& m, const ProductShape& s) {
   // eight. Small factors may need the 16 rows of a tile register.
   const int least_rows = is_gpu ? 16 : s.m == 1 ? 1 : s.element_bytes >= 4 ? covering_size(s.m, 4, 16) : 16;
   for (const int rows : tile_sizes(s.m, least_rows, is_gpu ? 128 : 256))
-    for (const int columns : tile_sizes(s.n, 16, 256))
+    for (const int columns : tile_sizes(s.n, 16, !is_gpu && rows <= kFewRows && !s.b_is_transposed ? kMostStreamedColumns : 256))
       for (const int depth : depths(m, s))
         for (const int w : warp_counts(m, {1, 2, 4, 8})) {
           if (is_gpu && (s.products * rows * columns > w * 32 * kMostAccumulators || rows * columns < w * 256)) continue;
@@ -77,8 +81,8 @@ std::vector<ProductChoice> candidates(const Machine& m, const ProductShape& s) {
 }
 
 std::string key(const ProductShape& s) {
-  return fmt::format("product {}x{}x{}x{}, {} of {} from {}, rows at {} and {}", rounded_up(s.batch), rounded_up(s.m), s.n, s.k, s.products,
-                     s.element_bytes, s.least_k, s.a_alignment, s.b_alignment);
+  return fmt::format("product {}x{}x{}x{}, {} of {} from {}, rows at {} and {}{}", rounded_up(s.batch), rounded_up(s.m), s.n, s.k,
+                     s.products, s.element_bytes, s.least_k, s.a_alignment, s.b_alignment, s.b_is_transposed ? ", transposed" : "");
 }
 
 void assume_rows(ProductShape& s) {
@@ -126,7 +130,9 @@ Programs programs(const Machine& m, const ProductShape& s, const ProductChoice& 
   const double rows = c.rows, columns = c.columns, depth = c.depth, tile = rows * columns;
   const double steps = std::ceil(parts_of(s.k, c.depth) / c.splits), k = steps * depth,
                step_bytes = (rows + s.products * columns) * depth * 4;
-  const double load = kLoad + outside_level1(step_bytes, 0.015);
+  const bool is_in_place = rows <= kFewRows && s.element_bytes >= 4 && !s.b_is_transposed,
+             is_streamed = is_in_place && columns * s.element_bytes >= kStreamedRowBytes;
+  const double load = kLoad + (is_streamed ? 0 : outside_level1(step_bytes, 0.015));
   // Two vectors of columns fill the registers of the inner loop.
   const double lanes = m.target.lanes(), share = columns >= 2 * lanes ? 1 : columns >= lanes ? 0.55 : 0.55 * columns / lanes;
   // A block of b and the sums stay in the second-level cache, where they leave room for what the processor fetches. (Fitted with the
@@ -135,7 +141,7 @@ Programs programs(const Machine& m, const ProductShape& s, const ProductChoice& 
   constexpr double kBlockDepth = 512, kBlockBytes = 256 << 10, kLoadInPlace = 0.03, kKeptBytes = 1 << 20;
   const double bytes = s.element_bytes > 4 ? s.element_bytes : 4;
   const double block_bytes = (std::min(k, kBlockDepth) + rows) * columns * s.products * bytes;
-  const bool is_crowded = s.element_bytes >= 4 && block_bytes > kBlockBytes;
+  const bool is_crowded = s.element_bytes >= 4 && !is_streamed && block_bytes > kBlockBytes;
   const double block = 1 + (is_crowded ? 0.05 * std::log2(block_bytes / kBlockBytes) : 0);
   const double products = block * 2 * tile * k * s.products / (m.facts.matrix_flops_32 * 1.3e-9 * share * (s.element_bytes > 4 ? 0.5 : 1));
   // a is read in place; b is copied, and found by the next programs of a group (tilewright/kernels/matmul.h) if all of its blocks are kept.
@@ -143,12 +149,22 @@ Programs programs(const Machine& m, const ProductShape& s, const ProductChoice& 
   constexpr double kGroup = 8, kRowsInPlace = 64;
   const bool is_kept = rows > kRowsInPlace && k * columns * s.products * bytes <= kKeptBytes;
   const double shared = is_kept ? std::min(kGroup, parts_of(s.m, c.rows)) : 1;
-  const double loads = rows * k * (kLoadInPlace + kRow / depth) + s.products * columns * k * (load + kRow / columns) / shared;
+  // A row of b in memory begins with a line that nothing foresees. Of streamed rows, too many side by side are not foreseen either (measured
+  // on Emerald Rapids: 1x4096x4096).
+  constexpr double kRowInPlace = 12, kSideBySide = 16;
+  const double row = is_in_place ? kRowInPlace : kRow,
+               crowd = is_streamed && depth > kSideBySide ? 1 + 0.05 * std::log2(depth / kSideBySide) : 1;
+  const double loads = rows * k * (kLoadInPlace + kRow / depth) + s.products * columns * k * (load * crowd + row / columns) / shared;
   Programs p;
   p.count = static_cast<double>(s.batch) * parts_of(s.m, c.rows) * parts_of(s.n, c.columns) * c.splits;
   p.nanoseconds = products + loads + steps * (kStep + 0.02 * tile * s.products) + tile * 0.15 + rows * kRow;
   // One row, a transposed factor: vectors run along k, and their lanes are added up for each column of a step.
-  if (c.rows == 1) p.nanoseconds += steps * s.products * columns * kLastSum;
+  if (c.rows == 1 && s.b_is_transposed) p.nanoseconds += steps * s.products * columns * kLastSum;
+  // Where the last columns are masked, b is copied.
+  if (is_in_place && has_tail(s.n, c.columns)) {
+    p.tails = static_cast<double>(s.batch) * parts_of(s.m, c.rows);
+    p.tail_nanoseconds = s.products * columns * k * load;
+  }
   p.memory_bytes = static_cast<double>(s.batch) * static_cast<double>(s.m * s.k + s.products * s.k * s.n + s.m * s.n) * s.element_bytes;
   if (c.splits > 1) {
     p.launches = 2;

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tileir/op_kind.h"
 #include "tileir/text/parser.h"
@@ -36,6 +38,12 @@ struct Planned {
     return out;
   }
 };
+
+std::string replaced(std::string text, const std::vector<std::pair<std::string, std::string>>& names) {
+  for (const auto& [name, by] : names)
+    for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += by.size()) text.replace(at, name.size(), by);
+  return text;
+}
 
 /// A product of 64 x 64 tiles, 16 deep. `mask`: of the left factor; `in_loop`, `left`: ops between the loads and the product, and its left
 /// operand; `stored`: where the result goes; `right`: the right operand.
@@ -232,6 +240,63 @@ TEST_CASE("contraction: programs of few rows read the right factor in memory") {
   const Planned computed(product("%both", "%z = abs %y : f32[16, 64]", "%x", "%d", "%c", "%z"));
   REQUIRE(computed.contraction() != nullptr);
   CHECK_FALSE(computed.contraction()->reads_right);
+}
+
+TEST_CASE("contraction: programs of few rows stream long rows of the right factor, some of them side by side") {
+  const auto streamed = [](const std::string& rows, const std::string& columns) {
+    const Planned p("kernel @product(%a: ptr<const f32> {disjoint}, %b: ptr<const f32> {disjoint}, %c: ptr<f32> {disjoint}, %n: i32) {" +
+                    replaced(R"(
+    %i = arange {lo = 0, hi = $m} : i32[$m]
+    %j = arange {lo = 0, hi = $n} : i32[$n]
+    %d = arange {lo = 0, hi = 8} : i32[8]
+    %ic = reshape %i : i32[$m, 1]
+    %jr = reshape %j : i32[1, $n]
+    %dr = reshape %d : i32[1, 8]
+    %dc = reshape %d : i32[8, 1]
+    %zero = constant {value = 0} : i32
+    %step = constant {value = 8} : i32
+    %none = constant {value = 0.0} : f32[$m, $n]
+    %c2 = for %zero, %n, %step, %none : f32[$m, $n] (%k: i32, %acc: f32[$m, $n]) {
+      %nm = broadcast %n : i32[$m, 1]
+      %xr = mul %ic, %nm : i32[$m, 1]
+      %kr = broadcast %k : i32[1, 8]
+      %xk = add %kr, %dr : i32[1, 8]
+      %x1 = broadcast %xr : i32[$m, 8]
+      %x2 = broadcast %xk : i32[$m, 8]
+      %xo = add %x1, %x2 : i32[$m, 8]
+      %xb = broadcast %a : ptr<const f32>[$m, 8]
+      %xp = add_ptr %xb, %xo : ptr<const f32>[$m, 8]
+      %x = load %xp : f32[$m, 8]
+      %kc = broadcast %k : i32[8, 1]
+      %yk = add %kc, %dc : i32[8, 1]
+      %size = constant {value = $n} : i32[8, 1]
+      %yr = mul %yk, %size : i32[8, 1]
+      %y1 = broadcast %yr : i32[8, $n]
+      %y2 = broadcast %jr : i32[8, $n]
+      %yo = add %y1, %y2 : i32[8, $n]
+      %yb = broadcast %b : ptr<const f32>[8, $n]
+      %yp = add_ptr %yb, %yo : ptr<const f32>[8, $n]
+      %y = load %yp : f32[8, $n]
+      %s = dot %x, %y, %acc : f32[$m, $n]
+      yield %s
+    }
+    %cs = constant {value = $n} : i32[$m, 1]
+    %cr = mul %ic, %cs : i32[$m, 1]
+    %o1 = broadcast %cr : i32[$m, $n]
+    %o2 = broadcast %jr : i32[$m, $n]
+    %o = add %o1, %o2 : i32[$m, $n]
+    %cb = broadcast %c : ptr<f32>[$m, $n]
+    %cp = add_ptr %cb, %o : ptr<f32>[$m, $n]
+    store %cp, %c2
+  })",
+                             {{"$m", rows}, {"$n", columns}}));
+    REQUIRE(p.contraction() != nullptr);
+    CHECK(p.contraction()->reads_right);
+    return std::pair(streams_right(p.function, p.contraction()->dots[0].dot), iterations_in_place(p.function, *p.contraction()));
+  };
+  CHECK(streamed("8", "1024") == std::pair(true, std::int64_t{2}));
+  CHECK(streamed("8", "512") == std::pair(false, std::int64_t{16}));
+  CHECK_FALSE(streamed("16", "1024").first);
 }
 
 TEST_CASE("contraction: a right factor with a hole between its first and its last row is copied") {

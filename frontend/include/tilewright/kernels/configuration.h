@@ -22,6 +22,7 @@ struct ProductShape {
   // The power of two, at most a cache line of 128 bytes, that divides the distance in bytes between neighbouring rows of a and of b, or
   // columns if those are contiguous. Copies move up to 16 bytes at once if they are aligned.
   int a_alignment = 128, b_alignment = 128;
+  bool b_is_transposed = false;  // b is contiguous along k
   auto operator<=>(const ProductShape&) const = default;
 };
 /// A product [batch, m, k] [batch, k], in tiles of bm rows and steps of bk.

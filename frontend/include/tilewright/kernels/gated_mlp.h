@@ -49,7 +49,8 @@ TW_PER_MODULE void gated_mlp(const View<X, 2>& x, const View<G, 2>& wg, const Vi
                                  .element_bytes = sizeof(T),
                                  .products = 2,
                                  .a_alignment = host::row_alignment(x),
-                                 .b_alignment = std::min(host::row_alignment(wg), host::row_alignment(wu))};
+                                 .b_alignment = std::min(host::row_alignment(wg), host::row_alignment(wu)),
+                                 .b_is_transposed = host::is_transposed(wg) || host::is_transposed(wu)};
   if (!host::is_empty(shape)) {
     static const Kernel kernel("gated", gated_kernel<T>);
     host::launch_tuned(check, shape, options, [&](const Options& o) {

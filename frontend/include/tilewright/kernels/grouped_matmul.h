@@ -64,7 +64,8 @@ TW_PER_MODULE void grouped_matmul(const View<A, 2>& a, const View<B, 3>& b, I&& 
                                     .k = k,
                                     .element_bytes = sizeof(T),
                                     .a_alignment = host::row_alignment(a),
-                                    .b_alignment = host::row_alignment(b)};
+                                    .b_alignment = host::row_alignment(b),
+                                    .b_is_transposed = host::is_transposed(b)};
   host::launch_tuned(check, of_group, options, [&](const Options& o) {
     const ProductTiles tiles = host::tiles_of({1, rows, n, k, sizeof(T)}, *o.configuration);
     // Each group may have one tile that is not full.

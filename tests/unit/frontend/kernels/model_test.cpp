@@ -205,6 +205,8 @@ TEST_CASE("model: rows of a batch have one key, other extents and the axis that 
         key_of(ProductShape{.batch = 1, .m = 100, .n = 65, .k = 32, .element_bytes = 4}));
   CHECK(key_of(ProductShape{.batch = 1, .m = 64, .n = 64, .k = 64, .element_bytes = 4}) !=
         key_of(ProductShape{.batch = 1, .m = 64, .n = 64, .k = 64, .element_bytes = 4, .b_alignment = 4}));
+  CHECK(key_of(ProductShape{.batch = 1, .m = 1, .n = 64, .k = 64, .element_bytes = 4}) !=
+        key_of(ProductShape{.batch = 1, .m = 1, .n = 64, .k = 64, .element_bytes = 4, .b_is_transposed = true}));
   CHECK(key_of(ReductionShape{.matrices = 1, .m = 64, .k = 64, .element_bytes = 4}) !=
         key_of(ReductionShape{.matrices = 1, .m = 64, .k = 64, .element_bytes = 4, .transposed = true}));
 }

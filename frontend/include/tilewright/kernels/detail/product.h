@@ -30,6 +30,12 @@ int row_alignment(const View<T, R>& v) {
   return static_cast<int>(bits & -bits);
 }
 
+/// Whether the columns of a factor are contiguous, and its rows are not.
+template <class T, int R>
+bool is_transposed(const View<T, R>& v) {
+  return stride_of(v, -2) == 1 && stride_of(v, -1) != 1;
+}
+
 /// Checks the arguments a [.., M, K], b [.., K, N] and c [.., M, N]; `more` checks the other arguments of the function.
 template <class A, class B, class C, int R, class More = void (*)()>
 ProductShape check_product(
@@ -51,7 +57,8 @@ ProductShape check_product(
           .k = extent_of(a, -1),
           .element_bytes = sizeof(A),
           .a_alignment = row_alignment(a),
-          .b_alignment = row_alignment(b)};
+          .b_alignment = row_alignment(b),
+          .b_is_transposed = is_transposed(b)};
 }
 
 }  // namespace tilewright::kernels::host
