@@ -124,11 +124,25 @@ class LaunchBytes {
 
   /// The iterations of a loop, i64; null if the launch does not determine them.
   Value* trips_of(OpId loop) {
-    Value *lo = number_of(f_.operand(loop, 0)), *hi = number_of(f_.operand(loop, 1)), *step = number_of(f_.operand(loop, 2));
+    Value *const step = number_of(f_.operand(loop, 2)), *distance = distance_of(f_.operand(loop, 0), f_.operand(loop, 1));
     const auto* by = llvm::dyn_cast_or_null<llvm::ConstantInt>(step);
-    if (!lo || !hi || !by || by->getSExtValue() <= 0) return nullptr;
-    Value* distance = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(hi, lo), e_.i64(0));
+    if (!distance || !by || by->getSExtValue() <= 0) return nullptr;
+    distance = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, distance, e_.i64(0));
     return b_.CreateUDiv(b_.CreateAdd(distance, e_.i64(by->getSExtValue() - 1)), step);
+  }
+
+  /// The distance between two bounds: of numbers of the launch, or of `lo` and lo + n, as in the part of a program, which may also end at a
+  /// limit.
+  Value* distance_of(ValueId lo, ValueId hi) {
+    if (Value *const from = number_of(lo), *const to = number_of(hi); from && to) return b_.CreateSub(to, from);
+    if (const OpId least = f_.defined_by(hi, OpKind::minimum_)) {
+      Value* const first = distance_of(lo, f_.operand(least, 0));
+      return first ? first : distance_of(lo, f_.operand(least, 1));
+    }
+    const OpId sum = f_.defined_by(hi, OpKind::add_);
+    for (int i = 0; sum && i < 2; ++i)
+      if (f_.operand(sum, i) == lo) return number_of(f_.operand(sum, 1 - i));
+    return nullptr;
   }
 
   /// A constant or a parameter, which may be cast, or the least or greatest of such numbers, as i64; else null. A limit that is not a
