@@ -56,7 +56,10 @@ std::vector<OpId> BlockPlanner::ops_in_order() const {
 
 void BlockPlanner::run() {
   const std::vector<OpId> ops = ops_in_order();
-  if (p_.memory_) distribution_.emplace(f_, p_, ops, p_.memory_->lanes);
+  if (p_.memory_) {
+    distribution_.emplace(f_, p_, ops, p_.memory_->lanes);
+    recomputation_.emplace(f_, p_, *p_.memory_, block_);
+  }
   for (OpId id : ops) {
     const auto& op = f_.op(id);
     const auto& info = ir::info(op.kind);
@@ -181,6 +184,7 @@ void BlockPlanner::schedule_fused(OpId id) {
     append(std::move(step));
     part_of_step_.push_back(part);
   }
+  for (ValueId x : op.operands) require_in_nest(x, at);
   steps_[at].items.push_back({id, {}, kNoClass});
   p_.step_of_[id.index] = at;
   for (ValueId r : op.results) {
@@ -189,12 +193,23 @@ void BlockPlanner::schedule_fused(OpId id) {
     // A reduce keeps its results in memory unless they are scalars.
     if (op.kind == OpKind::reduce_ && !f_.type(r).is_scalar()) p_.ensure_class(r);
   }
-  for (ValueId x : op.operands) {
-    const Source s = p_.resolve(x);
-    if (p_.schedule(s.value) == Schedule::fused && (f_.defining_block(s.value) != block_ || made_in_[s.value.index] != at))
-      require_buffer(s.value);
-  }
   if (is_access) memory_order_.add(id, at);
+}
+
+void BlockPlanner::require_in_nest(ValueId operand, int nest) {
+  const Source s = p_.resolve(operand);
+  std::vector<Item>& items = steps_[nest].items;
+  const auto is_there = [&](ValueId v) {
+    return std::any_of(items.begin(), items.end(), [&](const Item& item) { return item.op && item.op == f_.value(v).op; });
+  };
+  if (p_.schedule(s.value) != Schedule::fused || (f_.defining_block(s.value) == block_ && is_there(s.value))) return;
+  const bool is_needed_once = operand_needs(operand, steps_[nest].extents) < ready(operand);  // at the same index
+  if (recomputation_ && !p_.has_buffer(s.value) && is_needed_once && part_of_step_[nest] == 0)
+    for (OpId id : recomputation_->ops_of(s.value, is_there)) {
+      items.push_back({id, {}, kNoClass, true});
+      if (f_.kind(id) == OpKind::load_) memory_order_.add(id, nest);
+    }
+  if (!is_there(s.value)) require_buffer(s.value);
 }
 
 int BlockPlanner::interchanged_axis(OpId id) const {

@@ -6,6 +6,7 @@
 #include "backend/host/evaluation_plan.h"
 #include "backend/host/loop_distribution.h"
 #include "backend/host/memory_order.h"
+#include "backend/host/recomputation.h"
 
 namespace tilewright::backend::host {
 
@@ -26,6 +27,8 @@ class BlockPlanner {
   int append(Step);
   void schedule_scalar(OpId);
   void schedule_fused(OpId);
+  /// Ensures that an operand of an op of a loop nest is in a buffer, or that the nest computes it before the op.
+  void require_in_nest(ValueId operand, int nest);
   /// The axis along which the memory of a load or store is contiguous, if it is not the tile's last one; -1 otherwise.
   int interchanged_axis(OpId) const;
   /// Makes a load or store along an axis other than the tile's last one a step of its own, so that all other accesses of the tile run along
@@ -58,6 +61,7 @@ class BlockPlanner {
   std::vector<int> made_in_;   // indexed by value: the loop nest that computes it, or -1
   MemoryOrder memory_order_;
   std::optional<LoopDistribution> distribution_;
+  std::optional<Recomputation> recomputation_;
   std::vector<int> part_of_step_;  // LoopDistribution::part of the items of a loop nest; of other steps 0
 };
 

@@ -47,7 +47,8 @@ inline constexpr ClassId kNoClass = -1;
 struct Item {
   OpId op;
   ValueId fill;
-  ClassId target = kNoClass;  // for a store of a value: the buffer
+  ClassId target = kNoClass;   // for a store of a value: the buffer
+  bool is_recomputed = false;  // an earlier nest has computed the op's result too (recomputation.h)
 };
 
 struct Copy {

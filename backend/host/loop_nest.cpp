@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backend/host/combine.h"
+#include "backend/host/guarded_items.h"
 #include "backend/host/memory.h"
 #include "backend/host/nest.h"
 #include "backend/host/next_program.h"
@@ -25,7 +26,7 @@ namespace {
 class LoopNest {
  public:
   LoopNest(Emitter& e, NonTemporalStores& non_temporal, const Step& step)
-      : e_(e), b_(e.b()), f_(e.f()), non_temporal_(non_temporal), step_(step), nest_(e, step) {
+      : e_(e), b_(e.b()), f_(e.f()), non_temporal_(non_temporal), step_(step), nest_(e, step), is_guarded_(step.items.size()) {
     if (nest_.dims() == 0) return;
     const auto extent = static_cast<unsigned>(step.extents.back());
     nest_.set_lanes(std::min(extent, static_cast<unsigned>(e.target().lanes())));
@@ -40,6 +41,10 @@ class LoopNest {
     }
     find_fetched();
     find_next();
+    if (!e_.check()) guarded_ = find_guarded_items(f_, e_.plan(), step_);
+    for (const GuardedItems& each : guarded_)
+      for (const auto* numbers : {&each.items, &each.selects})
+        for (std::size_t i : *numbers) is_guarded_[i] = true;
   }
 
   void run() { emit_dim(0); }
@@ -50,7 +55,8 @@ class LoopNest {
   void find_fetched() {
     if (e_.check() || nest_.dims() != 2 || step_.is_unrolled || step_.is_interchanged || !nest_.is_vectorised()) return;
     for (const Item& item : step_.items) {
-      if (!item.op || f_.kind(item.op) != OpKind::load_ || f_.attr(item.op, ir::AttrName::is_volatile) != 0) continue;
+      if (!item.op || item.is_recomputed || f_.kind(item.op) != OpKind::load_) continue;
+      if (f_.attr(item.op, ir::AttrName::is_volatile) != 0) continue;
       const ValueId pointer = f_.operand(item.op, 0);
       const Type t = f_.type(f_.result(item.op));
       const bool is_row =
@@ -79,6 +85,7 @@ class LoopNest {
   /// Finds, for each dimension, the indices that are live in some item.
   void find_live() {
     for (const Item& item : step_.items) {
+      if (item.is_recomputed) continue;
       const ValueId tile = item.fill ? item.fill : tile_of(item.op);
       const AxisMap dims = nest_.dims_of(f_.type(tile));
       for (int axis = 0; axis < f_.type(tile).rank(); ++axis)
@@ -269,13 +276,15 @@ class LoopNest {
         ahead_->set_index(nest_.vector_dim(), nest_.index(nest_.vector_dim()));
       }
       for (const auto& [load, distance] : next_) fetch_next(load, distance);
-      for (const Item& item : step_.items) {
-        emit_item(item, u);
+      for (std::size_t i = 0; i < step_.items.size(); ++i) {
+        for (const GuardedItems& each : guarded_)
+          if (each.selects.front() == i) emit_guarded(each);
+        if (!is_guarded_[i]) emit_item(step_.items[i], u);
         e_.split_points().add(sequence, b_);
       }
       // Stores come last, because a result may overwrite an operand that other items read.
       for (const Item& item : step_.items) {
-        if (!item.op || f_.kind(item.op) == OpKind::reduce_) continue;
+        if (!item.op || item.is_recomputed || f_.kind(item.op) == OpKind::reduce_) continue;
         for (ValueId r : f_.op(item.op).results)
           if (e_.plan().has_buffer(r)) {
             const Type t = f_.type(r);
@@ -313,6 +322,32 @@ class LoopNest {
     nest_.set_register(op.results[0], lower_elementwise(b_, e_.target(), op.kind, types, f_.type(op.results[0]), operands));
   }
 
+  /// Computes the items only if the condition holds in some lane.
+  void emit_guarded(const GuardedItems& group) {
+    Value* const condition = nest_.operand(group.condition);
+    Value* const any = nest_.is_vectorised() ? b_.CreateOrReduce(condition) : condition;
+    Values others;
+    for (std::size_t i : group.selects) others.push_back(nest_.operand(f_.operand(step_.items[i].op, 2)));
+    llvm::BasicBlock *const before = b_.GetInsertBlock(), *const guarded = e_.new_block("guarded"), *const after = e_.new_block("selected");
+    b_.CreateCondBr(any, guarded, after);
+    b_.SetInsertPoint(guarded);
+    const Nest::Memo memo = nest_.memo();  // what is computed here is not known behind it
+    for (std::size_t i : group.items) emit_item(step_.items[i], 0);
+    Values chosen;
+    for (std::size_t i = 0; i < others.size(); ++i)
+      chosen.push_back(b_.CreateSelect(condition, nest_.operand(f_.operand(step_.items[group.selects[i]].op, 1)), others[i]));
+    nest_.set_memo(memo);
+    llvm::BasicBlock* const end = b_.GetInsertBlock();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      auto* const result = b_.CreatePHI(others[i]->getType(), 2);
+      result->addIncoming(others[i], before);
+      result->addIncoming(chosen[i], end);
+      nest_.set_register(f_.result(step_.items[group.selects[i]].op), result);
+    }
+  }
+
   void fetch_ahead(OpId id) {
     const ValueId pointer = f_.operand(id, 0);
     fetch(ahead_->evaluate(pointer, ahead_->dims_of(f_.type(pointer)), false));
@@ -347,6 +382,8 @@ class LoopNest {
   std::vector<Partials> reduces_;  // the reduces along the last extent
   static constexpr std::int64_t kShortRow = 4096, kRowsAhead = 8;
   std::set<OpId> fetched_;
+  std::vector<GuardedItems> guarded_;
+  std::vector<bool> is_guarded_;               // indexed by item: it is emitted with a group of guarded items
   std::optional<Nest> ahead_;                  // the same indices, some rows further
   std::vector<std::pair<OpId, Value*>> next_;  // loads, and how far away the next program's are
 };

@@ -62,12 +62,17 @@ class Nest {
   Value* read_tile(ClassId, Type, const AxisMap& dims, bool vector);
   void write_tile(ClassId, Type, const AxisMap& dims, Value*, const Panels* panels = nullptr);
 
+  /// The values that are known at the current index.
+  using Memo = std::map<std::uint64_t, Value*>;
+  const Memo& memo() const { return scopes_.back().memo; }
+  void set_memo(const Memo& memo) { scopes_.back().memo = memo; }
+
  private:
   /// The values computed with the indices of the first dimensions, and the block to which more of them are added. The innermost scope has
   /// no block: they are added at the builder's position.
   struct Scope {
     llvm::BasicBlock* block = nullptr;
-    std::map<std::uint64_t, Value*> memo;
+    Memo memo;
   };
   Value* compute(ValueId, const AxisMap& dims, bool vector);
   Value* splat(Value*, int depth, std::uint64_t key);

@@ -90,7 +90,7 @@ std::vector<OpId> loads_before(const Function& f, const EvaluationPlan& plan, co
     if (number(before) >= number(step)) break;
     if (!before.is_loops || before.extents != step.extents) continue;
     for (const Item& item : before.items) {
-      if (!item.op || f.kind(item.op) != OpKind::load_ || f.attr(item.op, ir::AttrName::is_volatile) != 0) continue;
+      if (!item.op || item.is_recomputed || f.kind(item.op) != OpKind::load_ || f.attr(item.op, ir::AttrName::is_volatile) != 0) continue;
       const ValueId tile = f.result(item.op);
       const auto reads = [&](const Step& each) {
         return each.is_loops && std::any_of(each.items.begin(), each.items.end(), [&](const Item& reader) {
@@ -100,7 +100,7 @@ std::vector<OpId> loads_before(const Function& f, const EvaluationPlan& plan, co
                });
       };
       const auto first = std::find_if(steps.begin() + number(before) + 1, steps.end(), reads);
-      if (plan.has_buffer(tile) && first != steps.end() && &*first == &step) found.push_back(item.op);
+      if (first != steps.end() && &*first == &step) found.push_back(item.op);
     }
   }
   return found;

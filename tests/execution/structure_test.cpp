@@ -326,6 +326,25 @@ TEST_CASE("memory: tiles that are updated in place, of rows that are apart, touc
     }
 }
 
+// Hosts load long rows again instead of keeping what was computed from them (backend/host/recomputation.h).
+TEST_CASE("memory: long rows that are used before and after their sum, whole and under a bound") {
+  for (const Element e : {Element::f32, Element::f16, Element::i32, Element::i8})
+    for (const std::int64_t bound : {8192, 5000, 7, 0}) {
+      CAPTURE(text(e));
+      SequenceBuilder p("long_rows");
+      Builder& b = p.ir();
+      const Shape shape{8192};
+      const ValueId x = p.small_input(Type(e, shape)), other = p.small_input(Type(e, shape));
+      const ValueId mask = b.binary(OpKind::lt_, b.arange(0, 8192), b.broadcast(p.scalar(Type(Element::i32), bound), shape));
+      const ValueId scaled = b.binary(OpKind::add_, b.binary(OpKind::mul_, x, other), x);
+      const ValueId sum = b.broadcast(reduce_by(b, scaled, 0, OpKind::add_)[0], shape);
+      p.output(b.binary(OpKind::sub_, scaled, sum), mask);
+      p.output(b.binary(OpKind::add_, other, sum));
+      for (auto& parameter : b.function().params) parameter.disjoint = true;
+      check_on_machines(p.take());
+    }
+}
+
 // Hosts end their loops behind the last index that a store writes (passes/analysis/live_extents.h).
 TEST_CASE("memory: stores under a bound on indices of every type, also those that pass its greatest value and begin again") {
   constexpr OpKind kComparisons[] = {OpKind::lt_, OpKind::le_, OpKind::gt_, OpKind::ge_};

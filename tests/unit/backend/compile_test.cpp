@@ -259,6 +259,64 @@ TEST_CASE("compile: what a launch reads once counts with what it writes, to choo
   CHECK(has(passes, "llvm.smax.i64"));
 }
 
+TEST_CASE("compile: the rows of a program's part count, to choose non-temporal stores") {
+  // Whether the launch is large shows in the product of the bytes of a row, the programs and the rows of each.
+  const auto rows_of = [](const std::string& end) {
+    return compiled((R"(kernel @rows(%y: ptr<f32>, %n: i32, %rows: i32) {
+  %pid = program_id {axis = 0} : i32
+  %first = mul %pid, %n : i32
+  %next = add %first, %n : i32
+  %squared = mul %next, %next : i32
+  %end = )" + end + R"( : i32
+  %one = constant {value = 1} : i32
+  %size = constant {value = 256} : i32
+  %r = arange {lo = 0, hi = 256} : i32[256]
+  %v = constant {value = 1.0} : f32[256]
+  for %first, %end, %one (%k: i32) {
+    %from = mul %k, %size : i32
+    %fs = broadcast %from : i32[256]
+    %at = add %fs, %r : i32[256]
+    %ys = broadcast %y : ptr<f32>[256]
+    %yp = add_ptr %ys, %at : ptr<f32>[256]
+    store %yp, %v
+    yield
+  }
+})")
+                        .c_str(),
+                    "cpu:x86-64-v4")
+        .llvm_ir;
+  };
+  const auto before_programs = [](const std::string& code) { return code.substr(0, code.find("non_temporal")); };
+  for (const char* end : {"minimum %next, %rows", "minimum %rows, %next"}) CHECK(has(before_programs(rows_of(end)), "llvm.smax.i64"));
+  CHECK_FALSE(has(before_programs(rows_of("minimum %squared, %rows")), "llvm.smax.i64"));
+}
+
+TEST_CASE("compile: long chains that a select seldom uses are computed where a lane needs them") {
+  const std::string text = R"(kernel @sine(%x: ptr<const f32> {disjoint}, %y: ptr<f32> {disjoint}) {
+  %r = arange {lo = 0, hi = 256} : i32[256]
+  %xs = broadcast %x : ptr<const f32>[256]
+  %xp = add_ptr %xs, %r : ptr<const f32>[256]
+  %v = load %xp : f32[256]
+  %w = $ %v : f32[256]
+  %ys = broadcast %y : ptr<f32>[256]
+  %yp = add_ptr %ys, %r : ptr<f32>[256]
+  store %yp, %w
+})";
+  const auto code = [&](const std::string& op, bool check = false) {
+    std::string of = text;
+    of.replace(of.find('$'), 1, op);
+    CompileOptions options;
+    options.target = "cpu:x86-64-v4";
+    options.check = check;
+    return compile(ir::parse(of, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}}).llvm_ir;
+  };
+  for (const char* op : {"sin", "cos"}) {
+    CHECK(has(code(op), "guarded"));
+    CHECK_FALSE(has(code(op, true), "guarded"));
+  }
+  CHECK_FALSE(has(code("exp"), "guarded"));
+}
+
 TEST_CASE("compile: a store is not non-temporal if the kernel loads from the same parameter, or from one that may overlap it") {
   const auto code = [](const std::string& x, const std::string& y, const std::string& to) {
     return compiled(("kernel @add(%x: ptr<f32>" + x + ", %y: ptr<f32>" + y + R"() {

@@ -9,9 +9,9 @@
 
 namespace tilewright::kernels {
 
-/// Turns the pairs (x[i], x[i + d / 2]) of each row by position * base^(-2 i / d). Angles are reduced to one turn in double, because in
-/// float the angles of far positions would lose their fraction. x: [batch, heads, length, 2, d / 2], positions: [batch, length]. A program
-/// turns bm rows of one head, or of all heads, for which it then computes the angles once.
+/// Turns the pairs (x[i], x[i + d / 2]) of each row by position * base^(-2 i / d). Angles are reduced to an eighth of a turn in double: in
+/// float those of far positions would lose their fraction, and sin and cos take longer for large ones. x: [batch, heads, length, 2, d / 2],
+/// positions: [batch, length]. A program turns bm rows of one head, or of all heads, for which it then computes the angles once.
 template <class T, class I>
 void rotary_kernel(View<T, 5> x, View<const I, 2> positions, F64 log2_base, int bm, int half, bool all_heads) {
   using S = Accumulator<T>;
@@ -19,10 +19,14 @@ void rotary_kernel(View<T, 5> x, View<const I, 2> positions, F64 log2_base, int 
   const I32 at = program_id(0), i = at % tiles * bm, of_program = at / tiles;
   const I32 first_head = all_heads ? I32(0) : of_program % heads, batch = all_heads ? of_program : of_program / heads;
   const auto pair = row(arange(0, half)).to<double>();
-  const auto frequency = exp2(-log2_base * pair / x.extent(4).template to<double>()) * (0.5 * std::numbers::inv_pi);
-  const auto turns = column(positions.at(batch).load({i}, {bm})).template to<double>() * frequency;
-  const auto angle = (turns - rint(turns)).template to<S>() * S(2 * std::numbers::pi);
-  const auto c = cos(angle), s = sin(angle);
+  const auto frequency = exp2(-log2_base * pair / x.extent(4).template to<double>()) * (2 * std::numbers::inv_pi);
+  const auto quarters = column(positions.at(batch).load({i}, {bm})).template to<double>() * frequency, nearest = rint(quarters);
+  const auto angle = (quarters - nearest).template to<S>() * S(std::numbers::pi / 2);
+  const auto quadrant = (nearest - 4 * floor(nearest * 0.25)).template to<std::int32_t>();
+  const auto cosine = cos(angle), sine = sin(angle);
+  const Bool is_odd = (quadrant & 1) != 0, is_left = quadrant == 1 || quadrant == 2, is_below = quadrant >= 2;
+  const auto near_x = where(is_odd, sine, cosine), near_y = where(is_odd, cosine, sine);
+  const auto c = where(is_left, -near_x, near_x), s = where(is_below, -near_y, near_y);
   const auto turn = [&](const I32& head) {
     const auto rows = x.at(batch).at(head);
     const auto first = reshape(rows.load({i, 0, 0}, {bm, 1, half}), {bm, half}).template to<S>();
