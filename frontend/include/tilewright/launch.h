@@ -43,7 +43,7 @@ class DeviceRef {
 
 /// The grid and the options of a launch. Options are checked for every target; a target that does not need an option ignores it.
 struct Launch {
-  Grid grid = {};
+  Grid grid = {};                      // without a grid, one program runs
   int num_warps = 4;                   // 1, 2, 4, 8, 16 or 32
   std::optional<int> num_stages = {};  // 1 to 8; the default depends on the target
   StreamRef stream = {};               // default: the device's own stream

@@ -25,12 +25,14 @@ enum class Search : std::uint8_t {
   measure,   // the best graphs by their estimates are run on the device, with random inputs; the wisdom file keeps the fastest one
 };
 
-/// Counts, so that a graph has the same plan whatever else the machine does; if graphs are measured, once the wisdom file has them.
+/// Counts, so that a graph has the same plan whatever else the machine does; if graphs are measured, once the wisdom file has them. `compile`
+/// throws Error if `nodes` or `candidates` is 0, or if `gain` is below 0 or NaN.
 struct SearchLimits {
-  std::size_t nodes = 20000;   // nodes of all formulas that are found to be equal, together
-  std::size_t candidates = 8;  // graphs beside the one as written that are estimated, for each part; or measured, together with it
+  std::size_t nodes = 20000;  // nodes of all formulas that are found to be equal, together; at least 1
+  /// Graphs beside the one as written that are estimated, for each part; or measured, together with it. At least 1.
+  std::size_t candidates = 8;
   /// A graph is replaced by one that is at least so many times as fast by the estimate; if measured, by one that is faster by more than noise.
-  /// Below 1, it is also replaced by a slower one: the best of the others, for tests of what the search makes.
+  /// At least 0. Below 1, it is also replaced by a slower one: the best of the others, for tests of what the search makes.
   double gain = 1.2;
 };
 
