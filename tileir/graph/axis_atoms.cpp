@@ -11,25 +11,60 @@ bool is_one(const Dim& d) { return d == Dim(1); }
 
 }  // namespace
 
-Atom* root_of(Atom* a) {
+namespace {
+
+// set_parent: sets the parent of an atom.
+template <class SetParent>
+Atom* find_root(Atom* a, SetParent set_parent) {
   for (; a->parent; a = a->parent)
-    if (a->parent->parent) a->parent = a->parent->parent;
+    if (a->parent->parent) set_parent(a, a->parent->parent);
   return a;
 }
 
 // The recursion is as deep as an extent was divided.
+template <class FindRoot>
+void append_flat(const AtomList& atoms, FindRoot find, AtomList& all) {
+  for (Atom* a : atoms) {
+    a = find(a);
+    if (a->parts.empty())
+      all.push_back(a);
+    else
+      append_flat(a->parts, find, all);
+  }
+}
+
+}  // namespace
+
+Atom* root_of(Atom* a) {
+  return find_root(a, [](Atom* x, Atom* parent) { x->parent = parent; });
+}
+
 AtomList flat(const AtomList& atoms) {
   AtomList all;
-  for (Atom* a : atoms) {
-    a = root_of(a);
-    if (a->parts.empty()) {
-      all.push_back(a);
-    } else {
-      const AtomList parts = flat(a->parts);
-      all.insert(all.end(), parts.begin(), parts.end());
-    }
-  }
+  append_flat(atoms, [](Atom* a) { return graph::root_of(a); }, all);
   return all;
+}
+
+Atom* AtomPool::root_of(Atom* a) {
+  return find_root(a, [this](Atom* x, Atom* parent) { set_parent(x, parent); });
+}
+
+AtomList AtomPool::flat(const AtomList& atoms) {
+  AtomList all;
+  append_flat(atoms, [this](Atom* a) { return root_of(a); }, all);
+  return all;
+}
+
+void AtomPool::set_parent(Atom* a, Atom* parent) {
+  if (attempt_) attempt_->undo.emplace_back([a, before = a->parent] { a->parent = before; });
+  a->parent = parent;
+}
+
+void AtomPool::begin_attempt() { attempt_ = {atoms_.size(), {}}; }
+
+void AtomPool::undo_attempt() {
+  for (; !attempt_->undo.empty(); attempt_->undo.pop_back()) attempt_->undo.back()();
+  while (atoms_.size() > attempt_->atoms) atoms_.pop_back();
 }
 
 AtomList AtomPool::fresh(const Dim& extent) {
@@ -48,13 +83,15 @@ TensorAtoms AtomPool::fresh(const TensorShape& shape) {
 void AtomPool::split(Atom* a, const Dim& outer) {
   AtomList parts = fresh(outer);
   parts.push_back(fresh(*Dim::divide_exactly(a->extent, outer))[0]);
+  if (attempt_) attempt_->undo.emplace_back([a] { a->parts.clear(); });
   a->parts = parts;
 }
 
 void AtomPool::merge(Atom* kept, Atom* other) {
-  other->parent = kept;
-  const std::vector<Atom::Piece> theirs = std::move(other->pieces);
+  set_parent(other, kept);
+  const std::vector<Atom::Piece> theirs = other->pieces;  // of an atom that is no root, nobody reads them
   if (kept->pieces.empty()) {
+    if (attempt_ && !theirs.empty()) attempt_->undo.emplace_back([kept] { kept->pieces.clear(); });
     kept->pieces = theirs;
     return;
   }
@@ -125,7 +162,9 @@ std::optional<TensorAtoms> AtomPool::reshaped(const TensorAtoms& operand, const 
 }
 
 void AtomPool::add_piece(const AtomList& joined, const Dim& begin, const Dim& end, const AtomList& axis) {
-  if (!joined.empty()) joined[0]->pieces.push_back({begin, end, axis});
+  if (joined.empty()) return;
+  if (attempt_) attempt_->undo.emplace_back([a = joined[0]] { a->pieces.pop_back(); });
+  joined[0]->pieces.push_back({begin, end, axis});
 }
 
 }  // namespace tilewright::graph

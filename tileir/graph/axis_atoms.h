@@ -7,6 +7,7 @@
 //   reshape to [s, h, e]      splits c into h, e;  x: [s] [h, e]
 #pragma once
 #include <deque>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -52,12 +53,26 @@ class AtomPool {
   std::optional<TensorAtoms> reshaped(const TensorAtoms&, const TensorShape&, bool keeps_axes = false);
   /// The result's axis along which tensors are concatenated is the list of their axes.
   void add_piece(const AtomList& joined, const Dim& begin, const Dim& end, const AtomList& axis);
+  /// As the function of this name, between begin_attempt and undo_attempt.
+  AtomList flat(const AtomList&);
+
+  /// From here on, undo_attempt takes back what the pool does. In between, atoms are only read through the pool.
+  void begin_attempt();
+  void undo_attempt();
 
  private:
   void split(Atom*, const Dim& outer);
   void merge(Atom* kept, Atom* other);
+  void set_parent(Atom*, Atom* parent);
+  Atom* root_of(Atom*);
 
   std::deque<Atom> atoms_;
+  // Since the begin of the attempt; no attempt has begun if there is none.
+  struct Attempt {
+    std::size_t atoms;
+    std::vector<std::function<void()>> undo;
+  };
+  std::optional<Attempt> attempt_;
 };
 
 }  // namespace tilewright::graph

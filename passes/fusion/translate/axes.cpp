@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "passes/fusion/graph_walk.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/neutral.h"
@@ -15,18 +16,16 @@ using graph::Op;
 
 AxisAnalysis::AxisAnalysis(const graph::Graph& g, const std::vector<NodeId>& outputs, std::set<NodeId> stored)
     : g_(g), outputs_(outputs), stored_(std::move(stored)) {
-  for (NodeId n : outputs_) visit(n);
-  // Each failed attempt detaches one more operand.
-  while (!try_build()) {
-  }
-}
-
-void AxisAnalysis::visit(NodeId n) {
-  if (!visited_.insert(n).second) return;
-  const auto& operands = g_.node(n).operands;
-  for (std::size_t i = 0; i < operands.size(); ++i)
-    if (is_visited(n, i)) visit(operands[i]);
-  order_.push_back(n);
+  std::set<NodeId> visited;
+  const auto parts = [&](NodeId n) {
+    std::vector<NodeId> operands;
+    for (std::size_t i = 0; i < g_.node(n).operands.size(); ++i)
+      if (is_visited(n, i)) operands.push_back(g_.node(n).operands[i]);
+    return operands;
+  };
+  for (NodeId n : outputs_)
+    visit_operands_first(n, parts, [&](NodeId x) { return visited.insert(x).second; }, [&](NodeId x) { order_.push_back(x); });
+  build();
 }
 
 // A tensor without elements needs no operands; a reduction or a product over no elements is a constant; a pad or a concatenation needs only
@@ -38,19 +37,21 @@ bool AxisAnalysis::is_visited(NodeId n, std::size_t i) const {
   return (node.op == Op::pad || node.op == Op::concat) && !graph::is_empty(g_.node(node.operands[i]).shape);
 }
 
-bool AxisAnalysis::try_build() {
-  pool_ = {};
-  atoms_.clear();
-  detached_atoms_.clear();
-  labels_.clear();
-  try {
-    for (NodeId n : order_) atoms_[n] = make_atoms(n);
-  } catch (const Mismatch& m) {
-    // A further attempt with the same operands would end here again.
-    if (!detached_.insert(m.use).second) throw;
-    return false;
-  }
-  return true;
+// Each failed attempt detaches one more operand of a node. It leaves no trace in the atoms of the nodes before.
+void AxisAnalysis::build() {
+  for (NodeId n : order_)
+    for (bool is_made = false; !is_made;) {
+      pool_.begin_attempt();
+      try {
+        atoms_[n] = make_atoms(n);
+        is_made = true;
+      } catch (const Mismatch& m) {
+        // A further attempt with the same operands would end here again.
+        if (!detached_.insert(m.use).second) throw;
+        labels_.erase(n);
+        pool_.undo_attempt();
+      }
+    }
 }
 
 void AxisAnalysis::broadcast(AtomList& result, const AtomList& operand, Use blamed) {
@@ -181,7 +182,7 @@ TensorAtoms AxisAnalysis::atoms_slice(NodeId n) {
   const graph::Node& node = g_.node(n);
   TensorAtoms result = operand(n, 0);
   AtomList& axis = result[node.axes[0]];
-  const AtomList all = graph::flat(axis);
+  const AtomList all = pool_.flat(axis);
   if (all.size() == 1 && node.lengths[2] == Dim(1))
     for (const Atom::Piece& piece : all[0]->pieces)
       if (piece.begin == node.lengths[0] && piece.end == node.lengths[1]) {

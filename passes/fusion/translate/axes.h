@@ -52,8 +52,7 @@ class AxisAnalysis {
 
     Use use;
   };
-  bool try_build();
-  void visit(graph::NodeId);
+  void build();
   /// Whether the atoms of an operand are used: not if the node is read from memory, and not for operands without elements.
   bool is_visited(graph::NodeId, std::size_t operand) const;
   TensorAtoms make_atoms(graph::NodeId);
@@ -69,7 +68,6 @@ class AxisAnalysis {
   std::vector<graph::NodeId> outputs_;
   std::set<graph::NodeId> stored_;
   std::vector<graph::NodeId> order_;
-  std::set<graph::NodeId> visited_;
   std::set<Use> detached_;
   graph::AtomPool pool_;
   std::map<graph::NodeId, TensorAtoms> atoms_;
