@@ -53,6 +53,9 @@ std::optional<LogarithmToBase> take_logarithm(std::vector<Factor>& factors) {
   return taken;
 }
 
+// The type in which a value is computed: 32 bits in place of 64 if they hold every value of it.
+Element narrowed(Expr e) { return ir::is_integer(e->element) && ir::bits(e->element) == 64 ? index_element(e) : e->element; }
+
 }  // namespace
 
 // ---- values ----
@@ -105,7 +108,7 @@ Part TileValues::emit(Expr e, const Order& own) {
     case ExprKind::indicator:
       return build_.select(value(e->operands[0], own), build_.constant(e->element, 1), build_.constant(e->element, 0), own);
     case ExprKind::select: {
-      const Element element = e->element;
+      const Element element = narrowed(e);
       return build_.select(value(e->operands[0], own), value_as(e->operands[1], own, element), value_as(e->operands[2], own, element), own);
     }
     case ExprKind::at_least_zero:
@@ -296,6 +299,9 @@ Part TileValues::emit_function(Expr e, const Order& own) {
   if (!keeps_element || counts_bits(e->function))
     for (Expr x : e->operands) element = constant_value(x) ? (element == Element::boolean ? Element::f32 : element) : x->element;
   if (ir::is_fp8(element)) element = Element::f32;  // floats of 8 bits are only converted
+  // Hosts have no vector division of 64 bits.
+  const bool divides = e->function == OpKind::div_ || e->function == OpKind::rem_;
+  if (divides && std::ranges::all_of(e->operands, [](Expr x) { return fits(integer_range(x), Element::i32); })) element = narrowed(e);
   std::vector<Part> x;
   for (Expr operand : e->operands) x.push_back(value_as(operand, own, element));
   // A formula that is computed as it is written.
