@@ -20,7 +20,10 @@ bool is_linear(OpKind f) { return f == OpKind::add_ || f == OpKind::sub_ || f ==
 
 class Divider {
  public:
-  Divider(const graph::Graph& g, std::size_t most) : g_(g), most_(most), known_(known_before_run(g)), needed_(g.needed_nodes()) {}
+  Divider(const graph::Graph& g, std::size_t most)
+      : g_(g), most_(most), known_(known_before_run(g)), needed_(g.needed_nodes()), is_output_(g.size()) {
+    for (const graph::Output& o : g.outputs()) is_output_[o.node.index] = true;
+  }
 
   std::vector<Region> run() {
     find_order();
@@ -128,8 +131,7 @@ class Divider {
     const std::vector<NodeId> nodes(order_.begin() + static_cast<std::ptrdiff_t>(begin), order_.begin() + static_cast<std::ptrdiff_t>(end));
     std::vector<NodeId> results;
     for (std::size_t p = begin; p < end; ++p) {
-      const bool is_output = std::any_of(g_.outputs().begin(), g_.outputs().end(), [&](const auto& o) { return o.node == order_[p]; });
-      if (is_output || last_use_[p] >= end) results.push_back(order_[p]);
+      if (is_output_[order_[p].index] || last_use_[p] >= end) results.push_back(order_[p]);
     }
     regions_.push_back(make_region(g_, nodes, results, known_));
   }
@@ -137,6 +139,7 @@ class Divider {
   const graph::Graph& g_;
   const std::size_t most_;
   const std::vector<bool> known_, needed_;
+  std::vector<bool> is_output_;                // by node
   std::vector<NodeId> order_;                  // what is computed
   std::vector<std::size_t> position_;          // by node: its position in order_
   std::vector<std::size_t> last_use_, users_;  // by position
