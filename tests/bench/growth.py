@@ -145,6 +145,12 @@ def slices(g, n):
         g.output(op(g, "sin", p, shape="[4, 32]"))
 
 
+def slices_as_outputs(g, n):
+    x = g.input("x", f"[{n * 4 + 3}, 32]")
+    for i in range(n):
+        g.output(g.add(f"slice {x} {{axes = [0], lengths = [{4 * i + i % 4}, {4 * i + i % 4 + 1 + i % 3}, 1]}}", f"[{1 + i % 3}, 32]"))
+
+
 def slices_summed(g, n):
     x = g.input("x", f"[{n * 4}, 32]")
     g.output(tree(g, [g.add(f"slice {x} {{axes = [0], lengths = [{4 * i}, {4 * i + 4}, 1]}}", "[4, 32]") for i in range(n)], "[4, 32]"))
@@ -163,6 +169,23 @@ def nested_concats_of_inputs(g, n):
     for i in range(n):
         y = g.add(f"concat {y}, {op(g, 'sin', g.input(f'x{i}', '[4, 32]'), shape='[4, 32]')} {{axes = [0]}}", f"[{4 * (i + 2)}, 32]")
     g.output(y)
+
+
+def concats_in_front(g, n):
+    y = g.input("x", "[4, 32]")
+    for i in range(n):
+        y = g.add(f"concat {g.input(f'x{i}', '[4, 32]')}, {y} {{axes = [0]}}", f"[{4 * (i + 2)}, 32]")
+    g.output(y)
+
+
+def concats_as_tree(g, n):
+    """Concatenations of two in two, of pieces of different lengths."""
+    level = [(g.input(f"x{i}", f"[{1 + i % 7}, 32]"), 1 + i % 7) for i in range(n)]
+    while len(level) > 1:
+        pairs = [level[i:i + 2] for i in range(0, len(level), 2)]
+        joined = lambda a, b: (g.add(f"concat {a[0]}, {b[0]} {{axes = [0]}}", f"[{a[1] + b[1]}, 32]"), a[1] + b[1])
+        level = [p[0] if len(p) == 1 else joined(*p) for p in pairs]
+    g.output(level[0][0])
 
 
 def casts(g, n):
@@ -249,6 +272,14 @@ def concat_of_functions(g, n):
     g.output(g.add(f"concat {', '.join(pieces)} {{axes = [0]}}", f"[{4 * n}, 32]"))
 
 
+def concat_of_functions_of_inputs(g, n):
+    pieces = []
+    for i in range(n):
+        shape = f"[{1 + i % 7}, 32]"
+        pieces.append(op(g, "tanh", op(g, "exp", g.input(f"x{i}", shape), shape=shape), shape=shape))
+    g.output(g.add(f"concat {', '.join(pieces)} {{axes = [0]}}", f"[{sum(1 + i % 7 for i in range(n))}, 32]"))
+
+
 def prefix_sums(g, n):
     """Output i is the sum of the first i inputs."""
     x = g.input("x0", SHAPE)
@@ -296,12 +327,62 @@ def transposes(g, n):
     g.output(x)
 
 
+def reshapes(g, n):
+    """Each step divides the elements in another way, and exchanges the two axes."""
+    count = 2520
+    divisors = [d for d in range(2, count) if count % d == 0]
+    x = g.input("x", f"[{count}]")
+    for i in range(n):
+        d = divisors[7 * i % len(divisors)]
+        x = g.add(f"reshape {x}", f"[{d}, {count // d}]")
+        x = g.add(f"permute {x} {{axes = [1, 0]}}", f"[{count // d}, {d}]")
+        x = g.add(f"reshape {x}", f"[{count}]")
+    g.output(x)
+
+
+def reshapes_of_axes(g, n):
+    """Reshapes that divide axes and join others."""
+    x = g.input("x", "[64, 64]")
+    for i in range(n):
+        d = 2**(1 + i % 5)
+        x = g.add(f"reshape {x}", f"[{d}, {64 // d}, 64]")
+        x = g.add(f"permute {x} {{axes = [1, 2, 0]}}", f"[{64 // d}, 64, {d}]")
+        x = g.add(f"reshape {x}", "[64, 64]")
+    g.output(x)
+
+
+def rotations(g, n):
+    """Each step puts the first rows behind the others."""
+    x = g.input("x", "[128, 32]")
+    for i in range(n):
+        k = 1 + i % 127
+        first = g.add(f"slice {x} {{axes = [0], lengths = [0, {k}, 1]}}", f"[{k}, 32]")
+        rest = g.add(f"slice {x} {{axes = [0], lengths = [{k}, 128, 1]}}", f"[{128 - k}, 32]")
+        x = g.add(f"concat {rest}, {first} {{axes = [0]}}", "[128, 32]")
+    g.output(x)
+
+
+def flips(g, n):
+    x = g.input("x", SHAPE)
+    for i in range(n):
+        x = g.add(f"flip {x} {{axes = [{i % 2}]}}", SHAPE)
+    g.output(x)
+
+
+def rotates(g, n):
+    x = g.input("x", SHAPE)
+    for i in range(n):
+        x = g.add(f"rotate {x} {{axes = [{i % 2}], lengths = [{1 + i % 31}]}}", SHAPE)
+    g.output(x)
+
+
 FAMILIES = {f.__name__: f for f in (
-    chain, outputs_of_product, outputs_of_reduction, outputs_of_elementwise, outputs_of_input, outputs_with_chains, consumers_summed,
-    consumers_of_product_summed, reductions_of_axes, reductions_of_rows, slices, slices_summed, nested_concats, nested_concats_of_inputs,
-    casts, wheres, shared_ladder, doubled, gathers, gathers_summed, products_of_operand, products_of_operand_summed, chain_of_products,
-    softmaxes_side_by_side, softmaxes_of_input, inputs_as_tree, inputs_in_order, concat_of_functions, prefix_sums, prefix_sums_by_scan,
-    polynomial, layers, norms_of_outputs, transposes)}
+    chain, reshapes, reshapes_of_axes, rotations, flips, rotates, outputs_of_product, outputs_of_reduction, outputs_of_elementwise,
+    outputs_of_input, outputs_with_chains, consumers_summed, consumers_of_product_summed, reductions_of_axes, reductions_of_rows, slices,
+    slices_as_outputs, slices_summed, nested_concats, nested_concats_of_inputs, concats_in_front, concats_as_tree, casts, wheres,
+    shared_ladder, doubled, gathers, gathers_summed, products_of_operand, products_of_operand_summed, chain_of_products,
+    softmaxes_side_by_side, softmaxes_of_input, inputs_as_tree, inputs_in_order, concat_of_functions, concat_of_functions_of_inputs,
+    prefix_sums, prefix_sums_by_scan, polynomial, layers, norms_of_outputs, transposes)}
 
 
 def seconds(program, path, options, search):
@@ -309,7 +390,8 @@ def seconds(program, path, options, search):
     command = [program, "graph", path, "--target", options.target, "--search", search, "--emit", "explain", "-o", os.devnull]
     most = lambda: resource.setrlimit(resource.RLIMIT_CPU, (options.limit, options.limit))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run = subprocess.run(command, capture_output=True, text=True, preexec_fn=most)
+    no_cache = os.environ | {"TILEWRIGHT_CACHE": "off"}
+    run = subprocess.run(command, capture_output=True, text=True, preexec_fn=most, env=no_cache)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if run.returncode < 0:
         return None
