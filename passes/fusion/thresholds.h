@@ -50,6 +50,11 @@ inline constexpr std::size_t kMostCopiesOfCasts = 8;
 inline constexpr std::size_t kMostOperations = 160;
 /// Operations for which a reduction, a product or a scan counts.
 inline constexpr std::size_t kOperationsOfReduction = 6;
+/// Views of views, such as reshapes and permutes in turn, of which the last one counts for as many operations, and may be stored: each of them
+/// makes the formulas of positions longer.
+inline constexpr std::size_t kViewsOfOperation = 16;
+/// Reshapes in a row that divide positions by extents without common parts. Each takes some ten instructions for a vector of elements.
+inline constexpr std::size_t kMostDivisions = 8;
 /// Steps (steps.h) that a derivation may take for each operation, unless an option says otherwise. Models take a tenth of this.
 inline constexpr std::uint64_t kStepsOfOperation = 4000;
 /// Operations of a segment that is not halved even if its derivation exceeds its budget of steps.
@@ -60,6 +65,9 @@ inline constexpr std::size_t kFewestAlike = 4;
 /// Elements up to which the alignment of slices tells segments apart: those of the narrowest type that a vector of a host has. With a greater
 /// alignment memory is accessed in the same way.
 inline constexpr std::int64_t kAlignedElements = 64;
+/// Slices of one tensor whose readers are derived together. Readers of different slices among more of them have segments of their own, which
+/// share kernels if they differ in the begins of slices only: that takes a launch for each, and not the code of each.
+inline constexpr std::size_t kMostSlicesTogether = 64;
 /// Numbers that the kernels of a segment get as arguments, at most: CUDA passes 4 KiB of arguments.
 inline constexpr std::size_t kMostArgumentNumbers = 256;
 /// Additional operations on tiles that a kernel may have if its numbers are arguments, as a part of those that it has with its own numbers.
@@ -86,6 +94,8 @@ inline constexpr std::size_t kMostRecurringValues = 4;
 inline constexpr std::size_t kMostStepsOfReuse = 2048;
 /// Operands of a concatenation in one kernel, on GPUs and on hosts; one with more is written operand by operand.
 inline constexpr std::size_t kMostJoined = 32, kMostJoinedOnHost = 8;
+/// Positions at which concatenations are read on a path from a result, together: for each, a kernel chooses between the operands.
+inline constexpr std::size_t kMostChoices = 64;
 /// Elements: if rows of operands are shorter, so that several share a vector, hosts take kMostJoined too.
 inline constexpr std::int64_t kShortJoinedRow = 16;
 /// Nodes between a piece of a concatenation and the reductions that it is computed from, and from a concatenation to its readers.

@@ -8,10 +8,6 @@ namespace tilewright::passes::fusion {
 /// computed element by element from memory.
 bool has_own_kernels(graph::Op);
 
-/// Whether a concatenation is written operand by operand. A single kernel would test for each element in which operand it is, and read all
-/// operands under masks. From a few operands on, that makes a host slower, unless the operands' rows are shorter than its vectors.
-bool is_written_in_parts(const graph::Graph&, const graph::Node&, bool is_host);
-
 /// Whether a node's value is in memory that no kernel writes: an input, or a constant of several elements.
 bool has_own_memory(const graph::Node&);
 

@@ -68,6 +68,7 @@ class ShiftedReads {
         is_stored_(is_stored),
         is_host_(is_host),
         positions_(g.size()),
+        choices_(g.size()),
         reads_memory_(g.size()),
         reduces_(g.size()),
         is_costly_(g.size()),
@@ -95,10 +96,16 @@ class ShiftedReads {
     for (std::uint32_t i = static_cast<std::uint32_t>(g_.size()); i-- > 0;) {
       const NodeId n{i};
       if (!is_needed_[i] || positions_[i].empty()) continue;
-      const bool is_repeated = may_be_stored(n) && (is_padded_[i] || positions_[i].size() > most_positions(n));
+      if (g_.node(n).op == Op::concat) choices_[i] += positions_[i].size();
+      const bool has_many_choices = positions_[i].size() > 1 && choices_[i] > kMostChoices;
+      const bool is_repeated = may_be_stored(n) && (is_padded_[i] || positions_[i].size() > most_positions(n) ||
+                                                    (g_.node(n).op == Op::concat && has_many_choices));
       if (is_repeated) found.push_back(n);
       if (is_repeated && g_.node(n).op == Op::pad) note_padded(g_.node(n).operands[0]);
-      if (is_repeated || is_stored_[i]) positions_[i] = {own_position(g_.node(n).shape)};
+      if (is_repeated || is_stored_[i]) {
+        positions_[i] = {own_position(g_.node(n).shape)};
+        choices_[i] = g_.node(n).op == Op::concat ? 1 : 0;
+      }
       hand_on(n, std::exchange(positions_[i], {}));
     }
     std::reverse(found.begin(), found.end());
@@ -108,6 +115,7 @@ class ShiftedReads {
  private:
   void hand_on(NodeId id, const std::vector<ReadPosition>& positions) {
     const Node& n = g_.node(id);
+    for (NodeId x : n.operands) choices_[x.index] = std::max(choices_[x.index], choices_[id.index]);
     Dim begin = 0;  // for an operand of a concatenation
     for (std::size_t k = 0; k < n.operands.size(); ++k) {
       for (const ReadPosition& p : positions) {
@@ -301,6 +309,7 @@ class ShiftedReads {
   const std::vector<bool>&is_needed_, &is_stored_;
   const bool is_host_;
   std::vector<std::vector<ReadPosition>> positions_;  // for each node: the positions at which results read it
+  std::vector<std::size_t> choices_;                  // for each node: positions of concatenations on a path to it from results
   std::vector<bool> reads_memory_;
   std::vector<bool> reduces_;    // a reduction or a product is computed after the last stored values
   std::vector<bool> is_costly_;  // a transcendental function is computed after the last stored values

@@ -94,7 +94,8 @@ class Finder {
       const Segment& s = segments[i];
       for (const StructureNumber& number : s.numbers) ++uses[number.node];
       // What is computed before a run must not depend on arguments of the run.
-      if (!s.numbers.empty() && s.ahead.empty() && !s.joined) possible_[i] = possible_arguments(g, s, are_slices_possible);
+      if (!s.numbers.empty() && s.ahead.empty() && !(s.joined && s.joined->is_ahead))
+        possible_[i] = possible_arguments(g, s, are_slices_possible);
       for (const StructureNumber& number : possible_[i]) ++possible_uses[number.node];
     }
     std::map<std::string, std::vector<std::size_t>> like;  // by the structure without these numbers

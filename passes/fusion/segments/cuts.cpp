@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "passes/fusion/graph/concat_pieces.h"
+#include "passes/fusion/graph/joined_operands.h"
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/recurring_values.h"
 #include "passes/fusion/graph/shifted_reads.h"
@@ -41,7 +42,7 @@ class CutFinder {
         uses_(g.size()),
         users_(g.size()) {
     const std::vector<bool> none(g.size());
-    cuts_ = {none, none, none, std::vector<int>(g.size()), std::vector<int>(g.size()), {}, {}};
+    cuts_ = {none, none, none, none, std::vector<int>(g.size()), std::vector<int>(g.size()), {}, {}};
     for (std::size_t i = 0; i < g.size(); ++i)
       if (needed_[i])
         for (NodeId x : g.node(id(i)).operands) users_[x.index].push_back(id(i));
@@ -62,6 +63,9 @@ class CutFinder {
   // needs is computed by the kernel that writes it at its position. An index of take_along may depend on the position along which its operand
   // is scanned: the elements that are picked are those of many scans.
   void find_own_kernels() {
+    JoinedConcats joined = joined_concats(g_, needed_, uses_, is_host_);
+    cuts_.is_in_parts = std::move(joined.is_in_parts);
+    cuts_.is_inner = std::move(joined.is_inner);
     for (std::size_t i = 0; i < g_.size(); ++i) {
       const Node& n = g_.node(id(i));
       if (n.op == Op::take_along && needed_[i] && cuts_.has_scan[n.operands[0].index]) cuts_.is_cut[n.operands[0].index] = true;
@@ -70,13 +74,21 @@ class CutFinder {
       for (NodeId x : n.operands) cuts_.has_scan[i] = cuts_.has_scan[i] || (cuts_.has_scan[x.index] && !cuts_.is_cut[x.index]);
       is_computed_[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
       for (NodeId x : n.operands) is_computed_[i] = is_computed_[i] || (is_computed_[x.index] && !cuts_.is_cut[x.index]);
-      cuts_.is_in_parts[i] = is_written_in_parts(g_, n, is_host_);
       if (!needed_[i] || !is_apart(g_, cuts_, id(i))) continue;
       cuts_.is_cut[i] = true;
       const auto is_part = [&](NodeId x) { return n.op == Op::concat && is_needed_once(g_, x, uses_, is_computed_); };
-      for (NodeId x : n.operands)
+      for (NodeId x : operands_of(id(i)))
         if (!has_own_memory(g_.node(x)) && (n.op == Op::call || is_computed_[x.index]) && !is_part(x)) cuts_.is_cut[x.index] = true;
     }
+  }
+
+  // What the kernels of a node compute or read: of a concatenation in parts also the operands of inner ones.
+  std::vector<NodeId> operands_of(NodeId n) const {
+    if (!cuts_.is_in_parts[n.index]) return g_.node(n).operands;
+    std::vector<NodeId> all;
+    for (const JoinedOperand& o : joined_operands(g_, n, [&](NodeId x) { return static_cast<bool>(cuts_.is_inner[x.index]); }))
+      all.push_back(o.node);
+    return all;
   }
 
   // No loop computes a scan inside of a scan: the inner one is stored, whatever is fused, and all that need it read it.

@@ -13,6 +13,7 @@ namespace tilewright::passes::fusion {
 struct Cuts {
   std::vector<bool> is_cut;              // the value is stored
   std::vector<bool> is_in_parts;         // a concatenation of which each operand has segments of its own
+  std::vector<bool> is_inner;            // a concatenation whose operands are those of the concatenation in parts that reads it
   std::vector<bool> has_scan;            // a scan is computed after the last stored values
   std::vector<int> depth;                // the greatest number of products on a path from stored values
   std::vector<int> level;                // segments of a level read what those of lower levels store

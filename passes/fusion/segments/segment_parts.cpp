@@ -9,6 +9,7 @@
 
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/graph/node_memory.h"
+#include "passes/fusion/graph/views_in_row.h"
 #include "passes/fusion/graph_walk.h"
 #include "passes/fusion/thresholds.h"
 #include "tileir/graph/function_name.h"
@@ -36,11 +37,15 @@ class Operations {
  public:
   Operations(const Graph& g, const Segment& s) : g_(g), results_(s.results.begin(), s.results.end()) {
     const std::set<NodeId> functions = nodes_of_functions(s);
-    for (NodeId n : s.nodes)
-      if (!functions.contains(n) && !s.memory.contains(n) && is_operation(n)) {
-        positions_[n] = order_.size();
-        order_.push_back(n);
-      }
+    ViewsInRow views(g);
+    for (NodeId n : s.nodes) {
+      if (functions.contains(n) || s.memory.contains(n)) continue;
+      const bool is_last_of_many = views.ends_at(n);
+      if (!is_operation(n) && !is_last_of_many) continue;
+      positions_[n] = order_.size();
+      order_.push_back(n);
+      weights_.push_back(is_last_of_many ? kViewsOfOperation : weight(g_.node(n)));
+    }
     for (std::size_t i = 0; i < order_.size(); ++i) {
       last_use_.push_back(i);
       for (NodeId x : g_.node(order_[i]).operands)
@@ -50,7 +55,7 @@ class Operations {
 
   std::size_t size() const { return order_.size(); }
   bool contains(NodeId n) const { return positions_.contains(n); }
-  std::size_t weight_of(std::size_t i) const { return weight(g_.node(order_[i])); }
+  std::size_t weight_of(std::size_t i) const { return weights_[i]; }
   std::size_t weight_of_all() const {
     std::size_t all = 0;
     for (std::size_t i = 0; i < size(); ++i) all += weight_of(i);
@@ -73,7 +78,7 @@ class Operations {
   }
 
  private:
-  // A view is part of the kernel that reads it, unless it is stored itself.
+  // A view is part of the kernel that reads it, unless it is stored itself. One of many views in a row is an operation, too.
   bool is_operation(NodeId n) const {
     const graph::Op op = g_.node(n).op;
     return !is_in_memory(g_.node(n)) && !graph::is_leaf(op) && (!graph::is_view(op) || results_.contains(n));
@@ -98,7 +103,7 @@ class Operations {
   const std::set<NodeId> results_;
   std::map<NodeId, std::size_t> positions_;
   std::vector<NodeId> order_;
-  std::vector<std::size_t> last_use_;
+  std::vector<std::size_t> weights_, last_use_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// The number of operations that a segment computes. Leaves and views do not count. Reductions and products count as several, since their
+/// The number of operations that a segment computes. Leaves do not count, and views only as kViewsOfOperation in a row. Reductions and products count as several, since their
 /// operands are followed through each loop that may compute them.
 std::size_t operations_of(const graph::Graph&, const Segment&);
 

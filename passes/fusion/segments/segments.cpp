@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "passes/fusion/graph/carried_values.h"
+#include "passes/fusion/graph/joined_operands.h"
 #include "passes/fusion/graph/known_nodes.h"
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph_walk.h"
@@ -34,7 +35,11 @@ class SegmentBuilder {
         needed_(g.needed_nodes()),
         cuts_(find_cuts(g, known_, structure_, needed_, most_operations, is_host)),
         carried_(carried_values(g, known_, needed_, cuts_.is_cut, cuts_.level)),
-        is_stored_(g.size()) {}
+        slices_(g.size()),
+        is_stored_(g.size()) {
+    for (std::uint32_t i = 0; i < g.size(); ++i)
+      if (needed_[i] && g.node({i}).op == Op::slice) ++slices_[g.node({i}).operands[0].index];
+  }
 
   std::vector<Segment> run() {
     std::vector<Segment> all;
@@ -90,7 +95,11 @@ class SegmentBuilder {
         if (!is_new) join(i, at->second);
         return is_new;
       };
-      const auto parts = [&](NodeId n) { return is_read(n) ? std::vector<NodeId>() : g_.node(n).operands; };
+      const auto parts = [&](NodeId n) {
+        const std::vector<NodeId>& operands = g_.node(n).operands;
+        const bool is_one_of_many = g_.node(n).op == Op::slice && slices_[operands[0].index] > kMostSlicesTogether && is_read(operands[0]);
+        return is_read(n) || is_one_of_many ? std::vector<NodeId>() : operands;
+      };
       visit_operands_first(results[i], parts, enter, [](NodeId) {});
     }
     std::map<std::size_t, std::vector<NodeId>> parts;
@@ -116,26 +125,22 @@ class SegmentBuilder {
     }
   }
 
-  // Adds the operands of a concatenation, each in the segments that compute it.
+  // Adds the operands of a concatenation, and of those inside of it, each in the segments that compute it.
   void add_joined(NodeId whole, std::vector<Segment>& all) {
-    const Node& n = g_.node(whole);
-    const auto along = static_cast<std::size_t>(n.axes[0]);
-    Dim begin = 0;
-    for (NodeId operand : n.operands) {
-      const Dim& extent = g_.node(operand).shape[along];
-      if (extent == Dim(0)) continue;
+    // A concatenation that is stored is an operand, though it would be an inner one.
+    const auto is_inner = [&](NodeId x) { return cuts_.is_inner[x.index] && !is_stored_[x.index]; };
+    for (const auto& [operand, begin] : joined_operands(g_, whole, is_inner)) {
       Segment part;
       part.results = {operand};
       structure_.describe(part, [&](NodeId x) { return static_cast<bool>(is_stored_[x.index]); });
       part.joined = {whole, begin};
       for (Segment& s : structure_.divided(std::move(part), most_operations_)) {
         if (s.joined)
-          s.structure += joined_text(n);
+          s.structure += joined_text(g_.node(whole));
         else
           for (NodeId x : s.results) is_stored_[x.index] = true;
         all.push_back(std::move(s));
       }
-      begin = begin + extent;
     }
     all.back().joined->is_last = true;
     is_stored_[whole.index] = true;
@@ -166,7 +171,8 @@ class SegmentBuilder {
   const std::vector<bool> needed_;
   const Cuts cuts_;
   const std::vector<NodeId> carried_;
-  std::vector<bool> is_stored_;  // by the segments so far
+  std::vector<std::size_t> slices_;  // of each node
+  std::vector<bool> is_stored_;      // by the segments so far
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 //      many shifted positions (shifted_reads.h), concatenations of products (concat_pieces.h), and one value of each long chain of products
 //      (bottleneck).
 //   3. delay: a value that only later segments need is computed there.
-//   4. components: results that read a common tensor are one segment.
+//   4. components: results that read a common tensor are one segment. A tensor of which many slices are read is not common to their readers.
 //   5. add_segments: a segment that is too large is cut (segment_parts.h); each part gets the text of its structure (segment_structure.h),
 //      by which equal layers are derived once. add_joined: a concatenation of many operands is written operand by operand.
 //   6. find_ahead: results that depend only on parameters, and that later segments read, are computed before a run.

@@ -14,6 +14,7 @@
 #include "passes/fusion/stopwatch.h"
 #include "passes/fusion/thresholds.h"
 #include "passes/fusion/translate/concat_outputs.h"
+#include "passes/fusion/translate/divided_positions.h"
 #include "passes/fusion/translate/repeated_values.h"
 
 namespace tilewright::passes::fusion {
@@ -60,10 +61,13 @@ void FusedKernels::derive_results(const Segment& s, std::uint64_t most_steps) {
   Stopwatch derive_time(c_.sequence.times.derive_ms);
   Formulas f(c_, s.results, s.memory);
   f.pool.steps().limit(most_steps);
+  const auto may_be_stored = [&](NodeId n) { return !c_.known.is_known(n); };
+  if (const std::set<NodeId> apart = values_between_divisions(c_.graph, f.axes, may_be_stored); !apart.empty())
+    return derive_apart(s, apart, divided_text);
   translate_results(s, f);
   if (const std::set<NodeId> apart = values_in_two_orders(c_.graph, f.translator.values()); !apart.empty()) {
     c_.sequence.steps += f.pool.steps().taken();
-    return derive_apart(s, apart);
+    return derive_apart(s, apart, stored_text);
   }
   // All results are translated before one of them is folded: whether they can be derived together is known then.
   ParameterFolding folding(f.exprs, folding_options());
@@ -78,9 +82,9 @@ void FusedKernels::derive_results(const Segment& s, std::uint64_t most_steps) {
   emit_checked(f, std::move(ahead), std::move(kernels), is_ahead ? c_.sequence.parameter_kernels : c_.sequence.kernels);
 }
 
-// Values that must be the same number for all their users are stored.
-void FusedKernels::derive_apart(const Segment& s, const std::set<NodeId>& apart) {
-  for (NodeId n : apart) c_.sequence.not_fused.push_back(stored_text(c_.graph, n));
+// Stores these values, and says why.
+void FusedKernels::derive_apart(const Segment& s, const std::set<NodeId>& apart, std::string (*why)(const graph::Graph&, NodeId)) {
+  for (NodeId n : apart) c_.sequence.not_fused.push_back(why(c_.graph, n));
   for (const Segment& part : structure_.divided_at(s, apart)) derive_within_budget(part);
 }
 

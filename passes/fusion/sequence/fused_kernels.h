@@ -26,7 +26,7 @@ class FusedKernels {
   void derive_ahead(const Segment&);
   void derive_within_budget(const Segment&);
   void derive_results(const Segment&, std::uint64_t most_steps);
-  void derive_apart(const Segment&, const std::set<graph::NodeId>& apart);
+  void derive_apart(const Segment&, const std::set<graph::NodeId>& apart, std::string (*why)(const graph::Graph&, graph::NodeId));
 
   std::vector<const graph::Output*> outputs_of_results(const Segment&) const;
   void translate_results(const Segment&, Formulas&);

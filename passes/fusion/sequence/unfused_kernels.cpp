@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "passes/fusion/graph/node_memory.h"
+#include "passes/fusion/graph/views_in_row.h"
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/report/covered_nodes.h"
 #include "passes/fusion/segments/segment_parts.h"
@@ -101,9 +102,10 @@ namespace {
 std::set<NodeId> computed_nodes(const graph::Graph& g) {
   const std::vector<bool> needed = g.needed_nodes();
   std::set<NodeId> computed;
+  ViewsInRow views(g);
   for (std::uint32_t i = 0; i < g.size(); ++i) {
     if (!needed[i]) continue;
-    if (computes(g, {i})) computed.insert({i});
+    if (views.ends_at({i}) || computes(g, {i})) computed.insert({i});
     // A kernel of the user reads its operands from memory.
     if (g.node({i}).op == graph::Op::call)
       for (NodeId x : g.node({i}).operands)
@@ -145,8 +147,9 @@ void derive_nodes(SequenceContext& c, const Segment& s, const std::string& why) 
   std::set<NodeId> stored = s.memory;
   std::vector<NodeId> computed;
   const AxisAnalysis axes(c.graph, s.results, s.memory);  // the nodes of combining functions, which have no values, are not among its nodes
+  ViewsInRow views(c.graph);
   for (NodeId n : axes.nodes()) {
-    const bool is_stored = computes(c.graph, n) || std::binary_search(s.results.begin(), s.results.end(), n);
+    const bool is_stored = views.ends_at(n) || computes(c.graph, n) || std::binary_search(s.results.begin(), s.results.end(), n);
     if (is_stored && stored.insert(n).second) computed.push_back(n);
   }
   SingleNodes nodes(c);

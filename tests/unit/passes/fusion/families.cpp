@@ -1,6 +1,8 @@
 // The families: chains, solvers, layers, many outputs, many inputs.
 #include "tests/unit/passes/fusion/families.h"
 
+#include <iterator>
+
 namespace tilewright::passes::fusion::test {
 
 namespace {
@@ -219,6 +221,39 @@ void joined_twice(Graph& g, int steps) {
   output(g, "y", concat(outer, 0));
 }
 
+// Adds rows to a tensor one by one.
+void rows_added(Graph& g, int steps) {
+  Formula y = input(g, "x", {3, 32});
+  for (int i = 0; i < steps; ++i) y = concat({y, sine(input(g, "x" + std::to_string(i), {1 + i % 4, 32}))}, 0);
+  output(g, "y", y);
+}
+
+// Rows of many functions that differ in a number.
+void scaled_rows(Graph& g, int steps) {
+  std::vector<Formula> rows;
+  for (int i = 0; i < steps; ++i) rows.push_back(sine(input(g, "x" + std::to_string(i), {4, 32}) * (1.0 + (i + 3) * 0x1p-10)));
+  output(g, "y", concat(rows, 0));
+}
+
+// Each step divides the elements in another way, and exchanges the two axes.
+void reshapes(Graph& g, int steps) {
+  constexpr std::int64_t kElements = 2520, kDivisors[] = {2, 24, 63, 5, 140, 36, 8, 315, 9, 280, 7, 120};
+  Formula x = input(g, "x", {kElements});
+  for (int i = 0; i < steps; ++i) {
+    const std::int64_t d = kDivisors[i % std::size(kDivisors)];
+    x = reshape(permute(reshape(x, {d, kElements / d}), {1, 0}), {kElements});
+  }
+  output(g, "y", x);
+}
+
+// Each step puts the first rows behind the others.
+void rotations(Graph& g, int steps) {
+  constexpr std::int64_t kRows = 64;
+  Formula x = input(g, "x", {kRows, 32});
+  for (int i = 0; i < steps; ++i) x = concat({slice(x, 0, 1 + i % 63, kRows), slice(x, 0, 0, 1 + i % 63)}, 0);
+  output(g, "y", x);
+}
+
 // The logistic map, where it goes to and fro between two values.
 void logistic_map(Graph& g, int steps) {
   Formula x = tanh(input(g, "x", {64, 32})) * 0.25 + 0.5;
@@ -286,6 +321,10 @@ const std::vector<Family>& families() {
       {"blocks_of_keys", blocks_of_keys},
       {"concatenation", concatenation},
       {"joined_twice", joined_twice},
+      {"rows_added", rows_added},
+      {"scaled_rows", scaled_rows},
+      {"reshapes", reshapes},
+      {"rotations", rotations},
       {"logistic_map", logistic_map},
       {"sinkhorn_factors", sinkhorn_factors},
       {"stencil", stencil},
