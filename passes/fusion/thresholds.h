@@ -171,6 +171,9 @@ inline constexpr std::int64_t kElementsOfShortRows = 512;
 inline constexpr std::int64_t kElementwiseElements = 1024, kTransposedElements = 4096, kTransposedSide = 64;
 /// Positions of a host's tile that is not halved for more programs.
 inline constexpr std::int64_t kLeastHostSide = 16;
+/// Where a host has fewer programs than threads, tiles are halved if the largest program then has at most this part of the positions that
+/// it had: 32 of 90 rows in place of 64.
+inline constexpr double kOfSmallerTiles = 0.6;
 /// Rows of accumulators that a host's program keeps.
 inline constexpr std::int64_t kHostRows = 8;
 /// Positions of a host's loop beside which rows lie, at least.

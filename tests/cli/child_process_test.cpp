@@ -2,6 +2,7 @@
 #include "frontend/cli/execution/child_process.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -61,6 +62,21 @@ TEST_CASE("child_process: a crash and a check that does not end are told by thei
       },
       1);
   CHECK(endless.signal == SIGALRM);
+}
+
+TEST_CASE("child_process: the exit code of a check that ends the process, as a sanitizer does") {
+  const ChildProcesses children;
+  const ChildResult ended = children.run(
+      []() -> std::string {
+        std::fputs("ERROR: what a sanitizer found\n", stderr);
+        std::fflush(stderr);
+        _exit(7);
+      },
+      10);
+  CHECK(ended.exit_code == 7);
+  CHECK(ended.signal == 0);
+  CHECK(ended.text.empty());
+  CHECK(ended.errors == "ERROR: what a sanitizer found\n");
 }
 
 TEST_CASE("child_process: files that a check leaves in the temporary folder go with it") {

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <string>
 
 #include "frontend/cli/execution/child_process.h"
 
@@ -16,10 +17,10 @@ std::optional<std::string> isolated(const std::function<std::optional<std::strin
   };
   const cli::ChildResult result = children.run(tell, seconds);
   if (result.signal == SIGALRM) return "it did not end in time";
-  if (result.signal != 0) {
-    const std::string first = result.errors.substr(0, result.errors.find('\n'));
-    return std::string("it was ended by a signal: ") + strsignal(result.signal) + (first.empty() ? "" : ": " + first);
-  }
+  const std::string first = result.errors.substr(0, result.errors.find('\n'));
+  const std::string why = first.empty() ? "" : ": " + first;
+  if (result.signal != 0) return std::string("it was ended by a signal: ") + strsignal(result.signal) + why;
+  if (result.exit_code != 0) return "it exited with code " + std::to_string(result.exit_code) + why;
   return result.text.empty() ? std::nullopt : std::optional(result.text.substr(1));
 }
 

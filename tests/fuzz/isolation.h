@@ -6,7 +6,7 @@
 
 namespace tilewright::fuzz {
 
-/// The result of `check`, or the signal that ended it, or a text that it took longer than `seconds`.
+/// The result of `check`, or the signal or the exit code (of a sanitizer) that ended it, or a text that it took longer than `seconds`.
 std::optional<std::string> isolated(const std::function<std::optional<std::string>()>& check, unsigned seconds = 60);
 
 }  // namespace tilewright::fuzz

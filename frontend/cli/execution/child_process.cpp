@@ -80,6 +80,7 @@ ChildResult ChildProcesses::run(const std::function<std::string()>& check, unsig
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   std::ifstream in(errors, std::ios::binary);
   result.errors.assign(std::istreambuf_iterator<char>(in), {});
   return result;

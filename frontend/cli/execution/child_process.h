@@ -5,11 +5,13 @@
 
 namespace tilewright::cli {
 
-/// The result of a child process: the text that its function returned, or the signal that ended it.
+/// The result of a child process: the text that its function returned, or the signal that ended it, or the exit code with which something
+/// in it ended it, as a sanitizer does.
 struct ChildResult {
   std::string text;    // the text that the function returned
   std::string errors;  // the child's standard error
   int signal = 0;      // the signal that ended it; SIGALRM after a timeout
+  int exit_code = 0;   // 0 if the function returned
 };
 
 /// Forks for each check. An exception in a check aborts the child, which prints its what() to standard error. Requires a single-threaded

@@ -126,6 +126,7 @@ Verdict InterestingnessTest::run(const ir::Function& f) const {
     if (end != first.npos) return {first.substr(begin, end - begin), first};
     return {fmt::format("signal {}", child.signal), fmt::format("it was ended by a signal: {}", strsignal(child.signal))};
   }
+  if (child.exit_code != 0) return {fmt::format("exit {}", child.exit_code), fmt::format("it exited with code {}", child.exit_code)};
   const auto zero = child.text.find('\0');
   return zero == child.text.npos ? Verdict{} : Verdict{child.text.substr(0, zero), child.text.substr(zero + 1)};
 }

@@ -251,7 +251,6 @@ Number apply_integer(OpKind op, std::span<const Number> x, Element operands, Ele
     types.emplace_back(operands);
     bits.push_back(integer_bits(operands, n.value));
   }
-  if ((op == OpKind::div_ || op == OpKind::rem_) && bits[1] == 0) return Number::unknown();
   return from_bits(result, ir::evaluate_scalar(op, types, bits, ir::Type(result)));
 }
 

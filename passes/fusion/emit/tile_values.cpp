@@ -138,7 +138,10 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
 }
 
 Part TileValues::power(Expr base, const Rational& exponent, const Order& own, Element element) {
-  const Part x = value_as(base, own, element);
+  return power_of(value_as(base, own, element), exponent, own, element, base->is_nonnegative);
+}
+
+Part TileValues::power_of(const Part& x, const Rational& exponent, const Order& own, Element element, bool is_nonnegative) {
   if (exponent == Rational(1, 2)) return build_.unary(OpKind::sqrt_, x);
   if (exponent == Rational(-1, 2)) return build_.unary(OpKind::rsqrt_, x);
   if (!is_call_of_pow(exponent) && !exponent.is_negative()) {
@@ -146,6 +149,9 @@ Part TileValues::power(Expr base, const Rational& exponent, const Order& own, El
     for (Rational i = 1; i < exponent; i += 1) result = build_.binary(OpKind::mul_, result, x, own);
     return result;
   }
+  // A fraction is a product of roots, which is NaN for -inf. pow(-inf, 0.25) is inf.
+  if (!is_nonnegative && !exponent.is_integer())
+    return power_of(build_.unary(OpKind::sqrt_, x), exponent * Rational(2), own, element, true);
   return build_.binary(OpKind::pow_, x, build_.constant(element, exponent.to_double()), own);
 }
 

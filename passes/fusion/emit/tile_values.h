@@ -74,6 +74,7 @@ class TileValues final : public ValueSource {
   static bool is_far_from_one(Wide, ir::Element);
   Wide distribute_factor(Wide number, std::vector<Part>& numerator, std::vector<Part>& denominator, ir::Element);
   Part power(Expr base, const Rational& exponent, const Order&, ir::Element);
+  Part power_of(const Part& base, const Rational& exponent, const Order&, ir::Element, bool is_nonnegative);
   Part emit_function(Expr, const Order&);
   Part emit_random(Expr, const Order&);
 

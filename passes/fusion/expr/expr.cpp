@@ -75,7 +75,9 @@ Finite finiteness(const Factor& f) {
 
 bool is_mask(const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); }
 
-bool is_guard(Expr e) { return e->is(ExprKind::function) && e->function == ir::OpKind::div_ && e->operands[0] == e->operands[1]; }
+bool is_guard(Expr e) {
+  return e->is(ExprKind::function) && e->function == ir::OpKind::div_ && e->operands[0] == e->operands[1] && ir::is_float(e->element);
+}
 
 bool is_guard_of_infinity(Expr e) {
   if (!is_guard(e) || !e->operands[0]->is(ExprKind::function) || e->operands[0]->function != ir::OpKind::maximum_) return false;

@@ -239,7 +239,7 @@ Finite finiteness(const Factor&);
 /// Whether a factor is a mask: 1 where a condition holds, 0 elsewhere.
 bool is_mask(const Factor&);
 
-/// Whether an expression is x / x: 1, or NaN where x is 0 or not finite.
+/// Whether an expression is x / x of floats: 1, or NaN where x is 0 or not finite. Of integers, 0 / 0 is -1, whose square is 1.
 bool is_guard(Expr);
 /// Whether a guard is 1, or NaN where y is +inf or NaN: x / x for x = max(y, 1).
 bool is_guard_of_infinity(Expr);

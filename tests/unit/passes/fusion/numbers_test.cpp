@@ -399,6 +399,31 @@ TEST_CASE("fusion numbers: doubles of masks, of constants and of counts") {
   for (const std::int64_t value : {2, 45, 300}) check(g, {{"n", value}}, 1e-13);
 }
 
+TEST_CASE("fusion numbers: quotients of integers by 0 are -1, also where they are equal factors") {
+  for (const Element e : {Element::i8, Element::u8, Element::i32, Element::u32, Element::i64})
+    for (const bool reassociate : {true, false}) {
+      CAPTURE(ir::text(e));
+      CAPTURE(reassociate);
+      Graph g;
+      const Formula x = input(g, "x", {6}, e), y = x / x;
+      builder(g).output("quotient", y.id);
+      builder(g).output("square", (y * y).id);
+      builder(g).output("cube", (y * y * y).id);
+      builder(g).output("greater", maximum(y * y, y).id);
+      builder(g).output("all", sum(y * y).id);
+      FusionOptions options;
+      options.reassociate = reassociate;
+      const KernelSequence p = build_sequence(g, options, {});
+      CHECK(p.proof.exact);
+      graph::Arguments arguments = random_arguments(g, {}, 3);
+      arguments.arrays["x"] = {0, 1, 2, 0, 7, 0};
+      for (const auto& [name, error] : errors_of(g, p, arguments)) {
+        CAPTURE(name);
+        CHECK(error == 0);
+      }
+    }
+}
+
 TEST_CASE("fusion numbers: great integers keep their bits") {
   Graph g;
   const Formula x = input(g, "x", {6, 40}, Element::u64), k = input(g, "k", {6, 40}, Element::boolean);
