@@ -27,6 +27,7 @@ void ValueTensors::know_output(const KernelOutput& o) {
   } else if (!held_.holds_reduction(value)) {
     return;
   }
+  b_.pool().note_stored_value(load, value);
   if (loads_.emplace(value, load).second) outputs_.insert(value), started_.insert(value);
 }
 
@@ -52,11 +53,14 @@ Expr ValueTensors::load_of(Expr value) {
     const auto known = loads_.find(other);
     if (known == loads_.end() || same_.contains(other)) continue;
     same_.emplace(value, other);
-    return loads_[value] = with_swapped(b_, known->second, {swapped.other, swapped.own});
+    const Expr load = with_swapped(b_, known->second, {swapped.other, swapped.own});
+    b_.pool().note_stored_value(load, value);
+    return loads_[value] = load;
   }
   std::string name = fmt::format("t{}", static_cast<std::size_t>(first_) + loads_.size());
   while (b_.pool().find_tensor(name)) name += "_";
   const Expr load = add_stored_tensor(b_, value, value->element, std::move(name));
+  b_.pool().note_stored_value(load, value);
   loads_[value] = load;
   return load;
 }

@@ -5,6 +5,7 @@
 
 #include "passes/fusion/expr/averaged.h"
 #include "passes/fusion/expr/constant_value.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/magnitude.h"
 
 namespace tilewright::passes::fusion {
@@ -54,6 +55,41 @@ std::vector<Difference> take_exact_differences(ExprBuilder& b, std::vector<Term>
   for (Difference& d : take_differences(b, terms)) all.push_back(std::move(d));
   if (all.empty() || (size == 2 && all.front().coefficient.is_one())) return {};
   return all;
+}
+
+namespace {
+
+// Where a kernel reads stored values, a maximum that another kernel has computed from these values contains them as formulas.
+// This is the value with the loads of the sum in their place.
+Expr with_loads(ExprBuilder& b, Expr value, const std::vector<Term>& sum) {
+  ExprMap loads;
+  for (const Term& t : sum) {
+    ExprSet seen;
+    walk_inwards(t.value, seen, [&](Expr e) {
+      if (const Expr held = b.pool().stored_value(e)) loads.emplace(held, e);
+      return !e->is(ExprKind::reduce);
+    });
+  }
+  return loads.empty() ? value : b.substitute(value, loads);
+}
+
+}  // namespace
+
+std::optional<Difference> difference_from_maximum(ExprBuilder& b, const std::vector<Term>& sum) {
+  if (sum.size() < 2) return std::nullopt;
+  for (const Term& t : sum) {
+    const Expr stored = b.pool().stored_value(t.value), maximum = stored ? stored : t.value;
+    if (!maximum->is(ExprKind::reduce) || maximum->combine != graph::Combine::max || t.coefficient.is_zero()) continue;
+    Expr values = maximum->operands[0];
+    while (is_masked(values)) values = values->operands[1];
+    const bool has_number = !magnitude(t.coefficient).is_one() || !magnitude(b.split_coefficient(values).coefficient).is_one();
+    if (sum.size() == 2 && !stored && !has_number) continue;  // one product, which is rounded
+    if (stored) values = with_loads(b, values, sum);
+    const std::optional<std::vector<Term>> left = without_terms(sum, b.terms(b.scale(-t.coefficient, values)));
+    if (left && left->size() == 1 && left->front() == t)
+      return Difference{Difference::Kind::subtracted, t.coefficient, values, t.value, true};
+  }
+  return std::nullopt;
 }
 
 std::vector<std::vector<Term>> take_changes(ExprBuilder& b, std::vector<Term>& terms) {

@@ -25,6 +25,10 @@ struct Difference {
 /// Such a difference is small, and so is its rounding error. None, and the terms stay, if the sum is one difference without a coefficient.
 std::vector<Difference> take_exact_differences(ExprBuilder&, std::vector<Term>& terms);
 
+/// The whole sum as one difference between a maximum and the values that it is chosen from, if these are a sum. Added to the maximum one by
+/// one, their terms would be rounded in another way than they were when the maximum was chosen, and the difference might be below 0.
+std::optional<Difference> difference_from_maximum(ExprBuilder&, const std::vector<Term>& sum);
+
 /// The change of a reference, s - y for a reference y to s, for each reference whose s is one of the terms.
 std::vector<std::vector<Term>> take_changes(ExprBuilder&, std::vector<Term>& terms);
 

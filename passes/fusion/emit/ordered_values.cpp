@@ -56,10 +56,11 @@ Part TileValues::emit_differences(const SumOrder& order, const Order& own, Eleme
     const Part values = value_as(d.values, own, element);
     const bool is_change = d.kind == Difference::Kind::change;
     const Part reference = value_as(d.reference, own, element), near = d.rounds_values || is_change ? rounded(values) : values;
-    Part x = is_change                                ? build_.binary(OpKind::sub_, near, reference, own)
-             : d.kind == Difference::Kind::subtracted ? build_.binary(OpKind::sub_, reference, near, own)
-                                                      : build_.binary(OpKind::add_, reference, near, own);
-    const Rational c = sum ? magnitude(d.coefficient) : d.coefficient;
+    const bool is_subtracted = d.kind == Difference::Kind::subtracted, is_swapped = is_subtracted && !sum && d.coefficient.is_negative();
+    Part x = is_change || is_swapped ? build_.binary(OpKind::sub_, near, reference, own)
+             : is_subtracted         ? build_.binary(OpKind::sub_, reference, near, own)
+                                     : build_.binary(OpKind::add_, reference, near, own);
+    const Rational c = sum || is_swapped ? magnitude(d.coefficient) : d.coefficient;
     if (!c.is_one()) x = build_.binary(OpKind::mul_, x, build_.constant(element, c.to_double()), own);
     sum = sum ? build_.binary(d.coefficient.is_negative() ? OpKind::sub_ : OpKind::add_, *sum, x, own) : x;
   }

@@ -57,6 +57,8 @@ const SumOrder& SumOrders::order_of(Expr sum) {
 SumOrder SumOrders::decide(Expr sum) {
   using Kind = SumOrder::Kind;
   if (const Multiple m = base_of(sum); m.value != sum) return {.kind = Kind::multiple, .multiple = m};
+  if (const std::optional<Difference> difference = difference_from_maximum(exprs_, sum->terms))
+    return {.kind = Kind::differences, .differences = {*difference}};
   if (const std::optional<WrittenValue> written = written_order(sum)) return {.kind = Kind::written, .written = *written};
   std::vector<Term> left = sum->terms;
   if (std::vector<Difference> differences = take_exact_differences(exprs_, left); !differences.empty())

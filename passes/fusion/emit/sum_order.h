@@ -3,10 +3,11 @@
 //
 //   1. exponent_order: in an exponent, a value comes first, and then the maximum that is chosen from it or the reference that stands for it.
 //   2. base_of: a multiple of another sum is computed from that one.
-//   3. written_order: a sum of several differences, or of a value and what is made of it, is computed as the user writes it.
-//   4. take_exact_differences: differences from references come first (differences.h).
-//   5. exact_groups: data minus their maximum come first, and then terms that are rounded anyway.
-//   6. summand: all others are added term by term, those with few axes first.
+//   3. difference_from_maximum: a sum and its maximum are subtracted whole (differences.h).
+//   4. written_order: a sum of several differences, or of a value and what is made of it, is computed as the user writes it.
+//   5. take_exact_differences: differences from references come first.
+//   6. exact_groups: data minus their maximum come first, and then terms that are rounded anyway.
+//   7. summand: all others are added term by term, those with few axes first.
 //
 // Products in which the order matters for the range are computed as the user writes them, too (written_product), and those of sums from
 // the sums from which these are computed (product_of_bases).

@@ -180,6 +180,13 @@ graph::NodeId nearest_source(const ExprPool& pool, Expr e) {
   return nearest ? pool.sources(nearest).front() : graph::NodeId{};
 }
 
+Expr ExprPool::stored_value(Expr load) const {
+  const auto known = stored_.find(load.operator->());
+  return known == stored_.end() ? Expr() : known->second;
+}
+
+void ExprPool::note_stored_value(Expr load, Expr value) { stored_.emplace(load.operator->(), value); }
+
 // ---- how values are written ----
 
 const WrittenValue* ExprPool::written_value(Expr e) const {

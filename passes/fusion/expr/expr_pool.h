@@ -59,6 +59,9 @@ class ExprPool {
   /// The first sum with this key_of_multiples that is noted as a sum; a null expression if a value is made of such a sum that was not noted
   /// before. None if no such sum is noted.
   std::optional<Expr> written_multiple(const ExprKey&) const;
+  /// The value that a load reads from a tensor in which another kernel stores it; a null expression if that is not noted.
+  Expr stored_value(Expr load) const;
+  void note_stored_value(Expr load, Expr value);
   /// The graph of the sources; it must stay alive while the pool is used.
   void set_graph(const graph::Graph& g) { graph_ = &g; }
   /// The user's line that computes the expression; line 0 if the expression is not the value of an operation.
@@ -82,6 +85,7 @@ class ExprPool {
   std::unordered_map<const ExprData*, std::vector<graph::NodeId>> sources_;
   std::unordered_map<const ExprData*, WrittenValue> written_;
   std::unordered_map<ExprKey, Expr, KeyHash> written_multiples_;
+  std::unordered_map<const ExprData*, Expr> stored_;
   std::unordered_set<const ExprData*> parts_;  // expressions whose sources are nodes of whose values they are only parts
   const graph::Graph* graph_ = nullptr;
   Steps steps_;
