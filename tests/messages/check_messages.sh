@@ -45,6 +45,10 @@ message 20 'cast_the_tile_to_a_float|cast the tile' 'auto r = 2.0 / i;'
 message 20 'cast_the_right_side|cast it' 'i += x;'
 message 20 'no_such_operator|no such operator' 'auto r = x & x;'
 message 20 'no_such_operator|no such operator' 'auto r = i && i;'
+# Products of tiles of different types, or of types that have none.
+message 20 'the_tiles_of_dot_have_one_type|the tiles of dot have one element type' 'auto r = tw::dot(x, x.to<tw::f16>());'
+message 20 'the_tiles_of_dot_have_one_type|the tiles of dot have one element type' 'auto r = tw::dot(x, x.to<double>(), x, tw::Precision::ieee);'
+message 20 'the_tiles_of_dot_have_one_type|the tiles of dot have one element type' 'auto r = tw::dot(i, i);'
 # Tensors: the same.
 message 20 'cast_one_of_the_tensors|cast one of them' 'auto r = ti + tf;'
 message 20 'cast_one_of_the_tensors|cast one of them' 'auto r = ti < tu;'

@@ -94,7 +94,13 @@ NodeId conv(GraphBuilder& b, NodeId x, NodeId w, const Movement& m, std::int64_t
                        own.text(), groups == 1 ? "" : " in each group", shape_text(b.shape(w)), b.shape(w)[channels].text()),
            both);
 
-  for (int i = 0; i < axes; ++i) expect_windows_fit(b, x, batch + i, b.shape(w)[static_cast<std::size_t>(i)], m);
+  for (int i = 0; i < axes; ++i) {
+    const Dim& size = b.shape(w)[static_cast<std::size_t>(i)];
+    if (size.greatest() < 1)
+      b.fail(fmt::format("axis {} of 'w', which is {}, has extent {}; it must be 1 or more", i, shape_text(b.shape(w)), size.text()),
+             filter);
+    expect_windows_fit(b, x, batch + i, size, m);
+  }
 
   const TensorShape sizes(b.shape(w).begin(), b.shape(w).begin() + axes);
   const std::string rows = std::string("abcde").substr(0, static_cast<std::size_t>(batch)),

@@ -26,6 +26,7 @@ struct count_with_to_int;
 struct combine_comparisons_with_and;
 struct the_result_of_a_product_has_the_type_of_its_operands_or_float_if_that_is_narrower;
 struct cast_the_operands_of_the_product_to_numbers_with_to;
+struct the_tiles_of_dot_have_one_type_of_floats_or_int8_cast_one_with_to;
 struct declare_the_left_side_as_a_tile;
 struct declare_the_left_side_as_a_tensor;
 #ifdef __clang__
@@ -48,6 +49,8 @@ namespace tensor {
 template <class R, class T>
 struct ProductOf;
 }
+template <class A, class B>
+struct DotOf;
 
 template <class S>
 inline constexpr bool kIsNumberButNoInteger = HostFloat<S> || std::same_as<S, bool>;
@@ -76,6 +79,9 @@ concept NoOperandsOfProducts = Meet<T...> && !requires { typename tensor::Produc
 template <class R, class... T>
 concept NoResultOfProduct = !std::same_as<R, void> && requires { typename tensor::ProductOf<void, Common<Tile<T>...>>::type; } &&
                             !requires { typename tensor::ProductOf<R, Common<Tile<T>...>>::type; };
+
+template <class A, class B>
+concept NoOperandsOfDot = !requires { typename DotOf<A, B>::type; };
 
 template <class T, class U>
 concept NotWidened = ValueElement<T> && ValueElement<U> && !std::same_as<T, U> && !WidensTo<U, T>;
@@ -179,6 +185,12 @@ TW_REFUSED_FUNCTIONS(Tensor, tensor)
 #undef TW_CHAINED
 #undef TW_TWO_VALUES
 #undef TW_TWO_VALUES_TEXT
+
+// Products of tiles. `rest`: an accumulator, and a precision.
+template <class A, class B, class... Rest>
+  requires detail::NoOperandsOfDot<A, B>
+the_tiles_of_dot_have_one_type_of_floats_or_int8_cast_one_with_to dot(const Tile<A>&, const Tile<B>&, const Rest&...)
+    TW_REFUSED("the tiles of dot have one element type, which is a float or std::int8_t: cast one of them, as in dot(a.to<float>(), b)");
 
 // Products of tensors. `rest`: a precision, or further operands.
 #define TW_PRODUCT_TEXT                                                                                                         \

@@ -221,6 +221,8 @@ TEST_CASE("graph mistakes: pieces of axes, convolutions, pools") {
   GRAPH_MISTAKE("conv: groups = 4 does not divide the 6 channels of 'x', which is [1, 9, 9, 6]", tw::conv(x, w, {.groups = 4}));
   GRAPH_MISTAKE("conv: groups = 3 does not divide the 4 channels of 'w', which is [3, 3, 6, 4]", tw::conv(x, w, {.groups = 3}));
   GRAPH_MISTAKE("conv: groups = 0 must be 1 or more", tw::conv(x, w, {.groups = 0}));
+  GRAPH_MISTAKE("conv: axis 1 of 'w', which is [3, 0, 6, 4], has extent 0; it must be 1 or more",
+                tw::conv(x, f.graph.input<float>("no_filter", {3, 0, 6, 4})));
   GRAPH_MISTAKE("conv: stride 0 must be 1 or more", tw::conv(x, w, {.stride = 0}));
   GRAPH_MISTAKE("conv: dilation 0 must be 1 or more", tw::conv(x, w, {.dilation = 0}));
   GRAPH_MISTAKE("conv: pad -1 must not be negative", tw::conv(x, w, {.pad = -1}));
