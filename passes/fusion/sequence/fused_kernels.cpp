@@ -50,9 +50,9 @@ void FusedKernels::derive_within_budget(const Segment& s) {
   try {
     return derive_results(s, most);
   } catch (const TooManySteps&) {
+    c_.sequence.steps += most;
+    c_.sequence.not_fused.push_back(cut_text(c_.graph, *halves[0].cut, fmt::format("the whole takes more than {} steps", most)));
   }
-  c_.sequence.steps += most;
-  c_.sequence.not_fused.push_back(cut_text(c_.graph, *halves[0].cut, fmt::format("the whole takes more than {} steps", most)));
   for (const Segment& half : halves) derive_within_budget(half);
 }
 
@@ -134,10 +134,10 @@ bool FusedKernels::is_known(Tensor t) const {
   return op == Op::input || op == Op::constant ? c_.known.is_known(t->node) : ahead_.contains(t->node);
 }
 
-std::vector<CoveredKernel> FusedKernels::covered(Formulas& f, std::vector<KernelOutput> outputs) {
+std::vector<CoveredKernel> FusedKernels::covered(Formulas& f, const std::vector<KernelOutput>& outputs) {
   if (outputs.empty()) return {};
   Stopwatch cover_time(c_.sequence.times.cover_ms);
-  std::vector<CoveredKernel> kernels = cover(f.exprs, std::move(outputs), c_.target, c_.options, c_.buffers.next_number(), c_.check);
+  std::vector<CoveredKernel> kernels = cover(f.exprs, outputs, c_.target, c_.options, c_.buffers.next_number(), c_.check);
   c_.buffers.take_numbers(static_cast<int>(f.pool.tensors()));
   cover_time.stop();
   return kernels;

@@ -35,7 +35,7 @@ class FusedKernels {
 
   void add_estimate(Formulas&, const std::vector<KernelOutput>& of_parameters, bool is_ahead);
   GraphEstimate estimate(Formulas&, const std::vector<CoveredKernel>&) const;
-  std::vector<CoveredKernel> covered(Formulas&, std::vector<KernelOutput>);
+  std::vector<CoveredKernel> covered(Formulas&, const std::vector<KernelOutput>&);
   std::vector<CoveredKernel> covered_results(Formulas&, bool are_folded);
   void emit_checked(Formulas&, std::vector<CoveredKernel> ahead, std::vector<CoveredKernel> kernels, std::vector<SequenceKernel>& to);
 

@@ -1,6 +1,7 @@
 // Translates values at positions, leaves and indexed reads.
 #include "passes/fusion/translate/graph_to_exprs.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "passes/fusion/expr/expr_walk.h"
@@ -19,6 +20,12 @@ using graph::Node;
 using graph::NodeId;
 using graph::Op;
 using ir::Element;
+
+// Whether a constant in memory has elements that are not finite: rules for finite data do not hold for it.
+bool holds_infinity_or_nan(const Node& node) {
+  const auto is_finite = [&](std::uint64_t bits) { return std::isfinite(ir::float_value(node.element, bits)); };
+  return node.op == Op::constant && ir::is_float(node.element) && !std::ranges::all_of(node.data->bits, is_finite);
+}
 
 }  // namespace
 
@@ -141,6 +148,7 @@ Tensor GraphToExprs::tensor(const Node& node, NodeId n) {
   info.is_parameter = node.is_parameter;
   info.is_scalar = node.op == Op::scalar;
   info.may_contain_logarithms = !is_named && node.op != Op::constant;
+  if (holds_infinity_or_nan(node)) info.finite = info.extremes = Finite::unknown;
   info.node = n;
   return b_.pool().add_tensor(std::move(info));
 }

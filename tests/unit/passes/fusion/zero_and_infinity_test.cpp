@@ -145,6 +145,32 @@ TEST_CASE("fusion zero: roots, logarithms and powers of products that are 0 what
   check_elements([](Formula x, Formula y) { return exp(sqrt(x * 0.0) - y * 0.0); });
 }
 
+TEST_CASE("fusion zero: constants with NaN and infinity are no finite data") {
+  const double values[] = {NAN, 1, HUGE_VAL, -HUGE_VAL};
+  for (const Element e : {Element::f32, Element::f64, Element::f16}) {
+    CAPTURE(ir::text(e));
+    Graph g;
+    const Formula k = input(g, "k", {3, 4}, Element::boolean);
+    std::vector<std::uint64_t> bits;
+    for (const double v : values) bits.push_back(ir::element_bits(e, v));
+    const Formula c{&g, builder(g).constant(e, {4}, bits)}, x = input(g, "x", {3, 4}, e);
+    builder(g).output("sum", (c + where(k, x * 0.0, minus_infinity(x))).id);
+    builder(g).output("product", (c * cast(k, e)).id);
+    const KernelSequence p = build_sequence(g, {}, {});
+    CHECK(p.proof.exact);
+    graph::Arguments arguments = random_arguments(g, {}, 5);
+    for (std::size_t i = 0; i < 12; ++i) arguments.arrays["k"][i] = i / 4 == 1 ? 1 : 0;
+    const auto got = outputs_of(g, p, arguments);
+    for (std::size_t i = 0; i < 12; ++i) {
+      CAPTURE(i);
+      const bool is_shown = i / 4 == 1;
+      const double value = values[i % 4], sum = value + (is_shown ? 0 : -HUGE_VAL), product = value * (is_shown ? 1 : 0);
+      CHECK((std::isnan(got.at("sum")[i]) ? std::isnan(sum) : got.at("sum")[i] == sum));
+      CHECK((std::isnan(got.at("product")[i]) ? std::isnan(product) : got.at("product")[i] == product));
+    }
+  }
+}
+
 TEST_CASE("fusion zero: masks are numbers that may be 0") {
   const auto x = [](Graph& g, Element e) { return input(g, "x", {6, 5}, e); };
   const auto mask = [](Graph& g) { return input(g, "k", {6, 5}, Element::boolean); };
