@@ -404,7 +404,8 @@ TEST_CASE("search_graph: graphs of which fusion makes the same kernels are not e
 })",
                                "weighted");
   for (const Graph& graph : {g, graph::parse(kAttention, "attention")}) {
-    fusion::GraphEstimator estimator({}, {});
+    const ir::TargetDesc target;
+    fusion::GraphEstimator estimator({}, target);
     int estimated = 0;
     Judge judge = judge_by_fusion();
     judge.estimate = [&, estimate = judge.estimate](const Graph& x) { return ++estimated, estimate(x); };
