@@ -180,7 +180,6 @@ void BlockPlanner::yield_to_for(OpId id, OpId loop) {
     ClassId to;
   };
   std::vector<Late> inlined;
-  std::vector<Copy> from_arguments;
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     const ValueId v = op.operands[i];
     const ValueId argument = f_.arg(block_, static_cast<int>(i) + 1);

@@ -66,19 +66,11 @@ class Estimator {
     return row_fits_on_chip(plan_) && payload_fits && accumulators_fit && tiling_.operands_fit && tiling_.is_within_ir;
   }
 
-  // The part of the work that the largest program has: of 1200 positions in tiles of 1024, most.
-  double largest_share() const {
-    double share = 1 / cost_.parts;
-    for (const auto& [axis, size] : tiles_.grid)
-      share *= std::min(1.0, static_cast<double>(size) / (rows_.contains(axis) ? footprint_.extent(axis) : greatest(axis)));
-    return share;
-  }
-  static double greatest(Axis axis) { return static_cast<double>(std::max<std::int64_t>(axis->extent.greatest(), 1)); }
-
   double seconds() const {
     const double programs = footprint_.most_programs() * cost_.parts, processors = target_.processors;
     // The work of the busiest processor.
-    const double share = std::max(std::ceil(programs / processors) / programs, target_.is_gpu() ? 0 : largest_share());
+    const double share =
+        std::max(std::ceil(programs / processors) / programs, target_.is_gpu() ? 0 : footprint_.largest_share() / cost_.parts);
     const double matrix = facts_.matrix_flops(std::min(cost_.operand_bits, 32) / 8);
     const double compute = (cost_.matrix_flops + cost_.idle_flops) / matrix + cost_.precision_seconds + cost_.flops / facts_.flops +
                            (cost_.exponentials + cost_.exponentials_of_scans) / facts_.exponentials;

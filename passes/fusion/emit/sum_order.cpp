@@ -190,7 +190,7 @@ SumOrders::Product SumOrders::product_of_bases(Wide number, const std::vector<Fa
   }
   // Powers of the factors may leave the range even of the number.
   const auto has_bits = [](Wide x) { return x != 0 && std::isfinite(x); };
-  if (number == product.number || !has_bits(number) || !has_bits(product.number)) return {number, factors};
+  if (!has_bits(number) || !has_bits(product.number)) return {number, factors};
   const auto bits = [](Wide x) { return std::abs(std::ilogb(x)); };
   const bool is_in_range = bits(product.number) <= std::max(kSpareBits, bits(number));
   return is_in_range ? product : Product{number, factors};

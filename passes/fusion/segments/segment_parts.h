@@ -13,8 +13,8 @@
 
 namespace tilewright::passes::fusion {
 
-/// The number of operations that a segment computes. Leaves do not count, and views only as kViewsOfOperation in a row. Reductions and products count as several, since their
-/// operands are followed through each loop that may compute them.
+/// The number of operations that a segment computes. Leaves do not count, and views only where kViewsOfOperation of them follow each other.
+/// Reductions and products count as several, since their operands are followed through each loop that may compute them.
 std::size_t operations_of(const graph::Graph&, const Segment&);
 
 /// The results of each part, in the order of the parts: results of the segment, and values that later parts read. There is one part if the

@@ -238,17 +238,10 @@ class TileChooser {
     halve_until(sizes_, {.least = kLeastHostSide}, [&] { return 2 * programs() > target_.processors; });
     if (programs() >= target_.processors) return;
     TileSizes larger = sizes_;
-    const double before = largest_share();
-    if (halve_largest(sizes_, {.least = kLeastHostSide}) && (programs() > target_.processors || largest_share() > kOfSmallerTiles * before))
+    const auto share = [&] { return Footprint(plan_, sizes_).largest_share(); };
+    const double before = share();
+    if (halve_largest(sizes_, {.least = kLeastHostSide}) && (programs() > target_.processors || share() > kOfSmallerTiles * before))
       sizes_ = std::move(larger);
-  }
-
-  // The part of the positions along the axes of the grid that the largest program has.
-  double largest_share() const {
-    double share = 1;
-    for (const auto& [axis, size] : sizes_.grid)
-      share *= std::min(1.0, static_cast<double>(size) / static_cast<double>(std::max<std::int64_t>(axis->extent.greatest(), 1)));
-    return share;
   }
 
   void choose_for_rows(const AxisSet& grid) {

@@ -70,13 +70,18 @@ double Footprint::programs() const {
   return product;
 }
 
+double Footprint::greatest(Axis a) const { return rows_.contains(a) ? extent(a) : static_cast<double>(a->extent.greatest()); }
+
 double Footprint::most_programs() const {
   double product = 1;
-  for (const auto& [axis, size] : tiles_.grid) {
-    const double most = rows_.contains(axis) ? extent(axis) : static_cast<double>(axis->extent.greatest());
-    product *= std::ceil(most / static_cast<double>(size));
-  }
+  for (const auto& [axis, size] : tiles_.grid) product *= std::ceil(greatest(axis) / static_cast<double>(size));
   return product;
+}
+
+double Footprint::largest_share() const {
+  double share = 1;
+  for (const auto& [axis, size] : tiles_.grid) share *= std::min(1.0, static_cast<double>(size) / std::max(greatest(axis), 1.0));
+  return share;
 }
 
 // ---- the loop ----

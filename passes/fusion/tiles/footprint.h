@@ -41,6 +41,9 @@ class Footprint {
   double programs() const;
   /// For the greatest extents, which may be unknown: time matters most when they are large.
   double most_programs() const;
+  /// The part of the positions along the axes of the grid that the program with the most of them has, for the greatest extents: of 90 rows in
+  /// tiles of 64, 64 / 90.
+  double largest_share() const;
 
   // ---- the loop of a program ----
   double tiles_of_loop() const;
@@ -65,6 +68,7 @@ class Footprint {
  private:
   const Accumulator& accumulator(int i) const { return plan_.accumulators[static_cast<std::size_t>(i)]; }
   double programs_along(Axis) const;
+  double greatest(Axis) const;
 
   const LoopPlan& plan_;
   const TileSizes& tiles_;

@@ -131,8 +131,9 @@ FormulaText::Part FormulaText::product(const Ref& r, const Node& n) {
   for (const auto& [x, y] : {std::pair(a, b), std::pair(b, a)})
     if (std::optional<Part> p = quotient(x, y)) return *std::move(p);
   if (are_exchanged(r, a, b)) std::swap(a, b);
-  // The axes of a scaling are those of the product that it is a factor of.
-  const bool was_right = is_right_, is_scaling = !sums_an_axis(choice_.member(r.term).node);  // fresh labels are in no set
+  // The axes of a scaling are those of the product that it is a factor of. The chosen node is asked, because n has fresh labels, which no
+  // set of labels has room for.
+  const bool was_right = is_right_, is_scaling = !sums_an_axis(choice_.member(r.term).node);
   is_right_ = is_scaling && was_right;
   const std::string first = inside(a, Level::factor);
   is_right_ = !is_scaling || was_right;

@@ -131,6 +131,22 @@ TEST_CASE("fusion cover: a host's programs divide reductions of large results in
     }
 }
 
+TEST_CASE("fusion cover: each thread of a host gets rows of a product, also where the last tile has few of them") {
+  for (const int processors : {3, 4}) {
+    CAPTURE(processors);
+    ir::TargetDesc host;
+    host.processors = processors;
+    graph::Graph g;
+    const Formula x = input(g, "x", {90, 64}), w = input(g, "w", {1000, 64});
+    const Formula logits{&g, builder(g).matmul(x.id, permute(w, {1, 0}).id, ir::Element::f32)};
+    builder(g).output("y", (max(logits) + log(sum(exp(logits - max(logits))))).id);
+    const KernelSequence p = build_sequence(g, {}, host);
+    // In tiles of 64 rows, one of three threads would have nothing to do, and the logits would rather be stored.
+    REQUIRE(p.kernels.size() == 1);
+    CHECK(programs_of(p.kernels[0]) == 3);
+  }
+}
+
 // The axis of the result is not an axis of its reductions: the result joins two tensors, each of which has reductions of its own, or is
 // computed from another tensor.
 TEST_CASE("fusion cover: programs of one part of a result do not repeat the reductions of all of it") {
