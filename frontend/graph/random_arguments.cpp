@@ -21,12 +21,6 @@ namespace {
 constexpr std::uint64_t kMostIndex = 127;  // fits every integer type
 constexpr double kMostOfMemory = 0.5;      // the share of free memory that arguments take: plans need memory of their own
 
-std::vector<std::int64_t> typical_values(const graph::Graph& g) {
-  std::vector<std::int64_t> values;
-  for (std::uint32_t s = 0; s < g.symbols()->size(); ++s) values.push_back(passes::fusion::typical_value((*g.symbols())[s].bounds));
-  return values;
-}
-
 bool is_indexed(Op op) { return op == Op::gather || op == Op::take_along || op == Op::scatter_add; }
 
 /// The leaf whose elements a node's elements are; none if it computes others.
@@ -91,7 +85,7 @@ std::string RandomArguments::problem_of(const graph::Graph& g, const rt::Device&
   const std::vector<bool> needed = g.needed_nodes();
   for (std::uint32_t i = 0; i < g.size(); ++i)
     if (needed[i] && g.node({i}).op == Op::call) return "it has a kernel of the user, which is not run on random numbers";
-  const std::vector<std::int64_t> symbols = typical_values(g);
+  const std::vector<std::int64_t> symbols = passes::fusion::typical_values(g);
   try {
     const double bytes = bytes_of(g, symbols);
     const std::size_t free = device.free_memory();
@@ -105,7 +99,7 @@ std::string RandomArguments::problem_of(const graph::Graph& g, const rt::Device&
 
 RandomArguments::RandomArguments(const graph::Graph& g, std::shared_ptr<rt::Device> device, const Here& at)
     : device_(std::move(device)), at_(at) {
-  const std::vector<std::int64_t> symbols = typical_values(g);
+  const std::vector<std::int64_t> symbols = passes::fusion::typical_values(g);
   const IndexLimits limits = index_limits(g, symbols);
   std::mt19937_64 random(1);
   for (std::uint32_t i = 0; i < g.size(); ++i) {

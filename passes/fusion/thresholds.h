@@ -13,6 +13,9 @@ namespace tilewright::passes::fusion {
 
 /// The value that estimates assume for a symbol, unless its bounds exclude it.
 inline constexpr double kTypicalExtent = 1024;
+/// Values of symbols are sought at most so many multiples from the typical ones, for which all extents are integers: a network that halves an
+/// image six times has an image of 64 m or 64 m + 1 rows.
+inline constexpr std::int64_t kMostDistanceOfSymbols = 65;
 /// The value of symbols by which estimates recognise work that grows faster than the data.
 inline constexpr double kLargeExtent = 1 << 18;
 /// Bits of a moderate number, above and below 1: a product with a few such numbers is in range if its other factors are. The guarantee of

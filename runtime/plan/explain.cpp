@@ -156,12 +156,7 @@ std::string PlanState::explain() const {
 }
 
 /// Estimates and sizes are given for one value of each symbol.
-Sizes PlanState::sizes_of_report() const {
-  std::vector<std::int64_t> symbols;
-  for (std::uint32_t s = 0; s < sequence_sizes_.table().size(); ++s)
-    symbols.push_back(fusion::typical_value(sequence_sizes_.table()[s].bounds));
-  return sequence_sizes_.of_report(symbols);
-}
+Sizes PlanState::sizes_of_report() const { return sequence_sizes_.of_report(fusion::typical_values(*parts_.graph)); }
 
 /// "; estimates and sizes are for n = 1024, m = 3".
 std::string PlanState::symbols_text(const Sizes& sizes) const {

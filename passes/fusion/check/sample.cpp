@@ -32,23 +32,25 @@ std::optional<Sample> Sample::make(const graph::Graph& g, Draw draw, std::uint64
   s.draw_ = draw;
   s.seed_ = seed;
   const SymbolTable& table = *g.symbols();
-  // Values with many divisors make quotients of symbols integers; extents that are differences are positive for some order of the values.
+  // Values with many divisors make quotients of symbols integers, and values next to these make quotients of n - 1 and n + 1 integers.
+  // Extents that are differences are positive for some order of the values.
   constexpr std::int64_t kGeneric[] = {840, 120, 60, 24, 12, 6, 4, 2, 1}, kSpecial[] = {1, 2, 4, 6, 12, 24, 60, 120, 840};
-  for (const std::int64_t base : draw == Draw::special ? kSpecial : kGeneric)
-    for (int order = 0; order < 6; ++order) {
-      s.symbols_.clear();
-      for (std::uint32_t i = 0; i < table.size(); ++i) {
-        const std::int64_t factors[] = {
-            1, i + 1, static_cast<std::int64_t>(table.size() - i), (i + 1) % 2 + 1, i % 2 + 1, std::int64_t{1} << std::min(i, 8u)};
-        s.symbols_.push_back(bounded(table[i].bounds, base * factors[order]));
+  for (const std::int64_t distance : {0, 1, -1})
+    for (const std::int64_t base : draw == Draw::special ? kSpecial : kGeneric)
+      for (int order = 0; order < 6; ++order) {
+        s.symbols_.clear();
+        for (std::uint32_t i = 0; i < table.size(); ++i) {
+          const std::int64_t factors[] = {
+              1, i + 1, static_cast<std::int64_t>(table.size() - i), (i + 1) % 2 + 1, i % 2 + 1, std::int64_t{1} << std::min(i, 8u)};
+          s.symbols_.push_back(bounded(table[i].bounds, base * factors[order] + distance));
+        }
+        if (!is_possible(g, s.symbols_)) continue;
+        for (std::uint32_t i = 0; i < g.size(); ++i) {
+          std::vector<std::int64_t>& shape = s.shapes_.emplace_back();
+          for (const Dim& d : g.node({i}).shape) shape.push_back(s.value(d));
+        }
+        return s;
       }
-      if (!is_possible(g, s.symbols_)) continue;
-      for (std::uint32_t i = 0; i < g.size(); ++i) {
-        std::vector<std::int64_t>& shape = s.shapes_.emplace_back();
-        for (const Dim& d : g.node({i}).shape) shape.push_back(s.value(d));
-      }
-      return s;
-    }
   return std::nullopt;
 }
 

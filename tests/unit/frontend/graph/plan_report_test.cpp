@@ -147,6 +147,20 @@ TEST_CASE("plan report: explain") {
   }
 }
 
+TEST_CASE("plan report: sizes are for values of the symbols with which every extent is an integer") {
+  tw::Graph g;
+  const tw::Dim rows = g.dim("rows", {.min = 8, .max = 512}), columns = g.dim("columns");
+  // Three times half as many: (rows + 7) / 8 and (columns - 1) / 8 + 1.
+  tw::Tensor<float> x = g.input<float>("x", {rows, columns, 3});
+  for (int i = 0; i < 3; ++i) x = tw::avg_pool(x, 3, {.stride = 2, .pad = 1});
+  g.output("y", x);
+  const tw::Plan plan = g.compile("cpu");
+  INFO(plan.explain());
+  CHECK(plan.explain().find("sizes are for rows = 505, columns = 1017\n") != std::string::npos);
+  CHECK(plan.proof().exact);
+  CHECK(plan.proof().text.find("was compared") == std::string::npos);
+}
+
 TEST_CASE("plan report: the picture keeps every text inside of its box") {
   Sample sample;
   const std::string svg = sample.program->plan(tw::Device::open("cpu")).explain_svg();
