@@ -44,7 +44,7 @@ class Evaluation {
 
   std::vector<std::uint64_t> broadcast(const Array&, const std::vector<std::int64_t>& shape) const;
   std::uint64_t combine(const Node&, std::uint64_t earlier, std::uint64_t later);
-  std::uint64_t evaluate_combiner(NodeId, ir::Element, std::uint64_t earlier, std::uint64_t later);
+  std::uint64_t evaluate_combiner(const std::vector<NodeId>& function, std::uint64_t earlier, std::uint64_t later);
   bool is_better(Combine, ir::Element, std::uint64_t candidate, std::uint64_t best) const;
   std::int64_t index_at(const Node&, const Array& index, std::size_t i, std::int64_t extent) const;
 

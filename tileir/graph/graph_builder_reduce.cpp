@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <set>
 
 #include "tileir/graph/einsum.h"
+#include "tileir/graph/function_nodes.h"
 #include "tileir/graph/graph_builder.h"
 #include "tileir/graph/graph_op_info.h"
 
@@ -34,17 +34,12 @@ std::optional<Combine> combine_of(ir::OpKind function, ir::Element e) {
 // A combining function may use only constants of the rest of the graph: a kernel may apply it to any elements, many at once. The error names
 // the tensor that the function brings in: it is older than the function's arguments, unlike what is made of it in the function.
 void expect_combiner(const GraphBuilder& b, const Graph& graph, NodeId combiner) {
-  std::set<std::uint32_t> seen;
-  std::vector<NodeId> work = {combiner}, wrong;
+  std::vector<NodeId> wrong;
   std::uint32_t arguments = UINT32_MAX;
-  while (!work.empty()) {
-    const NodeId id = work.back();
-    work.pop_back();
-    if (!seen.insert(id.index).second) continue;
+  for (NodeId id : function_nodes(graph, combiner)) {
     const Node& n = graph.node(id);
     if (n.op == Op::argument) arguments = std::min(arguments, id.index);
     if ((n.op != Op::map && n.op != Op::argument && n.op != Op::constant) || !n.shape.empty()) wrong.push_back(id);
-    work.insert(work.end(), n.operands.begin(), n.operands.end());
   }
   if (wrong.empty()) return;
   std::ranges::sort(wrong, {}, [&](NodeId id) { return std::pair(id.index >= arguments, -static_cast<std::int64_t>(id.index)); });

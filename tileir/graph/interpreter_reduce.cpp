@@ -8,6 +8,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/graph/einsum.h"
 #include "tileir/graph/evaluation.h"
+#include "tileir/graph/function_nodes.h"
 #include "tileir/graph/neutral.h"
 #include "tileir/interpreter/evaluate_scalar.h"
 
@@ -36,26 +37,37 @@ bool is_nan(ir::Element e, std::uint64_t bits) { return ir::is_float(e) && std::
 
 }  // namespace
 
-std::uint64_t Evaluation::evaluate_combiner(NodeId id, ir::Element e, std::uint64_t earlier, std::uint64_t later) {
-  const Node& n = graph_.node(id);
-  if (n.op == Op::argument) return n.position == 0 ? earlier : later;
-  if (n.op == Op::constant) return carry(n.element, n.data->bits[0]);
-  TW_CHECK(n.op == Op::map, "a combining function is element-wise");
-  std::vector<ir::Type> types;
-  std::vector<std::uint64_t> operands;
-  for (NodeId operand : n.operands) {
-    types.emplace_back(carried(graph_.node(operand).element));
-    operands.push_back(evaluate_combiner(operand, e, earlier, later));
+std::uint64_t Evaluation::evaluate_combiner(const std::vector<NodeId>& function, std::uint64_t earlier, std::uint64_t later) {
+  std::vector<std::uint64_t> values;
+  values.reserve(function.size());
+  const auto value_of = [&](NodeId id) {
+    return values[static_cast<std::size_t>(std::lower_bound(function.begin(), function.end(), id) - function.begin())];
+  };
+  for (NodeId id : function) {
+    const Node& n = graph_.node(id);
+    if (n.op == Op::argument) {
+      values.push_back(n.position == 0 ? earlier : later);
+    } else if (n.op == Op::constant) {
+      values.push_back(carry(n.element, n.data->bits[0]));
+    } else {
+      TW_CHECK(n.op == Op::map, "a combining function is element-wise");
+      std::vector<ir::Type> types;
+      std::vector<std::uint64_t> operands;
+      for (NodeId operand : n.operands) {
+        types.emplace_back(carried(graph_.node(operand).element));
+        operands.push_back(value_of(operand));
+      }
+      const ir::Type type(carried(n.element));
+      const bool is_same = n.function == ir::OpKind::cast_ && types[0] == type;
+      values.push_back(is_same ? operands[0] : ir::evaluate_scalar(n.function, types, operands, type));
+    }
   }
-  if (n.function == ir::OpKind::cast_ && types[0] == ir::Type(carried(n.element))) return operands[0];
-  return ir::evaluate_scalar(n.function, types, operands, ir::Type(carried(n.element)));
+  return values.back();
 }
 
 std::uint64_t Evaluation::combine(const Node& n, std::uint64_t earlier, std::uint64_t later) {
-  const ir::Element e = carried(n.element);
-  if (n.kind == Combine::combine) return evaluate_combiner(n.combiner, e, earlier, later);
   const std::uint64_t both[] = {earlier, later};
-  return apply(function_of(n.kind), e, both);
+  return apply(function_of(n.kind), carried(n.element), both);
 }
 
 /// Whether argmax (argmin) replaces its best element by the candidate, which comes later. NaN wins; of equal elements the first one wins.
@@ -78,6 +90,7 @@ Array Evaluation::run_reduce(const Node& n) {
     (is_reduced ? inner_strides : kept_strides).push_back(strides[i]);
   }
   const bool is_arg = n.kind == Combine::argmax || n.kind == Combine::argmin;
+  const std::vector<NodeId> function = n.combiner.valid() ? function_nodes(graph_, n.combiner) : std::vector<NodeId>();
   std::size_t i = 0;
   for_each_index(kept_extents, [&](const Index& outer) {
     const std::int64_t base = offset_of(outer, kept_strides);
@@ -90,7 +103,7 @@ Array Evaluation::run_reduce(const Node& n) {
       if (is_first || (is_arg && is_better(n.kind, x.element, later, state)))
         state = later, position = at;
       else if (!is_arg)
-        state = combine(n, state, later);
+        state = function.empty() ? combine(n, state, later) : evaluate_combiner(function, state, later);
       ++at;
     });
     a.bits[i++] = is_arg ? position : state;

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "tileir/graph/function_nodes.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/shape_rules.h"
 
@@ -63,16 +64,13 @@ class Verifier {
 
   /// A combining function may use constants, and arguments of the element type that is reduced.
   void check_combiner(const Node& reduce) {
-    std::vector<NodeId> work = {reduce.combiner};
-    while (!work.empty()) {
-      const Node& n = graph_.node(work.back());
-      work.pop_back();
+    for (NodeId id : function_nodes(graph_, reduce.combiner)) {
+      const Node& n = graph_.node(id);
       if (n.op == Op::argument && n.element != reduce.element)
         report(n.where,
                fmt::format("reduce: an argument of its function is {}; it must be {}", ir::text(n.element), ir::text(reduce.element)));
       if (n.op != Op::map && n.op != Op::argument && n.op != Op::constant)
         report(n.where, fmt::format("reduce: its function computes with '{}'", text(n.op)));
-      work.insert(work.end(), n.operands.begin(), n.operands.end());
     }
   }
 

@@ -7,6 +7,7 @@
 #include "passes/fusion/check/field.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
+#include "tileir/graph/function_nodes.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/neutral.h"
 
@@ -61,19 +62,10 @@ Number stored_element(const graph::Graph& g, NodeId id, const Sample& sample, co
 
 Number combined(const graph::Graph& g, NodeId function, const Number& earlier, const Number& later) {
   std::unordered_map<std::uint32_t, Number> known;
-  std::vector<NodeId> stack{function};
-  while (!stack.empty()) {
-    const NodeId id = stack.back();
+  for (NodeId id : graph::function_nodes(g, function)) {
     const Node& n = g.node(id);
     std::vector<Number> x;
-    for (NodeId operand : n.operands) {
-      if (const auto at = known.find(operand.index); at != known.end())
-        x.push_back(at->second);
-      else
-        stack.push_back(operand);
-    }
-    if (x.size() < n.operands.size()) continue;
-    stack.pop_back();
+    for (NodeId operand : n.operands) x.push_back(known.at(operand.index));
     switch (n.op) {
       case Op::argument: known[id.index] = n.position == 0 ? earlier : later; break;
       case Op::constant: known[id.index] = from_bits(n.element, n.data->bits[0]); break;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <span>
 
+#include "passes/fusion/graph_walk.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -37,12 +39,16 @@ class FunctionEmitter {
   FunctionEmitter(TileBuilder& build, const graph::Graph& g, const Part& earlier, const Part& later, const Order& order)
       : build_(build), g_(g), arguments_{earlier, later}, order_(order) {}
 
-  Part value(graph::NodeId id) {
-    if (const auto known = known_.find(id); known != known_.end()) return known->second;
-    return known_[id] = make(g_.node(id));
+  Part result(graph::NodeId function) {
+    std::set<graph::NodeId> seen;
+    visit_operands_first(
+        function, [&](graph::NodeId id) { return g_.node(id).operands; }, [&](graph::NodeId id) { return seen.insert(id).second; },
+        [&](graph::NodeId id) { known_[id] = make(g_.node(id)); });
+    return value(function);
   }
 
  private:
+  const Part& value(graph::NodeId id) const { return known_.at(id); }
   Part make(const graph::Node& n) {
     if (n.op == graph::Op::argument) return arguments_[n.position];
     const Element e = computed(n.element);
@@ -99,7 +105,7 @@ Part Folds::neutral(const Fold& fold, Element e, const Order& order) {
 Part Folds::combine(const Fold& fold, const Part& earlier, const Part& later, const Order& order) {
   if (fold.combine != Combine::combine) return build_.binary(combine_op(fold.combine), earlier, later, order);
   const CombiningFunction& f = pool_.function(fold.function);
-  const Part result = FunctionEmitter(build_, *f.graph, earlier, later, order).value(f.result);
+  const Part result = FunctionEmitter(build_, *f.graph, earlier, later, order).result(f.result);
   // A function may ignore an argument, so the result may lack axes.
   return {build_.broadcast(result, order), order};
 }

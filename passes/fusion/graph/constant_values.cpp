@@ -5,12 +5,11 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <set>
 
-#include "passes/fusion/graph_walk.h"
 #include "passes/fusion/thresholds.h"
 #include "tileir/builder.h"
 #include "tileir/graph/einsum.h"
+#include "tileir/graph/function_nodes.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/interpreter.h"
 #include "tileir/interpreter/evaluate_scalar.h"
@@ -122,15 +121,12 @@ NodeId append_cast(Graph& g, NodeId x, Element to) {
 // Copies the function of a reduction.
 NodeId copy_function(const Graph& from, NodeId function, Graph& to) {
   std::map<NodeId, NodeId> copies;
-  std::set<NodeId> seen;
-  const auto copy = [&](NodeId id) {
+  for (NodeId id : graph::function_nodes(from, function)) {
     Node n = from.node(id);
     n.composite.reset();
     for (NodeId& x : n.operands) x = copies.at(x);
     copies[id] = to.append(std::move(n));
-  };
-  visit_operands_first(
-      function, [&](NodeId id) { return from.node(id).operands; }, [&](NodeId id) { return seen.insert(id).second; }, copy);
+  }
   return copies.at(function);
 }
 

@@ -13,6 +13,7 @@
 #include "passes/fusion/graph_walk.h"
 #include "passes/fusion/thresholds.h"
 #include "tileir/graph/function_name.h"
+#include "tileir/graph/function_nodes.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -93,9 +94,7 @@ class Operations {
     std::set<NodeId> found;
     for (NodeId n : s.nodes)
       if (g_.node(n).combiner.valid())
-        visit_operands_first(
-            g_.node(n).combiner, [&](NodeId x) { return g_.node(x).operands; }, [&](NodeId x) { return found.insert(x).second; },
-            [](NodeId) {});
+        for (NodeId x : graph::function_nodes(g_, g_.node(n).combiner)) found.insert(x);
     return found;
   }
 

@@ -240,5 +240,30 @@ TEST_CASE("fusion reduce by a function: equal functions are one reduction") {
   CHECK(build_sequence(g, {}, {}).kernels[0].plan_text.find("r1") == std::string::npos);
 }
 
+TEST_CASE("fusion fold: a function in which each value is used twice is computed once for each pair of elements") {
+  for (const int depth : {1, 60}) {
+    CAPTURE(depth);
+    Graph g;
+    const Formula x = input(g, "x", {3, 8});
+    builder(g).output("y", reduce_by(x, graph::GivenAxes{{1}}, 0, [&](Formula earlier, Formula later) {
+                             Formula t = maximum(earlier, later);
+                             for (int i = 0; i < depth; ++i) t = maximum(t, t);
+                             return t;
+                           }).id);
+    check(g, {}, 1);
+  }
+}
+
+TEST_CASE("fusion fold: a deep function needs no deep stack") {
+  Graph g;
+  const Formula x = input(g, "x", {2, 2});
+  builder(g).output("y", reduce_by(x, graph::GivenAxes{{1}}, 0, [&](Formula earlier, Formula later) {
+                           Formula t = earlier;
+                           for (int i = 0; i < 40000; ++i) t = maximum(t, later);
+                           return t;
+                         }).id);
+  CHECK(build_sequence(g, {}, {}).kernels.size() == 1);
+}
+
 }  // namespace
 }  // namespace tilewright::passes::fusion::test
