@@ -35,6 +35,8 @@ inline constexpr int kMostCoefficientExponent = 100;
 inline constexpr std::size_t kMostValuesOfProduct = 64;
 /// Characters of a formula that is printed as a tree; a longer one gets names for the parts that it has several times.
 inline constexpr double kLongestText = 2000;
+/// Parts of an element of memory, and of its index, that has no name in such a formula.
+inline constexpr double kLongestElementText = 16;
 /// Numerators and denominators from here on are printed as decimal fractions, which are shorter.
 inline constexpr int kLeastLongNumber = 1000;
 

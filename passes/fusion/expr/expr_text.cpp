@@ -127,11 +127,11 @@ class Parts {
   }
 
   double length(Expr e) const { return facts_.at(e).length; }
-  /// The parts that are used several times and are more than an element of memory.
+  /// The parts that are used several times and are more than an element of memory at a short index.
   std::vector<Expr> repeated() const {
     std::vector<Expr> found;
     for (Expr e : order_)
-      if (facts_.at(e).uses > 1 && e->height > 0 && !e->is(ExprKind::load)) found.push_back(e);
+      if (facts_.at(e).uses > 1 && e->height > 0 && !(e->is(ExprKind::load) && length(e) <= kLongestElementText)) found.push_back(e);
     return found;
   }
 

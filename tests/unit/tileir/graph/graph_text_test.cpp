@@ -229,7 +229,7 @@ TEST_CASE("graph verifier: what no text and no builder makes") {
           n.op = Op::reduce, n.kind = Combine::combine, n.axes = {0}, n.operands = {x}, n.identity = 0;
           n.combiner = b.reduce(Combine::sum, x, std::nullopt, false);
           b.add(n);
-        }) == "reduce: its function computes with 'reduce'\nreduce: its function computes with 'input'\n");
+        }) == "reduce: its function computes with 'input'\nreduce: its function computes with 'reduce'\n");
 }
 
 }  // namespace

@@ -129,5 +129,21 @@ TEST_CASE("fusion growth: functions of many slices of one tensor have one kernel
   }
 }
 
+TEST_CASE("fusion growth: elements picked by turns along two axes, of which each has the index of the one before twice") {
+  const auto longest_text = [](int steps) {
+    graph::Graph g;
+    Formula x = input(g, "x", {8, 64});
+    const Formula index = input(g, "index", {8, 64}, ir::Element::i32);
+    for (int i = 0; i < steps; ++i) x = take_along(x, index, i % 2);
+    builder(g).output("y", x.id);
+    const KernelSequence p = build_sequence(g, {}, {});
+    CHECK(p.proof.exact);
+    std::size_t most = 0;
+    for (const SequenceKernel& k : p.kernels) most = std::max(most, k.plan_text.size());
+    return most;
+  };
+  CHECK(longest_text(80) <= 2.2 * static_cast<double>(longest_text(40)));
+}
+
 }  // namespace
 }  // namespace tilewright::passes::fusion::test
