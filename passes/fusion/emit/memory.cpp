@@ -82,13 +82,19 @@ std::vector<Expr> MemoryAccesses::inside_conditions(Expr load, std::size_t axis)
   return conditions;
 }
 
-// Masks positions outside of the tensor, of axes whose tile exceeds their extent and shifted positions, and those at which a condition does not
-// hold.
-std::optional<Part> MemoryAccesses::access_mask(Expr load, const std::vector<Expr>& conditions, const Order& order) {
+// The conditions under which all positions of a load that the user's data do not determine are inside of the tensor.
+std::vector<Expr> MemoryAccesses::needed_conditions(Expr load) {
   std::vector<Expr> needed;
   for (std::size_t i = 0; i < load->operands.size(); ++i)
     if (!stays_inside(load->operands[i], load->tensor->shape[i]) && !is_chosen(load, i))
       for (Expr c : inside_conditions(load, i)) needed.push_back(c);
+  return needed;
+}
+
+// Masks positions outside of the tensor, of axes whose tile exceeds their extent and shifted positions, and those at which a condition does not
+// hold.
+std::optional<Part> MemoryAccesses::access_mask(Expr load, const std::vector<Expr>& conditions, const Order& order) {
+  std::vector<Expr> needed = needed_conditions(load);
   for (Expr c : conditions)
     if (std::find(needed.begin(), needed.end(), c) == needed.end()) needed.push_back(c);
   std::optional<Part> all = integers_.mask(load->axes, order);
@@ -110,7 +116,7 @@ std::optional<Part> MemoryAccesses::has_elements(Expr load, const Order& order) 
 // A position that the user's data determine. A position outside of the tensor is replaced by the last one, so that no other memory is read.
 Part MemoryAccesses::chosen_position(Expr load, std::size_t axis, const Order& order) {
   const Dim extent_of_axis = load->tensor->shape[axis];
-  const Part index = values_.value(load->operands[axis], order);
+  Part index = values_.value(load->operands[axis], order);
   if (inside_conditions(load, axis).empty()) return index;
   // Read as an unsigned number, a negative position is large.
   const Element given = ir_.function().type(index.value).element();
@@ -145,7 +151,7 @@ Part MemoryAccesses::loaded(Expr e, const Order& order) {
   const std::size_t at = context_.scopes.depth_of(e);
   if (const auto found = build_.find_permuted(context_.scopes[at].loads, e, own)) return *found;
   if (e->tensor->is_scalar) return {context_.parameters.tensor(e->tensor), {}};
-  const Part part = context_.scopes.emit_at(at, [&] { return masked_load({}, e, own); });
+  const Part part = context_.scopes.emit_at(at, [&] { return masked_load({}, e, {}, own); });
   context_.scopes[at].loads[{e.operator->(), own}] = part;
   return part;
 }
@@ -154,17 +160,30 @@ Part MemoryAccesses::loaded_under(const std::vector<Expr>& conditions, Expr load
   const Order own = build_.restricted(order, load->axes);
   const std::size_t at = context_.scopes.depth_of(value);
   if (const auto found = build_.find_permuted(context_.scopes[at].loads, value, own)) return *found;
-  const Part part = context_.scopes.emit_at(at, [&] { return masked_load(conditions, load, own); });
+  const Part part = context_.scopes.emit_at(at, [&] { return masked_load(conditions, load, {}, own); });
   context_.scopes[at].loads[{value.operator->(), own}] = part;
   return part;
 }
 
-Part MemoryAccesses::masked_load(const std::vector<Expr>& conditions, Expr load, const Order& own) {
+std::optional<Part> MemoryAccesses::padded(const std::vector<Expr>& conditions, Expr load, const std::optional<Part>& elsewhere,
+                                           const Order& order) {
+  const std::vector<Expr> needed = needed_conditions(load);
+  const auto is_among = [](const std::vector<Expr>& all) { return [&](Expr c) { return std::ranges::find(all, c) != all.end(); }; };
+  if (!std::ranges::all_of(conditions, is_among(needed)) || !std::ranges::all_of(needed, is_among(conditions))) return std::nullopt;
+  for (std::size_t i = 0; i < load->operands.size(); ++i)
+    if (is_chosen(load, i)) return std::nullopt;
+  if (!elsewhere) return loaded(load, order);
+  return masked_load({}, load, elsewhere, build_.restricted(order, load->axes));
+}
+
+Part MemoryAccesses::masked_load(const std::vector<Expr>& conditions, Expr load, const std::optional<Part>& elsewhere, const Order& own) {
   const LineOf line(context_, load);
   const Part pointer = load_address(load, own);
   std::vector<ir::ValueId> operands{build_.broadcast(pointer, own)};
-  if (const auto inside = build_.both(access_mask(load, conditions, own), has_elements(load, own), own))
+  if (const auto inside = build_.both(access_mask(load, conditions, own), has_elements(load, own), own)) {
     operands.push_back(build_.broadcast(*inside, own));
+    if (elsewhere) operands.push_back(build_.broadcast(*elsewhere, own));
+  }
   return {ir_.function().result(ir_.create(OpKind::load_, operands)), own};
 }
 

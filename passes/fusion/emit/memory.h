@@ -18,6 +18,9 @@ class MemoryAccesses {
   Part loaded(Expr load, const Order&);
   /// The same where these conditions on positions hold, and 0 elsewhere. `value`: the load times the masks of the conditions.
   Part loaded_under(const std::vector<Expr>& conditions, Expr load, Expr value, const Order&);
+  /// The same with this value, which has no axes, elsewhere. None if the conditions are not those under which the load's positions are inside
+  /// of its tensor: their mask would be a second one.
+  std::optional<Part> padded(const std::vector<Expr>& conditions, Expr load, const std::optional<Part>& elsewhere, const Order&);
   void store(Tensor, std::span<const Expr> index, Expr value, const Order&);
   /// Adds a value over these axes to an element where the condition holds, by an atomic or by a load and a store.
   void add_to(Tensor, std::span<const Expr> index, Expr value, const AxisSet&, const Order&, std::optional<Part> condition, bool is_atomic);
@@ -26,8 +29,9 @@ class MemoryAccesses {
   Part address(Tensor, std::span<const Expr> index, const Order&);
   Part load_address(Expr load, const Order&);
   std::optional<Part> access_mask(Expr load, const std::vector<Expr>& conditions, const Order&);
-  Part masked_load(const std::vector<Expr>& conditions, Expr load, const Order&);
+  Part masked_load(const std::vector<Expr>& conditions, Expr load, const std::optional<Part>& elsewhere, const Order&);
   std::vector<Expr> inside_conditions(Expr load, std::size_t axis);
+  std::vector<Expr> needed_conditions(Expr load);
   bool is_chosen(Expr load, std::size_t axis);
   std::optional<Part> has_elements(Expr load, const Order&);
   Part chosen_position(Expr load, std::size_t axis, const Order&);

@@ -109,6 +109,7 @@ Part TileValues::emit(Expr e, const Order& own) {
       return build_.select(value(e->operands[0], own), build_.constant(e->element, 1), build_.constant(e->element, 0), own);
     case ExprKind::select: {
       const Element element = narrowed(e);
+      if (const auto padded = emit_padded_select(e, element, own)) return *padded;
       return build_.select(value(e->operands[0], own), value_as(e->operands[1], own, element), value_as(e->operands[2], own, element), own);
     }
     case ExprKind::at_least_zero:
@@ -123,6 +124,31 @@ Part TileValues::emit(Expr e, const Order& own) {
   }
   TW_CHECK(false, "fusion: a reference or a scan without a value");
   return {};
+}
+
+// A tensor that is padded with a number: the load has a mask that keeps its positions inside of the tensor, and gives the number elsewhere.
+std::optional<Part> TileValues::emit_padded_select(Expr e, Element element, const Order& own) {
+  const Expr load = e->operands[1], number = e->operands[2];
+  if (!load->is(ExprKind::load) || load->tensor->is_scalar) return std::nullopt;
+  const Element given = load->tensor->element;
+  const bool is_infinity = number->is(ExprKind::infinity), has_infinities = given == Element::f16 || given == Element::bf16;
+  if (!(given == element && (is_infinity || constant_value(number))) && !(is_infinity && has_infinities)) return std::nullopt;
+  const auto padded = memory_.padded(conjuncts(e->operands[0]), load, value_as(number, {}, given), own);
+  return padded ? std::optional(build_.cast(*padded, element)) : std::nullopt;
+}
+
+// A tensor that is padded with zeros: a load gives 0 where its mask does not hold.
+std::optional<Part> TileValues::emit_padded_product(Expr e, const Order& own) {
+  const auto load = std::ranges::find_if(e->factors, [](const Factor& f) { return f.base->is(ExprKind::load); });
+  if (load == e->factors.end() || !load->exponent.is_one() || !e->number.is_one()) return std::nullopt;
+  std::vector<Expr> conditions;
+  for (const Factor& f : e->factors) {
+    if (f == *load) continue;
+    if (!is_mask(f) || !hides(f, *load)) return std::nullopt;
+    for (Expr c : conjuncts(f.base->operands[0])) conditions.push_back(c);
+  }
+  const auto padded = conditions.empty() ? std::nullopt : memory_.padded(conditions, load->base, std::nullopt, own);
+  return padded ? std::optional(build_.cast(*padded, e->element)) : std::nullopt;
 }
 
 Part TileValues::emit_exp(Expr e, const Order& own) {
@@ -180,6 +206,7 @@ Wide TileValues::distribute_factor(Wide number, std::vector<Part>& numerator, st
 // multiplied, so that a tile with more axes is not divided. Conditions are selects around the factors that they hide, since 0 * inf is NaN:
 // all factors that are finite for finite data. The other factors multiply the 0.
 Part TileValues::emit_float_product(Expr e, const Order& own) {
+  if (const auto padded = emit_padded_product(e, own)) return *padded;
   const auto divides_by_mask = [](const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_negative(); };
   if (std::ranges::any_of(e->factors, divides_by_mask)) return emit_masked_quotient(e, own);
   const auto is_hidden = [&](const Factor& f) {

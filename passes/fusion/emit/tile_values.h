@@ -65,6 +65,8 @@ class TileValues final : public ValueSource {
   Part emit_terms(Expr sum, const SumOrder&, const Order&);
   Part emit_written(const WrittenValue&, const Order&, ir::Element);
   std::optional<Part> emit_written_product(Expr, const Order&);
+  std::optional<Part> emit_padded_select(Expr, ir::Element, const Order&);
+  std::optional<Part> emit_padded_product(Expr, const Order&);
   Part emit_exp(Expr, const Order&);
   Part exp_of_sum(Expr, const Order&);
   Part rounded_multiple(const Multiple&, const Order&, ir::Element);
