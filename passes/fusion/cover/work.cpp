@@ -55,7 +55,9 @@ class WorkCounter {
       const double once = std::min(bytes, tensor_bytes(tensor));
       work_.read_bytes += once;
       work_.reread_bytes += bytes - once;
-      if (once <= kBytesNearby) work_.nearby_bytes += bytes - once;
+      if (once <= kBytesNearby) work_.nearby_bytes += std::max(bytes - once - beside_runs_[tensor], 0.0);
+      // What is read again comes from caches.
+      if (bytes > 0) work_.wasted_bytes += wasted_[tensor] * once / bytes;
     }
     if (plan_.loop) {
       const double tiles = std::ceil(footprint_.tiles_of_loop());
@@ -111,13 +113,21 @@ class WorkCounter {
   }
 
   // A host fetches the line after each run, too, which is of no use if the next run is in another row: where the loop's axis is contiguous
-  // and another axis of a reduction inside of it walks rows.
+  // and another axis of a reduction inside of it walks rows. Behind a whole row the next one begins.
   double wasted_per_byte(Expr load) const {
     const std::vector<Axis> contiguous = contiguous_axes(b_, load->tensor, load->operands);
-    if (target_.is_gpu() || contiguous.empty() || contiguous[0] != plan_.loop) return 0;
+    if (target_.is_gpu() || contiguous.empty() || contiguous[0] != plan_.loop || has_whole_rows(load->tensor)) return 0;
     const bool walks_rows =
         std::any_of(tiles_.inner.begin(), tiles_.inner.end(), [&](const auto& inner) { return load->axes.contains(inner.first); });
     return walks_rows ? facts_.line_bytes / (static_cast<double>(tiles_.loop) * ir::bytes(load->tensor->element)) : 0;
+  }
+
+  // Whether a tile of the loop is as long as a row of a tensor.
+  bool has_whole_rows(Tensor t) const {
+    for (std::size_t i = 0; i < t->shape.size(); ++i)
+      if (t->strides[i] == Dim(1) && footprint_.extent(t->shape[i]) > 1)
+        return static_cast<double>(tiles_.loop) >= footprint_.extent(t->shape[i]);
+    return false;
   }
 
   static AxisSet both(AxisSet a, const AxisSet& b) {
@@ -277,10 +287,12 @@ class WorkCounter {
     b_.pool().steps().take(1);
     if (e->is(ExprKind::load)) {
       if (e->tensor->is_scalar) return {{}, walked};
-      const double bytes = evaluations(e->axes, walked) * ir::bytes(e->tensor->element) * lines_per_run(e->tensor, e->operands);
+      const double elements = evaluations(e->axes, walked) * ir::bytes(e->tensor->element),
+                   bytes = elements * lines_per_run(e->tensor, e->operands);
       read_[e->tensor] += bytes;
+      beside_runs_[e->tensor] += bytes - elements;
       if (!walked.empty()) work_.walked_bytes += bytes;
-      work_.wasted_bytes += bytes * wasted_per_byte(e);
+      wasted_[e->tensor] += bytes * wasted_per_byte(e);
       axes_[e->tensor].insert(e->axes);
       return {{}, walked};
     }
@@ -320,6 +332,9 @@ class WorkCounter {
   std::vector<Expr> products_;  // in the outputs
   ExprSet stop_;
   std::map<Tensor, double> read_;
+  std::map<Tensor, double>
+      beside_runs_;  // the bytes beside runs of less than a line, which take as long as a line from the first cache, too
+  std::map<Tensor, double> wasted_;
   std::map<Tensor, AxisSet> axes_;  // the axes along which each tensor is read
   Work work_;
 };

@@ -232,6 +232,34 @@ TEST_CASE("fusion cost: few programs leave processors idle, neighbours of less t
   CHECK(estimated(whole, *d.exprs).reread_bytes > 4 * 256 * 640);
 }
 
+// The rows of a max pool are whole rows of an image: the line behind one of them is the next one, and windows read it again from caches.
+TEST_CASE("fusion cost: nothing is wasted where runs are whole rows, and a host pools inside of the product's loop") {
+  const auto pooled = [](Formula x) {
+    graph::GraphBuilder b = builder(*x.graph);
+    for (const std::int64_t axis : {0, 1}) x = pad(x, axis, 1, 1, -HUGE_VAL);
+    for (const std::int64_t axis : {0, 1}) x.id = b.window(x.id, axis, 3, 1, 1);
+    return reduce(graph::Combine::max, x, {3, 4}, false);
+  };
+  for (const int side : {14, 56})
+    for (const int channels : {8, 16, 32})
+      for (const int processors : {1, 2, 3, 4, 8}) {
+        CAPTURE(side);
+        CAPTURE(channels);
+        CAPTURE(processors);
+        Derived d;
+        graph::Graph& g = *d.graph;
+        const Formula x = input(g, "x", {side, side, channels}), w = input(g, "w", {channels, 16});
+        const Formula y = einsum("ijk,kn->ijn", {pooled(x), w});
+        builder(g).output("y", maximum(y, like(y, 0)).id);
+        translate_outputs(d);
+        ir::TargetDesc host;
+        host.processors = processors;
+        const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, host);
+        REQUIRE(kernels.size() == 1);
+        CHECK(estimated(kernels[0].plan, *d.exprs, host).wasted_bytes == 0);
+      }
+}
+
 TEST_CASE("fusion cover: the mean of an output reads it") {
   Derived d;
   graph::Graph& g = *d.graph;
