@@ -1,4 +1,4 @@
-// Graphs: inputs, outputs, symbols, and new tensors.
+// Records inputs, outputs, symbols, constants and other tensors without operands.
 #include "tilewright/graph.h"
 
 #include <fmt/format.h>

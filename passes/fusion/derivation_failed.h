@@ -1,4 +1,4 @@
-// What a step of a derivation throws if it cannot go on.
+// The exceptions of a step of a derivation that cannot go on.
 #pragma once
 #include <exception>
 #include <string>

@@ -5,8 +5,8 @@
 
 namespace tilewright::passes::fusion {
 
-/// Visits all nodes to which `parts` leads from `root`, each node after its parts, which are a list with indices. `enter` is called once for each edge to a node, and
-/// returns whether the node and its parts are visited.
+/// Visits all nodes to which `parts` leads from `root`, each node after its parts, which are a list with indices. `enter` is called once
+/// for each edge to a node, and returns whether the node and its parts are visited.
 template <class Node, class Parts, class Enter, class Visit>
 void visit_operands_first(Node root, Parts parts, Enter enter, Visit visit) {
   struct Open {

@@ -23,7 +23,8 @@ inline constexpr double kLargeExtent = 1 << 18;
 inline constexpr int kSpareBits = 24;
 /// The greatest power of a moderate value that is still taken for moderate.
 inline constexpr std::int64_t kMostPowerOfModerate = 2;
-/// A limit of a maximum that no score reaches, at least: nearly the greatest f16, below which formulas choose such limits.
+/// A constant from here on counts as a limit that no finite score reaches. It is a little below the greatest f16, since formulas choose
+/// limits just below that one.
 inline constexpr double kLeastUnreachedScore = 60000;
 /// The greatest power of an integer for which a range is computed.
 inline constexpr std::int64_t kMostBoundedPower = 4;
@@ -44,7 +45,7 @@ inline constexpr int kLeastLongNumber = 1000;
 
 /// Elements of a constant that the interpreter computes, and that it reads for it, at most.
 inline constexpr std::size_t kMostFoldedElements = 1 << 16;
-/// The same of all nodes of a graph: 32 MB.
+/// As above, for all nodes of a graph together: 32 MB.
 inline constexpr std::size_t kMostFoldedElementsOfGraph = 1 << 22;
 /// Nodes that are copied in the types of casts, for each node of a graph: two casts of each of n nested choices would make 2^n.
 inline constexpr std::size_t kMostCopiesOfCasts = 8;
@@ -53,9 +54,9 @@ inline constexpr std::size_t kMostCopiesOfCasts = 8;
 
 /// Operations of a segment, counted as in segment_parts.h: the time of a derivation grows faster than its formulas.
 inline constexpr std::size_t kMostOperations = 160;
-/// Operations for which a reduction, a product or a scan counts.
+/// A reduction, a product or a scan counts as so many operations.
 inline constexpr std::size_t kOperationsOfReduction = 6;
-/// Views of views, such as reshapes and permutes in turn, of which the last one counts for as many operations, and may be stored: each of them
+/// So many views of views, such as reshapes and permutes in turn, count as one operation, and the last one may be stored: each of them
 /// makes the formulas of positions longer.
 inline constexpr std::size_t kViewsOfOperation = 16;
 /// Reshapes in a row that divide positions by extents without common parts. Each takes some ten instructions for a vector of elements.
@@ -64,8 +65,8 @@ inline constexpr std::size_t kMostDivisions = 8;
 inline constexpr std::uint64_t kStepsOfOperation = 4000;
 /// Operations of a segment that is not halved even if its derivation exceeds its budget of steps.
 inline constexpr std::size_t kFewestOperations = 8;
-/// Segments that differ in numbers only and whose kernels get these as arguments, at least. Fewer are compiled each with its own numbers, of
-/// which rules and the back end may make use.
+/// If at least so many segments differ in numbers only, their kernels get these as arguments. Fewer segments are compiled each with its own
+/// numbers, which rules and the back end may use.
 inline constexpr std::size_t kFewestAlike = 4;
 /// Elements up to which the alignment of slices tells segments apart: those of the narrowest type that a vector of a host has. With a greater
 /// alignment memory is accessed in the same way.
@@ -85,15 +86,15 @@ inline constexpr int kFarthestReuse = 6;
 /// from its caches: 32 steps of the heat equation on 512 x 32 values take 1.02 ms with 8 positions, 0.49 with 5, 0.35 with 3 or 4, and Burgers'
 /// equation 0.29, 0.07 and 0.06 ms (Intel Xeon, AVX-512, one thread, 2026-11-29).
 inline constexpr std::size_t kMostPositions = 8, kMostPositionsOnHost = 4;
-/// The same where a transcendental function is computed again. Two slices of a value, such as the halves of a gated layer, are two positions.
+/// As above, if a transcendental function is computed again. Two slices of a value, such as the halves of a gated layer, are two positions.
 inline constexpr std::size_t kMostCostlyPositionsOnHost = 2;
 /// Tensors from which later kernels would compute a value again; a value of more is stored.
 inline constexpr std::size_t kMostTensorsReadAgain = 4;
-/// Tensors that are remembered of those which a formula reads, also small ones, which do not count.
+/// The most tensors that are remembered of those which a formula reads; small ones, which do not count, are among them.
 inline constexpr std::size_t kMostKeptTensors = 16;
 /// Reductions, each waiting for the one before, that read a function of the data; a function with more is stored.
 inline constexpr std::size_t kMostReaders = 3;
-/// Functions of the data that one formula is searched for: a formula of more does not compute one of them again and again.
+/// The most functions of the data that are looked for in one formula. A formula with more does not compute one of them again and again.
 inline constexpr std::size_t kMostRecurringValues = 4;
 /// Nodes between a value and one that depends on it by a product; values that are further apart are not in one segment anyway.
 inline constexpr std::size_t kMostStepsOfReuse = 2048;
@@ -105,7 +106,7 @@ inline constexpr std::size_t kMostChoices = 64;
 inline constexpr std::int64_t kShortJoinedRow = 16;
 /// Nodes between a piece of a concatenation and the reductions that it is computed from, and from a concatenation to its readers.
 inline constexpr std::size_t kMostStepsOfPiece = 256;
-/// Positions of a value that are remembered: with this many it is stored, and more of them change nothing.
+/// The most positions of a value that are remembered: a value with this many is stored, so more of them change nothing.
 inline constexpr std::size_t kMostKeptPositions = std::max(kMostPositions, kMostJoined) + 1;
 /// Indices that a program of checked mode compares with their extent at once: 8 for each of 128 threads.
 inline constexpr std::int64_t kCheckedAtOnce = 1024;
@@ -269,10 +270,10 @@ inline constexpr double kMostGrowth = 8;
 inline constexpr double kMostStoredPayload = 512;
 /// Positions of the longest axis that a program holds completely, of a kernel that fits on the chip.
 inline constexpr std::int64_t kLongestPayload = 1024;
-/// Kernels between two that may be merged: those that are further apart rarely share anything.
+/// The most kernels between two that may be merged: kernels that are further apart rarely have reads in common.
 inline constexpr std::size_t kMergeWindow = 12;
-/// Outputs of a kernel that others are merged into: one launch in so many, and one of so many reads of what all of them read, is nothing. The
-/// time of an attempt to merge grows with the outputs.
+/// The most outputs of a merged kernel. With so many outputs, merging one more kernel saves little: one launch in so many, and one read in
+/// so many of what all of them read. The time of an attempt to merge grows with the outputs.
 inline constexpr std::size_t kMostMergedOutputs = 64;
 /// Shares of a thread's registers that hold data: with rows of its own, and with shared rows in programs of 4 and 8 warps. Measured with
 /// ptxas 13.0.88 (2026-11-25), see cover/limits.cpp.

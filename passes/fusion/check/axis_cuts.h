@@ -19,7 +19,7 @@ namespace tilewright::passes::fusion {
 
 class AxisCuts {
  public:
-  /// Of the axes of all nodes that are analysed. Keeps the reference to the sample.
+  /// Finds the cuts of the axes of all nodes that are analysed. Keeps the reference to the sample.
   AxisCuts(const graph::Graph&, const AxisAnalysis&, const Sample&);
 
   /// The visited positions of an axis with these atoms: those of each range between cuts.

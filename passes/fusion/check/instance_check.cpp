@@ -55,8 +55,8 @@ double elements_of(const graph::Graph& g, const AxisAnalysis& axes) {
   return all;
 }
 
-// Calls body for the elements of a node that are compared, until it returns false. An axis that reshapes have divided into many parts has
-// two positions along each part: of more elements than kMostComparedElements, some are taken, in all parts alike.
+// Calls body for the elements of a node that are compared, until it returns false. An axis that reshapes divide into many parts has two
+// positions along each part. If that gives more than kMostComparedElements elements, some of them are taken, from all parts alike.
 void for_each_element(const AxisAnalysis& axes, const Sample& sample, NodeId n, const std::function<bool(const Coordinates&)>& body) {
   constexpr std::uint64_t kPrime = 1'000'003;
   std::vector<std::vector<SampledPosition>> visited;

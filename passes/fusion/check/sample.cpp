@@ -1,4 +1,4 @@
-// Draws instances.
+// Chooses values of the symbols, and draws the elements of tensors.
 #include "passes/fusion/check/sample.h"
 
 #include <algorithm>
@@ -33,16 +33,16 @@ std::optional<Sample> Sample::make(const graph::Graph& g, Draw draw, std::uint64
   s.seed_ = seed;
   const SymbolTable& table = *g.symbols();
   // Values with many divisors make quotients of symbols integers, and values next to these make quotients of n - 1 and n + 1 integers.
-  // Extents that are differences are positive for some order of the values.
+  // Each base is tried with six lists of factors, so that extents which are differences of symbols are positive for one of them.
   constexpr std::int64_t kGeneric[] = {840, 120, 60, 24, 12, 6, 4, 2, 1}, kSpecial[] = {1, 2, 4, 6, 12, 24, 60, 120, 840};
   for (const std::int64_t distance : {0, 1, -1})
     for (const std::int64_t base : draw == Draw::special ? kSpecial : kGeneric)
-      for (int order = 0; order < 6; ++order) {
+      for (int list = 0; list < 6; ++list) {
         s.symbols_.clear();
         for (std::uint32_t i = 0; i < table.size(); ++i) {
           const std::int64_t factors[] = {
               1, i + 1, static_cast<std::int64_t>(table.size() - i), (i + 1) % 2 + 1, i % 2 + 1, std::int64_t{1} << std::min(i, 8u)};
-          s.symbols_.push_back(bounded(table[i].bounds, base * factors[order] + distance));
+          s.symbols_.push_back(bounded(table[i].bounds, base * factors[list] + distance));
         }
         if (!is_possible(g, s.symbols_)) continue;
         for (std::uint32_t i = 0; i < g.size(); ++i) {

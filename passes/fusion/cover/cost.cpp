@@ -86,8 +86,8 @@ class Estimator {
     return work + launch + (cost_.parts > 1 ? facts_.launch_seconds + to_share : 0);
   }
 
-  // What programs of a host read again from beyond the caches of a processor: all of it, if one pass of a program reads more than these hold.
-  // The processor waits for it, beside a product too.
+  // The bytes that programs of a host read again from beyond the caches of a processor: all reread bytes if one pass of a program reads
+  // more than the caches hold. The processor waits for these bytes, also beside a product.
   double far_bytes() const {
     if (target_.is_gpu()) return 0;
     const double of_pass = (cost_.read_bytes + cost_.reread_bytes) / (cost_.programs * cost_.parts * std::max(plan_.passes, 1));

@@ -23,7 +23,7 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// What reads an output, which identifies it: several outputs may be pieces of one tensor.
+// The expression that reads an output. It identifies the output: several outputs may be pieces of one tensor.
 Expr read_of(ExprBuilder& b, const KernelOutput& o) { return b.load(o.tensor, o.index); }
 
 }  // namespace
@@ -128,9 +128,9 @@ void EstimatedAlternatives::add_refined(const Strategy& s, KernelOutput rest, Ax
   }
 }
 
-// Programs repeat a reduction that runs along an axis of the output, or that lacks one: each reads all of what is reduced, or part of it in
-// further passes. What is left if these reductions are stored can have any number of programs, and has no loop unless it has a product. Sums
-// beside products of the same loop cost little.
+// Programs repeat a reduction that runs along an axis of the output, or that lacks one: each reads all of what is reduced, or a part of it
+// in further passes. If these reductions are stored, the rest can have any number of programs, and has no loop unless it has a product.
+// Sums beside products of the same loop cost little.
 void EstimatedAlternatives::add_without_loop(const KernelOutput& output, std::vector<Alternative>& all) {
   const Alternative& best = all.front();
   if (!best.plan->loop || (best.cost.fits && best.plan->passes == 1 && best.cost.reread_bytes == 0)) return;

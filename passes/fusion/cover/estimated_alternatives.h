@@ -1,5 +1,5 @@
-// The alternatives to compute each output, with their estimated times. What was estimated is kept: several alternatives read one stored value,
-// whose time counts in each of them.
+// The alternatives to compute each output, with their estimated times. Estimates are kept, because several alternatives may read one stored
+// value, and its time counts in each of them.
 #pragma once
 #include <map>
 #include <optional>
@@ -61,8 +61,8 @@ class EstimatedAlternatives {
   StoredValues& stored_;
   ValueTensors& tensors_;
   UniqueBoundAxes unique_bound_axes_;
-  std::unordered_map<Expr, std::vector<Alternative>, ExprHash> alternatives_;  // by what reads the output
-  std::map<std::vector<Tensor>, std::optional<Seconds>> together_;             // of one kernel for all of these tensors
+  std::unordered_map<Expr, std::vector<Alternative>, ExprHash> alternatives_;  // by the expression that reads the output
+  std::map<std::vector<Tensor>, std::optional<Seconds>> together_;             // the time of one kernel for all of these tensors
   std::unordered_map<Expr, std::vector<Expr>, ExprHash> products_;             // by the stored value
 };
 

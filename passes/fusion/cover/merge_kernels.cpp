@@ -75,9 +75,9 @@ class Merger {
   }
 
  private:
-  // Merges the kernels of the window after kernel i with it, round by round, until none of them fits. Each attempt plans, checks and emits the
-  // whole merged kernel. So the number of kernels that are tried at once doubles as long as it is right, and halves where it is not: a kernel
-  // of n outputs takes log(n) attempts.
+  // Merges the kernels of the window after kernel i with it, round by round, until none of them fits. Each attempt plans, checks and emits
+  // the whole merged kernel. So the number of kernels that are tried at once doubles as long as attempts succeed, and halves after one
+  // fails: a kernel of n outputs takes log(n) attempts.
   void grow(std::size_t i) {
     const auto end = [&] { return std::min(kernels_.size(), i + kMergeWindow); };
     bool is_doubling = true;
@@ -97,7 +97,8 @@ class Merger {
     }
   }
 
-  // The number of kernels from j on, at most so many, that have the loop and the grid of kernel j and take as long: they gain or lose alike.
+  // The number of kernels from j on, at most `most`, that have the loop and the grid of kernel j and take as long: merging helps all of
+  // them or none.
   std::size_t alike_from(std::size_t j, std::size_t most) const {
     const ChosenKernel& first = kernels_[j];
     const auto is_alike = [&](const ChosenKernel& k) {

@@ -1,8 +1,8 @@
 // Merges kernels into one if that takes less time, and finds what several kernels compute.
 //
-// Of n kernels that read the same, one with an output each, the first grows by one, two, four, ... of the others: log(n) attempts, of which each
-// plans, checks and emits all outputs so far. Where so many do not fit, half of them are tried, and so on. A kernel is merged with another one
-// that reads its output only by itself.
+// If n kernels with one output each read the same tensors, the first one takes one, two, four, ... of the others at a time. So there are
+// log(n) attempts, each of which plans, checks and emits all outputs so far. If so many do not fit, half of them are tried, and so on. If
+// one kernel reads the output of another one, the two are merged by themselves.
 #pragma once
 #include <optional>
 #include <set>

@@ -61,7 +61,7 @@ class PickedValue {
   }
 
  private:
-  // Whether a condition is that of the one term; finds the axes, and the position along them.
+  // Whether a condition selects a single term of the sum; finds the axes, and the position along them.
   bool picks(Expr condition) {
     if (!condition->is(ExprKind::equal)) return false;
     for (const int i : {0, 1}) {

@@ -71,8 +71,8 @@ struct StoredValue {
   Expr value, load;
 };
 
-// A stored value by the names of its axes that a reduction may have for them: axis n is n' where n has another meaning outside of the
-// reduction, and of n and n' that the reduction binds, either may be that of the value.
+// The stored value under each choice of names that a reduction may have for its axes. An axis n of the value is n' in the reduction if the
+// name n means another axis outside of the reduction. If the reduction has both n and n', the value may have either.
 std::vector<StoredValue> by_names_in(ExprBuilder& b, Expr reduction, StoredValue stored) {
   const auto has = [&](Axis a) { return reduction->bound.contains(a) || reduction->axes.contains(a); };
   const auto swapped = [&](const StoredValue& s, const SwappedAxes& axes) {

@@ -192,9 +192,10 @@ class WorkCounter {
     return static_cast<double>(std::min(footprint_.positions(sides[0].axes), footprint_.positions(sides[1].axes)));
   }
 
-  // A host reads a left operand in memory in place, also under masks of its rows. One that is computed is computed again, to scratch memory, for each tile of columns. The
-  // right one is kept for the next tile of rows. What is narrower than f32 is converted to scratch memory in any case. An operand with sums
-  // of its own loop in it is not counted: to store it, another loop over the data has to come first.
+  // A host reads a left operand that is in memory in place, also under masks of its rows. A computed left operand is computed again, into
+  // scratch memory, for each tile of columns. The right operand is kept for the next tile of rows. Operands that are narrower than f32 are
+  // converted into scratch memory in any case. An operand that contains sums over the kernel's loop is not counted: another loop over the
+  // data would have to store it first.
   void add_computed_operand(const std::vector<Factor>& factors, const AxisSet& along, ir::Element element, const AxisSet& walked) {
     if (target_.is_gpu() || ir::bits(element) < 32) return;
     const auto [sides, common] = operands_of(factors, along, nullptr, batch_axes(factors, along));
@@ -212,7 +213,7 @@ class WorkCounter {
     work_.exponentials += kExponentialsOfOperand * (evaluations(axes, walked) - footprint_.extent(axes));
   }
 
-  // A host computes a product inside of a loop of which it is not the sum from copies of its operands in scratch memory.
+  // If a product is inside of a loop, and the loop does not only add it up, a host first copies its operands to scratch memory.
   void add_copied_operands(const std::vector<Factor>& factors, const AxisSet& along, const AxisSet& walked) {
     const std::vector<Operand> sides = operands_of(factors, along, [&](Axis a) { return footprint_.tile(a) > 1; }).operands;
     for (const Operand& side : sides) {

@@ -15,15 +15,15 @@ struct Work {
   double exponentials = 0;         // a logarithm counts as one, a sine as four: transcendental.h
   double repeated_operations = 0;  // flops and exponentials for values that another program computes as well
 
-  // What takes time beside these.
-  int operand_bits = 64;             // of the narrowest operands of a product
-  double idle_flops = 0;             // that the instructions of products would do beside the others, with more rows
-  double precision_seconds = 0;      // of products that need more accuracy than one instruction has
-  double exponentials_of_scans = 0;  // as many as take the time that scans, and reductions inside of products, need beside their operations
-  double nearby_bytes = 0;           // read again from tensors that a host's first cache holds
-  double wasted_bytes = 0;           // that come with others, and are not used
-  double copied_bytes = 0;           // of operands of products inside of a host's loop
-  double walked_bytes = 0;           // that programs read in reductions along axes over which they are distributed
+  // Other work that takes time.
+  int operand_bits = 64;             // bits of the narrowest operands of a product
+  double idle_flops = 0;             // flops that products with few rows leave unused: they take as long with more rows
+  double precision_seconds = 0;      // additional time of products that need more accuracy than one instruction has
+  double exponentials_of_scans = 0;  // the time of scans, and of reductions inside of products, beyond their operations
+  double nearby_bytes = 0;           // bytes that are read again from tensors that a host's first cache holds
+  double wasted_bytes = 0;           // bytes that are moved with their cache line, and not used
+  double copied_bytes = 0;           // bytes of the operands of products inside of a host's loop
+  double walked_bytes = 0;           // bytes that programs read in reductions along axes over which they are distributed
 };
 
 /// The footprint is that of the tiling's sizes. rows: the axes that it counts with a typical extent.

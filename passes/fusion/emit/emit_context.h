@@ -1,4 +1,5 @@
-// What all parts of a kernel's emitter share: the formulas, the builder of the function, its parameters so far, and the scopes that are open.
+// The context of all parts of a kernel's emitter: the formulas, the builder of the function, its parameters so far, and the scopes that are
+// open.
 #pragma once
 #include "passes/fusion/emit/folds.h"
 #include "passes/fusion/emit/kernel_parameters.h"

@@ -24,7 +24,7 @@ std::string extent_name(const std::string& text) {
 
 }  // namespace
 
-// Buffers of a run are aligned to whole vectors; a run with a buffer that is not uses a kernel that was compiled without this guarantee.
+// Buffers of a run are aligned to whole vectors. A run with another buffer uses a kernel that was compiled without this guarantee.
 ir::ValueId KernelParameters::tensor(Tensor t) {
   for (const Parameter& p : all_)
     if (p.tensor == t) return p.value;

@@ -16,7 +16,7 @@ class MemoryAccesses {
 
   /// The tile of a load in the element type that it has in memory: narrow elements are not widened.
   Part loaded(Expr load, const Order&);
-  /// The same where these conditions on positions hold, and 0 elsewhere. `value`: the load times the masks of the conditions.
+  /// As above where these conditions on positions hold, and 0 elsewhere. `value`: the load times the masks of the conditions.
   Part loaded_under(const std::vector<Expr>& conditions, Expr load, Expr value, const Order&);
   /// The same with this value, which has no axes, elsewhere. None if the conditions are not those under which the load's positions are inside
   /// of its tensor: their mask would be a second one.

@@ -21,7 +21,8 @@ class ProgramGrid {
       : context_(context), ir_(context.ir), build_(context.build), sizes_(sizes), kept_(kept), columns_(columns), grid_(grid) {}
 
   void run() {
-    // Axes with tiles come first: then programs that read the same data run at about the same time.
+    // Axes with tiles come first, so that programs which read the same data run at about the same time. With `columns`, the tiled axes come
+    // before `columns`, and axes without tiles come last. Otherwise axes with larger tiles come first.
     std::vector<Axis> axes;
     for (const auto& [axis, size] : sizes_) axes.push_back(axis);
     const auto rank = [&](Axis a) {
@@ -61,16 +62,16 @@ class ProgramGrid {
     const Part extent = context_.extent(a->extent, Element::i64);
     const Part rounded = build_.binary(OpKind::add_, extent, build_.integer(Element::i64, size - 1), {});
     const ir::ValueId count = ir_.cast(ir_.binary(OpKind::div_, rounded.value, build_.integer(Element::i64, size).value), Element::i32);
-    return stays_empty(a) ? ir_.binary(OpKind::maximum_, count, build_.integer(Element::i32, 1).value) : count;
+    return has_program_if_empty(a) ? ir_.binary(OpKind::maximum_, count, build_.integer(Element::i32, 1).value) : count;
   }
 
-  // Whether there is a program although the axis may have no positions.
-  bool stays_empty(Axis a) const { return kept_.contains(a) && a->extent.least() < 1; }
+  // Whether the kernel has a program even if the axis has no positions.
+  bool has_program_if_empty(Axis a) const { return kept_.contains(a) && a->extent.least() < 1; }
 
   void set_start(Axis a, ir::ValueId id, int dimension) {
     const std::int64_t size = sizes_.at(a);
-    grid_[dimension].push_back({a->extent, size, stays_empty(a)});
-    AxisTile t{size, id, !stays_empty(a) && ends_with_tile(a->extent, size)};
+    grid_[dimension].push_back({a->extent, size, has_program_if_empty(a)});
+    AxisTile t{size, id, !has_program_if_empty(a) && ends_with_tile(a->extent, size)};
     if (size > 1) {
       const bool is_narrow = fits({0, a->extent.greatest() == INT64_MAX ? INT64_MAX - 1 : a->extent.greatest() + size}, Element::i32);
       const Element e = is_narrow ? Element::i32 : Element::i64;

@@ -41,7 +41,7 @@ using EmittedTiles = std::map<std::pair<const ExprData*, Order>, Part>;
 struct EmitScope {
   ir::BlockId block;
   ir::OpId before;                                 // values are inserted before this op; none: at the end of the block
-  AxisMap<AxisTile> tiles;                         // of the axes whose positions this scope defines
+  AxisMap<AxisTile> tiles;                         // the tiles of the axes whose positions this scope defines
   std::unordered_map<Expr, Part, ExprHash> known;  // values that this scope defines: accumulators, references
   EmittedTiles emitted;
   EmittedTiles loads;  // tiles in the element type that they have in memory

@@ -33,8 +33,8 @@ class StateEmitter {
         plan_(plan),
         order_(order) {}
 
-  /// Updates `old` (null: the empty state) with other states, or if `incoming` is null, with the tile of the loop's axis. share: the number
-  /// of positions over the number of those so far; none behind the last one.
+  /// Updates `old` (null: the empty state) with other states or, if `incoming` is null, with the tile of the loop's axis. share: the number
+  /// of all positions divided by the number of those so far; none after the last tile.
   TileState update(const PassState&, TileState* old, TileState* incoming, const std::optional<Part>& share = {});
   /// The state of the only tile of the loop's axis. References have their complete values, so that bodies share tiles with outputs along the
   /// axis: an exponential that is both summed and stored is computed once.
@@ -77,7 +77,7 @@ class StateEmitter {
   TileValues& tiles_;
   const LoopPlan& plan_;
   const Order& order_;
-  std::map<std::pair<const ExprData*, const TileState*>, Part> scales_;  // of the current update
+  std::map<std::pair<const ExprData*, const TileState*>, Part> scales_;  // the factors of the current update
   ExprMap aliases_;
   bool is_whole_ = false;  // the current update is that with the only tile
 };

@@ -19,7 +19,7 @@ class TileBuilder {
   /// The extents of a tile with these axes, and their product. Throws TileTooLarge.
   std::vector<std::int64_t> shape(const Order&) const;
   std::int64_t elements(const Order&) const;
-  /// Those of the axes that are in the set and have tiles.
+  /// The axes that are in the set and have tiles.
   Order restricted(const Order&, const AxisSet&) const;
   ir::Element element(const Part& p) const { return ir_.function().type(p.value).element(); }
   /// The tile with its axes in this order.

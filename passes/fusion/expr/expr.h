@@ -184,11 +184,11 @@ class ExprData {
   graph::Combine combine{};        // reduce, scan
   ProductElement operand_element;  // reduce: how a product of operands is multiplied
   AxisSet bound;                   // reduce; scan: one axis, of the first operand
-  // indicator: the axes of the values that it hides, where they may be others than its own; a factor of a product with these axes is not
-  // looked at where the condition does not hold
+  // indicator: the axes of the values that it hides, if these have others than the indicator. Where the condition does not hold, a product
+  // ignores its factors with these axes.
   AxisSet hides;
-  // indicator: the tensors that are read by the values over which the mask was written, by name; it multiplies the other factors of a product.
-  // None: all factors
+  // indicator: the tensors, by name, that the masked values read. The mask hides the factors of a product that read these, and multiplies
+  // all others. None: it hides all factors.
   std::optional<std::vector<Tensor>> hidden_tensors;
   Axis axis = nullptr;      // index
   Tensor tensor = nullptr;  // load

@@ -1,5 +1,5 @@
-// The pool of expressions: it owns them, finds equal ones, and knows which nodes of the user's graph they are and how the user's program
-// computes them.
+// The pool of expressions: owns them, finds equal ones, and knows which nodes of the user's graph they represent and how the user writes
+// them.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -45,7 +45,8 @@ class ExprPool {
   std::uint32_t add_function(const CombiningFunction&);
   const CombiningFunction& function(std::uint32_t number) const { return functions_[number]; }
 
-  /// The nodes whose value this expression is, in the order of note_source; for a sum without a node: a node of whose value it is a part.
+  /// The nodes whose value this expression is, in the order of note_source. A sum that is no node's value has the node of whose value it is
+  /// a part.
   const std::vector<graph::NodeId>& sources(Expr) const;
   void note_source(Expr, graph::NodeId);
   /// Copies the sources of one expression to another one that represents it.
@@ -56,8 +57,8 @@ class ExprPool {
   /// and a + c - b are one expression but have different errors. The first one that is noted counts.
   const WrittenValue* written_value(Expr) const;
   void note_written_value(Expr, const WrittenValue&);
-  /// The first sum with this key_of_multiples that is noted as a sum; a null expression if a value is made of such a sum that was not noted
-  /// before. None if no such sum is noted.
+  /// The first sum with this key_of_multiples that was noted as a sum; none if no such sum was noted. The expression is null if such a sum
+  /// was a part of a noted value before it was noted itself.
   std::optional<Expr> written_multiple(const ExprKey&) const;
   /// The value that a load reads from a tensor in which another kernel stores it; a null expression if that is not noted.
   Expr stored_value(Expr load) const;
@@ -68,7 +69,7 @@ class ExprPool {
   Location where(Expr) const;
 
   std::size_t size() const { return exprs_.size(); }
-  /// Counts steps: each request for an expression is one, also for known ones; plans and estimates add theirs.
+  /// Counts steps. Each request for an expression is one, even if the expression is known; plans and estimates add their own.
   Steps& steps() { return steps_; }
 
  private:
@@ -86,7 +87,7 @@ class ExprPool {
   std::unordered_map<const ExprData*, WrittenValue> written_;
   std::unordered_map<ExprKey, Expr, KeyHash> written_multiples_;
   std::unordered_map<const ExprData*, Expr> stored_;
-  std::unordered_set<const ExprData*> parts_;  // expressions whose sources are nodes of whose values they are only parts
+  std::unordered_set<const ExprData*> parts_;  // expressions that are only parts of the values of their sources
   const graph::Graph* graph_ = nullptr;
   Steps steps_;
 };

@@ -15,27 +15,27 @@ namespace tilewright::passes::fusion {
 
 // ---- operands first ----
 
-/// Visits an expression and its parts, operands first. `enter` is called for each use of an expression, before its parts are entered, and
-/// returns whether they are and the expression is visited: it must not be true twice for one expression.
+/// Visits an expression and its parts, operands first. `enter` is called for each use of an expression. If it returns true, the parts of
+/// the expression are entered, and then the expression is visited. It must not return true twice for one expression.
 template <class Enter, class Visit>
 void walk(Expr root, Enter enter, Visit visit) {
   visit_operands_first(root, children, std::move(enter), std::move(visit));
 }
 
-/// Visits an expression and its parts, operands first, without those in `seen`. Adds them to `seen`.
+/// Visits an expression and its parts, operands first. Skips the expressions in `seen`, and adds to `seen` what it visits.
 template <class Visit>
 void walk(Expr root, ExprSet& seen, Visit visit) {
   walk(root, [&](Expr e) { return seen.insert(e).second; }, std::move(visit));
 }
 
-/// Visits an expression and its parts, operands first, as far as `may_enter` is true, without those in `seen`. Adds what it visits to `seen`.
+/// As above, but does not enter expressions for which `may_enter` is false.
 template <class MayEnter, class Visit>
 void walk(Expr root, ExprSet& seen, MayEnter may_enter, Visit visit) {
   walk(root, [&](Expr e) { return may_enter(e) && seen.insert(e).second; }, std::move(visit));
 }
 
-/// A fact about an expression that follows from those about its children. `known` maps expressions to facts. `decide` returns a fact that
-/// needs no children, if there is one; `derive` finds the facts about children in `known`, and returns that about the expression.
+/// Derives a fact about an expression from the facts about its children. `known` maps expressions to facts. `decide` returns a fact that
+/// needs no children, or none. `derive` returns the fact about the expression; those about its children are in `known`.
 template <class Facts, class Decide, class Derive>
 typename Facts::mapped_type known_fact(Expr root, Facts& known, Decide decide, Derive derive) {
   const auto enter = [&](Expr e) {
@@ -51,7 +51,7 @@ typename Facts::mapped_type known_fact(Expr root, Facts& known, Decide decide, D
 
 // ---- from the outside in, and from left to right ----
 
-/// Walks to the expressions that `visit` adds to `next`, and on from there.
+/// Visits the root, and then each expression that `visit` adds to `next`.
 template <class Visit>
 void walk_along(Expr root, Visit visit) {
   std::vector<Expr> open{root}, next;
@@ -64,7 +64,8 @@ void walk_along(Expr root, Visit visit) {
   }
 }
 
-/// `enter` is called for each use of an expression, and returns whether its parts are entered: it must not be true twice for one expression.
+/// `enter` is called for each use of an expression, and returns whether to enter its parts. It must not return true twice for one
+/// expression.
 template <class Enter>
 void walk_inwards(Expr root, Enter enter) {
   walk_along(root, [&](Expr e, std::vector<Expr>& next) {
@@ -72,27 +73,27 @@ void walk_inwards(Expr root, Enter enter) {
   });
 }
 
-/// Visits an expression and its parts, without those in `seen`, to which it adds them. `visit` returns whether the parts are visited.
+/// Visits an expression and its parts. Skips the expressions in `seen`, and adds to `seen` what it visits. `visit` returns whether to visit
+/// the parts.
 template <class Visit>
 void walk_inwards(Expr root, ExprSet& seen, Visit visit) {
   walk_inwards(root, [&](Expr e) { return seen.insert(e).second && visit(e); });
 }
 
-/// Visits an expression and its parts, as far as `may_enter` is true, without those in `seen`. Adds what it visits to `seen`. `visit` returns
-/// whether the parts are visited.
+/// As above, but does not enter expressions for which `may_enter` is false.
 template <class MayEnter, class Visit>
 void walk_inwards(Expr root, ExprSet& seen, MayEnter may_enter, Visit visit) {
   walk_inwards(root, [&](Expr e) { return may_enter(e) && seen.insert(e).second && visit(e); });
 }
 
-/// Adds the expressions of a kind, without those in `seen`.
+/// Adds the expressions of a kind to `found`. Skips the expressions in `seen`.
 void collect(Expr root, ExprKind, ExprSet& seen, std::vector<Expr>& found);
 std::vector<Expr> collect(Expr root, ExprKind);
 
 // ---- until an expression decides ----
 
-/// Whether a property holds for an expression and all that it depends on: `holds` tests one expression, and adds those for which it must
-/// hold too.
+/// Whether a property holds for an expression and for all expressions on which that depends: `holds` tests one expression, and adds those
+/// for which the property must hold too.
 template <class Holds>
 bool all_hold(Expr root, Holds holds) {
   ExprSet seen;

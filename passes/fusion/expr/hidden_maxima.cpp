@@ -16,7 +16,8 @@ namespace {
 using graph::Combine;
 using ir::OpKind;
 
-// Whether a value is a maximum that may be -inf: of elements that may be, or of masked values and other such maxima, or positive multiples of these.
+// Whether a value is a maximum, or a positive multiple of one, that may be -inf: because its elements may be -inf, or because it is chosen
+// from masked values or from other such maxima.
 bool may_be_hidden(const ExprBuilder& b, Expr value) {
   if (!is_maximum(b.split_coefficient(value).value) || !ir::is_float(value->element)) return false;
   return all_hold(value, [&](Expr e, std::vector<Expr>& parts) {

@@ -1,9 +1,9 @@
-// Maxima that may be -inf, since masks hide, or are, all values that they are chosen from.
+// Maxima that may be -inf, because masks hide all values from which they are chosen, or because these values are -inf.
 //
-// exp(x - p) subtracts a maximum p of x. Where p is -inf, exp(-inf - p) is NaN, and so is the sum of such exponentials. Two rewritings lose that:
-// a mask that leaves the exponent, exp((m ? x : -inf) - p) = [m] exp(x - p), and a loop whose reference for p is 0 as long as p is -inf. So both
-// keep a guard of p beside the value: 1, or NaN where p is -inf. Most values need none, as a softmax: exp(x - p) / l is NaN without it, since its
-// sum l is 0.
+// exp(x - p) subtracts a maximum p of x. Where p is -inf, exp(-inf - p) is NaN, and so is the sum of such exponentials. Two rewritings lose
+// this NaN: a mask leaves the exponent, exp((m ? x : -inf) - p) = [m] exp(x - p); or a loop takes 0 as the reference for p as long as p is
+// -inf. So both multiply the value by a guard of p: 1, or NaN where p is -inf. Most values need no guard. A softmax exp(x - p) / l, for
+// example, is NaN without one, because its sum l is 0.
 #pragma once
 #include <optional>
 #include <span>
@@ -34,9 +34,9 @@ bool implies_guard(ExprBuilder&, std::span<const Factor>, Expr maximum);
 /// A product without the guards of maxima that are -inf only where the condition does not hold.
 Expr without_guards_under(ExprBuilder&, Expr product, Expr condition);
 
-/// The sum of a body along the axes, with guards of the maxima that exponentials in the body subtract. A guard stands where the exponential
-/// does: one under a mask that varies along the axes is a factor of the body, with which no loop computes maximum and sum at once. Under a mask,
-/// none guards a maximum that is -inf only if data are.
+/// The sum of a body along the axes, with guards of the maxima that exponentials in the body subtract. If a mask around the exponential
+/// varies along the axes, the guard is a factor of the body, and then no loop computes the maximum and the sum at once; otherwise the guard
+/// is a factor of the sum. Under a mask, a maximum that is -inf only if data are needs no guard.
 Expr guarded_sum(ExprBuilder&, const AxisSet& bound, Expr body, const ProductElement&, ir::Element);
 
 }  // namespace tilewright::passes::fusion

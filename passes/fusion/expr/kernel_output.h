@@ -1,4 +1,4 @@
-// What a kernel computes: values, and where it writes them.
+// Describes the outputs of a kernel: values, and the positions to which it writes them.
 #pragma once
 #include <string>
 #include <vector>

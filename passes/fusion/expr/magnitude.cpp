@@ -1,4 +1,5 @@
-// Walks from a value to the values that bound it. Values may share parts at many levels, so each walk visits a part only once.
+// Decides what is known about magnitudes, by walks from a value to the values that bound it. Each walk visits a value only once, however
+// many formulas contain it.
 #include "passes/fusion/expr/magnitude.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ using graph::Combine;
 using ir::Element;
 using ir::OpKind;
 
-// The greatest exponent of 2 in a float type; INT_MAX for types with at least the range of f32.
+// The greatest exponent of 2 in a float type; that of f32 for types with at least the range of f32.
 int greatest_exponent(Element e) {
   switch (e) {
     case Element::f16:
@@ -242,7 +243,8 @@ Grounds grounds_of(ExprBuilder& b, const Comparison& asked, std::span<const Expr
   const auto [c, value] = b.split_coefficient(bound);
   if (value == bound || value == b.one() || c.is_zero()) return {false};
   if (!c.is_negative()) return {.answer = {}, .others = {{b.scale(Rational(1) / c, x), value}}};
-  // A minimum is -max(-u, -w). Only infinity is above a limit that no score reaches, such as the one to which logsumexp clamps a maximum.
+  // The bound is a minimum, -max(-u, -w): x must be at most both values. A constant from kLeastUnreachedScore on counts as greater than
+  // every finite x: logsumexp, for example, clamps a maximum to such a constant.
   if (!value->is(ExprKind::function) || value->function != OpKind::maximum_) return {false};
   grounds.needs_all = true;
   for (Expr o : value->operands) {
@@ -301,7 +303,7 @@ bool is_narrow(Element e) { return ir::is_float(e) && greatest_exponent(e) < gre
 
 namespace {
 
-// Whether a value fits, provided that these parts of it do.
+// Whether a value fits if its parts do. Adds these parts to `parts`.
 bool fits_with_parts(ExprBuilder& b, Expr e, Element type, std::vector<Expr>& parts) {
   switch (e->kind) {
     case ExprKind::number: return std::fabs(wide(e->number)) < std::ldexp(1.0, greatest_exponent(type) - 1);

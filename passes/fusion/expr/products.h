@@ -9,9 +9,10 @@
 
 namespace tilewright::passes::fusion {
 
-/// Whether factors that lack different axes of the result are multiplied along common axes: of those that vary along them, none has all axes.
+/// Whether factors that lack different axes of the result are multiplied along common axes, so that no factor that varies along these has
+/// all axes of the result.
 bool is_product(const std::vector<Factor>& factors, const AxisSet& along);
-/// Whether a factor of a product is not looked at where one of the product's masks is 0: it counts as finite, and the mask was written over
+/// Whether a product ignores a factor where one of its masks is 0. This holds if the factor counts as finite and the mask was written over
 /// a value that reads the same data. Any other factor multiplies the 0, which may give NaN.
 bool hides(const Factor& mask, const Factor&);
 /// Whether a product has a mask that multiplies some of its factors, and does not hide them.
@@ -45,16 +46,16 @@ struct PlacedFactors {
   std::vector<Factor> factors[2];
   std::vector<Factor> guards[2];  // masks of an operand that also hide elements of the other one, which lacks an axis of theirs
 };
-/// Places the common factors of two operands: a value with a mask that hides it, or else with the first operand; a mask with all that it
-/// hides.
+/// Assigns the common factors to the two operands. A value joins the operand that has a mask which hides it, or else the first operand. A
+/// mask joins each operand of which it hides something.
 PlacedFactors placed_factors(const Operands&, ExprBuilder&);
 /// An element of a tensor that counts where all conditions hold, and is 0 elsewhere.
 struct MaskedLoad {
   Expr load;
   std::vector<Expr> conditions;
 };
-/// The factors as an element of a tensor under masks of positions that its axes determine, and of which none cuts its rows: none varies along an
-/// axis along which its memory is contiguous. None if they are no such product.
+/// The factors as a load under masks; none if they are not a load times masks. The masks must compare positions along the load's axes, and
+/// must not vary along the axis along which its memory is contiguous, so that a mask keeps or hides whole rows.
 std::optional<MaskedLoad> masked_load(const ExprBuilder&, const std::vector<Factor>&);
 /// Whether a sum of this value may be or become a sum of products, however the value is multiplied out. It returns true for long values.
 bool may_become_product(Expr, const AxisSet& along);

@@ -3,7 +3,7 @@
 //   rows = gather(t, i)      becomes      i' = i, copied by a kernel that fails unless 0 <= i < the extent
 //                                         rows = gather(t, i')
 //
-// The test belongs to the formula as it is written. A derived kernel has no place for it: there a slice, a pad or a concatenation of
+// The index is tested in the formula as it is written, because a derived kernel cannot test it: there, a slice, a pad or a concatenation of
 // gathered values has become a condition, and an index may be evaluated where its value does not matter, or not at all.
 #pragma once
 #include "tileir/graph/graph.h"

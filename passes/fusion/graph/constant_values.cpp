@@ -1,4 +1,4 @@
-// Has the interpreter compute one node at a time, of constants in place of its operands.
+// Asks the interpreter for one node at a time, in a graph in which constants replace its operands.
 #include "passes/fusion/graph/constant_values.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using graph::Op;
 using ir::Element;
 using ir::OpKind;
 
-// The least number of the type that has all its bits; results of 8 and 16 bits are compared to the bit.
+// The least normal number of the type. Results of 8 and 16 bits are compared to the bit.
 double least_normal(Element e) { return e == Element::f64 ? 0x1p-1022 : 0x1p-126; }
 
 // Whether the type of a map decides on the constant that it computes.
@@ -36,7 +36,7 @@ bool is_typed_number(const Node& n, std::uint64_t bits) {
   return !std::isfinite(size) || size < least_normal(n.element);
 }
 
-// Whether the op has no value here: its result is not of constants, or is in memory.
+// Whether the op never has a constant value: it is not computed from operands that may be constants, or its result is in memory.
 bool is_opaque(Op op) {
   switch (op) {
     case Op::input:
@@ -56,7 +56,7 @@ bool takes_elements(const Node& n) { return !moved_operands(n).empty() || n.op =
 
 bool is_extreme(Combine kind) { return kind == Combine::max || kind == Combine::min || kind == Combine::any || kind == Combine::all; }
 
-// Whether kernels compute a float without rounding if the type holds it: a division may be a product, and a sum have any order.
+// Whether kernels compute a float exactly if the type can hold it. A division may become a product, and a sum may have any order.
 bool keeps_exact(const Node& n) {
   if (n.op == Op::reduce || n.op == Op::scan) return is_extreme(n.kind);
   if (n.op != Op::map || n.element == Element::f64) return false;
@@ -255,7 +255,7 @@ graph::Array ConstantValues::interpreted(const Node& n, graph::Rounding rounding
   return graph::interpret(one, one.append(std::move(own)), {}, rounding);
 }
 
-// Compares the elements with those that the node has of its operands in f64.
+// Compares the elements with those that the node has if it is computed from the same operands in f64.
 void ConstantValues::compare_with_wide(const Node& n, const graph::Array& typed, ConstantValue& value) const {
   const Element e = n.element;
   if (!ir::is_float(e)) {
@@ -269,7 +269,7 @@ void ConstantValues::compare_with_wide(const Node& n, const graph::Array& typed,
     const double t = ir::float_value(e, typed.bits[i]), w = ir::float_value(wide.element, wide.bits[i]);
     const bool is_same = t == w || (std::isnan(t) && std::isnan(w));
     const bool is_far = !std::isfinite(t) || std::fabs(t) < least_normal(e);
-    // Nothing is wider than f64: what may be out of range is taken to be so.
+    // No type is wider than f64, so an f64 that may be out of range counts as decided by its type.
     const bool decides = ir::bits(e) <= 16 ? !is_same : e == Element::f32 ? !is_same && (is_far || !std::isfinite(w)) : is_far && !adds;
     value.depends_on_type = value.depends_on_type || decides;
     value.is_exact = value.is_exact && is_same && keeps_exact(n);

@@ -1,11 +1,11 @@
-// Computes what a graph has of constants alone, as the interpreter does: each op in its type.
+// Computes the values of a graph that depend on constants alone, as the interpreter does: each op in its type.
 //
 //   cast<f16>({70000, 0.5})                  {inf, 0.5}
 //   sum of 257 ones in f32, cast to bf16     256
 //
 // Sums, products and scans of floats of 8 and 16 bits accumulate in f32, as all kernels do, and their results are rounded once. Positions,
-// extents and random numbers are no constants, since kernels compute them at no cost; nor is what has a memory of its own: results of
-// `materialize`, `scatter_add` and `call` are stored in their type.
+// extents and random numbers do not count as constants, because kernels compute them at no cost. Neither do results of `materialize`,
+// `scatter_add` and `call`, which are stored in their type.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,7 +21,7 @@ namespace tilewright::passes::fusion {
 std::vector<std::size_t> moved_operands(const graph::Node&);
 
 struct ConstantValue {
-  std::shared_ptr<const graph::ConstantData> data;  // of equal elements: one
+  std::shared_ptr<const graph::ConstantData> data;  // a single element if all are equal
   bool is_exact = true;                             // formulas, which have no types, have the same value
   bool depends_on_type = false;                     // the type of the node decides on the value
   bool is_computed = true;                          // by the interpreter

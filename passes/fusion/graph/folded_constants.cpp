@@ -65,7 +65,7 @@ class ConstantFolding {
     return folded_.append(std::move(n));
   }
 
-  /// The operands of which constants come through the node unchanged. A cast that is in the graph changes none of them.
+  /// The operands whose constants the node passes on unchanged. A cast of the user's graph changes none of them.
   std::vector<std::size_t> operands_with_constants(const Node& n) const {
     return is_cast_to_float(n) ? std::vector<std::size_t>{0} : moved_operands(n);
   }
@@ -101,14 +101,14 @@ class ConstantFolding {
 
   // ---- casts of what is chosen or moved ----
 
-  /// Whether a cast of the node is a cast of what the node chooses, moves or casts itself.
+  /// Whether a cast of the node can move to its operands, because the node only chooses, moves or casts their elements.
   bool is_made_of_others(NodeId n) const {
     if (!holds_constants_[n.index]) return false;
     const Node& node = folded_.node(n);
     return !operands_with_constants(node).empty() && !(values_[n] && (values_[n]->is_uniform() || is_cast_to_float(node)));
   }
 
-  /// A node and its operands of this kind, operands before their users, without what is already known.
+  /// The node and, as long as is_made_of_others holds, its operands, with operands before their users. Skips what is already known.
   template <class IsKnown, class Operands>
   std::set<NodeId> parts_of(NodeId root, IsKnown&& is_known, Operands&& operands) const {
     std::set<NodeId> parts;
@@ -122,7 +122,7 @@ class ConstantFolding {
     return parts;
   }
 
-  /// The operand of a cast, computed in the type of the cast from its own operands, if that changes a constant.
+  /// The operand of a cast, computed in the type of the cast from operands that are cast instead; none if this changes no constant.
   std::optional<NodeId> cast_inside(const Node& cast) {
     const NodeId whole = cast.operands[0];
     const Element to = cast.element;
@@ -143,7 +143,7 @@ class ConstantFolding {
     return result;
   }
 
-  /// The cast of a node, as what the node is made of from casts of its parts.
+  /// The cast of a node, made of the casts of the node's operands.
   NodeId moved_inside(NodeId whole, const Node& cast) {
     const Element to = cast.element;
     const auto is_appended = [&](NodeId x) {
@@ -154,7 +154,7 @@ class ConstantFolding {
     return *casts_.at({whole, to}).node;
   }
 
-  /// Appends the cast of a part of a cast's operand.
+  /// Appends the cast of one part of the operand of `cast`.
   NodeId append_cast(NodeId id, const Node& cast) {
     Node own = folded_.node(id);
     if (is_made_of_others(id) && is_cast_to_float(own)) return moved_inside(moved_inside(own.operands[0], own), cast);
@@ -173,17 +173,17 @@ class ConstantFolding {
   }
 
   struct Cast {
-    bool changes = false;        // a constant that the type does not hold
-    std::optional<NodeId> node;  // where it was appended
+    bool changes = false;        // it contains a constant that the type does not hold
+    std::optional<NodeId> node;  // the appended cast
   };
 
   const graph::Graph& g_;
   graph::Graph folded_;
-  std::vector<NodeId> moved_;                         // by node of the graph
-  ConstantValues values_{folded_};                    // of the copy
-  std::vector<bool> holds_constants_;                 // by node of the copy: whether elements are constants
-  std::map<std::pair<NodeId, Element>, Cast> casts_;  // of nodes of the copy
-  std::size_t copies_ = 0;                            // of nodes, in the type of a cast
+  std::vector<NodeId> moved_;                         // indexed by node of the graph: its node in the copy
+  ConstantValues values_{folded_};                    // the constants of the copy
+  std::vector<bool> holds_constants_;                 // indexed by node of the copy: whether elements are constants
+  std::map<std::pair<NodeId, Element>, Cast> casts_;  // by node of the copy, and type
+  std::size_t copies_ = 0;                            // number of nodes that were copied in the type of a cast
   bool is_changed_ = false;
 };
 

@@ -1,4 +1,5 @@
-// Computes what a graph has of constants alone, as the interpreter does: with the range and the rounding of each node's type.
+// Folds the values of a graph that depend on constants alone, as the interpreter computes them: with the range and the rounding of each
+// node's type.
 //
 //   x * cast<f32>(cast<f16>(70000))         becomes   x * inf
 //   cast<f16>(where(m, 0, -1e9))            becomes   where(m, 0, -inf)

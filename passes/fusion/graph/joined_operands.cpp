@@ -34,7 +34,7 @@ JoinedConcats joined_concats(const Graph& g, const std::vector<bool>& needed, co
     const Node& n = g.node(x);
     return n.op == Op::concat && uses[x.index] == 1 && n.axes == reader.axes && !graph::is_empty(n.shape);
   };
-  std::vector<std::size_t> operands(g.size(), 1);  // that have elements, with those of inner concatenations
+  std::vector<std::size_t> operands(g.size(), 1);  // the number of operands that have elements, with those of inner concatenations
   for (std::uint32_t i = 0; i < g.size(); ++i) {
     const Node& n = g.node({i});
     if (!needed[i] || n.op != Op::concat) continue;

@@ -30,8 +30,8 @@ using graph::Op;
 struct ShiftedAxis {
   // An origin from 0 on is an axis of the result.
   static constexpr int kNone = -1;     // an extent of 1
-  static constexpr int kReduced = -2;  // what a reduction or a scan visits
-  static constexpr int kData = -3;     // this one and those below it: values of an index, and parts of positions before a reshape
+  static constexpr int kReduced = -2;  // the axis is visited by a reduction or a scan
+  static constexpr int kData = -3;  // this number and those below it stand for values of an index, and parts of positions before a reshape
   int origin = kNone;
   Dim step = 0, begin = 0;
   friend bool operator==(const ShiftedAxis&, const ShiftedAxis&) = default;
@@ -116,7 +116,7 @@ class ShiftedReads {
   void hand_on(NodeId id, const std::vector<ReadPosition>& positions) {
     const Node& n = g_.node(id);
     for (NodeId x : n.operands) choices_[x.index] = std::max(choices_[x.index], choices_[id.index]);
-    Dim begin = 0;  // for an operand of a concatenation
+    Dim begin = 0;  // the position of an operand in its concatenation
     for (std::size_t k = 0; k < n.operands.size(); ++k) {
       for (const ReadPosition& p : positions) {
         if (n.op == Op::window)
@@ -133,8 +133,8 @@ class ShiftedReads {
     if (all.size() < kMostKeptPositions && std::find(all.begin(), all.end(), p) == all.end()) all.push_back(std::move(p));
   }
 
-  // Windows that overlap read an element once for each position that it has in a window, and what they read of a reduction is stored however
-  // few positions these are. In windows that do not overlap, each element is in one at most.
+  // If windows overlap, they read an element once for each position that it has in a window. If they read a reduction, it is stored even if
+  // these positions are few. If windows do not overlap, each element is in at most one.
   void read_windows(const Node& n, const ReadPosition& p) {
     const auto axis = static_cast<std::size_t>(n.axes[0]);
     const Dim &size = n.lengths[0], &step = n.lengths[1], &dilation = n.lengths[2];
@@ -151,16 +151,16 @@ class ShiftedReads {
     }
   }
 
-  // What reads the operand of a stored pad elsewhere would compute it again, and what that was computed from. A reduction or a product under
-  // the masks of a pad takes longer than without them, and than a copy.
+  // Other users of the operand of a stored pad would compute it, and everything before it, again. A reduction or a product takes longer
+  // under the masks of a pad than without them and a copy.
   void note_padded(NodeId operand) {
     while (users_[operand.index] == 1 && g_.node(operand).op == Op::pad) operand = g_.node(operand).operands[0];
     if (users_[operand.index] > 1 || reduces_[operand.index]) is_padded_[operand.index] = is_computed(operand);
   }
 
   bool may_be_stored(NodeId id) const { return is_computed(id) || (g_.node(id).op == Op::concat && is_of_data(id)); }
-  // The lower limits of hosts are for neighbours that are computed element by element, as in a chain of stencils, or in pieces of a
-  // concatenation that are reduced one by one.
+  // The lower limits of hosts apply only to neighbours that are computed element by element, as in a chain of stencils, or that are pieces
+  // of a concatenation which are reduced one by one.
   std::size_t most_positions(NodeId id) const {
     if (g_.node(id).op == Op::concat) return kMostJoined;
     if (!is_host_ || reduces_[id.index] || !are_neighbours(positions_[id.index])) return kMostPositions;
@@ -230,7 +230,7 @@ class ShiftedReads {
   // The positions that data, or a position in other axes, determine: equal sources give equal positions.
   struct Source {
     NodeId from;               // the index, or the operand of a reshape
-    graph::TensorShape shape;  // of the reshape's result
+    graph::TensorShape shape;  // the shape of the reshape's result
     ReadPosition at;
   };
   ShiftedAxis positions_of_data(Source source) {
@@ -241,7 +241,7 @@ class ShiftedReads {
     return {ShiftedAxis::kData - number, 1, 0};
   }
 
-  // Where an index names fewer positions than there are, to store all of them may take longer than to compute each that is read.
+  // If an index names fewer positions than the axis has, storing the whole axis may take longer than computing each element that is read.
   ShiftedAxis read_by_index(const Node& n, const ReadPosition& of_index, const Dim& read, const Dim& extent) {
     return positions_of_data((read - extent).least() >= 0 ? Source{n.operands[1], {}, of_index} : Source{});
   }
@@ -314,7 +314,7 @@ class ShiftedReads {
   std::vector<bool> reduces_;    // a reduction or a product is computed after the last stored values
   std::vector<bool> is_costly_;  // a transcendental function is computed after the last stored values
   std::vector<bool> is_padded_;  // a pad of the value is stored, and the value itself, too
-  std::vector<bool> in_place_;   // pads that hosts do not store
+  std::vector<bool> in_place_;   // pads that hosts read in place and do not store
   std::vector<int> users_;
   std::vector<Source> sources_;
 };

@@ -27,7 +27,7 @@ class ViewsInRow {
 
  private:
   const graph::Graph& g_;
-  std::map<graph::NodeId, std::size_t> views_;  // of each view, since the last of a row
+  std::map<graph::NodeId, std::size_t> views_;  // for each view: the number of views in a row up to it
 };
 
 }  // namespace tilewright::passes::fusion

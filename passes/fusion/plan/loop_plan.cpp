@@ -147,7 +147,8 @@ int LoopPlan::accumulator(int pass, Combine combine, Expr exponent, Expr body, E
   return static_cast<int>(accumulators.size()) - 1;
 }
 
-// What an accumulator holds of a term, and its factor. Bodies that differ only by a moderate factor share one accumulator.
+// The accumulator of a term, and the factor of the accumulator. Bodies that differ only by a moderate factor have one accumulator in
+// common.
 Term LoopPlan::accumulated(const FormTerm& t, Combine combine, Expr reduce) {
   Term body{1, t.body};
   if (combine == Combine::sum && ir::is_float(t.body->element) && !t.body->is(ExprKind::number)) body = b_->split_coefficient(t.body);
@@ -189,7 +190,7 @@ void LoopPlan::make_accumulators() {
     for (const FormTerm& t : forms_[r.value]) r.terms.push_back(term(t, r.pass, r.value->combine, t.exponent, r.value));
 }
 
-// The sums of a pass in a shift reference.
+// The sums of a pass that occur in a shift reference.
 std::vector<Expr> LoopPlan::sums_in(Expr shift, int pass) const {
   std::vector<Expr> sums;
   for (const Reduction& r : reductions)

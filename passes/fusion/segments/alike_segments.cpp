@@ -28,8 +28,7 @@ using graph::Op;
 
 namespace {
 
-// Whether rules use the value of a constant only as they use that of any other number: those that keep the range of formulas take other
-// numbers for moderate.
+// Whether rules use a constant only as they use any other moderate number (magnitude.h), and not for its value.
 bool is_ordinary(const Node& n) {
   if (!n.shape.empty() || !ir::is_float(n.element)) return false;
   const double value = ir::float_value(n.element, n.data->bits[0]);

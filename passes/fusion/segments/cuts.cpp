@@ -82,7 +82,7 @@ class CutFinder {
     }
   }
 
-  // What the kernels of a node compute or read: of a concatenation in parts also the operands of inner ones.
+  // The nodes that the kernels of a node compute or read. For a concatenation in parts, these include the operands of inner concatenations.
   std::vector<NodeId> operands_of(NodeId n) const {
     if (!cuts_.is_in_parts[n.index]) return g_.node(n).operands;
     std::vector<NodeId> all;
@@ -273,7 +273,7 @@ class CutFinder {
   Cuts cuts_;
   std::vector<bool> is_computed_;     // by more than element-wise ops
   std::vector<bool> has_cut_pieces_;  // concatenations of which all pieces with products are stored
-  std::vector<std::size_t> uses_;     // as operands and as outputs
+  std::vector<std::size_t> uses_;     // the number of uses as an operand or an output
   std::vector<std::vector<NodeId>> users_;
 };
 

@@ -147,7 +147,7 @@ std::vector<Segment> SegmentStructure::divided(Segment whole, std::size_t most) 
 }
 
 std::vector<Segment> SegmentStructure::divided_at(const Segment& whole, const std::set<NodeId>& cuts) const {
-  std::map<NodeId, std::size_t> level;  // of values that the segment computes
+  std::map<NodeId, std::size_t> level;  // the level of each value that the segment computes
   std::map<NodeId, bool> is_reduced;    // whether the value contains a reduction after the last stored values
   std::vector<std::set<NodeId>> results(1);
   const auto add_result = [&](NodeId n) {

@@ -19,8 +19,8 @@ class SegmentStructure {
   SegmentStructure(const graph::Graph&, const KnownNodes&);
   /// Sets `nodes`, `memory` and `structure` of a segment from its results. `is_stored` says whether an earlier segment stores a node.
   void describe(Segment&, const std::function<bool(graph::NodeId)>& is_stored) const;
-  /// What a run computes of a segment: the values of `ahead` are read from memory, where a kernel before the run has stored them. Those of
-  /// them that are outputs of the graph remain results, since each run writes its outputs.
+  /// The part of a segment that each run computes: the values of `ahead` are read from memory, where a kernel before the run has stored
+  /// them. If a value of `ahead` is an output of the graph, it remains a result, because each run writes its outputs.
   Segment without_ahead(const Segment&) const;
   /// Divides a segment into parts with at most `most` operations each. If there are several parts, `cut` of the first one says so.
   std::vector<Segment> divided(Segment, std::size_t most) const;

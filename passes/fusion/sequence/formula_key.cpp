@@ -1,4 +1,4 @@
-// Expressions have keys of their contents, which name axes and tensors. What these are is added.
+// Makes a text of the keys of expressions, which contain names of axes and tensors, and of what these names mean.
 #include "passes/fusion/sequence/formula_key.h"
 
 #include <fmt/format.h>

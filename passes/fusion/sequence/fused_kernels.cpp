@@ -99,8 +99,8 @@ std::vector<const graph::Output*> FusedKernels::outputs_of_results(const Segment
   return outputs;
 }
 
-// What kernels write: outputs of the graph, a part of a concatenation, values that later segments read. A concatenation of products is
-// written piece by piece.
+// The values that kernels write: outputs of the graph, a part of a concatenation, and values that later segments read. A concatenation of
+// products is written piece by piece.
 void FusedKernels::translate_results(const Segment& s, Formulas& f) {
   const auto is_stored = [&](NodeId n) { return s.memory.contains(n); };
   const auto add = [&](NodeId n, const std::string& name, Tensor to) {

@@ -20,7 +20,7 @@ struct GraphEstimate {
   }
 };
 
-/// What derivations without emission give in place of a sequence of kernels.
+/// The result of a derivation without emission, in place of a sequence of kernels.
 struct EstimatedFormulas {
   /// The formulas of all kernels so far, as a text; none if one of them has no key (formula_key.h).
   std::optional<std::string> formulas = std::string();

@@ -36,10 +36,10 @@ struct SequenceBuffer {
   BufferKind kind{};
   ir::Element element{};
   graph::TensorShape shape;                         // intermediate buffers are row-major
-  std::vector<Dim> strides;                         // of an input that has strides; empty for all others
+  std::vector<Dim> strides;                         // the strides of an input that has strides; empty for all others
   bool is_parameter = false;                        // whether an input is a parameter
   bool is_used = true;                              // whether an output needs an input
-  std::shared_ptr<const graph::ConstantData> data;  // of a constant: one element for the whole shape, or all in row-major order
+  std::shared_ptr<const graph::ConstantData> data;  // the data of a constant: one element for the whole shape, or all in row-major order
   graph::NodeId node;                               // the node whose value it holds; none if it is not the value of a node
   graph::NodeId source;                             // in reports: the node to which `contents` refers
   BufferContents contents{};
@@ -78,13 +78,13 @@ struct SequenceKernel {
   std::string error_text;  // bounds of the rounding errors of sums
 };
 
-/// What the checks of all kernels together show.
+/// The combined result of the checks of all kernels.
 struct SequenceProof {
   bool exact = true;                   // every kernel was compared, and no comparison found a difference
   int rounds = 0;                      // the number of random points at which plans were compared
   double log2_error = 0;               // the logarithm of the probability that a wrong plan passes
   std::vector<std::string> left_open;  // parts that only the comparison at small instances covers, or that nothing covers
-  std::string text;                    // what was compared, and `left_open`
+  std::string text;                    // says what was compared, and contains `left_open`
 
   bool is_partial() const { return !left_open.empty(); }
 };

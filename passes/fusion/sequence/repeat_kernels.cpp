@@ -35,7 +35,7 @@ class Repetition {
   std::map<int, int> known_;
   std::map<NodeId, NodeId> nodes_;
   std::map<std::string, std::string> names_;
-  std::map<std::uint32_t, Dim> begins_;  // of slices, by symbol: numbers that are arguments (alike_segments.h)
+  std::map<std::uint32_t, Dim> begins_;  // the begins of slices, by symbol, if they are arguments (alike_segments.h)
 };
 
 Repetition::Repetition(const graph::Graph& g, SequenceBuffers& buffers, const Segment& derived, const Segment& like)

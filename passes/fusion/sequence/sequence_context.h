@@ -1,4 +1,5 @@
-// What all derivations of one graph share: the graph and what is known of it, the buffers, the names of kernels, and the sequence so far.
+// The data that all derivations of one graph use: the graph and what is known of it, the buffers, the names of kernels, and the sequence so
+// far.
 #pragma once
 #include <map>
 #include <set>
@@ -24,18 +25,18 @@ struct SequenceContext {
   SequenceContext& operator=(const SequenceContext&) = delete;
 
   const graph::Graph& graph;
-  FusionOptions options;  // for the segment that is derived: without `reassociate` if its rewritten formulas have no plan
+  FusionOptions options;  // the options of the segment that is being derived: without `reassociate` if its rewritten formulas have no plan
   const ir::TargetDesc& target;
   const PlanCheck check;
   const KnownNodes known;
   const std::vector<bool> has_signed_zeros;                            // by node (signed_zeros.h)
-  std::map<graph::NodeId, std::vector<const graph::Output*>> outputs;  // of each node, in the order of the graph's outputs
+  std::map<graph::NodeId, std::vector<const graph::Output*>> outputs;  // the outputs of each node, in the order of the graph's outputs
   SequenceBuffers buffers;
   InstanceCheck instances;
   NameSet kernel_names;
   std::set<const graph::OpaqueKernel*> called;  // the user's kernels that the sequence has
   KernelSequence sequence;
-  EstimatedFormulas estimated;  // with FusionOptions::emit false: about the kernels so far, which the sequence lacks
+  EstimatedFormulas estimated;  // if FusionOptions::emit is false: the estimates of the kernels so far, which are not in the sequence
 
   /// The outputs that have the node's value.
   std::vector<const graph::Output*> outputs_of(graph::NodeId) const;

@@ -1,4 +1,4 @@
-// Runs the checks of kernels, and adds up what they found.
+// Runs the checks of kernels, and combines their results.
 #include "passes/fusion/sequence/sequence_proof.h"
 
 #include <fmt/format.h>

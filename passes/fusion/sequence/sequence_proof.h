@@ -15,10 +15,10 @@ namespace tilewright::passes::fusion {
 void add_proof(SequenceProof&, const ProofResult&);
 /// Notes, once, something that no proof covers.
 void leave_open(SequenceProof&, const std::string& what);
-/// Writes the text of the sequence's proof, which is complete.
+/// Writes the text of the sequence's proof, when all checks have run.
 void finish_proof(SequenceContext&);
 
-/// Checks one plan, exactly, and adds the time.
+/// Checks one plan with the exact check, and adds the time that this takes to the times of the sequence.
 ProofResult check_exactly(SequenceContext&, const ExprBuilder&, const LoopPlan&);
 /// Compares the values that these kernels write with the graph. Throws PlanRefuted.
 void check_results(SequenceContext&, const Formulas&, const std::vector<const LoopPlan*>& plans);

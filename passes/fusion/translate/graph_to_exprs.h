@@ -118,7 +118,7 @@ class GraphToExprs {
   const std::vector<bool>& has_signed_zeros_;  // by node
   std::vector<TranslatedValue> values_;
   std::map<graph::NodeId, std::vector<std::pair<Position, std::size_t>>>
-      memo_;                                    // of each node: the index in values_ of its value at a position
+      memo_;                                    // for each node: the index in values_ of its value at a position
   std::vector<std::vector<std::size_t>> open_;  // for each value that is being translated: its operands so far
 };
 

@@ -77,7 +77,7 @@ void launch_reduce(const ArgumentCheck& check, const View<const X, RX>& x, const
   launch_tuned(check, shape, options, launch, typeid(F));
 }
 
-/// The view with an axis moved to the end, and the view without an axis.
+/// axis_last: the view with an axis moved to the end. without_axis: the view without the axis; a view of RY axes already lacks it.
 template <class T, int R>
 auto axis_last(const View<T, R>& v, int axis, const Here& at) {
   if constexpr (R == 1) {

@@ -24,7 +24,7 @@ struct Region {
   std::vector<std::uint32_t> arguments;  // the value of each variable at the start of the body
 };
 
-/// A loop from its first to its last value. The body is traced between begin() and the increment of the iterator.
+/// Traces a range() loop. The body is traced between begin() and the increment of the iterator.
 class Loop {
  public:
   Loop(const Input& lo, const Input& hi, const Input& step, bool wide, const RangeOptions&);

@@ -1,4 +1,4 @@
-// What all products ask of their arguments: element types, shapes, and how far rows are aligned.
+// Checks the arguments of products, and finds their shape and the alignment of their rows.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -19,8 +19,8 @@ inline std::int64_t programs_of(const ProductShape& s, const Configuration& c) {
   return s.batch * cdiv(s.m, std::int64_t{c.bm}) * cdiv(s.n, std::int64_t{c.bn});
 }
 
-/// The power of two, at most a cache line of 128, that divides the distances in bytes of a factor's matrices and of its rows, or columns if
-/// those are contiguous; an element's size if nothing is contiguous.
+/// The greatest power of two, at most a cache line of 128 bytes, that divides the distances in bytes between a factor's matrices and
+/// between its rows, or columns if those are contiguous. The size of an element if neither rows nor columns are contiguous.
 template <class T, int R>
 int row_alignment(const View<T, R>& v) {
   const std::int64_t row = stride_of(v, -2), column = stride_of(v, -1), size = sizeof(T);
