@@ -1,4 +1,4 @@
-# What `cmake --install` lays down: the merged public headers, the library, and its CMake and pkg-config descriptions.
+# Installs the merged public headers, the library, and its CMake and pkg-config descriptions.
 include(CMakePackageConfigHelpers)
 # What the archive needs beyond the C++ library; glibc 2.34 and later have all of it in libc.
 # The disk cache knows a program that contains the library by its build id.

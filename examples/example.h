@@ -1,4 +1,4 @@
-// What the examples share: random inputs, the check against a double-precision reference, fair timing beside plain C++ and a memory
+// Code that all examples use: random inputs, the check against a double-precision reference, fair timing beside plain C++ and a memory
 // copy, and one row of the demo's table.
 #pragma once
 #include <tilewright/tilewright.h>

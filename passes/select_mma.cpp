@@ -136,7 +136,7 @@ std::optional<MmaProduct> async_product(const Function& f, OpId dot, std::int64_
   if (by_columns > 1 && p.chain.any()) return std::nullopt;
   if (sums.extent(0) / by_rows * columns / (32 << i.log2_warps) > most_accumulators(context.target, context.num_warps)) return std::nullopt;
   p.share.warps = {by_rows << i.log2_warps, by_columns};
-  p.from_registers = p.chain.producer && i.a == MatrixInstruction::Place::either;
+  p.from_registers = p.chain.producer && i.a == MatrixInstruction::Storage::either;
   return p;
 }
 

@@ -140,7 +140,7 @@ void if_true(Emitter& e, Value* condition, const std::function<void()>& body) {
   e.b().SetInsertPoint(after);
 }
 
-/// What two values for one address amount to.
+/// The combination of two values for one address.
 Value* combined(Emitter& e, OpId id, Value* x, Value* y) {
   llvm::IRBuilder<>& b = e.b();
   const Type t = element_of(e, id);

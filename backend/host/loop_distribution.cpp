@@ -55,8 +55,8 @@ LoopDistribution::LoopDistribution(const Function& f, const EvaluationPlan& plan
 }
 
 int LoopDistribution::part(OpId id) const {
-  const auto at = places_.find(id.index);
-  return at == places_.end() ? 0 : at->second.part;
+  const auto at = positions_.find(id.index);
+  return at == positions_.end() ? 0 : at->second.part;
 }
 
 bool LoopDistribution::is_item(OpId id) const {
@@ -87,15 +87,15 @@ void LoopDistribution::find_groups(const std::vector<OpId>& ops, int lanes) {
     const std::int64_t elements = std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, std::multiplies<>());
     if (!is_item(id) || elements < kFewVectors * lanes) continue;
     Group& group = groups_[{extents, before}];
-    places_[id.index] = {&group, static_cast<int>(group.ops.size()), 0};
+    positions_[id.index] = {&group, static_cast<int>(group.ops.size()), 0};
     group.ops.push_back(id);
   }
 }
 
 int LoopDistribution::position(const Group& group, ValueId operand) const {
   const OpId maker = f_.value(plan_.resolve(operand).value).op;
-  const auto at = maker ? places_.find(maker.index) : places_.end();
-  return at == places_.end() || at->second.group != &group ? -1 : at->second.position;
+  const auto at = maker ? positions_.find(maker.index) : positions_.end();
+  return at == positions_.end() || at->second.group != &group ? -1 : at->second.position;
 }
 
 void LoopDistribution::count_crossing(Group& group) {
@@ -129,7 +129,7 @@ void LoopDistribution::cut(Group& group) {
       depth[i] = before + latency(op.kind, f_.type(op.operands[0]));
       longest = std::max(longest, depth[i]);
       if (longest > kLongestChain && best >= 0) break;
-      places_.at(group.ops[i].index).part = part;
+      positions_.at(group.ops[i].index).part = part;
     }
     if (i == count) return;
     // If the processor has enough to do beside the chain, it does not wait for it: the ops stay in one nest.

@@ -32,7 +32,7 @@ class LoopDistribution {
     std::vector<OpId> ops;
     std::vector<int> crossing;  // indexed by position: the values that a cut before this op would make cross
   };
-  struct Place {
+  struct OpPosition {
     Group* group = nullptr;
     int position = 0;
     int part = 0;
@@ -48,7 +48,7 @@ class LoopDistribution {
   const Function& f_;
   const EvaluationPlan& plan_;
   std::map<std::pair<std::vector<std::int64_t>, int>, Group> groups_;  // by extents, and by the number of nests that must come before
-  std::unordered_map<std::uint32_t, Place> places_;                    // by op
+  std::unordered_map<std::uint32_t, OpPosition> positions_;            // by op
   int parts_ = 1;
 };
 

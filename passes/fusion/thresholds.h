@@ -275,9 +275,9 @@ inline constexpr std::size_t kMergeWindow = 12;
 /// The most outputs of a merged kernel. With so many outputs, merging one more kernel saves little: one launch in so many, and one read in
 /// so many of what all of them read. The time of an attempt to merge grows with the outputs.
 inline constexpr std::size_t kMostMergedOutputs = 64;
-/// Shares of a thread's registers that hold data: with rows of its own, and with shared rows in programs of 4 and 8 warps. Measured with
-/// ptxas 13.0.88 (2026-11-25), see cover/limits.cpp.
-inline constexpr double kOwnRows = 212.0 / 255, kSharedRowsOf4 = 96.0 / 255, kSharedRowsOf8 = 132.0 / 255;
+/// Shares of a thread's registers that hold data: if each warp has rows of its own, and in programs of 4 and 8 warps that have rows in
+/// common. Measured with ptxas 13.0.88 (2026-11-25), see cover/limits.cpp.
+inline constexpr double kOwnRows = 212.0 / 255, kCommonRowsOf4 = 96.0 / 255, kCommonRowsOf8 = 132.0 / 255;
 /// A program may spill this part of its registers: that costs less than reading all of the loop in more programs.
 inline constexpr std::int64_t kShareToSpill = 8;
 

@@ -120,7 +120,7 @@ void EGraph::rebuild() {
           known.slots.push_back(m.slots[r.labels.slot_of(s)]);
         const auto [at, is_new] = known_.emplace(c.node, known);
         if (!is_new) {
-          // The class has this node already, which says nothing new; a symmetry of the class is not kept.
+          // The node is known. If it is in this class, only a symmetry of the class would follow, which is not kept.
           const Ref here{known.term, known.slots}, there{at->second.term, at->second.slots};
           if (find(here).term == find(there).term) continue;
           pending_.push_back({here, there});

@@ -20,7 +20,7 @@ struct Member {
   Labels slots;
 };
 
-/// Where a matcher finds the nodes of a reference: classes of an e-graph, or single terms.
+/// The source from which a matcher takes the nodes of a reference: classes of an e-graph, or single terms.
 class NodeSource {
  public:
   virtual ~NodeSource() = default;
@@ -46,7 +46,7 @@ class EGraph : public NodeSource {
   void add_terms();
   /// How many terms have classes: the first ones of the table.
   int added_terms() const { return static_cast<int>(parents_.size()); }
-  /// Whether they were different. `reason`: the number of a rule.
+  /// Returns whether they were different. `reason`: the number of a rule.
   bool unite(const Ref&, const Ref&, int reason);
   /// Closes the classes under congruence.
   void rebuild();
@@ -71,7 +71,7 @@ class EGraph : public NodeSource {
   void add_reason(const Ref&, const Ref&, int rule);
   struct Known {
     int term;
-    Labels slots;  // of the term, in labels of the node
+    Labels slots;  // the slots of the term, in labels of the node
   };
   struct Pending {
     Ref a, b;

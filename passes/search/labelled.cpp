@@ -71,7 +71,7 @@ Labels CanonicalNode::slots(LabelSet kept) const {
 CanonicalNode canonical(const Node& n) {
   CanonicalNode result{{}, number_labels(n, false)};
   result.node = renumber(n, false, result.renamed);
-  // Operands of different terms stand in the order of the terms; only two references to one term are compared by their labels.
+  // Operands are ordered by their terms. Only two references to one term are compared by their labels.
   if (!is_commutative(n.op) || n.in[0].term < n.in[1].term) return result;
   const Renamed other = number_labels(n, true);
   const Node swapped = renumber(n, true, other);

@@ -58,7 +58,7 @@ struct Ref {
 
 struct Node {
   Op op = Op::variable;
-  ir::Element element{};  // of the result; one for all in rules
+  ir::Element element{};  // the element type of the result; rules have one for all terms
   Label axis = kNoLabel;
   std::int32_t attribute = 0;  // which variable, function, reduction, move or cut it is, how a product multiplies
   LabelSet kept = 0;
@@ -117,9 +117,9 @@ class TermTable {
  public:
   /// A table of terms of rules, which have one cut and one move.
   TermTable() : cuts_(1), moves_(1) {}
-  /// A table of terms of a graph: none has more axes than this; cuts and moves are added. attribute_of_sums: what rules give to products that
-  /// they make of a sum and of products that sum nothing, whose attribute is 0. Rules take these products together with any others, and give
-  /// the attribute of the others to all.
+  /// A table of terms of a graph: none has more axes than this; cuts and moves are added. attribute_of_sums: the attribute of products that
+  /// rules make of a sum and of products that sum nothing, whose attribute is 0. If rules combine such products with others, all get the
+  /// attribute of the others.
   TermTable(int most_axes, int attribute_of_sums) : most_axes_(most_axes), attribute_of_sums_(attribute_of_sums) {}
 
   int attribute_of_sums() const { return attribute_of_sums_; }

@@ -1,4 +1,4 @@
-// What a plan tells about the search of its graph.
+// The reports of a plan about the search of its graph.
 #pragma once
 #include <string>
 #include <vector>

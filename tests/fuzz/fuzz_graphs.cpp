@@ -144,7 +144,7 @@ std::optional<std::string> problem(const Trial& t, const std::string& device_nam
   return std::nullopt;
 }
 
-/// The same, where an exception is a problem, too.
+/// As above; an exception is a problem, too.
 std::optional<std::string> found_problem(const Trial& t, const std::string& device, std::uint64_t seed) {
   try {
     return problem(t, device, seed);

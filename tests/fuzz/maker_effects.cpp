@@ -123,7 +123,7 @@ void Maker::shared_atomic_step() {
   a.bytes = random_contents(e, length);
   p_.arguments.push_back(std::move(a));
   const Param param{"shared" + std::to_string(p_.arguments.size()), bytes(e)};
-  // Not one of regions_: other ops keep off it.
+  // This region is not added to regions_, so that other ops do not use it.
   const Region region{f_.add_param(Type::pointer(e, false), param), static_cast<int>(p_.arguments.size()) - 1, e, length, false, false};
   const Access at = access(region, t.shape(), r_.chance(30));
   std::vector<ValueId> operands{at.address, value_of(t)};

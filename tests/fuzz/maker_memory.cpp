@@ -118,7 +118,7 @@ Maker::Region Maker::own_region(Element e, std::vector<std::byte> contents) {
   const Param param = place(r_, a, "in" + std::to_string(p_.arguments.size()));
   p_.arguments.push_back(std::move(a));
   const ValueId pointer = f_.add_param(Type::pointer(e, true), param);
-  // Not one of regions_: other steps would read other elements than these.
+  // This region is not added to regions_: other steps would read other elements than these.
   return {pointer, static_cast<int>(p_.arguments.size()) - 1, e, length, false, false};
 }
 

@@ -30,7 +30,7 @@ for name in tilewright test_programs test_kernels test_execution test_runtime fu
 # Programs find it by a path relative to their own.
 strip -o "$dir/lib/$(readlink "$build/lib/libtilewright.so")" "$build/lib/libtilewright.so"
 strip -o "$dir/lib/libbench_gpu.so" "$build/lib/libbench_gpu.so"
-# Of the system's libraries only those of the compiler: a system with a GPU's driver has the others.
+# Only the compiler's libraries are copied from the system: a system with a GPU's driver has the others.
 for library in libstdc++.so.6 libgcc_s.so.1; do
   from=$(ldd "$build/bin/tilewright" | awk -v name="$library" '$1 == name {print $3}')
   [ -n "$from" ] && cp -L "$from" "$dir/lib/fallback/$library"

@@ -175,7 +175,8 @@ TEST_CASE("memory: views of any strides, their edges, read only") {
     for (int form = 0; form < 4; ++form) {
       CAPTURE(form);
       auto out = device.upload(std::vector<float>(2000, -1));
-      // As it is; from a transposed matrix; from one row repeated; into a transposed matrix.
+      // The four forms: from a dense matrix, from a transposed one, and from one row repeated to a dense matrix; from a dense matrix to a
+      // transposed one.
       const auto from = form == 1 ? tw::view(bx, {m, n}, {1, m}) : form == 2 ? tw::view(bx, {m, n}, {0, 1}) : tw::view(bx, {m, n});
       const auto to = form == 3 ? tw::view(out, {m, n}, {2, 50}) : tw::view(out, {m, n}, {50, 1});
       kernel(launch, from, to, 8, 16);

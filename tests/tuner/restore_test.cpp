@@ -265,7 +265,7 @@ TEST_CASE("restore: raw memory and memory that is wrapped on the way are refused
     kernel(launch_of(b), x, kCount, b);
   };
   refused([&] { tuner(wraps, device); }, __LINE__ - 2, __LINE__);
-  // As it is, if that is asked for.
+  // With `restore` false, such a kernel is tuned, and its writes remain.
   tw::Tuner as_it_is(kernel, {Block{64, 1}, Block{1024, 4}}, {.key = "raw", .tune = true, .restore = false});
   as_it_is(launch_of, host.data(), kCount);
   CHECK(host[0] > 2);

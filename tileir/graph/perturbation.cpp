@@ -16,7 +16,7 @@ Spacing spacing(const detail::FloatFormat& f) {
   return {std::ldexp(1.0, -1 - f.mantissa), std::ldexp(1.0, 1 - bias - f.mantissa)};
 }
 
-/// What an accumulator rounds by.
+/// The rounding unit of an accumulator.
 double unit_of_sum(ir::Element e) { return std::min(spacing_of(e).unit, 0x1p-24); }
 
 /// Functions of which each result is an operand, or its negative: they round nothing.

@@ -1,4 +1,4 @@
-// What a run by the interpreter is given, and what it tells its caller meanwhile.
+// The options of a run by the interpreter, and the functions by which it reports to its caller.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -26,16 +26,30 @@ constexpr ExtentRange range(int least, int most, int step, int wide_step) { retu
 
 using Row = MatrixInstruction;
 constexpr Row kInstructions[] = {
-#define TW_MATRIX_INSTRUCTION(name, chips, isa, factors, sums, m, n, k, a, b, warps, issue, major, accuracy, ptx, section)        \
-  {#name, chips,         isa,           Element::factors, Element::sums,     log2(m),           log2((n).least),         log2(k), \
-   n,     Row::Place::a, Row::Place::b, log2(warps),      Row::Issue::issue, Row::Major::major, Row::Accuracy::accuracy, ptx},
+#define TW_MATRIX_INSTRUCTION(name, chips, isa, factors, sums, m, n, k, a, b, warps, issue, major, accuracy, ptx, section) \
+  {#name,                                                                                                                  \
+   chips,                                                                                                                  \
+   isa,                                                                                                                    \
+   Element::factors,                                                                                                       \
+   Element::sums,                                                                                                          \
+   log2(m),                                                                                                                \
+   log2((n).least),                                                                                                        \
+   log2(k),                                                                                                                \
+   n,                                                                                                                      \
+   Row::Storage::a,                                                                                                        \
+   Row::Storage::b,                                                                                                        \
+   log2(warps),                                                                                                            \
+   Row::Issue::issue,                                                                                                      \
+   Row::Major::major,                                                                                                      \
+   Row::Accuracy::accuracy,                                                                                                \
+   ptx},
 #include "tileir/target/matrix_instructions.def"
 #undef TW_MATRIX_INSTRUCTION
 };
 
 /// Whether both factors are in registers, and each warp has its own.
 constexpr bool is_mma(const Row& i) {
-  return i.issue == Row::Issue::synchronous && i.a != Row::Place::shared && i.b != Row::Place::shared && i.log2_warps == 0;
+  return i.issue == Row::Issue::synchronous && i.a != Row::Storage::shared && i.b != Row::Storage::shared && i.log2_warps == 0;
 }
 constexpr std::size_t kMmaRows = static_cast<std::size_t>(std::ranges::count_if(kInstructions, is_mma));
 static_assert(std::ranges::is_partitioned(kInstructions, is_mma), "rows of mma stand first");
@@ -100,8 +114,8 @@ const MatrixInstruction& matrix_instruction(const Function& f, OpId id) {
 bool reads_from_shared(const Function& f, OpId id, int operand) {
   if (f.kind(id) == OpKind::mma_async_) return f.type(f.operand(id, operand)).is_buffer();
   const Row& i = matrix_instruction(f, id);
-  const Row::Place place = operand == 0 ? i.a : i.b;
-  return place == Row::Place::shared || (place == Row::Place::either && f.attr(id, AttrName::from_registers) == 0);
+  const Row::Storage storage = operand == 0 ? i.a : i.b;
+  return storage == Row::Storage::shared || (storage == Row::Storage::either && f.attr(id, AttrName::from_registers) == 0);
 }
 
 MmaOrder mma_order(const Function& f, OpId id) {
@@ -162,7 +176,7 @@ MmaLayouts mma_layouts(const MatrixInstruction& instruction, const std::vector<i
   // K is the columns of a and the rows of b.
   const int log2_m = instruction.log2_m - instruction.log2_warps;  // of one warp
   const int of_rows = order.swapped ? instruction.log2_n : log2_m, of_columns = order.swapped ? log2_m : instruction.log2_n;
-  const auto is_shared = [&](bool is_n) { return (is_n ? instruction.b : instruction.a) == Row::Place::shared; };
+  const auto is_shared = [&](bool is_n) { return (is_n ? instruction.b : instruction.a) == Row::Storage::shared; };
   MmaLayouts layouts;
   if (!is_shared(order.swapped)) layouts.a = tile(columns, columns, log2_packed, instruction.log2_k, rows, of_rows);
   if (!is_shared(!order.swapped)) layouts.b = tile(rows, rows, log2_packed, instruction.log2_k, columns, of_columns);

@@ -31,7 +31,7 @@ struct ExtentRange {
 
 /// A row of matrix_instructions.def, which explains the columns.
 struct MatrixInstruction {
-  enum class Place : std::uint8_t { registers, shared, either };
+  enum class Storage : std::uint8_t { registers, shared, either };
   enum class Issue : std::uint8_t { synchronous, asynchronous };
   enum class Major : std::uint8_t { k, either };
   enum class Accuracy : std::uint8_t { exact, tf32_nearest, tf32_truncated, short_sums };
@@ -42,7 +42,7 @@ struct MatrixInstruction {
   Element factors, sums;
   int log2_m, log2_n, log2_k;  // log2_n: of the least n
   ExtentRange n;
-  Place a, b;
+  Storage a, b;
   int log2_warps;
   Issue issue;
   Major major;

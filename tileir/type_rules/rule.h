@@ -1,4 +1,4 @@
-// What a type rule is given, and what it answers.
+// The input and the result of a type rule.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -160,7 +160,7 @@ RuleResult rule_mma(const RuleInput& in) {
     return fail(in, 0, "{}; {} multiplies {} to {}", seen(in, 0), instruction.name, text(instruction.factors), text(instruction.sums));
   if (RuleResult wrong = check_warps(in, acc); !wrong.ok()) return wrong;
   const bool is_async = instruction.issue == MatrixInstruction::Issue::asynchronous;
-  if (in.number(AttrName::from_registers) != 0 && instruction.a != MatrixInstruction::Place::either)
+  if (in.number(AttrName::from_registers) != 0 && instruction.a != MatrixInstruction::Storage::either)
     return fail(in, -1, "from_registers: {} always reads 'a' from registers", instruction.name);
   if (is_async) {
     if (in.number(AttrName::swapped) != 0) return fail(in, -1, "swapped: {} does not multiply transposed tiles", instruction.name);

@@ -1,4 +1,4 @@
-// What the choice of a configuration asks of a device.
+// Finds the facts about a device by which configurations are chosen.
 #include "frontend/kernels/models/machine.h"
 
 #include "backend/compile.h"

@@ -1,4 +1,4 @@
-// What the choice of a configuration asks of a device.
+// The facts about a device by which configurations are chosen.
 #pragma once
 #include "tileir/target/machine_facts.h"
 #include "tileir/target/target_desc.h"

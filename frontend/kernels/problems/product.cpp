@@ -148,13 +148,13 @@ Programs programs(const Machine& m, const ProductShape& s, const ProductChoice& 
   // Programs of few rows read it in place (backend/host/contraction.h).
   constexpr double kGroup = 8, kRowsInPlace = 64;
   const bool is_kept = rows > kRowsInPlace && k * columns * s.products * bytes <= kKeptBytes;
-  const double shared = is_kept ? std::min(kGroup, parts_of(s.m, c.rows)) : 1;
+  const double readers = is_kept ? std::min(kGroup, parts_of(s.m, c.rows)) : 1;
   // A row of b in memory begins with a line that nothing foresees. Of streamed rows, too many side by side are not foreseen either (measured
   // on Emerald Rapids: 1x4096x4096).
   constexpr double kRowInPlace = 12, kSideBySide = 16;
   const double row = is_in_place ? kRowInPlace : kRow,
                crowd = is_streamed && depth > kSideBySide ? 1 + 0.05 * std::log2(depth / kSideBySide) : 1;
-  const double loads = rows * k * (kLoadInPlace + kRow / depth) + s.products * columns * k * (load * crowd + row / columns) / shared;
+  const double loads = rows * k * (kLoadInPlace + kRow / depth) + s.products * columns * k * (load * crowd + row / columns) / readers;
   Programs p;
   p.count = static_cast<double>(s.batch) * parts_of(s.m, c.rows) * parts_of(s.n, c.columns) * c.splits;
   p.nanoseconds = products + loads + steps * (kStep + 0.02 * tile * s.products) + tile * 0.15 + rows * kRow;

@@ -50,24 +50,24 @@ class FieldEvaluator {
  private:
   using Reals = std::array<double, kDrawsOfReals>;
   // An expression, and the position along each of its axes.
-  struct Placed {
+  struct ExprAtPoint {
     Expr value;
     std::vector<std::int64_t> positions;
-    friend bool operator==(const Placed&, const Placed&) = default;
+    friend bool operator==(const ExprAtPoint&, const ExprAtPoint&) = default;
   };
-  struct PlacedHash {
-    std::size_t operator()(const Placed& p) const {
+  struct ExprAtPointHash {
+    std::size_t operator()(const ExprAtPoint& p) const {
       std::uint64_t h = p.value->key.low;
       for (std::int64_t position : p.positions) h = mix(h, static_cast<std::uint64_t>(position));
       return h;
     }
   };
   template <class T>
-  using KnownValues = std::unordered_map<Placed, T, PlacedHash>;
+  using KnownValues = std::unordered_map<ExprAtPoint, T, ExprAtPointHash>;
   // A value that others read again, such as the position in a rotation of a rotation, is computed once.
   template <class T, class Compute>
   static T known_or(KnownValues<T>& known, Expr e, const Point& p, const Compute& compute) {
-    Placed at{e, {}};
+    ExprAtPoint at{e, {}};
     for (Axis a : e->axes) at.positions.push_back(p.at(a));
     if (const auto found = known.find(at); found != known.end()) return found->second;
     return known.emplace(std::move(at), compute()).first->second;

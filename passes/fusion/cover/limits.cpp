@@ -25,7 +25,7 @@ std::int64_t room_for_words(const ir::Function& f, const TileSizes& sizes, const
   f.walk([&](ir::OpId id) { has_product = has_product || f.kind(id) == ir::OpKind::dot_; });
   const std::int64_t* rows = largest_grid_tile(sizes);
   const bool has_own_rows = has_product && rows && *rows >= kLeastOfMatrix * warps;
-  const double share = warps == 8 ? kSharedRowsOf8 : has_own_rows ? kOwnRows : kSharedRowsOf4;
+  const double share = warps == 8 ? kCommonRowsOf8 : has_own_rows ? kOwnRows : kCommonRowsOf4;
   const int threads = 32 * warps, registers = std::min(target.max_registers, target.registers_per_sm / threads);
   return static_cast<std::int64_t>(threads * share * registers);
 }

@@ -70,7 +70,8 @@ class Forms {
   Form merge(Form, Expr value);
   bool is_pending(Expr) const;
   Expr first_pending(Expr);
-  /// Forms of the same values without shifts. Shared by all exponents and extremes inside, which would otherwise visit common parts again.
+  /// Forms of the same values without shifts. All exponents and extremes inside use them, since they would otherwise visit common parts
+  /// again.
   Forms& without_shift();
   [[noreturn]] void refuse(std::string reason, Expr node);
 

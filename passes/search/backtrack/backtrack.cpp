@@ -1,4 +1,4 @@
-// The queue of graphs. All graphs have one table of terms; a graph is the terms of what is needed of it.
+// Keeps a queue of graphs. All graphs use one table of terms; a graph consists of the terms that its outputs need.
 #include "passes/search/backtrack/backtrack.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ class Backtracking {
     std::vector<Ref> values;  // by number: an output, or what a leaf reads
     double seconds = 0;
     std::size_t parent = 0;
-    Saturation::Application by;  // what made it of its parent; `before` has the slots of the term as labels
+    Saturation::Application by;  // the rule that made it of its parent; the labels of `before` are the slots of the term
   };
   struct SideMatcher {
     Matcher matcher;
@@ -99,7 +99,7 @@ class Backtracking {
     if (all_.values[n.index] && numbers_.emplace(n, values_.size()).second) values_.push_back(n);
   }
 
-  /// The next graph of the queue that is not too dear.
+  /// The next graph of the queue that does not cost too much.
   std::optional<std::size_t> take() {
     if (queue_.empty() || queue_.top().seconds > limits_.alpha * states_[best_].seconds) {
       queue_ = {};
@@ -136,7 +136,7 @@ class Backtracking {
     if (states_.back().seconds < states_[best_].seconds * (1 - kLeastGain)) best_ = states_.size() - 1;
   }
 
-  /// The rules at a term, which are the same in each graph that has it.
+  /// The applications of rules to a term. They are the same in each graph that has the term.
   const std::vector<Saturation::Application>& applications(int term) {
     const auto [at, is_new] = applications_.try_emplace(term);
     if (!is_new) return at->second;
@@ -167,7 +167,7 @@ class Backtracking {
 
   /// The values of a graph with one term replaced. `needed`: the terms of the graph, operands first.
   std::vector<Ref> replaced(const State& state, const std::vector<int>& needed, const Saturation::Application& a) {
-    std::unordered_map<int, Ref> images;  // of terms that change, in labels that are their slots
+    std::unordered_map<int, Ref> images;  // the new references of terms that change; their labels are the slots of the old terms
     images.emplace(a.before.term, a.after);
     const auto image = [&](const Ref& r) {
       const auto found = images.find(r.term);

@@ -1,5 +1,5 @@
-// What a chosen graph computes in another way than the graph as written: connected pieces of classes, and the rules that lead from one to the
-// other.
+// Finds what a chosen graph computes in another way than the graph as written: connected pieces of classes, and the rules that lead from
+// one to the other.
 #pragma once
 #include "passes/search/extract/extract.h"
 
@@ -7,7 +7,7 @@ namespace tilewright::passes::search {
 
 /// A value that a piece computes, and that others read.
 struct RewrittenTerm {
-  int term = -1;  // as written
+  int term = -1;  // the term as written
   int root = -1;  // its class
 };
 

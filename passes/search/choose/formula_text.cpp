@@ -19,8 +19,8 @@ namespace {
 constexpr int kMostNodes = 40;
 constexpr Label kFirstFresh = 64, kLastFresh = 250;
 
-/// The order of a label among the axes of a factor. What products sum are the last axes of left factors and the first ones of right ones, the
-/// latest label outermost.
+/// The order of a label among the axes of a factor. Labels that products sum are the last axes of left factors and the first axes of right
+/// factors, with the latest label outermost.
 int order_of(Label l, bool is_right) { return l < kFirstFresh || !is_right ? l : -l; }
 
 /// The first label that only the first of two references has.
@@ -152,8 +152,8 @@ std::optional<FormulaText::Part> FormulaText::quotient(const Ref& x, const Ref& 
   return Part{numerator + " / " + inside(expanded(y).in[0], Level::factor), Level::product};
 }
 
-/// Whether b stands before a in a product that is not as the user has written it: a number stands first, and then the factor from which the
-/// first axis of the result comes.
+/// Whether b is written before a in a product that the user has not written: numbers come first, and then the factor that has the first
+/// axis of the result.
 bool FormulaText::are_exchanged(const Ref& of, const Ref& a, const Ref& b) const {
   if (const std::optional<bool> is_first = is_written_before(of, b, a)) return *is_first;
   const auto rank = [&](const Ref& x, const Ref& other) {
@@ -162,7 +162,7 @@ bool FormulaText::are_exchanged(const Ref& of, const Ref& a, const Ref& b) const
   return rank(b, a) < rank(a, b);
 }
 
-/// None if they are not two operands of the call that `of` is the value of.
+/// None unless they are the two operands of the call whose value `of` is.
 std::optional<bool> FormulaText::is_written_before(const Ref& of, const Ref& a, const Ref& b) const {
   const graph::Node& call = written_graph_.node(all_.origins[static_cast<std::size_t>(of.term)]);
   const auto position = [&](const Ref& x) {

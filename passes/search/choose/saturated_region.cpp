@@ -11,12 +11,12 @@
 namespace tilewright::passes::search {
 namespace {
 
-// Counts for each term of a region as written, and for each node of its e-graph. Most graphs of the tests have less than 3 nodes for each term, a
-// chain of 8 matrices has 6; steps of conjugate gradients have 11 to 40 and become no cheaper (November 2026).
+// Counts of nodes for each term of a region as written. Most graphs of the tests need fewer than 3 nodes for each term, and a chain of 8
+// matrices 6. Steps of conjugate gradients have 11 to 40 and become no cheaper (November 2026).
 constexpr std::size_t kNodesOfTerm = 8;
 constexpr std::size_t kGrowth = 4;
 constexpr std::uint64_t kStepsOfNode = 1000;
-constexpr double kLeastGain = 1e-3;  // a graph that is cheaper by less than this share is not
+constexpr double kLeastGain = 1e-3;  // a graph that is cheaper by less than this share does not count as cheaper
 
 }  // namespace
 

@@ -1,8 +1,10 @@
 // The graphs that equal a region, and the cheapest of them by the cost of nodes.
 //
-// Most regions saturate with a few nodes for each term. The others, such as steps of conjugate gradients, grow with each round, and mostly without
-// a cheaper graph. So the limit of nodes is a multiple of the terms of the region at first, and is raised only while a higher one finds a cheaper
-// graph. Products with a common factor are merged in the end, which leads to no others. Where nodes or rounds end before the rules do, but graphs became cheaper, backtracking goes on; also where SearchOptions::nodes are fewer.
+// Most regions saturate with a few nodes for each term. The others, such as steps of conjugate gradients, grow with each round, and mostly
+// no cheaper graph is found. So the limit of nodes is at first a multiple of the terms of the region, and it is raised only as long as a
+// higher limit finds a cheaper graph. Products with a common factor are merged in the end, because merging makes no further rules apply. If
+// a limit of nodes or rounds ends the saturation although graphs became cheaper, or if SearchOptions::nodes are fewer, backtracking
+// continues.
 #pragma once
 #include <memory>
 

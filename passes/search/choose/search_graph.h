@@ -9,10 +9,10 @@
 namespace tilewright::passes::search {
 
 struct SearchResult {
-  std::optional<graph::Graph> graph;  // of the same inputs and outputs; none: as written
+  std::optional<graph::Graph> graph;  // the chosen graph, with the same inputs and outputs; none: the graph as written
   std::vector<Rewriting> rewritings;  // the rewritings of equal regions count once, with what all of them save
   std::vector<std::string> not_done;
-  double seconds_before = 0, seconds_after = 0;  // of the whole graph; 0 if nothing was estimated
+  double seconds_before = 0, seconds_after = 0;  // the seconds of the whole graph; 0 if nothing was estimated
   std::size_t regions = 0, nodes = 0, candidates = 0;
   bool is_complete = true, is_optimal = true;
   bool is_measured = false;  // graphs were run, and the seconds are those of runs

@@ -1,4 +1,4 @@
-// What the search of a graph may do, and what it asks of those who know kernels.
+// The options of the search of a graph, and what it asks of its caller, who knows kernels.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -13,13 +13,14 @@ namespace tilewright::passes::search {
 
 /// Limits are counts: a graph has the same outcome on a busy machine.
 struct SearchOptions {
-  std::size_t nodes = 20000;        // of all e-graphs of a graph
+  std::size_t nodes = 20000;        // nodes of all e-graphs of a graph together
   std::size_t candidates = 8;       // graphs that are estimated for each region, and of which the best are measured
-  double gain = 1.2;                // a graph must be so many times as fast as the one as written
+  double gain = 1.2;                // the chosen graph must be so many times as fast as the graph as written
   bool expand_differences = false;  // (a - b) c may become a c - b c, which loses digits where a and b are close
   bool neutral_moves = false;       // as in SearchLimits; for tests
   bool move_rounding = true;        // values of bf16 may be rounded elsewhere in a formula
-  double launch_seconds = 3e-6;     // of a kernel that all processors share; a graph may lose two of these where symbols are small or large
+  double launch_seconds =
+      3e-6;  // the launch of a kernel on all processors; the chosen graph may be slower by two of these where symbols are small or large
 };
 
 struct SearchEstimate {
@@ -27,8 +28,8 @@ struct SearchEstimate {
   std::vector<double> kernels = {};  // the seconds of each kernel
 };
 
-/// How many times as fast the second graph is, without the kernels that both have: these take equally long, and whatever is wrong about their
-/// estimates is wrong in both graphs.
+/// How many times as fast the second graph is. Kernels that both graphs have do not count: they take equally long, and an error of their
+/// estimates is the same in both graphs.
 double times_as_fast(const SearchEstimate& written, const SearchEstimate& chosen);
 
 /// Two nodes of one graph whose values should be equal.
@@ -50,8 +51,8 @@ struct Judge {
   std::function<std::optional<std::string>(const graph::Graph&, std::span<const EqualValues>)> difference;
   /// Runs graphs of the same inputs and outputs; none if that is not possible. An empty function: estimates decide.
   std::function<std::optional<Measurement>(std::span<const graph::Graph>)> measure = {};
-  /// What the kernels of a graph compute, as a text that graphs with the same kernels have; none if it cannot be told. An empty function: all
-  /// graphs have kernels of their own.
+  /// A text of what the kernels of a graph compute, which is equal for graphs with the same kernels; none if there is no such text. If the
+  /// function is empty, all graphs count as different.
   std::function<std::optional<std::string>(const graph::Graph&)> formulas = {};
 };
 

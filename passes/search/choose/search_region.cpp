@@ -22,9 +22,9 @@ namespace {
 
 using graph::NodeId;
 
-constexpr std::size_t kMostPieces = 16;  // the pieces that are estimated one by one
-constexpr std::size_t kMostValues = 3;   // the values of which a piece has formulas
-constexpr int kMostDepthOfNumbers = 4;   // of formulas of numbers that reports write out
+constexpr std::size_t kMostPieces = 16;  // the most pieces that are estimated one by one
+constexpr std::size_t kMostValues = 3;   // the most values of a piece for which reports have formulas
+constexpr int kMostDepthOfNumbers = 4;   // the most depth of formulas of numbers that reports write out
 constexpr double kOfNothing = 1e-3;      // a piece that gains less than this share of a region gains nothing
 
 class RegionSearch {
@@ -69,7 +69,7 @@ class RegionSearch {
     return choice;
   }
 
-  /// A graph that only computes equal values once is as written to fusion.
+  /// The extracted graphs without those that only compute equal values once: to fusion such a graph is the graph as written.
   std::vector<Members> different_graphs(const Extraction& extraction) const {
     std::vector<Members> all;
     for (const ExtractedGraph& e : extraction.best)
@@ -77,7 +77,7 @@ class RegionSearch {
     return all;
   }
 
-  /// Leaves out the graphs of which fusion makes the same formulas as of the region as written, or of one before.
+  /// Leaves out a graph if fusion makes the same formulas of it as of the region as written, or of an earlier graph.
   std::vector<Members> with_other_kernels(std::vector<Members> proposed) const {
     if (!judge_.formulas || proposed.empty() || options_.gain < 1) return proposed;
     std::set<std::string> met;
@@ -117,7 +117,7 @@ class RegionSearch {
   bool choose_measured(const std::vector<Candidate>& all) {
     std::vector<const Candidate*> run;
     std::vector<graph::Graph> graphs = {region_.graph};
-    Candidate first;  // what estimates would choose
+    Candidate first;  // the choice by estimates alone
     for (const Candidate& c : all) {
       const Candidate* own = &c;
       if (graphs.size() == options_.candidates) break;
@@ -207,7 +207,7 @@ class RegionSearch {
 
   // ---- reports ----
 
-  /// Pieces that were not estimated one by one share what the others do not save.
+  /// What the other pieces do not save is divided equally among the pieces that were not estimated one by one.
   void report_rewritings(const Difference& difference, const std::map<int, double>& saved) {
     double rest = outcome_.seconds_before - outcome_.seconds_after;
     std::size_t count = 0;
@@ -226,8 +226,8 @@ class RegionSearch {
     const bool has_name = node.op == graph::Op::input || node.op == graph::Op::scalar;
     return !node.name.empty() ? node.name : has_name ? node.text : graph::display_name(whole_, n);
   }
-  /// A value of no call of its own, such as the reciprocal in a quotient; a number, and what numbers alone determine; a broadcast value: what
-  /// is broadcast has a name.
+  /// Whether reports have no name for a term: it is the value of no call, such as the reciprocal in a quotient; or numbers alone determine
+  /// it; or it is a broadcast value, and only the value that is broadcast has a name.
   bool has_no_name(int term) const {
     const Node& n = terms().terms.node(term);
     const std::optional<Value>& of_call = terms().values[terms().origins[static_cast<std::size_t>(term)].index];

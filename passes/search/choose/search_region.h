@@ -1,14 +1,15 @@
 // Searches one region: finds equal graphs, and chooses the fastest one by the estimate of its kernels.
 //
-//   1. extract: the cheapest graphs that the rules make, by the cost of nodes, which only proposes.
+//   1. extract: the cheapest graphs that the rules make, by the costs of nodes, which are only good enough to propose graphs.
 //   2. estimate: each of them by its kernels, and the region as written.
-//   3. choose: the fastest one, if it is `gain` times as fast as written, and loses no more than two launches where symbols have their least
-//      or great values.
+//   3. choose: the fastest one, if it is `gain` times as fast as written, and at most two launches slower where symbols have their
+//      least values or great ones.
 //   4. drop_pieces: pieces of it that gain nothing are computed as written again.
 //   5. compare: its results must be those of the region as written at small instances; else the next one is tried.
 //
-// With Judge::measure, choose_measured takes the place of 3: of the best graphs by their estimates that pass 5, and of the region as written, the
-// one that is the fastest on the device is chosen. Runs have one value of each symbol, so the estimate still forbids what loses at others.
+// With Judge::measure, choose_measured replaces step 3: it compares the best graphs by their estimates that pass step 5, and the region as
+// written, and chooses the one that is the fastest on the device. A run has one value of each symbol, so the estimate still excludes graphs
+// that are slower at other values.
 #pragma once
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@
 
 namespace tilewright::passes::search {
 
-/// What is computed in another way than it was written. Nodes are those of the whole graph.
+/// A part of the graph that is computed in another way than it was written. Nodes are those of the whole graph.
 struct Rewriting {
   std::string rule;           // names of rules, in the order of their use
   std::string before, after;  // formulas, in the user's names
@@ -33,7 +34,7 @@ struct RegionOutcome {
   std::vector<Rewriting> rewritings;
   std::vector<std::string> not_done;             // reasons, with the formulas that they are about
   double seconds_before = 0, seconds_after = 0;  // 0 if nothing was estimated
-  std::size_t nodes = 0, candidates = 0;         // of the e-graph; other graphs that were estimated
+  std::size_t nodes = 0, candidates = 0;         // nodes of the e-graph, and graphs that were estimated besides the graph as written
   bool is_complete = true, is_optimal = true;
   bool is_measured = false;  // the seconds are those of runs
 };

@@ -1,4 +1,4 @@
-// The cheapest selections that a search has met: several, because costs of nodes only propose.
+// The cheapest selections that a search has found. Several are kept, because costs of nodes are only good enough to propose graphs.
 #pragma once
 #include <limits>
 
@@ -6,7 +6,8 @@
 
 namespace tilewright::passes::search {
 
-/// Keeps selections by their cost. Of those whose kernels cost the same only the cheapest is kept: fusion makes the same of them.
+/// Keeps selections by their cost. If the kernels of several selections cost the same, only the cheapest one is kept, because fusion makes
+/// the same kernels of them.
 class BestSelections {
  public:
   struct Entry {

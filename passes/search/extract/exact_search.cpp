@@ -129,7 +129,7 @@ class ExactSearch {
     return components;
   }
 
-  /// Classes that are needed in any case are paid, and given by other components.
+  /// The classes that every selection needs are in. They count as paid, and as computed by other components.
   void begin(const std::vector<int>& needed) {
     std::fill(state_.begin(), state_.end(), Decision::open);
     std::fill(is_given_.begin(), is_given_.end(), false);
@@ -153,7 +153,7 @@ class ExactSearch {
     double cost = 0;
     std::vector<int> needed, cycle;
   };
-  /// What the roots need of a selection, or a cycle of it.
+  /// The classes of a selection that the roots need, or a cycle among these.
   Walk cost_of(const Selection& nodes) const {
     struct Entry {
       int class_number;

@@ -12,8 +12,9 @@
 namespace tilewright::passes::search {
 namespace {
 
-// Of graphs that cost the same, the one with fewer nodes is chosen: an average pool of a concatenation costs as much as the concatenation of
-// the pools of its pieces, and rounding must not decide. It is less than any operation takes, and more than rounding makes of the sums.
+// If graphs cost the same, the one with fewer nodes is chosen: an average pool of a concatenation costs as much as the concatenation of the
+// pools of its pieces, and rounding must not decide. This cost of a node is less than any operation takes, and more than rounding changes
+// the sums.
 constexpr double kSecondsOfNode = 1e-14;
 
 class Extractor {
@@ -44,7 +45,7 @@ class Extractor {
     }
     const ExactSelection exact = cheapest_selection(problem_, start, {.steps = limits.steps}, best);
     e.is_optimal = exact.is_optimal;
-    // What is next to the best one.
+    // The next best graphs.
     improve(problem_, exact.selection, limits.steps, best);
     for (const BestSelections::Entry& entry : best.entries()) e.best.push_back({members_of(entry.selection), seconds_of(entry)});
     return e;

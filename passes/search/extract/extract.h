@@ -10,7 +10,7 @@ namespace tilewright::passes::search {
 struct ExtractionLimits {
   std::size_t graphs = 8;           // the cheapest ones that are kept, which differ in a kernel
   bool neutral = false;             // graphs whose kernels cost what those as written do are kept as well; for tests
-  std::uint64_t steps = 4'000'000;  // of local search, and of branch and bound
+  std::uint64_t steps = 4'000'000;  // steps of local search, and of branch and bound
 };
 
 struct ExtractedGraph {
@@ -21,7 +21,7 @@ struct ExtractedGraph {
 struct Extraction {
   std::vector<ExtractedGraph> best;  // cheaper than as written, the cheapest first
   double seconds_written = 0;
-  bool is_optimal = false;  // no graph is cheaper than the first one, but for a share of ExactLimits::gap
+  bool is_optimal = false;  // no graph is cheaper than the first one by more than a share of ExactLimits::gap
 };
 
 /// The member of each class that is its node as written; the first member for classes that have none.
@@ -31,7 +31,7 @@ Extraction extract(const graph::Graph& written, const GraphTerms&, const EGraph&
 
 /// The classes from which a node is computed; those of a leaf are the values that it reads.
 std::vector<int> operand_classes(const graph::Graph& written, const GraphTerms&, const NodeSource&, const Node&);
-/// The classes that the outputs need by a choice, operands first; none if one is computed from itself.
+/// The classes that the outputs need if this choice is made, operands first; none if a class is computed from itself.
 std::vector<int> needed_classes(const graph::Graph& written, const GraphTerms&, const Choice&);
 
 }  // namespace tilewright::passes::search

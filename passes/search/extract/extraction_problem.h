@@ -1,4 +1,5 @@
-// What an extraction decides: for each class that is needed, which of its nodes computes it. A class costs once, however many read it.
+// The problem of an extraction: to decide for each class that is needed which of its nodes computes it. A class costs once, however many
+// nodes read it.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,7 +10,7 @@ namespace tilewright::passes::search {
 struct ExtractionNode {
   double cost = 0;
   std::vector<int> operands;  // classes, ascending, each once
-  std::size_t member = 0;     // of the class in the e-graph
+  std::size_t member = 0;     // the number of the member of the class in the e-graph
   bool is_kernel = false;     // graphs that differ only in other nodes count as one: fusion makes the same kernels of both
 };
 
@@ -21,7 +22,7 @@ struct ExtractionProblem {
 /// By class: the number of its node, or -1.
 using Selection = std::vector<int>;
 
-/// Drops nodes that need their own class, and nodes that cost no less than another one of their class and need all that it needs.
+/// Drops nodes that need their own class. Also drops a node if another node of the class costs no more and needs no other classes.
 void drop_dominated_nodes(ExtractionProblem&);
 
 /// Adds up what the roots need. Keeps the reference.

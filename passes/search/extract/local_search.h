@@ -8,9 +8,9 @@ namespace tilewright::passes::search {
 /// generalization of Dijkstra's algorithm", 1977), so that none is computed from itself. -1 where there is no finite tree.
 Selection cheapest_trees(const ExtractionProblem&);
 
-/// Takes another node of one class, or the nodes that read a class for all that can read it, while that makes the selection cheaper, and
-/// adds what it meets to the best ones. `selection` has a node for each class that has a finite tree. Ends after so many steps (classes of
-/// selections that are evaluated). Requires: the selection has no cycle.
+/// Changes the node of one class, or the nodes of all classes that can read a class, as long as that makes the selection cheaper. Adds the
+/// selections that it finds to the best ones. `selection` has a node for each class that has a finite tree. Ends after so many steps
+/// (classes of selections that are evaluated). Requires: the selection has no cycle.
 Selection improve(const ExtractionProblem&, Selection, std::uint64_t most_steps, BestSelections&);
 
 }  // namespace tilewright::passes::search

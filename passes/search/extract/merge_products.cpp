@@ -12,7 +12,7 @@ namespace tilewright::passes::search {
 namespace {
 
 constexpr std::size_t kMostMerged = 32;  // products of one
-constexpr double kLeastSaved = 0.05;     // of the time of the products
+constexpr double kLeastSaved = 0.05;     // as a share of the time of the products
 
 /// A product of a group in labels that are common to the group: the slots of the factor, and then the other axes of the other factor.
 struct Factored {
@@ -20,8 +20,8 @@ struct Factored {
   double seconds = 0;
 };
 
-/// What products must have in common: the factor and which of its axes are kept; which of them the other factor has, and how many others;
-/// how it is multiplied.
+/// The properties that all products of a group have: the factor, which of its axes are kept, which of them the other factor has, how many
+/// other axes that factor has, and how the product multiplies.
 using GroupKey = std::tuple<int, LabelSet, LabelSet, int, std::int32_t, ir::Element>;
 
 class Merger {
@@ -52,7 +52,7 @@ class Merger {
     return factor;
   }
 
-  /// Adds a product to the group of the factor beside which the other one is known.
+  /// Adds a product to the group of a factor whose other factor is known before a run.
   void add(int root, const Member& m) {
     const Node& n = m.node;
     for (std::size_t i = 0; i < 2; ++i) {
@@ -61,7 +61,7 @@ class Merger {
       if (all_.terms.element(factor) != n.element || all_.terms.element(other) != n.element) continue;
       std::array<Label, kMaxLabels> named;
       named.fill(kNoLabel);
-      LabelSet kept = 0, shared = 0;
+      LabelSet kept = 0, common = 0;
       for (int s = 0; s < factor.labels.size(); ++s) {
         named[factor.labels[s]] = label(s);
         if (contains(n.kept, factor.labels[s])) kept |= set_of(label(s));
@@ -70,7 +70,7 @@ class Merger {
       bool keeps_own = true;
       for (Label l : other.labels) {
         if (named[l] != kNoLabel) {
-          shared |= set_of(named[l]);
+          common |= set_of(named[l]);
           continue;
         }
         keeps_own &= contains(n.kept, l);
@@ -80,14 +80,14 @@ class Merger {
       Factored made{{root, {}}, {other.term, {}}, cost_.seconds(n, false).seconds};
       for (Label l : m.slots) made.value.labels.push_back(named[l]);
       for (Label l : other.labels) made.own.labels.push_back(named[l]);
-      std::vector<Factored>& group = groups_[{factor.term, kept, shared, own, n.attribute, n.element}];
+      std::vector<Factored>& group = groups_[{factor.term, kept, common, own, n.attribute, n.element}];
       const bool is_new =
           std::none_of(group.begin(), group.end(), [&](const Factored& f) { return f.value.term == root || f.own.term == other.term; });
       if (is_new && group.size() < kMostMerged) group.push_back(made);
     }
   }
 
-  /// The products of a group that differ from the first one along one axis only, which is the one that is cut.
+  /// The products of a group that differ from the first one along one axis only. The merged product is cut along this axis.
   struct Alike {
     std::vector<Factored> products;
     Label cut = kNoLabel;
@@ -104,7 +104,7 @@ class Merger {
       if (differs != 0) result.cut = static_cast<Label>(std::countr_zero(differs));
       result.products.push_back(f);
     }
-    // The outermost axis, if products differ along none.
+    // The axis is the outermost one if the products differ along none.
     if (result.cut == kNoLabel) result.cut = label(factor.labels.size());
     return result;
   }
@@ -133,11 +133,11 @@ class Merger {
     }
   }
 
-  /// What the variables of a merge stand for; none if it does not hold for these axes.
+  /// The references for which the variables of a merge stand; none if the merge does not hold for these axes.
   std::optional<Binding> bind(const GroupKey& key, const Merge& merge, const Ref& first, const Ref& second, const Ref& factor,
                               Label cut) const {
     Binding b;
-    const std::pair<int, const Ref*> variables[] = {{merge.own[0], &first}, {merge.own[1], &second}, {merge.shared, &factor}};
+    const std::pair<int, const Ref*> variables[] = {{merge.own[0], &first}, {merge.own[1], &second}, {merge.common, &factor}};
     std::array<unsigned, kMaxLabels> having{};
     for (const auto& [variable, ref] : variables) {
       b.variables[static_cast<std::size_t>(variable)] = *ref;
@@ -146,7 +146,8 @@ class Merger {
     const LabelSet axes = first.labels.set() | factor.labels.set();
     b.kept = (axes & ~factor.labels.set()) | std::get<1>(key);
     b.cut = cut;
-    const Dim lengths[] = {all_.dim(all_.terms.extent(first, cut)), all_.dim(all_.terms.extent(second, cut))};  // of a table that may grow
+    const Dim lengths[] = {all_.dim(all_.terms.extent(first, cut)),
+                           all_.dim(all_.terms.extent(second, cut))};  // copies, because the table may grow
     b.cut_number = all_.cut(lengths[0], lengths[1]);
     b.product = std::get<4>(key);
     bool holds = true;

@@ -1,6 +1,6 @@
 // Estimates the time of single nodes, by which an extraction compares formulas.
 //
-// Costs add up, and a kernel is more than its nodes, so this only proposes:
+// The costs of nodes are added, although a kernel is more than its nodes. So these costs are only good enough to propose graphs:
 //
 //   a product that sums      a kernel: launch + bytes or operations, whichever takes longer
 //   a sum, a maximum         a kernel that reads its operand
@@ -25,7 +25,7 @@ class NodeCost {
   /// Symbols have a typical value: 1024, or the nearest that their bounds allow.
   NodeCost(const graph::Graph& written, const GraphTerms&, const ir::TargetDesc&);
   NodeSeconds seconds(const Node&, bool is_known) const;
-  /// What it takes that an operand is read by a kernel of its own.
+  /// The time that is added if a kernel of its own reads an operand.
   double seconds_of_reader(const Ref&) const;
 
  private:

@@ -25,7 +25,7 @@ struct Proof {
 class Explainer {
  public:
   Explainer(const EGraph& graph, TermTable& terms) : graph_(graph), terms_(terms) {}
-  /// None where a class is equal to itself with exchanged axes and the path needs that.
+  /// None if the path would need that a class equals itself with exchanged axes.
   std::optional<std::vector<ProofStep>> explain(const Ref& from, const Ref& to);
 
  private:

@@ -30,7 +30,7 @@ void collect_variables(const TermTable& terms, int term, std::vector<int>& found
   for (int i = 0; i < operands_of(n); ++i) collect_variables(terms, n.in[static_cast<std::size_t>(i)].term, found);
 }
 
-/// The ops of a term. A part counts threefold, so that pieces are said to be concatenated rather than cut out of a concatenation.
+/// The number of ops of a term. A part counts as three, so that equations concatenate pieces rather than cut them out of a concatenation.
 int size_of(const TermTable& terms, int term) {
   const Node& n = terms.node(term);
   int size = n.op == Op::variable ? 0 : n.op == Op::part0 || n.op == Op::part1 ? 3 : 1;
@@ -139,7 +139,7 @@ void Generator::reduce(const std::function<Rule(const Candidate&)>& keep) {
     kept.push_back(c);
     rules_.push_back(keep(c));
   }
-  // Special cases were met before the general rule if they are smaller.
+  // A special case that is smaller than the general rule was kept before it.
   for (std::size_t i = rules_.size(); i-- > 0;) {
     std::vector<Rule> others = rules_;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));

@@ -48,7 +48,7 @@ class Generator {
   std::unordered_map<std::uint64_t, Ref> representatives_;
   std::vector<std::vector<Ref>> by_ops_;
   int known_terms_ = 0;
-  std::vector<int> kinds_;  // of the variables
+  std::vector<int> kinds_;  // the kinds of the variables
   std::vector<Candidate> candidates_, refuted_;
   std::vector<Rule> rules_;
 };

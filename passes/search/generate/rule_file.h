@@ -11,8 +11,8 @@ std::vector<Rule> laws();
 /// A rule that was kept, with its proofs from the laws.
 struct ProvedRule {
   Rule rule;
-  Proof found;                 // of the equation between terms as it was found
-  std::vector<Proof> by_axis;  // of an instance for each axis for which the rule holds
+  Proof found;                 // the proof of the equation between terms as it was found
+  std::vector<Proof> by_axis;  // the proof of an instance for each axis for which the rule holds
 };
 
 struct ProvedMerge {
@@ -24,7 +24,7 @@ struct DerivedRules {
   int ops = 0;
   std::vector<Rule> laws;
   std::vector<ProvedRule> rules;
-  std::vector<ProvedMerge> merges;  // that follow from the rules
+  std::vector<ProvedMerge> merges;  // the merges that follow from the rules
 };
 
 ///   1. Generator::enumerate, Generator::refute, Generator::reduce: the equations that do not follow from those before them.

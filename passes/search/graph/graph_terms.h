@@ -32,7 +32,7 @@ struct Value {
   Layout layout;
 };
 
-/// What a variable of the terms stands for.
+/// The value for which a variable of the terms stands.
 struct Leaf {
   enum class Kind : std::uint8_t {
     number,  // a constant without axes: `bits`
@@ -49,7 +49,7 @@ struct Leaf {
 /// A linear map along one axis.
 struct View {
   graph::Op op{};            // slice, pad (with zeros), flip, rotate, or window: the sums of its elements
-  std::vector<Dim> lengths;  // as of the node
+  std::vector<Dim> lengths;  // the lengths of the node
   Move move;
 };
 

@@ -192,7 +192,7 @@ class Translation {
 
   // Along the axis of a view the result has one label of its own.
   struct Along {
-    AxisLabels labels;  // of an operand
+    AxisLabels labels;  // the labels of an operand
     std::size_t axis = 0;
     Label label = 0;
     bool fits = false;  // no axis that matters is divided
@@ -206,7 +206,7 @@ class Translation {
     a.labels[a.axis] = x.empty() ? std::vector<Label>() : std::vector{a.label};
     return a;
   }
-  /// Takes away an extent of 1 along which the result has no label.
+  /// Removes an axis of extent 1 along which the result has no label.
   Ref without_ones(const Ref& r, const Along& a) { return own_[a.axis].empty() && r ? terms().sum(r, ~set_of(a.label)) : r; }
 
   Ref view(graph::Op op, const std::vector<Dim>& lengths) {
@@ -273,7 +273,7 @@ class Translation {
     return all;
   }
 
-  /// A sum over all elements of windows, which is a linear map of the axes that the windows are along; none for other reductions.
+  /// A sum over all elements of windows, written as a linear map along the axes of the windows; none for other reductions.
   Ref sum_of_windows() {
     std::vector<int> reduced = node_->axes;
     std::vector<NodeId> windows;  // the outermost first
@@ -350,7 +350,7 @@ class Translation {
       }
       x.push_back(labelled(i, own));
     }
-    // What is summed and what no operand has counts how often the product occurs.
+    // If no operand has a summed label, the sum multiplies the product by the extent of the label.
     LabelSet had = 0;
     for (const Ref& r : x) had |= r.labels.set();
     for (const auto& [label, extent] : summed)
@@ -361,7 +361,7 @@ class Translation {
   Ref product(std::vector<Ref> x, LabelSet kept) {
     const Element of = g_.node(operand(0)).element;
     Element result = node_->element;
-    // A product of two takes its sums in the accumulator. All else that is summed has its own type.
+    // A product of two operands is summed in the accumulator. Every other sum has the type of the value.
     if (x.size() == 1 && (x[0].labels.set() & ~kept) == 0) return cast(x[0], result);
     if (x.size() != 2 || ((x[0].labels.set() ^ x[1].labels.set()) & ~kept) != 0) {
       for (Ref& r : x) r = cast(r, accumulator(of));
@@ -382,7 +382,7 @@ class Translation {
   GraphTerms all_;
   NodeId id_;
   const graph::Node* node_ = nullptr;  // the node that is translated
-  Layout layout_;                      // of its value
+  Layout layout_;                      // the axes of its value
   AxisLabels own_;                     // the labels of its value
   Label fresh_ = 0;                    // the first label that its value does not have
 };

@@ -10,8 +10,8 @@
 //   other maps and reductions       function and reduce, of which no law knows more
 //   window, scan, gather, ...       leaves, whose operands are values of their own
 //
-// Where a piece of a cat, or what is reduced, is broadcast along the axis, it is a product with ones. An extent of 1 that a slice leaves is
-// summed. Operands of narrow types whose sums the accumulator takes are cast to its type first.
+// If a piece of a cat, or the operand of a reduction, is broadcast along the axis, it is multiplied by ones. An extent of 1 that remains
+// after a slice is summed. If the accumulator sums operands of narrow types, these are cast to its type first.
 #pragma once
 #include "passes/search/graph/graph_terms.h"
 

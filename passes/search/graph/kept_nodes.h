@@ -10,7 +10,8 @@
 
 namespace tilewright::passes::search {
 
-/// For each node: whether all that it is made of is chosen as it was written. Nothing is if the choice does not say which classes are.
+/// For each node: whether it and everything that it is made of are chosen as written. False for all nodes if the choice does not say which
+/// classes are.
 std::vector<bool> kept_nodes(const graph::Graph& written, const GraphTerms&, const Choice&);
 
 /// A node and all that it is made of, operands first, but for nodes for which `ends` holds and what only these are made of.

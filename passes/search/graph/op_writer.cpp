@@ -53,7 +53,7 @@ LabelledNode OpWriter::along(const Member& m, graph::Op op, std::vector<NodeId> 
   return {writer_.add(std::move(n)), m.slots};
 }
 
-/// Fusion would multiply the pieces of a concatenation one by one again if it computed the parts of their product from the formula.
+/// If fusion computed the parts of a product with a concatenation from the formula, it would multiply the pieces one by one again.
 LabelledNode OpWriter::slice(const Member& m, const WrittenOp& op) {
   const Ref& whole = op.operands[0];
   NodeId& kept = in_memory_[whole.term];

@@ -31,7 +31,8 @@ class OpWriter {
   const Choice& choice_;
   NodeWriter& writer_;
   const std::map<int, graph::NodeId>& nodes_;
-  std::map<int, graph::NodeId> in_memory_;  // by class of which parts are read: its node, in memory if it is merged
+  std::map<int, graph::NodeId>
+      in_memory_;  // by class, if parts of it are read: its node, which is in memory if the class is a merged product
 };
 
 }  // namespace tilewright::passes::search

@@ -11,7 +11,8 @@ namespace tilewright::passes::search {
 /// A graph of the same inputs and outputs, of which each class is computed by its chosen node. `written` is the graph of the terms.
 graph::Graph terms_to_graph(const graph::Graph& written, const GraphTerms&, const Choice&);
 
-/// Appends to the graph itself what computes these nodes by the chosen nodes of their classes, and returns the new nodes. To compare both.
+/// Appends nodes to the graph itself that compute these nodes as the chosen nodes of their classes do, and returns them, so that both can
+/// be compared.
 std::vector<graph::NodeId> append_values(graph::Graph& written, const GraphTerms&, const Choice&, std::span<const graph::NodeId>);
 
 /// Appends terms. The axes of the new nodes are in the order of the labels.

@@ -12,7 +12,7 @@ using graph::Combine;
 using ir::OpKind;
 using Kind = WrittenOp::Kind;
 
-// Chains of cats and parts are looked through only so far, so that prefixes which others read do not make the time quadratic.
+// Only so many cats and parts in a row are looked through: if others read the prefixes of a chain, the time would be quadratic otherwise.
 constexpr std::size_t kMostPieces = 256;
 constexpr int kMostParts = 8;
 

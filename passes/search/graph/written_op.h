@@ -20,7 +20,7 @@ struct WrittenOp {
     leaf,        // a variable
     number,      // the extent of `length`
     map,         // `function` of the operands
-    reciprocal,  // of the operand
+    reciprocal,  // the reciprocal of the operand
     einsum,
     broadcast,  // the operand, which may lack labels
     reduce,     // by `combine` over the labels that the result lacks

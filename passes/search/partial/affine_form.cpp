@@ -11,8 +11,8 @@ std::int64_t floor_of_quotient(std::int64_t a, std::int64_t b) {
   return q * b > a ? q - 1 : q;
 }
 
-/// Along an axis: where a part begins in which form >= bound holds everywhere or nowhere, counted from the corner; 0 if there is none. Of two
-/// such places it is the one that decides more positions.
+/// The first position along an axis, counted from the corner, of a part of the box in which form >= bound holds everywhere or nowhere; 0 if
+/// there is none. If there are two such parts, the position that decides more positions is taken.
 std::int64_t deciding_split(std::int64_t step, std::int64_t length, ValueRange rest, std::int64_t bound) {
   const std::int64_t size = std::abs(step);
   // With a positive step, positions from `all` on are at least the bound, and those before `none` are below it. A negative step mirrors this.
@@ -71,7 +71,8 @@ std::variant<bool, BoxSplit> is_at_least(const AffineForm& form, std::int64_t bo
 
 std::variant<Quotient, BoxSplit> divide(const AffineForm& form, std::int64_t divisor, const Box& box) {
   Quotient result;
-  // A step is a multiple of the divisor and the rest of least size, so that the remainder moves as little as possible.
+  // Each step is divided into a multiple of the divisor and the remainder of least size, so that the remainder of the form changes as
+  // little as possible.
   for (std::size_t k = 0; k < box.size(); ++k) {
     result.quotient.steps[k] = floor_of_quotient(2 * form.steps[k] + divisor, 2 * divisor);
     result.remainder.steps[k] = form.steps[k] - result.quotient.steps[k] * divisor;

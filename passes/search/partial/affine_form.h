@@ -1,7 +1,7 @@
 // Coordinates inside of a box that are affine in the position, and where a box must be split so that they are.
 //
 // A box has an interval of positions along each axis of a tensor; t0, t1, ... count positions from its corner. Slices, pads, windows, flips
-// and merged axes map affine coordinates to affine coordinates. What does not, is a condition on a coordinate, and the division of a
+// and merged axes map affine coordinates to affine coordinates. Two things do not: a condition on a coordinate, and the division of a
 // coordinate by the extent of an inner axis. Both are affine in a part of the box:
 //
 //   h * 14 + w - 1 >= 0        h in [0, 14), w in [0, 14)     at h = 1; and the first row at w = 1

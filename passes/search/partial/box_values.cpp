@@ -259,7 +259,7 @@ std::uint64_t BoxValues::reshaped(const graph::Node& n, const Position& at) {
       continue;
     }
     TW_CHECK(i > 0 && j > 0, "a reshape changes the number of elements");
-    // A group of axes with as many elements on both sides.
+    // A group of axes that has the same number of elements on both sides.
     const std::size_t last = i - 1;
     AffineForm merged = at[--j];
     std::int64_t covered = to[j].value(), operand = from[--i].value();

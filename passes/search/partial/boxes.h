@@ -14,7 +14,7 @@ namespace tilewright::passes::search {
 
 struct ComparedBox {
   Box box;
-  bool is_equal = false;  // at all positions; otherwise the values differ at one of them, or a limit was met
+  bool is_equal = false;  // whether the values are equal at all positions; otherwise they differ at one of them, or a limit was met
   friend bool operator==(const ComparedBox&, const ComparedBox&) = default;
 };
 

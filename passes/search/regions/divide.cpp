@@ -96,7 +96,7 @@ class Divider {
     add(begin, end);
   }
 
-  // Ends of parts. One value is in use, and it is that of the last node.
+  // Positions at which a part may end: one value is in use there, and it is the value of the last node.
   std::vector<std::size_t> find_cuts(std::size_t begin, std::size_t end) const {
     std::array<std::vector<std::size_t>, 3> cuts;  // by preference
     for (std::size_t p = begin; p + 1 < end; ++p) {
@@ -111,7 +111,7 @@ class Divider {
     }
     for (std::size_t i = 0; i < 2; ++i)
       if (!cuts[i].empty()) return std::move(cuts[i]);
-    // Rules go through the others, such as each product of a chain: one in the middle.
+    // Rules go through all other values, such as each product of a chain. So only one of them, in the middle, is a cut.
     const std::size_t middle = begin + (end - begin) / 2;
     const auto is_nearer = [&](std::size_t a, std::size_t b) {
       return std::max(a, middle) - std::min(a, middle) < std::max(b, middle) - std::min(b, middle);
@@ -140,7 +140,7 @@ class Divider {
   const std::size_t most_;
   const std::vector<bool> known_, needed_;
   std::vector<bool> is_output_;                // by node
-  std::vector<NodeId> order_;                  // what is computed
+  std::vector<NodeId> order_;                  // the computed nodes
   std::vector<std::size_t> position_;          // by node: its position in order_
   std::vector<std::size_t> last_use_, users_;  // by position
   std::vector<int> in_use_;                    // by position

@@ -3,10 +3,9 @@
 // A graph with few nodes is one region. A larger one is divided, in the order of its nodes, where one value is all that is needed of what
 // was computed before:
 //
-//   1. find_cuts: at sums and functions that are read again, such as what the layers of a model add to, so that equal layers are equal
-//      regions; if there are none, at functions, through which no rule goes; else at one such value in the
-//      middle, since rules go through it.
-//   2. halve: if there is none, in the middle, where the fewest values are in use.
+//   1. find_cuts: at sums and functions that are read again, such as the sum to which the layers of a model add, so that equal layers are
+//      equal regions. If there are none, at functions, because no rule goes through a function. Else at one other such value in the middle.
+//   2. halve: if there is no such value, in the middle, where the fewest values are in use.
 //
 // Values that are known before a run, or made of inputs by a few ops element by element (masks, positions), do not count as in use. Kernels
 // of the user stand between regions.

@@ -42,7 +42,7 @@ class Joiner {
   }
 
  private:
-  /// What the outputs need, with the functions of reductions, and all inputs.
+  /// The nodes that the outputs need, with the functions of reductions, and all inputs.
   std::vector<bool> nodes_to_copy() const {
     std::vector<bool> copied = written_.needed_nodes();
     for (std::size_t i = written_.size(); i-- > 0;) {

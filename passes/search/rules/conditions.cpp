@@ -11,8 +11,8 @@ namespace {
 constexpr Sizes kTestSizes[] = {{2, 1, 2, 11}, {3, 2, 3, 12}, {1, 1, 1, 13}};
 constexpr Extent kCutExtents[] = {Extent::whole, Extent::first, Extent::second};
 
-/// What variables have of the cut axis, by the closest cat or part around them: a piece, or the whole. Variables around which there is none
-/// keep what they have.
+/// Which part of the cut axis the variables have, by the closest cat or part around them: a piece, or the whole. A variable without a cat
+/// or part around it does not change.
 using CutExtents = std::array<Extent, kMaxVariables>;
 
 void find_extents(const Pattern& p, int node, std::optional<Extent> here, CutExtents& found) {
@@ -28,7 +28,7 @@ void find_extents(const Pattern& p, int node, std::optional<Extent> here, CutExt
   }
 }
 
-/// The extents that the given sides ask for; `free` for variables of which neither asks anything.
+/// The extents that the given sides require; `free` for variables of which neither side requires one.
 CutExtents cut_extents(const Equation& e, std::span<const int> sides, Extent free) {
   CutExtents found;
   found.fill(free);
@@ -139,7 +139,7 @@ namespace {
 Conditions find_conditions(const Equation& e) {
   Conditions conditions;
   const std::vector<AxisUse> possible = possible_axes(e);
-  // The base: axes for what is moved and what is cut, the first of which both sides make sense and agree.
+  // The base: axes for views and for cuts, the first ones for which both sides make sense and agree.
   std::vector<std::vector<AxisUse>> bases = {{}};
   for (Role role : {Role::moved, Role::cut}) {
     std::vector<std::vector<AxisUse>> longer;

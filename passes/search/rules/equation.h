@@ -14,7 +14,7 @@ inline constexpr int kMaxVariables = 6;
 
 struct PatternNode {
   Op op = Op::variable;
-  int variable = -1;  // of the equation
+  int variable = -1;  // the number of the variable in the equation
   std::array<int, 2> in = {-1, -1};
 };
 

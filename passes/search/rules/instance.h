@@ -11,9 +11,9 @@
 
 namespace tilewright::passes::search {
 
-/// What becomes of an axis that variables have.
+/// The fate of an axis: whether it is kept or summed, and by which op.
 enum class Fate : std::uint8_t { kept, summed_by_product, summed_by_sum };
-/// What the formula does along an axis: a view moves elements along one axis; cat and parts cut one.
+/// The role of an axis: a view moves elements along it, a cat and parts cut it, or the formula does neither.
 enum class Role : std::uint8_t { plain, moved, cut };
 inline constexpr int kFates = 3, kRoles = 3;
 

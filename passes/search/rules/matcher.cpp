@@ -104,7 +104,7 @@ bool Matcher::bind_attribute(const Node& n) {
       const TermTable& terms = source_.terms();
       if (terms.element(n.in[0]) != n.element || terms.element(n.in[1]) != n.element) return false;
       if (!sums_an_axis(n)) return true;
-      // What was a sum multiplies as the products around it.
+      // A product that a rule made of a sum takes the attribute of the products around it.
       if (state_.product == terms.attribute_of_sums()) state_.product.reset();
       return (state_.product && n.attribute == terms.attribute_of_sums()) || bind_to(state_.product);
     }

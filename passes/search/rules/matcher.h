@@ -39,8 +39,8 @@ class Matcher {
   }
 
  private:
-  struct Visit {  // of a node of the pattern
-    Ref ref;      // what stands there
+  struct Visit {  // a visit of a node of the pattern
+    Ref ref;      // the reference that was found there
     Node node;    // the member that was taken, in labels of the match
   };
   struct State {

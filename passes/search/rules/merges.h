@@ -5,14 +5,15 @@
 //   cat_of_factor     [a | b] * c = [a * c | b * c]
 //   merge_of_factor   part0([a | b] * c) = a * c  and  part1([a | b] * c) = b * c
 //
-// Neither equation can be searched for from the right to the left, since b has no place in a * c: a merge is applied to two products that exist.
+// Neither equation can be searched for from right to left, because a * c does not contain b. So a merge is applied to two products that
+// exist.
 #pragma once
 #include "passes/search/rules/conditions.h"
 
 namespace tilewright::passes::search {
 
 struct Merge {
-  std::string name;  // that of the rule, with merge in place of cat
+  std::string name;  // the name of the rule, with "merge" in place of "cat"
   Pattern whole;     // [a | b] * c
   std::array<Rule, 2> parts;
   std::array<int, 2> own;  // the variable that only the first product has, and the one that only the second has

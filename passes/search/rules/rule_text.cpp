@@ -15,7 +15,7 @@ struct Words {
   bool is_plural = false;
 };
 
-/// What can be said of the possible sets, the plainest first.
+/// The phrases that describe sets of variables, the plainest first.
 std::vector<Words> vocabulary(const Sets& possible, const std::string& names) {
   std::vector<Words> all;
   const auto say = [&](std::string text, const auto& means, bool is_plural = false) {
@@ -37,7 +37,7 @@ std::vector<Words> vocabulary(const Sets& possible, const std::string& names) {
   return all;
 }
 
-/// "b has", "only b or only c has", "" for all possible sets. Always takes the words that say most of what is left.
+/// "b has", "only b or only c has"; "" for all possible sets. Each step takes the phrase that describes the most of the remaining sets.
 std::string describe(const Sets& wrong, const Sets& possible, const std::string& names) {
   if (wrong == possible) return "";
   const auto is_in = [](const Sets& sets, unsigned s) { return std::find(sets.begin(), sets.end(), s) != sets.end(); };
@@ -110,7 +110,7 @@ std::string unless_text(const Rule& rule) {
     }
     for (std::size_t f = 0; f < kFates; ++f) words[f] = describe(wrong[f], possible[f], e.variables);
     const auto is_wrong = [&](std::size_t f) { return !wrong[f].empty(); };
-    // Fates that say the same, or that cannot be, are said together.
+    // Fates for which the same sets are excluded, or that are impossible, are written together.
     const auto alike = [&](std::size_t f, std::size_t g) {
       return possible[f].empty() || possible[g].empty() || (is_wrong(f) == is_wrong(g) && words[f] == words[g]);
     };

@@ -1,4 +1,4 @@
-// What a rule's line says beside its equation.
+// The columns of a rule's line besides its equation.
 #pragma once
 #include "passes/search/rules/conditions.h"
 

@@ -15,7 +15,7 @@ struct SaturationLimits {
   int rounds = 6;
 };
 
-/// The side of a rule that is searched for, so that the other one is added.
+/// The side of a rule that is searched for; the other side is added.
 struct Direction {
   int rule = 0;
   int side = 0;
@@ -28,7 +28,7 @@ class Saturation {
  public:
   enum class Outcome : std::uint8_t { reached, complete, limited };
 
-  /// What a rule makes of a term, or of a part of one.
+  /// The result of a rule at a term, or at a part of one.
   struct Application {
     Ref before, after;
     int rule = 0;
@@ -36,8 +36,9 @@ class Saturation {
 
   Saturation(TermTable&, std::span<const Rule>, const std::vector<Direction>&);
 
-  /// Whether a direction is searched for at a class, and whether a match of it is used. Without them, everything is. The first may
-  /// become true where a class has changed, and nowhere else; the second may ask what the variables of a match stand for, and what the operands of this stand for.
+  /// Whether a direction is searched for at a class, and whether a match of it is used. Without these functions, everything is. The answer
+  /// of the first one may become true only where a class has changed. The second one may look at the references for which the variables of
+  /// a match stand, and at the operands of these.
   void search_where(std::function<bool(const Direction&, int root)> where) { where_ = std::move(where); }
   void use_if(std::function<bool(const Direction&, const Match&)> used) { used_ = std::move(used); }
   /// Called for each term that a round has added at a class.
@@ -46,7 +47,7 @@ class Saturation {
   /// Gives classes to all terms of the table, and applies rules. reached: `is_reached` holds; complete: nothing changes; limited: a limit was met.
   Outcome run(const SaturationLimits&, const std::function<bool()>& is_reached);
 
-  /// Unites what rules were applied to elsewhere. Gives classes to all terms of the table.
+  /// Unites terms to which rules were applied elsewhere. Gives classes to all terms of the table.
   void add(std::span<const Application>);
 
   const EGraph& graph() const { return graph_; }

@@ -1,4 +1,4 @@
-// Rules are made of their text once.
+// Makes the rules from their texts, once for each process.
 #include "passes/search/rules/search_rules.h"
 
 namespace tilewright::passes::search {

@@ -1,4 +1,4 @@
-// Finds the terms in which something is summed. What is computed element by element from leaves stays as it is written: fusion computes it
+// Finds the terms that contain a sum. A term that is computed element by element from leaves stays as it is written: fusion computes it
 // wherever it is read, in any order.
 #pragma once
 #include "passes/search/saturate/term_fact.h"

@@ -61,7 +61,7 @@ bool RuleGuards::is_neutral(const Rule& rule, int side, const Match& match) cons
   const auto& [a, b, c] = std::tie(match.binding.variables[0], match.binding.variables[1], match.binding.variables[2]);
   const LabelSet kept = match.binding.kept;
   const auto sums = [&](const Ref& x, const Ref& y, LabelSet needed) { return ((x.labels.set() | y.labels.set()) & ~needed) != 0; };
-  // (a * b) * c and a * (b * c); what is formed is the inner one of the other side.
+  // (a * b) * c and a * (b * c): the product that is formed is the inner product of the other side.
   if (rule.name == "order") return side == 0 ? !sums(b, c, kept | a.labels.set()) : !sums(a, b, kept | c.labels.set());
   if (rule.name == "add_order") return side == 0 ? !can_be_combined(b, c) : !can_be_combined(a, b);
   if (rule.name == "distribute" && side == 0) return !sums(a, b, kept) && !sums(a, c, kept);

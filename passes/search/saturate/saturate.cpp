@@ -12,7 +12,7 @@ SaturatedGraph::SaturatedGraph(const graph::Graph& written, GraphTerms& all, con
   const RuleGuards guards(all_, classes(), limits);
   KnownTerms known(written, all);
   KernelTerms kernels(all.terms);
-  int updated = -1;  // the round for which the classes that are known and those that have kernels are up to date
+  int updated = -1;  // the round in which the known classes and the classes with kernels were last updated
   saturation_.search_where([&](const Direction& d, int root) {
     if (updated != rounds()) known.update(classes()), kernels.update(classes()), updated = rounds();
     if (known.holds_in_class(root) || !(limits.neutral_moves || kernels.holds_in_class(root))) return false;

@@ -2,11 +2,11 @@
 //
 // Six guards keep the e-graph small:
 //
-//   1. What is known before a run is not searched: products of parameters are made by rules at what reads them.
+//   1. Terms that are known before a run are not searched: rules at the terms that read them make products of parameters.
 //   2. A side of one op is only added, since it would be found everywhere (search_directions).
 //   3. Functions do not go through parts: no rule has a part but around a cat, and kernels are the same either way.
 //   4. Neutral moves are not made (rule_guards.h): fusion makes the same kernels either way.
-//   5. What is computed element by element from leaves is not searched (kernel_terms.h), either: it is part of the kernels that read it.
+//   5. Terms that are computed element by element from leaves are not searched either (kernel_terms.h): they are part of the kernels that read them.
 //   6. Limits are counts: a graph has the same e-graph on a busy machine.
 #pragma once
 #include "passes/search/egraph.h"

@@ -166,7 +166,7 @@ std::byte* address_of_passed(Warp& warp, const Instruction& call, const Passed& 
 std::vector<std::pair<u32, Mask>> enter_functions(Warp& warp, const Instruction& i, Mask mask) {
   const Kernel& kernel = *warp.kernel;
   const CallSite& site = kernel.calls[i.options<CallOptions>().site];
-  std::vector<std::pair<u32, Mask>> ways;
+  std::vector<std::pair<u32, Mask>> paths;
   for (const int lane : lanes_of(mask)) {
     int to = site.callee;
     if (to < 0) {
@@ -185,11 +185,11 @@ std::vector<std::pair<u32, Mask>> enter_functions(Warp& warp, const Instruction&
       warp.worker->stopped = true;
       return {};
     }
-    auto way = std::find_if(ways.begin(), ways.end(), [&](const auto& other) { return other.first == static_cast<u32>(to); });
-    if (way == ways.end()) way = ways.insert(way, {static_cast<u32>(to), 0});
-    way->second |= kLaneBit[at(lane)];
+    auto path = std::find_if(paths.begin(), paths.end(), [&](const auto& other) { return other.first == static_cast<u32>(to); });
+    if (path == paths.end()) path = paths.insert(path, {static_cast<u32>(to), 0});
+    path->second |= kLaneBit[at(lane)];
   }
-  return ways;
+  return paths;
 }
 
 // call (results), function, (arguments), prototype: everything except the function is optional.

@@ -221,8 +221,8 @@ class WarpRunner {
           } else if (mask == 0) {
             ++entry.pc;
           } else {
-            const std::pair<u32, Mask> ways[] = {{i.target, mask}, {entry.pc + 1, entry.mask & ~mask}};
-            return split(ways, i.reconvergence);
+            const std::pair<u32, Mask> paths[] = {{i.target, mask}, {entry.pc + 1, entry.mask & ~mask}};
+            return split(paths, i.reconvergence);
           }
           break;
         case Kind::indexed:
@@ -270,7 +270,7 @@ class WarpRunner {
   }
 
   /// Splits the current entry into several paths that meet at `reconvergence`.
-  void split(std::span<const std::pair<u32, Mask>> ways, u32 reconvergence) {
+  void split(std::span<const std::pair<u32, Mask>> paths, u32 reconvergence) {
     const s32 at = warp_.current;
     const SimtStackEntry before = warp_.entry();
     // If the entry ends at this reconvergence point, its parent waits there, and this entry becomes one of the paths.
@@ -278,7 +278,7 @@ class WarpRunner {
     const s32 parent = ends_there ? before.parent : at;
     bool reuses = ends_there;
     u32 made = 0;
-    for (const auto& [pc, mask] : ways) {
+    for (const auto& [pc, mask] : paths) {
       if (pc == reconvergence && parent >= 0) continue;
       const s32 child = reuses ? at : new_entry();
       reuses = false;
@@ -314,14 +314,14 @@ class WarpRunner {
   bool branch_indexed(const Instruction& i, Mask mask) {
     SimtStackEntry& entry = warp_.entry();
     const Lanes<u32> index = read<u32>(warp_, i.slot[0]);
-    std::vector<std::pair<u32, Mask>> ways;
+    std::vector<std::pair<u32, Mask>> paths;
     const auto add = [&](u32 pc, Mask lane) {
-      for (auto& [other, lanes] : ways)
+      for (auto& [other, lanes] : paths)
         if (other == pc) {
           lanes |= lane;
           return;
         }
-      ways.emplace_back(pc, lane);
+      paths.emplace_back(pc, lane);
     };
     for (const int lane : lanes_of(entry.mask)) {
       if (!has_lane(mask, lane)) {
@@ -335,11 +335,11 @@ class WarpRunner {
       }
       add(static_cast<u32>(kernel_.extra[i.first + at]), kLaneBit[lane]);
     }
-    if (ways.size() == 1) {
-      entry.pc = ways[0].first;
+    if (paths.size() == 1) {
+      entry.pc = paths[0].first;
       return true;
     }
-    split(ways, i.reconvergence);
+    split(paths, i.reconvergence);
     return false;
   }
 

@@ -36,7 +36,7 @@ struct SearchLimits {
   double gain = 1.2;
 };
 
-/// What the compilation of a graph may do to it.
+/// Options of the compilation of a graph.
 struct PlanOptions {
   bool fuse = true;                      // false: one kernel for each node, with the same functions
   bool reassociate = true;               // sums may be reordered and factors moved out of them; false: fused as written
@@ -45,7 +45,7 @@ struct PlanOptions {
   bool batch_invariant = false;          // a row's bits do not depend on how many rows there are
   std::size_t max_workspace = SIZE_MAX;  // bytes
   bool check = false;                    // checked mode: a run with an index outside of a tensor, or whose kernels fail, is an Error
-  /// Not with `fuse` or `reassociate` false, and not with batch_invariant: the choice depends on how many rows there are.
+  /// There is no search if `fuse` or `reassociate` is false, or with batch_invariant: its choice depends on how many rows there are.
   Search search = Search::estimate;
   SearchLimits search_limits = {};
   bool expand_differences = false;  // the search may make a c - b c of (a - b) c, which loses digits where a and b are close
@@ -73,7 +73,7 @@ struct Rewrite {
   double saved_seconds = 0;         // by the estimate, or as measured
 };
 
-/// What the search of a graph did. The whole graph's seconds are 0 if nothing was rewritten or measured.
+/// Numbers about the search of a graph. The whole graph's seconds are 0 if nothing was rewritten or measured.
 struct SearchReport {
   std::size_t regions = 0;     // parts of the graph that were searched; equal ones count once. 0 without a search
   std::size_t nodes = 0;       // nodes of the formulas that were found to be equal
@@ -173,9 +173,9 @@ class Plan {
   std::vector<PlannedKernel> kernels(Here at = Here::current()) const;
   /// The kernels for values that depend only on parameters. They run when a parameter is given.
   std::vector<PlannedKernel> parameter_kernels(Here at = Here::current()) const;
-  /// What the search has rewritten, what saves the most first.
+  /// The parts that the search has rewritten; those that save the most time come first.
   std::vector<Rewrite> rewrites(Here at = Here::current()) const;
-  /// What the search did, in numbers.
+  /// Numbers about the search.
   SearchReport search_report(Here at = Here::current()) const;
   /// The graph from which the kernels are derived, as text that `tilewright graph` reads.
   std::string rewritten(Here at = Here::current()) const;

@@ -1,4 +1,4 @@
-// What a table of times must say of the machine: device, driver, clocks, load; and the most that it computes.
+// The facts about the machine that a table of times must state: device, driver, clocks, load, and the greatest rate of operations.
 #pragma once
 #include <string>
 #include <utility>
@@ -12,7 +12,7 @@ namespace tilewright::cli::bench {
 /// "driver" -> "CUDA 12.4", "clocks" -> "1980 MHz", in the order of a report.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-/// What is known of a device and its machine now.
+/// The facts about a device and its machine that are known now.
 Facts machine_facts(const Device&);
 
 /// Operations a second, in 10^9, that a device reaches at most in products of these elements; 0 if it is not known.

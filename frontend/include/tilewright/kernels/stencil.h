@@ -10,8 +10,8 @@
 
 namespace tilewright::kernels {
 
-/// What a stencil reads outside of the array: 0, the nearest element, or the element at the opposite side. With `keep` it reads nothing
-/// outside: elements of the result that are closer to a border than the radius do not change.
+/// The values that a stencil reads outside of the array: 0, the nearest element, or the element at the opposite side. With `keep` it reads
+/// nothing outside: elements of the result that are closer to a border than the radius do not change.
 enum class Border { zero, clamp, wrap, keep };
 
 /// The type that a stencil computes in: float for f16 and bf16, int for smaller integers, else the element type.

@@ -1,4 +1,4 @@
-// What the run of a plan gets under a name.
+// The value that a run of a plan gets under a name.
 #pragma once
 #include <array>
 #include <cstdint>

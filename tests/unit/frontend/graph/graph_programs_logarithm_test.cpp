@@ -66,7 +66,7 @@ TEST_CASE("graph logarithms: the log-sum-exp of log-sum-exps of great numbers") 
     }
 }
 
-// The same where another kernel stores the maximum: each of its values has logarithms of its own.
+// As above, but another kernel stores the maximum, and each value from which it is chosen has logarithms of its own.
 TEST_CASE("graph logarithms: a stored maximum of log-sum-exps of great numbers") {
   for (const float size : {1.0f, 1e4f, 1e10f, 1e30f})
     for (const int columns : {2, 33}) {

@@ -145,7 +145,7 @@ TEST_CASE("graph programs: a launch or two more where symbols are small do not f
     g.output("out", tw::matmul(tw::matmul(q, tw::transpose(k)), v));
     CHECK(g.compile("cpu").rewrites().size() == 1);
   }
-  // Of 256 columns, q (k v) takes much longer at one row.
+  // With 256 columns, q (k v) takes much longer at one row.
   tw::Graph g;
   const tw::Dim n = g.dim("n");
   const auto q = g.input<float>("q", {n, 256}), k = g.input<float>("k", {n, 256}), v = g.input<float>("v", {n, 256});

@@ -30,8 +30,8 @@ bool scales(const tw::Kernel<void(tw::Ptr<float>, tw::I32, int)>& kernel, const 
 
 }  // namespace
 
-// Not under sanitizers: the thread sanitizer refuses threads in a child, and the allocator of GCC 12's address sanitizer does not release its
-// lock in a child if another thread held it at the fork.
+// This test does not run under sanitizers: the thread sanitizer refuses threads in a child, and the allocator of GCC 12's address sanitizer
+// does not release its lock in a child if another thread held it at the fork.
 TEST_CASE("fork: children use the library while threads of the parent compile and launch" *
           doctest::skip(tw::test::kThreadSanitizer || tw::test::kAddressSanitizer)) {
   const tw::Kernel kernel("scale", scale);

@@ -10,7 +10,7 @@ enum class RandomExtents : std::uint8_t { positive, some_zero };
 /// but with extents of 0 maxima and means of nothing are not finite.
 void random_graph(graph::Graph&, std::uint64_t seed, RandomExtents = RandomExtents::positive);
 
-/// The same, where half of the ops are sums and differences of multiples of values by numbers that are not powers of two.
+/// As above, but half of the ops are sums and differences of multiples of values by numbers that are not powers of two.
 void random_graph_of_multiples(graph::Graph&, std::uint64_t seed);
 
 /// One of these kinds of graphs by turns of the seed: positive extents, some extents of 0, multiples.

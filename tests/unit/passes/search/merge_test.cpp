@@ -132,7 +132,7 @@ TEST_CASE("merges: nothing is merged that would be copied in each run, or that s
   CHECK(merges_of_widths(1024, 1024, true) == 0);
 }
 
-/// As many seconds as there are products in a run.
+/// Estimates one second for each product of a run.
 Judge judge_by_products() {
   return {.estimate = [](const Graph& g) -> std::optional<SearchEstimate> {
             double products = 1e-3;

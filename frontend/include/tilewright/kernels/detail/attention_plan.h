@@ -1,4 +1,4 @@
-// What attention and its gradients ask of their arguments, and what their launches share.
+// Checks the arguments of attention and of its gradients, and plans their launches.
 #pragma once
 #include <algorithm>
 #include <cmath>

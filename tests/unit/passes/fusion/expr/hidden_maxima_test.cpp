@@ -74,7 +74,7 @@ TEST_CASE_FIXTURE(Fixture, "hidden maxima: the guard of a sum under a mask stand
   const Expr hidden = b.function(ir::OpKind::lt_, {y, v}, ir::Element::boolean, operand_bits(ir::Element::f32)), row = data("row", {r});
   const Expr by_row = b.function(ir::OpKind::lt_, {row, b.one()}, ir::Element::boolean, operand_bits(ir::Element::f32));
   const auto hide = [&](Expr condition, Expr e) { return b.select(condition, e, b.zero()); };
-  // The same mask again: what it hides is 0, as written.
+  // The same mask stands outside, too: the values that it hides are 0, as written.
   const Expr scores = masked(by_data, x), same = hide(by_data, weight(scores));
   CHECK(same == b.product({b.indicator(by_data), b.exp(b.subtract(x, maximum(scores)))}));
   CHECK(sum(same) == bare_sum(same));

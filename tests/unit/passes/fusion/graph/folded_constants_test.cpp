@@ -52,7 +52,7 @@ Formula accumulated(Formula x, const std::function<Formula(Formula)>& f) {
 
 struct Form {
   std::string name;
-  /// Of f64; the second function casts.
+  /// Makes the formula in f64; the second function casts its parts.
   std::function<Formula(Graph&, double, const std::function<Formula(Formula)>&)> make;
   bool is_sum = false, is_ordered = false;
 };
