@@ -19,7 +19,7 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-// What a loop can compute of the products inside of an output, and what it should not.
+// Decides which products inside of an output a loop can compute, and which of these it should compute.
 class LoopProducts {
  public:
   LoopProducts(const ExprBuilder& b, ContainedReductions& held, Expr root, Axis loop) : b_(b), held_(held), root_(root), loop_(loop) {}

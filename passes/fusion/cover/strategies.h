@@ -30,7 +30,7 @@ struct Strategy {
 };
 std::span<const Strategy> strategies();
 
-/// What may be done in addition, whatever the strategy. Each refinement that makes a difference is an alternative of its own.
+/// A change that may be made in addition to any strategy. Each refinement that makes a difference is an alternative of its own.
 struct Refinement {
   enum class Kind : std::uint8_t {
     stores,   // stores more; not for strategies with the best loop, which store reductions themselves

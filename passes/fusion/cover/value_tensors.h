@@ -15,7 +15,7 @@ class ValueTensors {
   /// concatenation is not: other kernels write to the same tensor.
   void know_output(const KernelOutput&);
 
-  /// What reads a stored value. One that is another value along other axes is read from that one's tensor.
+  /// The expression that reads a stored value. If another value that is stored is the same along other axes, its tensor is read.
   Expr load_of(Expr value);
   /// As above, for values that have tensors.
   Expr known_load_of(Expr value) const { return loads_.at(value); }

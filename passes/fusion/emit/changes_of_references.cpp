@@ -14,8 +14,9 @@ using ir::OpKind;
 
 }  // namespace
 
-// Beyond is_moderate, where differences are 0 or at most -16, the unit of a power of two is not log2(e) but a power of two, which is exact.
-// (Masks may be as low as the lowest finite number: a multiple of it would overflow.)
+// An exponent is computed as a power of two: each term is multiplied by log2(e). If the offset is not moderate (is_moderate), differences
+// are 0 or at most -16, and the terms are multiplied by a power of two instead, which is exact. (That one is 1 for masks: they may be as
+// low as the lowest finite number, whose multiples overflow.)
 Part TileValues::exp_of_sum(Expr e, const Order& own) {
   const ExponentOrder order = sums_.exponent_order(e->operands[0], rounds_references(e->element));
   switch (order.kind) {

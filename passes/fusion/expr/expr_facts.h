@@ -1,4 +1,4 @@
-// What is known of a new expression from its parts.
+// Derives what is known of a new expression from its parts.
 #pragma once
 #include "passes/fusion/expr/expr.h"
 

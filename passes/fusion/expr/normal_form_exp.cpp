@@ -33,11 +33,11 @@ std::optional<ExprBuilder::GuardedLog> ExprBuilder::guarded_log(Expr e) const {
   return found.inner ? std::optional(found) : std::nullopt;
 }
 
-// Whether exp(.. + c log x) is in the range of x^c and of the exponential of the other terms: x is the sum of a softmax, or of the
-// exponentials of these terms. In a density, x^199 may be 0 where its product with another power is not. A sum in which nothing counts is 0, and so
-// is its product with an exponential of at most 1, but not that with one which overflows. If the exponent subtracts a maximum of values that
-// contain logarithms, or one that another kernel stores, it takes exactly these values: the others may be far above a maximum which was rounded
-// with a logarithm.
+// Whether exp(.. + c log x) is in the range of x^c and of the exponential of the other terms, because x is the sum of a softmax, or of the
+// exponentials of these terms. In a density, x^199 may be 0 although its product with another power is not. A sum in which nothing counts
+// is 0, and so is its product with an exponential of at most 1, but 0 times an exponential that overflows is not. If the exponent subtracts
+// a maximum of values that contain logarithms, or a maximum that another kernel stores, it takes exactly these values: other values may be
+// far above a maximum that was rounded with a logarithm.
 bool ExprBuilder::may_be_power(const Rational& c, Expr x, const std::vector<Term>& all) {
   if (c.is_zero() || !x->is_nonnegative) return false;
   if (all.size() == 1) return true;

@@ -1,4 +1,4 @@
-// What reports say about a plan: its multiplications and additions, and why its values are computed by one kernel.
+// Describes a plan for reports: its multiplications and additions, and why its values are computed by one kernel.
 #pragma once
 #include "passes/fusion/kernel_types.h"
 #include "passes/fusion/plan/loop_plan.h"

@@ -10,7 +10,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// What a kernel that writes an operand of a concatenation does in addition to computing the operand.
+/// A text of what a kernel that writes an operand of a concatenation does in addition to computing the operand.
 std::string joined_text(const graph::Node& whole);
 
 class SegmentStructure {

@@ -12,7 +12,8 @@ namespace tilewright::passes::fusion {
 /// use of a number, for example where a product of several numbers was computed when the graph was compiled.
 bool do_same_work(std::span<const SequenceKernel> with_numbers, std::span<const SequenceKernel> with_arguments);
 
-/// Makes kernels that were derived for `changed`, the graph `g` with numbers as arguments, kernels for `g`: these arguments are the numbers.
+/// Turns kernels that were derived for `changed`, which is the graph `g` with numbers as arguments, into kernels for `g`: sets these
+/// arguments to the numbers.
 void set_numbers(KernelSequence&, const graph::Graph& g, const graph::Graph& changed);
 
 }  // namespace tilewright::passes::fusion

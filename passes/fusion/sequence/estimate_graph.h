@@ -11,9 +11,9 @@
 
 namespace tilewright::passes::fusion {
 
-/// Estimates graphs of one table of symbols. Equal graphs of which one was rewritten in part have the rest in common, so segments of the
-/// structure of an earlier one, of this graph or of another one, are not derived again, and segments with the formulas of an earlier one are not
-/// divided into kernels again.
+/// Estimates graphs of one table of symbols. A graph and its rewritten forms have most segments in common. So segments of the structure of
+/// an earlier one, of this graph or of another one, are not derived again, and segments with the formulas of an earlier one are not divided
+/// into kernels again.
 class GraphEstimator {
  public:
   /// Keeps the reference.

@@ -1,4 +1,4 @@
-// What reports say about a kernel of a sequence: which nodes it computes, why they are one kernel, its loop and its work.
+// Describes a kernel of a sequence for reports: which nodes it computes, why they are one kernel, its loop and its work.
 #pragma once
 #include <string>
 

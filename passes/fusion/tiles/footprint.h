@@ -1,4 +1,4 @@
-// What a kernel occupies with its tiles: its programs, what they read, the steps of its loop and the state that they keep.
+// The footprint of a kernel with its tiles: its programs, what they read, the steps of its loop and the state that they keep.
 #pragma once
 #include <cstdint>
 #include <vector>

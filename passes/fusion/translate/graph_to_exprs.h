@@ -92,7 +92,7 @@ class GraphToExprs {
   const JoinedPiece* piece_of(Expr position, const std::vector<JoinedPiece>&);
   Expr reduced(graph::Combine, const AxisSet& bound, Expr body, const ProductElement&, ir::Element);
   Expr some_element(graph::NodeId reduction);
-  /// What a reduction combines from one piece of its axes: the value at `position`, in row-major order.
+  /// One piece of the axes of a reduction: the reduction combines `body` there; `position` is the position in row-major order.
   struct ReducedPiece {
     AxisSet bound;
     Expr body, position;

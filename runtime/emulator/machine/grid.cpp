@@ -55,7 +55,7 @@ struct HostThread {
   std::vector<std::shared_ptr<Cluster>> unused;  // memory for later clusters
   // The number of changes at which all of its clusters were stuck; or one of the two states above.
   std::atomic<u64> idle_at{kEmpty};
-  // The instructions that its worker had spent when a cluster last started or finished.
+  // The value of its worker's `spent` when a cluster last started or finished.
   u64 spent_at_progress = 0;
 };
 
