@@ -49,7 +49,7 @@ std::vector<Merge> merges_of(std::span<const Rule> rules) {
                      .whole = whole,
                      .parts = {part(0), part(1)},
                      .own = {std::countr_zero(first & ~second), std::countr_zero(second & ~first)},
-                     .shared = std::countr_zero(first & second)});
+                     .common = std::countr_zero(first & second)});
     }
   return all;
 }

@@ -17,7 +17,7 @@ struct Merge {
   Pattern whole;     // [a | b] * c
   std::array<Rule, 2> parts;
   std::array<int, 2> own;  // the variable that only the first product has, and the one that only the second has
-  int shared = 0;          // the variable that both have
+  int common = 0;          // the variable that both have
 };
 
 std::vector<Merge> merges_of(std::span<const Rule>);

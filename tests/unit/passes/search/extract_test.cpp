@@ -1,4 +1,4 @@
-// Extraction: what is chosen computes the same, costs no more where nothing is shared, and is what a person would write.
+// Extraction: what is chosen computes the same, costs no more where each value has one user, and is what a person would write.
 #include "passes/search/extract/extract.h"
 
 #include <doctest/doctest.h>
