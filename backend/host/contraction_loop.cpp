@@ -7,6 +7,8 @@
 // iteration in which a mask cuts rows copies them.
 #include "backend/host/contraction_loop.h"
 
+#include <algorithm>
+
 #include "backend/host/amx_tile.h"
 #include "backend/host/contraction.h"
 #include "backend/host/factor_rows.h"
@@ -66,6 +68,9 @@ class BlockProducts {
   TileSums& sums() { return sums_; }
 
   ClassId right_class() const { return right_class_; }
+  /// Whether a right factor that is read in memory can be copied to its buffer by the first register tiles that read it.
+  bool may_pack() const { return may_read_right_ && rows_ > kFewRows; }
+  Value* live_rows() { return e_.live_count(e_.live().of_op(dot_.dot, 0), rows_); }
   /// i1: whether all columns of the right factor are in memory.
   Value* has_all_columns() { return b_.CreateICmpEQ(first_indices(e_, columns_, dot_.right.mask.columns), e_.i64(columns_)); }
   /// i1: whether the current iteration reads the right factor in memory: if `in_place`, and its mask hides no row of the iteration.
@@ -99,6 +104,7 @@ class BlockProducts {
     Segment segment{e_.i64(depth_), right, e_.i64(distance_in_buffer()), e_.i64(column_distance_in_buffer())};
     if (may_read_right_) {
       const EvenRows memory = even_rows(e_, dot_.right.load);
+      segment.packed = segment.first;
       segment.first = b_.CreateSelect(reads_right_, memory.first, segment.first);
       segment.distance = b_.CreateSelect(reads_right_, memory.distance, segment.distance);
       segment.column_distance = b_.CreateSelect(reads_right_, e_.i64(left_.element_bytes()), segment.column_distance);
@@ -113,19 +119,20 @@ class BlockProducts {
   }
 
   /// Adds the products of the segments of a block to the accumulators. is_first, is_last: i1, whether it is the loop's first or last one.
-  void multiply(Value* count, Value* is_first, Value* is_last) {
+  /// `packs`: i1, whether the first row of register tiles, which reads right factors in memory, copies them to buffers for the other rows;
+  /// null: it does not.
+  void multiply(Value* count, Value* is_first, Value* is_last, Value* packs) {
     Value* const left = dot_.left.load ? nullptr : e_.operand_buffer(dot_.dot, 0);
-    const auto live = [&](int axis) { return e_.live_count(e_.live().of_op(dot_.dot, axis), sum_.extent(axis)); };
-    Value* const live_rows = live(0);
+    Value *const live_rows = this->live_rows(), *const live_columns = e_.live_count(e_.live().of_op(dot_.dot, 1), columns_);
     sums_.begin_block(is_first, is_last);
-    if (amx_) return multiply_in_tiles(left, count, live_rows, live(1));
+    if (amx_) return multiply_in_tiles(left, count, live_rows, live_columns);
     const auto left_rows = [&](Value* number, Value* row) {
       return left ? rows_in_buffer(left, number, row, live_rows) : rows_in_place(number, row);
     };
     if (is_interleaved_) write_excess(count, live_rows, left_rows);
     // Streamed rows stay in the first cache for all rows of the accumulators.
     const bool streams = may_read_right_ && streams_right(e_.f(), dot_.dot);
-    tile_.for_each(streams ? TileOrder::down_columns : TileOrder::along_rows, live_rows, live(1), [&](Value* row, Value* column) {
+    const auto emit_tile = [&](Value* row, Value* column, bool is_packed) {
       Values sums_before = sums_.load(tile_, row, column);
       if (is_interleaved_) sums_before = tile_.without_excess(sums_before, b_.CreateInBoundsGEP(tile_.sum_type(), excess_.address, row));
       const Values results = e_.loop(e_.i64(0), count, e_.i64(1), sums_before, false, [&](Value* number, const Values& carried) {
@@ -136,10 +143,31 @@ class BlockProducts {
           right.alignment = static_cast<std::uint64_t>(left_.element_bytes());
           right.is_fetched = !streams;
         }
+        if (is_packed) {
+          right.packed = advanced(segment.packed, column, column_distance_in_buffer());
+          right.packed_distance = e_.i64(distance_in_buffer());
+        }
         return tile_.add_products(carried, left_rows(number, row), right, segment.depth, !has_whole_depth());
       });
       sums_.store(tile_, results, row, column);
-    });
+    };
+    Value* first_row = nullptr;
+    if (packs) {
+      llvm::BasicBlock *const before = b_.GetInsertBlock(), *const pack = e_.new_block("pack"), *const packed = e_.new_block("packed");
+      b_.CreateCondBr(packs, pack, packed);
+      b_.SetInsertPoint(pack);
+      tile_.for_each_column(live_columns, [&](Value* column) { emit_tile(e_.i64(0), column, true); });
+      read_in_buffer(count);
+      llvm::BasicBlock* const end = b_.GetInsertBlock();
+      b_.CreateBr(packed);
+      b_.SetInsertPoint(packed);
+      auto* const row = b_.CreatePHI(b_.getInt64Ty(), 2);
+      row->addIncoming(e_.i64(0), before);
+      row->addIncoming(e_.i64(tile_.rows()), end);
+      first_row = row;
+    }
+    tile_.for_each(streams ? TileOrder::down_columns : TileOrder::along_rows, first_row, live_rows, live_columns,
+                   [&](Value* row, Value* column) { emit_tile(row, column, false); });
   }
 
  private:
@@ -174,6 +202,15 @@ class BlockProducts {
       });
     });
     tile.end();
+  }
+
+  /// From now on, all segments read the right factor in its buffer.
+  void read_in_buffer(Value* count) {
+    e_.loop(e_.i64(0), count, e_.i64(1), {}, false, [&](Value* number, const Values&) {
+      const Segment before = segments_->read(number);
+      segments_->write(number, {before.depth, before.packed, e_.i64(distance_in_buffer()), e_.i64(column_distance_in_buffer())});
+      return Values{};
+    });
   }
 
   Values rows_in_buffer(Value* left, Value* segment, Value* row, Value* live_rows) {
@@ -258,6 +295,7 @@ class BlockProducts {
     Segment segment = before;
     segment.depth = b_.CreateSub(end, before.depth);
     segment.first = b_.CreateInBoundsGEP(b_.getInt8Ty(), before.first, b_.CreateMul(before.depth, before.distance));
+    if (before.packed) segment.packed = advanced(before.packed, before.depth, distance_in_buffer());
     segments_->write(count, segment);
     e_.loop(rows_, 1, [&](Value* row) { b_.CreateStore(zeros_.address, address_at(count, row)); });
     llvm::BasicBlock* end_of_zeros = b_.GetInsertBlock();
@@ -313,30 +351,41 @@ struct Blocks {
   Value* is_kept = nullptr;   // i1: the right factors of all blocks are kept; null: never
   Value* refill = nullptr;    // i1: the right factors must be computed
   Value* in_place = nullptr;  // i1: right factors are read in memory where that is possible; null: never
+  Value* packs = nullptr;     // i1: and copied to buffers by the first register tiles that read them; null: never
 };
 
 Blocks begin_blocks(Emitter& e, const Contraction& contraction, Value* iterations, std::vector<BlockProducts>& products) {
   llvm::IRBuilder<>& b = e.b();
   Blocks blocks{e.i64(contraction.iterations)};
   const OpId dot = contraction.dots.front().dot;
-  const std::int64_t extent = e.f().type(e.f().result(dot)).extent(0), few = contraction.reads_right ? kRowsInPlace : kFewRows;
+  const Type sum = e.f().type(e.f().result(dot));
+  const std::int64_t extent = sum.extent(0), in_place = sum.extent(1) <= kShortRow ? kShortRowsInPlace : kRowsInPlace,
+                     few = contraction.reads_right ? in_place : kFewRows;
   Value* const live = e.live_count(e.live().of_op(dot, 0), extent);
   Value* const has_few_rows = live && extent > few ? b.CreateICmpSLE(live, e.i64(few)) : b.getInt1(extent <= few);
-  Value* copies_nothing = has_few_rows;  // whether nothing is copied for the next program
+  Value* has_all_columns = b.getTrue();  // where right factors may be read in memory
   if (contraction.reads_right)
-    for (BlockProducts& each : products) copies_nothing = b.CreateAnd(copies_nothing, each.has_all_columns());
+    for (BlockProducts& each : products) has_all_columns = b.CreateAnd(has_all_columns, each.has_all_columns());
+  Value* copies_nothing = b.CreateAnd(has_few_rows, has_all_columns);  // nothing for the next program either
   if (contraction.kept_blocks > 0) {
     KeptKey key(e, contraction);
     Value* const fits = b.CreateICmpSLE(iterations, e.i64(contraction.iterations * contraction.kept_blocks));
     // Copying them pays if the next program finds them.
     if (contraction.reads_right) copies_nothing = b.CreateAnd(copies_nothing, b.CreateNot(b.CreateAnd(fits, key.is_seen())));
-    blocks.is_kept = b.CreateAnd(fits, b.CreateNot(copies_nothing));
+    blocks.is_kept = b.CreateAnd(b.CreateAnd(fits, key.may_repeat()), b.CreateNot(copies_nothing));
     blocks.refill = b.CreateNot(b.CreateAnd(blocks.is_kept, key.is_kept()));
-    Value* const is_seen =
-        b.CreateSelect(b.CreateAnd(fits, b.getInt1(contraction.reads_right)), e.i64(KeptKey::seen), e.i64(KeptKey::none));
+    Value* const is_seen = b.CreateSelect(fits, e.i64(KeptKey::seen), e.i64(KeptKey::none));
     key.set_state(b.CreateSelect(blocks.is_kept, e.i64(KeptKey::kept), is_seen));
   }
   if (contraction.reads_right) blocks.in_place = copies_nothing;
+  if (std::all_of(products.begin(), products.end(), [](const BlockProducts& each) { return each.may_pack(); })) {
+    blocks.packs = b.CreateAnd(b.CreateNot(copies_nothing), has_all_columns);
+    if (blocks.refill) blocks.packs = b.CreateAnd(blocks.packs, blocks.refill);
+    // Without live rows, no register tile would copy anything.
+    for (BlockProducts& each : products)
+      if (Value* const rows = each.live_rows()) blocks.packs = b.CreateAnd(blocks.packs, b.CreateICmpSGT(rows, e.i64(0)));
+    blocks.in_place = b.CreateOr(copies_nothing, blocks.packs);
+  }
   Value* const of_few_rows = e.i64(contraction.reads_right ? iterations_in_place(e.f(), contraction) : 1);
   blocks.iterations = b.CreateSelect(copies_nothing, of_few_rows, blocks.iterations);
   return blocks;
@@ -379,7 +428,7 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
     });
     e.set_part(block, nullptr);
     Value *const is_first = b.CreateICmpEQ(first, e.i64(0)), *const is_last = b.CreateICmpEQ(count, rest);
-    for (std::size_t i = 0; i < products.size(); ++i) products[i].multiply(end[init.size() + i], is_first, is_last);
+    for (std::size_t i = 0; i < products.size(); ++i) products[i].multiply(end[init.size() + i], is_first, is_last, blocks.packs);
     e.set_part(nullptr, nullptr);
     end.resize(init.size());
     return end;

@@ -22,4 +22,13 @@ KeptKey::KeptKey(Emitter& e, const Contraction& contraction) : b_(e.b()) {
   }
 }
 
+Value* KeptKey::may_repeat() {
+  Value* const is_first = b_.CreateICmpEQ(state_, b_.getInt64(none));
+  return b_.CreateOr(is_seen_, b_.CreateOr(is_first, b_.CreateICmpUGE(state_, b_.getInt64(kRepeated))));
+}
+
+void KeptKey::set_state(Value* state) {
+  b_.CreateStore(b_.CreateOr(state, b_.CreateSelect(is_seen_, b_.getInt64(kRepeated), b_.getInt64(none))), state_address());
+}
+
 }  // namespace tilewright::backend::host

@@ -48,10 +48,20 @@ RegisterTile::RegisterTile(Emitter& e, Type factor, Type sum, bool has_even_dept
                 : in_ != out_ && has_even_depth && shape_.lanes == e.target().lanes() ? 2
                                                                                       : 1) {}
 
-void RegisterTile::for_each(TileOrder order, Value* live_rows, Value* live_columns,
+void RegisterTile::for_each_column(Value* live_columns, const std::function<void(Value* column)>& emit_tile) {
+  e_.loop_over_first(live_columns, N_, shape_.columns(), emit_tile);
+}
+
+void RegisterTile::for_each(TileOrder order, Value* first_row, Value* live_rows, Value* live_columns,
                             const std::function<void(Value* row, Value* column)>& emit_tile) {
-  const auto over_rows = [&](const std::function<void(Value*)>& body) { e_.loop_over_first(live_rows, M_, shape_.rows, body); };
-  const auto over_columns = [&](const std::function<void(Value*)>& body) { e_.loop_over_first(live_columns, N_, shape_.columns(), body); };
+  const auto over_rows = [&](const std::function<void(Value*)>& body) {
+    if (!first_row) return e_.loop_over_first(live_rows, M_, shape_.rows, body);
+    e_.loop(first_row, live_rows ? live_rows : e_.i64(M_), e_.i64(shape_.rows), {}, true, [&](Value* row, const Values&) {
+      body(row);
+      return Values{};
+    });
+  };
+  const auto over_columns = [&](const std::function<void(Value*)>& body) { for_each_column(live_columns, body); };
   if (order == TileOrder::along_rows)
     over_rows([&](Value* row) { over_columns([&](Value* column) { emit_tile(row, column); }); });
   else
@@ -127,8 +137,9 @@ Values RegisterTile::add_products(const Values& sums, const Values& left, const 
   const std::int64_t vector_bytes = shape_.lanes * factor_.element_bytes();
   Values init = sums;
   init.push_back(right.first);
+  if (right.packed) init.push_back(right.packed);
   Values out = e_.loop(e_.i64(0), depth, e_.i64(together_), init, may_be_empty, [&](Value* k, const Values& carried) {
-    Value* const row = carried.back();
+    Value* const row = carried[sums.size()];
     if (ahead) {
       Value* const later = b_.CreateGEP(b_.getInt8Ty(), row, ahead);
       for (std::int64_t at = 0; at < shape_.vectors * vector_bytes; at += kLineBytes) {
@@ -139,6 +150,12 @@ Values RegisterTile::add_products(const Values& sums, const Values& left, const 
     Values factors;
     for (std::int64_t j = 0; j < shape_.vectors; ++j) factors.push_back(right_factor(row, static_cast<std::size_t>(j), right));
     Values next = carried;
+    if (right.packed) {
+      const llvm::Align align(static_cast<std::uint64_t>(vector_bytes));
+      for (std::size_t j = 0; j < factors.size(); ++j)
+        b_.CreateAlignedStore(factors[j], b_.CreateConstInBoundsGEP1_64(factors[j]->getType(), carried.back(), j), align);
+      next.back() = b_.CreateGEP(b_.getInt8Ty(), next.back(), right.packed_distance);
+    }
     for (std::size_t i = 0; i < left.size(); ++i) {
       Value* x = left_factor(b_.CreateInBoundsGEP(in_, left[i], k));
       for (std::size_t j = 0; j < factors.size(); ++j) {
@@ -146,10 +163,11 @@ Values RegisterTile::add_products(const Values& sums, const Values& left, const 
         sum = multiply_add(x, factors[j], sum);
       }
     }
-    for (unsigned i = 0; i < together_; ++i) next.back() = b_.CreateGEP(b_.getInt8Ty(), next.back(), right.distance);
+    for (unsigned i = 0; i < together_; ++i)
+      next[sums.size()] = b_.CreateGEP(b_.getInt8Ty(), next[sums.size()], right.distance);
     return next;
   });
-  out.pop_back();
+  out.resize(sums.size());
   return out;
 }
 

@@ -14,6 +14,7 @@ struct RightRows {
   Value *first, *distance;
   std::uint64_t alignment = 64;
   bool is_fetched = false;
+  Value *packed = nullptr, *packed_distance = nullptr;  // the rows are also copied to here; null: they are not
 };
 
 /// The loops over register tiles: all rows of a column first, or all columns of a row.
@@ -57,8 +58,11 @@ class RegisterTile {
   Values left_rows(Value* factor, Value* row, std::int64_t depth, Value* live_rows);
   /// The number of rows of the tile.
   std::int64_t rows() const { return shape_.rows; }
-  /// Calls emit_tile(row, column) in loops over the live rows and columns of the accumulators; null: all.
-  void for_each(TileOrder, Value* live_rows, Value* live_columns, const std::function<void(Value* row, Value* column)>& emit_tile);
+  /// Calls emit_tile(row, column) in loops over the live rows, from `first_row` on (null: 0), and columns of the accumulators; null: all.
+  void for_each(TileOrder, Value* first_row, Value* live_rows, Value* live_columns,
+                const std::function<void(Value* row, Value* column)>& emit_tile);
+  /// Calls emit_tile(column) in a loop over the register tiles of a row of them.
+  void for_each_column(Value* live_columns, const std::function<void(Value* column)>& emit_tile);
 
  private:
   Value* accumulator(Value* first, std::int64_t row, std::int64_t j);

@@ -1,10 +1,10 @@
-// Writes and reads four words a segment.
+// Writes and reads up to five words a segment.
 #include "backend/host/segment_table.h"
 
 namespace tilewright::backend::host {
 
 namespace {
-constexpr std::int64_t kSegmentBytes = 32;
+constexpr std::int64_t kSegmentBytes = 40;
 }
 
 SegmentTable::SegmentTable(Emitter& e, std::int64_t segments, const Segment& common)
@@ -15,6 +15,7 @@ void SegmentTable::write(Value* number, const Segment& segment) {
   b_.CreateStore(segment.first, field(number, 1));
   if (!common_.distance) b_.CreateStore(segment.distance, field(number, 2));
   if (!common_.column_distance) b_.CreateStore(segment.column_distance, field(number, 3));
+  if (segment.packed) b_.CreateStore(segment.packed, field(number, 4));
 }
 
 Segment SegmentTable::read(Value* number) {
@@ -22,7 +23,8 @@ Segment SegmentTable::read(Value* number) {
   Value* const depth = word(common_.depth, 0);
   Value* const first = b_.CreateLoad(b_.getPtrTy(), field(number, 1));
   Value* const distance = word(common_.distance, 2);
-  return {depth, first, distance, word(common_.column_distance, 3)};
+  Value* const column_distance = word(common_.column_distance, 3);
+  return {depth, first, distance, column_distance, b_.CreateLoad(b_.getPtrTy(), field(number, 4))};
 }
 
 Value* SegmentTable::field(Value* number, std::uint64_t i) {

@@ -8,6 +8,7 @@ namespace tilewright::backend::host {
 /// next, and the bytes from a column to the next at the first columns of register tiles.
 struct Segment {
   Value *depth, *first, *distance, *column_distance;
+  Value* packed = nullptr;  // where the first row has its place in the right factor's buffer; null: it is read nowhere else
 };
 
 /// Segments in scratch memory, without what is the same for all of them.

@@ -254,6 +254,23 @@ TEST_CASE("contraction: programs of few rows that share a right factor, which th
   check({100, 70, 600, 128, 64, 64});  // many rows copy it at once
 }
 
+TEST_CASE("contraction: the first rows of a program copy the right factor, which they read in memory, for the other rows") {
+  for (const std::int64_t m : {31, 33, 64, 100})
+    for (const std::int64_t k : {0, 1, 33, 300}) check({m, 140, k, 32, 64, 32});
+  // Columns that a mask cuts are copied before; there are more blocks than are kept; programs side by side share no factor.
+  check({70, 128, 100, 64, 128, 32});
+  check({70, 260, 2100, 64, 256, 256});
+  for (const std::int64_t n : {64, 256, 300}) check({64, n, 600, 64, 64, 64});
+  check({50, 150, 600, 64, 64, 128});
+  check({70, 150, 100, 64, 64, 32, Element::f64, Element::f64});
+  for (const char* masks : {"left", "right", "hole"}) check({70, 128, 77, 64, 64, 32, Element::f32, Element::f32, false, false, masks});
+  check({70, 128, 77, 64, 64, 32, Element::f32, Element::f32, false, false, "both", "", true});
+  check({70, 128, 77, 64, 64, 32, Element::f32, Element::f32, true});
+  Product aliased{128, 128, 64, 32, 64, 16};
+  aliased.is_aliased = true;
+  check(aliased);
+}
+
 TEST_CASE("contraction: types of factors") {
   check({20, 70, 50, 16, 64, 16, Element::f64, Element::f64});
   for (const Element e : {Element::f16, Element::bf16}) check({20, 70, 50, 16, 64, 16, e, Element::f32});

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/compile.h"
 #include "tileir/op_kind.h"
 #include "tileir/text/parser.h"
 
@@ -191,6 +192,17 @@ TEST_CASE("contraction: the last block stores sums that go straight to memory") 
   std::string shared = product();                                                                  // with factors
   for (const std::string word = " {disjoint}"; shared.find(word) != std::string::npos;) shared.erase(shared.find(word), word.size());
   CHECK_FALSE(store(shared));
+}
+
+TEST_CASE("contraction: the code copies right factors by the first register tiles") {
+  const auto code = [](const std::string& text) {
+    CompileOptions options;
+    options.target = "cpu:x86-64-v4";
+    return compile(ir::parse(text, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}}).llvm_ir;
+  };
+  const auto has = [](const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; };
+  CHECK(has(code(product()), "\npack"));
+  CHECK_FALSE(has(code(product("%both", "%z = abs %y : f32[16, 64]", "%x", "%d", "%c", "%z")), "\npack"));
 }
 
 TEST_CASE("contraction: sums start at zero without a buffer of zeros") {
