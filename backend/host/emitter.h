@@ -33,6 +33,8 @@ using Values = std::vector<Value*>;
 ///     Value* from = e.operand_buffer(id, 0);
 ///     e.set_scalar(e.f().result(id), e.read_lanes(from, e.f().type(e.f().operand(id, 0)), e.i64(0), 1));
 ///   }
+class NonTemporalStores;
+
 class Emitter {
  public:
   /// Creates `entry` (a HostEntry) and its first block, which loads the arguments.
@@ -71,6 +73,10 @@ class Emitter {
   /// The i64 constant 0, as an instruction that LLVM cannot fold.
   Value* unknown_zero() const { return unknown_zero_; }
   CombinedAtomics& combined_atomics() { return combined_atomics_; }
+
+  /// The non-temporal stores of the function. Set before the first program is emitted.
+  NonTemporalStores& non_temporal() { return *non_temporal_; }
+  void set_non_temporal(NonTemporalStores& stores) { non_temporal_ = &stores; }
 
   // ---- blocks and loops ----
   void emit_block(BlockId block) { lower_block_(block); }
@@ -170,6 +176,7 @@ class Emitter {
   Value* kept_block_ = nullptr;
   Value* iteration_ = nullptr;
   IsNeeded is_needed_;
+  NonTemporalStores* non_temporal_ = nullptr;
   std::vector<Value*> scalars_;                        // indexed by value
   std::unordered_map<ClassId, std::int64_t> offsets_;  // offsets of live buffers
   std::map<ClassId, std::vector<llvm::AllocaInst*>> register_parts_;

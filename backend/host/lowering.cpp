@@ -11,6 +11,7 @@ namespace tilewright::backend::host {
 LoweredFunction lower(llvm::Module& m, const Function& f, const Machine& machine, bool check, const std::string& entry) {
   Emitter e(m, f, machine, check, entry);
   NonTemporalStores non_temporal(e);
+  e.set_non_temporal(non_temporal);
   e.lower_blocks_by([&](BlockId block) { emit_steps(e, non_temporal, block); });
   e.combined_atomics().begin(e);
   e.loop(e.first_program(), e.end_program(), e.i64(1), {}, true, [&](Value* program, const Values&) {

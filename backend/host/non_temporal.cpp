@@ -65,6 +65,14 @@ Value* NonTemporalStores::row_condition(Nest& nest) {
   return condition;
 }
 
+Value* NonTemporalStores::rows_condition(OpId store, Value* first, Value* distance) {
+  if (!exceeds_caches_ || updates_memory(store)) return nullptr;
+  llvm::IRBuilder<>& b = e_.b();
+  Value* const bits = b.CreateOr(b.CreatePtrToInt(first, b.getInt64Ty()), distance);
+  Value* const misaligned = b.CreateAnd(bits, e_.i64(e_.target().vector_bits / 8 - 1));
+  return b.CreateAnd(exceeds_caches_, b.CreateICmpEQ(misaligned, e_.i64(0)));
+}
+
 void NonTemporalStores::store(Value* v, Value* address) {
   llvm::IRBuilder<>& b = e_.b();
   auto* store = b.CreateAlignedStore(v, b.CreateIntToPtr(address, b.getPtrTy()), llvm::Align(e_.target().vector_bits / 8));

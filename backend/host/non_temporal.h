@@ -16,6 +16,9 @@ class NonTemporalStores {
   /// For the current row: whether the launch uses non-temporal stores and every candidate of the nest starts at a multiple of the register
   /// size. Null if the nest has no candidate.
   Value* row_condition(Nest&);
+  /// i1: the same for a store of whole registers to rows of memory, at this address and so many bytes apart. Null if the store is never
+  /// non-temporal.
+  Value* rows_condition(OpId store, Value* first, Value* distance);
   /// Whether the next loop that is emitted is the one for rows where row_condition holds.
   void set_active(bool active) { active_ = active; }
   /// Whether a store of the loop being emitted is non-temporal.

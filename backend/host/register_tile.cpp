@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include "backend/host/non_temporal.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/op_kind.h"
 
@@ -109,12 +110,17 @@ Values RegisterTile::first_of_rows(const EvenRows& rows) const {
   return out;
 }
 
-void RegisterTile::store(const EvenRows& rows, const Values& sums) {
+void RegisterTile::store(const EvenRows& rows, const Values& sums, NonTemporalStores* non_temporal) {
   const llvm::Align align(static_cast<std::uint64_t>(sum_.element_bytes()));
   auto sum = sums.begin();
   for (Value* row : first_of_rows(rows))
-    for (std::int64_t j = 0; j < shape_.vectors; ++j)
-      b_.CreateAlignedStore(*sum++, b_.CreateConstInBoundsGEP1_64(out_, row, static_cast<std::uint64_t>(j * shape_.lanes)), align);
+    for (std::int64_t j = 0; j < shape_.vectors; ++j, ++sum) {
+      Value* const to = b_.CreateConstInBoundsGEP1_64(out_, row, static_cast<std::uint64_t>(j * shape_.lanes));
+      if (non_temporal)
+        non_temporal->store(*sum, b_.CreatePtrToInt(to, b_.getInt64Ty()));
+      else
+        b_.CreateAlignedStore(*sum, to, align);
+    }
 }
 
 void RegisterTile::fetch(const EvenRows& rows) {

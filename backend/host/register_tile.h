@@ -36,7 +36,7 @@ class RegisterTile {
   Values load(Value* first);
   void store(Value* first, const Values& sums);
   /// Stores the accumulators to rows of memory, and fetches the lines that this will write.
-  void store(const EvenRows&, const Values& sums);
+  void store(const EvenRows&, const Values& sums, NonTemporalStores* non_temporal = nullptr);
   void fetch(const EvenRows&);
   Values zeros() const;
   /// Adds the products for k from 0 to `depth`, which may be 0 only if `may_be_empty`. `left`: for each row the address of its first
@@ -56,6 +56,8 @@ class RegisterTile {
   /// Where the rows of the tile from `row` on lie in a row-major left factor. Rows that are not live stand for the last live one: what a
   /// buffer holds there may be subnormal, and products of such numbers take a hundred times as long.
   Values left_rows(Value* factor, Value* row, std::int64_t depth, Value* live_rows);
+  /// Whether the tile's vectors fill registers.
+  bool has_whole_vectors() const { return shape_.lanes * sum_.element_bytes() * 8 == e_.target().vector_bits; }
   /// The number of rows of the tile.
   std::int64_t rows() const { return shape_.rows; }
   /// Calls emit_tile(row, column) in loops over the live rows, from `first_row` on (null: 0), and columns of the accumulators; null: all.

@@ -1,6 +1,7 @@
 // Chooses where each block loads its accumulators from, and where it stores them.
 #include "backend/host/tile_sums.h"
 
+#include "backend/host/non_temporal.h"
 #include "tileir/memory_ops.h"
 
 namespace tilewright::backend::host {
@@ -29,6 +30,7 @@ void TileSums::begin(Value* iterations) {
       is_whole = b_.CreateAnd(is_whole, hold_at_ends(e_, type_.extent(axis), axis, {{mask, {0, 1, -1, -1, -1}}}));
   are_stored_ = b_.CreateAnd(is_whole, b_.CreateNot(is_empty), "are_stored");
   memory_ = even_rows(e_, dot_.store);
+  streams_ = e_.non_temporal().rows_condition(dot_.store, memory_.first, memory_.distance);
 }
 
 void TileSums::begin_block(Value* is_first, Value* is_last) {
@@ -36,6 +38,7 @@ void TileSums::begin_block(Value* is_first, Value* is_last) {
   target_ = buffer_;
   if (!are_stored_) return;
   Value* const stores = b_.CreateAnd(is_last, are_stored_);
+  if (streams_) streams_block_ = b_.CreateAnd(stores, streams_);
   target_ = {b_.CreateSelect(stores, memory_.first, buffer_.first), b_.CreateSelect(stores, memory_.distance, buffer_.distance)};
 }
 
@@ -66,14 +69,30 @@ void TileSums::load(AmxTile& registers, Value* row, Value* column) {
 
 void TileSums::store(AmxTile& registers, Value* row, Value* column) { registers.store(tile(target_, row, column)); }
 
+Value* TileSums::streams(const RegisterTile& registers) const { return registers.has_whole_vectors() ? streams_block_ : nullptr; }
+
+void TileSums::either(Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
+  if (!condition) return otherwise();
+  llvm::BasicBlock *const arms[] = {e_.new_block("streams"), e_.new_block("caches")}, *const after = e_.new_block("stored");
+  b_.CreateCondBr(condition, arms[0], arms[1]);
+  for (const int i : {0, 1}) {
+    b_.SetInsertPoint(arms[i]);
+    i == 0 ? then() : otherwise();
+    b_.CreateBr(after);
+  }
+  b_.SetInsertPoint(after);
+}
+
 Values TileSums::load(RegisterTile& registers, Value* row, Value* column) {
-  if (are_stored_) registers.fetch(tile(target_, row, column));
+  if (are_stored_) either(streams(registers), [] {}, [&] { registers.fetch(tile(target_, row, column)); });
   return begin_tile([&] { return registers.zeros(); }, [&] { return registers.load(tile(buffer_, row, column).first); });
 }
 
 void TileSums::store(RegisterTile& registers, const Values& sums, Value* row, Value* column) {
   if (are_stored_)
-    registers.store(tile(target_, row, column), sums);
+    either(
+        streams(registers), [&] { registers.store(tile(target_, row, column), sums, &e_.non_temporal()); },
+        [&] { registers.store(tile(target_, row, column), sums); });
   else
     registers.store(tile(buffer_, row, column).first, sums);
 }

@@ -27,6 +27,10 @@ class TileSums {
 
  private:
   EvenRows tile(const EvenRows&, Value* row, Value* column);
+  /// i1: whether these registers are stored to memory by non-temporal stores in this block; null: never.
+  Value* streams(const RegisterTile&) const;
+  /// Emits `then` where the condition holds, else `otherwise`; null: it never does.
+  void either(Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise);
   /// Continues after `zero` if this is the first block, else after `loaded`; both return their accumulators.
   Values begin_tile(const std::function<Values()>& zero, const std::function<Values()>& loaded);
 
@@ -37,6 +41,7 @@ class TileSums {
   const EvenRows buffer_;
   EvenRows memory_{}, target_{};
   Value *is_first_ = nullptr, *are_stored_ = nullptr;
+  Value *streams_ = nullptr, *streams_block_ = nullptr;  // i1: the stores to memory are non-temporal; in this block. Null: never.
 };
 
 }  // namespace tilewright::backend::host

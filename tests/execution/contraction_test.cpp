@@ -271,6 +271,13 @@ TEST_CASE("contraction: the first rows of a program copy the right factor, which
   check(aliased);
 }
 
+// More bytes than the caches that four threads are given on processors with a second level of 2 MB.
+TEST_CASE("contraction: sums of a launch that exceeds the caches go to memory past them, also at the edges") {
+  Product p{3001, 3008, 3, 64, 64, 4};
+  p.is_stored = true;
+  check_program(p, false);
+}
+
 TEST_CASE("contraction: types of factors") {
   check({20, 70, 50, 16, 64, 16, Element::f64, Element::f64});
   for (const Element e : {Element::f16, Element::bf16}) check({20, 70, 50, 16, 64, 16, e, Element::f32});
