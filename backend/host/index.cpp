@@ -1,8 +1,63 @@
 // Emits gather and histogram.
+#include <optional>
+
+#include "backend/host/nest.h"
+#include "backend/host/rows_ahead.h"
 #include "backend/host/step_ops.h"
 #include "backend/lowering/elementwise.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
+
+namespace {
+
+/// Fetches the elements that the next iteration of a loop will load, while those of this one are counted: the processor, which foresees
+/// nothing while it does not load, would wait for memory then.
+class NextElements {
+ public:
+  NextElements(Emitter& e, OpId histogram) : e_(e), step_(along_vector()), nest_(e, step_) {
+    const Function& f = e.f();
+    const ValueId x = e.plan().resolve(f.operand(histogram, 0)).value;
+    const OpId load = f.value(x).op;
+    if (e.check() || !load || f.kind(load) != ir::OpKind::load_ || f.type(x).rank() != 1) return;
+    const ValueId pointer = f.operand(load, 0);
+    if (e.axes()(pointer).contiguity[0] < f.type(x).extent(0) || !continues_down(f, e.plan(), e.axes(), load)) return;
+    pointer_ = pointer;
+    nest_.enter(0);
+    llvm::BasicBlock* const block = e.new_block("ahead");
+    e.b().CreateBr(block);
+    e.b().SetInsertPoint(block);
+  }
+
+  /// Fetches those that follow element i of the next iteration, so many bytes of them.
+  void fetch(Value* i, std::int64_t bytes) {
+    if (!pointer_) return;
+    constexpr std::int64_t kLineBytes = 64;
+    llvm::IRBuilder<>& b = e_.b();
+    const Type t = e_.f().type(*pointer_);
+    nest_.begin_lanes();
+    nest_.set_index(0, b.CreateAdd(i, e_.i64(t.extent(0)), "", true, true));
+    Value* const first = b.CreateIntToPtr(nest_.evaluate(*pointer_, {0, -1, -1, -1, -1}, false), b.getPtrTy());
+    for (std::int64_t at = 0; at < bytes; at += kLineBytes) {
+      Value* const line = b.CreateConstGEP1_64(b.getInt8Ty(), first, static_cast<std::uint64_t>(at));
+      b.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()}, {line, b.getInt32(0), b.getInt32(2), b.getInt32(1)});
+    }
+  }
+
+ private:
+  static Step along_vector() {
+    Step step;
+    step.extents = {1};
+    return step;
+  }
+
+  Emitter& e_;
+  const Step step_;
+  Nest nest_;
+  std::optional<ValueId> pointer_;
+};
+
+}  // namespace
 
 void emit_gather(Emitter& e, OpId id) {
   const Function& f = e.f();
@@ -61,6 +116,7 @@ void emit_histogram(Emitter& e, OpId id) {
     const ValueId v = f.operand(id, operand);
     return f.type(v).is_scalar() ? e.scalar(v) : e.read_lanes(e.operand_buffer(id, operand), f.type(v), i, vector);
   };
+  NextElements next(e, id);
   e.loop(t.elements(), together, [&](Value* first) {
     e.loop(together, vector, [&](Value* at) {
       Value* i = b.CreateAdd(first, at, "", true, true);
@@ -73,6 +129,7 @@ void emit_histogram(Emitter& e, OpId id) {
       e.write_lanes(slots.address, slot_type, at, b.CreateTrunc(v, with_lanes_of(b.getInt32Ty(), v)));
     });
     e.loop(together, vector, [&](Value* at) {
+      next.fetch(b.CreateAdd(first, at, "", true, true), vector * t.element_bytes());
       for (unsigned i = 0; i < vector; ++i) {
         Value* bin = e.read_lanes(slots.address, slot_type, b.CreateAdd(at, e.i64(i), "", true, true), 1);
         Value* slot = b.CreateAdd(b.CreateZExt(bin, b.getInt64Ty()), e.i64(i % tables * size), "", true, true);

@@ -19,7 +19,8 @@ class RowIndex {
   RowIndex(const Function& f, const EvaluationPlan& plan, const passes::AxisInfoAnalysis& axes, OpId loop, std::int64_t rows)
       : f_(f), plan_(plan), axes_(axes), body_(f.op(loop).regions[0]), rows_(rows) {}
 
-  /// Whether a value depends on the iteration and, if `has_rows`, on the index along axis 0 by their sum only. `has_rows`: rank 2.
+  /// Whether a value depends on the iteration and, if `has_rows`, on the index along axis 0 by their sum only. `has_rows`: its rank is that
+  /// of the load's tile.
   bool is_sum(ValueId v, bool has_rows) const {
     const Type t = f_.type(v);
     if (t.is_scalar()) return !ir::is_defined_in(f_, v, body_);
@@ -59,7 +60,7 @@ class RowIndex {
     if (f_.type(v).elements() != rows_) return false;
     for (OpId id = f_.value(v).op; id; id = f_.value(v).op) {
       if (f_.kind(id) == OpKind::arange_) return true;
-      if (f_.kind(id) != OpKind::reshape_) return false;
+      if (f_.kind(id) != OpKind::reshape_ && f_.kind(id) != OpKind::cast_) return false;
       v = f_.operand(id, 0);
     }
     return false;
@@ -77,7 +78,7 @@ class RowIndex {
 bool continues_down(const Function& f, const EvaluationPlan& plan, const passes::AxisInfoAnalysis& axes, OpId load) {
   const OpId loop = f.block(f.op(load).parent).parent;
   const Type t = f.type(f.result(load));
-  if (!loop || f.kind(loop) != OpKind::for_ || plan.contraction(loop) || t.rank() != 2) return false;
+  if (!loop || f.kind(loop) != OpKind::for_ || plan.contraction(loop) || t.rank() < 1 || t.rank() > 2) return false;
   const std::int64_t rows = t.extent(0);
   if (rows < 2 || f.constant_bits(f.op(loop).operands[2]) != static_cast<std::uint64_t>(rows)) return false;
   return RowIndex(f, plan, axes, loop, rows).is_sum(f.operand(load, 0), true);

@@ -79,4 +79,35 @@ TEST_CASE("rows ahead: not a loop along the rows of a tile, or over tiles elsewh
       %at = add %firsts, %right : i32[8, 32])"));
 }
 
+TEST_CASE("rows ahead: a loop along a vector") {
+  const auto continues_along = [](const char* at) {
+    const std::string text = std::string(R"(kernel @k(%a: ptr<f32>, %o: ptr<f32> {disjoint}, %n: i64) {
+    %i = arange {lo = 0, hi = 32} : i32[32]
+    %j = cast %i : i64[32]
+    %base = broadcast %a : ptr<f32>[32]
+    %out = broadcast %o : ptr<f32>[32]
+    %zero = constant {value = 0} : i64
+    %step = constant {value = 32} : i64
+    for %zero, %n, %step (%t: i64) {
+      %ts = broadcast %t : i64[32]
+      %here = add %ts, %j : i64[32]
+      )") + at + R"(
+      %p = add_ptr %base, %at : ptr<f32>[32]
+      %x = load %p : f32[32]
+      %q = add_ptr %out, %at : ptr<f32>[32]
+      store %q, %x
+      yield
+    }
+  })";
+    const ir::Function f = ir::parse(text, "test.tile").functions.at(0);
+    const passes::AxisInfoAnalysis axes(f);
+    const EvaluationPlan plan(f, MemoryAxes{axes, 16, {}});
+    bool found = false;
+    f.walk([&](OpId id) { found = found || (f.kind(id) == ir::OpKind::load_ && continues_down(f, plan, axes, id)); });
+    return found;
+  };
+  CHECK(continues_along("%at = add %here, %j : i64[32]") == false);
+  CHECK(continues_along("%two = constant {value = 2} : i64[32]\n %at = mul %here, %two : i64[32]"));
+}
+
 }  // namespace tilewright::backend::host

@@ -10,11 +10,13 @@ template <class X, class C>
 void histogram_kernel(View<const X, 1> x, Ptr<C> counts, I64 stride, I64 bins, I64 length, int block, int table) {
   const I64 begin = program_id(0).to<std::int64_t>() * length, n = x.extent(0);
   auto total = zeros<std::int32_t>({table > 0 ? table : 1});
+  // Negative numbers are not counted, nor are the greatest ones of 32 bits and more.
+  constexpr bool kIsMarked = std::is_signed_v<X> || sizeof(X) >= 4;
   for (auto i : range(begin, minimum(begin + length, n), block)) {
-    const auto v = x.load({i}, {block});
+    const auto v = x.load({i}, {block}, kIsMarked ? X(-1) : X(0));
     const auto inside = i + arange(0, block) < n;
     if (table > 0) {
-      total += tilewright::histogram(v, table, inside);
+      total += kIsMarked ? tilewright::histogram(v, table) : tilewright::histogram(v, table, inside);
     } else {
       const auto bin = v.template to<std::int64_t>();
       atomic_add(counts + bin * stride, C(1), inside && bin >= 0 && bin < bins, {.order = Order::relaxed});
