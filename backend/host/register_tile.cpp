@@ -169,8 +169,7 @@ Values RegisterTile::add_products(const Values& sums, const Values& left, const 
         sum = multiply_add(x, factors[j], sum);
       }
     }
-    for (unsigned i = 0; i < together_; ++i)
-      next[sums.size()] = b_.CreateGEP(b_.getInt8Ty(), next[sums.size()], right.distance);
+    for (unsigned i = 0; i < together_; ++i) next[sums.size()] = b_.CreateGEP(b_.getInt8Ty(), next[sums.size()], right.distance);
     return next;
   });
   out.resize(sums.size());

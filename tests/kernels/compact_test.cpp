@@ -40,6 +40,15 @@ TEST_CASE("histogram: lengths, numbers of bins, types, values outside") {
     const auto want = counts_of(bytes, 100);
     const auto got = counts.download();
     for (std::size_t i = 0; i < 100; ++i) CHECK(got[2 * i] == want[i]);
+    // What is loaded behind the end is in no bin: neither 0 nor the greatest number of a small type.
+    const auto check_odd_length = [&]<class T>(T, int low, int high, int bins) {
+      const auto odd = random_integers<T>(997, low, high);
+      CHECK(kernels::histogram(device.upload(odd), bins).download() == counts_of(odd, bins));
+    };
+    for (int bins : {1, 255, 256, 300}) check_odd_length(std::uint8_t(), 0, 256, bins);
+    for (int bins : {5, 128, 300}) check_odd_length(std::int8_t(), -128, 128, bins);
+    check_odd_length(std::uint16_t(), 65000, 65536, 70000);
+    for (int bins : {7, 3000}) check_odd_length(std::int64_t(), -3000, 3000, bins);
     Array<std::int16_t, 3> x(device, {3, 17, 30}, 1, Placement::reversed);
     auto four = device.allocate<std::uint32_t>(4);
     kernels::histogram(x.view(), four);
