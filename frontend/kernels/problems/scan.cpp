@@ -45,11 +45,12 @@ Work work(const Machine&, const ScanShape& s, const ScanChoice& c) {
 
 namespace {
 
-/// What the host back end counts with (backend/host/index.cpp): the elements of a step, some of their bins, and one table or four.
+/// Whether the host back end counts in four tables (backend/host/index.cpp).
+bool is_spread(const ScanShape& s) { return s.counters < 1024; }
+/// What it counts with: the elements of a step, some of their bins, and the tables.
 double counting_bytes(const ScanShape& s, const ScanChoice& c) {
-  constexpr double kSlots = 4096, kMostSpread = 16 << 10;
-  const double table = 4.0 * s.counters;
-  return 4.0 * c.step + kSlots + (4 * table <= kMostSpread ? 4 * table : table);
+  constexpr double kSlots = 4096;
+  return 4.0 * c.step + kSlots + (is_spread(s) ? 16.0 : 4.0) * s.counters;
 }
 
 }  // namespace
@@ -57,12 +58,12 @@ double counting_bytes(const ScanShape& s, const ScanChoice& c) {
 Programs programs(const Machine&, const ScanShape& s, const ScanChoice& c) {
   const double steps = std::ceil(parts_of(s.n, c.step) / c.splits), passes = c.splits > 1 ? 1.5 : 1;
   // Counting takes an element at a time, whatever the step.
-  constexpr double kCounter = 0.27;  // measured on Emerald Rapids: 4096 counters
+  const double counter = is_spread(s) ? 0.1 : 0.27;  // measured on Emerald Rapids: 256 and 4096 counters
   const double element = s.counters > 0 ? 0.25 * s.work + outside_level1(counting_bytes(s, c), 0.02)
                                         : (c.step <= 32 ? 0.5 : 0.6 + 0.06 * std::log2(c.step / 32.0)) * s.work;
   Programs p;
   p.count = c.splits;
-  p.nanoseconds = kProgram + passes * steps * (kStep / 2 + kCounter * s.counters + c.step * element);
+  p.nanoseconds = kProgram + passes * steps * (kStep / 2 + counter * s.counters + c.step * element);
   p.memory_bytes = static_cast<double>(s.n) * s.element_bytes * 2;
   p.launches = c.splits > 1 ? 3 : 1;
   return p;
