@@ -73,6 +73,7 @@ class GraphToExprs {
   Expr rounded(const graph::Node&, Expr value);
   /// An op whose result is a number of this type.
   Expr arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
+  Expr with_lost_differences(Expr sum, Expr x, Expr y);
   Expr written_sum(Expr x, Expr y);
   Expr written_product(Expr x, Expr y);
   Expr written_power(Expr x, const Rational& exponent);

@@ -161,8 +161,24 @@ Expr GraphToExprs::written_power(Expr x, const Rational& exponent) {
   return power;
 }
 
+// A sum has one term for each value. An infinite value of which one operand has a positive multiple and the other one a negative multiple
+// makes the sum NaN, as 2 x - x: beside the term that is left, 0 times a copy of the value is NaN there.
+Expr GraphToExprs::with_lost_differences(Expr sum, Expr x, Expr y) {
+  std::vector<Term> few = b_.terms(x), many = b_.terms(y);
+  if (few.size() > many.size()) std::swap(few, many);
+  std::vector<Expr> all = {sum};
+  for (const Term& t : few) {
+    const auto other = std::lower_bound(many.begin(), many.end(), t, [](const Term& a, const Term& b) { return by_key(a.value, b.value); });
+    if (other == many.end() || other->value != t.value || t.value->finite == Finite::always) continue;
+    const Rational &a = t.coefficient, &b = other->coefficient;
+    if (a.is_zero() || b.is_zero() || a.is_negative() == b.is_negative() || a == -b) continue;
+    all.push_back(b_.scale(0, b_.function(OpKind::mul_, {t.value, b_.one()}, common_element(std::array{t.value}))));
+  }
+  return all.size() == 1 ? sum : b_.add(all);
+}
+
 Expr GraphToExprs::written_sum(Expr x, Expr y) {
-  const Expr sum = b_.add({x, y});
+  const Expr sum = with_lost_differences(b_.add({x, y}), x, y);
   if (y->key < x->key) std::swap(x, y);
   b_.note_written(sum, {WrittenValue::Kind::sum, x, y});
   return sum;

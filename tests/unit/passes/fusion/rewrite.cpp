@@ -77,7 +77,7 @@ class Rewriter {
     }
     if (ir::is_float(n.element) && !may_be_infinite(n)) {
       if (v_.chance(0.04)) x = -(-x);
-      if (v_.chance(0.02)) x = v_.choose(2) == 0 ? (x + x) * 0.5 : x * 3.0 - x - x;
+      if (v_.chance(0.02)) x = v_.choose(2) == 0 ? (x + x) * 0.5 : (x * 3.0 + x) * 0.25;
     }
     return x;
   }

@@ -104,6 +104,37 @@ TEST_CASE("fusion zero: factors and terms that cancel") {
   check_elements([](Formula x, Formula y) { return sum(x) * y / sum(x); });
 }
 
+TEST_CASE("fusion zero: a difference of multiples of one value, which is NaN where the value is infinite") {
+  // Each of these makes a finite number of an infinity.
+  for (const auto& finite_of : {+[](Formula x) { return exp(x); }, +[](Formula x) { return tanh(x); }, +[](Formula x) { return 1.0 / x; },
+                                +[](Formula x) { return max(x); }}) {
+    check(
+        [&](Graph& g, Element e) {
+          const Formula x = input(g, "x", {6, 5}, e);
+          return finite_of(x * 2.0 - x);
+        },
+        true);
+    check(
+        [&](Graph& g, Element e) {
+          const Formula x = input(g, "x", {6, 5}, e);
+          return finite_of(x - x * 0.25 - x * 0.25);
+        },
+        true);
+    check(
+        [&](Graph& g, Element e) {
+          const Formula x = input(g, "x", {6, 5}, e);
+          return finite_of(sum(x * 2.0) - sum(x));
+        },
+        true);
+    check(
+        [&](Graph& g, Element e) {
+          const Formula x = input(g, "x", {6, 5}, e), z = input(g, "z", {5, 6}, e), w = input(g, "w", {5, 5}, e);
+          return finite_of(w - (matmul(z, x) + w * 0.5) * 0.125);
+        },
+        true);
+  }
+}
+
 TEST_CASE("fusion zero: roots, logarithms and powers of what may be negative") {
   check_elements([](Formula x, Formula) { return sqrt(x) * sqrt(x); });
   check_elements([](Formula x, Formula) { return square(sqrt(x)); });
