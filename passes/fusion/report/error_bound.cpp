@@ -18,9 +18,6 @@ constexpr double kUnit32 = 0x1p-24, kUnit64 = 0x1p-53;
 // The error of exp on GPUs, which is the larger one: two units in the last place.
 constexpr double kExpError32 = 0x1p-22, kExpError64 = 0x1p-51;
 
-// The number of positions along the axes that a reduction binds besides the loop's.
-double inner_positions(const AxisSet& bound, Axis loop) { return estimated_extent(bound.without({loop})); }
-
 bool moves_by_exponent(const LoopPlan& plan, const Reduction& r) {
   const std::vector<UpdateStep>& steps = plan.states[static_cast<std::size_t>(r.pass - 1)].steps;
   return std::any_of(steps.begin(), steps.end(), [&](const UpdateStep& s) {
@@ -29,16 +26,21 @@ bool moves_by_exponent(const LoopPlan& plan, const Reduction& r) {
   });
 }
 
-// A count that grows with the extent of the loop.
-std::string count_text(const SumBound& b, std::int64_t more) {
-  if (b.extent.is_constant()) return fmt::format("{:.0f}", b.steps(b.extent.value()) + static_cast<double>(more));
+// The number of steps of the loop, and more. It grows with extents that are symbols.
+std::string count_text(const SumBound& b, const Dim& more) {
   const std::string steps = b.per_step == 1 ? b.extent.text() : fmt::format("{} / {}", b.extent.text(), b.per_step);
-  return more == 0 ? fmt::format("({})", steps) : fmt::format("({} + {})", steps, more);
+  if (!b.extent.is_constant()) return more == Dim(0) ? fmt::format("({})", steps) : fmt::format("({} + {})", steps, more.text());
+  const Dim all = more + static_cast<std::int64_t>(b.steps(b.extent.value()));
+  return all.is_constant() ? all.text() : fmt::format("({})", all.text());
 }
+
+// Additions within a tile and between parts.
+Dim additions_of_step(const SumBound& b) { return b.of_tile + (b.parts > 1 ? b.parts : 0); }
 
 }  // namespace
 
 double SumBound::steps(std::int64_t n) const { return std::ceil(static_cast<double>(n) / static_cast<double>(per_step)); }
+double SumBound::additions(std::int64_t n) const { return steps(n) + estimated_extent(additions_of_step(*this)); }
 double SumBound::reference_changes(std::int64_t n) const { return moves ? steps(n) + (parts > 1 ? 1 : 0) : 0; }
 
 std::vector<SumBound> sum_bounds(const LoopPlan& plan, const TileSizes& sizes, std::int64_t parts) {
@@ -50,7 +52,8 @@ std::vector<SumBound> sum_bounds(const LoopPlan& plan, const TileSizes& sizes, s
     b.extent = plan.loop->extent;
     const std::int64_t tile = b.extent.is_constant() ? std::min(sizes.loop, b.extent.value()) : sizes.loop;
     b.per_step = sizes.loop * parts;
-    b.fixed = static_cast<std::int64_t>(static_cast<double>(tile) * inner_positions(r.value->bound, plan.loop)) + (parts > 1 ? parts : 0);
+    b.of_tile = tile;
+    for (Axis a : r.value->bound.without({plan.loop})) b.of_tile *= a->extent;
     b.parts = parts;
     b.parts_of_sum = static_cast<int>(r.terms.size());
     b.moves = moves_by_exponent(plan, r);
@@ -74,10 +77,10 @@ std::string error_text(const LoopPlan& plan, const std::vector<SumBound>& bounds
     own.sums = {fmt::format("r{}", at - plan.reductions.begin())};
     // If a sum is divided into several accumulators, the terms of each one with its factor.
     const char* const terms = b.parts_of_sum > 1 ? "sum|c_i terms_i|" : "sum|terms|";
-    own.terms = fmt::format("{} u {}", count_text(b, b.fixed), terms);
+    own.terms = fmt::format("{} u {}", count_text(b, additions_of_step(b)), terms);
     if (b.moves) own.moves = fmt::format(" + {} (u + e) ", count_text(b, b.parts > 1 ? 1 : 0));
     // Unfused, the terms are stored, which rounds each of them once more, and the reference does not change.
-    own.rest = fmt::format("; unfused {} u sum|terms|; u = 2^{:.0f}{}", count_text(b, b.fixed + 1), std::log2(b.unit),
+    own.rest = fmt::format("; unfused {} u sum|terms|; u = 2^{:.0f}{}", count_text(b, additions_of_step(b) + 1), std::log2(b.unit),
                            b.moves ? fmt::format(", e = 2^{:.0f}", std::log2(b.exp_error)) : "");
     const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& l) {
       return std::tie(l.terms, l.moves, l.rest) == std::tie(own.terms, own.moves, own.rest);

@@ -22,14 +22,15 @@ struct SumBound {
   Expr reduction;
   Dim extent;                 // extent of the loop's axis
   std::int64_t per_step = 1;  // positions of the loop's axis that all parts together handle at a time
-  std::int64_t fixed = 0;     // additions within a tile and between parts
+  Dim of_tile = 1;  // terms of a tile: its positions along the loop's axis, times the extents of the other axes that are summed over
   std::int64_t parts = 1;
   int parts_of_sum = 1;  // the number of accumulators, with a factor each, whose sum it is
   bool moves = false;
   double unit = 0, exp_error = 0;
 
   double steps(std::int64_t extent_of_loop) const;
-  double additions(std::int64_t extent_of_loop) const { return steps(extent_of_loop) + static_cast<double>(fixed); }
+  /// With typical values of the symbols of the other axes.
+  double additions(std::int64_t extent_of_loop) const;
   double reference_changes(std::int64_t extent_of_loop) const;
 };
 

@@ -34,6 +34,24 @@ Derived weighted_squares() {
   return d;
 }
 
+TEST_CASE("fusion error bound: extents of other axes than the loop's, which are symbols") {
+  Derived d;
+  const Dim n = d.graph->symbols()->add("n", {}, {"test.cpp", 1, 0});
+  const Formula x = input(*d.graph, "x", {n, 4, 3});
+  builder(*d.graph).output("y", sum(x, {0, 1}, false).id);
+  translate_outputs(d);
+  const LoopPlan plan = plan_of(d);
+  TileSizes sizes = choose_tiles(plan, *d.exprs, {});
+  for (const std::int64_t tile : {1, 4}) {
+    CAPTURE(tile);
+    sizes.loop = tile;
+    const std::string text = error_text(plan, sum_bounds(plan, sizes, 1));
+    const bool is_symbol = !plan.loop->extent.is_constant();
+    CHECK(text.starts_with(is_symbol ? (tile == 1 ? "|error of r0| <= (n + 4) u" : "|error of r0| <= (n / 4 + 16) u")
+                                     : (tile == 1 ? "|error of r0| <= (n + 4) u" : "|error of r0| <= (4 n + 1) u")));
+  }
+}
+
 TEST_CASE("fusion error bound: a tile, then one addition for each tile and part") {
   Derived d = sum_of_exponentials();
   const LoopPlan plan = plan_of(d);
