@@ -25,7 +25,9 @@ using graph::NodeId;
 constexpr std::size_t kMostPieces = 16;  // the most pieces that are estimated one by one
 constexpr std::size_t kMostValues = 3;   // the most values of a piece for which reports have formulas
 constexpr int kMostDepthOfNumbers = 4;   // the most depth of formulas of numbers that reports write out
-constexpr double kOfNothing = 1e-3;      // a piece that gains less than this share of a region gains nothing
+constexpr double kShareLostIfSmall =
+    1.0 / 400;                       // the most time lost at the least values of symbols, as a share of what is gained at typical ones
+constexpr double kOfNothing = 1e-3;  // a piece that gains less than this share of a region gains nothing
 
 class RegionSearch {
  public:
@@ -163,11 +165,15 @@ class RegionSearch {
 
   bool gains(const SearchEstimate& e) const { return times_as_fast(written_, e) >= options_.gain && serves_other_symbols(e); }
 
-  /// A launch more or less is noise where symbols are small.
-  double most_lost() const { return 2 * options_.launch_seconds; }
+  /// A launch more or less is noise where symbols are small, and so is a small share of what is gained at typical values.
+  double most_lost_if_small(const SearchEstimate& e) const {
+    return std::max(most_lost_if_large(), kShareLostIfSmall * (written_.seconds - e.seconds));
+  }
+  double most_lost_if_large() const { return 2 * options_.launch_seconds; }
 
   bool serves_other_symbols(const SearchEstimate& e) const {
-    return e.seconds_if_small <= written_.seconds_if_small + most_lost() && e.seconds_if_large <= written_.seconds_if_large + most_lost();
+    return e.seconds_if_small <= written_.seconds_if_small + most_lost_if_small(e) &&
+           e.seconds_if_large <= written_.seconds_if_large + most_lost_if_large();
   }
 
   /// Returns what pieces save, by the class of their first value.
@@ -304,12 +310,13 @@ class RegionSearch {
   }
 
   void report_other_symbols(const Candidate& c, std::string_view consequence = {}) {
-    const bool is_small = c.estimate.seconds_if_small > written_.seconds_if_small + most_lost();
+    const bool is_small = c.estimate.seconds_if_small > written_.seconds_if_small + most_lost_if_small(c.estimate);
     const double seconds = is_small ? c.estimate.seconds_if_small : c.estimate.seconds_if_large;
     const double as_written = is_small ? written_.seconds_if_small : written_.seconds_if_large;
-    outcome_.not_done.push_back(fmt::format("{}: where symbols have {} values, it takes {:.3g} us instead of {:.3g} us{}",
-                                            text_of(difference_of(c.members)), is_small ? "their least" : "great", seconds * 1e6,
-                                            as_written * 1e6, consequence));
+    outcome_.not_done.push_back(fmt::format(
+        "{}: where symbols have {} values, it takes {:.3g} us instead of {:.3g} us{}; at typical values {:.3g} us instead of {:.3g} us{}",
+        text_of(difference_of(c.members)), is_small ? "their least" : "great", seconds * 1e6, as_written * 1e6, consequence,
+        c.estimate.seconds * 1e6, written_.seconds * 1e6, is_small ? " (greater least values, dim(\"n\", {.min = ...}), allow more)" : ""));
   }
 
   const graph::Graph& whole_;
