@@ -47,6 +47,7 @@ class BlockPlanner {
   /// Ensures that a value is in `to` when the terminator is reached.
   void deliver(ValueId, ClassId to, Step& terminator);
   void yield_to_for(OpId yield, OpId loop);
+  bool continues(OpId loop, ValueId argument, ValueId tile) const;
   bool may_share(ValueId yielded, ValueId argument) const;
   std::vector<OpId> readers(ValueId) const;
   bool starts_at_zero(OpId loop, ValueId argument) const;

@@ -121,8 +121,19 @@ std::vector<OpId> BlockPlanner::readers(ValueId v) const {
   return out;
 }
 
+/// Whether a loop of this block begins with the argument, which it does not read otherwise, and ends with the tile.
+bool BlockPlanner::continues(OpId loop, ValueId argument, ValueId tile) const {
+  const auto& op = f_.op(loop);
+  if (op.kind != OpKind::for_ || std::count(op.operands.begin(), op.operands.end(), argument) != 1) return false;
+  const auto result = std::find(op.results.begin(), op.results.end(), tile);
+  if (result == op.results.end() || op.operands[static_cast<std::size_t>(result - op.results.begin()) + 3] != argument) return false;
+  const auto& users = f_.value(argument).users;
+  return std::all_of(users.begin(), users.end(),
+                     [&](OpId user) { return user == loop || (f_.op(user).parent == block_ && !p_.is_alias(user)); });
+}
+
 /// Whether the tile that is yielded for an argument may overwrite it: after the first write, only the loop nest that writes may read the
-/// old tile, and only at the same index.
+/// old tile, and only at the same index; or a loop that begins with the argument writes first.
 bool BlockPlanner::may_share(ValueId yielded, ValueId argument) const {
   if (p_.schedule(yielded) == Schedule::alias || p_.schedule(yielded) == Schedule::inlined || f_.defining_block(yielded) != block_)
     return false;
@@ -152,6 +163,7 @@ bool BlockPlanner::may_share(ValueId yielded, ValueId argument) const {
     if (f_.kind(reader) == OpKind::reshape_) return false;  // the reshape's result would be read later
     const int at = p_.step_of_[reader.index];
     if (at < 0 || at > first) return false;
+    if (at == first && continues(reader, argument, yielded)) continue;
     if (at == first && !steps_[first].is_loops) return false;
     if (at == first) {
       // The same index is guaranteed only if every operand on the way to the argument keeps its axes.

@@ -374,6 +374,53 @@ TEST_CASE("plan: carried tiles that others still read are copied") {
   CHECK(p.copies(p.loop_body()) == 2);
 }
 
+// A loop in a loop, of which both carry tiles. `inner`: the ops of the outer loop's body, whose carried tiles are %x and %y.
+int copies_around_inner_loop(const std::string& inner) {
+  const Planned p((R"(kernel @nested(%n: i32, %o: ptr<f32>) {
+    %z = constant {value = 0} : i32
+    %one = constant {value = 1} : i32
+    %a = constant {value = 0.0} : f32[32, 32]
+    %b = constant {value = 1.0} : f32[32, 32]
+    %ob = broadcast %o : ptr<f32>[32, 32]
+    %r, %s = for %z, %n, %one, %a, %b : f32[32, 32], f32[32, 32] (%i: i32, %x: f32[32, 32], %y: f32[32, 32]) {
+)" + inner + R"(
+    }
+    store %ob, %r
+    store %ob, %s
+  })")
+                      .c_str());
+  BlockId outer;
+  p.function.walk([&](OpId id) {
+    if (p.function.kind(id) == OpKind::for_ && p.function.op(id).parent == p.function.body()) outer = p.function.region(id);
+  });
+  return p.copies(outer);
+}
+
+TEST_CASE("plan: a loop continues in the buffer of the tile that it begins with, unless others read that tile") {
+  const std::string loop = R"(
+    %t = for %z, %n, %one, %x : f32[32, 32] (%j: i32, %c: f32[32, 32]) {
+      %d = add %c, OTHER : f32[32, 32]
+      yield %d
+    })";
+  const auto of_other = [&](const std::string& other) {
+    std::string text = loop;
+    return text.replace(text.find("OTHER"), 5, other);
+  };
+  CHECK(copies_around_inner_loop(of_other("%y") + "yield %t, %y") == 0);
+  // What the tile was before is read in the loop, behind it, or yielded.
+  CHECK(copies_around_inner_loop(of_other("%x") + "yield %t, %y") > 0);
+  CHECK(copies_around_inner_loop(of_other("%y") + "store %ob, %x yield %t, %y") > 0);
+  CHECK(copies_around_inner_loop(of_other("%y") + "yield %t, %x") > 0);
+  CHECK(copies_around_inner_loop("store %ob, %x " + of_other("%y") + "yield %t, %y") == 0);
+  // The loop ends with the tiles in the other order.
+  CHECK(copies_around_inner_loop(R"(
+    %t, %u = for %z, %n, %one, %y, %x : f32[32, 32], f32[32, 32] (%j: i32, %c: f32[32, 32], %e: f32[32, 32]) {
+      %d = add %c, %e : f32[32, 32]
+      yield %d, %e
+    }
+    yield %t, %u)") > 0);
+}
+
 TEST_CASE("plan: index arithmetic lies in no buffer") {
   const Planned p(R"(kernel @indices(%x: ptr<f32>, %n: i32) {
     %i = arange {lo = 0, hi = 64} : i32[64]
