@@ -25,12 +25,14 @@ struct Alternative {
   FittedTiling tiling;
   ExprMap stored;
   KernelCost cost;
-  Seconds of_stored;        // the time to compute and store the values that it reads
-  bool is_emitted = false;  // the tiles and the cost are final, and the plan was checked
+  Seconds of_stored;           // the time to compute and store the values that it reads
+  double least_of_stored = 0;  // the seconds of these values, each with the alternative that takes the least time, however much it stores
+  bool is_emitted = false;     // the tiles and the cost are final, and the plan was checked
   ProofResult proof;
   std::string comparison;  // the comparison with the next best alternative, for reports
 
   double seconds() const { return cost.seconds + of_stored.typical; }
+  double least_seconds() const { return cost.seconds + least_of_stored; }
   double seconds_if_large() const { return cost.seconds_if_large + of_stored.if_large; }
 };
 

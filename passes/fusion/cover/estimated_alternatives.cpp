@@ -154,17 +154,59 @@ void EstimatedAlternatives::add_without_loop(const KernelOutput& output, std::ve
   sort(all);
 }
 
-void EstimatedAlternatives::sort(std::vector<Alternative>& all) const {
-  double least = HUGE_VAL;  // seconds, if symbols are large
+void EstimatedAlternatives::sort(std::vector<Alternative>& all) {
+  double fastest = HUGE_VAL;  // seconds, if symbols are large
   for (const Alternative& a : all)
-    if (!a.proof.is_refuted && a.cost.fits) least = std::min(least, a.seconds_if_large());
-  const auto explodes = [&](const Alternative& a) { return a.cost.repeats_most() || a.seconds_if_large() > kMostGrowth * least; };
+    if (!a.proof.is_refuted && a.cost.fits) fastest = std::min(fastest, a.seconds_if_large());
+  const auto explodes = [&](const Alternative& a) { return a.cost.repeats_most() || a.seconds_if_large() > kMostGrowth * fastest; };
   const auto is_better = [&](const Alternative& a, const Alternative& c) {
     const auto weighted = [&](const Alternative& x) { return x.seconds() * (stores_more(x.stored) ? kOfStoring : 1); };
     return std::tuple(a.proof.is_refuted, !a.cost.fits, explodes(a), weighted(a)) <
            std::tuple(c.proof.is_refuted, !c.cost.fits, explodes(c), weighted(c));
   };
   std::stable_sort(all.begin(), all.end(), is_better);
+  const double factor = step_by_step_.contains(all.front().plan->outputs[0].tensor) ? 1 : kOfStoring;
+  const Alternative& own = least(all);
+  if (explodes(own) || all.front().seconds() <= factor * own.least_seconds()) return;
+  const auto at = all.begin() + (&own - all.data());
+  std::rotate(all.begin(), at, at + 1);
+  store_step_by_step(all.front());
+}
+
+// The alternative that takes the least time if the values that it reads do.
+const Alternative& EstimatedAlternatives::least(const std::vector<Alternative>& all) {
+  const auto seconds = [](const Alternative& a) {
+    return std::tuple(a.proof.is_refuted, !a.cost.fits, a.cost.repeats_most(), a.least_seconds());
+  };
+  return *std::ranges::min_element(all, {}, seconds);
+}
+
+// Each value of a chain may take a little less time if it computes all that come before it than if it reads the one before, and the last one
+// then takes many times as long as if each was stored. So the values that this alternative reads are computed in their least time.
+void EstimatedAlternatives::store_step_by_step(Alternative& a) {
+  a.of_stored.typical = a.least_of_stored;
+  for (const auto& [value, load] : a.stored) {
+    if (!step_by_step_.insert(load->tensor).second) continue;
+    if (const auto known = alternatives_.find(load); known != alternatives_.end()) sort(known->second);
+  }
+}
+
+// The seconds of the kernels that store these values, and those that they read, if each is computed in its least time.
+double EstimatedAlternatives::least_seconds_to_store(const ExprMap& stored) {
+  double seconds = 0;
+  ExprSet seen;
+  std::vector<const ExprMap*> todo{&stored};
+  while (!todo.empty()) {
+    const ExprMap& values = *todo.back();
+    todo.pop_back();
+    for (const auto& [value, load] : values) {
+      if (tensors_.is_started(value) || !seen.insert(value).second) continue;
+      const Alternative& own = least(alternatives(tensors_.output_of(value)));
+      seconds += own.cost.seconds;
+      todo.push_back(&own.stored);
+    }
+  }
+  return seconds;
 }
 
 // Whether storing these values needs memory that is not allocated yet. Single elements do not count.
@@ -178,6 +220,7 @@ Alternative EstimatedAlternatives::estimate_alternative(std::string strategy, Lo
   a.tiling = {choose_tiling(b_, plan, target_, options_), {}};
   a.cost = estimate(plan, a.tiling, b_, target_, options_);
   a.of_stored = seconds_to_store(stored);
+  a.least_of_stored = least_seconds_to_store(stored);
   a.stored = std::move(stored);
   a.plan.emplace(std::move(plan));
   return a;

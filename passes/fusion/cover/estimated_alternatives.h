@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -28,7 +29,7 @@ class EstimatedAlternatives {
 
   /// Estimates the output with this read again, since values inside of it are stored now.
   void forget(Expr read) { alternatives_.erase(read); }
-  void forget_all() { alternatives_.clear(), together_.clear(), products_.clear(); }
+  void forget_all() { alternatives_.clear(), step_by_step_.clear(), together_.clear(), products_.clear(); }
 
  private:
   /// What the kernel of an output computes if other kernels store some values.
@@ -46,7 +47,10 @@ class EstimatedAlternatives {
   void add_refined(const Strategy&, KernelOutput rest, Axis loop, std::optional<LoopPlan> best, const ExprMap& stored,
                    std::vector<Alternative>&);
   void add_without_loop(const KernelOutput&, std::vector<Alternative>&);
-  void sort(std::vector<Alternative>&) const;
+  void sort(std::vector<Alternative>&);
+  void store_step_by_step(Alternative&);
+  static const Alternative& least(const std::vector<Alternative>&);
+  double least_seconds_to_store(const ExprMap& stored);
   bool stores_more(const ExprMap& stored) const;
   Alternative estimate_alternative(std::string strategy, LoopPlan, ExprMap stored);
   Seconds seconds_to_store(const ExprMap& stored);
@@ -62,8 +66,9 @@ class EstimatedAlternatives {
   ValueTensors& tensors_;
   UniqueBoundAxes unique_bound_axes_;
   std::unordered_map<Expr, std::vector<Alternative>, ExprHash> alternatives_;  // by the expression that reads the output
-  std::map<std::vector<Tensor>, std::optional<Seconds>> together_;             // the time of one kernel for all of these tensors
-  std::unordered_map<Expr, std::vector<Expr>, ExprHash> products_;             // by the stored value
+  std::set<Tensor> step_by_step_;                                   // values that are computed in their least time, whatever they store
+  std::map<std::vector<Tensor>, std::optional<Seconds>> together_;  // the time of one kernel for all of these tensors
+  std::unordered_map<Expr, std::vector<Expr>, ExprHash> products_;  // by the stored value
 };
 
 }  // namespace tilewright::passes::fusion

@@ -19,28 +19,35 @@ using graph::Combine;
 Expr StoredValues::store_combined(Expr root, Axis loop, Combined which, ExprMap& stored) {
   ExprMap replaced;
   ExprSet seen;
-  walk_inwards(root, seen, [&](Expr e) {
-    if (!held_.holds_reduction(e)) return false;
-    if (!e->is(ExprKind::reduce) || e->combine == Combine::combine) return true;
-    auto [operands, common] = operands_apart(b_, e);
-    operands.push_back({{}, common});
-    std::vector<Factor> removed, loads;
-    for (const Operand& operand : operands) {
-      std::vector<Factor> own;
-      std::copy_if(operand.factors.begin(), operand.factors.end(), std::back_inserter(own), [&](const Factor& f) {
-        return held_.holds_reduction(f.base) && (which == Combined::outermost || !f.base->axes.contains(loop));
-      });
-      if (own.empty()) continue;
-      const Expr value = b_.multiply(1, own);
-      stored[value] = load_of_(value);
-      loads.push_back({stored[value], 1});
-      removed.insert(removed.end(), own.begin(), own.end());
-    }
-    if (loads.empty()) return true;
-    replaced[e] = with_body(b_, e, replace_factors(b_, e->operands[0], removed, loads));
-    b_.pool().copy_sources(e, replaced[e]);
-    return false;
-  });
+  // Values that are stored, and that the root may contain elsewhere, too: x in x - mean(x). What these hold is not searched.
+  const auto find = [&](const ExprMap& known) {
+    walk_inwards(root, seen, [&](Expr e) {
+      if (!held_.holds_reduction(e) || known.contains(e)) return false;
+      if (!e->is(ExprKind::reduce) || e->combine == Combine::combine) return true;
+      auto [operands, common] = operands_apart(b_, e);
+      operands.push_back({{}, common});
+      std::vector<Factor> removed, loads;
+      for (const Operand& operand : operands) {
+        std::vector<Factor> own;
+        std::copy_if(operand.factors.begin(), operand.factors.end(), std::back_inserter(own), [&](const Factor& f) {
+          return held_.holds_reduction(f.base) && (which == Combined::outermost || !f.base->axes.contains(loop));
+        });
+        if (own.empty()) continue;
+        const Expr value = b_.multiply(1, own);
+        stored[value] = load_of_(value);
+        loads.push_back({stored[value], 1});
+        removed.insert(removed.end(), own.begin(), own.end());
+      }
+      if (loads.empty()) return true;
+      replaced[e] = with_body(b_, e, replace_factors(b_, e->operands[0], removed, loads));
+      b_.pool().copy_sources(e, replaced[e]);
+      return false;
+    });
+  };
+  find({});
+  const ExprMap first = stored;
+  stored.clear(), replaced.clear(), seen.clear();
+  find(first);
   return replaced.empty() ? root : read_stored(b_, held_, b_.substitute(root, replaced), stored);
 }
 

@@ -71,7 +71,8 @@ class WorkCounter {
   struct Inside {
     std::vector<Expr> values;
     AxisSet walked;
-    Expr own_loop = {};  // on hosts: the reduction inside of the plan's loop that walks these values in a loop of its own
+    Expr own_loop = {};   // on hosts: the reduction inside of the plan's loop that walks these values in a loop of its own
+    AxisSet around = {};  // the axes of the loops in which that loop runs again
   };
   // The values that were counted, for each set of walked axes and each loop: a value is counted once for each of them, and not once for a
   // whole walk.
@@ -95,6 +96,25 @@ class WorkCounter {
   };
 
   double evaluations(const AxisSet& axes, const AxisSet& walked = {}) const { return footprint_.evaluations(axes, walked); }
+
+  // The same inside of loops: a loop inside of another one computes its values again in each step of that one.
+  double evaluations(const AxisSet& axes, const Inside& in) const {
+    double count = evaluations(axes, in.walked);
+    for (Axis a : in.around)
+      if (!axes.contains(a)) count *= std::ceil(footprint_.extent(a) / static_cast<double>(footprint_.tile(a)));
+    return count;
+  }
+
+  // The axes of the loops around the own loop of a reduction inside of these: a reduction that does not vary along one of them is computed
+  // outside of it.
+  AxisSet around(Expr reduction, const Inside& in) const {
+    AxisSet loops = in.around;
+    if (plan_.loop) loops.insert({plan_.loop});
+    if (in.own_loop)
+      for (Axis a : in.own_loop->bound)
+        if (const auto inner = tiles_.inner.find(a); inner != tiles_.inner.end() && inner->second.is_looped) loops.insert({a});
+    return loops.common(reduction->axes);
+  }
 
   // The bytes of the elements that are read, each counted once.
   double tensor_bytes(Tensor t) const {
@@ -140,8 +160,9 @@ class WorkCounter {
       const Accumulator& a = plan_.accumulators[i];
       if (a.pass != pass || !is_read(plan_.reductions, static_cast<int>(i))) continue;
       const Expr body = footprint_.has_one_tile() ? body_at_values(b_, a) : a.body;
-      const AxisSet walked = footprint_.walked_in(a.reduce->bound, {});
-      add_parts({add_reduction(a.combine, body, {plan_.loop}, a.reduce->operand_element, a.axes, walked), walked}, counted);
+      Inside in{.values = {}, .walked = footprint_.walked_in(a.reduce->bound, {})};
+      in.values = add_reduction(a.combine, body, {plan_.loop}, a.reduce->operand_element, a.axes, in);
+      add_parts(std::move(in), counted);
       if (!a.exponent->is_number(0)) {
         const double steps = std::ceil(footprint_.tiles_of_loop());
         work_.flops += steps * evaluations(a.axes);
@@ -152,19 +173,19 @@ class WorkCounter {
 
   // Counts the operations that combine the body, and returns what is combined: the factors of a product, which one instruction multiplies.
   std::vector<Expr> add_reduction(Combine c, Expr body, const AxisSet& along, const ProductElement& operands, const AxisSet& axes,
-                                  const AxisSet& walked) {
-    const double count = evaluations(both(axes, along), walked);
+                                  const Inside& in) {
+    const double count = evaluations(both(axes, along), in);
     if (c == Combine::sum && is_product(b_.factors(body), along)) {
       work_.matrix_flops += 2 * count;
       const auto [sides, common] = operands_of(b_.factors(body), along, nullptr, batch_axes(b_.factors(body), along));
       if (!target_.is_gpu() && !has_part(b_.factors(body), along))
         work_.idle_flops += 2 * count * (kRowsOfHostProduct / std::min(rows_at_once(b_.factors(body), along), kRowsOfHostProduct) - 1);
-      if (!target_.is_gpu() && plan_.loop && !along.contains(plan_.loop)) add_copied_operands(b_.factors(body), along, walked);
+      if (!target_.is_gpu() && plan_.loop && !along.contains(plan_.loop)) add_copied_operands(b_.factors(body), along, in);
       const bool is_exact = is_exact_in_tf32(common) &&
                             std::all_of(sides.begin(), sides.end(), [](const Operand& side) { return is_exact_in_tf32(side.factors); });
       if (!is_exact) work_.precision_seconds += 2 * count * seconds_of_precision(operands.precision);
       work_.operand_bits = std::min(work_.operand_bits, ir::bits(operands.element));
-      add_computed_operand(b_.factors(body), along, operands.element, walked);
+      add_computed_operand(b_.factors(body), along, operands.element, in);
       std::vector<Expr> multiplied;
       for (const Factor& f : b_.factors(body)) multiplied.push_back(b_.multiply(1, {f}));
       return multiplied;
@@ -196,7 +217,7 @@ class WorkCounter {
   // scratch memory, for each tile of columns. The right operand is kept for the next tile of rows. Operands that are narrower than f32 are
   // converted into scratch memory in any case. An operand that contains sums over the kernel's loop is not counted: another loop over the
   // data would have to store it first.
-  void add_computed_operand(const std::vector<Factor>& factors, const AxisSet& along, ir::Element element, const AxisSet& walked) {
+  void add_computed_operand(const std::vector<Factor>& factors, const AxisSet& along, ir::Element element, const Inside& in) {
     if (target_.is_gpu() || ir::bits(element) < 32) return;
     const auto [sides, common] = operands_of(factors, along, nullptr, batch_axes(factors, along));
     if (sides.size() != 2) return;
@@ -210,11 +231,11 @@ class WorkCounter {
         if (any_of(f.base, [](Expr e) { return e->is_reference(); })) return;
         axes.insert(f.base->axes);
       }
-    work_.exponentials += kExponentialsOfOperand * (evaluations(axes, walked) - footprint_.extent(axes));
+    work_.exponentials += kExponentialsOfOperand * (evaluations(axes, in) - footprint_.extent(axes));
   }
 
   // If a product is inside of a loop, and the loop does not only add it up, a host first copies its operands to scratch memory.
-  void add_copied_operands(const std::vector<Factor>& factors, const AxisSet& along, const AxisSet& walked) {
+  void add_copied_operands(const std::vector<Factor>& factors, const AxisSet& along, const Inside& in) {
     const std::vector<Operand> sides = operands_of(factors, along, [&](Axis a) { return footprint_.tile(a) > 1; }).operands;
     for (const Operand& side : sides) {
       AxisSet axes;
@@ -223,7 +244,7 @@ class WorkCounter {
       for (const Operand& other : sides)
         if (&other != &side)
           for (Axis a : other.axes.without(along).without(axes)) rows *= static_cast<double>(footprint_.tile(a));
-      work_.copied_bytes += 4 * evaluations(axes, walked) * std::min(1.0, kRowsOfCopies / rows);
+      work_.copied_bytes += 4 * evaluations(axes, in) * std::min(1.0, kRowsOfCopies / rows);
     }
   }
 
@@ -284,36 +305,37 @@ class WorkCounter {
 
   // Counts what it takes to compute a value of its parts, and returns the parts.
   Inside add_value(Expr e, const Inside& in) {
-    const AxisSet& walked = in.walked;
     b_.pool().steps().take(1);
     if (e->is(ExprKind::load)) {
-      if (e->tensor->is_scalar) return {{}, walked};
-      const double elements = evaluations(e->axes, walked) * ir::bytes(e->tensor->element),
+      if (e->tensor->is_scalar) return {{}, in.walked};
+      const double elements = evaluations(e->axes, in) * ir::bytes(e->tensor->element),
                    bytes = elements * lines_per_run(e->tensor, e->operands);
       read_[e->tensor] += bytes;
       beside_runs_[e->tensor] += bytes - elements;
-      if (!walked.empty()) work_.walked_bytes += bytes;
+      if (!in.walked.empty()) work_.walked_bytes += bytes;
       wasted_[e->tensor] += bytes * wasted_per_byte(e);
       axes_[e->tensor].insert(e->axes);
-      return {{}, walked};
+      return {{}, in.walked};
     }
-    if (e->is(ExprKind::index) || e->is(ExprKind::extent) || e->is(ExprKind::number)) return {{}, walked};
+    if (e->is(ExprKind::index) || e->is(ExprKind::extent) || e->is(ExprKind::number)) return {{}, in.walked};
     if (e->is(ExprKind::reduce)) {
-      const AxisSet inside = footprint_.walked_in(e->bound, walked);
-      const bool has_own_loop = !target_.is_gpu() && varies_in(e, e->operands[0]);
+      Inside parts{{}, footprint_.walked_in(e->bound, in.walked), in.own_loop, in.around};
+      if (!target_.is_gpu() && varies_in(e, e->operands[0])) parts.own_loop = e, parts.around = around(e, in);
       // What a product of the loop sums up goes through scratch memory, as a computed operand does.
       if (!target_.is_gpu() && plan_.loop && e->axes.contains(plan_.loop) && !products_.empty() && !is_product(e, b_))
-        work_.exponentials_of_scans += exponentials_of_summed(e) * evaluations(both(e->axes, e->bound), inside);
-      return {add_reduction(e->combine, e->operands[0], e->bound, e->operand_element, e->axes, inside), inside,
-              has_own_loop ? e : in.own_loop};
+        work_.exponentials_of_scans += exponentials_of_summed(e) * evaluations(both(e->axes, e->bound), parts);
+      parts.values = add_reduction(e->combine, e->operands[0], e->bound, e->operand_element, e->axes, parts);
+      return parts;
     }
     const std::vector<Expr> parts = parts_of(e);
-    const double count = evaluations(e->axes, walked), exponentials = exponentials_of(b_, e),
+    // Masks and sums of positions take too little time to be counted in each step of a loop.
+    const double exponentials = exponentials_of(b_, e),
+                 count = exponentials > 0 ? evaluations(e->axes, in) : evaluations(e->axes, in.walked),
                  of_each = exponentials > 0 ? exponentials : static_cast<double>(std::max<std::size_t>(parts.size(), 1));
     (exponentials > 0 ? work_.exponentials : work_.flops) += count * of_each;
     work_.repeated_operations += (count - footprint_.extent(e->axes)) * of_each;
     if (e->is(ExprKind::scan) && !target_.is_gpu()) work_.exponentials_of_scans += kExponentialsOfScan * count;
-    return {parts, walked, in.own_loop};
+    return {parts, in.walked, in.own_loop, in.around};
   }
 
   // A scan is computed along the axis of its position.

@@ -11,6 +11,7 @@
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/thresholds.h"
 #include "passes/fusion/tiles/footprint.h"
+#include "passes/fusion/transcendental.h"
 
 namespace tilewright::passes::fusion {
 
@@ -244,17 +245,32 @@ class TileChooser {
       sizes_ = std::move(larger);
   }
 
+  // Whether a host computes functions again in each of many passes: with one tile for the whole loop it computes them once.
+  bool recomputes_in_passes() const {
+    if (target_.is_gpu() || plan_.passes < kLeastPassesOfOneTile || !plan_.loop->extent.is_constant() || !sizes_.payload.empty())
+      return false;
+    return std::ranges::any_of(plan_.outputs, [](const KernelOutput& o) {
+      return any_of(o.value, [](Expr e) {
+        return e->is(ExprKind::exp) || e->is(ExprKind::log) || (e->is(ExprKind::function) && is_transcendental(e->function));
+      });
+    });
+  }
+
   void choose_for_rows(const AxisSet& grid) {
     Axis contiguous = contiguous_of(grid);
     const bool is_beside_loop = !target_.is_gpu() && !contiguous && (contiguous = beside_loop(grid));
-    const std::int64_t line = target_.is_gpu() ? kLineOfRows : contiguous ? host_piece(contiguous, grid) : 1;
+    const std::int64_t lanes = target_.is_gpu() ? 1 : sizes_.lanes;
+    const bool is_one_tile = recomputes_in_passes() && whole(plan_.loop) * (contiguous ? lanes : 1) <= kMostElementsOfOneTile;
+    const std::int64_t line = target_.is_gpu() ? kLineOfRows : is_one_tile ? lanes : contiguous ? host_piece(contiguous, grid) : 1;
     // A host keeps the accumulators of only a few rows.
-    const std::int64_t most = target_.is_gpu() ? kMostRowElements : contiguous ? kHostRows * line : kMostHostRowElements;
+    std::int64_t most = target_.is_gpu() ? kMostRowElements : contiguous ? kHostRows * line : kMostHostRowElements;
+    if (is_one_tile) most = std::max(most, whole(plan_.loop) * (contiguous ? lanes : 1));
     std::int64_t cells = 1;
     for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * std::min(size, most), most);
-    // An axis along which memory is contiguous gets a tile, so that whole cache lines are read.
+    // An axis along which memory is contiguous gets a tile, so that whole cache lines are read, and beside axes that a program holds whole a
+    // vector of a host.
     if (contiguous) {
-      sizes_.grid[contiguous] = std::min({is_batch_invariant_ ? line : whole(contiguous), line, most / cells});
+      sizes_.grid[contiguous] = std::min({is_batch_invariant_ ? line : whole(contiguous), line, std::max(most / cells, lanes)});
       cells *= sizes_.grid[contiguous];
     }
     cells *= choose_inner(most / cells, INT64_MAX, most);
