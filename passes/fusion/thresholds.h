@@ -94,6 +94,10 @@ inline constexpr std::size_t kMostTensorsReadAgain = 4;
 inline constexpr std::size_t kMostKeptTensors = 16;
 /// Reductions, each waiting for the one before, that read a function of the data; a function with more is stored.
 inline constexpr std::size_t kMostReaders = 3;
+/// Elements that a reduction combines for each element of its result, from which several reductions that walk the result read it from memory;
+/// and the reductions that are remembered of those.
+inline constexpr double kLeastCombined = 8;
+inline constexpr std::size_t kMostWalkers = 8;
 /// The most functions of the data that are looked for in one formula. A formula with more does not compute one of them again and again.
 inline constexpr std::size_t kMostRecurringValues = 4;
 /// Nodes between a value and one that depends on it by a product; values that are further apart are not in one segment anyway.

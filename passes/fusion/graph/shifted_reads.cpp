@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
+#include "passes/fusion/expr/extents.h"
 #include "passes/fusion/graph/node_memory.h"
 #include "passes/fusion/graph/pads_in_place.h"
 #include "passes/fusion/thresholds.h"
@@ -71,6 +73,7 @@ class ShiftedReads {
         choices_(g.size()),
         reads_memory_(g.size()),
         reduces_(g.size()),
+        reduces_along_(g.size()),
         is_costly_(g.size()),
         is_padded_(g.size()),
         in_place_(pads_read_in_place(g, is_needed)),
@@ -87,6 +90,7 @@ class ShiftedReads {
         reads_memory_[i] = reads_memory_[i] || reads_memory_[x.index];
         users_[x.index] += is_needed[i] ? 1 : 0;
       }
+      reduces_along_[i] = reduced_axes(n, i);
     }
   }
 
@@ -121,6 +125,8 @@ class ShiftedReads {
       for (const ReadPosition& p : positions) {
         if (n.op == Op::window)
           read_windows(n, p);
+        else if (k == 0 && reads_again_by_index(n))
+          add_many(n.operands[0], operand_position(n, 0, begin, p), static_cast<std::size_t>(n.axes[0]));
         else
           add(n.operands[k], operand_position(n, k, begin, p));
       }
@@ -131,6 +137,43 @@ class ShiftedReads {
   void add(NodeId n, ReadPosition p) {
     std::vector<ReadPosition>& all = positions_[n.index];
     if (all.size() < kMostKeptPositions && std::find(all.begin(), all.end(), p) == all.end()) all.push_back(std::move(p));
+  }
+
+  // An index that names more positions than there are reads some of them again. What it reads of a reduction is stored, as in the steps of
+  // PageRank, where each node reads the rank of its neighbours, which is a sum itself.
+  bool reads_again_by_index(const Node& n) const {
+    if (n.op != Op::gather && n.op != Op::take_along) return false;
+    const auto axis = static_cast<std::size_t>(n.axes[0]);
+    if (!reduces_along_[n.operands[0].index][axis]) return false;
+    const Dim& extent = g_.node(n.operands[0]).shape[axis];
+    const graph::TensorShape& index = g_.node(n.operands[1]).shape;
+    const Dim read = n.op == Op::take_along ? index[axis] : std::accumulate(index.begin(), index.end(), Dim(1), std::multiplies<>());
+    return (read - extent).least() > 0;
+  }
+
+  // As many positions along an axis as are remembered.
+  void add_many(NodeId n, ReadPosition p, std::size_t axis) {
+    for (std::size_t i = 0; i < kMostKeptPositions; ++i) {
+      p[axis].begin = Dim(static_cast<std::int64_t>(i));
+      add(n, p);
+    }
+  }
+
+  // Along which axes of a node reductions vary that are computed after the last stored values. Views and indices may move them to any axis.
+  std::vector<bool> reduced_axes(const Node& n, std::uint32_t i) const {
+    std::vector<bool> axes(n.shape.size());
+    if (!reduces_[i]) return axes;
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      const auto varies = [&](NodeId x) {
+        if (!reduces_[x.index] || is_stored_[x.index]) return false;
+        const std::vector<bool>& own = reduces_along_[x.index];
+        const std::size_t missing = axes.size() - std::min(own.size(), axes.size());
+        return a >= missing && own[a - missing];
+      };
+      const bool is_same = n.op == Op::map || n.op == Op::broadcast || n.op == Op::slice || n.op == Op::pad || n.op == Op::concat;
+      axes[a] = !is_one(n.shape[a]) && (!is_same || std::ranges::any_of(n.operands, varies));
+    }
+    return axes;
   }
 
   // If windows overlap, they read an element once for each position that it has in a window. If they read a reduction, it is stored even if
@@ -163,8 +206,28 @@ class ShiftedReads {
   // of a concatenation which are reduced one by one.
   std::size_t most_positions(NodeId id) const {
     if (g_.node(id).op == Op::concat) return kMostJoined;
+    if (reduces_[id.index] && are_shifts(id, positions_[id.index])) return 1;
     if (!is_host_ || reduces_[id.index] || !are_neighbours(positions_[id.index])) return kMostPositions;
     return is_costly_[id.index] ? kMostCostlyPositionsOnHost : kMostPositionsOnHost;
+  }
+  // Whether two positions differ by less than half of an axis along which reductions vary: nearly all of these would be computed again. The halves of a rotated
+  // head differ by half of it, and one program computes both.
+  bool are_shifts(NodeId id, const std::vector<ReadPosition>& positions) const {
+    const graph::TensorShape& shape = g_.node(id).shape;
+    const auto is_near = [&](std::size_t axis, const ShiftedAxis& a, const ShiftedAxis& b) {
+      const Dim distance = a.begin - b.begin;
+      return a.origin == b.origin && a.step == b.step && distance.is_constant() &&
+             2 * std::abs(static_cast<double>(distance.value())) < estimated_extent(shape[axis]);
+    };
+    return std::any_of(positions.begin(), positions.end(), [&](const ReadPosition& p) {
+      bool reduces_again = false;
+      for (std::size_t i = 0; i < p.size(); ++i) {
+        if (p[i] == positions.front()[i]) continue;
+        if (!is_near(i, p[i], positions.front()[i])) return false;
+        reduces_again = reduces_again || reduces_along_[id.index][i];
+      }
+      return reduces_again;
+    });
   }
   static bool are_neighbours(const std::vector<ReadPosition>& positions) {
     const auto is_neighbour = [](const ShiftedAxis& a, const ShiftedAxis& b) {
@@ -311,10 +374,11 @@ class ShiftedReads {
   std::vector<std::vector<ReadPosition>> positions_;  // for each node: the positions at which results read it
   std::vector<std::size_t> choices_;                  // for each node: positions of concatenations on a path to it from results
   std::vector<bool> reads_memory_;
-  std::vector<bool> reduces_;    // a reduction or a product is computed after the last stored values
-  std::vector<bool> is_costly_;  // a transcendental function is computed after the last stored values
-  std::vector<bool> is_padded_;  // a pad of the value is stored, and the value itself, too
-  std::vector<bool> in_place_;   // pads that hosts read in place and do not store
+  std::vector<bool> reduces_;                     // a reduction or a product is computed after the last stored values
+  std::vector<std::vector<bool>> reduces_along_;  // the axes along which these vary
+  std::vector<bool> is_costly_;                   // a transcendental function is computed after the last stored values
+  std::vector<bool> is_padded_;                   // a pad of the value is stored, and the value itself, too
+  std::vector<bool> in_place_;                    // pads that hosts read in place and do not store
   std::vector<int> users_;
   std::vector<Source> sources_;
 };

@@ -14,6 +14,7 @@
 #include "passes/fusion/segments/product_reuse.h"
 #include "passes/fusion/segments/segment.h"
 #include "passes/fusion/segments/segment_parts.h"
+#include "passes/fusion/segments/walked_sums.h"
 #include "passes/fusion/thresholds.h"
 #include "tileir/graph/graph_op_info.h"
 
@@ -42,7 +43,7 @@ class CutFinder {
         uses_(g.size()),
         users_(g.size()) {
     const std::vector<bool> none(g.size());
-    cuts_ = {none, none, none, none, std::vector<int>(g.size()), std::vector<int>(g.size()), {}, {}};
+    cuts_ = {none, none, none, none, std::vector<int>(g.size()), std::vector<int>(g.size()), {}, {}, {}};
     for (std::size_t i = 0; i < g.size(); ++i)
       if (needed_[i])
         for (NodeId x : g.node(id(i)).operands) users_[x.index].push_back(id(i));
@@ -185,6 +186,8 @@ class CutFinder {
     }
     cuts_.recurring = recurring_values(g_, needed_);
     for (NodeId n : cuts_.recurring) cuts_.is_cut[n.index] = true;
+    cuts_.walked = walked_sums(g_, reuse_, needed_, cuts_.is_cut);
+    for (NodeId n : cuts_.walked) cuts_.is_cut[n.index] = true;
     cuts_.repeated = values_at_many_positions(g_, known_, needed_, cuts_.is_cut, is_host_);
     for (NodeId n : cuts_.repeated) cuts_.is_cut[n.index] = true;
     for (std::size_t i = 0; i < g_.size(); ++i) {

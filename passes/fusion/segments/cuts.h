@@ -19,6 +19,7 @@ struct Cuts {
   std::vector<int> level;                // segments of a level read what those of lower levels store
   std::vector<graph::NodeId> repeated;   // values that are read at many shifted positions
   std::vector<graph::NodeId> recurring;  // values that many successive reductions read
+  std::vector<graph::NodeId> walked;     // sums that several reductions walk
 };
 
 /// Whether a node is a segment of its own, or several segments.

@@ -40,6 +40,8 @@ struct Segment {
   std::vector<graph::NodeId> repeated;
   /// Those results that many successive reductions of later segments read (recurring_values.h).
   std::vector<graph::NodeId> recurring;
+  /// Those results that several reductions of later segments walk (walked_sums.h).
+  std::vector<graph::NodeId> walked;
   /// Those results that later segments would compute again from many tensors (carried_values.h).
   std::vector<graph::NodeId> carried;
   /// The values of earlier segments that it reads.

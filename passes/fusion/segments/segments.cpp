@@ -119,6 +119,7 @@ class SegmentBuilder {
                             std::back_inserter(s.repeated));
       std::set_intersection(s.results.begin(), s.results.end(), cuts_.recurring.begin(), cuts_.recurring.end(),
                             std::back_inserter(s.recurring));
+      std::set_intersection(s.results.begin(), s.results.end(), cuts_.walked.begin(), cuts_.walked.end(), std::back_inserter(s.walked));
       std::set_intersection(s.results.begin(), s.results.end(), carried_.begin(), carried_.end(), std::back_inserter(s.carried));
       for (NodeId n : s.results) is_stored_[n.index] = true;
       all.push_back(std::move(s));

@@ -13,6 +13,7 @@
 #include "passes/fusion/segments/alike_segments.h"
 #include "passes/fusion/segments/segment_parts.h"
 #include "passes/fusion/segments/segment_structure.h"
+#include "passes/fusion/segments/walked_sums.h"
 #include "passes/fusion/tensor_names.h"
 
 namespace tilewright::passes::fusion {
@@ -38,6 +39,7 @@ class Printer {
     line("computed before a run", s.ahead);
     line("read at many positions", s.repeated);
     line("read by one reduction after the other", s.recurring);
+    line("walked by several reductions", s.walked);
     line("computed from many tensors", s.carried);
     if (s.cut) all += fmt::format("  first of {} parts of {} operations\n", s.cut->parts, s.cut->operations);
     if (s.joined) all += joined(*s.joined);
@@ -87,6 +89,7 @@ std::vector<std::string> stored_texts(const graph::Graph& g, const Segment& s) {
   std::vector<std::string> all;
   for (NodeId n : s.repeated) all.push_back(repeated_text(g, n));
   for (NodeId n : s.recurring) all.push_back(recurring_text(g, n));
+  for (NodeId n : s.walked) all.push_back(walked_text(g, n));
   for (NodeId n : s.carried) all.push_back(carried_text(g, n));
   return all;
 }
