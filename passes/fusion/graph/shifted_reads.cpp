@@ -206,13 +206,17 @@ class ShiftedReads {
   // of a concatenation which are reduced one by one.
   std::size_t most_positions(NodeId id) const {
     if (g_.node(id).op == Op::concat) return kMostJoined;
-    if (reduces_[id.index] && are_shifts(id, positions_[id.index])) return 1;
+    if (has_costly_shifts(id)) return 1;
     if (!is_host_ || reduces_[id.index] || !are_neighbours(positions_[id.index])) return kMostPositions;
     return is_costly_[id.index] ? kMostCostlyPositionsOnHost : kMostPositionsOnHost;
   }
-  // Whether two positions differ by less than half of an axis along which reductions vary: nearly all of these would be computed again. The halves of a rotated
+  // Whether two positions differ by less than half of an axis along which reductions vary, or on a host functions that take longer than reading
+  // their results: nearly all of these would be computed again. The halves of a rotated
   // head differ by half of it, and one program computes both.
-  bool are_shifts(NodeId id, const std::vector<ReadPosition>& positions) const {
+  bool has_costly_shifts(NodeId id) const {
+    const std::vector<ReadPosition>& positions = positions_[id.index];
+    const bool is_function = is_host_ && is_costly_[id.index] && !reduces_[id.index];
+    if (!is_function && !reduces_[id.index]) return false;
     const graph::TensorShape& shape = g_.node(id).shape;
     const auto is_near = [&](std::size_t axis, const ShiftedAxis& a, const ShiftedAxis& b) {
       const Dim distance = a.begin - b.begin;
@@ -220,13 +224,13 @@ class ShiftedReads {
              2 * std::abs(static_cast<double>(distance.value())) < estimated_extent(shape[axis]);
     };
     return std::any_of(positions.begin(), positions.end(), [&](const ReadPosition& p) {
-      bool reduces_again = false;
+      bool is_costly = false;
       for (std::size_t i = 0; i < p.size(); ++i) {
         if (p[i] == positions.front()[i]) continue;
         if (!is_near(i, p[i], positions.front()[i])) return false;
-        reduces_again = reduces_again || reduces_along_[id.index][i];
+        is_costly = is_costly || is_function || reduces_along_[id.index][i];
       }
-      return reduces_again;
+      return is_costly;
     });
   }
   static bool are_neighbours(const std::vector<ReadPosition>& positions) {

@@ -16,12 +16,13 @@ namespace tilewright::passes::fusion {
 
 /// The values to store in addition to those that are stored anyway (`is_stored`), ascending. Positions come from slices, pads, flips,
 /// rotations, windows, concatenations, permutations, indices and reshapes. All that a reduction visits along an axis is one position; the
-/// same shifted by one is another position. A reduction or a product is stored if it is read at two positions that differ by less than half of
-/// an axis along which it varies, or by an index that names more positions than there are. Concatenations may have more positions than other values, if the concatenations inside of each
-/// other do not have too many together (kMostChoices). Casts, values that read no memory, and values that depend only on parameters are
-/// computed again. A pad is a mask at each position. That is free on a GPU. On a host, a loop over masked loads takes several times as long
-/// as one without masks, which is more than a copy costs. So the padded value is stored, too, if others read it or if it is a function of a
-/// reduction. But pads that products read in place are not stored (pads_in_place.h).
+/// same shifted by one is another position. A reduction or a product, and on hosts a transcendental function, is stored if it is read at two
+/// positions that differ by less than half of an axis along which it varies; a reduction also if an index reads it that names more positions
+/// than there are. Concatenations may have more positions than other values, if the concatenations inside of each other do not have too many
+/// together (kMostChoices). Casts, values that read no memory, and values that depend only on parameters are computed again. A pad is a mask
+/// at each position. That is free on a GPU. On a host, a loop over masked loads takes several times as long as one without masks, which is
+/// more than a copy costs. So the padded value is stored, too, if others read it or if it is a function of a reduction. But pads that products
+/// read in place are not stored (pads_in_place.h).
 std::vector<graph::NodeId> values_at_many_positions(const graph::Graph&, const KnownNodes&, const std::vector<bool>& is_needed,
                                                     const std::vector<bool>& is_stored, bool is_host);
 

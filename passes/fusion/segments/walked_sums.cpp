@@ -42,10 +42,9 @@ class WalkedSums {
       for (NodeId x : n.operands) {
         if (!has_sums(x)) continue;
         if (walks(n, x)) add(x, {i});
-        if (!is_elementwise(n)) continue;
+        if (!is_elementwise(n) || !has_as_many(n, x)) continue;
         for (NodeId walker : walkers_[i]) add(x, walker);
-        if (graph::element_count(g_.node(x).shape) == graph::element_count(n.shape))
-          handed_on[x.index] = std::max(handed_on[x.index], walkers_[i].size());
+        handed_on[x.index] = std::max(handed_on[x.index], walkers_[i].size());
       }
     }
     return without_common_sums(std::move(found));
@@ -83,6 +82,8 @@ class WalkedSums {
   }
 
   static bool is_elementwise(const Node& n) { return n.op == Op::map || n.op == Op::broadcast; }
+  // What sums are broadcast to is larger, and is not stored.
+  bool has_as_many(const Node& n, NodeId x) const { return graph::element_count(g_.node(x).shape) == graph::element_count(n.shape); }
   bool has_sums(NodeId n) const { return std::ranges::find(varies_[n.index], true) != varies_[n.index].end(); }
 
   void add(NodeId n, NodeId walker) {
@@ -103,7 +104,7 @@ class WalkedSums {
     if (!is_elementwise(n)) return axes;
     for (NodeId x : n.operands)
       for (std::size_t a = 0; a < varies_[x.index].size(); ++a)
-        if (varies_[x.index][a]) axes[a + axes.size() - varies_[x.index].size()] = true;
+        if (varies_[x.index][a] && has_as_many(n, x)) axes[a + axes.size() - varies_[x.index].size()] = true;
     return axes;
   }
 
