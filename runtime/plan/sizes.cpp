@@ -32,7 +32,8 @@ class SequenceSizes::Evaluation {
     if (d.is_constant()) return d.value();
     if (const auto v = sizes_.table_->evaluate(d.expression()->polynomial, symbols)) return *v;
     if (call == nullptr) return std::max<std::int64_t>(1, d.least());
-    call->fail(fmt::format("extent '{}' is not an integer of 64 bits for {}", d.text(), sizes_.values_text(d, symbols)));
+    call->fail(fmt::format("extent '{}' is not an integer of 64 bits for {}: a quotient leaves a remainder, or the number is too large",
+                           d.text(), sizes_.values_text(d, symbols)));
   }
   std::int64_t product(std::int64_t a, std::int64_t b) const {
     std::int64_t result = 0;

@@ -130,7 +130,8 @@ void SymbolValues::fail_fraction(const Fact& f, const Bindings& bindings, const 
     values += fmt::format("{}{} = {} by {}", values.empty() ? "" : ", ", table_[s].name, values_[s], text_of_fact(source, bindings));
     for (Note& n : declaration_of(bindings.slots()[source.slot])) notes.push_back(std::move(n));
   }
-  call.fail(fmt::format("'{}' is {}: {} is not an integer of 64 bits for {}", slot.name, graph::shape_text(buffer.shape), what, values),
+  call.fail(fmt::format("'{}' is {}: {} is not an integer of 64 bits for {}: a quotient leaves a remainder, or the number is too large",
+                        slot.name, graph::shape_text(buffer.shape), what, values),
             notes);
 }
 
