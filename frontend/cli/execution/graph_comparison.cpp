@@ -74,7 +74,9 @@ class Judgement {
       // What is not finite because finite numbers overflowed may also be finite.
       if (!std::isfinite(s) || !std::isfinite(e)) return std::isfinite(s) ? std::isfinite(p) : are_alike(s, p);
       if (std::isfinite(p)) d.spread = std::max(d.spread, std::fabs(p - e));
-      return std::fabs(s - e) <= may_move(d) + tolerance_ * (ir::is_float(seen_.element) ? std::fabs(e) : 0);
+      // The result itself is rounded once, also where nothing before it is.
+      const long double unit = ir::is_float(seen_.element) ? tolerance_ + graph::spacing_of(seen_.element).unit : 0;
+      return std::fabs(s - e) <= may_move(d) + unit * std::fabs(e);
     });
   }
 
