@@ -27,21 +27,35 @@ using graph::Op;
 class WalkedSums {
  public:
   WalkedSums(const Graph& g, const ProductReuse& reuse, const std::vector<bool>& is_needed, const std::vector<bool>& is_stored)
-      : g_(g), reuse_(reuse), is_needed_(is_needed), is_stored_(is_stored), varies_(g.size()), walkers_(g.size()) {}
+      : g_(g),
+        reuse_(reuse),
+        is_needed_(is_needed),
+        is_stored_(is_stored),
+        read_(g.size()),
+        varies_(g.size()),
+        walkers_(g.size()),
+        has_many_programs_(g.size()) {}
 
   std::vector<NodeId> run() {
-    for (std::uint32_t i = 0; i < g_.size(); ++i)
-      if (is_needed_[i]) varies_[i] = axes_of_sums({i});
+    for (std::uint32_t i = 0; i < g_.size(); ++i) {
+      if (!is_needed_[i]) continue;
+      read_[i] = elements_read({i});
+      varies_[i] = axes_of_sums({i});
+    }
     std::vector<NodeId> found;
     std::vector<std::size_t> handed_on(g_.size());  // the walkers of one value of as many elements that is computed from each node
     for (std::uint32_t i = static_cast<std::uint32_t>(g_.size()); i-- > 0;) {
       const Node& n = g_.node({i});
       if (!is_needed_[i]) continue;
-      if (has_sums({i}) && walkers_[i].size() > std::max<std::size_t>(handed_on[i], 1) && !graph::is_view(n.op) && !is_stored_[i])
-        found.push_back({i});
+      const bool is_walked = walkers_[i].size() > std::max<std::size_t>(handed_on[i], 1) &&
+                             std::ranges::any_of(walkers_[i], [&](NodeId walker) { return has_many_programs_[walker.index]; });
+      if (has_sums({i}) && is_walked && !graph::is_view(n.op) && !is_stored_[i]) found.push_back({i});
       for (NodeId x : n.operands) {
         if (!has_sums(x)) continue;
-        if (walks(n, x)) add(x, {i});
+        if (walks(n, x)) {
+          add(x, {i});
+          has_many_programs_[i] = has_many_programs_[i] || has_many_programs(n, x);
+        }
         if (!is_elementwise(n) || !has_as_many(n, x)) continue;
         for (NodeId walker : walkers_[i]) add(x, walker);
         handed_on[x.index] = std::max(handed_on[x.index], walkers_[i].size());
@@ -86,6 +100,23 @@ class WalkedSums {
   bool has_as_many(const Node& n, NodeId x) const { return graph::element_count(g_.node(x).shape) == graph::element_count(n.shape); }
   bool has_sums(NodeId n) const { return std::ranges::find(varies_[n.index], true) != varies_[n.index].end(); }
 
+  // Whether a product of an operand, or an index of it, varies along so many positions of other axes that no program holds them all: each
+  // program walks the operand anew. One program holds a row of the result of attention, and walks its scores once for all reductions.
+  bool has_many_programs(const Node& n, NodeId operand) const {
+    if (n.op != Op::einsum) return n.op != Op::reduce;
+    const std::string_view equation = n.text, result = equation.substr(equation.find("->") + 2);
+    std::size_t first = 0;
+    for (NodeId x : n.operands) {
+      const std::string_view own = equation.substr(first, g_.node(x).shape.size());
+      double others = 1;
+      for (std::size_t a = 0; a < result.size(); ++a)
+        if (own.find(result[a]) == own.npos) others *= estimated_extent(n.shape[a]);
+      if (x == operand && others > kMostStoredPayload) return true;
+      first = equation.find(',', first) + 1;
+    }
+    return false;
+  }
+
   void add(NodeId n, NodeId walker) {
     std::vector<NodeId>& all = walkers_[n.index];
     if (all.size() < kMostWalkers && std::ranges::find(all, walker) == all.end()) all.push_back(walker);
@@ -108,9 +139,20 @@ class WalkedSums {
     return axes;
   }
 
+  static double elements(const Node& n) { return estimated_extent(graph::element_count(n.shape)); }
+
+  // The elements of the largest tensor that is read for a value. A product of two broadcast tensors, as of queries and keys, has many more
+  // elements than these: its sums take longer to store than to compute in one loop with what walks them.
+  double elements_read(NodeId id) const {
+    const Node& n = g_.node(id);
+    if (!is_elementwise(n) && !graph::is_view(n.op)) return elements(n);
+    double most = 0;
+    for (NodeId x : n.operands) most = std::max(most, read_[x.index]);
+    return std::min(most, elements(n));
+  }
+
   bool combines_many(const Node& n) const {
-    const auto elements = [](const Node& x) { return estimated_extent(graph::element_count(x.shape)); };
-    return std::ranges::any_of(n.operands, [&](NodeId x) { return elements(g_.node(x)) >= kLeastCombined * elements(n); });
+    return std::ranges::any_of(n.operands, [&](NodeId x) { return read_[x.index] >= kLeastCombined * elements(n); });
   }
 
   // Whether a reduction combines elements along an axis along which sums of the operand vary, or an index reads them.
@@ -132,8 +174,10 @@ class WalkedSums {
   const Graph& g_;
   const ProductReuse& reuse_;
   const std::vector<bool>&is_needed_, &is_stored_;
+  std::vector<double> read_;  // the elements of the largest tensor that is read for each node
   std::vector<std::vector<bool>> varies_;
   std::vector<std::vector<NodeId>> walkers_;  // the reductions that walk sums in each node, at most kMostWalkers
+  std::vector<bool> has_many_programs_;
 };
 
 }  // namespace

@@ -14,7 +14,8 @@
 namespace tilewright::passes::fusion {
 
 /// The values to store, ascending. Such a value is computed element by element from reductions that are no matrix products, of which each
-/// combines at least kLeastCombined elements; and at least two reductions or indices read it along an axis along which these vary. Of the values
+/// combines at least kLeastCombined elements of one tensor; and at least two reductions or indices read it along an axis along which these vary,
+/// one of them in so many programs that each would compute it anew. Of the values
 /// that the same reductions read, it is the last one; if several values contain one reduction, that is stored.
 std::vector<graph::NodeId> walked_sums(const graph::Graph&, const ProductReuse&, const std::vector<bool>& is_needed,
                                        const std::vector<bool>& is_stored);
