@@ -70,7 +70,9 @@ class WalkedSums {
     std::map<NodeId, std::vector<NodeId>> holders;  // by the sum
     for (NodeId n : found)
       for (NodeId sum : sums_in(n)) holders[sum].push_back(n);
-    for (const auto& [sum, all] : holders) {
+    for (const auto& holder : holders) {
+      const NodeId sum = holder.first;
+      const std::vector<NodeId>& all = holder.second;
       if (all.size() < 2) continue;
       std::erase_if(found, [&](NodeId n) { return std::ranges::find(all, n) != all.end(); });
       found.push_back(sum);
