@@ -12,6 +12,7 @@
 #include "passes/fusion/graph/views_in_row.h"
 #include "passes/fusion/graph_walk.h"
 #include "passes/fusion/thresholds.h"
+#include "tileir/diagnostics.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/function_nodes.h"
 #include "tileir/graph/graph_op_info.h"
@@ -36,7 +37,7 @@ double bytes_of(const graph::Node& n) {
 // The operations of a segment in order, and the last use of each one's value.
 class Operations {
  public:
-  Operations(const Graph& g, const Segment& s) : g_(g), results_(s.results.begin(), s.results.end()) {
+  Operations(const Graph& g, const Segment& s) : g_(g), memory_(s.memory), results_(s.results.begin(), s.results.end()) {
     const std::set<NodeId> functions = nodes_of_functions(s);
     ViewsInRow views(g);
     for (NodeId n : s.nodes) {
@@ -49,8 +50,12 @@ class Operations {
     }
     for (std::size_t i = 0; i < order_.size(); ++i) {
       last_use_.push_back(i);
-      for (NodeId x : g_.node(order_[i]).operands)
-        if (const auto at = positions_.find(without_views(x)); at != positions_.end()) last_use_[at->second] = i;
+      for (NodeId x : g_.node(order_[i]).operands) {
+        const auto at = positions_.find(without_views(x));
+        if (at == positions_.end()) continue;
+        TW_CHECK(at->second < i, "fusion: an operation of a segment comes before its operand");
+        last_use_[at->second] = i;
+      }
     }
   }
 
@@ -84,8 +89,9 @@ class Operations {
     const graph::Op op = g_.node(n).op;
     return !is_in_memory(g_.node(n)) && !graph::is_leaf(op) && (!graph::is_view(op) || results_.contains(n));
   }
+  // A view that is read from memory is no part of the segment, though what it is a view of may be.
   NodeId without_views(NodeId n) const {
-    while (!positions_.contains(n) && graph::is_view(g_.node(n).op)) n = g_.node(n).operands[0];
+    while (!positions_.contains(n) && !memory_.contains(n) && graph::is_view(g_.node(n).op)) n = g_.node(n).operands[0];
     return n;
   }
 
@@ -99,6 +105,7 @@ class Operations {
   }
 
   const Graph& g_;
+  const std::set<NodeId>& memory_;
   const std::set<NodeId> results_;
   std::map<NodeId, std::size_t> positions_;
   std::vector<NodeId> order_;
