@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/thresholds.h"
@@ -61,24 +61,22 @@ class WalkedSums {
         handed_on[x.index] = std::max(handed_on[x.index], walkers_[i].size());
       }
     }
-    return without_common_sums(std::move(found));
+    return without_common_sums(found);
   }
 
  private:
   // Values that contain the same sum would each compute it: the sum is stored in place of them.
-  std::vector<NodeId> without_common_sums(std::vector<NodeId> found) const {
+  std::vector<NodeId> without_common_sums(const std::vector<NodeId>& found) const {
     std::map<NodeId, std::vector<NodeId>> holders;  // by the sum
     for (NodeId n : found)
       for (NodeId sum : sums_in(n)) holders[sum].push_back(n);
-    for (const auto& holder : holders) {
-      const NodeId sum = holder.first;
-      const std::vector<NodeId>& all = holder.second;
-      if (all.size() < 2) continue;
-      std::erase_if(found, [&](NodeId n) { return std::ranges::find(all, n) != all.end(); });
-      found.push_back(sum);
-    }
-    std::ranges::sort(found);
-    return found;
+    std::set<NodeId> stored(found.begin(), found.end());
+    for (const auto& [sum, values] : holders)
+      if (values.size() > 1)
+        for (NodeId n : values) stored.erase(n);
+    for (const auto& [sum, values] : holders)
+      if (values.size() > 1) stored.insert(sum);
+    return {stored.begin(), stored.end()};
   }
 
   // The sums from which a value is computed element by element.
@@ -179,7 +177,7 @@ class WalkedSums {
   std::vector<double> read_;  // the elements of the largest tensor that is read for each node
   std::vector<std::vector<bool>> varies_;
   std::vector<std::vector<NodeId>> walkers_;  // the reductions that walk sums in each node, at most kMostWalkers
-  std::vector<bool> has_many_programs_;
+  std::vector<bool> has_many_programs_;       // by the reduction
 };
 
 }  // namespace

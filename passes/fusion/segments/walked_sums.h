@@ -13,10 +13,10 @@
 
 namespace tilewright::passes::fusion {
 
-/// The values to store, ascending. Such a value is computed element by element from reductions that are no matrix products, of which each
-/// combines at least kLeastCombined elements of one tensor; and at least two reductions or indices read it along an axis along which these vary,
-/// one of them in so many programs that each would compute it anew. Of the values
-/// that the same reductions read, it is the last one; if several values contain one reduction, that is stored.
+/// The values to store, ascending. Such a value is computed element by element from reductions that are not matrix products, and each of these
+/// combines at least kLeastCombined elements of one tensor. At least two reductions or indices read the value along an axis along which it
+/// varies; and one of them has a result of many programs, each of which would compute the value again. If the same reductions read several such
+/// values, the last one is stored. If several values to be stored contain one reduction, that reduction is stored in place of them.
 std::vector<graph::NodeId> walked_sums(const graph::Graph&, const ProductReuse&, const std::vector<bool>& is_needed,
                                        const std::vector<bool>& is_stored);
 

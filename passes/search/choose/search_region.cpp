@@ -25,8 +25,9 @@ using graph::NodeId;
 constexpr std::size_t kMostPieces = 16;  // the most pieces that are estimated one by one
 constexpr std::size_t kMostValues = 3;   // the most values of a piece for which reports have formulas
 constexpr int kMostDepthOfNumbers = 4;   // the most depth of formulas of numbers that reports write out
-constexpr double kShareLostIfSmall =
-    1.0 / 400;                       // the most time lost at the least values of symbols, as a share of what is gained at typical ones
+// The most time lost at the least values of symbols, as a share of what is gained at typical ones. Linear attention of four heads loses 4.7 us
+// at one row and gains 2.3 ms at 1,024 rows, by the estimates for a Xeon with three threads (2026-11-30).
+constexpr double kShareLostIfSmall = 1.0 / 400;
 constexpr double kOfNothing = 1e-3;  // a piece that gains less than this share of a region gains nothing
 
 class RegionSearch {

@@ -12,6 +12,15 @@ namespace tilewright::backend::host {
 
 namespace {
 
+bool has_load_that_continues(const std::string& kernel) {
+  const ir::Function f = ir::parse(kernel, "test.tile").functions.at(0);
+  const passes::AxisInfoAnalysis axes(f);
+  const EvaluationPlan plan(f, MemoryAxes{axes, 16, {}});
+  bool found = false;
+  f.walk([&](OpId id) { found = found || (f.kind(id) == ir::OpKind::load_ && continues_down(f, plan, axes, id)); });
+  return found;
+}
+
 /// Whether the load in a loop down `step` rows at a time continues. `at` computes %at: i32[8, 32] from the iteration %t, the numbers of the
 /// rows %rows: i32[8, 1] and of the columns %columns: i32[8, 32], and the row length %n.
 bool continues(const std::string& at, int step = 8) {
@@ -37,12 +46,7 @@ bool continues(const std::string& at, int step = 8) {
     }
   }
 )";
-  const ir::Function f = ir::parse(text, "test.tile").functions.at(0);
-  const passes::AxisInfoAnalysis axes(f);
-  const EvaluationPlan plan(f, MemoryAxes{axes, 16, {}});
-  bool found = false;
-  f.walk([&](OpId id) { found = found || (f.kind(id) == ir::OpKind::load_ && continues_down(f, plan, axes, id)); });
-  return found;
+  return has_load_that_continues(text);
 }
 
 const std::string kIteration = "      %ts = broadcast %t : i32[8, 1]\n";
@@ -99,12 +103,7 @@ TEST_CASE("rows ahead: a loop along a vector") {
       yield
     }
   })";
-    const ir::Function f = ir::parse(text, "test.tile").functions.at(0);
-    const passes::AxisInfoAnalysis axes(f);
-    const EvaluationPlan plan(f, MemoryAxes{axes, 16, {}});
-    bool found = false;
-    f.walk([&](OpId id) { found = found || (f.kind(id) == ir::OpKind::load_ && continues_down(f, plan, axes, id)); });
-    return found;
+    return has_load_that_continues(text);
   };
   CHECK(continues_along("%at = add %here, %j : i64[32]") == false);
   CHECK(continues_along("%two = constant {value = 2} : i64[32]\n %at = mul %here, %two : i64[32]"));
