@@ -60,7 +60,10 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   if(TILEWRIGHT_CCACHE)
     set(ccache ${TILEWRIGHT_CCACHE})
     if(TILEWRIGHT_PRECOMPILED_HEADERS)
-      set(ccache ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TILEWRIGHT_CCACHE})
+      # Without the depend mode, ccache compares preprocessed texts, which hold no comments. A precompiled header holds the checksums of its files,
+      # comments included, and GCC's "#pragma once" relies on them: after a change of a comment, ccache would return a precompiled header whose
+      # files are read a second time.
+      set(ccache ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${TILEWRIGHT_CCACHE})
     endif()
     set(CMAKE_C_COMPILER_LAUNCHER ${ccache})
     set(CMAKE_CXX_COMPILER_LAUNCHER ${ccache})

@@ -6,7 +6,7 @@ set(tw_headers_of_library <algorithm> <array> <bit> <cmath> <cstddef> <cstdint> 
   <string> <string_view> <tuple> <unordered_map> <utility> <vector> <fmt/format.h> <fmt/ranges.h>)
 set(tw_headers_of_llvm ${tw_headers_of_library} <llvm/IR/IRBuilder.h> <llvm/IR/IntrinsicsNVPTX.h> <llvm/IR/IntrinsicsX86.h> <llvm/IR/Module.h>)
 set(tw_headers_of_tests ${tw_headers_of_library} <numeric> <random> <doctest/doctest.h>)
-set(tw_headers_of_tests_of_users ${tw_headers_of_tests} <tilewright/tilewright.h>)
+set(tw_headers_of_tests_of_users ${tw_headers_of_tests} <thread> <tilewright/tilewright.h>)
 
 function(tw_precompile target headers)
   if(NOT TILEWRIGHT_PRECOMPILED_HEADERS)
