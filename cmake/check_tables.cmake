@@ -186,7 +186,7 @@ if(TESTS)
   set(table passes/fusion/cover/strategies.cpp)
   rows_of(${table} " *\\{\"([a-z ,]+)\", Tried::")
   read_files(text "docs/fusion.md")
-  require_each("${text}" ${table} "Adding a strategy of fusion, step 5" "row in docs/fusion.md" "| @ |")
+  require_each("${text}" ${table} "Adding a strategy of fusion, step 5" "item in docs/fusion.md" "* *@*: ")
 
   # Kernels of the library, by the names of their launchers.
   read_files(text "frontend/include/tilewright/kernels/*.h")
