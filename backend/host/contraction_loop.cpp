@@ -368,7 +368,7 @@ Blocks begin_blocks(Emitter& e, const Contraction& contraction, Value* iteration
     for (BlockProducts& each : products) has_all_columns = b.CreateAnd(has_all_columns, each.has_all_columns());
   Value* copies_nothing = b.CreateAnd(has_few_rows, has_all_columns);  // nothing for the next program either
   if (contraction.kept_blocks > 0) {
-    KeptKey key(e, contraction);
+    KeptKey key(e, contraction, iterations);
     Value* const fits = b.CreateICmpSLE(iterations, e.i64(contraction.iterations * contraction.kept_blocks));
     // Copying them pays if the next program finds them.
     if (contraction.reads_right) copies_nothing = b.CreateAnd(copies_nothing, b.CreateNot(b.CreateAnd(fits, key.is_seen())));

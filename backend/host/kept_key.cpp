@@ -3,9 +3,11 @@
 
 namespace tilewright::backend::host {
 
-KeptKey::KeptKey(Emitter& e, const Contraction& contraction) : b_(e.b()) {
+KeptKey::KeptKey(Emitter& e, const Contraction& contraction, Value* iterations) : b_(e.b()) {
   llvm::Type* word = b_.getInt64Ty();
   for (ValueId v : contraction.key) words_.push_back(b_.CreateZExt(e.scalar(v), word));
+  // A program of fewer iterations has computed fewer right factors.
+  words_.push_back(iterations);
   // Columns without effect were not computed.
   for (const ContractedDot& each : contraction.dots)
     if (Value* live = e.live_count(e.live().of_op(each.dot, 1), e.f().type(e.f().result(each.dot)).extent(1))) words_.push_back(live);

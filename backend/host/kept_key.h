@@ -4,12 +4,13 @@
 
 namespace tilewright::backend::host {
 
-/// The scalars that right factors depend on and a state, as the program before left them. The entry of the function sets them to 0.
+/// The scalars that right factors depend on, the number of iterations and a state, as the program before left them. The entry of the
+/// function sets the state to none.
 class KeptKey {
  public:
   enum State : std::uint64_t { none, seen, kept };
 
-  KeptKey(Emitter&, const Contraction&);
+  KeptKey(Emitter&, const Contraction&, Value* iterations);
   /// i1: the program before had the same key.
   Value* is_seen() { return is_seen_; }
   /// i1: it left right factors, which are those of this program.

@@ -32,6 +32,7 @@ struct Product {
   bool is_exact = true;        // with precision ieee
   bool is_contraction = true;  // the loop does nothing but multiply
   bool is_stored = false;      // the sums as they are, not twice the sums
+  bool is_ragged = false;      // the first program adds the products of one step, each program below another one those of one step more
   double scale = 1;            // of the elements of float factors
 };
 
@@ -92,7 +93,10 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
   %Nk = broadcast %N : i32[$k, 1]
   %Mr = broadcast %M : i32[1, $k]
   %none = constant {value = 0} : $S[$m, $n]
-  %sum = for %zero, %K, %k, %none : $S[$m, $n] (%at: i32, %s: $S[$m, $n]) {
+  %steps = add %pm, %one1 : i32
+  %least = mul %steps, %k : i32
+  %ragged = minimum %least, %K : i32
+  %sum = for %zero, $E, %k, %none : $S[$m, $n] (%at: i32, %s: $S[$m, $n]) {
     %atb = broadcast %at : i32[$k]
     %kk = add %atb, %ka : i32[$k]
     %kr = reshape %kk : i32[1, $k]
@@ -162,6 +166,7 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
                          {"$C", p.shift != 0 ? "%krs" : "%kr"},
                          {"$B", p.shift != 0 ? "%Krs" : "%Kr"},
                          {"$H", std::to_string(p.shift)},
+                         {"$E", p.is_ragged ? "%ragged" : "%K"},
                          {"$D", p.is_aliased ? "" : " {disjoint}"},
                          {"$F", std::string(ir::text(p.factor))},
                          {"$S", std::string(ir::text(p.sum))},
@@ -390,6 +395,17 @@ TEST_CASE("contraction: factors of a block share no memory with what its iterati
 
 TEST_CASE("contraction: a right factor with a hole between its first and its last row") {
   for (const std::int64_t m : {1, 16, 70}) check({m, 300, 70, 16, 256, 32, Element::f32, Element::f32, false, false, "hole"});
+}
+
+TEST_CASE("contraction: a program multiplies more of a right factor than the program before, which left it") {
+  for (const std::int64_t rows : {1, 8, 32}) {
+    Product p{5 * rows - 1, 140, 150, rows, 64, 32};
+    p.is_ragged = true;
+    check(p);
+  }
+  Product bytes{100, 140, 150, 32, 64, 32, Element::i8, Element::i32};
+  bytes.is_ragged = true;
+  check(bytes);
 }
 
 TEST_CASE("contraction: a program's right factor is what the program before wrote") {
