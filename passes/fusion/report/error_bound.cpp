@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "passes/fusion/expr/extents.h"
+#include "passes/fusion/expr/products.h"
 
 namespace tilewright::passes::fusion {
 
@@ -26,24 +27,32 @@ bool moves_by_exponent(const LoopPlan& plan, const Reduction& r) {
   });
 }
 
-// The number of steps of the loop, and more. It grows with extents that are symbols.
-std::string count_text(const SumBound& b, const Dim& more) {
-  const std::string steps = b.per_step == 1 ? b.extent.text() : fmt::format("{} / {}", b.extent.text(), b.per_step);
-  if (!b.extent.is_constant()) return more == Dim(0) ? fmt::format("({})", steps) : fmt::format("({} + {})", steps, more.text());
-  const Dim all = more + static_cast<std::int64_t>(b.steps(b.extent.value()));
+double quotient(std::int64_t extent, std::int64_t size) { return std::ceil(static_cast<double>(extent) / static_cast<double>(size)); }
+
+// How often an extent holds so many positions, and more. It grows with extents that are symbols.
+std::string count_text(const Dim& extent, std::int64_t size, const Dim& more) {
+  const std::string count = size == 1 ? extent.text() : fmt::format("{} / {}", extent.text(), size);
+  if (!extent.is_constant()) return more == Dim(0) ? fmt::format("({})", count) : fmt::format("({} + {})", count, more.text());
+  const Dim all = more + static_cast<std::int64_t>(quotient(extent.value(), size));
   return all.is_constant() ? all.text() : fmt::format("({})", all.text());
 }
 
-// Additions within a tile and between parts.
-Dim additions_of_step(const SumBound& b) { return b.of_tile + (b.parts > 1 ? b.parts : 0); }
+// Additions beside those to the sum so far: within a tile and between parts.
+Dim other_additions(const SumBound& b) { return b.beside + (b.parts > 1 ? b.parts : 0); }
+
+// Whether an accumulator of a reduction is a matrix product along the loop.
+bool has_product(const ExprBuilder& exprs, const LoopPlan& plan, const Reduction& r) {
+  return std::ranges::any_of(r.terms, [&](const AccumulatorTerm& t) {
+    return is_product(exprs.factors(plan.accumulators[static_cast<std::size_t>(t.accumulator)].body), {plan.loop});
+  });
+}
 
 }  // namespace
 
-double SumBound::steps(std::int64_t n) const { return std::ceil(static_cast<double>(n) / static_cast<double>(per_step)); }
-double SumBound::additions(std::int64_t n) const { return steps(n) + estimated_extent(additions_of_step(*this)); }
-double SumBound::reference_changes(std::int64_t n) const { return moves ? steps(n) + (parts > 1 ? 1 : 0) : 0; }
+double SumBound::additions(std::int64_t n) const { return quotient(n, per_addition) + estimated_extent(other_additions(*this)); }
+double SumBound::reference_changes(std::int64_t n) const { return moves ? quotient(n, per_step) + (parts > 1 ? 1 : 0) : 0; }
 
-std::vector<SumBound> sum_bounds(const LoopPlan& plan, const TileSizes& sizes, std::int64_t parts) {
+std::vector<SumBound> sum_bounds(const ExprBuilder& exprs, const LoopPlan& plan, const TileSizes& sizes, std::int64_t parts) {
   std::vector<SumBound> bounds;
   for (const Reduction& r : plan.reductions) {
     if (r.value->combine != graph::Combine::sum || !ir::is_float(r.value->element)) continue;
@@ -52,8 +61,12 @@ std::vector<SumBound> sum_bounds(const LoopPlan& plan, const TileSizes& sizes, s
     b.extent = plan.loop->extent;
     const std::int64_t tile = b.extent.is_constant() ? std::min(sizes.loop, b.extent.value()) : sizes.loop;
     b.per_step = sizes.loop * parts;
-    b.of_tile = tile;
-    for (Axis a : r.value->bound.without({plan.loop})) b.of_tile *= a->extent;
+    Dim of_position = 1;  // terms of a position of the loop's axis
+    for (Axis a : r.value->bound.without({plan.loop})) of_position *= a->extent;
+    const bool is_one_by_one = has_product(exprs, plan, r), is_sum_of_positions = is_one_by_one && of_position == Dim(1);
+    b.per_addition = is_one_by_one ? parts : b.per_step;
+    // A part of a product may have a tile more than an equal share of the loop.
+    b.beside = !is_sum_of_positions ? of_position * tile : parts > 1 ? Dim(tile) : Dim(0);
     b.parts = parts;
     b.parts_of_sum = static_cast<int>(r.terms.size());
     b.moves = moves_by_exponent(plan, r);
@@ -77,11 +90,11 @@ std::string error_text(const LoopPlan& plan, const std::vector<SumBound>& bounds
     own.sums = {fmt::format("r{}", at - plan.reductions.begin())};
     // If a sum is divided into several accumulators, the terms of each one with its factor.
     const char* const terms = b.parts_of_sum > 1 ? "sum|c_i terms_i|" : "sum|terms|";
-    own.terms = fmt::format("{} u {}", count_text(b, additions_of_step(b)), terms);
-    if (b.moves) own.moves = fmt::format(" + {} (u + e) ", count_text(b, b.parts > 1 ? 1 : 0));
+    own.terms = fmt::format("{} u {}", count_text(b.extent, b.per_addition, other_additions(b)), terms);
+    if (b.moves) own.moves = fmt::format(" + {} (u + e) ", count_text(b.extent, b.per_step, b.parts > 1 ? 1 : 0));
     // Unfused, the terms are stored, which rounds each of them once more, and the reference does not change.
-    own.rest = fmt::format("; unfused {} u sum|terms|; u = 2^{:.0f}{}", count_text(b, additions_of_step(b) + 1), std::log2(b.unit),
-                           b.moves ? fmt::format(", e = 2^{:.0f}", std::log2(b.exp_error)) : "");
+    own.rest = fmt::format("; unfused {} u sum|terms|; u = 2^{:.0f}{}", count_text(b.extent, b.per_addition, other_additions(b) + 1),
+                           std::log2(b.unit), b.moves ? fmt::format(", e = 2^{:.0f}", std::log2(b.exp_error)) : "");
     const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& l) {
       return std::tie(l.terms, l.moves, l.rest) == std::tie(own.terms, own.moves, own.rest);
     });

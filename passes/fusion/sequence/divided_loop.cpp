@@ -35,7 +35,7 @@ void emit_divided(SequenceContext& c, ExprBuilder& b, const LoopPlan& plan, Tili
   add_emitted(std::move(first), std::move(of_parts), sizes, c.buffers, to);
   SequenceKernel second = reported_kernel(c.graph, b.pool(), plan, Share::rest,
                                           fmt::format("merges the states of {} parts in a fixed order", parts), merge_text(plan, 1));
-  second.error_text = error_text(plan, sum_bounds(plan, sizes, parts));
+  second.error_text = error_text(plan, sum_bounds(b, plan, sizes, parts));
   add_emitted(std::move(second), std::move(merge), merging, c.buffers, to);
 }
 

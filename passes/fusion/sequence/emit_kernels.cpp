@@ -46,7 +46,7 @@ void emit(SequenceContext& c, ExprBuilder& b, CoveredKernel& covered, const std:
   } else {
     SequenceKernel k = reported_kernel(c.graph, b.pool(), plan, Share::whole, why, plan.text());
     k.estimate = covered.estimate;
-    k.error_text = error_text(plan, sum_bounds(plan, tiling.sizes, 1));
+    k.error_text = error_text(plan, sum_bounds(b, plan, tiling.sizes, 1));
     tiling.kernel->function.name = name;
     add_emitted(std::move(k), std::move(*tiling.kernel), tiling.sizes, c.buffers, to);
   }

@@ -34,6 +34,16 @@ Derived weighted_squares() {
   return d;
 }
 
+// The terms are nearly equal, so the roundings of most additions have the same sign.
+Derived product_of_equal_numbers() {
+  Derived d;
+  const Formula x = input(*d.graph, "x", {4, kLong}), w = input(*d.graph, "w", {kLong, 4});
+  const auto equal = [](Formula f, double number) { return f * 1e-12 + number; };
+  builder(*d.graph).output("y", einsum("ij,jk->ik", {equal(x, 0.3), equal(w, 0.7)}).id);
+  translate_outputs(d);
+  return d;
+}
+
 TEST_CASE("fusion error bound: extents of other axes than the loop's, which are symbols") {
   Derived d;
   const Dim n = d.graph->symbols()->add("n", {}, {"test.cpp", 1, 0});
@@ -45,7 +55,7 @@ TEST_CASE("fusion error bound: extents of other axes than the loop's, which are 
   for (const std::int64_t tile : {1, 4}) {
     CAPTURE(tile);
     sizes.loop = tile;
-    const std::string text = error_text(plan, sum_bounds(plan, sizes, 1));
+    const std::string text = error_text(plan, sum_bounds(*d.exprs, plan, sizes, 1));
     const bool is_symbol = !plan.loop->extent.is_constant();
     CHECK(text.starts_with(is_symbol ? (tile == 1 ? "|error of r0| <= (n + 4) u" : "|error of r0| <= (n / 4 + 16) u")
                                      : (tile == 1 ? "|error of r0| <= (n + 4) u" : "|error of r0| <= (4 n + 1) u")));
@@ -57,7 +67,7 @@ TEST_CASE("fusion error bound: a tile, then one addition for each tile and part"
   const LoopPlan plan = plan_of(d);
   TileSizes sizes = choose_tiles(plan, *d.exprs, {});
   sizes.loop = 16;
-  const std::vector<SumBound> whole = sum_bounds(plan, sizes, 1), parts = sum_bounds(plan, sizes, 8);
+  const std::vector<SumBound> whole = sum_bounds(*d.exprs, plan, sizes, 1), parts = sum_bounds(*d.exprs, plan, sizes, 8);
   REQUIRE(whole.size() == 1);
   CHECK(whole[0].additions(kLong) == 63 + 16);
   CHECK(whole[0].reference_changes(kLong) == 63);
@@ -68,7 +78,32 @@ TEST_CASE("fusion error bound: a tile, then one addition for each tile and part"
   CHECK(error_text(plan, twice) ==
         "|error of r1, r1| <= 79 u sum|terms| + 63 (u + e) |sum|; unfused 80 u sum|terms|; u = 2^-24, e = 2^-22\n");
   Derived squares = sum_of_squares();
-  CHECK(sum_bounds(plan_of(squares), sizes, 1)[0].reference_changes(kLong) == 0);
+  CHECK(sum_bounds(*squares.exprs, plan_of(squares), sizes, 1)[0].reference_changes(kLong) == 0);
+}
+
+TEST_CASE("fusion error bound: a product adds its terms one by one") {
+  Derived d = product_of_equal_numbers();
+  const LoopPlan plan = plan_of(d);
+  TileSizes sizes = choose_tiles(plan, *d.exprs, {});
+  sizes.loop = 16;
+  const std::vector<SumBound> whole = sum_bounds(*d.exprs, plan, sizes, 1), parts = sum_bounds(*d.exprs, plan, sizes, 8);
+  REQUIRE(whole.size() == 1);
+  CHECK(whole[0].additions(kLong) == kLong);
+  CHECK(parts[0].additions(kLong) == 125 + 16 + 8);
+  CHECK(error_text(plan, whole) == "|error of r0| <= 1000 u sum|terms|; unfused 1001 u sum|terms|; u = 2^-24\n");
+}
+
+TEST_CASE("fusion error bound: a product along a symbol") {
+  Derived d;
+  const Dim n = d.graph->symbols()->add("n", {}, {"test.cpp", 1, 0});
+  const Formula x = input(*d.graph, "x", {n, 8}), w = input(*d.graph, "w", {n, 8});
+  builder(*d.graph).output("y", einsum("na,nb->ab", {x, w}).id);
+  translate_outputs(d);
+  const LoopPlan plan = plan_of(d);
+  TileSizes sizes = choose_tiles(plan, *d.exprs, {});
+  sizes.loop = 2;
+  CHECK(error_text(plan, sum_bounds(*d.exprs, plan, sizes, 1)).starts_with("|error of r0| <= (n) u sum|terms|; unfused (n + 1) u"));
+  CHECK(error_text(plan, sum_bounds(*d.exprs, plan, sizes, 4)).starts_with("|error of r0| <= (n / 4 + 6) u sum|terms|;"));
 }
 
 // The sum of squares is that of the squares from an estimate of the mean, and two terms that correct it.
@@ -80,7 +115,7 @@ TEST_CASE("fusion error bound: a sum that is taken apart counts the terms of its
   const LoopPlan plan = plan_of(d);
   TileSizes sizes = choose_tiles(plan, *d.exprs, {});
   sizes.loop = 16;
-  const std::vector<SumBound> bounds = sum_bounds(plan, sizes, 1);
+  const std::vector<SumBound> bounds = sum_bounds(*d.exprs, plan, sizes, 1);
   REQUIRE(bounds.size() == 2);
   CHECK(bounds[0].parts_of_sum == 1);
   CHECK(bounds[1].parts_of_sum == 3);
@@ -96,7 +131,8 @@ TEST_CASE("fusion error bound: kernels stay within it") {
     double own;  // units of each term's own error: products, exp of a difference up to 8 with e = 4 u
     int sums;
   };
-  for (const Case& c : {Case{sum_of_squares, 1, 1}, {sum_of_exponentials, 16 + 4, 1}, {weighted_squares, 16 + 4 + 2, 2}})
+  for (const Case& c :
+       {Case{sum_of_squares, 1, 1}, {sum_of_exponentials, 16 + 4, 1}, {weighted_squares, 16 + 4 + 2, 2}, {product_of_equal_numbers, 3, 1}})
     for (const std::int64_t loop : {4, 16, 128})
       for (const std::int64_t parts : {1, 8})
         for (const std::uint64_t seed : {1, 2, 3}) {
@@ -107,7 +143,7 @@ TEST_CASE("fusion error bound: kernels stay within it") {
           TileSizes sizes = choose_tiles(plan, *d.exprs, {});
           sizes.loop = loop;
           double bound = kUnit;
-          const std::vector<SumBound> sums = sum_bounds(plan, sizes, parts);
+          const std::vector<SumBound> sums = sum_bounds(*d.exprs, plan, sizes, parts);
           CHECK(static_cast<int>(sums.size()) == c.sums);
           for (const SumBound& b : sums)
             bound += (b.additions(kLong) + c.own) * b.unit + b.reference_changes(kLong) * (b.unit + b.exp_error);
