@@ -35,6 +35,12 @@ Number apply(const Node& n, Element of, std::span<const Number> x) {
   return ir::is_float(of) ? apply_float(n.function, x) : apply_integer(n.function, x, of, n.element);
 }
 
+// Ops whose operands have elements at the coordinates of the result.
+bool keeps_coordinates(Op op) {
+  return op == Op::iota || op == Op::map || op == Op::broadcast || op == Op::permute || op == Op::materialize || op == Op::reduce ||
+         op == Op::einsum;
+}
+
 std::int64_t linear(const Coordinates& position, std::span<const std::int64_t> shape) {
   std::int64_t all = 0;
   for (std::size_t i = 0; i < shape.size(); ++i) all = all * shape[i] + position[i];
@@ -86,6 +92,12 @@ Number GraphValues::value(NodeId n, const Coordinates& position) { return values
 
 Number GraphValues::compute(const Key& k) {
   const Node& n = g_.node(k.node);
+  const auto is_of_many = [](std::int64_t c) { return meant_by(c) > 0; };
+  if ((axes_.is_stored(k.node) || !keeps_coordinates(n.op)) && std::any_of(k.position.begin(), k.position.end(), is_of_many)) {
+    Key visited = k;
+    for (std::int64_t& c : visited.position) c = position_of(c);
+    return values_.get(visited);
+  }
   if (axes_.is_stored(k.node)) return stored_element(g_, k.node, sample_, k.position);
   if (graph::has_empty_operand(g_, n) && n.op != Op::pad && n.op != Op::concat) return from_bits(n.element, graph::bits_of_nothing(n));
   switch (n.op) {
@@ -102,7 +114,7 @@ Number GraphValues::compute(const Key& k) {
 Number GraphValues::run_input(const Key& k) { return stored_element(g_, k.node, sample_, k.position); }
 Number GraphValues::run_scalar(const Key& k) { return stored_element(g_, k.node, sample_, k.position); }
 Number GraphValues::run_constant(const Key& k) { return stored_element(g_, k.node, sample_, k.position); }
-Number GraphValues::run_iota(const Key& k) { return exact_number(k.position[static_cast<std::size_t>(g_.node(k.node).axes[0])]); }
+Number GraphValues::run_iota(const Key& k) { return index_number(k.position[static_cast<std::size_t>(g_.node(k.node).axes[0])]); }
 Number GraphValues::run_extent(const Key& k) { return exact_number(sample_.value(g_.node(k.node).lengths[0])); }
 Number GraphValues::run_rand(const Key& k) {
   return sample_.uniform(g_.node(k.node).seed, exact_number(linear(k.position, sample_.shape(k.node))));

@@ -55,16 +55,20 @@ void GraphValues::for_each_reduced(const Key& k, F&& body) {
   const Node& n = g_.node(k.node);
   const std::vector<std::vector<SampledPosition>>& reduced = reduced_positions(k.node);
   Coordinates p(reduced.size());
+  const bool divides = sample_.compares_indices() && divides_positions(n.kind);
   const auto visit = [&](const auto& self, std::size_t axis, std::size_t kept, std::int64_t weight) -> void {
     if (axis == p.size()) return body(p, weight);
     if (std::find(n.axes.begin(), n.axes.end(), static_cast<int>(axis)) == n.axes.end()) {
       p[axis] = k.position[kept];
       return self(self, axis + 1, kept + 1, weight);
     }
-    for (const SampledPosition& s : reduced[axis]) {
-      p[axis] = s.position;
-      self(self, axis + 1, kept + (n.keep_dims ? 1 : 0), weight * s.weight);
-    }
+    Coordinates others = k.position;
+    for (std::size_t i = 0; i < axis; ++i) others.push_back(p[i]);
+    for (const SampledPosition& s : reduced[axis])
+      for_each_meant(s, others, divides, [&](std::int64_t coordinate, std::int64_t own) {
+        p[axis] = coordinate;
+        self(self, axis + 1, kept + (n.keep_dims ? 1 : 0), weight * own);
+      });
   };
   visit(visit, 0, 0, 1);
 }
@@ -81,7 +85,7 @@ Number GraphValues::run_reduce(const Key& k) {
     if (is_position) {
       // The position within the reduced axes; of equal elements the first one.
       std::int64_t at = 0;
-      for (int axis : n.axes) at = at * extent(n, 0, static_cast<std::size_t>(axis)) + p[static_cast<std::size_t>(axis)];
+      for (int axis : n.axes) at = at * extent(n, 0, static_cast<std::size_t>(axis)) + position_of(p[static_cast<std::size_t>(axis)]);
       const bool is_open = !is_first && result.is_known() && x.is_known() && x.error + result.error > 0 &&
                            std::fabs(x.value - result.value) <= x.error + result.error;
       const bool is_nan = std::isnan(x.value), was_nan = std::isnan(result.value);
@@ -168,11 +172,13 @@ Number GraphValues::run_einsum(const Key& k) {
   Number sum;
   const auto visit = [&](const auto& self, std::size_t next, std::int64_t weight) -> void {
     if (next < product.bound.size()) {
-      for (const SampledPosition& s : product.bound[next]) {
-        at.push_back(s.position);
-        self(self, next + 1, weight * s.weight);
-        at.pop_back();
-      }
+      const Coordinates others = at;
+      for (const SampledPosition& s : product.bound[next])
+        for_each_meant(s, others, sample_.compares_indices(), [&](std::int64_t coordinate, std::int64_t own) {
+          at.push_back(coordinate);
+          self(self, next + 1, weight * own);
+          at.pop_back();
+        });
       return;
     }
     Number term = exact_number(weight);

@@ -18,6 +18,7 @@ using ir::Element;
 using ir::OpKind;
 
 constexpr long double kRounding = 0x1p-62L;
+constexpr int kBitsOfIndex = 32;  // integers that hold every index, without wrapping
 constexpr long double kGreatest = 1e2000L, kLeast = 1e-2000L;
 const long double kUnderflow = std::exp(1 - kMostExponentOfCheck);
 
@@ -251,6 +252,8 @@ Number apply_integer(OpKind op, std::span<const Number> x, Element operands, Ele
     types.emplace_back(operands);
     bits.push_back(integer_bits(operands, n.value));
   }
+  const bool tests_equality = op == OpKind::eq_ || op == OpKind::ne_;
+  if (tests_equality && x[0].meant != x[1].meant) return {op == OpKind::ne_ ? 1.0L : 0.0L};
   return from_bits(result, ir::evaluate_scalar(op, types, bits, ir::Type(result)));
 }
 
@@ -294,7 +297,9 @@ Number cast(const Number& x, Element from, Element to) {
     return low == high ? from_bits(to, low) : Number::unknown();
   }
   if (x.error != 0) return Number::unknown();
-  return from_bits(to, integer_bits(to, x.value));
+  Number made = from_bits(to, integer_bits(to, x.value));
+  if (ir::bits(to) >= kBitsOfIndex) made.meant = x.meant;  // indices that wrap are equal to others
+  return made;
 }
 
 Number bitcast(const Number& x, Element from, Element to) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "passes/fusion/check/coordinates.h"
 #include "tileir/op_kind.h"
 #include "tileir/rational.h"
 #include "tileir/type.h"
@@ -16,6 +17,7 @@ namespace tilewright::passes::fusion {
 struct Number {
   long double value = 0;
   long double error = 0;  // upper bound of the error; infinite: the value is unknown
+  int meant = 0;  // of an index: the number of the position that is meant (coordinates.h); other indices of this value are not equal
 
   static Number unknown();
   bool is_known() const;
@@ -36,6 +38,8 @@ Number multiply(const Number&, const Number&, ir::Element);
 Number number(const ir::Rational&);
 /// An integer, which has no error.
 inline Number exact_number(std::int64_t v) { return {static_cast<long double>(v), 0}; }
+/// The index that a coordinate means.
+inline Number index_number(std::int64_t coordinate) { return {static_cast<long double>(position_of(coordinate)), 0, meant_by(coordinate)}; }
 /// base^exponent; a root of a negative number is NaN.
 Number power(const Number& base, const ir::Rational& exponent);
 Number maximum(const Number&, const Number&);

@@ -101,7 +101,7 @@ std::int64_t PlanValues::integer(Expr e, const Point& p) const {
   switch (e->kind) {
     case ExprKind::number: return static_cast<std::int64_t>(e->number.numerator());
     case ExprKind::extent: return sample_.value(e->extent);
-    case ExprKind::index: return restricted(e->axes, p)[0];
+    case ExprKind::index: return position_of(restricted(e->axes, p)[0]);
     case ExprKind::add: {
       std::int64_t sum = 0;
       for (const Term& t : e->terms) sum += static_cast<std::int64_t>(t.coefficient.numerator()) * integer(t.value, p);
@@ -200,7 +200,7 @@ Number PlanValues::compute_expr(std::size_t kernel, Expr e, const Point& p) {
     case ExprKind::infinity: return {e->number.is_negative() ? -HUGE_VALL : HUGE_VALL, 0};
     case ExprKind::constant: return {std::bit_cast<double>(e->bits), 0};
     case ExprKind::extent: return exact_number(sample_.value(e->extent));
-    case ExprKind::index: return exact_number(restricted(e->axes, p)[0]);
+    case ExprKind::index: return index_number(restricted(e->axes, p)[0]);
     case ExprKind::random: return sample_.uniform(e->bits, operand(0));
     case ExprKind::load: return load(kernel, e, p);
     case ExprKind::add: {
@@ -226,7 +226,7 @@ Number PlanValues::compute_expr(std::size_t kernel, Expr e, const Point& p) {
     }
     case ExprKind::equal: {
       const Number a = operand(0), b = operand(1);
-      return a.error == 0 && b.error == 0 ? truth(a.value == b.value) : Number::unknown();
+      return a.error == 0 && b.error == 0 ? truth(a.value == b.value && a.meant == b.meant) : Number::unknown();
     }
     case ExprKind::conjunction: {
       Number all = truth(true);
@@ -321,13 +321,17 @@ Number PlanValues::reduced(std::size_t kernel, const Fold& fold, Element element
   InlineVector<const AxisPositions*, 4> visited;
   InlineVector<Axis, 4> axes;
   for (Axis a : bound) axes.push_back(a), visited.push_back(&positions(a));
+  const bool divides = sample_.compares_indices() && divides_positions(fold.combine);
   const auto visit = [&](const auto& self, std::size_t next, std::int64_t weight) -> void {
     if (next < axes.size()) {
-      for (const SampledPosition& s : *visited[next]) {
-        at.push_back({axes[next], s.position});
-        self(self, next + 1, weight * s.weight);
-        at.pop_back();
-      }
+      Coordinates others;
+      for (const AxisIndex& i : at) others.push_back(i.index);
+      for (const SampledPosition& s : *visited[next])
+        for_each_meant(s, others, divides, [&](std::int64_t coordinate, std::int64_t own) {
+          at.push_back({axes[next], coordinate});
+          self(self, next + 1, weight * own);
+          at.pop_back();
+        });
       return;
     }
     Number x = get(kernel, body, at);

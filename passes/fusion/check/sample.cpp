@@ -6,6 +6,7 @@
 
 #include "passes/fusion/check/field.h"
 #include "tileir/graph/symbols.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {
 
@@ -19,6 +20,29 @@ bool is_possible(const graph::Graph& g, const std::vector<std::int64_t>& symbols
   return true;
 }
 
+// An index along an axis, in a type that holds all of them.
+bool is_index(const graph::Graph& g, graph::NodeId id) {
+  constexpr int kMostOps = 8;
+  for (int i = 0; i < kMostOps; ++i) {
+    const graph::Node& n = g.node(id);
+    if (n.op == graph::Op::iota) return ir::is_integer(n.element);
+    const bool is_cast = n.op == graph::Op::map && n.function == ir::OpKind::cast_;
+    if (!is_cast && n.op != graph::Op::broadcast && n.op != graph::Op::permute && n.op != graph::Op::materialize) return false;
+    id = n.operands[0];
+  }
+  return false;
+}
+
+bool compares_indices_of(const graph::Graph& g) {
+  const std::vector<bool> needed = g.needed_nodes();
+  for (std::uint32_t i = 0; i < g.size(); ++i) {
+    const graph::Node& n = g.node({i});
+    const bool tests_equality = n.op == graph::Op::map && (n.function == ir::OpKind::eq_ || n.function == ir::OpKind::ne_);
+    if (needed[i] && tests_equality && is_index(g, n.operands[0]) && is_index(g, n.operands[1])) return true;
+  }
+  return false;
+}
+
 // The value within the bounds of a symbol that is nearest to the wanted value.
 std::int64_t bounded(const DimBounds& bounds, std::int64_t wanted) {
   const std::int64_t step = bounds.multiple_of, least = (std::max<std::int64_t>(bounds.min, 1) + step - 1) / step * step;
@@ -30,6 +54,7 @@ std::int64_t bounded(const DimBounds& bounds, std::int64_t wanted) {
 std::optional<Sample> Sample::make(const graph::Graph& g, Draw draw, std::uint64_t seed) {
   Sample s;
   s.draw_ = draw;
+  s.compares_indices_ = compares_indices_of(g);
   s.seed_ = seed;
   const SymbolTable& table = *g.symbols();
   // Values with many divisors make quotients of symbols integers, and values next to these make quotients of n - 1 and n + 1 integers.

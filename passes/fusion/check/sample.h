@@ -2,7 +2,8 @@
 //
 // Axes have their real extents. A sum visits the first positions and the last one, which represents all others: weights add up to the
 // extent, and the first positions have weight 1, so that a sum with one term selects it. Both sides of a comparison visit the same
-// positions.
+// positions. Where a graph compares indices of two axes, such as the mask of a diagonal does, the last positions of both are divided into those
+// that are equal and those that are not (coordinates.h).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,27 @@ struct SampledPosition {
   std::int64_t weight;  // weight in sums
 };
 
+/// Calls body(coordinate, weight) for a visited position: once; or, if others have coordinates at this position and it is divided, for the
+/// position that each of these means, and once for all the rest that it represents.
+template <class Body>
+void for_each_meant(const SampledPosition& s, const Coordinates& others, bool is_divided, Body&& body) {
+  InlineVector<int, 4> meant;
+  if (is_divided && s.weight > 1)
+    for (std::int64_t o : others)
+      if (position_of(o) == s.position && std::find(meant.begin(), meant.end(), meant_by(o)) == meant.end()) meant.push_back(meant_by(o));
+  int rest = 0;
+  for (int m : meant) {
+    body(s.position + m * kRepresented, std::int64_t{1});
+    rest = std::max(rest, m + 1);
+  }
+  const std::int64_t weight = s.weight - static_cast<std::int64_t>(meant.size());
+  if (weight > 0) body(s.position + rest * kRepresented, weight);
+}
+
+/// Whether a reduction may visit the positions that one represents one by one: what it gives does not depend on how often a value occurs, or
+/// is a sum, which counts by weights.
+inline bool divides_positions(graph::Combine kind) { return kind != graph::Combine::prod && kind != graph::Combine::combine; }
+
 /// The visited positions of one axis that has no parts.
 using AxisPositions = InlineVector<SampledPosition, 3>;
 
@@ -36,6 +58,8 @@ class Sample {
   /// None if there are no values of the symbols for which all extents of the graph are positive integers.
   static std::optional<Sample> make(const graph::Graph&, Draw, std::uint64_t seed);
 
+  /// Whether the graph compares indices of two axes, so that it matters which of the positions that one represents is meant.
+  bool compares_indices() const { return compares_indices_; }
   /// Sets how many positions of an axis are visited at most: 2 or 3.
   void set_most_positions(int most) { most_ = most; }
   std::int64_t value(const Dim&) const;
@@ -56,6 +80,7 @@ class Sample {
   Draw draw_{};
   std::uint64_t seed_ = 0;
   int most_ = 3;
+  bool compares_indices_ = false;
 };
 
 }  // namespace tilewright::passes::fusion
