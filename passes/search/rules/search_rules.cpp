@@ -31,7 +31,10 @@ const std::vector<Merge>& search_merges() {
 
 int number_of_merge(std::size_t merge) { return static_cast<int>(search_rules().size() + merge); }
 
+int number_of_diagonal() { return number_of_merge(search_merges().size()); }
+
 std::string_view name_of_rule(int number) {
+  if (number == number_of_diagonal()) return "diagonal";
   const auto at = static_cast<std::size_t>(number), rules = search_rules().size();
   return at < rules ? search_rules()[at].name : search_merges()[at - rules].name;
 }

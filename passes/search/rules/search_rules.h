@@ -10,9 +10,10 @@ const std::vector<Rule>& search_rules();
 /// The merges that follow from them.
 const std::vector<Merge>& search_merges();
 
-/// The reason of a union: merges are numbered after the rules.
+/// The reason of a union: merges are numbered after the rules, and the law of diagonals (saturate/diagonals.h) after the merges.
 int number_of_merge(std::size_t merge);
-/// The name of a rule or a merge.
+int number_of_diagonal();
+/// The name of a rule, of a merge, or of the law of diagonals.
 std::string_view name_of_rule(int number);
 
 /// Whether the right side of a rule is searched for, too: if it is of one op or none, it would be found everywhere.

@@ -2,6 +2,7 @@
 #include "passes/search/saturate/saturate.h"
 
 #include "passes/search/rules/search_rules.h"
+#include "passes/search/saturate/diagonals.h"
 #include "passes/search/saturate/kernel_terms.h"
 #include "passes/search/saturate/known_terms.h"
 
@@ -9,6 +10,7 @@ namespace tilewright::passes::search {
 
 SaturatedGraph::SaturatedGraph(const graph::Graph& written, GraphTerms& all, const SearchLimits& limits)
     : all_(all), written_terms_(all.terms.size()), saturation_(all.terms, search_rules(), search_directions(search_rules())) {
+  saturation_.add(sums_of_diagonals(all_));
   const RuleGuards guards(all_, classes(), limits);
   KnownTerms known(written, all);
   KernelTerms kernels(all.terms);

@@ -100,6 +100,29 @@ TEST_CASE("search_graph: rewrites by fusion's estimate, says what, and gives a g
   CHECK(graph::print(*search_graph(g, {}, {}, judge_by_fusion()).graph) == graph::print(*r.graph));
 }
 
+TEST_CASE("search_graph: the trace of a product is a sum of products") {
+  const Graph g = graph::parse(R"(graph {
+  %a = input : f32[512, 512]
+  %b = input : f32[512, 512]
+  %p = einsum %a, %b {text = "ik,kj->ij"} : f32[512, 512]
+  %i = iota {axes = [0]} : i32[512, 1]
+  %j = iota {axes = [1]} : i32[1, 512]
+  %m = eq %i, %j : i1[512, 512]
+  %z = constant {data = [0]} : f32
+  %w = select %m, %p, %z : f32[512, 512]
+  %t = reduce %w {kind = sum, axes = [0, 1]} : f32
+  output "t" %t
+})",
+                               "trace");
+  const SearchResult r = search_graph(g, {}, {}, judge_by_fusion());
+  REQUIRE(r.graph);
+  CHECK(r.seconds_before > 2 * r.seconds_after);
+  REQUIRE(r.rewritings.size() == 1);
+  CHECK(r.rewritings[0].rule == "diagonal, sum_of_product");
+  CHECK(r.rewritings[0].after == "a b");
+  CHECK(multiplications(*r.graph) == 512.0 * 512);
+}
+
 TEST_CASE("search_graph: the normal equations share what they multiply") {
   const Graph g = graph::parse(R"(graph {
   %X = input : f32[4000, 100]

@@ -1,0 +1,89 @@
+// Comparisons of indices at small instances, where one position represents many: a sum over the diagonal counts each position once.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "passes/fusion/check/instance_check.h"
+#include "tileir/graph/text/graph_text.h"
+
+namespace tilewright::passes::fusion::test {
+namespace {
+
+struct Formulas {
+  const char *written, *rewritten;
+};
+
+/// Compares two formulas of two matrices, a product, masks and numbers. Extents are far greater than what an instance visits.
+ProofResult compare(const Formulas& f, const char* positions = "i32", const char* extent = "500") {
+  const graph::Graph g = graph::parse(fmt::format(R"(graph {{
+  symbol n {{min = 1}}
+  %a = input : f64[{n}, 24]
+  %b = input : f64[24, {n}]
+  %p = einsum %a, %b {{text = "ik,kj->ij"}} : f64[{n}, {n}]
+  %d = einsum %a, %b {{text = "ik,ki->i"}} : f64[{n}]
+  %i = iota {{axes = [0]}} : {positions}[{n}, 1]
+  %j = iota {{axes = [1]}} : {positions}[1, {n}]
+  %eq = eq %i, %j : i1[{n}, {n}]
+  %ne = ne %j, %i : i1[{n}, {n}]
+  %zero = constant {{data = [0]}} : f64
+  %one = constant {{data = [1]}} : f64
+  %low = constant {{data = [-inf]}} : f64
+  %on = select %eq, %p, %zero : f64[{n}, {n}]
+  %off = select %ne, %p, %zero : f64[{n}, {n}]
+  %ones = select %eq, %one, %zero : f64[{n}, {n}]
+  %held = select %eq, %p, %low : f64[{n}, {n}]
+  %row = reduce %on {{kind = sum, axes = [1]}} : f64[{n}]
+  %column = reduce %on {{kind = sum, axes = [0]}} : f64[{n}]
+  %count = reduce %ones {{kind = sum, axes = [0, 1]}} : f64
+  %all = reduce %p {{kind = sum, axes = [0, 1]}} : f64
+  %trace = reduce %d {{kind = sum, axes = [0]}} : f64
+  %rest = sub %all, %trace : f64
+  %greatest = reduce %d {{kind = max, axes = [0]}} : f64
+  %extent = extent {{lengths = [{n}]}} : f64
+  {written}
+  {rewritten}
+  output "written" %x
+  output "rewritten" %y
+}})",
+                                                  fmt::arg("n", extent), fmt::arg("positions", positions), fmt::arg("written", f.written),
+                                                  fmt::arg("rewritten", f.rewritten)),
+                                      "indices");
+  const graph::NodeId x = g.outputs()[0].node, y = g.outputs()[1].node;
+  const RewrittenValue pair{x, y};
+  return InstanceCheck(g).run(AxisAnalysis(g, {x, y}, {}), std::span(&pair, 1));
+}
+
+constexpr const char* kTrace = "%y = mul %trace, %one : f64";
+
+TEST_CASE("instance check: a sum over a diagonal counts each position once, in any order of the axes") {
+  constexpr Formulas kEqual[] = {
+      {"%x = reduce %on {kind = sum, axes = [0, 1]} : f64", kTrace},
+      {"%x = reduce %row {kind = sum, axes = [0]} : f64", kTrace},
+      {"%x = reduce %column {kind = sum, axes = [0]} : f64", kTrace},
+      {"%x = reduce %off {kind = sum, axes = [0, 1]} : f64", "%y = mul %rest, %one : f64"},
+      {"%x = einsum %ones, %p {text = \"ij,ij->\"} : f64", kTrace},
+      {"%x = reduce %held {kind = max, axes = [0, 1]} : f64", "%y = mul %greatest, %one : f64"},
+      {"%x = mul %count, %one : f64", "%y = mul %extent, %one : f64"},
+      {"%x = mul %row, %one : f64[500]", "%y = mul %d, %one : f64[500]"},
+      {"%x = mul %column, %one : f64[500]", "%y = mul %d, %one : f64[500]"},
+  };
+  for (const Formulas& f : kEqual) {
+    CAPTURE(f.written);
+    const ProofResult result = compare(f);
+    CHECK_MESSAGE(!result.is_refuted, result.text);
+    CHECK(result.rounds > 0);
+    CHECK(result.left_open.empty());
+  }
+  CHECK(!compare(kEqual[0], "i64", "n").is_refuted);
+}
+
+TEST_CASE("instance check: what is not the sum over a diagonal is refuted") {
+  CHECK(compare({"%x = reduce %p {kind = sum, axes = [0, 1]} : f64", kTrace}).is_refuted);
+  CHECK(compare({"%x = reduce %off {kind = sum, axes = [0, 1]} : f64", kTrace}).is_refuted);
+  CHECK(compare({"%x = add %count, %one : f64", "%y = mul %extent, %one : f64"}).is_refuted);
+  CHECK(compare({"%x = reduce %held {kind = max, axes = [0, 1]} : f64", kTrace}).is_refuted);
+  // Not all of these positions are different: they wrap.
+  CHECK(compare({"%x = reduce %on {kind = sum, axes = [0, 1]} : f64", kTrace}, "i8").is_refuted);
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion::test
