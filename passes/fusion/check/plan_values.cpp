@@ -132,11 +132,12 @@ std::optional<PlanValues::Point> PlanValues::point_of(const std::vector<Expr>& i
       digits.push_back({integer(index[i], one) - begin, sample_.value(a->extent), a});
     }
     std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.step > b.step; });
-    std::int64_t rest = position[i] - begin;
+    std::int64_t rest = position_of(position[i]) - begin;
     if (rest < 0) return std::nullopt;
+    const bool is_index = digits.size() == 1 && digits[0].step == 1;
     for (const Digit& d : digits) {
       const std::int64_t at = d.step < 1 ? 0 : std::min(rest / d.step, d.extent - 1);
-      p.push_back({d.axis, at});
+      p.push_back({d.axis, is_index ? at + meant_by(position[i]) * kRepresented : at});
       rest -= at * d.step;
     }
     if (rest != 0) return std::nullopt;
@@ -169,11 +170,13 @@ std::optional<PlanValues::Key> PlanValues::stored(std::size_t reader, Tensor t, 
 
 Number PlanValues::load(std::size_t kernel, Expr e, const Point& p) {
   Coordinates position;
+  InlineVector<int, 8> meant;
   for (Expr i : e->operands) {
     const Number at = get(kernel, i, p);
     if (values_.is_missing()) continue;
     if (at.error != 0 || !at.is_finite()) return Number::unknown();
     position.push_back(static_cast<std::int64_t>(at.value));
+    meant.push_back(at.meant);
   }
   if (values_.is_missing()) return {};
   Tensor t = e->tensor;
@@ -187,6 +190,7 @@ Number PlanValues::load(std::size_t kernel, Expr e, const Point& p) {
     if (op == graph::Op::input || op == graph::Op::scalar || op == graph::Op::constant || axes_.is_stored(t->node))
       return stored_element(g_, t->node, sample_, position);
   }
+  for (std::size_t i = 0; i < position.size(); ++i) position[i] += meant[i] * kRepresented;
   const std::optional<Key> k = stored(kernel, t, position);
   return k ? stored_as(t->element, values_.get(*k)) : Number::unknown();
 }

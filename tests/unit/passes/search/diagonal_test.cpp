@@ -42,8 +42,8 @@ Graph sum_of_diagonal(const Picked& p) {
   %t = reduce %w {{kind = {kind}, axes = {axes}}} : {result}
   output "t" %t
 }})",
-                                  fmt::arg("of", p.of), fmt::arg("axes", p.axes), fmt::arg("result", p.result), fmt::arg("otherwise", p.otherwise),
-                                  fmt::arg("positions", p.positions), fmt::arg("kind", p.kind)),
+                                  fmt::arg("of", p.of), fmt::arg("axes", p.axes), fmt::arg("result", p.result),
+                                  fmt::arg("otherwise", p.otherwise), fmt::arg("positions", p.positions), fmt::arg("kind", p.kind)),
                       "diagonal");
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "passes/fusion/check/instance_check.h"
+#include "passes/fusion/sequence/build_sequence.h"
+#include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tileir/graph/text/graph_text.h"
 
 namespace tilewright::passes::fusion::test {
@@ -83,6 +85,58 @@ TEST_CASE("instance check: what is not the sum over a diagonal is refuted") {
   CHECK(compare({"%x = reduce %held {kind = max, axes = [0, 1]} : f64", kTrace}).is_refuted);
   // Not all of these positions are different: they wrap.
   CHECK(compare({"%x = reduce %on {kind = sum, axes = [0, 1]} : f64", kTrace}, "i8").is_refuted);
+}
+
+// The middle graph has a stored factor with a diagonal of its own, which a later kernel reads along another axis.
+TEST_CASE("instance check: right plans of masks that compare indices are not refuted") {
+  for (const char* text : {R"(graph {
+  %a = input : f32[512, 512]
+  %b = input : f32[512, 512]
+  %p = einsum %a, %b {text = "ik,kj->ij"} : f32[512, 512]
+  %i = iota {axes = [0]} : i32[512, 1]
+  %j = iota {axes = [1]} : i32[1, 512]
+  %m = eq %i, %j : i1[512, 512]
+  %z = constant {data = [0]} : f32
+  %w = select %m, %p, %z : f32[512, 512]
+  %t = reduce %w {kind = sum, axes = [0, 1]} : f32
+  output "t" %t
+})",
+                           R"(graph {
+  symbol n {min = 1}
+  %a = input : f32[n, 5]
+  %b = input : f32[5, n]
+  %x = input : f32[n, n]
+  %p = einsum %a, %b {text = "ik,kj->ij"} : f32[n, n]
+  %d = sub %x, %p : f32[n, n]
+  %i = iota {axes = [0]} : i32[n, n]
+  %j = iota {axes = [1]} : i32[n, n]
+  %m = ne %i, %j : i1[n, n]
+  %z = constant {data = [1]} : f32
+  %w = select %m, %x, %z : f32[n, n]
+  %v = mul %w, %d : f32[n, n]
+  %t = einsum %v, %d {text = "ij,jk->ik"} : f32[n, n]
+  output "t" %t
+})",
+                           R"(graph {
+  symbol n {min = 1}
+  %p = input : f64[n, n]
+  %c = input : f64[n, 1]
+  %i = iota {axes = [0]} : i64[n, n]
+  %j = iota {axes = [1]} : i64[n, n]
+  %m = eq %i, %j : i1[n, n]
+  %z = constant {data = [0]} : f64
+  %w = select %m, %p, %z : f64[n, n]
+  %d = sub %p, %c : f64[n, n]
+  %t = einsum %w, %d {text = "ij,ij->"} : f64
+  output "t" %t
+})"}) {
+    const graph::Graph g = graph::parse(text, "mask");
+    for (const ir::TargetDesc& target : {ir::TargetDesc(), kAmpere}) {
+      const KernelSequence p = build_sequence(g, {}, target);
+      CHECK_MESSAGE(p.not_fused.empty(), p.not_fused.front());
+      CHECK(p.proof.exact);
+    }
+  }
 }
 
 }  // namespace
