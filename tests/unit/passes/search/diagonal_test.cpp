@@ -9,6 +9,7 @@
 #include "passes/search/plain_terms.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/search/agree.h"
+#include "tests/unit/passes/search/judge_by_fusion.h"
 #include "tileir/graph/interpreter.h"
 #include "tileir/graph/text/graph_text.h"
 
@@ -82,6 +83,28 @@ TEST_CASE("search: what is no sum of a diagonal, or has no other term, stays as 
   // Positions that wrap or are rounded may be equal where the indices differ.
   CHECK(other_terms({.positions = "i8"}) == 0);
   CHECK(other_terms({.positions = "f32"}) == 0);
+}
+
+TEST_CASE("search_graph: the trace of a product is a sum of products") {
+  const Graph g = graph::parse(R"(graph {
+  %a = input : f32[512, 512]
+  %b = input : f32[512, 512]
+  %p = einsum %a, %b {text = "ik,kj->ij"} : f32[512, 512]
+  %i = iota {axes = [0]} : i32[512, 1]
+  %j = iota {axes = [1]} : i32[1, 512]
+  %m = eq %i, %j : i1[512, 512]
+  %z = constant {data = [0]} : f32
+  %w = select %m, %p, %z : f32[512, 512]
+  %t = reduce %w {kind = sum, axes = [0, 1]} : f32
+  output "t" %t
+})",
+                               "trace");
+  const SearchResult r = search_graph(g, {}, {}, judge_by_fusion());
+  REQUIRE(r.graph);
+  REQUIRE(r.rewritings.size() == 1);
+  CHECK(r.rewritings[0].rule == "diagonal, sum_of_product");
+  CHECK(r.rewritings[0].after == "a b");
+  CHECK(graph::print(*r.graph).find("select") == std::string::npos);
 }
 
 }  // namespace

@@ -9,11 +9,10 @@
 #include <map>
 #include <random>
 
-#include "passes/fusion/check/instance_check.h"
-#include "passes/fusion/sequence/estimate_graph.h"
 #include "tests/unit/passes/fusion/random_graph.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/search/agree.h"
+#include "tests/unit/passes/search/judge_by_fusion.h"
 #include "tileir/graph/einsum.h"
 #include "tileir/graph/graph_builder.h"
 #include "tileir/graph/interpreter.h"
@@ -24,14 +23,6 @@ namespace {
 
 using graph::Graph;
 using graph::NodeId;
-
-std::optional<std::string> difference(const Graph& g, std::span<const EqualValues> values) {
-  std::vector<NodeId> nodes;
-  std::vector<fusion::RewrittenValue> pairs;
-  for (const EqualValues& v : values) pairs.push_back({v.written, v.rewritten}), nodes.push_back(v.written), nodes.push_back(v.rewritten);
-  const fusion::ProofResult result = fusion::InstanceCheck(g).run(fusion::AxisAnalysis(g, nodes, {}), pairs);
-  return result.is_refuted ? std::optional(result.text) : std::nullopt;
-}
 
 /// Multiplications of all products, with the extents of the graph.
 double multiplications(const Graph& g) {
@@ -63,15 +54,6 @@ Judge judge_by(Seconds seconds) {
 }
 const Judge kByMultiplications = judge_by([](const Graph& g) { return 1e-9 * (1 + multiplications(g)); });
 
-Judge judge_by_fusion() {
-  return {.estimate = [](const Graph& g) -> std::optional<SearchEstimate> {
-            const auto e = fusion::estimate_graph(g, {}, {});
-            if (!e) return std::nullopt;
-            return SearchEstimate{e->seconds, e->seconds_if_small, e->seconds_if_large, e->kernels};
-          },
-          .difference = difference};
-}
-
 const char* const kAttention = R"(graph {
   %q = input : f32[2048, 64]
   %k = input : f32[2048, 64]
@@ -98,29 +80,6 @@ TEST_CASE("search_graph: rewrites by fusion's estimate, says what, and gives a g
   CHECK(graph::print(graph::parse(graph::print(*r.graph), "again")) == graph::print(*r.graph));
   CHECK(multiplications(*r.graph) == 2.0 * 2048 * 64 * 64);
   CHECK(graph::print(*search_graph(g, {}, {}, judge_by_fusion()).graph) == graph::print(*r.graph));
-}
-
-TEST_CASE("search_graph: the trace of a product is a sum of products") {
-  const Graph g = graph::parse(R"(graph {
-  %a = input : f32[512, 512]
-  %b = input : f32[512, 512]
-  %p = einsum %a, %b {text = "ik,kj->ij"} : f32[512, 512]
-  %i = iota {axes = [0]} : i32[512, 1]
-  %j = iota {axes = [1]} : i32[1, 512]
-  %m = eq %i, %j : i1[512, 512]
-  %z = constant {data = [0]} : f32
-  %w = select %m, %p, %z : f32[512, 512]
-  %t = reduce %w {kind = sum, axes = [0, 1]} : f32
-  output "t" %t
-})",
-                               "trace");
-  const SearchResult r = search_graph(g, {}, {}, judge_by_fusion());
-  REQUIRE(r.graph);
-  CHECK(r.seconds_before > 2 * r.seconds_after);
-  REQUIRE(r.rewritings.size() == 1);
-  CHECK(r.rewritings[0].rule == "diagonal, sum_of_product");
-  CHECK(r.rewritings[0].after == "a b");
-  CHECK(multiplications(*r.graph) == 512.0 * 512);
 }
 
 TEST_CASE("search_graph: the normal equations share what they multiply") {
