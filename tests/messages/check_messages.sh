@@ -19,7 +19,7 @@ CPP
 
 # message LIMIT WORDS CODE [FIRST]: FIRST is the file that the first error names; the default is user.cpp.
 message() {
-  printf '#include "prelude.h"\nvoid f(tw::I32 i, tw::U32 u, tw::F32 x, tw::Bool b, tw::Buffer<float>& out, const tw::Buffer<float>& in, tw::Tensor<int> ti, tw::Tensor<unsigned> tu, tw::Tensor<float> tf, tw::Tensor<tw::f8e4m3> t8, tw::Tensor<double> td, tw::Tensor<bool> tb, tw::Tensor<std::int8_t> tc) {\n  %s\n}\n' \
+  printf '#include "prelude.h"\nvoid f(tw::Graph& g, tw::I32 i, tw::U32 u, tw::F32 x, tw::Bool b, tw::Buffer<float>& out, const tw::Buffer<float>& in, tw::Tensor<int> ti, tw::Tensor<unsigned> tu, tw::Tensor<float> tf, tw::Tensor<tw::f8e4m3> t8, tw::Tensor<double> td, tw::Tensor<bool> tb, tw::Tensor<std::int8_t> tc) {\n  %s\n}\n' \
     "$3" >user.cpp
   local include=(-include prelude.h)
   if "$cxx" -std=c++20 -Wno-unused "${flags[@]}" "${include[@]}" -fsyntax-only user.cpp >log 2>&1; then
@@ -56,6 +56,46 @@ message 20 'cast_the_tensor_to_a_float|cast the tensor' 'auto r = ti * 1.5f;'
 message 20 'cast_the_right_side|cast it' 'ti += tf;'
 message 20 'no_such_operator|no such operator' 'auto r = tf & tf;'
 message 20 'no_such_operator|no such operator' 'auto r = t8 + t8;'
+# C++ bools beside numbers, and operators that an element type does not have beside a C++ number: were 143 to 393 lines.
+for code in 'tf * true' 'false - ti' 'tf == true' 'tb == 1' 'tb && 1' 'x * true' 'i < false' 'tb & 1'; do
+  message 20 'bools_and_numbers_do_not_meet|a bool and a number do not meet' "auto r = $code;"
+done
+message 20 'bools_and_numbers_do_not_meet|a bool and a number do not meet' 'tf *= true;'
+for code in 'tf % 2.f' '2 % tf' 'x % 2' 'tf & 1' 'tf << 1' 'tb + 1' '2.f * tb' 'ti && 1' '!tf' '~x' '-tb'; do
+  message 20 'no_such_operator|no such operator' "auto r = $code;"
+done
+message 20 'no_such_operator|no such operator' 'tf %= 2.f;'
+message 20 'no_such_operator|no such operator' 'x &= x;'
+# Functions of element types that they do not take: were 21 to 211 lines.
+for code in 'exp(ti)' 'exp(i)' 'tanh(t8)' 'sqrt(b)' 'isnan(ti)' 'relu(ti)' 'softmax(ti, 0)' 'logsumexp(ti, 0)' 'layer_norm(ti, ti, ti)' 'mean(ti)' \
+  'dropout(ti, 0.5f, 1)' 'cross_entropy(ti, ti)'; do
+  message 20 'cast_the_argument_to_a_float_type|takes floats' "auto r = tw::$code;"
+done
+for code in 'abs(tb)' 'max(tb)' 'prod(b)' 'cumsum(tb, 0)' 'argmax(tb, 0)' 'scatter_add(tb, ti, tb)'; do
+  message 20 'cast_the_argument_to_numbers|takes integers, and floats' "auto r = tw::$code;"
+done
+message 20 'cast_the_argument_to_integers|takes integers' 'auto r = tw::popcount(tf);'
+message 20 'compare_to_get_bools|takes bools' 'auto r = tw::any(tf);'
+for code in 'pow(ti, 2)' 'fma(ti, ti, ti)' 'maximum(tb, tb)'; do
+  message 20 'cast_the_arguments_to_other_element_types|cast its arguments' "auto r = tw::$code;"
+done
+for code in 'pow(tf, ti)' 'maximum(ti, 0.5f)' 'maximum(x, true)' 'clamp(ti, 0.f, 1.f)' 'where(tb, ti, 0.5f)' 'where(b, x, true)'; do
+  message 20 'cast_one_of_the_arguments|cast one of them' "auto r = tw::$code;"
+done
+for code in 'where(tf, tf, 0.f)' 'where(ti, 1.f, 0.f)' 'where(x, x, x)'; do
+  message 20 'the_condition_of_where_is|the condition of where is' "auto r = tw::$code;"
+done
+message 20 'choose_by_a_cpp_bool_with_an_if|write an if' 'auto r = tw::where(true, tf, 0.f);'
+for code in 'gather(tf, tf)' 'gather(x, x, 0)' 'take_along(tf, td, 0)' 'scatter_add(tf, tb, tf)' 'cross_entropy(tf, tf)' 'rope(tf, tf)'; do
+  message 20 'cast_the_index_to_integers|of integers: cast them' "auto r = tw::$code;"
+done
+message 20 'cast_the_updates|cast them' 'auto r = tw::scatter_add(tf, ti, ti);'
+message 20 'cast_the_weights|cast them' 'auto r = tw::layer_norm(tf, ti, tf);'
+# Constants that would lose their value: were 18 to 187 lines.
+for code in 'full<int>(g, {4}, 0.5)' 'full<int>({4}, 0.5)' 'full<bool>(g, {4}, 1)' 'full<float>(g, {4}, true)' 'pad(ti, 0, 1, 1, 0.5f)'; do
+  message 20 'constants_of_integers_are_integers|a constant of integers is an integer' "auto r = tw::$code;"
+done
+message 20 'there_is_no_iota|iota takes' 'auto r = tw::iota<bool>(g, {4}, 0);'
 # Products of tensors: was 27 lines.
 for code in 'tw::matmul<float>(td, td)' 'tw::matmul<double>(tf, tf)' 'tw::matmul<float>(ti, ti)' 'tw::matmul<std::int8_t>(tc, tc)' \
   'tw::einsum<float>("ik,kj->ij", td, td)' 'tw::matmul<tw::f16>(tf, tf, tw::Precision::ieee)'; do

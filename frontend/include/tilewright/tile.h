@@ -274,7 +274,7 @@ template <HostScalar S, AnyTile A>
   requires ConstantOf<S, typename ElementOf<A>::type>
 struct Fold<S, A> : ElementOf<A> {};
 template <class A, class B, class C>
-  requires AnyTile<A> || AnyTile<B>
+  requires requires { typename Fold<A, B>::type; }
 struct Fold<A, B, C> : Fold<Tile<typename Fold<A, B>::type>, C> {};
 template <HostScalar A, HostScalar B, AnyTile C>
   requires ConstantOf<A, typename ElementOf<C>::type> && ConstantOf<B, typename ElementOf<C>::type>
@@ -312,3 +312,4 @@ using Fixed = std::type_identity_t<T>;  // excluded from deduction, so that brac
 }  // namespace tilewright
 
 #include "tilewright/detail/mismatch.h"
+#include "tilewright/detail/mismatched_functions.h"

@@ -1,5 +1,6 @@
-// Operators and functions on tiles, on tensors and on extents that have no meaning for their operands' types. They are declared only to be
-// rejected with a message that names the correction. Without them the host compiler would list every operator that it tried.
+// Operators on tiles, on tensors and on extents that have no meaning for their operands' types, and functions that stand in place of an
+// operator's message. They are declared only to be rejected with a message that names the correction. Without them the host compiler would
+// list every operator that it tried.
 #pragma once
 #include "tilewright/detail/handle.h"
 
@@ -7,13 +8,14 @@
 namespace tilewright {
 
 // GCC prints the return type of a deleted function, but no text for it. Clang lists every candidate beside a deleted function, but none
-// beside diagnose_if. A requires-expression rejects both.
+// beside diagnose_if. A requires-expression rejects both. mismatched_functions.h uses the macro, too, and undefines it.
 struct cast_one_of_the_tiles_with_to;
 struct cast_one_of_the_tensors_with_to;
 struct cast_the_tile_to_a_float_type_with_to;
 struct cast_the_tensor_to_a_float_type_with_to;
 struct cast_the_right_side_with_to;
 struct there_is_no_such_operator_for_this_element_type;
+struct bools_and_numbers_do_not_meet_write_0_or_1_or_cast_with_to;
 struct the_offset_of_a_pointer_is_an_integer;
 struct cast_the_tensor_to_32_bits_to_meet_an_extent;
 struct cast_the_tensor_to_32_bit_integers_to_meet_an_extent;
@@ -24,9 +26,6 @@ struct there_are_no_remainders_of_extents;
 struct use_maximum_or_minimum_for_two_values;
 struct count_with_to_int;
 struct combine_comparisons_with_and;
-struct the_result_of_a_product_has_the_type_of_its_operands_or_float_if_that_is_narrower;
-struct cast_the_operands_of_the_product_to_numbers_with_to;
-struct the_tiles_of_dot_have_one_type_of_floats_or_int8_cast_one_with_to;
 struct declare_the_left_side_as_a_tile;
 struct declare_the_left_side_as_a_tensor;
 #ifdef __clang__
@@ -44,13 +43,6 @@ class Tensor;
 class Dim;
 
 namespace detail {
-
-namespace tensor {
-template <class R, class T>
-struct ProductOf;
-}
-template <class A, class B>
-struct DotOf;
 
 template <class S>
 inline constexpr bool kIsNumberButNoInteger = HostFloat<S> || std::same_as<S, bool>;
@@ -71,78 +63,104 @@ template <class T, class U>
 concept NeverMeet = ValueElement<T> && ValueElement<U> && !requires { typename CommonOf<T, U>::type; };
 template <class T, class U>
 concept BoolMeetsNumber = NeverMeet<T, U> && (std::same_as<T, bool> || std::same_as<U, bool>);
-template <class... T>
-concept Meet = requires { typename Common<Tile<T>...>; };
-/// Operands that have no product at all, and those that have one, but not of the element type R.
-template <class... T>
-concept NoOperandsOfProducts = Meet<T...> && !requires { typename tensor::ProductOf<void, Common<Tile<T>...>>::type; };
-template <class R, class... T>
-concept NoResultOfProduct = !std::same_as<R, void> && requires { typename tensor::ProductOf<void, Common<Tile<T>...>>::type; } &&
-                            !requires { typename tensor::ProductOf<R, Common<Tile<T>...>>::type; };
-
-template <class A, class B>
-concept NoOperandsOfDot = !requires { typename DotOf<A, B>::type; };
+/// A C++ bool beside a number, or a C++ number beside a bool.
+template <class T, class S>
+concept BoolBesideNumber = HostScalar<S> && std::same_as<T, bool> != std::same_as<S, bool>;
 
 template <class T, class U>
 concept NotWidened = ValueElement<T> && ValueElement<U> && !std::same_as<T, U> && !WidensTo<U, T>;
 
 }  // namespace detail
 
-#define TW_MISMATCH(HANDLE, NOUN, OP, KIND)                                                                          \
-  template <class T, class U>                                                                                        \
-    requires detail::NeverMeet<T, U>                                                                                 \
-  cast_one_of_the_##NOUN##s_with_to operator OP(const HANDLE<T>&, const HANDLE<U>&)                                  \
-      TW_REFUSED(#NOUN "s of these element types do not meet: cast one of them, as in x.to<float>()");               \
-  template <IntegerElement T, detail::HostFloat S>                                                                   \
-  cast_the_##NOUN##_to_a_float_type_with_to operator OP(const HANDLE<T>&, S)                                         \
-      TW_REFUSED("a float constant does not meet a " #NOUN " of integers: cast the " #NOUN ", as in x.to<float>()"); \
-  template <IntegerElement T, detail::HostFloat S>                                                                   \
-  cast_the_##NOUN##_to_a_float_type_with_to operator OP(S, const HANDLE<T>&)                                         \
-      TW_REFUSED("a float constant does not meet a " #NOUN " of integers: cast the " #NOUN ", as in x.to<float>()"); \
-  template <ValueElement T>                                                                                          \
-    requires(!(KIND<T>))                                                                                             \
-  there_is_no_such_operator_for_this_element_type operator OP(const HANDLE<T>&, const HANDLE<T>&)                    \
-      TW_REFUSED("there is no such operator for " #NOUN "s of this element type: cast both, as in x.to<float>()");
-#define TW_ASSIGN_MISMATCH(HANDLE, NOUN, OP)                                                                               \
-  template <class T, class U>                                                                                              \
-    requires detail::NotWidened<T, U>                                                                                      \
-  cast_the_right_side_with_to operator OP(HANDLE<T>&, const HANDLE<U>&)                                                    \
-      TW_REFUSED("the right side does not widen to the element type of the left side: cast it, as in x += y.to<float>()"); \
-  template <IntegerElement T, detail::HostFloat S>                                                                         \
-  cast_the_##NOUN##_to_a_float_type_with_to operator OP(HANDLE<T>&, S)                                                     \
-      TW_REFUSED("a float constant does not meet a " #NOUN " of integers: cast the " #NOUN ", as in x = x.to<float>() + y");
-#define TW_MISMATCHES(HANDLE, NOUN)                 \
-  TW_MISMATCH(HANDLE, NOUN, +, NumberElement)       \
-  TW_MISMATCH(HANDLE, NOUN, -, NumberElement)       \
-  TW_MISMATCH(HANDLE, NOUN, *, NumberElement)       \
-  TW_MISMATCH(HANDLE, NOUN, /, NumberElement)       \
-  TW_MISMATCH(HANDLE, NOUN, %, IntegerElement)      \
-  TW_MISMATCH(HANDLE, NOUN, &, detail::Bitwise)     \
-  TW_MISMATCH(HANDLE, NOUN, |, detail::Bitwise)     \
-  TW_MISMATCH(HANDLE, NOUN, ^, detail::Bitwise)     \
-  TW_MISMATCH(HANDLE, NOUN, <<, IntegerElement)     \
-  TW_MISMATCH(HANDLE, NOUN, >>, IntegerElement)     \
-  TW_MISMATCH(HANDLE, NOUN, ==, detail::Comparable) \
-  TW_MISMATCH(HANDLE, NOUN, !=, detail::Comparable) \
-  TW_MISMATCH(HANDLE, NOUN, <, detail::Ordered)     \
-  TW_MISMATCH(HANDLE, NOUN, <=, detail::Ordered)    \
-  TW_MISMATCH(HANDLE, NOUN, >, detail::Ordered)     \
-  TW_MISMATCH(HANDLE, NOUN, >=, detail::Ordered)    \
-  TW_MISMATCH(HANDLE, NOUN, &&, BoolElement)        \
-  TW_MISMATCH(HANDLE, NOUN, ||, BoolElement)        \
-  TW_ASSIGN_MISMATCH(HANDLE, NOUN, +=)              \
-  TW_ASSIGN_MISMATCH(HANDLE, NOUN, -=)              \
-  TW_ASSIGN_MISMATCH(HANDLE, NOUN, *=)              \
-  TW_ASSIGN_MISMATCH(HANDLE, NOUN, /=)              \
-  TW_ASSIGN_MISMATCH(HANDLE, NOUN, %=)              \
-  TW_ASSIGN_MISMATCH(HANDLE, NOUN, &=)              \
-  TW_ASSIGN_MISMATCH(HANDLE, NOUN, |=)              \
-  TW_ASSIGN_MISMATCH(HANDLE, NOUN, ^=)              \
-  TW_ASSIGN_MISMATCH(HANDLE, NOUN, <<=)             \
-  TW_ASSIGN_MISMATCH(HANDLE, NOUN, >>=)
+#define TW_NO_OPERATOR_TEXT(NOUN) \
+  "there is no such operator for " #NOUN "s of this element type: cast the " #NOUN ", as in x.to<int>() or x.to<float>()"
+#define TW_BOOL_TEXT "a bool and a number do not meet: write 0 or 1 for false or true, or cast what holds bools, as in mask.to<int>()"
+#define TW_UNARY_MISMATCH(HANDLE, NOUN, OP, KIND) \
+  template <ValueElement T>                       \
+    requires(!(KIND<T>))                          \
+  there_is_no_such_operator_for_this_element_type operator OP(const HANDLE<T>&) TW_REFUSED(TW_NO_OPERATOR_TEXT(NOUN));
+#define TW_MISMATCH(HANDLE, NOUN, OP, KIND)                                                                                       \
+  template <class T, class U>                                                                                                     \
+    requires detail::NeverMeet<T, U>                                                                                              \
+  cast_one_of_the_##NOUN##s_with_to operator OP(const HANDLE<T>&, const HANDLE<U>&)                                               \
+      TW_REFUSED(#NOUN "s of these element types do not meet: cast one of them, as in x.to<float>()");                            \
+  template <IntegerElement T, detail::HostFloat S>                                                                                \
+  cast_the_##NOUN##_to_a_float_type_with_to operator OP(const HANDLE<T>&, S)                                                      \
+      TW_REFUSED("a float constant does not meet a " #NOUN " of integers: cast the " #NOUN ", as in x.to<float>()");              \
+  template <IntegerElement T, detail::HostFloat S>                                                                                \
+  cast_the_##NOUN##_to_a_float_type_with_to operator OP(S, const HANDLE<T>&)                                                      \
+      TW_REFUSED("a float constant does not meet a " #NOUN " of integers: cast the " #NOUN ", as in x.to<float>()");              \
+  template <ValueElement T>                                                                                                       \
+    requires(!(KIND<T>))                                                                                                          \
+  there_is_no_such_operator_for_this_element_type operator OP(const HANDLE<T>&, const HANDLE<T>&)                                 \
+      TW_REFUSED("there is no such operator for " #NOUN "s of this element type: cast both, as in x.to<int>() or x.to<float>()"); \
+  template <ValueElement T, detail::HostScalar S>                                                                                 \
+    requires(!(KIND<T>) && !(IntegerElement<T> && detail::HostFloat<S>))                                                          \
+  there_is_no_such_operator_for_this_element_type operator OP(const HANDLE<T>&, S) TW_REFUSED(TW_NO_OPERATOR_TEXT(NOUN));         \
+  template <ValueElement T, detail::HostScalar S>                                                                                 \
+    requires(KIND<T> && detail::BoolBesideNumber<T, S>)                                                                           \
+  bools_and_numbers_do_not_meet_write_0_or_1_or_cast_with_to operator OP(const HANDLE<T>&, S) TW_REFUSED(TW_BOOL_TEXT);           \
+  template <ValueElement T, detail::HostScalar S>                                                                                 \
+    requires(!(KIND<T>) && !(IntegerElement<T> && detail::HostFloat<S>))                                                          \
+  there_is_no_such_operator_for_this_element_type operator OP(S, const HANDLE<T>&) TW_REFUSED(TW_NO_OPERATOR_TEXT(NOUN));         \
+  template <ValueElement T, detail::HostScalar S>                                                                                 \
+    requires(KIND<T> && detail::BoolBesideNumber<T, S>)                                                                           \
+  bools_and_numbers_do_not_meet_write_0_or_1_or_cast_with_to operator OP(S, const HANDLE<T>&) TW_REFUSED(TW_BOOL_TEXT);
+#define TW_ASSIGN_MISMATCH(HANDLE, NOUN, OP, KIND)                                                                                 \
+  template <class T, class U>                                                                                                      \
+    requires detail::NotWidened<T, U>                                                                                              \
+  cast_the_right_side_with_to operator OP(HANDLE<T>&, const HANDLE<U>&)                                                            \
+      TW_REFUSED("the right side does not widen to the element type of the left side: cast it, as in x += y.to<float>()");         \
+  template <IntegerElement T, detail::HostFloat S>                                                                                 \
+  cast_the_##NOUN##_to_a_float_type_with_to operator OP(HANDLE<T>&, S)                                                             \
+      TW_REFUSED("a float constant does not meet a " #NOUN " of integers: cast the " #NOUN ", as in x = x.to<float>() + y");       \
+  template <ValueElement T>                                                                                                        \
+    requires(!(KIND<T>))                                                                                                           \
+  there_is_no_such_operator_for_this_element_type operator OP(HANDLE<T>&, const HANDLE<T>&) TW_REFUSED(TW_NO_OPERATOR_TEXT(NOUN)); \
+  template <ValueElement T, detail::HostScalar S>                                                                                  \
+    requires(!(KIND<T>) && !(IntegerElement<T> && detail::HostFloat<S>))                                                           \
+  there_is_no_such_operator_for_this_element_type operator OP(HANDLE<T>&, S) TW_REFUSED(TW_NO_OPERATOR_TEXT(NOUN));                \
+  template <ValueElement T, detail::HostScalar S>                                                                                  \
+    requires(KIND<T> && detail::BoolBesideNumber<T, S>)                                                                            \
+  bools_and_numbers_do_not_meet_write_0_or_1_or_cast_with_to operator OP(HANDLE<T>&, S) TW_REFUSED(TW_BOOL_TEXT);
+#define TW_MISMATCHES(HANDLE, NOUN)                     \
+  TW_MISMATCH(HANDLE, NOUN, +, NumberElement)           \
+  TW_MISMATCH(HANDLE, NOUN, -, NumberElement)           \
+  TW_MISMATCH(HANDLE, NOUN, *, NumberElement)           \
+  TW_MISMATCH(HANDLE, NOUN, /, NumberElement)           \
+  TW_MISMATCH(HANDLE, NOUN, %, IntegerElement)          \
+  TW_MISMATCH(HANDLE, NOUN, &, detail::Bitwise)         \
+  TW_MISMATCH(HANDLE, NOUN, |, detail::Bitwise)         \
+  TW_MISMATCH(HANDLE, NOUN, ^, detail::Bitwise)         \
+  TW_MISMATCH(HANDLE, NOUN, <<, IntegerElement)         \
+  TW_MISMATCH(HANDLE, NOUN, >>, IntegerElement)         \
+  TW_MISMATCH(HANDLE, NOUN, ==, detail::Comparable)     \
+  TW_MISMATCH(HANDLE, NOUN, !=, detail::Comparable)     \
+  TW_MISMATCH(HANDLE, NOUN, <, detail::Ordered)         \
+  TW_MISMATCH(HANDLE, NOUN, <=, detail::Ordered)        \
+  TW_MISMATCH(HANDLE, NOUN, >, detail::Ordered)         \
+  TW_MISMATCH(HANDLE, NOUN, >=, detail::Ordered)        \
+  TW_MISMATCH(HANDLE, NOUN, &&, BoolElement)            \
+  TW_MISMATCH(HANDLE, NOUN, ||, BoolElement)            \
+  TW_UNARY_MISMATCH(HANDLE, NOUN, -, NumberElement)     \
+  TW_UNARY_MISMATCH(HANDLE, NOUN, ~, detail::Bitwise)   \
+  TW_UNARY_MISMATCH(HANDLE, NOUN, !, BoolElement)       \
+  TW_ASSIGN_MISMATCH(HANDLE, NOUN, +=, NumberElement)   \
+  TW_ASSIGN_MISMATCH(HANDLE, NOUN, -=, NumberElement)   \
+  TW_ASSIGN_MISMATCH(HANDLE, NOUN, *=, NumberElement)   \
+  TW_ASSIGN_MISMATCH(HANDLE, NOUN, /=, NumberElement)   \
+  TW_ASSIGN_MISMATCH(HANDLE, NOUN, %=, IntegerElement)  \
+  TW_ASSIGN_MISMATCH(HANDLE, NOUN, &=, detail::Bitwise) \
+  TW_ASSIGN_MISMATCH(HANDLE, NOUN, |=, detail::Bitwise) \
+  TW_ASSIGN_MISMATCH(HANDLE, NOUN, ^=, detail::Bitwise) \
+  TW_ASSIGN_MISMATCH(HANDLE, NOUN, <<=, IntegerElement) \
+  TW_ASSIGN_MISMATCH(HANDLE, NOUN, >>=, IntegerElement)
 TW_MISMATCHES(Tile, tile)
 TW_MISMATCHES(Tensor, tensor)
 #undef TW_MISMATCHES
+#undef TW_UNARY_MISMATCH
+#undef TW_BOOL_TEXT
+#undef TW_NO_OPERATOR_TEXT
 
 #define TW_TWO_VALUES_TEXT "max and min reduce along an axis: use maximum(a, b) or minimum(a, b) for two values"
 #define TW_TWO_VALUES(HANDLE, NAME)                                                                              \
@@ -185,38 +203,6 @@ TW_REFUSED_FUNCTIONS(Tensor, tensor)
 #undef TW_CHAINED
 #undef TW_TWO_VALUES
 #undef TW_TWO_VALUES_TEXT
-
-// Products of tiles. `rest`: an accumulator, and a precision.
-template <class A, class B, class... Rest>
-  requires detail::NoOperandsOfDot<A, B>
-the_tiles_of_dot_have_one_type_of_floats_or_int8_cast_one_with_to dot(const Tile<A>&, const Tile<B>&, const Rest&...)
-    TW_REFUSED("the tiles of dot have one element type, which is a float or std::int8_t: cast one of them, as in dot(a.to<float>(), b)");
-
-// Products of tensors. `rest`: a precision, or further operands.
-#define TW_PRODUCT_TEXT                                                                                                         \
-  "the result of a product has the element type of its operands, or float if that is a narrower one: cast the operands, as in " \
-  "a.to<float>()"
-template <class R = void, class A, class B, class... Rest>
-  requires detail::NeverMeet<A, B>
-cast_one_of_the_tensors_with_to matmul(const Tensor<A>&, const Tensor<B>&, const Rest&...)
-    TW_REFUSED("tensors of these element types do not meet: cast one of them, as in x.to<float>()");
-template <class R = void, class A, class B, class... Rest>
-  requires detail::NoOperandsOfProducts<A, B>
-cast_the_operands_of_the_product_to_numbers_with_to matmul(const Tensor<A>&, const Tensor<B>&, const Rest&...)
-    TW_REFUSED("there are no products of tensors of this element type: cast the operands, as in a.to<float>()");
-template <class R, class A, class B, class... Rest>
-  requires detail::NoResultOfProduct<R, A, B>
-the_result_of_a_product_has_the_type_of_its_operands_or_float_if_that_is_narrower matmul(const Tensor<A>&, const Tensor<B>&, const Rest&...)
-    TW_REFUSED(TW_PRODUCT_TEXT);
-template <class R = void, class E, class... T>
-  requires detail::NoOperandsOfProducts<T...>
-cast_the_operands_of_the_product_to_numbers_with_to einsum(const E&, const Tensor<T>&...)
-    TW_REFUSED("there are no products of tensors of this element type: cast the operands, as in a.to<float>()");
-template <class R, class E, class... T>
-  requires detail::NoResultOfProduct<R, T...>
-the_result_of_a_product_has_the_type_of_its_operands_or_float_if_that_is_narrower einsum(const E&, const Tensor<T>&...)
-    TW_REFUSED(TW_PRODUCT_TEXT);
-#undef TW_PRODUCT_TEXT
 
 // Extents among themselves and beside C++ numbers.
 #define TW_EXTENTS(OP, CORRECTION, TEXT)                       \
@@ -315,7 +301,6 @@ TW_EXTENT_ASSIGN_MISMATCH(>>=, HoldsNoExtentBits, cast_the_tensor_to_32_bit_inte
 #undef TW_NUMBERS_MEET_EXTENTS
 #undef TW_ASSIGN_MISMATCH
 #undef TW_MISMATCH
-#undef TW_REFUSED
 #ifdef __clang__
 #pragma clang diagnostic pop
 #endif

@@ -37,10 +37,6 @@ Handle pool(Pool, const Handle& x, std::int64_t size, const PoolOptions&, const 
 Handle cross_entropy(const Handle& logits, const Handle& targets, const Here&);
 Handle rope(const Handle& x, const Handle& positions, double base, const Here&);
 Handle dropout(const Handle& x, double p, std::uint64_t seed, const Here&);
-
-/// Weights of type U for a norm of T: the same type, a narrower one, or f32 if the norm is computed in f32.
-template <class U, class T>
-concept WeightOf = FloatElement<U> && (std::same_as<U, T> || WidensTo<U, T> || (sizeof(T) < 4 && sizeof(U) <= 4));
 }  // namespace detail::tensor
 
 #define TW_ACTIVATION(NAME)                                                        \

@@ -9,7 +9,7 @@ enum class Precision { standard, tf32, tf32x3, bf16x3, ieee };
 
 namespace detail {
 template <class A, class B>
-struct DotOf {};  // no products; dot of such tiles is refused in detail/mismatch.h
+struct DotOf {};  // no products; dot of such tiles is refused in detail/mismatched_functions.h
 template <class T>
   requires OneOf<T, f16, bf16, f8e4m3, f8e5m2, float>
 struct DotOf<T, T> {
