@@ -109,7 +109,7 @@ Plan detail::compile_graph(const std::shared_ptr<const graph::Graph>& written, s
                                 .deterministic = o.deterministic,
                                 .batch_invariant = o.batch_invariant,
                                 .max_workspace = o.max_workspace};
-  check_search_limits(o.search_limits, location_of(at));
+  check_search_options(o, location_of(at));
   const std::shared_ptr<const graph::Graph> nodes = with_folded_constants(written);
   if (o.search == Search::measure && !device)
     throw Error(

@@ -9,6 +9,7 @@
 #include "passes/search/choose/search_graph.h"
 #include "runtime/plan/node_names.h"
 #include "tileir/target/machine_facts.h"
+#include "tilewright/detail/enumerator.h"
 
 namespace tilewright::detail {
 
@@ -56,7 +57,10 @@ const char* why_not(const PlanOptions& o) {
 
 }  // namespace
 
-void check_search_limits(const SearchLimits& limits, const Location& at) {
+void check_search_options(const PlanOptions& o, const Location& at) {
+  const SearchLimits& limits = o.search_limits;
+  const std::string mistake = detail::enumerator_mistake("search", o.search, Search::measure, "Search");
+  if (!mistake.empty()) throw Error(at, "compile: " + mistake);
   if (limits.nodes < 1) throw Error(at, "compile: search_limits.nodes is 0; at least 1 is needed");
   if (limits.candidates < 1) throw Error(at, "compile: search_limits.candidates is 0; at least 1 is needed");
   if (!(limits.gain >= 0)) throw Error(at, fmt::format("compile: search_limits.gain is {}; it must be 0 or more", limits.gain));

@@ -19,8 +19,8 @@ struct RewrittenGraph {
   bool is_rewritten() const { return !search.rewrites.empty(); }
 };
 
-/// Throws Error at `at` for limits that are none.
-void check_search_limits(const SearchLimits&, const Location& at);
+/// Throws Error at `at` for a value of Search that is no enumerator, and for limits that are none.
+void check_search_options(const PlanOptions&, const Location& at);
 
 using MeasureGraphs = std::function<std::optional<passes::search::Measurement>(std::span<const graph::Graph>)>;
 

@@ -2,6 +2,7 @@
 #include "frontend/graph/tensor_call.h"
 #include "tileir/graph/formulas.h"
 #include "tileir/scalar_fit.h"
+#include "tilewright/detail/enumerator.h"
 
 namespace tilewright::detail::tensor {
 
@@ -47,6 +48,8 @@ Handle scan(Scan kind, const Handle& t, std::int64_t axis, bool reverse, const H
 
 Handle matmul(const Handle& x, const Handle& y, TypeCode meet, TypeCode result, Precision precision, const Here& at) {
   TensorCall c("matmul", at, {{&x, "a"}, {&y, "b"}});
+  if (const std::string mistake = enumerator_mistake("precision", precision, Precision::ieee, "Precision"); !mistake.empty())
+    c.b.fail(mistake);
   const NodeId a = c.b.cast(c.node(x), element(meet)), b = c.b.cast(c.node(y), element(meet));
   return c.made(c.b.matmul(a, b, element(result), static_cast<graph::ProductPrecision>(precision)));
 }

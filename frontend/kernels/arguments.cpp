@@ -13,6 +13,7 @@
 
 #include "runtime/device.h"
 #include "tileir/scalar_fit.h"
+#include "tilewright/detail/enumerator.h"
 
 namespace tilewright::kernels::host {
 
@@ -278,6 +279,8 @@ void ArgumentCheck::options(const Options& options) const {
   if (on && on != first.memory.buffer->device().get())
     fail(fmt::format("the stream is on device '{}', but '{}' is on device '{}'", on->name(), first.name,
                      first.memory.buffer->device()->name()));
+  const std::string mistake = detail::enumerator_mistake("precision", options.precision, Precision::ieee, "Precision");
+  if (!mistake.empty()) fail(mistake);
   if (!options.configuration) return;
   const Configuration& c = *options.configuration;
   const std::pair<const char*, int> sizes[] = {{"bm", c.bm}, {"bn", c.bn}, {"bk", c.bk}};

@@ -4,6 +4,7 @@
 #include "frontend/trace/emit.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
+#include "tilewright/detail/enumerator.h"
 
 namespace tilewright::detail {
 
@@ -41,7 +42,10 @@ ir::OpKind kind_of(Atomic a) {
   TW_UNREACHABLE("an atomic");
 }
 
-std::vector<ir::Attr> attributes(const AtomicOptions& o) {
+std::vector<ir::Attr> attributes(const Emit& e, const AtomicOptions& o) {
+  for (const std::string& mistake :
+       {enumerator_mistake("order", o.order, Order::acq_rel, "Order"), enumerator_mistake("scope", o.scope, Scope::system, "Scope")})
+    if (!mistake.empty()) e.fail(mistake);
   std::vector<ir::Attr> attrs;
   const ir::Order order = order_of(o.order);
   const ir::Scope scope = scope_of(o.scope);
@@ -59,7 +63,7 @@ Made atomic(Atomic a, const Handle& pointer, const Maybe& value, const Maybe& ma
   const ir::ValueId p = e.value(pointer, "pointer");
   std::vector<ir::ValueId> operands{p, e.argument_onto(value, e.type(p).element(), "value", p, "pointer")};
   if (mask.given()) operands.push_back(e.argument_onto(mask, ir::Element::boolean, "mask", p, "pointer"));
-  return made(e.trace().function().result(e.b().create(kind, operands, attributes(options))));
+  return made(e.trace().function().result(e.b().create(kind, operands, attributes(e, options))));
 }
 
 Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desired, const Maybe& mask, const AtomicOptions& options,
@@ -71,7 +75,7 @@ Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desir
   std::vector<ir::ValueId> operands{p, e.argument_onto(expected, element, "expected", p, "pointer"),
                                     e.argument_onto(desired, element, "desired", p, "pointer")};
   if (mask.given()) operands.push_back(e.argument_onto(mask, ir::Element::boolean, "mask", p, "pointer"));
-  return made(e.trace().function().result(e.b().create(ir::OpKind::atomic_cas_, operands, attributes(options))));
+  return made(e.trace().function().result(e.b().create(ir::OpKind::atomic_cas_, operands, attributes(e, options))));
 }
 
 }  // namespace tilewright::detail

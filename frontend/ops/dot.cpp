@@ -5,6 +5,7 @@
 
 #include "frontend/trace/emit.h"
 #include "tileir/op_kind.h"
+#include "tilewright/detail/enumerator.h"
 
 namespace tilewright::detail {
 
@@ -13,6 +14,8 @@ static_assert(static_cast<int>(Precision::ieee) == static_cast<int>(ir::Precisio
 
 Made dot(const Handle& a, const Handle& b, const Maybe& acc, TypeCode acc_type, Precision precision, const Here& at) {
   Emit e("dot", at);
+  if (const std::string mistake = enumerator_mistake("precision", precision, Precision::ieee, "Precision"); !mistake.empty())
+    e.fail(mistake);
   const ir::ValueId va = e.value(a, "a"), vb = e.value(b, "b");
   const ir::Type ta = e.type(va), tb = e.type(vb);
   // If there is no accumulator, one is made in the shape of the result. So ranks are checked here, before the type rule is applied.

@@ -5,6 +5,7 @@
 
 #include "frontend/trace/emit.h"
 #include "tileir/op_kind.h"
+#include "tilewright/detail/enumerator.h"
 
 namespace tilewright::detail {
 
@@ -15,7 +16,10 @@ static_assert(static_cast<int>(Cache::write_through) == static_cast<int>(ir::Cac
 namespace {
 
 template <class Options>
-std::vector<ir::Attr> attributes(const Options& o) {
+std::vector<ir::Attr> attributes(const Emit& e, const Options& o) {
+  for (const std::string& mistake :
+       {enumerator_mistake("cache", o.cache, Cache::write_through, "Cache"), enumerator_mistake("evict", o.evict, Evict::last, "Evict")})
+    if (!mistake.empty()) e.fail(mistake);
   std::vector<ir::Attr> attrs;
   if (o.cache != Cache::standard) attrs.push_back(ir::Attr{ir::AttrName::cache, static_cast<std::int64_t>(o.cache), {}});
   if (o.evict != Evict::normal) attrs.push_back(ir::Attr{ir::AttrName::evict, static_cast<std::int64_t>(o.evict), {}});
@@ -86,7 +90,7 @@ Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const Lo
   const ir::ValueId p = e.value(pointer, "pointer");
   const ir::ValueId m = mask.given() ? mask_onto(e, mask, p) : ir::ValueId{};
   const ir::ValueId o = other.given() ? elements_onto(e, other, "other", p) : ir::ValueId{};
-  return made(emit_load(e, p, m, o, attributes(options)));
+  return made(emit_load(e, p, m, o, attributes(e, options)));
 }
 
 void store(const Handle& pointer, const Maybe& value, const Maybe& mask, const StoreOptions& options, const Here& at) {
@@ -95,7 +99,7 @@ void store(const Handle& pointer, const Maybe& value, const Maybe& mask, const S
   const ir::ValueId p = e.value(pointer, "pointer");
   std::vector<ir::ValueId> operands{p, elements_onto(e, value, "value", p)};
   if (mask.given()) operands.push_back(mask_onto(e, mask, p));
-  e.b().create(ir::OpKind::store_, operands, attributes(options));
+  e.b().create(ir::OpKind::store_, operands, attributes(e, options));
 }
 
 Made view_load(const ViewOf& view, std::span<const Offset> offsets, const Shape& shape, const Maybe& other, const Here& at) {

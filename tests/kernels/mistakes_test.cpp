@@ -67,6 +67,8 @@ TEST_CASE("mistakes: epilogues and what is passed on to them") {
   CHECK_MISTAKE("matmul: extra argument 1 of the epilogue, which is [2, 2], is on device 'emulator:sm_80'", kernels::matmul(a, b, c, add, tw::view(far, {2, 2}), 1));
   CHECK_MISTAKE("matmul: the epilogue returned [16, 1]; it must return [16, 16], the shape of the sum", kernels::matmul(a, b, c, [](auto sum, auto, auto) { return tw::sum(sum, 1, true); }, {.configuration = kernels::Configuration{.bm = 16, .bn = 16, .bk = 16}}));
   CHECK_MISTAKE("matmul: the epilogue returned a scalar; it must return [16, 16], the shape of the sum", kernels::matmul(a, b, c, [](auto, auto, auto, auto x) { return x; }, 2.0f, {.configuration = kernels::Configuration{.bm = 16, .bn = 16, .bk = 16}}));
+  CHECK_MISTAKE("matmul: precision = 5; it must be an enumerator of Precision, 0 to 4", kernels::matmul(a, b, c, {.precision = static_cast<tw::Precision>(5)}));
+  CHECK_MISTAKE("stencil: border = 7; it must be an enumerator of Border, 0 to 3", kernels::stencil(c, tw::view(other, {8, 4}), [](auto at) { return at(0, 0); }, 1, static_cast<kernels::Border>(7)));
   CHECK_MISTAKE("stencil: the function returned [8, 1]; it must return [8, 4], the shape of the elements near", kernels::stencil(c, tw::view(other, {8, 4}), [](auto at) { return tw::max(at(0, 0), 1, true); }, 1, {.configuration = kernels::Configuration{.bm = 8, .bn = 4}}));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "tilewright/detail/enumerator.h"
 #include "tilewright/kernels/configuration.h"
 #include "tilewright/kernels/detail/array.h"
 #include "tilewright/kernels/elements.h"
@@ -161,6 +162,8 @@ TW_PER_MODULE void launch_stencil(const View<X, R>& x, const View<Y, R>& y, F f,
   check.output("y", y);
   check.same_shape("y", "x");
   if (radius < 0 || radius > 65536) check.fail("radius = " + std::to_string(radius) + "; it must be 0 to 65536");
+  if (const std::string mistake = detail::enumerator_mistake("border", border, Border::keep, "Border"); !mistake.empty())
+    check.fail(mistake);
   check.options(options);
   check.finish();
   const std::int64_t planes = R == 3 ? extent_of(y, 0) : 1, rows = R > 1 ? extent_of(y, R > 1 ? -2 : -1) : 1, columns = extent_of(y, -1);

@@ -78,6 +78,8 @@ TEST_CASE("graph mistakes: products") {
       "matmul: 'a' is [3, 4, 8] and 'b' is [2, 8, 4]; extents before the last two must be equal or 1, aligned from the right, but 3 and "
       "2 differ",
       tw::matmul(batches, others));
+  GRAPH_MISTAKE("matmul: precision = 9; it must be an enumerator of Precision, 0 to 4",
+                tw::matmul(f.a, tw::transpose(f.a), static_cast<tw::Precision>(9)));
   GRAPH_MISTAKE("einsum: equation 'ij,ij' has no '->'", tw::einsum("ij,ij", f.a, f.b));
   GRAPH_MISTAKE("einsum: 'operand 1' is [4, 8] and 'operand 2' is [4, 7]; the extents 8 and 7 of label 'j' must be equal",
                 tw::einsum("ij,ij->i", f.a, f.b));

@@ -299,6 +299,8 @@ TEST_CASE("graph programs: limits of a search that are none are mistakes at the 
   mistake({.nodes = 0}, "search_limits.nodes is 0");
   mistake({.candidates = 0}, "search_limits.candidates is 0");
   mistake({.gain = -1}, "search_limits.gain is -1");
+  o.search = static_cast<tw::Search>(7);
+  mistake({}, "compile: search = 7; it must be an enumerator of Search, 0 to 2");
 }
 
 }  // namespace

@@ -101,6 +101,8 @@ TEST_CASE("atomics: mistakes") {
   expect(__LINE__, "atomic_min: 'mask' is [8] and does not broadcast to the shape of 'pointer', which is [4]", [](tw::Ptr<int> p) { tw::atomic_min(p + tw::arange(0, 4), 1, tw::arange(0, 8) < 3, {.order = tw::Order::release}); });
   expect(__LINE__, "atomic_cas: 'desired' is [8] and does not broadcast to the shape of 'pointer', which is [4]", [](tw::Ptr<int> p) { tw::atomic_cas(p + tw::arange(0, 4), 1, tw::arange(0, 8), {.order = tw::Order::acquire}); });
   expect(__LINE__, "atomic_cas: 'mask' is [8] and does not broadcast to the shape of 'pointer', which is [4]", [](tw::Ptr<int> p) { tw::atomic_cas(p + tw::arange(0, 4), 1, 2, tw::arange(0, 8) < 3); });
+  expect(__LINE__, "atomic_add: order = 4; it must be an enumerator of Order, 0 to 3", [](tw::Ptr<int> p) { tw::atomic_add(p, 1, {}, {.order = static_cast<tw::Order>(4)}); });
+  expect(__LINE__, "atomic_cas: scope = -1; it must be an enumerator of Scope, 0 to 2", [](tw::Ptr<int> p) { tw::atomic_cas(p, 0, 1, {.scope = static_cast<tw::Scope>(-1)}); });
   expect(__LINE__, "atomic_add: constant 3000000000 does not fit i32", [](tw::Ptr<int> p) { tw::atomic_add(p, 3000000000); });
   expect(__LINE__, "atomic_exchange: 'value' ", [](tw::Ptr<int> p) { tw::I32 empty; tw::atomic_exchange(p, empty); });
   expect(__LINE__, "atomic_add: a combine function only computes with its elements", [](tw::Ptr<int> p) { tw::reduce(tw::arange(0, 8), 0, [&](tw::I32 a, tw::I32 b) { return a + tw::atomic_add(p, b); }); });

@@ -137,6 +137,9 @@ TEST_CASE("mistakes: loads, stores and dot") {
   MISTAKE("load: 'other' is [64] and does not broadcast", tw::load(in + lanes(32), b, tw::zeros<float>({64})));
   MISTAKE("store: 'value' is [64] and does not broadcast to the shape of 'pointer', which is a scalar", tw::store(out, tw::zeros<float>({64})));
   MISTAKE("store: 'mask' is [2, 1] and does not broadcast to the shape of 'pointer', which is [4]", tw::store(out + lanes(4), 0, tw::zeros<bool>({2, 1})));
+  MISTAKE("load: cache = 6; it must be an enumerator of Cache, 0 to 5", tw::load(in, {}, {}, {.cache = static_cast<tw::Cache>(6)}));
+  MISTAKE("load: evict = 3; it must be an enumerator of Evict, 0 to 2", tw::load(in, {}, {}, {.evict = static_cast<tw::Evict>(3)}));
+  MISTAKE("dot: precision = 5; it must be an enumerator of Precision, 0 to 4", tw::dot(tw::zeros<float>({16, 16}), tw::zeros<float>({16, 16}), {}, static_cast<tw::Precision>(5)));
   MISTAKE("dot: 'a' is [4]; it must be [M, K], or [batch, M, K]", tw::dot(tw::zeros<float>({4}), tw::zeros<float>({4, 4})));
   MISTAKE("dot: 'b' is [2, 4, 4] and 'a' is [4, 4]; they must have as many axes", tw::dot(tw::zeros<float>({4, 4}), tw::zeros<float>({2, 4, 4})));
   MISTAKE("dot: 'b' is [64, 16]; its first extent must equal K = 32 of 'a'", tw::dot(tw::zeros<float>({16, 32}), tw::zeros<float>({64, 16})));
