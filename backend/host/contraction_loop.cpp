@@ -110,8 +110,7 @@ class BlockProducts {
       segment.column_distance = b_.CreateSelect(reads_right_, e_.i64(left_.element_bytes()), segment.column_distance);
     }
     Value* const next = b_.CreateAdd(count, e_.i64(1));
-    if (dot_.left.load)
-      write_row_addresses(e_, dot_.left, e_.live_count(e_.live().of_op(dot_.dot, 0), rows_), zeros_.address, address_at(count, e_.i64(0)));
+    if (dot_.left.load) write_row_addresses(e_, dot_.left, rows_of_tiles(), zeros_.address, address_at(count, e_.i64(0)));
     if (copies_cut_rows()) copy_cut_rows(count);
     if (has_depth_in_segment()) segment.depth = first_indices(e_, depth_, dot_.left.mask.columns);
     segments_->write(count, segment);
@@ -126,15 +125,15 @@ class BlockProducts {
     Value *const live_rows = this->live_rows(), *const live_columns = e_.live_count(e_.live().of_op(dot_.dot, 1), columns_);
     sums_.begin_block(is_first, is_last);
     if (amx_) return multiply_in_tiles(left, count, live_rows, live_columns);
-    const auto left_rows = [&](Value* number, Value* row) {
-      return left ? rows_in_buffer(left, number, row, live_rows) : rows_in_place(number, row);
+    const auto left_rows = [&](RegisterTile& tile, Value* number, Value* row) {
+      return left ? rows_in_buffer(tile, left, number, row, live_rows) : rows_in_place(tile, number, row);
     };
-    if (is_interleaved_) write_excess(count, live_rows, left_rows);
+    if (is_interleaved_) write_excess(count, live_rows, [&](Value* number, Value* row) { return left_rows(tile_, number, row); });
     // Streamed rows stay in the first cache for all rows of the accumulators.
     const bool streams = may_read_right_ && streams_right(e_.f(), dot_.dot);
-    const auto emit_tile = [&](Value* row, Value* column, bool is_packed) {
-      Values sums_before = sums_.load(tile_, row, column);
-      if (is_interleaved_) sums_before = tile_.without_excess(sums_before, b_.CreateInBoundsGEP(tile_.sum_type(), excess_.address, row));
+    const auto emit_tile = [&](RegisterTile& tile, Value* row, Value* column, bool is_packed) {
+      Values sums_before = sums_.load(tile, row, column);
+      if (is_interleaved_) sums_before = tile.without_excess(sums_before, b_.CreateInBoundsGEP(tile_.sum_type(), excess_.address, row));
       const Values results = e_.loop(e_.i64(0), count, e_.i64(1), sums_before, false, [&](Value* number, const Values& carried) {
         const Segment segment = segments_->read(number);
         RightRows right{b_.CreateInBoundsGEP(b_.getInt8Ty(), segment.first, b_.CreateMul(column, segment.column_distance)),
@@ -147,16 +146,16 @@ class BlockProducts {
           right.packed = advanced(segment.packed, column, column_distance_in_buffer());
           right.packed_distance = e_.i64(distance_in_buffer());
         }
-        return tile_.add_products(carried, left_rows(number, row), right, segment.depth, !has_whole_depth());
+        return tile.add_products(carried, left_rows(tile, number, row), right, segment.depth, !has_whole_depth());
       });
-      sums_.store(tile_, results, row, column);
+      sums_.store(tile, results, row, column);
     };
     Value* first_row = nullptr;
     if (packs) {
       llvm::BasicBlock *const before = b_.GetInsertBlock(), *const pack = e_.new_block("pack"), *const packed = e_.new_block("packed");
       b_.CreateCondBr(packs, pack, packed);
       b_.SetInsertPoint(pack);
-      tile_.for_each_column(live_columns, [&](Value* column) { emit_tile(e_.i64(0), column, true); });
+      tile_.for_each_column(live_columns, [&](Value* column) { emit_tile(tile_, e_.i64(0), column, true); });
       read_in_buffer(count);
       llvm::BasicBlock* const end = b_.GetInsertBlock();
       b_.CreateBr(packed);
@@ -167,7 +166,7 @@ class BlockProducts {
       first_row = row;
     }
     tile_.for_each(streams ? TileOrder::down_columns : TileOrder::along_rows, first_row, live_rows, live_columns,
-                   [&](Value* row, Value* column) { emit_tile(row, column, false); });
+                   [&](RegisterTile& tile, Value* row, Value* column) { emit_tile(tile, row, column, false); });
   }
 
  private:
@@ -194,7 +193,7 @@ class BlockProducts {
         sums_.load(tile, row, column);
         over_segments([&](Value* number) {
           const EvenRows rows =
-              strips_ ? strips_->rows(number) : EvenRows{rows_in_buffer(left, number, row, nullptr).front(), e_.i64(row_bytes())};
+              strips_ ? strips_->rows(number) : EvenRows{rows_in_buffer(tile_, left, number, row, nullptr).front(), e_.i64(row_bytes())};
           const Segment segment = segments_->read(number);
           tile.add_products(rows, {advanced(segment.first, column, column_distance_in_panels()), e_.i64(tile.group_bytes())}, depth_);
         });
@@ -213,15 +212,20 @@ class BlockProducts {
     });
   }
 
-  Values rows_in_buffer(Value* left, Value* segment, Value* row, Value* live_rows) {
+  /// The live rows of the accumulators, and the others of the register tile that computes the last ones; null: all.
+  Value* rows_of_tiles() {
+    Value* const live = live_rows();
+    return live ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(live, e_.i64(tile_.rows() - 1)), e_.i64(rows_)) : nullptr;
+  }
+  Values rows_in_buffer(RegisterTile& tile, Value* left, Value* segment, Value* row, Value* live_rows) {
     const std::int64_t stride = e_.plan().iterations(e_.plan().operand_class(dot_.dot, 0)) > 1 ? rows_ * depth_ : 0;
     Value* const part = b_.CreateInBoundsGEP(tile_.factor_type(), left, b_.CreateMul(segment, e_.i64(stride)));
-    return tile_.left_rows(part, row, depth_, live_rows);
+    return tile.left_rows(part, row, depth_, live_rows);
   }
-  Values rows_in_place(Value* segment, Value* row) {
+  Values rows_in_place(const RegisterTile& tile, Value* segment, Value* row) {
     Value* const first = address_at(segment, row);
     Values out;
-    for (std::int64_t i = 0; i < tile_.rows(); ++i)
+    for (std::int64_t i = 0; i < tile.rows(); ++i)
       out.push_back(b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), first, static_cast<std::uint64_t>(i))));
     return out;
   }

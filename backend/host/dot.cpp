@@ -20,10 +20,10 @@ struct Product {
 void multiply_in_vectors(Emitter& e, const Product& p) {
   llvm::IRBuilder<>& b = e.b();
   RegisterTile tile(e, p.left_type, p.sum_type, p.depth() % 2 == 0);
-  tile.for_each(TileOrder::down_columns, nullptr, p.live_rows, p.live_columns, [&](Value* row, Value* column) {
+  tile.for_each(TileOrder::down_columns, nullptr, p.live_rows, p.live_columns, [&](RegisterTile& part, Value* row, Value* column) {
     Value* at = b.CreateInBoundsGEP(tile.sum_type(), p.sums, b.CreateAdd(b.CreateMul(row, e.i64(p.columns())), column));
     const RightRows rows{b.CreateInBoundsGEP(tile.factor_type(), p.right, column), e.i64(p.columns() * p.left_type.element_bytes())};
-    tile.store(at, tile.add_products(tile.load(at), tile.left_rows(p.left, row, p.depth(), p.live_rows), rows, e.i64(p.depth()), false));
+    part.store(at, part.add_products(part.load(at), part.left_rows(p.left, row, p.depth(), p.live_rows), rows, e.i64(p.depth()), false));
   });
 }
 

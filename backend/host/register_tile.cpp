@@ -49,24 +49,44 @@ RegisterTile::RegisterTile(Emitter& e, Type factor, Type sum, bool has_even_dept
                 : in_ != out_ && has_even_depth && shape_.lanes == e.target().lanes() ? 2
                                                                                       : 1) {}
 
+RegisterTile::RegisterTile(const RegisterTile& of_more_rows, std::int64_t rows)
+    : e_(of_more_rows.e_),
+      b_(of_more_rows.b_),
+      factor_(of_more_rows.factor_),
+      sum_(of_more_rows.sum_),
+      M_(of_more_rows.M_),
+      N_(of_more_rows.N_),
+      shape_{rows, of_more_rows.shape_.vectors, of_more_rows.shape_.lanes},
+      in_(of_more_rows.in_),
+      out_(of_more_rows.out_),
+      together_(of_more_rows.together_) {}
+
 void RegisterTile::for_each_column(Value* live_columns, const std::function<void(Value* column)>& emit_tile) {
   e_.loop_over_first(live_columns, N_, shape_.columns(), emit_tile);
 }
 
 void RegisterTile::for_each(TileOrder order, Value* first_row, Value* live_rows, Value* live_columns,
-                            const std::function<void(Value* row, Value* column)>& emit_tile) {
-  const auto over_rows = [&](const std::function<void(Value*)>& body) {
-    if (!first_row) return e_.loop_over_first(live_rows, M_, shape_.rows, body);
-    e_.loop(first_row, live_rows ? live_rows : e_.i64(M_), e_.i64(shape_.rows), {}, true, [&](Value* row, const Values&) {
-      body(row);
-      return Values{};
-    });
+                            const std::function<void(RegisterTile& tile, Value* row, Value* column)>& emit_tile) {
+  const std::int64_t rest = M_ % shape_.rows, whole = M_ - rest;
+  const auto over_rows = [&](const std::function<void(RegisterTile&, Value*)>& body) {
+    const auto loop = [&](RegisterTile& tile, Value* from, Value* to, bool may_be_empty) {
+      e_.loop(from, to, e_.i64(tile.rows()), {}, may_be_empty, [&](Value* row, const Values&) {
+        body(tile, row);
+        return Values{};
+      });
+    };
+    Value* end = e_.i64(whole);
+    if (live_rows) end = rest > 0 ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, live_rows, end) : live_rows;
+    loop(*this, first_row ? first_row : e_.i64(0), end, first_row || live_rows);
+    if (rest == 0) return;
+    RegisterTile last(*this, rest);
+    loop(last, e_.i64(whole), live_rows ? live_rows : e_.i64(M_), live_rows != nullptr);
   };
   const auto over_columns = [&](const std::function<void(Value*)>& body) { for_each_column(live_columns, body); };
   if (order == TileOrder::along_rows)
-    over_rows([&](Value* row) { over_columns([&](Value* column) { emit_tile(row, column); }); });
+    over_rows([&](RegisterTile& tile, Value* row) { over_columns([&](Value* column) { emit_tile(tile, row, column); }); });
   else
-    over_columns([&](Value* column) { over_rows([&](Value* row) { emit_tile(row, column); }); });
+    over_columns([&](Value* column) { over_rows([&](RegisterTile& tile, Value* row) { emit_tile(tile, row, column); }); });
 }
 
 Values RegisterTile::left_rows(Value* factor, Value* row, std::int64_t depth, Value* live_rows) {

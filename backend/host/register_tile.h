@@ -60,13 +60,17 @@ class RegisterTile {
   bool has_whole_vectors() const { return shape_.lanes * sum_.element_bytes() * 8 == e_.target().vector_bits; }
   /// The number of rows of the tile.
   std::int64_t rows() const { return shape_.rows; }
-  /// Calls emit_tile(row, column) in loops over the live rows, from `first_row` on (null: 0), and columns of the accumulators; null: all.
+  /// Calls emit_tile(tile, row, column) in loops over the live rows, from `first_row` on (null: 0), and columns of the accumulators; null:
+  /// all. If the tile's rows do not divide those of the accumulators, the last tile has fewer.
   void for_each(TileOrder, Value* first_row, Value* live_rows, Value* live_columns,
-                const std::function<void(Value* row, Value* column)>& emit_tile);
+                const std::function<void(RegisterTile& tile, Value* row, Value* column)>& emit_tile);
   /// Calls emit_tile(column) in a loop over the register tiles of a row of them.
   void for_each_column(Value* live_columns, const std::function<void(Value* column)>& emit_tile);
 
  private:
+  /// A tile of fewer rows of the same accumulators.
+  RegisterTile(const RegisterTile&, std::int64_t rows);
+
   Value* accumulator(Value* first, std::int64_t row, std::int64_t j);
   Values first_of_rows(const EvenRows&) const;
   Value* right_factor(Value* row, std::size_t j, const RightRows&);

@@ -8,7 +8,8 @@
 
 namespace tilewright::backend::host {
 
-/// The accumulators of a register tile of sums: rows of vectors. `lanes` is the number of lanes of a vector.
+/// The accumulators of a register tile of sums: rows of vectors. `lanes` is the number of lanes of a vector. The rows of float sums need not
+/// be a multiple of those of a register tile.
 struct TileShape {
   std::int64_t rows, vectors, lanes;
   std::int64_t columns() const { return vectors * lanes; }

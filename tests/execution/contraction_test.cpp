@@ -242,6 +242,12 @@ TEST_CASE("contraction: extents that tiles divide, or not, and of 0 and 1 produc
   check({3, 9, 7, 1, 8, 4});
 }
 
+TEST_CASE("contraction: rows that register tiles do not divide") {
+  for (const std::int64_t m : {1, 5, 6, 7, 11, 12, 13, 15, 16}) check({m, 40, 40, 16, 32, 16});
+  for (const std::int64_t m : {54, 59, 60, 61, 63, 64}) check({m, 100, 40, 64, 64, 16});
+  check({61, 100, 40, 64, 64, 16, Element::f64, Element::f64});
+}
+
 TEST_CASE("contraction: few rows, of which the right factor is read in memory") {
   for (const std::int64_t m : {1, 2, 3, 4, 5, 7, 8, 16}) check({m, 300, 70, 16, 256, 32});
   for (const std::int64_t rows : {1, 2, 4, 8}) check({rows, 300, 140, rows, 256, 32});
