@@ -102,7 +102,7 @@ class Coverer {
 
   void add(KernelOutput output) {
     if (add_scans(output)) return;
-    Alternative& choice = alternatives_.best_emitted(output);
+    Alternative choice = alternatives_.take_best_emitted(output);
     store_all(choice.stored);
     kernels_.push_back(chosen_kernel(std::move(*choice.plan), std::move(choice.tiling), choice.cost, std::move(choice.proof),
                                      std::move(choice.comparison)));

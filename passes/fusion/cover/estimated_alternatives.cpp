@@ -28,7 +28,7 @@ Expr read_of(ExprBuilder& b, const KernelOutput& o) { return b.load(o.tensor, o.
 
 }  // namespace
 
-Alternative& EstimatedAlternatives::best_emitted(const KernelOutput& output) {
+Alternative EstimatedAlternatives::take_best_emitted(const KernelOutput& output) {
   std::vector<Alternative>& all = alternatives(output);
   while (!all.front().is_emitted) {
     Alternative& first = all.front();
@@ -42,7 +42,9 @@ Alternative& EstimatedAlternatives::best_emitted(const KernelOutput& output) {
   }
   if (all.front().proof.is_refuted) throw PlanRefuted(all.front().proof.text);
   if (all.size() > 1) all[0].comparison = comparison(all[0], all[1]);
-  return all.front();
+  Alternative taken = std::move(all.front());
+  alternatives_.erase(read_of(b_, output));
+  return taken;
 }
 
 std::vector<Alternative>& EstimatedAlternatives::alternatives(const KernelOutput& output) {

@@ -8,7 +8,10 @@
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/graph/known_nodes.h"
 #include "passes/fusion/sequence/buffers.h"
+#include "passes/fusion/sequence/build_sequence.h"
 #include "tests/unit/passes/fusion/formula.h"
+#include "tests/unit/passes/fusion/run_program.h"
+#include "tileir/graph/text/graph_text.h"
 
 namespace tilewright::passes::fusion {
 namespace {
@@ -93,6 +96,55 @@ TEST_CASE_FIXTURE(Fixture, "stored values: the tensor of a state has the name of
   const Expr x = data("x");
   pool.note_source(x, input.id);
   CHECK(buffers.name_state(pool, sum_of(sines(x))) == "x_state");
+}
+
+// The attention of one query with a softcap, and the logarithm of its sum: the kernel of the scores is chosen for the first output, and the
+// second output reads them. Alternatives of the second output sort those of values that it reads.
+TEST_CASE("fusion: an output reads what the kernel of an earlier output stores, with any number of processors") {
+  const graph::Graph g = graph::parse(R"(graph {
+  symbol s
+  %q = input : f32[2, 1, 4]
+  %k = input : f32[2, s, 4]
+  %v = input : f32[2, s, 4]
+  %0 = einsum %q, %k {text = "bqd,bsd->bqs"} : f32[2, 1, s]
+  %da = input : i32[2, 1]
+  %db = input : i32[2, s]
+  %1 = reshape %da : i32[2, 1, 1]
+  %2 = reshape %db : i32[2, 1, s]
+  %3 = eq %1, %2 : i1[2, 1, s]
+  %4 = constant {data = [0.0]} : f32
+  %5 = constant {data = [-10000.0]} : f32
+  %6 = select %3, %4, %5 : f32[2, 1, s]
+  %7 = add %0, %6 : f32[2, 1, s]
+  %8 = constant {data = [0.1]} : f32
+  %9 = mul %7, %8 : f32[2, 1, s]
+  %10 = tanh %9 : f32[2, 1, s]
+  %11 = constant {data = [10.0]} : f32
+  %12 = mul %10, %11 : f32[2, 1, s]
+  %13 = reduce %12 {kind = max, axes = [2], keep_dims} : f32[2, 1, 1]
+  %14 = sub %12, %13 : f32[2, 1, s]
+  %15 = exp %14 : f32[2, 1, s]
+  %16 = reduce %15 {kind = sum, axes = [2], keep_dims} : f32[2, 1, 1]
+  %17 = div %15, %16 : f32[2, 1, s]
+  %18 = einsum %17, %v {text = "bqs,bsd->bqd"} : f32[2, 1, 4]
+  %19 = log %16 : f32[2, 1, 1]
+  %20 = add %13, %19 : f32[2, 1, 1]
+  output "lse" %20
+  output "y" %18
+})",
+                                      "attention");
+  for (int processors = 1; processors <= 8; ++processors)
+    for (const bool reassociate : {false, true}) {
+      CAPTURE(processors);
+      CAPTURE(reassociate);
+      ir::TargetDesc host;
+      host.processors = processors;
+      FusionOptions options;
+      options.reassociate = reassociate;
+      const KernelSequence p = build_sequence(g, options, host);
+      CHECK(p.proof.exact);
+      for (const auto& [name, error] : test::errors_of(g, p, test::random_arguments(g, {{"s", 37}}, 1))) CHECK_MESSAGE(error < 1e-5, name);
+    }
 }
 
 }  // namespace
