@@ -10,6 +10,7 @@
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/thresholds.h"
 #include "passes/fusion/tiles/footprint.h"
+#include "passes/fusion/tiles/plan_rows.h"
 #include "tileir/target/machine_facts.h"
 
 namespace tilewright::passes::fusion {
@@ -50,14 +51,6 @@ class Estimator {
   }
 
  private:
-  // The rows of outputs whose bits must not depend on the number of rows: a typical number of rows is used instead of the actual one.
-  static AxisSet rows_of(const LoopPlan& plan) {
-    AxisSet rows;
-    for (const KernelOutput& o : plan.outputs) rows.insert(o.value->axes);
-    for (Axis a : bound_axes(plan.outputs)) rows = rows.without({a});
-    return rows;
-  }
-
   bool fits() const {
     // An axis that a program holds whole must fit for every value of its symbols.
     const bool payload_fits =
@@ -100,7 +93,7 @@ class Estimator {
   const ir::MachineFacts facts_;
   const Tiling& tiling_;
   const TileSizes& tiles_;
-  const AxisSet rows_;
+  const AxisSet rows_;  // axes that count with a typical extent in place of the actual one
   const Footprint footprint_;
   KernelCost cost_;
 };
@@ -117,6 +110,11 @@ KernelCost estimate(const LoopPlan& plan, const Tiling& tiling, ExprBuilder& b, 
 double seconds_at(double of_symbols, const LoopPlan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target,
                   const FusionOptions& options) {
   return Estimator(plan, tiling, b, target, options, of_symbols).run().seconds;
+}
+
+std::string estimate_text(const LoopPlan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, FusionOptions options) {
+  options.batch_invariant = false;
+  return Estimator(plan, tiling, b, target, options, kTypicalExtent).run().text();
 }
 
 std::string KernelCost::text() const {

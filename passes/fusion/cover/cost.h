@@ -30,8 +30,12 @@ struct KernelCost : Work {
   std::string text() const;
 };
 
-/// With batch_invariant, the result does not depend on the number of rows: the positions along axes of the outputs that no reduction binds.
+/// The cost by which alternatives are chosen. With batch_invariant it does not depend on the number of rows (plan_rows.h): other
+/// kernels would add in another order.
 KernelCost estimate(const LoopPlan&, const Tiling&, ExprBuilder&, const ir::TargetDesc&, const FusionOptions& = {});
+
+/// The estimate of a report, in one line: with batch_invariant, too, that of the number of rows that the plan has.
+std::string estimate_text(const LoopPlan&, const Tiling&, ExprBuilder&, const ir::TargetDesc&, FusionOptions);
 
 /// The seconds if each symbol has this value, or the nearest one within its bounds.
 double seconds_at(double of_symbols, const LoopPlan&, const Tiling&, ExprBuilder&, const ir::TargetDesc&, const FusionOptions&);

@@ -39,9 +39,11 @@ class Coverer {
     const std::vector<Expr> again = computed_again();
     if (!repeated.empty() || !again.empty()) store_first(repeated, again, outputs);
     std::vector<CoveredKernel> covered;
-    for (ChosenKernel& k : in_order(std::move(kernels_)))
-      covered.push_back(
-          {std::move(*k.plan), std::move(k.tiling), std::move(k.proof), k.cost, k.cost.text() + (k.reason.empty() ? "" : "\n" + k.reason)});
+    for (ChosenKernel& k : in_order(std::move(kernels_))) {
+      std::string text = options_.batch_invariant ? estimate_text(*k.plan, k.tiling, b_, target_, options_) : k.cost.text();
+      if (!k.reason.empty()) text += "\n" + k.reason;
+      covered.push_back({std::move(*k.plan), std::move(k.tiling), std::move(k.proof), k.cost, std::move(text)});
+    }
     return covered;
   }
 

@@ -11,6 +11,7 @@
 #include "passes/fusion/expr/stored_tensor.h"
 #include "passes/fusion/thresholds.h"
 #include "passes/fusion/tiles/footprint.h"
+#include "passes/fusion/tiles/plan_rows.h"
 #include "passes/fusion/transcendental.h"
 
 namespace tilewright::passes::fusion {
@@ -22,7 +23,7 @@ std::int64_t power_of_two(std::int64_t at_least) {
 }
 
 // The least power of two that covers the whole axis; INT64_MAX / 2 if that is unknown.
-std::int64_t whole(Axis a) {
+std::int64_t whole_extent(Axis a) {
   const std::int64_t most = a->extent.greatest();
   return most > (std::int64_t{1} << 30) ? INT64_MAX / 2 : power_of_two(most);
 }
@@ -43,6 +44,7 @@ class TileChooser {
  public:
   TileChooser(const LoopPlan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant)
       : plan_(plan), b_(b), target_(target), is_batch_invariant_(is_batch_invariant) {
+    if (is_batch_invariant) rows_ = rows_of(plan);
     for (Expr e : loads_of(plan.outputs)) {
       if (e->operands.empty()) continue;
       const std::vector<Axis> contiguous = contiguous_axes(b, e->tensor, e->operands);
@@ -68,9 +70,9 @@ class TileChooser {
     payload.insert(plan_.programs.payload);
     // If an output has a long axis that the reductions lack, programs along it repeat the reductions.
     for (Axis a : payload.without(plan_.programs.payload))
-      if (whole(a) > kMostWholeExtent) grid.insert(a);
+      if (whole_extent(a) > kMostWholeExtent) grid.insert(a);
     payload = payload.without(grid);
-    for (Axis a : payload) sizes_.payload[a] = whole(a);
+    for (Axis a : payload) sizes_.payload[a] = whole_extent(a);
     for (Axis a : grid) sizes_.grid[a] = 1;
     if (plan_.loop && has_product()) {
       choose_for_product(grid);
@@ -84,6 +86,9 @@ class TileChooser {
   }
 
  private:
+  // The same for tiles in which sums are computed: a number of rows on which they must not depend counts as unknown.
+  std::int64_t whole(Axis a) const { return rows_.contains(a) ? INT64_MAX / 2 : whole_extent(a); }
+
   // Whether tensors that lack different axes of the result are multiplied along a common axis.
   bool has_product() const {
     for (Expr r : reductions_over(nullptr, plan_.outputs))
@@ -191,8 +196,7 @@ class TileChooser {
                        [](Axis a, Axis b) { return estimated_extent(a->extent) > estimated_extent(b->extent); });
     const std::int64_t side = is_narrow_and_large(tiled) ? kLargeProductSide : kProductSide;
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;
-    for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i)
-      sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
+    for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i) sizes_.grid[tiled[i]] = std::min(side, whole(tiled[i]));
     if (!target_.is_gpu() && !is_batch_invariant_) widen_sides(tiled, side);
     std::int64_t cells = 0;  // elements of all accumulators of a row
     for (const Accumulator& a : plan_.accumulators) {
@@ -270,7 +274,7 @@ class TileChooser {
     // An axis along which memory is contiguous gets a tile, so that whole cache lines are read, and beside axes that a program holds whole a
     // vector of a host.
     if (contiguous) {
-      sizes_.grid[contiguous] = std::min({is_batch_invariant_ ? line : whole(contiguous), line, std::max(most / cells, lanes)});
+      sizes_.grid[contiguous] = std::min({whole(contiguous), line, std::max(most / cells, lanes)});
       cells *= sizes_.grid[contiguous];
     }
     cells *= choose_inner(most / cells, INT64_MAX, most);
@@ -282,11 +286,14 @@ class TileChooser {
     if (windows_.contains(plan_.loop)) sizes_.loop = 1;
     if (is_beside_loop) use_processors();
     if (contiguous && !windows_.contains(plan_.loop)) return;
-    // If rows are short, handle several at once.
+    // If rows are short, handle several at once. The order of their sums depends on how many, and not on the axis along which they are.
     Axis longest = nullptr;
+    const bool has_rows = std::any_of(grid.begin(), grid.end(), [&](Axis a) { return a != contiguous && rows_.contains(a); });
     for (Axis a : grid)
-      if (a != contiguous && (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent))) longest = a;
-    if (longest && !is_batch_invariant_)
+      if (a != contiguous && (!has_rows || rows_.contains(a)) &&
+          (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)))
+        longest = a;
+    if (longest)
       while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < kElementsOfShortRows)
         sizes_.grid[longest] *= 2;
   }
@@ -332,7 +339,7 @@ class TileChooser {
     for (Axis a : grid)
       if (std::find(order.begin(), order.end(), a) == order.end()) order.push_back(a);
     for (std::size_t i = 0; i < order.size() && left > 1 && i < 3; ++i) {
-      const std::int64_t size = std::min(whole(order[i]), i == 0 && is_transposed ? kTransposedSide : left);
+      const std::int64_t size = std::min(whole_extent(order[i]), i == 0 && is_transposed ? kTransposedSide : left);
       sizes_.grid[order[i]] = size;
       left /= size;
     }
@@ -380,6 +387,7 @@ class TileChooser {
   const ExprBuilder& b_;
   const ir::TargetDesc& target_;
   bool is_batch_invariant_;
+  AxisSet rows_;  // with batch_invariant
   std::vector<Load> loads_;
   std::vector<AxisSet> computed_;  // the axes of operands that no tensor has
   AxisSet windows_;

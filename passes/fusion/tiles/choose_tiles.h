@@ -5,7 +5,7 @@
 
 namespace tilewright::passes::fusion {
 
-/// is_batch_invariant: ignore extents of axes distributed over the grid, so that a row's sums do not depend on the number of rows.
+/// is_batch_invariant: tiles in which sums are computed do not depend on the number of rows (plan_rows.h).
 TileSizes choose_tiles(const LoopPlan&, const ExprBuilder&, const ir::TargetDesc&, bool is_batch_invariant = false);
 
 /// The reductions of the outputs, and those that forms add.

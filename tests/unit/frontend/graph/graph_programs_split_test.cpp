@@ -284,4 +284,59 @@ TEST_CASE("graph programs: with batch_invariant a row has the same bits beside a
   });
 }
 
+/// The bits of the first row of y, where `rows` rows are computed together; 0: a symbol, which is 3 in the run.
+template <class Formula>
+std::vector<float> first_row(tw::Device& device, int rows, int inner, const Formula& formula) {
+  constexpr int kMost = 130, kColumns = 8;
+  tw::Graph g;
+  const tw::Dim n = rows == 0 ? g.dim("rows", {.max = 200}) : tw::Dim(rows);
+  const std::int64_t count = rows == 0 ? 3 : rows;
+  const auto x = normal(static_cast<std::size_t>(kMost) * static_cast<std::size_t>(inner), 1);
+  auto bw = device.upload(normal(static_cast<std::size_t>(inner) * kColumns, 2));
+  const auto y = formula(g.input<float>("x", {n, inner}), g.parameter<float>("w", {inner, kColumns}));
+  g.output("y", y);
+  const std::int64_t columns = y.shape()[1].greatest();
+  auto bx = device.upload(std::vector<float>(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(count * inner)));
+  auto by = device.allocate<float>(count * columns);
+  g.compile(device, {.batch_invariant = true}).run({{"x", bx}, {"w", bw}, {"y", by}});
+  std::vector<float> row = by.download();
+  row.resize(static_cast<std::size_t>(columns));
+  return row;
+}
+
+TEST_CASE("graph programs: with batch_invariant, a report estimates the number of rows that the plan has") {
+  const auto estimate_of = [](bool is_batch_invariant, auto&& formula) {
+    tw::Graph g;
+    g.output("y", formula(g));
+    const std::string text = g.compile("sm_80", {.batch_invariant = is_batch_invariant, .search = tw::Search::off}).explain();
+    const std::size_t begin = text.find("estimate ");
+    REQUIRE(begin != text.npos);
+    return text.substr(begin, text.find("through memory", begin) - begin);
+  };
+  const auto exponentials = [](tw::Graph& g) { return tw::exp(g.input<float>("x", {2, 3, 5, 16})); };
+  const auto product = [](tw::Graph& g) { return tw::matmul(g.input<float>("x", {4, 256}), g.input<float>("w", {256, 8})); };
+  CHECK(estimate_of(true, exponentials) == estimate_of(false, exponentials));
+  CHECK(estimate_of(true, product) == estimate_of(false, product));
+}
+
+TEST_CASE("graph programs: with batch_invariant, short rows and few columns have the same bits for any number of rows") {
+  using Formula = tw::Tensor<float> (*)(tw::Tensor<float>, tw::Tensor<float>);
+  const std::pair<int, Formula> formulas[] = {
+      {12, [](auto x, auto w) { return tw::matmul(x, w) + tw::sum(x, 1, true); }},
+      {12, [](auto x, auto) { return tw::softmax(x, 1); }},
+      {300, [](auto x, auto w) { return tw::matmul(x * tw::rsqrt(tw::sum(x * x, 1, true)), w); }},
+  };
+  on_devices([&](tw::Device& device) {
+    for (std::size_t i = 0; i < std::size(formulas); ++i) {
+      CAPTURE(i);
+      const auto& [inner, formula] = formulas[i];
+      const std::vector<float> two = first_row(device, 2, inner, formula);
+      for (const int rows : {0, 5, 64, 130}) {
+        CAPTURE(rows);
+        CHECK(first_row(device, rows, inner, formula) == two);
+      }
+    }
+  });
+}
+
 }  // namespace graph_program
