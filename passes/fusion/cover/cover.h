@@ -5,8 +5,8 @@
 //         computes (scores of attention, logits of a loss), and which ones other kernels store.
 //      b. estimate_alternative: the time of the kernel (cost.h), and of the kernels that store values for it (seconds_to_store): a dynamic
 //         program over the values.
-//      c. best_emitted: the best one is checked, emitted, and estimated again with the tiles that fit (fit_tiling.h), until one remains
-//         the best.
+//      c. take_best_emitted: the best one is checked, emitted, and estimated again with the tiles that fit (fit_tiling.h), until one
+//         remains the best.
 //   2. store_all: values that are stored become kernels in the same way; each is stored once, however often it is read.
 //   3. merge_kernels: kernels with the same loop that do not wait for each other become one if that takes less time than they do.
 //   4. in_order: each kernel follows those that store what it reads.
