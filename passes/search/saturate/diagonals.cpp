@@ -1,6 +1,7 @@
 // Replaces labels from the root of a term down to where one of the two is missing.
 #include "passes/search/saturate/diagonals.h"
 
+#include <bit>
 #include <optional>
 
 #include "passes/search/rules/search_rules.h"
@@ -91,7 +92,7 @@ std::vector<Saturation::Application> sums_of_diagonals(GraphTerms& all) {
     if (!d || contains(n.kept, d->second)) continue;
     const Ref diagonal = replaced(terms, d->of, d->first, d->second, kMostOps);
     // A value that has neither label would be broadcast.
-    if (!diagonal || (n.in[0].labels.set() & ~set_of(d->second)) != diagonal.labels.set()) continue;
+    if (!diagonal || std::popcount(n.in[0].labels.set() & ~diagonal.labels.set()) != 1) continue;
     sums.push_back({{term, terms.slots(term)}, terms.sum(diagonal, n.kept), number_of_diagonal()});
     all.origins.resize(static_cast<std::size_t>(terms.size()), all.origins[static_cast<std::size_t>(term)]);
   }
