@@ -20,7 +20,7 @@ bool is_possible(const graph::Graph& g, const std::vector<std::int64_t>& symbols
   return true;
 }
 
-// An index along an axis, in a type that holds all of them.
+// An index along an axis, of any integer type: cast() says which types hold all indices.
 bool is_index(const graph::Graph& g, graph::NodeId id) {
   constexpr int kMostOps = 8;
   for (int i = 0; i < kMostOps; ++i) {

@@ -70,7 +70,7 @@ inline constexpr bool kIsHandleOfNo<Tensor<T>, K> = !IsOfKind<T, K>;
 template <class H, ElementKind K>
 concept HandleOfNo = kIsHandleOfNo<H, K>;
 
-/// The arguments of a function, of which one at least is a handle: they have a common element type, or none.
+/// The tile whose element type meets those of other arguments as a tensor's does.
 template <class A>
 struct AsTile {
   using type = A;
@@ -79,6 +79,7 @@ template <class T>
 struct AsTile<Tensor<T>> {
   using type = Tile<T>;
 };
+/// The arguments of a function, of which one at least is a handle: they have a common element type, or none.
 template <class... A>
 using CommonOfAny = Common<typename AsTile<A>::type...>;
 template <class... A>

@@ -141,15 +141,7 @@ class Tensor : public detail::tensor::Handle {
 
 namespace detail::tensor {
 
-// Element types meet by the same rules as for tiles.
-template <class A>
-struct AsTile {
-  using type = A;
-};
-template <class T>
-struct AsTile<Tensor<T>> {
-  using type = Tile<T>;
-};
+// Element types meet by the same rules as for tiles (AsTile).
 template <class A>
 inline constexpr bool kIsTensor = false;
 template <class T>
