@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+
+#include "tileir/builder.h"
 #include "tileir/graph/shapes.h"
 
 namespace tilewright::passes::search {
@@ -36,6 +39,17 @@ AxisLabels numbered(const Layout& layout) {
   return labels;
 }
 
+std::optional<Signs> signs_of(ir::Element e, std::span<const std::uint64_t> bits) {
+  bool is_positive = true, is_negative = true, has_zero = false;
+  for (std::uint64_t word : bits) {
+    const bool has_sign_bit = (word >> (ir::bits(e) - 1) & 1) != 0;
+    const double value = ir::is_float(e) ? ir::float_value(e, word) : word == 0 ? 0 : has_sign_bit && ir::is_signed(e) ? -1 : 1;
+    if (!std::isfinite(value)) return std::nullopt;
+    is_positive &= value > 0, is_negative &= value < 0, has_zero |= value == 0;
+  }
+  return is_positive ? Signs::positive : is_negative ? Signs::negative : has_zero ? Signs::zero : Signs::both;
+}
+
 // The windows of a view have one axis more than the term.
 GraphTerms::GraphTerms() : terms(graph::kMaxRank - 1, kOfSum) {}
 
@@ -56,7 +70,8 @@ Ref GraphTerms::variable(const std::string& key, const Leaf& leaf, ir::Element e
 }
 
 Ref GraphTerms::number(ir::Element element, std::uint64_t bits) {
-  return variable(fmt::format("number {}", bits), {.kind = Leaf::Kind::number, .bits = bits, .node = {}, .layout = {}}, element, {});
+  const Leaf leaf{.kind = Leaf::Kind::number, .bits = bits, .node = {}, .layout = {}, .signs = signs_of(element, std::span(&bits, 1))};
+  return variable(fmt::format("number {}", bits), leaf, element, {});
 }
 
 Ref GraphTerms::ones(ir::Element element, Extent e) {
@@ -69,10 +84,10 @@ Ref GraphTerms::iota(ir::Element element, const std::vector<Extent>& parts) {
   return variable(fmt::format("iota {}", fmt::join(numbers(parts), " ")), leaf, element, parts);
 }
 
-Ref GraphTerms::leaf(graph::NodeId node, ir::Element element, const Layout& layout) {
+Ref GraphTerms::leaf(graph::NodeId node, ir::Element element, const Layout& layout, std::optional<Signs> signs) {
   std::vector<Extent> all;
   for (const std::vector<Extent>& axis : layout.axes) all.insert(all.end(), axis.begin(), axis.end());
-  const Leaf leaf{.kind = Leaf::Kind::node, .bits = 0, .node = node, .layout = layout};
+  const Leaf leaf{.kind = Leaf::Kind::node, .bits = 0, .node = node, .layout = layout, .signs = signs};
   return variable(fmt::format("node {}", node.index), leaf, element, all);
 }
 

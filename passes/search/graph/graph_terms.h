@@ -7,6 +7,7 @@
 //   %2 = reshape %1 : f32[s, 4, 16]      divides 64 into the labels 1, 2
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -32,6 +33,9 @@ struct Value {
   Layout layout;
 };
 
+/// The signs of the elements of a constant. zero: one of its elements is 0.
+enum class Signs : std::uint8_t { positive, negative, both, zero };
+
 /// The value for which a variable of the terms stands.
 struct Leaf {
   enum class Kind : std::uint8_t {
@@ -44,6 +48,7 @@ struct Leaf {
   std::uint64_t bits = 0;
   graph::NodeId node;
   Layout layout;
+  std::optional<Signs> signs = {};  // of a number, or of a node that is a constant, if all elements are finite
 };
 
 /// A linear map along one axis.
@@ -52,6 +57,9 @@ struct View {
   std::vector<Dim> lengths;  // the lengths of the node
   Move move;
 };
+
+/// The signs of numbers, if all are finite.
+std::optional<Signs> signs_of(ir::Element, std::span<const std::uint64_t> bits);
 
 /// The attribute of a product of f32 that is a sum of products as written: it multiplies exactly, as with the precision ieee.
 inline constexpr int kOfSum = static_cast<int>(graph::ProductPrecision::ieee) + 1;
@@ -85,7 +93,7 @@ class GraphTerms {
   Ref ones(ir::Element, Extent);
   /// Positions along an axis of these parts, labelled 0, 1, ...
   Ref iota(ir::Element, const std::vector<Extent>& parts);
-  Ref leaf(graph::NodeId, ir::Element, const Layout&);
+  Ref leaf(graph::NodeId, ir::Element, const Layout&, std::optional<Signs> = {});
   int cut(const Dim& first, const Dim& second);
   int view(graph::Op, const std::vector<Dim>& lengths, const Dim& from, const Dim& to);
 

@@ -41,7 +41,7 @@ class Translation {
       fresh_ = 0;
       for (const auto& axis : own_) fresh_ += static_cast<Label>(axis.size());
       Ref made = parts_.is_opaque(id_) ? Ref{} : translate();
-      if (!made) made = all_.leaf(id_, node_->element, layout_);
+      if (!made) made = all_.leaf(id_, node_->element, layout_, signs());
       all_.values[i] = Value{made, layout_};
       all_.origins.resize(static_cast<std::size_t>(all_.terms.size()), id_);
     }
@@ -49,6 +49,10 @@ class Translation {
   }
 
  private:
+  std::optional<Signs> signs() const {
+    return node_->op == graph::Op::constant ? signs_of(node_->element, node_->data->bits) : std::nullopt;
+  }
+
   // ---- operands ----
 
   Layout layout_of(NodeId n) {

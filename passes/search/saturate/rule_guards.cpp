@@ -27,7 +27,7 @@ bool may_reassociate(ir::Element e, bool move_rounding) {
 }  // namespace
 
 RuleGuards::RuleGuards(const GraphTerms& all, const NodeSource& source, const SearchLimits& limits)
-    : all_(all), source_(source), limits_(limits) {
+    : all_(all), source_(source), limits_(limits), multiples_(all, source), finite_(all) {
   for (const Rule& r : search_rules()) {
     arithmetic_.push_back(is_arithmetic(r.equation));
     spreads_.push_back(spreads_differences(r.equation));
@@ -42,6 +42,7 @@ bool RuleGuards::may_use(const Direction& d, const Match& m) const {
   const auto number = static_cast<std::size_t>(d.rule);
   const Rule& rule = search_rules()[number];
   if (!limits_.neutral_moves && is_neutral(rule, d.side, m)) return false;
+  if (spreads_[number] && loses_infinities(rule, m)) return false;
   return limits_.expand_differences || d.side == 1 || !spreads_[number] || is_allowed(rule, d.side, m);
 }
 
@@ -52,8 +53,25 @@ bool RuleGuards::is_allowed(const Rule& rule, int side, const Match& match) cons
     if (n.op != Op::add) return false;
     return std::any_of(n.in.begin(), n.in.end(), [&](int operand) {
       const PatternNode& addend = p[static_cast<std::size_t>(operand)];
-      return addend.op == Op::variable && is_negated(match.binding.variables[static_cast<std::size_t>(addend.variable)]);
+      return addend.op == Op::variable && multiples_.is_negated(match.binding.variables[static_cast<std::size_t>(addend.variable)]);
     });
+  });
+}
+
+// One side has a sum of variables, and the other side multiplies each of them by the other variables.
+bool RuleGuards::loses_infinities(const Rule& rule, const Match& match) const {
+  const auto& variables = match.binding.variables;
+  const Pattern& p = rule.equation.left;
+  return std::any_of(p.begin(), p.end(), [&](const PatternNode& n) {
+    if (n.op != Op::add) return false;
+    const PatternNode &x = p[static_cast<std::size_t>(n.in[0])], &y = p[static_cast<std::size_t>(n.in[1])];
+    if (x.op != Op::variable || y.op != Op::variable) return false;
+    bool are_finite = true;
+    for (int v = 0; v < static_cast<int>(rule.equation.variables.size()); ++v)
+      if (v != x.variable && v != y.variable)
+        are_finite = are_finite && finite_.holds(source_.find(variables[static_cast<std::size_t>(v)]).term);
+    return !are_finite &&
+           multiples_.are_opposite(variables[static_cast<std::size_t>(x.variable)], variables[static_cast<std::size_t>(y.variable)]);
   });
 }
 
@@ -80,23 +98,6 @@ bool RuleGuards::can_be_combined(const Ref& a, const Ref& b) const {
           if (p.term == q.term && is_factor(p)) return true;
     }
   return false;
-}
-
-bool RuleGuards::is_negative_number(const Ref& r) const {
-  const auto& members = source_.members(source_.find(r).term);
-  return std::any_of(members.begin(), members.end(), [&](const Member& m) {
-    if (m.node.op != Op::variable) return false;
-    const Leaf& leaf = all_.leaves[static_cast<std::size_t>(m.node.attribute)];
-    const bool is_signed = ir::is_float(m.node.element) || ir::is_signed(m.node.element);
-    return leaf.kind == Leaf::Kind::number && is_signed && (leaf.bits >> (ir::bits(m.node.element) - 1) & 1) != 0;
-  });
-}
-
-bool RuleGuards::is_negated(const Ref& r) const {
-  const auto& members = source_.members(source_.find(r).term);
-  return std::any_of(members.begin(), members.end(), [&](const Member& m) {
-    return m.node.op == Op::product && (is_negative_number(m.node.in[0]) || is_negative_number(m.node.in[1]));
-  });
 }
 
 }  // namespace tilewright::passes::search

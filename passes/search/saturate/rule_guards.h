@@ -6,10 +6,13 @@
 // Neutral moves are not made (is_neutral): fusion moves scales through products and adds in any order by itself. So a product is only
 // multiplied in another order if the product that is formed sums something, a sum is only multiplied out by a product that sums, and addends
 // only become neighbours if they have a factor in common, or are both sums, views or cats.
+//
+// 2 v - v does not become v, which is infinite where 2 v - v is NaN (multiples.h).
 #pragma once
 #include "passes/search/egraph.h"
 #include "passes/search/graph/graph_terms.h"
 #include "passes/search/rules/saturation.h"
+#include "passes/search/saturate/multiples.h"
 
 namespace tilewright::passes::search {
 
@@ -33,14 +36,15 @@ class RuleGuards {
 
  private:
   bool is_allowed(const Rule&, int side, const Match&) const;
+  bool loses_infinities(const Rule&, const Match&) const;
   bool is_neutral(const Rule&, int side, const Match&) const;
   bool can_be_combined(const Ref&, const Ref&) const;
-  bool is_negated(const Ref&) const;
-  bool is_negative_number(const Ref&) const;
 
   const GraphTerms& all_;
   const NodeSource& source_;
   SearchLimits limits_;
+  Multiples multiples_;
+  mutable FiniteTerms finite_;              // remembers what it was asked for
   std::vector<bool> arithmetic_, spreads_;  // by rule
 };
 

@@ -226,6 +226,56 @@ TEST_CASE("saturate: both ways to write a formula are found to be one, and all t
   }
 }
 
+/// Multiples m v and n v of a product v, added as they are written, and as v (m + n).
+std::string sum_of_multiples(const char* type, const char* m, const char* n, const char* op) {
+  return fmt::format(R"(graph {{
+  %x = input : {0}[9, 4]
+  %w = input : {0}[4, 3]
+  %v = einsum %x, %w {{text = "ij,jk->ik"}} : {0}[9, 3]
+  %m = constant {{data = [{1}]}} : {0}[3]
+  %n = constant {{data = [{2}]}} : {0}[3]
+  %0 = mul %v, %m : {0}[9, 3]
+  %1 = mul %v, %n : {0}[9, 3]
+  %2 = {3} %0, %1 : {0}[9, 3]
+  %3 = {3} %m, %n : {0}[3]
+  %4 = mul %v, %3 : {0}[9, 3]
+  output "a" %2
+  output "b" %4
+}})",
+                     type, m, n, op);
+}
+
+TEST_CASE("saturate: opposite multiples of a value are only added where it is finite: 2 v - v is NaN for an infinite v") {
+  struct Case {
+    const char *type, *m, *n, *op;
+    bool are_added;
+  };
+  const Case cases[] = {{"f32", "2.0", "1.5", "add", true},
+                        {"f64", "-2.0", "-1.5", "add", true},
+                        {"f32", "2.0", "1.5", "sub", false},
+                        {"f64", "2.0", "-1.5", "add", false},
+                        {"f32", "2.0", "-1.5", "sub", true},
+                        {"f32", "2.0", "0.0", "add", false},
+                        {"f32", "2.0, 1.0, 3.0", "1.0, 0.5, 1.0", "sub", false},
+                        {"f32", "2.0, 1.0, 3.0", "1.0, 0.5, 1.0", "add", true},
+                        {"f32", "2.0, -1.0, 3.0", "1.0, 0.5, 1.0", "add", false},
+                        {"i32", "2", "1", "sub", true}};
+  for (const bool has_all_moves : {false, true})
+    for (const Case& c : cases) {
+      CAPTURE(has_all_moves);
+      const std::string text = sum_of_multiples(c.type, c.m, c.n, c.op);
+      CAPTURE(text);
+      const Graph g = graph::parse(text, "multiples");
+      GraphTerms all = graph_to_terms(g);
+      const SaturatedGraph saturated(g, all, {.nodes = 2000, .expand_differences = has_all_moves, .neutral_moves = has_all_moves});
+      CHECK(saturated.is_complete());
+      const auto class_of = [&](std::size_t output) { return all.values[g.outputs()[output].node.index]->ref; };
+      // v (-1 n) is no other product than -1 (v n) to fusion.
+      const bool is_neutral = std::string_view(c.op) == "sub" && !has_all_moves;
+      CHECK(saturated.classes().are_equal(class_of(0), class_of(1)) == (c.are_added && !is_neutral));
+    }
+}
+
 /// Four factors of which two scale the others, under one sum.
 constexpr const char* kScaled = R"(graph {
   %x = input : f32[9, 8]
