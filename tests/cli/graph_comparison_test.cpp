@@ -202,6 +202,25 @@ TEST_CASE("graph_comparison: a sum that cancels may be a rounding of its terms a
   CHECK_FALSE(other.is_right());
 }
 
+TEST_CASE("graph_comparison: a value that two kernels compute may round differently in each, as far as its operations round") {
+  const std::string text = R"(graph {
+  %x = input : f32[3]
+  %0 = constant {data = [100]} : f32
+  %1 = add %x, %0 : f32[3]
+  %2 = sub %1, %0 : f32[3]
+  %3 = materialize %2 : f32[3]
+  %4 = sub %3, %2 : f32[3]
+  output "y" %4
+}
+)";
+  Example e(text, std::vector<float>{0.01f, 0.02f, 0.03f});
+  CHECK(e.is_right());
+  e.set(1, 0x1p-17);  // the spacing of floats at 100
+  CHECK(e.is_right());
+  e.set(1, 0x1p-12);
+  CHECK_FALSE(e.is_right());
+}
+
 TEST_CASE("graph_comparison: what is not a number because finite numbers overflow may be finite, and nothing else may") {
   Example overflow(R"(graph {
   %x = input : f32[2]

@@ -41,6 +41,7 @@ class Evaluation {
 #include "tileir/graph/graph_ops.def"
 #undef TW_GRAPH_OP
   Array run(const Node&);
+  void run_perturbed(NodeId);
 
   std::vector<std::uint64_t> broadcast(const Array&, const std::vector<std::int64_t>& shape) const;
   std::uint64_t combine(const Node&, std::uint64_t earlier, std::uint64_t later);
@@ -53,6 +54,7 @@ class Evaluation {
   Rounding rounding_;
   std::vector<std::int64_t> symbols_;  // indexed by symbol number; kUnknown: no value given
   std::vector<Array> values_;
+  std::vector<Array> others_;  // of a perturbed run: the second result of each node
   std::vector<bool> is_done_;
   std::optional<PerturbedOperands> perturbed_;
   std::vector<std::optional<Array>> moved_;  // operands of the node that is computed now

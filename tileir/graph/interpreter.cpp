@@ -58,6 +58,7 @@ Evaluation::Evaluation(const Graph& graph, const Arguments& arguments, Rounding 
 Evaluation::Evaluation(const Graph& graph, const Arguments& arguments, const Perturbation& perturbation)
     : Evaluation(graph, arguments, Rounding::double_precision) {
   perturbed_.emplace(graph, perturbation);
+  others_.resize(graph.size());
 }
 
 void Evaluation::fail(const Node& n, const std::string& message) const { throw Error(n.where, fmt::format("{}: {}", text(n.op), message)); }
@@ -125,6 +126,20 @@ Array Evaluation::run(const Node& n) {
   TW_UNREACHABLE("an op of a graph");
 }
 
+void Evaluation::run_perturbed(NodeId id) {
+  const Node& n = graph_.node(id);
+  auto [operands, other_operands] = perturbed_->of(n, values_, others_);
+  const auto result = [&](PerturbedOperands::Operands& moved) {
+    moved_ = std::move(moved);
+    Array a = run(n);
+    if (!n.operands.empty()) saturate(n, a);
+    return a;
+  };
+  Array first = result(operands);
+  others_[id.index] = n.operands.empty() ? first : result(other_operands);
+  values_[id.index] = std::move(first);
+}
+
 const Array& Evaluation::value(NodeId id) {
   std::vector<bool> is_needed(graph_.size());
   is_needed[id.index] = true;
@@ -134,9 +149,10 @@ const Array& Evaluation::value(NodeId id) {
   for (std::uint32_t i = 0; i <= id.index; ++i) {
     if (!is_needed[i] || is_done_[i]) continue;
     const Node& n = graph_.node({i});
-    if (perturbed_) moved_ = perturbed_->of(n, values_);
-    values_[i] = run(n);
-    if (perturbed_ && !n.operands.empty()) saturate(n, values_[i]);
+    if (perturbed_)
+      run_perturbed({i});
+    else
+      values_[i] = run(n);
     is_done_[i] = true;
   }
   return values_[id.index];

@@ -118,34 +118,47 @@ Array PerturbedOperands::moved(Array a, const Node& from, double unit) {
   return a;
 }
 
-std::vector<std::optional<Array>> PerturbedOperands::of(const Node& n, const std::vector<Array>& values) {
-  std::vector<std::optional<Array>> operands(n.operands.size());
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const NodeId id = n.operands[i];
-    const Node& from = graph_.node(id);
-    if (!ir::is_float(from.element)) continue;
-    const double computed = is_rounded_[id.index] ? spacing_of(from.element).unit : 0;
-    double unit = 0;
-    switch (n.op) {
-      case Op::map:
-        if (chooses(n.function) || (n.function == ir::OpKind::cast_ && ir::is_float(n.element))) continue;
-        unit = std::max(computed, is_sum(n.function) ? unit_of_sum(from.element) : 0);
-        break;
-      case Op::reduce:
-      case Op::scan:
-        if (n.kind == Combine::max || n.kind == Combine::min) continue;
-        unit = n.kind == Combine::argmax || n.kind == Combine::argmin ? computed : std::max(computed, unit_of_sum(from.element));
-        break;
-      case Op::einsum:
-        unit = std::max(computed, unit_of_sum(from.element));
-        if (from.element == ir::Element::f32) unit = std::max(unit, unit_of_product(n, perturbation_.multiplies_in_tf32));
-        break;
-      case Op::scatter_add: unit = std::max(computed, unit_of_sum(from.element)); break;
-      default: continue;
-    }
-    if (unit > 0) operands[i] = moved(values[id.index], from, unit);
+/// By how much of itself the operand of a node is moved.
+double PerturbedOperands::unit_of(const Node& n, std::size_t operand) const {
+  const NodeId id = n.operands[operand];
+  const Node& from = graph_.node(id);
+  if (!ir::is_float(from.element)) return 0;
+  const double computed = is_rounded_[id.index] ? spacing_of(from.element).unit : 0;
+  const double summed = std::max(computed, unit_of_sum(from.element));
+  switch (n.op) {
+    case Op::map:
+      if (chooses(n.function) || (n.function == ir::OpKind::cast_ && ir::is_float(n.element))) return 0;
+      return is_sum(n.function) ? summed : computed;
+    case Op::reduce:
+    case Op::scan:
+      if (n.kind == Combine::max || n.kind == Combine::min) return 0;
+      return n.kind == Combine::argmax || n.kind == Combine::argmin ? computed : summed;
+    case Op::einsum:
+      return from.element == ir::Element::f32 ? std::max(summed, unit_of_product(n, perturbation_.multiplies_in_tf32)) : summed;
+    case Op::scatter_add: return summed;
+    default: return 0;
   }
-  return operands;
+}
+
+// Where one result takes the first result of an operand, the other one takes the second. So both never come from the same numbers, however many
+// nodes stand between these and an operand in which rounding matters.
+std::array<PerturbedOperands::Operands, 2> PerturbedOperands::of(const Node& n, const std::vector<Array>& values,
+                                                                 const std::vector<Array>& others) {
+  std::array<Operands, 2> both;
+  for (std::size_t i = 0; i < n.operands.size(); ++i) {
+    const std::uint32_t index = n.operands[i].index;
+    const double unit = unit_of(n, i);
+    const bool takes_other = engine_() % 2 != 0;
+    for (std::size_t k = 0; k < 2; ++k) {
+      const bool is_other = takes_other != (k == 1);
+      const Array& taken = is_other ? others[index] : values[index];
+      if (unit > 0)
+        both[k].emplace_back(moved(taken, graph_.node({index}), unit));
+      else
+        both[k].emplace_back(is_other ? std::optional(taken) : std::nullopt);
+    }
+  }
+  return both;
 }
 
 }  // namespace tilewright::graph

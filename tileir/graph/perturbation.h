@@ -2,9 +2,12 @@
 // it. How far the results of a few such runs are from the exact ones says how far rounding may move each element: an element that is a
 // difference of great numbers moves far, and one that is a product of inputs does not.
 //
-// Each use of a value is moved on its own, since a plan may compute the value in another order for each. What no op has rounded, such as an
-// input that is compared, is not moved; but operands of sums and products are, since their results depend on the order of the operations.
+// Each use of a value is moved on its own, since a plan may compute the value in another order for each. For the same reason each node is computed
+// twice, and each use takes one of both results at random: two kernels, or two loops of one, that compute a difference of great numbers get results
+// which are further apart than one rounding of the difference. What no op has rounded, such as an input that is compared, is not moved; but operands of sums and
+// products are, since their results depend on the order of the operations.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -32,10 +35,13 @@ class PerturbedOperands {
  public:
   PerturbedOperands(const Graph&, const Perturbation&);
 
-  /// Moves the operands of the node at random; those that it takes as they are, are empty. values: of all nodes, floats as f64.
-  std::vector<std::optional<Array>> of(const Node&, const std::vector<Array>& values);
+  /// By operand; those that are values[operand] as it is, are empty.
+  using Operands = std::vector<std::optional<Array>>;
+  /// The operands for both results of the node, moved at random. values, others: both results of all nodes before, floats as f64.
+  std::array<Operands, 2> of(const Node&, const std::vector<Array>& values, const std::vector<Array>& others);
 
  private:
+  double unit_of(const Node&, std::size_t operand) const;
   Array moved(Array, const Node& from, double unit);
 
   const Graph& graph_;
