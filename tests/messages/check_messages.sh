@@ -13,6 +13,8 @@ failed=0
 # Everything after the third line is the user's. The headers are compiled once.
 cat >prelude.h <<'CPP'
 #include <tilewright/tilewright.h>
+
+#include <iostream>
 namespace tw = tilewright;
 CPP
 "$cxx" -std=c++20 "${flags[@]}" -x c++-header prelude.h -o "prelude.h.$([[ $cxx == *clang* ]] && echo pch || echo gch)" || exit 1
@@ -140,6 +142,47 @@ message 20 'combine_comparisons|combine comparisons' 'auto r = 2 < i < i;'
 message 20 'combine_comparisons|combine comparisons' 'auto r = ti < ti < ti;'
 message 20 'left_side_as_a_tile|declare the left side' 'float s = 0; s += x;'
 message 20 'left_side_as_a_tensor|declare the left side' 'int s = 0; s += ti;'
+# What is neither a handle nor a C++ number, as an operand of any operator, on either side: was 280 to 1,499 lines.
+declare -A foreign=([text]='"x"' [pointer]='static_cast<const char*>("x")' [string]='std::string()' [container]='std::vector<float>()' [null]='nullptr'
+  [lambda]='[] { return 1; }' [object]='tw::LoadOptions()' [enumerator]='tw::Cache::all' [stream]='std::cout')
+for operand in "${foreign[@]}"; do
+  message 20 'an_operand_of_a_tile|an operand of a tile' "auto r = x + $operand;"
+  message 20 'an_operand_of_a_tensor|an operand of a tensor' "auto r = $operand > tf;"
+done
+for op in + - '*' / '%' '&' '|' '^' '<<' '>>' == '!=' '<' '<=' '>' '>=' '&&' '||' += -= '*=' /= '%=' '&=' '|=' '^=' '<<=' '>>='; do
+  message 20 'an_operand_of_a_tile|an operand of a tile' "\"x\" $op i;"
+  message 20 'an_operand_of_a_tensor|an operand of a tensor' "tb $op \"x\";"
+done
+for op in + '<<' '<' '&&' += '^='; do
+  message 20 'tiles_of_kernels_and_tensors_of_graphs_do_not_meet|do not meet' "x $op tf;"
+  message 20 'tiles_of_kernels_and_tensors_of_graphs_do_not_meet|do not meet' "ti $op i;"
+done
+for op in + - '*' / '%' == '!=' '<' '>=' += '*='; do
+  message 20 'an_operand_of_an_extent|an operand of an extent' "tw::Dim n = 3; n $op \"x\";"
+done
+for code in 'p * 2' 'i / p' 'p & p' 'p << 1' 'p == p' 'p < p' 'p != 0' 'p && b' 'p *= 2' 'p ^= p'; do
+  message 20 'there_is_no_such_operator_for_pointers|keep offsets as integers' "tw::Ptr<float> p; $code;"
+done
+for op in + '*' ++ --; do message 20 'no_such_unary_operator|the unary operators' "auto r = $op tf;"; done
+message 20 'there_is_no_such_operator_for_pointers|keep offsets as integers' 'tw::Ptr<float> p; auto r = -p;'
+# The same as arguments of functions, axes that are no integers, and calls without the element type: were 10 to 226 lines.
+for operand in "${foreign[@]}"; do
+  message 20 'it_takes_a_tile_or_a_tensor|takes a tile or a tensor' "auto r = tw::exp($operand);"
+  message 20 'it_takes_tiles_or_tensors_and_cpp_numbers|and C\+\+ numbers' "auto r = tw::maximum(tf, $operand);"
+done
+for code in 'sum(tf, 0.5)' 'sum(x, 0.5)' 'sum(tf, "x")' 'sum(tf, {0.5})' 'mean(tf, true)' 'argmax("x")' 'logsumexp(tf, nullptr)' 'any(tb, 0.5)' \
+  'softmax(tf, 0.5)' 'cumsum(x, "x")' 'flip(tf, 0.5)' 'permute(tf, "x")'; do
+  message 20 'axis_which_is_an_integer|axes_which_are_integers|which (is an integer|are integers)' "auto r = tw::$code;"
+done
+for code in 'where("x", tf, tf)' 'where(b, x, "x")' 'where(tb, tf, x)' 'reshape(tf, "x")' 'slice(tf, 0, 0.5, 2)' 'pad(tf, 0, 1, 1, "x")' 'concat({tf, ti}, 0)' \
+  'gather(tf, "x")' 'take_along(tf, ti, 0.5)' 'matmul(tf, 1)' 'matmul(tf, x)' 'einsum(tf, tf)' 'conv(tf, nullptr)' 'layer_norm(tf, 1, tf)' \
+  'batch_norm(tf, tf, tf, 1, 2)' 'dropout(tf, "x", 1)' 'reduce(tf, 0, 1)' 'dot(x, "x")' 'join(x, 1)' 'topk(x, "x")' 'sort(tf)' 'load(x)' \
+  'cast<int>("x")' 'range(0, x)' 'full(g, {4}, 0.5f)' 'full({4}, 0.5f)' 'full<float>(g, 4, 0.5f)' 'iota(g, {4}, 0)' 'extent(g, 4)' 'split(tf, "x", 0)'; do
+  message 20 'it_takes_|takes ' "auto r = tw::$code;"
+done
+for code in 'store(x, 1)' 'atomic_add(i, 1)' 'atomic_cas(x, 1, 1)' 'assume(x)' 'device_assert("x", "y")'; do
+  message 20 'it_takes_|takes ' "tw::$code;"
+done
 # Kernels.
 message 8 'no_generic_lambda' 'tw::Kernel k("k", [](auto p) { tw::store(p, 1); });'
 message 8 'one_const_function' 'tw::Kernel k("k", [n = 0](tw::Ptr<int> p) mutable { tw::store(p, n++); });'

@@ -313,3 +313,5 @@ using Fixed = std::type_identity_t<T>;  // excluded from deduction, so that brac
 
 #include "tilewright/detail/mismatch.h"
 #include "tilewright/detail/mismatched_functions.h"
+#include "tilewright/detail/unmatched_arguments.h"
+#include "tilewright/detail/unmatched_operands.h"

@@ -8,7 +8,8 @@
 namespace tilewright {
 
 // GCC prints the return type of a deleted function, but no text for it. Clang lists every candidate beside a deleted function, but none
-// beside diagnose_if. A requires-expression rejects both. mismatched_functions.h uses the macro, too, and undefines it.
+// beside diagnose_if. A requires-expression rejects both. The headers that follow this one in tile.h use the macro, too, and the last of them,
+// unmatched_operands.h, undefines it.
 struct cast_one_of_the_tiles_with_to;
 struct cast_one_of_the_tensors_with_to;
 struct cast_the_tile_to_a_float_type_with_to;

@@ -1,6 +1,7 @@
 // Functions on tiles and on tensors for arguments whose element types they do not take. They are declared only to be rejected with a
 // message that names the correction, as the operators of mismatch.h are.
 #pragma once
+#include "tilewright/detail/as_tile.h"
 #include "tilewright/detail/mismatch.h"
 
 //! @cond
@@ -70,15 +71,6 @@ inline constexpr bool kIsHandleOfNo<Tensor<T>, K> = !IsOfKind<T, K>;
 template <class H, ElementKind K>
 concept HandleOfNo = kIsHandleOfNo<H, K>;
 
-/// The tile whose element type meets those of other arguments as a tensor's does.
-template <class A>
-struct AsTile {
-  using type = A;
-};
-template <class T>
-struct AsTile<Tensor<T>> {
-  using type = Tile<T>;
-};
 /// The arguments of a function, of which one at least is a handle: they have a common element type, or none.
 template <class... A>
 using CommonOfAny = Common<typename AsTile<A>::type...>;
@@ -320,7 +312,6 @@ template <class R, class E, class... T>
 the_result_of_a_product_has_the_type_of_its_operands_or_float_if_that_is_narrower einsum(const E&, const Tensor<T>&...)
     TW_REFUSED(TW_PRODUCT_TEXT);
 #undef TW_PRODUCT_TEXT
-#undef TW_REFUSED
 #ifdef __clang__
 #pragma clang diagnostic pop
 #endif

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tilewright/detail/as_tile.h"
 #include "tilewright/graph/tensor_handle.h"
 
 namespace tilewright {
