@@ -54,6 +54,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
+#include "tileir/splat.h"
 
 namespace tilewright::passes {
 
@@ -338,10 +339,7 @@ class LoopExpander {
   ValueId slot_;           // the slot that the iteration reads
 };
 
-bool has_known_step(const Function& f, OpId loop) {
-  const auto bits = f.constant_bits(f.operand(loop, 2));
-  return bits && ir::integer_value(f.type(f.operand(loop, 2)).element(), *bits) > 0;
-}
+bool has_known_step(const Function& f, OpId loop) { return ir::constant_integer(f, f.operand(loop, 2)).value_or(0) > 0; }
 
 std::string why_no_load_moves(const Function& f, OpId loop, const LoopStores& stores) {
   if (!has_known_step(f, loop)) return "the step of the loop is not a positive constant";

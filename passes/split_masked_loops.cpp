@@ -23,6 +23,7 @@
 #include "passes/rewriter.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
+#include "tileir/splat.h"
 
 namespace tilewright::passes {
 
@@ -86,11 +87,7 @@ class LoopSplitter {
   }
 
  private:
-  std::optional<std::int64_t> constant(ValueId v) const {
-    const auto bits = f_.constant_bits(v);
-    if (!bits || !f_.type(v).is_integer()) return std::nullopt;
-    return ir::integer_value(f_.type(v).element(), *bits);
-  }
+  std::optional<std::int64_t> constant(ValueId v) const { return ir::constant_integer(f_, v); }
   bool is_signed_index(ValueId v) const {
     return f_.type(v).is_integer() && (f_.type(v).element() == Element::i32 || f_.type(v).element() == Element::i64);
   }

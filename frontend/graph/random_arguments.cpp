@@ -21,8 +21,6 @@ namespace {
 constexpr std::uint64_t kMostIndex = 127;  // fits every integer type
 constexpr double kMostOfMemory = 0.5;      // the share of free memory that arguments take: plans need memory of their own
 
-bool is_indexed(Op op) { return op == Op::gather || op == Op::take_along || op == Op::scatter_add; }
-
 /// The leaf whose elements a node's elements are; none if it computes others.
 std::optional<NodeId> source_of(const graph::Graph& g, NodeId n) {
   while (!graph::is_leaf(g.node(n).op)) {
@@ -45,7 +43,7 @@ IndexLimits index_limits(const graph::Graph& g, const std::vector<std::int64_t>&
   const std::vector<bool> needed = g.needed_nodes();
   for (std::uint32_t i = 0; i < g.size(); ++i) {
     const Node& n = g.node({i});
-    if (!needed[i] || !is_indexed(n.op)) continue;
+    if (!needed[i] || !graph::takes_index(n.op)) continue;
     const std::int64_t extent = shape_of(g, n.operands[0], symbols)[static_cast<std::size_t>(n.axes[0])];
     const std::optional<NodeId> source = source_of(g, n.operands[1]);
     if (!source || extent < 1) {

@@ -3,6 +3,7 @@
 
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"
+#include "tileir/splat.h"
 
 namespace tilewright::passes {
 
@@ -108,8 +109,7 @@ std::optional<std::int64_t> step_of(const Function& f, OpId loop, ValueId v) {
     else
       return std::nullopt;
   }
-  const auto c = f.constant_bits(step);
-  return c ? std::optional(ir::integer_value(f.type(step).element(), *c)) : std::nullopt;
+  return ir::constant_integer(f, step);
 }
 
 }  // namespace

@@ -1,22 +1,11 @@
 // Rules for comparisons, for select, and for bit_not of either.
 #include "passes/canonicalize/rules.h"
+#include "tileir/comparison.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::canonical {
 
 namespace {
-
-bool is_comparison(OpKind k) {
-  switch (k) {
-    case OpKind::eq_:
-    case OpKind::ne_:
-    case OpKind::lt_:
-    case OpKind::le_:
-    case OpKind::gt_:
-    case OpKind::ge_: return true;
-    default: return false;
-  }
-}
 
 /// The negation of a comparison `k`. For floats only == and != have a negation, since NaN is neither < nor >=.
 std::optional<OpKind> inverse(OpKind k, bool is_float) {
@@ -76,7 +65,7 @@ ValueId fold_comparison(Rewriter& rw, OpKind k, const Binary& x) {
 ValueId fold_not(Rewriter& rw, ValueId x) {
   const Function& f = rw.ir();
   const OpId compare = f.value(x).op;
-  if (!compare || !is_comparison(f.kind(compare))) return {};
+  if (!compare || !ir::is_comparison(f.kind(compare))) return {};
   const auto k = inverse(f.kind(compare), f.type(f.operand(compare, 0)).is_float());
   // ~(x < y) -> x >= y
   return k ? rw.binary(*k, f.operand(compare, 0), f.operand(compare, 1)) : ValueId{};
@@ -104,7 +93,7 @@ ValueId fold_select(Rewriter& rw, OpId id) {
 
 ValueId fold_choice(Rewriter& rw, OpId id) {
   const OpKind k = rw.ir().kind(id);
-  if (is_comparison(k)) return fold_comparison(rw, k, Binary(rw.ir(), id));
+  if (ir::is_comparison(k)) return fold_comparison(rw, k, Binary(rw.ir(), id));
   if (k == OpKind::bit_not_) return fold_not(rw, rw.ir().operand(id, 0));
   if (k == OpKind::select_) return fold_select(rw, id);
   return {};

@@ -1,15 +1,11 @@
 // Rules for loops that run zero times or once, branches with a known condition, and loop-carried values that do not change.
 #include "passes/canonicalize/rules.h"
 #include "tileir/op_kind.h"
+#include "tileir/splat.h"
 
 namespace tilewright::passes::canonical {
 
 namespace {
-
-std::optional<std::int64_t> constant_integer(const Function& f, ValueId v) {
-  const auto c = f.constant_bits(v);
-  return c ? std::optional(ir::integer_value(f.type(v).element(), *c)) : std::nullopt;
-}
 
 /// The operands of an op from index `first` on.
 std::vector<ValueId> operands_from(const Function& f, OpId id, int first) {

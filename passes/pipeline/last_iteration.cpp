@@ -13,6 +13,7 @@
 
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"
+#include "tileir/splat.h"
 
 namespace tilewright::passes {
 
@@ -41,13 +42,9 @@ class LastIterationProof {
     return f_.kind(id) == OpKind::gt_ && is_below(f_.operand(id, 1), f_.operand(id, 0), *step);
   }
 
-  std::optional<std::int64_t> constant(ValueId v) const {
-    const auto bits = f_.constant_bits(v);
-    if (!bits || !f_.type(v).is_integer()) return std::nullopt;
-    return ir::integer_value(f_.type(v).element(), *bits);
-  }
-
  private:
+  std::optional<std::int64_t> constant(ValueId v) const { return ir::constant_integer(f_, v); }
+
   bool is_not_positive(ValueId v) const {
     const auto c = constant(moved(v));
     return c && *c <= 0;

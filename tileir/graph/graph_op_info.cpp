@@ -57,6 +57,8 @@ std::optional<E> find(const std::string_view (&names)[N], std::string_view name)
 const OpInfo& info(Op op) { return table()[static_cast<std::size_t>(op)]; }
 
 bool is_leaf(Op op) { return info(op).family == Family::leaf; }
+bool combines_elements(Op op) { return info(op).family == Family::reduce || info(op).family == Family::product; }
+bool takes_index(Op op) { return info(op).family == Family::index; }
 bool is_view(Op op) { return info(op).family == Family::shape && info(op).operands.size() == 1 && !info(op).is_variadic; }
 
 std::span<const Op> all_ops() {

@@ -46,6 +46,10 @@ std::optional<Op> parse_op(std::string_view name);
 std::span<const Op> all_ops();
 /// Whether an op has no operands, that is whether it is of the family `leaf`.
 bool is_leaf(Op);
+/// Whether an op combines elements along axes: a reduction, a scan or a product.
+bool combines_elements(Op);
+/// Whether operand 1 of an op holds positions along an axis of operand 0.
+bool takes_index(Op);
 /// Whether every element of an op's result is an element of its one operand: the op only changes indices.
 bool is_view(Op);
 

@@ -1,6 +1,8 @@
 // Finds ranges op by op, and passes cuts on until no axis has a new one.
 #include "passes/fusion/check/axis_cuts.h"
 
+#include <utility>
+
 #include "passes/fusion/thresholds.h"
 #include "tileir/graph/neutral.h"
 
@@ -73,10 +75,7 @@ std::vector<SampledPosition> AxisCuts::positions(const AtomList& given) const {
     if (const auto cuts = cuts_.find(atom); cuts != cuts_.end())
       for (std::int64_t at : cuts->second) add_until(at);
     add_until(extent);
-    std::vector<SampledPosition> longer;
-    for (const SampledPosition& outer : all)
-      for (const SampledPosition& inner : own) longer.push_back({outer.position * extent + inner.position, outer.weight * inner.weight});
-    all = std::move(longer);
+    all = positions_of_parts(all, own, extent);
   }
   return all;
 }

@@ -231,9 +231,9 @@ bool GraphValues::holds_reduction(NodeId id) {
   // Operands come before their users.
   for (auto i = static_cast<std::uint32_t>(holds_reduction_.size()); i <= id.index; ++i) {
     const Node& n = g_.node({i});
-    const bool is_reduction = n.op == Op::reduce || n.op == Op::einsum || n.op == Op::scan;
     const auto holds = [&](NodeId x) { return holds_reduction_[x.index]; };
-    holds_reduction_.push_back(!axes_.is_stored({i}) && (is_reduction || std::any_of(n.operands.begin(), n.operands.end(), holds)));
+    holds_reduction_.push_back(!axes_.is_stored({i}) &&
+                               (graph::combines_elements(n.op) || std::any_of(n.operands.begin(), n.operands.end(), holds)));
   }
   return holds_reduction_[id.index];
 }

@@ -8,6 +8,7 @@
 
 #include "passes/fusion/thresholds.h"
 #include "tileir/builder.h"
+#include "tileir/comparison.h"
 #include "tileir/interpreter/evaluate_scalar.h"
 
 namespace tilewright::passes::fusion {
@@ -122,10 +123,6 @@ Number logarithm(const Number& x) {
   return rounded(value, 2 * relative + 2 * kRounding);
 }
 
-bool is_comparison(OpKind op) {
-  return op == OpKind::eq_ || op == OpKind::ne_ || op == OpKind::lt_ || op == OpKind::le_ || op == OpKind::gt_ || op == OpKind::ge_;
-}
-
 // Numbers of which all bits agree are equal: a value and the maximum of which it is the greatest element.
 Number compare(OpKind op, const Number& a, const Number& b) {
   const long double error = a.error + b.error;
@@ -217,7 +214,7 @@ Number minimum(const Number& a, const Number& b) { return -maximum(-a, -b); }
 
 Number apply_float(OpKind op, std::span<const Number> x) {
   if (!are_known(x)) return Number::unknown();
-  if (is_comparison(op)) return compare(op, x[0], x[1]);
+  if (ir::is_comparison(op)) return compare(op, x[0], x[1]);
   switch (op) {
     case OpKind::isnan_: return {std::isnan(x[0].value) ? 1.0L : 0.0L};
     case OpKind::isinf_: return {std::isinf(x[0].value) ? 1.0L : 0.0L};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "passes/fusion/check/field.h"
 #include "tileir/graph/symbols.h"
@@ -90,6 +91,14 @@ AxisPositions Sample::positions(std::int64_t n) const {
   return all;
 }
 
+std::vector<SampledPosition> positions_of_parts(std::span<const SampledPosition> outer, std::span<const SampledPosition> inner,
+                                                std::int64_t inner_extent) {
+  std::vector<SampledPosition> all;
+  for (const SampledPosition& o : outer)
+    for (const SampledPosition& i : inner) all.push_back({o.position * inner_extent + i.position, o.weight * i.weight});
+  return all;
+}
+
 std::vector<SampledPosition> Sample::positions(const AtomList& given, bool by_pieces) const {
   std::vector<SampledPosition> all{{0, 1}};
   for (Atom* atom : graph::flat(given)) {
@@ -99,10 +108,7 @@ std::vector<SampledPosition> Sample::positions(const AtomList& given, bool by_pi
       for (const SampledPosition& p : positions(extent)) own.push_back(p);
     for (const Atom::Piece& piece : by_pieces ? atom->pieces : std::vector<Atom::Piece>())
       for (const SampledPosition& p : positions(piece.atoms, false)) own.push_back({value(piece.begin) + p.position, p.weight});
-    std::vector<SampledPosition> longer;
-    for (const SampledPosition& outer : all)
-      for (const SampledPosition& inner : own) longer.push_back({outer.position * extent + inner.position, outer.weight * inner.weight});
-    all = std::move(longer);
+    all = positions_of_parts(all, own, extent);
   }
   return all;
 }

@@ -50,6 +50,10 @@ void for_each_meant(const SampledPosition& s, const Coordinates& others, bool is
 /// is a sum, which counts by weights.
 inline bool divides_positions(graph::Combine kind) { return kind != graph::Combine::prod && kind != graph::Combine::combine; }
 
+/// The positions of an axis with two parts: each position of the outer part with each of the inner one, which has this extent.
+std::vector<SampledPosition> positions_of_parts(std::span<const SampledPosition> outer, std::span<const SampledPosition> inner,
+                                                std::int64_t inner_extent);
+
 /// The visited positions of one axis that has no parts.
 using AxisPositions = InlineVector<SampledPosition, 3>;
 

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "tileir/graph/shapes.h"
+
 namespace tilewright::passes::fusion {
 
 std::int64_t typical_value(const DimBounds& b, double extent) {
@@ -66,5 +68,7 @@ double estimated_extent(const AxisSet& axes) {
   for (Axis a : axes) product *= estimated_extent(a->extent);
   return product;
 }
+
+double estimated_elements(const graph::TensorShape& shape) { return estimated_extent(graph::element_count(shape)); }
 
 }  // namespace tilewright::passes::fusion

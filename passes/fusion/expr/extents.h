@@ -18,5 +18,7 @@ std::vector<std::int64_t> typical_values(const graph::Graph&);
 /// The estimated number of positions along an axis: its extent, with the value `of_symbols`, or the nearest within bounds, for each symbol.
 double estimated_extent(const Dim&, double of_symbols = kTypicalExtent);
 double estimated_extent(const AxisSet&);
+/// The estimated number of elements of a tensor.
+double estimated_elements(const graph::TensorShape&);
 
 }  // namespace tilewright::passes::fusion

@@ -27,11 +27,9 @@ struct WindowRead {
   friend bool operator==(const WindowRead&, const WindowRead&) = default;
 };
 
-double elements_of(const Graph& g, NodeId n) { return estimated_extent(graph::element_count(g.node(n).shape)); }
-
 bool reads_many(const Graph& g, NodeId n, const std::vector<WindowRead>& reads) {
-  const double most = elements_of(g, n) / 2;
-  const auto is_large = [&](const WindowRead& r) { return elements_of(g, r.tensor) >= most; };
+  const double most = estimated_elements(g.node(n).shape) / 2;
+  const auto is_large = [&](const WindowRead& r) { return estimated_elements(g.node(r.tensor).shape) >= most; };
   return static_cast<std::size_t>(std::ranges::count_if(reads, is_large)) > kMostTensorsReadAgain;
 }
 

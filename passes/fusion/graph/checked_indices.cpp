@@ -15,6 +15,7 @@
 #include "tileir/builder.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_builder.h"
+#include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/opaque_kernel.h"
 #include "tileir/graph/shapes.h"
 #include "tileir/op_kind.h"
@@ -30,8 +31,6 @@ using ir::Element;
 using ir::OpKind;
 using ir::Type;
 using ir::ValueId;
-
-bool takes_index(Op op) { return op == Op::gather || op == Op::take_along || op == Op::scatter_add; }
 
 /// One use of an index.
 struct IndexUse {
@@ -100,7 +99,7 @@ class IndexChecks {
       graph::Node n = g_.node({i});
       for (NodeId& x : n.operands) x = moved_[x.index];
       if (n.combiner.valid()) n.combiner = moved_[n.combiner.index];
-      if (is_needed[i] && takes_index(n.op)) n.operands[1] = checked({i}, n);
+      if (is_needed[i] && graph::takes_index(n.op)) n.operands[1] = checked({i}, n);
       moved_.push_back(checked_.append(std::move(n)));
     }
     for (const graph::Output& o : g_.outputs()) checked_.add_output({o.name, moved_[o.node.index], o.where});

@@ -22,10 +22,6 @@ using graph::Node;
 using graph::NodeId;
 using graph::Op;
 
-bool is_reduction(const Node& n) { return n.op == Op::reduce || n.op == Op::einsum || n.op == Op::scan; }
-
-double elements(const Node& n) { return estimated_extent(graph::element_count(n.shape)); }
-
 // The reductions, products and scans from which a value is computed element by element. Values that take many steps have none.
 std::set<NodeId> reductions_in(const Graph& g, NodeId value, const IsStored& is_stored) {
   std::set<NodeId> found, seen;
@@ -35,7 +31,7 @@ std::set<NodeId> reductions_in(const Graph& g, NodeId value, const IsStored& is_
     todo.pop_back();
     if (is_stored(n) || !seen.insert(n).second) continue;
     if (seen.size() > kMostStepsOfPiece) return {};
-    if (is_reduction(g.node(n)))
+    if (graph::combines_elements(g.node(n).op))
       found.insert(n);
     else
       todo.insert(todo.end(), g.node(n).operands.begin(), g.node(n).operands.end());
@@ -97,17 +93,17 @@ class ConcatenationsInPlace {
     std::map<NodeId, int> uses;
     std::vector<std::pair<double, std::set<NodeId>>> computed;
     for (NodeId operand : g_.node(whole).operands) {
-      computed.emplace_back(elements(g_.node(operand)), reductions_in(g_, operand, [&](NodeId x) { return is_stored(x); }));
+      computed.emplace_back(estimated_elements(g_.node(operand).shape), reductions_in(g_, operand, [&](NodeId x) { return is_stored(x); }));
       for (NodeId r : computed.back().second) ++uses[r];
     }
     double own = 0;
     for (const auto& [size, reductions] : computed) {
       const bool is_own = std::all_of(reductions.begin(), reductions.end(), [&](NodeId r) { return uses.at(r) == 1; });
-      const bool is_large =
-          std::any_of(reductions.begin(), reductions.end(), [&, size = size](NodeId r) { return elements(g_.node(r)) >= size; });
+      const bool is_large = std::any_of(reductions.begin(), reductions.end(),
+                                        [&, size = size](NodeId r) { return estimated_elements(g_.node(r).shape) >= size; });
       if (is_own && is_large) own += size;
     }
-    return own > 0 && 2 * own >= elements(g_.node(whole));
+    return own > 0 && 2 * own >= estimated_elements(g_.node(whole).shape);
   }
 
   // Whether all that is read are slices along the axis, or a reduction walks the axis before a product does.

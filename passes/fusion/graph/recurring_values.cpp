@@ -68,7 +68,7 @@ class RecurringValues {
     if (f.is_pure) return;
     f.is_costly = false;
     for (NodeId x : n.operands) collect(x, f.values);
-    const bool is_reduction = n.op == Op::reduce || n.op == Op::einsum || n.op == Op::scan;
+    const bool is_reduction = graph::combines_elements(n.op);
     if (!is_reduction && is_elementwise) return;
     if (is_reduction) {
       ++f.reductions;

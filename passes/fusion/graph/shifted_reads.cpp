@@ -82,7 +82,7 @@ class ShiftedReads {
       const Node& n = g.node({i});
       reads_memory_[i] = n.op == Op::input || n.op == Op::scalar || n.op == Op::constant;
       if (n.op == Op::constant) reads_memory_[i] = has_own_memory(n);
-      reduces_[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
+      reduces_[i] = graph::combines_elements(n.op);
       is_costly_[i] = n.op == Op::map && is_transcendental(n.function);
       for (NodeId x : n.operands) {
         reduces_[i] = reduces_[i] || (reduces_[x.index] && !is_stored[x.index]);

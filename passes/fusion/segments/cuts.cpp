@@ -73,7 +73,7 @@ class CutFinder {
       if (n.op == Op::scan && needed_[i]) cut_scans_in(n.operands[0]);
       cuts_.has_scan[i] = n.op == Op::scan;
       for (NodeId x : n.operands) cuts_.has_scan[i] = cuts_.has_scan[i] || (cuts_.has_scan[x.index] && !cuts_.is_cut[x.index]);
-      is_computed_[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
+      is_computed_[i] = graph::combines_elements(n.op);
       for (NodeId x : n.operands) is_computed_[i] = is_computed_[i] || (is_computed_[x.index] && !cuts_.is_cut[x.index]);
       if (!needed_[i] || !is_apart(g_, cuts_, id(i))) continue;
       cuts_.is_cut[i] = true;

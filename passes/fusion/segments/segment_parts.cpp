@@ -24,9 +24,7 @@ namespace {
 using graph::Graph;
 using graph::NodeId;
 
-std::size_t weight(const graph::Node& n) {
-  return n.op == graph::Op::reduce || n.op == graph::Op::einsum || n.op == graph::Op::scan ? kOperationsOfReduction : 1;
-}
+std::size_t weight(const graph::Node& n) { return graph::combines_elements(n.op) ? kOperationsOfReduction : 1; }
 
 double bytes_of(const graph::Node& n) {
   double bytes = ir::bytes(n.element);
@@ -89,7 +87,7 @@ class Operations {
     const graph::Op op = g_.node(n).op;
     return !is_in_memory(g_.node(n)) && !graph::is_leaf(op) && (!graph::is_view(op) || results_.contains(n));
   }
-  // A view that is read from memory is no part of the segment, though what it is a view of may be.
+  // A view that is read from memory does not belong to the segment, though what it is a view of may do.
   NodeId without_views(NodeId n) const {
     while (!positions_.contains(n) && !memory_.contains(n) && graph::is_view(g_.node(n).op)) n = g_.node(n).operands[0];
     return n;

@@ -158,7 +158,7 @@ std::vector<Segment> SegmentStructure::divided_at(const Segment& whole, const st
     if (whole.memory.contains(n)) continue;
     const Node& node = g_.node(n);
     level[n] = 0;
-    is_reduced[n] = node.op == Op::reduce || node.op == Op::scan || node.op == Op::einsum;
+    is_reduced[n] = graph::combines_elements(node.op);
     for (NodeId x : node.operands) {
       if (!level.contains(x)) continue;
       level[n] = std::max(level[n], level[x] + (cuts.contains(x) ? 1 : 0));

@@ -43,7 +43,7 @@ class WalkedSums {
       varies_[i] = axes_of_sums({i});
     }
     std::vector<NodeId> found;
-    std::vector<std::size_t> handed_on(g_.size());  // the walkers of one value of as many elements that is computed from each node
+    std::vector<std::size_t> handed_on(g_.size());  // for each node: the walkers of one value of the same size that is computed from it
     for (std::uint32_t i = static_cast<std::uint32_t>(g_.size()); i-- > 0;) {
       const Node& n = g_.node({i});
       if (!is_needed_[i]) continue;
@@ -139,20 +139,18 @@ class WalkedSums {
     return axes;
   }
 
-  static double elements(const Node& n) { return estimated_extent(graph::element_count(n.shape)); }
-
   // The elements of the largest tensor that is read for a value. A product of two broadcast tensors, as of queries and keys, has many more
   // elements than these: its sums take longer to store than to compute in one loop with what walks them.
   double elements_read(NodeId id) const {
     const Node& n = g_.node(id);
-    if (!is_elementwise(n) && !graph::is_view(n.op)) return elements(n);
+    if (!is_elementwise(n) && !graph::is_view(n.op)) return estimated_elements(n.shape);
     double most = 0;
     for (NodeId x : n.operands) most = std::max(most, read_[x.index]);
-    return std::min(most, elements(n));
+    return std::min(most, estimated_elements(n.shape));
   }
 
   bool combines_many(const Node& n) const {
-    return std::ranges::any_of(n.operands, [&](NodeId x) { return read_[x.index] >= kLeastCombined * elements(n); });
+    return std::ranges::any_of(n.operands, [&](NodeId x) { return read_[x.index] >= kLeastCombined * estimated_elements(n.shape); });
   }
 
   // Whether a reduction combines elements along an axis along which sums of the operand vary, or an index reads them.

@@ -11,6 +11,7 @@
 #include "passes/fusion/thresholds.h"
 #include "passes/fusion/translate/graph_to_exprs.h"
 #include "tileir/builder.h"
+#include "tileir/comparison.h"
 #include "tileir/diagnostics.h"
 #include "tileir/interpreter/evaluate_scalar.h"
 
@@ -21,10 +22,6 @@ namespace {
 using graph::Node;
 using ir::Element;
 using ir::OpKind;
-
-bool is_comparison(OpKind op) {
-  return op == OpKind::eq_ || op == OpKind::ne_ || op == OpKind::lt_ || op == OpKind::le_ || op == OpKind::gt_ || op == OpKind::ge_;
-}
 
 // Whether a value is computed from a part, as the user writes it.
 bool is_written_with(const ExprPool& pool, Expr value, Expr part) {
@@ -76,7 +73,7 @@ Expr GraphToExprs::map(graph::NodeId n, const std::vector<Expr>& x) {
   const Element operand_element = g_.node(node.operands.back()).element;
   if (node.function == OpKind::cast_) return cast(x[0], operand_element, node.element);
   if (node.function == OpKind::select_) return b_.select(x[0], x[1], x[2], node.element);
-  if (is_comparison(node.function)) return compare(node.function, x[0], x[1], operand_element);
+  if (ir::is_comparison(node.function)) return compare(node.function, x[0], x[1], operand_element);
   if (operand_element == Element::boolean && node.element == Element::boolean) {
     switch (node.function) {
       case OpKind::bit_and_: return b_.conjunction({x[0], x[1]});
