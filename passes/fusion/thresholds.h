@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tileir/graph/typical_extent.h"
+
 namespace tilewright::passes::fusion {
 
 // ---- expr: sizes of symbols, and the range of formulas ----
 
-/// The value that estimates assume for a symbol, unless its bounds exclude it.
-inline constexpr double kTypicalExtent = 1024;
+/// The value that estimates assume for a symbol, unless its bounds exclude it; the search of graphs assumes it, too.
+inline constexpr double kTypicalExtent = static_cast<double>(graph::kTypicalExtent);
 /// Values of symbols are sought at most so many multiples from the typical ones, for which all extents are integers: a network that halves an
 /// image six times has an image of 64 m or 64 m + 1 rows.
 inline constexpr std::int64_t kMostDistanceOfSymbols = 65;

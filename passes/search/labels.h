@@ -16,6 +16,8 @@ inline constexpr Label kMaxLabels = 32, kNoLabel = 255;
 inline constexpr int kMaxSlots = 10;
 
 inline LabelSet set_of(Label l) { return LabelSet{1} << l; }
+/// The label as a letter of an einsum.
+inline char letter(Label l) { return static_cast<char>(l < 26 ? 'a' + l : 'A' + (l - 26)); }
 /// Calls `act` with each label of a set, ascending.
 template <class Act>
 void for_each(LabelSet s, Act&& act) {

@@ -209,9 +209,8 @@ class Backtracking {
       mark = entered;
       const Node& n = all_.terms.node(term);
       for (int i = 0; i < operands_of(n); ++i) stack.push_back(n.in[static_cast<std::size_t>(i)].term);
-      if (n.op != Op::variable) continue;
-      if (const Leaf& leaf = all_.leaves[static_cast<std::size_t>(n.attribute)]; leaf.kind == Leaf::Kind::node)
-        for (NodeId x : written_.node(leaf.node).operands)
+      if (const Leaf* leaf = all_.leaf(n); leaf && leaf->kind == Leaf::Kind::node)
+        for (NodeId x : written_.node(leaf->node).operands)
           if (const auto number = numbers_.find(x); number != numbers_.end()) stack.push_back(state.values[number->second].term);
     }
     steps_ += needed.size();

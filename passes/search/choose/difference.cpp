@@ -6,11 +6,10 @@
 #include <set>
 
 #include "passes/search/plain_terms.h"
+#include "passes/search/thresholds.h"
 
 namespace tilewright::passes::search {
 namespace {
-
-constexpr int kMostPaths = 500;
 
 /// Collects rules on paths of the forest.
 class RuleCollector {

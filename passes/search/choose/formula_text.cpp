@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "passes/search/thresholds.h"
 #include "tileir/builder.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/op_info.h"
@@ -16,7 +17,6 @@
 namespace tilewright::passes::search {
 namespace {
 
-constexpr int kMostNodes = 40;
 constexpr Label kFirstFresh = 64, kLastFresh = 250;
 
 /// The order of a label among the axes of a factor. Labels that products sum are the last axes of left factors and the first axes of right
@@ -58,10 +58,7 @@ Node FormulaText::expanded(const Ref& r) {
   return n;
 }
 
-const Leaf* FormulaText::leaf_of(const Ref& r) const {
-  const Node& n = choice_.member(r.term).node;
-  return n.op == Op::variable ? &all_.leaves[static_cast<std::size_t>(n.attribute)] : nullptr;
-}
+const Leaf* FormulaText::leaf_of(const Ref& r) const { return all_.leaf(choice_.member(r.term).node); }
 
 bool FormulaText::is_minus_one(const Ref& r) const {
   const ir::Element e = all_.terms.element(r);
@@ -83,11 +80,11 @@ std::string FormulaText::list(const Node& n) {
 
 FormulaText::Part FormulaText::part(const Ref& r) {
   if (std::string name = name_(r.term); !name.empty()) return {std::move(name), Level::factor};
-  if (++written_ > kMostNodes) return {"..."};
+  if (++written_ > kMostNodesOfText) return {"..."};
   const Node n = expanded(r);
   switch (n.op) {
     case Op::variable: {
-      const Leaf& leaf = all_.leaves[static_cast<std::size_t>(n.attribute)];
+      const Leaf& leaf = *all_.leaf(n);
       if (leaf.kind == Leaf::Kind::number) return {ir::element_text(ir::Type(n.element), leaf.bits)};
       return {leaf.kind == Leaf::Kind::ones ? "1" : leaf.kind == Leaf::Kind::iota ? "iota" : "..."};
     }

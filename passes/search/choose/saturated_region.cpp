@@ -7,18 +7,9 @@
 #include "passes/search/backtrack/backtrack.h"
 #include "passes/search/extract/merge_products.h"
 #include "passes/search/graph/graph_to_terms.h"
+#include "passes/search/thresholds.h"
 
 namespace tilewright::passes::search {
-namespace {
-
-// Counts of nodes for each term of a region as written. Most graphs of the tests need fewer than 3 nodes for each term, and a chain of 8
-// matrices 6. Steps of conjugate gradients have 11 to 40 and become no cheaper (November 2026).
-constexpr std::size_t kNodesOfTerm = 8;
-constexpr std::size_t kGrowth = 4;
-constexpr std::uint64_t kStepsOfNode = 1000;
-constexpr double kLeastGain = 1e-3;  // a graph that is cheaper by less than this share does not count as cheaper
-
-}  // namespace
 
 SaturatedRegion::SaturatedRegion(const graph::Graph& g, const SearchOptions& options, const ir::TargetDesc& target)
     : graph_(g), options_(options), target_(target) {
@@ -41,8 +32,8 @@ void SaturatedRegion::saturate() {
                       .neutral_moves = options_.neutral_moves,
                       .move_rounding = options_.move_rounding};
   double least = HUGE_VAL;
-  const auto is_cheaper_than = [&](double seconds) { return least < seconds * (1 - kLeastGain); };
-  for (std::size_t most = 0;; most *= kGrowth) {
+  const auto is_cheaper_than = [&](double seconds) { return least < seconds * (1 - kLeastGainOfNodes); };
+  for (std::size_t most = 0;; most *= kGrowthOfNodes) {
     terms_ = std::make_unique<GraphTerms>(graph_to_terms(graph_));
     if (most == 0) most = options_.neutral_moves ? options_.nodes : kNodesOfTerm * static_cast<std::size_t>(terms_->terms.size());
     limits.nodes = std::min(most, options_.nodes);

@@ -15,20 +15,13 @@
 #include "passes/search/graph/terms_to_graph.h"
 #include "passes/search/plain_terms.h"
 #include "passes/search/rules/search_rules.h"
+#include "passes/search/thresholds.h"
 #include "tileir/graph/function_name.h"
 
 namespace tilewright::passes::search {
 namespace {
 
 using graph::NodeId;
-
-constexpr std::size_t kMostPieces = 16;  // the most pieces that are estimated one by one
-constexpr std::size_t kMostValues = 3;   // the most values of a piece for which reports have formulas
-constexpr int kMostDepthOfNumbers = 4;   // the most depth of formulas of numbers that reports write out
-// The most time lost at the least values of symbols, as a share of what is gained at typical ones. Linear attention of four heads loses 4.7 us
-// at one row and gains 2.3 ms at 1,024 rows, by the estimates for a Xeon with three threads (2026-11-30).
-constexpr double kShareLostIfSmall = 1.0 / 400;
-constexpr double kOfNothing = 1e-3;  // a piece that gains less than this share of a region gains nothing
 
 class RegionSearch {
  public:
@@ -240,11 +233,12 @@ class RegionSearch {
     const std::optional<Value>& of_call = terms().values[terms().origins[static_cast<std::size_t>(term)].index];
     if (!of_call || of_call->ref.term != term || is_of_numbers(term, kMostDepthOfNumbers)) return true;
     const auto is_ones = [&](const Ref& r) {
-      const Node& x = terms().terms.node(r.term);
-      return x.op == Op::variable && terms().leaves[static_cast<std::size_t>(x.attribute)].kind == Leaf::Kind::ones;
+      const Leaf* leaf = terms().leaf(terms().terms.node(r.term));
+      return leaf && leaf->kind == Leaf::Kind::ones;
     };
     if (n.op == Op::product) return is_ones(n.in[0]) || is_ones(n.in[1]);
-    return n.op == Op::variable && terms().leaves[static_cast<std::size_t>(n.attribute)].kind != Leaf::Kind::node;
+    const Leaf* leaf = terms().leaf(n);
+    return leaf && leaf->kind != Leaf::Kind::node;
   }
 
   /// The term of a class that is the value of a call, if there is one.
@@ -255,7 +249,7 @@ class RegionSearch {
   }
   bool is_of_numbers(int term, int depth) const {
     const Node& n = terms().terms.node(term);
-    if (n.op == Op::variable) return terms().leaves[static_cast<std::size_t>(n.attribute)].kind == Leaf::Kind::number;
+    if (const Leaf* leaf = terms().leaf(n)) return leaf->kind == Leaf::Kind::number;
     if (depth == 0) return false;
     return std::all_of(n.in.begin(), n.in.begin() + operands_of(n), [&](const Ref& r) { return is_of_numbers(r.term, depth - 1); });
   }

@@ -8,14 +8,10 @@
 #include "passes/search/extract/node_cost.h"
 #include "passes/search/plain_terms.h"
 #include "passes/search/saturate/known_terms.h"
+#include "passes/search/thresholds.h"
 
 namespace tilewright::passes::search {
 namespace {
-
-// If graphs cost the same, the one with fewer nodes is chosen: an average pool of a concatenation costs as much as the concatenation of the
-// pools of its pieces, and rounding must not decide. This cost of a node is less than any operation takes, and more than rounding changes
-// the sums.
-constexpr double kSecondsOfNode = 1e-14;
 
 class Extractor {
  public:
@@ -125,9 +121,8 @@ class Extractor {
 std::vector<int> operand_classes(const graph::Graph& written, const GraphTerms& all, const NodeSource& source, const Node& n) {
   std::vector<int> classes;
   for (int i = 0; i < operands_of(n); ++i) classes.push_back(source.find(n.in[static_cast<std::size_t>(i)]).term);
-  if (n.op != Op::variable) return classes;
-  if (const Leaf& leaf = all.leaves[static_cast<std::size_t>(n.attribute)]; leaf.kind == Leaf::Kind::node)
-    for (graph::NodeId x : written.node(leaf.node).operands) classes.push_back(source.find(all.values[x.index]->ref).term);
+  if (const Leaf* leaf = all.leaf(n); leaf && leaf->kind == Leaf::Kind::node)
+    for (graph::NodeId x : written.node(leaf->node).operands) classes.push_back(source.find(all.values[x.index]->ref).term);
   return classes;
 }
 

@@ -5,11 +5,12 @@
 #include <queue>
 #include <tuple>
 
+#include "passes/search/thresholds.h"
+
 namespace tilewright::passes::search {
 namespace {
 
 constexpr double kLeastGain = 1e-12;  // relative
-constexpr std::size_t kMostUsers = 64;
 
 struct Use {
   int class_number, node;

@@ -7,12 +7,10 @@
 
 #include "passes/search/rules/search_rules.h"
 #include "passes/search/saturate/known_terms.h"
+#include "passes/search/thresholds.h"
 
 namespace tilewright::passes::search {
 namespace {
-
-constexpr std::size_t kMostMerged = 32;  // products of one
-constexpr double kLeastSaved = 0.05;     // as a share of the time of the products
 
 /// A product of a group in labels that are common to the group: the slots of the factor, and then the other axes of the other factor.
 struct Factored {

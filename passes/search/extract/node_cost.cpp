@@ -3,15 +3,15 @@
 
 #include <algorithm>
 
+#include "passes/search/thresholds.h"
+#include "tileir/graph/typical_extent.h"
+
 namespace tilewright::passes::search {
 namespace {
 
-constexpr std::int64_t kTypical = 1024;
-constexpr double kMostGrowthOfKnown = 2;
-
 std::int64_t typical(const DimBounds& b) {
   const std::int64_t step = b.multiple_of, least = (b.min + step - 1) / step * step;
-  return std::max(std::min(kTypical, b.max) / step * step, least);
+  return std::max(std::min(graph::kTypicalExtent, b.max) / step * step, least);
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ NodeCost::NodeCost(const graph::Graph& written, const GraphTerms& all, const ir:
 double NodeCost::extent(Extent e) const { return extent(all_.dim(e)); }
 
 double NodeCost::extent(const Dim& d) const {
-  return static_cast<double>(d.is_constant() ? d.value() : d.evaluate(symbols_).value_or(kTypical));
+  return static_cast<double>(d.is_constant() ? d.value() : d.evaluate(symbols_).value_or(graph::kTypicalExtent));
 }
 
 double NodeCost::elements(const Ref& r) const {

@@ -88,6 +88,9 @@ class GraphTerms {
   Extent extent(const Dim&);
   const Dim& dim(Extent e) const { return dims_[static_cast<std::size_t>(e)]; }
 
+  /// The leaf for which a node of the terms stands; null if it is an op.
+  const Leaf* leaf(const Node& n) const { return n.op == Op::variable ? &leaves[static_cast<std::size_t>(n.attribute)] : nullptr; }
+
   Ref number(ir::Element, std::uint64_t bits);
   /// Ones along an axis, labelled 0.
   Ref ones(ir::Element, Extent);

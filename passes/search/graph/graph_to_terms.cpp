@@ -5,6 +5,7 @@
 #include <map>
 
 #include "passes/search/graph/axis_parts.h"
+#include "passes/search/thresholds.h"
 #include "tileir/builder.h"
 #include "tileir/graph/einsum.h"
 #include "tileir/graph/shapes.h"
@@ -17,8 +18,6 @@ using graph::Combine;
 using graph::NodeId;
 using ir::Element;
 using ir::OpKind;
-
-constexpr int kMostAddends = 8;  // one inside of the other
 
 /// The type in which sums of products of this type are accumulated.
 Element accumulator(Element e) {

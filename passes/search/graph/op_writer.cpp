@@ -11,8 +11,6 @@ namespace {
 using graph::NodeId;
 using Kind = WrittenOp::Kind;
 
-char letter(Label l) { return static_cast<char>(l < 26 ? 'a' + l : 'A' + (l - 26)); }
-
 }  // namespace
 
 graph::TensorShape OpWriter::shape(int root) const {

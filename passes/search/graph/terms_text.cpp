@@ -9,8 +9,6 @@
 namespace tilewright::passes::search {
 namespace {
 
-char letter(Label l) { return static_cast<char>(l < 26 ? 'a' + l : 'A' + (l - 26)); }
-
 class Printer {
  public:
   Printer(const GraphTerms& all, const graph::Graph& g) : all_(all), g_(g) {}
@@ -67,7 +65,7 @@ class Printer {
   static std::string reference(const Ref& r) { return fmt::format("t{}{}", r.term, labels(r.labels)); }
 
   std::string node(const Node& n) const {
-    if (n.op == Op::variable) return leaf(all_.leaves[static_cast<std::size_t>(n.attribute)]);
+    if (const Leaf* l = all_.leaf(n)) return leaf(*l);
     std::vector<std::string> operands;
     for (int i = 0; i < operands_of(n); ++i) operands.push_back(reference(n.in[static_cast<std::size_t>(i)]));
     if (n.op == Op::cat) return fmt::format("[{}]; {}", fmt::join(operands, " | "), letter(n.axis));

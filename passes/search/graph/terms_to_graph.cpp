@@ -123,7 +123,7 @@ class Writing {
       for (NodeId x : written_.node(leaf.node).operands) all.push_back(root_of(x));
     return all;
   }
-  const Leaf& leaf_of(int root) const { return all_.leaves[static_cast<std::size_t>(choice_.member(root).node.attribute)]; }
+  const Leaf& leaf_of(int root) const { return *all_.leaf(choice_.member(root).node); }
 
   /// A node whose axes are the slots of the class.
   NodeId node_of(int root, const WrittenOp& op) {
@@ -143,7 +143,7 @@ class Writing {
   // ---- leaves ----
 
   LabelledNode leaf(const Member& m) {
-    const Leaf& leaf = all_.leaves[static_cast<std::size_t>(m.node.attribute)];
+    const Leaf& leaf = *all_.leaf(m.node);
     const ir::Element e = m.node.element;
     LabelledNode made;
     graph::TensorShape parts;

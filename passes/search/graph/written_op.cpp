@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "passes/search/thresholds.h"
 #include "tileir/builder.h"
 
 namespace tilewright::passes::search {
@@ -11,10 +12,6 @@ namespace {
 using graph::Combine;
 using ir::OpKind;
 using Kind = WrittenOp::Kind;
-
-// Only so many cats and parts in a row are looked through: if others read the prefixes of a chain, the time would be quadratic otherwise.
-constexpr std::size_t kMostPieces = 256;
-constexpr int kMostParts = 8;
 
 class Reader {
  public:
@@ -54,10 +51,7 @@ class Reader {
     for (Ref& operand : n.in) operand = found(operand);
     return n;
   }
-  const Leaf* leaf_of(const Ref& r) const {
-    const Node& n = choice_.member(r.term).node;
-    return n.op == Op::variable ? &all_.leaves[static_cast<std::size_t>(n.attribute)] : nullptr;
-  }
+  const Leaf* leaf_of(const Ref& r) const { return all_.leaf(choice_.member(r.term).node); }
   bool is_leaf(const Ref& r, Leaf::Kind kind) const {
     const Leaf* leaf = leaf_of(r);
     return leaf && leaf->kind == kind;
@@ -121,7 +115,7 @@ class Reader {
     WrittenOp op{.kind = Kind::concat, .axis = n.axis};
     std::vector<Ref> last = {b};
     Ref first = a;
-    while (last.size() + 1 < kMostPieces) {
+    while (last.size() + 1 < kMostPiecesOfConcat) {
       const Node inner = node_of(first);
       if (inner.op != Op::cat || inner.axis != n.axis) break;
       last.push_back(inner.in[1]);
@@ -176,7 +170,7 @@ class Reader {
     op.begin = n.op == Op::part0 ? Dim(0) : length(n, true);
     op.end = op.begin + length(n, n.op == Op::part0);
     Ref of = a;
-    for (int i = 0; i < kMostParts; ++i) {
+    for (int i = 0; i < kMostPartsOfSlice; ++i) {
       const Node inner = node_of(of);
       if ((inner.op != Op::part0 && inner.op != Op::part1) || inner.axis != n.axis) break;
       if (inner.op == Op::part1) op.begin = op.begin + length(inner, true), op.end = op.end + length(inner, true);

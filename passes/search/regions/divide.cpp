@@ -14,8 +14,6 @@ using graph::NodeId;
 using graph::Op;
 using ir::OpKind;
 
-constexpr std::size_t kMostLightNodes = 8;
-
 bool is_linear(OpKind f) { return f == OpKind::add_ || f == OpKind::sub_ || f == OpKind::mul_ || f == OpKind::neg_; }
 
 class Divider {

@@ -11,10 +11,9 @@
 // of the user stand between regions.
 #pragma once
 #include "passes/search/regions/region.h"
+#include "passes/search/thresholds.h"
 
 namespace tilewright::passes::search {
-
-inline constexpr std::size_t kMostRegionNodes = 40;
 
 /// The regions of what the outputs need, in order.
 std::vector<Region> divide(const graph::Graph&, std::size_t most_nodes = kMostRegionNodes);

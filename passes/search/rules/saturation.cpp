@@ -1,11 +1,11 @@
 // Rounds of matching, uniting and rebuilding.
 #include "passes/search/rules/saturation.h"
 
+#include "passes/search/thresholds.h"
+
 namespace tilewright::passes::search {
 namespace {
 
-// Each node of the limit may add so many terms in a round.
-constexpr std::size_t kTermsOfNode = 4;
 constexpr int kDepthOfUse = 1;  // use_if asks for the operands of what variables stand for
 
 }  // namespace

@@ -5,29 +5,23 @@
 #include <optional>
 
 #include "passes/search/rules/search_rules.h"
+#include "passes/search/thresholds.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::search {
 namespace {
 
-constexpr int kMostOps = 8;  // one inside of the other
-
 bool is_function(const Node& n, ir::OpKind kind) { return n.op == Op::function && n.attribute == static_cast<int>(kind); }
-
-const Leaf* leaf_of(const GraphTerms& all, const Ref& r) {
-  const Node& n = all.terms.node(r.term);
-  return n.op == Op::variable ? &all.leaves[static_cast<std::size_t>(n.attribute)] : nullptr;
-}
 
 /// Positions along one axis, all of which are different: integers of fewer bits wrap, and floats are rounded.
 bool are_positions(const GraphTerms& all, const Ref& r) {
-  const Leaf* leaf = leaf_of(all, r);
+  const Leaf* leaf = all.leaf(all.terms.node(r.term));
   const ir::Element e = all.terms.element(r);
   return leaf && leaf->kind == Leaf::Kind::iota && r.labels.size() == 1 && ir::is_integer(e) && ir::bits(e) >= 32;
 }
 
 bool is_zero(const GraphTerms& all, const Ref& r) {
-  const Leaf* leaf = leaf_of(all, r);
+  const Leaf* leaf = all.leaf(all.terms.node(r.term));
   return leaf && leaf->kind == Leaf::Kind::number && leaf->bits == 0;
 }
 
@@ -90,7 +84,7 @@ std::vector<Saturation::Application> sums_of_diagonals(GraphTerms& all) {
     std::optional<ChosenDiagonal> d = chosen_diagonal(all, n.in[0]);
     if (d && contains(n.kept, d->second)) std::swap(d->first, d->second);
     if (!d || contains(n.kept, d->second)) continue;
-    const Ref diagonal = replaced(terms, d->of, d->first, d->second, kMostOps);
+    const Ref diagonal = replaced(terms, d->of, d->first, d->second, kMostOpsOfDiagonal);
     // A value that has neither label would be broadcast.
     if (!diagonal || std::popcount(n.in[0].labels.set() & ~diagonal.labels.set()) != 1) continue;
     sums.push_back({{term, terms.slots(term)}, terms.sum(diagonal, n.kept), number_of_diagonal()});

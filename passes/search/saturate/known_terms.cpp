@@ -10,7 +10,7 @@ bool KnownTerms::is_known_leaf(const Leaf& leaf) const {
 }
 
 bool KnownTerms::follows(const Node& n) {
-  if (n.op == Op::variable && !is_known_leaf(all_.leaves[static_cast<std::size_t>(n.attribute)])) return false;
+  if (const Leaf* leaf = all_.leaf(n); leaf && !is_known_leaf(*leaf)) return false;
   for (int i = 0; i < operands_of(n); ++i)
     if (!holds(n.in[static_cast<std::size_t>(i)].term)) return false;
   return true;
