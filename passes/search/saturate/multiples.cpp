@@ -28,7 +28,7 @@ Ref operand(const Member& m, std::size_t i, const Labels& of) {
 bool FiniteTerms::follows(const Node& n) {
   if (!ir::is_float(n.element)) return true;
   if (n.op == Op::variable) {
-    const Leaf& leaf = all_.leaves[static_cast<std::size_t>(n.attribute)];
+    const Leaf& leaf = *all_.leaf(n);
     return leaf.kind == Leaf::Kind::ones || leaf.kind == Leaf::Kind::iota || leaf.signs.has_value();
   }
   const bool is_cast = n.op == Op::function && n.attribute == static_cast<int>(ir::OpKind::cast_);
@@ -43,7 +43,7 @@ bool FiniteTerms::follows(const Node& n) {
 std::optional<Signs> Multiples::signs_of(const Ref& r) const {
   for (const Member& m : source_.members(source_.find(r).term))
     if (m.node.op == Op::variable)
-      if (const auto& signs = all_.leaves[static_cast<std::size_t>(m.node.attribute)].signs) return signs;
+      if (const auto& signs = all_.leaf(m.node)->signs) return signs;
   return std::nullopt;
 }
 
@@ -52,7 +52,7 @@ void Multiples::find(Signs signs, const Ref& r, int depth, std::vector<Multiple>
   found.push_back({signs, root});
   for (const Member& m : source_.members(root.term)) {
     if (m.node.op == Op::variable)
-      if (const auto& own = all_.leaves[static_cast<std::size_t>(m.node.attribute)].signs) found.push_back({product(signs, *own), {}});
+      if (const auto& own = all_.leaf(m.node)->signs) found.push_back({product(signs, *own), {}});
     if (m.node.op != Op::product || sums_an_axis(m.node) || depth == 0) continue;
     for (std::size_t i = 0; i < 2; ++i)
       if (const auto own = signs_of(m.node.in[i])) find(product(signs, *own), operand(m, 1 - i, root.labels), depth - 1, found);
