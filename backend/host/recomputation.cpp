@@ -28,8 +28,9 @@ Recomputation::Recomputation(const Function& f, const EvaluationPlan& plan, cons
 }
 
 std::vector<OpId> Recomputation::ops_of(ValueId v, const std::function<bool(ValueId)>& is_there) const {
-  // Smaller tiles stay in the first cache, or in registers. Tails of rows have masks, which narrow vectors have no instruction for.
+  // An estimate: smaller tiles stay in the first cache beside what the loop nests read, or in registers.
   constexpr std::int64_t kLeastBytes = 8 << 10;
+  // Tails of rows have masks, for which narrower vectors have no instruction.
   constexpr int kLeastLanes = 8;
   const Type t = f_.type(v);
   if (is_of_contraction_ || memory_.lanes < kLeastLanes || t.elements() * t.element_bytes() < kLeastBytes) return {};
@@ -50,6 +51,7 @@ bool Recomputation::may_load_again(OpId load) const {
 }
 
 bool Recomputation::collect(ValueId v, const Type& shape, const std::function<bool(ValueId)>& is_there, std::vector<OpId>& ops) const {
+  // An estimate: more ops, of which loads find their lines in the first cache, take longer than a load from the second one.
   constexpr std::size_t kMostOps = 5;
   const Source s = plan_.resolve(v);
   const Type t = f_.type(s.value);

@@ -7,7 +7,7 @@ namespace tilewright::backend::host {
 
 TileShape register_tile_shape(int vector_bits, const ir::Type& sums) {
   // Half of the registers are accumulators. The right factor comes from the second cache: where there are 16 accumulators, eight rows read
-  // two of its vectors for as many multiply-adds as four rows read four (measured on Emerald Rapids: 1.05 to 1.25 times as fast).
+  // two of its vectors for as many multiply-adds as four rows read four (measured on Emerald Rapids, 2026-11-30: 1.05 to 1.25 times as fast).
   // Of 16 registers, eight accumulators just cover the latency of a multiply-add, and wait for each vector that comes late. Six rows of two
   // vectors leave four for the factors; the last rows of the sums are a tile of fewer rows (on Zen 3 1.05 to 1.2 times as fast, 2026-12-01).
   constexpr std::int64_t kMostVectors = 8, kRowsForSix = 16;

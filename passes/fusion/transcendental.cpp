@@ -6,7 +6,7 @@ namespace tilewright::passes::fusion {
 using ir::OpKind;
 
 // Rounded from the times of 65,536 elements in f32 on one core of an Intel Xeon (AVX-512), 2026-11-27: 0.33 ns for an exponential. In f64
-// sines, cosines and tangents take 9 exponentials of that type, the others as many as in f32.
+// sines, cosines and tangents take 9 exponentials of that type; the others take the number that they take in f32.
 double exponentials_of(OpKind op) {
   switch (op) {
     case OpKind::exp_:

@@ -115,7 +115,7 @@ void ThreadPool::Workers::start(int count) {
 }
 
 void ThreadPool::run(std::int64_t total, const Work& work) {
-  // One thread shares with nobody: what a kernel keeps from program to program of a chunk, it keeps to the end.
+  // A single thread runs all programs as one chunk: what a kernel keeps from program to program of a chunk, it keeps to the end.
   const std::int64_t size = threads_ == 1 ? total : std::max<std::int64_t>(1, total / (threads_ * kChunksPerThread));
   Job job{Chunks(total, size), work, 0, nullptr};
   if (threads_ == 1 || total <= size) {

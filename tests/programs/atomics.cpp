@@ -344,7 +344,7 @@ TEST_CASE("atomics: sums of floats of every width lose no addend") {
     check_float_sums<double>(device, 200, 100);
     check_float_sums<tw::f16>(device, 64, 1);
     check_float_sums<tw::bf16>(device, 64, 1);
-    // And of numbers that are rounded: within half a unit for each addition.
+    // Sums of numbers that are rounded are right within half a unit for each addition.
     const int n = 100 * 32;
     const auto x = numbers<float>(n, 5);
     const auto halves = numbers<tw::f16>(n, 6);

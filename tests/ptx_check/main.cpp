@@ -1,5 +1,5 @@
 // check_ptx: compiles each kernel of the .tile files under some folders to PTX for each GPU, which the lint and, if installed, ptxas must
-// accept. Of a folder that TILEWRIGHT_DUMP wrote, only the traced kernels are compiled. Kernels of .graph files are derived for each GPU,
+// accept. In a folder that TILEWRIGHT_DUMP wrote, only the traced kernels are compiled. Kernels of .graph files are derived for each GPU,
 // and compiled for it with the warps that they are launched with.
 #include <fmt/format.h>
 

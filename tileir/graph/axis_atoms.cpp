@@ -89,7 +89,7 @@ void AtomPool::split(Atom* a, const Dim& outer) {
 
 void AtomPool::merge(Atom* kept, Atom* other) {
   set_parent(other, kept);
-  const std::vector<Atom::Piece> theirs = other->pieces;  // of an atom that is no root, nobody reads them
+  const std::vector<Atom::Piece> theirs = other->pieces;  // nothing reads them at `other` any more, which is not a root
   if (kept->pieces.empty()) {
     if (attempt_ && !theirs.empty()) attempt_->undo.emplace_back([kept] { kept->pieces.clear(); });
     kept->pieces = theirs;

@@ -14,9 +14,9 @@ double gpu_seconds(const Machine& m, const Work& w, int element_bytes) {
   const ir::MachineFacts& f = m.facts;
   const double processors = m.target.processors, turns = std::ceil(w.programs / processors);
   const double rate = f.matrix_flops(element_bytes);
-  // Costs of starting a program, and of the addresses and conditions in each step of its loop.
-  constexpr double start = 0.3e-6, step = 0.05e-6;
-  const double compute = w.products / rate + w.operations / f.flops + w.exponentials / f.exponentials + start + w.steps * step;
+  // Seconds to start a program, and for the addresses and conditions in each step of its loop: estimates.
+  constexpr double kStart = 0.3e-6, kStep = 0.05e-6;
+  const double compute = w.products / rate + w.operations / f.flops + w.exponentials / f.exponentials + kStart + w.steps * kStep;
   const double moved = w.bytes / f.cache_bytes;
   const double program = ir::overlapped_seconds(compute, moved);
   const double reread = m.is_emulated ? w.programs * w.bytes : w.memory_bytes;

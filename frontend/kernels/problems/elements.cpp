@@ -78,8 +78,10 @@ Programs programs(const Machine& m, const ElementsShape& s, const ElementsChoice
   } else {
     // Blocks are transposed in registers. Long runs help both reads and writes, and those along the rows more.
     element += 0.1 + 0.05 * std::max(0.0, std::log2(256.0 / c.rows));
-    // Rows that begin within a line share it with the next tile, which finds it in the caches only if tiles are small (measured on Zen 5).
-    // What counts more is that each run along a row or a column of the tile has one such line (measured on Emerald Rapids: 4095x4097).
+    // Rows that begin within a line share it with the next tile, which finds it in the caches only if tiles are small (measured on Zen 5,
+    // 2026-11-25).
+    // What counts more is that each run along a row or a column of the tile has one such line (measured on Emerald Rapids, 2026-11-30:
+    // 4095x4097).
     constexpr double kLineBytes = 64, kSharedLine = 1.3;
     const bool shares_lines = s.transposed_stride % 64 != 0 && p.memory_bytes > kCacheBytes;
     const double line = kLineBytes / s.element_bytes;

@@ -54,7 +54,7 @@ bool has_sums_in_registers(const Machine& m, const MatvecShape& s, const MatvecC
   return m.target.has_masked_memory && c.rows * vectors <= most && (c.rows + 1) * vectors <= most + 2;
 }
 
-/// The cost of an element of the matrix while the sums are in registers (measured on Ice Lake, data in the second cache).
+/// The cost of an element of the matrix while the sums are in registers (measured on Ice Lake, data in the second cache, 2026-11-28).
 double element_in_registers(const Machine& m, const MatvecShape& s, const MatvecChoice& c) {
   constexpr int kWays = 8;  // rows at a distance of a power of two are in one set of the first cache
   return 0.06 + 0.002 * vectors_of_row(m, s, c) + (c.rows > kWays ? 0.03 : 0);

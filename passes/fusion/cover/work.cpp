@@ -97,7 +97,7 @@ class WorkCounter {
 
   double evaluations(const AxisSet& axes, const AxisSet& walked = {}) const { return footprint_.evaluations(axes, walked); }
 
-  // The same inside of loops: a loop inside of another one computes its values again in each step of that one.
+  // The evaluations of a value inside of loops: a loop inside of another one computes its values again in each step of that one.
   double evaluations(const AxisSet& axes, const Inside& in) const {
     double count = evaluations(axes, in.walked);
     for (Axis a : in.around)

@@ -84,7 +84,7 @@ std::optional<Part> MatrixProducts::dot(Expr reduction, const AxisSet& along, Ex
   Element multiplied = operand_element.element;
   if (ir::is_integer(reduction->element)) {
     if (multiplied != Element::i8 || reduction->element != Element::i32) return std::nullopt;
-    // A product of bytes, or a sum of such products, is no byte: these are multiplied and added in 32 bits.
+    // An operand that is a product of bytes, or a sum of such products, does not fit into a byte: it is multiplied and added in 32 bits.
     const auto is_byte = [&](const std::vector<Factor>& group) { return fits(integer_range(exprs_.multiply(1, group)), Element::i8); };
     if (!body->number.is_one() || !is_byte(left) || !is_byte(right)) return std::nullopt;
   } else if (reduction->element == Element::f64) {

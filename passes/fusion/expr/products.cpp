@@ -23,7 +23,7 @@ bool is_product(Expr e, const ExprBuilder& b) {
 }
 
 // Each operand of a product varies along the summed axes, and lacks an axis of the other one. An operand is made of values that are added and
-// multiplied; some of them vary along the summed axes, the others do not. So a sum is no product if the values that vary have the same axes or
+// multiplied; some of them vary along the summed axes, the others do not. So a sum is not a product if the values that vary have the same axes or
 // contain each other's, and each of them has all axes of the values that do not vary.
 bool may_become_product(Expr e, const AxisSet& along) {
   std::vector<AxisSet> sets;

@@ -91,7 +91,7 @@ FormTerm Forms::with_positive_factor(FormTerm t) {
 }
 
 // Terms with equal exponents and bodies add their factors; terms with equal factors and exponents add their bodies. The terms are counted
-// after each factor of a product, since a product of sums has as many as the product of their numbers.
+// after each factor of a product, since a product of sums has the product of their numbers of terms.
 Form Forms::merge(Form terms, Expr e) {
   for (const bool by_body : {true, false}) {
     std::map<std::pair<ExprKey, ExprKey>, FormTerm> merged;

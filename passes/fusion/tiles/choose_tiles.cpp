@@ -86,7 +86,7 @@ class TileChooser {
   }
 
  private:
-  // The same for tiles in which sums are computed: a number of rows on which they must not depend counts as unknown.
+  // The whole extent of an axis, for tiles in which sums are computed: a number of rows on which they must not depend counts as unknown.
   std::int64_t whole(Axis a) const { return rows_.contains(a) ? INT64_MAX / 2 : whole_extent(a); }
 
   // Whether tensors that lack different axes of the result are multiplied along a common axis.

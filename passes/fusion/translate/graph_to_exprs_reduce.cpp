@@ -170,7 +170,7 @@ Expr GraphToExprs::translate_einsum(NodeId n, const Position& position) {
   }
   Element multiplied = Element::f32;
   for (NodeId x : node.operands) multiplied = g_.node(x).element;
-  // The product of two of three operands is no operand of their type: it may overflow it, or have few of its digits.
+  // The product of two of three operands is not rounded to their type, which it may overflow, or of whose digits it may have few.
   if (node.operands.size() > 2 && ir::is_float(multiplied) && ir::bits(multiplied) <= 16) multiplied = Element::f32;
   Expr sum;
   for (const auto& bound_labels : bindings_of_labels) {

@@ -1,4 +1,4 @@
-// Which atomics of a program the host may combine before they reach memory: those that nobody can see late.
+// Which atomics of a program the host may combine before they reach memory: those whose delay no other program can see.
 #include "backend/host/combined_atomics.h"
 
 #include <doctest/doctest.h>

@@ -190,7 +190,7 @@ std::string with_copies() {
   return changed(changed(changed(kHandOver, "%v = load %px : i32[4]\n", "\n"), "buffer_store %s, %v", "copy_async %px, %s, %yes"),
                  "mbarrier_arrive %f", "async_commit\n async_wait {pending = 0}\n mbarrier_arrive %f");
 }
-/// And the mbarrier waits for the copies.
+/// In addition, the mbarrier waits for the copies.
 std::string with_copies_that_arrive() {
   return changed(changed(with_copies(), "async_commit\n async_wait {pending = 0}\n mbarrier_arrive %f", "copy_arrive %f"), "{arrivals = 1}",
                  "{arrivals = 128}");

@@ -19,8 +19,8 @@ namespace {
 
 class CallsOnDevice final : public Contender {
  public:
-  CallsOnDevice(const Device& device, const Case& of, std::function<void(DeviceTensors&)> call, bool settle)
-      : device_(device), case_(of), call_(std::move(call)), settle_(settle), tensors_(device, of.problem.tensors) {}
+  CallsOnDevice(const Device& device, const Case& c, std::function<void(DeviceTensors&)> call, bool settle)
+      : device_(device), case_(c), call_(std::move(call)), settle_(settle), tensors_(device, c.problem.tensors) {}
 
   double time(int launches) override {
     return time_calls(device_, launches, [&] { call_(tensors_); });
@@ -64,12 +64,12 @@ Device open_measured_device(const std::string& name) {
   return Device(name.empty() ? rt::open_best_device(Here()) : open_named_device(name));
 }
 
-std::unique_ptr<Contender> calls_on_device(const Device& device, const Case& of, std::function<void(DeviceTensors&)> call, bool settle) {
-  return std::make_unique<CallsOnDevice>(device, of, std::move(call), settle);
+std::unique_ptr<Contender> calls_on_device(const Device& device, const Case& c, std::function<void(DeviceTensors&)> call, bool settle) {
+  return std::make_unique<CallsOnDevice>(device, c, std::move(call), settle);
 }
 
-std::unique_ptr<Contender> our_kernel(const Setting& setting, const Case& of) {
-  return calls_on_device(setting.device, of, [&](DeviceTensors& t) { of.problem.launch(t, setting.options); });
+std::unique_ptr<Contender> our_kernel(const Setting& setting, const Case& c) {
+  return calls_on_device(setting.device, c, [&](DeviceTensors& t) { c.problem.launch(t, setting.options); });
 }
 
 void prepare_inputs(const Setting& setting, Problem& p) {

@@ -56,7 +56,7 @@ std::string configuration_json(const std::string& configuration) {
   return json_object(members);
 }
 
-std::vector<Tuned> tune(const Setting& setting, const Case& of, const std::function<void(double, const std::string&)>& progress) {
+std::vector<Tuned> tune(const Setting& setting, const Case& c, const std::function<void(double, const std::string&)>& progress) {
   std::vector<Tuned> all;
   Tuned search;
   const auto report = [&](const TuningProgress& p) {
@@ -72,11 +72,11 @@ std::vector<Tuned> tune(const Setting& setting, const Case& of, const std::funct
     progress(static_cast<double>(p.position) / static_cast<double>(p.candidates),
              fmt::format("configuration {} of {}", p.position, p.candidates));
   };
-  DeviceTensors tensors(setting.device, of.problem.tensors);
+  DeviceTensors tensors(setting.device, c.problem.tensors);
   kernels::Options options = setting.options;
   options.tune = true;
   const Searching searching(report);
-  of.problem.launch(tensors, options);
+  c.problem.launch(tensors, options);
   setting.device.synchronize();
   return all;
 }

@@ -58,12 +58,12 @@ struct Scale {
 /// c = a b of row-major matrices. The library sees them as column-major matrices of c^T = b^T a^T.
 class Product {
  public:
-  Product(const CublasLt& lt, CublasLtHandle handle, const Setting& setting, const Case& of)
+  Product(const CublasLt& lt, CublasLtHandle handle, const Setting& setting, const Case& c)
       : lt_(lt),
         handle_(handle),
         device_(setting.device),
-        product_of_(*of.problem.product),
-        types_(types_of(of.type, setting.options.precision == Precision::ieee)),
+        product_of_(*c.problem.product),
+        types_(types_of(c.type, setting.options.precision == Precision::ieee)),
         scale_(types_.scale),
         workspace_(setting.device.allocate<std::int8_t>(kWorkspaceBytes)) {
     const auto layout = [&](CublasLtDescriptor& to, int type, std::int64_t rows, std::int64_t columns) {

@@ -399,7 +399,7 @@ TEST_CASE("search_graph: graphs of which fusion makes the same kernels are not e
     judge.formulas = [&](const Graph& x) { return estimator.formulas(x); };
     const SearchResult r = search_graph(graph, {}, {}, judge);
     CHECK(without > 0);
-    // And the graph as written, if there is another one.
+    // The graph as written is estimated, too, if there is another one.
     CHECK(static_cast<int>(r.candidates) + (estimated > 0 ? 1 : 0) == estimated);
     // The other order of the products of attention is another graph to fusion.
     CHECK((estimated > 0) == (graph.size() == 5));

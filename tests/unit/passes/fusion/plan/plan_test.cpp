@@ -258,7 +258,7 @@ TEST_CASE("fusion plan: a refusal names what needs what") {
 }
 
 // A causal mask and a window leave each row a key, so that the sum of the exponentials is positive, and its inverse is finite below the
-// mask of a dropout. Of a mask that is data nobody knows.
+// mask of a dropout. Whether a mask that is data does so is not known.
 TEST_CASE("fusion plan: a dropout after a masked softmax is one pass where each row has a key") {
   constexpr int kSize = 53;
   for (const char* kind : {"causal", "window", "data"}) {
@@ -430,7 +430,7 @@ TEST_CASE("exact check: only a factor that is not negative leaves a maximum or m
       CAPTURE(moved.text());
       CHECK_FALSE(check_plan(b, moved, 1).exact);
     }
-    // And for factors that are positive.
+    // The same change is found for factors that are positive.
     for (const Expr other : {b.add({magnitude, b.one()}), b.product({c, c}), b.exp(c), b.scale(3, magnitude)}) {
       LoopPlan moved = plan;
       Reduction& r = moved.reductions.back();
