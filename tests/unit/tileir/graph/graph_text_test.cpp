@@ -232,5 +232,14 @@ TEST_CASE("graph verifier: what no text and no builder makes") {
         }) == "reduce: its function computes with 'input'\nreduce: its function computes with 'reduce'\n");
 }
 
+TEST_CASE("graph ops: an op takes an index if its second operand is called so; reductions, scans and products combine elements") {
+  for (const Op op : all_ops()) {
+    CAPTURE(text(op));
+    const auto& operands = info(op).operands;
+    CHECK(takes_index(op) == (operands.size() > 1 && operands[1] == "index"));
+    CHECK(combines_elements(op) == (op == Op::reduce || op == Op::scan || op == Op::einsum));
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::graph
