@@ -134,7 +134,7 @@ void RawBuffer::expect_size(const char* what, std::size_t count, const Here& at)
   this->at(0, at);
   if (count != size())
     throw Error(location_of(at),
-                fmt::format("{}: the host side has {} elements, the buffer {}; they must be as many", what, count, size()));
+                fmt::format("{}: the host side has {} elements, the buffer {}; both must have the same number", what, count, size()));
 }
 
 void RawBuffer::announce_write(const Here& at) {

@@ -22,7 +22,7 @@ Made dot(const Handle& a, const Handle& b, const Maybe& acc, TypeCode acc_type, 
   if (ta.rank() != 2 && ta.rank() != 3)
     e.fail(fmt::format("'a' is {}; it must be [M, K], or [batch, M, K]", ir::shape_text(ta)), va, "'a' defined here");
   if (tb.rank() != ta.rank())
-    e.fail(fmt::format("'b' is {} and 'a' is {}; they must have as many axes", ir::shape_text(tb), ir::shape_text(ta)), vb,
+    e.fail(fmt::format("'b' is {} and 'a' is {}; they must have the same number of axes", ir::shape_text(tb), ir::shape_text(ta)), vb,
            "'b' defined here");
   Extents shape = ta.shape();
   shape.back() = tb.shape().back();

@@ -174,7 +174,7 @@ LinearLayout LinearLayout::without_free_registers() const {
 }
 
 LinearLayout LinearLayout::operator*(const LinearLayout& outer) const {
-  TW_CHECK(rank() == outer.rank(), "a direct sum is of layouts of as many axes");
+  TW_CHECK(rank() == outer.rank(), "the layouts of a direct sum have the same number of axes");
   std::vector<int> extents = log2_extents_;
   for (std::size_t a = 0; a < extents.size(); ++a) extents[a] += outer.log2_extents_[a];
   LinearLayout result(std::move(extents));

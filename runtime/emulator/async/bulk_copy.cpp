@@ -347,7 +347,7 @@ void check_finished_copies(Block& block) {
         report(warp, warp.kernel->code[copy.instruction], DiagnosticKind::missing_wait, copy.lane, [&] {
           const bool is_committed = copy.group <= warp.bulk_committed[copy.lane];
           return fmt::format("the block ends while this copy may still read its shared memory: {}",
-                             is_committed ? "nobody waits for its group" : "it is in no group");
+                             is_committed ? "no thread waits for its group" : "it is in no group");
         });
 }
 

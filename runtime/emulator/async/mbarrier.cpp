@@ -221,7 +221,7 @@ void check_finished_mbarriers(Warp& last) {
     if (!barrier.is_live || (barrier.transactions == 0 && !barrier.is_unseen)) continue;
     report(last, last.kernel->code[barrier.expected_at], DiagnosticKind::missing_wait, 0, [&] {
       return barrier.transactions != 0 ? fmt::format("the block ends before {}", describe(barrier, offset))
-                                       : fmt::format("nobody waits for phase {} of the mbarrier at byte {} of shared memory",
+                                       : fmt::format("no thread waits for phase {} of the mbarrier at byte {} of shared memory",
                                                      barrier.phase - barrier.first_phase - 1, offset);
     });
   }

@@ -10,7 +10,7 @@ const char* name_of(DiagnosticKind kind) {
     case DiagnosticKind::out_of_bounds: return "access out of bounds";
     case DiagnosticKind::misaligned: return "misaligned access";
     case DiagnosticKind::wrong_space: return "access to the wrong space";
-    case DiagnosticKind::uninitialized: return "read of memory nobody wrote";
+    case DiagnosticKind::uninitialized: return "read of memory that nothing has written";
     case DiagnosticKind::race: return "race";
     case DiagnosticKind::divergent: return "divergent execution of an aligned operation";
     case DiagnosticKind::absent_lanes: return "collective operation with absent lanes";

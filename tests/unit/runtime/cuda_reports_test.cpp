@@ -133,7 +133,7 @@ TEST_CASE("cuda_reports: a line says how many did not fit") {
   CHECK(b.lines == std::vector<std::string>{"talks.cpp:7: program (0, 0, 0): talks 2"});
 }
 
-TEST_CASE("cuda_reports: what nobody waits for is printed by a later launch, and is bounded") {
+TEST_CASE("cuda_reports: what no thread waits for is printed by a later launch, and is bounded") {
   Bench b;
   const auto one = b.raw.load(printing("one"), Here::current()), two = b.raw.load(printing("two"), Here::current());
   const auto stream = b.raw.create_stream();

@@ -141,7 +141,7 @@ TEST_CASE("mistakes: loads, stores and dot") {
   MISTAKE("load: evict = 3; it must be an enumerator of Evict, 0 to 2", tw::load(in, {}, {}, {.evict = static_cast<tw::Evict>(3)}));
   MISTAKE("dot: precision = 5; it must be an enumerator of Precision, 0 to 4", tw::dot(tw::zeros<float>({16, 16}), tw::zeros<float>({16, 16}), {}, static_cast<tw::Precision>(5)));
   MISTAKE("dot: 'a' is [4]; it must be [M, K], or [batch, M, K]", tw::dot(tw::zeros<float>({4}), tw::zeros<float>({4, 4})));
-  MISTAKE("dot: 'b' is [2, 4, 4] and 'a' is [4, 4]; they must have as many axes", tw::dot(tw::zeros<float>({4, 4}), tw::zeros<float>({2, 4, 4})));
+  MISTAKE("dot: 'b' is [2, 4, 4] and 'a' is [4, 4]; they must have the same number of axes", tw::dot(tw::zeros<float>({4, 4}), tw::zeros<float>({2, 4, 4})));
   MISTAKE("dot: 'b' is [64, 16]; its first extent must equal K = 32 of 'a'", tw::dot(tw::zeros<float>({16, 32}), tw::zeros<float>({64, 16})));
   MISTAKE("dot: 'acc' is f32[16, 32]; it must be f32[16, 16]", tw::dot(tw::zeros<float>({16, 32}), tw::zeros<float>({32, 16}), tw::zeros<float>({16, 32})));
   MISTAKE("bitcast: 'x' is u8, 8 bits wide", u.bitcast<bool>());
