@@ -125,6 +125,16 @@ void EstimatedAlternatives::add_refined(const Strategy& s, KernelOutput rest, Ax
     if (r.kind == Kind::renames && rest.value == value) continue;
     std::string name(s.name);
     if (!r.name.empty()) name += fmt::format(", {}", r.name);
+    // Another strategy may have left the same to the kernel.
+    const auto same = std::find_if(all.begin(), all.end(), [&](const Alternative& a) {
+      return a.plan->loop == loop && a.plan->outputs[0].value == rest.value && a.stored == all_stored;
+    });
+    if (same != all.end()) {
+      Alternative copy = *same;
+      copy.strategy = std::move(name);
+      all.push_back(std::move(copy));
+      continue;
+    }
     LoopPlan plan = r.kind == Kind::none && best ? std::move(*best) : LoopPlan(b_, {rest}, loop);
     all.push_back(estimate_alternative(std::move(name), std::move(plan), std::move(all_stored)));
   }

@@ -52,14 +52,30 @@ std::optional<Expr> with_load(ExprBuilder& b, Expr e, Expr value, Expr load) {
   }
 }
 
-// The values with their loads, also along other names of one of their axes.
-ExprMap by_all_names(ExprBuilder& b, Expr output, const ExprMap& stored) {
+// Whether a stored value may be a part of this expression, or be equal to it.
+bool may_be_read(const ExprBuilder& b, ContainedReductions& held, Expr e) { return held.holds_reduction(e) && !is_product(e, b); }
+
+// The axes along which the parts of an output vary in which stored values are looked for.
+AxisSet axes_of_parts(const ExprBuilder& b, ContainedReductions& held, Expr output) {
+  AxisSet axes;
+  ExprSet seen;
+  walk_inwards(output, seen, [&](Expr e) {
+    if (!may_be_read(b, held, e)) return false;
+    axes.insert(e->axes);
+    return true;
+  });
+  return axes;
+}
+
+// The values with their loads, also along other names of one of their axes. `axes`: those that the output has.
+ExprMap by_all_names(ExprBuilder& b, Expr output, const AxisSet& axes, const ExprMap& stored) {
   ExprMap loads;
   for (const auto& [value, load] : stored) {
     if (value == output) continue;
     loads.emplace(value, load);
     for (Axis a : value->axes)
       for (Axis other = b.pool().find_axis(a->name + "'"); other; other = b.pool().find_axis(other->name + "'")) {
+        if (!axes.contains(other)) continue;
         const ExprMap names{{b.index(a), b.index(other)}};
         loads.emplace(b.substitute(value, names), b.substitute(load, names));
       }
@@ -88,6 +104,12 @@ std::vector<StoredValue> by_names_in(ExprBuilder& b, Expr reduction, StoredValue
   for (const SwappedAxes& axes : swappable_axes(b.pool(), stored.value))
     if (has(axes.other)) all.push_back(swapped(stored, axes));
   return all;
+}
+
+// Whether a stored reduction may be the other one, or a part of it, under some names of its axes.
+bool may_be_part(Expr stored, Expr e) {
+  if (stored->combine != e->combine || stored->element != e->element || stored->bound.size() > e->bound.size()) return false;
+  return stored->bound.size() < e->bound.size() || stored->axes.size() == e->axes.size();
 }
 
 // A reduction over more axes than the stored one, of the same elements times factors that do not vary along the axes of the stored one:
@@ -125,7 +147,7 @@ Expr reduce_stored(ExprBuilder& b, ContainedReductions& held, Expr output, const
     if (!held.holds_reduction(e)) return false;
     if (!e->is(ExprKind::reduce)) return true;
     for (const auto& [value, load] : stored) {
-      if (!value->is(ExprKind::reduce) || e->bound.size() < value->bound.size()) continue;
+      if (!value->is(ExprKind::reduce) || !may_be_part(value, e)) continue;
       for (const StoredValue& named : by_names_in(b, e, {value, load}))
         if (const std::optional<Expr> other = e == named.value ? named.load : reduction_of_load(b, e, named.value, named.load)) {
           replaced.emplace(e, *other);
@@ -139,12 +161,12 @@ Expr reduce_stored(ExprBuilder& b, ContainedReductions& held, Expr output, const
 }
 
 Expr read_stored(ExprBuilder& b, ContainedReductions& held, Expr output, const ExprMap& stored) {
-  const ExprMap loads = by_all_names(b, output, stored);
+  const ExprMap loads = by_all_names(b, output, axes_of_parts(b, held, output), stored);
   for (;;) {
     ExprMap replaced;
     ExprSet seen;
     walk_inwards(output, seen, [&](Expr e) {
-      if (!held.holds_reduction(e) || is_product(e, b)) return false;
+      if (!may_be_read(b, held, e)) return false;
       if (const auto known = loads.find(e); known != loads.end()) {
         replaced.insert(*known);
         return false;

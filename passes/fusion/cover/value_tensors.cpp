@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "passes/fusion/cover/other_names.h"
 #include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/scans.h"
@@ -46,9 +48,16 @@ ExprMap ValueTensors::without_same(const ExprMap& stored) const {
   return once;
 }
 
+bool ValueTensors::varies_like_known(Expr value, const SwappedAxes& swapped) const {
+  AxisSet axes = value->axes.without({swapped.own});
+  axes.insert(swapped.other);
+  return std::any_of(loads_.begin(), loads_.end(), [&](const auto& known) { return known.first->axes == axes; });
+}
+
 Expr ValueTensors::load_of(Expr value) {
   if (const auto known = loads_.find(value); known != loads_.end()) return known->second;
   for (const SwappedAxes& swapped : swappable_axes(b_.pool(), value)) {
+    if (!varies_like_known(value, swapped)) continue;
     const Expr other = with_swapped(b_, value, swapped);
     const auto known = loads_.find(other);
     if (known == loads_.end() || same_.contains(other)) continue;

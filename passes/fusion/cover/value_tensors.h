@@ -1,5 +1,6 @@
 // The tensors of the values that kernels store, and which of them have a kernel so far.
 #pragma once
+#include "passes/fusion/cover/other_names.h"
 #include "passes/fusion/expr/kernel_output.h"
 #include "passes/fusion/expr/normal_form.h"
 #include "passes/fusion/expr/products.h"
@@ -34,6 +35,9 @@ class ValueTensors {
   void restart() { started_ = outputs_; }
 
  private:
+  /// Whether a value that has a tensor varies along the axes that this one varies along with two of them swapped.
+  bool varies_like_known(Expr, const SwappedAxes&) const;
+
   ExprBuilder& b_;
   ContainedReductions& held_;
   const int first_;

@@ -33,12 +33,16 @@ ExprMap UniqueBoundAxes::renamed_reductions(Expr value, Axis a) {
   return renamed;
 }
 
+Expr UniqueBoundAxes::renamed(Expr value, Axis a) {
+  AxisMap<Expr>& of_value = renamed_[value];
+  if (const auto known = of_value.find(a); known != of_value.end()) return known->second;
+  const ExprMap reductions = renamed_reductions(value, a);
+  return of_value[a] = reductions.empty() ? value : b_.substitute(value, reductions);
+}
+
 Expr UniqueBoundAxes::apply(Expr value, Axis loop) {
-  for (Axis a : AxisSet(value->axes)) {
-    if (a == loop) continue;
-    const ExprMap renamed = renamed_reductions(value, a);
-    if (!renamed.empty()) value = b_.substitute(value, renamed);
-  }
+  for (Axis a : AxisSet(value->axes))
+    if (a != loop) value = renamed(value, a);
   return value;
 }
 

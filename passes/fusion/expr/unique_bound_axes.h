@@ -1,6 +1,6 @@
 // Gives reductions unique axes if a value also has the axis that they bind.
 #pragma once
-#include <map>
+#include <unordered_map>
 
 #include "passes/fusion/expr/normal_form.h"
 
@@ -15,11 +15,14 @@ class UniqueBoundAxes {
   Expr apply(Expr value, Axis loop);
 
  private:
+  Expr renamed(Expr, Axis);
   ExprMap renamed_reductions(Expr, Axis);
   Axis own(Axis);
 
   ExprBuilder& b_;
   AxisMap<Axis> own_;
+  // Strategies that store the same, and other loops, ask for the same values.
+  std::unordered_map<Expr, AxisMap<Expr>, ExprHash> renamed_;
 };
 
 }  // namespace tilewright::passes::fusion
