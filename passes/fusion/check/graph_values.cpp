@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "passes/fusion/check/field.h"
+#include "passes/fusion/graph/moved_ones.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/function_nodes.h"
@@ -36,9 +37,14 @@ Number apply(const Node& n, Element of, std::span<const Number> x) {
 }
 
 // Ops whose operands have elements at the coordinates of the result.
-bool keeps_coordinates(Op op) {
-  return op == Op::iota || op == Op::map || op == Op::broadcast || op == Op::permute || op == Op::materialize || op == Op::reduce ||
-         op == Op::einsum;
+bool keeps_coordinates(const graph::Graph& g, const Node& n) {
+  return n.op == Op::iota || n.op == Op::map || n.op == Op::broadcast || n.op == Op::permute || n.op == Op::materialize ||
+         n.op == Op::reduce || n.op == Op::einsum || moves_ones(g, n);
+}
+
+// Whether a coordinate means one of several positions that one represents.
+bool is_of_many(const Coordinates& position) {
+  return std::any_of(position.begin(), position.end(), [](std::int64_t c) { return meant_by(c) > 0; });
 }
 
 std::int64_t linear(const Coordinates& position, std::span<const std::int64_t> shape) {
@@ -92,8 +98,7 @@ Number GraphValues::value(NodeId n, const Coordinates& position) { return values
 
 Number GraphValues::compute(const Key& k) {
   const Node& n = g_.node(k.node);
-  const auto is_of_many = [](std::int64_t c) { return meant_by(c) > 0; };
-  if ((axes_.is_stored(k.node) || !keeps_coordinates(n.op)) && std::any_of(k.position.begin(), k.position.end(), is_of_many)) {
+  if (is_of_many(k.position) && (axes_.is_stored(k.node) || !keeps_coordinates(g_, n))) {
     Key visited = k;
     for (std::int64_t& c : visited.position) c = position_of(c);
     return values_.get(visited);
@@ -151,6 +156,7 @@ Number GraphValues::run_broadcast(const Key& k) { return run_map(k); }
 
 Number GraphValues::run_reshape(const Key& k) {
   const Node& n = g_.node(k.node);
+  if (is_of_many(k.position)) return operand(n, 0, without_moved_ones(n, k.position));
   std::int64_t rest = linear(k.position, sample_.shape(k.node));
   Coordinates p(g_.node(n.operands[0]).shape.size());
   for (std::size_t axis = p.size(); axis-- > 0;) {
@@ -158,6 +164,18 @@ Number GraphValues::run_reshape(const Key& k) {
     rest /= extent(n, 0, axis);
   }
   return operand(n, 0, p);
+}
+// The coordinates of the operand of a reshape that only adds and removes axes of extent 1.
+Coordinates GraphValues::without_moved_ones(const Node& reshape, const Coordinates& position) const {
+  const graph::TensorShape& shape = g_.node(reshape.operands[0]).shape;
+  Coordinates p(shape.size());
+  std::size_t own = 0;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (is_one(shape[axis])) continue;
+    while (is_one(reshape.shape[own])) ++own;
+    p[axis] = position[own++];
+  }
+  return p;
 }
 Number GraphValues::run_permute(const Key& k) {
   const Node& n = g_.node(k.node);

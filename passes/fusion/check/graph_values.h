@@ -39,6 +39,7 @@ class GraphValues {
 
   Number operand(const graph::Node& n, std::size_t i, const Coordinates& p) { return values_.get({n.operands[i], p}); }
   Number compute(const Key&);
+  Coordinates without_moved_ones(const graph::Node& reshape, const Coordinates&) const;
   std::int64_t extent(const graph::Node& n, std::size_t i, std::size_t axis) const { return sample_.shape(n.operands[i])[axis]; }
 
   // Declares Number run_map(const Key&) and so on: an op without its function does not link.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "passes/fusion/check/field.h"
+#include "passes/fusion/graph/moved_ones.h"
 #include "tileir/graph/symbols.h"
 #include "tileir/op_kind.h"
 
@@ -28,7 +29,8 @@ bool is_index(const graph::Graph& g, graph::NodeId id) {
     const graph::Node& n = g.node(id);
     if (n.op == graph::Op::iota) return ir::is_integer(n.element);
     const bool is_cast = n.op == graph::Op::map && n.function == ir::OpKind::cast_;
-    if (!is_cast && n.op != graph::Op::broadcast && n.op != graph::Op::permute && n.op != graph::Op::materialize) return false;
+    const bool is_moved = n.op == graph::Op::broadcast || n.op == graph::Op::permute || n.op == graph::Op::materialize || moves_ones(g, n);
+    if (!is_cast && !is_moved) return false;
     id = n.operands[0];
   }
   return false;

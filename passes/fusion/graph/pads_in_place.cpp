@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 
+#include "passes/fusion/graph/moved_ones.h"
 #include "passes/fusion/graph/node_memory.h"
 #include "tileir/graph/einsum.h"
 #include "tileir/graph/graph_op_info.h"
@@ -38,20 +38,9 @@ std::optional<std::size_t> left_operand(const Node& n) {
   return has_columns ? first : std::nullopt;
 }
 
-bool is_one(const Dim& d) { return d == Dim(1); }
-
-// Whether a reshape only adds and removes extents of 1.
-bool moves_ones(const graph::TensorShape& from, const graph::TensorShape& to) {
-  graph::TensorShape a, b;
-  std::remove_copy_if(from.begin(), from.end(), std::back_inserter(a), is_one);
-  std::remove_copy_if(to.begin(), to.end(), std::back_inserter(b), is_one);
-  return a == b;
-}
-
 // Whether every row of the value is a row of the operand, or of it and its border.
 bool keeps_rows(const Graph& g, const Node& n) {
-  return n.op == Op::window || n.op == Op::slice || n.op == Op::permute ||
-         (n.op == Op::reshape && moves_ones(g.node(n.operands[0]).shape, n.shape));
+  return n.op == Op::window || n.op == Op::slice || n.op == Op::permute || moves_ones(g, n);
 }
 
 // An axis of a value that keeps rows, as an axis of its operand; none if the operand lacks it.

@@ -24,11 +24,16 @@ ProofResult compare(const Formulas& f, const char* positions = "i32", const char
   %d = einsum %a, %b {{text = "ik,ki->i"}} : f64[{n}]
   %i = iota {{axes = [0]}} : {positions}[{n}, 1]
   %j = iota {{axes = [1]}} : {positions}[1, {n}]
+  %positions = iota {{axes = [0]}} : {positions}[{n}]
+  %rows = reshape %positions : {positions}[{n}, 1]
+  %columns = reshape %positions : {positions}[1, {n}]
+  %same = eq %rows, %columns : i1[{n}, {n}]
   %eq = eq %i, %j : i1[{n}, {n}]
   %ne = ne %j, %i : i1[{n}, {n}]
   %zero = constant {{data = [0]}} : f64
   %one = constant {{data = [1]}} : f64
   %low = constant {{data = [-inf]}} : f64
+  %reshaped = select %same, %p, %zero : f64[{n}, {n}]
   %on = select %eq, %p, %zero : f64[{n}, {n}]
   %off = select %ne, %p, %zero : f64[{n}, {n}]
   %ones = select %eq, %one, %zero : f64[{n}, {n}]
@@ -59,6 +64,7 @@ constexpr const char* kTrace = "%y = mul %trace, %one : f64";
 TEST_CASE("instance check: a sum over a diagonal counts each position once, in any order of the axes") {
   constexpr Formulas kEqual[] = {
       {"%x = reduce %on {kind = sum, axes = [0, 1]} : f64", kTrace},
+      {"%x = reduce %reshaped {kind = sum, axes = [0, 1]} : f64", kTrace},
       {"%x = reduce %row {kind = sum, axes = [0]} : f64", kTrace},
       {"%x = reduce %column {kind = sum, axes = [0]} : f64", kTrace},
       {"%x = reduce %off {kind = sum, axes = [0, 1]} : f64", "%y = mul %rest, %one : f64"},
@@ -81,6 +87,7 @@ TEST_CASE("instance check: a sum over a diagonal counts each position once, in a
 TEST_CASE("instance check: what is not the sum over a diagonal is refuted") {
   CHECK(compare({"%x = reduce %p {kind = sum, axes = [0, 1]} : f64", kTrace}).is_refuted);
   CHECK(compare({"%x = reduce %off {kind = sum, axes = [0, 1]} : f64", kTrace}).is_refuted);
+  CHECK(compare({"%x = reduce %reshaped {kind = sum, axes = [0, 1]} : f64", "%y = mul %all, %one : f64"}).is_refuted);
   CHECK(compare({"%x = add %count, %one : f64", "%y = mul %extent, %one : f64"}).is_refuted);
   CHECK(compare({"%x = reduce %held {kind = max, axes = [0, 1]} : f64", kTrace}).is_refuted);
   // Not all of these positions are different: they wrap.
