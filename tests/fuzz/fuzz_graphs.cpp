@@ -34,6 +34,7 @@ struct Settings {
   fuzz::Campaign campaign;
   std::vector<std::string> devices = {"cpu", "emulator:sm_80", "emulator:sm_90a"};
   bool every_device = false, isolate = false;
+  std::optional<double> search_gain;  // none: the search as one trial of eight has it
 };
 
 /// A graph, and how it is compiled and run.
@@ -58,7 +59,16 @@ bool holds(const graph::Graph& g, ir::Element e) {
   return false;
 }
 
-Trial make_trial(std::uint64_t seed) {
+/// The text of a graph in which some of the inputs are parameters.
+std::string with_parameters(std::string text, std::mt19937_64& engine) {
+  static constexpr std::string_view kInput = " = input :", kParameter = " = input {is_parameter} :";
+  for (std::size_t at = text.find(kInput); at != text.npos; at = text.find(kInput, at + 1))
+    if (engine() % 2 == 0) text.replace(at, kInput.size(), kParameter);
+  return text;
+}
+
+/// `search_gain`: each graph is searched, and rewritten if its estimated time becomes so many times shorter.
+Trial make_trial(std::uint64_t seed, std::optional<double> search_gain) {
   std::mt19937_64 engine(seed);
   const auto pick = [&](std::uint64_t n) { return engine() % n; };
   Trial t;
@@ -89,6 +99,11 @@ Trial make_trial(std::uint64_t seed) {
       break;
     default: break;
   }
+  if (search_gain) {
+    t.options = {.search = Search::estimate, .search_limits = {.gain = *search_gain}};
+    t.options_text = fmt::format("--search estimate --search-gain {:g}", *search_gain);
+  }
+  if (!t.is_typed && pick(2) == 0) *g = graph::parse(with_parameters(graph::print(*g), engine), "random");
   return t;
 }
 
@@ -155,7 +170,7 @@ std::optional<std::string> found_problem(const Trial& t, const std::string& devi
 
 int run(Settings& s) {
   const auto check = [&](std::uint64_t seed) {
-    const Trial t = make_trial(seed);
+    const Trial t = make_trial(seed, s.search_gain);
     fuzz::Finding finding;
     for (std::size_t i = 0; i < s.devices.size(); ++i) {
       if (!s.every_device && seed / 4 % s.devices.size() != i) continue;
@@ -183,6 +198,7 @@ int main(int argc, char** argv) {
   app.add_option("--device", s.devices, "cpu, cpu:x86-64-v3, emulator:sm_80, cuda:0, ...");
   app.add_flag("--every-device", s.every_device, "each graph on all devices, and not on one in turn");
   app.add_flag("--isolate", s.isolate, "each graph in a process of its own: crashes and endless loops are reported");
+  app.add_option("--search-gain", s.search_gain, "search each graph with this gain, such as 0: rewritten however slow it becomes");
   CLI11_PARSE(app, argc, argv);
   try {
     return run(s);
