@@ -10,18 +10,14 @@
 namespace tilewright::passes::search {
 namespace {
 
-struct Written {
-  std::string_view name, left, right;
-};
-
-constexpr Written kLaws[] = {
-#define TW_LAW(name, left, right) {#name, left, right},
+constexpr WrittenEquation kLaws[] = {
+#define TW_LAW(name, left, right) {#name, left, right, "passes/search/specification.def", __LINE__},
 #include "passes/search/specification.def"
 #undef TW_LAW
 };
 
-constexpr Written kNames[] = {
-#define TW_RULE(name, left, right) {#name, left, right},
+constexpr WrittenEquation kNames[] = {
+#define TW_RULE(name, left, right) {#name, left, right, "passes/search/rule_names.def", __LINE__},
 #include "passes/search/rule_names.def"
 #undef TW_RULE
 };
@@ -50,12 +46,31 @@ constexpr const char* kMerges =
 #
 )";
 
+[[noreturn]] void fail(const WrittenEquation& row, const std::string& message) {
+  throw Error({std::string(row.file), row.line, 0}, fmt::format("'{}': {}", row.name, message));
+}
+
+/// The equation with its conditions. What is wrong with it is an error at its line.
+Rule read(const WrittenEquation& row) {
+  try {
+    const Equation e = parse_equation(row.left, row.right);
+    if (identity({e.left, e.left, e.variables}) == identity(e)) fail(row, "both sides are one formula");
+    Rule rule = make_rule(std::string(row.name), e);
+    rule.conditions();
+    return rule;
+  } catch (const Error& error) {
+    if (error.where().line > 0) throw;
+    const std::string_view text = error.what();
+    const std::size_t message = text.find("error: ");
+    fail(row, std::string(text.substr(message == text.npos ? 0 : message + 7)));
+  }
+}
+
 /// The equation as rule_names.def writes it, with its name.
-Rule named_rule(const Equation& e) {
+Rule named_rule(const Equation& e, std::span<const Rule> names) {
   const std::string wanted = identity(e);
-  for (const Written& w : kNames)
-    if (const Equation written = parse_equation(w.left, w.right); identity(written) == wanted)
-      return make_rule(std::string(w.name), written);
+  for (const Rule& named : names)
+    if (identity(named.equation) == wanted) return named;
   return make_rule(std::string(kUnnamed), e);
 }
 
@@ -97,18 +112,28 @@ std::string line(const Merge& m) { return line(m.name, text(m), "same", "merge",
 
 }  // namespace
 
-std::vector<Rule> laws() {
-  std::vector<Rule> laws;
-  for (const Written& w : kLaws) laws.push_back(make_rule(std::string(w.name), parse_equation(w.left, w.right)));
-  return laws;
+std::vector<Rule> read_equations(std::span<const WrittenEquation> rows) {
+  std::vector<Rule> rules;
+  for (const WrittenEquation& row : rows) {
+    rules.push_back(read(row));
+    for (std::size_t i = 0; i + 1 < rules.size(); ++i) {
+      if (rules[i].name == row.name) fail(row, fmt::format("line {} has this name", rows[i].line));
+      if (identity(rules[i].equation) == identity(rules.back().equation))
+        fail(row, fmt::format("it is the equation of line {}, '{}'", rows[i].line, rules[i].name));
+    }
+  }
+  return rules;
 }
+
+std::vector<Rule> laws() { return read_equations(kLaws); }
 
 DerivedRules derive_rules(int max_ops) {
   DerivedRules derived{max_ops, laws(), {}, {}};
+  const std::vector<Rule> names = read_equations(kNames);
   Generator g(max_ops);
   g.enumerate();
   g.refute();
-  g.reduce([&](const Candidate& c) { return named_rule(without_labels(g.terms(), c.left.term, c.right.term)); });
+  g.reduce([&](const Candidate& c) { return named_rule(without_labels(g.terms(), c.left.term, c.right.term), names); });
   for (std::size_t i = 0; i < g.rules().size(); ++i) {
     const Candidate& found = g.candidates()[i];
     derived.rules.push_back(prove_rule(g.rules()[i], g.terms(), found.left, found.right, derived.laws));

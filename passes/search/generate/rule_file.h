@@ -1,9 +1,23 @@
 // Derives the rules of the graph search and writes them as the text of rules.txt.
 #pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "passes/search/generate/generator.h"
 #include "passes/search/rules/merges.h"
 
 namespace tilewright::passes::search {
+
+/// A row of specification.def or rule_names.def.
+struct WrittenEquation {
+  std::string_view name, left, right, file;
+  int line;
+};
+/// The rules of rows, in their order. Throws Error at the line of a row that is no formula, holds for no axes, says nothing, or says what an
+/// earlier one says.
+std::vector<Rule> read_equations(std::span<const WrittenEquation>);
 
 /// The laws of specification.def, each tested for all axes.
 std::vector<Rule> laws();

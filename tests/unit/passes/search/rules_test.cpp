@@ -18,6 +18,32 @@ TEST_CASE("rules: rules.txt is what is derived, and every rule has a name") {
   for (const ProvedRule& r : derived_rules().rules) CHECK_MESSAGE(r.rule.name != "unnamed", text(r.rule.equation));
 }
 
+/// What is said of the last one of these rows, which are written from line 5 on.
+std::string error_of(std::initializer_list<WrittenEquation> rows) {
+  std::vector<WrittenEquation> written(rows);
+  for (std::size_t i = 0; i < written.size(); ++i) written[i].file = "laws.def", written[i].line = 5 + static_cast<int>(i);
+  try {
+    read_equations(written);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+TEST_CASE("rules: what is wrong with a row is an error at its line") {
+  const WrittenEquation first{"first", "sum(a + b)", "sum(a) + sum(b)", "", 0};
+  CHECK(error_of({first, {"of_product", "sum(a * b)", "a * b", "", 0}}) == "none");
+  CHECK(error_of({first, {"open", "sum(a * b", "a", "", 0}}) == "laws.def:6: error: 'open': rule 'sum(a * b': expected ')' at position 10");
+  CHECK(error_of({{"wrong", "f(a + b)", "f(a) + f(b)", "", 0}})
+            .starts_with("laws.def:5: error: 'wrong': 'f(a + b) = f(a) + f(b)' is false for a: [], b: []: the left is [] "));
+  CHECK(error_of({{"never", "part0(part1(a))", "a", "", 0}}) ==
+        "laws.def:5: error: 'never': 'part0(part1(a)) = a' makes sense for no axes");
+  CHECK(error_of({{"same", "a + b * c", "c * b + a", "", 0}}) == "laws.def:5: error: 'same': both sides are one formula");
+  CHECK(error_of({first, {"first", "sum(a * b)", "a * b", "", 0}}) == "laws.def:6: error: 'first': line 5 has this name");
+  CHECK(error_of({first, {"again", "sum(y) + sum(x)", "sum(x + y)", "", 0}}) ==
+        "laws.def:6: error: 'again': it is the equation of line 5, 'first'");
+}
+
 TEST_CASE("rules: every rule is proved for each axis for which it holds") {
   for (const ProvedRule& r : derived_rules().rules) {
     std::size_t axes = 0;
