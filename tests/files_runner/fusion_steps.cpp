@@ -45,8 +45,8 @@ class Derivation {
         buffers_(g, known_),
         builder_(pool_, o.program.reassociate ? Rewriting::normal_form : Rewriting::none),
         axes_(g, s.results, s.memory),
-        has_signed_zeros_(nodes_with_signed_zeros(g)),
-        translator_(g, axes_, has_signed_zeros_, builder_,
+        zero_signs_(nodes_with_signed_zeros(g)),
+        translator_(g, axes_, zero_signs_, builder_,
                     {o.program.reassociate && o.program.move_rounding, [this](graph::NodeId n) { return buffers_.name_of(n); }}),
         options_(o) {
     buffers_.store_in_outputs([&](graph::NodeId n) { return !has_own_memory(g.node(n)); });
@@ -116,7 +116,7 @@ class Derivation {
   ExprPool pool_;
   ExprBuilder builder_;
   const AxisAnalysis axes_;
-  const std::vector<bool> has_signed_zeros_;
+  const std::vector<ZeroSign> zero_signs_;
   GraphToExprs translator_;
   const StepOptions& options_;
   std::vector<KernelOutput> outputs_, wholes_;  // wholes_: without pieces of concatenations

@@ -16,7 +16,7 @@ SequenceContext::SequenceContext(const graph::Graph& g, const FusionOptions& o, 
       target(t),
       check(std::move(plan_check)),
       known(g),
-      has_signed_zeros(nodes_with_signed_zeros(g)),
+      zero_signs(nodes_with_signed_zeros(g)),
       buffers(g, known),
       instances(g) {
   for (const graph::Output& output : g.outputs()) outputs[output.node].push_back(&output);

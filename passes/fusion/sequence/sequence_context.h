@@ -14,6 +14,7 @@
 #include "passes/fusion/sequence/graph_estimate.h"
 #include "passes/fusion/sequence/kernel_sequence.h"
 #include "passes/fusion/tensor_names.h"
+#include "passes/fusion/translate/signed_zeros.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes::fusion {
@@ -29,7 +30,7 @@ struct SequenceContext {
   const ir::TargetDesc& target;
   const PlanCheck check;
   const KnownNodes known;
-  const std::vector<bool> has_signed_zeros;                            // by node (signed_zeros.h)
+  const std::vector<ZeroSign> zero_signs;                              // by node (signed_zeros.h)
   std::map<graph::NodeId, std::vector<const graph::Output*>> outputs;  // the outputs of each node, in the order of the graph's outputs
   SequenceBuffers buffers;
   InstanceCheck instances;

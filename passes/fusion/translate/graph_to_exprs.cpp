@@ -29,9 +29,9 @@ bool holds_infinity_or_nan(const Node& node) {
 
 }  // namespace
 
-GraphToExprs::GraphToExprs(const graph::Graph& g, const AxisAnalysis& axes, const std::vector<bool>& has_signed_zeros, ExprBuilder& b,
+GraphToExprs::GraphToExprs(const graph::Graph& g, const AxisAnalysis& axes, const std::vector<ZeroSign>& zero_signs, ExprBuilder& b,
                            Options options)
-    : g_(g), axes_(axes), b_(b), options_(std::move(options)), has_signed_zeros_(has_signed_zeros) {
+    : g_(g), axes_(axes), b_(b), options_(std::move(options)), zero_signs_(zero_signs) {
   b_.pool().set_graph(g);
   name_axes();
 }
@@ -181,7 +181,8 @@ Expr GraphToExprs::translate_constant(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   if (node.data->bits.size() != 1) return load(n, position);
   const std::uint64_t bits = node.data->bits[0];
-  if (has_signed_zeros_[n.index] && ir::float_value(node.element, bits) == 0 && std::signbit(ir::float_value(node.element, bits)))
+  if (zero_signs_[n.index] != ZeroSign::ignored && ir::float_value(node.element, bits) == 0 &&
+      std::signbit(ir::float_value(node.element, bits)))
     return b_.negative_zero();
   return constant(node.element, bits);
 }

@@ -20,6 +20,7 @@
 #include "passes/fusion/translate/axes.h"
 #include "passes/fusion/translate/positions.h"
 #include "passes/fusion/translate/repeated_values.h"
+#include "passes/fusion/translate/signed_zeros.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -36,8 +37,8 @@ class GraphToExprs {
     bool move_rounding = true;                               // casts to narrower floats may be rounded elsewhere
     std::function<std::string(graph::NodeId)> name_of = {};  // name of a node's value in reports
   };
-  /// Keeps the references. `has_signed_zeros`: nodes_with_signed_zeros of the graph.
-  GraphToExprs(const graph::Graph&, const AxisAnalysis&, const std::vector<bool>& has_signed_zeros, ExprBuilder&, Options);
+  /// Keeps the references. `zero_signs`: nodes_with_signed_zeros of the graph.
+  GraphToExprs(const graph::Graph&, const AxisAnalysis&, const std::vector<ZeroSign>& zero_signs, ExprBuilder&, Options);
 
   /// A node's value at each of its elements.
   BoundValue translate(graph::NodeId);
@@ -67,6 +68,8 @@ class GraphToExprs {
   Expr load(graph::NodeId, const Position&);
   Expr constant(ir::Element, std::uint64_t bits);
   Expr map(graph::NodeId, const std::vector<Expr>&);
+  /// The op of a node of which the sign of a zero may be read.
+  Expr with_sign_of_zero(graph::NodeId, std::vector<Expr>);
   /// Converts the result of an op's translation to the node's type.
   Expr typed(const graph::Node&, graph::Integers, Expr);
   /// The value of a node, rounded to its type if roundings stay in place.
@@ -116,7 +119,7 @@ class GraphToExprs {
     std::string name, label;
   };
   std::map<Atom*, AxisName> names_;
-  const std::vector<bool>& has_signed_zeros_;  // by node
+  const std::vector<ZeroSign>& zero_signs_;  // by node
   std::vector<TranslatedValue> values_;
   std::map<graph::NodeId, std::vector<std::pair<Position, std::size_t>>>
       memo_;                                    // for each node: the index in values_ of its value at a position

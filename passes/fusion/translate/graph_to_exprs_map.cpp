@@ -87,11 +87,20 @@ Expr GraphToExprs::map(graph::NodeId n, const std::vector<Expr>& x) {
     return b_.function(node.function, {is_typed ? x[0] : b_.function(OpKind::cast_, {x[0]}, operand_element)}, node.element);
   }
   if (node.function == OpKind::bitcast_) return b_.bitcast(x[0], operand_element, node.element);
-  if (ir::is_float(node.element) && ir::is_float(operand_element) && has_signed_zeros_[n.index])
-    return b_.function(node.function, x, computed(node.element));
+  if (ir::is_float(node.element) && ir::is_float(operand_element) && zero_signs_[n.index] != ZeroSign::ignored)
+    return with_sign_of_zero(n, x);
   if (ir::is_float(node.element) == ir::is_float(operand_element)) return arithmetic(node.function, x, node.element);
   if (node.element == Element::boolean) return b_.function(node.function, x, Element::boolean, operand_bits(computed(operand_element)));
   return b_.function(node.function, x, computed(node.element));
+}
+
+Expr GraphToExprs::with_sign_of_zero(graph::NodeId n, std::vector<Expr> x) {
+  const Node& node = g_.node(n);
+  if (zero_signs_[n.index] == ZeroSign::unless_nonnegative) {
+    if (const Expr normal = arithmetic(node.function, x, node.element); normal->is_nonnegative) return normal;
+    if (node.function == OpKind::add_ || node.function == OpKind::mul_) std::sort(x.begin(), x.end(), by_key);
+  }
+  return b_.function(node.function, std::move(x), computed(node.element));
 }
 
 Expr GraphToExprs::typed(const Node& node, graph::Integers integers, Expr value) {

@@ -93,6 +93,17 @@ TEST_CASE("graph programs: the sign of a zero is that of the formula as it is wr
         [&](std::size_t i, float v) { return std::fabs(v - std::atan2(0.0f - x_of(i), std::fabs(x_of(i)) - 4.0f)) < 1e-5f; });
 }
 
+TEST_CASE("graph programs: an infinity has the sign of the zero by which a number is divided, also of one in memory") {
+  const auto x_of = [](std::size_t i) { return i % 5 == 0 ? 0.0f : static_cast<float>(i % 7) - 3.0f; };
+  check([](auto x, auto, auto) { return tw::exp(-1.0f / (1.0f - x * x)); },
+        [&](std::size_t i, float v) {
+          const float want = std::exp(-1.0f / (1.0f - x_of(i) * x_of(i)));
+          return std::fabs(v - want) <= 1e-5f * want;
+        });
+  check([](auto x, auto, auto) { return 1.0f / (x - x); }, [](std::size_t, float v) { return v == kInfinity; });
+  check([](auto x, auto, auto) { return 1.0f / tw::materialize(x - x); }, [](std::size_t, float v) { return v == kInfinity; });
+}
+
 TEST_CASE("graph programs: the sign of a zero keeps no other value from its kernel") {
   for (const char* name : {"cpu", "emulator:sm_80"}) {
     tw::Device device = tw::Device::open(name);

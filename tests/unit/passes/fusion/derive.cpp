@@ -36,8 +36,8 @@ void translate_outputs(Derived& d) {
   std::vector<graph::NodeId> nodes;
   for (const graph::Output& o : d.graph->outputs()) nodes.push_back(o.node);
   const AxisAnalysis axes(*d.graph, nodes, {});
-  const std::vector<bool> has_signed_zeros = nodes_with_signed_zeros(*d.graph);
-  GraphToExprs translator(*d.graph, axes, has_signed_zeros, *d.exprs, {});
+  const std::vector<ZeroSign> zero_signs = nodes_with_signed_zeros(*d.graph);
+  GraphToExprs translator(*d.graph, axes, zero_signs, *d.exprs, {});
   for (const graph::Output& o : d.graph->outputs()) {
     const BoundValue v = translator.translate(o.node);
     TensorInfo info;

@@ -135,6 +135,22 @@ TEST_CASE("fusion zero: a difference of multiples of one value, which is NaN whe
   }
 }
 
+TEST_CASE("fusion zero: an infinity has the sign of the zero by which a number is divided") {
+  // tanh makes 1 or -1 of it.
+  check_elements([](Formula x, Formula) { return tanh(1.0 / (x - x)); });
+  check_elements([](Formula x, Formula) { return tanh(1.0 / (x * 0.0)); });
+  check_elements([](Formula x, Formula) { return tanh(1.0 / (like(x, 0.0) - x)); });
+  check_elements([](Formula x, Formula) { return tanh(1.0 / (like(x, 1.0) - x)); });
+  check_elements([](Formula x, Formula) { return tanh(1.0 / (like(x, 1.0) - x * x)); });
+  check_elements([](Formula x, Formula) { return tanh(1.0 / ((x - like(x, 1.0)) * -2.0)); });
+  check_elements([](Formula x, Formula) { return tanh(-1.0 / (like(x, -1.0) - x)); });
+  check_elements([](Formula x, Formula y) { return tanh(1.0 / ((x - y) * y)); });
+  check_elements([](Formula x, Formula y) { return tanh(y / (x * 2.0 - x * 2.0)); });
+  check_elements([](Formula x, Formula) { return tanh(map(OpKind::rsqrt_, {(x - like(x, 1.0)) * -1.0})); });
+  check_elements([](Formula x, Formula) { return tanh(pow(like(x, 1.0) - x, -1)); });
+  check_elements([](Formula x, Formula) { return max(tanh(1.0 / (like(x, 1.0) - x))); });
+}
+
 TEST_CASE("fusion zero: roots, logarithms and powers of what may be negative") {
   check_elements([](Formula x, Formula) { return sqrt(x) * sqrt(x); });
   check_elements([](Formula x, Formula) { return square(sqrt(x)); });
