@@ -79,19 +79,30 @@ class BufferAllocator {
 
   std::size_t last_use(ValueId buffer, BlockId made_in) const {
     std::size_t last = 0;
-    ir::forward_uses(f_, buffer, [&](OpId user, ValueId) {
-      const ir::OpKind k = f_.kind(user);
-      const OpId end = k == OpKind::mma_async_ ? ir::end_of_product(f_, user) : user;
+    const auto extend = [&](OpId end) {
       if (!end || !f_.encloses(made_in, f_.op(end).parent)) {
         last = next_;
-        return ir::WalkResult::skip;
+        return;
       }
       OpId outermost = end;
       while (f_.op(outermost).parent != made_in) outermost = ir::parent_op(f_, outermost);
       last = std::max(last, outermost == end ? position_[end.index] : end_of(outermost));
+    };
+    ir::forward_uses(f_, buffer, [&](OpId user, ValueId) {
+      const ir::OpKind k = f_.kind(user);
+      extend(k == OpKind::mma_async_ ? ir::end_of_product(f_, user) : k == OpKind::bulk_copy_ ? end_of_copy(user) : user);
       return k == OpKind::buffer_slot_ || k == OpKind::buffer_permute_ ? ir::WalkResult::advance : ir::WalkResult::skip;
     });
     return last;
+  }
+  /// The last wait at the mbarriers of a bulk copy; none if there is no wait.
+  OpId end_of_copy(OpId copy) const {
+    OpId end;
+    ir::forward_uses(f_, f_.result(ir::allocation_of(f_, f_.operand(copy, 2))), [&](OpId user, ValueId) {
+      if (f_.kind(user) == OpKind::mbarrier_wait_ && (!end || position_[user.index] > position_[end.index])) end = user;
+      return f_.kind(user) == OpKind::mbarrier_slot_ ? ir::WalkResult::advance : ir::WalkResult::skip;
+    });
+    return end;
   }
   std::size_t end_of(OpId id) const {
     std::size_t last = position_[id.index];

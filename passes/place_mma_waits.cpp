@@ -58,7 +58,7 @@ class WaitPlacer {
     bool found = false;
     f_.walk(f_.region(loop), [&](OpId id) {
       const OpKind k = f_.kind(id);
-      if (k == OpKind::buffer_store_ || k == OpKind::copy_async_)
+      if (k == OpKind::buffer_store_ || k == OpKind::copy_async_ || k == OpKind::bulk_copy_)
         found = found || ir::allocation_of(f_, f_.operand(id, k == OpKind::buffer_store_ ? 0 : 1)) == alloc;
     });
     return found;

@@ -39,6 +39,7 @@ struct Param {
   std::string name;
   std::int64_t divisible_by = 1;  // of an integer's value, or of a pointer's address in bytes
   bool disjoint = false;          // a pointer: no other parameter points into the memory that this one points into (LLVM: noalias)
+  bool positive = false;          // an integer: from 1 to 2^31 - 1
   friend bool operator==(const Param&, const Param&) = default;
 };
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tileir/bulk_copy_rules.h"
 #include "tileir/diagnostics.h"
 #include "tileir/layout/axis_order.h"
 #include "tileir/layout/canonical_buffer.h"
@@ -279,7 +280,7 @@ std::string layout_problem(const Function& f, OpId id) {
       return same_layout_problem(f, {op.operands, op.results});
     case LayoutRule::like_last_operand: return same_layout_problem(f, {std::span(op.operands).last(1), op.results});
     case LayoutRule::same_operand_layout:
-    case LayoutRule::any_layout: return {};
+    case LayoutRule::any_layout: return op.kind == OpKind::bulk_copy_ ? bulk_copy_problem(f, id) : "";
     case LayoutRule::matrix: {
       if (op.kind == OpKind::mma_wait_) return tied_layouts_problem(f, op.operands, op.results);
       const MmaLayouts layouts = mma_layouts(f, id);

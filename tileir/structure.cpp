@@ -18,6 +18,7 @@ class StructureWriter {
       out_.write(p.name);
       out_.write(p.divisible_by);
       out_.write(p.disjoint);
+      out_.write(p.positive);
     });
     for (std::size_t i = 0; i < f_.layout_count(); ++i) write_layout(f_.layout(LayoutId{static_cast<std::uint32_t>(i)}));
     write_block(f_.body());

@@ -76,6 +76,23 @@ Type Type::mbarrier(int slots) {
   return t;
 }
 
+Type Type::tensor_map(Element e, std::span<const std::int64_t> box) {
+  TW_CHECK(!box.empty() && box.size() <= kMaxRank, "a tensor map has 1 to 5 axes");
+  Type t(e);
+  t.kind_ = Kind::tensor_map;
+  for (std::size_t i = 0; i < box.size(); ++i) {
+    TW_CHECK(box[i] <= kMaxBoxExtent && std::has_single_bit(static_cast<std::uint64_t>(box[i])), "no box of a bulk copy has this extent");
+    t.log2_[i] = static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(box[i])) + 1);
+  }
+  return t;
+}
+
+std::vector<std::int64_t> Type::box() const {
+  std::vector<std::int64_t> extents;
+  for (std::size_t i = 0; i < log2_.size() && log2_[i] != 0; ++i) extents.push_back(std::int64_t{1} << (log2_[i] - 1));
+  return extents;
+}
+
 std::vector<std::int64_t> Type::shape() const {
   std::vector<std::int64_t> s(rank_);
   for (int i = 0; i < rank_; ++i) s[i] = extent(i);
@@ -92,7 +109,7 @@ Type Type::with_element(Element e) const { return Type(e, shape()); }
 
 Type Type::with_shape(std::span<const std::int64_t> shape) const {
   if (is_buffer()) return buffer(element_, slots(), shape);
-  if (is_mbarrier()) return *this;
+  if (is_mbarrier() || is_tensor_map()) return *this;
   Type t(element_, shape);
   t.kind_ = kind_;
   return t;
@@ -105,6 +122,7 @@ Type Type::pointee() const {
 
 std::string text(const Type& t) {
   if (t.is_mbarrier()) return fmt::format("mbarrier<{}>", t.slots());
+  if (t.is_tensor_map()) return fmt::format("tensor_map<{}>[{}]", text(t.element()), fmt::join(t.box(), ", "));
   std::string s{text(t.element())};
   if (t.is_buffer()) s = fmt::format("buffer<{}, {}>", t.slots(), s);
   if (t.is_pointer()) s = fmt::format("ptr<{}{}>", t.is_const_pointer() ? "const " : "", s);

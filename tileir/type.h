@@ -58,10 +58,11 @@ inline constexpr int kMaxRank = 5;
 inline constexpr int kMaxLog2Elements = 20;
 inline constexpr int kMaxBufferRank = 4;
 inline constexpr int kMaxSlots = 16;
+inline constexpr int kMaxBoxExtent = 256;  // of a bulk copy
 
-/// A type is one of three kinds. A tile has elements, or pointers to elements, and 0 to 5 extents that are powers of two (at most 2^20
-/// elements). A buffer is shared memory for tiles of 1 to 4 extents, in one or several slots of one tile each. The third kind is mbarriers,
-/// one for each slot of a buffer.
+/// A type is one of four kinds. A tile has elements, or pointers to elements, and 0 to 5 extents that are powers of two (at most 2^20
+/// elements). A buffer is shared memory for tiles of 1 to 4 extents, in one or several slots of one tile each. Then there are mbarriers, one
+/// for each slot of a buffer, and tensor maps, by which bulk copies read boxes of a tensor in global memory.
 class Type {
  public:
   Type() = default;
@@ -74,17 +75,22 @@ class Type {
   /// `slots`: 1 to kMaxSlots.
   static Type buffer(Element e, int slots, std::span<const std::int64_t> shape);
   static Type mbarrier(int slots);
+  /// `box`: 1 to 5 extents, each a power of two and at most 256.
+  static Type tensor_map(Element e, std::span<const std::int64_t> box);
 
   Element element() const { return element_; }  // of a pointer: the pointee
   bool is_pointer() const { return kind_ == Kind::pointer || kind_ == Kind::const_pointer; }
   bool is_const_pointer() const { return kind_ == Kind::const_pointer; }
   bool is_buffer() const { return kind_ == Kind::buffer; }
   bool is_mbarrier() const { return kind_ == Kind::mbarrier; }
+  bool is_tensor_map() const { return kind_ == Kind::tensor_map; }
   bool is_bool() const { return kind_ == Kind::plain && element_ == Element::boolean; }
   bool is_float() const { return kind_ == Kind::plain && ir::is_float(element_); }
   bool is_integer() const { return kind_ == Kind::plain && ir::is_integer(element_); }
   /// How many tiles a buffer holds, or how many mbarriers there are. Requires: a buffer, or mbarriers.
   int slots() const { return log2_[kMaxRank - 1]; }
+  /// The extents of a copy by a tensor map, the axis along which elements are neighbours last. Requires: a tensor map.
+  std::vector<std::int64_t> box() const;
   /// Bits of one element in a register: 1 for bool, 64 for a pointer.
   int element_bits() const { return is_pointer() ? 64 : bits(element_); }
   /// Bytes of one element in memory: 1 for bool, 8 for a pointer.
@@ -114,14 +120,17 @@ class Type {
 
  private:
   Element element_ = Element::i32;
-  enum class Kind : std::uint8_t { plain, pointer, const_pointer, buffer, mbarrier };
+  enum class Kind : std::uint8_t { plain, pointer, const_pointer, buffer, mbarrier, tensor_map };
   Kind kind_ = Kind::plain;
   std::uint8_t rank_ = 0;
-  std::array<std::uint8_t, kMaxRank> log2_{};  // of the extents; the last is the number of slots of a buffer or of mbarriers
+  /// Of the extents; the last is the number of slots of a buffer or of mbarriers. Of a tensor map: one more than those of its box, 0 behind
+  /// them.
+  std::array<std::uint8_t, kMaxRank> log2_{};
 };
 static_assert(sizeof(Type) == 8);
 
-/// "f32[64, 32]", "ptr<const f16>", "i32", "buffer<3, f16>[64, 32]", "mbarrier<3>": the spelling of the textual IR.
+/// "f32[64, 32]", "ptr<const f16>", "i32", "buffer<3, f16>[64, 32]", "mbarrier<3>", "tensor_map<f16>[128, 64]": the spelling of the textual
+/// IR.
 std::string text(const Type&);
 /// "[64, 32]"; a scalar is "a scalar".
 std::string shape_text(const Type&);

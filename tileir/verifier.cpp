@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "tileir/bulk_copy_rules.h"
 #include "tileir/diagnostics.h"
 #include "tileir/layout_rules.h"
 #include "tileir/op_kind.h"
@@ -30,7 +31,7 @@ class Verifier {
     check_params();
     check_block(f_.body());
     if (problems_.empty())
-      for (const auto& problems : {role_problems(f_), product_problems(f_)})
+      for (const auto& problems : {role_problems(f_), product_problems(f_), tensor_map_problems(f_)})
         for (const auto& [op, text] : problems) report(op, "{}", text);
     if (problems_.empty() && f_.is_distributed()) check_layouts();
     return std::move(problems_);
@@ -108,7 +109,8 @@ class Verifier {
     for (std::size_t i = 0; i < std::min(args.size(), f_.params.size()); ++i) {
       const Param& p = f_.params[i];
       const Type t = f_.type(args[i]);
-      if (!t.is_scalar() || t.is_mbarrier()) report({}, "parameter '{}' is {}; it must be a scalar", p.name, text(t));
+      if (!t.is_scalar() || t.is_mbarrier() || t.is_tensor_map()) report({}, "parameter '{}' is {}; it must be a scalar", p.name, text(t));
+      if (p.positive && !t.is_integer()) report({}, "parameter '{}' is {}; only an integer is positive", p.name, text(t));
       if (p.divisible_by < 1) report({}, "parameter '{}' is divisible by {}; expected a positive number", p.name, p.divisible_by);
     }
   }

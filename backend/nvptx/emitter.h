@@ -62,6 +62,9 @@ class Emitter {
   // ---- registers of values ----
   const Registers& registers(ValueId v) const { return registers_[v.index]; }
   Value* scalar(ValueId v) const { return registers_[v.index][0]; }
+  /// The kernel's parameter that the host makes for a make_tensor_map: a pointer.
+  Value* tensor_map(OpId id) const { return tensor_maps_.at(id); }
+  void set_tensor_map(OpId id, Value* parameter) { tensor_maps_[id] = parameter; }
   void set(ValueId, Registers);
   const LinearLayout& layout(ValueId v) const { return f_.layout(v); }
 
@@ -136,6 +139,7 @@ class Emitter {
   const std::function<void(OpId)> lower_op_;
   const passes::AxisInfoAnalysis axes_;
   std::vector<Registers> registers_;  // indexed by value
+  std::map<OpId, Value*> tensor_maps_;
   Value *thread_ = nullptr, *shared_ = nullptr;
   const ActiveRole* role_ = nullptr;                           // none: the whole program executes the op
   std::map<std::vector<std::uint32_t>, Value*> thread_parts_;  // indexed by columns; emitted after thread(), so they dominate every use

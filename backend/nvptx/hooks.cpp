@@ -1,6 +1,7 @@
 // Implements the target interface for NVIDIA GPUs.
 #include <algorithm>
 
+#include "backend/nvptx/launch_plan.h"
 #include "backend/nvptx/lowering.h"
 #include "backend/nvptx/target.h"
 #include "passes/analysis/register_pressure.h"
@@ -14,12 +15,15 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
+constexpr int kBulkCopyPtxVersion = 80;
+
 /// The oldest version of the PTX ISA that has all emitted instructions.
 int ptx_version_of(const ir::Function& f) {
   int version = kPtxVersion;
   f.walk([&](ir::OpId id) {
     if (f.kind(id) == ir::OpKind::mma_ || f.kind(id) == ir::OpKind::mma_async_)
       version = std::max(version, ir::matrix_instruction(f, id).ptx_version);
+    if (f.kind(id) == ir::OpKind::make_tensor_map_) version = std::max(version, kBulkCopyPtxVersion);
   });
   return version;
 }
@@ -53,6 +57,7 @@ class NvptxHooks final : public TargetHooks {
                      {.entry = kernel.entry, .num_warps = num_warps, .check = options.check, .programs_per_sm = programs_per_sm});
     kernel.sites = std::move(sites.accesses);
     kernel.reports = std::move(sites.reports);
+    kernel.launch = launch_plan(f);
     kernel.resources.num_warps = num_warps;
     kernel.resources.shared_bytes = static_cast<int>(shared);
     if (std::string text = passes::too_large(f, description(), num_warps); !text.empty()) kernel.remarks.push_back(std::move(text));

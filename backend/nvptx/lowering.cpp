@@ -7,6 +7,7 @@
 
 #include "backend/lowering/elementwise.h"
 #include "backend/nvptx/atomics.h"
+#include "backend/nvptx/bulk_copy.h"
 #include "backend/nvptx/control_flow.h"
 #include "backend/nvptx/convert_layout.h"
 #include "backend/nvptx/create.h"
@@ -14,6 +15,7 @@
 #include "backend/nvptx/elementwise.h"
 #include "backend/nvptx/index.h"
 #include "backend/nvptx/inline_ptx.h"
+#include "backend/nvptx/launch_plan.h"
 #include "backend/nvptx/memory.h"
 #include "backend/nvptx/mma.h"
 #include "backend/nvptx/mma_async.h"
@@ -61,15 +63,37 @@ void mark_kernel(llvm::Module& m, llvm::Function& function, int threads, int pro
   if (programs_per_sm > 0) annotate("minctasm", programs_per_sm);
 }
 
-/// Makes a kernel with an empty entry block. After the function's parameters it has `extra` parameters of type i64.
+/// Makes parameters by-value structs that the kernel reads where the launch has put them: without grid_constant each thread would copy them
+/// (PTX ISA 9.0, section 5.1.6.1).
+void mark_tensor_maps(llvm::Function& kernel, unsigned first, unsigned count) {
+  if (count == 0) return;
+  llvm::LLVMContext& c = kernel.getContext();
+  auto* bytes = llvm::ArrayType::get(llvm::Type::getInt8Ty(c), kTensorMapBytes);
+  std::vector<llvm::Metadata*> numbers;  // from 1
+  for (unsigned i = first; i < first + count; ++i) {
+    kernel.addParamAttr(i, llvm::Attribute::getWithByValType(c, bytes));
+    kernel.addParamAttr(i, llvm::Attribute::getWithAlignment(c, llvm::Align(64)));
+    kernel.addParamAttr(i, llvm::Attribute::ReadOnly);
+    numbers.push_back(llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(c), i + 1)));
+  }
+  kernel.getParent()
+      ->getOrInsertNamedMetadata("nvvm.annotations")
+      ->addOperand(llvm::MDNode::get(
+          c, {llvm::ValueAsMetadata::get(&kernel), llvm::MDString::get(c, "grid_constant"), llvm::MDNode::get(c, numbers)}));
+}
+
+/// Makes a kernel with an empty entry block. After the function's parameters it has its tensor maps, and then `extra` parameters of type i64.
 llvm::Function& make_kernel(llvm::Module& m, const Function& f, const KernelOptions& options, int extra) {
   llvm::LLVMContext& c = m.getContext();
   std::vector<llvm::Type*> types;
   for (ValueId v : f.block(f.body()).args) types.push_back(memory_type(c, f.type(v)));
+  const std::size_t params = types.size(), maps = tensor_maps(f).size();
+  types.resize(params + maps, llvm::PointerType::get(c, 0));
   types.resize(types.size() + static_cast<std::size_t>(extra), llvm::Type::getInt64Ty(c));
   auto* kernel = llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getVoidTy(c), types, false), llvm::GlobalValue::ExternalLinkage,
                                         options.entry, m);
   mark_kernel(m, *kernel, 32 * options.num_warps, options.programs_per_sm);
+  mark_tensor_maps(*kernel, static_cast<unsigned>(params), static_cast<unsigned>(maps));
   llvm::BasicBlock::Create(c, "entry", kernel);
   return *kernel;
 }
@@ -135,6 +159,7 @@ class KernelLowering {
       if (f_.type(v).is_bool()) x = b.CreateICmpNE(x, b.getInt8(0));
       e_.set(v, {x});
     }
+    for (OpId id : tensor_maps(f_)) e_.set_tensor_map(id, kernel_.getArg(next++));
     // The thread's number is emitted first, so that it dominates every use.
     e_.thread();
     if (has_reports_) reports_.begin(kernel_.getArg(next++));

@@ -25,7 +25,7 @@ struct KernelSites {
   std::vector<AccessSite> accesses;
 };
 
-/// Emits the kernel. Its parameters are those of the function; after them, if the function has reports, the address of the report buffer,
+/// Emits the kernel. Its parameters are those of the function, then its tensor maps (backend/nvptx/launch_plan.h); after them, if the function has reports, the address of the report buffer,
 /// and in checked mode, if it accesses memory, the address of the launch's bounds (backend/nvptx_abi.h).
 KernelSites lower(llvm::Module&, const ir::Function&, const passes::LoweringPlans&, const ir::TargetDesc&, const KernelOptions&);
 

@@ -168,8 +168,9 @@ void emit_mma_wait(Emitter& e, OpId id) {
 }
 
 void emit_proxy_fence(Emitter& e, OpId id) {
-  if (!e.target().has_wgmma)
-    throw Error(e.f().where(id), fmt::format("proxy_fence: only sm_90a has asynchronous products; the target is {}", e.target().name));
+  if (e.target().sm < 90)
+    throw Error(e.f().where(id),
+                fmt::format("proxy_fence: asynchronous products and bulk copies exist from sm_90 on; the target is {}", e.target().name));
   inline_ptx(e.b(), "fence.proxy.async.shared::cta;", {}, kMemory);
 }
 

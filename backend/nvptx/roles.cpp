@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backend/nvptx/launch_plan.h"
 #include "backend/nvptx/ptx_asm.h"
 #include "passes/plans/lowering_plans.h"
 #include "tileir/roles.h"
@@ -88,6 +89,8 @@ void emit_alloc_mbarriers(Emitter& e, OpId id) {
     inline_ptx(e.b(),
                fmt::format("@$1 mbarrier.init.shared.b64 [$0 + {}], {};", passes::kMbarrierBytes * i, f.attr(id, ir::AttrName::arrivals)),
                {address, e.is_first_thread()}, kMemory);
+  // Bulk copies arrive by another path than threads do (PTX ISA 9.0, section 9.7.13.4, "fence.mbarrier_init").
+  if (!tensor_maps(f).empty()) inline_ptx(e.b(), "@$0 fence.mbarrier_init.release.cluster;", {e.is_first_thread()}, kMemory);
   e.set(f.result(id), {address});
 }
 

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
+#include "frontend/trace/ir_type.h"
 #include "runtime/device.h"
+#include "tileir/builder.h"
 #include "tilewright/kernel.h"
 
 namespace tilewright::detail {
@@ -38,6 +40,14 @@ std::int64_t element_bytes(Code c) {
 }
 
 bool is_integer(Code c) { return c >= Code::i8 && c <= Code::u64; }
+
+/// Whether the word is an integer from 1 to 2^31 - 1.
+bool is_positive(TypeCode type, std::uint64_t bits) {
+  const ir::Type t = ir_type(type);
+  if (!t.is_integer()) return false;
+  const std::int64_t value = ir::integer_value(t.element(), bits);
+  return value > 0 && value <= INT32_MAX;
+}
 
 /// The largest power of two that divides n, at most kClass; kClass for 0.
 std::int64_t power_of_two_in(std::uint64_t n) {
@@ -79,7 +89,11 @@ void Arguments::refuse_number(Scalar number, Scalar least, Scalar greatest) cons
 
 void Arguments::add_word(TypeCode type, std::uint64_t bits, std::int64_t divisible_by) {
   bits_.push_back(bits);
-  words_.push_back({.type = type, .divisible_by = divisible_by});
+  words_.push_back({.type = type, .divisible_by = divisible_by, .positive = is_positive(type, bits)});
+}
+
+void Arguments::forget_signs() {
+  for (Word& w : words_) w.positive = false;
 }
 
 void Arguments::add_device(rt::Device* device) {
@@ -157,6 +171,7 @@ void Arguments::add_stand_in(Code code, std::int64_t divisible_by) {
   if (divisible_by < 1) fail(fmt::format("a multiple of {}; the divisor must be at least 1", divisible_by));
   if (divisible_by > 1 && !is_integer(code)) fail(fmt::format("a multiple of {} that is not an integer", divisible_by));
   add_word({code}, 0, power_of_two_in(static_cast<std::uint64_t>(divisible_by)));
+  words_.back().positive = is_integer(code);
   advance();
 }
 

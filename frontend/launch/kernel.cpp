@@ -108,6 +108,9 @@ rt::Device& device_of(const Request& request, const Launch& launch, const Argume
   return *found->device;
 }
 
+// Whether kernels for the target may depend on which integers are positive: tensor maps take no distances that are not (passes/use_tma.cpp).
+bool uses_signs(std::string_view target) { return target.starts_with("sm_90a"); }
+
 // Adds the rest that distinguishes specializations besides constants and target: options and argument attributes, but never a value.
 void add_rest(KernelKey& key, const Arguments& arguments, const backend::CompileOptions& options) {
   constexpr int kBits = 8;  // bits of an attribute; a word holds eight attributes
@@ -115,7 +118,7 @@ void add_rest(KernelKey& key, const Arguments& arguments, const backend::Compile
   int used = 0;
   for (const Arguments::Word& w : arguments.words()) {
     if (used == 64) key.add_word(std::exchange(classes, 0)), used = 0;
-    classes |= static_cast<std::uint64_t>(w.divisible_by * 2 + w.disjoint) << used;
+    classes |= static_cast<std::uint64_t>(w.positive * 64 + w.divisible_by * 2 + w.disjoint) << used;
     used += kBits;
   }
   key.add_word(classes);
@@ -140,7 +143,8 @@ ir::Function trace(const Request& request, const Arguments& arguments, Body body
   std::vector<TracedParam> params;
   for (const Arguments::Word& w : arguments.words())
     params.push_back(
-        {ir_type(w.type), {.name = fmt::format("arg{}", params.size()), .divisible_by = w.divisible_by, .disjoint = w.disjoint}});
+        {ir_type(w.type),
+         {.name = fmt::format("arg{}", params.size()), .divisible_by = w.divisible_by, .disjoint = w.disjoint, .positive = w.positive}});
   return with_request_noted(request, [&] {
     return trace_kernel(symbol_name(request.kernel), params, [&] { body.call(body.context); }, location_of(request.at));
   });
@@ -209,6 +213,7 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
   // From here on, launching a compiled kernel allocates nothing, takes no lock of this library, and compares words instead of text.
   KernelKey& key = arguments.key();
   const std::uint64_t constants = key.hash();
+  if (!uses_signs(device.target())) arguments.forget_signs();
   add_rest(key, arguments, options);
   key.add_word(reinterpret_cast<std::uint64_t>(&device));  // unique: entries keep the device alive, so no other device gets this address
   const rt::Executable* executable = kernel.cache.find(key);
@@ -233,6 +238,7 @@ Compiled compile(KernelState* state, std::string_view target, const Launch& laun
   checked_grid(request, launch.grid);
   backend::CompileOptions options = checked_options(request, launch);
   options.target = target;
+  if (!uses_signs(target)) arguments.forget_signs();
   KernelKey& key = arguments.key();
   add_rest(key, arguments, options);
   key.add_bytes(target.data(), target.size());
@@ -258,6 +264,7 @@ std::shared_ptr<graph::OpaqueKernel> trace_for_graph(KernelState* state, const L
   const backend::CompileOptions options = checked_options(request, launch);
   auto kernel = std::make_shared<graph::OpaqueKernel>();
   kernel->name = state->name;
+  arguments.forget_signs();  // a graph is compiled for any extents
   kernel->function = trace(request, arguments, body);
   for (std::uint64_t word : arguments.bits()) kernel->arguments.push_back({graph::OpaqueKernel::Argument::Kind::number, 0, {}, word, {}});
   kernel->num_warps = options.num_warps;

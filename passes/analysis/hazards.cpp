@@ -47,12 +47,14 @@ void synchronise(State& s) {
 }
 
 /// An mbarrier itself orders the ops on it, so they only wait for its initialisation, as if they read it.
-bool uses_mbarrier(OpKind k) { return k == OpKind::mbarrier_arrive_ || k == OpKind::copy_arrive_ || k == OpKind::mbarrier_wait_; }
+bool uses_mbarrier(OpKind k) {
+  return k == OpKind::mbarrier_arrive_ || k == OpKind::copy_arrive_ || k == OpKind::mbarrier_wait_ || k == OpKind::mbarrier_expect_;
+}
 
 /// The operand that is the buffer or the mbarrier that the op reads or writes.
 std::optional<int> buffer_operand(OpKind k) {
   if (k == OpKind::buffer_load_ || k == OpKind::buffer_store_ || uses_mbarrier(k)) return 0;
-  return k == OpKind::copy_async_ ? std::optional(1) : std::nullopt;
+  return k == OpKind::copy_async_ || k == OpKind::bulk_copy_ ? std::optional(1) : std::nullopt;
 }
 
 class HazardFinder {
@@ -63,7 +65,7 @@ class HazardFinder {
       Pending& p = pending_[id.index];
       p.op = id;
       const ir::OpInfo& info = ir::info(f.kind(id));
-      p.reads = info.has(ir::kReads);
+      p.reads = info.has(ir::kReads) && f.kind(id) != OpKind::bulk_copy_;  // of a tensor that the program does not write
       p.writes = info.has(ir::kWrites);
       if (const std::optional<int> at = buffer_operand(f.kind(id))) {
         set_buffer(p, f.operand(id, *at));
@@ -94,8 +96,13 @@ class HazardFinder {
     p.end = p.begin + plans_.scratch_bytes(p.buffer);
   }
 
-  /// The accesses of an op: those of an asynchronous product are its buffers.
+  /// The accesses of an op: those of an asynchronous product are its buffers, those of a bulk copy its buffer and its mbarrier.
   std::vector<Pending> accesses(OpId id) const {
+    if (f_.kind(id) == OpKind::bulk_copy_) {
+      Pending mbarrier{.op = id, .only_reads_shared = true, .buffer = {}, .loop = {}};
+      set_buffer(mbarrier, f_.operand(id, 2));
+      return {pending_[id.index], mbarrier};
+    }
     if (f_.kind(id) != OpKind::mma_async_) return {pending_[id.index]};
     std::vector<Pending> all;
     for (int i : {0, 1}) {
@@ -145,6 +152,8 @@ class HazardFinder {
       const auto conflicting = std::find_if(s.begin(), s.end(), [&](const Pending& earlier) { return conflict(earlier, p); });
       if (conflicting != s.end()) require_barrier(id, conflicting->op, s);
     }
+    // Threads that access the slot later have waited for the copy at its mbarrier, each by itself.
+    if (f_.kind(id) == OpKind::bulk_copy_) return;
     if (!internal_barrier_[id.index]) {
       for (const Pending& p : all) add(s, p);
       return;

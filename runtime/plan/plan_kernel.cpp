@@ -8,6 +8,7 @@
 #include "runtime/compile_request.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/thread_pool.h"
+#include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 #include "tileir/text/printer.h"
 #include "tilewright/kernel_key.h"
@@ -41,6 +42,7 @@ backend::CompiledKernel PlanKernel::compile(Variant variant, const Here& at) con
     for (std::size_t i = 0; i < f.params.size(); ++i) {
       const ir::Type type = f.type(f.arg(f.body(), static_cast<int>(i)));
       f.params[i].divisible_by = type.is_pointer() ? ir::bytes(type.element()) : 1;
+      f.params[i].positive = false;
     }
   backend::CompileOptions options;
   options.target = target_;
@@ -77,8 +79,13 @@ void PlanKernel::compile_all(std::span<PlanKernel* const> kernels, const Here& a
 }
 
 bool PlanKernel::keeps_promises(std::span<const std::uint64_t> words) const {
-  for (std::size_t i = 0; i < words.size(); ++i)
-    if (words[i] % static_cast<std::uint64_t>(source_.function.params[i].divisible_by) != 0) return false;
+  const ir::Function& f = source_.function;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] % static_cast<std::uint64_t>(f.params[i].divisible_by) != 0) return false;
+    const ir::Type type = f.type(f.arg(f.body(), static_cast<int>(i)));
+    const std::int64_t value = f.params[i].positive ? ir::integer_value(type.element(), words[i]) : 1;
+    if (value < 1 || value > INT32_MAX) return false;
+  }
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/compile.h"
+#include "runtime/emulator/async/tensor_map.h"
 #include "runtime/emulator/machine/emulator.h"
 #include "tests/fuzz/report_buffer.h"
 
@@ -21,11 +22,58 @@ namespace {
 // The limit of one launch: far more than a generated program takes.
 constexpr std::uint64_t kMaxInstructions = 200'000'000;
 
-std::vector<std::byte> parameter_bytes(const emulator::Kernel& kernel, std::span<const std::uint64_t> words) {
+emulator::TensorElement copied_as(ir::Element e) {
+  switch (e) {
+    case ir::Element::f16: return emulator::TensorElement::f16;
+    case ir::Element::bf16: return emulator::TensorElement::bf16;
+    case ir::Element::f32: return emulator::TensorElement::f32;
+    case ir::Element::f64: return emulator::TensorElement::f64;
+    default: break;
+  }
+  switch (ir::bytes(e)) {
+    case 1: return emulator::TensorElement::u8;
+    case 2: return emulator::TensorElement::u16;
+    case 4: return emulator::TensorElement::u32;
+    default: return emulator::TensorElement::u64;
+  }
+}
+
+emulator::TensorMap tensor_map(const backend::TensorMapParameter& m, std::span<const std::int64_t> numbers) {
+  const auto number = [&](int step) { return static_cast<std::uint64_t>(numbers[static_cast<std::size_t>(step)]); };
+  emulator::TensorMap map;
+  map.address = number(m.address);
+  map.rank_less_one = static_cast<std::uint8_t>(m.extents.size() - 1);
+  map.element = copied_as(m.element);
+  map.swizzle = m.swizzle_bytes == 128  ? emulator::TensorSwizzle::bytes128
+                : m.swizzle_bytes == 64 ? emulator::TensorSwizzle::bytes64
+                                        : emulator::TensorSwizzle::bytes32;
+  for (std::size_t d = 0; d < m.extents.size(); ++d) {
+    if (number(m.extents[d]) - 1 > UINT32_MAX) throw std::runtime_error("a tensor map of no elements, or of too many");
+    map.last[d] = static_cast<std::uint32_t>(number(m.extents[d]) - 1);
+    map.box[d] = static_cast<std::uint16_t>(m.box[d]);
+    map.element_strides[d] = 1;
+    if (d > 0) map.strides[d - 1] = number(m.strides[d - 1]) * static_cast<std::uint64_t>(ir::bytes(m.element));
+  }
+  if (const std::string fault = emulator::fault_of(map); !fault.empty()) throw std::runtime_error("a tensor map: " + fault);
+  return map;
+}
+
+/// The values of the kernel's parameters: the words of the function's, those that the host makes, the words of the runtime's.
+std::vector<std::byte> parameter_bytes(const emulator::Kernel& kernel, const backend::CompiledKernel& compiled,
+                                       std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) {
   std::vector<std::byte> bytes(kernel.parameter_bytes);
+  std::vector<std::int64_t> numbers(compiled.launch.recipe.steps.size());
+  backend::evaluate(compiled.launch.recipe, compiled.params, words.first(compiled.params.size()), grid, numbers);
+  std::size_t next = 0;
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const emulator::Parameter& p = kernel.parameters[i];
-    if (i < words.size()) std::memcpy(&bytes[p.offset], &words[i], p.bytes);
+    const std::size_t made = i - compiled.params.size();
+    if (i >= compiled.params.size() && made < compiled.launch.parameters.size()) {
+      const auto map = tensor_map(std::get<backend::TensorMapParameter>(compiled.launch.parameters[made]), numbers);
+      std::memcpy(&bytes[p.offset], &map, sizeof map);
+    } else if (next < words.size()) {
+      std::memcpy(&bytes[p.offset], &words[next++], p.bytes);
+    }
   }
   return bytes;
 }
@@ -54,7 +102,7 @@ void EmulatorExecutor::run(const ir::Function& f, std::span<const std::uint64_t>
     arguments.push_back(reinterpret_cast<std::uint64_t>(reports.emplace().data()));
     memory.adopt(arguments.back(), reports->bytes());
   }
-  const std::vector<std::byte> parameters = parameter_bytes(*program->kernel(compiled.entry), arguments);
+  const std::vector<std::byte> parameters = parameter_bytes(*program->kernel(compiled.entry), compiled, arguments, grid);
   launch.params = parameters;
   launch.target = target_;
   // Correct kernels do not depend on it, so it varies.

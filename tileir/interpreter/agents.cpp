@@ -32,6 +32,11 @@ std::uint64_t mixed(std::uint64_t& state) {
 
 }  // namespace
 
+void Interpreter::Mbarrier::publish(const AgentClock& clock, const KnownPhases& phases) {
+  acquire(arriving, clock);
+  acquire(arriving_known, phases);
+}
+
 void Interpreter::begin_body() {
   agents_.resize(1);
   now_ = agents_.data();
@@ -69,8 +74,10 @@ void Interpreter::run_agents() {
       std::vector<Note> notes;
       for (const Agent& a : agents_)
         if (!a.frames.empty() && a.number != waiting->number) notes.push_back({f_.where(a.waits_at), name_of(a) + " waits here"});
+      const Mbarrier& m = mbarriers_[static_cast<std::size_t>(waiting->values[f_.operand(waiting->waits_at, 0).index].bits[0])];
+      const std::string bytes = m.missing == 0 ? fmt::format("; {} bytes that are expected are not copied", m.expected) : "";
       throw Error(f_.where(waiting->waits_at),
-                  fmt::format("mbarrier_wait: {} waits, and no agent is left that could arrive", name_of(*waiting)), notes);
+                  fmt::format("mbarrier_wait: {} waits, and no agent is left that could arrive{}", name_of(*waiting), bytes), notes);
     }
     now_ = chosen;
     const std::size_t number = now_->number;
@@ -142,7 +149,11 @@ void Interpreter::arrive(OpId id, Mbarrier& m, std::int64_t arrivals) {
     throw Error(f_.where(id),
                 fmt::format("{}: {} arrivals, and the phase waits for {} more of {}", text(f_.kind(id)), arrivals, m.missing, m.arrivals));
   m.missing -= arrivals;
-  if (m.missing > 0) return;
+  end_phase_if_complete(m);
+}
+
+void Interpreter::end_phase_if_complete(Mbarrier& m) {
+  if (m.missing > 0 || m.expected > 0) return;
   m.missing = m.arrivals;
   ++m.completed;
   acquire(m.published, m.arriving), m.arriving = {};
@@ -157,8 +168,7 @@ void Interpreter::run_mbarrier_arrive(OpId id) {
     Mbarrier& m = mbarriers_[number];
     AgentClock clock = now_->clock;
     clock[now_->number + kMostAgents] = now_->complete_copies;
-    acquire(m.arriving, clock);
-    acquire(m.arriving_known, now_->known);
+    m.publish(clock, now_->known);
     arrive(id, m, (now_->warps + kWarpsOfGroup - 1) / kWarpsOfGroup);
     // A later wait finds the mbarrier as this arrival left it, or in a later state.
     now_->known.resize(mbarriers_.size());

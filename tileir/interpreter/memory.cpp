@@ -41,7 +41,9 @@ void Interpreter::run_store(OpId id) {
   const Element e = type(operands[0]).element();
   for (std::size_t i = 0; i < value.size(); ++i) {
     if (operands.size() > 2 && !words(operands[2])[i]) continue;
-    if (may_access(address[i], bytes(e), true, id)) write_element(address[i], e, value[i]);
+    if (!may_access(address[i], bytes(e), true, id)) continue;
+    write_element(address[i], e, value[i]);
+    if (has_bulk_copies_) written_.insert(address[i]);
   }
 }
 
@@ -58,6 +60,7 @@ void Interpreter::run_atomic(OpId id, F&& update) {
     if ((mask && !(*mask)[i]) || !may_access(address[i], bytes(e), true, id)) continue;
     out[i] = read_element(address[i], e);
     write_element(address[i], e, update(out[i], words(operands[1])[i], i));
+    if (has_bulk_copies_) written_.insert(address[i]);
   }
 }
 

@@ -60,6 +60,7 @@ std::uint64_t Interpreter::read_cell(OpId id, std::uint64_t cell) {
   Cell& c = cells_[cell];
   const auto fail = [&](const std::string& problem) { throw Error(f_.where(id), fmt::format("{}: {}", text(f_.kind(id)), problem)); };
   if (c.in_flight) fail("a copy of this element may not be complete; an async_wait is missing");
+  if (may_be_arriving(c)) fail("the bulk copy of this element may not be complete; an mbarrier_wait is missing");
   if (!c.defined) fail("no op has written this element of the buffer");
   if (c.is_ordered && c.writer == now_->number && c.last_store == epoch())
     fail("another thread may not have written this element; a barrier or async_wait is missing");
@@ -69,8 +70,14 @@ std::uint64_t Interpreter::read_cell(OpId id, std::uint64_t cell) {
   return c.word;
 }
 
+bool Interpreter::may_be_arriving(const Cell& c) const {
+  if (c.mbarrier < 0) return false;
+  const auto number = static_cast<std::size_t>(c.mbarrier);
+  return number >= now_->known.size() || now_->known[number] <= c.phase;
+}
+
 void Interpreter::mark_unfenced(std::uint64_t cell) {
-  if (!has_products_) return;
+  if (!has_products_ && !has_bulk_copies_) return;
   cells_[cell].is_unfenced = true;
   unfenced_.push_back(cell);
 }
@@ -89,7 +96,8 @@ void Interpreter::check_overwrite(OpId id, std::uint64_t cell) const {
   const Cell& c = cells_[cell];
   if (c.products > 0)
     throw Error(f_.where(id), fmt::format("{}: a product may still read this element; an mma_wait is missing", text(f_.kind(id))));
-  if (c.in_flight) throw Error(f_.where(id), fmt::format("{}: an earlier copy to this element may not be complete", text(f_.kind(id))));
+  if (c.in_flight || may_be_arriving(c))
+    throw Error(f_.where(id), fmt::format("{}: an earlier copy to this element may not be complete", text(f_.kind(id))));
   if (now_->clock[c.writer] < c.last_store)
     throw Error(f_.where(id), fmt::format("{}: {} may write this element later; an mbarrier_wait is missing", text(f_.kind(id)),
                                           name_of(agents_[c.writer % kMostAgents])));
@@ -110,7 +118,7 @@ void Interpreter::run_buffer_store(OpId id) {
     Cell& c = cells_[cells[i]];
     if (c.is_ordered && c.last_read[now_->number] == epoch())
       throw Error(f_.where(id), "buffer_store: another thread may still read this element; a barrier or async_wait is missing");
-    c.word = value[i], c.defined = true, c.writer = static_cast<std::uint8_t>(now_->number), c.last_store = epoch();
+    c.word = value[i], c.defined = true, c.writer = static_cast<std::uint8_t>(now_->number), c.last_store = epoch(), c.mbarrier = -1;
     mark_unfenced(cells[i]);
   }
 }
@@ -136,7 +144,7 @@ void Interpreter::run_copy_async(OpId id) {
       throw Error(f_.where(id), "copy_async: another thread may still read this element; a barrier or async_wait is missing");
     const bool is_read = (operands.size() < 4 || words(operands[3])[i]) && may_access(address[i], bytes(e), false, id);
     c.word = is_read ? read_element(address[i], e) : 0;
-    c.in_flight = true;
+    c.in_flight = true, c.mbarrier = -1;
     c.writer = static_cast<std::uint8_t>(copies), c.last_store = now_->clock[copies];
     now_->started.push_back(cells[i]);
     mark_unfenced(cells[i]);

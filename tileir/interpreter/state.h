@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "tileir/interpreter/interpret_options.h"
@@ -67,16 +68,20 @@ class Interpreter {
     std::uint64_t word = 0;
     bool defined = false, in_flight = false;             // in_flight: a copy was started that is not known to be complete
     bool is_ordered = false;                             // in an ordered buffer: a wait is between reads and writes
-    bool is_unfenced = false;                            // no proxy_fence has ordered the last write before products
+    bool is_unfenced = false;                            // no proxy_fence has ordered the last write before products and bulk copies
     std::uint16_t products = 0;                          // how many products that are in flight read it
+    std::int32_t mbarrier = -1;                          // of the bulk copy that wrote it last; -1: another op did
+    std::int64_t phase = 0;                              // of this mbarrier: the copy is complete when it is over
     std::uint8_t writer = 0;                             // the agent of the last store
     std::uint32_t last_store = 0;                        // the epoch of that store
     std::array<std::uint32_t, kMostAgents> last_read{};  // indexed by agent: the epoch of its last read
   };
   std::uint64_t read_cell(OpId, std::uint64_t cell);
-  /// Called after each write of a cell, which products must not read before a proxy_fence.
+  /// Called after each write of a cell, which products and bulk copies must not access before a proxy_fence.
   void mark_unfenced(std::uint64_t cell);
   void check_overwrite(OpId, std::uint64_t cell) const;
+  /// Whether a bulk copy has written the cell, and this agent does not know that its phase is over.
+  bool may_be_arriving(const Cell&) const;
   void complete(std::span<const std::uint64_t> cells);
   std::uint32_t epoch() const { return now_->clock[now_->number]; }
   /// Called where all threads of the agent have met at a barrier.
@@ -124,13 +129,16 @@ class Interpreter {
         product_of;  // indexed by value: the number, from 1, of the last product of an accumulator; empty: no products
     KnownPhases known;
   };
-  /// A phase of an mbarrier is complete when no arrival is missing.
+  /// A phase of an mbarrier is complete when no arrival is missing and no bytes are expected.
   struct Mbarrier {
     std::int64_t arrivals = 0, missing = 0;
+    std::int64_t expected = 0;                     // bytes of bulk copies that the current phase waits for
     std::int64_t completed = 0;                    // number of complete phases; the current phase has this number
     AgentClock arriving{}, published{};            // clocks of the arrivals of the current phase, and of complete phases
     KnownPhases arriving_known, published_known;   // what the agents knew that arrived in these phases
     std::vector<std::uint64_t> copied, delivered;  // cells of copies that the phase waits for, and cells that no wait has acquired since
+    /// What an agent has seen becomes visible to those that wait for the current phase.
+    void publish(const AgentClock&, const KnownPhases&);
   };
   void begin_body();
   /// Runs agents in turn until all have ended.
@@ -140,6 +148,7 @@ class Interpreter {
   std::string name_of(const Agent&) const;
   std::size_t mbarrier(OpId id) { return static_cast<std::size_t>(words(f_.operand(id, 0))[0]); }
   void arrive(OpId, Mbarrier&, std::int64_t arrivals);
+  void end_phase_if_complete(Mbarrier&);
   /// Whether the phase that the agent waits for is complete; if so, the agent acquires what the phase published.
   bool try_wait(Agent&);
 
@@ -157,8 +166,10 @@ class Interpreter {
   std::uint64_t executed_ = 0;
   std::vector<Cell> cells_;
   std::vector<Mbarrier> mbarriers_;
-  bool has_products_ = false;            // the function has asynchronous products
-  std::vector<std::uint64_t> unfenced_;  // cells that are written and not fenced; some may be here twice
+  bool has_products_ = false;  // the function has asynchronous products
+  bool has_bulk_copies_ = false;
+  std::vector<std::uint64_t> unfenced_;        // cells that are written and not fenced; some may be here twice
+  std::unordered_set<std::uint64_t> written_;  // if there are bulk copies: the addresses of elements that the program has written
 };
 
 /// The element at an address, its bits in the low end.

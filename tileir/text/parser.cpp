@@ -125,6 +125,7 @@ class Parser {
   Type type() {
     if (token_.kind == TokenKind::word && token_.text == "mbarrier") return mbarrier_type();
     if (token_.kind == TokenKind::word && token_.text == "buffer") return buffer_type();
+    if (token_.kind == TokenKind::word && token_.text == "tensor_map") return tensor_map_type();
     if (token_.kind != TokenKind::word || token_.text != "ptr") {
       const Element e = element();
       return Type(e, shape());
@@ -144,6 +145,18 @@ class Parser {
     const int n = slots("mbarriers; one allocation");
     expect('>', "after the number of mbarriers");
     return Type::mbarrier(n);
+  }
+
+  Type tensor_map_type() {
+    const Token start = token_;
+    advance();
+    expect('<', "after 'tensor_map'");
+    const Element e = element();
+    expect('>', "after the element type of the tensor");
+    const std::vector<std::int64_t> box = shape();
+    if (box.empty() || *std::ranges::max_element(box) > kMaxBoxExtent)
+      fail(start, fmt::format("a tensor map has 1 to {} extents of at most {}", kMaxRank, kMaxBoxExtent));
+    return Type::tensor_map(e, box);
   }
 
   /// `whose`: the subject of the message, "slots; a buffer".
@@ -278,12 +291,12 @@ class Parser {
 
   void argument_attribute(Param& p) {
     const Token key = expect(TokenKind::word, "'divisible_by'");
-    if (key.text == "disjoint") {
-      p.disjoint = true;
+    if (key.text == "disjoint" || key.text == "positive") {
+      (key.text == "disjoint" ? p.disjoint : p.positive) = true;
       return;
     }
     if (key.text != "divisible_by")
-      fail(key, fmt::format("unknown attribute '{}' of a parameter; expected 'divisible_by' or 'disjoint'", key.text));
+      fail(key, fmt::format("unknown attribute '{}' of a parameter; expected 'divisible_by', 'disjoint' or 'positive'", key.text));
     expect('=', "after 'divisible_by'");
     const Token at = token_;
     p.divisible_by = integer("a number");

@@ -37,10 +37,12 @@ class Printer {
   }
 
   void argument_attributes(const Param& p) {
-    if (p.divisible_by != 1)
-      put(" {{divisible_by = {}{}}}", p.divisible_by, p.disjoint ? ", disjoint" : "");
-    else if (p.disjoint)
-      put(" {{disjoint}}");
+    std::string list;
+    const auto add = [&](const std::string& attribute) { list += (list.empty() ? "" : ", ") + attribute; };
+    if (p.divisible_by != 1) add(fmt::format("divisible_by = {}", p.divisible_by));
+    if (p.disjoint) add("disjoint");
+    if (p.positive) add("positive");
+    if (!list.empty()) put(" {{{}}}", list);
   }
 
   std::string line(OpId id) {

@@ -33,7 +33,7 @@ inline std::string seen_shape(const RuleInput& in, int i) { return fmt::format("
 
 inline bool is_number(Type t) { return t.is_integer() || (t.is_float() && !is_fp8(t.element())); }
 inline bool is_arithmetic_float(Type t) { return t.is_float() && !is_fp8(t.element()); }
-inline bool is_plain(Type t) { return !t.is_pointer() && !t.is_buffer() && !t.is_mbarrier(); }
+inline bool is_plain(Type t) { return !t.is_pointer() && !t.is_buffer() && !t.is_mbarrier() && !t.is_tensor_map(); }
 
 /// Checks that all operands have the type of the first one, and that `accepts` is true for it. On success the result is empty.
 inline RuleResult check_alike(const RuleInput& in, bool (*accepts)(Type), std::string_view expected) {

@@ -363,7 +363,7 @@ RuleResult check_results(const RuleInput& in, RuleResult r) {
 
 }  // namespace
 
-/// Only ops of the families shared and async, and mma_async, take buffers and mbarriers; each of their rules checks which.
+/// Only ops of the families shared and async, and mma_async, take buffers, mbarriers and tensor maps; each of their rules checks which.
 static RuleResult check_buffers(const RuleInput& in) {
   const Family family = info(in.kind).family;
   if (family == Family::shared || family == Family::async || in.kind == OpKind::mma_async_) return {};
@@ -373,8 +373,13 @@ static RuleResult check_buffers(const RuleInput& in) {
   for (std::size_t i = 0; i < in.operands.size(); ++i)
     if (in.operands[i].is_mbarrier())
       return rules::fail(in, static_cast<int>(i), "{}; only ops on mbarriers take one", rules::seen(in, static_cast<int>(i)));
+  for (std::size_t i = 0; i < in.operands.size(); ++i)
+    if (in.operands[i].is_tensor_map())
+      return rules::fail(in, static_cast<int>(i), "{}; only bulk copies take one", rules::seen(in, static_cast<int>(i)));
   for (const Type& t : in.declared)
     if (t.is_mbarrier()) return rules::fail(in, -1, "the result is {}; only ops on mbarriers make one", text(t));
+  for (const Type& t : in.declared)
+    if (t.is_tensor_map()) return rules::fail(in, -1, "the result is {}; only make_tensor_map makes one", text(t));
   for (const Type& t : in.declared)
     if (t.is_buffer()) return rules::fail(in, -1, "the result is {}; a buffer is not a tile", text(t));
   return {};

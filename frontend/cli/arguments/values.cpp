@@ -29,7 +29,7 @@ std::optional<T> whole_number(std::string_view text) {
 Receiver receiver_of(const ir::Function& f, int i) {
   const ir::Param& p = f.params[i];
   const ir::Type type = f.type(f.arg(f.body(), i));
-  return {p.name, type, fmt::format("parameter '{}' of '{}' is {}", p.name, f.name, ir::text(type)), p.divisible_by};
+  return {p.name, type, fmt::format("parameter '{}' of '{}' is {}", p.name, f.name, ir::text(type)), p.divisible_by, p.positive};
 }
 
 /// The part of "TYPE:NUMBER" before the colon, if it is a type.
@@ -91,8 +91,10 @@ struct Reading {
         refuse(fmt::format("and must be aligned to {} bytes; buffers of the command line are aligned to {}", divisor, kBufferAlignment));
       return;
     }
-    if (divisor <= 1 || !argument.type.is_integer()) return;
+    if (!argument.type.is_integer()) return;
     const std::int64_t v = ir::integer_value(argument.type.element(), argument.word);
+    if (receiver.positive && (v < 1 || v > INT32_MAX))
+      refuse(fmt::format("and must be from 1 to 2^31 - 1 as the kernel says; {} is not", v));
     if (v % divisor != 0) refuse(fmt::format("and must be divisible by {} as the kernel says; {} is not", divisor, v));
   }
 };

@@ -36,6 +36,7 @@ struct Receiver {
   ir::Type type;                  // a pointer type means a buffer
   std::string text;               // "parameter 'n' of 'add' is i32", for messages
   std::int64_t divisible_by = 1;  // divides a scalar, or the address of a buffer
+  bool positive = false;          // a scalar is from 1 to 2^31 - 1
   /// The values that fit: "f32:NUMBER".
   std::string expected() const;
 };

@@ -30,6 +30,12 @@ TEST_CASE("type: text is the spelling of the textual IR") {
   CHECK(text(Type::pointer(Element::f16, true)) == "ptr<const f16>");
   const std::int64_t shape[] = {1, 8};
   CHECK(text(Type::pointer(Element::boolean, false, shape)) == "ptr<i1>[1, 8]");
+  const std::int64_t box[] = {1, 128, 64};
+  const Type map = Type::tensor_map(Element::f16, box);
+  CHECK(text(map) == "tensor_map<f16>[1, 128, 64]");
+  CHECK(map.is_scalar());
+  CHECK(map.box() == std::vector<std::int64_t>{1, 128, 64});
+  CHECK(map != Type::tensor_map(Element::f16, std::span(box).subspan(1)));
   CHECK(shape_text(Type(Element::i32)) == "a scalar");
   CHECK(shape_text(tile(Element::i32, {4, 1})) == "[4, 1]");
 }

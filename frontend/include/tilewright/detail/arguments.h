@@ -69,6 +69,7 @@ class Arguments {
     TypeCode type;
     std::int64_t divisible_by;  // an argument attribute, as in ir::Param
     bool disjoint = false;      // an argument attribute: no other pointer leads to the same memory
+    bool positive = false;      // an argument attribute: an integer from 1 to 2^31 - 1
   };
   /// The memory that a pointer can reach: its buffer. Without a buffer only the address is known; it is then both `begin` and `end`.
   struct Reach {
@@ -80,6 +81,8 @@ class Arguments {
   static bool may_meet(const Reach&, const Reach&);
   std::span<const std::uint64_t> bits() const { return bits_; }
   std::span<const Word> words() const { return words_; }
+  /// For targets on which it makes no difference whether an integer is positive: then there are fewer specializations.
+  void forget_signs();
   /// The reach of every pointer that is not null.
   std::span<const Reach> reaches() const { return reaches_; }
   /// The reach of every pointer that a kernel may write through.

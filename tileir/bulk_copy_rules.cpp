@@ -1,0 +1,46 @@
+// Checks tensor maps, and the buffers that bulk copies write.
+#include "tileir/bulk_copy_rules.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "tileir/launch_values.h"
+#include "tileir/layout/canonical_buffer.h"
+#include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::ir {
+
+std::vector<std::pair<OpId, std::string>> tensor_map_problems(const Function& f) {
+  std::vector<std::pair<OpId, std::string>> problems;
+  f.walk([&](OpId id) {
+    if (f.kind(id) != OpKind::make_tensor_map_) return;
+    if (f.op(id).parent != f.body()) problems.emplace_back(id, "it must be in the body, outside of regions");
+    for (std::size_t i = 0; i < f.op(id).operands.size(); ++i)
+      if (const std::string why = why_not_at_launch(f, f.op(id).operands[i]); !why.empty())
+        problems.emplace_back(id, fmt::format("the host cannot compute operand {} when it launches the kernel: {}", i + 1, why));
+  });
+  return problems;
+}
+
+std::string bulk_copy_problem(const Function& f, OpId id) {
+  const ValueId map = f.operand(id, 0), buffer = f.operand(id, 1);
+  const Type t = f.type(buffer);
+  const auto found = copy_boxes(f.layout(buffer), t.element_bytes());
+  if (const auto* reason = std::get_if<NotCanonical>(&found)) return fmt::format("'buffer' cannot be written: {}", reason->reason);
+  const auto& c = std::get<CopyBoxes>(found);
+  if (c.inner != t.rank() - 1) return fmt::format("the slabs of 'buffer' are along axis {}; they must be along the last one", c.inner);
+  const std::int64_t swizzle = f.attr(f.value(map).op, AttrName::swizzle);
+  if (swizzle != c.slab_bytes) return fmt::format("'buffer' has slabs of {} bytes, and the swizzle of 'map' is {}", c.slab_bytes, swizzle);
+  std::vector<std::int64_t> box(f.type(map).box().size() - c.extents.size(), 1);
+  box.insert(box.end(), c.extents.begin(), c.extents.end());
+  if (f.type(map).box() != box) return fmt::format("'map' is {}; a copy writes [{}]", text(f.type(map)), fmt::join(box, ", "));
+  const OpId alloc = allocation_of(f, buffer);
+  const int alignment = 8 * c.slab_bytes;
+  const bool is_aligned = f.attr(alloc, AttrName::alignment) >= alignment;
+  const bool has_one_slot = f.type(f.result(alloc)).slots() == 1;
+  if (is_aligned && (has_one_slot || t.elements() * t.element_bytes() % alignment == 0)) return {};
+  return fmt::format("each slot of 'buffer' must be aligned to {} bytes", alignment);
+}
+
+}  // namespace tilewright::ir

@@ -1,0 +1,20 @@
+// The rules of tensor maps and bulk copies that concern more than the types of one op.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tileir/ir.h"
+
+namespace tilewright::ir {
+
+/// The ops that break a rule, and what is wrong. Requires: the types are correct.
+///
+/// A make_tensor_map is in the body, and the host can compute its operands (tileir/launch_values.h).
+std::vector<std::pair<OpId, std::string>> tensor_map_problems(const Function&);
+
+/// The problem with the buffer of a bulk_copy; empty if there is none: it must be an aligned canonical buffer in slabs of the map's swizzle
+/// along its last axis, and the box of the map must be the part of it that one copy writes. Requires: tiles have layouts.
+std::string bulk_copy_problem(const Function&, OpId);
+
+}  // namespace tilewright::ir
