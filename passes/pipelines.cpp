@@ -63,7 +63,9 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
         "expand_async_mma",
         // After layouts, and so the conversions of operands, are final.
         "promote_to_shared",
-        // After promote_to_shared, which makes the buffers that this pass fills ahead.
+        // After promote_to_shared, which makes the buffers that this pass fills ahead; before pipeline_loops, which takes the other loops.
+        "use_tma",
+        // After promote_to_shared, too.
         "pipeline_loops",
         // After pipeline_loops, which makes the slots that products of one iteration read during the next one.
         "place_mma_waits",

@@ -9,7 +9,8 @@
 //   1. carry: in a loop that only adds products to accumulators, those of an iteration go on in the next one. The slots that they read must
 //      keep their tiles until then: the buffer is not written in the loop, or its slots are filled in turn and one is spare.
 //   2. sink: every other wait moves down in its block, past ops without effects, to the first use of its results.
-//   3. merge_fences: a proxy_fence goes if no shared memory was written since the one before it.
+//   3. merge_fences: a proxy_fence goes if no buffer was written since the one before it. Before bulk copies, which write where other ops had
+//      their scratch, no op may have used scratch since then either.
 //
 // Input, output: distributed. Numerics do not change. See tests/files/passes/place_mma_waits/.
 #include <algorithm>
@@ -107,17 +108,36 @@ class WaitPlacer {
     if (next && next != first) rw_.move_before(wait, next);
   }
 
+  /// Whether bulk copies come after the fence, and no other fence in between.
+  bool orders_copies(OpId fence) const {
+    for (OpId id = f_.op(fence).next; id; id = f_.op(id).next) {
+      if (f_.kind(id) == OpKind::proxy_fence_) return false;
+      if (f_.kind(id) == OpKind::bulk_copy_) return true;
+    }
+    return false;
+  }
+
+  static bool may_use_scratch(OpKind k) {
+    if (k == OpKind::alloc_buffer_ || k == OpKind::alloc_mbarriers_) return false;
+    return std::ranges::any_of(ir::info(k).attributes, [](const ir::AttrInfo& a) { return a.name == AttrName::shared; });
+  }
+
   void merge_fences(BlockId block) {
-    bool is_fenced = false;
+    bool is_fenced = false, is_scratch_fenced = false;
     for (OpId id : f_.ops(block)) {
       const OpKind k = f_.kind(id);
       const bool has_ops = !f_.op(id).regions.empty() && !ir::combines(k);
       for (BlockId inner : f_.op(id).regions) merge_fences(inner);
       if (k == OpKind::proxy_fence_) {
-        if (is_fenced) rw_.erase(id);
+        if (is_fenced && (is_scratch_fenced || !orders_copies(id)))
+          rw_.erase(id);
+        else
+          is_scratch_fenced = true;
         is_fenced = true;
       } else if (has_ops || k == OpKind::buffer_store_ || k == OpKind::async_wait_ || k == OpKind::mbarrier_wait_) {
-        is_fenced = false;  // there are new writes, or copies have become complete
+        is_fenced = is_scratch_fenced = false;  // there are new writes, or copies have become complete
+      } else if (may_use_scratch(k)) {
+        is_scratch_fenced = false;
       }
     }
   }

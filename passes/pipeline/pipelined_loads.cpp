@@ -24,7 +24,8 @@ constexpr int kMostIndexRegisters = 16;  // 32-bit registers of a thread for ind
 
 class LoadFinder {
  public:
-  LoadFinder(Rewriter& rw, OpId loop, const LoopStores& stores) : rw_(rw), f_(rw.function()), loop_(loop), stores_(stores) {}
+  LoadFinder(Rewriter& rw, OpId loop, const LoopStores& stores, const BulkLoads& bulk)
+      : rw_(rw), f_(rw.function()), loop_(loop), stores_(stores), bulk_(bulk) {}
 
   PipelinedLoads run(bool copies_all) {
     find_loads(copies_all);
@@ -66,7 +67,8 @@ class LoadFinder {
       stored.insert(l.load);
       if (f_.value(value).users.size() > 1 && refuse(l.load, "its value has another use")) continue;
       if (!may_move(l.load, axes)) continue;
-      l.through_registers = !is_copyable(l, axes);
+      if (const auto bulk = bulk_.find(l.load); bulk != bulk_.end()) l.bulk = bulk->second;
+      l.through_registers = !l.bulk && !is_copyable(l, axes);
       found_.loads.push_back(l);
     }
     for (OpId id : f_.ops(body())) {
@@ -145,11 +147,21 @@ class LoadFinder {
   }
 
   bool add_addresses(const PipelinedLoad& l, PipelinedLoads& to) const {
+    if (l.bulk) return add_coordinates(*l.bulk, to);
     const ValueId mask = ir::mask_of(f_, l.load);
     if (!add_slice(f_.operand(l.load, 0), to.of_tiles, &to.index_loads)) return false;
     if (mask && !add_slice(mask, to.of_tiles, &to.index_loads)) return false;
     if (l.through_registers && f_.op(l.load).operands.size() > 2 && !add_slice(f_.operand(l.load, 2), to.of_tiles, &to.index_loads))
       return false;
+    return add_indices(to);
+  }
+  bool add_coordinates(const BulkLoad& bulk, PipelinedLoads& to) const {
+    for (ValueId v : bulk.coordinates)
+      if (!add_slice(v, to.of_tiles, &to.index_loads)) return false;
+    return add_indices(to);
+  }
+  /// Adds the addresses of the index loads.
+  bool add_indices(PipelinedLoads& to) const {
     for (OpId id : to.index_loads)
       for (ValueId v : f_.op(id).operands)
         if (!add_slice(v, to.of_indices, nullptr)) return false;
@@ -177,7 +189,7 @@ class LoadFinder {
     if (stores_.any() || !order_is_free()) return;
     std::vector<ValueId> masks;
     for (const PipelinedLoad& l : found_.loads) {
-      const ValueId mask = ir::mask_of(f_, l.load);
+      const ValueId mask = l.bulk ? ValueId{} : ir::mask_of(f_, l.load);
       masks.push_back(mask ? reduced(l, mask) : mask);
       found_.last_comes_first = found_.last_comes_first || masks.back() != mask;
     }
@@ -256,13 +268,14 @@ class LoadFinder {
   Function& f_;
   const OpId loop_;
   const LoopStores& stores_;
+  const BulkLoads& bulk_;
   PipelinedLoads found_;
 };
 
 }  // namespace
 
-PipelinedLoads find_pipelined_loads(Rewriter& rw, OpId loop, const LoopStores& stores, bool copies_all) {
-  return LoadFinder(rw, loop, stores).run(copies_all);
+PipelinedLoads find_pipelined_loads(Rewriter& rw, OpId loop, const LoopStores& stores, bool copies_all, const BulkLoads& bulk) {
+  return LoadFinder(rw, loop, stores, bulk).run(copies_all);
 }
 
 }  // namespace tilewright::passes

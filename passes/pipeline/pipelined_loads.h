@@ -1,5 +1,7 @@
 // The loads of a loop that can become copies to shared memory, started some iterations before the one that uses them.
 #pragma once
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,12 +12,21 @@
 
 namespace tilewright::passes {
 
+/// How a bulk copy does a load (passes/pipeline/tensor_box.h).
+struct BulkLoad {
+  ValueId map;
+  std::vector<ValueId> coordinates;  // in the iteration that uses the tile
+  bool is_turned = false;            // the map's axes are those of the tile in the other order
+};
+using BulkLoads = std::map<OpId, BulkLoad>;
+
 struct PipelinedLoad {
-  OpId load, store, alloc;  // store, alloc: of the buffer with one slot; none if there is no buffer yet
-  LayoutId layout;          // of the buffer
-  bool through_registers;   // cp.async cannot copy it: a thread loads it to registers and stores it at the end of the iteration
-  ValueId mask;             // in all iterations but the last one, if that is copied first; none: all-true
-  ValueId buffer = {};      // with all slots
+  OpId load, store, alloc;            // store, alloc: of the buffer with one slot; none if there is no buffer yet
+  LayoutId layout;                    // of the buffer
+  bool through_registers;             // cp.async cannot copy it: a thread loads it to registers and stores it at the end of the iteration
+  ValueId mask;                       // in all iterations but the last one, if that is copied first; none: all-true
+  ValueId buffer = {};                // with all slots
+  std::optional<BulkLoad> bulk = {};  // a bulk copy does it; its pointer and its mask are not needed
 };
 
 /// The ops and carried values from which values are computed in an iteration.
@@ -52,6 +63,6 @@ struct PipelinedLoads {
 ///   2. Keep those whose addresses and masks can be computed for a later iteration: by pure ops from the counter, from carried values that
 ///      can be computed in the same way, and from index loads, if a thread has enough registers to carry their values.
 ///   3. Reduce masks to the part that iterations before the last need, if the loop's order is free (passes/pipeline/last_iteration.h).
-PipelinedLoads find_pipelined_loads(Rewriter&, OpId loop, const LoopStores&, bool copies_all);
+PipelinedLoads find_pipelined_loads(Rewriter&, OpId loop, const LoopStores&, bool copies_all, const BulkLoads& bulk = {});
 
 }  // namespace tilewright::passes

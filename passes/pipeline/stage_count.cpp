@@ -39,7 +39,9 @@ std::int64_t slot_bytes(const Function& f, const PipelinedLoad& l) {
 int stages_that_fit(const Function& f, const PassContext& context, OpId loop, const std::vector<PipelinedLoad>& loads, int asked) {
   std::int64_t slot = 0;
   for (const PipelinedLoad& l : loads) slot += slot_bytes(f, l);
-  const std::int64_t others = other_bytes(f, context, loop, loads);
+  constexpr std::int64_t kMbarriers = 128;  // as allocate_shared rounds them up
+  const bool has_bulk = std::ranges::any_of(loads, [](const PipelinedLoad& l) { return l.bulk.has_value(); });
+  const std::int64_t others = other_bytes(f, context, loop, loads) + (has_bulk ? kMbarriers : 0);
   int stages = asked;
   while (stages > 1 && others + stages * slot > context.target.shared_bytes) --stages;
   if (stages == asked || !context.remarks) return stages;

@@ -52,6 +52,42 @@ TEST_CASE("arguments: numbers are told apart by the power of two that divides th
   CHECK(class_of(f32, 16) == 1);
 }
 
+TEST_CASE("arguments: numbers from 1 to 2^31 - 1 are told apart where kernels may depend on it") {
+  const auto is_positive = [](detail::Code code, std::int64_t value) {
+    detail::Arguments arguments(Here::current());
+    arguments.add_value(code, static_cast<std::uint64_t>(value));
+    const bool positive = arguments.words()[0].positive;
+    arguments.forget_signs();
+    CHECK_FALSE(arguments.words()[0].positive);
+    return positive;
+  };
+  using enum detail::Code;
+  for (const detail::Code code : {i32, i64, u32, u64}) {
+    CHECK(is_positive(code, 1));
+    CHECK(is_positive(code, 2147483647));
+    CHECK_FALSE(is_positive(code, 0));
+  }
+  CHECK_FALSE(is_positive(i32, -1));
+  CHECK_FALSE(is_positive(i64, 2147483648));
+  CHECK_FALSE(is_positive(u32, 2147483648));
+  CHECK_FALSE(is_positive(f32, 1));
+}
+
+TEST_CASE("arguments: factors of asynchronous products come by bulk copies if their rows are at positive distances") {
+  const Kernel multiply("multiply", [](Ptr<const f16> a, Ptr<const f16> b, Ptr<float> c, I32 n) {
+    auto i = column(arange(0, 64)), j = row(arange(0, 64));
+    auto k = arange(0, 64);
+    auto sum = zeros<float>({64, 64});
+    for (auto at : range(0, n, 64)) sum = dot(load(a + i * n + row(at + k)), load(b + column(at + k) * n + j), sum);
+    store(c + i * 64 + j, sum);
+  });
+  const auto ptx = [&](const char* target) {
+    return multiply.compile(target, {}, pointer<const f16>(), pointer<const f16>(), pointer<float>(), scalar<int>(16)).ptx();
+  };
+  CHECK(has(ptx("sm_90a"), "cp.async.bulk.tensor.2d"));
+  CHECK(has(ptx("sm_90"), "cp.async.cg"));
+}
+
 TEST_CASE("arguments: rows of f16 need a multiple of 8 only for accesses of 16 bytes") {
   const Kernel copy("copy", [](Ptr<const f16> x, Ptr<f16> y, I32 n) {
     auto at = program_id(0) * n + arange(0, 1024);
