@@ -1,9 +1,11 @@
 // The rules of the search: the committed file, proofs, mutants.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <sstream>
 
 #include "passes/search/rules/rule_text.h"
 #include "tests/unit/passes/search/equations.h"
@@ -11,10 +13,22 @@
 namespace tilewright::passes::search {
 namespace {
 
+/// The first line in which a committed file is not what is derived; empty if there is none.
+std::string first_difference(const std::string& committed, const std::string& derived) {
+  std::istringstream a(committed), b(derived);
+  for (int number = 1;; ++number) {
+    std::string own, wanted;
+    const bool has_own(std::getline(a, own)), has_wanted(std::getline(b, wanted));
+    if (own != wanted || has_own != has_wanted) return fmt::format("line {} of rules.txt is '{}', derived is '{}'", number, own, wanted);
+    if (!has_own) return {};
+  }
+}
+
 TEST_CASE("rules: rules.txt is what is derived, and every rule has a name") {
   std::ifstream in(TW_RULES, std::ios::binary);
-  const std::string committed(std::istreambuf_iterator<char>(in), {});
-  CHECK(rule_file(derived_rules()) == committed);
+  const std::string committed(std::istreambuf_iterator<char>(in), {}), derived = rule_file(derived_rules());
+  CHECK(first_difference(committed, derived) == "");
+  CHECK((committed == derived));
   for (const ProvedRule& r : derived_rules().rules) CHECK_MESSAGE(r.rule.name != "unnamed", text(r.rule.equation));
 }
 
@@ -28,6 +42,12 @@ std::string error_of(std::initializer_list<WrittenEquation> rows) {
     return e.what();
   }
   return "none";
+}
+
+TEST_CASE("rules: a line of rules.txt that is not derived is named") {
+  CHECK(first_difference("a\nb\nc\n", "a\nb\nc\n") == "");
+  CHECK(first_difference("a\nx\nc\n", "a\nb\nc\n") == "line 2 of rules.txt is 'x', derived is 'b'");
+  CHECK(first_difference("a\nb\n", "a\n") == "line 2 of rules.txt is 'b', derived is ''");
 }
 
 TEST_CASE("rules: what is wrong with a row is an error at its line") {
