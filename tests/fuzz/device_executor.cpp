@@ -72,8 +72,9 @@ void DeviceExecutor::run(const ir::Function& f, std::span<const std::uint64_t> w
   std::vector<std::uint64_t> arguments(words.begin(), words.end());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!f.type(f.block(f.body()).args[i]).is_pointer()) continue;
-    const auto range = std::find_if(ranges.begin(), ranges.end(), [&](const ImageRange& p) { return p.host == arguments[i]; });
-    if (range != ranges.end()) arguments[i] = memory.address() + range->offset;  // else the pointer is not accessed
+    const auto range = std::find_if(ranges.begin(), ranges.end(),
+                                    [&](const ImageRange& p) { return p.host <= arguments[i] && arguments[i] <= p.host + p.bytes; });
+    if (range != ranges.end()) arguments[i] += memory.address() + range->offset - range->host;  // else the pointer is not accessed
   }
   // The device would read reports itself, and print them: here they are one more buffer.
   std::optional<ReportBuffer> reports;

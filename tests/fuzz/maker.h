@@ -104,6 +104,12 @@ class Maker {
   /// A loop that walks through memory with a carried pointer or offset.
   void walk_step();
 
+  // ---- maker_overlap.cpp ----
+  /// A second parameter for the memory of a region, `shift` elements behind its start.
+  Region shifted_region(const Region&, std::int64_t shift);
+  /// Loads a tile, or the tiles of a loop, changes it and stores it to overlapping memory.
+  void overlap_step();
+
   // ---- maker_tiles.cpp ----
   /// Tiles to combine and how: the operands of a reduce or a scan, and what its region makes of an earlier and a later element of each.
   struct Combination {

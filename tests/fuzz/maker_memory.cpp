@@ -372,6 +372,7 @@ ValueId Maker::mapped(ValueId v) {
 /// A masked load whose elements reach only element-wise ops and a store under the same mask or a narrower one. So the values of the load
 /// where the mask is false are never used, whatever the ops are: no value of the chain is kept for other steps.
 void Maker::masked_map_step() {
+  if (r_.chance(25)) return overlap_step();
   Type t = any_type();
   // Integers of 64 bits are few of the elements, and their ops take more instructions than others do.
   if (r_.chance(25)) t = t.with_element(r_.chance(50) ? Element::i64 : Element::u64);

@@ -111,7 +111,14 @@ void Maker::matrix_product_step() {
     b_.create(OpKind::yield_, std::span(&next, 1));
   });
   const ValueId product = keep(f_.result(loop, 0));
-  const Region out = output_region(e.sum, m * n);
+  // Sums may go where a factor was.
+  const bool is_one_program = p_.grid[0] * p_.grid[1] * p_.grid[2] == 1;
+  const auto place_of_sums = [&] {
+    const Region& factor = (r_.chance(50) ? left : right).region;
+    if (!is_one_program || factor.element != e.sum || factor.length < m * n || r_.chance(60)) return output_region(e.sum, m * n);
+    return shifted_region(factor, r_.chance(50) ? 0 : r_.between(0, factor.length - m * n));
+  };
+  const Region out = place_of_sums();
   std::vector<ValueId> stored{addresses(out, affine_offsets(sums, false)), product};
   if (r_.chance(80)) stored.push_back(b_.binary(OpKind::bit_and_, less(row, bound_m, sums), less(column, bound_n, sums)));
   b_.create(OpKind::store_, stored);

@@ -23,7 +23,7 @@ Memory::Memory(const Program& p) : blocks_(p.arguments.size()) {
       continue;
     }
     if (a.alias >= 0) {
-      words_.push_back(words_[a.alias]);
+      words_.push_back(words_[a.alias] + static_cast<std::uint64_t>(a.alias_shift * bytes(a.element)));
       continue;
     }
     Block& b = blocks_[i];
@@ -74,7 +74,7 @@ std::string text(const Program& p) {
     if (!a.is_buffer)
       s += fmt::format("// {} = {:#x}\n", name, a.word);
     else if (a.alias >= 0)
-      s += fmt::format("// {} = {}\n", name, p.function.params[a.alias].name);
+      s += fmt::format("// {} = {} + {} elements\n", name, p.function.params[a.alias].name, a.alias_shift);
     else
       s += fmt::format("// {}: {} elements of {}, {} past a 64-byte boundary\n", name, a.bytes.size() / bytes(a.element),
                        ir::text(a.element), a.misalignment);

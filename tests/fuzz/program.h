@@ -19,6 +19,7 @@ struct Argument {
   std::vector<std::byte> bytes;   // a buffer's contents before the launch
   std::int64_t misalignment = 0;  // elements between a 64-byte boundary and the buffer's start
   int alias = -1;                 // the parameter whose buffer this one points to as well; then `bytes` is empty
+  std::int64_t alias_shift = 0;   // elements between that buffer's start and where this one points
 };
 
 struct Program {
