@@ -101,7 +101,7 @@ std::int64_t Emitter::finish() {
   for (const auto& [c, parts] : register_parts_)
     for (llvm::AllocaInst* part : parts)
       if (part) after_variables.CreateStore(llvm::Constant::getNullValue(part->getAllocatedType()), part);
-  const std::int64_t frame_bytes = outline_parts(*function_, split_points_, function_->getArg(4), scratch_.high_water());
+  const std::int64_t frame_bytes = outline_parts(*function_, split_points_, function_->getArg(4), buffer_bytes());
   // Variables that outlined parts share stay in memory.
   std::vector<llvm::AllocaInst*> promotable;
   for (const auto& [c, parts] : register_parts_)

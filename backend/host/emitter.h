@@ -129,6 +129,8 @@ class Emitter {
     std::int64_t offset;
     Value* address;
   };
+  /// Loads of a buffer may read the rest of a vector behind it.
+  void allow_reads_behind_buffers() { reads_behind_buffers_ = true; }
   ScratchRange allocate_scratch(std::int64_t bytes);
   void free_scratch(const ScratchRange& range) { scratch_.free(range.offset); }
 
@@ -153,14 +155,18 @@ class Emitter {
   /// Returns from the function, and outlines parts of it if it is large. The result is the size in bytes of the values that parts pass on,
   /// which follow the buffers in the scratch memory; 0 if no part is outlined.
   std::int64_t finish();
-  /// The bytes of all buffers that are live at once.
-  std::int64_t buffer_bytes() const { return scratch_.high_water(); }
+  /// The bytes of all buffers that are live at once, and those that may be read behind them.
+  std::int64_t buffer_bytes() const {
+    const std::int64_t bytes = scratch_.high_water();
+    return bytes > 0 && reads_behind_buffers_ ? bytes + target().vector_bits / 8 : bytes;
+  }
 
  private:
   llvm::IRBuilder<> b_;
   const Function& f_;
   const Machine machine_;
   const bool check_;
+  bool reads_behind_buffers_ = false;
   std::function<void(BlockId)> lower_block_;
   const passes::AxisInfoAnalysis axes_;
   const EvaluationPlan plan_;

@@ -41,6 +41,7 @@ class LoopNest {
     }
     find_fetched();
     find_next();
+    if (!e_.check()) aligned_ = non_temporal.aligned_store(nest_);
     if (!e_.check()) guarded_ = find_guarded_items(f_, e_.plan(), step_);
     for (const GuardedItems& each : guarded_)
       for (const auto* numbers : {&each.items, &each.selects})
@@ -160,7 +161,7 @@ class LoopNest {
     }
     const std::int64_t width = static_cast<std::int64_t>(nest_.lanes()) * unroll_;
     if (step_.is_unrolled) {
-      emit_versions(init, [&] {
+      emit_versions(init, e_.i64(0), [&] {
         set_carried(init);
         for (std::int64_t at = 0; at < step_.extents.back(); at += width) emit_body(e_.i64(at), at);
       });
@@ -189,16 +190,59 @@ class LoopNest {
         least = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, least, p.count);
         most = most ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, most, p.end) : p.end;
       }
+      Value* end = has_only_masked_stores(masks) ? most : extent;
+      if (aligned_) return emit_aligned(masks, least, end);
       Value* full = b_.CreateAnd(least, e_.i64(-width), "full");
       for (const PrefixMask& p : masks) nest_.assume_true(p.masks);
       emit_main_loop(begin, full, width, init, true);
       nest_.assume_nothing();
-      Value* end = has_only_masked_stores(masks) ? most : extent;
       // Reduces combine as many vectors in each iteration; panels gain nothing here.
       if (fills_panels_) unroll_ = 1;
       emit_loop(b_.CreateAdd(full, begin), end, static_cast<std::int64_t>(nest_.lanes()) * unroll_, carried(), true);
     }
     for (const Partials& p : reduces_) finish_reduce(nest_, p);
+  }
+
+  /// Emits a row whose vectors may begin anywhere; the masks hold before `least`. Whole vectors are stored to multiples of the register size. What
+  /// lies before the first multiple is stored first, what lies behind the last one last, with masks.
+  void emit_aligned(const std::vector<PrefixMask>& masks, Value* least, Value* end) {
+    constexpr std::int64_t kLong = 8;  // vectors
+    nest_.set_unaligned();
+    e_.allow_reads_behind_buffers();
+    Value* const is_long = b_.CreateICmpSGE(least, e_.i64(kLong * nest_.lanes()));
+    Value* const ahead = b_.CreateSelect(is_long, non_temporal_.elements_before_whole_registers(nest_, aligned_), e_.i64(0), "ahead");
+    Value* const whole = b_.CreateAnd(b_.CreateSub(least, ahead), e_.i64(-static_cast<std::int64_t>(nest_.lanes())));
+    Value* const full = b_.CreateAdd(ahead, whole, "full");
+    non_temporal_.fetch_ends(nest_, aligned_, end);
+    for (const PrefixMask& p : masks) nest_.assume_true(p.masks);
+    emit_versions({}, ahead, [&] { emit_loop(ahead, full, nest_.lanes(), {}, true); });
+    emit_if(b_.CreateICmpNE(ahead, e_.i64(0)), [&] {
+      nest_.set_first_lanes(ahead);
+      emit_body(e_.unknown_zero());
+      nest_.set_first_lanes(nullptr);
+    });
+    nest_.assume_nothing();
+    // The last vector may reach beyond the tile, where no mask need hold it back.
+    const std::int64_t lanes = nest_.lanes();
+    Value* const within = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, e_.i64(step_.extents.back() - lanes + 1));
+    Value* const distance = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(within, full), e_.i64(0));
+    Value* const vectors = b_.CreateUDiv(b_.CreateAdd(distance, e_.i64(lanes - 1)), e_.i64(lanes));
+    Value* const last = b_.CreateAdd(full, b_.CreateMul(vectors, e_.i64(lanes)), "last");
+    emit_loop(full, last, lanes, {}, true);
+    emit_if(b_.CreateICmpSLT(last, end), [&] {
+      nest_.set_first_lanes(b_.CreateSub(end, last));
+      emit_body(last);
+      nest_.set_first_lanes(nullptr);
+    });
+  }
+
+  void emit_if(Value* condition, const std::function<void()>& emit) {
+    llvm::BasicBlock *const then = e_.new_block("then"), *const after = e_.new_block("after");
+    b_.CreateCondBr(condition, then, after);
+    b_.SetInsertPoint(then);
+    emit();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
   }
 
   /// Whether there is nothing to do beyond the ends of all masks.
@@ -210,12 +254,13 @@ class LoopNest {
   }
 
   void emit_main_loop(Value* begin, Value* end, std::int64_t width, const Values& init, bool may_be_empty) {
-    emit_versions(init, [&] { emit_loop(begin, end, width, init, may_be_empty); });
+    emit_versions(init, e_.i64(0), [&] { emit_loop(begin, end, width, init, may_be_empty); });
   }
 
-  /// Emits two versions if the row may have non-temporal stores. `emit` leaves the partial results of reduces, which begin with `init`.
-  void emit_versions(const Values& init, const std::function<void()>& emit) {
-    Value* condition = non_temporal_.row_condition(nest_);
+  /// Emits two versions if the row, from `ahead` on, may have non-temporal stores. `emit` leaves the partial results of reduces, which begin
+  /// with `init`.
+  void emit_versions(const Values& init, Value* ahead, const std::function<void()>& emit) {
+    Value* condition = non_temporal_.row_condition(nest_, ahead);
     if (!condition) return emit();
     llvm::BasicBlock* versions[] = {e_.new_block("non_temporal"), e_.new_block("cached")};
     llvm::BasicBlock* join = e_.new_block("stored");
@@ -382,6 +427,7 @@ class LoopNest {
   std::vector<Partials> reduces_;  // the reduces along the last extent
   static constexpr std::int64_t kShortRow = 4096, kRowsAhead = 8;
   std::set<OpId> fetched_;
+  OpId aligned_;  // the nest's store, if vectors of a row begin where it stores whole registers
   std::vector<GuardedItems> guarded_;
   std::vector<bool> is_guarded_;               // indexed by item: it is emitted with a group of guarded items
   std::optional<Nest> ahead_;                  // the same indices, some rows further

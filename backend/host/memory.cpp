@@ -88,6 +88,11 @@ Access access_of(Nest& nest, OpId id, bool is_store) {
     a.mask = nest.operand(mask);
     if (all_true(a.mask)) a.mask = nullptr;
   }
+  if (Value* const count = is_store ? nullptr : nest.first_lanes()) {
+    llvm::Type* const lanes = llvm::FixedVectorType::get(e.b().getInt64Ty(), nest.lanes());
+    Value* const below = e.b().CreateICmpULT(e.b().CreateStepVector(lanes), e.b().CreateVectorSplat(nest.lanes(), count));
+    a.mask = a.mask ? e.b().CreateAnd(a.mask, below) : below;
+  }
   const AxisMap dims = nest.dims_of(t);
   if (e.check()) {
     a.address = nest.operand(pointer);
@@ -197,6 +202,25 @@ void store_lanes(Emitter& e, const Access& a, Value* v, bool is_volatile) {
   }
 }
 
+/// Stores `count` lanes of consecutive addresses, and does not access the lines of the others, as an instruction with a mask would.
+void store_first_lanes(Emitter& e, const Access& a, Value* v, Value* count) {
+  llvm::IRBuilder<>& b = e.b();
+  const llvm::Align align(64), of_element(static_cast<std::uint64_t>(a.element_bytes));
+  Value* const copy = e.alloca_in_entry(v->getType(), 1, 64);
+  b.CreateAlignedStore(v, copy, align);
+  Value* const to = b.CreateIntToPtr(a.address, b.getPtrTy());
+  if (!a.mask) {
+    b.CreateMemCpy(to, of_element, copy, align, b.CreateMul(count, e.i64(a.element_bytes)));
+    return;
+  }
+  llvm::Type* const element = llvm::cast<llvm::FixedVectorType>(v->getType())->getElementType();
+  e.loop(e.i64(0), count, e.i64(1), {}, true, [&](Value* lane, const Values&) {
+    Value* const place = b.CreateSelect(b.CreateExtractElement(a.mask, lane), b.CreateInBoundsGEP(element, to, lane), e.dummy());
+    b.CreateAlignedStore(b.CreateLoad(element, b.CreateInBoundsGEP(element, copy, lane)), place, of_element);
+    return Values{};
+  });
+}
+
 Value* load_one(Emitter& e, Value* address, Value* mask, llvm::Type* element, Value* other, bool is_volatile) {
   llvm::IRBuilder<>& b = e.b();
   Value* p = b.CreateIntToPtr(address, b.getPtrTy());
@@ -246,6 +270,7 @@ void store_at(Nest& nest, OpId id, NonTemporalStores& non_temporal, Value* eleme
   const bool in_order = is_volatile(e.f(), id);
   const Access a = access_of(nest, id, true);
   Value* v = e.to_memory(elements, t);
+  if (Value* const count = nest.first_lanes()) return store_first_lanes(e, a, v, count);
   if (in_order) keep_order(e);
   if (!a.mask && !in_order && non_temporal.applies_to(nest, id))
     non_temporal.store(v, a.address);

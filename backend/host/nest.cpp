@@ -208,7 +208,7 @@ Value* Nest::load_buffer(Value* base, Type t, const AxisMap& dims, bool vector) 
   for (int i = t.rank() - 1; i >= 0 && dims[i] != vector_dim(); --i) log2_stride += t.log2_extent(i);
   auto* lanes = llvm::FixedVectorType::get(element, lanes_);
   if (log2_stride == 0) {
-    const llvm::Align align(std::min<unsigned>(64, lanes_ * static_cast<unsigned>(size)));
+    const llvm::Align align(is_unaligned_ ? static_cast<unsigned>(size) : std::min<unsigned>(64, lanes_ * static_cast<unsigned>(size)));
     return e_.from_memory(b.CreateAlignedLoad(lanes, b.CreateInBoundsGEP(element, base, index), align), t);
   }
   Value* v = llvm::PoisonValue::get(lanes);

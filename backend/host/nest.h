@@ -24,6 +24,11 @@ class Nest {
   unsigned lanes() const { return lanes_; }
   void set_lanes(unsigned lanes) { lanes_ = lanes; }
   bool is_vectorised() const { return lanes_ > 1; }
+  /// Vectors begin at any index, not only at multiples of their lanes.
+  void set_unaligned() { is_unaligned_ = true; }
+  /// The code that is emitted next loads and stores so many first lanes of a vector; null: all of them.
+  void set_first_lanes(Value* count) { first_lanes_ = count; }
+  Value* first_lanes() const { return first_lanes_; }
   int vector_dim() const { return dims() - 1; }
   /// The index of a dimension, i64; for the last dimension, the index of the first lane.
   Value* index(int dim) const { return index_[static_cast<std::size_t>(dim)]; }
@@ -90,6 +95,8 @@ class Nest {
   Emitter& e_;
   const Step& step_;
   unsigned lanes_ = 1;
+  bool is_unaligned_ = false;
+  Value* first_lanes_ = nullptr;
   std::vector<Value*> index_;
   std::vector<std::int64_t> number_;                     // of each index, in an unrolled nest
   std::vector<Scope> scopes_;                            // indexed by depth

@@ -14,11 +14,19 @@ class NonTemporalStores {
   explicit NonTemporalStores(Emitter&);
 
   /// For the current row: whether the launch uses non-temporal stores and every candidate of the nest starts at a multiple of the register
-  /// size. Null if the nest has no candidate.
-  Value* row_condition(Nest&);
+  /// size, `ahead` elements behind the beginning of the row. Null if the nest has no candidate.
+  Value* row_condition(Nest&, Value* ahead);
+  /// The only store of a nest whose vectors may begin with any index of a row; else none. Rows are long enough for it to pay that no vector is
+  /// stored to parts of two cache lines.
+  OpId aligned_store(const Nest&) const;
+  /// How many elements of the current row lie before the first multiple of the register size; 0 if no element does lie at a multiple.
+  Value* elements_before_whole_registers(Nest&, OpId store);
   /// i1: the same for a store of whole registers to rows of memory, at this address and so many bytes apart. Null if the store is never
   /// non-temporal.
   Value* rows_condition(OpId store, Value* first, Value* distance);
+  /// Fetches the cache lines of the first element of a row and of the last one of `count`, of which stores write parts: among non-temporal
+  /// stores, such a store waits for its line, and all later ones with it. The row is that of the next program where that is known.
+  void fetch_ends(Nest&, OpId store, Value* count);
   /// Whether the next loop that is emitted is the one for rows where row_condition holds.
   void set_active(bool active) { active_ = active; }
   /// Whether a store of the loop being emitted is non-temporal.
@@ -29,6 +37,8 @@ class NonTemporalStores {
 
  private:
   bool is_candidate(const Nest&, OpId) const;
+  /// The address, as i64, of the first element that a store or load accesses in the current row.
+  Value* first_address(Nest&, OpId);
   /// Whether the function loads from memory that this store may write.
   bool updates_memory(OpId store) const;
 

@@ -36,7 +36,8 @@ int prefetches(const std::string& at, const std::string& work, bool check = fals
   options.check = check;
   const std::string code = compile(ir::parse(text, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}}).llvm_ir;
   int found = 0;
-  for (std::size_t n = 0; (n = code.find("call void @llvm.prefetch", n)) != std::string::npos; ++n) ++found;
+  for (std::size_t n = 0; (n = code.find("call void @llvm.prefetch", n)) != std::string::npos; ++n)
+    found += code.substr(n, code.find('\n', n) - n).find(", i32 0, ") != std::string::npos;  // for a load
   return found;
 }
 
