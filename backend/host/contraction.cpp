@@ -307,9 +307,8 @@ bool streams_right(const Function& f, OpId dot) {
 }
 
 std::int64_t iterations_in_place(const Function& f, const Contraction& contraction) {
-  // Rows of memory may fall on few sets of the caches (measured on Ice Lake: 128 products are best). Rows that are streamed are read side by
-  // side (measured on Emerald Rapids: 8 or 16 rows at a time reach the rate of plain reading, 32 lose 5 %, 128 lose 15 to 25 %).
-  constexpr std::int64_t kDepth = 128, kStreamedDepth = 16;
+  // Rows of memory may fall on few sets of the caches (measured on Ice Lake: 128 products are best).
+  constexpr std::int64_t kDepth = 128;
   std::int64_t iterations = contraction.iterations;
   for (const ContractedDot& each : contraction.dots) {
     const std::int64_t depth = streams_right(f, each.dot) ? kStreamedDepth : kDepth;

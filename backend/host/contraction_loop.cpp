@@ -140,7 +140,8 @@ class BlockProducts {
                         segment.distance};
         if (may_read_right_) {
           right.alignment = static_cast<std::uint64_t>(left_.element_bytes());
-          right.is_fetched = !streams;
+          // Of one row of accumulators, streams come as fast as memory gives them.
+          right.rows_ahead = !streams ? tile.rows_ahead() : tile.rows() > 1 ? kStreamedDepth : 0;
         }
         if (is_packed) {
           right.packed = advanced(segment.packed, column, column_distance_in_buffer());

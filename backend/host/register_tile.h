@@ -9,11 +9,12 @@
 namespace tilewright::backend::host {
 
 /// Evenly spaced rows of a right factor: the address of the first one at a register tile's first column, and the bytes from each to the
-/// next. `alignment` is that of the tile's vectors, in bytes (at most that of a vector). Rows that may lie far apart are fetched early.
+/// next. `alignment` is that of the tile's vectors, in bytes (at most that of a vector). Rows that the processor does not foresee are fetched
+/// early, into the second cache, since rows that are pages apart have few lines of the first one.
 struct RightRows {
   Value *first, *distance;
   std::uint64_t alignment = 64;
-  bool is_fetched = false;
+  std::int64_t rows_ahead = 0;                          // 0: none are fetched
   Value *packed = nullptr, *packed_distance = nullptr;  // the rows are also copied to here; null: they are not
 };
 
@@ -39,6 +40,8 @@ class RegisterTile {
   void store(const EvenRows&, const Values& sums, NonTemporalStores* non_temporal = nullptr);
   void fetch(const EvenRows&);
   Values zeros() const;
+  /// How many rows ahead right factors are fetched that the processor does not foresee.
+  std::int64_t rows_ahead() const;
   /// Adds the products for k from 0 to `depth`, which may be 0 only if `may_be_empty`. `left`: for each row the address of its first
   /// factor.
   Values add_products(const Values& sums, const Values& left, const RightRows& right, Value* depth, bool may_be_empty);
@@ -61,7 +64,7 @@ class RegisterTile {
   /// The number of rows of the tile.
   std::int64_t rows() const { return shape_.rows; }
   /// Calls emit_tile(tile, row, column) in loops over the live rows, from `first_row` on (null: 0), and columns of the accumulators; null:
-  /// all. If the tile's rows do not divide those of the accumulators, the last tile has fewer.
+  /// all. If the tile's rows do not divide those of the accumulators, the last tile has fewer; so has the last one of live rows.
   void for_each(TileOrder, Value* first_row, Value* live_rows, Value* live_columns,
                 const std::function<void(RegisterTile& tile, Value* row, Value* column)>& emit_tile);
   /// Calls emit_tile(column) in a loop over the register tiles of a row of them.

@@ -35,7 +35,7 @@ std::vector<int> depths(const Machine& m, const ProductShape& s) {
 }
 
 /// On hosts, programs of so few rows read b in memory (backend/host/contraction.h). They stream it if its rows are long enough.
-constexpr int kFewRows = 8, kMostStreamedColumns = 4096;
+constexpr int kFewRows = 8, kSideBySide = 8;
 constexpr double kStreamedRowBytes = 4096;
 
 /// How many warps share the rows and the columns of a product, divided as in select_mma.
@@ -65,8 +65,11 @@ std::vector<ProductChoice> candidates(const Machine& m, const ProductShape& s) {
   // eight. Small factors may need the 16 rows of a tile register.
   const int least_rows = is_gpu ? 16 : s.m == 1 ? 1 : s.element_bytes >= 4 ? covering_size(s.m, 4, 16) : 16;
   for (const int rows : tile_sizes(s.m, least_rows, is_gpu ? 128 : 256))
-    for (const int columns : tile_sizes(s.n, 16, !is_gpu && rows <= kFewRows && !s.b_is_transposed ? kMostStreamedColumns : 256))
-      for (const int depth : depths(m, s))
+    for (const int columns : tile_sizes(s.n, 16, is_gpu || rows > kFewRows || s.b_is_transposed ? 256 : rows == 1 ? 4096 : 1024)) {
+      // With the sums of several rows, more than 8 rows of b side by side take up to twice as long, and sums of 2048 columns leave the first cache
+      // (measured on Zen 5, 2026-12-01: 8x4096x4096).
+      const bool is_streamed = !is_gpu && rows <= kFewRows && !s.b_is_transposed && columns * s.element_bytes >= kStreamedRowBytes;
+      for (const int depth : (is_streamed && rows > 1) ? std::vector{kSideBySide} : depths(m, s))
         for (const int w : warp_counts(m, {1, 2, 4, 8})) {
           if (is_gpu && (s.products * rows * columns > w * 32 * kMostAccumulators || rows * columns < w * 256)) continue;
           const std::int64_t programs = s.batch * cdiv(s.m, std::int64_t{rows}) * cdiv(s.n, std::int64_t{columns});
@@ -77,6 +80,7 @@ std::vector<ProductChoice> candidates(const Machine& m, const ProductShape& s) {
               if (parts == 1 || count == counts.front())
                 all.push_back({.rows = rows, .columns = columns, .depth = depth, .num_warps = w, .num_stages = count, .splits = parts});
         }
+    }
   return all;
 }
 
@@ -151,8 +155,11 @@ Programs programs(const Machine& m, const ProductShape& s, const ProductChoice& 
   const double readers = is_kept ? std::min(kGroup, parts_of(s.m, c.rows)) : 1;
   // A row of b in memory begins with a line that nothing foresees. Of streamed rows, too many side by side are not foreseen either (measured
   // on Emerald Rapids, 2026-11-30: 1x4096x4096).
-  constexpr double kRowInPlace = 12, kSideBySide = 16;
-  const double row = is_in_place ? kRowInPlace : kRow,
+  constexpr double kRowInPlace = 12;
+  // Pieces of rows come from memory no faster than the processor finds their lines (measured on Zen 5, 2026-12-01: 8x4096x4096 by AVX2 and AVX-512).
+  constexpr double kFromMemory = 6, kFarBytes = 4 << 20;
+  const bool is_far = !is_streamed && static_cast<double>(s.k * s.n) * bytes > kFarBytes;
+  const double row = is_in_place ? kRowInPlace * (is_far ? kFromMemory : 1) : kRow,
                crowd = is_streamed && depth > kSideBySide ? 1 + 0.05 * std::log2(depth / kSideBySide) : 1;
   const double loads = rows * k * (kLoadInPlace + kRow / depth) + s.products * columns * k * (load * crowd + row / columns) / readers;
   Programs p;
