@@ -5,6 +5,7 @@
 
 #include "backend/host/memory.h"
 #include "backend/host/nest.h"
+#include "backend/host/next_program.h"
 #include "backend/host/prefix_masks.h"
 #include "backend/host/step_ops.h"
 #include "backend/lowering/elementwise.h"
@@ -118,7 +119,10 @@ class TransposedAccess {
     TW_CHECK(strides_[row_dim()] == 1, "the buffer of a transposed tile has another order");
   }
 
-  void run() { emit_dim(0); }
+  void run() {
+    if (is_load_) next_program_ = distance_to_next_program(e_, e_.f().operand(op_, 0));
+    emit_dim(0);
+  }
 
  private:
   std::size_t row_dim() const { return step_.extents.size() - 2; }
@@ -188,7 +192,8 @@ class TransposedAccess {
   }
 
   /// Fetches the block of the next rows. Processors guess which lines follow if memory is read in order, but a block takes a few lines of
-  /// each row. Rows that follow each other without gaps are taken to go on beyond the tile; where rows are apart, they may belong to others.
+  /// each row. Rows that follow each other without gaps are taken to go on beyond the tile; where rows are apart, the next program's are fetched.
+  /// They go to the second cache: rows that are pages apart have few lines of the first one.
   void prefetch_next_rows() {
     const ValueId pointer = e_.f().operand(op_, 0);
     Values addresses;
@@ -197,10 +202,12 @@ class TransposedAccess {
     const std::int64_t row_bytes = step_.extents[vector_dim()] * e_.f().type(tile_).element_bytes();
     Value* next = b_.CreateAdd(nests_[0].index(static_cast<int>(row_dim())), e_.i64(nest_count()));
     Value* is_there = b_.CreateOr(b_.CreateICmpSLT(next, e_.i64(step_.extents[row_dim()])), b_.CreateICmpEQ(distance, e_.i64(row_bytes)));
-    Value* ahead = b_.CreateSelect(is_there, b_.CreateMul(distance, e_.i64(nest_count())), e_.i64(0));
+    Value* beyond = e_.i64(0);
+    if (next_program_) beyond = b_.CreateSub(next_program_, b_.CreateMul(distance, nests_[0].index(static_cast<int>(row_dim()))));
+    Value* ahead = b_.CreateSelect(is_there, b_.CreateMul(distance, e_.i64(nest_count())), beyond);
     for (Value* address : addresses) {
       Value* line = b_.CreateIntToPtr(b_.CreateAdd(address, ahead), b_.getPtrTy());
-      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()}, {line, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()}, {line, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
     }
   }
 
@@ -232,6 +239,7 @@ class TransposedAccess {
   Words words_;
   std::vector<Nest> nests_;
   const std::int64_t lanes_;           // lanes of a nest
+  Value* next_program_ = nullptr;      // how many bytes further the next program loads; null: unknown
   std::vector<std::int64_t> strides_;  // strides of the buffer, indexed by dimension
 };
 
