@@ -68,7 +68,7 @@ GROUPS = [
      "for `F32` and `F64`, and for `float` and `double`, every C++ float type, rounded, and throws Error if the value overflows. Integers "
      "for floats, floats for integers and everything else for another type do not compile.",
      [FRONT + "kernel.h", FRONT + "launch.h"]),
-    ("Devices, buffers, streams", "", [RUNTIME + "device.h", RUNTIME + "buffer.h", RUNTIME + "stream.h"]),
+    ("Devices, buffers, streams", "", [RUNTIME + "device.h", RUNTIME + "buffer.h", RUNTIME + "stream.h", RUNTIME + "executor.h"]),
     ("Graphs", "Whole-tensor formulas, written down without computing them. Functions have the names and meanings of the tile language wherever "
      "both have one; shapes broadcast as in NumPy, and extents need not be powers of two. Types meet as those of tiles do.",
      [FRONT + "graph.h", FRONT + "graph/tensor.h", TILEIR + "dim.h", FRONT + "graph/tensor_handle.h", FRONT + "graph/create.h",

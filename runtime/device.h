@@ -98,6 +98,8 @@ class Device : public std::enable_shared_from_this<Device> {
   /// The target for backend::compile.
   virtual std::string target() const = 0;
   virtual std::size_t free_memory() const = 0;
+  /// The number of threads that share a grid on a cpu; 0: not a cpu.
+  virtual int host_threads() const { return 0; }
 
   /// Allocates memory, at least 64-byte aligned; 0 bytes also give a valid address. Throws std::bad_alloc.
   virtual std::uint64_t allocate(std::size_t bytes) = 0;

@@ -150,6 +150,19 @@ std::shared_ptr<Device> open_device(std::string_view name, const Here& at) {
   return host_device(std::string(name), at);
 }
 
+std::shared_ptr<Device> open_device(std::string_view name, Executor executor, const Here& at) {
+  refuse_mistake(environment_mistake(), at);
+  if (name != "cpu" && !name.starts_with("cpu:"))
+    throw Error(detail::location_of(at),
+                fmt::format("open_device: an executor runs the programs of 'cpu' or 'cpu:LEVEL', not of '{}'", name));
+  if (const std::string reason = name == "cpu" ? "" : reason_against_level(name.substr(4)); !reason.empty()) refuse(name, reason, at);
+  if (executor.threads < 1)
+    throw Error(detail::location_of(at),
+                fmt::format("open_device: the executor has {} threads; it must have at least 1", executor.threads));
+  if (!executor.run) throw Error(detail::location_of(at), "open_device: the executor has no function 'run'");
+  return make_host_device(std::string(name), std::move(executor));
+}
+
 std::shared_ptr<Device> open_best_device(const Here& at) {
   refuse_mistake(environment_mistake(), at);
   const std::string name = cuda_name(0);
@@ -164,7 +177,7 @@ std::shared_ptr<Device> open_best_device(const Here& at) {
 }
 
 std::vector<DeviceInfo> list_devices() {
-  std::vector<DeviceInfo> all{{"cpu", cpu_description(), true, ""}};
+  std::vector<DeviceInfo> all{{"cpu", cpu_description(cpu_threads()), true, ""}};
   std::string reason;
   const int count = cuda_devices(reason);
   for (int i = 0; i < count; ++i) {

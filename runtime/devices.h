@@ -9,11 +9,16 @@
 
 #include "runtime/device.h"
 #include "tilewright/device.h"
+#include "tilewright/executor.h"
 
 namespace tilewright::rt {
 
 /// The device with this name, always the same object. Throws Error that lists the devices.
 std::shared_ptr<Device> open_device(std::string_view name, const Here&);
+
+/// A cpu whose launches run on an executor, a new one at each call. Throws Error if the name is not that of a cpu, or the executor lacks threads
+/// or a function.
+std::shared_ptr<Device> open_device(std::string_view name, Executor, const Here&);
 
 /// The best usable device.
 std::shared_ptr<Device> open_best_device(const Here&);

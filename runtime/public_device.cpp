@@ -4,6 +4,7 @@
 #include "runtime/device_failure.h"
 #include "runtime/devices.h"
 #include "tilewright/device.h"
+#include "tilewright/executor.h"
 
 namespace tilewright {
 
@@ -16,6 +17,10 @@ Device Device::open(Here at) {
 Device Device::open(std::string_view name, Here at) {
   const ActiveCall call(at);
   return Device(rt::open_device(name, at));
+}
+Device open_device(Executor executor, std::string_view name, Here at) {
+  const ActiveCall call(at);
+  return Device(rt::open_device(name, std::move(executor), at));
 }
 std::vector<DeviceInfo> Device::list() {
   const ActiveCall call(Here{});

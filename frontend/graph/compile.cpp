@@ -101,7 +101,7 @@ Plan detail::compile_graph(const std::shared_ptr<const graph::Graph>& written, s
                            const std::string& target, const PlanOptions& o, const Here& at) {
   if (const std::string mistake = rt::environment_mistake(); !mistake.empty()) throw Error(detail::location_of(at), mistake);
   ir::TargetDesc facts = describe(target, at);
-  if (!facts.is_gpu()) facts.processors = rt::cpu_threads();
+  if (!facts.is_gpu()) facts.processors = device ? device->host_threads() : rt::cpu_threads();
   GraphDump dump(*written, target, at);
   fusion::FusionOptions options{.fuse = o.fuse,
                                 .reassociate = o.reassociate,

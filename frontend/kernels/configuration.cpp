@@ -11,7 +11,6 @@
 
 #include "frontend/kernels/configuration_space.h"
 #include "runtime/device.h"
-#include "runtime/host/cpu_model.h"
 #include "runtime/wisdom/wisdom.h"
 #include "tilewright/detail/tuning.h"
 
@@ -86,7 +85,7 @@ std::string text_of(const Configuration& c) {
 
 }  // namespace
 
-int host_threads(const Device& device) { return device.name().starts_with("cpu") ? rt::cpu_threads() : 0; }
+int host_threads(const Device& device) { return device.handle()->host_threads(); }
 
 Configuration chosen_configuration(const Device& device, const Problem& given, const Options& options) {
   if (options.configuration) return *options.configuration;

@@ -48,8 +48,7 @@ int cpu_threads() {
   return n ? static_cast<int>(n) : 1;
 }
 
-std::string cpu_description() {
-  const int threads = cpu_threads();
+std::string cpu_description(int threads) {
   return fmt::format("{}, {} thread{}, {}", brand(), threads, threads == 1 ? "" : "s", has_v4() ? "AVX-512" : has_v3() ? "AVX2" : "SSE2");
 }
 

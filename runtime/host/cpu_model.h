@@ -7,9 +7,9 @@
 namespace tilewright::rt {
 
 /// Name, threads and widest vector instructions: "AMD EPYC 9B14, 2 threads, AVX-512".
-std::string cpu_description();
+std::string cpu_description(int threads);
 
-/// The number of threads that run a grid: TILEWRIGHT_THREADS, else the hardware threads that the process may use.
+/// The number of threads that run a grid on the device "cpu": TILEWRIGHT_THREADS, else the hardware threads that the process may use.
 int cpu_threads();
 
 /// Why code for "x86-64", "x86-64-v3" or "x86-64-v4" cannot run here; empty if it can.

@@ -17,6 +17,7 @@
 #include "runtime/bounds_check.h"
 #include "runtime/device_failure.h"
 #include "runtime/host/cpu_model.h"
+#include "runtime/host/executor_job.h"
 #include "runtime/host/object_loader.h"
 #include "runtime/host/scratch.h"
 #include "runtime/host/thread_pool.h"
@@ -100,10 +101,15 @@ std::unique_lock<std::mutex> enter(Stream& stream) { return std::unique_lock(sta
 
 class HostDevice : public Device {
  public:
-  explicit HostDevice(const std::string& name) : Device(name), threads_(cpu_threads()), default_stream_(*this), pool_(threads_) {}
+  explicit HostDevice(const std::string& target) : HostDevice(target, target, cpu_threads(), {}) {}
+  /// Its name has what measurements and choices of configurations depend on.
+  HostDevice(const std::string& target, Executor executor)
+      : HostDevice(fmt::format("{} on an executor of {} thread{}", target, executor.threads, executor.threads == 1 ? "" : "s"), target,
+                   executor.threads, executor) {}
 
-  std::string description() const override { return cpu_description(); }
-  std::string target() const override { return name(); }
+  std::string description() const override { return cpu_description(threads_); }
+  std::string target() const override { return target_; }
+  int host_threads() const override { return threads_; }
   std::size_t free_memory() const override { return available_memory(); }
 
   std::uint64_t allocate(std::size_t bytes) override;
@@ -133,13 +139,22 @@ class HostDevice : public Device {
   void launch(const Executable&, const LaunchConfig&, std::span<const std::uint64_t> arguments, Stream&) override;
 
  private:
+  HostDevice(const std::string& name, std::string target, int threads, Executor executor)
+      : Device(name),
+        target_(std::move(target)),
+        threads_(threads),
+        default_stream_(*this),
+        pool_(threads_),
+        executor_(std::move(executor)) {}
   ObjectLoader& loader(const Here&);
 
   const std::size_t total_memory_ = total_memory();
+  const std::string target_;
   const int threads_;
   const CacheSizes caches_ = cache_sizes();
   HostStream default_stream_;
-  ThreadPool pool_;
+  ThreadPool pool_;          // starts no threads if there is an executor
+  const Executor executor_;  // without a function: there is none
   ScratchPool scratch_;
   std::mutex loader_mutex_;
   std::optional<ObjectLoader> loader_;  // started by the first kernel, not when the device is opened
@@ -221,7 +236,8 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
       for (Chunks::Range r; chunks.next(r);) kernel.entry(arguments.data(), &launch, r.begin, r.end, scratch.data());
     };
     const auto turn = enter(stream);
-    pool_.run(programs, std::cref(work));  // by reference, so that std::function allocates nothing
+    const ThreadPool::Work by_reference = std::cref(work);  // so that std::function allocates nothing
+    executor_.run ? run_on(executor_, programs, by_reference) : pool_.run(programs, by_reference);
   }
   // Assertions come first: a failed assertion is often the reason for a bad access.
   reports.finish(config.where);
@@ -231,6 +247,10 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
 }  // namespace
 
 std::shared_ptr<Device> make_host_device(const std::string& name) { return std::make_shared<HostDevice>(name); }
+
+std::shared_ptr<Device> make_host_device(const std::string& target, Executor executor) {
+  return std::make_shared<HostDevice>(target, std::move(executor));
+}
 
 std::shared_ptr<const Executable> make_host_executable(backend::HostEntry entry, const backend::CompiledKernel& kernel) {
   auto executable = std::make_shared<HostExecutable>(kernel);

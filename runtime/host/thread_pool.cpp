@@ -50,6 +50,11 @@ bool Chunks::next(Range& range) {
   return true;
 }
 
+std::int64_t chunk_size(std::int64_t total, int threads) {
+  // A single thread runs all programs as one chunk: what a kernel keeps from program to program of a chunk, it keeps to the end.
+  return threads == 1 ? total : std::max<std::int64_t>(1, total / (threads * kChunksPerThread));
+}
+
 struct ThreadPool::Job {
   Chunks chunks;
   const Work& work;
@@ -115,8 +120,7 @@ void ThreadPool::Workers::start(int count) {
 }
 
 void ThreadPool::run(std::int64_t total, const Work& work) {
-  // A single thread runs all programs as one chunk: what a kernel keeps from program to program of a chunk, it keeps to the end.
-  const std::int64_t size = threads_ == 1 ? total : std::max<std::int64_t>(1, total / (threads_ * kChunksPerThread));
+  const std::int64_t size = chunk_size(total, threads_);
   Job job{Chunks(total, size), work, 0, nullptr};
   if (threads_ == 1 || total <= size) {
     if (total > 0) work(job.chunks);

@@ -26,6 +26,9 @@ class Chunks {
   std::atomic<std::int64_t> next_{0};
 };
 
+/// The programs of a chunk, if `threads` threads share `total` programs.
+std::int64_t chunk_size(std::int64_t total, int threads);
+
 /// Jobs of many callers run at the same time; each caller works on its own job, so each one makes progress in any case. A child of fork()
 /// starts new workers. Requires: no job runs during fork().
 class ThreadPool {

@@ -144,7 +144,7 @@ Facts machine_facts(const Device& device) {
   Facts facts{{"device", fmt::format("{}: {}", device.name(), device.description())}};
   if (is_gpu(device)) {
     add_gpu_facts(device, facts);
-    facts.emplace_back("processor", rt::cpu_description());
+    facts.emplace_back("processor", rt::cpu_description(rt::cpu_threads()));
   } else if (!is_emulator(device)) {
     facts.emplace_back("clocks", processor_clocks());
   }
