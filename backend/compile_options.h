@@ -1,4 +1,4 @@
-// What a caller asks of a compilation.
+// Describes what a caller asks of a compilation.
 #pragma once
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-// How the host device calls a compiled kernel: shared by the code that emits such calls and the runtime that makes them.
+// Describes how the host device calls a compiled kernel, for the code that emits such functions and the runtime that calls them.
 #pragma once
 #include <cstddef>
 #include <cstdint>

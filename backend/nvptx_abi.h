@@ -1,5 +1,5 @@
-// How kernels for NVIDIA GPUs are called, beyond their parameters, and what they write for the host: shared by the code that emits them and
-// the runtime that launches them. It includes nothing of LLVM.
+// Describes how kernels for NVIDIA GPUs are called, beyond their parameters, and what they write for the host. The code that emits them and
+// the runtime that launches them include it; it includes nothing of LLVM.
 #pragma once
 #include <algorithm>
 #include <cstddef>

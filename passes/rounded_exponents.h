@@ -1,4 +1,4 @@
-// How exponentials are rounded if exp2 is an instruction: exp(x - b) is computed as exp2(fma(x, log2(e), -(b log2(e)))).
+// Rounds exponentials where exp2 is an instruction: exp(x - b) is computed as exp2(fma(x, log2(e), -(b log2(e)))).
 #pragma once
 
 namespace tilewright::passes {

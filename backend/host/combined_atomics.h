@@ -1,6 +1,6 @@
 // Atomics that a thread combines before it updates memory.
 //
-// If nobody uses the old values of an atomic, a thread may first combine its values for one address: locked instructions take ten times as
+// If no op uses the old values of an atomic, a thread may first combine its values for one address: locked instructions take ten times as
 // long as others. The atomics on one array have a window in scratch memory: a copy of a part of the array, which begins as the identity of
 // their operation. Lanes inside combine there. A lane outside widens the window, or moves it; then what is not the identity goes to memory,
 // as the rest does at the end of the thread's range of programs. Lines of a window cost time, and each lane saves some: a lane for whose

@@ -1,4 +1,4 @@
-// Where the rows of a contraction's factors lie in memory.
+// Finds where the rows of a contraction's factors lie in memory.
 #pragma once
 #include "backend/host/emitter.h"
 

@@ -1,4 +1,4 @@
-// What tells a program whether the one before it left the right factors that it needs.
+// Compares the key of a program with that of the program before, which tells whether that one left the right factors that this one needs.
 #pragma once
 #include "backend/host/emitter.h"
 
@@ -16,7 +16,7 @@ class KeptKey {
   /// i1: it left right factors, which are those of this program.
   Value* is_kept() { return b_.CreateAnd(is_seen_, b_.CreateICmpEQ(b_.CreateAnd(state_, b_.getInt64(kStates)), b_.getInt64(kept))); }
   /// i1: the next program may well have the same key: this one has that of the program before, or is the first one, or the program before
-  /// had that of the one before it. Right factors that nobody finds again had better stay in the memory that each block uses.
+  /// had that of the one before it. Right factors that no later program finds had better stay in the memory that each block uses.
   Value* may_repeat();
   void set_state(Value* state);
 

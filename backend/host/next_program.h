@@ -1,4 +1,4 @@
-// What the next program of a thread will load.
+// Finds what the next program of a thread will load.
 #pragma once
 #include "backend/host/emitter.h"
 

@@ -1,4 +1,4 @@
-// What a loop nest computes again instead of reading it from a buffer.
+// Finds the values that a loop nest computes again instead of reading them from a buffer.
 #pragma once
 #include <functional>
 #include <vector>

@@ -1,4 +1,4 @@
-// Where the accumulators of a contraction's blocks are loaded from, and where they are stored.
+// Loads the accumulators of a contraction's blocks, and stores them.
 #pragma once
 #include "backend/host/amx_tile.h"
 #include "backend/host/register_tile.h"

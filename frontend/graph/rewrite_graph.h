@@ -19,7 +19,7 @@ struct RewrittenGraph {
   bool is_rewritten() const { return !search.rewrites.empty(); }
 };
 
-/// Throws Error at `at` for a value of Search that is no enumerator, and for limits that are none.
+/// Throws Error at `at` for a value of Search that is not an enumerator, and for limits outside of their ranges.
 void check_search_options(const PlanOptions&, const Location& at);
 
 using MeasureGraphs = std::function<std::optional<passes::search::Measurement>(std::span<const graph::Graph>)>;

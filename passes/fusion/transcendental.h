@@ -1,4 +1,4 @@
-// Which operations are costly.
+// Says which operations are costly.
 #pragma once
 #include "tileir/op_kind.h"
 

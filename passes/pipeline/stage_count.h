@@ -1,4 +1,4 @@
-// How many stages of a pipelined loop fit into the shared memory of a program.
+// Counts how many stages of a pipelined loop fit into the shared memory of a program.
 #pragma once
 #include "passes/pass.h"
 #include "passes/pipeline/pipelined_loads.h"

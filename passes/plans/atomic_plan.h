@@ -1,4 +1,4 @@
-// How the results of an atomic reach the threads that hold copies of them.
+// Plans how the results of an atomic reach the threads that hold copies of them.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// How threads read and write buffers in shared memory, and the layouts of buffers.
+// Plans how threads read and write buffers in shared memory, and the layouts of buffers.
 #pragma once
 #include <optional>
 #include <span>

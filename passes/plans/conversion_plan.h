@@ -1,4 +1,4 @@
-// How a tile changes its layout: by shuffles within warps, or through shared memory.
+// Plans how a tile changes its layout: by shuffles within warps, or through shared memory.
 #pragma once
 #include <cstdint>
 #include <optional>

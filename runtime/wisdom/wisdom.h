@@ -1,4 +1,4 @@
-// What this process knows about measured configurations: its wisdom file, its own measurements and imports.
+// Keeps what this process knows about measured configurations: its wisdom file, its own measurements and imports.
 #pragma once
 #include <cstdint>
 #include <mutex>

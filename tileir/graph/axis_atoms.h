@@ -44,7 +44,7 @@ class AtomPool {
   TensorAtoms fresh(const TensorShape&);
 
   /// Makes two axes one, from the left: equal extents become one atom; of unequal ones, the greater is split. Returns false if the axes have
-  /// no division in common. Then some of their atoms may be split or unified, which is no mistake.
+  /// no division in common. Then some of their atoms may be split or unified, which does no harm.
   bool try_unify(AtomList, AtomList);
   /// As above, where an axis of extent 1 is broadcast to the other one: `result` becomes the longer axis.
   bool try_broadcast(AtomList& result, const AtomList& operand);

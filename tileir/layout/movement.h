@@ -1,4 +1,4 @@
-// How far the elements of a tile move in a layout conversion.
+// Says how far the elements of a tile move in a layout conversion.
 #pragma once
 #include <string_view>
 

@@ -24,8 +24,8 @@ class EstimatedAlternatives {
   /// The alternative with the least estimated time, including the kernels that store what it reads: a dynamic program over the values.
   const Alternative& best(const KernelOutput& output) { return alternatives(output).front(); }
   /// As best(), but for tiles that fit. Smaller tiles take longer, so an alternative that is still the best with the tiles that fit is the
-  /// best of all. An alternative whose plan fails its check is the worst. The alternatives of the output are forgotten: there is no choice any
-  /// more. Throws PlanRefuted if each fails.
+  /// best of all. An alternative whose plan fails its check is the worst. The alternatives of the output are then
+  /// forgotten, because the choice is made. Throws PlanRefuted if each fails.
   Alternative take_best_emitted(const KernelOutput&);
 
   /// Estimates the output with this read again, since values inside of it are stored now.

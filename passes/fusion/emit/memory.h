@@ -18,8 +18,8 @@ class MemoryAccesses {
   Part loaded(Expr load, const Order&);
   /// As above where these conditions on positions hold, and 0 elsewhere. `value`: the load times the masks of the conditions.
   Part loaded_under(const std::vector<Expr>& conditions, Expr load, Expr value, const Order&);
-  /// The same with this value, which has no axes, elsewhere. None if the conditions are not those under which the load's positions are inside
-  /// of its tensor: their mask would be a second one.
+  /// As loaded_under, with the value `elsewhere`, which has no axes, where the conditions do not hold. None if the conditions are not those
+  /// under which the load's positions are inside of its tensor: their mask would be a second one.
   std::optional<Part> padded(const std::vector<Expr>& conditions, Expr load, const std::optional<Part>& elsewhere, const Order&);
   void store(Tensor, std::span<const Expr> index, Expr value, const Order&);
   /// Adds a value over these axes to an element where the condition holds, by an atomic or by a load and a store.

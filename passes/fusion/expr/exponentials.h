@@ -1,4 +1,4 @@
-// How costly the operations of expressions are, and which powers are costly.
+// Counts how costly the operations of expressions are, and says which powers are costly.
 #pragma once
 #include "passes/fusion/expr/normal_form.h"
 

@@ -45,8 +45,8 @@ class ExprPool {
   std::uint32_t add_function(const CombiningFunction&);
   const CombiningFunction& function(std::uint32_t number) const { return functions_[number]; }
 
-  /// The nodes whose value this expression is, in the order of note_source. A sum that is no node's value has the node of whose value it is
-  /// a part.
+  /// The nodes whose value this expression is, in the order of note_source. A sum that is not the value of a
+  /// node has the node whose value it is a part of.
   const std::vector<graph::NodeId>& sources(Expr) const;
   void note_source(Expr, graph::NodeId);
   /// Copies the sources of one expression to another one that represents it.

@@ -14,7 +14,7 @@ namespace tilewright::passes::fusion {
 /// Facts of each node, by its index.
 struct JoinedConcats {
   std::vector<bool> is_in_parts;  // a concatenation that is written operand by operand
-  std::vector<bool> is_inner;     // a concatenation that is no value: its operands are written to their parts of the one that reads it
+  std::vector<bool> is_inner;     // a concatenation without memory: its operands are written into the one that reads it
 };
 
 /// A single kernel would test for each element in which operand it is, and read all operands under masks. From a few operands on, that makes

@@ -1,4 +1,4 @@
-// Which values depend on parameters and constants alone: they can be computed before a run.
+// Finds the values that depend on parameters and constants alone: they can be computed before a run.
 #pragma once
 #include <cstdint>
 #include <set>

@@ -1,4 +1,4 @@
-// Which nodes have memory or kernels of their own, whatever is fused.
+// Says which nodes have memory or kernels of their own, whatever is fused.
 #pragma once
 #include "tileir/graph/graph.h"
 

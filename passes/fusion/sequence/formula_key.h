@@ -1,4 +1,4 @@
-// Whether kernels of two graphs compute the same formulas.
+// Compares the formulas that the kernels of two graphs compute, by a text.
 #pragma once
 #include <optional>
 #include <span>

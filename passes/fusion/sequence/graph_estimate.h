@@ -1,4 +1,4 @@
-// How long the kernels of a graph take, by the estimates with which a cover chooses them.
+// The time that the kernels of a graph take, by the estimates with which a cover chooses them.
 #pragma once
 #include <cstddef>
 #include <map>

@@ -1,4 +1,4 @@
-// How many positions of each axis a program handles at once.
+// The number of positions of each axis that a program handles at once.
 #pragma once
 #include <cstdint>
 

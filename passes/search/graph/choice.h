@@ -1,4 +1,4 @@
-// Which node computes each class: the outcome of an extraction, as far as the translation to a graph needs it.
+// Names the node that computes each class: the outcome of an extraction, as far as the translation to a graph needs it.
 #pragma once
 #include "passes/search/egraph.h"
 

@@ -13,7 +13,7 @@ class OpWriter {
   OpWriter(const GraphTerms& all, const Choice& choice, NodeWriter& writer, const std::map<int, graph::NodeId>& nodes)
       : all_(all), choice_(choice), writer_(writer), nodes_(nodes) {}
 
-  /// Requires: the op is no leaf.
+  /// Requires: the op is not a leaf.
   LabelledNode write(int root, const WrittenOp&);
 
  private:

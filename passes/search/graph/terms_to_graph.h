@@ -1,7 +1,8 @@
 // Translates labelled terms back to a graph.
 //
 // Each class that an output needs becomes one node, whose axes are the slots of the class, and the nodes that bring its operands into order.
-// Leaves are copied from the graph as it was written, with operands that are written anew. What is kept (kept_nodes.h) is copied whole. Types, symbols, names and lines are kept.
+// Leaves are copied from the graph as it was written; their operands are those of the new graph. Kept nodes (kept_nodes.h) are copied with all
+// that they are computed from. Types, symbols, names and lines stay the same.
 #pragma once
 #include "passes/search/graph/choice.h"
 #include "passes/search/graph/graph_terms.h"

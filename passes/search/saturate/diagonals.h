@@ -6,8 +6,8 @@
 // b[k, j] -> i, j), x[i, i] is product(a[i, k], b[k, i] -> i). Elements that are not on the diagonal count on neither side, whether they are
 // finite or not.
 //
-// The law depends on what the positions and the condition are, so it is no equation without labels from which rules could be made: it is applied
-// to the terms of a graph as written, before rules are.
+// The law depends on what the positions and the condition are, which an equation without labels cannot say. So it is not a rule: it is applied
+// to the terms of a graph as written, before the rules are.
 #pragma once
 #include "passes/search/graph/graph_terms.h"
 #include "passes/search/rules/saturation.h"

@@ -1,4 +1,4 @@
-// Which applications of rules the search makes, of an e-graph's classes or of single terms.
+// Chooses the applications of rules that the search makes, to an e-graph's classes or to single terms.
 //
 // Rules multiply and add in another order. They apply to integers, which wrap, and to floats whose range is that of f32 or more: where
 // (q k') v is finite in f16, k' v may overflow.

@@ -1,4 +1,4 @@
-// Which functions a kernel may call, also through pointers, and how deep calls nest.
+// Finds the functions that a kernel may call, also through pointers, and how deep calls nest.
 #pragma once
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-// How the results of instructions depend on operands with undefined bytes.
+// Says how the results of instructions depend on operands with undefined bytes.
 #pragma once
 #include <span>
 

@@ -1,4 +1,4 @@
-// Where results go: the table to standard output row by row, the files at the end.
+// Writes results: the table to standard output row by row, the files at the end.
 #pragma once
 #include <string>
 #include <string_view>
