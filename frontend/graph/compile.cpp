@@ -8,6 +8,7 @@
 #include "frontend/graph/rewrite_graph.h"
 #include "passes/fusion/graph/checked_indices.h"
 #include "passes/fusion/graph/folded_constants.h"
+#include "passes/fusion/graph/kept_values.h"
 #include "passes/fusion/sequence/build_sequence.h"
 #include "runtime/active_call.h"
 #include "runtime/dump.h"
@@ -76,9 +77,11 @@ DerivedGraph derive(std::shared_ptr<const graph::Graph> g, const fusion::FusionO
   return {g, std::move(p), g->size() > nodes};
 }
 
-std::shared_ptr<const graph::Graph> with_folded_constants(const std::shared_ptr<const graph::Graph>& g) {
-  std::optional<graph::Graph> folded = fusion::with_folded_constants(*g);
-  return folded ? std::make_shared<const graph::Graph>(std::move(*folded)) : g;
+/// The graph without what each plan does alike: constants are folded, and what is in memory is read there.
+std::shared_ptr<const graph::Graph> simplified(std::shared_ptr<const graph::Graph> g) {
+  for (const auto simplify : {fusion::with_folded_constants, fusion::with_kept_values_read})
+    if (std::optional<graph::Graph> simple = simplify(*g)) g = std::make_shared<const graph::Graph>(std::move(*simple));
+  return g;
 }
 
 /// The bytes of the workspace where symbols have their least values.
@@ -110,7 +113,7 @@ Plan detail::compile_graph(const std::shared_ptr<const graph::Graph>& written, s
                                 .batch_invariant = o.batch_invariant,
                                 .max_workspace = o.max_workspace};
   check_search_options(o, location_of(at));
-  const std::shared_ptr<const graph::Graph> nodes = with_folded_constants(written);
+  const std::shared_ptr<const graph::Graph> nodes = simplified(written);
   if (o.search == Search::measure && !device)
     throw Error(
         location_of(at),

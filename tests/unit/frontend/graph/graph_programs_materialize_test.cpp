@@ -29,6 +29,27 @@ TEST_CASE("graph programs: kernels end at what is materialized") {
   }
 }
 
+TEST_CASE("graph programs: what is in memory is read there by all that need it") {
+  constexpr int kRows = 5, kColumns = 33;
+  const auto h = normal(kRows * kColumns, 3);
+  Numbers twice;
+  for (int r = 0; r < kRows; ++r) {
+    double sum = 0;
+    for (int c = 0; c < kColumns; ++c) sum += std::exp(double(h[static_cast<std::size_t>(r * kColumns + c)]));
+    for (int c = 0; c < kColumns; ++c) twice.push_back(2 * std::exp(double(h[static_cast<std::size_t>(r * kColumns + c)])) / sum);
+  }
+  Program p;
+  const auto x = p.input("x", {kRows, kColumns}, h);
+  const auto before = tw::softmax(x, 1), y = before * 1.4375f, kept = tw::materialize(before), again = tw::materialize(before);
+  p.output("none", kept * 1.4375f - y, Numbers(h.size(), 0), 0);
+  p.output("twice", before + again, twice);
+  const tw::Plan plan = p.check();
+  const auto kernels = plan.kernels();
+  REQUIRE(kernels.size() == 2);
+  for (const tw::CoveredNode& c : kernels[1].covers) CHECK(c.name.find("softmax") == std::string::npos);
+  CHECK(plan.intermediate_bytes() == std::size_t{kRows * kColumns * 4});
+}
+
 template <class T>
 void add_all(Program& p, const std::string& type, const std::vector<float>& data) {
   const auto h = rounded_to<T>(data);
