@@ -328,6 +328,8 @@ inline constexpr std::size_t kDrawsOfReals = 64;
 inline constexpr int kMostDrawsOfRoots = 200;
 /// Elements of all values of an instance with three positions along each axis; larger graphs are compared with two.
 inline constexpr double kMostElementsOfInstance = 4000;
+/// Positions that an instance visits because masks or indexed reads name them.
+inline constexpr std::size_t kMostNamedPositions = 6;
 /// Elements of one result that are compared. If a result has more, these are spread over it.
 inline constexpr std::uint64_t kMostComparedElements = 512;
 /// Positions at which an axis is cut into ranges that sums visit one by one. Further ones are left out, and a rewriting may be refuted.

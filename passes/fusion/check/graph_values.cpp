@@ -39,7 +39,7 @@ Number apply(const Node& n, Element of, std::span<const Number> x) {
 // Ops whose operands have elements at the coordinates of the result.
 bool keeps_coordinates(const graph::Graph& g, const Node& n) {
   return n.op == Op::iota || n.op == Op::map || n.op == Op::broadcast || n.op == Op::permute || n.op == Op::materialize ||
-         n.op == Op::reduce || n.op == Op::einsum || moves_ones(g, n);
+         n.op == Op::reduce || n.op == Op::einsum || n.op == Op::gather || n.op == Op::take_along || moves_ones(g, n);
 }
 
 // Whether a coordinate means one of several positions that one represents.
@@ -235,14 +235,31 @@ Number GraphValues::run_pad(const Key& k) {
 
 // ---- indexed ----
 
-// Whether the element that an index names is compared. If the value contains a reduction, a sum with one term selects the element, which
-// visits the first positions once.
-bool GraphValues::is_selectable(NodeId table, std::int64_t extent, const Number& index) {
-  if (index.error != 0) return false;
-  if (!holds_reduction(table)) return index.value >= 0 && index.value < static_cast<long double>(extent);
-  for (const SampledPosition& s : sample_.positions(extent))
-    if (static_cast<long double>(s.position) == index.value) return s.weight == 1;
-  return false;
+// The coordinate along the indexed axis of a table that an index names, if that element is compared. If the table's value contains a
+// reduction, kernels select the element by a sum with one term: it must visit the position once, or tell apart those that one represents.
+std::optional<std::int64_t> GraphValues::selected(const Key& k, const Number& index) {
+  const Node& n = g_.node(k.node);
+  if (index.error != 0 || !index.is_finite()) return std::nullopt;
+  const auto position = static_cast<std::int64_t>(index.value), coordinate = position + index.meant * kRepresented;
+  const std::int64_t all = extent(n, 0, static_cast<std::size_t>(n.axes[0]));
+  if (position < 0 || position >= all) return std::nullopt;
+  if (!holds_reduction(n.operands[0])) return coordinate;
+  const auto [at, is_new] = indexed_.try_emplace(k.node.index);
+  Indexed& indexed = at->second;
+  if (is_new) {
+    const AtomList axis = axes_.operand_atoms(k.node, 0)[static_cast<std::size_t>(n.axes[0])];
+    indexed.positions = positions(axis, true);
+    const auto is_whole = [](const AtomList& a) { return a.size() == 1 && graph::flat(a).size() == 1 && a[0]->pieces.empty(); };
+    const TensorAtoms own = axes_.atoms(k.node);
+    const auto is_one_or_whole = [&](const AtomList& a) { return a.empty() || is_whole(a); };
+    indexed.divides = sample_.relates_indices() && is_whole(axis) && std::all_of(own.begin(), own.end(), is_one_or_whole);
+  }
+  for (const SampledPosition& s : indexed.positions) {
+    if (s.position != position) continue;
+    const bool is_meant = std::find(k.position.begin(), k.position.end(), coordinate) != k.position.end();
+    if (s.weight == 1 || (indexed.divides && is_meant)) return coordinate;
+  }
+  return std::nullopt;
 }
 
 bool GraphValues::holds_reduction(NodeId id) {
@@ -263,9 +280,10 @@ Number GraphValues::run_gather(const Key& k) {
   const auto begin = k.position.begin() + axis;
   const Number index = operand(n, 1, Coordinates(begin, begin + rank));
   if (values_.is_missing()) return {};
-  if (!is_selectable(n.operands[0], extent(n, 0, static_cast<std::size_t>(axis)), index)) return Number::unknown();
+  const std::optional<std::int64_t> coordinate = selected(k, index);
+  if (!coordinate) return Number::unknown();
   Coordinates p(k.position.begin(), begin);
-  p.push_back(static_cast<std::int64_t>(index.value));
+  p.push_back(*coordinate);
   p.append(begin + rank, k.position.end());
   return operand(n, 0, p);
 }
@@ -278,9 +296,10 @@ Number GraphValues::run_take_along(const Key& k) {
     if (g_.node(n.operands[1]).shape[i] == Dim(1)) p[i] = 0;
   const Number index = operand(n, 1, p);
   if (values_.is_missing()) return {};
-  if (!is_selectable(n.operands[0], extent(n, 0, axis), index)) return Number::unknown();
+  const std::optional<std::int64_t> coordinate = selected(k, index);
+  if (!coordinate) return Number::unknown();
   p = k.position;
-  p[axis] = static_cast<std::int64_t>(index.value);
+  p[axis] = *coordinate;
   for (std::size_t i = 0; i < p.size(); ++i)
     if (i != axis && g_.node(n.operands[0]).shape[i] == Dim(1)) p[i] = 0;
   return operand(n, 0, p);

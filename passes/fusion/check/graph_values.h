@@ -1,5 +1,6 @@
 // Computes elements of a graph's values at a small instance, op by op as the graph is written.
 #pragma once
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -57,7 +58,12 @@ class GraphValues {
   };
   static constexpr std::size_t kOne = SIZE_MAX;
   const Product& product_of(graph::NodeId);
-  bool is_selectable(graph::NodeId table, std::int64_t extent, const Number& index);
+  /// The indexed axis of a table that contains a reduction.
+  struct Indexed {
+    std::vector<SampledPosition> positions;
+    bool divides = false;  // the plan tells apart the positions that one represents
+  };
+  std::optional<std::int64_t> selected(const Key&, const Number& index);
   /// Whether the value contains a reduction, a product or a scan that is not in memory.
   bool holds_reduction(graph::NodeId);
   const std::vector<std::vector<SampledPosition>>& reduced_positions(graph::NodeId);
@@ -70,6 +76,7 @@ class GraphValues {
   friend class LazyValues<Key, KeyHash, GraphValues>;
   LazyValues<Key, KeyHash, GraphValues> values_{*this};
   std::unordered_map<std::uint32_t, Product> products_;                                   // indexed by node
+  std::unordered_map<std::uint32_t, Indexed> indexed_;                                    // indexed by node
   std::vector<bool> holds_reduction_;                                                     // indexed by node
   std::unordered_map<std::uint32_t, std::vector<std::vector<SampledPosition>>> reduced_;  // indexed by node, then by axis of the operand
 };

@@ -55,7 +55,7 @@ void GraphValues::for_each_reduced(const Key& k, F&& body) {
   const Node& n = g_.node(k.node);
   const std::vector<std::vector<SampledPosition>>& reduced = reduced_positions(k.node);
   Coordinates p(reduced.size());
-  const bool divides = sample_.compares_indices() && divides_positions(n.kind);
+  const bool divides = sample_.relates_indices() && divides_positions(n.kind);
   const auto visit = [&](const auto& self, std::size_t axis, std::size_t kept, std::int64_t weight) -> void {
     if (axis == p.size()) return body(p, weight);
     if (std::find(n.axes.begin(), n.axes.end(), static_cast<int>(axis)) == n.axes.end()) {
@@ -174,7 +174,7 @@ Number GraphValues::run_einsum(const Key& k) {
     if (next < product.bound.size()) {
       const Coordinates others = at;
       for (const SampledPosition& s : product.bound[next])
-        for_each_meant(s, others, sample_.compares_indices(), [&](std::int64_t coordinate, std::int64_t own) {
+        for_each_meant(s, others, sample_.relates_indices(), [&](std::int64_t coordinate, std::int64_t own) {
           at.push_back(coordinate);
           self(self, next + 1, weight * own);
           at.pop_back();

@@ -40,8 +40,8 @@ Outcome compare(const Number& written, const Number& derived) {
   return std::fabs(written.value - derived.value) <= bound + 0x1p-58L * size ? Outcome::equal : Outcome::different;
 }
 
-// The approximate number of elements in an instance with three positions along each axis.
-double elements_of(const graph::Graph& g, const AxisAnalysis& axes) {
+// The approximate number of elements in an instance with three positions along each axis, besides those that the graph names.
+double elements_of(const graph::Graph& g, const AxisAnalysis& axes, const Sample& sample) {
   double all = 0;
   for (NodeId n : axes.nodes()) {
     std::size_t atoms = 0;
@@ -50,7 +50,7 @@ double elements_of(const graph::Graph& g, const AxisAnalysis& axes) {
       atoms = 0;
       for (const auto& [label, own] : axes.labels(n)) atoms += graph::flat(own).size();
     }
-    all += std::pow(3.0, static_cast<double>(atoms));
+    all += std::pow(3.0 + static_cast<double>(sample.named().size()), static_cast<double>(atoms));
   }
   return all;
 }
@@ -112,7 +112,8 @@ void InstanceCheck::compare_at(Sample& sample, const AxisAnalysis& axes, const s
     result.is_refuted = true;
     result.text = std::move(why);
   };
-  sample.set_most_positions(elements_of(g_, axes) > kMostElementsOfInstance ? 2 : 3);
+  sample.set_most_positions(3);
+  if (elements_of(g_, axes, sample) > kMostElementsOfInstance) sample.set_most_positions(2);
   auto derived = make_derived(sample);
   GraphValues written(g_, axes, sample, derived.cuts());
   const std::size_t before = compared_;

@@ -325,7 +325,7 @@ Number PlanValues::reduced(std::size_t kernel, const Fold& fold, Element element
   InlineVector<const AxisPositions*, 4> visited;
   InlineVector<Axis, 4> axes;
   for (Axis a : bound) axes.push_back(a), visited.push_back(&positions(a));
-  const bool divides = sample_.compares_indices() && divides_positions(fold.combine);
+  const bool divides = sample_.relates_indices() && divides_positions(fold.combine);
   const auto visit = [&](const auto& self, std::size_t next, std::int64_t weight) -> void {
     if (next < axes.size()) {
       Coordinates others;

@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "passes/fusion/check/field.h"
-#include "passes/fusion/graph/moved_ones.h"
+#include "passes/fusion/check/named_positions.h"
 #include "tileir/graph/symbols.h"
-#include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion {
 
@@ -22,30 +21,6 @@ bool is_possible(const graph::Graph& g, const std::vector<std::int64_t>& symbols
   return true;
 }
 
-// An index along an axis, of any integer type: cast() says which types hold all indices.
-bool is_index(const graph::Graph& g, graph::NodeId id) {
-  constexpr int kMostOps = 8;
-  for (int i = 0; i < kMostOps; ++i) {
-    const graph::Node& n = g.node(id);
-    if (n.op == graph::Op::iota) return ir::is_integer(n.element);
-    const bool is_cast = n.op == graph::Op::map && n.function == ir::OpKind::cast_;
-    const bool is_moved = n.op == graph::Op::broadcast || n.op == graph::Op::permute || n.op == graph::Op::materialize || moves_ones(g, n);
-    if (!is_cast && !is_moved) return false;
-    id = n.operands[0];
-  }
-  return false;
-}
-
-bool compares_indices_of(const graph::Graph& g) {
-  const std::vector<bool> needed = g.needed_nodes();
-  for (std::uint32_t i = 0; i < g.size(); ++i) {
-    const graph::Node& n = g.node({i});
-    const bool tests_equality = n.op == graph::Op::map && (n.function == ir::OpKind::eq_ || n.function == ir::OpKind::ne_);
-    if (needed[i] && tests_equality && is_index(g, n.operands[0]) && is_index(g, n.operands[1])) return true;
-  }
-  return false;
-}
-
 // The value within the bounds of a symbol that is nearest to the wanted value.
 std::int64_t bounded(const DimBounds& bounds, std::int64_t wanted) {
   const std::int64_t step = bounds.multiple_of, least = (std::max<std::int64_t>(bounds.min, 1) + step - 1) / step * step;
@@ -57,7 +32,7 @@ std::int64_t bounded(const DimBounds& bounds, std::int64_t wanted) {
 std::optional<Sample> Sample::make(const graph::Graph& g, Draw draw, std::uint64_t seed) {
   Sample s;
   s.draw_ = draw;
-  s.compares_indices_ = compares_indices_of(g);
+  s.relates_indices_ = fusion::relates_indices(g);
   s.seed_ = seed;
   const SymbolTable& table = *g.symbols();
   // Values with many divisors make quotients of symbols integers, and values next to these make quotients of n - 1 and n + 1 integers.
@@ -77,6 +52,8 @@ std::optional<Sample> Sample::make(const graph::Graph& g, Draw draw, std::uint64
           std::vector<std::int64_t>& shape = s.shapes_.emplace_back();
           for (const Dim& d : g.node({i}).shape) shape.push_back(s.value(d));
         }
+        for (const int most : {2, 3})
+          s.named_[static_cast<std::size_t>(most - 2)] = named_positions(g, s.shapes_, [&](const Dim& d) { return s.value(d); }, most);
         return s;
       }
   return std::nullopt;
@@ -89,7 +66,15 @@ AxisPositions Sample::positions(std::int64_t n) const {
   if (n == 0) return all;
   const std::int64_t first = std::min<std::int64_t>(n, most_) - 1;
   for (std::int64_t i = 0; i < first; ++i) all.push_back({i, 1});
-  all.push_back({n - 1, n - first});
+  const std::vector<std::int64_t>& names = named();
+  const auto end = std::lower_bound(names.begin(), names.end(), n);
+  // The last position without a name represents those without a name.
+  std::int64_t last = n - 1;
+  for (auto name = end; name != names.begin() && *(name - 1) == last; --name) --last;
+  const std::int64_t represented = n - first - (end - names.begin());
+  for (auto name = names.begin(); name != end && *name < last; ++name) all.push_back({*name, 1});
+  if (represented > 0) all.push_back({last, represented});
+  for (auto name = std::lower_bound(names.begin(), end, last); name != end; ++name) all.push_back({*name, 1});
   return all;
 }
 

@@ -1,10 +1,11 @@
 // A small instance of a graph: values of its symbols, some positions of each axis, and random elements of tensors in memory.
 //
-// Axes have their real extents. A sum visits the first positions and the last one, which represents all others: weights add up to the
-// extent, and the first positions have weight 1, so that a sum with one term selects it. Both sides of a comparison visit the same
-// positions. Where a graph compares indices of two axes, such as the mask of a diagonal does, the last positions of both are divided into those
-// that are equal and those that are not (coordinates.h).
+// Axes have their real extents. A sum visits the first positions, those that the graph names (named_positions.h), and the last one, which
+// represents all others: weights add up to the extent, and positions other than the last have weight 1, so that a sum with one term selects
+// it. Both sides of a comparison visit the same positions. Where a graph compares indices of two axes, such as the mask of a diagonal does, the
+// last positions of both are divided into those that are equal and those that are not (coordinates.h).
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -55,16 +56,18 @@ std::vector<SampledPosition> positions_of_parts(std::span<const SampledPosition>
                                                 std::int64_t inner_extent);
 
 /// The visited positions of one axis that has no parts.
-using AxisPositions = InlineVector<SampledPosition, 3>;
+using AxisPositions = InlineVector<SampledPosition, 4>;
 
 class Sample {
  public:
   /// None if there are no values of the symbols for which all extents of the graph are positive integers.
   static std::optional<Sample> make(const graph::Graph&, Draw, std::uint64_t seed);
 
-  /// Whether the graph compares indices of two axes, so that it matters which of the positions that one represents is meant.
-  bool compares_indices() const { return compares_indices_; }
-  /// Sets how many positions of an axis are visited at most: 2 or 3.
+  /// Whether the graph relates indices of two axes, so that it matters which of the positions that one represents is meant.
+  bool relates_indices() const { return relates_indices_; }
+  /// The positions that the graph names, and that are visited besides others.
+  const std::vector<std::int64_t>& named() const { return named_[static_cast<std::size_t>(most_ - 2)]; }
+  /// Sets how many positions of an axis are visited at most, if the graph names none: 2 or 3.
   void set_most_positions(int most) { most_ = most; }
   std::int64_t value(const Dim&) const;
   /// The extents of a node's value.
@@ -84,7 +87,8 @@ class Sample {
   Draw draw_{};
   std::uint64_t seed_ = 0;
   int most_ = 3;
-  bool compares_indices_ = false;
+  bool relates_indices_ = false;
+  std::array<std::vector<std::int64_t>, 2> named_;  // for 2 and 3 positions of an axis
 };
 
 }  // namespace tilewright::passes::fusion

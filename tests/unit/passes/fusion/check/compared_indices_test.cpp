@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <string>
+
 #include "passes/fusion/check/instance_check.h"
 #include "passes/fusion/sequence/build_sequence.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
@@ -143,6 +145,110 @@ TEST_CASE("instance check: right plans of masks that compare indices are not ref
       CHECK_MESSAGE(p.not_fused.empty(), p.not_fused.front());
       CHECK(p.proof.exact);
     }
+  }
+}
+
+/// A softmax over an axis of which an instance visits a few positions, and a value that is made of it.
+graph::Graph graph_with_softmax(std::string rest, const std::string& keys) {
+  std::string text = R"(graph {
+  symbol n {min = 2}
+  %x = input : f32[8, KEYS]
+  %m = reduce %x {kind = max, axes = [1], keep_dims} : f32[8, 1]
+  %s = sub %x, %m : f32[8, KEYS]
+  %e = exp %s : f32[8, KEYS]
+  %t = reduce %e {kind = sum, axes = [1], keep_dims} : f32[8, 1]
+  %p = div %e, %t : f32[8, KEYS]
+  %zero = constant {data = [0]} : f32
+  %i = iota {axes = [1]} : i64[8, KEYS]
+  )" + std::move(rest) +
+                     "\n}";
+  for (std::size_t at = 0; (at = text.find("KEYS")) != text.npos;) text.replace(at, 4, keys);
+  return graph::parse(text, "softmax");
+}
+
+TEST_CASE("instance check: elements that masks and indexed reads pick by numbers or by indices are compared") {
+  for (const char* keys : {"100", "n", "3"})
+    for (const char* rest : {R"(%q = take_along %p, %i {axes = [1]} : f32[8, KEYS]
+  output "y" %q)",
+                             R"(%q = take_along %p, %i {axes = [1]} : f32[8, KEYS]
+  %y = reduce %q {kind = sum, axes = [1]} : f32[8]
+  output "y" %y)",
+                             R"(%j = iota {axes = [1]} : i32[8, 2]
+  %q = take_along %p, %j {axes = [1]} : f32[8, 2]
+  %y = reduce %q {kind = sum, axes = [1]} : f32[8]
+  output "y" %y)",
+                             R"(%j = iota {axes = [0]} : i32[KEYS]
+  %q = gather %p, %j {axes = [1]} : f32[8, KEYS]
+  %y = reduce %q {kind = max, axes = [1]} : f32[8]
+  output "y" %y)",
+                             R"(%j = constant {data = [1, 0]} : i32[2]
+  %y = gather %p, %j {axes = [1]} : f32[8, 2]
+  output "y" %y)",
+                             R"(%j = constant {data = [2]} : i64
+  %c = eq %i, %j : i1[8, KEYS]
+  %w = select %c, %p, %zero : f32[8, KEYS]
+  %y = reduce %w {kind = sum, axes = [1]} : f32[8]
+  output "y" %y)"}) {
+      CAPTURE(keys);
+      CAPTURE(rest);
+      const KernelSequence p = build_sequence(graph_with_softmax(rest, keys), {}, {});
+      CHECK(p.proof.exact);
+      CHECK_MESSAGE(p.proof.text.find("open") == std::string::npos, p.proof.text);
+    }
+  for (const char* rest : {R"(%j = constant {data = [7, 9, 50, 99]} : i32[4]
+  %y = gather %p, %j {axes = [1]} : f32[8, 4]
+  output "y" %y)",
+                           R"(%j = constant {data = [57]} : i64
+  %c = ne %i, %j : i1[8, KEYS]
+  %w = select %c, %zero, %p : f32[8, KEYS]
+  %y = reduce %w {kind = sum, axes = [1]} : f32[8]
+  output "y" %y)",
+                           R"(%j = iota {axes = [1]} : i32[8, 4]
+  %two = constant {data = [2]} : i32
+  %d = mul %j, %two : i32[8, 4]
+  %y = take_along %p, %d {axes = [1]} : f32[8, 4]
+  output "y" %y)",
+                           R"(%j = iota {axes = [1]} : i32[8, 4]
+  %q = take_along %p, %j {axes = [1]} : f32[8, 4]
+  %y = reduce %q {kind = sum, axes = [1]} : f32[8]
+  output "y" %y)",
+                           R"(%a = einsum %p, %x {text = "ik,jk->ij"} : f32[8, 8]
+  %j = iota {axes = [0]} : i32[8, 1]
+  %q = take_along %a, %j {axes = [1]} : f32[8, 1]
+  %y = reduce %q {kind = sum, axes = [0]} : f32[1]
+  output "y" %y)"}) {
+    CAPTURE(rest);
+    const KernelSequence p = build_sequence(graph_with_softmax(rest, "100"), {}, {});
+    CHECK(p.proof.exact);
+    CHECK_MESSAGE(p.proof.left_open.empty(), p.proof.text);
+  }
+}
+
+TEST_CASE("instance check: a pick of another element, or of several, is refuted") {
+  constexpr Formulas kEqual[] = {
+      {"%k = constant {data = [57]} : i32 %c = eq %j, %k : i1[1, 500] %w = select %c, %p, %zero : f64[500, 500] "
+       "%x = reduce %w {kind = sum, axes = [1], keep_dims} : f64[500, 1]",
+       "%y = slice %p {axes = [1], lengths = [57, 58, 1]} : f64[500, 1]"},
+      {"%x = take_along %p, %i {axes = [1]} : f64[500, 1]", "%y = reshape %d : f64[500, 1]"},
+      {"%k = constant {data = [499]} : i64[1] %x = gather %p, %k {axes = [1]} : f64[500, 1]",
+       "%y = slice %p {axes = [1], lengths = [499, 500, 1]} : f64[500, 1]"},
+  };
+  constexpr Formulas kDifferent[] = {
+      {kEqual[0].written, "%y = slice %p {axes = [1], lengths = [56, 57, 1]} : f64[500, 1]"},
+      {kEqual[0].written, "%y = reduce %p {kind = sum, axes = [1], keep_dims} : f64[500, 1]"},
+      {kEqual[1].written, "%y = slice %p {axes = [1], lengths = [1, 2, 1]} : f64[500, 1]"},
+      {kEqual[2].written, "%y = slice %p {axes = [1], lengths = [498, 499, 1]} : f64[500, 1]"},
+  };
+  for (const Formulas& f : kEqual) {
+    CAPTURE(f.written);
+    const ProofResult result = compare(f);
+    CHECK_MESSAGE(!result.is_refuted, result.text);
+    CHECK(result.left_open.empty());
+  }
+  for (const Formulas& f : kDifferent) {
+    CAPTURE(f.written);
+    CAPTURE(f.rewritten);
+    CHECK(compare(f).is_refuted);
   }
 }
 
