@@ -6,6 +6,7 @@
 #include "passes/fusion/check/instance_check.h"
 #include "passes/fusion/derivation_failed.h"
 #include "passes/fusion/sequence/estimate_graph.h"
+#include "passes/fusion/tensor_names.h"
 #include "passes/search/choose/search_graph.h"
 #include "runtime/plan/node_names.h"
 #include "tileir/target/machine_facts.h"
@@ -83,7 +84,8 @@ RewrittenGraph rewrite_graph(const std::shared_ptr<const graph::Graph>& written,
                             },
                             .difference = difference,
                             .measure = o.search == Search::measure ? measure : MeasureGraphs(),
-                            .formulas = [&](const graph::Graph& g) { return estimate.formulas(g); }};
+                            .formulas = [&](const graph::Graph& g) { return estimate.formulas(g); },
+                            .name_of = [names = fusion::TensorNames(*written)](graph::NodeId n) { return names.of(n); }};
   const ir::MachineFacts facts = ir::machine_facts(target);
   search::SearchResult found = search::search_graph(*written,
                                                     {.nodes = o.search_limits.nodes,

@@ -54,6 +54,8 @@ struct Judge {
   /// A text of what the kernels of a graph compute, which is equal for graphs with the same kernels; none if there is no such text. If the
   /// function is empty, all graphs count as different.
   std::function<std::optional<std::string>(const graph::Graph&)> formulas = {};
+  /// The name of a value of the graph as written, which no other value has. If the function is empty, values are named after functions.
+  std::function<std::string(graph::NodeId)> name_of = {};
 };
 
 }  // namespace tilewright::passes::search

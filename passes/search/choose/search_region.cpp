@@ -222,6 +222,7 @@ class RegionSearch {
 
   std::string name_of(int term) const {
     const NodeId n = region_.origins[terms().origins[static_cast<std::size_t>(term)].index];
+    if (judge_.name_of) return judge_.name_of(n);
     const graph::Node& node = whole_.node(n);
     const bool has_name = node.op == graph::Op::input || node.op == graph::Op::scalar;
     return !node.name.empty() ? node.name : has_name ? node.text : graph::display_name(whole_, n);

@@ -43,6 +43,18 @@ struct Attention {
   }
 };
 
+TEST_CASE("graph programs: two values never have one name in what a search says") {
+  tw::Graph g;
+  const auto a = g.input<float>("a", {512, 512}), b = g.input<float>("b", {512, 512}), v = g.input<float>("v", {512, 1});
+  const auto of_a = tw::exp(a), of_b = tw::exp(b), of_v = tw::exp(v).name("exp_2");
+  g.output("y", tw::matmul(tw::matmul(of_a, of_b), of_v));
+  const tw::Plan plan = g.compile("cpu");
+  REQUIRE(plan.rewrites().size() == 1);
+  CHECK(plan.rewrites()[0].before == "(exp exp_3) exp_2");
+  CHECK(plan.rewrites()[0].after == "exp (exp_3 exp_2)");
+  CHECK(has(plan.explain(), "(exp exp_3) exp_2  ->  exp (exp_3 exp_2)"));
+}
+
 TEST_CASE("graph programs: a search takes the cheaper order of products, and says so at the lines of the calls") {
   for (const char* name : {"cpu", "emulator:sm_80"}) {
     CAPTURE(name);
