@@ -1,6 +1,8 @@
 // Compares two alternatives in words.
 #include "passes/fusion/cover/alternative.h"
 
+#include "passes/fusion/plan/loop_label.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +18,7 @@ std::vector<Expr> sorted_values(const ExprMap& stored) {
 
 std::string comparison(const Alternative& chosen, const Alternative& other) {
   std::string text = fmt::format("strategy: {}\nnext best: ", chosen.strategy);
-  text += other.plan->loop ? fmt::format("a loop over {}", other.plan->loop->label) : "no loop";
+  text += other.plan->loop ? fmt::format("a loop over {}", loop_label(*other.plan)) : "no loop";
   if (other.plan->passes > 1) text += fmt::format(" with {} passes", other.plan->passes);
   if (other.stored.size() != chosen.stored.size())
     text += fmt::format(" that stores {} value{} first", other.stored.empty() ? "no" : std::to_string(other.stored.size()),

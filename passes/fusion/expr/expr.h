@@ -23,10 +23,16 @@ using ir::Rational;
 
 /// A named axis with its extent. Axes with equal names in one pool are one object.
 struct AxisData {
+  /// The name of an axis after a tensor in memory that has it.
+  struct Label {
+    graph::NodeId node;
+    std::string text;
+  };
   std::string name;
   std::string label;  // its name in reports
   Dim extent;
-  std::uint32_t id;  // in order of creation
+  std::uint32_t id;           // in order of creation
+  std::vector<Label> labels;  // one for each tensor that has it, from the first on, after which it is named; none if a symbol names it
 };
 using Axis = const AxisData*;
 /// Orders axes by name in maps; by address, the order would differ between runs.

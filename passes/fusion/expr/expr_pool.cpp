@@ -91,9 +91,9 @@ Expr ExprPool::intern(ExprData e) {
   return Expr(&exprs_.back());
 }
 
-Axis ExprPool::axis(const std::string& name, const Dim& extent, const std::string& label) {
+Axis ExprPool::axis(const std::string& name, const Dim& extent, const std::string& label, std::vector<AxisData::Label> labels) {
   if (const Axis known = find_axis(name)) return known;
-  axes_.push_back({name, label.empty() ? name : label, extent, static_cast<std::uint32_t>(axes_.size())});
+  axes_.push_back({name, label.empty() ? name : label, extent, static_cast<std::uint32_t>(axes_.size()), std::move(labels)});
   axis_by_name_.emplace(name, &axes_.back());
   return &axes_.back();
 }

@@ -35,7 +35,7 @@ class ExprPool {
   /// The expression with these contents. Properties that follow from them (`axes`, `key`, `height`, what is known, ...) are set here.
   Expr intern(ExprData);
   /// The axis with this name; if it is new, it is made with this extent and label. An empty label means the name.
-  Axis axis(const std::string& name, const Dim& extent, const std::string& label = {});
+  Axis axis(const std::string& name, const Dim& extent, const std::string& label = {}, std::vector<AxisData::Label> labels = {});
   Axis find_axis(const std::string& name) const;
   Tensor add_tensor(TensorInfo);
   Tensor find_tensor(const std::string& name) const;

@@ -1,11 +1,13 @@
 // Describes loops.
 #include "passes/fusion/report/loop_report.h"
 
+#include "passes/fusion/plan/loop_label.h"
+
 namespace tilewright::passes::fusion {
 
-LoopReport report_loop(const LoopPlan& plan, const std::function<graph::NodeId(Expr)>& source) {
+LoopReport report_loop(const LoopPlan& plan, const std::function<graph::NodeId(Expr)>& source, const TensorLabel& name) {
   if (!plan.loop) return {};
-  LoopReport report{plan.loop->label, plan.loop->extent.text(), plan.programs.cells, {}};
+  LoopReport report{loop_label(plan, name), plan.loop->extent.text(), plan.programs.cells, {}};
   for (int pass = 1; pass <= plan.passes; ++pass)
     for (std::size_t i = 0; i < plan.reductions.size(); ++i)
       if (const Reduction& r = plan.reductions[i]; r.pass == pass)

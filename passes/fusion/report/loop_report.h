@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/plan/loop_plan.h"
+#include "passes/fusion/plan/loop_label.h"
 
 namespace tilewright::passes::fusion {
 
@@ -32,6 +32,6 @@ struct LoopReport {
 };
 
 /// `source`: the node whose value a reduction computes, or a part of whose formula it is.
-LoopReport report_loop(const LoopPlan&, const std::function<graph::NodeId(Expr)>& source);
+LoopReport report_loop(const LoopPlan&, const std::function<graph::NodeId(Expr)>& source, const TensorLabel& name = {});
 
 }  // namespace tilewright::passes::fusion

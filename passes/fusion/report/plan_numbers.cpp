@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "passes/fusion/expr/expr_walk.h"
+#include "passes/fusion/plan/loop_label.h"
 #include "tileir/text/plural.h"
 
 namespace tilewright::passes::fusion {
@@ -65,7 +66,7 @@ std::vector<FlopCount> count_flops(const LoopPlan& plan) {
   return all;
 }
 
-std::string reason_of(const LoopPlan& plan) {
+std::string reason_of(const LoopPlan& plan, const TensorLabel& name) {
   if (!plan.loop) return "element by element, from one read of each operand";
   unsigned sums = 0, maxima = 0, minima = 0, others = 0, rolling = 0, shifted = 0;
   for (const Reduction& r : plan.reductions) {
@@ -81,7 +82,7 @@ std::string reason_of(const LoopPlan& plan) {
   if (minima > 0) what.push_back(ir::counted(minima, "minimum", "minima"));
   if (sums > 0) what.push_back(ir::plural(sums, "sum"));
   if (others > 0) what.push_back(ir::plural(others, "other reduction"));
-  std::string text = fmt::format("a loop over {} computes {}", plan.loop->label, what.empty() ? "no reduction" : listed(what));
+  std::string text = fmt::format("a loop over {} computes {}", loop_label(plan, name), what.empty() ? "no reduction" : listed(what));
   text += plan.passes == 1 ? " in one pass" : fmt::format(" in {} passes", plan.passes);
   if (rolling > 0) text += "; exponents refer to the value so far";
   if (shifted > 0) text += "; differences refer to an estimate of the first tile";

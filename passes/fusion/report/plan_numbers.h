@@ -1,7 +1,7 @@
 // Describes a plan for reports: its multiplications and additions, and why its values are computed by one kernel.
 #pragma once
 #include "passes/fusion/kernel_types.h"
-#include "passes/fusion/plan/loop_plan.h"
+#include "passes/fusion/plan/loop_label.h"
 
 namespace tilewright::passes::fusion {
 
@@ -9,6 +9,6 @@ namespace tilewright::passes::fusion {
 std::vector<FlopCount> count_flops(const LoopPlan&);
 
 /// Why the outputs of a plan are one kernel, in words.
-std::string reason_of(const LoopPlan&);
+std::string reason_of(const LoopPlan&, const TensorLabel& name = {});
 
 }  // namespace tilewright::passes::fusion

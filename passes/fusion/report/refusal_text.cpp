@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "passes/fusion/plan/loop_label.h"
 #include "tileir/graph/function_name.h"
 
 namespace tilewright::passes::fusion {
@@ -24,7 +25,7 @@ std::string name_of(const graph::Graph& g, NodeId n) { return n.valid() ? graph:
 std::string refusal_text(const graph::Graph& g, const ExprPool& pool, const LoopPlan& plan, const Refusal& r) {
   const NodeId what = nearest_source(pool, r.why.node), why = nearest_source(pool, r.why.pending);
   return fmt::format("not fused: {} in {} ({}) because {} ({}) is complete only after all of {}", r.why.reason, name_of(g, what),
-                     location_text(g, what), name_of(g, why), location_text(g, why), plan.loop->label);
+                     location_text(g, what), name_of(g, why), location_text(g, why), loop_label(plan));
 }
 
 }  // namespace tilewright::passes::fusion

@@ -125,6 +125,14 @@ const std::string& SequenceBuffers::name_of(NodeId n) const {
   return known == by_node_.end() ? names_.of(n) : (*this)[known->second].name;
 }
 
+TensorLabel SequenceBuffers::labels() const {
+  return [this](Tensor t) {
+    if (t->node.valid()) return name_of(t->node);
+    const auto known = by_tensor_.find(t->name);
+    return known == by_tensor_.end() ? t->name : (*this)[known->second].name;
+  };
+}
+
 std::string SequenceBuffers::name_for(NodeId source, BufferContents contents) {
   const std::string name = source.valid() ? name_of(source) : "value";
   if (contents == BufferContents::state) return names_.add(name + "_state");

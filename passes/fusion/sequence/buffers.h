@@ -8,6 +8,7 @@
 
 #include "passes/fusion/expr/kernel_output.h"
 #include "passes/fusion/graph/known_nodes.h"
+#include "passes/fusion/plan/loop_label.h"
 #include "passes/fusion/sequence/kernel_sequence.h"
 #include "passes/fusion/tensor_names.h"
 
@@ -52,6 +53,8 @@ class SequenceBuffers {
   std::string subject_of(const std::vector<int>& written) const;
   /// The name of a node's value in reports.
   const std::string& name_of(graph::NodeId) const;
+  /// The names of tensors that are in memory already, and of nodes.
+  TensorLabel labels() const;
 
   /// The buffers; inputs that no kernel reads are marked as unused.
   std::vector<SequenceBuffer> finish(const std::vector<SequenceKernel>& kernels, const std::vector<SequenceKernel>& parameter_kernels) &&;

@@ -29,12 +29,13 @@ void emit_divided(SequenceContext& c, ExprBuilder& b, const LoopPlan& plan, Tili
   EmittedKernel merge =
       emit_within_limits(merging, c.target, [&] { return emit_merge_kernel(named.name, b, plan, merging, split, at_once); }).kernel;
 
-  SequenceKernel first =
-      reported_kernel(c.graph, b.pool(), plan, Share::reductions, tiling.split.reason + "\n" + named.reason, plan.text());
+  SequenceKernel first = reported_kernel(c.graph, b.pool(), plan, Share::reductions, tiling.split.reason + "\n" + named.reason, plan.text(),
+                                         c.buffers.labels());
   first.estimate = named.estimate;
   add_emitted(std::move(first), std::move(of_parts), sizes, c.buffers, to);
-  SequenceKernel second = reported_kernel(c.graph, b.pool(), plan, Share::rest,
-                                          fmt::format("merges the states of {} parts in a fixed order", parts), merge_text(plan, 1));
+  SequenceKernel second =
+      reported_kernel(c.graph, b.pool(), plan, Share::rest, fmt::format("merges the states of {} parts in a fixed order", parts),
+                      merge_text(plan, 1), c.buffers.labels());
   second.error_text = error_text(plan, sum_bounds(b, plan, sizes, parts));
   add_emitted(std::move(second), std::move(merge), merging, c.buffers, to);
 }

@@ -40,11 +40,11 @@ void emit(SequenceContext& c, ExprBuilder& b, CoveredKernel& covered, const std:
   for (const KernelOutput& o : plan.outputs) written.push_back(c.buffers.of(o.tensor));
   const std::string name = c.kernel_name(written);
   add_proof(c.sequence.proof, covered.proof);
-  const std::string why = reason.empty() ? reason_of(plan) : reason;
+  const std::string why = reason.empty() ? reason_of(plan, c.buffers.labels()) : reason;
   if (tiling.split.parts > 1) {
     emit_divided(c, b, plan, tiling, {name, why, covered.estimate}, to);
   } else {
-    SequenceKernel k = reported_kernel(c.graph, b.pool(), plan, Share::whole, why, plan.text());
+    SequenceKernel k = reported_kernel(c.graph, b.pool(), plan, Share::whole, why, plan.text(), c.buffers.labels());
     k.estimate = covered.estimate;
     k.error_text = error_text(plan, sum_bounds(b, plan, tiling.sizes, 1));
     tiling.kernel->function.name = name;

@@ -16,14 +16,14 @@
 namespace tilewright::passes::fusion {
 
 SequenceKernel reported_kernel(const graph::Graph& g, const ExprPool& pool, const LoopPlan& plan, Share share, std::string reason,
-                               std::string plan_text) {
+                               std::string plan_text, const TensorLabel& name) {
   SequenceKernel k;
   k.reason = std::move(reason);
   k.passes = plan.passes;
   k.plan_text = std::move(plan_text);
   k.covers = covered_nodes(g, pool, plan, share);
   if (share == Share::rest) return k;
-  k.loop = report_loop(plan, [&](Expr e) { return nearest_source(pool, e); });
+  k.loop = report_loop(plan, [&](Expr e) { return nearest_source(pool, e); }, name);
   k.flops = count_flops(plan);
   return k;
 }

@@ -36,6 +36,7 @@ class GraphToExprs {
   struct Options {
     bool move_rounding = true;                               // casts to narrower floats may be rounded elsewhere
     std::function<std::string(graph::NodeId)> name_of = {};  // name of a node's value in reports
+    bool names_axes_by_symbols = true;                       // if not, an axis has the same name for a symbol and for a number
   };
   /// Keeps the references. `zero_signs`: nodes_with_signed_zeros of the graph.
   GraphToExprs(const graph::Graph&, const AxisAnalysis&, const std::vector<ZeroSign>& zero_signs, ExprBuilder&, Options);
@@ -117,6 +118,7 @@ class GraphToExprs {
   Options options_;
   struct AxisName {
     std::string name, label;
+    std::vector<AxisData::Label> labels;
   };
   std::map<Atom*, AxisName> names_;
   const std::vector<ZeroSign>& zero_signs_;  // by node

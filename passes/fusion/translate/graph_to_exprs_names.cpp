@@ -26,14 +26,16 @@ std::string GraphToExprs::label_of(NodeId n, std::size_t axis, std::size_t part,
   return fmt::format("{}axis {} of {}", parts > 1 ? fmt::format("part {} of ", part) : "", axis, of);
 }
 
-// An atom is named after the first axis, by input and position, that has it: by that axis's symbol, or by input and number.
+// An atom is named after the first axis, by input and position, that has it: by that axis's symbol, or by input and number. The order of
+// operands depends on names, so that sums have the same bits in plans for a symbol and for a number only if no symbol names an axis.
 void GraphToExprs::name_axes() {
   struct Claim {
     std::string input;
     std::size_t axis, part;
     Atom* atom;
     AxisName name;
-    bool is_symbol;
+    NodeId node;
+    std::string symbol;
   };
   std::vector<Claim> claims;
   for (NodeId n : axes_.nodes()) {
@@ -42,35 +44,38 @@ void GraphToExprs::name_axes() {
     const TensorAtoms all = axes_.atoms(n);
     for (std::size_t axis = 0; axis < all.size(); ++axis)
       for (std::size_t part = 0; part < all[axis].size(); ++part) {
-        const std::string symbol = node.shape[axis].text();
-        const bool is_symbol = is_identifier(symbol);
-        std::string name = is_symbol ? symbol : (node.op == Op::input ? node.text : "t") + std::to_string(axis);
+        const std::string extent = node.shape[axis].text(), symbol = is_identifier(extent) ? extent : "";
+        const bool is_of_tensor = symbol.empty() || !options_.names_axes_by_symbols;
+        std::string name = is_of_tensor ? (node.op == Op::input ? node.text : "t") + std::to_string(axis) : symbol;
         if (all[axis].size() > 1) name += "_" + std::to_string(part);
         claims.push_back({node.text,
                           axis,
                           part,
                           all[axis][part],
-                          {std::move(name), label_of(n, axis, part, all[axis].size())},
-                          is_symbol && all[axis].size() == 1});
+                          {std::move(name), label_of(n, axis, part, all[axis].size()), {}},
+                          n,
+                          all[axis].size() == 1 ? symbol : ""});
       }
   }
   std::stable_sort(claims.begin(), claims.end(),
                    [](const Claim& a, const Claim& b) { return std::tie(a.input, a.axis, a.part) < std::tie(b.input, b.axis, b.part); });
-  std::set<std::string> used;
-  const auto give = [&](Atom* atom, AxisName name, bool is_symbol) {
+  std::set<std::string> used, labels;
+  const auto give = [&](Atom* atom, AxisName name, const std::string& symbol) {
     if (names_.count(atom) != 0) return;
     // The symbol labels only one axis; other axes with this extent are named after their tensors.
-    if (is_symbol && !used.contains(name.name)) name.label = name.name;
+    if (!symbol.empty() && !used.contains(symbol) && labels.insert(symbol).second) name.label = symbol;
     while (!used.insert(name.name).second) name.name += "_";
     names_[atom] = std::move(name);
   };
-  for (const Claim& c : claims) give(c.atom, c.name, c.is_symbol);
+  for (const Claim& c : claims) give(c.atom, c.name, c.symbol);
+  for (const Claim& c : claims)
+    if (AxisName& given = names_[c.atom]; !labels.contains(given.label)) given.labels.push_back({c.node, c.name.label});
   for (NodeId n : axes_.nodes()) {
     const TensorAtoms all = axes_.atoms(n);
     for (std::size_t axis = 0; axis < all.size(); ++axis)
       for (std::size_t part = 0; part < all[axis].size(); ++part)
         if (!names_.contains(all[axis][part]))
-          give(all[axis][part], {"i" + std::to_string(names_.size()), label_of(n, axis, part, all[axis].size())}, false);
+          give(all[axis][part], {"i" + std::to_string(names_.size()), label_of(n, axis, part, all[axis].size()), {}}, "");
   }
 }
 
@@ -82,9 +87,9 @@ std::string GraphToExprs::name_of(Atom* atom) const {
 Axis GraphToExprs::axis_of(Atom* atom, const AxisSet& used) {
   atom = graph::root_of(atom);
   const std::string unnamed = "i" + std::to_string(names_.size());
-  auto [name, label] = names_.emplace(atom, AxisName{unnamed, unnamed}).first->second;
+  auto [name, label, labels] = names_.emplace(atom, AxisName{unnamed, unnamed, {}}).first->second;
   for (;; name += "'", label = label_again(label)) {
-    const Axis axis = b_.pool().axis(name, atom->extent, label);
+    const Axis axis = b_.pool().axis(name, atom->extent, label, label == names_[atom].label ? labels : std::vector<AxisData::Label>());
     if (!used.contains(axis)) return axis;
   }
 }
