@@ -21,7 +21,8 @@ struct Formulas {
   Formulas(const SequenceContext& c, const std::vector<graph::NodeId>& computed, std::set<graph::NodeId> memory)
       : axes(c.graph, computed, std::move(memory)),
         exprs(pool, c.options.fuse && !c.options.reassociate ? Rewriting::none : Rewriting::normal_form),
-        translator(c.graph, axes, c.zero_signs, exprs, {c.moves_rounding(), [&c](graph::NodeId n) { return c.buffers.name_of(n); }}) {}
+        translator(c.graph, axes, c.zero_signs, exprs,
+                   {c.moves_rounding(), [&c](graph::NodeId n) { return c.buffers.name_of(n); }, !c.options.batch_invariant}) {}
   Formulas(const Formulas&) = delete;
   Formulas& operator=(const Formulas&) = delete;
 

@@ -22,8 +22,8 @@ std::int64_t power_of_two(std::int64_t at_least) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(at_least, 1))));
 }
 
-// The least power of two that covers the whole axis; INT64_MAX / 2 if that is unknown.
-std::int64_t whole_extent(Axis a) {
+// The least tile that covers an axis: a power of two; INT64_MAX / 2 if that is unknown.
+std::int64_t covering_tile(Axis a) {
   const std::int64_t most = a->extent.greatest();
   return most > (std::int64_t{1} << 30) ? INT64_MAX / 2 : power_of_two(most);
 }
@@ -70,9 +70,9 @@ class TileChooser {
     payload.insert(plan_.programs.payload);
     // If an output has a long axis that the reductions lack, programs along it repeat the reductions.
     for (Axis a : payload.without(plan_.programs.payload))
-      if (whole_extent(a) > kMostWholeExtent) grid.insert(a);
+      if (covering_tile(a) > kMostWholeExtent) grid.insert(a);
     payload = payload.without(grid);
-    for (Axis a : payload) sizes_.payload[a] = whole_extent(a);
+    for (Axis a : payload) sizes_.payload[a] = covering_tile(a);
     for (Axis a : grid) sizes_.grid[a] = 1;
     if (plan_.loop && has_product()) {
       choose_for_product(grid);
@@ -86,8 +86,16 @@ class TileChooser {
   }
 
  private:
-  // The whole extent of an axis, for tiles in which sums are computed: a number of rows on which they must not depend counts as unknown.
-  std::int64_t whole(Axis a) const { return rows_.contains(a) ? INT64_MAX / 2 : whole_extent(a); }
+  // The least tile that covers an axis, for kernels with sums: a number of rows on which they must not depend counts as unknown.
+  std::int64_t tile_for_sums(Axis a) const { return rows_.contains(a) ? INT64_MAX / 2 : covering_tile(a); }
+
+  // The estimated number of positions, by which tiles of sums are chosen: a number of rows on which they must not depend counts as a typical one.
+  double positions(Axis a) const { return rows_.contains(a) ? kTypicalExtent : estimated_extent(a->extent); }
+  double positions(const AxisSet& axes) const {
+    double product = 1;
+    for (Axis a : axes) product *= positions(a);
+    return product;
+  }
 
   // Whether tensors that lack different axes of the result are multiplied along a common axis.
   bool has_product() const {
@@ -130,9 +138,9 @@ class TileChooser {
   double reused_along(Axis a, const AxisSet& grid) const {
     double elements = 0;
     for (const Load& l : loads_)
-      if (!l.axes.contains(a)) elements += estimated_extent(l.axes.without(grid));
+      if (!l.axes.contains(a)) elements += positions(l.axes.without(grid));
     for (const AxisSet& axes : computed_)
-      if (!axes.contains(a)) elements += estimated_extent(axes.without(grid));
+      if (!axes.contains(a)) elements += positions(axes.without(grid));
     return elements;
   }
 
@@ -145,16 +153,16 @@ class TileChooser {
   Axis contiguous_of(const AxisSet& grid) const {
     Axis found = nullptr;
     double most = 0, all = 0;
-    for (const Load& l : loads_) all += estimated_extent(l.axes);
+    for (const Load& l : loads_) all += positions(l.axes);
     for (Axis a : grid) {
       double elements = 0;
       for (const Load& l : loads_)
-        if (l.contiguous == a) elements += estimated_extent(l.axes);
+        if (l.contiguous == a) elements += positions(l.axes);
       if (elements > most) found = a, most = elements;
     }
     for (const KernelOutput& o : plan_.outputs)
       if (const Axis a = contiguous_axis(o, b_); a && grid.contains(a) && o.value->axes.contains(plan_.loop))
-        if (const double elements = estimated_extent(o.value->axes); elements > all) found = a, all = elements;
+        if (const double elements = positions(o.value->axes); elements > all) found = a, all = elements;
     return found;
   }
 
@@ -165,20 +173,20 @@ class TileChooser {
     for (const Load& l : loads_) {
       if (!l.axes.contains(plan_.loop)) continue;
       beside = beside.without(l.axes);
-      if (l.contiguous && l.contiguous != plan_.loop && !sizes_.is_short(whole(l.contiguous), sizes_.lanes)) return nullptr;
+      if (l.contiguous && l.contiguous != plan_.loop && !sizes_.is_short(tile_for_sums(l.contiguous), sizes_.lanes)) return nullptr;
     }
     AxisSet of_sums;
     for (const Reduction& r : plan_.reductions) of_sums.insert(r.value->axes);
     Axis longest = nullptr;
     for (Axis a : beside.common(of_sums))
-      if (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)) longest = a;
+      if (!longest || positions(a) > positions(longest)) longest = a;
     return longest;
   }
 
   // Matrix instructions on narrow elements need tiles of 128 x 128 to be fully used; small results need more programs instead.
   bool is_narrow_and_large(const std::vector<Axis>& tiled) const {
     if (is_batch_invariant_ || !target_.is_gpu() || !sizes_.payload.empty() || tiled.size() < 2) return false;
-    if (estimated_extent(tiled[0]->extent) < kLargeResult || estimated_extent(tiled[1]->extent) < kLargeResult) return false;
+    if (positions(tiled[0]) < kLargeResult || positions(tiled[1]) < kLargeResult) return false;
     for (const Reduction& r : plan_.reductions)
       if (ir::bits(r.value->operand_element.element) < 32) return plan_.accumulators.size() <= kMostLargeAccumulators;
     return false;
@@ -191,12 +199,10 @@ class TileChooser {
     std::vector<Axis> tiled;
     for (Axis a : grid)
       if (reused[a] > 0 && (is_batch_invariant_ || reused[a] >= kWorthATile * most_reused)) tiled.push_back(a);
-    if (!is_batch_invariant_)
-      std::stable_sort(tiled.begin(), tiled.end(),
-                       [](Axis a, Axis b) { return estimated_extent(a->extent) > estimated_extent(b->extent); });
+    if (!is_batch_invariant_) std::stable_sort(tiled.begin(), tiled.end(), [&](Axis a, Axis b) { return positions(a) > positions(b); });
     const std::int64_t side = is_narrow_and_large(tiled) ? kLargeProductSide : kProductSide;
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;
-    for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i) sizes_.grid[tiled[i]] = std::min(side, whole(tiled[i]));
+    for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i) sizes_.grid[tiled[i]] = std::min(side, tile_for_sums(tiled[i]));
     if (!target_.is_gpu() && !is_batch_invariant_) widen_sides(tiled, side);
     std::int64_t cells = 0;  // elements of all accumulators of a row
     for (const Accumulator& a : plan_.accumulators) {
@@ -211,7 +217,7 @@ class TileChooser {
       while (size > kLeastOfMatrix && size * cells > kMostProductCells) size /= 2;
     use_processors();
     const bool is_contracted = sizes_.payload.empty() && !has_product_along_loop();
-    sizes_.loop = std::min(is_contracted ? kContracted : kLoopOfProducts, whole(plan_.loop));
+    sizes_.loop = std::min(is_contracted ? kContracted : kLoopOfProducts, tile_for_sums(plan_.loop));
     sizes_.loop = std::max(sizes_.loop, kLeastOfMatrix);
     while (sizes_.loop > kLeastLoopOfProducts && cells * sizes_.loop > kMostLoopCells) sizes_.loop /= 2;
     // A product over several axes contracts all the others at each position of the loop.
@@ -226,7 +232,7 @@ class TileChooser {
       std::int64_t positions = 1;
       for (Axis other : tiled)
         if (is_read_with(a, other)) positions *= sizes_.grid[other];
-      for (; positions < side && sizes_.grid[a] < whole(a); positions *= 2) sizes_.grid[a] *= 2;
+      for (; positions < side && sizes_.grid[a] < tile_for_sums(a); positions *= 2) sizes_.grid[a] *= 2;
     }
   }
 
@@ -264,25 +270,25 @@ class TileChooser {
     Axis contiguous = contiguous_of(grid);
     const bool is_beside_loop = !target_.is_gpu() && !contiguous && (contiguous = beside_loop(grid));
     const std::int64_t lanes = target_.is_gpu() ? 1 : sizes_.lanes;
-    const bool is_one_tile = recomputes_in_passes() && whole(plan_.loop) * (contiguous ? lanes : 1) <= kMostElementsOfOneTile;
+    const bool is_one_tile = recomputes_in_passes() && tile_for_sums(plan_.loop) * (contiguous ? lanes : 1) <= kMostElementsOfOneTile;
     const std::int64_t line = target_.is_gpu() ? kLineOfRows : is_one_tile ? lanes : contiguous ? host_piece(contiguous, grid) : 1;
     // A host keeps the accumulators of only a few rows.
     std::int64_t most = target_.is_gpu() ? kMostRowElements : contiguous ? kHostRows * line : kMostHostRowElements;
-    if (is_one_tile) most = std::max(most, whole(plan_.loop) * (contiguous ? lanes : 1));
+    if (is_one_tile) most = std::max(most, tile_for_sums(plan_.loop) * (contiguous ? lanes : 1));
     std::int64_t cells = 1;
     for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * std::min(size, most), most);
     // An axis along which memory is contiguous gets a tile, so that whole cache lines are read, and beside axes that a program holds whole a
     // vector of a host.
     if (contiguous) {
-      sizes_.grid[contiguous] = std::min({whole(contiguous), line, std::max(most / cells, lanes)});
+      sizes_.grid[contiguous] = std::min({tile_for_sums(contiguous), line, std::max(most / cells, lanes)});
       cells *= sizes_.grid[contiguous];
     }
     cells *= choose_inner(most / cells, INT64_MAX, most);
     if (!target_.is_gpu()) cells = elements_beside(plan_.loop);
     // Data that a program reads for all its rows are read several positions at a time, however large the rows are.
-    const bool is_unknown_row = !target_.is_gpu() && !contiguous && cells == 1 && whole(plan_.loop) == INT64_MAX / 2;
+    const bool is_unknown_row = !target_.is_gpu() && !contiguous && cells == 1 && tile_for_sums(plan_.loop) == INT64_MAX / 2;
     const std::int64_t at_once = is_unknown_row ? kHostRowElementsOfSymbol : most / cells;
-    sizes_.loop = std::min(whole(plan_.loop), std::max(at_once, is_beside_loop ? kLeastHostLoop : 1));
+    sizes_.loop = std::min(tile_for_sums(plan_.loop), std::max(at_once, is_beside_loop ? kLeastHostLoop : 1));
     if (windows_.contains(plan_.loop)) sizes_.loop = 1;
     if (is_beside_loop) use_processors();
     if (contiguous && !windows_.contains(plan_.loop)) return;
@@ -290,11 +296,9 @@ class TileChooser {
     Axis longest = nullptr;
     const bool has_rows = std::any_of(grid.begin(), grid.end(), [&](Axis a) { return a != contiguous && rows_.contains(a); });
     for (Axis a : grid)
-      if (a != contiguous && (!has_rows || rows_.contains(a)) &&
-          (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)))
-        longest = a;
+      if (a != contiguous && (!has_rows || rows_.contains(a)) && (!longest || positions(a) > positions(longest))) longest = a;
     if (longest)
-      while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < kElementsOfShortRows)
+      while (sizes_.grid[longest] < tile_for_sums(longest) && sizes_.grid[longest] * sizes_.loop * cells < kElementsOfShortRows)
         sizes_.grid[longest] *= 2;
   }
 
@@ -321,11 +325,10 @@ class TileChooser {
 
   // How many positions of a row a program of a host handles.
   std::int64_t host_piece(Axis contiguous, const AxisSet& grid) const {
-    const std::int64_t piece = std::min(whole(contiguous), kHostPieceOfMemory);
+    const std::int64_t piece = std::min(tile_for_sums(contiguous), kHostPieceOfMemory);
     double bytes = 0;
     for (const Load& l : loads_)
-      if (l.contiguous == contiguous)
-        bytes += estimated_extent(l.axes.without(grid)) * static_cast<double>(piece) * ir::bytes(l.tensor->element);
+      if (l.contiguous == contiguous) bytes += positions(l.axes.without(grid)) * static_cast<double>(piece) * ir::bytes(l.tensor->element);
     return std::min(piece, bytes < kLeastBytesOfMemory ? kHostPieceOfRegisters : kHostPieceOfMemory);
   }
 
@@ -339,7 +342,7 @@ class TileChooser {
     for (Axis a : grid)
       if (std::find(order.begin(), order.end(), a) == order.end()) order.push_back(a);
     for (std::size_t i = 0; i < order.size() && left > 1 && i < 3; ++i) {
-      const std::int64_t size = std::min(whole_extent(order[i]), i == 0 && is_transposed ? kTransposedSide : left);
+      const std::int64_t size = std::min(covering_tile(order[i]), i == 0 && is_transposed ? kTransposedSide : left);
       sizes_.grid[order[i]] = size;
       left /= size;
     }
@@ -368,12 +371,12 @@ class TileChooser {
                                std::any_of(bound.begin(), bound.end(), [&](Axis a) { return a != plan_.loop && !windows_.contains(a); });
     for (Axis a : order) {
       if (walks_windows && windows_.contains(a)) {
-        sizes_.inner[a] = {1, whole(a) > 1};
+        sizes_.inner[a] = {1, tile_for_sums(a) > 1};
         continue;
       }
       const bool is_with_loop = with_loop.contains(a);
       const std::int64_t own = most_elements && !target_.is_gpu() ? most_elements / elements_beside(a) : most / all;
-      const std::int64_t size = whole(a),
+      const std::int64_t size = tile_for_sums(a),
                          left = std::max<std::int64_t>(std::min(own, is_with_loop ? most_with_loop / beside_loop : INT64_MAX), 1);
       const bool is_whole = size <= std::min(kMostWholeExtent, left);
       sizes_.inner[a] = is_whole ? TileSizes::Inner{size, false} : TileSizes::Inner{std::min(kWalkedAtOnce, left), true};

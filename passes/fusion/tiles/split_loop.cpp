@@ -8,9 +8,11 @@
 #include <cmath>
 
 #include "passes/fusion/expr/stored_tensor.h"
+#include "passes/fusion/plan/loop_label.h"
 #include "passes/fusion/thresholds.h"
 #include "passes/fusion/tiles/footprint.h"
 #include "passes/fusion/tiles/loop_bounds.h"
+#include "passes/fusion/tiles/plan_rows.h"
 
 namespace tilewright::passes::fusion {
 
@@ -21,7 +23,8 @@ using graph::Combine;
 std::int64_t power_of_two_at_most(double x) { return x < 1 ? 1 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(x))); }
 
 SplitChoice divided(ExprBuilder& b, const LoopPlan& plan, const TileSizes& sizes, const SplitLimits& limits) {
-  const Footprint footprint(plan, sizes);
+  // If other rows must not matter, the number of rows must not matter either.
+  const Footprint footprint(plan, sizes, limits.is_batch_invariant ? rows_of(plan) : AxisSet());
   const double bytes = footprint.loop_bytes();
   if (bytes < kLeastSplitBytes) return {};
   // With a window, most parts would be empty.
@@ -30,7 +33,6 @@ SplitChoice divided(ExprBuilder& b, const LoopPlan& plan, const TileSizes& sizes
   // States are written and read again: at most this share of what the loop reads.
   const double most = std::min({bytes / kLeastBytesOfPart, footprint.tiles_of_loop(), footprint.steps_of_loop() / kLeastStepsOfPart,
                                 kGreatestShareOfStates * bytes / (2 * footprint.state_bytes())});
-  // If other rows must not matter, the number of rows must not matter either.
   const double wanted =
       limits.is_batch_invariant ? std::min<double>(kInvariantParts, limits.processors) : limits.processors / footprint.programs();
   const std::int64_t parts = power_of_two_at_most(std::min(most, wanted));
@@ -41,7 +43,7 @@ SplitChoice divided(ExprBuilder& b, const LoopPlan& plan, const TileSizes& sizes
                               ? std::string("as many for every number of rows, since bits must not depend on it")
                               : fmt::format("{:.0f} program{} would leave most of {} {} idle", footprint.programs(),
                                             footprint.programs() == 1 ? "" : "s", limits.processors, limits.processor_name);
-  return {parts, fmt::format("the loop over {} is divided into {} parts: {}", plan.loop->label, parts, why)};
+  return {parts, fmt::format("the loop over {} is divided into {} parts: {}", loop_label(plan), parts, why)};
 }
 
 }  // namespace
