@@ -204,7 +204,7 @@ class LoopNest {
   }
 
   /// Emits a row whose vectors may begin anywhere; the masks hold before `least`. Whole vectors are stored to multiples of the register size. What
-  /// lies before the first multiple is stored first, what lies behind the last one last, with masks.
+  /// lies before the first multiple and behind the last one is stored last, with masks.
   void emit_aligned(const std::vector<PrefixMask>& masks, Value* least, Value* end) {
     constexpr std::int64_t kLong = 8;  // vectors
     nest_.set_unaligned();
@@ -216,11 +216,6 @@ class LoopNest {
     non_temporal_.fetch_ends(nest_, aligned_, end);
     for (const PrefixMask& p : masks) nest_.assume_true(p.masks);
     emit_versions({}, ahead, [&] { emit_loop(ahead, full, nest_.lanes(), {}, true); });
-    emit_if(b_.CreateICmpNE(ahead, e_.i64(0)), [&] {
-      nest_.set_first_lanes(ahead);
-      emit_body(e_.unknown_zero());
-      nest_.set_first_lanes(nullptr);
-    });
     nest_.assume_nothing();
     // The last vector may reach beyond the tile, where no mask need hold it back.
     const std::int64_t lanes = nest_.lanes();
@@ -229,10 +224,17 @@ class LoopNest {
     Value* const vectors = b_.CreateUDiv(b_.CreateAdd(distance, e_.i64(lanes - 1)), e_.i64(lanes));
     Value* const last = b_.CreateAdd(full, b_.CreateMul(vectors, e_.i64(lanes)), "last");
     emit_loop(full, last, lanes, {}, true);
-    emit_if(b_.CreateICmpSLT(last, end), [&] {
-      nest_.set_first_lanes(b_.CreateSub(end, last));
-      emit_body(last);
-      nest_.set_first_lanes(nullptr);
+    // Both ends by one copy of the code, since LLVM does not know how many iterations there are.
+    e_.loop(e_.unknown_zero(), e_.i64(2), e_.i64(1), {}, false, [&](Value* which, const Values&) {
+      Value* const is_first = b_.CreateICmpEQ(which, e_.i64(0));
+      Value* const at = b_.CreateSelect(is_first, e_.i64(0), last);
+      Value* const count = b_.CreateSelect(is_first, ahead, b_.CreateSub(end, last));
+      emit_if(b_.CreateICmpSGT(count, e_.i64(0)), [&] {
+        nest_.set_first_lanes(count);
+        emit_body(at);
+        nest_.set_first_lanes(nullptr);
+      });
+      return Values{};
     });
   }
 

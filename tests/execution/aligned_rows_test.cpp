@@ -100,6 +100,61 @@ kernel @rows(%px: ptr<const $E> {disjoint}, %pz: ptr<$E> {disjoint}, %n: i32, %s
   }
 }
 
+/// Programs whose tiles of 8 rows and 256 columns follow each other in rows of 1024 columns. No mask, or one that cuts whole rows: a vector that
+/// begins within a cache line crosses the edge of its tile, and the next program's elements lie behind it.
+void check_tiles(Element element, std::int64_t misaligned, const char* mask) {
+  const std::string text = replaced(R"(
+kernel @tiles(%px: ptr<const $E> {disjoint}, %pz: ptr<$E> {disjoint}, %stride: i32, %m: i32) {
+  %tile = program_id {axis = 0} : i32
+  %width = constant {value = 256} : i32
+  %first = mul %tile, %width : i32
+  %r = arange {lo = 0, hi = 8} : i32[8]
+  %rs = reshape %r : i32[8, 1]
+  %strides = broadcast %stride : i32[8, 1]
+  %rows = mul %rs, %strides : i32[8, 1]
+  %all_rows = broadcast %rows : i32[8, 256]
+  %c = arange {lo = 0, hi = 256} : i32[256]
+  %firsts = broadcast %first : i32[256]
+  %cs = add %c, %firsts : i32[256]
+  %row_of_columns = reshape %cs : i32[1, 256]
+  %columns = broadcast %row_of_columns : i32[8, 256]
+  %at = add %all_rows, %columns : i32[8, 256]
+  %ms = broadcast %m : i32[8, 1]
+  %counts = lt %rs, %ms : i1[8, 1]
+  %mask = broadcast %counts : i1[8, 256]
+  %xs = broadcast %px : ptr<const $E>[8, 256]
+  %xp = add_ptr %xs, %at : ptr<const $E>[8, 256]
+  %x = load %xp$M : $E[8, 256]
+  %v = add %x, %x : $E[8, 256]
+  %zs = broadcast %pz : ptr<$E>[8, 256]
+  %zp = add_ptr %zs, %at : ptr<$E>[8, 256]
+  store %zp, %v$M
+})",
+                                    {{"$M", mask}, {"$E", std::string(ir::text(element))}});
+  constexpr std::int64_t kPrograms = 4, kStride = 1024 + 3, kRows = 8;
+  for (const std::int64_t m : {0, 1, 5, 8}) {
+    fuzz::Program program;
+    program.function = parse(text, "tiles.tile").functions.at(0);
+    verify_or_throw(program.function);
+    const std::int64_t elements = (kRows - 1) * kStride + 1024;
+    program.arguments.push_back(buffer(element, elements, 0));
+    program.arguments.push_back(buffer(element, elements, misaligned));
+    for (std::int64_t word : {kStride, m}) {
+      program.arguments.push_back({});
+      program.arguments.back().word = static_cast<std::uint64_t>(word);
+    }
+    program.grid[0] = kPrograms;
+    for (const std::string& name : machines()) {
+      if (!name.starts_with("cpu")) continue;
+      fuzz::Machine machine(name, 4);
+      fuzz::RewritingExecutor reference = machine.reference();
+      const auto difference = fuzz::compare(program, reference, *machine.executor);
+      INFO(name, ", m = ", m, ", misaligned by ", misaligned, ": ", difference.value_or(""));
+      CHECK_FALSE(difference.has_value());
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("aligned rows: every place of a line to begin at, and lengths at which whole registers end everywhere") {
@@ -113,6 +168,12 @@ TEST_CASE("aligned rows: every place of a line to begin at, and lengths at which
 TEST_CASE("aligned rows: types of elements") {
   for (const char* values : {kTwice, kShare})
     for (const Element e : {Element::f64, Element::i32, Element::i64, Element::i16}) check({3, 1003, 1003, e, 0, 1, values});
+}
+
+TEST_CASE("aligned rows: tiles beside each other, of which masks cut whole rows") {
+  for (const Element e : {Element::f32, Element::i16})
+    for (const std::int64_t misaligned : {0, 1, 5, 15})
+      for (const char* mask : {"", ", %mask"}) check_tiles(e, misaligned, mask);
 }
 
 TEST_CASE("aligned rows: the store ends before the loads do") {
