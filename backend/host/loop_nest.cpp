@@ -89,11 +89,11 @@ class LoopNest {
       if (item.is_recomputed) continue;
       const ValueId tile = item.fill ? item.fill : tile_of(item.op);
       const AxisMap dims = nest_.dims_of(f_.type(tile));
-      for (int axis = 0; axis < f_.type(tile).rank(); ++axis)
-        if (dims[axis] >= 0) {
-          passes::LiveIndices& live = live_[static_cast<std::size_t>(dims[axis])];
-          live = passes::join(live, item.fill ? e_.live()(tile, axis) : e_.live().of_op(item.op, axis));
-        }
+      for (int axis = 0; axis < f_.type(tile).rank(); ++axis) {
+        if (dims[axis] < 0) continue;
+        passes::LiveIndices& live = live_.at(static_cast<std::size_t>(dims[axis]));
+        live = passes::join(live, item.fill ? e_.live()(tile, axis) : e_.live().of_op(item.op, axis));
+      }
     }
   }
   /// The panels in which the item's value lies; null if it has no buffer, or one that is row-major.
