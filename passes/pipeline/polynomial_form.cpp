@@ -108,6 +108,9 @@ std::optional<Polynomial> PolynomialReader::read(ValueId v, const std::vector<in
 
 std::optional<Polynomial> PolynomialReader::read_op(OpId id, const std::vector<int>& axes) {
   const auto& operands = f_.op(id).operands;
+  // Index arithmetic does not wrap from 32 bits on; results of fewer bits do.
+  const int width = ir::bits(f_.type(f_.op(id).results.front()).element());
+  if (width < 32) return std::nullopt;
   const auto both = [&](auto&& combine) -> std::optional<Polynomial> {
     const auto a = read(operands[0], axes), b = read(operands[1], axes);
     return a && b ? std::optional<Polynomial>(combine(*a, *b)) : std::nullopt;
@@ -118,7 +121,10 @@ std::optional<Polynomial> PolynomialReader::read_op(OpId id, const std::vector<i
       if (axes[0] >= 0) p = p + Polynomial(Atom::axis(axes[0]));
       return p;
     }
-    case OpKind::cast_: return f_.type(operands[0]).is_integer() ? read(operands[0], axes) : std::nullopt;
+    case OpKind::cast_: {
+      const ir::Type from = f_.type(operands[0]);
+      return from.is_integer() && ir::bits(from.element()) <= width ? read(operands[0], axes) : std::nullopt;
+    }
     case OpKind::add_: return both([](const Polynomial& a, const Polynomial& b) { return a + b; });
     case OpKind::sub_: return both([](const Polynomial& a, const Polynomial& b) { return a - b; });
     case OpKind::mul_: return both([](const Polynomial& a, const Polynomial& b) { return a * b; });

@@ -223,14 +223,24 @@ class BoxFinder {
       return v == f_.arg(body, 0) && is_not_negative(f_.operand(loop_, 0));
     }
     const auto& operands = f_.op(id).operands;
+    const ir::Type to = f_.type(v);
     switch (f_.kind(id)) {
-      case OpKind::div_:
+      case OpKind::cast_: {
+        const ir::Type from = f_.type(operands[0]);
+        if (!from.is_integer()) return false;
+        const bool keeps_value = ir::is_signed(from.element()) ? ir::bits(from.element()) <= ir::bits(to.element())
+                                                               : ir::bits(from.element()) < ir::bits(to.element());
+        return keeps_value && is_not_negative(operands[0]);
+      }
       case OpKind::rem_:
-      case OpKind::shr_:
-      case OpKind::cast_: return f_.type(operands[0]).is_integer() && is_not_negative(operands[0]);
+      case OpKind::shr_: return is_not_negative(operands[0]);
       case OpKind::maximum_: return is_not_negative(operands[0]) || is_not_negative(operands[1]);
       case OpKind::add_:
       case OpKind::mul_:
+        // Index arithmetic does not wrap from 32 bits on.
+        if (ir::bits(to.element()) < 32) return false;
+        [[fallthrough]];
+      case OpKind::div_:
       case OpKind::minimum_: return is_not_negative(operands[0]) && is_not_negative(operands[1]);
       default: return false;
     }

@@ -109,7 +109,8 @@ class HostDevice : public Device {
 
   std::string description() const override { return cpu_description(threads_); }
   std::string target() const override { return target_; }
-  int host_threads() const override { return threads_; }
+  /// Without an executor, all that open this device share it, and plans and models follow TILEWRIGHT_THREADS as it is when they are made.
+  int host_threads() const override { return executor_.run ? threads_ : cpu_threads(); }
   std::size_t free_memory() const override { return available_memory(); }
 
   std::uint64_t allocate(std::size_t bytes) override;
