@@ -55,7 +55,8 @@ class Polynomial {
 };
 
 /// Reads values as polynomials, in an iteration of a loop (a for): what the loop carries and advances by a constant number of times its step
-/// is a polynomial of its counter. Casts keep values.
+/// is a polynomial of its counter. Tiles of less than 32 bits, whose arithmetic
+/// wraps, are none, nor are casts to fewer bits.
 class PolynomialReader {
  public:
   PolynomialReader(const Function& f, OpId loop) : f_(f), loop_(loop) {}

@@ -232,6 +232,7 @@ class BoxFinder {
                                                                : ir::bits(from.element()) < ir::bits(to.element());
         return keeps_value && is_not_negative(operands[0]);
       }
+      case OpKind::div_:  // by a positive number: see find_tensor_box
       case OpKind::rem_:
       case OpKind::shr_: return is_not_negative(operands[0]);
       case OpKind::maximum_: return is_not_negative(operands[0]) || is_not_negative(operands[1]);
@@ -240,7 +241,6 @@ class BoxFinder {
         // Index arithmetic does not wrap from 32 bits on.
         if (ir::bits(to.element()) < 32) return false;
         [[fallthrough]];
-      case OpKind::div_:
       case OpKind::minimum_: return is_not_negative(operands[0]) && is_not_negative(operands[1]);
       default: return false;
     }
