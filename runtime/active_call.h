@@ -3,13 +3,15 @@
 #include <cstdint>
 #include <new>
 
+#include "runtime/float_environment.h"
 #include "tilewright/here.h"
 
 namespace tilewright::rt {
 
 /// Marks a call of the library on this thread while this object lives: every public function that takes a lock, compiles or launches has
 /// one. Nested calls count as one. fork() waits until no other thread is in a call and blocks new calls meanwhile, so that in the child no
-/// lock is held and no state is half changed.
+/// lock is held and no state is half changed. A call computes in the default floating-point environment, and so do the threads that it starts,
+/// since a thread begins with the modes of the thread that starts it.
 ///
 /// Calls are also the read sides of epoch-based reclamation (K. Fraser, "Practical lock-freedom", 2004): an object that was unlinked from a
 /// shared structure before next_epoch() returned `e` may be freed once oldest_epoch() >= e.
@@ -26,6 +28,7 @@ class ActiveCall {
 
  private:
   bool gives_slot_back_ = false;
+  const DefaultFloatEnvironment float_environment_;
 };
 
 /// Advances the epoch and returns it: the epoch of calls that begin from now on.

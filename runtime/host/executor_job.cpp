@@ -5,6 +5,8 @@
 #include <exception>
 #include <mutex>
 
+#include "runtime/float_environment.h"
+
 namespace tilewright::rt {
 
 void run_on(const Executor& executor, std::int64_t total, const ThreadPool::Work& work) {
@@ -21,6 +23,7 @@ void run_on(const Executor& executor, std::int64_t total, const ThreadPool::Work
     if (!error) error = std::current_exception();
   };
   const std::function<void()> task = [&] {
+    const DefaultFloatEnvironment environment;  // the thread may be the application's
     try {
       work(chunks);
     } catch (...) {
