@@ -5,6 +5,7 @@
 
 #include "backend/compile.h"
 #include "runtime/ptx_lint.h"
+#include "tests/messages.h"
 #include "tileir/text/parser.h"
 
 using namespace tilewright;
@@ -18,7 +19,7 @@ std::string ptx_of(const char* tile_ir, int num_warps = 1) {
   return {reinterpret_cast<const char*>(compiled.image.data()), compiled.image.size()};
 }
 
-bool has(const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "backend/llvm_errors.h"
+#include "tests/messages.h"
 #include "tileir/diagnostics.h"
 #include "tileir/text/parser.h"
 
@@ -26,7 +27,7 @@ CompiledKernel compiled(const char* text, const char* target, bool check = false
   return compile(ir::parse(text, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}});
 }
 
-bool has(const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 constexpr const char* kMasked = R"(kernel @double(%x: ptr<const f32>, %y: ptr<f32>, %n: i32) {
   %pid = program_id {axis = 0} : i32

@@ -1,5 +1,6 @@
 // Unit tests of the registry of live buffers and of checked mode's callback.
 #include "runtime/bounds_check.h"
+#include "tests/messages.h"
 
 #include <doctest/doctest.h>
 
@@ -32,7 +33,7 @@ Checked run(std::vector<rt::Region> live, std::vector<std::uint64_t> addresses, 
   }
   return result;
 }
-bool has(const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 }  // namespace
 

@@ -8,11 +8,12 @@
 #include "runtime/cuda/driver_failure.h"
 #include "runtime/cuda/driver_loader.h"
 #include "runtime/devices.h"
+#include "tests/messages.h"
 
 namespace tilewright::rt::cuda {
 namespace {
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 // The fake's functions by symbol, as a library would have them, but without one.
 DriverSearch search(FakeDriver& driver, const std::string& without = "") {

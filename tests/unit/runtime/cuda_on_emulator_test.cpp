@@ -9,13 +9,14 @@
 #include "runtime/device.h"
 #include "runtime/devices.h"
 #include "runtime/emulator/driver/emulated_driver.h"
+#include "tests/messages.h"
 #include "tileir/target/gpu_chips.h"
 #include "tilewright/device.h"
 
 namespace tilewright::rt {
 namespace {
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 // out[i] = in[i] + 1 for i below 32 * blocks.
 constexpr const char* kIncrement = R"(

@@ -11,12 +11,13 @@
 #include "runtime/environment.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/log.h"
+#include "tests/messages.h"
 
 using namespace tilewright;
 
 namespace {
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 // The text of the Error that f throws, if it names a line of this file within f.
 template <class F>

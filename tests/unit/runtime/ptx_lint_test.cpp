@@ -1,5 +1,6 @@
 // The PTX lint on PTX written by hand: its counts, and each problem that it must report.
 #include "runtime/ptx_lint.h"
+#include "tests/messages.h"
 
 #include <doctest/doctest.h>
 
@@ -25,7 +26,7 @@ std::string problem(const std::string& body, const std::string& before = "") {
   return all;
 }
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 TEST_CASE("ptx_lint: counts what a kernel does, by width") {
   const PtxFacts f = read_ptx(kernel(R"(

@@ -1,6 +1,7 @@
 // Mistakes in graphs: each names the user's line, what was seen and expected, and the lines of the other parties.
 #include <regex>
 
+#include "tests/messages.h"
 #include "tests/unit/frontend/graph/graph_run.h"
 
 namespace graph_run {
@@ -26,7 +27,7 @@ std::string message_of(auto&& body) {
 
 #define GRAPH_MISTAKE(TEXT, ...) CHECK(message_of([&] { __VA_ARGS__; }) == TEXT)
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 std::string location(int line) { return "graph_mistakes_test.cpp:" + std::to_string(line) + ":"; }
 
 struct Fixture {

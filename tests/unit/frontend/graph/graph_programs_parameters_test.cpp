@@ -1,4 +1,5 @@
 // Programs of users with parameters: values at every run, what a later run may leave out, and what reports say.
+#include "tests/messages.h"
 #include "tests/unit/frontend/graph/graph_program.h"
 
 namespace graph_program {
@@ -6,7 +7,7 @@ namespace {
 
 constexpr int kRows = 5, kModel = 16, kOut = 7;
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 /// y = rms_norm(x) (w + delta), in double.
 Numbers norm_product(const std::vector<float>& x, const std::vector<float>& delta, const std::vector<float>& w) {

@@ -2,12 +2,13 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/messages.h"
 #include "tests/unit/frontend/graph/graph_program.h"
 
 namespace graph_program {
 namespace {
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "tests/messages.h"
 #include "tests/unit/frontend/graph/graph_program.h"
 
 namespace graph_program {
@@ -11,7 +12,7 @@ namespace {
 
 constexpr tw::PlanOptions kSearched, kAsWritten{.search = tw::Search::off};
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 double flops(const tw::Plan& plan) {
   double sum = 0;

@@ -3,12 +3,13 @@
 #include <cstdlib>
 #include <optional>
 
+#include "tests/messages.h"
 #include "tests/unit/frontend/graph/graph_program.h"
 
 namespace graph_program {
 namespace {
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 /// The cpu device has this many threads while this lives.
 class ManyThreads {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "tests/messages.h"
 #include "tilewright/tilewright.h"
 
 namespace tw = tilewright;
@@ -11,7 +12,7 @@ namespace tw = tilewright;
 namespace plan_layers {
 namespace {
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 std::size_t count_of(const std::string& text, const std::string& piece) {
   std::size_t count = 0;
   for (auto at = text.find(piece); at != std::string::npos; at = text.find(piece, at + 1)) ++count;

@@ -1,12 +1,13 @@
 // Mistakes at run(): the message names the user's line and what is wrong, nothing is launched, and the plan works afterwards.
 #include <optional>
 
+#include "tests/messages.h"
 #include "tests/unit/frontend/graph/fake_program.h"
 
 namespace fake_program {
 namespace {
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 /// y = x + x of [n, 4], z = 2 p + s(strides 8) of [k / 2, 3]; w is a parameter of y's shape.
 struct Bench {

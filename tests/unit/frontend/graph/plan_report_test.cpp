@@ -7,12 +7,13 @@
 #include <regex>
 #include <set>
 
+#include "tests/messages.h"
 #include "tests/unit/frontend/graph/fake_program.h"
 
 namespace fake_program {
 namespace {
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 std::size_t count_of(const std::string& text, const std::string& piece) {
   std::size_t count = 0;
   for (auto at = text.find(piece); at != std::string::npos; at = text.find(piece, at + 1)) ++count;

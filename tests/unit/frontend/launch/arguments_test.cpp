@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/messages.h"
 #include "tilewright/tilewright.h"
 
 using namespace tilewright;
@@ -26,7 +27,7 @@ std::string disjoint(std::initializer_list<Argument> pointers) {
   return bits;
 }
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 std::vector<float> iota(int n) {
   std::vector<float> v(static_cast<std::size_t>(n));

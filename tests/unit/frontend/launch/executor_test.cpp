@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/messages.h"
 #include "tilewright/graph.h"
 #include "tilewright/tilewright.h"
 
@@ -42,16 +43,8 @@ std::vector<int> runs_of(const tw::Device& device, int programs) {
   return values;
 }
 
-std::string error_of(const Task& f) {
-  try {
-    f();
-  } catch (const tw::Error& e) {
-    return e.what();
-  }
-  return "";
-}
-
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::error_of;
+using tilewright::test::has;
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "tests/messages.h"
 #include "tileir/diagnostics.h"
 #include "tilewright/tilewright.h"
 
@@ -17,7 +18,7 @@ namespace tw = tilewright;
 
 namespace {
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 struct Failure {
   std::string text;

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/messages.h"
 #include "tilewright/tilewright.h"
 
 namespace tw = tilewright;
@@ -18,7 +19,7 @@ namespace tw = tilewright;
 
 namespace {
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 std::vector<float> counted() {
   std::vector<float> v(64);

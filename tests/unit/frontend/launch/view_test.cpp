@@ -3,21 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/messages.h"
 #include "tilewright/tilewright.h"
 
 using namespace tilewright;
 
 namespace {
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
-bool has(const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::error_of;
+using tilewright::test::has;
 template <class T, int R>
 std::array<std::int64_t, R> strides(const View<T, R>& v) {
   return detail::ViewAccess<T, R>::strides(v);

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "tests/messages.h"
 #include "tests/unit/frontend/traced.h"
 #include "tilewright/ops/atomic.h"
 
@@ -10,7 +11,7 @@ namespace tw = tilewright;
 
 namespace {
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 template <class F>
 std::optional<tw::Error> mistake(const F& body) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "tests/messages.h"
 #include "tests/unit/frontend/traced.h"
 
 namespace {
@@ -11,7 +12,7 @@ namespace {
 namespace tw = tilewright;
 using traced::trace;
 
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 std::string text_of(const std::function<void(tw::I32)>& body) {
   return tw::ir::print(trace([&](tw::I32 n) { body(n); }));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "tests/messages.h"
 #include "tests/unit/frontend/traced.h"
 
 namespace tw = tilewright;
@@ -55,7 +56,7 @@ std::string refused(const std::function<void(tw::F64)>& f) {
   }
   return "";
 }
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::has;
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/messages.h"
 #include "tilewright/tilewright.h"
 
 namespace tw = tilewright;
@@ -78,16 +79,8 @@ void run(const Layer& l) {
   tw::store(l.out[1] + i, v + tw::sum(l.table.load({1, 1}, {1, 1})), mask);
 }
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const tw::Error& e) {
-    return e.what();
-  }
-  return "";
-}
-bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+using tilewright::test::error_of;
+using tilewright::test::has;
 
 }  // namespace
 
