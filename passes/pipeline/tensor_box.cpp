@@ -1,19 +1,23 @@
 // Proves that a load reads a box.
 //
 //   1. offsets: the address as a polynomial of the positions i, j in the tile: it must be linear in them, with a stride of 1 along one axis.
-//   2. coordinates: the rest of the polynomial is divided among the axes. A term that is a multiple of a stride belongs to this axis, with the
-//      longest product first; the others to the last axis.
-//   3. extents: each comparison of the mask must bound one position: c + i < extent. What of the extent the host cannot compute, such as the
-//      rows of the sequences before this one, moves to a further axis, which no mask bounds.
+//   2. coordinates: the mask says which part of the address is a position along an axis that it bounds: the terms of its comparisons that the
+//      host does not know. Of an axis that no mask bounds, these are the multiples of its stride. Other terms that change, such as those of a
+//      batch or a head, become further axes, which no mask bounds; what the host knows, such as the place of a view in its memory, is added to
+//      the positions along the rows or the last axis.
+//   3. extents: each comparison of the mask must bound one position: c + i < extent, or 0 <= c + i. The host must be able to compute the extent.
+//      A comparison with 0 moves the address of the tensor to that position, if the position may be negative.
 //   4. limits: of the hardware and of the driver.
 #include "passes/pipeline/tensor_box.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
 
 #include "passes/analysis/address_form.h"
+#include "passes/pipeline/position_facts.h"
 #include "tileir/launch_values.h"
 #include "tileir/layout/canonical_buffer.h"
 #include "tileir/op_kind.h"
@@ -40,10 +44,17 @@ std::optional<Monomial> quotient(const Monomial& m, const Monomial& by) {
 class BoxFinder {
  public:
   BoxFinder(const Function& f, OpId loop, OpId load, const AxisInfoAnalysis& info)
-      : f_(f), loop_(loop), load_(load), info_(info), reader_(f, loop), bytes_(f.type(f.result(load)).element_bytes()) {}
+      : f_(f),
+        loop_(loop),
+        load_(load),
+        info_(info),
+        facts_(f, loop, info),
+        reader_(f, loop),
+        bytes_(f.type(f.result(load)).element_bytes()) {}
 
   std::variant<TensorBox, std::string> run(const ir::LinearLayout& buffer) {
     std::string why = find_offsets(buffer);
+    if (why.empty()) why = read_bounds();
     if (why.empty()) why = divide();
     if (why.empty()) why = find_extents();
     if (why.empty()) why = check_limits();
@@ -101,168 +112,140 @@ class BoxFinder {
 
   // ---- 2 ----
 
+  /// A comparison of the mask, of position i along one axis of the tile: i + rest < 0 or, from below, i + rest >= 0.
+  struct Bound {
+    Polynomial rest;
+    bool is_below = false;
+  };
+
+  /// Sorts the comparisons of the mask by the axes of the tile.
+  std::string read_bounds() {
+    const auto& operands = f_.op(load_).operands;
+    if (operands.size() > 2 && f_.constant_bits(operands[2]) != std::uint64_t{0}) return "what its mask leaves out is not 0";
+    if (operands.size() < 2) return {};
+    const auto mask = reader_.read_mask(operands[1], {0, 1});
+    if (!mask) return "its mask is no conjunction of comparisons";
+    for (const Polynomial& p : *mask) {
+      if (const auto c = p.constant()) {
+        if (*c < 0) continue;
+        return "its mask may be false everywhere";
+      }
+      std::size_t found = tile_axes_.size();
+      for (std::size_t i = 0; i < tile_axes_.size(); ++i)
+        if (p.terms().contains({Atom::axis(tile_axes_[i])})) found = i;
+      if (found == tile_axes_.size()) return "its mask is no bound of the tensor";
+      const Polynomial position(Atom::axis(tile_axes_[found]));
+      const bool is_below = p.terms().at({Atom::axis(tile_axes_[found])}) < 0;
+      Bound b{is_below ? Polynomial(-1) - p - position : p - position, is_below};
+      const bool has_axes = std::ranges::any_of(
+          b.rest.terms(), [](const auto& term) { return std::ranges::any_of(term.first, [](const Atom& a) { return a.is_axis(); }); });
+      if (has_axes) return "its mask is no bound of the tensor";
+      // Positions in a tile are not negative.
+      if (!is_below || !facts_.is_not_negative(b.rest)) bounds_[found].push_back(std::move(b));
+    }
+    return {};
+  }
+
+  Polynomial varying(const Polynomial& p) const {
+    Polynomial v;
+    for (const auto& [m, factor] : p.terms())
+      if (!is_launch(m)) v.add(factor, m);
+    return v;
+  }
+
+  /// Along an axis that is bounded, the mask says which part of the address is a position: that of its comparisons which the host does not
+  /// know. Products of the stride of the other axis are positions along it; what is left is of further axes, or a position along the last one.
   std::string divide() {
+    for (std::size_t i = 0; i < bounds_.size(); ++i) {
+      if (bounds_[i].empty()) continue;
+      box_.axes[i].coordinate = varying(bounds_[i].front().rest);
+      uniform_ = uniform_ - box_.axes[i].coordinate * box_.axes[i].stride;
+      if (uniform_.is_lost()) return "its addresses have too many terms";
+    }
     Axis &rows = box_.axes[0], &last = box_.axes[1];
     if (rows.stride.terms().size() != 1) return "the distance of its rows is no product";
     const auto& [by, divisor] = *rows.stride.terms().begin();
+    std::vector<Axis> further;
     for (const auto& [m, factor] : uniform_.terms()) {
       const auto q = quotient(m, by);
-      if (q && factor % divisor == 0)
+      const bool is_of_rows = q && factor % divisor == 0;
+      Monomial known, index;
+      for (const Atom& a : m) (is_launch(a) ? known : index).push_back(a);
+      if (is_of_rows && (index.empty() || bounds_[0].empty())) {
         rows.coordinate.add(factor / divisor, *q);
-      else
+      } else if (index.empty() || (bounds_[1].empty() && known.empty())) {
         last.coordinate.add(factor, m);
+      } else {
+        if (factor < 0) return "the host cannot compute the bound of its mask";
+        Axis a;
+        a.coordinate.add(1, index), a.stride.add(factor, known);
+        further.push_back(std::move(a));
+      }
     }
+    if (box_.axes.size() + further.size() > kMostAxes) return fmt::format("its tensor has more than {} axes", kMostAxes);
+    box_.axes.insert(box_.axes.begin(), further.begin(), further.end());
     return {};
   }
 
   // ---- 3 ----
 
   std::string find_extents() {
-    const auto& operands = f_.op(load_).operands;
-    if (operands.size() > 2 && f_.constant_bits(operands[2]) != std::uint64_t{0}) return "what its mask leaves out is not 0";
-    if (operands.size() > 1) {
-      const auto bounds = reader_.read_mask(operands[1], {0, 1});
-      if (!bounds) return "its mask is no conjunction of comparisons";
-      for (const Polynomial& b : *bounds)
-        if (std::string why = add_bound(b); !why.empty()) return why;
-    }
+    for (std::size_t i = 0; i < bounds_.size(); ++i)
+      if (std::string why = bound_axis(box_.axes[box_.axes.size() - bounds_.size() + i], bounds_[i]); !why.empty()) return why;
     for (Axis& a : box_.axes) {
+      if (!is_in_range(a)) move_origin(a);
       a.is_wide = !is_narrow(a.coordinate);
-      if (a.extents.empty() && a.is_wide) return "a position in the tensor may be above 2^31";
-      if (!a.has_lower_bound && !is_not_negative(a.coordinate)) return "a position in the tensor may be negative";
-      a.may_be_empty = std::ranges::any_of(a.extents, [&](const Polynomial& e) { return interval(e).lo < 1; });
+      if ((a.extents.empty() && a.is_wide) || !has_small_extents(a)) return "a position in the tensor may be above 2^31";
+      if (!a.has_lower_bound && !facts_.is_not_negative(a.coordinate)) return "a position in the tensor may be negative";
+      a.may_be_empty = std::ranges::any_of(a.extents, [&](const Polynomial& e) { return facts_.interval(e).lo < 1; });
     }
     return {};
   }
 
-  /// below < 0: a bound of an axis from above; from below, where the copy gives 0 as well; or always true.
-  std::string add_bound(const Polynomial& below) {
-    if (const auto c = below.constant()) return *c < 0 ? "" : "its mask may be false everywhere";
-    for (std::size_t i = 0; i < tile_axes_.size(); ++i) {
-      const std::size_t at = box_.axes.size() - tile_axes_.size() + i;
-      const Polynomial position = box_.axes[at].coordinate + Polynomial(Atom::axis(tile_axes_[i]));
-      const auto factor = below.terms().find({Atom::axis(tile_axes_[i])});
-      if (factor == below.terms().end()) continue;
-      if (factor->second == -1) {
-        // 0 <= position
-        if (below != Polynomial(-1) - position) return "its mask is no bound of the tensor";
-        box_.axes[at].has_lower_bound = true;
-        return {};
-      }
-      const Polynomial extent = position - below;
-      return factor->second == 1 ? add_extent(at, extent) : "its mask is no bound of the tensor";
+  std::string bound_axis(Axis& axis, const std::vector<Bound>& bounds) {
+    // Of the lower bound the tensor begins at position 0.
+    for (const Bound& b : bounds) {
+      if (!b.is_below) continue;
+      const Polynomial before = axis.coordinate - b.rest;
+      if (!is_launch(before) || (axis.has_lower_bound && !before.is_zero())) return "its mask is no bound of the tensor";
+      axis.coordinate = b.rest;
+      box_.offset = box_.offset + before * axis.stride;
+      axis.has_lower_bound = true;
     }
-    return "its mask is no bound of the tensor";
-  }
-
-  /// What of an extent the host does not know moves, with its negative, from the coordinate to further axes.
-  std::string add_extent(std::size_t axis, Polynomial extent) {
-    const Polynomial whole = extent;
-    for (const auto& [m, factor] : whole.terms()) {
-      if (is_launch(m)) continue;
-      Monomial known, varying;
-      for (const Atom& a : m) (is_launch(a) ? known : varying).push_back(a);
-      if (std::ranges::any_of(varying, [](const Atom& a) { return a.is_axis(); })) return "its mask is no bound of the tensor";
-      if (factor < 0 || box_.axes.size() == kMostAxes || !box_.axes[axis].extents.empty() || box_.axes[axis].has_lower_bound)
-        return "the host cannot compute the bound of its mask";
-      Polynomial part, step, index;
-      part.add(factor, m), step.add(factor, known), index.add(1, varying);
-      extent = extent - part;
-      box_.axes[axis].coordinate = box_.axes[axis].coordinate - part;
-      box_.axes.insert(box_.axes.begin(), {.coordinate = index, .extents = {}, .stride = step * box_.axes[axis].stride, .box = 1});
-      ++axis;
+    for (const Bound& b : bounds) {
+      if (b.is_below) continue;
+      const Polynomial extent = axis.coordinate - b.rest;
+      if (!is_launch(extent)) return "the host cannot compute the bound of its mask";
+      axis.extents.push_back(extent);
     }
-    const Interval range = interval(extent);
-    if (range.hi > kMostCoordinate) return "a position in the tensor may be above 2^31";
-    box_.axes[axis].extents.push_back(extent);
     return {};
   }
 
-  // ---- 4 ----
-
-  struct Interval {
-    Wide lo = 0, hi = 0;
-  };
-  Interval interval(const Atom& a) const {
-    const ValueId v = a.value();
-    const ir::ValueData& d = f_.value(v);
-    Range r = info_.knows(v) ? info_.range(v) : full_range(f_.type(v));
-    if (!d.op && d.block == f_.body() && f_.params[d.number].positive) {
-      r.lo = std::max<Wide>(r.lo, 1);
-      r.hi = std::min<Wide>(r.hi, kMostCoordinate);
-    }
-    return {r.lo, r.hi};
+  bool is_in_range(const Axis& a) const {
+    return (a.has_lower_bound || facts_.is_not_negative(a.coordinate)) && (!a.extents.empty() || is_narrow(a.coordinate)) &&
+           has_small_extents(a);
   }
-  Interval interval(const Polynomial& p) const {
-    constexpr Wide kMost = Wide{1} << 100;
-    Interval sum;
-    for (const auto& [m, factor] : p.terms()) {
-      Interval product{factor, factor};
-      for (const Atom& a : m) {
-        const Interval x = interval(a);
-        if (product.lo < -kMost / INT32_MAX || product.hi > kMost / INT32_MAX) return {-kMost, kMost};
-        const Wide ends[] = {product.lo * x.lo, product.lo * x.hi, product.hi * x.lo, product.hi * x.hi};
-        product = {*std::ranges::min_element(ends), *std::ranges::max_element(ends)};
-      }
-      sum.lo += product.lo, sum.hi += product.hi;
-    }
-    return sum;
+  bool has_small_extents(const Axis& a) const {
+    return std::ranges::all_of(a.extents, [&](const Polynomial& e) { return facts_.interval(e).hi <= kMostCoordinate; });
   }
 
-  bool is_not_negative(const Polynomial& p) const {
-    if (interval(p).lo >= 0) return true;
-    return std::ranges::all_of(p.terms(), [&](const auto& term) {
-      return term.second > 0 && std::ranges::all_of(term.first, [&](const Atom& a) { return is_not_negative(a.value()); });
-    });
-  }
-  bool is_not_negative(ValueId v) const {
-    if (interval(Atom::value(v)).lo >= 0) return true;
-    const OpId id = f_.value(v).op;
-    if (!id) {
-      const BlockId body = f_.region(loop_);
-      return v == f_.arg(body, 0) && is_not_negative(f_.operand(loop_, 0));
-    }
-    const auto& operands = f_.op(id).operands;
-    const ir::Type to = f_.type(v);
-    switch (f_.kind(id)) {
-      case OpKind::cast_: {
-        const ir::Type from = f_.type(operands[0]);
-        if (!from.is_integer()) return false;
-        const bool keeps_value = ir::is_signed(from.element()) ? ir::bits(from.element()) <= ir::bits(to.element())
-                                                               : ir::bits(from.element()) < ir::bits(to.element());
-        return keeps_value && is_not_negative(operands[0]);
-      }
-      case OpKind::div_:  // by a positive number: see find_tensor_box
-      case OpKind::rem_:
-      case OpKind::shr_: return is_not_negative(operands[0]);
-      case OpKind::maximum_: return is_not_negative(operands[0]) || is_not_negative(operands[1]);
-      case OpKind::add_:
-      case OpKind::mul_:
-        // Index arithmetic does not wrap from 32 bits on.
-        if (ir::bits(to.element()) < 32) return false;
-        [[fallthrough]];
-      case OpKind::minimum_: return is_not_negative(operands[0]) && is_not_negative(operands[1]);
-      default: return false;
-    }
+  /// The tensor begins where the position has the part that the host knows.
+  void move_origin(Axis& a) {
+    const Polynomial known = a.coordinate - varying(a.coordinate);
+    if (known.is_zero() || a.has_lower_bound) return;
+    a.coordinate = a.coordinate - known;
+    for (Polynomial& e : a.extents) e = e - known;
+    box_.offset = box_.offset + known * a.stride;
   }
 
   /// Whether the value has 32 bits: index arithmetic of 32 bits does not wrap.
   bool is_narrow(const Polynomial& p) const {
-    const Interval range = interval(p);
+    const PositionFacts::Interval range = facts_.interval(p);
     if (range.lo >= INT32_MIN && range.hi <= kMostCoordinate - ir::kMaxBoxExtent) return true;
     return std::ranges::all_of(p.terms(), [&](const auto& term) { return term.second >= 0 && reader_.is_narrow(term.first); });
   }
 
-  std::int64_t divisor(const Polynomial& p) const {
-    std::int64_t common = 0;
-    for (const auto& [m, factor] : p.terms()) {
-      std::int64_t d = factor & -factor;
-      for (const Atom& a : m) d = std::min<std::int64_t>(d * std::min<std::int64_t>(divisor(a), kLeastBytes), kLeastBytes);
-      common = common == 0 ? d : std::min(common, d);
-    }
-    return common;
-  }
-  std::int64_t divisor(const Atom& a) const { return info_.knows(a.value()) ? info_(a.value()).scalar_divisibility : 1; }
+  // ---- 4 ----
 
   bool may_be_written() const {
     bool found = false;
@@ -274,12 +257,14 @@ class BoxFinder {
   }
 
   std::string check_limits() {
-    if (info_(box_.base).scalar_divisibility % kLeastBytes != 0) return "the tensor may begin at an address that is no multiple of 16";
+    const bool is_moved = !box_.offset.is_zero() && facts_.divisor(box_.offset) * bytes_ % kLeastBytes != 0;
+    if (is_moved || info_(box_.base).scalar_divisibility % kLeastBytes != 0)
+      return "the tensor may begin at an address that is no multiple of 16";
     if (may_be_written()) return "the kernel writes memory that may be the tensor's";
     for (std::size_t i = 0; i + 1 < box_.axes.size(); ++i) {
       const Axis& a = box_.axes[i];
-      if (divisor(a.stride) * bytes_ % kLeastBytes != 0) return "the distance of its rows may be no multiple of 16 bytes";
-      const Interval range = interval(a.stride);
+      if (facts_.divisor(a.stride) * bytes_ % kLeastBytes != 0) return "the distance of its rows may be no multiple of 16 bytes";
+      const PositionFacts::Interval range = facts_.interval(a.stride);
       if (range.lo < 1) return "the distance of its rows may not be positive";
       if (range.hi > INT64_MAX / bytes_) return "the distance of its rows may be above 2^40 bytes";
     }
@@ -289,10 +274,12 @@ class BoxFinder {
   const Function& f_;
   const OpId loop_, load_;
   const AxisInfoAnalysis& info_;
+  const PositionFacts facts_;
   PolynomialReader reader_;
   const int bytes_;
-  Polynomial uniform_;          // the address without positions in the tile
-  std::vector<int> tile_axes_;  // of the last axes of the box
+  Polynomial uniform_;                        // the address without positions in the tile
+  std::vector<int> tile_axes_;                // of the last axes of the box
+  std::array<std::vector<Bound>, 2> bounds_;  // of the same axes
   TensorBox box_;
 };
 
@@ -358,7 +345,9 @@ ValueId make_tensor_map(Rewriter& rw, OpId loop, const TensorBox& box, ir::Eleme
   OpId top = loop;
   while (f.op(top).parent != f.body()) top = ir::parent_op(f, top);
   rw.at(top);
-  std::vector<ValueId> operands{box.base};
+  ValueId base = box.base;
+  if (!box.offset.is_zero()) base = rw.add_ptr(base, emit(rw, box.offset, ir::Element::i64));
+  std::vector<ValueId> operands{base};
   std::vector<std::int64_t> extents;
   for (const TensorBox::Axis& a : box.axes) operands.push_back(extent_of(rw, a)), extents.push_back(a.box);
   for (std::size_t i = 0; i + 1 < box.axes.size(); ++i) {

@@ -10,7 +10,7 @@
 
 namespace tilewright::passes {
 
-/// element (i, j) of the tile is base[(c0 + i) * stride + c1 + j], or 0 where c0 + i >= extent0 or c1 + j >= extent1.
+/// element (i, j) of the tile is base[offset + (c0 + i) * stride + c1 + j], or 0 where c0 + i >= extent0 or c1 + j >= extent1.
 ///
 /// Example, a tile of a matrix of m rows at the distance k, of program p in iteration at: c0 = 64 p, stride = k, extent0 = m; c1 = at,
 /// extent1 = k.
@@ -25,6 +25,7 @@ struct TensorBox {
     bool is_wide = false;          // the coordinate may have more than 32 bits
   };
   ValueId base;
+  Polynomial offset;       // in elements, from the base to position 0 of all axes
   std::vector<Axis> axes;  // that along which elements are neighbours is the last one; the first ones may be no axes of the tile
   int slab_bytes = 0;
   bool is_turned = false;  // neighbours are along the tile's first axis

@@ -30,6 +30,8 @@ struct Kernel {
   int warps = 4, stages = 3;
   bool left_is_turned = false, right_is_turned = false;  // neighbours are along the rows of a, along the columns of b are none
   bool has_batches = false;                              // program id 2 counts matrices; their number of rows is that of a
+  bool has_heads = false;                                // or heads of batches, at distances that are parameters
+  bool is_view = false;  // rows of a begin some elements behind its address, and some rows before position 0
   std::string of_pitch = "{divisible_by = 8, positive}";
 };
 
@@ -50,8 +52,13 @@ constexpr const char* kLoad = R"(
     %NAME_ptr = add_ptr %NAME_b, %NAME_oo : ptr<const f16>[SHAPE]
     %NAME_rm = broadcast %ROW_most : i32[SHAPE]
     %NAME_cm = broadcast %COLUMN_most : i32[SHAPE]
-    %NAME_mr = lt %NAME_r, %NAME_rm : i1[SHAPE]
-    %NAME_mc = lt %NAME_c, %NAME_cm : i1[SHAPE]
+    %NAME_z = broadcast %zero : i32[SHAPE]
+    %NAME_lr = lt %NAME_r, %NAME_rm : i1[SHAPE]
+    %NAME_lc = lt %NAME_c, %NAME_cm : i1[SHAPE]
+    %NAME_gr = ge %NAME_r, %NAME_z : i1[SHAPE]
+    %NAME_gc = ge %NAME_c, %NAME_z : i1[SHAPE]
+    %NAME_mr = bit_and %NAME_lr, %NAME_gr : i1[SHAPE]
+    %NAME_mc = bit_and %NAME_lc, %NAME_gc : i1[SHAPE]
     %NAME_m = bit_and %NAME_mr, %NAME_mc : i1[SHAPE]
     %NAME_x = load %NAME_ptr, %NAME_m : f16[SHAPE])";
 
@@ -68,7 +75,8 @@ std::string load(const std::string& name, const std::string& row, const std::str
 std::string text_of(const Kernel& k) {
   const std::string text = R"(
 kernel @product(%a: ptr<const f16> {divisible_by = 16, disjoint}, %b: ptr<const f16> {divisible_by = 16, disjoint}, %c: ptr<f32> {disjoint},
-                %m: i32 {positive}, %n: i32, %k: i32, %a_pitch: i32 PITCH, %b_pitch: i32 PITCH) {
+                %m: i32 {positive}, %n: i32, %k: i32, %a_pitch: i32 PITCH, %b_pitch: i32 PITCH,
+                %heads: i32 {positive}, %batch_step: i64 PITCH, %head_step: i64 PITCH, %begin: i64 {divisible_by = 8}, %above: i32) {
   %zero = constant {value = 0} : i32
   %step = constant {value = DEPTH} : i32
   %p0 = program_id {axis = 0} : i32
@@ -85,15 +93,27 @@ kernel @product(%a: ptr<const f16> {divisible_by = 16, disjoint}, %b: ptr<const 
   %kr = arange {lo = 0, hi = DEPTH} : i32[DEPTH]
   %is = add %ib, %ir : i32[ROWS]
   %js = add %jb, %jr : i32[COLUMNS]
+  %up = broadcast %above : i32[ROWS]
+  %above_is = sub %is, %up : i32[ROWS]
   %i = reshape %is : i32[ROWS, 1]
+  %ia = reshape LINES : i32[ROWS, 1]
   %j = reshape %js : i32[1, COLUMNS]
   %i_most = add %m, %zero : i32
+  %ia_most = add %m, %zero : i32
   %j_most = add %n, %zero : i32
   %ka_most = add %k, %zero : i32
   %kb_most = add %k, %zero : i32
   %matrix = mul %p2, %m : i32
   %skipped = mul %matrix, %a_pitch : i32
-  %a_base = add_ptr %a, SKIPPED : ptr<const f16>
+  %batch = div %p2, %heads : i32
+  %head = rem %p2, %heads : i32
+  %wide_batch = cast %batch : i64
+  %wide_head = cast %head : i64
+  %to_batch = mul %wide_batch, %batch_step : i64
+  %to_head = mul %wide_head, %head_step : i64
+  %both_steps = add %to_batch, %to_head : i64
+  %a_matrix = add_ptr %a, SKIPPED : ptr<const f16>
+  %a_base = add_ptr %a_matrix, BEGIN : ptr<const f16>
   %b_base = add_ptr %b, %zero : ptr<const f16>
   %none = constant {value = 0.0} : f32[ROWS, COLUMNS]
   %sums = for %zero, %k, %step, %none {num_stages = STAGES} : f32[ROWS, COLUMNS] (%at: i32, %acc: f32[ROWS, COLUMNS]) {
@@ -101,7 +121,7 @@ kernel @product(%a: ptr<const f16> {divisible_by = 16, disjoint}, %b: ptr<const 
     %ks = add %atb, %kr : i32[DEPTH]
     %ka = reshape %ks : i32[1, DEPTH]
     %kb = reshape %ks : i32[DEPTH, 1])" +
-                           load("a", "i", "ka", k.left_is_turned, k.rows, k.depth) +
+                           load("a", "ia", "ka", k.left_is_turned, k.rows, k.depth) +
                            load("b", "kb", "j", k.right_is_turned, k.depth, k.columns) + R"(
     %d = dot %a_x, %b_x, %acc : f32[ROWS, COLUMNS]
     yield %d
@@ -122,7 +142,11 @@ kernel @product(%a: ptr<const f16> {divisible_by = 16, disjoint}, %b: ptr<const 
   store %cp, %sums, %both
 })";
   return replaced(text, {{"PITCH", k.of_pitch},
-                         {"SKIPPED", k.has_batches ? "%skipped" : "%zero"},
+                         {"SKIPPED", k.has_heads     ? "%both_steps"
+                                     : k.has_batches ? "%skipped"
+                                                     : "%zero"},
+                         {"BEGIN", k.is_view ? "%begin" : "%zero"},
+                         {"LINES", k.is_view ? "%above_is" : "%is"},
                          {"ROWS", std::to_string(k.rows)},
                          {"COLUMNS", std::to_string(k.columns)},
                          {"DEPTH", std::to_string(k.depth)},
@@ -153,20 +177,30 @@ struct Shape {
 fuzz::Program program(const Kernel& kernel, const Shape& s) {
   const auto pitch = [](int extent) { return (extent + 7) / 8 * 8 + 8; };
   const int a_pitch = pitch(kernel.left_is_turned ? s.m : s.k), b_pitch = pitch(kernel.right_is_turned ? s.k : s.n);
-  const int batches = kernel.has_batches ? 3 : 1;
+  const int heads = 3, batches = kernel.has_heads ? 2 * heads : kernel.has_batches ? 3 : 1;
+  const int of_a = (kernel.left_is_turned ? s.k : s.m) * a_pitch, begin = kernel.is_view ? 8 : 0;
   fuzz::Program p;
   p.function = parse(text_of(kernel), "product.tile").functions.at(0);
   p.grid = {(s.m + kernel.rows - 1) / kernel.rows, (s.n + kernel.columns - 1) / kernel.columns, batches};
-  p.arguments = {small_halves(batches * (kernel.left_is_turned ? s.k : s.m) * a_pitch),
+  p.arguments = {small_halves(batches * (of_a + 16) + begin),
                  small_halves((kernel.right_is_turned ? s.n : s.k) * b_pitch),
                  buffer(Element::f32, batches * s.m * s.n),
                  {},
                  {},
                  {},
                  {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
                  {}};
   std::size_t next = 3;
-  for (const int word : {s.m, s.n, s.k, a_pitch, b_pitch}) p.arguments[next++].word = static_cast<std::uint64_t>(word);
+  // Heads come before batches in memory, or behind them.
+  const int near = of_a + 16, far = near * (kernel.left_is_turned ? 2 : heads);
+  const int batch_step = kernel.left_is_turned ? near : far, head_step = kernel.left_is_turned ? far : near;
+  for (const int word : {s.m, s.n, s.k, a_pitch, b_pitch, heads, batch_step, head_step, begin, 5})
+    p.arguments[next++].word = static_cast<std::uint64_t>(word);
   return p;
 }
 
@@ -226,6 +260,26 @@ TEST_CASE("tensor boxes: batches are a further axis") {
   const std::string ptx = check({.has_batches = true}, {70, 72, 40});
   CHECK(count(ptx, "cp.async.bulk.tensor.3d") > 0);
   CHECK(count(ptx, "cp.async.bulk.tensor.2d") > 0);
+}
+
+TEST_CASE("tensor boxes: batches and heads at distances that are parameters are two further axes") {
+  for (const bool left : {false, true})
+    for (const bool is_view : {false, true})
+      for (const Shape& s : {Shape{64, 64, 64}, Shape{70, 72, 40}, Shape{63, 129, 33}}) {
+        const std::string ptx = check({.left_is_turned = left, .has_heads = true, .is_view = is_view}, s);
+        CHECK(count(ptx, "cp.async.bulk.tensor.4d") > 0);
+        CHECK(count(ptx, "cp.async.bulk.tensor.2d") > 0);
+        CHECK(thread_copies(ptx) == 0);
+      }
+}
+
+TEST_CASE("tensor boxes: views that begin behind an address, and positions above the first row") {
+  for (const bool left : {false, true})
+    for (const Shape& s : kShapes) {
+      const std::string ptx = check({.left_is_turned = left, .is_view = true}, s);
+      CHECK(bulk_copies(ptx) > 0);
+      CHECK(thread_copies(ptx) == 0);
+    }
 }
 
 TEST_CASE("tensor boxes: rows that the host cannot describe are copied by threads") {
