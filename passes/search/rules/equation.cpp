@@ -220,6 +220,11 @@ bool has_op(const Pattern& p, Op op) {
   return std::any_of(p.begin(), p.end(), [&](const PatternNode& n) { return n.op == op; });
 }
 
+bool nests_sums(const Pattern& p) {
+  return std::any_of(p.begin(), p.end(),
+                     [&](const PatternNode& n) { return n.op == Op::sum && p[static_cast<std::size_t>(n.in[0])].op == Op::sum; });
+}
+
 unsigned variables_of(const Pattern& p) {
   unsigned variables = 0;
   for (const PatternNode& n : p)

@@ -41,6 +41,8 @@ Equation without_labels(const TermTable&, int left, int right);
 
 int ops_of(const Pattern&);
 bool has_op(const Pattern&, Op);
+/// Whether a sum is summed again.
+bool nests_sums(const Pattern&);
 /// The variables of a pattern, a bit for each.
 unsigned variables_of(const Pattern&);
 

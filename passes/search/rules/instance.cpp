@@ -29,7 +29,8 @@ class Builder {
         const Ref b = build(n.in[1], needed | first | (second & ~total_axes(n.in[1])));
         return terms_.product(a, b, needed, binding_.product);
       }
-      case Op::sum: return terms_.sum(operand(0), ~left_to_sum_);
+      case Op::sum:
+        return terms_.sum(operand(0), ~(binding_.summed_inside != 0 && !has_sum_below(node) ? binding_.summed_inside : left_to_sum_));
       case Op::add: return terms_.add(operand(0), operand(1));
       case Op::function: {
         const Ref a = operand(0);
@@ -44,6 +45,9 @@ class Builder {
     return {};
   }
 
+  bool has_sum_below(int node) const {
+    return std::ranges::any_of(at(node).in, [&](int i) { return i >= 0 && (at(i).op == Op::sum || has_sum_below(i)); });
+  }
   /// The axes of all variables below a node.
   LabelSet axes(int node) const {
     const PatternNode& n = at(node);

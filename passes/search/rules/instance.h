@@ -6,6 +6,7 @@
 //
 //   a * (b + c)   a[i, k], b[k], c[k], i kept, k summed by products     product(a[i, k], add(b[k], c[k]) -> i)
 //   sum(a * b)    a[i, k], b[k], i kept, k summed by sum                sum(product(a[i, k], b[k] -> i, k) -> i)
+//   sum(sum(a))   a[i, k, l], k and l summed by sum, k inside           sum(sum(a[i, k, l] -> i, l) -> i)
 #pragma once
 #include "passes/search/rules/equation.h"
 
@@ -20,6 +21,7 @@ inline constexpr int kFates = 3, kRoles = 3;
 struct Binding {
   std::array<Ref, kMaxVariables> variables;
   LabelSet kept = 0, left_to_sum = 0;
+  LabelSet summed_inside = 0;  // of two nested sums the inner one sums these, and the outer one the others; none: the inner one sums all
   Label moved = kNoLabel, cut = kNoLabel;
   // The attributes of all nodes of these ops, and the element type that the function gives. Rules have one of each.
   std::int32_t product = 0, function = 0, move = 0, cut_number = 0;

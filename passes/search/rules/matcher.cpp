@@ -9,6 +9,7 @@ Matcher::Matcher(const NodeSource& source, TermTable& terms, const Rule& rule, i
       rule_(rule),
       pattern_(rule.equation.side(side)),
       other_sums_(has_op(rule.equation.side(1 - side), Op::sum) && !has_op(pattern_, Op::sum)),
+      other_splits_(nests_sums(rule.equation.side(1 - side)) && !nests_sums(pattern_)),
       parents_(pattern_.size(), -1),
       visits_(pattern_.size()) {
   for (std::size_t i = 0; i < pattern_.size(); ++i)
@@ -202,6 +203,12 @@ void Matcher::accept(Match match, const std::array<unsigned, kMaxLabels>& having
   }
   match.found = build(0);
   matches_.push_back(match);
+  if (!other_splits_) return;
+  const LabelSet summed = match.binding.left_to_sum;
+  for (LabelSet inside = (summed - 1) & summed; inside != 0; inside = (inside - 1) & summed) {
+    match.binding.summed_inside = inside;
+    matches_.push_back(match);
+  }
 }
 
 Ref Matcher::build(std::size_t node) {

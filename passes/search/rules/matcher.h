@@ -17,7 +17,8 @@ struct Match {
 ///      sums get fresh labels.
 ///   2. bind: a variable that occurs again stands for the same class with the same axes; axes that different addends sum are one axis.
 ///   3. finish: collects which variables have each axis. If only the other side cuts an axis, it may be any that is cut.
-///   4. accept: asks the rule's conditions for what becomes of each axis.
+///   4. accept: asks the rule's conditions for what becomes of each axis. If only the other side has two nested sums, they share the axes that
+///      this side sums in every possible way.
 ///
 /// Nodes of one op have one attribute: a function is the same function, a cut the same cut, and products that sum multiply in one way. Products
 /// have the element type of their factors.
@@ -70,7 +71,8 @@ class Matcher {
   TermTable& terms_;
   const Rule& rule_;
   const Pattern& pattern_;
-  bool other_sums_;  // the other side has a sum and this one has none
+  bool other_sums_;    // the other side has a sum and this one has none
+  bool other_splits_;  // the other side has nested sums and this one has none
   int depth_ = 0, depth_of_variables_ = 0;
   std::vector<int> parents_;
   std::vector<Visit> visits_;
