@@ -46,7 +46,7 @@ void add_rules(CLI::App& root, Session& session) {
                             "  tilewright rules --ops 3\n"
                             "  tilewright rules --proof cat_of_factor",
                             o, execute);
-  c->add_option("--ops", o->ops, "Equations of up to N ops a side; default: 3 (4 takes minutes)")->type_name("N");
+  c->add_option("--ops", o->ops, "Equations of up to N ops a side; default: 3 (4 takes a minute and 2 GB)")->type_name("N");
   c->add_flag("--proofs", o->proofs, "Each rule with its proof from the laws");
   c->add_option("--proof", o->proof, "One rule with its proof")->type_name("NAME");
 }

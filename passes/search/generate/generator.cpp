@@ -132,12 +132,16 @@ void Generator::refute() {
                    [](const Candidate& a, const Candidate& b) { return a.size != b.size ? a.size < b.size : a.variables > b.variables; });
 }
 
-void Generator::reduce(const std::function<Rule(const Candidate&)>& keep) {
+void Generator::reduce(const std::function<std::optional<Rule>(const Candidate&)>& keep) {
   std::vector<Candidate> kept;
   for (const Candidate& c : candidates_) {
     if (is_entailed(terms_, c.left, c.right, rules_)) continue;
-    kept.push_back(c);
-    rules_.push_back(keep(c));
+    if (std::optional<Rule> rule = keep(c)) {
+      kept.push_back(c);
+      rules_.push_back(std::move(*rule));
+    } else {
+      open_.push_back(c);
+    }
   }
   // A special case that is smaller than the general rule was kept before it.
   for (std::size_t i = rules_.size(); i-- > 0;) {

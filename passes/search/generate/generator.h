@@ -5,7 +5,8 @@
 //      already says.
 //   2. consider: a term with the value of a representative is a candidate; of candidates that differ by the names of variables, one.
 //   3. refute: candidates that are false at other extents are set aside: sum(a + u) = u + u + sum(a) is an equation of extent 2.
-//   4. reduce: in the order of size, and with more variables first, a candidate that the rules kept so far entail is dropped.
+//   4. reduce: in the order of size, and with more variables first, a candidate that the rules kept so far entail is dropped. Another one
+//      becomes a rule if it is proved, and is set aside if not.
 #pragma once
 #include <functional>
 #include <unordered_map>
@@ -26,13 +27,15 @@ class Generator {
   void enumerate();
   /// Needs `enumerate`.
   void refute();
-  /// Calls `keep` for each candidate that the rules do not entail; it returns the rule that is then kept. Afterwards the candidates are those
-  /// of the rules, in their order. Needs `refute`.
-  void reduce(const std::function<Rule(const Candidate&)>& keep);
+  /// Calls `keep` for each candidate that the rules do not entail; it returns the rule that is then kept, or none. Afterwards the candidates are
+  /// those of the rules, in their order. Needs `refute`.
+  void reduce(const std::function<std::optional<Rule>(const Candidate&)>& keep);
 
   const TermTable& terms() const { return terms_; }
   const std::vector<Candidate>& candidates() const { return candidates_; }
   const std::vector<Candidate>& refuted() const { return refuted_; }
+  /// Candidates that the rules do not entail and of which `reduce` kept no rule.
+  const std::vector<Candidate>& open() const { return open_; }
   const std::vector<Rule>& rules() const { return rules_; }
 
  private:
@@ -49,7 +52,7 @@ class Generator {
   std::vector<std::vector<Ref>> by_ops_;
   int known_terms_ = 0;
   std::vector<int> kinds_;  // the kinds of the variables
-  std::vector<Candidate> candidates_, refuted_;
+  std::vector<Candidate> candidates_, refuted_, open_;
   std::vector<Rule> rules_;
 };
 

@@ -18,8 +18,8 @@ std::vector<Direction> both_directions(std::span<const Rule> rules) {
 }
 
 /// Puts both terms into the e-graph, and applies rules until they are in one class.
-bool unite(Saturation& saturation, const Ref& left, const Ref& right, const ProverLimits& limits) {
-  return saturation.run(limits, [&] { return saturation.graph().are_equal(left, right); }) == Saturation::Outcome::reached;
+Saturation::Outcome unite(Saturation& saturation, const Ref& left, const Ref& right, const ProverLimits& limits) {
+  return saturation.run(limits, [&] { return saturation.graph().are_equal(left, right); });
 }
 
 /// All terms that one application of a rule to one subterm makes of a term.
@@ -70,20 +70,37 @@ bool is_entailed(const TermTable& terms, const Ref& left, const Ref& right, std:
   TermTable own;
   const Ref a = copy(terms, left, own), b = copy(terms, right, own);
   Saturation saturation(own, rules, both_directions(rules));
-  return unite(saturation, a, b, limits);
+  return unite(saturation, a, b, limits) == Saturation::Outcome::reached;
 }
 
-std::optional<Proof> prove(const TermTable& terms, const Ref& left, const Ref& right, std::span<const Rule> rules,
-                           const ProverLimits& limits) {
+ProofSearch prove(const TermTable& terms, const Ref& left, const Ref& right, std::span<const Rule> rules, const ProverLimits& limits) {
   Proof proof;
   proof.start = copy(terms, left, proof.terms);
   const Ref end = copy(terms, right, proof.terms);
   Saturation saturation(proof.terms, rules, both_directions(rules));
-  if (!unite(saturation, proof.start, end, limits)) return std::nullopt;
-  auto steps = Explainer(saturation.graph(), proof.terms).explain(proof.start, end);
-  if (!steps) return std::nullopt;
-  proof.steps = std::move(*steps);
-  return proof;
+  ProofSearch search;
+  search.outcome = unite(saturation, proof.start, end, limits);
+  search.rounds = saturation.rounds();
+  search.nodes = saturation.graph().nodes();
+  if (search.outcome != Saturation::Outcome::reached) return search;
+  if (auto steps = Explainer(saturation.graph(), proof.terms).explain(proof.start, end)) {
+    proof.steps = std::move(*steps);
+    search.proof = std::move(proof);
+  }
+  return search;
+}
+
+std::string text(const ProofSearch& search, std::size_t laws) {
+  const auto count = [](std::size_t n, std::string_view what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
+  const std::string after =
+      fmt::format("after {}, with {}", count(static_cast<std::size_t>(search.rounds), "round"), count(search.nodes, "node"));
+  switch (search.outcome) {
+    case Saturation::Outcome::reached:
+      return fmt::format("{} make the sides equal {}{}", count(laws, "law"), after, search.proof ? "" : ", but not as a list of steps");
+    case Saturation::Outcome::complete: return fmt::format("{} lead to nothing new {}", count(laws, "law"), after);
+    case Saturation::Outcome::limited: return fmt::format("{} do not make the sides equal up to the limit, {}", count(laws, "law"), after);
+  }
+  return {};
 }
 
 std::optional<std::size_t> wrong_step(const Proof& proof, const Ref& end, std::span<const Rule> rules) {

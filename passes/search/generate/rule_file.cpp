@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "passes/search/rules/rule_text.h"
 #include "passes/search/rules/search_rules.h"
 #include "tilewright/error.h"
@@ -46,6 +48,12 @@ constexpr const char* kMerges =
 #
 )";
 
+constexpr const char* kOpen =
+    R"(#
+# Left open: equations of which the values agree, and which the rules do not entail. No law proves them, so they are not rules.
+#
+)";
+
 [[noreturn]] void fail(const WrittenEquation& row, const std::string& message) {
   throw Error({std::string(row.file), row.line, 0}, fmt::format("'{}': {}", row.name, message));
 }
@@ -74,12 +82,19 @@ Rule named_rule(const Equation& e, std::span<const Rule> names) {
   return make_rule(std::string(kUnnamed), e);
 }
 
+/// Throws Error at the line of the rule's name, which the equations of a merge have, too; without a name at the first law.
+[[noreturn]] void fail(const Rule& rule, const std::string& message) {
+  const WrittenEquation* row = std::ranges::find(kNames, rule.name, &WrittenEquation::name);
+  if (row == std::end(kNames)) row = std::begin(kLaws);
+  throw Error({std::string(row->file), row->line, 0}, fmt::format("'{}', {}: {}", rule.name, text(rule.equation), message));
+}
+
 Proof prove_instance(const Rule& rule, const TermTable& terms, const Ref& left, const Ref& right, std::span<const Rule> laws) {
-  std::optional<Proof> proof = prove(terms, left, right, laws);
-  if (!proof) throw Error({}, fmt::format("rule '{}', {}: the laws do not prove it", rule.name, text(rule.equation)));
-  if (const auto wrong = wrong_step(*proof, copy(terms, right, proof->terms), laws))
-    throw Error({}, fmt::format("rule '{}', {}: step {} of its proof is wrong", rule.name, text(rule.equation), *wrong + 1));
-  return std::move(*proof);
+  ProofSearch search = prove(terms, left, right, laws);
+  if (!search.proof) fail(rule, fmt::format("{} does not prove it: {}", kLaws[0].file, text(search, laws.size())));
+  if (const auto wrong = wrong_step(*search.proof, copy(terms, right, search.proof->terms), laws))
+    fail(rule, fmt::format("step {} of its proof is wrong", *wrong + 1));
+  return std::move(*search.proof);
 }
 
 ProvedRule prove_rule(const Rule& rule, const TermTable& terms, const Ref& left, const Ref& right, std::span<const Rule> laws) {
@@ -127,18 +142,26 @@ std::vector<Rule> read_equations(std::span<const WrittenEquation> rows) {
 
 std::vector<Rule> laws() { return read_equations(kLaws); }
 
-DerivedRules derive_rules(int max_ops) {
-  DerivedRules derived{max_ops, laws(), {}, {}};
+DerivedRules derive_rules(int max_ops, std::vector<Rule> from) {
+  DerivedRules derived{max_ops, std::move(from), {}, {}, {}};
   const std::vector<Rule> names = read_equations(kNames);
   Generator g(max_ops);
   g.enumerate();
   g.refute();
-  g.reduce([&](const Candidate& c) { return named_rule(without_labels(g.terms(), c.left.term, c.right.term), names); });
+  g.reduce([&](const Candidate& c) -> std::optional<Rule> {
+    Rule rule = named_rule(without_labels(g.terms(), c.left.term, c.right.term), names);
+    if (rule.name == kUnnamed && !prove(g.terms(), c.left, c.right, derived.laws).proof) return std::nullopt;
+    return rule;
+  });
   for (std::size_t i = 0; i < g.rules().size(); ++i) {
     const Candidate& found = g.candidates()[i];
     derived.rules.push_back(prove_rule(g.rules()[i], g.terms(), found.left, found.right, derived.laws));
   }
   for (const Merge& m : merges_of(g.rules())) derived.merges.push_back(prove_merge(m, derived.laws));
+  std::set<std::string> seen;
+  for (const Candidate& c : g.open())
+    if (Equation e = without_labels(g.terms(), c.left.term, c.right.term); seen.insert(identity(e)).second)
+      derived.open.push_back(std::move(e));
   return derived;
 }
 
@@ -146,10 +169,13 @@ std::string rule_file(const DerivedRules& derived) {
   std::string out = fmt::format(fmt::runtime(kHead), fmt::arg("ops", derived.ops));
   out += line("# name", "equation", "terms", "used", "unless an axis that");
   for (const ProvedRule& r : derived.rules) out += line(r.rule);
-  if (derived.merges.empty()) return out;
-  out += kMerges;
-  out += line("# name", "products : one product", "terms", "used", "unless an axis that");
+  if (!derived.merges.empty()) {
+    out += kMerges;
+    out += line("# name", "products : one product", "terms", "used", "unless an axis that");
+  }
   for (const ProvedMerge& m : derived.merges) out += line(m.merge);
+  if (!derived.open.empty()) out += kOpen;
+  for (const Equation& e : derived.open) out += fmt::format("#   {}\n", text(e));
   return out;
 }
 
