@@ -24,6 +24,7 @@
 #include "runtime/log.h"
 #include "runtime/ptxas.h"
 #include "runtime/write_observer.h"
+#include "tileir/builder.h"
 #include "tileir/graph/opaque_kernel.h"
 
 namespace tilewright::detail {
@@ -111,14 +112,23 @@ rt::Device& device_of(const Request& request, const Launch& launch, const Argume
 // Whether kernels for the target may depend on which integers are positive: tensor maps take no distances that are not (passes/use_tma.cpp).
 bool uses_signs(std::string_view target) { return target.starts_with("sm_90a"); }
 
-// Adds the rest that distinguishes specializations besides constants and target: options and argument attributes, but never a value.
-void add_rest(KernelKey& key, const Arguments& arguments, const backend::CompileOptions& options) {
+// Whether kernels for those targets know that the argument is 0: 64-bit integers are strides of views, and along axes that repeat one element a
+// tensor map has no distance.
+bool is_known_zero(const Arguments::Word& w, std::uint64_t bits) {
+  return bits == 0 && !w.positive && w.type.element == Code::i64 && w.type.indirection == Indirection::value;
+}
+
+// Adds the rest that distinguishes specializations besides constants and target: options and argument attributes, but never a value other
+// than 0.
+void add_rest(KernelKey& key, const Arguments& arguments, const backend::CompileOptions& options, bool with_signs) {
   constexpr int kBits = 8;  // bits of an attribute; a word holds eight attributes
   std::uint64_t classes = 0;
   int used = 0;
-  for (const Arguments::Word& w : arguments.words()) {
+  for (std::size_t i = 0; i < arguments.words().size(); ++i) {
+    const Arguments::Word& w = arguments.words()[i];
+    const bool is_zero = with_signs && is_known_zero(w, arguments.bits()[i]);
     if (used == 64) key.add_word(std::exchange(classes, 0)), used = 0;
-    classes |= static_cast<std::uint64_t>(w.positive * 64 + w.divisible_by * 2 + w.disjoint) << used;
+    classes |= static_cast<std::uint64_t>(is_zero * 128 + w.positive * 64 + w.divisible_by * 2 + w.disjoint) << used;
     used += kBits;
   }
   key.add_word(classes);
@@ -138,6 +148,18 @@ auto with_request_noted(const Request& request, F f) {
   }
 }
 
+/// Replaces the parameters that are known to be 0.
+void set_zeros(ir::Function& f, const Arguments& arguments) {
+  ir::Builder b(f);
+  const ir::OpId first = f.block(f.body()).first;
+  for (std::size_t i = 0; i < arguments.words().size(); ++i) {
+    const ir::ValueId v = f.arg(f.body(), static_cast<int>(i));
+    if (!is_known_zero(arguments.words()[i], arguments.bits()[i]) || !f.has_uses(v)) continue;
+    b.before(first);
+    f.replace_uses(v, b.constant(f.type(v), 0));
+  }
+}
+
 ir::Function trace(const Request& request, const Arguments& arguments, Body body) {
   if (!body.call) request.refuse("the kernel has no function: what it was made from is null");
   std::vector<TracedParam> params;
@@ -154,6 +176,7 @@ backend::CompiledKernel trace_and_compile(const Request& request, const Argument
                                           Output output, std::uint64_t hash, Body body) {
   const auto start = Clock::now();
   ir::Function function = trace(request, arguments, body);
+  if (uses_signs(options.target)) set_zeros(function, arguments);
   const double traced_ms = ms_since(start);
   backend::CompiledKernel compiled =
       with_request_noted(request, [&] { return compile_function(request, std::move(function), options, output, hash); });
@@ -213,8 +236,9 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
   // From here on, launching a compiled kernel allocates nothing, takes no lock of this library, and compares words instead of text.
   KernelKey& key = arguments.key();
   const std::uint64_t constants = key.hash();
-  if (!uses_signs(device.target())) arguments.forget_signs();
-  add_rest(key, arguments, options);
+  const bool with_signs = uses_signs(device.target());
+  if (!with_signs) arguments.forget_signs();
+  add_rest(key, arguments, options, with_signs);
   key.add_word(reinterpret_cast<std::uint64_t>(&device));  // unique: entries keep the device alive, so no other device gets this address
   const rt::Executable* executable = kernel.cache.find(key);
   if (!executable)
@@ -238,9 +262,10 @@ Compiled compile(KernelState* state, std::string_view target, const Launch& laun
   checked_grid(request, launch.grid);
   backend::CompileOptions options = checked_options(request, launch);
   options.target = target;
-  if (!uses_signs(target)) arguments.forget_signs();
+  const bool with_signs = uses_signs(target);
+  if (!with_signs) arguments.forget_signs();
   KernelKey& key = arguments.key();
-  add_rest(key, arguments, options);
+  add_rest(key, arguments, options, with_signs);
   key.add_bytes(target.data(), target.size());
   backend::CompiledKernel made = trace_and_compile(request, arguments, options, Output::text, key.hash(), body);
 

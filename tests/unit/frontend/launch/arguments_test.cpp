@@ -89,6 +89,38 @@ TEST_CASE("arguments: factors of asynchronous products come by bulk copies if th
   CHECK(has(ptx("sm_90"), "cp.async.cg"));
 }
 
+TEST_CASE("arguments: factors of which one matrix is repeated for a batch come by bulk copies, as batches do") {
+  const Kernel multiply("multiply", [](View<const f16, 3> a, View<const f16, 3> b, Ptr<float> c, I32 n) {
+    const auto batch = program_id(0);
+    auto sum = zeros<float>({64, 64});
+    for (auto at : range(0, n, 64)) sum = dot(a.at(batch).load({0, at}, {64, 64}), b.at(batch).load({at, 0}, {64, 64}), sum);
+    store(c + batch * 4096 + column(arange(0, 64)) * 64 + row(arange(0, 64)), sum);
+  });
+  const Device device = Device::open("emulator:sm_90a");
+  std::vector<f16> numbers(3 * 64 * 128);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = f16(static_cast<float>(i % 7) - 3);
+  const Buffer<f16> x = device.upload(numbers), y = device.upload(numbers);
+  for (const std::int64_t step : {64 * 128, 0}) {
+    CAPTURE(step);
+    const auto a = view(x, {3, 64, 128}, {step, 128, 1}), b = view(y, {3, 128, 64}, {64 * 128, 64, 1});
+    Buffer<float> c = device.allocate<float>(3 * 64 * 64);
+    CHECK(has(multiply.compile("sm_90a", {}, a, b, c, 128).ptx(), step == 0 ? "cp.async.bulk.tensor.2d" : "cp.async.bulk.tensor.3d"));
+    multiply({3}, a, b, c, 128);
+    const std::vector<float> result = c.download();
+    std::size_t wrong = 0;
+    for (std::size_t q = 0; q < 3; ++q)
+      for (std::size_t i = 0; i < 64; ++i)
+        for (std::size_t j = 0; j < 64; ++j) {
+          float sum = 0;
+          for (std::size_t k = 0; k < 128; ++k)
+            sum += static_cast<float>(numbers[q * static_cast<std::size_t>(step) + i * 128 + k]) *
+                   static_cast<float>(numbers[q * 64 * 128 + k * 64 + j]);
+          wrong += sum != result[(q * 64 + i) * 64 + j];
+        }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("arguments: rows of f16 need a multiple of 8 only for accesses of 16 bytes") {
   const Kernel copy("copy", [](Ptr<const f16> x, Ptr<f16> y, I32 n) {
     auto at = program_id(0) * n + arange(0, 1024);
