@@ -173,14 +173,18 @@ void BlockPlanner::schedule_fused(OpId id) {
   const int count = static_cast<int>(steps_.size());
   const int part = distribution_ ? distribution_->part(id) : 0;
   part_of_step_.resize(steps_.size());
+  const auto dot = p_.right_of_.find(id);
+  const bool is_right = dot != p_.right_of_.end();  // then the load is executed only if the dot does not read its memory
   const auto may_join = [&](int i) {
-    return steps_[i].is_loops && !steps_[i].is_interchanged && steps_[i].extents == extents && part_of_step_[i] == part;
+    return steps_[i].is_loops && !is_right && !steps_[i].right_of && !steps_[i].is_interchanged && steps_[i].extents == extents &&
+           part_of_step_[i] == part;
   };
   while (at < count && !may_join(at)) ++at;
   if (at == count) {
     Step step;
     step.is_loops = true;
     step.extents = extents;
+    if (is_right) step.right_of = dot->second;
     append(std::move(step));
     part_of_step_.push_back(part);
   }
@@ -357,6 +361,7 @@ void BlockPlanner::schedule_dot(OpId id) {
   }
   p_.step_of_[id.index] = append(std::move(step));
   ready_[result.index] = static_cast<int>(steps_.size());
+  if (const InPlaceFactor* right = p_.right_in_memory(id)) memory_order_.add(right->load, p_.step_of_[id.index]);
 }
 
 /// Results of rank 0, which split may have, are scalars from this step on.

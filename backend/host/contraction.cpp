@@ -17,8 +17,8 @@ namespace {
 
 class Finder {
  public:
-  Finder(const Function& f, const EvaluationPlan& plan, const MemoryAxes& memory, OpId loop)
-      : f_(f), plan_(plan), memory_(memory), loop_(loop), body_(f.region(loop)) {}
+  Finder(const Function& f, const EvaluationPlan& plan, const MemoryAxes& memory, OpId loop, BlockId body)
+      : f_(f), plan_(plan), memory_(memory), loop_(loop), body_(body) {}
 
   std::optional<Contraction> run() {
     Contraction found;
@@ -43,7 +43,32 @@ class Finder {
     return found;
   }
 
+  /// The right factor of a dot of the body, if it can be read in memory.
+  std::optional<InPlaceFactor> right_in_memory(OpId dot) const {
+    const Type sum = f_.type(f_.result(dot));
+    if (sum.rank() != 2 || sum.extent(0) > kFewRows || sum.extent(1) == 1) return std::nullopt;
+    const OpId load = load_of(f_.operand(dot, 1));
+    if (!load || f_.value(f_.result(load)).users.size() != 1) return std::nullopt;
+    bool is_between = false;
+    for (OpId id : f_.ops(body_)) {
+      if (id == dot) break;
+      const ir::OpInfo& info = ir::info(f_.kind(id));
+      if (is_between && (info.family == ir::Family::control || info.has(ir::kWrites))) return std::nullopt;
+      is_between = is_between || id == load;
+    }
+    const InPlaceFactor found = in_place(dot, 1);
+    if (!found.load || !is_even(found)) return std::nullopt;
+    return found;
+  }
+
  private:
+  /// Whether the rows of a right factor are evenly spaced, and its mask hides no row if it hides neither the first nor the last one.
+  bool is_even(const InPlaceFactor& right) const {
+    const ValueId pointer = f_.operand(right.load, 0);
+    return is_linear(pointer, 0) && std::all_of(right.mask.rows.begin(), right.mask.rows.end(),
+                                                [&](const FactorIndexed& c) { return holds_between(c.value, pointer); });
+  }
+
   /// Whether the dot is the only use of a carried tile, and its result is only the tile's next value.
   bool is_accumulated(OpId id) const {
     const auto& op = f_.op(id);
@@ -107,10 +132,7 @@ class Finder {
     // Whether the mask cuts columns is the same in all iterations.
     const bool is_outer =
         std::all_of(mask.columns.begin(), mask.columns.end(), [&](const FactorIndexed& c) { return is_of_outer_scalars(c.value); });
-    const ValueId pointer = each.right.load ? f_.operand(each.right.load, 0) : ValueId{};
-    const bool is_known =
-        std::all_of(mask.rows.begin(), mask.rows.end(), [&](const FactorIndexed& c) { return holds_between(c.value, pointer); });
-    if (!each.right.load || !is_outer || !is_known || !is_linear(pointer, 0)) each.right = {};
+    if (!each.right.load || !is_outer || !is_even(each.right)) each.right = {};
   }
 
   InPlaceFactor in_place(OpId dot, int operand) const {
@@ -280,7 +302,11 @@ class Finder {
 }  // namespace
 
 std::optional<Contraction> find_contraction(const Function& f, const EvaluationPlan& plan, const MemoryAxes& memory, OpId loop) {
-  return Finder(f, plan, memory, loop).run();
+  return Finder(f, plan, memory, loop, f.region(loop)).run();
+}
+
+std::optional<InPlaceFactor> find_right_in_memory(const Function& f, const EvaluationPlan& plan, const MemoryAxes& memory, OpId dot) {
+  return Finder(f, plan, memory, {}, f.op(dot).parent).right_in_memory(dot);
 }
 
 std::int64_t iterations_in_block(const Function& f, const Contraction& contraction, std::int64_t bytes,

@@ -15,6 +15,10 @@ namespace tilewright::backend::host {
 /// None if the loop (a for) is not a contraction. Requires that the plan has chosen all schedules.
 std::optional<Contraction> find_contraction(const Function&, const EvaluationPlan&, const MemoryAxes&, OpId loop);
 
+/// The right factor of a dot outside of contractions, if it can be read in memory: the accumulators have few rows, the factor is a load of the
+/// dot's block that nothing else uses, and nothing between the two writes to memory. None otherwise.
+std::optional<InPlaceFactor> find_right_in_memory(const Function&, const EvaluationPlan&, const MemoryAxes&, OpId dot);
+
 /// Accumulators of so few rows are one row of register tiles: a right factor is read once, and best while it is in the first cache.
 inline constexpr std::int64_t kFewRows = 8;
 /// Accumulators of so few rows gain more from right factors that are not copied than from panels, which the first register tiles fill; so

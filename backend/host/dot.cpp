@@ -11,6 +11,8 @@ namespace {
 struct Product {
   Type left_type, sum_type;
   Value *left, *right, *sums;
+  Value* right_distance;            // bytes from each row of the right factor to the next
+  std::uint64_t right_alignment;    // of a register tile's first column, in bytes
   Value *live_rows, *live_columns;  // null: all
   std::int64_t rows() const { return sum_type.extent(sum_type.rank() - 2); }
   std::int64_t columns() const { return sum_type.extent(sum_type.rank() - 1); }
@@ -22,7 +24,8 @@ void multiply_in_vectors(Emitter& e, const Product& p) {
   RegisterTile tile(e, p.left_type, p.sum_type, p.depth() % 2 == 0);
   tile.for_each(TileOrder::down_columns, nullptr, p.live_rows, p.live_columns, [&](RegisterTile& part, Value* row, Value* column) {
     Value* at = b.CreateInBoundsGEP(tile.sum_type(), p.sums, b.CreateAdd(b.CreateMul(row, e.i64(p.columns())), column));
-    const RightRows rows{b.CreateInBoundsGEP(tile.factor_type(), p.right, column), e.i64(p.columns() * p.left_type.element_bytes())};
+    RightRows rows{b.CreateInBoundsGEP(tile.factor_type(), p.right, column), p.right_distance};
+    rows.alignment = p.right_alignment;
     part.store(at, part.add_products(part.load(at), part.left_rows(p.left, row, p.depth(), p.live_rows), rows, e.i64(p.depth()), false));
   });
 }
@@ -71,9 +74,15 @@ void emit_dot(Emitter& e, OpId id) {
     const auto matrix = [&](int i, std::int64_t bytes) {
       return b.CreateInBoundsGEP(b.getInt8Ty(), base[i], b.CreateMul(batch, e.i64(bytes)));
     };
-    Product p{a, c, nullptr, nullptr, nullptr, nullptr, nullptr};
+    Product p{a, c, nullptr, nullptr, nullptr, e.i64(right_bytes / a.extent(a.rank() - 1)), 64, nullptr, nullptr};
     p.left = matrix(0, p.rows() * p.depth() * a.element_bytes());
     p.right = matrix(1, right_bytes);
+    if (const InPlaceFactor* memory = e.plan().right_in_memory(id)) {
+      const EvenRows rows = even_rows(e, memory->load);
+      p.right = b.CreateSelect(e.reads_right(id), rows.first, p.right);
+      p.right_distance = b.CreateSelect(e.reads_right(id), rows.distance, p.right_distance);
+      p.right_alignment = static_cast<std::uint64_t>(a.element_bytes());
+    }
     p.sums = matrix(2, p.rows() * p.columns() * c.element_bytes());
     p.live_rows = e.live_count(live(c.rank() - 2), p.rows());
     p.live_columns = e.live_count(live(c.rank() - 1), p.columns());

@@ -109,6 +109,9 @@ class Emitter {
   using IsNeeded = std::function<Value*(const Step&)>;
   void set_is_needed(IsNeeded emit) { is_needed_ = std::move(emit); }
   Value* is_needed(const Step& step) const { return is_needed_ ? is_needed_(step) : nullptr; }
+  /// i1: whether a dot reads its right factor in memory (EvaluationPlan::right_in_memory). It is set before the step that loads the factor.
+  void set_reads_right(OpId dot, Value* reads) { reads_right_[dot] = reads; }
+  Value* reads_right(OpId dot) const { return reads_right_.at(dot); }
   Value* buffer_of(ValueId v) { return buffer(plan_.class_of(v)); }
   /// The buffer that holds an op's operand.
   Value* operand_buffer(OpId id, int i) { return buffer(plan_.operand_class(id, i)); }
@@ -182,6 +185,7 @@ class Emitter {
   Value* kept_block_ = nullptr;
   Value* iteration_ = nullptr;
   IsNeeded is_needed_;
+  std::map<OpId, Value*> reads_right_;
   NonTemporalStores* non_temporal_ = nullptr;
   std::vector<Value*> scalars_;                        // indexed by value
   std::unordered_map<ClassId, std::int64_t> offsets_;  // offsets of live buffers

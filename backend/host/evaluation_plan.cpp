@@ -177,6 +177,18 @@ void EvaluationPlan::find_contractions() {
   for (const auto& [loop, found] : contractions_)
     for (const ContractedDot& each : found.dots)
       if (each.left.load) schedule_[f_.result(each.left.load).index] = Schedule::in_place;
+  f_.walk([&](OpId id) {
+    if (f_.kind(id) != OpKind::dot_ || contraction(f_.block(f_.op(id).parent).parent)) return;
+    const auto right = find_right_in_memory(f_, *this, *memory_, id);
+    if (!right) return;
+    rights_.emplace(id, *right);
+    right_of_.emplace(right->load, id);
+  });
+}
+
+const InPlaceFactor* EvaluationPlan::right_in_memory(OpId dot) const {
+  const auto at = rights_.find(dot);
+  return at == rights_.end() ? nullptr : &at->second;
 }
 
 const Contraction* EvaluationPlan::contraction(OpId loop) const {

@@ -82,6 +82,7 @@ struct Step {
   std::vector<ClassId> freed;       // buffers with their last use in this step
   bool is_of_kept_factor = false;   // it only computes right factors that a contraction keeps
   ClassId right_factor = kNoClass;  // it only loads this right factor, which a contraction may read in memory
+  OpId right_of;                    // it only loads the right factor of this dot, which may read it in memory
 };
 
 struct BlockPlan {
@@ -178,6 +179,8 @@ class EvaluationPlan {
   ClassId operand_class(OpId op, int operand) const;
   /// The loop (a for) as a contraction; null if it is none.
   const Contraction* contraction(OpId loop) const;
+  /// The right factor of a dot outside of contractions, if the dot may read it in memory where its mask hides nothing; null otherwise.
+  const InPlaceFactor* right_in_memory(OpId dot) const;
   /// For a factor of a contraction: it has a part for each iteration in a block, and for each block that is kept; otherwise 1 and 0.
   std::int64_t iterations(ClassId c) const { return factor(c).iterations; }
   std::int64_t kept_blocks(ClassId c) const { return factor(c).kept_blocks; }
@@ -234,6 +237,8 @@ class EvaluationPlan {
   };
   std::vector<Filled> filled_;
   std::map<OpId, Contraction> contractions_;  // by loop
+  std::map<OpId, InPlaceFactor> rights_;      // by dot
+  std::map<OpId, OpId> right_of_;             // by the load of a right factor: its dot
 };
 
 /// Whether an op is a step of its own that reads whole operands from buffers and writes whole results to buffers (scalars: values). This

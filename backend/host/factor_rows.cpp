@@ -59,6 +59,12 @@ Value* hold_at_ends(Emitter& e, std::int64_t extent, int axis, const std::vector
   return all;
 }
 
+Value* is_whole_in_memory(Emitter& e, const InPlaceFactor& right) {
+  const ir::Type t = e.f().type(e.f().result(right.load));
+  Value* const has_columns = e.b().CreateICmpEQ(first_indices(e, t.extent(1), right.mask.columns), e.i64(t.extent(1)));
+  return e.b().CreateAnd(has_columns, hold_at_ends(e, t.extent(0), 0, right.mask.rows));
+}
+
 void write_row_addresses(Emitter& e, const InPlaceFactor& factor, Value* live, Value* zeros, Value* into) {
   const Function& f = e.f();
   llvm::IRBuilder<>& b = e.b();

@@ -11,6 +11,9 @@ Value* first_indices(Emitter&, std::int64_t extent, const std::vector<FactorInde
 /// other axis is 0.
 Value* hold_at_ends(Emitter&, std::int64_t extent, int axis, const std::vector<FactorIndexed>& conditions);
 
+/// i1: whether the mask of a right factor hides nothing. Requires that it holds everywhere if it holds at the ends of each axis.
+Value* is_whole_in_memory(Emitter&, const InPlaceFactor&);
+
 /// Writes the addresses of a left factor's rows from `into` on; `zeros` for a row that the mask hides. `live`: the number of first rows that
 /// are needed; null: all.
 void write_row_addresses(Emitter&, const InPlaceFactor&, Value* live, Value* zeros, Value* into);

@@ -1,6 +1,7 @@
 // Emits the steps of a block (Step in plan.h) in order: scalars, then a loop nest or a single op.
 #include "backend/host/steps.h"
 
+#include "backend/host/factor_rows.h"
 #include "backend/host/loop_nest.h"
 #include "backend/host/memory.h"
 #include "backend/host/nest.h"
@@ -68,6 +69,14 @@ void emit_copies(Emitter& e, const Step& step) {
   }
 }
 
+/// i1: whether a step must be executed; null: always.
+Value* emit_is_needed(Emitter& e, const Step& step) {
+  if (!step.right_of) return e.is_needed(step);
+  Value* const reads = is_whole_in_memory(e, *e.plan().right_in_memory(step.right_of));
+  e.set_reads_right(step.right_of, reads);
+  return e.b().CreateNot(reads);
+}
+
 void emit_op(Emitter& e, OpId id) {
   switch (e.f().kind(id)) {
 #define TW_ELEMENTWISE_OP(name) \
@@ -92,7 +101,7 @@ void emit_steps(Emitter& e, NonTemporalStores& non_temporal, BlockId block) {
       emit_scalar(e, id);
       points.add(sequence, e.b());
     }
-    Value* const is_needed = e.is_needed(step);
+    Value* const is_needed = emit_is_needed(e, step);
     llvm::BasicBlock* const kept = is_needed ? e.new_block("kept") : nullptr;
     if (kept) {
       llvm::BasicBlock* refill = e.new_block("refill");

@@ -260,6 +260,24 @@ TEST_CASE("contraction: few rows, and rows of the right factor that are long eno
       for (const std::int64_t depth : {4, 32}) check({.m = m, .n = n, .k = 70, .rows = m == 3 ? 4 : m, .columns = 1024, .depth = depth});
 }
 
+TEST_CASE("contraction: few rows beside other ops, of which the right factor is read in memory") {
+  for (const std::int64_t rows : {1, 2, 4, 8})
+    for (const std::int64_t n : {64, 70})
+      for (const char* masks : {"both", "left", "right", "hole"}) {
+        Product p{2 * rows - 1, n, 70, rows, 64, 32, Element::f32, Element::f32, false, false, masks};
+        p.is_contraction = false;
+        check(p);
+      }
+  for (const auto& [factor, sum] : {std::pair{Element::f64, Element::f64}, std::pair{Element::i8, Element::i32}}) {
+    Product p{7, 70, 70, 4, 64, 32, factor, sum};
+    p.is_contraction = false;
+    check(p);
+  }
+  Product written{8, 70, 70, 4, 64, 32};  // over the right factor, which the next program reads
+  written.is_contraction = false, written.is_aliased = true;
+  check(written);
+}
+
 TEST_CASE("contraction: programs of few rows that share a right factor, which the second one copies") {
   for (const std::int64_t rows : {1, 8, 32}) check({5 * rows - 1, 300, 200, rows, 256, 32});
   check({100, 70, 600, 128, 64, 64});  // many rows copy it at once

@@ -314,6 +314,68 @@ TEST_CASE("contraction: programs of few rows stream long rows of the right facto
   CHECK_FALSE(streamed("16", "1024").first);
 }
 
+TEST_CASE("contraction: a dot outside of contractions reads the right factor of few rows in memory") {
+  /// `between`: ops between the load of the right factor and the dot; `right`: the right operand; `mask`: of the load.
+  const auto reads = [](const std::string& rows, const std::string& between = "", const char* right = "%y", const char* mask = "%cut") {
+    const Planned p("kernel @product(%a: ptr<const f32> {disjoint}, %b: ptr<f32> {disjoint}, %c: ptr<f32> {disjoint}, %n: i32) {" +
+                    replaced(R"(
+    %i = arange {lo = 0, hi = $m} : i32[$m]
+    %j = arange {lo = 0, hi = 64} : i32[64]
+    %k = arange {lo = 0, hi = 16} : i32[16]
+    %ic = reshape %i : i32[$m, 1]
+    %jr = reshape %j : i32[1, 64]
+    %kr = reshape %k : i32[1, 16]
+    %kc = reshape %k : i32[16, 1]
+    %wide = constant {value = 64} : i32[16, 1]
+    %deep = constant {value = 16} : i32[$m, 1]
+    %far = constant {value = 64} : i32[$m, 1]
+    %none = constant {value = 0.0} : f32[$m, 64]
+    %xr = mul %ic, %deep : i32[$m, 1]
+    %x1 = broadcast %xr : i32[$m, 16]
+    %x2 = broadcast %kr : i32[$m, 16]
+    %xo = add %x1, %x2 : i32[$m, 16]
+    %xb = broadcast %a : ptr<const f32>[$m, 16]
+    %xp = add_ptr %xb, %xo : ptr<const f32>[$m, 16]
+    %x = load %xp : f32[$m, 16]
+    %yr = mul %kc, %wide : i32[16, 1]
+    %y1 = broadcast %yr : i32[16, 64]
+    %y2 = broadcast %jr : i32[16, 64]
+    %yo = add %y1, %y2 : i32[16, 64]
+    %yb = broadcast %b : ptr<f32>[16, 64]
+    %yp = add_ptr %yb, %yo : ptr<f32>[16, 64]
+    %nk = broadcast %n : i32[16, 1]
+    %seen = lt %kc, %nk : i1[16, 1]
+    %cut = broadcast %seen : i1[16, 64]
+    %odd = lt %y2, %y1 : i1[16, 64]
+    %y = load %yp, $k : f32[16, 64]
+    $b
+    %d = dot %x, $y, %none {precision = ieee} : f32[$m, 64]
+    %or = mul %ic, %far : i32[$m, 1]
+    %o1 = broadcast %or : i32[$m, 64]
+    %o2 = broadcast %jr : i32[$m, 64]
+    %oo = add %o1, %o2 : i32[$m, 64]
+    %cb = broadcast %c : ptr<f32>[$m, 64]
+    %cp = add_ptr %cb, %oo : ptr<f32>[$m, 64]
+    store %cp, %d
+  })",
+                             {{"$m", rows}, {"$b", between}, {"$y", right}, {"$k", mask}}));
+    bool found = false;
+    p.function.walk([&](OpId id) { found = found || (p.function.kind(id) == OpKind::dot_ && p.plan.right_in_memory(id) != nullptr); });
+    // The load is a step of its own, which is executed if the mask cuts rows.
+    bool is_alone = false;
+    for (const Step& step : p.plan.block(p.function.body()).steps)
+      if (step.right_of) is_alone = step.items.size() == 1 && p.function.kind(step.items[0].op) == OpKind::load_;
+    CHECK(found == is_alone);
+    return found;
+  };
+  for (const char* rows : {"1", "4", "8"}) CHECK(reads(rows));
+  CHECK_FALSE(reads("16"));
+  CHECK_FALSE(reads("4", "", "%y", "%odd"));
+  CHECK_FALSE(reads("4", "%z = abs %y : f32[16, 64]", "%z"));
+  CHECK_FALSE(reads("4", "%z = abs %y : f32[16, 64]\n store %yp, %z"));
+  CHECK_FALSE(reads("4", "%one = constant {value = 1.0} : f32[16, 64]\n store %yp, %one"));
+}
+
 TEST_CASE("contraction: a right factor with a hole between its first and its last row is copied") {
   for (const char* condition : {"ge", "ne"}) {
     std::string text = product();
