@@ -75,6 +75,7 @@ class BlockProducts {
   Value* has_all_columns() { return b_.CreateICmpEQ(first_indices(e_, columns_, dot_.right.mask.columns), e_.i64(columns_)); }
   /// i1: whether the current iteration reads the right factor in memory: if `in_place`, and its mask hides no row of the iteration.
   Value* reads_right(Value* in_place) { return reads_right_ = b_.CreateAnd(in_place, hold_at_ends(e_, depth_, 0, dot_.right.mask.rows)); }
+  Value* reads_right() const { return reads_right_; }
 
   /// Interleaves the rows of the right factor that iteration `number`, the current one, has computed, if `computed` (i1; null: always).
   void interleave(Value* number, Value* computed) {
@@ -120,7 +121,8 @@ class BlockProducts {
   /// Adds the products of the segments of a block to the accumulators. is_first, is_last: i1, whether it is the loop's first or last one.
   /// `packs`: i1, whether the first row of register tiles, which reads right factors in memory, copies them to buffers for the other rows;
   /// null: it does not.
-  void multiply(Value* count, Value* is_first, Value* is_last, Value* packs) {
+  /// `in_memory`: i1, whether all segments read a right factor in memory that no other program needs; null: not known.
+  void multiply(Value* count, Value* is_first, Value* is_last, Value* packs, Value* in_memory) {
     Value* const left = dot_.left.load ? nullptr : e_.operand_buffer(dot_.dot, 0);
     Value *const live_rows = this->live_rows(), *const live_columns = e_.live_count(e_.live().of_op(dot_.dot, 1), columns_);
     sums_.begin_block(is_first, is_last);
@@ -166,12 +168,31 @@ class BlockProducts {
       row->addIncoming(e_.i64(tile_.rows()), end);
       first_row = row;
     }
-    tile_.for_each(streams ? TileOrder::down_columns : TileOrder::along_rows, first_row, live_rows, live_columns,
-                   [&](RegisterTile& tile, Value* row, Value* column) { emit_tile(tile, row, column, false); });
+    const auto emit_all = [&] {
+      tile_.for_each(streams ? TileOrder::down_columns : TileOrder::along_rows, first_row, live_rows, live_columns,
+                     [&](RegisterTile& tile, Value* row, Value* column) { emit_tile(tile, row, column, false); });
+    };
+    if (!in_memory || !live_rows || streams) return emit_all();
+    // Where few rows are live, register tiles of few rows and more columns read as much of each row of memory as a program of few rows does.
+    llvm::BasicBlock* const after = e_.new_block("multiplied");
+    for (const std::int64_t rows : kWideRows) {
+      std::optional<RegisterTile> wide = tile_.widened(rows);
+      if (!wide) continue;
+      llvm::BasicBlock *const few = e_.new_block("few_rows"), *const more = e_.new_block("more_rows");
+      b_.CreateCondBr(b_.CreateAnd(in_memory, b_.CreateICmpSLE(live_rows, e_.i64(rows))), few, more);
+      b_.SetInsertPoint(few);
+      wide->for_each_column(live_columns, [&](Value* column) { emit_tile(*wide, e_.i64(0), column, false); });
+      b_.CreateBr(after);
+      b_.SetInsertPoint(more);
+    }
+    emit_all();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
   }
 
  private:
   static constexpr std::int64_t kAddressBytes = 8;
+  static constexpr std::int64_t kWideRows[] = {1, 4};
 
   void multiply_in_tiles(Value* left, Value* count, Value* live_rows, Value* live_columns) {
     AmxTile tile(e_, *amx_, left_);
@@ -356,6 +377,7 @@ struct Blocks {
   Value* is_kept = nullptr;   // i1: the right factors of all blocks are kept; null: never
   Value* refill = nullptr;    // i1: the right factors must be computed
   Value* in_place = nullptr;  // i1: right factors are read in memory where that is possible; null: never
+  Value* is_alone = nullptr;  // i1: and nothing is copied for other rows or programs; null if right factors are never read in memory
   Value* packs = nullptr;     // i1: and copied to buffers by the first register tiles that read them; null: never
 };
 
@@ -382,7 +404,7 @@ Blocks begin_blocks(Emitter& e, const Contraction& contraction, Value* iteration
     Value* const is_seen = b.CreateSelect(fits, e.i64(KeptKey::seen), e.i64(KeptKey::none));
     key.set_state(b.CreateSelect(blocks.is_kept, e.i64(KeptKey::kept), is_seen));
   }
-  if (contraction.reads_right) blocks.in_place = copies_nothing;
+  if (contraction.reads_right) blocks.in_place = blocks.is_alone = copies_nothing;
   if (std::all_of(products.begin(), products.end(), [](const BlockProducts& each) { return each.may_pack(); })) {
     blocks.packs = b.CreateAnd(b.CreateNot(copies_nothing), has_all_columns);
     if (blocks.refill) blocks.packs = b.CreateAnd(blocks.packs, blocks.refill);
@@ -420,8 +442,10 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
     Value* count = b.CreateSelect(b.CreateICmpSLT(rest, blocks.iterations), rest, blocks.iterations);
     // Blocks that are not kept use the memory of the first one.
     Value* block = blocks.is_kept ? b.CreateSelect(blocks.is_kept, b.CreateUDiv(first, blocks.iterations), e.i64(0)) : nullptr;
+    // Carried beside scalars: the numbers of segments, and whether all of them read right factors in memory.
     Values begin = at_begin;
     begin.resize(begin.size() + products.size(), e.i64(0));
+    if (contraction.reads_right) begin.resize(begin.size() + products.size(), blocks.is_alone);
     Values end = e.loop(e.i64(0), count, e.i64(1), begin, false, [&](Value* number, const Values& carried) {
       e.set_part(block, number);
       const auto segments = carried.begin() + static_cast<std::ptrdiff_t>(init.size());
@@ -429,11 +453,17 @@ Values emit_contraction(Emitter& e, const Contraction& contraction, Value* itera
       for (BlockProducts& each : products) each.interleave(number, blocks.refill);
       for (std::size_t i = 0; i < products.size(); ++i)
         next.push_back(products[i].add_segments(number, segments[static_cast<std::ptrdiff_t>(i)]));
+      if (contraction.reads_right)
+        for (std::size_t i = 0; i < products.size(); ++i)
+          next.push_back(b.CreateAnd(segments[static_cast<std::ptrdiff_t>(products.size() + i)], products[i].reads_right()));
       return next;
     });
     e.set_part(block, nullptr);
     Value *const is_first = b.CreateICmpEQ(first, e.i64(0)), *const is_last = b.CreateICmpEQ(count, rest);
-    for (std::size_t i = 0; i < products.size(); ++i) products[i].multiply(end[init.size() + i], is_first, is_last, blocks.packs);
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      Value* const in_memory = contraction.reads_right ? end[init.size() + products.size() + i] : nullptr;
+      products[i].multiply(end[init.size() + i], is_first, is_last, blocks.packs, in_memory);
+    }
     e.set_part(nullptr, nullptr);
     end.resize(init.size());
     return end;

@@ -49,17 +49,24 @@ RegisterTile::RegisterTile(Emitter& e, Type factor, Type sum, bool has_even_dept
                 : in_ != out_ && has_even_depth && shape_.lanes == e.target().lanes() ? 2
                                                                                       : 1) {}
 
-RegisterTile::RegisterTile(const RegisterTile& of_more_rows, std::int64_t rows)
-    : e_(of_more_rows.e_),
-      b_(of_more_rows.b_),
-      factor_(of_more_rows.factor_),
-      sum_(of_more_rows.sum_),
-      M_(of_more_rows.M_),
-      N_(of_more_rows.N_),
-      shape_{rows, of_more_rows.shape_.vectors, of_more_rows.shape_.lanes},
-      in_(of_more_rows.in_),
-      out_(of_more_rows.out_),
-      together_(of_more_rows.together_) {}
+RegisterTile::RegisterTile(const RegisterTile& other, std::int64_t rows, std::int64_t vectors)
+    : e_(other.e_),
+      b_(other.b_),
+      factor_(other.factor_),
+      sum_(other.sum_),
+      M_(other.M_),
+      N_(other.N_),
+      shape_{rows, vectors, other.shape_.lanes},
+      in_(other.in_),
+      out_(other.out_),
+      together_(other.together_) {}
+
+std::optional<RegisterTile> RegisterTile::widened(std::int64_t rows) const {
+  if (rows >= shape_.rows) return std::nullopt;
+  const TileShape wide = register_tile_shape(e_.target().vector_bits, rows, sum_);
+  if (wide.vectors <= shape_.vectors) return std::nullopt;
+  return RegisterTile(*this, wide.rows, wide.vectors);
+}
 
 void RegisterTile::for_each_column(Value* live_columns, const std::function<void(Value* column)>& emit_tile) {
   e_.loop_over_first(live_columns, N_, shape_.columns(), emit_tile);
@@ -85,13 +92,13 @@ void RegisterTile::for_each(TileOrder order, Value* first_row, Value* live_rows,
       Value* const tiles = b_.CreateUDiv(b_.CreateAdd(before, e_.i64(shape_.rows - 1)), e_.i64(shape_.rows));
       Value* const last = b_.CreateAdd(begin, b_.CreateMul(tiles, e_.i64(shape_.rows)));
       loop(*this, begin, last, true);
-      RegisterTile halved(*this, half);
+      RegisterTile halved(*this, half, shape_.vectors);
       loop(halved, last, end, true);
     } else {
       loop(*this, begin, end, first_row || live_rows);
     }
     if (rest == 0) return;
-    RegisterTile last(*this, rest);
+    RegisterTile last(*this, rest, shape_.vectors);
     loop(last, e_.i64(whole), live_rows ? live_rows : e_.i64(M_), live_rows != nullptr);
   };
   const auto over_columns = [&](const std::function<void(Value*)>& body) { for_each_column(live_columns, body); };

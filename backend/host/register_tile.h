@@ -1,6 +1,7 @@
 // A register tile of accumulators: the innermost loop of products.
 #pragma once
 #include <functional>
+#include <optional>
 
 #include "backend/host/emitter.h"
 #include "backend/host/factor_rows.h"
@@ -70,9 +71,13 @@ class RegisterTile {
   /// Calls emit_tile(column) in a loop over the register tiles of a row of them.
   void for_each_column(Value* live_columns, const std::function<void(Value* column)>& emit_tile);
 
+  /// A tile of so many rows, and of more columns, for right factors in memory: longer pieces of their rows are read one after another.
+  /// None if there are no more columns.
+  std::optional<RegisterTile> widened(std::int64_t rows) const;
+
  private:
-  /// A tile of fewer rows of the same accumulators.
-  RegisterTile(const RegisterTile&, std::int64_t rows);
+  /// A tile of the same accumulators with another shape.
+  RegisterTile(const RegisterTile&, std::int64_t rows, std::int64_t vectors);
 
   Value* accumulator(Value* first, std::int64_t row, std::int64_t j);
   Values first_of_rows(const EvenRows&) const;

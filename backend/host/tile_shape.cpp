@@ -6,12 +6,16 @@
 namespace tilewright::backend::host {
 
 TileShape register_tile_shape(int vector_bits, const ir::Type& sums) {
+  return register_tile_shape(vector_bits, sums.extent(sums.rank() - 2), sums);
+}
+
+TileShape register_tile_shape(int vector_bits, std::int64_t all_rows, const ir::Type& sums) {
   // Half of the registers are accumulators. The right factor comes from the second cache: where there are 16 accumulators, eight rows read
   // two of its vectors for as many multiply-adds as four rows read four (measured on Emerald Rapids, 2026-11-30: 1.05 to 1.25 times as fast).
   // Of 16 registers, eight accumulators just cover the latency of a multiply-add, and wait for each vector that comes late. Six rows of two
   // vectors leave four for the factors; the last rows of the sums are a tile of fewer rows (on Zen 3 1.05 to 1.2 times as fast, 2026-12-01).
   constexpr std::int64_t kMostVectors = 8, kRowsForSix = 16;
-  const std::int64_t columns = sums.extent(sums.rank() - 1), all_rows = sums.extent(sums.rank() - 2);
+  const std::int64_t columns = sums.extent(sums.rank() - 1);
   const bool has_six = vector_bits == 256 && sums.is_float() && all_rows >= kRowsForSix;
   const std::int64_t accumulators = vector_bits >= 512 ? 16 : has_six ? 12 : 8;
   const std::int64_t rows = std::min(all_rows, accumulators / 2),

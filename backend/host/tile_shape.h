@@ -15,6 +15,8 @@ struct TileShape {
   std::int64_t columns() const { return vectors * lanes; }
 };
 TileShape register_tile_shape(int vector_bits, const ir::Type& sums);
+/// The register tile of sums that have only so many rows.
+TileShape register_tile_shape(int vector_bits, std::int64_t rows, const ir::Type& sums);
 
 /// The accumulators that a dot holds in tile registers (AMX), as two or one in either direction: 16 or 32 rows, and as many columns. None if
 /// the processor has no such registers for the factors, or an extent does not fill one. Dots of bf16 always have one where the processor

@@ -252,6 +252,9 @@ TEST_CASE("contraction: few rows, of which the right factor is read in memory") 
   for (const std::int64_t m : {1, 2, 3, 4, 5, 7, 8, 16}) check({m, 300, 70, 16, 256, 32});
   for (const std::int64_t rows : {1, 2, 4, 8}) check({rows, 300, 140, rows, 256, 32});
   check({5, 700, 300, 64, 512, 16});
+  // Register tiles of one row, and of four, where a tile of more rows has no more live ones; a mask cuts the last iteration.
+  for (const std::int64_t m : {1, 3, 4, 33}) check({m, 140, 333, 32, 64, 32});
+  check({3, 140, 333, 32, 64, 32, Element::f64, Element::f64});
 }
 
 TEST_CASE("contraction: few rows, and rows of the right factor that are long enough to be streamed") {

@@ -208,6 +208,22 @@ TEST_CASE("contraction: the code copies right factors by the first register tile
   CHECK_FALSE(has(code(product("%both", "", "%x", "%d", "%b")), "!nontemporal"));
 }
 
+TEST_CASE("contraction: the code has register tiles of few rows and more columns for the live rows of a larger tile") {
+  CompileOptions options;
+  const auto few = [&](const char* target, const std::string& text) {
+    options.target = target;
+    return compile(ir::parse(text, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}}).llvm_ir.find("\nfew_rows") !=
+           std::string::npos;
+  };
+  std::string cut = product();
+  const std::string plain = "store %cp, %sum";
+  cut.replace(cut.find(plain), plain.size(), "%m = broadcast %rows : i1[64, 64]\n store %cp, %sum, %m");
+  for (const char* target : {"cpu:x86-64-v4", "cpu:x86-64-v3"}) {
+    CHECK(few(target, cut));
+    CHECK_FALSE(few(target, product()));  // all rows are live
+  }
+}
+
 TEST_CASE("contraction: sums start at zero without a buffer of zeros") {
   for (const bool has_tiles : {false, true})
     for (const char* first : {"0.0", "1.0"}) {
