@@ -149,7 +149,9 @@ class BlockProducts {
           right.packed = advanced(segment.packed, column, column_distance_in_buffer());
           right.packed_distance = e_.i64(distance_in_buffer());
         }
-        return tile.add_products(carried, left_rows(tile, number, row), right, segment.depth, !has_whole_depth());
+        const Values rows = left_rows(tile, number, row);
+        if (!left && tile.rows() > 1) fetch_rows_below(tile, rows, column);
+        return tile.add_products(carried, rows, right, segment.depth, !has_whole_depth());
       });
       sums_.store(tile, results, row, column);
     };
@@ -250,6 +252,27 @@ class BlockProducts {
     for (std::int64_t i = 0; i < tile.rows(); ++i)
       out.push_back(b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), first, static_cast<std::uint64_t>(i))));
     return out;
+  }
+
+  /// Fetches rows of the left factor that follow those of a register tile at `column`: together, the register tiles beside each other fetch the rows
+  /// of the register tile below, or what follows the program's rows in memory. The processor does not foresee several short rows that are
+  /// read side by side (measured on Zen 5, 2026-12-01: 64x64x64 4096 times 0.55 to 0.96 of OpenBLAS; larger products are unchanged).
+  void fetch_rows_below(RegisterTile& tile, const Values& rows, Value* column) {
+    constexpr std::int64_t kLineBytes = 64;
+    const std::int64_t beside = columns_ / tile.columns(), count = std::max<std::int64_t>(tile.rows() / beside, 1);
+    Value* const first = b_.CreatePtrToInt(rows.front(), b_.getInt64Ty());
+    Value* const distance = b_.CreateSub(b_.CreatePtrToInt(rows[1], b_.getInt64Ty()), first);
+    Value* const number = b_.CreateAdd(b_.CreateMul(b_.CreateUDiv(column, e_.i64(tile.columns())), e_.i64(count)), e_.i64(tile.rows()));
+    Value* const at = b_.CreateAdd(first, b_.CreateMul(number, distance));
+    e_.loop(e_.i64(0), e_.i64(row_bytes()), e_.i64(kLineBytes), {}, false, [&](Value* byte, const Values&) {
+      Value* line = b_.CreateAdd(at, byte);
+      for (std::int64_t i = 0; i < count; ++i) {
+        Value* const address = b_.CreateIntToPtr(line, b_.getPtrTy());
+        b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()}, {address, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+        line = b_.CreateAdd(line, distance);
+      }
+      return Values{};
+    });
   }
 
   bool is_cut() const { return !dot_.left.mask.columns.empty(); }

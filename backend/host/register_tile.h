@@ -64,6 +64,7 @@ class RegisterTile {
   bool has_whole_vectors() const { return shape_.lanes * sum_.element_bytes() * 8 == e_.target().vector_bits; }
   /// The number of rows of the tile.
   std::int64_t rows() const { return shape_.rows; }
+  std::int64_t columns() const { return shape_.columns(); }
   /// Calls emit_tile(tile, row, column) in loops over the live rows, from `first_row` on (null: 0), and columns of the accumulators; null:
   /// all. If the tile's rows do not divide those of the accumulators, the last tile has fewer; so has the last one of live rows.
   void for_each(TileOrder, Value* first_row, Value* live_rows, Value* live_columns,

@@ -194,7 +194,7 @@ TEST_CASE("contraction: the last block stores sums that go straight to memory") 
   CHECK_FALSE(store(shared));
 }
 
-TEST_CASE("contraction: the code copies right factors by the first register tiles, and stores past the caches") {
+TEST_CASE("contraction: the code copies right factors by the first register tiles, fetches left ones, and stores past the caches") {
   const auto code = [](const std::string& text) {
     CompileOptions options;
     options.target = "cpu:x86-64-v4";
@@ -203,6 +203,9 @@ TEST_CASE("contraction: the code copies right factors by the first register tile
   const auto has = [](const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; };
   CHECK(has(code(product()), "\npack"));
   CHECK_FALSE(has(code(product("%both", "%z = abs %y : f32[16, 64]", "%x", "%d", "%c", "%z")), "\npack"));
+  // Rows of the left factor that follow those of a register tile are fetched, if they are read in memory.
+  CHECK(has(code(product()), "i32 0, i32 3, i32 1"));
+  CHECK_FALSE(has(code(product("%both", "%x3 = mul %x, %x : f32[64, 16]", "%x3")), "i32 0, i32 3, i32 1"));
   CHECK(has(code(product()), "!nontemporal"));
   // The sums go to memory from which the launch loads.
   CHECK_FALSE(has(code(product("%both", "", "%x", "%d", "%b")), "!nontemporal"));
