@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "passes/search/generate/generator.h"
+#include "passes/search/generate/labelled_ops.h"
 #include "passes/search/rules/rule_text.h"
 #include "passes/search/rules/search_rules.h"
 #include "tilewright/error.h"
@@ -107,6 +109,33 @@ ProvedRule prove_rule(const Rule& rule, const TermTable& terms, const Ref& left,
   return proved;
 }
 
+/// Rules of labelled terms with the names of rule_names.def. A candidate without a name becomes a rule only if the laws prove it.
+class NamedRules : public KeptRules {
+ public:
+  NamedRules(const TermTable& terms, std::span<const Rule> laws) : terms_(terms), laws_(laws), names_(read_equations(kNames)) {}
+  const std::vector<Rule>& rules() const { return rules_; }
+
+  bool entail(const Candidate& c, int without) const override {
+    if (without < 0) return is_entailed(terms_, c.left, c.right, rules_);
+    std::vector<Rule> others = rules_;
+    others.erase(others.begin() + without);
+    return is_entailed(terms_, c.left, c.right, others);
+  }
+  bool add(const Candidate& c) override {
+    Rule rule = named_rule(without_labels(terms_, c.left.term, c.right.term), names_);
+    if (rule.name == kUnnamed && !prove(terms_, c.left, c.right, laws_).proof) return false;
+    rules_.push_back(std::move(rule));
+    return true;
+  }
+  void drop(int rule) override { rules_.erase(rules_.begin() + rule); }
+  int size() const override { return static_cast<int>(rules_.size()); }
+
+ private:
+  const TermTable& terms_;
+  std::span<const Rule> laws_;
+  std::vector<Rule> names_, rules_;
+};
+
 ProvedMerge prove_merge(const Merge& merge, std::span<const Rule> laws) {
   const auto proved = [&](const Rule& part) {
     const std::optional<Instance> i = instance_of(part.equation, part.conditions().base);
@@ -144,20 +173,18 @@ std::vector<Rule> laws() { return read_equations(kLaws); }
 
 DerivedRules derive_rules(int max_ops, std::vector<Rule> from) {
   DerivedRules derived{max_ops, std::move(from), {}, {}, {}};
-  const std::vector<Rule> names = read_equations(kNames);
-  Generator g(max_ops);
+  LabelledOps ops;
+  Generator g(ops, max_ops);
   g.enumerate();
   g.refute();
-  g.reduce([&](const Candidate& c) -> std::optional<Rule> {
-    Rule rule = named_rule(without_labels(g.terms(), c.left.term, c.right.term), names);
-    if (rule.name == kUnnamed && !prove(g.terms(), c.left, c.right, derived.laws).proof) return std::nullopt;
-    return rule;
-  });
-  for (std::size_t i = 0; i < g.rules().size(); ++i) {
+  NamedRules kept(ops.terms(), derived.laws);
+  g.reduce(kept);
+  g.strike(kept);
+  for (std::size_t i = 0; i < kept.rules().size(); ++i) {
     const Candidate& found = g.candidates()[i];
-    derived.rules.push_back(prove_rule(g.rules()[i], g.terms(), found.left, found.right, derived.laws));
+    derived.rules.push_back(prove_rule(kept.rules()[i], g.terms(), found.left, found.right, derived.laws));
   }
-  for (const Merge& m : merges_of(g.rules())) derived.merges.push_back(prove_merge(m, derived.laws));
+  for (const Merge& m : merges_of(kept.rules())) derived.merges.push_back(prove_merge(m, derived.laws));
   std::set<std::string> seen;
   for (const Candidate& c : g.open())
     if (Equation e = without_labels(g.terms(), c.left.term, c.right.term); seen.insert(identity(e)).second)

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "passes/search/generate/generator.h"
+#include "passes/search/generate/prover.h"
 #include "passes/search/rules/merges.h"
 
 namespace tilewright::passes::search {
@@ -42,8 +42,8 @@ struct DerivedRules {
   std::vector<Equation> open;  // equations that hold by test, and that neither the rules entail nor the laws prove; one of each identity
 };
 
-///   1. Generator::enumerate, Generator::refute, Generator::reduce: the equations that do not follow from those before them. One that the laws
-///      do not prove, and that has no name, is left open.
+///   1. Generator::enumerate, Generator::refute, Generator::reduce, Generator::strike: the equations that do not follow from others. One that
+///      the laws do not prove, and that has no name, is left open.
 ///   2. make_rule: for which axes each holds.
 ///   3. prove_rule: the laws prove it for each of these, and the proof is replayed.
 ///   4. merges_of: what follows for two products that exist. Both equations of a merge are proved as a rule is.

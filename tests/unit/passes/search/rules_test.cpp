@@ -7,6 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "passes/search/generate/generator.h"
+#include "passes/search/generate/labelled_ops.h"
 #include "passes/search/rules/rule_text.h"
 #include "tests/unit/passes/search/equations.h"
 
@@ -142,7 +144,8 @@ TEST_CASE("rules: the laws entail what the generator finds, and nothing that it 
   const std::vector<Rule>& laws = derived_rules().laws;
   std::vector<Rule> rules;
   for (const ProvedRule& r : derived_rules().rules) rules.push_back(r.rule);
-  Generator g(3);
+  LabelledOps ops;
+  Generator g(ops, 3);
   g.enumerate();
   g.refute();
   CHECK(g.candidates().size() > 5000);
@@ -166,7 +169,8 @@ TEST_CASE("rules of four ops: the rules of three entail all that is found, but f
           doctest::skip()) {
   std::vector<Rule> rules;
   for (const ProvedRule& r : derived_rules().rules) rules.push_back(r.rule);
-  Generator g(4);
+  LabelledOps ops;
+  Generator g(ops, 4);
   g.enumerate();
   g.refute();
   CHECK(g.candidates().size() > 200'000);
