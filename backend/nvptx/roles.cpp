@@ -107,7 +107,8 @@ void emit_mbarrier_slot(Emitter& e, OpId id) {
 void emit_mbarrier_arrive(Emitter& e, OpId id) {
   llvm::IRBuilder<>& b = e.b();
   const auto& operands = e.f().op(id).operands;
-  e.barrier();
+  // The products of a group of warps are complete for all of its warps when they are for one.
+  if (e.f().attr(id, ir::AttrName::ordered) == 0) e.barrier();
   // The first thread of each group of warps.
   constexpr int kGroupThreads = 32 * ir::kWarpsOfGroup;
   Value* arrives = b.CreateICmpEQ(b.CreateAnd(e.thread(), e.i32(std::min(kGroupThreads, e.threads()) - 1)), e.i32(0));

@@ -133,7 +133,7 @@ class HazardFinder {
         case OpKind::barrier_: synchronise(s); break;
         case OpKind::mbarrier_arrive_:
           op(id, s);
-          synchronise(s);
+          if (f_.attr(id, AttrName::ordered) == 0) synchronise(s);
           break;
         case OpKind::mma_wait_:
           // The products of other threads go on until these have come to a barrier.

@@ -42,7 +42,7 @@ void Interpreter::begin_body() {
   now_ = agents_.data();
   Agent body;
   body.values = std::move(now_->values);
-  body.clock[0] = body.clock[kMostAgents] = 1;
+  body.clock[0] = body.clock[kMostAgents] = body.clock[kProducts] = 1;
   if (has_products_) body.product_of.resize(body.values.size());
   *now_ = std::move(body);
   enter({}, f_.body());
@@ -113,7 +113,7 @@ void Interpreter::run_roles(OpId id) {
       a.clock = agents_[0].clock;
       a.known = agents_[0].known;
       a.product_of.resize(agents_[0].product_of.size());
-      a.clock[a.number] = a.clock[a.number + kMostAgents] = 1;
+      a.clock[a.number] = a.clock[a.number + kMostAgents] = a.clock[a.number + kProducts] = 1;
       a.frames.push_back({id, all[role].region, f_.block(all[role].region).first});
       agents_.push_back(std::move(a));
     }
@@ -163,18 +163,22 @@ void Interpreter::end_phase_if_complete(Mbarrier& m) {
 
 void Interpreter::run_mbarrier_arrive(OpId id) {
   const auto& operands = f_.op(id).operands;
+  const bool meets_others = f_.attr(id, AttrName::ordered) == 0;
   if (operands.size() < 2 || scalar(operands[1])) {
     const std::size_t number = mbarrier(id);
     Mbarrier& m = mbarriers_[number];
     AgentClock clock = now_->clock;
-    clock[now_->number + kMostAgents] = now_->complete_copies;
+    clock[now_->number + kMostAgents] = meets_others ? now_->complete_copies : 0;
+    // A group has seen of other threads only what they had done at their last barrier, but its products are those of all its warps.
+    if (!meets_others) --clock[now_->number];
+    ++now_->clock[now_->number + kProducts];
     m.publish(clock, now_->known);
     arrive(id, m, (now_->warps + kWarpsOfGroup - 1) / kWarpsOfGroup);
     // A later wait finds the mbarrier as this arrival left it, or in a later state.
     now_->known.resize(mbarriers_.size());
     now_->known[number] = std::max(now_->known[number], m.completed);
   }
-  begin_epoch();
+  if (meets_others) begin_epoch();
   ends_turn_ = true;
 }
 

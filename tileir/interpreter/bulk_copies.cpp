@@ -47,6 +47,7 @@ void Interpreter::run_mbarrier_expect(OpId id) {
   AgentClock clock = now_->clock;
   --clock[now_->number];
   clock[now_->number + kMostAgents] = now_->complete_copies;
+  clock[now_->number + kProducts] = 0;
   m.publish(clock, now_->known);
   m.expected += f_.attr(id, AttrName::bytes);
   arrive(id, m, 1);
@@ -69,7 +70,7 @@ void Interpreter::run_bulk_copy(OpId id) {
     check_overwrite(id, cells[i]);
     Cell& c = cells_[cells[i]];
     // Of other buffers insert_barriers sees to that.
-    const bool is_accessed = c.last_read[now_->number] == epoch() || (c.writer == now_->number && c.last_store == epoch());
+    const bool is_accessed = is_read_in_epoch(c) || (c.writer == now_->number && c.last_store == epoch());
     if (c.is_ordered && is_accessed)
       throw Error(f_.where(id), "bulk_copy: another thread may still access this element; a barrier is missing");
     if (c.is_ordered && c.is_unfenced) throw Error(f_.where(id), "bulk_copy: no proxy_fence is between this and the write of an element");

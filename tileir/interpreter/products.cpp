@@ -1,6 +1,6 @@
 // Interprets matrix instructions. A product computes as dot does: an instruction may sum in any order and round in any way, so the most exact
 // result is allowed. An asynchronous product is in flight until the mma_wait for it: using its accumulator, or overwriting a buffer that it
-// reads, is an Error at the op.
+// reads, is an Error at the op. Until the wait no other agent overwrites the buffer, so the wait counts as the read.
 #include <fmt/format.h>
 
 #include "tileir/interpreter/state.h"
@@ -25,7 +25,8 @@ Interpreter::Words Interpreter::factor(OpId id, ValueId v) {
   if (!type(v).is_buffer()) return words(v);
   Words elements;
   for (const std::uint64_t cell : words(v)) {
-    elements.push_back(read_cell(id, cell));
+    check_read(id, cell);
+    elements.push_back(cells_[cell].word);
     if (cells_[cell].is_unfenced)
       throw Error(f_.where(id), fmt::format("{}: no proxy_fence is between this and the write of an element", text(f_.kind(id))));
   }
@@ -46,9 +47,10 @@ void Interpreter::run_mma_async(OpId id) {
 void Interpreter::run_mma_wait(OpId id) {
   while (static_cast<std::int64_t>(now_->products.size()) > f_.attr(id, AttrName::pending)) {
     for (const std::uint64_t cell : now_->products.front()) {
-      --cells_[cell].products;
+      Cell& c = cells_[cell];
+      --c.products;
       // Other threads may still read it.
-      cells_[cell].last_read[now_->number] = epoch();
+      c.awaited[now_->number] = epoch(), c.product_epoch[now_->number] = now_->clock[now_->number + kProducts];
     }
     now_->products.pop_front();
   }

@@ -57,7 +57,13 @@ void Interpreter::run_buffer_permute(OpId id) {
 }
 
 std::uint64_t Interpreter::read_cell(OpId id, std::uint64_t cell) {
-  Cell& c = cells_[cell];
+  check_read(id, cell);
+  cells_[cell].last_read[now_->number] = epoch();
+  return cells_[cell].word;
+}
+
+void Interpreter::check_read(OpId id, std::uint64_t cell) const {
+  const Cell& c = cells_[cell];
   const auto fail = [&](const std::string& problem) { throw Error(f_.where(id), fmt::format("{}: {}", text(f_.kind(id)), problem)); };
   if (c.in_flight) fail("a copy of this element may not be complete; an async_wait is missing");
   if (may_be_arriving(c)) fail("the bulk copy of this element may not be complete; an mbarrier_wait is missing");
@@ -66,8 +72,6 @@ std::uint64_t Interpreter::read_cell(OpId id, std::uint64_t cell) {
     fail("another thread may not have written this element; a barrier or async_wait is missing");
   if (now_->clock[c.writer] < c.last_store)
     fail(fmt::format("{} may not have written this element; an mbarrier_wait is missing", name_of(agents_[c.writer % kMostAgents])));
-  c.last_read[now_->number] = epoch();
-  return c.word;
 }
 
 bool Interpreter::may_be_arriving(const Cell& c) const {
@@ -101,10 +105,13 @@ void Interpreter::check_overwrite(OpId id, std::uint64_t cell) const {
   if (now_->clock[c.writer] < c.last_store)
     throw Error(f_.where(id), fmt::format("{}: {} may write this element later; an mbarrier_wait is missing", text(f_.kind(id)),
                                           name_of(agents_[c.writer % kMostAgents])));
-  for (const Agent& other : agents_)
-    if (now_->clock[other.number] < c.last_read[other.number])
+  for (const Agent& other : agents_) {
+    const std::size_t n = other.number;
+    const bool may_multiply = now_->clock[n] < c.awaited[n] && now_->clock[n + kProducts] < c.product_epoch[n];
+    if (now_->clock[n] < c.last_read[n] || may_multiply)
       throw Error(f_.where(id),
                   fmt::format("{}: {} may still read this element; an mbarrier_wait is missing", text(f_.kind(id)), name_of(other)));
+  }
 }
 
 void Interpreter::complete(std::span<const std::uint64_t> cells) {
@@ -116,7 +123,7 @@ void Interpreter::run_buffer_store(OpId id) {
   for (std::size_t i = 0; i < value.size(); ++i) {
     check_overwrite(id, cells[i]);
     Cell& c = cells_[cells[i]];
-    if (c.is_ordered && c.last_read[now_->number] == epoch())
+    if (c.is_ordered && is_read_in_epoch(c))
       throw Error(f_.where(id), "buffer_store: another thread may still read this element; a barrier or async_wait is missing");
     c.word = value[i], c.defined = true, c.writer = static_cast<std::uint8_t>(now_->number), c.last_store = epoch(), c.mbarrier = -1;
     mark_unfenced(cells[i]);
@@ -140,7 +147,7 @@ void Interpreter::run_copy_async(OpId id) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     check_overwrite(id, cells[i]);
     Cell& c = cells_[cells[i]];
-    if (c.last_read[now_->number] == epoch())
+    if (is_read_in_epoch(c))
       throw Error(f_.where(id), "copy_async: another thread may still read this element; a barrier or async_wait is missing");
     const bool is_read = (operands.size() < 4 || words(operands[3])[i]) && may_access(address[i], bytes(e), false, id);
     c.word = is_read ? read_element(address[i], e) : 0;

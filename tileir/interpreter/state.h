@@ -15,9 +15,11 @@ struct ScanOrder;
 
 /// The body of a program, or an instance of a role: it executes one op after the other. Epochs and clocks are those of happens-before: an
 /// access of agent a in its epoch e is visible to agents whose clock[a] is at least e.
-/// The copies that an agent has started form an agent of their own, numbered kMostAgents higher; each group of copies is an epoch of it.
+/// The copies that an agent has started form an agent of their own, numbered kMostAgents higher; each group of copies is an epoch of it. So
+/// do its products, numbered kProducts higher: an epoch of these ends with each arrival.
 inline constexpr std::size_t kMostAgents = 16;  // the body, and one agent for each named barrier
-using AgentClock = std::array<std::uint32_t, 2 * kMostAgents>;
+inline constexpr std::size_t kProducts = 2 * kMostAgents;
+using AgentClock = std::array<std::uint32_t, 3 * kMostAgents>;
 
 class Interpreter {
  public:
@@ -75,11 +77,16 @@ class Interpreter {
     std::uint8_t writer = 0;                             // the agent of the last store
     std::uint32_t last_store = 0;                        // the epoch of that store
     std::array<std::uint32_t, kMostAgents> last_read{};  // indexed by agent: the epoch of its last read
+    /// Indexed by agent: the epochs of the agent and of its products in which its last product that read the element was awaited.
+    std::array<std::uint32_t, kMostAgents> awaited{}, product_epoch{};
   };
   std::uint64_t read_cell(OpId, std::uint64_t cell);
+  void check_read(OpId, std::uint64_t cell) const;
   /// Called after each write of a cell, which products and bulk copies must not access before a proxy_fence.
   void mark_unfenced(std::uint64_t cell);
   void check_overwrite(OpId, std::uint64_t cell) const;
+  /// Whether threads of this agent have read the cell, by a product or without one, since they met at a barrier.
+  bool is_read_in_epoch(const Cell& c) const { return c.last_read[now_->number] == epoch() || c.awaited[now_->number] == epoch(); }
   /// Whether a bulk copy has written the cell, and this agent does not know that its phase is over.
   bool may_be_arriving(const Cell&) const;
   void complete(std::span<const std::uint64_t> cells);
