@@ -4,8 +4,10 @@
 //
 // An op uses its scratch only while it runs, so scratch may overlap; but an op that reuses the scratch of the op before it needs a barrier
 // first. Offsets therefore increase from op to op, and start at 0 again where they would exceed the bytes that cost no occupancy:
-// kFreeBytes, or an eighth more than the largest scratch. Buffers live longer: scratch is behind those that are live at its op.
-// Roles run side by side: each instance of a role has memory of its own, behind the buffers that the roles share.
+// kFreeBytes, or an eighth more than the largest scratch. Buffers live longer: scratch is behind those that are live at its op or, if there is
+// no room, in the first gap between them.
+// Roles run side by side: each instance of a role has memory of its own, behind the buffers that the roles share. One role also uses the
+// memory of shared buffers that the other roles only fill by bulk copies, once it has waited for these.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +32,7 @@ constexpr std::int64_t kFreeBytes = 8 * 1024;
 struct Scratch {
   OpId op;
   std::int64_t bytes, alignment;
-  std::int64_t start;  // the end of the buffers that are live at the op
+  std::int64_t start, limit;  // between the buffers that are live at the op
 };
 
 std::int64_t rounded_up(std::int64_t v, std::int64_t to) { return (v + to - 1) / to * to; }
@@ -43,11 +45,27 @@ class BufferAllocator {
     f.walk([&](OpId id) { position_[id.index] = next_++; });
   }
 
+  /// From here on, allocates for the ops of a role. Returns whether it has an end of use for a buffer of the body that other roles use, too.
+  bool begin_role(BlockId region) {
+    bool any = false;
+    for (Live& l : live_) {
+      if (f_.op(l.op).parent != f_.body() || f_.kind(l.op) == ir::OpKind::alloc_mbarriers_) continue;
+      l.last = last_use(f_.result(l.op), region);
+      any = any || l.last < next_;
+    }
+    return any;
+  }
+  /// Ends the life of no buffer of the body.
+  void end_role() {
+    for (Live& l : live_)
+      if (f_.op(l.op).parent == f_.body()) l.last = next_;
+  }
+
   /// Requires: called in program order.
   std::int64_t allocate(OpId id, std::int64_t bytes, std::int64_t begin, std::int64_t alignment) {
     const bool is_mbarrier = f_.kind(id) == ir::OpKind::alloc_mbarriers_;  // lives until the program ends
     const std::size_t last = is_mbarrier ? next_ : last_use(f_.result(id), f_.op(id).parent);
-    Live live{position_[id.index], last, rounded_up(begin, alignment), rounded_up(bytes, kMostAlignment)};
+    Live live{id, position_[id.index], last, rounded_up(begin, alignment), rounded_up(bytes, kMostAlignment)};
     for (bool moved = true; std::exchange(moved, false);)
       for (const Live& other : live_)
         if (other.last >= live.first && other.offset < live.offset + live.bytes && live.offset < other.offset + other.bytes) {
@@ -61,7 +79,22 @@ class BufferAllocator {
   std::int64_t end_at(OpId id, std::int64_t begin) const {
     std::int64_t end = begin;
     for (const Live& l : live_)
-      if (l.first <= position_[id.index] && position_[id.index] <= l.last) end = std::max(end, l.offset + l.bytes);
+      if (is_live(l, id)) end = std::max(end, l.offset + l.bytes);
+    return end;
+  }
+  /// The first gap of so many bytes, from `begin` on, between the buffers that are live at an op. Requires as end_at.
+  std::int64_t gap_at(OpId id, std::int64_t bytes, std::int64_t begin, std::int64_t alignment) const {
+    std::int64_t start = rounded_up(begin, alignment);
+    for (bool moved = true; std::exchange(moved, false);)
+      for (const Live& l : live_)
+        if (is_live(l, id) && l.offset < start + bytes && start < l.offset + l.bytes)
+          start = rounded_up(l.offset + l.bytes, alignment), moved = true;
+    return start;
+  }
+  /// Where the next buffer begins that is live at an op, from an offset on; `end` if there is none before it.
+  std::int64_t next_buffer(OpId id, std::int64_t from, std::int64_t end) const {
+    for (const Live& l : live_)
+      if (is_live(l, id) && l.offset >= from) end = std::min(end, l.offset);
     return end;
   }
   /// The end of all buffers.
@@ -73,25 +106,30 @@ class BufferAllocator {
 
  private:
   struct Live {
+    OpId op;
     std::size_t first, last;  // positions of ops
     std::int64_t offset, bytes;
   };
 
-  std::size_t last_use(ValueId buffer, BlockId made_in) const {
+  bool is_live(const Live& l, OpId id) const { return l.first <= position_[id.index] && position_[id.index] <= l.last; }
+
+  /// The last use in a block and what is nested in it; the end of the program if there is one outside of it.
+  std::size_t last_use(ValueId buffer, BlockId block) const {
     std::size_t last = 0;
     const auto extend = [&](OpId end) {
-      if (!end || !f_.encloses(made_in, f_.op(end).parent)) {
+      if (!end || !f_.encloses(block, f_.op(end).parent)) {
         last = next_;
         return;
       }
       OpId outermost = end;
-      while (f_.op(outermost).parent != made_in) outermost = ir::parent_op(f_, outermost);
+      while (f_.op(outermost).parent != block) outermost = ir::parent_op(f_, outermost);
       last = std::max(last, outermost == end ? position_[end.index] : end_of(outermost));
     };
     ir::forward_uses(f_, buffer, [&](OpId user, ValueId) {
       const ir::OpKind k = f_.kind(user);
+      if (k == OpKind::buffer_slot_ || k == OpKind::buffer_permute_) return ir::WalkResult::advance;
       extend(k == OpKind::mma_async_ ? ir::end_of_product(f_, user) : k == OpKind::bulk_copy_ ? end_of_copy(user) : user);
-      return k == OpKind::buffer_slot_ || k == OpKind::buffer_permute_ ? ir::WalkResult::advance : ir::WalkResult::skip;
+      return ir::WalkResult::skip;
     });
     return last;
   }
@@ -176,26 +214,31 @@ class SharedAllocator {
       const std::int64_t alignment = std::clamp(whole, kLeastAlignment, kMostAlignment);
       const bool is_buffer = lives_on(f_.kind(id));
       const std::int64_t asked = std::max(kMostAlignment, f_.attr(id, ir::AttrName::alignment));
-      const std::int64_t start = is_buffer ? buffers_.allocate(id, bytes, begin, asked) : rounded_up(buffers_.end_at(id, begin), alignment);
-      if (begin + instances * (start + bytes - begin) > context_.target.shared_bytes) throw too_large(id, bytes, start);
+      std::int64_t start = is_buffer ? buffers_.allocate(id, bytes, begin, asked) : rounded_up(buffers_.end_at(id, begin), alignment);
+      const auto fits = [&] { return begin + instances * (start + bytes - begin) <= context_.target.shared_bytes; };
+      if (!fits() && !is_buffer) start = buffers_.gap_at(id, bytes, begin, alignment);
+      if (!fits()) throw too_large(id, bytes, start);
       any_ = true;
       if (is_buffer) {
         f_.set_attr(id, {ir::AttrName::shared, start});
         continue;
       }
-      all.push_back({id, rounded_up(bytes, alignment), alignment, start});
+      all.push_back({id, rounded_up(bytes, alignment), alignment, start, buffers_.next_buffer(id, start, context_.target.shared_bytes)});
       largest = std::max(largest, all.back().bytes);
     }
     const std::int64_t free = std::max(kFreeBytes, largest + largest / 8);
     std::int64_t next = 0;
     for (const Scratch& s : all) {
-      const std::int64_t end = std::max(s.start + s.bytes, std::min<std::int64_t>(s.start + free, context_.target.shared_bytes));
+      const std::int64_t end = std::max(s.start + s.bytes, std::min(s.start + free, s.limit));
       next = rounded_up(std::max(next, s.start), s.alignment);
       if (next + s.bytes > end) next = s.start;
       f_.set_attr(s.op, {ir::AttrName::shared, next});
       next += s.bytes;
     }
   }
+
+  bool begin_role(BlockId region) { return buffers_.begin_role(region); }
+  void end_role() { buffers_.end_role(); }
 
   bool any() const { return any_; }
   /// The end of all buffers.
@@ -232,12 +275,17 @@ bool allocate_shared(ir::Function& f, const PassContext& context) {
   if (!op) return allocator.any();
   // Roles run at the same time, so each has memory of its own, behind the buffers of the body.
   std::int64_t begin = allocator.end();
+  bool may_reuse = true;  // no role has memory yet
   for (const ir::Role& r : ir::roles(f, op)) {
     begin = rounded_up(begin, LoweringPlans::kInstanceAlignment);
     std::vector<OpId> ops;
     f.walk(r.region, [&](OpId id) { ops.push_back(id); });
-    allocator.allocate(ops, begin, r.instances);
-    begin += r.instances * allocator.plans().instance_memory(f, r.region).stride;
+    const bool reuses = may_reuse && r.instances == 1 && allocator.begin_role(r.region);
+    allocator.allocate(ops, reuses ? 0 : begin, r.instances);
+    allocator.end_role();
+    const auto [own, stride] = allocator.plans().instance_memory(f, r.region);
+    begin = std::max(begin, (reuses ? own : begin) + r.instances * stride);
+    may_reuse = may_reuse && stride == 0;
   }
   return allocator.any();
 }

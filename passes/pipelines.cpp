@@ -69,6 +69,8 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
         "pipeline_loops",
         // After pipeline_loops, which makes the slots that products of one iteration read during the next one.
         "place_mma_waits",
+        // After place_mma_waits, which decides when the slots of a loop are free again.
+        "specialize_warps",
         // After layouts are final: they determine which ops use scratch, and how much.
         "allocate_shared",
         // Last: hazards depend on the offsets of scratch.

@@ -18,9 +18,12 @@ constexpr int kLeastCapability = 90;
 template <class Issue>
 void by_one_thread(Emitter& e, ValueId condition, Issue&& issue) {
   llvm::IRBuilder<>& b = e.b();
-  // Equal in all lanes, so that the branch does not make a warp diverge.
-  Value* warp = e.shuffle(Shuffle::idx, b.CreateLShr(e.thread(), 5), e.i32(0));
-  Value* acts = b.CreateICmpEQ(warp, e.i32(0));
+  Value* acts = b.getTrue();
+  if (e.warps() > 1) {
+    // Equal in all lanes, so that the branch does not make a warp diverge.
+    Value* warp = e.shuffle(Shuffle::idx, b.CreateLShr(e.thread(), 5), e.i32(0));
+    acts = b.CreateICmpEQ(warp, e.i32(0));
+  }
   if (condition) acts = b.CreateAnd(acts, e.scalar(condition));
   llvm::BasicBlock *one = e.new_block("one_thread"), *after = e.new_block("after");
   b.CreateCondBr(acts, one, after);

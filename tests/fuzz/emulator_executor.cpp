@@ -58,7 +58,8 @@ emulator::TensorMap tensor_map(const backend::TensorMapParameter& m, std::span<c
   return map;
 }
 
-/// The values of the kernel's parameters: the words of the function's, those that the host makes, the words of the runtime's.
+}  // namespace
+
 std::vector<std::byte> parameter_bytes(const emulator::Kernel& kernel, const backend::CompiledKernel& compiled,
                                        std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) {
   std::vector<std::byte> bytes(kernel.parameter_bytes);
@@ -77,8 +78,6 @@ std::vector<std::byte> parameter_bytes(const emulator::Kernel& kernel, const bac
   }
   return bytes;
 }
-
-}  // namespace
 
 void EmulatorExecutor::run(const ir::Function& f, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) {
   backend::CompileOptions options;

@@ -2,9 +2,15 @@
 #pragma once
 #include <string>
 
+#include "backend/compiled_kernel.h"
+#include "runtime/emulator/machine/emulator.h"
 #include "tests/fuzz/differential.h"
 
 namespace tilewright::fuzz {
+
+/// The values of the kernel's parameters: the words of the function's, those that the host makes, the words of the runtime's.
+std::vector<std::byte> parameter_bytes(const rt::emulator::Kernel&, const backend::CompiledKernel&, std::span<const std::uint64_t> words,
+                                       std::array<std::int32_t, 3> grid);
 
 class EmulatorExecutor : public Executor {
  public:

@@ -1,0 +1,187 @@
+// Builds the text of the kernels, and their arguments.
+#include "tests/execution/product_kernels.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <map>
+
+#include "tileir/text/parser.h"
+
+namespace tilewright::test {
+
+using namespace ir;
+
+namespace {
+
+std::string replaced(std::string text, const std::map<std::string, std::string>& words) {
+  for (const auto& [from, to] : words)
+    for (std::size_t at; (at = text.find(from)) != std::string::npos;) text.replace(at, from.size(), to);
+  return text;
+}
+
+/// x[row * pitch + column], with a mask for both.
+constexpr const char* kLoad = R"(
+    %NAME_r = broadcast %ROW : i32[SHAPE]
+    %NAME_c = broadcast %COLUMN : i32[SHAPE]
+    %NAME_p = broadcast %NAME_pitch : i32[SHAPE]
+    %NAME_o = mul %FAR, %NAME_p : i32[SHAPE]
+    %NAME_oo = add %NAME_o, %NEAR : i32[SHAPE]
+    %NAME_b = broadcast %NAME_base : ptr<const f16>[SHAPE]
+    %NAME_ptr = add_ptr %NAME_b, %NAME_oo : ptr<const f16>[SHAPE]
+    %NAME_rm = broadcast %ROW_most : i32[SHAPE]
+    %NAME_cm = broadcast %COLUMN_most : i32[SHAPE]
+    %NAME_z = broadcast %zero : i32[SHAPE]
+    %NAME_lr = lt %NAME_r, %NAME_rm : i1[SHAPE]
+    %NAME_lc = lt %NAME_c, %NAME_cm : i1[SHAPE]
+    %NAME_gr = ge %NAME_r, %NAME_z : i1[SHAPE]
+    %NAME_gc = ge %NAME_c, %NAME_z : i1[SHAPE]
+    %NAME_mr = bit_and %NAME_lr, %NAME_gr : i1[SHAPE]
+    %NAME_mc = bit_and %NAME_lc, %NAME_gc : i1[SHAPE]
+    %NAME_m = bit_and %NAME_mr, %NAME_mc : i1[SHAPE]
+    %NAME_x = load %NAME_ptr, %NAME_m : f16[SHAPE])";
+
+std::string load(const std::string& name, const std::string& row, const std::string& column, bool is_turned, int rows, int columns) {
+  return replaced(kLoad, {{"FAR", name + (is_turned ? "_c" : "_r")},
+                          {"NEAR", name + (is_turned ? "_r" : "_c")},
+                          {"NAME", name},
+                          {"ROW", row},
+                          {"COLUMN", column},
+                          {"SHAPE", fmt::format("{}, {}", rows, columns)}});
+}
+
+/// c = a b, of m x k and k x n elements.
+std::string text_of(const ProductKernel& k) {
+  const std::string text = R"(
+kernel @product(%a: ptr<const f16> {divisible_by = 16, disjoint}, %b: ptr<const f16> {divisible_by = 16, disjoint}, %c: ptr<RESULT> {disjoint},
+                %m: i32 {positive}, %n: i32, %k: i32, %a_pitch: i32 PITCH, %b_pitch: i32 PITCH,
+                %heads: i32 {positive}, %batch_step: i64 PITCH, %head_step: i64 PITCH, %begin: i64 {divisible_by = 8}, %above: i32) {
+  %zero = constant {value = 0} : i32
+  %step = constant {value = DEPTH} : i32
+  %p0 = program_id {axis = 0} : i32
+  %p1 = program_id {axis = 1} : i32
+  %p2 = program_id {axis = 2} : i32
+  %height = constant {value = ROWS} : i32
+  %width = constant {value = COLUMNS} : i32
+  %i0 = mul %p0, %height : i32
+  %j0 = mul %p1, %width : i32
+  %ib = broadcast %i0 : i32[ROWS]
+  %jb = broadcast %j0 : i32[COLUMNS]
+  %ir = arange {lo = 0, hi = ROWS} : i32[ROWS]
+  %jr = arange {lo = 0, hi = COLUMNS} : i32[COLUMNS]
+  %kr = arange {lo = 0, hi = DEPTH} : i32[DEPTH]
+  %is = add %ib, %ir : i32[ROWS]
+  %js = add %jb, %jr : i32[COLUMNS]
+  %up = broadcast %above : i32[ROWS]
+  %above_is = sub %is, %up : i32[ROWS]
+  %i = reshape %is : i32[ROWS, 1]
+  %ia = reshape LINES : i32[ROWS, 1]
+  %j = reshape %js : i32[1, COLUMNS]
+  %i_most = add %m, %zero : i32
+  %ia_most = add %m, %zero : i32
+  %j_most = add %n, %zero : i32
+  %ka_most = add %k, %zero : i32
+  %kb_most = add %k, %zero : i32
+  %matrix = mul %p2, %m : i32
+  %skipped = mul %matrix, %a_pitch : i32
+  %batch = div %p2, %heads : i32
+  %head = rem %p2, %heads : i32
+  %wide_batch = cast %batch : i64
+  %wide_head = cast %head : i64
+  %to_batch = mul %wide_batch, %batch_step : i64
+  %to_head = mul %wide_head, %head_step : i64
+  %both_steps = add %to_batch, %to_head : i64
+  %a_matrix = add_ptr %a, SKIPPED : ptr<const f16>
+  %a_base = add_ptr %a_matrix, BEGIN : ptr<const f16>
+  %b_base = add_ptr %b, %zero : ptr<const f16>
+  %none = constant {value = 0.0} : f32[ROWS, COLUMNS]
+  %sums = for %zero, %k, %step, %none {num_stages = STAGES} : f32[ROWS, COLUMNS] (%at: i32, %acc: f32[ROWS, COLUMNS]) {
+    %atb = broadcast %at : i32[DEPTH]
+    %ks = add %atb, %kr : i32[DEPTH]
+    %ka = reshape %ks : i32[1, DEPTH]
+    %kb = reshape %ks : i32[DEPTH, 1])" +
+                           load("a", "ia", "ka", k.left_is_turned, k.rows, k.depth) +
+                           load("b", "kb", "j", k.right_is_turned, k.depth, k.columns) + R"(
+    %d = dot %a_x, %b_x, %acc : f32[ROWS, COLUMNS]
+    yield %d
+  }
+  %ri = broadcast %i : i32[ROWS, COLUMNS]
+  %rj = broadcast %j : i32[ROWS, COLUMNS]
+  %first = mul %matrix, %n : i32
+  %cf = add_ptr %c, %first : ptr<RESULT>
+  %nb = broadcast %n : i32[ROWS, COLUMNS]
+  %mb = broadcast %m : i32[ROWS, COLUMNS]
+  %ro = mul %ri, %nb : i32[ROWS, COLUMNS]
+  %o = add %ro, %rj : i32[ROWS, COLUMNS]
+  %cb = broadcast %cf : ptr<RESULT>[ROWS, COLUMNS]
+  %cp = add_ptr %cb, %o : ptr<RESULT>[ROWS, COLUMNS]
+  %mi = lt %ri, %mb : i1[ROWS, COLUMNS]
+  %mj = lt %rj, %nb : i1[ROWS, COLUMNS]
+  %both = bit_and %mi, %mj : i1[ROWS, COLUMNS]
+CAST  store %cp, STORED, %both
+})";
+  return replaced(text, {{"PITCH", k.of_pitch},
+                         {"CAST", k.result == "f32" ? "" : "  %rounded = cast %sums : RESULT[ROWS, COLUMNS]\n"},
+                         {"STORED", k.result == "f32" ? "%sums" : "%rounded"},
+                         {"RESULT", k.result},
+                         {"SKIPPED", k.has_heads     ? "%both_steps"
+                                     : k.has_batches ? "%skipped"
+                                                     : "%zero"},
+                         {"BEGIN", k.is_view ? "%begin" : "%zero"},
+                         {"LINES", k.is_view ? "%above_is" : "%is"},
+                         {"ROWS", std::to_string(k.rows)},
+                         {"COLUMNS", std::to_string(k.columns)},
+                         {"DEPTH", std::to_string(k.depth)},
+                         {"STAGES", std::to_string(k.stages)}});
+}
+
+fuzz::Argument buffer(Element e, int elements) {
+  fuzz::Argument a;
+  a.is_buffer = true;
+  a.element = e;
+  a.bytes.resize(static_cast<std::size_t>(elements) * static_cast<std::size_t>(bytes(e)));
+  return a;
+}
+
+/// 0, 1, 2, -1, 3, -2 and 0.5.
+fuzz::Argument small_halves(int elements) {
+  constexpr std::uint16_t kSmall[] = {0, 0x3c00, 0x4000, 0xbc00, 0x4200, 0xc000, 0x3800};
+  fuzz::Argument a = buffer(Element::f16, elements);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(elements); ++i)
+    std::memcpy(&a.bytes[2 * i], &kSmall[(i * 5 + i / 13) % std::size(kSmall)], 2);
+  return a;
+}
+
+}  // namespace
+
+fuzz::Program program(const ProductKernel& kernel, const ProductShape& s) {
+  const auto pitch = [](int extent) { return (extent + 7) / 8 * 8 + 8; };
+  const int a_pitch = pitch(kernel.left_is_turned ? s.m : s.k), b_pitch = pitch(kernel.right_is_turned ? s.k : s.n);
+  const int heads = 3, batches = kernel.has_heads ? 2 * heads : kernel.has_batches ? 3 : 1;
+  const int of_a = (kernel.left_is_turned ? s.k : s.m) * a_pitch, begin = kernel.is_view ? 8 : 0;
+  fuzz::Program p;
+  p.function = parse(text_of(kernel), "product.tile").functions.at(0);
+  p.grid = {(s.m + kernel.rows - 1) / kernel.rows, (s.n + kernel.columns - 1) / kernel.columns, batches};
+  p.arguments = {small_halves(batches * (of_a + 16) + begin),
+                 small_halves((kernel.right_is_turned ? s.n : s.k) * b_pitch),
+                 buffer(kernel.result == "f32" ? Element::f32 : Element::f16, batches * s.m * s.n),
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 {}};
+  std::size_t next = 3;
+  // Heads come before batches in memory, or behind them.
+  const int near = of_a + 16, far = near * (kernel.left_is_turned ? 2 : heads);
+  const int batch_step = kernel.left_is_turned ? near : far, head_step = kernel.left_is_turned ? far : near;
+  for (const int word : {s.m, s.n, s.k, a_pitch, b_pitch, heads, batch_step, head_step, begin, 5})
+    p.arguments[next++].word = static_cast<std::uint64_t>(word);
+  return p;
+}
+
+}  // namespace tilewright::test

@@ -1,0 +1,28 @@
+// Products of matrices whose factors come by bulk copies on Hopper, as programs.
+#pragma once
+#include <string>
+
+#include "tests/fuzz/program.h"
+
+namespace tilewright::test {
+
+/// c = a b, of m x k and k x n elements of f16, one tile of c in a program.
+struct ProductKernel {
+  int rows = 64, columns = 64, depth = 32;  // of a tile
+  int warps = 4, stages = 3;
+  bool left_is_turned = false, right_is_turned = false;  // neighbours are along the rows of a, along the columns of b are none
+  bool has_batches = false;                              // program id 2 counts matrices; their number of rows is that of a
+  bool has_heads = false;                                // or heads of batches, at distances that are parameters
+  bool is_view = false;  // rows of a begin some elements behind its address, and some rows before position 0
+  std::string of_pitch = "{divisible_by = 8, positive}";
+  std::string result = "f32";  // elements of c; sums are f32
+};
+
+struct ProductShape {
+  int m, n, k;
+};
+
+/// The factors are small whole numbers and halves, whose products and sums are exact.
+fuzz::Program program(const ProductKernel&, const ProductShape&);
+
+}  // namespace tilewright::test

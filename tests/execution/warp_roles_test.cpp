@@ -1,0 +1,275 @@
+// Products whose warps are divided into roles (passes/specialize_warps.cpp), on the emulated Hopper in several schedules and in the
+// interpreter with random turns of the roles: any number of iterations, the same values as without roles, and mistakes in each op and
+// instruction on which the order of the roles rests.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <set>
+
+#include "backend/compile.h"
+#include "passes/pass_manager.h"
+#include "runtime/ptxas.h"
+#include "tests/execution/distribute.h"
+#include "tests/execution/product_kernels.h"
+#include "tests/fuzz/emulator_executor.h"
+#include "tests/fuzz/random.h"
+#include "tests/mutants/subject.h"
+#include "tileir/builder.h"
+#include "tileir/op_kind.h"
+#include "tileir/roles.h"
+
+namespace tilewright::test {
+
+using namespace ir;
+
+namespace {
+
+namespace emulator = rt::emulator;
+
+constexpr const char* kHopper = "sm_90a";
+
+/// Tiles whose slots take more than half of the shared memory.
+const ProductKernel kTwoGroups{.rows = 128, .columns = 128, .depth = 64, .warps = 8, .stages = 4};
+const ProductKernel kOneGroup{.rows = 64, .columns = 256, .depth = 64, .warps = 4, .stages = 4};
+
+Function passed(const fuzz::Program& p, int warps, bool has_roles = true) {
+  const TargetDesc target = backend::describe_target(kHopper);
+  std::vector<std::string_view> passes = passes::pipeline(target);
+  if (!has_roles) std::erase(passes, "specialize_warps");
+  Function f = p.function;
+  passes::run_passes(f, passes, {target, true, false, warps});
+  return f;
+}
+
+/// A kernel and its launches, in every schedule of the emulator.
+class ProductSubject {
+ public:
+  ProductSubject(const ProductKernel& kernel, const std::vector<ProductShape>& shapes, bool has_roles = true) {
+    for (const ProductShape& shape : shapes) {
+      programs_.push_back(program(kernel, shape));
+      const fuzz::Program& p = programs_.back();
+      const backend::CompiledKernel k =
+          backend::compile(passed(p, kernel.warps, has_roles), {.target = kHopper, .num_warps = kernel.warps});
+      text_ = std::string(reinterpret_cast<const char*>(k.image.data()), k.image.size());
+      const auto loaded = emulator::LoadedModule::load(text_, k.name);
+      if (!subject_) subject_ = std::make_unique<Subject>(*loaded, k.entry);
+      std::vector<std::uint64_t> words;
+      for (const fuzz::Argument& a : p.arguments) {
+        words.push_back(a.word);
+        if (!a.is_buffer) continue;
+        words.back() = memory_.allocate(std::max<std::size_t>(a.bytes.size(), 16));
+        memory_.write(words.back(), a.bytes.data(), a.bytes.size());
+      }
+      const std::vector<std::byte> bytes = fuzz::parameter_bytes(*loaded->kernel(k.entry), k, words, p.grid);
+      emulator::LaunchParams launch;
+      for (std::size_t i = 0; i < 3; ++i) launch.grid[i] = static_cast<emulator::u32>(p.grid[i]);
+      launch.block = {static_cast<emulator::u32>(32 * k.resources.num_warps), 1, 1};
+      launch.dynamic_shared_bytes = static_cast<emulator::u64>(k.resources.shared_bytes);
+      launch.params = bytes;
+      launch.target = kHopper;
+      for (const std::string& report : subject_->add({*loaded, k.entry, memory_, launch})) FAIL_CHECK(report);
+      std::vector<std::byte>& result = results_.emplace_back(p.arguments[2].bytes.size());
+      std::memcpy(result.data(), reinterpret_cast<const void*>(words[2]), result.size());
+    }
+  }
+
+  const Subject& subject() const { return *subject_; }
+  const std::string& ptx() const { return text_; }
+  /// The bytes of c, for each launch.
+  const std::vector<std::vector<std::byte>>& results() const { return results_; }
+
+ private:
+  using u32 = rt::emulator::u32;
+  emulator::Memory memory_;
+  std::vector<fuzz::Program> programs_;
+  std::unique_ptr<Subject> subject_;
+  std::string text_;
+  std::vector<std::vector<std::byte>> results_;
+};
+
+/// The interpreter with turns of roles in a random order.
+class RandomTurns : public fuzz::Executor {
+ public:
+  RandomTurns(int warps, std::uint64_t seed) : warps_(warps), seed_(seed) {}
+  std::string name() const override { return "random turns"; }
+  void run(const Function& f, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) override {
+    fuzz::Program p;
+    p.function = f;
+    InterpretOptions options;
+    options.grid = grid;
+    options.role_seed = seed_;
+    interpret(passed(p, warps_), words, options);
+  }
+
+ private:
+  int warps_;
+  std::uint64_t seed_;
+};
+
+void check_equal(const fuzz::Program& p, fuzz::Executor& machine) {
+  fuzz::InterpreterExecutor reference;
+  const auto difference = fuzz::compare(p, reference, machine);
+  CHECK_MESSAGE(!difference.has_value(), machine.name(), ": ", difference.value_or(""));
+}
+
+bool has_roles(const Function& f) { return roles_op(f).valid(); }
+
+/// Trip counts of 0, 1, fewer than slots, as many, and many, with and without a rest.
+std::vector<ProductShape> shapes_of(const ProductKernel& k) {
+  std::vector<ProductShape> all;
+  for (const int depth : {0, 1, k.depth, k.depth + 8, 3 * k.depth, 4 * k.depth, 5 * k.depth + 3, 11 * k.depth})
+    all.push_back({k.rows + 6, k.columns - 8, depth});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("warp roles: any number of iterations, in every schedule, with the values of the kernel without roles") {
+  ProductKernel turned = kTwoGroups, rounded = kTwoGroups;
+  turned.left_is_turned = turned.right_is_turned = true;
+  rounded.result = "f16";
+  for (const ProductKernel& k : {kTwoGroups, kOneGroup, turned, rounded}) {
+    const std::vector<ProductShape> shapes = shapes_of(k);
+    CAPTURE(k.warps);
+    for (const ProductShape& s : shapes) {
+      CAPTURE(s.k);
+      const fuzz::Program p = program(k, s);
+      CHECK(has_roles(passed(p, k.warps)));
+      CHECK_FALSE(has_roles(passed(p, k.warps, false)));
+      fuzz::EmulatorExecutor emulator(kHopper, k.warps);
+      check_equal(p, emulator);
+    }
+    const ProductSubject with(k, shapes), without(k, shapes, false);
+    CHECK(with.results() == without.results());
+    CHECK(count(with.ptx(), "setmaxnreg") == (k.warps == 8 ? 2 : 0));
+    CHECK(count(without.ptx(), "elect.sync") > 0);
+  }
+}
+
+TEST_CASE("warp roles: the interpreter, with random turns") {
+  for (const ProductKernel& k : {kTwoGroups, kOneGroup})
+    for (const std::uint64_t seed : {0, 1, 2}) {
+      RandomTurns turns(k.warps, seed);
+      for (const int depth : {0, 60, 650}) check_equal(program(k, {70, 200, depth}), turns);
+    }
+}
+
+TEST_CASE("warp roles: random products") {
+  constexpr int kPrograms = 12;
+  fuzz::Random random(38);
+  const auto among = [&](const auto& list) { return list[random.below(std::size(list))]; };
+  int with_roles = 0;
+  for (int i = 0; i < kPrograms; ++i) {
+    ProductKernel k;
+    k.warps = among(std::array{4, 8, 8});
+    k.rows = among(std::array{64, 128});
+    k.columns = among(std::array{64, 128, 256});
+    k.depth = among(std::array{32, 64, 128});
+    k.stages = 2 + static_cast<int>(random.below(5));
+    k.left_is_turned = random.below(2) == 0, k.right_is_turned = random.below(2) == 0;
+    k.has_batches = !k.left_is_turned && random.below(4) == 0;
+    k.result = random.below(2) == 0 ? "f16" : "f32";
+    const auto most = [&](int n) { return 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(n))); };
+    const fuzz::Program p = program(k, {most(2 * k.rows), most(2 * k.columns), most(9 * k.depth)});
+    CAPTURE(fuzz::text(p));
+    with_roles += has_roles(passed(p, k.warps)) ? 1 : 0;
+    fuzz::EmulatorExecutor emulator(kHopper, k.warps);
+    check_equal(p, emulator);
+  }
+  CHECK(with_roles >= 4);
+}
+
+TEST_CASE("warp roles: the interpreter says of each op that the order of the roles rests on that it is needed") {
+  const fuzz::Program p = program(kTwoGroups, {64, 64, 700});
+  const Function f = passed(p, kTwoGroups.warps);
+  REQUIRE(has_roles(f));
+  int mutants = 0;
+  f.walk([&](OpId id) {
+    const OpKind k = f.kind(id);
+    std::vector<std::pair<std::string, std::function<void(Function&)>>> changes;
+    const auto change = [&](const char* what, std::function<void(Function&)> apply) { changes.emplace_back(what, std::move(apply)); };
+    const auto shift_number = [&](AttrName name, std::int64_t by) {
+      change("number", [=](Function& m) { m.set_attr(id, {name, m.attr(id, name) + by, {}, {}}); });
+    };
+    if (k == OpKind::mbarrier_wait_ || k == OpKind::mbarrier_expect_ || k == OpKind::mbarrier_arrive_)
+      change("erased", [id](Function& m) { m.erase(id); });
+    if (k == OpKind::mbarrier_wait_)
+      change("other phase", [id](Function& m) {
+        Builder b(m);
+        b.before(id);
+        m.set_operand(id, 1, b.binary(OpKind::bit_xor_, m.operand(id, 1), b.constant(Type(Element::i32), 1)));
+      });
+    if (k == OpKind::mbarrier_arrive_) change("without its condition", [id](Function& m) { m.erase_operand(id, 1); });
+    if (k == OpKind::alloc_mbarriers_)
+      for (const int by : {-1, 1})
+        if (f.attr(id, AttrName::arrivals) + by > 0) shift_number(AttrName::arrivals, by);
+    if (k == OpKind::mbarrier_expect_)
+      for (const int by : {-16, 16}) shift_number(AttrName::bytes, by);
+    if (k == OpKind::mma_wait_) {
+      shift_number(AttrName::pending, 1);
+      change("erased", [id](Function& m) {
+        const std::vector<ValueId> results = m.op(id).results;
+        for (std::size_t i = 0; i < results.size(); ++i) m.replace_uses(results[i], m.operand(id, static_cast<int>(i)));
+        m.erase(id);
+      });
+    }
+    for (const auto& [what, apply] : changes) {
+      ++mutants;
+      CAPTURE(text(k));
+      CAPTURE(what);
+      fuzz::InterpreterExecutor reference;
+      fuzz::RewritingExecutor mutant("mutant", [&](Function& m) {
+        m = f;
+        apply(m);
+      });
+      const auto difference = fuzz::compare(p, reference, mutant);
+      CHECK_MESSAGE((difference && difference->find("error: ") != std::string::npos), difference.value_or("not found"));
+    }
+  });
+  CHECK(mutants >= 24);
+}
+
+/// The mbarriers of a program without clusters are initialised before a barrier of all its threads. The thread that announces bytes has
+/// accessed no memory that it could publish.
+bool is_equivalent(const Mutant& m) {
+  const bool announces = m.weakening == Weakening::order_relaxed && m.before.find("expect_tx") != std::string::npos;
+  return announces || m.before.find("fence.mbarrier_init") != std::string::npos;
+}
+
+TEST_CASE("warp roles: the emulator finds each weakening of the order in PTX") {
+  const ProductSubject kernel(kTwoGroups, {{64, 64, 704}, {64, 64, 64}, {64, 64, 0}});
+  std::string survivors;
+  int mutants = 0;
+  for (const Mutant& m : mutants_of(kernel.subject().module(), kernel.subject().kernel())) {
+    if (m.weakening == Weakening::bound_shifted || is_equivalent(m)) continue;
+    ++mutants;
+    const Verdict v = kernel.subject().judge(m);
+    if (v.fate != Fate::found && v.fate != Fate::wrong)
+      survivors += fmt::format("{}, line {}: {} becomes {}\n", name_of(m.weakening), m.line, m.before, m.after);
+  }
+  CHECK(survivors == "");
+  CHECK(mutants >= 30);
+}
+
+TEST_CASE("warp roles: NVIDIA's assembler spills nothing and ignores nothing") {
+  const auto ptxas = rt::find_ptxas();
+  if (!ptxas) {
+    MESSAGE(rt::why_no_ptxas());
+    return;
+  }
+  const ProductKernel large{.rows = 128, .columns = 256, .depth = 64, .warps = 8, .stages = 3};
+  for (const ProductKernel& k : {large, kTwoGroups, kOneGroup}) {
+    const backend::CompiledKernel c =
+        backend::compile(passed(program(k, {64, 64, 64}), k.warps), {.target = kHopper, .num_warps = k.warps});
+    const rt::Assembled a = rt::assemble(*ptxas, std::string(reinterpret_cast<const char*>(c.image.data()), c.image.size()), kHopper);
+    REQUIRE(a.kernels.size() == 1);
+    CHECK(a.kernels[0].remarks.empty());
+    CHECK(a.kernels[0].spill_store_bytes == 0);
+    if (k.warps == 8) CHECK(a.kernels[0].registers == 168);
+  }
+}
+
+}  // namespace tilewright::test
