@@ -59,6 +59,9 @@ TEST_CASE("compile: contiguous accesses are whole vectors; their masks are in a 
   CHECK(has(narrow.llvm_ir, "load <4 x float>"));
   // Without masked instructions, inactive lanes access a separate place, so no branch is needed for each lane.
   CHECK_FALSE(has(narrow.llvm_ir, "@llvm.masked"));
+  // A masked instruction reads a separate place if no lane is active.
+  CHECK(has(wide.llvm_ir, "(ptr %some_lane"));
+  CHECK(has(middle.llvm_ir, "(ptr %some_lane"));
 }
 
 TEST_CASE("compile: a value goes to memory from its register if the launch knows that no other lane reads it there") {
