@@ -21,8 +21,8 @@ std::optional<InPlaceFactor> find_right_in_memory(const Function&, const Evaluat
 
 /// Accumulators of so few rows are one row of register tiles: a right factor is read once, and best while it is in the first cache.
 inline constexpr std::int64_t kFewRows = 8;
-/// Accumulators of so few rows gain more from right factors that are not copied than from panels, which the first register tiles fill; so
-/// do more rows if they are so short that a right factor has few lines in a row (measured on Emerald Rapids: 16, 32 and 64 rows of 1024;
+/// Accumulators of so few live rows gain more from right factors that are not copied than from panels, which the first register tiles fill; so
+/// do more rows if so few columns are live that a right factor has few lines in a row (measured on Emerald Rapids: 16, 32 and 64 rows of 1024;
 /// 64x64x64).
 inline constexpr std::int64_t kRowsInPlace = 16, kShortRowsInPlace = 64, kShortRow = 64;
 /// Rows of memory from this length on are streamed: the processor foresees the lines of each row, which are read side by side in the order

@@ -71,8 +71,14 @@ class BlockProducts {
   /// Whether a right factor that is read in memory can be copied to its buffer by the first register tiles that read it.
   bool may_pack() const { return may_read_right_ && rows_ > kFewRows; }
   Value* live_rows() { return e_.live_count(e_.live().of_op(dot_.dot, 0), rows_); }
-  /// i1: whether all columns of the right factor are in memory.
-  Value* has_all_columns() { return b_.CreateICmpEQ(first_indices(e_, columns_, dot_.right.mask.columns), e_.i64(columns_)); }
+  /// i1: whether all columns of the right factor are in memory that register tiles read: those of the tiles that have live columns.
+  Value* has_all_columns() { return has_all_columns(tile_); }
+  Value* has_all_columns(const RegisterTile& tile) {
+    Value* needed = e_.i64(columns_);
+    if (Value* const live = e_.live_count(e_.live().of_op(dot_.dot, 1), columns_))
+      needed = b_.CreateAnd(b_.CreateAdd(live, e_.i64(tile.columns() - 1)), e_.i64(-tile.columns()), "needed_columns");
+    return b_.CreateICmpSGE(first_indices(e_, columns_, dot_.right.mask.columns), needed);
+  }
   /// i1: whether the current iteration reads the right factor in memory: if `in_place`, and its mask hides no row of the iteration.
   Value* reads_right(Value* in_place) { return reads_right_ = b_.CreateAnd(in_place, hold_at_ends(e_, depth_, 0, dot_.right.mask.rows)); }
   Value* reads_right() const { return reads_right_; }
@@ -181,7 +187,8 @@ class BlockProducts {
       std::optional<RegisterTile> wide = tile_.widened(rows);
       if (!wide) continue;
       llvm::BasicBlock *const few = e_.new_block("few_rows"), *const more = e_.new_block("more_rows");
-      b_.CreateCondBr(b_.CreateAnd(in_memory, b_.CreateICmpSLE(live_rows, e_.i64(rows))), few, more);
+      Value* const has_columns = b_.CreateAnd(in_memory, has_all_columns(*wide));
+      b_.CreateCondBr(b_.CreateAnd(has_columns, b_.CreateICmpSLE(live_rows, e_.i64(rows))), few, more);
       b_.SetInsertPoint(few);
       wide->for_each_column(live_columns, [&](Value* column) { emit_tile(*wide, e_.i64(0), column, false); });
       b_.CreateBr(after);
@@ -409,10 +416,14 @@ Blocks begin_blocks(Emitter& e, const Contraction& contraction, Value* iteration
   Blocks blocks{e.i64(contraction.iterations)};
   const OpId dot = contraction.dots.front().dot;
   const Type sum = e.f().type(e.f().result(dot));
-  const std::int64_t extent = sum.extent(0), in_place = sum.extent(1) <= kShortRow ? kShortRowsInPlace : kRowsInPlace,
-                     few = contraction.reads_right ? in_place : kFewRows;
-  Value* const live = e.live_count(e.live().of_op(dot, 0), extent);
-  Value* const has_few_rows = live && extent > few ? b.CreateICmpSLE(live, e.i64(few)) : b.getInt1(extent <= few);
+  const auto live_or_all = [&](int axis) {
+    Value* const live = e.live_count(e.live().of_op(dot, axis), sum.extent(axis));
+    return live ? live : e.i64(sum.extent(axis));
+  };
+  Value* few = e.i64(kFewRows);
+  if (contraction.reads_right)
+    few = b.CreateSelect(b.CreateICmpSLE(live_or_all(1), e.i64(kShortRow)), e.i64(kShortRowsInPlace), e.i64(kRowsInPlace));
+  Value* const has_few_rows = b.CreateICmpSLE(live_or_all(0), few);
   Value* has_all_columns = b.getTrue();  // where right factors may be read in memory
   if (contraction.reads_right)
     for (BlockProducts& each : products) has_all_columns = b.CreateAnd(has_all_columns, each.has_all_columns());

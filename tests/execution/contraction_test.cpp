@@ -289,6 +289,10 @@ TEST_CASE("contraction: programs of few rows that share a right factor, which th
 TEST_CASE("contraction: the first rows of a program copy the right factor, which they read in memory, for the other rows") {
   for (const std::int64_t m : {31, 33, 64, 100})
     for (const std::int64_t k : {0, 1, 33, 300}) check({m, 140, k, 32, 64, 32});
+  // Register tiles read all live columns in memory, but not those of the tile that a mask hides.
+  for (const std::int64_t m : {3, 33, 70}) check({m, 64, 300, 32, 128, 32});
+  check({70, 64, 333, 32, 256, 64});
+  check({7, 32, 70, 32, 256, 64});
   // Columns that a mask cuts are copied before; there are more blocks than are kept; programs side by side share no factor.
   check({70, 128, 100, 64, 128, 32});
   check({70, 260, 2100, 64, 256, 256});

@@ -227,6 +227,21 @@ TEST_CASE("contraction: the code has register tiles of few rows and more columns
   }
 }
 
+TEST_CASE("contraction: only columns that register tiles with live columns read need be in memory") {
+  CompileOptions options;
+  options.target = "cpu:x86-64-v4";
+  const auto asks = [&](const std::string& text) {
+    return compile(ir::parse(text, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}})
+               .llvm_ir.find("%needed_columns") != std::string::npos;
+  };
+  std::string cut = product();
+  const std::string plain = "store %cp, %sum";
+  cut.replace(cut.find(plain), plain.size(),
+              "%nj = broadcast %n : i32[1, 64]\n %cl = lt %j, %nj : i1[1, 64]\n %m = broadcast %cl : i1[64, 64]\n store %cp, %sum, %m");
+  CHECK(asks(cut));
+  CHECK_FALSE(asks(product()));
+}
+
 TEST_CASE("contraction: sums start at zero without a buffer of zeros") {
   for (const bool has_tiles : {false, true})
     for (const char* first : {"0.0", "1.0"}) {
