@@ -98,6 +98,7 @@ RewrittenGraph rewrite_graph(const std::shared_ptr<const graph::Graph>& written,
   result.search.is_on = true;
   result.search.report = report_of(found);
   result.search.not_done = std::move(found.not_done);
+  result.search.unchanged = std::move(found.unchanged);
   for (search::Rewriting& r : found.rewritings)
     result.search.rewrites.push_back(
         {std::move(r.rule), std::move(r.before), std::move(r.after), named_nodes(*written, r.covers), r.saved_seconds});

@@ -151,6 +151,7 @@ std::string PlanState::explain() const {
                         bytes_text(static_cast<double>(sizes.derived_bytes))) +
             kernels_text(p.parameter_kernels, sizes.parameter_kernels, sizes);
   text += totals_text(sizes);
+  text += unchanged_text(parts_.search);
   for (const std::string& line : p.not_fused) text += line + "\n";
   return is_proved ? text + proof : text;
 }

@@ -50,4 +50,13 @@ std::string search_text(const PlanSearch& search) {
                             ir::plural(r.candidates, "other graph"), r.measured ? ", the best ones measured" : "");
 }
 
+std::string unchanged_text(const PlanSearch& search) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(search.unchanged.size(), kMostNotDone); ++i)
+    text += fmt::format("not rewritten: {}\n", search.unchanged[i]);
+  if (search.unchanged.size() > kMostNotDone)
+    text += fmt::format("not rewritten: {}\n", ir::plural(search.unchanged.size() - kMostNotDone, "other part"));
+  return text;
+}
+
 }  // namespace tilewright::detail

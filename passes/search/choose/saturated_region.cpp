@@ -30,11 +30,13 @@ void SaturatedRegion::saturate() {
   SearchLimits limits{.nodes = options_.nodes,
                       .expand_differences = options_.expand_differences,
                       .neutral_moves = options_.neutral_moves,
-                      .move_rounding = options_.move_rounding};
+                      .move_rounding = options_.move_rounding,
+                      .all_types = options_.all_types};
   double least = HUGE_VAL;
   const auto is_cheaper_than = [&](double seconds) { return least < seconds * (1 - kLeastGainOfNodes); };
   for (std::size_t most = 0;; most *= kGrowthOfNodes) {
     terms_ = std::make_unique<GraphTerms>(graph_to_terms(graph_));
+    written_terms_ = terms_->terms.size();
     if (most == 0) most = options_.neutral_moves ? options_.nodes : kNodesOfTerm * static_cast<std::size_t>(terms_->terms.size());
     limits.nodes = std::min(most, options_.nodes);
     saturated_ = std::make_unique<SaturatedGraph>(graph_, *terms_, limits);

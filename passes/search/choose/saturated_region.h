@@ -24,6 +24,11 @@ class SaturatedRegion {
   const EGraph& classes() const { return saturated_->classes(); }
   bool is_complete() const { return saturated_->is_complete(); }
   const Extraction& cheapest() const { return cheapest_; }
+  /// By the costs of nodes: how many times as fast the cheapest graph is.
+  double gain_by_nodes() const { return cheapest_.best.empty() ? 1 : cheapest_.seconds_written / cheapest_.best[0].seconds; }
+  const RefusedRules& refused() const { return saturated_->refused(); }
+  /// Whether a rule made a formula that the region as written does not have.
+  bool has_other_formulas() const { return terms_->terms.size() > written_terms_; }
 
  private:
   void saturate();
@@ -33,6 +38,7 @@ class SaturatedRegion {
   const SearchOptions& options_;
   const ir::TargetDesc& target_;
   std::unique_ptr<GraphTerms> terms_;
+  int written_terms_ = 0;
   std::unique_ptr<SaturatedGraph> saturated_;
   Extraction cheapest_;
 };

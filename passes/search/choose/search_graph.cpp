@@ -41,6 +41,7 @@ void report(const SearchedRegion& r, SearchResult& result) {
     result.rewritings.push_back(std::move(all));
   }
   result.not_done.insert(result.not_done.end(), r.outcome.not_done.begin(), r.outcome.not_done.end());
+  if (!r.outcome.unchanged.empty()) result.unchanged.push_back(r.outcome.unchanged);
   result.nodes += r.outcome.nodes;
   result.candidates += r.outcome.candidates;
   result.is_complete = result.is_complete && r.outcome.is_complete;

@@ -12,6 +12,7 @@ struct SearchResult {
   std::optional<graph::Graph> graph;  // the chosen graph, with the same inputs and outputs; none: the graph as written
   std::vector<Rewriting> rewritings;  // the rewritings of equal regions count once, with what all of them save
   std::vector<std::string> not_done;
+  std::vector<std::string> unchanged;            // results of regions of whose other graphs none is compared, and why
   double seconds_before = 0, seconds_after = 0;  // the seconds of the whole graph; 0 if nothing was estimated
   std::size_t regions = 0, nodes = 0, candidates = 0;
   bool is_complete = true, is_optimal = true;

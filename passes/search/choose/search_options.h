@@ -19,6 +19,7 @@ struct SearchOptions {
   bool expand_differences = false;  // (a - b) c may become a c - b c, which loses digits where a and b are close
   bool neutral_moves = false;       // as in SearchLimits; for tests
   bool move_rounding = true;        // values of bf16 may be rounded elsewhere in a formula
+  bool all_types = false;           // as in SearchLimits; for reports
   double launch_seconds =
       3e-6;  // the launch of a kernel on all processors; the chosen graph may be slower by two of these where symbols are small or large
 };

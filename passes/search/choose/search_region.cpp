@@ -2,7 +2,6 @@
 #include "passes/search/choose/search_region.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -10,13 +9,11 @@
 #include <set>
 
 #include "passes/search/choose/difference.h"
-#include "passes/search/choose/formula_text.h"
+#include "passes/search/choose/region_texts.h"
 #include "passes/search/choose/saturated_region.h"
 #include "passes/search/graph/terms_to_graph.h"
-#include "passes/search/plain_terms.h"
-#include "passes/search/rules/search_rules.h"
 #include "passes/search/thresholds.h"
-#include "tileir/graph/function_name.h"
+#include "tileir/text/plural.h"
 
 namespace tilewright::passes::search {
 namespace {
@@ -31,20 +28,16 @@ class RegionSearch {
         region_(region),
         options_(options),
         judge_(judge),
-        made_(std::make_shared<SaturatedRegion>(region.graph, options, target)) {}
+        target_(target),
+        made_(std::make_shared<SaturatedRegion>(region.graph, options, target)),
+        texts_(whole, region, judge, *made_) {}
 
   RegionOutcome run() {
     outcome_.nodes = classes().nodes();
     outcome_.is_complete = made_->is_complete();
     outcome_.is_optimal = made_->cheapest().is_optimal;
-    const std::vector<Members> proposed = with_other_kernels(different_graphs(made_->cheapest()));
-    if (proposed.empty()) return std::move(outcome_);
-    const std::optional<SearchEstimate> written = judge_.estimate(region_.graph);
-    if (!written) return std::move(outcome_);
-    written_ = *written;
-    outcome_.seconds_before = outcome_.seconds_after = written_.seconds;
-    std::vector<Candidate> all = candidates(proposed);
-    if (!judge_.measure || !choose_measured(all)) choose(std::move(all));
+    choose();
+    report_refused();
     return std::move(outcome_);
   }
 
@@ -54,6 +47,19 @@ class RegionSearch {
     Members members;
     SearchEstimate estimate;
   };
+
+  void choose() {
+    const std::vector<Members> different = different_graphs(made_->cheapest()), proposed = with_other_kernels(different);
+    if (different.empty()) return report_unchanged("no equal graph costs less by the costs of its operations");
+    if (proposed.empty()) return report_unchanged(fmt::format("{}: the kernels are the same", texts_.of(difference_of(different[0]))));
+    const std::optional<SearchEstimate> written = judge_.estimate(region_.graph);
+    if (!written) return report_unchanged("a part of it is computed node by node, and is not estimated");
+    written_ = *written;
+    outcome_.seconds_before = outcome_.seconds_after = written_.seconds;
+    std::vector<Candidate> all = candidates(proposed);
+    if (all.empty()) return report_unchanged("no other graph is estimated: parts of them are computed node by node");
+    if (!judge_.measure || !choose_measured(all)) choose_estimated(std::move(all));
+  }
 
   GraphTerms& terms() const { return made_->terms(); }
   const EGraph& classes() const { return made_->classes(); }
@@ -96,11 +102,10 @@ class RegionSearch {
     return all;
   }
 
-  void choose(std::vector<Candidate> all) {
+  void choose_estimated(std::vector<Candidate> all) {
     for (Candidate& c : all) {
       if (!gains(c.estimate)) {
-        if (written_.seconds > c.estimate.seconds * (1 + kOfNothing)) report_too_little(c);
-        return;
+        return report_too_little(c);
       }
       const std::map<int, double> saved = drop_pieces(c);
       if (!is_equal(c)) continue;
@@ -139,7 +144,7 @@ class RegionSearch {
     if (m->fastest > 0)
       take(run[m->fastest - 1]->members, {});
     else
-      outcome_.not_done.push_back(fmt::format("{}: it was measured, and is no faster", text_of(difference_of(run[0]->members))));
+      outcome_.not_done.push_back(fmt::format("{}: it was measured, and is no faster", texts_.of(difference_of(run[0]->members))));
     return true;
   }
 
@@ -148,7 +153,7 @@ class RegionSearch {
   /// Whether its results are those of the region as written at small instances.
   bool is_equal(const Candidate& c) {
     const auto different = compare(c.members);
-    if (different) outcome_.not_done.push_back(fmt::format("{}: at a small instance {}", text_of(difference_of(c.members)), *different));
+    if (different) outcome_.not_done.push_back(fmt::format("{}: at a small instance {}", texts_.of(difference_of(c.members)), *different));
     return !different;
   }
 
@@ -213,96 +218,61 @@ class RegionSearch {
     std::size_t count = 0;
     for (const Piece& piece : difference.pieces()) {
       const auto own = saved.find(piece.values[0].root);
-      outcome_.rewritings.push_back(rewriting(difference, piece, own == saved.end() ? -1 : own->second));
+      outcome_.rewritings.push_back(texts_.rewriting(difference, piece, own == saved.end() ? -1 : own->second));
       own == saved.end() ? void(++count) : void(rest -= own->second);
     }
     for (Rewriting& r : outcome_.rewritings)
       if (r.saved_seconds < 0) r.saved_seconds = std::max(rest, 0.0) / static_cast<double>(count);
   }
 
-  std::string name_of(int term) const {
-    const NodeId n = region_.origins[terms().origins[static_cast<std::size_t>(term)].index];
-    if (judge_.name_of) return judge_.name_of(n);
-    const graph::Node& node = whole_.node(n);
-    const bool has_name = node.op == graph::Op::input || node.op == graph::Op::scalar;
-    return !node.name.empty() ? node.name : has_name ? node.text : graph::display_name(whole_, n);
-  }
-  /// Whether reports have no name for a term: it is the value of no call, such as the reciprocal in a quotient; or numbers alone determine
-  /// it; or it is a broadcast value, and only the value that is broadcast has a name.
-  bool has_no_name(int term) const {
-    const Node& n = terms().terms.node(term);
-    const std::optional<Value>& of_call = terms().values[terms().origins[static_cast<std::size_t>(term)].index];
-    if (!of_call || of_call->ref.term != term || is_of_numbers(term, kMostDepthOfNumbers)) return true;
-    const auto is_ones = [&](const Ref& r) {
-      const Leaf* leaf = terms().leaf(terms().terms.node(r.term));
-      return leaf && leaf->kind == Leaf::Kind::ones;
-    };
-    if (n.op == Op::product) return is_ones(n.in[0]) || is_ones(n.in[1]);
-    const Leaf* leaf = terms().leaf(n);
-    return leaf && leaf->kind != Leaf::Kind::node;
-  }
-
-  /// The term of a class that is the value of a call, if there is one.
-  int named_term(int root) const {
-    for (const std::optional<Value>& v : terms().values)
-      if (v && classes().find(v->ref).term == root) return v->ref.term;
-    return root;
-  }
-  bool is_of_numbers(int term, int depth) const {
-    const Node& n = terms().terms.node(term);
-    if (const Leaf* leaf = terms().leaf(n)) return leaf->kind == Leaf::Kind::number;
-    if (depth == 0) return false;
-    return std::all_of(n.in.begin(), n.in.begin() + operands_of(n), [&](const Ref& r) { return is_of_numbers(r.term, depth - 1); });
-  }
-
-  Rewriting rewriting(const Difference& difference, const Piece& piece, double saved) const {
-    Rewriting r{.rule = {}, .before = {}, .after = {}, .covers = {}, .saved_seconds = saved};
-    std::vector<std::string_view> rules;
-    for (int rule : difference.rules_of(piece)) rules.push_back(name_of_rule(rule));
-    r.rule = fmt::format("{}", fmt::join(rules, ", "));
-    const PlainTerms plain(terms().terms);
-    const Choice as_written{plain}, chosen{classes(), difference.members()};
-    const auto kept_name = [&](int root, int term) {
-      return has_no_name(term) || !difference.is_kept(root) ? std::string() : name_of(term);
-    };
-    FormulaText before(region_.graph, terms(), as_written, [&](int term) { return kept_name(classes().find({term, {}}).term, term); });
-    FormulaText after(region_.graph, terms(), chosen, [&](int root) { return kept_name(root, named_term(root)); });
-    for (std::size_t i = 0; i < std::min(piece.values.size(), kMostValues); ++i) {
-      const RewrittenTerm& v = piece.values[i];
-      const Ref own = in_order_of_value(v.term);
-      r.before += (i == 0 ? "" : ", ") + before.of(own);
-      r.after += (i == 0 ? "" : ", ") + after.of(classes().find(own));
-    }
-    if (piece.values.size() > kMostValues) r.before += ", ...", r.after += ", ...";
-    for (int term : difference.terms_of(piece)) {
-      const NodeId n = region_.origins[terms().origins[static_cast<std::size_t>(term)].index];
-      if (std::find(r.covers.begin(), r.covers.end(), n) == r.covers.end()) r.covers.push_back(n);
-    }
-    std::sort(r.covers.begin(), r.covers.end());
-    return r;
-  }
-
-  /// A term with the labels that it has as the value of its node, so that formulas have the order of the user's axes.
-  Ref in_order_of_value(int term) const {
-    for (const std::optional<Value>& v : terms().values)
-      if (v && v->ref.term == term) return v->ref;
-    return {term, terms().terms.slots(term)};
-  }
-
-  std::string text_of(const Difference& difference) const {
-    std::string text;
-    for (const Piece& piece : difference.pieces()) {
-      const Rewriting r = rewriting(difference, piece, 0);
-      text += fmt::format("{}{}  {}  ->  {}", text.empty() ? "" : "; ", r.rule, r.before, r.after);
-    }
-    return text;
-  }
-
   void report_too_little(const Candidate& c) {
     const double ratio = times_as_fast(written_, c.estimate);
     if (ratio >= options_.gain) return report_other_symbols(c);
+    // Kernels of one graph are added up in another order than those of the other one.
+    const bool is_slower = c.estimate.seconds > written_.seconds * (1 + kOfNothing);
+    const std::string verdict = is_slower ? "" : fmt::format("{:.2f} times as fast, less than {:g}: ", ratio, options_.gain);
+    outcome_.not_done.push_back(fmt::format("{}: {}about {} instead of {}; a launch takes {}", texts_.of(difference_of(c.members)), verdict,
+                                            estimate_text(c.estimate), estimate_text(written_), time_text(options_.launch_seconds)));
+  }
+
+  static std::string time_text(double seconds) {
+    return seconds < 1e-3 ? fmt::format("{:.3g} us", seconds * 1e6) : fmt::format("{:.3g} ms", seconds * 1e3);
+  }
+  static std::string estimate_text(const SearchEstimate& e) {
+    return time_text(e.seconds) + (e.kernels.empty() ? "" : " in " + ir::plural(e.kernels.size(), "kernel"));
+  }
+
+  void report_unchanged(std::string_view why) {
+    if (!made_->has_other_formulas()) return;
+    const std::string_view limit = made_->is_complete() ? "" : ", of those that were found within the limit of nodes";
+    outcome_.unchanged = fmt::format("{}: {}{}", texts_.results(), why, limit);
+  }
+
+  /// What a guard forbids is searched again without it, if the guard has refused something. Costs of nodes decide whether a report says so.
+  void report_refused() {
+    const RefusedRules refused = made_->refused();
+    if (refused.expands_differences) {
+      SearchOptions others = options_;
+      others.expand_differences = true;
+      report_refused(others, "but loses digits where what is subtracted is close; expand_differences allows it");
+    }
+    if (refused.type) {
+      SearchOptions others = options_;
+      others.all_types = others.move_rounding = true;
+      report_refused(others, *refused.type == ir::Element::bf16
+                                 ? "but move_rounding is false"
+                                 : fmt::format("but what is formed may overflow in {}", ir::text(*refused.type)));
+    }
+  }
+
+  void report_refused(const SearchOptions& others, std::string_view why) {
+    SaturatedRegion made(region_.graph, others, target_);
+    const double times_as_fast = made.gain_by_nodes() / made_->gain_by_nodes();
+    if (made.cheapest().best.empty() || times_as_fast < std::max(options_.gain, 1.0)) return;
+    const RegionTexts texts(whole_, region_, judge_, made);
+    const Difference difference(region_.graph, made.terms(), made.classes(), made.cheapest().best[0].members);
     outcome_.not_done.push_back(
-        fmt::format("{}: {:.2f} times as fast, less than {:g}", text_of(difference_of(c.members)), ratio, options_.gain));
+        fmt::format("{}: {:.2f} times as fast by the costs of operations, {}", texts.of(difference), times_as_fast, why));
   }
 
   void report_other_symbols(const Candidate& c, std::string_view consequence = {}) {
@@ -311,7 +281,7 @@ class RegionSearch {
     const double as_written = is_small ? written_.seconds_if_small : written_.seconds_if_large;
     outcome_.not_done.push_back(fmt::format(
         "{}: where symbols have {} values, it takes {:.3g} us instead of {:.3g} us{}; at typical values {:.3g} us instead of {:.3g} us{}",
-        text_of(difference_of(c.members)), is_small ? "their least" : "great", seconds * 1e6, as_written * 1e6, consequence,
+        texts_.of(difference_of(c.members)), is_small ? "their least" : "great", seconds * 1e6, as_written * 1e6, consequence,
         c.estimate.seconds * 1e6, written_.seconds * 1e6, is_small ? " (greater least values, dim(\"n\", {.min = ...}), allow more)" : ""));
   }
 
@@ -319,7 +289,9 @@ class RegionSearch {
   const Region& region_;
   const SearchOptions& options_;
   const Judge& judge_;
+  const ir::TargetDesc& target_;
   const std::shared_ptr<SaturatedRegion> made_;
+  const RegionTexts texts_;
   SearchEstimate written_;
   RegionOutcome outcome_;
 };

@@ -14,25 +14,19 @@
 #include <string>
 #include <vector>
 
+#include "passes/search/choose/rewriting.h"
 #include "passes/search/choose/search_options.h"
 #include "passes/search/regions/region.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes::search {
 
-/// A part of the graph that is computed in another way than it was written. Nodes are those of the whole graph.
-struct Rewriting {
-  std::string rule;           // names of rules, in the order of their use
-  std::string before, after;  // formulas, in the user's names
-  std::vector<graph::NodeId> covers;
-  double saved_seconds = 0;
-};
-
 struct RegionOutcome {
   /// The graph for a region of this structure, with its names and lines; none if it stays as written.
   std::function<graph::Graph(const Region&)> rewrite;
   std::vector<Rewriting> rewritings;
   std::vector<std::string> not_done;             // reasons, with the formulas that they are about
+  std::string unchanged;                         // why none of the graphs that the rules give is compared; empty if one is
   double seconds_before = 0, seconds_after = 0;  // 0 if nothing was estimated
   std::size_t nodes = 0, candidates = 0;         // nodes of the e-graph, and graphs that were estimated besides the graph as written
   bool is_complete = true, is_optimal = true;

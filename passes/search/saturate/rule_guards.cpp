@@ -35,7 +35,10 @@ RuleGuards::RuleGuards(const GraphTerms& all, const NodeSource& source, const Se
 }
 
 bool RuleGuards::may_apply(const Direction& d, ir::Element e) const {
-  return !arithmetic_[static_cast<std::size_t>(d.rule)] || may_reassociate(e, limits_.move_rounding);
+  if (!arithmetic_[static_cast<std::size_t>(d.rule)] || may_reassociate(e, limits_.move_rounding)) return true;
+  if (!ir::is_float(e)) return false;
+  if (!limits_.all_types) refused_.type = e;
+  return limits_.all_types;
 }
 
 bool RuleGuards::may_use(const Direction& d, const Match& m) const {
@@ -43,7 +46,9 @@ bool RuleGuards::may_use(const Direction& d, const Match& m) const {
   const Rule& rule = search_rules()[number];
   if (!limits_.neutral_moves && is_neutral(rule, d.side, m)) return false;
   if (spreads_[number] && loses_infinities(rule, m)) return false;
-  return limits_.expand_differences || d.side == 1 || !spreads_[number] || is_allowed(rule, d.side, m);
+  if (limits_.expand_differences || d.side == 1 || !spreads_[number] || is_allowed(rule, d.side, m)) return true;
+  refused_.expands_differences = true;
+  return false;
 }
 
 // Nodes that were added on the searched side do not count as a difference.

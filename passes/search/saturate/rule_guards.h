@@ -9,6 +9,8 @@
 //
 // 2 v - v does not become v, which is infinite where 2 v - v is NaN (multiples.h).
 #pragma once
+#include <optional>
+
 #include "passes/search/egraph.h"
 #include "passes/search/graph/graph_terms.h"
 #include "passes/search/rules/saturation.h"
@@ -22,6 +24,13 @@ struct SearchLimits {
   bool expand_differences = false;  // (a - b) c may become a c - b c, which loses digits where a and b are close
   bool neutral_moves = false;       // neutral moves are made: more formulas, of which fusion makes the same kernels; for tests
   bool move_rounding = true;        // values of bf16, whose sums are rounded to it, may be added and multiplied in another order
+  bool all_types = false;           // values of f16 may, too; for reports of what that would gain
+};
+
+/// What the guards have refused that an option, or another type, would allow.
+struct RefusedRules {
+  bool expands_differences = false;
+  std::optional<ir::Element> type;  // rules were not searched for at values of this type
 };
 
 class RuleGuards {
@@ -33,6 +42,7 @@ class RuleGuards {
   bool may_apply(const Direction&, ir::Element) const;
   /// Whether a match is used.
   bool may_use(const Direction&, const Match&) const;
+  const RefusedRules& refused() const { return refused_; }
 
  private:
   bool is_allowed(const Rule&, int side, const Match&) const;
@@ -46,6 +56,7 @@ class RuleGuards {
   Multiples multiples_;
   mutable FiniteTerms finite_;              // remembers what it was asked for
   std::vector<bool> arithmetic_, spreads_;  // by rule
+  mutable RefusedRules refused_;
 };
 
 }  // namespace tilewright::passes::search

@@ -23,6 +23,7 @@ SaturatedGraph::SaturatedGraph(const graph::Graph& written, GraphTerms& all, con
   saturation_.use_if([&](const Direction& d, const Match& m) { return guards.may_use(d, m); });
   saturation_.on_added([&](int, int root) { all_.origins.push_back(all_.origins[static_cast<std::size_t>(root)]); });
   is_complete_ = saturation_.run({limits.nodes, limits.rounds}, [] { return false; }) == Saturation::Outcome::complete;
+  refused_ = guards.refused();
 }
 
 void SaturatedGraph::add(const GraphTerms& terms, std::span<const Saturation::Application> applications) {

@@ -29,12 +29,14 @@ class SaturatedGraph {
   const EGraph& classes() const { return saturation_.graph(); }
   bool is_complete() const { return is_complete_; }
   int rounds() const { return saturation_.rounds(); }
+  const RefusedRules& refused() const { return refused_; }
 
  private:
   GraphTerms& all_;
   const int written_terms_;
   Saturation saturation_;
   bool is_complete_ = false;
+  RefusedRules refused_;
 };
 
 }  // namespace tilewright::passes::search

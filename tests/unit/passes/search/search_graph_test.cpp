@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -107,9 +108,17 @@ TEST_CASE("search_graph: a graph stays as written without enough gain, where it 
   CHECK(!r.graph);
   CHECK(r.rewritings.empty());
   REQUIRE(r.not_done.size() == 1);
-  CHECK(r.not_done[0] == "order  (q k) v  ->  q (k v): 1.10 times as fast, less than 1.2");
+  CHECK(r.not_done[0] ==
+        "order  (q k) v  ->  q (k v): 1.10 times as fast, less than 1.2: about 10 ms instead of 11 ms; a launch takes 3 us");
   CHECK(
       search_graph(g, {.gain = 1.05}, {}, judge_by([=](const Graph& x) { return multiplications(x) < as_written ? 10e-3 : 11e-3; })).graph);
+
+  // Cheaper by the costs of operations, slower by the estimate.
+  r = search_graph(g, {}, {}, judge_by([=](const Graph& x) { return multiplications(x) < as_written ? 17e-6 : 13.5e-6; }));
+  CHECK(!r.graph);
+  REQUIRE(r.not_done.size() == 1);
+  CHECK(r.not_done[0] == "order  (q k) v  ->  q (k v): about 17 us instead of 13.5 us; a launch takes 3 us");
+  CHECK(r.unchanged.empty());
 
   for (bool is_small : {false, true}) {
     Judge slower{.estimate = [=](const Graph& x) -> std::optional<SearchEstimate> {
@@ -128,7 +137,9 @@ TEST_CASE("search_graph: a graph stays as written without enough gain, where it 
   CHECK(!r.graph);
   REQUIRE(r.not_done.size() == 1);
   CHECK(r.not_done[0] == "order  (q k) v  ->  q (k v): at a small instance 1 is 2");
-  CHECK(!search_graph(g, {}, {}, {[](const Graph&) { return std::optional<SearchEstimate>(); }, difference}).graph);
+  r = search_graph(g, {}, {}, {[](const Graph&) { return std::optional<SearchEstimate>(); }, difference});
+  CHECK(!r.graph);
+  CHECK(r.unchanged == std::vector<std::string>{"einsum: a part of it is computed node by node, and is not estimated"});
 }
 
 TEST_CASE("search: kernels that both graphs have count in neither, and what is kept is copied as it was written") {
@@ -555,7 +566,7 @@ TEST_CASE("search_graph: random graphs, rewritten without any gain, compute the 
     fusion::test::random_graph_of_each_kind(g, seed);
     const SearchResult r =
         search_graph(g, {.nodes = 400, .candidates = 2, .gain = 0, .expand_differences = seed % 2 == 0, .neutral_moves = true}, {}, judge);
-    refused += r.not_done.empty() ? 0 : 1;
+    refused += std::ranges::any_of(r.not_done, [](const std::string& why) { return why.find("at a small instance") != std::string::npos; });
     if (!r.graph) continue;
     ++rewritten;
     for (const Rewriting& w : r.rewritings) {
