@@ -4,15 +4,24 @@
 
 #include <array>
 #include <cstdio>
+#include <ctime>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <list>
 #include <random>
+#include <stdexcept>
 
 #include "backend/compile.h"
 #include "frontend/graph/rewrite_graph.h"
 #include "frontend/graph/tensor_call.h"
+#include "passes/fusion/sequence/build_sequence.h"
+#include "tests/bench/compared_plans.h"
+#include "tests/bench/graphs.h"
 #include "tests/bench/report.h"
 #include "tests/bench/searched_models.h"
+#include "tests/unit/passes/fusion/workloads.h"
+#include "tileir/graph/text/graph_text.h"
 
 namespace {
 
@@ -189,6 +198,16 @@ void measure(const Pair& pair, const tw::Device& device, const Options& options,
   pair.as_written(written), pair.by_hand(by_hand);
   const Run searched(device, written, tw::Search::estimate), unsearched(device, written, tw::Search::off),
       best(device, by_hand, tw::Search::off);
+  if (is_emulated(device)) {
+    const std::vector<RunCost> costs =
+        costs_of(device, {{searched.plan, std::cref(searched)}, {unsearched.plan, std::cref(unsearched)}, {best.plan, std::cref(best)}}, 1);
+    report.row(pair.name, {{"instructions, as written / by hand", costs[1].instructions / costs[2].instructions},
+                           {"searched / by hand", costs[0].instructions / costs[2].instructions},
+                           {"bytes, as written / by hand", costs[1].bytes / costs[2].bytes},
+                           {"searched / by hand", costs[0].bytes / costs[2].bytes},
+                           {"rewritings", static_cast<double>(searched.plan.rewrites().size())}});
+    return;
+  }
   std::array<std::vector<double>, 3> ms;
   const std::array<const Run*, 3> runs = {&searched, &unsearched, &best};
   for (int i = 0; i < options.repeats; ++i)
@@ -234,18 +253,102 @@ void measure_search(const Model& model, const std::string& target, const Options
                                           {"estimated gain", r.seconds_after > 0 ? r.seconds_before / r.seconds_after : 1}});
 }
 
+/// The time of processors that compiling takes, with the search and without: the search, the derivation of kernels, and both with LLVM.
+void measure_compilation(const std::string& name, const tw::Graph& graph, const std::string& target, const Options& options,
+                         Report& report) {
+  const auto written = std::make_shared<const tw::graph::Graph>(*tw::detail::tensor::nodes_of(graph, "compile", {}));
+  const tw::ir::TargetDesc facts = tw::backend::describe_target(target);
+  const auto ms_of = [](auto&& work) {
+    const std::clock_t start = std::clock();
+    work();
+    return 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  };
+  std::array<std::vector<double>, 5> ms;
+  for (int i = 0; i <= options.repeats; ++i) {
+    tw::detail::RewrittenGraph found;
+    const std::array<double, 5> now = {
+        ms_of([&] { found = tw::detail::rewrite_graph(written, {}, {}, facts, {}); }),
+        ms_of([&] { tw::passes::fusion::build_sequence(*found.graph, {}, facts); }),
+        ms_of([&] { tw::passes::fusion::build_sequence(*written, {}, facts); }),
+        ms_of([&] { graph.compile(target); }),
+        ms_of([&] { graph.compile(target, {.search = tw::Search::off}); }),
+    };
+    for (std::size_t k = 0; i > 0 && k < now.size(); ++k) ms[k].push_back(now[k]);
+  }
+  std::array<double, 5> median{};
+  for (std::size_t k = 0; k < median.size(); ++k) median[k] = summarise(ms[k]).median;
+  report.row(name + ", " + target, {{"search ms", median[0]},
+                                    {"derive ms", median[1]},
+                                    {"derive as written ms", median[2]},
+                                    {"compile ms", median[3]},
+                                    {"compile as written ms", median[4]},
+                                    {"with / without", median[3] / median[4]}});
+}
+
+/// The workloads of the tests of fusion, with sizes of models.
+void compare_workloads(const tw::Device& device, const Options& options, Report& report) {
+  for (const auto& workload : tw::passes::fusion::test::workloads()) {
+    const std::string name = "plan of " + workload.name;
+    if (!options.wants(name)) continue;
+    auto graph = std::make_shared<tw::graph::Graph>();
+    tw::passes::fusion::test::Variants first;
+    first.at = {.batch = 2,
+                .heads = 4,
+                .queries = 128,
+                .keys = 256,
+                .head = 64,
+                .value_head = 64,
+                .latent = 64,
+                .rotary = 16,
+                .rows = 128,
+                .inner = 512,
+                .columns = 256,
+                .vocabulary = 1024};
+    workload.build(*graph, first);
+    compare_with_search(name, graph, device, options, report);
+  }
+}
+
+std::shared_ptr<const tw::graph::Graph> read_graph(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) throw std::runtime_error("cannot read " + file);
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  return std::make_shared<const tw::graph::Graph>(tw::graph::parse(text, file));
+}
+
+/// Twelve layers, and a product with a vocabulary.
+void layers_with_head(tw::Graph& graph, std::int64_t rows) {
+  graphs::transformer(graph, 12, rows, [&](const Tensor& y) {
+    graph.output("logits",
+                 tw::matmul(tw::rms_norm(y, graph.parameter<float>("gamma", {1024})), graph.parameter<float>("head", {1024, 32000})));
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = parse(argc, argv, "Graphs with the search beside graphs that are rewritten by hand");
+  std::vector<std::string> files;
+  const Options options = parse(argc, argv, "Graphs with the search beside graphs that are rewritten by hand",
+                                {{.name = "--graphs", .help = "files of graphs: their plans with the search and without", .list = &files}});
   try {
     const tw::Device device = options.device.empty() ? tw::Device::open() : tw::Device::open(options.device);
     Report report(options, "search", device.name());
+    for (const std::string& file : files) compare_with_search(file, read_graph(file), device, options, report);
+    if (!files.empty()) return report.finish(), 0;
+    compare_workloads(device, options, report);
     for (const Pair& pair : pairs())
       if (options.wants(pair.name)) measure(pair, device, options, report);
     for (const Model& model : models())
       for (const char* target : {"cpu", "sm_90a"})
         if (options.wants(model.name)) measure_search(model, target, options, report);
+    for (const std::int64_t rows : {16, 1024})
+      for (const char* target : {"cpu", "sm_90a"}) {
+        const std::string name = fmt::format("compilation of 12 layers of {} rows", rows);
+        if (!options.wants(name)) continue;
+        tw::Graph graph;
+        layers_with_head(graph, rows);
+        measure_compilation(name, graph, target, options, report);
+      }
     report.finish();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -24,8 +24,10 @@ inline const std::map<std::string, std::size_t>& transformer_weights() {
   return sizes;
 }
 
-/// Layers of RMS norm, rotary causal attention with grouped heads, and a gated MLP, with residuals, on `seq` rows.
-inline void transformer(tw::Graph& graph, int layers, tw::Dim seq) {
+/// Layers of RMS norm, rotary causal attention with grouped heads, and a gated MLP, with residuals, on `seq` rows; finish(y) is called with their
+/// result.
+template <class Finish>
+void transformer(tw::Graph& graph, int layers, tw::Dim seq, Finish&& finish) {
   constexpr int kModel = 1024, kHeads = 16, kKv = 4, kDim = 64, kHidden = 2816;
   auto x = graph.input<float>("x", {seq, kModel});
   auto position = tw::iota<std::int32_t>(graph, {seq}, 0);
@@ -47,7 +49,10 @@ inline void transformer(tw::Graph& graph, int layers, tw::Dim seq) {
     auto gate = tw::silu(tw::matmul(m, weight("wg", {kModel, kHidden})));
     x = h + tw::matmul(gate * tw::matmul(m, weight("wu", {kModel, kHidden})), weight("wd", {kHidden, kModel}));
   }
-  graph.output("y", x);
+  finish(x);
+}
+inline void transformer(tw::Graph& graph, int layers, tw::Dim seq) {
+  transformer(graph, layers, seq, [&](const auto& y) { graph.output("y", y); });
 }
 /// The transformer on a number of rows that is a symbol.
 inline void transformer(tw::Graph& graph, int layers) { transformer(graph, layers, graph.dim("seq", {.max = 4096})); }
