@@ -86,7 +86,8 @@ TEST_CASE("device reports: what was printed before an access outside of a buffer
   });
   auto p = device.allocate<std::int32_t>(4);
   const Lines lines;
-  CHECK(has(error_of([&] { kernel({.grid = 1}, p); }), "cuLaunchKernelEx: CUDA_ERROR_"));
+  const std::string error = error_of([&] { kernel({.grid = 1}, p); });
+  CHECK(has(error, "cuLaunchKernelEx: CUDA_ERROR_"));
   device.synchronize();
   REQUIRE(lines.all.size() == 1);
   CHECK(has(lines.all[0], "about to go wrong"));
