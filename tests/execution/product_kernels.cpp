@@ -184,4 +184,54 @@ fuzz::Program program(const ProductKernel& kernel, const ProductShape& s) {
   return p;
 }
 
+fuzz::Program chained_products(int rows, int keys, int stages) {
+  const std::string text = R"(
+kernel @chain(%q: ptr<const f16> {divisible_by = 16, disjoint}, %k: ptr<const f16> {divisible_by = 16, disjoint},
+              %v: ptr<const f16> {divisible_by = 16, disjoint}, %o: ptr<f32> {divisible_by = 16, disjoint}, %m: i32 {positive}, %n: i32) {
+  %zero = constant {value = 0} : i32
+  %side = constant {value = 128} : i32
+  %p0 = program_id {axis = 0} : i32
+  %i0 = mul %p0, %side : i32
+  %ib = broadcast %i0 : i32[128]
+  %r = arange {lo = 0, hi = 128} : i32[128]
+  %is = add %ib, %r : i32[128]
+  %i = reshape %is : i32[128, 1]
+  %d = reshape %r : i32[1, 128]
+  %i_most = add %m, %zero : i32
+  %d_most = add %side, %zero : i32
+  %j_most = add %n, %zero : i32
+  %q_pitch = constant {value = 128} : i32
+  %k_pitch = constant {value = 128} : i32
+  %v_pitch = constant {value = 128} : i32
+  %q_base = add_ptr %q, %zero : ptr<const f16>
+  %k_base = add_ptr %k, %zero : ptr<const f16>
+  %v_base = add_ptr %v, %zero : ptr<const f16>)" +
+                           load("q", "i", "d", false, 128, 128) + R"(
+  %none = constant {value = 0.0} : f32[128, 128]
+  %sums = for %zero, %n, %side, %none {num_stages = STAGES} : f32[128, 128] (%at: i32, %acc: f32[128, 128]) {
+    %atb = broadcast %at : i32[128]
+    %js = add %atb, %r : i32[128]
+    %j = reshape %js : i32[128, 1])" +
+                           load("k", "j", "d", false, 128, 128) + load("v", "j", "d", false, 128, 128) + R"(
+    %turned = permute %k_x {axes = [1, 0]} : f16[128, 128]
+    %first = dot %q_x, %turned, %none : f32[128, 128]
+    %rounded = cast %first : f16[128, 128]
+    %second = dot %rounded, %v_x, %acc : f32[128, 128]
+    yield %second
+  }
+  %po = mul %q_r, %q_p : i32[128, 128]
+  %oo = add %po, %q_c : i32[128, 128]
+  %ob = broadcast %o : ptr<f32>[128, 128]
+  %op = add_ptr %ob, %oo : ptr<f32>[128, 128]
+  store %op, %sums, %q_lr
+})";
+  fuzz::Program p;
+  p.function = parse(replaced(text, {{"STAGES", std::to_string(stages)}}), "chain.tile").functions.at(0);
+  p.grid = {(rows + 127) / 128, 1, 1};
+  p.arguments = {small_halves(rows * 128), small_halves(keys * 128), small_halves(keys * 128), buffer(Element::f32, rows * 128), {}, {}};
+  p.arguments[4].word = static_cast<std::uint64_t>(rows);
+  p.arguments[5].word = static_cast<std::uint64_t>(keys);
+  return p;
+}
+
 }  // namespace tilewright::test

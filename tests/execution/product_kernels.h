@@ -25,4 +25,7 @@ struct ProductShape {
 /// The factors are small whole numbers and halves, whose products and sums are exact.
 fuzz::Program program(const ProductKernel&, const ProductShape&);
 
+/// (q k^T) v, the first product rounded to f16: 128 rows of q, which stay in the loop over `keys` rows of k and v, 128 at a time.
+fuzz::Program chained_products(int rows, int keys, int stages);
+
 }  // namespace tilewright::test

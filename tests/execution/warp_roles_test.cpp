@@ -157,6 +157,19 @@ TEST_CASE("warp roles: the interpreter, with random turns") {
     }
 }
 
+TEST_CASE("warp roles: chained products, of which one has a factor that threads write before the loop") {
+  for (const int stages : {2, 3})
+    for (const int keys : {1, 128, 300, 900}) {
+      CAPTURE(keys);
+      const fuzz::Program p = chained_products(200, keys, stages);
+      CHECK(has_roles(passed(p, 8)));
+      fuzz::EmulatorExecutor emulator(kHopper, 8);
+      check_equal(p, emulator);
+      RandomTurns turns(8, 1);
+      check_equal(p, turns);
+    }
+}
+
 TEST_CASE("warp roles: random products") {
   constexpr int kPrograms = 12;
   fuzz::Random random(38);
