@@ -1,5 +1,5 @@
 // How good the choice of configurations is: for each pair of a kernel and a shape, all candidates are measured, and the model's first
-// choice and that of Options::tune are compared with the best of them. On emulators, time is the estimate from counters.
+// choice and that of Options::tune are compared with the best of them. Or how little the tiles of products matter on hosts. On emulators, time is the estimate from counters.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +24,7 @@ using kernels::host::Machine;
 using kernels::host::Problem;
 
 constexpr double kSampleMs = 0.5;  // shorter ones are launched several times
+constexpr double kSlow = 1.15;     // times the best of all tiles
 constexpr double kHopeless = 1.5;  // times the best, after two samples
 
 std::string text_of(const Configuration& c) { return tw::detail::text_of_constant(c); }
@@ -47,6 +48,13 @@ class TuningBench {
         machine_(kernels::host::machine_of(device_)),
         report_(options, "tuning", device_.name()) {
     if (!dump.empty()) dump_.open(dump);
+  }
+
+  /// The worst of plain products in any tile beside the best.
+  void run_tiles() {
+    for (const TuningPair& pair : product_pairs())
+      if (options_.wants(pair.name)) measure_tiles(pair);
+    report_.finish();
   }
 
   void run() {
@@ -142,6 +150,30 @@ class TuningBench {
     return {best, measured};
   }
 
+  void measure_tiles(const TuningPair& pair) {
+    const Launcher launch = pair.prepare(device_);
+    std::vector<Candidate> all;
+    for (const int bm : {32, 64, 128, 256})
+      for (const int bn : {32, 64, 128, 256})
+        for (const int bk : {32, 64, 256}) {
+          Candidate one{{.bm = bm, .bn = bn, .bk = bk}};
+          sample(launch, one.configuration, 1);  // compiles
+          one.launches = static_cast<int>(std::clamp(kSampleMs * 1000 / sample(launch, one.configuration, 1), 1.0, 1000.0));
+          all.push_back(one);
+        }
+    for (int round = 0; round < options_.repeats; ++round)
+      for (Candidate& c : all) c.samples.push_back(sample(launch, c.configuration, c.launches));
+    std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.median() < b.median(); });
+    const double best = all.front().median();
+    const auto slow = std::count_if(all.begin(), all.end(), [&](const Candidate& c) { return c.median() > kSlow * best; });
+    report_.row(pair.name, {{"tiles", static_cast<double>(all.size())},
+                            {"best us", best},
+                            {"worst / best", all.back().median() / best},
+                            {"over 1.15", static_cast<double>(slow)}});
+    std::printf("    best %s, worst %s\n", text_of(all.front().configuration).c_str(), text_of(all.back().configuration).c_str());
+    std::fflush(stdout);
+  }
+
   void measure(const TuningPair& pair) {
     const Launcher launch = pair.prepare(device_);
     const Problem problem = problem_of(pair, launch);
@@ -176,14 +208,19 @@ class TuningBench {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string dump, clock;
-  const auto options =
-      bench::parse(argc, argv, "The model's and the tuner's choice beside the best of all configurations",
-                   {{"--dump", "a file for the estimate and the time of each candidate", nullptr, &dump},
-                    {"--clock", "wall, or cpu: the time of processors, for one thread on a loaded machine", nullptr, &clock}});
+  std::string dump, clock, tiles;
+  const auto options = bench::parse(
+      argc, argv, "The model's and the tuner's choice beside the best of all configurations",
+      {{"--dump", "a file for the estimate and the time of each candidate", nullptr, &dump},
+       {"--clock", "wall, or cpu: the time of processors, for one thread on a loaded machine", nullptr, &clock},
+       {"--tiles", "any: instead, products in 48 tiles from 32x32x32 to 256x256x256, the worst beside the best", nullptr, &tiles}});
   try {
     ::setenv("TILEWRIGHT_WISDOM", "off", 1);
-    TuningBench(options, dump, clock == "cpu").run();
+    TuningBench bench(options, dump, clock == "cpu");
+    if (tiles.empty())
+      bench.run();
+    else
+      bench.run_tiles();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

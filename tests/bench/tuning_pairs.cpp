@@ -180,4 +180,9 @@ std::vector<TuningPair> tuning_pairs(bool is_small) {
           decode<float>(4, 8, 1024, 64)};
 }
 
+std::vector<TuningPair> product_pairs() {
+  return {product<float>(512, 512, 512), product<float>(1024, 1024, 1024), product<float>(4096, 64, 4096), product<float>(4096, 4096, 64),
+          product<float>(128, 512, 1024)};
+}
+
 }  // namespace bench

@@ -22,5 +22,7 @@ struct TuningPair {
 
 /// `is_small`: shapes that an emulator runs in a fraction of a second.
 std::vector<TuningPair> tuning_pairs(bool is_small);
+/// Products of f32, square, flat and narrow ones.
+std::vector<TuningPair> product_pairs();
 
 }  // namespace bench
