@@ -14,15 +14,19 @@
 //      operands are swapped, if step 2 leaves it open (passes/layout/mma_order.h).
 //
 //   5. select_async: an asynchronous row instead, if the rows of the result fill groups of warps, a group's accumulator fits its registers, and
-//      the factors fit shared memory. Groups share the rows first, so that each reads few rows of the first factor. In chained products it
+//      the factors fit shared memory; else a remark says why not. Groups share the rows first, so that each reads few rows of the first factor. In chained products it
 //      reads the first factor from the registers of the product before.
 //
 //   dot of f64, b row-major   ->   mma {instruction = m8n8k4_f64, column_order = [1, 2, 3, 0], k_order = [1, 2, 0]}: vectors of 2 elements
 //
 // Input, output: traced. Numerics: f32 factors may be rounded to tf32, or be split into sums of two bf16; sums are in another order. See
 // tests/files/passes/select_mma/.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+#include <string>
+#include <variant>
 
 #include "passes/layout/mma_order.h"
 #include "passes/pass.h"
@@ -121,20 +125,31 @@ int most_accumulators(const ir::TargetDesc& target, int num_warps) {
   return (std::min(target.max_registers, target.registers_per_sm / (32 * num_warps)) + 1) / 2;
 }
 
-/// The product by this row; none if the tiles do not allow it.
-std::optional<MmaProduct> async_product(const Function& f, OpId dot, std::int64_t row, const PassContext& context) {
+/// A product by an asynchronous instruction, or the reason why there is none.
+using AsyncProduct = std::variant<MmaProduct, std::string>;
+
+/// The product by this row, unless the tiles do not allow it.
+AsyncProduct async_product(const Function& f, OpId dot, std::int64_t row, const PassContext& context) {
   MmaProduct p{.dot = dot, .row = row, .chain = chain_of(f, dot)};
   const MatrixInstruction& i = p.instruction();
   const ir::Type a = f.type(f.operand(dot, 0)), sums = f.type(f.result(dot));
   const std::int64_t groups = context.num_warps >> i.log2_warps;
-  if (sums.rank() != 2 || groups == 0 || a.extent(1) < 1 << i.log2_k) return std::nullopt;
+  if (sums.rank() != 2) return "its tiles have a batch axis";
+  if (groups == 0) return fmt::format("a program has {} warps; a product takes {}", context.num_warps, 1 << i.log2_warps);
+  if (a.extent(1) < 1 << i.log2_k) return fmt::format("K is {}; it takes at least {}", a.extent(1), 1 << i.log2_k);
   const std::int64_t by_rows = std::min(groups, sums.extent(0) >> i.log2_m);
-  if (by_rows == 0) return std::nullopt;
+  if (by_rows == 0) return fmt::format("the result has {} rows; it takes at least {}", sums.extent(0), 1 << i.log2_m);
   const std::int64_t by_columns = groups / by_rows, columns = sums.extent(1) / by_columns;
-  if (columns < (by_columns > 1 ? kLeastDivided : kLeastColumns)) return std::nullopt;
+  if (const int least = by_columns > 1 ? kLeastDivided : kLeastColumns; columns < least)
+    return fmt::format("{} warps share {} columns of the result; a group of {} takes at least {}", context.num_warps, sums.extent(1),
+                       1 << i.log2_warps, least);
   // Chained products keep rows within a warp.
-  if (by_columns > 1 && p.chain.any()) return std::nullopt;
-  if (sums.extent(0) / by_rows * columns / (32 << i.log2_warps) > most_accumulators(context.target, context.num_warps)) return std::nullopt;
+  if (by_columns > 1 && p.chain.any())
+    return fmt::format("the result is a factor of another product and has {} rows; {} warps take {}", sums.extent(0), context.num_warps,
+                       groups << i.log2_m);
+  const std::int64_t registers = sums.extent(0) / by_rows * columns / (32 << i.log2_warps);
+  if (const int most = most_accumulators(context.target, context.num_warps); registers > most)
+    return fmt::format("a thread has {} registers of the result; it may have at most {}", registers, most);
   p.share.warps = {by_rows << i.log2_warps, by_columns};
   p.from_registers = p.chain.producer && i.a == MatrixInstruction::Storage::either;
   return p;
@@ -145,17 +160,25 @@ bool is_along_k(const Function& f, OpId dot) {
   return axis_in_memory(f, f.operand(dot, 0)) == 1 && axis_in_memory(f, f.operand(dot, 1)) == 0;
 }
 
-std::optional<MmaProduct> select_async(const Function& f, OpId dot, const PassContext& context) {
+/// The reason is empty if there is no such instruction for the elements.
+AsyncProduct select_async(const Function& f, OpId dot, const PassContext& context) {
+  std::string why;
   const auto all = ir::matrix_instructions();
   const ir::Element factors = f.type(f.operand(dot, 0)).element(), sums = f.type(f.result(dot)).element();
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!ir::is_asynchronous(all[i]) || all[i].factors != factors || all[i].sums != sums) continue;
-    // The others are less accurate than synchronous instructions.
-    if (all[i].accuracy != MatrixInstruction::Accuracy::exact || !ir::has_instruction(context.target, all[i])) continue;
-    if (!ir::keeps(all[i], precision_of(f, dot)) || (all[i].major == MatrixInstruction::Major::k && !is_along_k(f, dot))) continue;
-    if (auto p = async_product(f, dot, static_cast<std::int64_t>(i), context)) return p;
+    if (!ir::has_instruction(context.target, all[i])) continue;
+    if (all[i].accuracy != MatrixInstruction::Accuracy::exact || !ir::keeps(all[i], precision_of(f, dot))) {
+      why = fmt::format("its sums of products of {} are less accurate", ir::text(factors));
+    } else if (all[i].major == MatrixInstruction::Major::k && !is_along_k(f, dot)) {
+      why = fmt::format("factors of {} must be neighbours along K in memory", ir::text(factors));
+    } else {
+      AsyncProduct p = async_product(f, dot, static_cast<std::int64_t>(i), context);
+      if (std::holds_alternative<MmaProduct>(p)) return p;
+      why = std::get<std::string>(std::move(p));
+    }
   }
-  return std::nullopt;
+  return why;
 }
 
 /// Bytes of the factors that the instruction reads from shared memory.
@@ -199,7 +222,7 @@ std::vector<ir::Attr> attributes_of(const Function& f, const MmaProduct& p) {
 bool select_mma(Function& f, const PassContext& context) {
   if (!context.target.is_gpu()) return false;
   std::vector<MmaProduct> products;
-  std::vector<std::optional<MmaProduct>> asynchronous;
+  std::vector<AsyncProduct> asynchronous;
   std::int64_t bytes = 0;
   f.walk([&](OpId id) {
     if (f.kind(id) != OpKind::dot_) return;
@@ -207,12 +230,20 @@ bool select_mma(Function& f, const PassContext& context) {
     const std::optional<std::int64_t> row = select_instruction(f, id, context.target);
     if (!row) return;
     products.push_back(make_product(f, id, *row, context.num_warps));
-    if (const auto& p = asynchronous.emplace_back(select_async(f, id, context))) bytes += shared_bytes(f, *p);
+    if (const auto* p = std::get_if<MmaProduct>(&asynchronous.emplace_back(select_async(f, id, context)))) bytes += shared_bytes(f, *p);
   });
   // Loops need memory for further stages, and other ops for their scratch.
-  if (bytes <= context.target.shared_bytes / 4 * 3)
-    for (std::size_t i = 0; i < products.size(); ++i)
-      if (asynchronous[i]) products[i] = *asynchronous[i];
+  const std::int64_t most_bytes = context.target.shared_bytes / 4 * 3;
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    if (bytes > most_bytes && std::holds_alternative<MmaProduct>(asynchronous[i]))
+      asynchronous[i] = fmt::format("the factors of all products have {} bytes; {} fit in shared memory beside further stages of loops",
+                                    bytes, most_bytes);
+    if (const auto* p = std::get_if<MmaProduct>(&asynchronous[i])) {
+      products[i] = *p;
+    } else if (const auto& why = std::get<std::string>(asynchronous[i]); context.remarks && !why.empty()) {
+      context.remarks->push_back({f.where(products[i].dot), fmt::format("dot: warps multiply, and no wgmma does: {}", why)});
+    }
+  }
   choose_mma_orders(f, products);
   Rewriter rw(f);
   for (const MmaProduct& p : products) {
