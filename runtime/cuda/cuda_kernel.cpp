@@ -40,6 +40,7 @@ CudaKernel::CudaKernel(std::shared_ptr<Device> device, Context& on, const backen
       name(on.keep(kernel.name)),
       parameters(kernel.params),
       plan(kernel.launch),
+      maps(plan.parameters.size()),
       reports(kernel.reports.empty() ? nullptr : std::make_shared<const std::vector<backend::ReportSite>>(kernel.reports)),
       sites(kernel.sites.empty() ? nullptr : std::make_shared<const std::vector<backend::AccessSite>>(kernel.sites)),
       threads(static_cast<unsigned>(kThreadsPerWarp * kernel.resources.num_warps)),

@@ -6,6 +6,7 @@
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/kernel_reports.h"
 #include "runtime/cuda/launch_bounds.h"
+#include "runtime/cuda/tensor_map_cache.h"
 #include "runtime/device.h"
 
 namespace tilewright::rt::cuda {
@@ -23,8 +24,9 @@ struct CudaKernel : Executable {
   const std::string& name;                 // kept by the context, since a failure may be reported after the kernel is destroyed
   const std::vector<ir::Type> parameters;  // those of the function; parameters of the plan, of reports and of sites follow
   const backend::LaunchPlan plan;
-  const ReportSites reports;  // null if it has none
-  const AccessSites sites;    // null if it has none
+  mutable TensorMapCache maps;  // of the parameters of the plan, by their numbers
+  const ReportSites reports;    // null if it has none
+  const AccessSites sites;      // null if it has none
   const unsigned threads, dynamic_shared_bytes;
   int driver_version = 0;  // set if the kernel has a plan
   int registers = 0, local_bytes = 0, static_shared_bytes = 0;

@@ -45,6 +45,14 @@ constexpr std::uint64_t kSmallTensorBytes = 128 << 10;
 constexpr std::uint64_t kWrongBit = std::uint64_t{1} << 21;  // in the second word
 constexpr int kFirstRightDriver = 13020;
 
+TensorMapCache::Key key_of(const TensorMapParameter& m, std::span<const std::int64_t> numbers) {
+  TensorMapCache::Key key{numbers[static_cast<std::size_t>(m.address)]};
+  std::size_t at = 1;
+  for (const auto* steps : {&m.extents, &m.strides})
+    for (const int step : *steps) key[at++] = numbers[static_cast<std::size_t>(step)];
+  return key;
+}
+
 void encode(const CudaKernel& kernel, const TensorMapParameter& m, std::span<const std::int64_t> numbers, CUtensorMap& map,
             const Here& where) {
   constexpr std::size_t kMostAxes = 5;
@@ -73,6 +81,15 @@ void encode(const CudaKernel& kernel, const TensorMapParameter& m, std::span<con
                              kernel.name, ir::text(m.element), address, fmt::join(std::span(extents).first(rank), ", "),
                              fmt::join(std::span(strides).first(rank - 1), ", "), fmt::join(m.box, ", ")));
   if (last < kSmallTensorBytes && kernel.driver_version < kFirstRightDriver) map.opaque[1] &= ~kWrongBit;
+}
+
+/// A known map, or a new one, which is kept.
+void make_map(const CudaKernel& kernel, std::size_t parameter, std::span<const std::int64_t> numbers, CUtensorMap& map, const Here& where) {
+  const auto& m = std::get<TensorMapParameter>(kernel.plan.parameters[parameter]);
+  const TensorMapCache::Key key = key_of(m, numbers);
+  if (kernel.maps.find(parameter, key, map)) return;
+  encode(kernel, m, numbers, map, where);
+  kernel.maps.keep(parameter, key, map);
 }
 
 }  // namespace
@@ -109,7 +126,7 @@ void LaunchParameters::make(const CudaKernel& kernel, std::span<const std::uint6
     if (const auto* packed = std::get_if<backend::PackedParameter>(&p))
       backend::pack(*packed, numbers, bytes);
     else
-      encode(kernel, std::get<TensorMapParameter>(p), numbers, *new (bytes.data()) CUtensorMap, where);
+      make_map(kernel, static_cast<std::size_t>(&p - plan.parameters.data()), numbers, *new (bytes.data()) CUtensorMap, where);
     pointers_[count_++] = bytes.data();
     at += bytes.size();
   }

@@ -151,6 +151,26 @@ TEST_CASE("launch_recipes: tensor maps have the element's type, and bytes where 
                 text);
 }
 
+TEST_CASE("launch_recipes: the driver encodes a map once for the same numbers, and the oldest of some maps is forgotten") {
+  FakeDriver driver;
+  const auto device = open_fake(driver);
+  const auto kernel = device->load(mapped(ir::Element::f16), Here::current());
+  const auto launch = [&](std::uint64_t address, std::uint64_t rows) {
+    const std::uint64_t arguments[] = {address, rows, 100, 112};
+    device->launch(*kernel, {.where = Here::current()}, arguments, device->default_stream());
+    return driver.count("cuTensorMapEncodeTiled");
+  };
+  CHECK(launch(0x1000, 30) == 1);
+  CHECK(launch(0x1000, 30) == 1);
+  CHECK(launch(0x1000, 31) == 2);
+  CHECK(launch(0x2000, 30) == 3);
+  CHECK(launch(0x1000, 30) == 3);
+  CHECK(launch(0x3000, 30) == 4);
+  CHECK(launch(0x4000, 30) == 5);
+  CHECK(launch(0x2000, 30) == 5);
+  CHECK(launch(0x1000, 30) == 6);
+}
+
 TEST_CASE("launch_recipes: the bit that drivers before CUDA 13.2 set in maps of small tensors is cleared") {
   // Rows of 128 columns of 4 bytes: 256 rows have 128 KiB.
   for (const auto& [version, rows, is_cleared] :
