@@ -137,16 +137,18 @@ void read(ir::ByteReader& in, HostParameter& parameter) {
 }
 
 void write(ir::ByteWriter& out, const LaunchPlan& plan) {
-  const auto& [recipe, parameters, grid] = plan;
+  const auto& [recipe, parameters, grid, positive] = plan;
   write(out, recipe.steps);
   write(out, parameters);
   for (const int step : grid) out.write(step);
+  write(out, positive);
 }
 void read(ir::ByteReader& in, LaunchPlan& plan) {
-  auto& [recipe, parameters, grid] = plan;
+  auto& [recipe, parameters, grid, positive] = plan;
   read(in, recipe.steps);
   read(in, parameters);
   for (int& step : grid) step = in.read<int>();
+  read(in, positive);
 }
 
 void write(ir::ByteWriter& out, const Resources& resources) {

@@ -30,6 +30,11 @@ std::int64_t quotient(std::int64_t a, std::int64_t b) {
   return b == -1 ? static_cast<std::int64_t>(-static_cast<std::uint64_t>(a)) : a / b;
 }
 
+std::int64_t remainder_of(std::int64_t a, std::int64_t b) {
+  if (b == 0) throw RecipeError{"a division by 0"};
+  return b == -1 ? 0 : a % b;
+}
+
 /// Shifts by the width or more give 0, or the sign, as shifts of tile IR do.
 std::int64_t shifted_left(std::int64_t a, std::int64_t by) {
   return by < 0 || by > 63 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << by);
@@ -47,6 +52,12 @@ std::int64_t combined(Kind k, std::int64_t a, std::int64_t b) {
     case Kind::maximum: return std::max(a, b);
     case Kind::shl: return shifted_left(a, b);
     case Kind::shr: return shifted_right(a, b);
+    case Kind::rem: return remainder_of(a, b);
+    case Kind::bit_and: return a & b;
+    case Kind::eq: return a == b;
+    case Kind::ne: return a != b;
+    case Kind::lt: return a < b;
+    case Kind::le: return a <= b;
     case Kind::constant:
     case Kind::parameter:
     case Kind::grid: break;
@@ -65,6 +76,8 @@ class PlanChecker {
       if (std::string p = step_problem(steps[i], static_cast<int>(i)); !p.empty()) return fmt::format("step {}: {}", i, p);
     for (const int step : plan_.grid)
       if (step != -1 && !exists(step)) return "the grid names a step that does not exist";
+    for (const int step : plan_.positive)
+      if (!exists(step)) return "a number that must be positive is a step that does not exist";
     int bytes = static_cast<int>(params_) * 8;
     for (std::size_t i = 0; i < plan_.parameters.size(); ++i) {
       const HostParameter& parameter = plan_.parameters[i];
@@ -139,6 +152,13 @@ void evaluate(const LaunchRecipe& recipe, std::span<const ir::Type> params, std:
       default: numbers[i] = combined(s.kind, numbers[static_cast<std::size_t>(s.a)], numbers[static_cast<std::size_t>(s.b)]);
     }
   }
+}
+
+void check_positive(const LaunchPlan& plan, std::span<const std::int64_t> numbers) {
+  for (const int step : plan.positive)
+    if (const std::int64_t n = numbers[static_cast<std::size_t>(step)]; n < 1)
+      throw RecipeError{
+          fmt::format("a program may divide a position in a tensor by {}; by bulk copies it can only be divided by positive numbers", n)};
 }
 
 std::string plan_problem(const LaunchPlan& plan, std::size_t params) { return PlanChecker(plan, params).run(); }

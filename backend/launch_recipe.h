@@ -14,14 +14,33 @@
 namespace tilewright::backend {
 
 inline constexpr int kMostParameterBytes = 4096;  // for all parameters of a kernel together: every target accepts this much
-inline constexpr int kMostRecipeSteps = 64;
+inline constexpr int kMostRecipeSteps = 128;
 
-/// Numbers computed from parameters, grid and constants by +, -, *, /, min, max and shifts, each once, in order. All are 64-bit integers:
+/// Numbers computed from parameters, grid and constants by +, -, *, /, %, min, max, shifts, comparisons (1 or 0) and bitwise and, each once, in
+/// order. All are 64-bit integers:
 /// arguments are sign- or zero-extended by their type, pointers are their addresses. Arithmetic wraps, as in tile IR.
 ///
 /// Example: parameter 2 (k); constant 63; add 0, 1; constant 6; shr 2, 3: the number of k-tiles.
 struct LaunchRecipe {
-  enum class Kind : std::uint8_t { constant, parameter, grid, add, sub, mul, div, minimum, maximum, shl, shr };
+  enum class Kind : std::uint8_t {
+    constant,
+    parameter,
+    grid,
+    add,
+    sub,
+    mul,
+    div,
+    minimum,
+    maximum,
+    shl,
+    shr,
+    rem,
+    bit_and,
+    eq,
+    ne,
+    lt,
+    le
+  };
   struct Step {
     Kind kind = Kind::constant;
     std::int64_t value = 0;  // constant: its value; parameter: its number; grid: the axis
@@ -63,6 +82,7 @@ struct LaunchPlan {
   LaunchRecipe recipe;
   std::vector<HostParameter> parameters;  // after the function's parameters, before the runtime's (nvptx_abi.h)
   std::array<int, 3> grid{-1, -1, -1};    // steps: the number of programs; -1: the user's
+  std::vector<int> positive;              // steps: the kernel is right only if these are positive
   bool is_empty() const { return parameters.empty() && grid == std::array{-1, -1, -1}; }
   friend bool operator==(const LaunchPlan&, const LaunchPlan&) = default;
 };
@@ -83,6 +103,9 @@ struct RecipeError {
 /// recipe. Throws RecipeError for a division by 0.
 void evaluate(const LaunchRecipe&, std::span<const ir::Type> params, std::span<const std::uint64_t> arguments,
               const std::array<std::int32_t, 3>& grid, std::span<std::int64_t> numbers);
+
+/// Throws RecipeError if a number that must be positive is not.
+void check_positive(const LaunchPlan&, std::span<const std::int64_t> numbers);
 
 /// Writes the bytes of a packed parameter.
 void pack(const PackedParameter&, std::span<const std::int64_t> numbers, std::span<std::byte> to);

@@ -41,6 +41,14 @@ class RecipeBuilder {
     return m;
   }
 
+  /// The numbers behind the extents and the distances.
+  std::vector<int> positive_of(OpId id) {
+    std::vector<int> steps;
+    const auto& operands = f_.op(id).operands;
+    for (std::size_t i = 2 * f_.type(f_.result(id)).box().size(); i < operands.size(); ++i) steps.push_back(step_of(operands[i]));
+    return steps;
+  }
+
   LaunchRecipe take() { return {std::move(steps_)}; }
 
  private:
@@ -85,6 +93,14 @@ class RecipeBuilder {
       case OpKind::maximum_: return binary(Kind::maximum);
       case OpKind::shl_: return binary(Kind::shl);
       case OpKind::shr_: return binary(Kind::shr);
+      case OpKind::rem_: return combine(Kind::rem, step_of(operands[0]), step_of(operands[1]));
+      case OpKind::bit_and_: return combine(Kind::bit_and, step_of(operands[0]), step_of(operands[1]));
+      case OpKind::eq_: return combine(Kind::eq, step_of(operands[0]), step_of(operands[1]));
+      case OpKind::ne_: return combine(Kind::ne, step_of(operands[0]), step_of(operands[1]));
+      case OpKind::lt_: return combine(Kind::lt, step_of(operands[0]), step_of(operands[1]));
+      case OpKind::le_: return combine(Kind::le, step_of(operands[0]), step_of(operands[1]));
+      case OpKind::gt_: return combine(Kind::lt, step_of(operands[1]), step_of(operands[0]));
+      case OpKind::ge_: return combine(Kind::le, step_of(operands[1]), step_of(operands[0]));
       case OpKind::add_ptr_: {
         const int bytes = constant(ir::bytes(f_.type(v).element()));
         return combine(Kind::add, step_of(operands[0]), combine(Kind::mul, step_of(operands[1]), bytes));
@@ -112,7 +128,11 @@ LaunchPlan launch_plan(const ir::Function& f) {
   LaunchPlan plan;
   if (maps.empty()) return plan;
   RecipeBuilder builder(f);
-  for (OpId id : maps) plan.parameters.emplace_back(builder.map_of(id));
+  for (OpId id : maps) {
+    plan.parameters.emplace_back(builder.map_of(id));
+    for (const int step : builder.positive_of(id))
+      if (std::ranges::count(plan.positive, step) == 0) plan.positive.push_back(step);
+  }
   plan.recipe = builder.take();
   if (const std::string problem = plan_problem(plan, f.params.size()); !problem.empty())
     throw Error(f.where(maps.back()), "make_tensor_map: " + problem);

@@ -43,12 +43,22 @@ PositionFacts::Interval PositionFacts::interval(const Polynomial& p) const {
 
 bool PositionFacts::is_not_negative(const Polynomial& p) const {
   if (interval(p).lo >= 0) return true;
-  return std::ranges::all_of(p.terms(), [&](const auto& term) {
+  const std::size_t before = taken_as_positive_.size();
+  const bool holds = std::ranges::all_of(p.terms(), [&](const auto& term) {
     return term.second > 0 && std::ranges::all_of(term.first, [&](const Atom& a) { return is_not_negative(a.value()); });
   });
+  if (!holds) taken_as_positive_.resize(before);
+  return holds;
 }
 
 bool PositionFacts::is_not_negative(ValueId v) const {
+  const std::size_t before = taken_as_positive_.size();
+  const bool holds = derive_not_negative(v);
+  if (!holds) taken_as_positive_.resize(before);
+  return holds;
+}
+
+bool PositionFacts::derive_not_negative(ValueId v) const {
   if (interval(Atom::value(v)).lo >= 0) return true;
   const OpId id = f_.value(v).op;
   if (!id) {
@@ -65,7 +75,10 @@ bool PositionFacts::is_not_negative(ValueId v) const {
                                                              : ir::bits(from.element()) < ir::bits(to.element());
       return keeps_value && is_not_negative(operands[0]);
     }
-    case OpKind::div_:  // by a positive number: see find_tensor_box
+    case OpKind::div_:
+      if (!is_not_negative(operands[0])) return false;
+      take_as_positive(operands[1]);
+      return true;
     case OpKind::rem_:
     case OpKind::shr_: return is_not_negative(operands[0]);
     case OpKind::maximum_: return is_not_negative(operands[0]) || is_not_negative(operands[1]);
@@ -77,6 +90,11 @@ bool PositionFacts::is_not_negative(ValueId v) const {
     case OpKind::minimum_: return is_not_negative(operands[0]) && is_not_negative(operands[1]);
     default: return false;
   }
+}
+
+void PositionFacts::take_as_positive(ValueId v) const {
+  const bool is_known = interval(Atom::value(v)).lo >= 1 || std::ranges::count(taken_as_positive_, v) > 0;
+  if (!is_known) taken_as_positive_.push_back(v);
 }
 
 std::int64_t PositionFacts::divisor(const Polynomial& p) const {

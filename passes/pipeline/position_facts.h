@@ -1,6 +1,7 @@
 // What is known of positions in tensors, and of the numbers they are computed from: their range, their signs and their divisors.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "passes/analysis/axis_info.h"
 #include "passes/pipeline/polynomial_form.h"
@@ -18,17 +19,23 @@ class PositionFacts {
 
   Interval interval(const Atom&) const;
   Interval interval(const Polynomial&) const;
+  /// Quotients of a number that is not negative are taken to be not negative: the divisor is noted.
   bool is_not_negative(const Polynomial&) const;
   bool is_not_negative(ValueId) const;
+  /// Notes a value, unless it is known to be positive.
+  void take_as_positive(ValueId) const;
+  const std::vector<ValueId>& taken_as_positive() const { return taken_as_positive_; }
   /// The greatest power of two up to 16 that is known to divide it.
   std::int64_t divisor(const Polynomial&) const;
 
  private:
   std::int64_t divisor(const Atom&) const;
+  bool derive_not_negative(ValueId) const;
 
   const Function& f_;
   const OpId loop_;
   const AxisInfoAnalysis& info_;
+  mutable std::vector<ValueId> taken_as_positive_;
 };
 
 }  // namespace tilewright::passes

@@ -7,7 +7,7 @@
 //      the positions along the rows or the last axis.
 //   3. extents: each comparison of the mask must bound one position: c + i < extent, or 0 <= c + i. The host must be able to compute the extent.
 //      A comparison with 0 moves the address of the tensor to that position, if the position may be negative.
-//   4. limits: of the hardware and of the driver.
+//   4. limits: of the hardware and of the driver, and of the divisors in positions (passes/pipeline/launch_bounds.h).
 #include "passes/pipeline/tensor_box.h"
 
 #include <fmt/format.h>
@@ -17,6 +17,7 @@
 #include <climits>
 
 #include "passes/analysis/address_form.h"
+#include "passes/pipeline/launch_bounds.h"
 #include "passes/pipeline/position_facts.h"
 #include "tileir/launch_values.h"
 #include "tileir/layout/canonical_buffer.h"
@@ -58,6 +59,7 @@ class BoxFinder {
     if (why.empty()) why = divide();
     if (why.empty()) why = find_extents();
     if (why.empty()) why = check_limits();
+    if (why.empty()) why = check_divisors();
     if (!why.empty()) return why;
     return std::move(box_);
   }
@@ -140,8 +142,7 @@ class BoxFinder {
       const bool has_axes = std::ranges::any_of(
           b.rest.terms(), [](const auto& term) { return std::ranges::any_of(term.first, [](const Atom& a) { return a.is_axis(); }); });
       if (has_axes) return "its mask is no bound of the tensor";
-      // Positions in a tile are not negative.
-      if (!is_below || !facts_.is_not_negative(b.rest)) bounds_[found].push_back(std::move(b));
+      bounds_[found].push_back(std::move(b));
     }
     return {};
   }
@@ -207,6 +208,8 @@ class BoxFinder {
     for (const Bound& b : bounds) {
       if (!b.is_below) continue;
       const Polynomial before = axis.coordinate - b.rest;
+      // Positions in a tile are not negative: the comparison is always true.
+      if (!before.is_zero() && facts_.is_not_negative(b.rest)) continue;
       if (!is_launch(before) || (axis.has_lower_bound && !before.is_zero())) return "its mask is no bound of the tensor";
       axis.coordinate = b.rest;
       box_.offset = box_.offset + before * axis.stride;
@@ -268,6 +271,15 @@ class BoxFinder {
       if (range.lo < 1) return "the distance of its rows may not be positive";
       if (range.hi > INT64_MAX / bytes_) return "the distance of its rows may be above 2^40 bytes";
     }
+    return {};
+  }
+
+  std::string check_divisors() {
+    LaunchBounds bounds(f_, facts_);
+    // The bound of one may rest on others.
+    for (std::size_t i = 0; i < facts_.taken_as_positive().size(); ++i)
+      if (!bounds.least(facts_.taken_as_positive()[i])) return "a position in the tensor is divided by a number that may be negative";
+    box_.divisors = facts_.taken_as_positive();
     return {};
   }
 
@@ -356,6 +368,8 @@ ValueId make_tensor_map(Rewriter& rw, OpId loop, const TensorBox& box, ir::Eleme
     // Only one row of a tensor with longer distances fits into memory.
     operands.push_back(box.axes[i].stride.constant() ? stride : rw.binary(OpKind::minimum_, stride, most));
   }
+  LaunchBounds bounds(rw);
+  for (ValueId d : box.divisors) operands.push_back(*bounds.least(d));
   const ir::Type type = ir::Type::tensor_map(element, extents);
   return f.result(rw.create(OpKind::make_tensor_map_, operands, {{AttrName::swizzle, box.slab_bytes, {}, {}}}, std::span(&type, 1)));
 }

@@ -25,15 +25,17 @@ struct TensorBox {
     bool is_wide = false;          // the coordinate may have more than 32 bits
   };
   ValueId base;
-  Polynomial offset;       // in elements, from the base to position 0 of all axes
-  std::vector<Axis> axes;  // that along which elements are neighbours is the last one; the first ones may be no axes of the tile
+  Polynomial offset;              // in elements, from the base to position 0 of all axes
+  std::vector<Axis> axes;         // that along which elements are neighbours is the last one; the first ones may be no axes of the tile
+  std::vector<ValueId> divisors;  // which the map must find to be positive in all programs
   int slab_bytes = 0;
   bool is_turned = false;  // neighbours are along the tile's first axis
 };
 
 /// The box that a load of a loop (a for) reads into a canonical buffer of this layout, or the reason why it is none. The host must be able to
 /// compute the extents and the strides when it launches the kernel, and know then that they are multiples of 16 bytes, and that strides are
-/// positive. Positions are not negative: divisors, such as numbers of tiles, are taken to be positive.
+/// positive. Positions are not negative: the divisors in them that are not known to be positive, such as the rows of tiles in a group of
+/// programs, are those that the host refuses a launch for, if one of its programs may divide by another number.
 std::variant<TensorBox, std::string> find_tensor_box(const Function&, OpId loop, OpId load, const ir::LinearLayout& buffer,
                                                      const AxisInfoAnalysis&);
 

@@ -114,6 +114,7 @@ void LaunchParameters::make(const CudaKernel& kernel, std::span<const std::uint6
   std::array<std::int64_t, backend::kMostRecipeSteps> numbers;
   try {
     backend::evaluate(plan.recipe, kernel.parameters, arguments, grid_, numbers);
+    backend::check_positive(plan, numbers);
     for (std::size_t axis = 0; axis < 3; ++axis) set_programs(axis, plan.grid[axis], numbers);
   } catch (const backend::RecipeError& e) {
     throw Error(detail::location_of(where), fmt::format("launch: kernel '{}': {}", kernel.name, e.text));

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "tileir/text/parser.h"
 
@@ -36,8 +37,8 @@ constexpr const char* kLoad = R"(
     %NAME_lc = lt %NAME_c, %NAME_cm : i1[SHAPE]
     %NAME_gr = ge %NAME_r, %NAME_z : i1[SHAPE]
     %NAME_gc = ge %NAME_c, %NAME_z : i1[SHAPE]
-    %NAME_mr = bit_and %NAME_lr, %NAME_gr : i1[SHAPE]
-    %NAME_mc = bit_and %NAME_lc, %NAME_gc : i1[SHAPE]
+    %NAME_mr = bit_and %NAME_lr, %NAME_BELOWr : i1[SHAPE]
+    %NAME_mc = bit_and %NAME_lc, %NAME_BELOWc : i1[SHAPE]
     %NAME_m = bit_and %NAME_mr, %NAME_mc : i1[SHAPE]
     %NAME_x = load %NAME_ptr, %NAME_m : f16[SHAPE])";
 
@@ -55,7 +56,7 @@ std::string text_of(const ProductKernel& k) {
   const std::string text = R"(
 kernel @product(%a: ptr<const f16> {divisible_by = 16, disjoint}, %b: ptr<const f16> {divisible_by = 16, disjoint}, %c: ptr<RESULT> {disjoint},
                 %m: i32 {positive}, %n: i32, %k: i32, %a_pitch: i32 PITCH, %b_pitch: i32 PITCH,
-                %heads: i32 {positive}, %batch_step: i64 PITCH, %head_step: i64 PITCH, %begin: i64 {divisible_by = 8}, %above: i32) {
+                %heads: i32 {positive}, %batch_step: i64 PITCH, %head_step: i64 PITCH, %begin: i64 {divisible_by = 8}, %above: i32, %group: i32 {positive}) {
   %zero = constant {value = 0} : i32
   %step = constant {value = DEPTH} : i32
   %p0 = program_id {axis = 0} : i32
@@ -63,8 +64,25 @@ kernel @product(%a: ptr<const f16> {divisible_by = 16, disjoint}, %b: ptr<const 
   %p2 = program_id {axis = 2} : i32
   %height = constant {value = ROWS} : i32
   %width = constant {value = COLUMNS} : i32
-  %i0 = mul %p0, %height : i32
-  %j0 = mul %p1, %width : i32
+  %one = constant {value = 1} : i32
+  %last_i = sub %height, %one : i32
+  %last_j = sub %width, %one : i32
+  %most_i = add %m, %last_i : i32
+  %most_j = add %n, %last_j : i32
+  %tiles_i = div %most_i, %height : i32
+  %tiles_j = div %most_j, %width : i32
+  %of_group = mul %group, %tiles_j : i32
+  %number = div %p0, %of_group : i32
+  %above_group = mul %number, %group : i32
+  %below = sub %tiles_i, %above_group : i32
+  %group_rows = minimum %below, %group : i32
+  %in_group = rem %p0, %of_group : i32
+  %row_of_group = rem %in_group, %group_rows : i32
+  %group_i = add %above_group, %row_of_group : i32
+  %group_j = div %in_group, %group_rows : i32
+  %quotient = div %p0, %above : i32
+  %i0 = mul TILE_I, %height : i32
+  %j0 = mul TILE_J, %width : i32
   %ib = broadcast %i0 : i32[ROWS]
   %jb = broadcast %j0 : i32[COLUMNS]
   %ir = arange {lo = 0, hi = ROWS} : i32[ROWS]
@@ -127,6 +145,11 @@ CAST  store %cp, STORED, %both
                          {"SKIPPED", k.has_heads     ? "%both_steps"
                                      : k.has_batches ? "%skipped"
                                                      : "%zero"},
+                         {"TILE_I", k.is_grouped   ? "%group_i"
+                                    : k.is_divided ? "%quotient"
+                                                   : "%p0"},
+                         {"TILE_J", k.is_grouped ? "%group_j" : "%p1"},
+                         {"BELOW", k.has_lower_bounds ? "g" : "l"},
                          {"BEGIN", k.is_view ? "%begin" : "%zero"},
                          {"LINES", k.is_view ? "%above_is" : "%is"},
                          {"ROWS", std::to_string(k.rows)},
@@ -154,7 +177,7 @@ fuzz::Argument small_halves(int elements) {
 
 }  // namespace
 
-fuzz::Program program(const ProductKernel& kernel, const ProductShape& s) {
+fuzz::Program program(const ProductKernel& kernel, const ProductShape& s, int above) {
   const auto pitch = [](int extent) { return (extent + 7) / 8 * 8 + 8; };
   const int a_pitch = pitch(kernel.left_is_turned ? s.m : s.k), b_pitch = pitch(kernel.right_is_turned ? s.k : s.n);
   const int heads = 3, batches = kernel.has_heads ? 2 * heads : kernel.has_batches ? 3 : 1;
@@ -162,9 +185,11 @@ fuzz::Program program(const ProductKernel& kernel, const ProductShape& s) {
   fuzz::Program p;
   p.function = parse(text_of(kernel), "product.tile").functions.at(0);
   p.grid = {(s.m + kernel.rows - 1) / kernel.rows, (s.n + kernel.columns - 1) / kernel.columns, batches};
+  if (kernel.is_grouped) p.grid[0] *= std::exchange(p.grid[1], 1);
   p.arguments = {small_halves(batches * (of_a + 16) + begin),
                  small_halves((kernel.right_is_turned ? s.n : s.k) * b_pitch),
                  buffer(kernel.result == "f32" ? Element::f32 : Element::f16, batches * s.m * s.n),
+                 {},
                  {},
                  {},
                  {},
@@ -179,7 +204,7 @@ fuzz::Program program(const ProductKernel& kernel, const ProductShape& s) {
   // Heads come before batches in memory, or behind them.
   const int near = of_a + 16, far = near * (kernel.left_is_turned ? 2 : heads);
   const int batch_step = kernel.left_is_turned ? near : far, head_step = kernel.left_is_turned ? far : near;
-  for (const int word : {s.m, s.n, s.k, a_pitch, b_pitch, heads, batch_step, head_step, begin, 5})
+  for (const int word : {s.m, s.n, s.k, a_pitch, b_pitch, heads, batch_step, head_step, begin, above, 2})
     p.arguments[next++].word = static_cast<std::uint64_t>(word);
   return p;
 }

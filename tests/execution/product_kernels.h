@@ -13,7 +13,10 @@ struct ProductKernel {
   bool left_is_turned = false, right_is_turned = false;  // neighbours are along the rows of a, along the columns of b are none
   bool has_batches = false;                              // program id 2 counts matrices; their number of rows is that of a
   bool has_heads = false;                                // or heads of batches, at distances that are parameters
-  bool is_view = false;  // rows of a begin some elements behind its address, and some rows before position 0
+  bool is_view = false;          // rows of a begin some elements behind its address, and some rows before position 0
+  bool is_grouped = false;       // groups of programs, of at most %group rows of tiles, go through the columns
+  bool is_divided = false;       // the row of tiles is a quotient by a parameter
+  bool has_lower_bounds = true;  // masks leave out negative positions
   std::string of_pitch = "{divisible_by = 8, positive}";
   std::string result = "f32";  // elements of c; sums are f32
 };
@@ -22,8 +25,9 @@ struct ProductShape {
   int m, n, k;
 };
 
-/// The factors are small whole numbers and halves, whose products and sums are exact.
-fuzz::Program program(const ProductKernel&, const ProductShape&);
+/// The factors are small whole numbers and halves, whose products and sums are exact. `above`: how many rows of a view are before position 0,
+/// and the divisor of is_divided.
+fuzz::Program program(const ProductKernel&, const ProductShape&, int above = 5);
 
 /// (q k^T) v, the first product rounded to f16: 128 rows of q, which stay in the loop over `keys` rows of k and v, 128 at a time.
 fuzz::Program chained_products(int rows, int keys, int stages);

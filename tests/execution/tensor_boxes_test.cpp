@@ -94,6 +94,42 @@ TEST_CASE("tensor boxes: batches and heads at distances that are parameters are 
       }
 }
 
+TEST_CASE("tensor boxes: groups of programs, whose positions are quotients") {
+  for (const Shape& s : {Shape{64, 64, 64}, Shape{200, 130, 40}, Shape{330, 200, 72}}) {
+    for (const bool has_lower_bounds : {false, true}) {
+      const std::string ptx = check({.is_grouped = true, .has_lower_bounds = has_lower_bounds}, s);
+      CHECK(bulk_copies(ptx) > 0);
+      CHECK(thread_copies(ptx) == 0);
+    }
+  }
+}
+
+TEST_CASE("tensor boxes: the host refuses a launch in which a program divides a position by no positive number") {
+  const auto error_of = [&](const Kernel& kernel, const fuzz::Program& p) {
+    fuzz::EmulatorExecutor emulator(kHopper, kernel.warps);
+    return fuzz::compare(p, emulator, emulator).value_or("");
+  };
+  const auto check_refused = [&](const Kernel& kernel, const fuzz::Program& p, int divisor) {
+    const std::string error = error_of(kernel, p);
+    CHECK_MESSAGE(error.find(fmt::format("a program may divide a position in a tensor by {}; by bulk", divisor)) != std::string::npos,
+                  error);
+  };
+  const Shape s{200, 130, 40};
+  // More programs than tiles.
+  const Kernel grouped{.is_grouped = true, .has_lower_bounds = false};
+  fuzz::Program more = program(grouped, s);
+  more.grid[0] = 40;
+  check_refused(grouped, more, -8);
+  // Of one row of programs each position is 0, whatever it is divided by.
+  const Kernel divided{.is_divided = true, .has_lower_bounds = false};
+  CHECK(error_of(divided, program(divided, {64, 130, 40}, 3)) == "");
+  check_refused(divided, program(divided, {64, 130, 40}, -2), -2);
+  // If the mask leaves out negative positions, the copies do, too.
+  check({.is_divided = true}, {64, 130, 40});
+  const Kernel masked{.is_divided = true};
+  CHECK(error_of(masked, program(masked, {64, 130, 40}, -2)) == "");
+}
+
 TEST_CASE("tensor boxes: views that begin behind an address, and positions above the first row") {
   for (const bool left : {false, true})
     for (const Shape& s : kShapes) {

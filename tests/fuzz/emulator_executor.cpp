@@ -64,7 +64,12 @@ std::vector<std::byte> parameter_bytes(const emulator::Kernel& kernel, const bac
                                        std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) {
   std::vector<std::byte> bytes(kernel.parameter_bytes);
   std::vector<std::int64_t> numbers(compiled.launch.recipe.steps.size());
-  backend::evaluate(compiled.launch.recipe, compiled.params, words.first(compiled.params.size()), grid, numbers);
+  try {
+    backend::evaluate(compiled.launch.recipe, compiled.params, words.first(compiled.params.size()), grid, numbers);
+    backend::check_positive(compiled.launch, numbers);
+  } catch (const backend::RecipeError& e) {
+    throw std::runtime_error(e.text);
+  }
   std::size_t next = 0;
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const emulator::Parameter& p = kernel.parameters[i];

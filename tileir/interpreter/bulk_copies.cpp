@@ -35,6 +35,8 @@ void Interpreter::run_make_tensor_map(OpId id) {
                        scalar_integer(operands[1 + rank + axis]), kMapAlignment));
     w.push_back(static_cast<std::uint64_t>(distance));
   }
+  for (std::size_t i = 2 * rank; i < operands.size(); ++i)
+    if (const std::int64_t n = scalar_integer(operands[i]); n < 1) fail(fmt::format("operand {} is {}; it must be positive", i + 1, n));
   w.push_back(static_cast<std::uint64_t>(bytes(map.element())));
   words(f_.result(id)) = std::move(w);
 }

@@ -59,7 +59,7 @@ RuleResult rule_make_tensor_map(const RuleInput& in) {
   if (!pointer.is_scalar() || !pointer.is_pointer() || pointer.element() != map.element())
     return fail(in, 0, "{}; it must be a pointer to {}", seen(in, 0), text(map.element()));
   const std::size_t rank = map.box().size();
-  if (in.operands.size() != 2 * rank)
+  if (in.operands.size() < 2 * rank)
     return fail(in, -1, "{} numbers for a box of {} axes; it takes {} extents and {} distances", in.operands.size() - 1, rank, rank,
                 rank - 1);
   for (std::size_t i = 1; i < in.operands.size(); ++i)

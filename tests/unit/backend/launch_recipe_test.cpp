@@ -46,7 +46,17 @@ TEST_CASE("launch_recipe: arithmetic of 64-bit integers that wraps") {
   CHECK(combine(Kind::shr, -48, 4) == -3);
   CHECK(combine(Kind::shr, -1, 64) == -1);
   CHECK(combine(Kind::shr, kMost, 64) == 0);
+  CHECK(combine(Kind::rem, -7, 3) == -1);
+  CHECK(combine(Kind::rem, kLeast, -1) == 0);
+  CHECK(combine(Kind::bit_and, -4, 7) == 4);
+  for (const auto& [a, b] : {std::pair{3, 5}, {5, 5}, {5, -3}}) {
+    CHECK(combine(Kind::eq, a, b) == (a == b));
+    CHECK(combine(Kind::ne, a, b) == (a != b));
+    CHECK(combine(Kind::lt, a, b) == (a < b));
+    CHECK(combine(Kind::le, a, b) == (a <= b));
+  }
   CHECK_THROWS_AS(combine(Kind::div, 1, 0), RecipeError);
+  CHECK_THROWS_AS(combine(Kind::rem, 1, 0), RecipeError);
 }
 
 TEST_CASE("launch_recipe: arguments are extended by their types, and the grid is the user's") {
@@ -92,8 +102,9 @@ TEST_CASE("launch_recipe: a plan that no launch can follow says what is wrong") 
   TW_PROBLEM(plan.recipe.steps[2].value = 3, "step 2: there is no axis 3 of the grid");
   TW_PROBLEM(plan.recipe.steps[4].b = 4, "step 4: an operand is not an earlier step");
   TW_PROBLEM(plan.recipe.steps[4].a = -1, "step 4: an operand is not an earlier step");
-  TW_PROBLEM(plan.recipe.steps.resize(65), "65 steps; a recipe has at most 64");
+  TW_PROBLEM(plan.recipe.steps.resize(129), "129 steps; a recipe has at most 128");
   TW_PROBLEM(plan.grid[2] = 5, "the grid names a step that does not exist");
+  TW_PROBLEM(plan.positive[1] = 5, "a number that must be positive is a step that does not exist");
   TW_PROBLEM(packed.bytes = 6, "parameter 0 of the host: 6 bytes; it must be a positive multiple of 4");
   TW_PROBLEM(packed.bytes = 0, "parameter 0 of the host: 0 bytes; it must be a positive multiple of 4");
   TW_PROBLEM(packed.fields[0].bytes = 3, "parameter 0 of the host: a field of 3 bytes");

@@ -171,6 +171,23 @@ TEST_CASE("launch_recipes: the driver encodes a map once for the same numbers, a
   CHECK(launch(0x1000, 30) == 6);
 }
 
+TEST_CASE("launch_recipes: a number that must be positive is looked at in each launch") {
+  FakeDriver driver;
+  const auto device = open_fake(driver);
+  CompiledKernel k = divided();
+  k.launch.positive = {0};
+  const auto kernel = device->load(k, Here::current());
+  const auto launch = [&](std::int32_t n) {
+    const std::uint64_t arguments[] = {0x1000, static_cast<std::uint32_t>(n)};
+    return failure_of([&] { device->launch(*kernel, {.where = Here::current()}, arguments, device->default_stream()); });
+  };
+  CHECK(launch(4) == "no error");
+  for (const int n : {-1, -3})
+    CHECK(has(launch(n), fmt::format("launch: kernel 'divided': a program may divide a position in a tensor by {}; by bulk copies it can "
+                                     "only be divided by positive numbers",
+                                     n)));
+}
+
 TEST_CASE("launch_recipes: the bit that drivers before CUDA 13.2 set in maps of small tensors is cleared") {
   // Rows of 128 columns of 4 bytes: 256 rows have 128 KiB.
   for (const auto& [version, rows, is_cleared] :
