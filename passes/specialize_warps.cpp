@@ -18,7 +18,8 @@
 // The warps that multiply do not wait for each other, nor for the one that copies: it runs ahead by all slots. Its wait for a slot that it
 // writes for the first time is for the phase before phase 0, which is over.
 //
-//   1. find_pipelines: the loops, and how many iterations later the products of one are complete: 0 or 1.
+//   1. find_copy_pipelines: the loops, and how many iterations later the products of one are complete: 0 or 1
+//      (passes/pipeline/copy_pipelines.h).
 //   2. find_shared: what both roles use stays in the body: scalars, buffers, mbarriers and maps.
 //   3. divide: the other ops move to a role.
 //
@@ -28,16 +29,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "passes/canonicalize/rules.h"
 #include "passes/pass.h"
+#include "passes/pipeline/copy_pipelines.h"
 #include "passes/rewriter.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
 #include "tileir/roles.h"
-#include "tileir/slices.h"
 #include "tileir/splat.h"
 
 namespace tilewright::passes {
@@ -47,20 +47,6 @@ namespace {
 constexpr std::int64_t kProducerRegisters = 40;
 /// Registers of a thread besides its accumulators: addresses, counters, and what the code behind the loop needs.
 constexpr std::int64_t kOtherRegisters = 64;
-
-/// A loop whose tiles come by bulk copies alone.
-struct Pipeline {
-  OpId full;                 // the mbarriers that count bytes
-  OpId loop, wait, expect;   // wait, expect: of these mbarriers, in the loop
-  std::vector<OpId> first;   // expectations and copies before the loop
-  std::vector<OpId> copies;  // in the loop
-  std::set<OpId> buffers;    // that the copies write
-  ValueId slot, later;       // numbers of the slot that an iteration reads, and of the one that it copies to
-  ValueId limit;             // the counter from which on no iteration copies
-  std::int64_t unit = 1;     // slot numbers count in these
-  int lag = 0;               // the products of an iteration are complete at its end, or 1: at the end of the next one
-  bool only_products_read = true;
-};
 
 /// The ops and carried values of a loop from which its copies are computed.
 struct CopySlice {
@@ -73,7 +59,8 @@ class Specializer {
   Specializer(Function& f, const PassContext& context) : f_(f), context_(context) {}
 
   bool run() {
-    find_pipelines();
+    CopyPipelines all = find_copy_pipelines(f_);
+    pipelines_ = std::move(all.found), at_ = all.at, why_ = std::move(all.why);
     if (pipelines_.empty() || !is_profitable()) return false;
     if (why_.empty()) choose_warps();
     if (why_.empty()) find_shared();
@@ -91,138 +78,12 @@ class Specializer {
     if (why_.empty()) at_ = at, why_ = std::move(why);
   }
 
-  // ---- find_pipelines ----
-
-  void find_pipelines() {
-    std::map<OpId, std::size_t> known;
-    f_.walk([&](OpId id) {
-      const OpKind k = f_.kind(id);
-      if (k != OpKind::bulk_copy_ && k != OpKind::mbarrier_expect_) return;
-      const OpId full = ir::allocation_of(f_, f_.operand(id, k == OpKind::bulk_copy_ ? 2 : 0));
-      const auto [at, is_new] = known.try_emplace(full, pipelines_.size());
-      if (is_new) pipelines_.push_back({.full = full, .loop = {}, .wait = {}, .expect = {}});
-      add(pipelines_[at->second], id);
-    });
-    for (Pipeline& p : pipelines_) {
-      if (!p.loop) refuse(p.full, "a bulk copy is outside of loops");
-      if (why_.empty()) find_slots(p);
-      if (why_.empty()) find_readers(p);
-      if (why_.empty()) find_lag(p);
-    }
-  }
-
-  void add(Pipeline& p, OpId id) {
-    const bool is_copy = f_.kind(id) == OpKind::bulk_copy_;
-    if (is_copy) p.buffers.insert(ir::allocation_of(f_, f_.operand(id, 1)));
-    if (f_.op(id).parent == f_.body()) {
-      if (p.loop) refuse(id, "a bulk copy is behind its loop");
-      return p.first.push_back(id);
-    }
-    const OpId loop = ir::parent_op(f_, id);
-    if (f_.kind(loop) != OpKind::for_ || f_.op(loop).parent != f_.body()) return refuse(id, "a bulk copy is in a branch or an inner loop");
-    if ((p.loop && p.loop != loop) || (!is_copy && p.expect)) return refuse(id, "several copies write one slot");
-    p.loop = loop;
-    if (is_copy)
-      p.copies.push_back(id);
-    else
-      p.expect = id;
-  }
-
-  ValueId counter(const Pipeline& p) const { return f_.arg(f_.region(p.loop), 0); }
-
-  /// The index of a value that the loop carries; -1 if it carries none.
-  int carried_index(OpId loop, ValueId v) const {
-    const ir::ValueData& d = f_.value(v);
-    return !d.op && d.block == f_.region(loop) ? static_cast<int>(d.number) - 1 : -1;
-  }
-
-  /// The number of the slot of a view.
-  ValueId slot_number(ValueId view) const {
-    while (const OpId permute = f_.defined_by(view, OpKind::buffer_permute_)) view = f_.operand(permute, 0);
-    const bool is_buffer = f_.type(view).is_buffer();
-    const OpId slot = f_.defined_by(view, is_buffer ? OpKind::buffer_slot_ : OpKind::mbarrier_slot_);
-    return slot ? f_.operand(slot, 1) : ValueId{};
-  }
-
-  void find_slots(Pipeline& p) {
-    const BlockId body = f_.region(p.loop);
-    int waits = 0;
-    f_.walk([&](OpId id) {
-      if (f_.kind(id) != OpKind::mbarrier_wait_ || ir::allocation_of(f_, f_.operand(id, 0)) != p.full) return;
-      ++waits;
-      if (f_.op(id).parent == body) p.wait = id;
-    });
-    if (waits != 1 || !p.wait || !p.expect) return refuse(p.loop, "it does not wait once for each tile");
-    p.slot = slot_number(f_.operand(p.wait, 0));
-    p.later = slot_number(f_.operand(p.expect, 0));
-    const auto& expected = f_.op(p.expect).operands;
-    const OpId has_more = expected.size() > 1 ? f_.defined_by(expected[1], OpKind::lt_) : OpId{};
-    bool fits = p.slot && p.later && has_more && f_.operand(has_more, 0) == counter(p);
-    for (OpId copy : p.copies)
-      fits = fits && slot_number(f_.operand(copy, 1)) == p.later && slot_number(f_.operand(copy, 2)) == p.later &&
-             f_.operand(copy, 3) == expected[1];
-    const int number = fits ? carried_index(p.loop, p.later) : -1;
-    if (number < 0 || carried_index(p.loop, p.slot) < 0 || !ir::constant_integer(f_, f_.operand(p.loop, number + 3)))
-      return refuse(p.loop, "its slots are not filled in turn");
-    p.limit = f_.operand(has_more, 1);
-    if (f_.encloses(body, f_.defining_block(p.limit))) return refuse(p.loop, "the end of its copies is computed in it");
-    p.unit = std::max<std::int64_t>(f_.attr(f_.defined_by(f_.operand(p.expect, 0), OpKind::mbarrier_slot_), AttrName::divisor), 1);
-  }
-
-  void find_readers(Pipeline& p) {
-    const BlockId body = f_.region(p.loop);
-    for (OpId alloc : p.buffers)
-      ir::forward_uses(f_, f_.result(alloc), [&](OpId user, ValueId) {
-        const OpKind k = f_.kind(user);
-        if (k == OpKind::buffer_slot_ || k == OpKind::buffer_permute_) return ir::WalkResult::advance;
-        if (k == OpKind::bulk_copy_) {
-          if (ir::allocation_of(f_, f_.operand(user, 2)) != p.full) refuse(user, "two loops fill one buffer");
-        } else if (f_.op(user).parent != body || (k != OpKind::mma_async_ && k != OpKind::buffer_load_)) {
-          refuse(user, "its tiles are used in a branch, or outside of it");
-        }
-        p.only_products_read = p.only_products_read && (k == OpKind::mma_async_ || k == OpKind::bulk_copy_);
-        return ir::WalkResult::skip;
-      });
-    f_.walk(body, [&](OpId id) {
-      const OpKind k = f_.kind(id);
-      if (k == OpKind::copy_async_ || k == OpKind::async_wait_) refuse(id, "threads copy tiles, too");
-    });
-  }
-
-  /// How many products may be in flight when an iteration ends: none, or no more than it has started itself.
-  void find_lag(Pipeline& p) {
-    const BlockId body = f_.region(p.loop);
-    constexpr std::int64_t kMany = 1 << 20;  // those of iterations before
-    std::int64_t started = 0, in_flight = kMany;
-    f_.walk(body, [&](OpId id) {
-      const OpKind k = f_.kind(id);
-      if (k != OpKind::mma_async_ && k != OpKind::mma_wait_) return;
-      if (f_.op(id).parent != body) return refuse(id, "a product is in a branch or an inner loop");
-      if (k == OpKind::mma_async_)
-        ++started, ++in_flight;
-      else
-        in_flight = std::min(in_flight, f_.attr(id, AttrName::pending));
-    });
-    if (started == 0) return;
-    if (in_flight > started) return refuse(p.loop, "its products are in flight for several iterations");
-    p.lag = in_flight > 0 ? 1 : 0;
-    if (p.lag > 0 && !slot_before(p)) refuse(p.loop, "its slots are not filled in turn");
-  }
-
-  /// The slot that the iteration before has read: a carried value whose next one is this iteration's slot.
-  ValueId slot_before(const Pipeline& p) const {
-    const auto& next = f_.op(f_.terminator(f_.region(p.loop))).operands;
-    for (std::size_t k = 0; k < next.size(); ++k)
-      if (next[k] == p.slot) return f_.arg(f_.region(p.loop), static_cast<int>(k) + 1);
-    return {};
-  }
-
   // ---- choose_warps ----
 
   /// Whether the slots leave no room for a second program.
   bool is_profitable() const {
     std::int64_t bytes = 0;
-    for (const Pipeline& p : pipelines_)
+    for (const CopyPipeline& p : pipelines_)
       for (OpId alloc : p.buffers) bytes += ir::buffer_bytes(f_.type(f_.result(alloc)));
     return 2 * bytes > context_.target.shared_bytes;
   }
@@ -237,7 +98,7 @@ class Specializer {
     if (at_start >= context_.target.max_registers / 8 * 8) return;
     const std::int64_t each = std::min<std::int64_t>(((groups + 1) * at_start - kProducerRegisters) / groups / 8 * 8, 256);
     std::int64_t sums = 0;
-    for (const Pipeline& p : pipelines_) {
+    for (const CopyPipeline& p : pipelines_) {
       std::int64_t bytes = 0;
       for (ValueId v : f_.op(p.loop).results)
         if (!f_.type(v).is_scalar()) bytes += f_.type(v).elements() * std::max(f_.type(v).element_bytes(), 4);
@@ -253,7 +114,7 @@ class Specializer {
   void find_shared() {
     for (OpId id : f_.ops(f_.body()))
       if (f_.kind(id) == OpKind::make_tensor_map_ || f_.kind(id) == OpKind::alloc_mbarriers_) share(id);
-    for (const Pipeline& p : pipelines_) {
+    for (const CopyPipeline& p : pipelines_) {
       for (OpId id : p.first)
         for (ValueId v : f_.op(id).operands) share(v);
       for (ValueId v : {f_.operand(p.loop, 0), f_.operand(p.loop, 2), p.limit, first_slot(p)}) share(v);
@@ -286,11 +147,11 @@ class Specializer {
     if (const OpId id = f_.value(v).op) share(id);
   }
 
-  void add_to_slice(const Pipeline& p, CopySlice& slice, ValueId v) {
+  void add_to_slice(const CopyPipeline& p, CopySlice& slice, ValueId v) {
     const BlockId body = f_.region(p.loop);
-    if (v == p.later || v == counter(p)) return;
+    if (v == p.later || v == p.counter(f_)) return;
     if (!f_.encloses(body, f_.defining_block(v))) return share(v);
-    if (const int k = carried_index(p.loop, v); k >= 0) {
+    if (const int k = carried_index(f_, p.loop, v); k >= 0) {
       if (!slice.carried.insert(k).second) return;
       if (is_tile(f_.type(v))) return refuse(p.loop, "a bulk copy depends on a tile");
       share(f_.operand(p.loop, k + 3));
@@ -307,7 +168,7 @@ class Specializer {
   void divide() {
     const int warps = context_.num_warps;
     std::vector<ValueId> empties;
-    for (const Pipeline& p : pipelines_) {
+    for (const CopyPipeline& p : pipelines_) {
       rw_.after(p.full);
       rw_.set_loc(f_.op(p.full).loc);
       const Type type = f_.type(f_.result(p.full));
@@ -315,7 +176,7 @@ class Specializer {
           rw_.create(OpKind::alloc_mbarriers_, {}, {{AttrName::arrivals, warps / ir::kWarpsOfGroup, {}, {}}}, std::span(&type, 1))));
       shared_.insert(f_.value(empties.back()).op);
     }
-    for (const Pipeline& p : pipelines_) drop_barrier_before(p.first.empty() ? p.loop : p.first[0]);
+    for (const CopyPipeline& p : pipelines_) drop_barrier_before(p.first.empty() ? p.loop : p.first[0]);
     std::vector<OpId> ops;
     for (OpId id : f_.ops(f_.body())) ops.push_back(id);
     rw_.at_end(f_.body());
@@ -326,7 +187,7 @@ class Specializer {
     const BlockId consumer = f_.add_region(roles), producer = f_.add_region(roles);
     for (OpId id : ops) {
       if (shared_.contains(id)) continue;
-      const auto starts = [&](const Pipeline& p) { return std::ranges::count(p.first, id) > 0; };
+      const auto starts = [&](const CopyPipeline& p) { return std::ranges::count(p.first, id) > 0; };
       if (std::ranges::any_of(pipelines_, starts)) {
         rw_.move_to_end(id, producer);
         continue;
@@ -345,7 +206,7 @@ class Specializer {
   }
 
   /// The number of the slot that the first iteration copies to.
-  ValueId first_slot(const Pipeline& p) const { return f_.operand(p.loop, carried_index(p.loop, p.later) + 3); }
+  ValueId first_slot(const CopyPipeline& p) const { return f_.operand(p.loop, carried_index(f_, p.loop, p.later) + 3); }
 
   /// Nothing was done with the memory of the slots before the first copies: it is that of no other buffer or scratch. So these need no barrier,
   /// and products need a fence only if threads have written what they read.
@@ -364,14 +225,14 @@ class Specializer {
     if (!has_writes) rw_.erase(fence);
   }
 
-  ValueId mbarrier_of(const Pipeline& p, ValueId mbarriers, ValueId number) {
+  ValueId mbarrier_of(const CopyPipeline& p, ValueId mbarriers, ValueId number) {
     const ValueId operands[] = {mbarriers, number};
     return f_.result(rw_.create(OpKind::mbarrier_slot_, operands, {{AttrName::divisor, p.unit, {}, {}}}));
   }
   ValueId number(std::int64_t n) { return rw_.constant(Type(Element::i32), n); }
 
   /// Emits the loop of the role that copies, at the end of its region.
-  void copy_in_turn(const Pipeline& p, const CopySlice& slice, ValueId empty, BlockId region) {
+  void copy_in_turn(const CopyPipeline& p, const CopySlice& slice, ValueId empty, BlockId region) {
     rw_.at_end(region);
     rw_.set_loc(f_.op(p.loop).loc);
     const BlockId old_body = f_.region(p.loop);
@@ -383,7 +244,7 @@ class Specializer {
     const OpId loop = rw_.create(OpKind::for_, operands);
     const BlockId body = f_.region(loop);
     ir::ValueMap map;
-    map.set(counter(p), f_.add_arg(body, f_.type(counter(p))));
+    map.set(p.counter(f_), f_.add_arg(body, f_.type(p.counter(f_))));
     const ValueId slot = f_.add_arg(body, Type(Element::i32)), turn = f_.add_arg(body, Type(Element::i32));
     map.set(p.later, slot);
     for (int k : slice.carried) map.set(f_.arg(old_body, k + 1), f_.add_arg(body, f_.type(f_.arg(old_body, k + 1))));
@@ -404,15 +265,15 @@ class Specializer {
   }
 
   /// Turns the loop into that of the role that multiplies: it hands slots back, instead of filling them.
-  void hand_back(const Pipeline& p, ValueId empty) {
+  void hand_back(const CopyPipeline& p, ValueId empty) {
     // The mbarriers order what this barrier did.
     if (const OpId next = f_.op(p.wait).next; f_.kind(next) == OpKind::barrier_) rw_.erase(next);
     for (OpId copy : p.copies) rw_.erase(copy);
     rw_.erase(p.expect);
     rw_.at(f_.terminator(f_.region(p.loop)));
     rw_.set_loc(f_.op(p.loop).loc);
-    std::vector<ValueId> arrival{mbarrier_of(p, empty, p.lag > 0 ? slot_before(p) : p.slot)};
-    if (p.lag > 0) arrival.push_back(rw_.binary(OpKind::ne_, counter(p), f_.operand(p.loop, 0)));
+    std::vector<ValueId> arrival{mbarrier_of(p, empty, p.lag > 0 ? p.slot_before(f_) : p.slot)};
+    if (p.lag > 0) arrival.push_back(rw_.binary(OpKind::ne_, p.counter(f_), f_.operand(p.loop, 0)));
     std::vector<ir::Attr> attrs;
     if (p.only_products_read) attrs.push_back({AttrName::ordered, 1, {}, {}});
     rw_.create(OpKind::mbarrier_arrive_, arrival, attrs);
@@ -421,7 +282,7 @@ class Specializer {
   Function& f_;
   const PassContext& context_;
   Rewriter rw_{f_};
-  std::vector<Pipeline> pipelines_;
+  std::vector<CopyPipeline> pipelines_;
   std::vector<CopySlice> slices_;        // of each pipeline
   std::set<OpId> shared_;                // ops that stay in the body
   std::vector<std::int64_t> registers_;  // of a thread of each role; empty: as many as it starts with
