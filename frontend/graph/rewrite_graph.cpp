@@ -93,7 +93,8 @@ RewrittenGraph rewrite_graph(const std::shared_ptr<const graph::Graph>& written,
                                                      .gain = o.search_limits.gain,
                                                      .expand_differences = o.expand_differences,
                                                      .move_rounding = o.move_rounding,
-                                                     .launch_seconds = facts.launch_seconds + facts.share_seconds},
+                                                     .launch_seconds = facts.launch_seconds,
+                                                     .share_seconds = facts.share_seconds},
                                                     target, judge);
   result.search.is_on = true;
   result.search.report = report_of(found);

@@ -62,6 +62,8 @@ inline constexpr double kLeastSaved = 0.05;
 inline constexpr std::size_t kMostPieces = 16;
 /// The share of a region's time that a piece must gain: one that gains less gains nothing.
 inline constexpr double kOfNothing = 1e-3;
+/// The share of its time that a graph must save, launches included, so that the launches of both graphs are left out of the comparison.
+inline constexpr double kLeastShareSaved = 0.05;
 /// The most time lost at the least values of symbols, as a share of what is gained at typical ones. Linear attention of four heads loses 4.7 us
 /// at one row and gains 2.3 ms at 1,024 rows, by the estimates for a Xeon with three threads (2026-11-30).
 inline constexpr double kShareLostIfSmall = 1.0 / 400;

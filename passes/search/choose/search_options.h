@@ -20,8 +20,9 @@ struct SearchOptions {
   bool neutral_moves = false;       // as in SearchLimits; for tests
   bool move_rounding = true;        // values of bf16 may be rounded elsewhere in a formula
   bool all_types = false;           // as in SearchLimits; for reports
-  double launch_seconds =
-      3e-6;  // the launch of a kernel on all processors; the chosen graph may be slower by two of these where symbols are small or large
+  // The launch of a kernel, and what it takes in addition to have all processors take part. The chosen graph may be slower by two of these where
+  // symbols are small or large.
+  double launch_seconds = 3e-6, share_seconds = 0;
 };
 
 struct SearchEstimate {
@@ -29,9 +30,10 @@ struct SearchEstimate {
   std::vector<double> kernels = {};  // the seconds of each kernel
 };
 
-/// How many times as fast the second graph is. Kernels that both graphs have do not count: they take equally long, and an error of their
-/// estimates is the same in both graphs.
-double times_as_fast(const SearchEstimate& written, const SearchEstimate& chosen);
+/// How many times as fast the second graph is. What takes equally long in both graphs does not count, because an error of its estimate is the same
+/// in both: kernels that both graphs have, and as many launches of others as both have. If nearly all of the time is launches, these count: then
+/// the rest is not worth a rewriting.
+double times_as_fast(const SearchEstimate& written, const SearchEstimate& chosen, double launch_seconds);
 
 /// Two nodes of one graph whose values should be equal.
 struct EqualValues {

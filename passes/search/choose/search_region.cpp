@@ -162,13 +162,15 @@ class RegionSearch {
     outcome_.rewrite = [made = made_, choice = chosen(members)](const Region& r) { return terms_to_graph(r.graph, made->terms(), choice); };
   }
 
-  bool gains(const SearchEstimate& e) const { return times_as_fast(written_, e) >= options_.gain && serves_other_symbols(e); }
+  bool gains(const SearchEstimate& e) const {
+    return times_as_fast(written_, e, options_.launch_seconds) >= options_.gain && serves_other_symbols(e);
+  }
 
   /// A launch more or less is noise where symbols are small, and so is a small share of what is gained at typical values.
   double most_lost_if_small(const SearchEstimate& e) const {
     return std::max(most_lost_if_large(), kShareLostIfSmall * (written_.seconds - e.seconds));
   }
-  double most_lost_if_large() const { return 2 * options_.launch_seconds; }
+  double most_lost_if_large() const { return 2 * (options_.launch_seconds + options_.share_seconds); }
 
   bool serves_other_symbols(const SearchEstimate& e) const {
     return e.seconds_if_small <= written_.seconds_if_small + most_lost_if_small(e) &&
@@ -226,13 +228,14 @@ class RegionSearch {
   }
 
   void report_too_little(const Candidate& c) {
-    const double ratio = times_as_fast(written_, c.estimate);
+    const double ratio = times_as_fast(written_, c.estimate, options_.launch_seconds);
     if (ratio >= options_.gain) return report_other_symbols(c);
     // Kernels of one graph are added up in another order than those of the other one.
     const bool is_slower = c.estimate.seconds > written_.seconds * (1 + kOfNothing);
     const std::string verdict = is_slower ? "" : fmt::format("{:.2f} times as fast, less than {:g}: ", ratio, options_.gain);
     outcome_.not_done.push_back(fmt::format("{}: {}about {} instead of {}; a launch takes {}", texts_.of(difference_of(c.members)), verdict,
-                                            estimate_text(c.estimate), estimate_text(written_), time_text(options_.launch_seconds)));
+                                            estimate_text(c.estimate), estimate_text(written_),
+                                            time_text(options_.launch_seconds + options_.share_seconds)));
   }
 
   static std::string time_text(double seconds) {
