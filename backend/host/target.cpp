@@ -25,6 +25,13 @@ constexpr std::string_view kLeftOutPasses[] = {
     // Loop Strength Reduction takes a quarter to a third of the time and gains nothing: the addresses of a loop nest are already sums of an
     // index and what is the same for the loop, which addressing modes hold.
     "loop-reduce",
+    // This prepares for Loop Strength Reduction, and computes how often each loop runs for it.
+    "canon-freeze",
+    // A loop nest already has what does not depend on its index before it. What is left are constants and addresses, which instructions hold
+    // as operands; in registers, the allocator would have to split their live ranges around many loops.
+    "early-machinelicm",
+    // Processors that execute out of order gain nothing from another order than the scheduler before register allocation has found.
+    "post-RA-sched",
     // This moves integer code to mask registers, which holds no code of loop nests.
     "x86-domain-reassignment",
     // LLVM 19's X86AvoidStoreForwardingBlocks asks each load for its size, and ends the process if a load is masked (unknown size).
@@ -136,7 +143,6 @@ class HostHooks final : public TargetHooks {
 
   void optimise(llvm::Module& m, llvm::TargetMachine& machine) const override {
     llvm::FunctionPassManager passes;
-    passes.addPass(llvm::EarlyCSEPass());
     // A loop that turns out to run once has a constant index, and so constant masks. They must be folded here: for a constant mask x < 0,
     // LLVM 19's code generator uses x itself, of which only the sign matters, and then treats every nonzero x as true.
     passes.addPass(llvm::SCCPPass());
