@@ -16,6 +16,17 @@ namespace tilewright::backend::host {
 
 namespace {
 
+/// Hides from LLVM how vectors are computed. Its instruction selection looks for shuffles of shuffles in all combinations, which takes longer
+/// than all else and finds none that are better.
+void hide(llvm::IRBuilder<>& b, Values& vectors) {
+  llvm::Type* const words = vectors[0]->getType();
+  const auto bits = static_cast<unsigned>(words->getPrimitiveSizeInBits().getFixedValue());
+  if (bits < 128) return;
+  llvm::Type* const floats = llvm::FixedVectorType::get(b.getFloatTy(), bits / 32);
+  for (Value*& v : vectors)
+    v = b.CreateBitCast(b.CreateUnaryIntrinsic(llvm::Intrinsic::arithmetic_fence, b.CreateBitCast(v, floats)), words);
+}
+
 /// Transposes rows of integers: vector c of the result has element c of each row. There are three phases, which exchange the bits of a
 /// row's number with those of a column's. Shuffles that cross the 128-bit parts of a vector cost more than others, and come first:
 /// 1. concat  rows below each other fill whole vectors
@@ -45,8 +56,10 @@ Values transposed(llvm::IRBuilder<>& b, Values v) {
       high = b.CreateShuffleVector(low, high, odd);
       low = first;
     });
+    hide(b, v);
   }
   for (std::size_t distance = square / 2; distance > 0; distance /= 2) {
+    if (distance < square / 2) hide(b, v);
     std::vector<int> lower, upper;
     for (unsigned part = 0; part < rows; part += square)
       for (unsigned i = 0; i < square / 2; ++i)
@@ -69,12 +82,13 @@ class Words {
  public:
   Words(Emitter& e, Type t) : e_(e), type_(t), word_(e.b().getIntNTy(static_cast<unsigned>(t.element_bytes()) * 8)) {}
 
-  Value* load(Value* base, Value* index, unsigned lanes) {
-    return e_.b().CreateAlignedLoad(llvm::FixedVectorType::get(word_, lanes), e_.b().CreateInBoundsGEP(word_, base, index), align(lanes));
+  /// The address of an element.
+  Value* at(Value* base, Value* index) { return e_.b().CreateInBoundsGEP(word_, base, index); }
+  /// `offset`: in elements, from `base`.
+  Value* load(Value* base, std::int64_t offset, unsigned lanes) {
+    return e_.b().CreateAlignedLoad(llvm::FixedVectorType::get(word_, lanes), at(base, e_.i64(offset)), align(lanes));
   }
-  void store(Value* base, Value* index, Value* v) {
-    e_.b().CreateAlignedStore(v, e_.b().CreateInBoundsGEP(word_, base, index), align(lane_count(v)));
-  }
+  void store(Value* base, std::int64_t offset, Value* v) { e_.b().CreateAlignedStore(v, at(base, e_.i64(offset)), align(lane_count(v))); }
   /// Converts to the elements in registers and back.
   Value* pack(Value* v) { return e_.b().CreateBitCast(e_.to_memory(v, type_), with_lanes_of(word_, v)); }
   Value* unpack(Value* v) { return e_.from_memory(e_.b().CreateBitCast(v, with_lanes_of(memory_type(e_.context(), type_), v)), type_); }
@@ -183,12 +197,12 @@ class TransposedAccess {
     });
   }
 
-  /// Index `lane` of the block along the last dimension.
-  Value* buffer_index(std::int64_t lane) {
-    Value* index = e_.i64(lane * strides_[vector_dim()]);
+  /// The address of the block in the buffer.
+  Value* block_in(Value* buffer) {
+    Value* index = e_.i64(0);
     for (std::size_t dim = 0; dim < strides_.size(); ++dim)
       index = add_term(e_, index, nests_[0].index(static_cast<int>(dim)), strides_[dim]);
-    return index;
+    return words_.at(buffer, index);
   }
 
   /// Fetches the block of the next rows. Processors guess which lines follow if memory is read in order, but a block takes a few lines of
@@ -216,15 +230,16 @@ class TransposedAccess {
     Values rows;
     for (Nest& nest : nests_) rows.push_back(words_.pack(load_at(nest, op_)));
     const Values columns = transposed(b_, rows);
-    Value* to = e_.buffer_of(tile_);
-    for (std::int64_t lane = 0; lane < lanes_; ++lane) words_.store(to, buffer_index(lane), columns[static_cast<std::size_t>(lane)]);
+    Value* const to = block_in(e_.buffer_of(tile_));
+    for (std::int64_t lane = 0; lane < lanes_; ++lane)
+      words_.store(to, lane * strides_[vector_dim()], columns[static_cast<std::size_t>(lane)]);
   }
 
   void emit_store() {
-    Value* from = e_.buffer_of(e_.plan().resolve(tile_).value);
+    Value* const from = block_in(e_.buffer_of(e_.plan().resolve(tile_).value));
     Values rows;
     for (std::int64_t lane = 0; lane < lanes_; ++lane)
-      rows.push_back(words_.load(from, buffer_index(lane), static_cast<unsigned>(nest_count())));
+      rows.push_back(words_.load(from, lane * strides_[vector_dim()], static_cast<unsigned>(nest_count())));
     const Values columns = transposed(b_, rows);
     for (std::size_t n = 0; n < nests_.size(); ++n) store_at(nests_[n], op_, non_temporal_, words_.unpack(columns[n]));
   }
@@ -288,12 +303,11 @@ void emit_permute(Emitter& e, OpId id) {
   const auto emit_dim = [&](const auto& self, std::size_t n, Value* read, Value* write) -> void {
     if (n == dims.size()) {
       Values rows;
+      Value *const from_block = words.at(from, read), *const to_block = words.at(to, write);
       for (int r = 0; r < block->rows; ++r)
-        rows.push_back(
-            words.load(from, b.CreateAdd(read, e.i64(r * from_strides[row_axis]), "", true, true), static_cast<unsigned>(block->columns)));
+        rows.push_back(words.load(from_block, r * from_strides[row_axis], static_cast<unsigned>(block->columns)));
       const Values columns = transposed(b, rows);
-      for (int c = 0; c < block->columns; ++c)
-        words.store(to, b.CreateAdd(write, e.i64(c * to_strides[column_axis]), "", true, true), columns[static_cast<std::size_t>(c)]);
+      for (int c = 0; c < block->columns; ++c) words.store(to_block, c * to_strides[column_axis], columns[static_cast<std::size_t>(c)]);
       return;
     }
     const int axis = dims[n];
