@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/host/base_address.h"
 #include "backend/host/memory.h"
 #include "backend/host/nest.h"
 #include "backend/host/next_program.h"
@@ -82,7 +83,6 @@ class Words {
  public:
   Words(Emitter& e, Type t) : e_(e), type_(t), word_(e.b().getIntNTy(static_cast<unsigned>(t.element_bytes()) * 8)) {}
 
-  /// The address of an element.
   Value* at(Value* base, Value* index) { return e_.b().CreateInBoundsGEP(word_, base, index); }
   /// `offset`: in elements, from `base`.
   Value* load(Value* base, std::int64_t offset, unsigned lanes) {
@@ -202,7 +202,7 @@ class TransposedAccess {
     Value* index = e_.i64(0);
     for (std::size_t dim = 0; dim < strides_.size(); ++dim)
       index = add_term(e_, index, nests_[0].index(static_cast<int>(dim)), strides_[dim]);
-    return words_.at(buffer, index);
+    return as_base(b_, words_.at(buffer, index));
   }
 
   /// Fetches the block of the next rows. Processors guess which lines follow if memory is read in order, but a block takes a few lines of
@@ -303,7 +303,7 @@ void emit_permute(Emitter& e, OpId id) {
   const auto emit_dim = [&](const auto& self, std::size_t n, Value* read, Value* write) -> void {
     if (n == dims.size()) {
       Values rows;
-      Value *const from_block = words.at(from, read), *const to_block = words.at(to, write);
+      Value *const from_block = as_base(b, words.at(from, read)), *const to_block = as_base(b, words.at(to, write));
       for (int r = 0; r < block->rows; ++r)
         rows.push_back(words.load(from_block, r * from_strides[row_axis], static_cast<unsigned>(block->columns)));
       const Values columns = transposed(b, rows);

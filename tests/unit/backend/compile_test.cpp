@@ -568,4 +568,26 @@ TEST_CASE("compile: errors that LLVM diagnoses are bugs of the compiler, not the
   CHECK_THROWS_WITH_AS(errors.expect_none(), doctest::Contains("LLVM reports: first; second"), CompilerBug);
 }
 
+TEST_CASE("host: LLVM does not look for shuffles of shuffles in a transposition") {
+  constexpr const char* kTransposed = R"(kernel @transpose(%x: ptr<const f32> {disjoint}, %y: ptr<f32> {disjoint}) {
+  %i = arange {lo = 0, hi = 64} : i32[64]
+  %size = constant {value = 64} : i32[64, 1]
+  %column = reshape %i : i32[64, 1]
+  %row = reshape %i : i32[1, 64]
+  %first = mul %column, %size : i32[64, 1]
+  %fb = broadcast %first : i32[64, 64]
+  %rb = broadcast %row : i32[64, 64]
+  %at = add %fb, %rb : i32[64, 64]
+  %xb = broadcast %x : ptr<const f32>[64, 64]
+  %from = add_ptr %xb, %at : ptr<const f32>[64, 64]
+  %v = load %from : f32[64, 64]
+  %t = permute %v {axes = [1, 0]} : f32[64, 64]
+  %yb = broadcast %y : ptr<f32>[64, 64]
+  %to = add_ptr %yb, %at : ptr<f32>[64, 64]
+  store %to, %t
+})";
+  for (const char* target : {"cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4"})
+    CHECK(has(compiled(kTransposed, target).llvm_ir, "@llvm.arithmetic.fence"));
+}
+
 }  // namespace tilewright::backend
