@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
@@ -79,7 +80,7 @@ class PipelineFinder {
     p.later = slot_number(f_.operand(p.expect, 0));
     const auto& expected = f_.op(p.expect).operands;
     const OpId has_more = expected.size() > 1 ? f_.defined_by(expected[1], OpKind::lt_) : OpId{};
-    bool fits = p.slot && p.later && has_more && f_.operand(has_more, 0) == p.counter(f_);
+    bool fits = p.slot && p.later && !p.copies.empty() && has_more && f_.operand(has_more, 0) == p.counter(f_);
     for (OpId copy : p.copies)
       fits = fits && slot_number(f_.operand(copy, 1)) == p.later && slot_number(f_.operand(copy, 2)) == p.later &&
              f_.operand(copy, 3) == expected[1];
@@ -89,6 +90,26 @@ class PipelineFinder {
     p.limit = f_.operand(has_more, 1);
     if (f_.encloses(body, f_.defining_block(p.limit))) return refuse(p.loop, "the end of its copies is computed in it");
     p.unit = std::max<std::int64_t>(f_.attr(f_.defined_by(f_.operand(p.expect, 0), OpKind::mbarrier_slot_), AttrName::divisor), 1);
+    if (!is_in_turn(p)) refuse(p.loop, "its slots are not filled in turn");
+  }
+
+  std::optional<std::int64_t> first_value(const CopyPipeline& p, ValueId carried) const {
+    return ir::constant_integer(f_, f_.operand(p.loop, carried_index(f_, p.loop, carried) + 3));
+  }
+
+  /// Whether the first iteration reads slot 0, each reads the slot after the one before it, and the copies in the loop begin at the slot behind
+  /// those that copies before the loop have filled.
+  bool is_in_turn(const CopyPipeline& p) const {
+    const std::int64_t end = f_.type(f_.result(p.full)).slots() * p.unit;
+    const auto filled = std::ranges::count_if(p.first, [&](OpId id) { return f_.kind(id) == OpKind::mbarrier_expect_; });
+    if (first_value(p, p.slot) != 0 || first_value(p, p.later) != filled * p.unit % end) return false;
+    // select(slot + unit == end, 0, slot + unit)
+    const ValueId next = f_.operand(f_.terminator(f_.region(p.loop)), carried_index(f_, p.loop, p.slot));
+    const OpId select = f_.defined_by(next, OpKind::select_), sum = select ? f_.defined_by(f_.operand(select, 2), OpKind::add_) : OpId{};
+    const OpId is_end = select ? f_.defined_by(f_.operand(select, 0), OpKind::eq_) : OpId{};
+    return sum && is_end && f_.operand(sum, 0) == p.slot && ir::constant_integer(f_, f_.operand(sum, 1)) == p.unit &&
+           f_.operand(is_end, 0) == f_.result(sum) && ir::constant_integer(f_, f_.operand(is_end, 1)) == end &&
+           ir::constant_integer(f_, f_.operand(select, 1)) == 0;
   }
 
   void find_readers(CopyPipeline& p) {

@@ -251,7 +251,7 @@ kernel @chain(%q: ptr<const f16> {divisible_by = 16, disjoint}, %k: ptr<const f1
   store %op, %sums, %q_lr
 })";
   fuzz::Program p;
-  p.function = parse(replaced(text, {{"STAGES", std::to_string(stages)}}), "chain.tile").functions.at(0);
+  p.function = parse(replaced(text, {{"STAGES", std::to_string(stages)}, {"BELOW", "g"}}), "chain.tile").functions.at(0);
   p.grid = {(rows + 127) / 128, 1, 1};
   p.arguments = {small_halves(rows * 128), small_halves(keys * 128), small_halves(keys * 128), buffer(Element::f32, rows * 128), {}, {}};
   p.arguments[4].word = static_cast<std::uint64_t>(rows);
