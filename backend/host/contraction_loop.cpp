@@ -121,7 +121,10 @@ class BlockProducts {
     if (copies_cut_rows()) copy_cut_rows(count);
     if (has_depth_in_segment()) segment.depth = first_indices(e_, depth_, dot_.left.mask.columns);
     segments_->write(count, segment);
-    return has_whole_depth() ? next : add_zeros(next, segment);
+    if (has_whole_depth()) return next;
+    // Zeros take the place of a segment that the mask leaves nothing of: no segment is empty.
+    Value* const is_empty = b_.CreateICmpEQ(segment.depth, e_.i64(0));
+    return add_zeros(b_.CreateSelect(is_empty, count, next), segment);
   }
 
   /// Adds the products of the segments of a block to the accumulators. is_first, is_last: i1, whether it is the loop's first or last one.
@@ -139,11 +142,16 @@ class BlockProducts {
     if (is_interleaved_) write_excess(count, live_rows, [&](Value* number, Value* row) { return left_rows(tile_, number, row); });
     // Streamed rows stay in the first cache for all rows of the accumulators.
     const bool streams = may_read_right_ && streams_right(e_.f(), dot_.dot);
-    const auto emit_tile = [&](RegisterTile& tile, Value* row, Value* column, bool is_packed) {
+    const auto emit_tile = [&](RegisterTile& tile, Value* row, Value* column) {
+      // Only tiles with all rows are the first ones where right factors are copied.
+      const bool may_pack = packs && tile.rows() == tile_.rows();
+      Value* const is_first_row = b_.CreateICmpEQ(row, e_.i64(0));
+      Value* const is_packing = may_pack ? b_.CreateAnd(packs, is_first_row) : nullptr;
+      Value* const is_packed = packs ? b_.CreateAnd(packs, b_.CreateNot(is_first_row)) : nullptr;
       Values sums_before = sums_.load(tile, row, column);
       if (is_interleaved_) sums_before = tile.without_excess(sums_before, b_.CreateInBoundsGEP(tile_.sum_type(), excess_.address, row));
       const Values results = e_.loop(e_.i64(0), count, e_.i64(1), sums_before, false, [&](Value* number, const Values& carried) {
-        const Segment segment = segments_->read(number);
+        const Segment segment = read_segment(number, is_packed);
         RightRows right{b_.CreateInBoundsGEP(b_.getInt8Ty(), segment.first, b_.CreateMul(column, segment.column_distance)),
                         segment.distance};
         if (may_read_right_) {
@@ -151,34 +159,26 @@ class BlockProducts {
           // Of one row of accumulators, streams come as fast as memory gives them.
           right.rows_ahead = !streams ? tile.rows_ahead() : tile.rows() > 1 ? kStreamedDepth : 0;
         }
-        if (is_packed) {
-          right.packed = advanced(segment.packed, column, column_distance_in_buffer());
-          right.packed_distance = e_.i64(distance_in_buffer());
-        }
         const Values rows = left_rows(tile, number, row);
         if (!left && tile.rows() > 1) fetch_rows_below(tile, rows, column);
-        return tile.add_products(carried, rows, right, segment.depth, !has_whole_depth());
+        const auto add_products = [&] { return tile.add_products(carried, rows, right, segment.depth); };
+        if (!is_packing) return add_products();
+        return either(
+            is_packing,
+            [&] {
+              right.packed = advanced(segment.packed, column, column_distance_in_buffer());
+              right.packed_distance = e_.i64(distance_in_buffer());
+              return add_products();
+            },
+            [&] {
+              right.packed = right.packed_distance = nullptr;
+              return add_products();
+            });
       });
       sums_.store(tile, results, row, column);
     };
-    Value* first_row = nullptr;
-    if (packs) {
-      llvm::BasicBlock *const before = b_.GetInsertBlock(), *const pack = e_.new_block("pack"), *const packed = e_.new_block("packed");
-      b_.CreateCondBr(packs, pack, packed);
-      b_.SetInsertPoint(pack);
-      tile_.for_each_column(live_columns, [&](Value* column) { emit_tile(tile_, e_.i64(0), column, true); });
-      read_in_buffer(count);
-      llvm::BasicBlock* const end = b_.GetInsertBlock();
-      b_.CreateBr(packed);
-      b_.SetInsertPoint(packed);
-      auto* const row = b_.CreatePHI(b_.getInt64Ty(), 2);
-      row->addIncoming(e_.i64(0), before);
-      row->addIncoming(e_.i64(tile_.rows()), end);
-      first_row = row;
-    }
     const auto emit_all = [&] {
-      tile_.for_each(streams ? TileOrder::down_columns : TileOrder::along_rows, first_row, live_rows, live_columns,
-                     [&](RegisterTile& tile, Value* row, Value* column) { emit_tile(tile, row, column, false); });
+      tile_.for_each(streams ? TileOrder::down_columns : TileOrder::along_rows, packs, live_rows, live_columns, emit_tile);
     };
     if (!in_memory || !live_rows || streams) return emit_all();
     // Where few rows are live, register tiles of few rows and more columns read as much of each row of memory as a program of few rows does.
@@ -190,7 +190,7 @@ class BlockProducts {
       Value* const has_columns = b_.CreateAnd(in_memory, has_all_columns(*wide));
       b_.CreateCondBr(b_.CreateAnd(has_columns, b_.CreateICmpSLE(live_rows, e_.i64(rows))), few, more);
       b_.SetInsertPoint(few);
-      wide->for_each_column(live_columns, [&](Value* column) { emit_tile(*wide, e_.i64(0), column, false); });
+      wide->for_each_column(live_columns, [&](Value* column) { emit_tile(*wide, e_.i64(0), column); });
       b_.CreateBr(after);
       b_.SetInsertPoint(more);
     }
@@ -234,13 +234,33 @@ class BlockProducts {
     tile.end();
   }
 
-  /// From now on, all segments read the right factor in its buffer.
-  void read_in_buffer(Value* count) {
-    e_.loop(e_.i64(0), count, e_.i64(1), {}, false, [&](Value* number, const Values&) {
-      const Segment before = segments_->read(number);
-      segments_->write(number, {before.depth, before.packed, e_.i64(distance_in_buffer()), e_.i64(column_distance_in_buffer())});
-      return Values{};
-    });
+  /// Emits `then` where the condition holds, else `otherwise`, and joins their values.
+  Values either(Value* condition, const std::function<Values()>& then, const std::function<Values()>& otherwise) {
+    llvm::BasicBlock *arms[] = {e_.new_block("pack"), e_.new_block("read")}, *const joined = e_.new_block("added");
+    b_.CreateCondBr(condition, arms[0], arms[1]);
+    std::vector<llvm::PHINode*> phis;
+    for (const int i : {0, 1}) {
+      b_.SetInsertPoint(arms[i]);
+      const Values values = i == 0 ? then() : otherwise();
+      llvm::BasicBlock* const end = b_.GetInsertBlock();
+      b_.CreateBr(joined);
+      b_.SetInsertPoint(joined);
+      for (std::size_t n = 0; n < values.size(); ++n) {
+        if (i == 0) phis.push_back(b_.CreatePHI(values[n]->getType(), 2));
+        phis[n]->addIncoming(values[n], end);
+      }
+    }
+    return {phis.begin(), phis.end()};
+  }
+
+  /// `is_packed`: i1, whether the right factor is in its buffer meanwhile; null: it is where the segment says.
+  Segment read_segment(Value* number, Value* is_packed) {
+    Segment segment = segments_->read(number);
+    if (!is_packed) return segment;
+    segment.first = b_.CreateSelect(is_packed, segment.packed, segment.first);
+    segment.distance = b_.CreateSelect(is_packed, e_.i64(distance_in_buffer()), segment.distance);
+    segment.column_distance = b_.CreateSelect(is_packed, e_.i64(column_distance_in_buffer()), segment.column_distance);
+    return segment;
   }
 
   /// The live rows of the accumulators, and the others of the register tile that computes the last ones; null: all.

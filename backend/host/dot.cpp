@@ -26,7 +26,7 @@ void multiply_in_vectors(Emitter& e, const Product& p) {
     Value* at = b.CreateInBoundsGEP(tile.sum_type(), p.sums, b.CreateAdd(b.CreateMul(row, e.i64(p.columns())), column));
     RightRows rows{b.CreateInBoundsGEP(tile.factor_type(), p.right, column), p.right_distance};
     rows.alignment = p.right_alignment;
-    part.store(at, part.add_products(part.load(at), part.left_rows(p.left, row, p.depth(), p.live_rows), rows, e.i64(p.depth()), false));
+    part.store(at, part.add_products(part.load(at), part.left_rows(p.left, row, p.depth(), p.live_rows), rows, e.i64(p.depth())));
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include "backend/host/base_address.h"
 #include "backend/host/non_temporal.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/op_kind.h"
@@ -49,7 +50,7 @@ RegisterTile::RegisterTile(Emitter& e, Type factor, Type sum, bool has_even_dept
                 : in_ != out_ && has_even_depth && shape_.lanes == e.target().lanes() ? 2
                                                                                       : 1) {}
 
-RegisterTile::RegisterTile(const RegisterTile& other, std::int64_t rows, std::int64_t vectors)
+RegisterTile::RegisterTile(const RegisterTile& other, std::int64_t rows, std::int64_t vectors, bool has_few_rows)
     : e_(other.e_),
       b_(other.b_),
       factor_(other.factor_),
@@ -59,20 +60,21 @@ RegisterTile::RegisterTile(const RegisterTile& other, std::int64_t rows, std::in
       shape_{rows, vectors, other.shape_.lanes},
       in_(other.in_),
       out_(other.out_),
-      together_(other.together_) {}
+      together_(other.together_),
+      has_few_rows_(has_few_rows) {}
 
 std::optional<RegisterTile> RegisterTile::widened(std::int64_t rows) const {
   if (rows >= shape_.rows) return std::nullopt;
   const TileShape wide = register_tile_shape(e_.target().vector_bits, rows, sum_);
   if (wide.vectors <= shape_.vectors) return std::nullopt;
-  return RegisterTile(*this, wide.rows, wide.vectors);
+  return RegisterTile(*this, wide.rows, wide.vectors, true);
 }
 
 void RegisterTile::for_each_column(Value* live_columns, const std::function<void(Value* column)>& emit_tile) {
   e_.loop_over_first(live_columns, N_, shape_.columns(), emit_tile);
 }
 
-void RegisterTile::for_each(TileOrder order, Value* first_row, Value* live_rows, Value* live_columns,
+void RegisterTile::for_each(TileOrder order, Value* is_first_whole, Value* live_rows, Value* live_columns,
                             const std::function<void(RegisterTile& tile, Value* row, Value* column)>& emit_tile) {
   constexpr std::int64_t kRowsToHalve = 4;
   const std::int64_t rest = M_ % shape_.rows, whole = M_ - rest;
@@ -83,22 +85,22 @@ void RegisterTile::for_each(TileOrder order, Value* first_row, Value* live_rows,
         return Values{};
       });
     };
-    Value *end = e_.i64(whole), *const begin = first_row ? first_row : e_.i64(0);
+    Value* end = e_.i64(whole);
     if (live_rows) end = rest > 0 ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, live_rows, end) : live_rows;
     if (const std::int64_t half = live_rows && shape_.rows >= kRowsToHalve ? shape_.rows / 2 : 0; half > 0) {
       // Where at most half of a tile's rows are live, as in a program of one row, it would do twice the work of a tile of half the rows.
-      Value* const before =
-          b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(b_.CreateSub(end, e_.i64(half)), begin), e_.i64(0));
+      Value* const least = is_first_whole ? b_.CreateZExt(is_first_whole, b_.getInt64Ty()) : e_.i64(0);
+      Value* const before = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(end, e_.i64(half)), least);
       Value* const tiles = b_.CreateUDiv(b_.CreateAdd(before, e_.i64(shape_.rows - 1)), e_.i64(shape_.rows));
-      Value* const last = b_.CreateAdd(begin, b_.CreateMul(tiles, e_.i64(shape_.rows)));
-      loop(*this, begin, last, true);
-      RegisterTile halved(*this, half, shape_.vectors);
+      Value* const last = b_.CreateMul(tiles, e_.i64(shape_.rows));
+      loop(*this, e_.i64(0), last, true);
+      RegisterTile halved(*this, half, shape_.vectors, true);
       loop(halved, last, end, true);
     } else {
-      loop(*this, begin, end, first_row || live_rows);
+      loop(*this, e_.i64(0), end, live_rows != nullptr);
     }
     if (rest == 0) return;
-    RegisterTile last(*this, rest, shape_.vectors);
+    RegisterTile last(*this, rest, shape_.vectors, false);
     loop(last, e_.i64(whole), live_rows ? live_rows : e_.i64(M_), live_rows != nullptr);
   };
   const auto over_columns = [&](const std::function<void(Value*)>& body) { for_each_column(live_columns, body); };
@@ -130,6 +132,7 @@ Value* RegisterTile::accumulator(Value* first, std::int64_t row, std::int64_t j)
 Values RegisterTile::load(Value* first) {
   const llvm::Align align(std::min<std::int64_t>(64, shape_.lanes * sum_.element_bytes()));
   Values sums;
+  first = as_base(b_, first);
   for (std::int64_t i = 0; i < shape_.rows; ++i)
     for (std::int64_t j = 0; j < shape_.vectors; ++j) sums.push_back(b_.CreateAlignedLoad(vector(out_), accumulator(first, i, j), align));
   return sums;
@@ -137,15 +140,16 @@ Values RegisterTile::load(Value* first) {
 
 void RegisterTile::store(Value* first, const Values& sums) {
   const llvm::Align align(std::min<std::int64_t>(64, shape_.lanes * sum_.element_bytes()));
+  first = as_base(b_, first);
   for (std::int64_t i = 0; i < shape_.rows; ++i)
     for (std::int64_t j = 0; j < shape_.vectors; ++j)
       b_.CreateAlignedStore(sums[static_cast<std::size_t>(i * shape_.vectors + j)], accumulator(first, i, j), align);
 }
 
 Values RegisterTile::first_of_rows(const EvenRows& rows) const {
-  Values out{rows.first};
+  Values out{as_base(b_, rows.first)};
   while (static_cast<std::int64_t>(out.size()) < shape_.rows)
-    out.push_back(b_.CreateInBoundsGEP(b_.getInt8Ty(), out.back(), rows.distance));
+    out.push_back(as_base(b_, b_.CreateInBoundsGEP(b_.getInt8Ty(), out.back(), rows.distance)));
   return out;
 }
 
@@ -163,11 +167,13 @@ void RegisterTile::store(const EvenRows& rows, const Values& sums, NonTemporalSt
 }
 
 void RegisterTile::fetch(const EvenRows& rows) {
-  for (Value* row : first_of_rows(rows))
+  e_.loop(e_.i64(0), e_.i64(shape_.rows), e_.i64(1), {rows.first}, false, [&](Value*, const Values& row) -> Values {
     for (std::int64_t at = 0; at < shape_.columns() * sum_.element_bytes(); at += kLineBytes) {
-      Value* const line = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), row, static_cast<std::uint64_t>(at));
+      Value* const line = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), row[0], static_cast<std::uint64_t>(at));
       b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()}, {line, b_.getInt32(1), b_.getInt32(3), b_.getInt32(1)});
     }
+    return {b_.CreateGEP(b_.getInt8Ty(), row[0], rows.distance)};
+  });
 }
 
 std::int64_t RegisterTile::rows_ahead() const {
@@ -180,13 +186,13 @@ Values RegisterTile::zeros() const {
   return Values(static_cast<std::size_t>(shape_.rows * shape_.vectors), llvm::Constant::getNullValue(vector(out_)));
 }
 
-Values RegisterTile::add_products(const Values& sums, const Values& left, const RightRows& right, Value* depth, bool may_be_empty) {
+Values RegisterTile::add_products(const Values& sums, const Values& left, const RightRows& right, Value* depth) {
   Value* const ahead = right.rows_ahead > 0 ? b_.CreateMul(right.distance, e_.i64(right.rows_ahead)) : nullptr;
   const std::int64_t vector_bytes = shape_.lanes * factor_.element_bytes();
   Values init = sums;
   init.push_back(right.first);
   if (right.packed) init.push_back(right.packed);
-  Values out = e_.loop(e_.i64(0), depth, e_.i64(together_), init, may_be_empty, [&](Value* k, const Values& carried) {
+  Values out = e_.loop(e_.i64(0), depth, e_.i64(together_), init, false, [&](Value* k, const Values& carried) {
     Value* const row = carried[sums.size()];
     if (ahead) {
       Value* const later = b_.CreateGEP(b_.getInt8Ty(), row, ahead);

@@ -43,9 +43,8 @@ class RegisterTile {
   Values zeros() const;
   /// How many rows ahead right factors are fetched that the processor does not foresee.
   std::int64_t rows_ahead() const;
-  /// Adds the products for k from 0 to `depth`, which may be 0 only if `may_be_empty`. `left`: for each row the address of its first
-  /// factor.
-  Values add_products(const Values& sums, const Values& left, const RightRows& right, Value* depth, bool may_be_empty);
+  /// Adds the products for k from 0 to `depth`, which is not 0. `left`: for each row the address of its first factor.
+  Values add_products(const Values& sums, const Values& left, const RightRows& right, Value* depth);
 
   /// Interleaves `rows` rows of a panel with the tile's columns in fours, in place: four bytes of each column follow each other. The
   /// instruction multiplies unsigned bytes by signed ones, so 128 is added to each byte of the panel.
@@ -64,10 +63,13 @@ class RegisterTile {
   bool has_whole_vectors() const { return shape_.lanes * sum_.element_bytes() * 8 == e_.target().vector_bits; }
   /// The number of rows of the tile.
   std::int64_t rows() const { return shape_.rows; }
+  /// Whether this is a tile of few live rows.
+  bool has_few_rows() const { return has_few_rows_; }
   std::int64_t columns() const { return shape_.columns(); }
-  /// Calls emit_tile(tile, row, column) in loops over the live rows, from `first_row` on (null: 0), and columns of the accumulators; null:
-  /// all. If the tile's rows do not divide those of the accumulators, the last tile has fewer; so has the last one of live rows.
-  void for_each(TileOrder, Value* first_row, Value* live_rows, Value* live_columns,
+  /// Calls emit_tile(tile, row, column) in loops over the live rows and columns of the accumulators; null: all. If the tile's rows do not
+  /// divide those of the accumulators, the last tile has fewer; so has the last one of live rows, except for the first one where
+  /// `is_first_whole` holds (i1; null: nowhere).
+  void for_each(TileOrder, Value* is_first_whole, Value* live_rows, Value* live_columns,
                 const std::function<void(RegisterTile& tile, Value* row, Value* column)>& emit_tile);
   /// Calls emit_tile(column) in a loop over the register tiles of a row of them.
   void for_each_column(Value* live_columns, const std::function<void(Value* column)>& emit_tile);
@@ -78,7 +80,7 @@ class RegisterTile {
 
  private:
   /// A tile of the same accumulators with another shape.
-  RegisterTile(const RegisterTile&, std::int64_t rows, std::int64_t vectors);
+  RegisterTile(const RegisterTile&, std::int64_t rows, std::int64_t vectors, bool has_few_rows);
 
   Value* accumulator(Value* first, std::int64_t row, std::int64_t j);
   Values first_of_rows(const EvenRows&) const;
@@ -95,6 +97,7 @@ class RegisterTile {
   llvm::Type *const in_, *const out_;  // element types; int8 is accumulated in int32
   // So many steps of k are computed at once: the sum of two products of int8 is exact in int16 and int32.
   const unsigned together_;
+  const bool has_few_rows_ = false;
 };
 
 }  // namespace tilewright::backend::host

@@ -69,7 +69,10 @@ void TileSums::load(AmxTile& registers, Value* row, Value* column) {
 
 void TileSums::store(AmxTile& registers, Value* row, Value* column) { registers.store(tile(target_, row, column)); }
 
-Value* TileSums::streams(const RegisterTile& registers) const { return registers.has_whole_vectors() ? streams_block_ : nullptr; }
+Value* TileSums::streams(const RegisterTile& registers) const {
+  // Few rows are not worth a second copy of their stores.
+  return registers.has_whole_vectors() && !registers.has_few_rows() ? streams_block_ : nullptr;
+}
 
 void TileSums::either(Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
   if (!condition) return otherwise();

@@ -242,6 +242,20 @@ TEST_CASE("contraction: only columns that register tiles with live columns read 
   CHECK_FALSE(asks(product()));
 }
 
+TEST_CASE("contraction: tiles that copy right factors and those that read the copies share their code, and so do rows of fetched lines") {
+  CompileOptions options;
+  options.target = "cpu:x86-64-v4";
+  const std::string code = compile(ir::parse(product(), "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}}).llvm_ir;
+  const auto count = [&](const std::string& piece) {
+    int n = 0;
+    for (std::size_t at = 0; (at = code.find(piece, at)) != std::string::npos; at += piece.size()) ++n;
+    return n;
+  };
+  CHECK(count("\nloaded") == 1);                // where sums are loaded that an earlier block has stored
+  CHECK(count("\nstreams") == 2);               // where sums are stored past the caches, and their lines need not be fetched
+  CHECK(count(", i32 1, i32 3, i32 1)") == 2);  // the two lines of a row
+}
+
 TEST_CASE("contraction: sums start at zero without a buffer of zeros") {
   for (const bool has_tiles : {false, true})
     for (const char* first : {"0.0", "1.0"}) {
