@@ -47,8 +47,10 @@ RewritingExecutor after_passes(const ir::TargetDesc& target, std::size_t count) 
 std::size_t exact_passes(const Program& p, const ir::TargetDesc& target) {
   const std::vector<std::string_view> names = passes::pipeline(target);
   const ir::Function& f = p.function;
-  bool has_order = false;
+  bool has_order = false, has_row = false;
   f.walk([&](ir::OpId id) {
+    if (f.kind(id) == ir::OpKind::dot_)
+      if (const ir::Type t = f.type(f.result(id)); t.is_float() && t.extent(t.rank() - 2) == 1) has_row = true;
     const ir::Family family = ir::info(f.kind(id)).family;
     if (family != ir::Family::reduce && family != ir::Family::linalg) return;
     for (const ir::ValueId v : f.op(id).results) has_order = has_order || ir::is_float(f.type(v).element());
@@ -56,8 +58,9 @@ std::size_t exact_passes(const Program& p, const ir::TargetDesc& target) {
     for (const ir::BlockId region : f.op(id).regions)
       f.walk(region, [&](ir::OpId inner) { has_order = has_order || f.kind(inner) == ir::OpKind::umulhi_; });
   });
-  if (!target.is_gpu() || !has_order) return names.size();
-  return static_cast<std::size_t>(std::find(names.begin(), names.end(), "assign_layouts") - names.begin());
+  // Each of these adds floats in another order: on GPUs reductions and products do so by their layouts, on hosts products of one row.
+  const std::string_view first = target.is_gpu() ? (has_order ? "assign_layouts" : "") : (has_row ? "sum_dots" : "");
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), first) - names.begin());
 }
 
 std::size_t first_wrong_prefix(const Program& p, const ir::TargetDesc& target) {

@@ -14,8 +14,7 @@ void fix_rounding(Program&, const ir::TargetDesc&);
 
 /// The interpreter after the first `count` passes of the target's pipeline, without contraction, each verified.
 RewritingExecutor after_passes(const ir::TargetDesc&, std::size_t count);
-/// How many passes of the pipeline must keep each bit. Layouts of GPUs say in which order a reduction combines: where that matters, those
-/// before them.
+/// How many passes of the pipeline must keep each bit: all, or those before the first one that adds floats of the program in another order.
 std::size_t exact_passes(const Program&, const ir::TargetDesc&);
 
 /// How many of these passes it takes until the program gives something else; 0 if it never does.
