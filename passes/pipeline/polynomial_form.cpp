@@ -102,7 +102,10 @@ std::optional<Polynomial> PolynomialReader::read(ValueId v, const std::vector<in
   if (!p && t.is_scalar()) p = Polynomial(Atom::value(v));
   if (p && p->is_lost()) return std::nullopt;
   if (p && ir::bits(t.element()) <= 32)
-    for (const auto& [m, factor] : p->terms()) narrow_.insert(m);
+    for (const auto& [m, factor] : p->terms()) {
+      std::int64_t& greatest = narrow_.try_emplace(m, factor).first->second;
+      greatest = std::max(greatest, factor);
+    }
   return p;
 }
 

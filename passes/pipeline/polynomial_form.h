@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "passes/ir_names.h"
@@ -74,8 +73,11 @@ class PolynomialReader {
   /// Polynomials that are negative exactly where the mask is true: all of them. None if the mask is no conjunction of comparisons.
   std::optional<std::vector<Polynomial>> read_mask(ValueId, const std::vector<int>& axes);
 
-  /// Whether the monomial is one of an i32, so that its value has 32 bits.
-  bool is_narrow(const Monomial& m) const { return narrow_.contains(m); }
+  /// Whether the monomial is one of an i32 with this factor or a greater one, so that the value of the term has 32 bits.
+  bool is_narrow(const Monomial& m, std::int64_t factor) const {
+    const auto at = narrow_.find(m);
+    return at != narrow_.end() && factor <= at->second;
+  }
 
  private:
   struct Moved {
@@ -90,7 +92,7 @@ class PolynomialReader {
 
   const Function& f_;
   const OpId loop_;
-  std::set<Monomial> narrow_;  // monomials of values of at most 32 bits
+  std::map<Monomial, std::int64_t> narrow_;  // monomials of values of at most 32 bits, and their greatest factors there
 };
 
 }  // namespace tilewright::passes

@@ -245,7 +245,7 @@ class BoxFinder {
   bool is_narrow(const Polynomial& p) const {
     const PositionFacts::Interval range = facts_.interval(p);
     if (range.lo >= INT32_MIN && range.hi <= kMostCoordinate - ir::kMaxBoxExtent) return true;
-    return std::ranges::all_of(p.terms(), [&](const auto& term) { return term.second >= 0 && reader_.is_narrow(term.first); });
+    return std::ranges::all_of(p.terms(), [&](const auto& term) { return term.second >= 0 && reader_.is_narrow(term.first, term.second); });
   }
 
   // ---- 4 ----
@@ -346,8 +346,11 @@ ValueId has_elements(Rewriter& rw, const TensorBox::Axis& a) {
 
 ValueId narrowed(Rewriter& rw, const TensorBox::Axis& a, ValueId v) {
   if (!a.is_wide) return v;
-  const ValueId most = rw.constant(ir::Type(ir::Element::i64), kMostCoordinate - ir::kMaxBoxExtent);
-  return rw.cast(rw.binary(OpKind::minimum_, v, most), ir::Element::i32);
+  const ir::Type wide(ir::Element::i64);
+  v = rw.binary(OpKind::minimum_, v, rw.constant(wide, kMostCoordinate - ir::kMaxBoxExtent));
+  // A box that ends before position 0 has no elements, however far away it is.
+  if (a.has_lower_bound) v = rw.binary(OpKind::maximum_, v, rw.constant(wide, -ir::kMaxBoxExtent));
+  return rw.cast(v, ir::Element::i32);
 }
 
 }  // namespace
