@@ -182,13 +182,15 @@ class BlockProducts {
     };
     if (!in_memory || !live_rows || streams) return emit_all();
     // Where few rows are live, register tiles of few rows and more columns read as much of each row of memory as a program of few rows does.
+    // A register tile reads the last live row in place of those that are not live: where there is none, it must not run.
+    Value* const others = b_.CreateSub(live_rows, e_.i64(1));
     llvm::BasicBlock* const after = e_.new_block("multiplied");
     for (const std::int64_t rows : kWideRows) {
       std::optional<RegisterTile> wide = tile_.widened(rows);
       if (!wide) continue;
       llvm::BasicBlock *const few = e_.new_block("few_rows"), *const more = e_.new_block("more_rows");
       Value* const has_columns = b_.CreateAnd(in_memory, has_all_columns(*wide));
-      b_.CreateCondBr(b_.CreateAnd(has_columns, b_.CreateICmpSLE(live_rows, e_.i64(rows))), few, more);
+      b_.CreateCondBr(b_.CreateAnd(has_columns, b_.CreateICmpULT(others, e_.i64(rows))), few, more);
       b_.SetInsertPoint(few);
       wide->for_each_column(live_columns, [&](Value* column) { emit_tile(*wide, e_.i64(0), column); });
       b_.CreateBr(after);

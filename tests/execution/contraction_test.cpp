@@ -32,6 +32,7 @@ struct Product {
   bool is_exact = true;        // with precision ieee
   bool is_contraction = true;  // the loop does nothing but multiply
   bool is_stored = false;      // the sums as they are, not twice the sums
+  bool has_dead_tile = false;  // behind the last tile of rows, programs compute one without a live row
   bool is_ragged = false;      // the first program adds the products of one step, each program below another one those of one step more
   double scale = 1;            // of the elements of float factors
 };
@@ -67,7 +68,8 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
   %k = constant {value = $k} : i32
   %zero = constant {value = 0} : i32
   %one1 = constant {value = 1} : i32
-  %r0 = add %M, %m : i32
+  %more = constant {value = $V} : i32
+  %r0 = add %M, %more : i32
   %r1 = sub %r0, %one1 : i32
   %tiles = div %r1, %m : i32
   %pm = rem %pid, %tiles : i32
@@ -168,6 +170,7 @@ kernel @product(%a: ptr<const $F>$D, %b: ptr<const $F>$D, %c: ptr<$S>$D, %M: i32
                          {"$H", std::to_string(p.shift)},
                          {"$E", p.is_ragged ? "%ragged" : "%K"},
                          {"$D", p.is_aliased ? "" : " {disjoint}"},
+                         {"$V", std::to_string(p.has_dead_tile ? 2 * p.rows : p.rows)},
                          {"$F", std::string(ir::text(p.factor))},
                          {"$S", std::string(ir::text(p.sum))},
                          {"$m", std::to_string(p.rows)},
@@ -211,7 +214,8 @@ void check_program(const Product& p, bool on_all) {
     program.arguments.push_back({});
     program.arguments.back().word = static_cast<std::uint64_t>(extent);
   }
-  program.grid[0] = static_cast<std::int32_t>(up(p.m, p.rows) / p.rows * (up(p.n, p.columns) / p.columns));
+  const std::int64_t tiles_of_rows = up(p.m, p.rows) / p.rows + (p.has_dead_tile ? 1 : 0);
+  program.grid[0] = static_cast<std::int32_t>(tiles_of_rows * (up(p.n, p.columns) / p.columns));
   for (const std::string& name : machines()) {
     if (!name.starts_with("cpu") || (!on_all && name != "cpu")) continue;
     fuzz::Machine machine(name, 4);
@@ -255,6 +259,16 @@ TEST_CASE("contraction: few rows, of which the right factor is read in memory") 
   // Register tiles of one row, and of four, where a tile of more rows has no more live ones; a mask cuts the last iteration.
   for (const std::int64_t m : {1, 3, 4, 33}) check({m, 140, 333, 32, 64, 32});
   check({3, 140, 333, 32, 64, 32, Element::f64, Element::f64});
+}
+
+TEST_CASE("contraction: programs without a live row read nothing before their factors") {
+  for (const char* factors : {"", "%xf = abs %x : $F[$m, $k]"})
+    for (const std::int64_t m : {0, 3}) {
+      Product p{m, 64, 8192, 8, 128, 4096};  // long rows, which reach far before the scratch memory
+      p.factors = factors;
+      p.has_dead_tile = true;
+      check(p);
+    }
 }
 
 TEST_CASE("contraction: few rows, and rows of the right factor that are long enough to be streamed") {
