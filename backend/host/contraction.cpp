@@ -48,7 +48,7 @@ class Finder {
     const Type sum = f_.type(f_.result(dot));
     if (sum.rank() != 2 || sum.extent(0) > kFewRows || sum.extent(1) == 1) return std::nullopt;
     const OpId load = load_of(f_.operand(dot, 1));
-    if (!load || f_.value(f_.result(load)).users.size() != 1) return std::nullopt;
+    if (!load || f_.value(f_.result(load)).users.size() != 1 || f_.attr(load, ir::AttrName::is_volatile)) return std::nullopt;
     bool is_between = false;
     for (OpId id : f_.ops(body_)) {
       if (id == dot) break;

@@ -364,7 +364,8 @@ TEST_CASE("contraction: programs of few rows stream long rows of the right facto
 
 TEST_CASE("contraction: a dot outside of contractions reads the right factor of few rows in memory") {
   /// `between`: ops between the load of the right factor and the dot; `right`: the right operand; `mask`: of the load.
-  const auto reads = [](const std::string& rows, const std::string& between = "", const char* right = "%y", const char* mask = "%cut") {
+  const auto reads = [](const std::string& rows, const std::string& between = "", const char* right = "%y", const char* mask = "%cut",
+                        const char* options = "") {
     const Planned p("kernel @product(%a: ptr<const f32> {disjoint}, %b: ptr<f32> {disjoint}, %c: ptr<f32> {disjoint}, %n: i32) {" +
                     replaced(R"(
     %i = arange {lo = 0, hi = $m} : i32[$m]
@@ -395,7 +396,7 @@ TEST_CASE("contraction: a dot outside of contractions reads the right factor of 
     %seen = lt %kc, %nk : i1[16, 1]
     %cut = broadcast %seen : i1[16, 64]
     %odd = lt %y2, %y1 : i1[16, 64]
-    %y = load %yp, $k : f32[16, 64]
+    %y = load %yp, $k$v : f32[16, 64]
     $b
     %d = dot %x, $y, %none {precision = ieee} : f32[$m, 64]
     %or = mul %ic, %far : i32[$m, 1]
@@ -406,7 +407,7 @@ TEST_CASE("contraction: a dot outside of contractions reads the right factor of 
     %cp = add_ptr %cb, %oo : ptr<f32>[$m, 64]
     store %cp, %d
   })",
-                             {{"$m", rows}, {"$b", between}, {"$y", right}, {"$k", mask}}));
+                             {{"$m", rows}, {"$b", between}, {"$y", right}, {"$k", mask}, {"$v", options}}));
     bool found = false;
     p.function.walk([&](OpId id) { found = found || (p.function.kind(id) == OpKind::dot_ && p.plan.right_in_memory(id) != nullptr); });
     // The load is a step of its own, which is executed if the mask cuts rows.
@@ -419,6 +420,7 @@ TEST_CASE("contraction: a dot outside of contractions reads the right factor of 
   for (const char* rows : {"1", "4", "8"}) CHECK(reads(rows));
   CHECK_FALSE(reads("16"));
   CHECK_FALSE(reads("4", "", "%y", "%odd"));
+  CHECK_FALSE(reads("4", "", "%y", "%cut", " {is_volatile}"));  // the dot would read it more than once, and later
   CHECK_FALSE(reads("4", "%z = abs %y : f32[16, 64]", "%z"));
   CHECK_FALSE(reads("4", "%z = abs %y : f32[16, 64]\n store %yp, %z"));
   CHECK_FALSE(reads("4", "%one = constant {value = 1.0} : f32[16, 64]\n store %yp, %one"));
