@@ -101,12 +101,23 @@ std::optional<Polynomial> PolynomialReader::read(ValueId v, const std::vector<in
     p = read_carried(v);
   if (!p && t.is_scalar()) p = Polynomial(Atom::value(v));
   if (p && p->is_lost()) return std::nullopt;
-  if (p && ir::bits(t.element()) <= 32)
-    for (const auto& [m, factor] : p->terms()) {
-      std::int64_t& greatest = narrow_.try_emplace(m, factor).first->second;
-      greatest = std::max(greatest, factor);
-    }
+  if (p && ir::bits(t.element()) <= 32) {
+    auto at_origin = p->terms();
+    std::erase_if(at_origin, [](const auto& term) { return std::ranges::any_of(term.first, [](const Atom& a) { return a.is_axis(); }); });
+    narrow_.insert(std::move(at_origin));
+  }
   return p;
+}
+
+bool PolynomialReader::is_narrow(const Polynomial& p) const {
+  if (p.is_lost()) return false;
+  if (p.is_zero() || narrow_.contains(p.terms())) return true;
+  if (p.terms().size() > 1) return false;
+  const auto& [m, factor] = *p.terms().begin();
+  if (m.size() == 1 && factor == 1 && !m.front().is_axis() && ir::bits(f_.type(m.front().value()).element()) <= 32) return true;
+  return std::ranges::any_of(narrow_, [&](const auto& terms) {
+    return terms.size() == 1 && terms.begin()->first == m && 0 < factor && factor <= terms.begin()->second;
+  });
 }
 
 std::optional<Polynomial> PolynomialReader::read_op(OpId id, const std::vector<int>& axes) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "passes/ir_names.h"
@@ -73,11 +74,9 @@ class PolynomialReader {
   /// Polynomials that are negative exactly where the mask is true: all of them. None if the mask is no conjunction of comparisons.
   std::optional<std::vector<Polynomial>> read_mask(ValueId, const std::vector<int>& axes);
 
-  /// Whether the monomial is one of an i32 with this factor or a greater one, so that the value of the term has 32 bits.
-  bool is_narrow(const Monomial& m, std::int64_t factor) const {
-    const auto at = narrow_.find(m);
-    return at != narrow_.end() && factor <= at->second;
-  }
+  /// Whether the value has 32 bits because a value of at most 32 bits that was read is the same one, where the position along each axis is 0,
+  /// or a positive multiple of it.
+  bool is_narrow(const Polynomial&) const;
 
  private:
   struct Moved {
@@ -92,7 +91,7 @@ class PolynomialReader {
 
   const Function& f_;
   const OpId loop_;
-  std::map<Monomial, std::int64_t> narrow_;  // monomials of values of at most 32 bits, and their greatest factors there
+  std::set<std::map<Monomial, std::int64_t>> narrow_;  // values of at most 32 bits at position 0 of each axis
 };
 
 }  // namespace tilewright::passes

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <climits>
 
 #include "passes/analysis/address_form.h"
 #include "passes/pipeline/launch_bounds.h"
@@ -22,17 +21,12 @@
 #include "tileir/launch_values.h"
 #include "tileir/layout/canonical_buffer.h"
 #include "tileir/op_kind.h"
-#include "tileir/slices.h"
 
 namespace tilewright::passes {
 
 namespace {
 
 constexpr int kMostAxes = 5, kLeastBytes = 16;
-constexpr std::int64_t kMostCoordinate = INT32_MAX;
-constexpr std::int64_t kMostStrideBytes = (std::int64_t{1} << 40) - kLeastBytes;
-
-constexpr std::int64_t kNowhere = 1 << 20;  // a coordinate outside of a tensor of one element
 
 /// m / by, if it is a product.
 std::optional<Monomial> quotient(const Monomial& m, const Monomial& by) {
@@ -245,7 +239,7 @@ class BoxFinder {
   bool is_narrow(const Polynomial& p) const {
     const PositionFacts::Interval range = facts_.interval(p);
     if (range.lo >= INT32_MIN && range.hi <= kMostCoordinate - ir::kMaxBoxExtent) return true;
-    return std::ranges::all_of(p.terms(), [&](const auto& term) { return term.second >= 0 && reader_.is_narrow(term.first, term.second); });
+    return reader_.is_narrow(p);
   }
 
   // ---- 4 ----
@@ -259,10 +253,27 @@ class BoxFinder {
     return found;
   }
 
+  /// Whether an op before the end of the loop may order what other programs write before the program's reads. Bulk copies are not ordered
+  /// behind it: the unit reads by a proxy of its own (PTX ISA, 8.6), and another warp may start them.
+  bool may_acquire() const {
+    bool found = false, has_begun = false;
+    f_.walk([&](OpId id) {
+      has_begun = has_begun || id == loop_;
+      if (has_begun && id != loop_ && !f_.encloses(f_.region(loop_), f_.op(id).parent)) return;
+      if (ir::info(f_.kind(id)).family == ir::Family::atomic) {
+        const auto order = static_cast<ir::Order>(f_.attr(id, AttrName::order));
+        found = found || order == ir::Order::acq_rel || order == ir::Order::acquire;
+      }
+      found = found || (f_.kind(id) == OpKind::load_ && f_.attr(id, AttrName::is_volatile) != 0);
+    });
+    return found;
+  }
+
   std::string check_limits() {
     const bool is_moved = !box_.offset.is_zero() && facts_.divisor(box_.offset) * bytes_ % kLeastBytes != 0;
     if (is_moved || info_(box_.base).scalar_divisibility % kLeastBytes != 0)
       return "the tensor may begin at an address that is no multiple of 16";
+    if (may_acquire()) return "an atomic or volatile access before it may wait for what other programs write; a relaxed atomic does not";
     if (may_be_written()) return "the kernel writes memory that may be the tensor's";
     for (std::size_t i = 0; i + 1 < box_.axes.size(); ++i) {
       const Axis& a = box_.axes[i];
@@ -300,111 +311,6 @@ class BoxFinder {
 std::variant<TensorBox, std::string> find_tensor_box(const Function& f, OpId loop, OpId load, const ir::LinearLayout& buffer,
                                                      const AxisInfoAnalysis& info) {
   return BoxFinder(f, loop, load, info).run(buffer);
-}
-
-namespace {
-
-/// Emits a polynomial in arithmetic of this element type.
-ValueId emit(Rewriter& rw, const Polynomial& p, ir::Element e) {
-  const Function& f = rw.ir();
-  ValueId sum;
-  for (const auto& [m, factor] : p.terms()) {
-    ValueId product;
-    for (const Atom& a : m) {
-      const ValueId v = f.type(a.value()).element() == e ? a.value() : rw.cast(a.value(), e);
-      product = product ? rw.binary(OpKind::mul_, product, v) : v;
-    }
-    const ValueId by = factor != 1 || !product ? rw.constant(ir::Type(e), factor) : ValueId{};
-    if (by) product = product ? rw.binary(OpKind::mul_, product, by) : by;
-    sum = sum ? rw.binary(OpKind::add_, sum, product) : product;
-  }
-  return sum ? sum : rw.constant(ir::Type(e), 0);
-}
-
-/// The least extent of an axis, at least 1.
-ValueId extent_of(Rewriter& rw, const TensorBox::Axis& a) {
-  const ir::Type wide(ir::Element::i64);
-  ValueId least;
-  for (const Polynomial& p : a.extents) {
-    const ValueId e = emit(rw, p, ir::Element::i64);
-    least = least ? rw.binary(OpKind::minimum_, least, e) : e;
-  }
-  if (!least) return rw.constant(wide, kMostCoordinate);
-  return a.may_be_empty ? rw.binary(OpKind::maximum_, least, rw.constant(wide, 1)) : least;
-}
-
-/// Whether the axis has elements; none: it always has.
-ValueId has_elements(Rewriter& rw, const TensorBox::Axis& a) {
-  if (!a.may_be_empty) return {};
-  ValueId all;
-  for (const Polynomial& p : a.extents) {
-    const ValueId has = rw.binary(OpKind::ge_, emit(rw, p, ir::Element::i64), rw.constant(ir::Type(ir::Element::i64), 1));
-    all = all ? rw.binary(OpKind::bit_and_, all, has) : has;
-  }
-  return all;
-}
-
-ValueId narrowed(Rewriter& rw, const TensorBox::Axis& a, ValueId v) {
-  if (!a.is_wide) return v;
-  const ir::Type wide(ir::Element::i64);
-  v = rw.binary(OpKind::minimum_, v, rw.constant(wide, kMostCoordinate - ir::kMaxBoxExtent));
-  // A box that ends before position 0 has no elements, however far away it is.
-  if (a.has_lower_bound) v = rw.binary(OpKind::maximum_, v, rw.constant(wide, -ir::kMaxBoxExtent));
-  return rw.cast(v, ir::Element::i32);
-}
-
-}  // namespace
-
-ValueId make_tensor_map(Rewriter& rw, OpId loop, const TensorBox& box, ir::Element element) {
-  const Function& f = rw.ir();
-  OpId top = loop;
-  while (f.op(top).parent != f.body()) top = ir::parent_op(f, top);
-  rw.at(top);
-  ValueId base = box.base;
-  if (!box.offset.is_zero()) base = rw.add_ptr(base, emit(rw, box.offset, ir::Element::i64));
-  std::vector<ValueId> operands{base};
-  std::vector<std::int64_t> extents;
-  for (const TensorBox::Axis& a : box.axes) operands.push_back(extent_of(rw, a)), extents.push_back(a.box);
-  for (std::size_t i = 0; i + 1 < box.axes.size(); ++i) {
-    const ValueId stride = emit(rw, box.axes[i].stride, ir::Element::i64);
-    const ValueId most = rw.constant(ir::Type(ir::Element::i64), kMostStrideBytes / ir::bytes(element));
-    // Only one row of a tensor with longer distances fits into memory.
-    operands.push_back(box.axes[i].stride.constant() ? stride : rw.binary(OpKind::minimum_, stride, most));
-  }
-  LaunchBounds bounds(rw);
-  for (ValueId d : box.divisors) operands.push_back(*bounds.least(d));
-  const ir::Type type = ir::Type::tensor_map(element, extents);
-  return f.result(rw.create(OpKind::make_tensor_map_, operands, {{AttrName::swizzle, box.slab_bytes, {}, {}}}, std::span(&type, 1)));
-}
-
-std::vector<ValueId> make_coordinates(Rewriter& rw, OpId loop, OpId before, const TensorBox& box) {
-  const Function& f = rw.ir();
-  const auto varies = [&](const Monomial& m) {
-    return std::ranges::any_of(m, [&](const Atom& a) { return f.encloses(f.region(loop), f.defining_block(a.value())); });
-  };
-  std::vector<ValueId> all;
-  for (const TensorBox::Axis& a : box.axes) {
-    Polynomial fixed, varying;
-    for (const auto& [m, factor] : a.coordinate.terms()) (varies(m) ? varying : fixed).add(factor, m);
-    const ir::Element e = a.is_wide ? ir::Element::i64 : ir::Element::i32;
-    rw.at(loop);
-    const ValueId exists = has_elements(rw, a);
-    ValueId at = emit(rw, fixed, e);
-    if (varying.is_zero()) at = narrowed(rw, a, at);
-    const auto where_it_exists = [&](ValueId v) {
-      return exists ? rw.select(exists, v, rw.constant(ir::Type(ir::Element::i32), kNowhere)) : v;
-    };
-    if (varying.is_zero()) {
-      all.push_back(where_it_exists(at));
-      continue;
-    }
-    rw.at(before);
-    const ValueId moving = emit(rw, varying, e);
-    at = fixed.is_zero() ? moving : rw.binary(OpKind::add_, at, moving);
-    all.push_back(where_it_exists(narrowed(rw, a, at)));
-  }
-  rw.at(before);
-  return all;
 }
 
 }  // namespace tilewright::passes

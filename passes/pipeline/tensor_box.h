@@ -1,5 +1,7 @@
 // Loads whose tile is a box of a tensor: rows at one distance from each other, of which a mask leaves out those outside of the tensor.
 #pragma once
+#include <climits>
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -9,6 +11,8 @@
 #include "passes/rewriter.h"
 
 namespace tilewright::passes {
+
+inline constexpr std::int64_t kMostCoordinate = INT32_MAX;
 
 /// element (i, j) of the tile is base[offset + (c0 + i) * stride + c1 + j], or 0 where c0 + i >= extent0 or c1 + j >= extent1.
 ///
