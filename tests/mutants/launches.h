@@ -13,6 +13,7 @@ namespace tilewright::test {
 class Inputs {
  public:
   explicit Inputs(Device device) : device_(std::move(device)) {}
+  const Device& device() const { return device_; }
 
   template <class T>
   Buffer<T>& upload(const std::vector<T>& values) {
