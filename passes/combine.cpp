@@ -2,7 +2,7 @@
 // quotients with a common divisor to products with its reciprocal; on GPUs exponentials of a softmax to exp2, 1 / sqrt(x) to rsqrt.
 //
 // Input, output: any IR. Numerics change: fewer roundings where PassContext::contract allows it (except in the difference of a
-// product and itself or the maximum of such products, which is exact near the maximum), f32 quotients within the 2 ulp that `/` guarantees
+// product and what may be the product itself or the maximum of such products, which is exact near the maximum), f32 quotients within the 2 ulp that `/` guarantees
 // (div_rn stays exact), and exp of differences from a maximum as ACCURACY.md says. Integers do not change. See
 // tests/files/passes/combine/.
 #include "passes/combine/chosen_products.h"
@@ -42,7 +42,7 @@ ValueId fuse_multiply(Rewriter& rw, OpId id, const PassContext& context) {
     const OpId negated = f.defined_by(other, OpKind::neg_);
     const bool is_difference = is_sub || negated;
     // p - p is 0 for a rounded product p; an fma would give its rounding error.
-    if (mul && is_difference && (negated ? f.operand(negated, 0) : other) == f.result(mul)) return false;
+    if (mul && may_cancel(f, other, f.result(mul), !is_sub)) return false;
     return mul && !(is_difference && is_chosen_among_products(f, other, f.type(f.result(id)).rank()));
   };
   if (const OpId mul = definition_beside(f, a, OpKind::mul_, id); may_merge(mul, b)) {

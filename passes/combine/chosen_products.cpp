@@ -74,4 +74,41 @@ bool is_chosen_among_products(const Function& f, ValueId v, int rank) {
   return false;
 }
 
+bool may_cancel(const Function& f, ValueId v, ValueId product, bool is_sum) {
+  constexpr std::size_t kMostVisits = 64;
+  std::vector<std::pair<ValueId, bool>> visits{{v, false}};  // values, and whether their negatives count
+  const auto visit = [&](ValueId x, bool is_negative) {
+    if (std::pair next(x, is_negative); std::find(visits.begin(), visits.end(), next) == visits.end()) visits.push_back(next);
+  };
+  for (std::size_t next = 0; next < visits.size() && next < kMostVisits; ++next) {
+    const auto [x, is_negative] = visits[next];
+    if (x == product && is_negative == is_sum) return true;
+    const OpId id = f.value(x).op;
+    if (!id) continue;
+    const auto& operands = f.op(id).operands;
+    switch (f.kind(id)) {
+      case OpKind::neg_: visit(operands[0], !is_negative); break;
+      case OpKind::abs_:
+        for (const bool sign : {false, true}) visit(operands[0], sign);
+        break;
+      case OpKind::floor_:
+      case OpKind::ceil_:
+      case OpKind::round_:
+      case OpKind::rint_:
+      case OpKind::trunc_: visit(operands[0], is_negative); break;
+      case OpKind::select_:
+        for (int i : {1, 2}) visit(operands[static_cast<std::size_t>(i)], is_negative);
+        break;
+      case OpKind::maximum_:
+      case OpKind::fmax_:
+      case OpKind::minimum_:
+      case OpKind::fmin_:
+        for (int i : {0, 1}) visit(operands[static_cast<std::size_t>(i)], is_negative);
+        break;
+      default: break;
+    }
+  }
+  return false;
+}
+
 }  // namespace tilewright::passes

@@ -9,4 +9,8 @@ namespace tilewright::passes {
 /// products must be tiles of this rank: in fma(x, s, -m) with m = max(x) s, the usual form of attention, m is a product of another rank.
 bool is_chosen_among_products(const Function&, ValueId v, int rank);
 
+/// Whether an element of v may be the product, so that it cancels in product - v or, if `is_sum`, its negative in product + v: through
+/// choices, changes of sign and roundings to integers.
+bool may_cancel(const Function&, ValueId v, ValueId product, bool is_sum);
+
 }  // namespace tilewright::passes
