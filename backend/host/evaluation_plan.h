@@ -177,6 +177,7 @@ class EvaluationPlan {
   bool is_alias(OpId id) const { return maps_indices(f_, id) && schedule(f_.op(id).results[0]) != Schedule::buffered; }
   /// The buffer that holds `v` for an op that reads it as a whole: its own buffer, or one that was filled for this op.
   ClassId operand_class(OpId op, int operand) const;
+  bool has_contractions() const { return !contractions_.empty(); }
   /// The loop (a for) as a contraction; null if it is none.
   const Contraction* contraction(OpId loop) const;
   /// The right factor of a dot outside of contractions, if the dot may read it in memory where its mask hides nothing; null otherwise.

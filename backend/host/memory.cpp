@@ -161,7 +161,9 @@ Value* load_pairs(llvm::IRBuilder<>& b, const Access& a, llvm::FixedVectorType* 
 
 /// The pointer, or where the mask hides all lanes the dummy. A masked load of a page that the process does not have, as behind the last row of
 /// a matrix, hides the fault in microcode, even if no lane is loaded; this takes hundreds of cycles (measured on Zen 5, 2026-12-01: some 300).
+/// Only tiles of products reach so far behind a matrix, in all their rows; elsewhere the choice costs more than it gains (a fifth of rotary).
 Value* where_some_lane(Emitter& e, Value* mask, Value* pointer) {
+  if (!e.plan().has_contractions()) return pointer;
   return e.b().CreateSelect(e.b().CreateOrReduce(mask), pointer, e.dummy(), "some_lane");
 }
 

@@ -203,6 +203,8 @@ TEST_CASE("contraction: the code copies right factors by the first register tile
   const auto has = [](const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; };
   CHECK(has(code(product()), "\npack"));
   CHECK_FALSE(has(code(product("%both", "%z = abs %y : f32[16, 64]", "%x", "%d", "%c", "%z")), "\npack"));
+  // Rows behind the end of a matrix, of which a mask hides all lanes, may be in no page of the process.
+  CHECK(has(code(product("%both", "%x3 = mul %x, %x : f32[64, 16]", "%x3")), "(ptr %some_lane"));
   // Rows of the left factor that follow those of a register tile are fetched, if they are read in memory.
   CHECK(has(code(product()), "i32 0, i32 3, i32 1"));
   CHECK_FALSE(has(code(product("%both", "%x3 = mul %x, %x : f32[64, 16]", "%x3")), "i32 0, i32 3, i32 1"));
