@@ -56,7 +56,7 @@ class Finder {
       if (is_between && (info.family == ir::Family::control || info.has(ir::kWrites))) return std::nullopt;
       is_between = is_between || id == load;
     }
-    const InPlaceFactor found = in_place(dot, 1);
+    InPlaceFactor found = in_place(dot, 1);
     if (!found.load || !is_even(found)) return std::nullopt;
     return found;
   }
