@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "backend/compile.h"
+#include "tests/messages.h"
 #include "tileir/op_kind.h"
 #include "tileir/text/parser.h"
 
 namespace tilewright::backend::host {
 
 using ir::OpKind;
+using test::has;
 
 namespace {
 
@@ -44,6 +46,13 @@ std::string replaced(std::string text, const std::vector<std::pair<std::string, 
   for (const auto& [name, by] : names)
     for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += by.size()) text.replace(at, name.size(), by);
   return text;
+}
+
+/// The LLVM IR of a kernel.
+std::string code(const std::string& text, const char* target = "cpu:x86-64-v4") {
+  CompileOptions options;
+  options.target = target;
+  return compile(ir::parse(text, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}}).llvm_ir;
 }
 
 /// A product of 64 x 64 tiles, 16 deep. `mask`: of the left factor; `in_loop`, `left`: ops between the loads and the product, and its left
@@ -195,12 +204,6 @@ TEST_CASE("contraction: the last block stores sums that go straight to memory") 
 }
 
 TEST_CASE("contraction: the code copies right factors by the first register tiles, fetches left ones, and stores past the caches") {
-  const auto code = [](const std::string& text) {
-    CompileOptions options;
-    options.target = "cpu:x86-64-v4";
-    return compile(ir::parse(text, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}}).llvm_ir;
-  };
-  const auto has = [](const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; };
   CHECK(has(code(product()), "\npack"));
   CHECK_FALSE(has(code(product("%both", "%z = abs %y : f32[16, 64]", "%x", "%d", "%c", "%z")), "\npack"));
   // Rows behind the end of a matrix, of which a mask hides all lanes, may be in no page of the process.
@@ -214,12 +217,7 @@ TEST_CASE("contraction: the code copies right factors by the first register tile
 }
 
 TEST_CASE("contraction: the code has register tiles of few rows and more columns for the live rows of a larger tile") {
-  CompileOptions options;
-  const auto few = [&](const char* target, const std::string& text) {
-    options.target = target;
-    return compile(ir::parse(text, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}}).llvm_ir.find("\nfew_rows") !=
-           std::string::npos;
-  };
+  const auto few = [](const char* target, const std::string& text) { return has(code(text, target), "\nfew_rows"); };
   std::string cut = product();
   const std::string plain = "store %cp, %sum";
   cut.replace(cut.find(plain), plain.size(), "%m = broadcast %rows : i1[64, 64]\n store %cp, %sum, %m");
@@ -230,12 +228,7 @@ TEST_CASE("contraction: the code has register tiles of few rows and more columns
 }
 
 TEST_CASE("contraction: only columns that register tiles with live columns read need be in memory") {
-  CompileOptions options;
-  options.target = "cpu:x86-64-v4";
-  const auto asks = [&](const std::string& text) {
-    return compile(ir::parse(text, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}})
-               .llvm_ir.find("%needed_columns") != std::string::npos;
-  };
+  const auto asks = [](const std::string& text) { return has(code(text), "%needed_columns"); };
   std::string cut = product();
   const std::string plain = "store %cp, %sum";
   cut.replace(cut.find(plain), plain.size(),
@@ -245,12 +238,10 @@ TEST_CASE("contraction: only columns that register tiles with live columns read 
 }
 
 TEST_CASE("contraction: tiles that copy right factors and those that read the copies share their code, and so do rows of fetched lines") {
-  CompileOptions options;
-  options.target = "cpu:x86-64-v4";
-  const std::string code = compile(ir::parse(product(), "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}}).llvm_ir;
+  const std::string text = code(product());
   const auto count = [&](const std::string& piece) {
     int n = 0;
-    for (std::size_t at = 0; (at = code.find(piece, at)) != std::string::npos; at += piece.size()) ++n;
+    for (std::size_t at = 0; (at = text.find(piece, at)) != std::string::npos; at += piece.size()) ++n;
     return n;
   };
   CHECK(count("\nloaded") == 1);                // where sums are loaded that an earlier block has stored
