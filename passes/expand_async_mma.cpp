@@ -7,7 +7,10 @@
 //   1. source_of: the tile that is written. A transposed factor is written as it is, and read through a view.
 //   2. buffer_of: rows along the axis on which a thread of the writer has neighbours, in slabs as wide as they are, up to 128 bytes. A factor
 //      that does not change in the loop is written once, and a tile that is a factor of several products has one buffer.
-//   3. expand: a product waits for itself. place_mma_waits moves the wait.
+//   3. transpose: an instruction that reads rows along K alone has a second buffer, written from the first one through registers
+//      (passes/plans/transposition_plan.h), so that the first one can be filled by copies:
+//        b = alloc_buffer; buffer_store b, x   ->   ...; t = buffer_load b; c = alloc_buffer; buffer_store c, t
+//   4. expand: a product waits for itself. place_mma_waits moves the wait.
 //
 // Input, output: distributed. Numerics do not change. The pass is not optional: there is no machine code for such an mma. See
 // tests/files/passes/expand_async_mma/.
@@ -16,6 +19,7 @@
 
 #include "passes/pass.h"
 #include "passes/plans/buffer_plan.h"
+#include "passes/plans/transposition_plan.h"
 #include "passes/rewriter.h"
 #include "tileir/diagnostics.h"
 #include "tileir/layout/canonical_buffer.h"
@@ -32,7 +36,7 @@ constexpr int kMostSlabBytes = 128, kLeastSlabBytes = 32;
 
 class Expander {
  public:
-  explicit Expander(Function& f) : f_(f), rw_(f) {}
+  Expander(Function& f, int num_warps) : f_(f), rw_(f), num_warps_(num_warps) {}
 
   bool run() {
     std::vector<OpId> products;
@@ -63,8 +67,9 @@ class Expander {
   ValueId buffer_of(OpId product, ValueId tile, int k_axis) {
     const ir::Type t = f_.type(tile);
     const auto row_bytes = [&](int axis) { return static_cast<int>(t.extent(axis)) * t.element_bytes(); };
-    int inner = axis_of_neighbours(f_.layout(tile));
-    if (ir::matrix_instruction(f_, product).major == ir::MatrixInstruction::Major::k) inner = k_axis;
+    const bool only_along_k = ir::matrix_instruction(f_, product).major == ir::MatrixInstruction::Major::k;
+    const int from = axis_of_neighbours(f_.layout(tile));
+    int inner = only_along_k ? k_axis : from;
     if (row_bytes(inner) < kLeastSlabBytes) inner = 1 - inner;
     const auto known = buffers_.find({tile, inner});
     if (known != buffers_.end() && f_.encloses(f_.op(f_.value(known->second).op).parent, f_.op(product).parent)) return known->second;
@@ -73,18 +78,42 @@ class Expander {
     rw_.at(product);
     if (definition && f_.op(definition).parent != f_.op(product).parent) rw_.after(definition);
     rw_.set_loc(f_.op(product).loc);
-    const int slab_bytes = std::min(row_bytes(inner), kMostSlabBytes);
-    const LinearLayout memory = ir::canonical_buffer(ir::log2_extents(t), inner, t.element_bytes(), slab_bytes);
-    const auto found = ir::matrix_descriptor(memory, k_axis, t.element_bytes(), false);
+    const LinearLayout memory = canonical(t, inner);
+    const auto found = ir::matrix_descriptor(memory, k_axis, t.element_bytes(), only_along_k);
     TW_CHECK(std::holds_alternative<ir::MatrixDescriptor>(found), "the product reads the canonical buffers of its factors");
-    const ir::Type type = ir::Type::buffer(t.element(), 1, t.shape());
-    const std::vector<ir::Attr> aligned{{ir::AttrName::alignment, std::get<ir::MatrixDescriptor>(found).alignment(), {}, {}}};
+    const bool is_transposed = only_along_k && from != inner && row_bytes(from) >= kLeastSlabBytes;
+    const ValueId buffer = write(is_transposed ? transpose(tile, memory, inner) : tile, memory);
+    buffers_[{tile, inner}] = buffer;
+    return buffer;
+  }
+
+  static int slab_bytes(const ir::Type& t, int inner) {
+    return std::min(static_cast<int>(t.extent(inner)) * t.element_bytes(), kMostSlabBytes);
+  }
+  static LinearLayout canonical(const ir::Type& t, int inner) {
+    return ir::canonical_buffer(ir::log2_extents(t), inner, t.element_bytes(), slab_bytes(t, inner));
+  }
+
+  /// A new buffer of this layout that holds the tile.
+  ValueId write(ValueId tile, const LinearLayout& memory) {
+    const ir::Type t = f_.type(tile), type = ir::Type::buffer(t.element(), 1, t.shape());
+    const auto boxes = std::get<ir::CopyBoxes>(ir::copy_boxes(memory, t.element_bytes()));
+    const std::vector<ir::Attr> aligned{{ir::AttrName::alignment, 8 * boxes.slab_bytes, {}, {}}};
     const ValueId buffer = f_.result(rw_.create(OpKind::alloc_buffer_, {}, aligned, std::span(&type, 1)));
     f_.set_layout(buffer, f_.add_layout(memory));
     const ValueId operands[] = {buffer, tile};
     rw_.create(OpKind::buffer_store_, operands);
-    buffers_[{tile, inner}] = buffer;
     return buffer;
+  }
+
+  /// Writes the tile to a buffer of its own rows, and reads it as it is to be written to `target`.
+  ValueId transpose(ValueId tile, const LinearLayout& target, int inner) {
+    const ir::Type t = f_.type(tile);
+    const LinearLayout source = canonical(t, 1 - inner);
+    const ValueId buffer = write(tile, source);
+    const ValueId read = f_.result(rw_.create(OpKind::buffer_load_, std::span(&buffer, 1), {}, std::span(&t, 1)));
+    f_.set_layout(read, f_.add_layout(transposing_layout(source, target, inner, t.element_bytes(), num_warps_)));
+    return read;
   }
 
   ValueId shared_factor(OpId product, int i) {
@@ -119,11 +148,12 @@ class Expander {
 
   Function& f_;
   Rewriter rw_;
+  const int num_warps_;
   std::map<std::pair<ValueId, int>, ValueId> buffers_;  // of tiles, by the axis of their rows
 };
 
 }  // namespace
 
-bool expand_async_mma(Function& f, const PassContext&) { return Expander(f).run(); }
+bool expand_async_mma(Function& f, const PassContext& context) { return Expander(f, context.num_warps).run(); }
 
 }  // namespace tilewright::passes

@@ -14,8 +14,9 @@
 //      operands are swapped, if step 2 leaves it open (passes/layout/mma_order.h).
 //
 //   5. select_async: an asynchronous row instead, if the rows of the result fill groups of warps, a group's accumulator fits its registers, and
-//      the factors fit shared memory; else a remark says why not. Groups share the rows first, so that each reads few rows of the first factor. In chained products it
-//      reads the first factor from the registers of the product before.
+//      the factors fit shared memory; else a remark says why not. Groups share the rows first, so that each reads few rows of the first factor.
+//      In chained products it reads the first factor from the registers of the product before. An instruction that keeps few bits of a sum
+//      (fp8) adds at most 128 products: its sum is then added to the accumulator in 32 bits. Other 8-bit floats are cast to f16.
 //
 //   dot of f64, b row-major   ->   mma {instruction = m8n8k4_f64, column_order = [1, 2, 3, 0], k_order = [1, 2, 0]}: vectors of 2 elements
 //
@@ -56,14 +57,15 @@ std::optional<std::int64_t> select_instruction(const Function& f, OpId dot, cons
   return std::nullopt;
 }
 
-/// Casts 8-bit floats to f16, which holds them exactly, if there is no instruction for them.
-void cast_factors(Function& f, OpId dot, const ir::TargetDesc& target) {
+/// Casts 8-bit floats to f16, which holds them exactly, if warps have no instruction for them; returns whether it did.
+bool cast_factors(Function& f, OpId dot, const ir::TargetDesc& target) {
   const ir::Type a = f.type(f.operand(dot, 0));
-  if (!a.is_float() || a.element_bytes() > 1 || select_instruction(f, dot, target)) return;
+  if (!a.is_float() || a.element_bytes() > 1 || select_instruction(f, dot, target)) return false;
   ir::Builder b(f);
   b.before(dot);
   b.set_loc(f.op(dot).loc);
   for (int i : {0, 1}) f.set_operand(dot, i, b.cast(f.operand(dot, i), ir::Element::f16));
+  return true;
 }
 
 bool is_product(OpKind k) { return k == OpKind::dot_ || k == OpKind::mma_; }
@@ -116,13 +118,19 @@ int instructions_of_warp(const MmaShare& s, const MatrixInstruction& instruction
 
 // ---- asynchronous instructions ----
 
-constexpr int kLeastColumns = 16;  // of the result: rows of 32 bytes in shared memory
-constexpr int kLeastDivided = 64;  // columns of a group, if groups share them: whole rows of 128 bytes
+constexpr int kLeastColumns = 16;   // of the result: rows of 32 bytes in shared memory
+constexpr int kLeastDivided = 64;   // columns of a group, if groups share them: whole rows of 128 bytes
+constexpr int kMostShortSum = 128;  // products that are added in less than 32 bits
 
 /// How many 32-bit registers of a thread an accumulator may have: half of all. Where there are too few registers, ptxas makes each product
 /// wait for the one before.
 int most_accumulators(const ir::TargetDesc& target, int num_warps) {
   return (std::min(target.max_registers, target.registers_per_sm / (32 * num_warps)) + 1) / 2;
+}
+
+/// Whether the instruction forms sums of its own, which are then added to the accumulator.
+bool has_partial_sums(const Function& f, OpId dot, const MatrixInstruction& i) {
+  return i.accuracy == MatrixInstruction::Accuracy::short_sums && f.constant_bits(f.operand(dot, 2)) != std::uint64_t{0};
 }
 
 /// A product by an asynchronous instruction, or the reason why there is none.
@@ -137,6 +145,9 @@ AsyncProduct async_product(const Function& f, OpId dot, std::int64_t row, const 
   if (sums.rank() != 2) return "its tiles have a batch axis";
   if (groups == 0) return fmt::format("a program has {} warps; a product takes {}", context.num_warps, 1 << i.log2_warps);
   if (a.extent(1) < 1 << i.log2_k) return fmt::format("K is {}; it takes at least {}", a.extent(1), 1 << i.log2_k);
+  if (i.accuracy == MatrixInstruction::Accuracy::short_sums && a.extent(1) > kMostShortSum)
+    return fmt::format("K is {}; of {}, sums of at most {} products are accurate enough", a.extent(1), ir::text(a.element()),
+                       kMostShortSum);
   const std::int64_t by_rows = std::min(groups, sums.extent(0) >> i.log2_m);
   if (by_rows == 0) return fmt::format("the result has {} rows; it takes at least {}", sums.extent(0), 1 << i.log2_m);
   const std::int64_t by_columns = groups / by_rows, columns = sums.extent(1) / by_columns;
@@ -147,17 +158,13 @@ AsyncProduct async_product(const Function& f, OpId dot, std::int64_t row, const 
   if (by_columns > 1 && p.chain.any())
     return fmt::format("the result is a factor of another product and has {} rows; {} warps take {}", sums.extent(0), context.num_warps,
                        groups << i.log2_m);
-  const std::int64_t registers = sums.extent(0) / by_rows * columns / (32 << i.log2_warps);
+  const std::int64_t copies = has_partial_sums(f, dot, i) ? 2 : 1;
+  const std::int64_t registers = copies * sums.extent(0) / by_rows * columns / (32 << i.log2_warps);
   if (const int most = most_accumulators(context.target, context.num_warps); registers > most)
     return fmt::format("a thread has {} registers of the result; it may have at most {}", registers, most);
   p.share.warps = {by_rows << i.log2_warps, by_columns};
   p.from_registers = p.chain.producer && i.a == MatrixInstruction::Storage::either;
   return p;
-}
-
-/// Whether the elements of both factors are neighbours along K in memory, so that no op has to transpose them.
-bool is_along_k(const Function& f, OpId dot) {
-  return axis_in_memory(f, f.operand(dot, 0)) == 1 && axis_in_memory(f, f.operand(dot, 1)) == 0;
 }
 
 /// The reason is empty if there is no such instruction for the elements.
@@ -168,10 +175,8 @@ AsyncProduct select_async(const Function& f, OpId dot, const PassContext& contex
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!ir::is_asynchronous(all[i]) || all[i].factors != factors || all[i].sums != sums) continue;
     if (!ir::has_instruction(context.target, all[i])) continue;
-    if (all[i].accuracy != MatrixInstruction::Accuracy::exact || !ir::keeps(all[i], precision_of(f, dot))) {
+    if (all[i].accuracy == MatrixInstruction::Accuracy::tf32_truncated || !ir::keeps(all[i], precision_of(f, dot))) {
       why = fmt::format("its sums of products of {} are less accurate", ir::text(factors));
-    } else if (all[i].major == MatrixInstruction::Major::k && !is_along_k(f, dot)) {
-      why = fmt::format("factors of {} must be neighbours along K in memory", ir::text(factors));
     } else {
       AsyncProduct p = async_product(f, dot, static_cast<std::int64_t>(i), context);
       if (std::holds_alternative<MmaProduct>(p)) return p;
@@ -221,35 +226,52 @@ std::vector<ir::Attr> attributes_of(const Function& f, const MmaProduct& p) {
 
 bool select_mma(Function& f, const PassContext& context) {
   if (!context.target.is_gpu()) return false;
-  std::vector<MmaProduct> products;
+  std::vector<OpId> dots;
   std::vector<AsyncProduct> asynchronous;
   std::int64_t bytes = 0;
+  const auto remark = [&](OpId dot, const std::string& what, const std::string& why) {
+    if (context.remarks && !why.empty()) context.remarks->push_back({f.where(dot), fmt::format("dot: {}: {}", what, why)});
+  };
   f.walk([&](OpId id) {
     if (f.kind(id) != OpKind::dot_) return;
-    cast_factors(f, id, context.target);
-    const std::optional<std::int64_t> row = select_instruction(f, id, context.target);
-    if (!row) return;
-    products.push_back(make_product(f, id, *row, context.num_warps));
-    if (const auto* p = std::get_if<MmaProduct>(&asynchronous.emplace_back(select_async(f, id, context)))) bytes += shared_bytes(f, *p);
+    AsyncProduct found = select_async(f, id, context);
+    if (const auto* why = std::get_if<std::string>(&found); why && cast_factors(f, id, context.target)) {
+      remark(id, "its factors are cast to f16", *why);
+      found = select_async(f, id, context);
+    }
+    if (const auto* p = std::get_if<MmaProduct>(&found))
+      bytes += shared_bytes(f, *p);
+    else if (!select_instruction(f, id, context.target))
+      return;
+    dots.push_back(id);
+    asynchronous.push_back(std::move(found));
   });
   // Loops need memory for further stages, and other ops for their scratch.
   const std::int64_t most_bytes = context.target.shared_bytes / 4 * 3;
-  for (std::size_t i = 0; i < products.size(); ++i) {
-    if (bytes > most_bytes && std::holds_alternative<MmaProduct>(asynchronous[i]))
+  std::vector<MmaProduct> products;
+  for (std::size_t i = 0; i < dots.size(); ++i) {
+    if (bytes > most_bytes && std::holds_alternative<MmaProduct>(asynchronous[i])) {
       asynchronous[i] = fmt::format("the factors of all products have {} bytes; {} fit in shared memory beside further stages of loops",
                                     bytes, most_bytes);
-    if (const auto* p = std::get_if<MmaProduct>(&asynchronous[i])) {
-      products[i] = *p;
-    } else if (const auto& why = std::get<std::string>(asynchronous[i]); context.remarks && !why.empty()) {
-      context.remarks->push_back({f.where(products[i].dot), fmt::format("dot: warps multiply, and no wgmma does: {}", why)});
+      cast_factors(f, dots[i], context.target);
     }
+    if (const auto* p = std::get_if<MmaProduct>(&asynchronous[i])) {
+      products.push_back(*p);
+      continue;
+    }
+    products.push_back(make_product(f, dots[i], *select_instruction(f, dots[i], context.target), context.num_warps));
+    remark(dots[i], "warps multiply, and no wgmma does", std::get<std::string>(asynchronous[i]));
   }
   choose_mma_orders(f, products);
   Rewriter rw(f);
   for (const MmaProduct& p : products) {
     rw.at(p.dot);
-    const std::vector<ValueId> operands = f.op(p.dot).operands;
-    rw.replace(p.dot, f.result(rw.create(OpKind::mma_, operands, attributes_of(f, p))));
+    std::vector<ValueId> operands = f.op(p.dot).operands;
+    const ValueId acc = operands[2];
+    const bool is_added = has_partial_sums(f, p.dot, p.instruction());
+    if (is_added) operands[2] = rw.constant(f.type(acc), 0);
+    const ValueId sum = f.result(rw.create(OpKind::mma_, operands, attributes_of(f, p)));
+    rw.replace(p.dot, is_added ? rw.binary(OpKind::add_, acc, sum) : sum);
   }
   return rw.changed();
 }

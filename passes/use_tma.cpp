@@ -36,12 +36,14 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Whether asynchronous products read the buffer.
+/// Whether asynchronous products read the buffer, or another one to which its tile is written.
 bool is_multiplied(const Function& f, ValueId buffer) {
   bool found = false;
-  ir::forward_uses(f, buffer, [&](OpId user, ValueId) {
-    found = found || f.kind(user) == OpKind::mma_async_;
-    return f.kind(user) == OpKind::buffer_permute_ ? ir::WalkResult::advance : ir::WalkResult::skip;
+  ir::forward_uses(f, buffer, [&](OpId user, ValueId used) {
+    const OpKind k = f.kind(user);
+    found = found || k == OpKind::mma_async_ ||
+            (k == OpKind::buffer_store_ && f.operand(user, 1) == used && is_multiplied(f, f.operand(user, 0)));
+    return k == OpKind::buffer_permute_ || k == OpKind::buffer_load_ ? ir::WalkResult::advance : ir::WalkResult::skip;
   });
   return found;
 }

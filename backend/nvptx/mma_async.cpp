@@ -29,7 +29,8 @@ class ProductLowering {
         id_(id),
         instruction_(ir::matrix_instruction(f_, id)),
         acc_(e.layout(f_.operand(id, 2))),
-        log2_group_(instruction_.log2_warps) {
+        log2_group_(instruction_.log2_warps),
+        begins_(f_.constant_bits(f_.operand(id, 2)) == std::uint64_t{0}) {
     const std::vector<std::int64_t>& warps = f_.attr_list(id, ir::AttrName::warps);
     const Type sums = f_.type(f_.result(id)), a = f_.type(f_.operand(id, 0));
     const auto part = [&](int axis, std::int64_t among) { return static_cast<int>(sums.extent(axis) / among); };
@@ -42,6 +43,9 @@ class ProductLowering {
   void run() {
     const Registers& acc = e_.registers(f_.operand(id_, 2));
     std::vector<Value*> inputs(acc.begin(), acc.end());
+    // No thread writes the zeros.
+    if (begins_)
+      for (Value*& v : inputs) v = llvm::UndefValue::get(v->getType());
     const std::size_t tied = inputs.size();
     const Factor a = factor(0, inputs), b = factor(1, inputs);
     std::string text = "{ .reg .b64 a, b; wgmma.fence.sync.aligned;";
@@ -111,8 +115,8 @@ class ProductLowering {
       of_a = fmt::format("{{${}, ${}, ${}, ${}}}", word, word + 1, word + 2, word + 3);
     }
     set += fmt::format(" add.s64 b, ${}, {};", b.first, (b.descriptor->offset(k, 0) + b.descriptor->across(column)) >> 4);
-    // The sums are added to; floats are not negated; 16-bit factors in shared memory may be transposed.
-    std::string flags = "1";
+    // Whether the sums are added to; floats are not negated; 16-bit factors in shared memory may be transposed.
+    std::string flags = begins_ && k == 0 ? "0" : "1";
     if (instruction_.sums == ir::Element::f32) flags += ", 1, 1";
     if (instruction_.major == ir::MatrixInstruction::Major::either) {
       if (a.descriptor) flags += a.is_across() ? ", 1" : ", 0";
@@ -127,6 +131,7 @@ class ProductLowering {
   const ir::MatrixInstruction& instruction_;
   const LinearLayout& acc_;
   const int log2_group_;                                  // of warps that execute an instruction together
+  const bool begins_;                                     // the accumulator is 0: the first step does not read it
   int row_groups_ = 0, columns_ = 0, n_ = 0, steps_ = 0;  // of one group of warps; n_: the columns of an instruction
 };
 

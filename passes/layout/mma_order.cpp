@@ -238,8 +238,6 @@ bool has_own_order(const Function& f, const MmaProduct& p) {
 
 }  // namespace
 
-std::optional<int> axis_in_memory(const Function& f, ValueId factor) { return MemoryOrder(f).inner_axis(factor); }
-
 void choose_mma_orders(const Function& f, std::vector<MmaProduct>& products) {
   std::vector<MmaProduct*> left;
   for (MmaProduct& p : products)

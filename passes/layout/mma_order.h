@@ -1,7 +1,6 @@
 // Chooses the order in which matrix instructions take rows, columns and K (ir::MmaOrder).
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "passes/ir_names.h"
@@ -46,8 +45,5 @@ struct MmaProduct {
 ///
 /// Requires: each product comes after its producer.
 void choose_mma_orders(const Function&, std::vector<MmaProduct>&);
-
-/// The axis of a factor along which elements are neighbours in the memory that it is loaded from; none if it is not loaded.
-std::optional<int> axis_in_memory(const Function&, ValueId factor);
 
 }  // namespace tilewright::passes

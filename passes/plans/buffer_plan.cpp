@@ -129,6 +129,41 @@ std::optional<MatrixLoad> plan_matrix_load(const LinearLayout& registers, const 
 
 namespace {
 
+/// The cost of the accesses by which a warp reads or writes all of its registers.
+struct Wavefronts {
+  int now, ideal;
+};
+
+/// The wavefronts by ldmatrix; none if it cannot read this layout.
+std::optional<Wavefronts> by_matrices(const LinearLayout& reader, const LinearLayout& memory, int element_bytes) {
+  const auto plan = plan_matrix_load(reader, memory, element_bytes);
+  if (!plan) return std::nullopt;
+  // Computed as if each lane read the row whose address it provides.
+  const int log2_row = kLog2RowBytes - log2(element_bytes);
+  const int instructions = 1 << (reader.bits(HardwareDim::reg) - std::popcount(plan->within_instruction()));
+  F2Matrix rows = ir::identity_matrix(log2_row);
+  rows.columns.insert(rows.columns.end(), plan->thread_offset.columns.begin(), plan->thread_offset.columns.begin() + 5);
+  return Wavefronts{ir::shared_wavefronts(rows, element_bytes, log2_row) * instructions,
+                    ir::least_wavefronts(element_bytes, log2_row) * instructions};
+}
+
+Wavefronts by_vectors(const LinearLayout& threads, const LinearLayout& memory, int element_bytes, bool is_load) {
+  const int registers = threads.bits(HardwareDim::reg);
+  const int log2_vector = log2_shared_vector(threads, memory, element_bytes), accesses = 1 << (registers - log2_vector);
+  const F2Matrix all = offsets(threads, memory);
+  F2Matrix access = ir::identity_matrix(log2_vector);
+  for (int i = 0; i < threads.bits(HardwareDim::lane); ++i) access.columns.push_back(all.columns[static_cast<std::size_t>(registers + i)]);
+  const auto is_same = [&](int lane) { return access.columns[static_cast<std::size_t>(log2_vector + lane)] == 0; };
+  const bool in_pairs = is_load && element_bytes << log2_vector > 4 && threads.bits(HardwareDim::lane) > 1 && (is_same(0) || is_same(1));
+  return {ir::shared_wavefronts(access, element_bytes, log2_vector, in_pairs) * accesses,
+          ir::least_wavefronts(element_bytes, log2_vector) * accesses >> in_pairs};
+}
+
+Wavefronts of_reads(const LinearLayout& reader, const LinearLayout& memory, int element_bytes) {
+  const std::optional<Wavefronts> matrices = by_matrices(reader, memory, element_bytes);
+  return matrices ? *matrices : by_vectors(reader, memory, element_bytes, true);
+}
+
 /// Rows along one axis, in lines of 128 bytes: a line holds as many rows as fit, and a longer row counts as several rows. Bit i of the
 /// row's number XORs masks[i] into the number of the chunk in its line or, for a row that does not begin a line, within the row.
 class SwizzledRows {
@@ -167,7 +202,8 @@ class SwizzledRows {
   /// Changes one mask after another as long as the reader and the writer together become faster.
   void improve_for(const LinearLayout& reader, const LinearLayout& writer) {
     const auto both = [&] {
-      const Wavefronts read = by_reader(reader), written = by_vectors(writer, false);
+      const LinearLayout memory = layout();
+      const Wavefronts read = of_reads(reader, memory, element_bytes_), written = by_vectors(writer, memory, element_bytes_, false);
       return Wavefronts{read.now + written.now, read.ideal + written.ideal};
     };
     Wavefronts least = both();
@@ -185,45 +221,8 @@ class SwizzledRows {
 
  private:
   static constexpr int kLog2LineChunks = 3;
-  /// The cost of the accesses by which a warp reads or writes all of its registers.
-  struct Wavefronts {
-    int now, ideal;
-  };
-
   /// The number of the lowest bits of a row's number that select a row within a line.
   int in_line() const { return std::min(kLog2LineChunks - chunk_bits_, static_cast<int>(rows_.size())); }
-
-  Wavefronts by_reader(const LinearLayout& reader) const {
-    const std::optional<Wavefronts> matrices = by_matrices(reader);
-    return matrices ? *matrices : by_vectors(reader, true);
-  }
-
-  /// The wavefronts by ldmatrix; none if it cannot read this layout.
-  std::optional<Wavefronts> by_matrices(const LinearLayout& reader) const {
-    const auto plan = plan_matrix_load(reader, layout(), element_bytes_);
-    if (!plan) return std::nullopt;
-    // Computed as if each lane read the row whose address it provides.
-    const int log2_row = kLog2RowBytes - log2(element_bytes_);
-    const int instructions = 1 << (reader.bits(HardwareDim::reg) - std::popcount(plan->within_instruction()));
-    F2Matrix rows = ir::identity_matrix(log2_row);
-    rows.columns.insert(rows.columns.end(), plan->thread_offset.columns.begin(), plan->thread_offset.columns.begin() + 5);
-    return Wavefronts{ir::shared_wavefronts(rows, element_bytes_, log2_row) * instructions,
-                      ir::least_wavefronts(element_bytes_, log2_row) * instructions};
-  }
-
-  Wavefronts by_vectors(const LinearLayout& threads, bool is_load) const {
-    const LinearLayout memory = layout();
-    const int registers = threads.bits(HardwareDim::reg);
-    const int log2_vector = log2_shared_vector(threads, memory, element_bytes_), accesses = 1 << (registers - log2_vector);
-    const F2Matrix all = offsets(threads, memory);
-    F2Matrix access = ir::identity_matrix(log2_vector);
-    for (int i = 0; i < threads.bits(HardwareDim::lane); ++i)
-      access.columns.push_back(all.columns[static_cast<std::size_t>(registers + i)]);
-    const auto is_same = [&](int lane) { return access.columns[static_cast<std::size_t>(log2_vector + lane)] == 0; };
-    const bool in_pairs = is_load && element_bytes_ << log2_vector > 4 && threads.bits(HardwareDim::lane) > 1 && (is_same(0) || is_same(1));
-    return {ir::shared_wavefronts(access, element_bytes_, log2_vector, in_pairs) * accesses,
-            ir::least_wavefronts(element_bytes_, log2_vector) * accesses >> in_pairs};
-  }
 
   const std::vector<int> extents_;
   const int element_bytes_;
@@ -234,6 +233,15 @@ class SwizzledRows {
 };
 
 }  // namespace
+
+AccessCost access_cost(const LinearLayout& threads, const LinearLayout& source, const LinearLayout& target, int element_bytes) {
+  const int registers = threads.bits(HardwareDim::reg);
+  const auto plan = plan_matrix_load(threads, source, element_bytes);
+  const int at_once = plan ? std::popcount(plan->within_instruction()) : log2_shared_vector(threads, source, element_bytes);
+  const int written = log2_shared_vector(threads, target, element_bytes);
+  return {of_reads(threads, source, element_bytes).now + by_vectors(threads, target, element_bytes, false).now,
+          (1 << (registers - at_once)) + (1 << (registers - written))};
+}
 
 int axis_of_neighbours(const LinearLayout& writer) {
   for (const std::uint32_t basis : writer.bases(HardwareDim::reg))

@@ -1,5 +1,6 @@
 // Plans how threads read and write buffers in shared memory, and the layouts of buffers.
 #pragma once
+#include <compare>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,6 +43,13 @@ std::optional<MatrixLoad> plan_matrix_load(const ir::LinearLayout& registers, co
 /// A layout for a buffer that threads write under one layout, in vectors of up to 16 bytes, and read under another. Its rows are along the
 /// axis on which the writer has neighbours; chunks of 16 bytes are permuted so that the reader has few or no bank conflicts.
 ir::LinearLayout buffer_layout(const ir::LinearLayout& writer, const ir::LinearLayout& reader, int element_bytes);
+
+/// The wavefronts of a warp that reads a tile from one buffer and writes it to another one, and the instructions.
+struct AccessCost {
+  int wavefronts, accesses;
+  auto operator<=>(const AccessCost&) const = default;
+};
+AccessCost access_cost(const ir::LinearLayout& threads, const ir::LinearLayout& source, const ir::LinearLayout& target, int element_bytes);
 
 /// The axis along which the lowest registers of a thread are neighbours; the last axis if there is none.
 int axis_of_neighbours(const ir::LinearLayout& writer);

@@ -163,13 +163,20 @@ TEST_CASE("asynchronous products: factors in either order in memory") {
         CHECK(check_product(p, Element::f16, left, right) > 0);
 }
 
-TEST_CASE("asynchronous products: bytes whose neighbours are along K in memory") {
+TEST_CASE("asynchronous products: bytes in either order in memory") {
   CHECK(check_product({64, 16, 32}, Element::i8, false, true) == 1);
   CHECK(check_product({128, 64, 128}, Element::i8, false, true) == 8);
   CHECK(check_product({128, 256, 64, 8}, Element::i8, false, true) == 2);
   CHECK(check_product({64, 128, 64, 8}, Element::i8, false, true) == 2);
-  CHECK(check_product({64, 64, 64}, Element::i8, false, false) == 0);
-  CHECK(check_product({64, 64, 64}, Element::i8, true, true) == 0);
+  // Others are transposed.
+  for (const Element e : {Element::i8, Element::f8e4m3, Element::f8e5m2})
+    for (const bool left : {false, true})
+      for (const bool right : {false, true})
+        for (const Shape& p : {Shape{64, 32, 32}, Shape{64, 64, 64}, Shape{128, 64, 128}, Shape{128, 128, 64, 8}, Shape{128, 128, 128, 8},
+                               Shape{64, 128, 32, 8}})
+          CHECK(check_product(p, e, left, right) > 0);
+  // 16 bytes are no row of a buffer: threads write the other rows byte by byte.
+  CHECK(check_product({64, 16, 32}, Element::i8, false, false) == 1);
 }
 
 TEST_CASE("asynchronous products: what they do not take keeps synchronous instructions") {
@@ -181,7 +188,10 @@ TEST_CASE("asynchronous products: what they do not take keeps synchronous instru
   CHECK(check_product({64, 64, 16}, Element::f32) == 0);        // truncated factors
   CHECK(check_product({128, 256, 16}, Element::f16) == 0);      // registers for the accumulator
   CHECK(check_product({256, 256, 16, 16}, Element::f16) == 0);  // of 16 warps
-  CHECK(check_product({128, 64, 512, 8}, Element::f16) == 0);   // shared memory
+  // fp8 has two accumulators, and no synchronous instruction: its factors are cast to f16, of which K takes two.
+  CHECK(check_product({128, 128, 32, 8}, Element::f8e4m3) == 1);
+  CHECK(check_product({128, 256, 32, 8}, Element::f8e4m3) == 2);
+  CHECK(check_product({128, 64, 512, 8}, Element::f16) == 0);  // shared memory
 }
 
 TEST_CASE("asynchronous products: the result is the first factor of the next product, in registers") {

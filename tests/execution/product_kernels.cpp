@@ -28,8 +28,8 @@ constexpr const char* kLoad = R"(
     %NAME_p = broadcast %NAME_pitch : i32[SHAPE]
     %NAME_o = mul %FAR, %NAME_p : i32[SHAPE]
     %NAME_oo = add %NAME_o, %NEAR : i32[SHAPE]
-    %NAME_b = broadcast %NAME_base : ptr<const f16>[SHAPE]
-    %NAME_ptr = add_ptr %NAME_b, %NAME_oo : ptr<const f16>[SHAPE]
+    %NAME_b = broadcast %NAME_base : ptr<const ELEMENT>[SHAPE]
+    %NAME_ptr = add_ptr %NAME_b, %NAME_oo : ptr<const ELEMENT>[SHAPE]
     %NAME_rm = broadcast %ROW_most : i32[SHAPE]
     %NAME_cm = broadcast %COLUMN_most : i32[SHAPE]
     %NAME_z = broadcast %zero : i32[SHAPE]
@@ -40,10 +40,12 @@ constexpr const char* kLoad = R"(
     %NAME_mr = bit_and %NAME_lr, %NAME_BELOWr : i1[SHAPE]
     %NAME_mc = bit_and %NAME_lc, %NAME_BELOWc : i1[SHAPE]
     %NAME_m = bit_and %NAME_mr, %NAME_mc : i1[SHAPE]
-    %NAME_x = load %NAME_ptr, %NAME_m : f16[SHAPE])";
+    %NAME_x = load %NAME_ptr, %NAME_m : ELEMENT[SHAPE])";
 
-std::string load(const std::string& name, const std::string& row, const std::string& column, bool is_turned, int rows, int columns) {
-  return replaced(kLoad, {{"FAR", name + (is_turned ? "_c" : "_r")},
+std::string load(const std::string& name, const std::string& row, const std::string& column, bool is_turned, int rows, int columns,
+                 const std::string& element = "f16") {
+  return replaced(kLoad, {{"ELEMENT", element},
+                          {"FAR", name + (is_turned ? "_c" : "_r")},
                           {"NEAR", name + (is_turned ? "_r" : "_c")},
                           {"NAME", name},
                           {"ROW", row},
@@ -54,7 +56,7 @@ std::string load(const std::string& name, const std::string& row, const std::str
 /// c = a b, of m x k and k x n elements.
 std::string text_of(const ProductKernel& k) {
   const std::string text = R"(
-kernel @product(%a: ptr<const f16> {divisible_by = 16, disjoint}, %b: ptr<const f16> {divisible_by = 16, disjoint}, %c: ptr<RESULT> {disjoint},
+kernel @product(%a: ptr<const ELEMENT> {divisible_by = 16, disjoint}, %b: ptr<const ELEMENT> {divisible_by = 16, disjoint}, %c: ptr<RESULT> {disjoint},
                 %m: i32 {positive}, %n: i32, %k: i32, %a_pitch: i32 PITCH, %b_pitch: i32 PITCH,
                 %heads: i32 {positive}, %batch_step: i64 PITCH, %head_step: i64 PITCH, %begin: i64 {divisible_by = 8}, %above: i32, %group: i32 {positive}) {
   %zero = constant {value = 0} : i32
@@ -109,18 +111,18 @@ kernel @product(%a: ptr<const f16> {divisible_by = 16, disjoint}, %b: ptr<const 
   %to_batch = mul %wide_batch, %batch_step : i64
   %to_head = mul %wide_head, %head_step : i64
   %both_steps = add %to_batch, %to_head : i64
-  %a_matrix = add_ptr %a, SKIPPED : ptr<const f16>
-  %a_base = add_ptr %a_matrix, BEGIN : ptr<const f16>
-  %b_base = add_ptr %b, %zero : ptr<const f16>
-  %none = constant {value = 0.0} : f32[ROWS, COLUMNS]
-  %sums = for %zero, %k, %step, %none {num_stages = STAGES} : f32[ROWS, COLUMNS] (%at: i32, %acc: f32[ROWS, COLUMNS]) {
+  %a_matrix = add_ptr %a, SKIPPED : ptr<const ELEMENT>
+  %a_base = add_ptr %a_matrix, BEGIN : ptr<const ELEMENT>
+  %b_base = add_ptr %b, %zero : ptr<const ELEMENT>
+  %none = constant {value = NOTHING} : SUMS[ROWS, COLUMNS]
+  %sums = for %zero, %k, %step, %none {num_stages = STAGES} : SUMS[ROWS, COLUMNS] (%at: i32, %acc: SUMS[ROWS, COLUMNS]) {
     %atb = broadcast %at : i32[DEPTH]
     %ks = add %atb, %kr : i32[DEPTH]
     %ka = reshape %ks : i32[1, DEPTH]
     %kb = reshape %ks : i32[DEPTH, 1])" +
-                           load("a", "ia", "ka", k.left_is_turned, k.rows, k.depth) +
-                           load("b", "kb", "j", k.right_is_turned, k.depth, k.columns) + R"(
-    %d = dot %a_x, %b_x, %acc : f32[ROWS, COLUMNS]
+                           load("a", "ia", "ka", k.left_is_turned, k.rows, k.depth, k.element) +
+                           load("b", "kb", "j", k.right_is_turned, k.depth, k.columns, k.element) + R"(
+    %d = dot %a_x, %b_x, %acc : SUMS[ROWS, COLUMNS]
     yield %d
   }
   %ri = broadcast %i : i32[ROWS, COLUMNS]
@@ -138,9 +140,13 @@ kernel @product(%a: ptr<const f16> {divisible_by = 16, disjoint}, %b: ptr<const 
   %both = bit_and %mi, %mj : i1[ROWS, COLUMNS]
 CAST  store %cp, STORED, %both
 })";
+  const std::string sums = k.element == "i8" ? "i32" : "f32";
   return replaced(text, {{"PITCH", k.of_pitch},
-                         {"CAST", k.result == "f32" ? "" : "  %rounded = cast %sums : RESULT[ROWS, COLUMNS]\n"},
-                         {"STORED", k.result == "f32" ? "%sums" : "%rounded"},
+                         {"ELEMENT", k.element},
+                         {"SUMS", sums},
+                         {"NOTHING", sums == "i32" ? "0" : "0.0"},
+                         {"CAST", k.result == sums ? "" : "  %rounded = cast %sums : RESULT[ROWS, COLUMNS]\n"},
+                         {"STORED", k.result == sums ? "%sums" : "%rounded"},
                          {"RESULT", k.result},
                          {"SKIPPED", k.has_heads     ? "%both_steps"
                                      : k.has_batches ? "%skipped"
@@ -175,10 +181,26 @@ fuzz::Argument small_halves(int elements) {
   return a;
 }
 
+/// The same numbers in one byte; of i8 the last one is 5.
+fuzz::Argument small_bytes(Element e, int elements) {
+  constexpr std::uint8_t kE4M3[] = {0, 0x38, 0x40, 0xb8, 0x44, 0xc0, 0x30}, kE5M2[] = {0, 0x3c, 0x40, 0xbc, 0x42, 0xc0, 0x38},
+                         kI8[] = {0, 1, 2, 0xff, 3, 0xfe, 5};
+  const auto& small = e == Element::f8e4m3 ? kE4M3 : e == Element::f8e5m2 ? kE5M2 : kI8;
+  fuzz::Argument a = buffer(e, elements);
+  for (std::size_t i = 0; i < a.bytes.size(); ++i) a.bytes[i] = std::byte{small[(i * 5 + i / 13) % std::size(small)]};
+  return a;
+}
+
+fuzz::Argument small_numbers(const std::string& element, int elements) {
+  if (element == "f16") return small_halves(elements);
+  return small_bytes(element == "i8" ? Element::i8 : element == "f8e4m3" ? Element::f8e4m3 : Element::f8e5m2, elements);
+}
+
 }  // namespace
 
 fuzz::Program program(const ProductKernel& kernel, const ProductShape& s, int above) {
-  const auto pitch = [](int extent) { return (extent + 7) / 8 * 8 + 8; };
+  const int unit = kernel.element == "f16" ? 8 : 16;  // 16 bytes
+  const auto pitch = [&](int extent) { return (extent + unit - 1) / unit * unit + unit; };
   const int a_pitch = pitch(kernel.left_is_turned ? s.m : s.k), b_pitch = pitch(kernel.right_is_turned ? s.k : s.n);
   const int heads = 3, batches = kernel.has_heads ? 2 * heads : kernel.has_batches ? 3 : 1;
   const int of_a = (kernel.left_is_turned ? s.k : s.m) * a_pitch, begin = kernel.is_view ? 8 : 0;
@@ -186,9 +208,10 @@ fuzz::Program program(const ProductKernel& kernel, const ProductShape& s, int ab
   p.function = parse(text_of(kernel), "product.tile").functions.at(0);
   p.grid = {(s.m + kernel.rows - 1) / kernel.rows, (s.n + kernel.columns - 1) / kernel.columns, batches};
   if (kernel.is_grouped) p.grid[0] *= std::exchange(p.grid[1], 1);
-  p.arguments = {small_halves(batches * (of_a + 16) + begin),
-                 small_halves((kernel.right_is_turned ? s.n : s.k) * b_pitch),
-                 buffer(kernel.result == "f32" ? Element::f32 : Element::f16, batches * s.m * s.n),
+  const Element result = kernel.result == "f32" ? Element::f32 : kernel.result == "i32" ? Element::i32 : Element::f16;
+  p.arguments = {small_numbers(kernel.element, batches * (of_a + 16) + begin),
+                 small_numbers(kernel.element, (kernel.right_is_turned ? s.n : s.k) * b_pitch),
+                 buffer(result, batches * s.m * s.n),
                  {},
                  {},
                  {},

@@ -6,7 +6,7 @@
 
 namespace tilewright::test {
 
-/// c = a b, of m x k and k x n elements of f16, one tile of c in a program.
+/// c = a b, of m x k and k x n elements, one tile of c in a program.
 struct ProductKernel {
   int rows = 64, columns = 64, depth = 32;  // of a tile
   int warps = 4, stages = 3;
@@ -18,7 +18,8 @@ struct ProductKernel {
   bool is_divided = false;       // the row of tiles is a quotient by a parameter
   bool has_lower_bounds = true;  // masks leave out negative positions
   std::string of_pitch = "{divisible_by = 8, positive}";
-  std::string result = "f32";  // elements of c; sums are f32
+  std::string result = "f32";   // elements of c; sums are f32, or i32
+  std::string element = "f16";  // of a and b; of i8 the result is i32
 };
 
 struct ProductShape {

@@ -39,6 +39,14 @@ class Elements {
   std::size_t bytes_;
 };
 
+void add(const Accumulators& to, const Product& product, std::size_t blocks, std::size_t depth, std::byte* registers, const s32* before,
+         const s32* after) {
+  if (to.are_brief)
+    multiply_add_briefly(product, blocks, depth, registers, before, after);
+  else
+    multiply_add({&product, 1}, blocks, depth, registers, before, after);
+}
+
 void accumulate_by_lane(Warp& warp, const Accumulators& to, const Product& product, std::size_t depth, Mask adding, Mask mask) {
   const auto count = static_cast<std::size_t>(to.per_lane());
   const bool is_integer = to.type == Type::s32;
@@ -53,7 +61,7 @@ void accumulate_by_lane(Warp& warp, const Accumulators& to, const Product& produ
       if (!is_integer) sums.at[e][lane] = static_cast<float>(number_of(before[e][lane], to.type));
     }
   // Products of integers and their sums are exact in f32, but not together with the previous sum.
-  multiply_add({&product, 1}, 1, depth, sums.registers(), is_integer ? nullptr : Numbers::kSlots, Numbers::kSlots);
+  add(to, product, 1, depth, sums.registers(), is_integer ? nullptr : Numbers::kSlots, Numbers::kSlots);
   for (std::size_t e = 0; e < count; ++e)
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(mask, static_cast<int>(lane))) continue;
@@ -70,8 +78,7 @@ bool is_in_place(const Accumulators& to, Mask adding, Mask mask) {
 }  // namespace
 
 void accumulate(Warp& warp, const Accumulators& to, Product product, std::size_t blocks, std::size_t depth, Mask adding, Mask mask) {
-  if (is_in_place(to, adding, mask))
-    return multiply_add({&product, 1}, blocks, depth, warp.registers, adding == 0 ? nullptr : to.before, to.slots);
+  if (is_in_place(to, adding, mask)) return add(to, product, blocks, depth, warp.registers, adding == 0 ? nullptr : to.before, to.slots);
   Accumulators block = to;
   for (; blocks > 0; --blocks, product.b += depth / ColumnsOfB::kSteps, block.slots += to.registers(), block.before += to.registers())
     accumulate_by_lane(warp, block, product, depth, adding, mask);

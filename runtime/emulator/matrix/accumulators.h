@@ -10,6 +10,7 @@ struct Accumulators {
   std::size_t rows;
   Type type;  // f32, f16 (in pairs) or s32
   bool saturates;
+  bool are_brief = false;  // multiply_add_briefly
 
   int per_register() const { return type == Type::f16 ? 2 : 1; }
   int per_lane() const { return static_cast<int>(rows * kColumns) / kLanes; }

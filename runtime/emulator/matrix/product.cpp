@@ -145,6 +145,40 @@ void multiply_add(std::span<const Product> products, std::size_t blocks, std::si
   steps().multiply_add(products, blocks, depth, registers, before, after);
 }
 
+void multiply_add_briefly(const Product& product, std::size_t blocks, std::size_t depth, std::byte* registers, const s32* before,
+                          const s32* after) {
+  constexpr int kBits = 13;
+  constexpr float kLeast = 0x1p-100f;  // of the greatest term; 0 otherwise, but for what was in the register
+  for (std::size_t block = 0; block < blocks; ++block) {
+    float sums[kBlockRegisters][kQuads][4] = {};
+    for (std::size_t r = 0; r < kBlockRegisters && before != nullptr; ++r) std::memcpy(sums[r], registers + before[r], sizeof sums[r]);
+    const ColumnsOfB* const columns = product.b + block * (depth / ColumnsOfB::kSteps);
+    for (std::size_t r = 0; r < kBlockRegisters; ++r)
+      for (std::size_t quad = 0; quad < kQuads; ++quad)
+        for (std::size_t l = 0; l < 4; ++l) {
+          float terms[kMostDepth + 1], greatest = 0, sum = 0;
+          for (std::size_t k = 0; k < depth; ++k) terms[k] = (*product.a)(r / 2 * kQuads + quad, k) * step_of(columns, k)[r % 2 * 4 + l];
+          terms[depth] = sums[r][quad][l];
+          for (std::size_t k = 0; k <= depth; ++k) {
+            greatest = std::max(greatest, std::abs(terms[k]));
+            sum += terms[k];
+          }
+          // Infinities and NaN stay what they are; a NaN is not greater than 0.
+          if (std::isfinite(sum) && greatest >= kLeast) {
+            const int unit = std::ilogb(greatest) - kBits;
+            const float per_unit = std::ldexp(1.0f, -unit);
+            s32 units = 0;
+            for (std::size_t k = 0; k <= depth; ++k) units += static_cast<s32>(terms[k] * per_unit);
+            sum = std::ldexp(static_cast<float>(units), unit);
+          }
+          sums[r][quad][l] = canonical(sum);
+        }
+    for (std::size_t r = 0; r < kBlockRegisters; ++r) std::memcpy(registers + after[r], sums[r], sizeof sums[r]);
+    if (before != nullptr) before += kBlockRegisters;
+    after += kBlockRegisters;
+  }
+}
+
 ProductSteps::Fragments multiply_fragments(Type type) { return type == Type::bf16 ? steps().bf16_fragments : steps().f16_fragments; }
 
 }  // namespace tilewright::rt::emulator

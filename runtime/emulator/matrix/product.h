@@ -30,6 +30,10 @@ class Unpacker {
 void multiply_add(std::span<const Product>, std::size_t blocks, std::size_t depth, std::byte* registers, const s32* before,
                   const s32* after);
 
+/// As multiply_add, for fp8 by wgmma: products are exact, but before they are added all terms, the register's value among them, are cut off to
+/// 13 bits behind the leading bit of the greatest one. So it was measured (DeepSeek-V3 report, section 3.5.2); PTX does not say it.
+void multiply_add_briefly(const Product&, std::size_t blocks, std::size_t depth, std::byte* registers, const s32* before, const s32* after);
+
 /// As multiply_add, for operands that are both in registers and have elements of 16 bits, in the layout of mma.m16n8k8 and m16n8k16: the
 /// registers of a alternate between rows 0 to 7 and 8 to 15; each one has 8 steps along k.
 ProductSteps::Fragments multiply_fragments(Type);

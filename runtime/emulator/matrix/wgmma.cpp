@@ -25,6 +25,7 @@ struct WgmmaOptions {
   bool a_from_registers = false, transposes_a = false, transposes_b = false, negates_a = false, negates_b = false, saturates = false;
 
   int k() const { return 256 / operand_bits(a); }
+  bool has_brief_sums() const { return a == Type::e4m3 || a == Type::e5m2; }
   int accumulators() const { return n / 2 * (d == Type::f16 ? 16 : 32) / 32; }  // in registers
   /// If the numbers of two wgmma are equal, both use their accumulators in the same way.
   u32 shape() const { return u32{n} << 16 | static_cast<u32>(d) << 10 | static_cast<u32>(a) << 5 | static_cast<u32>(b); }
@@ -92,7 +93,7 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
   read_a(warp, i, s, a);
   const Product product = {&a, read_b(warp, i, s)};
   const s32* const slots = warp.kernel->extra.data() + i.first;
-  accumulate(warp, {slots, slots, kRows, s.d, s.saturates}, product, s.n / kColumns, static_cast<std::size_t>(s.k()),
+  accumulate(warp, {slots, slots, kRows, s.d, s.saturates, s.has_brief_sums()}, product, s.n / kColumns, static_cast<std::size_t>(s.k()),
              read_predicate(warp, i, 2), kAllLanes);
 }
 
