@@ -8,8 +8,6 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <list>
-#include <random>
 #include <stdexcept>
 
 #include "backend/compile.h"
@@ -17,7 +15,9 @@
 #include "frontend/graph/tensor_call.h"
 #include "passes/fusion/sequence/build_sequence.h"
 #include "tests/bench/compared_plans.h"
+#include "tests/bench/formula.h"
 #include "tests/bench/graphs.h"
+#include "tests/bench/partial_graphs.h"
 #include "tests/bench/report.h"
 #include "tests/bench/searched_models.h"
 #include "tests/unit/passes/fusion/workloads.h"
@@ -28,68 +28,6 @@ namespace {
 namespace tw = tilewright;
 using namespace bench;
 using Tensor = tw::Tensor<float>;
-using Shape = std::vector<tw::Dim>;
-
-/// A graph with the tensors that a run of it needs.
-class Formula {
- public:
-  Tensor input(const std::string& name, const Shape& shape) {
-    inputs_.emplace_back(name, elements(shape));
-    return graph.input<float>(name, shape);
-  }
-  Tensor parameter(const std::string& name, const Shape& shape) {
-    parameters_.emplace_back(name, elements(shape));
-    return graph.parameter<float>(name, shape);
-  }
-  void output(const std::string& name, const Tensor& t) {
-    outputs_.emplace_back(name, elements(t.shape()));
-    graph.output(name, t);
-  }
-
-  tw::Graph graph;
-
- private:
-  friend class Run;
-  using Named = std::vector<std::pair<std::string, std::size_t>>;
-  static std::size_t elements(const Shape& shape) {
-    std::size_t count = 1;
-    for (const tw::Dim& d : shape) count *= static_cast<std::size_t>(d.value());
-    return count;
-  }
-  Named inputs_, parameters_, outputs_;
-};
-
-/// A plan with its buffers. Parameters stay from the first run on.
-class Run {
- public:
-  Run(const tw::Device& device, Formula& f, tw::Search search) : device_(device), plan(f.graph.compile(device, {.search = search})) {
-    std::mt19937 random(1);
-    std::normal_distribution<float> normal(0, 0.1f);
-    const auto filled = [&](std::size_t count) {
-      std::vector<float> values(count);
-      for (float& v : values) v = normal(random);
-      return device.upload(values);
-    };
-    for (const auto& [name, count] : f.inputs_) rest_.emplace_back(name, buffers_.emplace_back(filled(count)));
-    for (const auto& [name, count] : f.outputs_) rest_.emplace_back(name, buffers_.emplace_back(filled(count)));
-    std::vector<tw::RunArgument> all = rest_;
-    for (const auto& [name, count] : f.parameters_) all.emplace_back(name, buffers_.emplace_back(filled(count)));
-    plan.run(all);
-    device.synchronize();
-  }
-  void operator()() const {
-    plan.run(rest_);
-    device_.synchronize();
-  }
-
- private:
-  const tw::Device& device_;
-  std::list<tw::Buffer<float>> buffers_;
-  std::vector<tw::RunArgument> rest_;
-
- public:
-  tw::Plan plan;
-};
 
 struct Pair {
   std::string name;
@@ -223,6 +161,34 @@ void measure(const Pair& pair, const tw::Device& device, const Options& options,
                          {"rewritings", static_cast<double>(searched.plan.rewrites().size())}});
 }
 
+/// Graphs that are equal only in part, corrected by hand: beside the graph as written, and what the search makes of it.
+void measure_partial(const PartialGraph& g, const tw::Device& device, const Options& options, Report& report) {
+  Formula written;
+  g.as_written(written);
+  const auto memory = std::make_shared<const Memory>(device, written);
+  const Run searched(device, written, tw::Search::estimate, memory), unsearched(device, written, tw::Search::off, memory);
+  const std::vector<float> expected = memory->results();
+  for (const PartialGraph::Form& form : g.forms) {
+    const std::string name = "partial: " + g.name + ": " + form.name;
+    if (!options.wants(name)) continue;
+    Formula f;
+    form.build(f);
+    const Run corrected(device, f, tw::Search::off, memory);
+    check_equal(name, memory->results(), expected);
+    const std::vector<RunCost> costs = costs_of(
+        device, {{corrected.plan, std::cref(corrected)}, {unsearched.plan, std::cref(unsearched)}, {searched.plan, std::cref(searched)}},
+        options.repeats);
+    std::vector<std::pair<std::string, double>> values = {{"as written us", 1e6 * costs[1].seconds},
+                                                          {"searched us", 1e6 * costs[2].seconds},
+                                                          {"corrected us", 1e6 * costs[0].seconds},
+                                                          {"as written / corrected", times_as_long(costs[1], costs[0])},
+                                                          {"kernels as written", static_cast<double>(unsearched.plan.kernels().size())},
+                                                          {"kernels", static_cast<double>(corrected.plan.kernels().size())}};
+    if (is_emulated(device)) values.emplace_back("instructions, as written / corrected", costs[1].instructions / costs[0].instructions);
+    report.row(name, values);
+  }
+}
+
 struct Model {
   std::string name;
   std::function<void(SearchedModel&)> build;
@@ -338,6 +304,9 @@ int main(int argc, char** argv) {
     compare_workloads(device, options, report);
     for (const Pair& pair : pairs())
       if (options.wants(pair.name)) measure(pair, device, options, report);
+    for (const PartialGraph& g : partial_graphs())
+      if (std::any_of(g.forms.begin(), g.forms.end(), [&](const auto& f) { return options.wants("partial: " + g.name + ": " + f.name); }))
+        measure_partial(g, device, options, report);
     for (const Model& model : models())
       for (const char* target : {"cpu", "sm_90a"})
         if (options.wants(model.name)) measure_search(model, target, options, report);

@@ -1,11 +1,15 @@
 // Runs plans in turns.
 #include "tests/bench/compared_plans.h"
 
+#include <algorithm>
+#include <cmath>
 #include <ctime>
+#include <stdexcept>
 
 #include "frontend/graph/compile.h"
 #include "frontend/graph/random_arguments.h"
 #include "runtime/device.h"
+#include "runtime/devices.h"
 
 namespace bench {
 
@@ -68,7 +72,10 @@ std::vector<RunCost> costs_of(const tw::Device& device, const std::vector<PlanRu
   std::vector<RunCost> costs;
   for (const PlanRun& r : runs) costs.push_back({.bytes = bytes_of(r.plan)});
   if (is_emulated(device)) {
-    for (std::size_t r = 0; r < runs.size(); ++r) costs[r].instructions = instructions_of(device, runs[r].run);
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      costs[r].instructions = instructions_of(device, runs[r].run);
+      costs[r].seconds = 1e-6 * *tw::rt::estimated_microseconds(device.name(), runs[r].run);
+    }
     return costs;
   }
   // Clocks are too coarse for short runs.
@@ -82,8 +89,28 @@ std::vector<RunCost> costs_of(const tw::Device& device, const std::vector<PlanRu
                              for (int k = 0; k < times[r]; ++k) runs[r].run();
                            }) /
                            times[r]);
-  for (std::size_t r = 0; r < runs.size(); ++r) costs[r].seconds = summarise(seconds[r]).median;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    costs[r].seconds = summarise(seconds[r]).median;
+    costs[r].turns = std::move(seconds[r]);
+  }
   return costs;
+}
+
+double times_as_long(const RunCost& a, const RunCost& b) {
+  if (a.turns.empty()) return a.seconds / b.seconds;
+  std::vector<double> quotients;
+  for (std::size_t i = 0; i < a.turns.size(); ++i) quotients.push_back(a.turns[i] / b.turns[i]);
+  return summarise(quotients).median;
+}
+
+void check_equal(const std::string& name, const std::vector<float>& values, const std::vector<float>& expected) {
+  double most = 0, difference = values.size() == expected.size() ? 0 : HUGE_VAL;
+  for (std::size_t i = 0; i < expected.size() && difference < HUGE_VAL; ++i) {
+    most = std::max(most, std::fabs(static_cast<double>(expected[i])));
+    difference = std::max(difference, std::fabs(static_cast<double>(values[i]) - static_cast<double>(expected[i])));
+  }
+  // Where products are tf32, each factor has 11 bits.
+  if (!(difference <= 1e-2 * most)) throw std::runtime_error(name + ": the results differ");
 }
 
 void compare_with_search(const std::string& name, const std::shared_ptr<const tw::graph::Graph>& g, const tw::Device& device,
@@ -100,13 +127,14 @@ void compare_with_search(const std::string& name, const std::shared_ptr<const tw
       costs_of(device, {{searched.plan, std::cref(searched)}, {as_written.plan, std::cref(as_written)}}, options.repeats);
   if (is_emulated(device))
     report.row(name, {{"rewritings", rewritings},
+                      {"estimate by counters, with / without", times_as_long(costs[0], costs[1])},
                       {"instructions, with / without", costs[0].instructions / costs[1].instructions},
                       {"bytes, with / without", costs[0].bytes / costs[1].bytes}});
   else
     report.row(name, {{"rewritings", rewritings},
                       {"searched us", 1e6 * costs[0].seconds},
                       {"as written us", 1e6 * costs[1].seconds},
-                      {"with / without", costs[0].seconds / costs[1].seconds}});
+                      {"with / without", times_as_long(costs[0], costs[1])}});
 }
 
 }  // namespace bench
