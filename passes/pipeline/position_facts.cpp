@@ -22,6 +22,12 @@ PositionFacts::Interval PositionFacts::interval(const Atom& a) const {
     r.lo = std::max<Wide>(r.lo, 1);
     r.hi = std::min<Wide>(r.hi, INT32_MAX);
   }
+  // A cast keeps a value that the type has.
+  if (const OpId cast = f_.defined_by(v, OpKind::cast_); cast && f_.type(v).is_scalar() && f_.type(f_.operand(cast, 0)).is_integer()) {
+    const Interval from = interval(Atom::value(f_.operand(cast, 0)));
+    if (const Range all = full_range(f_.type(v)); all.lo <= from.lo && from.hi <= all.hi)
+      r.lo = std::max(r.lo, from.lo), r.hi = std::min(r.hi, from.hi);
+  }
   return {r.lo, r.hi};
 }
 
