@@ -71,6 +71,8 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
         "place_mma_waits",
         // After place_mma_waits, which decides when the slots of a loop are free again.
         "specialize_warps",
+        // After specialize_warps: the role that copies waits for the slots, in whichever iteration they are handed back.
+        "overlap_products",
         // After layouts are final: they determine which ops use scratch, and how much.
         "allocate_shared",
         // Last: hazards depend on the offsets of scratch.

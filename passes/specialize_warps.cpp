@@ -23,7 +23,8 @@
 //   2. find_shared: what both roles use stays in the body: scalars, buffers, mbarriers and maps.
 //   3. divide: the other ops move to a role.
 //
-// Several programs on a multiprocessor overlap each other, so the pass divides the warps of programs that have one for themselves. Otherwise, or
+// Several programs on a multiprocessor overlap each other, so the pass divides the warps of programs that have one for themselves, for their
+// slots or for their registers. Otherwise, or
 // with a remark where the form of the loops or the registers do not allow it, the function stays as it is. Input, output: distributed. Numerics
 // do not change. See tests/files/passes/specialize_warps/.
 #include <fmt/format.h>
@@ -34,6 +35,7 @@
 #include "passes/canonicalize/rules.h"
 #include "passes/pass.h"
 #include "passes/pipeline/copy_pipelines.h"
+#include "passes/pipeline/stage_count.h"
 #include "passes/rewriter.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
@@ -45,8 +47,6 @@ namespace tilewright::passes {
 namespace {
 
 constexpr std::int64_t kProducerRegisters = 40;
-/// Registers of a thread besides its accumulators: addresses, counters, and what the code behind the loop needs.
-constexpr std::int64_t kOtherRegisters = 64;
 
 /// The ops and carried values of a loop from which its copies are computed.
 struct CopySlice {
@@ -80,12 +80,15 @@ class Specializer {
 
   // ---- choose_warps ----
 
-  /// Whether the slots leave no room for a second program.
+  /// Whether the slots or the registers leave no room for a second program.
   bool is_profitable() const {
     std::int64_t bytes = 0;
-    for (const CopyPipeline& p : pipelines_)
+    std::vector<OpId> loops;
+    for (const CopyPipeline& p : pipelines_) {
+      if (p.loop) loops.push_back(p.loop);
       for (OpId alloc : p.buffers) bytes += ir::buffer_bytes(f_.type(f_.result(alloc)));
-    return 2 * bytes > context_.target.shared_bytes;
+    }
+    return !has_room_for_two(f_, context_, loops, bytes);
   }
 
   /// Registers move from the warp that copies to those that multiply, if a program of all warps does not have enough for each thread.
@@ -98,12 +101,7 @@ class Specializer {
     if (at_start >= context_.target.max_registers / 8 * 8) return;
     const std::int64_t each = std::min<std::int64_t>(((groups + 1) * at_start - kProducerRegisters) / groups / 8 * 8, 256);
     std::int64_t sums = 0;
-    for (const CopyPipeline& p : pipelines_) {
-      std::int64_t bytes = 0;
-      for (ValueId v : f_.op(p.loop).results)
-        if (!f_.type(v).is_scalar()) bytes += f_.type(v).elements() * std::max(f_.type(v).element_bytes(), 4);
-      sums = std::max(sums, bytes / (4 * 32 * warps));
-    }
+    for (const CopyPipeline& p : pipelines_) sums = std::max(sums, registers_of_sums(f_, context_, p.loop));
     if (sums + kOtherRegisters > each)
       return refuse(loop, fmt::format("a thread that multiplies has {} registers then, and {} sums", each, sums));
     registers_ = {each, kProducerRegisters};

@@ -421,6 +421,28 @@ int spare_slots(const Function& f, const PassContext& context, OpId loop, const 
   return stages >= kLeastStages ? 1 : 0;
 }
 
+/// Whether the last product of the loop has a factor in registers, and another product comes before it.
+bool has_chained_products(const Function& f, OpId loop) {
+  std::vector<OpId> products;
+  for (OpId id : f.ops(f.region(loop)))
+    if (f.kind(id) == OpKind::mma_async_) products.push_back(id);
+  return products.size() > 1 && !f.type(f.operand(products.back(), 0)).is_buffer();
+}
+
+/// The least number of stages with which the last of chained products can run in the next iteration (passes/overlap_products.cpp), if there is
+/// memory for them, and two stages leave none for a second program either.
+int stages_that_overlap(const Function& f, const PassContext& context, OpId loop, const std::vector<PipelinedLoad>& loads, int stages) {
+  constexpr int kLeastStages = 3;
+  const bool are_bulk = std::ranges::all_of(loads, [](const PipelinedLoad& l) { return l.bulk.has_value(); });
+  if (stages >= kLeastStages || !are_bulk || !has_chained_products(f, loop)) return stages;
+  std::int64_t bytes = 0;
+  for (const PipelinedLoad& l : loads) bytes += stages * slot_bytes(f, l);
+  PassContext without_remarks = context;
+  without_remarks.remarks = nullptr;
+  const bool fit = stages_that_fit(f, without_remarks, loop, loads, kLeastStages) == kLeastStages;
+  return fit && !has_room_for_two(f, context, {loop}, bytes) ? kLeastStages : stages;
+}
+
 }  // namespace
 
 std::optional<LoopPlan> plan_loop(Rewriter& rw, const PassContext& context, OpId loop, const BulkLoads& bulk) {
@@ -439,6 +461,7 @@ std::optional<LoopPlan> plan_loop(Rewriter& rw, const PassContext& context, OpId
   remark_refused(f, context, plan.found.refused);
   stages = stages_that_fit(f, context, loop, plan.found.loads, stages);
   if (plan.found.loads.empty() || stages < 2) return std::nullopt;
+  stages = stages_that_overlap(f, context, loop, plan.found.loads, stages);
   const int spare = spare_slots(f, context, loop, plan.found.loads, stages);
   plan.schedule = schedule_loop(f, loop, plan.found, stages, spare);
   const std::vector<std::string> errors = schedule_errors(f, loop, plan.found, plan.schedule);
