@@ -26,6 +26,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <set>
 #include <string>
 #include <variant>
 
@@ -186,15 +188,36 @@ AsyncProduct select_async(const Function& f, OpId dot, const PassContext& contex
   return why;
 }
 
-/// Bytes of the factors that the instruction reads from shared memory.
-std::int64_t shared_bytes(const Function& f, const MmaProduct& p) {
-  std::int64_t bytes = 0;
-  for (int i = p.from_registers ? 1 : 0; i < 2; ++i) {
-    const ir::Type t = f.type(f.operand(p.dot, i));
-    bytes += t.elements() * t.element_bytes();
+/// Bytes of the factors that products read from shared memory, at the most at one time: the tiles of a loop are there while it runs, and those
+/// from before loops in all of them. A tile that several products read is there once, or once for each axis that must be K.
+class FactorBytes {
+ public:
+  explicit FactorBytes(const Function& f) : f_(f) {}
+
+  void add(const MmaProduct& p) {
+    for (int i = p.from_registers ? 1 : 0; i < 2; ++i) {
+      ValueId tile = f_.operand(p.dot, i);
+      bool rows_are_k = i == 1;
+      for (OpId permute; (permute = f_.defined_by(tile, OpKind::permute_)); rows_are_k = !rows_are_k) tile = f_.operand(permute, 0);
+      if (!seen_.insert({tile, p.instruction().major == MatrixInstruction::Major::k && rows_are_k}).second) continue;
+      const ir::Type t = f_.type(tile);
+      const BlockId block = f_.defining_block(tile);
+      const OpId loop = block == f_.body() ? OpId{} : ir::ancestor_in(f_, f_.block(block).parent, f_.body());
+      (loop ? of_loops_[loop] : of_body_) += t.elements() * t.element_bytes();
+    }
   }
-  return bytes;
-}
+  std::int64_t most() const {
+    std::int64_t of_loop = 0;
+    for (const auto& [loop, bytes] : of_loops_) of_loop = std::max(of_loop, bytes);
+    return of_body_ + of_loop;
+  }
+
+ private:
+  const Function& f_;
+  std::set<std::pair<ValueId, bool>> seen_;
+  std::map<OpId, std::int64_t> of_loops_;  // of the body
+  std::int64_t of_body_ = 0;
+};
 
 MmaProduct make_product(const Function& f, OpId dot, std::int64_t row, int num_warps) {
   MmaProduct p{.dot = dot, .row = row, .chain = chain_of(f, dot)};
@@ -228,7 +251,7 @@ bool select_mma(Function& f, const PassContext& context) {
   if (!context.target.is_gpu()) return false;
   std::vector<OpId> dots;
   std::vector<AsyncProduct> asynchronous;
-  std::int64_t bytes = 0;
+  FactorBytes factors(f);
   const auto remark = [&](OpId dot, const std::string& what, const std::string& why) {
     if (context.remarks && !why.empty()) context.remarks->push_back({f.where(dot), fmt::format("dot: {}: {}", what, why)});
   };
@@ -240,19 +263,20 @@ bool select_mma(Function& f, const PassContext& context) {
       found = select_async(f, id, context);
     }
     if (const auto* p = std::get_if<MmaProduct>(&found))
-      bytes += shared_bytes(f, *p);
+      factors.add(*p);
     else if (!select_instruction(f, id, context.target))
       return;
     dots.push_back(id);
     asynchronous.push_back(std::move(found));
   });
   // Loops need memory for further stages, and other ops for their scratch.
-  const std::int64_t most_bytes = context.target.shared_bytes / 4 * 3;
+  const std::int64_t bytes = factors.most(), most_bytes = context.target.shared_bytes / 4 * 3;
   std::vector<MmaProduct> products;
   for (std::size_t i = 0; i < dots.size(); ++i) {
     if (bytes > most_bytes && std::holds_alternative<MmaProduct>(asynchronous[i])) {
-      asynchronous[i] = fmt::format("the factors of all products have {} bytes; {} fit in shared memory beside further stages of loops",
-                                    bytes, most_bytes);
+      asynchronous[i] =
+          fmt::format("the factors of all products have {} bytes at one time; {} fit in shared memory beside further stages of loops",
+                      bytes, most_bytes);
       cast_factors(f, dots[i], context.target);
     }
     if (const auto* p = std::get_if<MmaProduct>(&asynchronous[i])) {
