@@ -87,11 +87,10 @@ std::vector<Value*> Emitter::combine(OpId id, std::span<Value* const> earlier, s
 void Emitter::emit_role(BlockId region, const ActiveRole& role) {
   TW_CHECK(!role_, "a role in a role");
   role_ = &role;
-  // Parts of the thread's number are computed from it, so those of one role must not be used in another.
-  std::map<std::vector<std::uint32_t>, Value*> outer;
-  outer.swap(thread_parts_);
+  // What is computed from the thread's number in one role must not be used in another.
+  OfThread outer = std::exchange(of_thread_, {});
   emit_block(region);
-  outer.swap(thread_parts_);
+  of_thread_ = std::move(outer);
   role_ = nullptr;
 }
 
@@ -155,13 +154,29 @@ Value* Emitter::thread_part(const LinearLayout& l) {
   for (int i = 0; i < ir::TargetDesc::kLog2WarpLanes; ++i)
     map.columns.push_back(i < l.bits(HardwareDim::lane) ? l.bases(HardwareDim::lane)[i] : 0);
   for (std::uint32_t basis : l.bases(HardwareDim::warp)) map.columns.push_back(basis);
-  Value*& known = thread_parts_[map.columns];
-  if (!known) {
-    llvm::IRBuilder<>::InsertPointGuard guard(b_);
-    if (auto* tid = llvm::dyn_cast<llvm::Instruction>(thread())) b_.SetInsertPoint(tid->getParent(), std::next(tid->getIterator()));
-    b_.SetCurrentDebugLocation(llvm::cast<llvm::Instruction>(thread())->getDebugLoc());
-    known = apply(map, thread());
-  }
+  Value*& known = of_thread_.parts[map.columns];
+  if (!known) known = emit_after(thread(), [&] { return apply(map, thread()); });
+  return known;
+}
+
+Value* Emitter::emit_after(Value* instruction, const std::function<Value*()>& emit) {
+  llvm::IRBuilder<>::InsertPointGuard guard(b_);
+  auto* at = llvm::cast<llvm::Instruction>(instruction);
+  b_.SetInsertPoint(at->getParent(), std::next(at->getIterator()));
+  b_.SetCurrentDebugLocation(at->getDebugLoc());
+  return emit();
+}
+
+Value* Emitter::uniform_warp() {
+  if (!of_thread_.warp) of_thread_.warp = emit_after(thread(), [&] { return shuffle(Shuffle::idx, b_.CreateLShr(thread(), 5), i32(0)); });
+  return of_thread_.warp;
+}
+
+Value* Emitter::unknown_constant(std::uint32_t bits) {
+  Value* const warp = uniform_warp();
+  Value*& known = of_thread_.unknown_constants[bits];
+  // ptxas folds the shuffle of a constant, but not of one that is hidden.
+  if (!known) known = emit_after(warp, [&] { return b_.CreateXor(shuffle(Shuffle::idx, b_.CreateXor(warp, i32(bits)), i32(0)), warp); });
   return known;
 }
 

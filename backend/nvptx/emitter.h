@@ -80,6 +80,11 @@ class Emitter {
   /// The thread's number among those that execute the op being lowered: %tid.x or, in a role, counted from its instance's first warp.
   Value* thread();
   Value* lane();
+  /// The number of the thread's warp among those that execute the op being lowered, equal in all lanes: ptxas keeps it in a uniform register.
+  /// Computed once, where the program or the role begins.
+  Value* uniform_warp();
+  /// A constant that ptxas does not know; as uniform_warp().
+  Value* unknown_constant(std::uint32_t);
   /// The number of warps that execute the op being lowered.
   int warps() const { return role_ ? role_->warps : options_.num_warps; }
   int threads() const { return 32 * warps(); }
@@ -130,6 +135,9 @@ class Emitter {
   Value* shuffle(Shuffle, Value* v, Value* x);
 
  private:
+  /// Calls `emit` with the builder behind an instruction, such as thread().
+  Value* emit_after(Value* instruction, const std::function<Value*()>& emit);
+
   llvm::Function& kernel_;
   llvm::IRBuilder<> b_;
   const Function& f_;
@@ -141,8 +149,14 @@ class Emitter {
   std::vector<Registers> registers_;  // indexed by value
   std::map<OpId, Value*> tensor_maps_;
   Value *thread_ = nullptr, *shared_ = nullptr;
-  const ActiveRole* role_ = nullptr;                           // none: the whole program executes the op
-  std::map<std::vector<std::uint32_t>, Value*> thread_parts_;  // indexed by columns; emitted after thread(), so they dominate every use
+  const ActiveRole* role_ = nullptr;  // none: the whole program executes the op
+  /// What is computed from thread() alone, and emitted after it: so it dominates every use. Each role has its own.
+  struct OfThread {
+    std::map<std::vector<std::uint32_t>, Value*> parts;  // indexed by columns
+    Value* warp = nullptr;
+    std::map<std::uint32_t, Value*> unknown_constants;
+  };
+  OfThread of_thread_;
 };
 
 /// Whether no thread bit contributes to these bits of a flat index.

@@ -12,6 +12,8 @@
 #include "backend/nvptx/ptx_asm.h"
 #include "backend/nvptx/words.h"
 #include "tileir/layout/canonical_buffer.h"
+#include "tileir/op_kind.h"
+#include "tileir/slices.h"
 #include "tileir/target/mma_layouts.h"
 
 namespace tilewright::backend::nvptx {
@@ -91,13 +93,23 @@ class ProductLowering {
       group_offset.columns.push_back(in_group ? 0 : static_cast<std::uint32_t>(d.across(static_cast<int>(at))));
     }
     const bool is_divided = std::ranges::any_of(group_offset.columns, [](std::uint32_t c) { return c != 0; });
-    if (is_divided) {
-      // Equal in all lanes, so that ptxas keeps it in a uniform register.
-      Value* warp = e_.shuffle(Shuffle::idx, b.CreateLShr(e_.thread(), 5), e_.i32(0));
-      address = b.CreateAdd(address, e_.apply(group_offset, warp));
-    }
-    Value* field = b.CreateZExt(b.CreateLShr(address, 4), b.getInt64Ty());
-    return b.CreateOr(field, b.getInt64(d.bits(0)));
+    if (is_divided) address = b.CreateAdd(address, e_.apply(group_offset, e_.uniform_warp()));
+    Value* field = b.CreateLShr(address, 4);
+    const bool is_kept = is_fixed(f_.operand(id_, axis)) && ir::enclosing_loop(f_, f_.op(id_).parent);
+    if (!is_kept) return b.CreateOr(b.CreateZExt(field, b.getInt64Ty()), b.getInt64(d.bits(0)));
+    // ptxas computes the descriptors of all steps of a buffer that stays in its place before a loop, or takes those of a product before it. It
+    // has no registers for them, and computes them again in the loop, each in three instructions of 32 bits if it knows the upper half. It
+    // does not know that this is the same constant, and adds to 64 bits in one instruction.
+    const std::uint64_t bits = d.bits(0);
+    Value* low = b.CreateZExt(b.CreateOr(field, b.getInt32(static_cast<std::uint32_t>(bits))), b.getInt64Ty());
+    Value* high = b.CreateZExt(e_.unknown_constant(static_cast<std::uint32_t>(bits >> 32)), b.getInt64Ty());
+    return b.CreateOr(b.CreateShl(high, 32), low);
+  }
+
+  /// Whether the buffer is no slot of several.
+  bool is_fixed(ValueId view) const {
+    while (const OpId permute = f_.defined_by(view, OpKind::buffer_permute_)) view = f_.operand(permute, 0);
+    return !f_.defined_by(view, OpKind::buffer_slot_);
   }
 
   /// Step k of K, for group m of 64 rows and for the columns from `column` on.
