@@ -23,6 +23,12 @@ std::vector<std::pair<OpId, std::string>> tensor_map_problems(const Function& f)
   return problems;
 }
 
+std::int64_t slabs_of_copy(const Type& map, const Type& buffer) {
+  const std::vector<std::int64_t> box = map.box();
+  const auto rank = static_cast<std::size_t>(buffer.rank());
+  return box.size() > rank ? box[box.size() - rank - 1] : 1;
+}
+
 std::string bulk_copy_problem(const Function& f, OpId id) {
   const ValueId map = f.operand(id, 0), buffer = f.operand(id, 1);
   const Type t = f.type(buffer);
@@ -33,6 +39,11 @@ std::string bulk_copy_problem(const Function& f, OpId id) {
   const std::int64_t swizzle = f.attr(f.value(map).op, AttrName::swizzle);
   if (swizzle != c.slab_bytes) return fmt::format("'buffer' has slabs of {} bytes, and the swizzle of 'map' is {}", c.slab_bytes, swizzle);
   std::vector<std::int64_t> box(f.type(map).box().size() - c.extents.size(), 1);
+  if (const std::int64_t slabs = slabs_of_copy(f.type(map), t); slabs > 1) {
+    if (static_cast<std::int64_t>(c.boxes.size()) != slabs)
+      return fmt::format("'buffer' has {} boxes of [{}]; a copy of all slabs writes {}", c.boxes.size(), fmt::join(c.extents, ", "), slabs);
+    box.back() = slabs;
+  }
   box.insert(box.end(), c.extents.begin(), c.extents.end());
   if (f.type(map).box() != box) return fmt::format("'map' is {}; a copy writes [{}]", text(f.type(map)), fmt::join(box, ", "));
   const OpId alloc = allocation_of(f, buffer);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "backend/nvptx/ptx_asm.h"
+#include "tileir/bulk_copy_rules.h"
 #include "tileir/layout/canonical_buffer.h"
 #include "tilewright/error.h"
 
@@ -60,7 +61,8 @@ void emit_bulk_copy(Emitter& e, OpId id) {
   llvm::IRBuilder<>& b = e.b();
   const auto& operands = f.op(id).operands;
   const std::size_t rank = operands.size() - 4;
-  const auto boxes = std::get<ir::CopyBoxes>(ir::copy_boxes(e.layout(operands[1]), f.type(operands[1]).element_bytes()));
+  auto boxes = std::get<ir::CopyBoxes>(ir::copy_boxes(e.layout(operands[1]), f.type(operands[1]).element_bytes()));
+  if (ir::slabs_of_copy(f.type(operands[0]), f.type(operands[1])) > 1) boxes.boxes.resize(1);
   const std::size_t further = rank - boxes.extents.size();
   by_one_thread(e, operands[3], [&](Value* elected) {
     for (const ir::CopyBoxes::Box& box : boxes.boxes) {

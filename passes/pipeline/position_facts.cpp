@@ -10,7 +10,7 @@ namespace tilewright::passes {
 
 namespace {
 
-constexpr std::int64_t kMostDivisor = 16;
+constexpr std::int64_t kMostDivisor = 128;  // bytes of a slab
 
 }  // namespace
 

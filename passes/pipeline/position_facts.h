@@ -25,7 +25,7 @@ class PositionFacts {
   /// Notes a value, unless it is known to be positive.
   void take_as_positive(ValueId) const;
   const std::vector<ValueId>& taken_as_positive() const { return taken_as_positive_; }
-  /// The greatest power of two up to 16 that is known to divide it.
+  /// The greatest power of two up to 128 that is known to divide it.
   std::int64_t divisor(const Polynomial&) const;
 
  private:

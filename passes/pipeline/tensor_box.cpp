@@ -8,12 +8,15 @@
 //   3. extents: each comparison of the mask must bound one position: c + i < extent, or 0 <= c + i. The host must be able to compute the extent.
 //      A comparison with 0 moves the address of the tensor to that position, if the position may be negative.
 //   4. limits: of the hardware and of the driver, and of the divisors in positions (passes/pipeline/launch_bounds.h).
+//   5. join_slabs: if the tensor has whole slabs along its last axis, one copy writes all slabs of a slot. Else each has a copy of its own, since
+//      behind the end of a row the elements are 0, and not those of the next row.
 #include "passes/pipeline/tensor_box.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "passes/analysis/address_form.h"
 #include "passes/pipeline/launch_bounds.h"
@@ -55,6 +58,7 @@ class BoxFinder {
     if (why.empty()) why = check_limits();
     if (why.empty()) why = check_divisors();
     if (!why.empty()) return why;
+    join_slabs(std::get<ir::CopyBoxes>(ir::copy_boxes(buffer, bytes_)));
     return std::move(box_);
   }
 
@@ -292,6 +296,20 @@ class BoxFinder {
       if (!bounds.least(facts_.taken_as_positive()[i])) return "a position in the tensor is divided by a number that may be negative";
     box_.divisors = facts_.taken_as_positive();
     return {};
+  }
+
+  // ---- 5 ----
+
+  void join_slabs(const ir::CopyBoxes& c) {
+    const int width = c.extents[static_cast<std::size_t>(c.inner)];
+    const int slabs = static_cast<int>(f_.type(f_.result(load_)).extent(c.inner)) / width;
+    Axis& last = box_.axes.back();
+    const auto is_whole = [&](const Polynomial& p) { return facts_.divisor(p) % width == 0; };
+    if (slabs == 1 || static_cast<int>(c.boxes.size()) != slabs || box_.axes.size() == kMostAxes || last.is_wide) return;
+    if (!is_whole(last.coordinate) || !std::ranges::all_of(last.extents, is_whole)) return;
+    Axis counted = std::exchange(last, {.coordinate = {}, .extents = {Polynomial(width)}, .stride = Polynomial(1), .box = width});
+    counted.stride = Polynomial(width), counted.box = slabs, counted.unit = width;
+    box_.axes.insert(box_.axes.end() - 2, std::move(counted));
   }
 
   const Function& f_;

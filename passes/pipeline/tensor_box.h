@@ -24,13 +24,15 @@ struct TensorBox {
     std::vector<Polynomial> extents;  // the least one counts; none: no mask bounds the axis
     Polynomial stride;                // in elements
     int box = 1;
+    int unit = 1;                  // the map counts positions and extents in units, of which they are multiples
     bool has_lower_bound = false;  // the mask leaves out negative positions
     bool may_be_empty = false;     // an extent may be less than 1
     bool is_wide = false;          // the coordinate may have more than 32 bits
   };
   ValueId base;
   Polynomial offset;              // in elements, from the base to position 0 of all axes
-  std::vector<Axis> axes;         // that along which elements are neighbours is the last one; the first ones may be no axes of the tile
+  std::vector<Axis> axes;         // that along which elements are neighbours is the last one; the first ones may be no axes of the tile.
+                                  // If one copy writes all slabs of a slot, an axis in front of the tile's counts them.
   std::vector<ValueId> divisors;  // which the map must find to be positive in all programs
   int slab_bytes = 0;
   bool is_turned = false;  // neighbours are along the tile's first axis

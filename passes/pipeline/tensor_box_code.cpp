@@ -1,5 +1,6 @@
 // Emits what a bulk copy of a box needs: its map, and the coordinates of each copy.
 #include <algorithm>
+#include <bit>
 
 #include "passes/pipeline/launch_bounds.h"
 #include "passes/pipeline/tensor_box.h"
@@ -31,7 +32,7 @@ ValueId emit(Rewriter& rw, const Polynomial& p, ir::Element e) {
   return sum ? sum : rw.constant(ir::Type(e), 0);
 }
 
-/// The least extent of an axis, at least 1.
+/// The least extent of an axis in units, at least 1.
 ValueId extent_of(Rewriter& rw, const TensorBox::Axis& a) {
   const ir::Type wide(ir::Element::i64);
   ValueId least;
@@ -39,8 +40,9 @@ ValueId extent_of(Rewriter& rw, const TensorBox::Axis& a) {
     const ValueId e = emit(rw, p, ir::Element::i64);
     least = least ? rw.binary(OpKind::minimum_, least, e) : e;
   }
-  if (!least) return rw.constant(wide, kMostCoordinate);
-  return a.may_be_empty ? rw.binary(OpKind::maximum_, least, rw.constant(wide, 1)) : least;
+  if (!least) return rw.constant(wide, kMostCoordinate / a.unit);
+  if (a.may_be_empty) least = rw.binary(OpKind::maximum_, least, rw.constant(wide, a.unit));
+  return a.unit == 1 ? least : rw.binary(OpKind::div_, least, rw.constant(wide, a.unit));
 }
 
 /// Whether the axis has elements; none: it always has.
@@ -54,7 +56,10 @@ ValueId has_elements(Rewriter& rw, const TensorBox::Axis& a) {
   return all;
 }
 
-ValueId narrowed(Rewriter& rw, const TensorBox::Axis& a, ValueId v) {
+/// The coordinate of a position: in units, with 32 bits.
+ValueId coordinate_of(Rewriter& rw, const TensorBox::Axis& a, ValueId v) {
+  if (a.unit > 1)
+    return rw.binary(OpKind::shr_, v, rw.constant(ir::Type(ir::Element::i32), std::countr_zero(static_cast<unsigned>(a.unit))));
   if (!a.is_wide) return v;
   const ir::Type wide(ir::Element::i64);
   // No tensor has an element at this position.
@@ -101,7 +106,7 @@ std::vector<ValueId> make_coordinates(Rewriter& rw, OpId loop, OpId before, cons
     rw.at(loop);
     const ValueId exists = has_elements(rw, a);
     ValueId at = emit(rw, fixed, e);
-    if (varying.is_zero()) at = narrowed(rw, a, at);
+    if (varying.is_zero()) at = coordinate_of(rw, a, at);
     const auto where_it_exists = [&](ValueId v) {
       return exists ? rw.select(exists, v, rw.constant(ir::Type(ir::Element::i32), kNowhere)) : v;
     };
@@ -112,7 +117,7 @@ std::vector<ValueId> make_coordinates(Rewriter& rw, OpId loop, OpId before, cons
     rw.at(before);
     const ValueId moving = emit(rw, varying, e);
     at = fixed.is_zero() ? moving : rw.binary(OpKind::add_, at, moving);
-    all.push_back(where_it_exists(narrowed(rw, a, at)));
+    all.push_back(where_it_exists(coordinate_of(rw, a, at)));
   }
   rw.at(before);
   return all;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/compile.h"
+#include "runtime/ptxas.h"
 #include "tests/execution/distribute.h"
 #include "tests/execution/product_kernels.h"
 #include "tests/execution/product_subject.h"
@@ -106,6 +108,25 @@ TEST_CASE("byte products: sums of 128 products of fp8 keep some 14 bits, and are
   CHECK(first_sum(Precision::standard, together) == 448 * 448);
   CHECK(first_sum(Precision::ieee, together) == 448 * 448 + 1);
   CHECK(first_sum(Precision::standard, apart) == 448 * 448 + 1);
+}
+
+TEST_CASE("byte products: NVIDIA's assembler spills nothing and ignores nothing") {
+  const auto ptxas = rt::find_ptxas();
+  if (!ptxas) {
+    MESSAGE(rt::why_no_ptxas());
+    return;
+  }
+  for (const char* element : {"i8", "f8e4m3"})
+    for (const bool right : {false, true}) {
+      const ProductKernel k = of_bytes(element, !right, right);
+      const backend::CompiledKernel c =
+          backend::compile(passed(program(k, {64, 64, 64}), k.warps), {.target = kHopper, .num_warps = k.warps});
+      const rt::Assembled a = rt::assemble(*ptxas, std::string(reinterpret_cast<const char*>(c.image.data()), c.image.size()), kHopper);
+      REQUIRE(a.kernels.size() == 1);
+      CHECK(a.kernels[0].remarks.empty());
+      CHECK(a.kernels[0].spill_store_bytes == 0);
+      CHECK(a.kernels[0].registers == 168);
+    }
 }
 
 TEST_CASE("byte products: the emulator finds each weakening of the order in PTX") {

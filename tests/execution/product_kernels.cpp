@@ -57,7 +57,7 @@ std::string load(const std::string& name, const std::string& row, const std::str
 std::string text_of(const ProductKernel& k) {
   const std::string text = R"(
 kernel @product(%a: ptr<const ELEMENT> {divisible_by = 16, disjoint}, %b: ptr<const ELEMENT> {divisible_by = 16, disjoint}, %c: ptr<RESULT> {disjoint},
-                %m: i32 {positive}, %n: i32, %k: i32, %a_pitch: i32 PITCH, %b_pitch: i32 PITCH,
+                %m: i32 {positive}, %n: i32 ATTRIBUTES, %k: i32, %a_pitch: i32 PITCH, %b_pitch: i32 PITCH,
                 %heads: i32 {positive}, %batch_step: i64 PITCH, %head_step: i64 PITCH, %begin: i64 {divisible_by = 8}, %above: i32, %group: i32 {positive}) {
   %zero = constant {value = 0} : i32
   %step = constant {value = DEPTH} : i32
@@ -142,6 +142,7 @@ CAST  store %cp, STORED, %both
 })";
   const std::string sums = k.element == "i8" ? "i32" : "f32";
   return replaced(text, {{"PITCH", k.of_pitch},
+                         {"ATTRIBUTES", k.of_columns},
                          {"ELEMENT", k.element},
                          {"SUMS", sums},
                          {"NOTHING", sums == "i32" ? "0" : "0.0"},

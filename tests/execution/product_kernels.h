@@ -18,6 +18,7 @@ struct ProductKernel {
   bool is_divided = false;       // the row of tiles is a quotient by a parameter
   bool has_lower_bounds = true;  // masks leave out negative positions
   std::string of_pitch = "{divisible_by = 8, positive}";
+  std::string of_columns;       // attributes of n
   std::string result = "f32";   // elements of c; sums are f32, or i32
   std::string element = "f16";  // of a and b; of i8 the result is i32
 };

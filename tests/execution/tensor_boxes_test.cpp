@@ -67,6 +67,27 @@ TEST_CASE("tensor boxes: any number of stages, and larger tiles") {
   CHECK(bulk_copies(check({.rows = 64, .columns = 64, .depth = 128}, {100, 100, 300})) > 0);
 }
 
+TEST_CASE("tensor boxes: one copy writes all slabs of a slot, if rows of the tensor are whole slabs") {
+  for (const char* element : {"f16", "i8"})
+    for (const bool has_batches : {false, true})
+      for (const int n : {128, 256, 384}) {
+        Kernel k{.rows = 64, .columns = 256, .depth = 64, .has_batches = has_batches};
+        k.element = element, k.result = k.element == "i8" ? "i32" : "f32";
+        k.of_pitch = "{divisible_by = 16, positive}";
+        const std::string apart = check(k, {70, n, 190});
+        k.of_columns = "{divisible_by = 128, positive}";
+        const std::string together = check(k, {70, n, 190});
+        // Of b, in three places.
+        CHECK(bulk_copies(apart) - bulk_copies(together) == 3 * (k.element == "f16" ? 3 : 1));
+        CHECK(count(together, "cp.async.bulk.tensor.3d") > 0);
+      }
+  // Those of a, along K, and of an a that is turned.
+  for (const bool left : {false, true}) {
+    Kernel k{.rows = 128, .columns = 64, .depth = 128, .warps = 8, .left_is_turned = left};
+    check(k, {70, 72, 190});
+  }
+}
+
 TEST_CASE("tensor boxes: factors in either order in memory") {
   for (const bool left : {false, true})
     for (const bool right : {false, true})

@@ -2,6 +2,7 @@
 // that starts a copy while other threads may access the slot, is an Error at the op.
 #include <fmt/format.h>
 
+#include "tileir/bulk_copy_rules.h"
 #include "tileir/interpreter/state.h"
 #include "tileir/op_kind.h"
 
@@ -68,6 +69,8 @@ void Interpreter::run_bulk_copy(OpId id) {
     throw Error(f_.where(id), fmt::format("bulk_copy: it copies {} bytes, and the phase expects {} more; an mbarrier_expect is missing",
                                           bytes_of_tile, m.expected));
   const std::vector<std::int64_t> step = strides(tile);
+  // Of a copy of several slabs, the axis that counts them is that in front of the tile's.
+  const std::int64_t last = tile.extent(tile.rank() - 1), of_slab = last / slabs_of_copy(type(operands[0]), tile);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     check_overwrite(id, cells[i]);
     Cell& c = cells_[cells[i]];
@@ -80,7 +83,11 @@ void Interpreter::run_bulk_copy(OpId id) {
     std::uint64_t address = map[0];
     for (std::size_t axis = 0; axis < rank; ++axis) {
       const std::size_t a = axis - further;
-      const std::int64_t in_tile = axis < further ? 0 : static_cast<std::int64_t>(i) / step[a] % tile.extent(static_cast<int>(a));
+      std::int64_t in_tile = 0;
+      if (axis + 1 == further)
+        in_tile = static_cast<std::int64_t>(i) % last / of_slab;
+      else if (axis >= further)
+        in_tile = static_cast<std::int64_t>(i) / step[a] % (axis + 1 == rank ? of_slab : tile.extent(static_cast<int>(a)));
       const std::int64_t at = scalar_integer(operands[4 + axis]) + in_tile;
       is_inside = is_inside && at >= 0 && at < static_cast<std::int64_t>(map[1 + axis]);
       address += static_cast<std::uint64_t>(at) * map[1 + rank + axis];

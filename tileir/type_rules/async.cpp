@@ -88,9 +88,12 @@ RuleResult rule_bulk_copy(const RuleInput& in) {
     return fail(in, 1, "{}; its elements must be those of 'map', {}", seen(in, 1), text(map.element()));
   const std::vector<std::int64_t> box = map.box();
   const std::size_t further = box.size() - std::min(box.size(), static_cast<std::size_t>(buffer.rank()));
-  const bool are_ones = std::all_of(box.begin(), box.begin() + static_cast<std::ptrdiff_t>(further), [](std::int64_t n) { return n == 1; });
-  if (static_cast<int>(box.size()) < buffer.rank() || !are_ones)
-    return fail(in, 0, "{}; the axes that 'buffer', {}, does not have must come first and have extent 1", seen(in, 0), text(buffer));
+  const auto counts = box.begin() + static_cast<std::ptrdiff_t>(further > 0 ? further - 1 : 0);
+  const bool are_ones = std::all_of(box.begin(), counts, [](std::int64_t n) { return n == 1; });
+  const bool are_slabs = further == 0 || *counts == 1 || *counts * box.back() == buffer.extent(buffer.rank() - 1);
+  if (static_cast<int>(box.size()) < buffer.rank() || !are_ones || !are_slabs)
+    return fail(in, 0, "{}; the axes that 'buffer', {}, does not have must come first and have extent 1, or the last one counts its slabs",
+                seen(in, 0), text(buffer));
   if (RuleResult r = check_mbarrier(in, 2); !r.ok()) return r;
   if (!is_scalar_bool(in.operands[3])) return fail(in, 3, "{}; it must be a scalar i1", seen(in, 3));
   if (in.operands.size() != 4 + box.size())
