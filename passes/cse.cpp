@@ -97,13 +97,9 @@ class Merger {
     return h;
   }
 
-  /// Whether the op, or an op in its regions, may write. Volatile loads count: another program may write between two of them.
-  bool may_write(OpId id) const {
-    if (ir::info(f_.kind(id)).has(ir::kWrites) || f_.attr(id, ir::AttrName::is_volatile) != 0) return true;
-    bool found = false;
-    for (BlockId b : f_.op(id).regions) f_.walk(b, [&](OpId inner) { found = found || may_write(inner); });
-    return found;
-  }
+  /// Whether the op itself may write: those in its regions begin epochs of their own. Volatile loads count: another program may write between
+  /// two of them.
+  bool may_write(OpId id) const { return ir::info(f_.kind(id)).has(ir::kWrites) || f_.attr(id, ir::AttrName::is_volatile) != 0; }
 
   /// An op of the table that computes the same values, or none.
   OpId known(OpId id, std::size_t h, MemoryState state) const {

@@ -12,8 +12,12 @@
 
 namespace tilewright::detail {
 
+namespace {
+constexpr std::size_t kMostNameBytes = 128;  // file systems take names of 255 bytes; the hash tells kernels apart
+}  // namespace
+
 DumpFolder::DumpFolder(const std::string& dir, const std::string& kernel, std::uint64_t hash, const Location& where)
-    : where_(where), path_(fmt::format("{}/{}-{:016x}", dir, kernel, hash)) {
+    : where_(where), path_(fmt::format("{}/{}-{:016x}", dir, std::string_view(kernel).substr(0, kMostNameBytes), hash)) {
   std::error_code error;
   std::filesystem::create_directories(path_, error);
   if (error) throw Error(where_, fmt::format("TILEWRIGHT_DUMP: cannot make the folder '{}': {}", path_, error.message()));

@@ -18,13 +18,19 @@ OpId ancestor_in(const Function& f, OpId id, BlockId block) {
 
 std::vector<ValueId> used_from_above(const Function& f, BlockId region) {
   std::vector<ValueId> values;
-  std::vector<bool> seen(f.value_capacity());
+  std::vector<bool> seen(f.value_capacity());  // found already, or defined in the region: definitions come before uses
+  const auto define = [&](const std::vector<ValueId>& defined) {
+    for (ValueId v : defined) seen[v.index] = true;
+  };
+  define(f.block(region).args);
   f.walk(region, [&](OpId id) {
     for (ValueId v : f.op(id).operands)
-      if (!seen[v.index] && !is_defined_in(f, v, region)) {
+      if (!seen[v.index]) {
         seen[v.index] = true;
         values.push_back(v);
       }
+    define(f.op(id).results);
+    for (BlockId r : f.op(id).regions) define(f.block(r).args);
   });
   return values;
 }

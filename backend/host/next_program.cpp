@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"
@@ -81,24 +82,38 @@ Value* distance_to_next_program(Emitter& e, ValueId pointer) {
   return distance ? *distance : nullptr;
 }
 
+namespace {
+
+/// The tiles that the items of a step read.
+std::set<ValueId> tiles_read(const Function& f, const EvaluationPlan& plan, const Step& step) {
+  std::set<ValueId> tiles;
+  for (const Item& item : step.items) {
+    if (!item.op)
+      tiles.insert(plan.resolve(item.fill).value);
+    else
+      for (ValueId x : f.op(item.op).operands) tiles.insert(plan.resolve(x).value);
+  }
+  return tiles;
+}
+
+}  // namespace
+
 std::vector<OpId> loads_before(const Function& f, const EvaluationPlan& plan, const Step& step) {
   const std::vector<Step>& steps = plan.block(f.body()).steps;
   const auto number = [&](const Step& each) { return &each - steps.data(); };
-  if (std::none_of(steps.begin(), steps.end(), [&](const Step& each) { return &each == &step; })) return {};
+  if (!step.is_loops || std::none_of(steps.begin(), steps.end(), [&](const Step& each) { return &each == &step; })) return {};
+  std::set<ValueId> read = tiles_read(f, plan, step);
+  std::erase_if(read, [&](ValueId tile) { return !f.defined_by(tile, OpKind::load_); });
   std::vector<OpId> found;
+  if (read.empty()) return found;
   for (const Step& before : steps) {
     if (number(before) >= number(step)) break;
     if (!before.is_loops || before.extents != step.extents) continue;
     for (const Item& item : before.items) {
       if (!item.op || item.is_recomputed || f.kind(item.op) != OpKind::load_ || f.attr(item.op, ir::AttrName::is_volatile) != 0) continue;
       const ValueId tile = f.result(item.op);
-      const auto reads = [&](const Step& each) {
-        return each.is_loops && std::any_of(each.items.begin(), each.items.end(), [&](const Item& reader) {
-                 if (!reader.op) return plan.resolve(reader.fill).value == tile;
-                 const auto& operands = f.op(reader.op).operands;
-                 return std::any_of(operands.begin(), operands.end(), [&](ValueId x) { return plan.resolve(x).value == tile; });
-               });
-      };
+      if (!read.contains(tile)) continue;
+      const auto reads = [&](const Step& each) { return each.is_loops && tiles_read(f, plan, each).contains(tile); };
       const auto first = std::find_if(steps.begin() + number(before) + 1, steps.end(), reads);
       if (first != steps.end() && &*first == &step) found.push_back(item.op);
     }

@@ -17,7 +17,7 @@ namespace {
 
 class Solver {
  public:
-  explicit Solver(const Function& f) : f_(f), lattice_(f.value_capacity()) {
+  explicit Solver(const Function& f) : f_(f), lattice_(f.value_capacity()), solved_(f.op_capacity()) {
     const auto& args = f.block(f.body()).args;
     for (std::size_t i = 0; i < args.size(); ++i) {
       const std::int64_t divisor = i < f.params.size() ? std::max<std::int64_t>(f.params[i].divisible_by, 1) : 1;
@@ -75,11 +75,22 @@ class Solver {
     return uniform(t, std::min(divisibility_of_all(lo), divisibility_of_all(step)), clipped(t, range));
   }
 
+  /// Sets a region argument to the value before the loop. A loop in a loop is solved again in each round of the outer one: the argument then
+  /// starts as the round before has left it, since in later rounds values only become weaker. So rounds of nested loops add up instead of
+  /// multiplying.
+  void start(ValueId arg, const LatticeElement& before, bool is_solved) { at(arg) = is_solved ? meet(at(arg), before) : before; }
+  bool is_solved(OpId loop) {
+    const bool was = solved_[loop.index];
+    solved_[loop.index] = true;
+    return was;
+  }
+
   void solve_for(OpId id) {
     const BlockId body = f_.region(id);
     const int carried = static_cast<int>(f_.op(id).results.size());
+    const bool again = is_solved(id);
     at(f_.arg(body, 0)) = induction_variable(id);
-    for (int k = 0; k < carried; ++k) at(f_.arg(body, k + 1)) = at(f_.operand(id, k + 3));
+    for (int k = 0; k < carried; ++k) start(f_.arg(body, k + 1), at(f_.operand(id, k + 3)), again);
     for (int round = 0;; ++round) {
       solve(body);
       bool changed = false;
@@ -100,7 +111,8 @@ class Solver {
   void solve_while(OpId id) {
     const BlockId before = f_.region(id, 0), after = f_.region(id, 1);
     const int carried = static_cast<int>(f_.op(id).operands.size()), forwarded = static_cast<int>(f_.op(id).results.size());
-    for (int k = 0; k < carried; ++k) at(f_.arg(before, k)) = at(f_.operand(id, k));
+    const bool again = is_solved(id);
+    for (int k = 0; k < carried; ++k) start(f_.arg(before, k), at(f_.operand(id, k)), again);
     for (int round = 0;; ++round) {
       solve(before);
       for (int k = 0; k < forwarded; ++k) at(f_.arg(after, k)) = at(f_.operand(f_.terminator(before), k + 1));
@@ -120,6 +132,7 @@ class Solver {
 
   const Function& f_;
   std::vector<LatticeElement> lattice_;
+  std::vector<bool> solved_;  // indexed by op: loops that were solved in an earlier round of a loop around them
 };
 
 std::string power_text(std::int64_t x) { return x >= kMaxDivisibility ? "2^62" : fmt::format("{}", x); }

@@ -116,7 +116,11 @@ class HazardFinder {
   }
 
   void require_barrier(OpId before, OpId after, State& s) {
-    if (!is_trial_) waits_for_[before.index] = after;
+    if (!is_trial_) {
+      waits_for_[before.index] = after;
+      ++new_barriers_;
+      walks_.clear();
+    }
     first_hazard_ = first_hazard_ ? first_hazard_ : after;
     synchronise(s);
   }
@@ -232,7 +236,27 @@ class HazardFinder {
     return s;
   }
 
+  /// A loop walks its body several times, and so the loops in it. Walks from the same set are the same until another barrier is inserted, so
+  /// what the last of them left is kept, and the walks of nested loops do not multiply.
   void loop(OpId id, State& s) {
+    const auto known = std::ranges::find_if(walks_[id], [&](const Walk& w) { return w.is_trial == is_trial_ && w.before == s; });
+    if (known != walks_[id].end()) {
+      s = known->after;
+      first_hazard_ = first_hazard_ ? first_hazard_ : known->hazard;
+      return;
+    }
+    Walk walk{is_trial_, s, {}, {}};
+    const OpId outer_hazard = std::exchange(first_hazard_, OpId{});
+    const std::size_t barriers = std::exchange(new_barriers_, 0);
+    walk_loop(id, s);
+    walk.after = s;
+    walk.hazard = first_hazard_;
+    if (new_barriers_ == 0) walks_[id].push_back(std::move(walk));
+    new_barriers_ += barriers;
+    first_hazard_ = outer_hazard ? outer_hazard : first_hazard_;
+  }
+
+  void walk_loop(OpId id, State& s) {
     State exit;
     const State once = iteration(id, {}, exit);
     State back = iteration(id, once, exit);
@@ -315,9 +339,17 @@ class HazardFinder {
   std::vector<Pending> pending_;  // indexed by op
   std::vector<OpId> waits_for_;   // indexed by op: the earlier op that it waits for
   std::vector<bool> internal_barrier_;
-  bool is_trial_ = false;                 // only looks for hazards, inserts no barrier
-  OpId first_hazard_;                     // in a trial: the earlier op of the first hazard
-  std::optional<AxisInfoAnalysis> axes_;  // computed when first needed
+  /// A walk of a loop that inserted no barrier: the set before and after it, and the earlier op of the first hazard, none if there is none.
+  struct Walk {
+    bool is_trial = false;
+    State before, after;
+    OpId hazard;
+  };
+  std::map<OpId, std::vector<Walk>> walks_;  // since the last barrier was inserted
+  std::size_t new_barriers_ = 0;             // in the walk of the innermost loop around
+  bool is_trial_ = false;                    // only looks for hazards, inserts no barrier
+  OpId first_hazard_;                        // in a trial: the earlier op of the first hazard
+  std::optional<AxisInfoAnalysis> axes_;     // computed when first needed
   std::map<OpId, std::optional<AddressForm>> forms_;
 };
 
