@@ -124,8 +124,15 @@ Plan detail::compile_graph(const std::shared_ptr<const graph::Graph>& written, s
     as_is.search = Search::off;
     return compile_graph(g, device, target, as_is, at);
   };
-  RewrittenGraph rewritten = rewrite_graph(nodes, o, options, facts, GraphMeasurer(device, o, compile_as_is, at));
-  DerivedGraph derived = derive(rewritten.graph, options, facts, is_checked);
+  // A rewritten graph is compared with the graph as written after its kernels are derived, so that it is derived once.
+  std::optional<DerivedGraph> known;
+  const auto derive_rewritten = [&](const graph::Graph& g) {
+    known = derive(std::make_shared<const graph::Graph>(g), options, facts, false);
+    return known->sequence.seconds;
+  };
+  RewrittenGraph rewritten = rewrite_graph(nodes, o, options, facts, GraphMeasurer(device, o, compile_as_is, at),
+                                           is_checked ? DeriveGraph() : DeriveGraph(derive_rewritten));
+  DerivedGraph derived = known && rewritten.is_rewritten() ? std::move(*known) : derive(rewritten.graph, options, facts, is_checked);
   if (rewritten.is_rewritten() && least_workspace(derived) > o.max_workspace) {
     rewritten.search.not_done.assign(1, fmt::format("all of it: it needs more than max_workspace, {} bytes", o.max_workspace));
     rewritten.search.rewrites.clear();

@@ -68,7 +68,7 @@ void check_search_options(const PlanOptions& o, const Location& at) {
 }
 
 RewrittenGraph rewrite_graph(const std::shared_ptr<const graph::Graph>& written, const PlanOptions& o, const fusion::FusionOptions& options,
-                             const ir::TargetDesc& target, const MeasureGraphs& measure) {
+                             const ir::TargetDesc& target, const MeasureGraphs& measure, const DeriveGraph& derive) {
   RewrittenGraph result{written, {}};
   if (o.search == Search::off) return result;
   if (const char* why = why_not(o)) {
@@ -85,6 +85,7 @@ RewrittenGraph rewrite_graph(const std::shared_ptr<const graph::Graph>& written,
                             .difference = difference,
                             .measure = o.search == Search::measure ? measure : MeasureGraphs(),
                             .formulas = [&](const graph::Graph& g) { return estimate.formulas(g); },
+                            .derive = derive,
                             .name_of = [names = fusion::TensorNames(*written)](graph::NodeId n) { return names.of(n); }};
   const ir::MachineFacts facts = ir::machine_facts(target);
   search::SearchResult found = search::search_graph(*written,

@@ -24,9 +24,12 @@ void check_search_options(const PlanOptions&, const Location& at);
 
 using MeasureGraphs = std::function<std::optional<passes::search::Measurement>(std::span<const graph::Graph>)>;
 
+/// Derives the kernels of a graph and keeps them; the seconds that they take by the estimate, if it is known.
+using DeriveGraph = std::function<std::optional<double>(const graph::Graph&)>;
+
 /// Searches a graph as the options say. Each part that is rewritten was compared with the part as written at small instances. `measure`: for
-/// Search::measure.
+/// Search::measure. If `derive` is called and the result is rewritten, the last graph that it got is the result.
 RewrittenGraph rewrite_graph(const std::shared_ptr<const graph::Graph>& written, const PlanOptions&, const passes::fusion::FusionOptions&,
-                             const ir::TargetDesc&, const MeasureGraphs& measure);
+                             const ir::TargetDesc&, const MeasureGraphs& measure, const DeriveGraph& derive = {});
 
 }  // namespace tilewright::detail

@@ -72,8 +72,10 @@ DerivedSegment derive_segment(SequenceContext& c, FusedKernels& fused, const Seg
     kernels.resize(derived.kernels.begin);
     parameter_kernels.resize(derived.parameter_kernels.begin);
   };
+  c.estimated = {};
   try {
     within_fractions([&] { derive_together(c, fused, s); });
+    derived.seconds = c.estimated.estimate.seconds;
   } catch (const TileTooLarge&) {
     throw;
   } catch (const DerivationFailed& why) {
@@ -123,16 +125,21 @@ class Derivation {
 
   KernelSequence all() {
     std::map<std::string, DerivedSegment> derived;  // by structure
+    std::optional<double> seconds = 0;
     for (const Segment& s : segments_) {
       if (s.cut) c_.sequence.not_fused.push_back(cut_text(c_.graph, *s.cut, fmt::format("a part has at most {}", kMostOperations)));
       const std::size_t begin = c_.sequence.kernels.size(), parameter_begin = c_.sequence.parameter_kernels.size();
-      if (const auto known = derived.find(s.structure); known != derived.end())
+      auto known = derived.find(s.structure);
+      if (known != derived.end())
         repeat_kernels(c_, known->second, s);
       else
-        derived.emplace(s.structure, derive_segment(c_, fused_, s));
+        known = derived.emplace(s.structure, derive_segment(c_, fused_, s)).first;
+      if (seconds) seconds = known->second.seconds ? std::optional(*seconds + *known->second.seconds) : std::nullopt;
       finish_joined(c_, s, begin, parameter_begin);
     }
-    return finished(c_);
+    KernelSequence sequence = finished(c_);
+    sequence.seconds = seconds;
+    return sequence;
   }
 
   /// The kernels of one segment.
@@ -178,6 +185,7 @@ KernelSequence fused_sequence(const graph::Graph& g, const FusionOptions& option
   } else {
     const ArgumentGraph changed = with_arguments(g, segments, alike);
     sequence = Derivation(changed.graph, changed.segments, options, target, check).all();
+    sequence.seconds.reset();
     set_numbers(sequence, g, changed.graph);
   }
   sequence.steps += steps;

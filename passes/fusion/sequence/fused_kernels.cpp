@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "passes/fusion/segments/segment_parts.h"
@@ -21,6 +22,14 @@ namespace tilewright::passes::fusion {
 
 using graph::NodeId;
 using graph::Op;
+
+namespace {
+
+double seconds_of(const std::vector<CoveredKernel>& kernels) {
+  return std::accumulate(kernels.begin(), kernels.end(), 0.0, [](double sum, const CoveredKernel& k) { return sum + k.cost.seconds; });
+}
+
+}  // namespace
 
 void FusedKernels::derive(const Segment& s) {
   derive_ahead(s);
@@ -79,6 +88,7 @@ void FusedKernels::derive_results(const Segment& s, std::uint64_t most_steps) {
   if (!c_.options.emit) return add_estimate(f, of_parameters, is_ahead);
   std::vector<CoveredKernel> ahead = covered(f, of_parameters), kernels = covered_results(f, !of_parameters.empty());
   f.pool.steps().limit(UINT64_MAX);
+  if (!is_ahead) c_.estimated.estimate.seconds += seconds_of(kernels);
   emit_checked(f, std::move(ahead), std::move(kernels), is_ahead ? c_.sequence.parameter_kernels : c_.sequence.kernels);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,8 @@ struct KernelSequence {
   std::vector<SequenceKernel> parameter_kernels;  // the kernels that run when a parameter is given, in order
   SequenceProof proof;
   DerivationTimes times;
+  /// The time of the kernels of a run as GraphEstimator has it; none if a segment has no fused plan, or if numbers became arguments.
+  std::optional<double> seconds;
   std::uint64_t steps = 0;             // the steps of all derivations (steps.h): they measure time without a clock
   std::vector<std::string> not_fused;  // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
 };

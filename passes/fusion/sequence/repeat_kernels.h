@@ -1,6 +1,7 @@
 // Reuses the kernels of a segment for another segment with the same structure: their code stays, and their buffers are replaced.
 #pragma once
 #include <cstddef>
+#include <optional>
 
 #include "passes/fusion/segments/segment.h"
 #include "passes/fusion/sequence/sequence_context.h"
@@ -16,6 +17,7 @@ struct KernelRange {
 struct DerivedSegment {
   Segment segment;
   KernelRange kernels, parameter_kernels;
+  std::optional<double> seconds = {};  // the estimated time of its kernels; none if it has no fused plan
 };
 
 /// Adds the kernels of the derived segment again, with the buffers of the other one.

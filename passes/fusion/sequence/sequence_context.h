@@ -37,7 +37,8 @@ struct SequenceContext {
   NameSet kernel_names;
   std::set<const graph::OpaqueKernel*> called;  // the user's kernels that the sequence has
   KernelSequence sequence;
-  EstimatedFormulas estimated;  // if FusionOptions::emit is false: the estimates of the kernels so far, which are not in the sequence
+  /// The seconds of the kernels so far. If FusionOptions::emit is false, all estimates of these kernels, which are not in the sequence.
+  EstimatedFormulas estimated;
 
   /// The outputs that have the node's value.
   std::vector<const graph::Output*> outputs_of(graph::NodeId) const;

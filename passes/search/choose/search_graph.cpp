@@ -61,11 +61,15 @@ bool gains(const graph::Graph& written, const graph::Graph& joined, const Search
     }
     result.is_measured = false;
   }
-  const auto before = judge.estimate(written), after = judge.estimate(joined);
-  if (!before || !after) return false;
+  const std::optional<SearchEstimate> before = judge.estimate(written);
+  if (!before) return false;
+  std::optional<double> after = judge.derive ? judge.derive(joined) : std::nullopt;
+  if (!after)
+    if (const std::optional<SearchEstimate> e = judge.estimate(joined)) after = e->seconds;
+  if (!after) return false;
   result.seconds_before = before->seconds;
-  result.seconds_after = after->seconds;
-  return options.gain < 1 || after->seconds < before->seconds;
+  result.seconds_after = *after;
+  return options.gain < 1 || *after < before->seconds;
 }
 
 }  // namespace

@@ -57,6 +57,9 @@ struct Judge {
   /// A text of what the kernels of a graph compute, which is equal for graphs with the same kernels; none if there is no such text. If the
   /// function is empty, all graphs count as different.
   std::function<std::optional<std::string>(const graph::Graph&)> formulas = {};
+  /// Derives the kernels of a whole graph that is rewritten, so that they are known if it gains: the seconds of all, which equal those of
+  /// the estimate. None, or an empty function: the graph is estimated.
+  std::function<std::optional<double>(const graph::Graph&)> derive = {};
   /// The name of a value of the graph as written, which no other value has. If the function is empty, values are named after functions.
   std::function<std::string(graph::NodeId)> name_of = {};
 };
