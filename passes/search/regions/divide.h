@@ -6,9 +6,11 @@
 //   1. find_cuts: at sums and functions that are read again, such as the sum to which the layers of a model add, so that equal layers are
 //      equal regions. If there are none, at functions, because no rule goes through a function. Else at one other such value in the middle.
 //   2. halve: if there is no such value, in the middle, where the fewest values are in use.
+//   3. add_regions: a value that is made of inputs by a few ops element by element (a mask, positions) is in a region of its own if several
+//      other regions read it, so that the first of equal layers is a region like the others.
 //
-// Values that are known before a run, or made of inputs by a few ops element by element (masks, positions), do not count as in use. Kernels
-// of the user stand between regions.
+// Such values, those that are known before a run, and those of the parts before do not count as in use. Kernels of the user stand between
+// regions.
 #pragma once
 #include "passes/search/regions/region.h"
 #include "passes/search/thresholds.h"

@@ -2,6 +2,8 @@
 #include "passes/search/regions/join.h"
 
 #include <charconv>
+#include <cstdint>
+#include <vector>
 
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
@@ -15,28 +17,27 @@ using graph::Op;
 
 class Joiner {
  public:
-  explicit Joiner(const graph::Graph& written) : written_(written), joined_(written.symbols()), made_(written.size()) {
+  Joiner(const graph::Graph& written, std::span<const Region> regions, std::span<const graph::Graph* const> replacements)
+      : written_(written),
+        regions_(regions),
+        replacements_(replacements),
+        joined_(written.symbols()),
+        made_(written.size()),
+        owner_(written.size(), SIZE_MAX),
+        is_spliced_(regions.size()) {
     for (std::uint32_t i = 0; i < written.composites(); ++i) joined_.add_composite(written.composite(i));
   }
 
-  graph::Graph run(std::span<const Region> regions, std::span<const graph::Graph* const> replacements) {
-    std::vector<std::size_t> owner(written_.size(), SIZE_MAX);
+  graph::Graph run() {
     const std::vector<bool> needed = written_.needed_nodes();  // functions of reductions are not: each region has its own
-    for (std::size_t r = 0; r < regions.size(); ++r)
-      if (replacements[r])
-        for (std::uint32_t i = 0; i < regions[r].graph.size(); ++i)
-          if (const NodeId n = regions[r].origins[i]; needed[n.index] && !graph::is_leaf(regions[r].graph.node({i}).op)) owner[n.index] = r;
+    for (std::size_t r = 0; r < regions_.size(); ++r)
+      if (replacements_[r])
+        for (std::uint32_t i = 0; i < regions_[r].graph.size(); ++i)
+          if (const NodeId n = regions_[r].origins[i]; needed[n.index] && !graph::is_leaf(regions_[r].graph.node({i}).op))
+            owner_[n.index] = r;
     const std::vector<bool> copied = nodes_to_copy();
-    std::vector<bool> is_spliced(regions.size());
-    for (std::uint32_t i = 0; i < written_.size(); ++i) {
-      const std::size_t r = owner[i];
-      if (r == SIZE_MAX) {
-        if (copied[i] && !made_[i].valid()) made_[i] = copy({i});
-      } else if (!is_spliced[r]) {
-        is_spliced[r] = true;
-        splice(regions[r], *replacements[r]);
-      }
-    }
+    for (std::uint32_t i = 0; i < written_.size(); ++i)
+      if (copied[i] && (owner_[i] == SIZE_MAX || !is_spliced_[owner_[i]])) make({i});
     for (const graph::Output& o : written_.outputs()) joined_.add_output({o.name, made(o.node), o.where});
     return std::move(joined_);
   }
@@ -55,12 +56,22 @@ class Joiner {
     return copied;
   }
 
-  /// The copy of a node. A leaf may follow its first user in the graph.
-  NodeId made(NodeId n) {
-    if (!made_[n.index].valid()) {
-      TW_CHECK(graph::is_leaf(written_.node(n).op), "search: a region is read before it is computed");
+  /// Copies a node, or the replacement of its region.
+  void make(NodeId n) {
+    if (made_[n.index].valid()) return;
+    const std::size_t region = owner_[n.index];
+    if (region == SIZE_MAX) {
       made_[n.index] = copy(n);
+    } else if (!is_spliced_[region]) {
+      is_spliced_[region] = true;
+      splice(regions_[region], *replacements_[region]);
     }
+  }
+
+  /// The copy of a value. It may follow its first user in the graph: a leaf, or a value of a region of shared values.
+  NodeId made(NodeId n) {
+    make(n);
+    TW_CHECK(made_[n.index].valid(), "search: a region is read before it is computed");
     return made_[n.index];
   }
 
@@ -94,14 +105,18 @@ class Joiner {
   }
 
   const graph::Graph& written_;
+  const std::span<const Region> regions_;
+  const std::span<const graph::Graph* const> replacements_;
   graph::Graph joined_;
-  std::vector<NodeId> made_;  // by node of the written graph
+  std::vector<NodeId> made_;        // by node of the written graph
+  std::vector<std::size_t> owner_;  // by node of the written graph: the region that is replaced and has it
+  std::vector<bool> is_spliced_;    // by region
 };
 
 }  // namespace
 
 graph::Graph join(const graph::Graph& written, std::span<const Region> regions, std::span<const graph::Graph* const> replacements) {
-  return Joiner(written).run(regions, replacements);
+  return Joiner(written, regions, replacements).run();
 }
 
 }  // namespace tilewright::passes::search
