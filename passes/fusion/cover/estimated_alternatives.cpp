@@ -59,11 +59,24 @@ std::vector<Alternative>& EstimatedAlternatives::alternatives(const KernelOutput
 }
 
 void EstimatedAlternatives::add_with_each_loop(Tried tried, const KernelOutput& output, std::vector<Alternative>& all) {
+  struct Divided {
+    Rest rest;
+    ExprMap stored;
+  };
+  std::map<const Strategy*, Divided> of_any_loop;  // by strategies that do not use the loop
+  const auto divided = [&](const Strategy& s, Axis loop) {
+    if (!s.uses_loop)
+      if (const auto known = of_any_loop.find(&s); known != of_any_loop.end()) return known->second;
+    Divided d;
+    d.rest = rest_of(s, output, loop, d.stored);
+    if (!s.uses_loop) of_any_loop.emplace(&s, d);
+    return d;
+  };
   for (Axis loop : possible_loops(output))
     for (const Strategy& s : strategies()) {
       if (s.tried != tried) continue;
-      ExprMap stored;
-      const auto [rest, only_picks] = rest_of(s, output, loop, stored);
+      const auto [whole, stored] = divided(s, loop);
+      const auto& [rest, only_picks] = whole;
       if (tried == Tried::if_storing && stored.empty()) continue;
       const Axis left = only_picks ? nullptr : loop;
       if (left && reductions_over(left, {rest}).empty()) continue;

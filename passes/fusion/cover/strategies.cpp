@@ -35,11 +35,13 @@ constexpr Strategy kStrategies[] = {
     {"store costly operands of products", Tried::if_storing,
      [](StoredValues& s, Expr value, Axis, ExprMap& stored) {
        return s.store_computed_operands(value, StoredValues::Computed::costly, stored);
-     }},
+     },
+     false},
     {"store computed operands of products", Tried::if_storing,
      [](StoredValues& s, Expr value, Axis, ExprMap& stored) {
        return s.store_computed_operands(value, StoredValues::Computed::all, stored);
-     }},
+     },
+     false},
     {"store what does not vary along the loop", Tried::if_storing, combined<Combined::same_along_loop>},
     // A row times a matrix is not a product for store_operands but a reduction, which stays inside. If it is stored, it is computed once,
     // and not again for each tile of another axis.

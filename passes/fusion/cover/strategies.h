@@ -27,6 +27,7 @@ struct Strategy {
   /// Returns the output's value with loads in place of values that other kernels store, and adds value -> load to `stored`. If there is
   /// nothing to store, returns the value unchanged.
   Expr (*transform)(StoredValues&, Expr value, Axis loop, ExprMap& stored);
+  bool uses_loop = true;  // whether the transformation depends on the loop
 };
 std::span<const Strategy> strategies();
 

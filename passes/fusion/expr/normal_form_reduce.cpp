@@ -291,7 +291,13 @@ Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) 
     }
     if (!x->is(ExprKind::mul)) return rebuild(x, replaced_by);
     std::vector<Factor> replaced, left = take_products(x->factors, map, replaced);
-    for (Factor& f : left) f.base = replaced_by(f.base);
+    bool changed = !replaced.empty();
+    for (Factor& f : left) {
+      const Expr base = replaced_by(f.base);
+      changed |= base != f.base;
+      f.base = base;
+    }
+    if (!changed) return x;
     left.insert(left.end(), replaced.begin(), replaced.end());
     return multiply(x->number, left);
   };
@@ -325,8 +331,12 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
   }
   if (e->is(ExprKind::add)) {
     std::vector<Expr> values;
-    for (const Term& t : e->terms) values.push_back(scale(t.coefficient, visit(t.value)));
-    return add(values);
+    for (const Term& t : e->terms) {
+      const Expr value = visit(t.value);
+      changed |= value != t.value;
+      values.push_back(scale(t.coefficient, value));
+    }
+    return changed ? add(values) : e;
   }
   if (!changed) return e;
   switch (e->kind) {

@@ -5,9 +5,11 @@
 #include <memory>
 
 #include "passes/fusion/expr/expr_text.h"
+#include "passes/fusion/expr/expr_walk.h"
 #include "passes/fusion/expr/hidden_maxima.h"
 #include "passes/fusion/expr/integer_range.h"
 #include "passes/fusion/expr/normal_form.h"
+#include "tests/unit/passes/fusion/derive.h"
 #include "tests/unit/passes/fusion/expr/expr_fixture.h"
 
 namespace tilewright::passes::fusion {
@@ -241,6 +243,26 @@ TEST_CASE("intended fraction: constants that people write") {
   CHECK(ir::intended_fraction(-0.1f) == Rational(-1, 10));
   CHECK(ir::intended_fraction(1e-6f) == Rational(1, 1000000));
   CHECK(ir::intended_fraction(0.70710678f) == std::nullopt);
+}
+
+// So substitute() returns a sum or a product of which no part has changed as it is.
+TEST_CASE("normal form: a sum of the terms of a sum, and a product of the factors of a product, are these again") {
+  std::size_t compared = 0;
+  for (const test::Workload& w : test::workloads()) {
+    CAPTURE(w.name);
+    test::Variants variants;
+    test::Derived d = test::derive(w, variants);
+    ExprSet seen;
+    std::vector<Expr> all;
+    for (const KernelOutput& o : d.outputs) walk(o.value, seen, [&](Expr e) { all.push_back(e); });
+    for (Expr e : all) {
+      if (e->is(ExprKind::mul)) CHECK(d.exprs->multiply(e->number, e->factors) == e);
+      if (e->is(ExprKind::add)) CHECK(d.exprs->add_terms(e->terms) == e);
+      CHECK(d.exprs->substitute(e, {}) == e);
+      ++compared;
+    }
+  }
+  CHECK(compared > 700);
 }
 
 }  // namespace
