@@ -4,10 +4,10 @@
 //
 // An op uses its scratch only while it runs, so scratch may overlap; but an op that reuses the scratch of the op before it needs a barrier
 // first. Offsets therefore increase from op to op, and start at 0 again where they would exceed the bytes that cost no occupancy:
-// kFreeBytes, or an eighth more than the largest scratch. Buffers live longer: scratch is behind those that are live at its op or, if there is
-// no room, in the first gap between them.
-// Roles run side by side: each instance of a role has memory of its own, behind the buffers that the roles share. One role also uses the
-// memory of shared buffers that the other roles only fill by bulk copies, once it has waited for these.
+// kFreeBytes, or an eighth more than the largest scratch. Buffers live longer: scratch is behind those that are live at its op or, if there
+// is no room, in the first gap between them. Roles run side by side: each instance of a role has memory of its own, behind the buffers that
+// the roles share. One role also uses the memory of shared buffers that the other roles only fill by bulk copies, once it has waited for
+// these.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +45,8 @@ class BufferAllocator {
     f.walk([&](OpId id) { position_[id.index] = next_++; });
   }
 
-  /// From here on, allocates for the ops of a role. Returns whether it has an end of use for a buffer of the body that other roles use, too.
+  /// From here on, allocates for the ops of a role. Returns whether it has an end of use for a buffer of the body that other roles use,
+  /// too.
   bool begin_role(BlockId region) {
     bool any = false;
     for (Live& l : live_) {
@@ -128,7 +129,9 @@ class BufferAllocator {
     ir::forward_uses(f_, buffer, [&](OpId user, ValueId) {
       const ir::OpKind k = f_.kind(user);
       if (k == OpKind::buffer_slot_ || k == OpKind::buffer_permute_) return ir::WalkResult::advance;
-      extend(k == OpKind::mma_async_ ? ir::end_of_product(f_, user) : k == OpKind::bulk_copy_ ? end_of_copy(user) : user);
+      extend(k == OpKind::mma_async_ || k == OpKind::bulk_store_ ? ir::end_of_reads(f_, user)
+             : k == OpKind::bulk_copy_                           ? end_of_copy(user)
+                                                                 : user);
       return ir::WalkResult::skip;
     });
     return last;

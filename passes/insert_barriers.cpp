@@ -14,8 +14,9 @@ bool insert_barriers(ir::Function& f, const PassContext& context) {
   Rewriter rw(f);
   for (const Barrier& b : find_hazards(f, context.plans->get(f, context.num_warps))) {
     rw.at(b.before);
-    // A barrier alone does not order what threads have written to shared memory before what copies write.
-    if (f.kind(b.before) == ir::OpKind::bulk_copy_) rw.create(ir::OpKind::proxy_fence_, {});
+    // A barrier alone does not order what threads have written to shared memory before what copies write and stores read.
+    const ir::OpKind k = f.kind(b.before);
+    if (k == ir::OpKind::bulk_copy_ || k == ir::OpKind::bulk_store_) rw.create(ir::OpKind::proxy_fence_, {});
     rw.create(ir::OpKind::barrier_, {});
   }
   return rw.changed();

@@ -22,6 +22,7 @@ constexpr std::string_view kPrecisions[] = {"standard", "tf32", "tf32x3", "bf16x
 constexpr std::string_view kOrders[] = {"acq_rel", "relaxed", "acquire", "release"};
 constexpr std::string_view kScopes[] = {"device", "block", "system"};
 constexpr std::string_view kReasons[] = {"assertion", "assume", "multiple_of", "max_contiguous", "gather"};
+constexpr std::string_view kReductions[] = {"none", "add", "min", "max"};
 constexpr std::string_view kInstructions[] = {
 #define TW_MATRIX_INSTRUCTION(name, ...) #name,
 #include "tileir/target/matrix_instructions.def"
@@ -47,6 +48,7 @@ std::span<const std::string_view> symbols(AttrName a) {
     case AttrName::scope: return kScopes;
     case AttrName::reason: return kReasons;
     case AttrName::instruction: return kInstructions;
+    case AttrName::reduction: return kReductions;
     default: return {};
   }
 }

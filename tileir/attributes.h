@@ -28,6 +28,7 @@ enum class Evict : std::uint8_t { normal, first, last };
 enum class Precision : std::uint8_t { standard, tf32, tf32x3, bf16x3, ieee };
 enum class Order : std::uint8_t { acq_rel, relaxed, acquire, release };
 enum class Scope : std::uint8_t { device, block, system };
+enum class Reduction : std::uint8_t { none, add, min, max };
 /// The reason of a device_assert: the user's own assertion, or a hint or index that checked mode tests.
 enum class Reason : std::uint8_t { assertion, assume, multiple_of, max_contiguous, gather };
 

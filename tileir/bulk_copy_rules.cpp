@@ -1,4 +1,4 @@
-// Checks tensor maps, and the buffers that bulk copies write.
+// Checks tensor maps, and the buffers that bulk copies write and bulk stores read.
 #include "tileir/bulk_copy_rules.h"
 
 #include <fmt/format.h>
@@ -14,6 +14,10 @@ namespace tilewright::ir {
 std::vector<std::pair<OpId, std::string>> tensor_map_problems(const Function& f) {
   std::vector<std::pair<OpId, std::string>> problems;
   f.walk([&](OpId id) {
+    if (f.kind(id) == OpKind::bulk_store_) {
+      const Type pointer = f.type(f.operand(f.value(f.operand(id, 0)).op, 0));
+      if (pointer.is_const_pointer()) problems.emplace_back(id, fmt::format("'map' is of a {}, which may be loaded only", text(pointer)));
+    }
     if (f.kind(id) != OpKind::make_tensor_map_) return;
     if (f.op(id).parent != f.body()) problems.emplace_back(id, "it must be in the body, outside of regions");
     for (std::size_t i = 0; i < f.op(id).operands.size(); ++i)
@@ -32,8 +36,10 @@ std::int64_t slabs_of_copy(const Type& map, const Type& buffer) {
 std::string bulk_copy_problem(const Function& f, OpId id) {
   const ValueId map = f.operand(id, 0), buffer = f.operand(id, 1);
   const Type t = f.type(buffer);
+  const bool is_store = f.kind(id) == OpKind::bulk_store_;
   const auto found = copy_boxes(f.layout(buffer), t.element_bytes());
-  if (const auto* reason = std::get_if<NotCanonical>(&found)) return fmt::format("'buffer' cannot be written: {}", reason->reason);
+  if (const auto* reason = std::get_if<NotCanonical>(&found))
+    return fmt::format("'buffer' cannot be {}: {}", is_store ? "read" : "written", reason->reason);
   const auto& c = std::get<CopyBoxes>(found);
   if (c.inner != t.rank() - 1) return fmt::format("the slabs of 'buffer' are along axis {}; they must be along the last one", c.inner);
   const std::int64_t swizzle = f.attr(f.value(map).op, AttrName::swizzle);
@@ -45,7 +51,8 @@ std::string bulk_copy_problem(const Function& f, OpId id) {
     box.back() = slabs;
   }
   box.insert(box.end(), c.extents.begin(), c.extents.end());
-  if (f.type(map).box() != box) return fmt::format("'map' is {}; a copy writes [{}]", text(f.type(map)), fmt::join(box, ", "));
+  if (f.type(map).box() != box)
+    return fmt::format("'map' is {}; a copy {} [{}]", text(f.type(map)), is_store ? "reads" : "writes", fmt::join(box, ", "));
   const OpId alloc = allocation_of(f, buffer);
   const int alignment = 8 * c.slab_bytes;
   const bool is_aligned = f.attr(alloc, AttrName::alignment) >= alignment;

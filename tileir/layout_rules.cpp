@@ -216,8 +216,8 @@ std::string tied_layouts_problem(const Function& f, std::span<const ValueId> fro
   return {};
 }
 
-/// The problem with the layout of factor 0 or 1 of a product; else empty. The instruction reads a factor from registers under this layout, or
-/// from an aligned canonical buffer. A tile that becomes such a buffer has any layout.
+/// The problem with the layout of factor 0 or 1 of a product; else empty. The instruction reads a factor from registers under this layout,
+/// or from an aligned canonical buffer. A tile that becomes such a buffer has any layout.
 std::string factor_problem(const Function& f, OpId id, int i, const LinearLayout& registers, std::string_view whose) {
   const ValueId v = f.operand(id, i);
   if (!reads_from_shared(f, id, i)) return layout_mismatch(f, v, registers, whose);
@@ -280,7 +280,7 @@ std::string layout_problem(const Function& f, OpId id) {
       return same_layout_problem(f, {op.operands, op.results});
     case LayoutRule::like_last_operand: return same_layout_problem(f, {std::span(op.operands).last(1), op.results});
     case LayoutRule::same_operand_layout:
-    case LayoutRule::any_layout: return op.kind == OpKind::bulk_copy_ ? bulk_copy_problem(f, id) : "";
+    case LayoutRule::any_layout: return op.kind == OpKind::bulk_copy_ || op.kind == OpKind::bulk_store_ ? bulk_copy_problem(f, id) : "";
     case LayoutRule::matrix: {
       if (op.kind == OpKind::mma_wait_) return tied_layouts_problem(f, op.operands, op.results);
       const MmaLayouts layouts = mma_layouts(f, id);

@@ -37,10 +37,11 @@ OpId allocation_of(const Function& f, ValueId buffer) {
   return id;
 }
 
-OpId end_of_product(const Function& f, OpId id) {
+OpId end_of_reads(const Function& f, OpId id) {
+  const OpKind wait = f.kind(id) == OpKind::bulk_store_ ? OpKind::bulk_wait_ : OpKind::mma_wait_;
   for (OpId at = id; at; at = parent_op(f, at))
     for (OpId next = f.op(at).next; next; next = f.op(next).next)
-      if (f.kind(next) == OpKind::mma_wait_ && f.attr(next, AttrName::pending) == 0) return next;
+      if (f.kind(next) == wait && f.attr(next, AttrName::pending) == 0) return next;
   return {};
 }
 

@@ -16,9 +16,9 @@ bool is_commutative_update(OpKind);
 
 /// The alloc_buffer that made a buffer, found through its views.
 OpId allocation_of(const Function&, ValueId buffer);
-/// The mma_wait until which an mma_async may read its buffers: the next one after it that waits for all products, in its block or in one
-/// around it. None if there is none: until the program ends.
-OpId end_of_product(const Function&, OpId mma_async);
+/// The mma_wait or bulk_wait until which an mma_async or a bulk_store may read its buffers: the next one after it that waits for all
+/// products or stores, in its block or in one around it. None if there is none: until the program ends.
+OpId end_of_reads(const Function&, OpId);
 /// Bytes of all slots of a buffer.
 std::int64_t buffer_bytes(const Type&);
 

@@ -1,5 +1,5 @@
-// Emits bulk tensor copies (PTX ISA 9.0, section 9.7.9.27), which one thread of the first warp starts: the one that elect.sync chooses, since
-// ptxas knows then that one lane alone is active, so that operands in uniform registers need no loop over lanes.
+// Emits bulk tensor copies and stores (PTX ISA 9.0, section 9.7.9.27), which one thread of the first warp starts: the one that elect.sync
+// chooses, since ptxas knows then that one lane alone is active, so that operands in uniform registers need no loop over lanes.
 #include "backend/nvptx/bulk_copy.h"
 
 #include <fmt/format.h>
@@ -12,6 +12,8 @@
 namespace tilewright::backend::nvptx {
 
 namespace {
+
+using ir::CopyBoxes;
 
 constexpr int kLeastCapability = 90;
 
@@ -32,6 +34,26 @@ void by_one_thread(Emitter& e, ValueId condition, Issue&& issue) {
   issue(inline_ptx(b, "{ .reg .b32 leader; elect.sync leader|$0, 0xffffffff; }", b.getInt1Ty(), {}, kCollective));
   b.CreateBr(after);
   b.SetInsertPoint(after);
+}
+
+/// The boxes of a copy: one, if an axis of the map counts slabs.
+CopyBoxes boxes_of(const Emitter& e, ValueId map, ValueId buffer) {
+  auto boxes = std::get<CopyBoxes>(ir::copy_boxes(e.layout(buffer), e.f().type(buffer).element_bytes()));
+  if (ir::slabs_of_copy(e.f().type(map), e.f().type(buffer)) > 1) boxes.boxes.resize(1);
+  return boxes;
+}
+
+/// Adds the coordinates of a box to the inputs of an instruction; returns their names, the last axis first.
+std::string add_coordinates(Emitter& e, std::span<const ValueId> coordinates, const CopyBoxes::Box& box, std::vector<Value*>& inputs) {
+  const std::size_t further = coordinates.size() - box.first.size();
+  std::string names;
+  for (std::size_t axis = coordinates.size(); axis-- > 0;) {
+    const int first = axis < further ? 0 : box.first[axis - further];
+    names += fmt::format("{}${}", names.empty() ? "" : ", ", inputs.size());
+    Value* at = e.scalar(coordinates[axis]);
+    inputs.push_back(first == 0 ? at : e.b().CreateAdd(at, e.i32(first)));
+  }
+  return names;
 }
 
 }  // namespace
@@ -57,29 +79,54 @@ void emit_mbarrier_expect(Emitter& e, OpId id) {
 }
 
 void emit_bulk_copy(Emitter& e, OpId id) {
-  const Function& f = e.f();
-  llvm::IRBuilder<>& b = e.b();
-  const auto& operands = f.op(id).operands;
-  const std::size_t rank = operands.size() - 4;
-  auto boxes = std::get<ir::CopyBoxes>(ir::copy_boxes(e.layout(operands[1]), f.type(operands[1]).element_bytes()));
-  if (ir::slabs_of_copy(f.type(operands[0]), f.type(operands[1])) > 1) boxes.boxes.resize(1);
-  const std::size_t further = rank - boxes.extents.size();
+  const auto& operands = e.f().op(id).operands;
+  const CopyBoxes boxes = boxes_of(e, operands[0], operands[1]);
+  const std::span<const ValueId> coordinates = std::span(operands).subspan(4);
   by_one_thread(e, operands[3], [&](Value* elected) {
-    for (const ir::CopyBoxes::Box& box : boxes.boxes) {
+    for (const CopyBoxes::Box& box : boxes.boxes) {
       std::vector<Value*> inputs{e.scalar(operands[1]), e.scalar(operands[0]), e.scalar(operands[2]), elected};
-      std::string coordinates;
-      for (std::size_t axis = rank; axis-- > 0;) {
-        const int first = axis < further ? 0 : box.first[axis - further];
-        coordinates += fmt::format("{}${}", coordinates.empty() ? "" : ", ", inputs.size());
-        Value* at = e.scalar(operands[4 + axis]);
-        inputs.push_back(first == 0 ? at : b.CreateAdd(at, e.i32(first)));
-      }
-      inline_ptx(b,
+      const std::string at = add_coordinates(e, coordinates, box, inputs);
+      inline_ptx(e.b(),
                  fmt::format(
                      "@$3 cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0 + {}], [$1, {{{}}}], [$2];",
-                     rank, box.offset, coordinates),
+                     coordinates.size(), box.offset, at),
                  std::span<llvm::Type* const>(), inputs, kMemory);
     }
+  });
+}
+
+void emit_bulk_store(Emitter& e, OpId id) {
+  const Function& f = e.f();
+  if (e.target().sm < kLeastCapability)
+    throw Error(f.where(id), fmt::format("bulk_store: bulk copies exist from sm_90 on; the target is {}", e.target().name));
+  const auto& operands = f.op(id).operands;
+  const CopyBoxes boxes = boxes_of(e, operands[0], operands[1]);
+  const std::span<const ValueId> coordinates = std::span(operands).subspan(2);
+  const std::int64_t reduction = f.attr(id, ir::AttrName::reduction);
+  const std::string name = reduction == 0 ? fmt::format("cp.async.bulk.tensor.{}d.global.shared::cta", coordinates.size())
+                                          : fmt::format("cp.reduce.async.bulk.tensor.{}d.global.shared::cta.{}", coordinates.size(),
+                                                        ir::symbols(ir::AttrName::reduction)[static_cast<std::size_t>(reduction)]);
+  by_one_thread(e, {}, [&](Value* elected) {
+    for (const CopyBoxes::Box& box : boxes.boxes) {
+      std::vector<Value*> inputs{e.scalar(operands[1]), e.scalar(operands[0]), elected};
+      const std::string at = add_coordinates(e, coordinates, box, inputs);
+      inline_ptx(e.b(), fmt::format("@$2 {}.tile.bulk_group [$1, {{{}}}], [$0 + {}];", name, at, box.offset),
+                 std::span<llvm::Type* const>(), inputs, kMemory);
+    }
+  });
+}
+
+// Groups are those of one thread, the one that starts bulk stores: elect.sync chooses the same one each time.
+
+void emit_bulk_commit(Emitter& e, OpId) {
+  by_one_thread(e, {}, [&](Value* elected) { inline_ptx(e.b(), "@$0 cp.async.bulk.commit_group;", {elected}, kMemory); });
+}
+
+void emit_bulk_wait(Emitter& e, OpId id) {
+  const Function& f = e.f();
+  const char* reads = f.attr(id, ir::AttrName::read) != 0 ? ".read" : "";
+  by_one_thread(e, {}, [&](Value* elected) {
+    inline_ptx(e.b(), fmt::format("@$0 cp.async.bulk.wait_group{} {};", reads, f.attr(id, ir::AttrName::pending)), {elected}, kMemory);
   });
 }
 

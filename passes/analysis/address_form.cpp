@@ -123,7 +123,8 @@ ValueId base_parameter(const Function& f, ValueId v) {
       case OpKind::permute_:
       case OpKind::convert_layout_:
       case OpKind::multiple_of_:
-      case OpKind::max_contiguous_: break;
+      case OpKind::max_contiguous_:
+      case OpKind::make_tensor_map_: break;
       case OpKind::bitcast_:
         if (!f.type(f.operand(id, 0)).is_pointer()) return {};
         break;
@@ -144,6 +145,7 @@ bool may_share_memory(const Function& f, ValueId base, ValueId other) {
 
 std::optional<AddressForm> address_form(const Function& f, OpId id, const AxisInfoAnalysis& axes) {
   const ValueId pointer = f.operand(id, 0);
+  if (f.type(pointer).is_tensor_map()) return std::nullopt;
   Sum sum(f, axes);
   if (!sum.pointer(pointer)) return std::nullopt;
   return sum.result(ir::bytes(f.type(pointer).element()));

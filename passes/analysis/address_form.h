@@ -15,8 +15,9 @@ struct AddressForm {
   std::int64_t lo = 0, hi = 0;
 };
 
-/// The parameter of the kernel on which a pointer is based; none if it comes from memory or differs by the way that control took.
-ir::ValueId base_parameter(const ir::Function&, ir::ValueId pointer);
+/// The parameter of the kernel on which a pointer or a tensor map is based; none if it comes from memory or differs by the way that control
+/// took.
+ir::ValueId base_parameter(const ir::Function&, ir::ValueId);
 /// Whether accesses that are based on two parameters may touch the same memory: always if one of the parameters is not known.
 bool may_share_memory(const ir::Function&, ir::ValueId base, ir::ValueId other_base);
 

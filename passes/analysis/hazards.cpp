@@ -28,7 +28,7 @@ struct Pending {
   OpId buffer;                         // the buffer that is accessed
   bool reads = false, writes = false;  // global memory
   OpId loop;                           // set if the access belongs to an earlier iteration of this loop, which computes the pointer
-  bool in_flight = false;              // a product that no barrier ends: an mma_wait has to come first
+  bool in_flight = false;              // a product or bulk store that no barrier ends: an mma_wait or bulk_wait has to come first
   bool from_outer_iteration = false;   // set if there are several such loops, so that nothing is known about the pointer
   friend bool operator==(const Pending&, const Pending&) = default;
 };
@@ -41,7 +41,7 @@ void add(State& s, const State& more) {
   for (const Pending& p : more) add(s, p);
 }
 
-/// Called where all threads meet. Products in flight go on.
+/// Called where all threads meet. Products and bulk stores in flight go on.
 void synchronise(State& s) {
   std::erase_if(s, [](const Pending& p) { return !p.in_flight; });
 }
@@ -54,7 +54,7 @@ bool uses_mbarrier(OpKind k) {
 /// The operand that is the buffer or the mbarrier that the op reads or writes.
 std::optional<int> buffer_operand(OpKind k) {
   if (k == OpKind::buffer_load_ || k == OpKind::buffer_store_ || uses_mbarrier(k)) return 0;
-  return k == OpKind::copy_async_ || k == OpKind::bulk_copy_ ? std::optional(1) : std::nullopt;
+  return k == OpKind::copy_async_ || k == OpKind::bulk_copy_ || k == OpKind::bulk_store_ ? std::optional(1) : std::nullopt;
 }
 
 class HazardFinder {
@@ -69,7 +69,8 @@ class HazardFinder {
       p.writes = info.has(ir::kWrites);
       if (const std::optional<int> at = buffer_operand(f.kind(id))) {
         set_buffer(p, f.operand(id, *at));
-        p.only_reads_shared = f.kind(id) == OpKind::buffer_load_ || uses_mbarrier(f.kind(id));
+        p.in_flight = f.kind(id) == OpKind::bulk_store_;
+        p.only_reads_shared = f.kind(id) == OpKind::buffer_load_ || p.in_flight || uses_mbarrier(f.kind(id));
       } else if (const std::int64_t bytes = f.kind(id) == OpKind::alloc_buffer_ ? 0 : plans.scratch_bytes(id)) {
         p.begin = f.attr(id, ir::AttrName::shared);
         p.end = p.begin + bytes;
@@ -140,9 +141,12 @@ class HazardFinder {
           if (f_.attr(id, AttrName::ordered) == 0) synchronise(s);
           break;
         case OpKind::mma_wait_:
-          // The products of other threads go on until these have come to a barrier.
+        case OpKind::bulk_wait_:
+          // The products of other threads go on until these have come to a barrier; these do not know of the wait for a bulk store before
+          // it.
           if (f_.attr(id, AttrName::pending) == 0)
-            for (Pending& p : s) p.in_flight = false;
+            for (Pending& p : s)
+              if ((f_.kind(p.op) == OpKind::mma_async_) == (f_.kind(id) == OpKind::mma_wait_)) p.in_flight = false;
           break;
         default: op(id, s); break;
       }
@@ -293,6 +297,8 @@ class HazardFinder {
   }
 
   bool are_disjoint(const Pending& a, const Pending& b) {
+    if (f_.kind(a.op) == OpKind::bulk_store_ || f_.kind(b.op) == OpKind::bulk_store_)
+      return !may_share_memory(f_, base_parameter(f_, f_.operand(a.op, 0)), base_parameter(f_, f_.operand(b.op, 0)));
     const auto &x = form(a.op), &y = form(b.op);
     if (!x || !y) return false;
     if (!may_share_memory(f_, x->base, y->base)) return true;

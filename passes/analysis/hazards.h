@@ -22,8 +22,11 @@ struct Barrier {
 /// the pass that made it has put an async_wait, which is a barrier, between conflicting accesses in one block; accesses in other blocks are
 /// handled as for any buffer.
 ///
-/// Bulk copies: one waits for earlier accesses to its slot. Later ones wait for it at its mbarrier, which no barrier can replace. The program does
-/// not write the tensors that they read.
+/// Bulk copies: one waits for earlier accesses to its slot. Later ones wait for it at its mbarrier, which no barrier can replace. The
+/// program does not write the tensors that they read.
+///
+/// Bulk stores: one waits for earlier stores to its slot, of threads, and a later write of the slot for a barrier behind a bulk_wait. The
+/// program does not access what they write before such a wait.
 ///
 /// Roles: a barrier in a role involves only threads of the role and orders only these; mbarriers order the accesses of different roles to
 /// buffers. An mbarrier_arrive is a barrier of its role. No barrier in a role orders an access before the roles, so the barrier for such an

@@ -34,7 +34,7 @@ void Interpreter::leave_region() {
     copy(results, f_.op(id).results);
     now_->frames.pop_back();
   };
-  if (!id) return now_->frames.pop_back();
+  if (!id) return end_agent();
   const std::span<const ValueId> passed_on = yielded(frame.block);
   switch (f_.kind(id)) {
     case OpKind::for_:
@@ -50,7 +50,7 @@ void Interpreter::leave_region() {
       frame.next = f_.block(frame.block).first;
       return;
     }
-    case OpKind::roles_: return now_->frames.pop_back();
+    case OpKind::roles_: return end_agent();
     default: TW_UNREACHABLE("a region that no control flow enters");
   }
 }

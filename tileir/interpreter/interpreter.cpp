@@ -31,14 +31,14 @@ Interpreter::Interpreter(const Function& f, const InterpretOptions& options) : f
   for (std::size_t i = 0; i < values.size(); ++i) values[i].type = f.value(ValueId{static_cast<std::uint32_t>(i)}).type;
   f.walk([&](OpId id) {
     has_products_ = has_products_ || f.kind(id) == OpKind::mma_async_;
-    has_bulk_copies_ = has_bulk_copies_ || f.kind(id) == OpKind::bulk_copy_;
+    has_bulk_copies_ = has_bulk_copies_ || f.kind(id) == OpKind::bulk_copy_ || f.kind(id) == OpKind::bulk_store_;
   });
 }
 
 void Interpreter::run_program(std::span<const std::uint64_t> arguments, std::array<std::int32_t, 3> id) {
   id_ = id;
   executed_ = 0;
-  cells_.clear(), mbarriers_.clear(), unfenced_.clear(), written_.clear();
+  cells_.clear(), mbarriers_.clear(), unfenced_.clear(), written_.clear(), storing_.clear();
   begin_body();
   if (options_.begin_program) options_.begin_program(id);
   const auto& args = f_.block(f_.body()).args;

@@ -1,4 +1,6 @@
 // Interprets loads, stores and atomics: lane by lane, in row-major order.
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "tileir/interpreter/evaluate_scalar.h"
@@ -14,15 +16,20 @@ std::uint64_t read_element(std::uint64_t address, Element e) {
   return e == Element::boolean ? word != 0 : word;
 }
 
-namespace {
 void write_element(std::uint64_t address, Element e, std::uint64_t word) {
   std::memcpy(reinterpret_cast<void*>(address), &word, static_cast<std::size_t>(bytes(e)));
 }
-}  // namespace
 
 bool Interpreter::may_access(std::uint64_t address, int size, bool is_store, OpId id) const {
   return !options_.may_access || options_.may_access(address, size, is_store, id);
 }
+
+void Interpreter::check_stored(OpId id, std::uint64_t address) const {
+  if (!storing_.contains(address)) return;
+  throw Error(f_.where(id),
+              fmt::format("{}: a bulk store to this element of the tensor may not be complete; a bulk_wait is missing", text(f_.kind(id))));
+}
+
 void Interpreter::run_load(OpId id) {
   const auto& operands = f_.op(id).operands;
   const auto& address = words(operands[0]);
@@ -32,7 +39,7 @@ void Interpreter::run_load(OpId id) {
     if (operands.size() > 1 && !words(operands[1])[i])
       out[i] = operands.size() > 2 ? words(operands[2])[i] : 0;
     else
-      out[i] = may_access(address[i], bytes(e), false, id) ? read_element(address[i], e) : 0;
+      check_stored(id, address[i]), out[i] = may_access(address[i], bytes(e), false, id) ? read_element(address[i], e) : 0;
   }
 }
 void Interpreter::run_store(OpId id) {
@@ -42,6 +49,7 @@ void Interpreter::run_store(OpId id) {
   for (std::size_t i = 0; i < value.size(); ++i) {
     if (operands.size() > 2 && !words(operands[2])[i]) continue;
     if (!may_access(address[i], bytes(e), true, id)) continue;
+    check_stored(id, address[i]);
     write_element(address[i], e, value[i]);
     if (has_bulk_copies_) written_.insert(address[i]);
   }
@@ -58,6 +66,7 @@ void Interpreter::run_atomic(OpId id, F&& update) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i] = 0;
     if ((mask && !(*mask)[i]) || !may_access(address[i], bytes(e), true, id)) continue;
+    check_stored(id, address[i]);
     out[i] = read_element(address[i], e);
     write_element(address[i], e, update(out[i], words(operands[1])[i], i));
     if (has_bulk_copies_) written_.insert(address[i]);

@@ -100,6 +100,8 @@ void Interpreter::check_overwrite(OpId id, std::uint64_t cell) const {
   const Cell& c = cells_[cell];
   if (c.products > 0)
     throw Error(f_.where(id), fmt::format("{}: a product may still read this element; an mma_wait is missing", text(f_.kind(id))));
+  if (c.stores > 0)
+    throw Error(f_.where(id), fmt::format("{}: a bulk store may still read this element; a bulk_wait is missing", text(f_.kind(id))));
   if (c.in_flight || may_be_arriving(c))
     throw Error(f_.where(id), fmt::format("{}: an earlier copy to this element may not be complete", text(f_.kind(id))));
   if (now_->clock[c.writer] < c.last_store)
@@ -150,6 +152,7 @@ void Interpreter::run_copy_async(OpId id) {
     if (is_read_in_epoch(c))
       throw Error(f_.where(id), "copy_async: another thread may still read this element; a barrier or async_wait is missing");
     const bool is_read = (operands.size() < 4 || words(operands[3])[i]) && may_access(address[i], bytes(e), false, id);
+    if (is_read) check_stored(id, address[i]);
     c.word = is_read ? read_element(address[i], e) : 0;
     c.in_flight = true, c.mbarrier = -1;
     c.writer = static_cast<std::uint8_t>(copies), c.last_store = now_->clock[copies];

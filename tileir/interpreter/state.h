@@ -3,7 +3,9 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -72,6 +74,7 @@ class Interpreter {
     bool is_ordered = false;                             // in an ordered buffer: a wait is between reads and writes
     bool is_unfenced = false;                            // no proxy_fence has ordered the last write before products and bulk copies
     std::uint16_t products = 0;                          // how many products that are in flight read it
+    std::uint16_t stores = 0;                            // how many bulk stores may still read it
     std::int32_t mbarrier = -1;                          // of the bulk copy that wrote it last; -1: another op did
     std::int64_t phase = 0;                              // of this mbarrier: the copy is complete when it is over
     std::uint8_t writer = 0;                             // the agent of the last store
@@ -102,6 +105,23 @@ class Interpreter {
   /// Reports an op that uses an accumulator in flight.
   void check_in_flight(OpId) const;
   bool is_in_flight(ValueId v) const { return now_->product_of[v.index] > now_->started_products - now_->products.size(); }
+
+  // bulk_copies.cpp
+  /// A bulk store that may not be complete. Its buffer is read at the last moment, the wait for its group.
+  struct BulkStore {
+    OpId op;
+    std::vector<std::uint64_t> cells, addresses;  // of the elements inside of the tensor
+    std::vector<std::uint64_t> values;            // of these elements, once they are read
+    bool is_read = false;
+  };
+  /// The address of element i of the tile of a bulk copy or store in the tensor; none if it is outside of the tensor.
+  std::optional<std::uint64_t> element_address(OpId, std::span<const ValueId> coordinates, std::size_t i);
+  void read_buffer(BulkStore&);
+  void finish(BulkStore&);
+  /// Reports an access to an element that a bulk store may not have written yet.
+  void check_stored(OpId, std::uint64_t address) const;
+  /// Called when the agent has executed its last op.
+  void end_agent();
 
   // control.cpp
   /// A region that is being executed, and the position in it.
@@ -135,6 +155,8 @@ class Interpreter {
     std::vector<std::uint64_t>
         product_of;  // indexed by value: the number, from 1, of the last product of an accumulator; empty: no products
     KnownPhases known;
+    std::vector<BulkStore> started_stores;             // that no bulk_commit has ended yet
+    std::deque<std::vector<BulkStore>> stored_groups;  // groups of bulk stores that may not be complete, oldest first
   };
   /// A phase of an mbarrier is complete when no arrival is missing and no bytes are expected.
   struct Mbarrier {
@@ -173,14 +195,16 @@ class Interpreter {
   std::uint64_t executed_ = 0;
   std::vector<Cell> cells_;
   std::vector<Mbarrier> mbarriers_;
-  bool has_products_ = false;  // the function has asynchronous products
-  bool has_bulk_copies_ = false;
+  bool has_products_ = false;                  // the function has asynchronous products
+  bool has_bulk_copies_ = false;               // or bulk stores
   std::vector<std::uint64_t> unfenced_;        // cells that are written and not fenced; some may be here twice
   std::unordered_set<std::uint64_t> written_;  // if there are bulk copies: the addresses of elements that the program has written
+  std::unordered_map<std::uint64_t, Reduction> storing_;  // the addresses of elements that bulk stores may still write
 };
 
 /// The element at an address, its bits in the low end.
 std::uint64_t read_element(std::uint64_t address, Element);
+void write_element(std::uint64_t address, Element, std::uint64_t word);
 
 /// The row-major distance between neighbours along each axis.
 std::vector<std::int64_t> strides(const Type&);

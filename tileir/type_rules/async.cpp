@@ -18,6 +18,42 @@ RuleResult check_mbarrier(const RuleInput& in, int i) {
   return {};
 }
 
+/// Checks the map and the buffer of a bulk copy or store, operands 0 and 1.
+RuleResult check_part_of_tensor(const RuleInput& in) {
+  const Type map = in.operands[0], buffer = in.operands[1];
+  if (!map.is_tensor_map()) return fail(in, 0, "{}; expected a tensor map", seen(in, 0));
+  if (!buffer.is_buffer()) return fail(in, 1, "{}; expected a buffer", seen(in, 1));
+  if (buffer.slots() != 1) return fail(in, 1, "{}; expected a buffer of one slot (buffer_slot)", seen(in, 1));
+  if (buffer.element() != map.element())
+    return fail(in, 1, "{}; its elements must be those of 'map', {}", seen(in, 1), text(map.element()));
+  const std::vector<std::int64_t> box = map.box();
+  const std::size_t further = box.size() - std::min(box.size(), static_cast<std::size_t>(buffer.rank()));
+  const auto counts = box.begin() + static_cast<std::ptrdiff_t>(further > 0 ? further - 1 : 0);
+  const bool are_ones = std::all_of(box.begin(), counts, [](std::int64_t n) { return n == 1; });
+  const bool are_slabs = further == 0 || *counts == 1 || *counts * box.back() == buffer.extent(buffer.rank() - 1);
+  if (static_cast<int>(box.size()) < buffer.rank() || !are_ones || !are_slabs)
+    return fail(in, 0, "{}; the axes that 'buffer', {}, does not have must come first and have extent 1, or the last one counts its slabs",
+                seen(in, 0), text(buffer));
+  return {};
+}
+
+/// Checks the coordinates, operands `first` and following ones.
+RuleResult check_coordinates(const RuleInput& in, std::size_t first) {
+  const std::size_t rank = in.operands[0].box().size();
+  if (in.operands.size() != first + rank)
+    return fail(in, -1, "{} coordinates for {}; it takes {}", in.operands.size() - first, text(in.operands[0]), rank);
+  for (std::size_t i = first; i < in.operands.size(); ++i)
+    if (in.operands[i] != Type(Element::i32)) return fail(in, static_cast<int>(i), "{}; it must be i32", seen(in, static_cast<int>(i)));
+  return none();
+}
+
+/// PTX ISA 9.0, cp.reduce.async.bulk: the types of .add, .min and .max. Of floats, minimum and maximum have another rule for NaN.
+bool has_reduction(Element e, Reduction r) {
+  const bool is_integer = e == Element::i32 || e == Element::u32 || e == Element::u64;
+  if (r == Reduction::add) return is_integer || e == Element::f16 || e == Element::bf16 || e == Element::f32;
+  return is_integer || e == Element::i64;
+}
+
 }  // namespace
 
 // The verifier checks the numbers of roles, since there is one for each region.
@@ -80,27 +116,20 @@ RuleResult rule_mbarrier_expect(const RuleInput& in) {
 }
 
 RuleResult rule_bulk_copy(const RuleInput& in) {
-  const Type map = in.operands[0], buffer = in.operands[1];
-  if (!map.is_tensor_map()) return fail(in, 0, "{}; expected a tensor map", seen(in, 0));
-  if (!buffer.is_buffer()) return fail(in, 1, "{}; expected a buffer", seen(in, 1));
-  if (buffer.slots() != 1) return fail(in, 1, "{}; expected a buffer of one slot (buffer_slot)", seen(in, 1));
-  if (buffer.element() != map.element())
-    return fail(in, 1, "{}; its elements must be those of 'map', {}", seen(in, 1), text(map.element()));
-  const std::vector<std::int64_t> box = map.box();
-  const std::size_t further = box.size() - std::min(box.size(), static_cast<std::size_t>(buffer.rank()));
-  const auto counts = box.begin() + static_cast<std::ptrdiff_t>(further > 0 ? further - 1 : 0);
-  const bool are_ones = std::all_of(box.begin(), counts, [](std::int64_t n) { return n == 1; });
-  const bool are_slabs = further == 0 || *counts == 1 || *counts * box.back() == buffer.extent(buffer.rank() - 1);
-  if (static_cast<int>(box.size()) < buffer.rank() || !are_ones || !are_slabs)
-    return fail(in, 0, "{}; the axes that 'buffer', {}, does not have must come first and have extent 1, or the last one counts its slabs",
-                seen(in, 0), text(buffer));
+  if (RuleResult r = check_part_of_tensor(in); !r.ok()) return r;
   if (RuleResult r = check_mbarrier(in, 2); !r.ok()) return r;
   if (!is_scalar_bool(in.operands[3])) return fail(in, 3, "{}; it must be a scalar i1", seen(in, 3));
-  if (in.operands.size() != 4 + box.size())
-    return fail(in, -1, "{} coordinates for {}; it takes {}", in.operands.size() - 4, text(map), box.size());
-  for (std::size_t i = 4; i < in.operands.size(); ++i)
-    if (in.operands[i] != Type(Element::i32)) return fail(in, static_cast<int>(i), "{}; it must be i32", seen(in, static_cast<int>(i)));
-  return none();
+  return check_coordinates(in, 4);
+}
+
+RuleResult rule_bulk_store(const RuleInput& in) {
+  if (RuleResult r = check_part_of_tensor(in); !r.ok()) return r;
+  const Element e = in.operands[0].element();
+  const auto reduction = static_cast<Reduction>(in.number(AttrName::reduction));
+  if (reduction != Reduction::none && !has_reduction(e, reduction))
+    return fail(in, 0, "{}; bulk stores have no reduction {} of {}", seen(in, 0),
+                symbols(AttrName::reduction)[in.number(AttrName::reduction)], text(e));
+  return check_coordinates(in, 2);
 }
 
 RuleResult rule_mbarrier_wait(const RuleInput& in) {
