@@ -48,20 +48,46 @@ std::vector<Value*> exchange_bytes(Emitter& e, std::span<Value* const> words) {
   return out;
 }
 
+constexpr int kLeastMatrixStores = 90;  // the compute capability from which stmatrix exists
+
+/// Which register of a tile is the first one of each word of an instruction.
+std::vector<std::uint32_t> firsts_of_words(const passes::MatrixLoad& plan) {
+  // The bits of a register's number that count the words within an instruction.
+  std::vector<int> counted = plan.matrices;
+  if (plan.pair >= 0) counted.erase(counted.begin()), counted.push_back(plan.pair);
+  std::vector<std::uint32_t> first(std::size_t{1} << plan.matrices.size());
+  for (std::size_t word = 0; word < first.size(); ++word)
+    for (std::size_t i = 0; i < counted.size(); ++i) first[word] |= static_cast<std::uint32_t>(word >> i & 1) << counted[i];
+  return first;
+}
+
+/// stmatrix: PTX ISA 9.0, section 9.7.14.5.16.
+void store_matrices(Emitter& e, Type element, const passes::MatrixLoad& plan, SharedTileAddresses& addresses, const Registers& v) {
+  llvm::IRBuilder<>& b = e.b();
+  const std::vector<std::uint32_t> words = firsts_of_words(plan);
+  const std::size_t packed = std::size_t{1} << plan.log2_packed;
+  std::string list;
+  for (std::size_t w = 0; w < words.size(); ++w) list += fmt::format("{}${}", w > 0 ? ", " : "", w + 1);
+  const std::string name = fmt::format("stmatrix.sync.aligned.m8n8.x{}{}.shared.b16", words.size(), plan.transposes ? ".trans" : "");
+  for (std::uint32_t r = 0; r < v.size(); ++r) {
+    if ((r & plan.within_instruction()) != 0) continue;
+    const SharedAccess at = addresses.at(plan.by_register(r));
+    std::vector<Value*> inputs{at.base};
+    for (const std::uint32_t first : words) {
+      const Registers elements(v.begin() + (r | first), v.begin() + static_cast<std::ptrdiff_t>((r | first) + packed));
+      inputs.push_back(pack(b, element, elements)[0]);
+    }
+    inline_ptx(b, fmt::format("{} [$0 + {}], {{{}}};", name, at.displacement, list), std::span<llvm::Type* const>(), inputs, kCollective);
+  }
+}
+
 /// ldmatrix: PTX ISA 9.0, section 9.7.14.5.15.
 Registers load_matrices(Emitter& e, Type element, const passes::MatrixLoad& plan, SharedTileAddresses& addresses, std::uint32_t registers) {
   llvm::IRBuilder<>& b = e.b();
   const std::size_t words = std::size_t{1} << plan.matrices.size(), packed = std::size_t{1} << plan.log2_packed;
   const std::vector<llvm::Type*> types(words, b.getInt32Ty());
   const std::string suffix = fmt::format("ldmatrix.sync.aligned.m8n8.x{}{}.shared.b16", words, plan.transposes ? ".trans" : "");
-  // The bits of a register's number that count the words within an instruction.
-  std::vector<int> counted = plan.matrices;
-  if (plan.pair >= 0) counted.erase(counted.begin()), counted.push_back(plan.pair);
-  const auto first_of_word = [&](std::size_t word) {
-    std::uint32_t r = 0;
-    for (std::size_t i = 0; i < counted.size(); ++i) r |= static_cast<std::uint32_t>(word >> i & 1) << counted[i];
-    return r;
-  };
+  const std::vector<std::uint32_t> first_of_word = firsts_of_words(plan);
   Registers out(registers);
   for (std::uint32_t r = 0; r < registers; ++r) {
     if ((r & plan.within_instruction()) != 0) continue;
@@ -74,7 +100,7 @@ Registers load_matrices(Emitter& e, Type element, const passes::MatrixLoad& plan
     for (std::size_t w = 0; w < words; ++w) {
       const std::vector<Value*> elements = unpack(b, element, std::span(&loaded[w], 1), packed);
       for (std::size_t i = 0; i < packed; ++i)
-        out[r | first_of_word(w) | i] = b.CreateBitCast(elements[i], register_type(b.getContext(), element));
+        out[r | first_of_word[w] | i] = b.CreateBitCast(elements[i], register_type(b.getContext(), element));
     }
   }
   return out;
@@ -103,6 +129,14 @@ void emit_buffer_store(Emitter& e, OpId id) {
   const Type element = f.type(value).scalar();
   const LinearLayout from = e.layout(value).without_free_registers();
   const Registers v = select_registers(e.registers(value), e.layout(value), from);
+  const bool has_matrices =
+      e.target().sm >= kLeastMatrixStores && from.free_bits(HardwareDim::lane) == 0 && from.free_bits(HardwareDim::warp) == 0;
+  const auto plan =
+      has_matrices ? passes::plan_matrix_store(from, e.layout(buffer), element.element_bytes()) : std::optional<passes::MatrixLoad>();
+  if (plan) {
+    SharedTileAddresses addresses(e, element, plan->thread_offset, 0, 0, {}, e.scalar(buffer));
+    return store_matrices(e, element, *plan, addresses, v);
+  }
   VectorAccesses to(e, buffer, from, passes::log2_shared_vector(from, e.layout(buffer), element.element_bytes()));
   std::vector<Registers> vectors(to.accesses.offsets.size(), Registers(std::size_t{1} << to.accesses.log2_vector));
   for (std::size_t r = 0; r < v.size(); ++r) {

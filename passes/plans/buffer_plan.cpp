@@ -234,6 +234,16 @@ class SwizzledRows {
 
 }  // namespace
 
+std::optional<MatrixLoad> plan_matrix_store(const LinearLayout& registers, const LinearLayout& memory, int element_bytes) {
+  auto plan = plan_matrix_load(registers, memory, element_bytes);
+  if (!plan || plan->pair >= 0 || element_bytes > 2) return std::nullopt;
+  const auto cost = [](Wavefronts w, int at_once) { return AccessCost{w.now, -at_once}; };
+  const AccessCost matrices = cost(*by_matrices(registers, memory, element_bytes), std::popcount(plan->within_instruction()));
+  const AccessCost vectors =
+      cost(by_vectors(registers, memory, element_bytes, false), log2_shared_vector(registers, memory, element_bytes));
+  return matrices < vectors ? std::move(plan) : std::nullopt;
+}
+
 AccessCost access_cost(const LinearLayout& threads, const LinearLayout& source, const LinearLayout& target, int element_bytes) {
   const int registers = threads.bits(HardwareDim::reg);
   const auto plan = plan_matrix_load(threads, source, element_bytes);

@@ -40,6 +40,10 @@ struct MatrixLoad {
 /// None if the layouts do not allow it (rows are not contiguous, or elements of more than 2 bytes must be transposed).
 std::optional<MatrixLoad> plan_matrix_load(const ir::LinearLayout& registers, const ir::LinearLayout& memory, int element_bytes);
 
+/// As above, of a tile that stmatrix writes; the fragments are those of ldmatrix. None also if vectors take fewer wavefronts, or as many in as
+/// few instructions.
+std::optional<MatrixLoad> plan_matrix_store(const ir::LinearLayout& registers, const ir::LinearLayout& memory, int element_bytes);
+
 /// A layout for a buffer that threads write under one layout, in vectors of up to 16 bytes, and read under another. Its rows are along the
 /// axis on which the writer has neighbours; chunks of 16 bytes are permuted so that the reader has few or no bank conflicts.
 ir::LinearLayout buffer_layout(const ir::LinearLayout& writer, const ir::LinearLayout& reader, int element_bytes);
