@@ -8,7 +8,8 @@
 //
 //   1. carry: in a loop that only adds products to accumulators, those of an iteration go on in the next one. The slots that they read must
 //      keep their tiles until then: the buffer is not written in the loop, or its slots are filled in turn and one is spare.
-//   2. sink: every other wait moves down in its block, past ops without effects, to the first use of its results.
+//   2. sink: every other wait moves down in its block, past ops without effects, to the first use of its results. Outside of loops it stays
+//      before ops with scratch, which may be where the factors are.
 //   3. merge_fences: a proxy_fence goes if no buffer was written since the one before it. Before bulk copies, which write where other ops had
 //      their scratch, no op may have used scratch since then either.
 //
@@ -99,8 +100,11 @@ class WaitPlacer {
       return std::ranges::any_of(f_.op(wait).results, [&](ValueId r) { return std::ranges::count(f_.op(id).operands, r) > 0; });
     };
     OpId next = f_.op(wait).next;
+    // Behind the last wait the memory of the factors is free for scratch.
+    const bool frees_factors = f_.op(wait).parent == f_.body();
     const auto may_pass = [&](OpId id) {
       const OpKind k = f_.kind(id);
+      if (frees_factors && k != OpKind::load_ && may_use_scratch(k)) return false;
       return (ir::info(k).has(ir::kPure) || k == OpKind::load_) && f_.op(id).regions.empty() && !uses_results(id);
     };
     const OpId first = next;
