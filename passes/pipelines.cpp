@@ -69,7 +69,9 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
         "pipeline_loops",
         // After pipeline_loops, which makes the slots that products of one iteration read during the next one.
         "place_mma_waits",
-        // After place_mma_waits, which decides when the slots of a loop are free again.
+        // After place_mma_waits: only behind the wait for the last products the memory of their factors is free.
+        "promote_stores",
+        // After place_mma_waits, which decides when the slots of a loop are free again; before the ops of the body move to a role.
         "specialize_warps",
         // After specialize_warps: the role that copies waits for the slots, in whichever iteration they are handed back.
         "overlap_products",

@@ -20,6 +20,7 @@
 #include "passes/analysis/matrix_operands.h"
 #include "passes/masks/all_true_mask.h"
 #include "passes/pass.h"
+#include "passes/pipeline/bulk_stores.h"
 #include "passes/plans/access_plan.h"
 #include "passes/rewriter.h"
 #include "tileir/memory_ops.h"
@@ -93,6 +94,8 @@ class MaskVersioner {
     if (!axes_.knows(op.operands[0]) || !axes_.knows(mask)) return false;
     const Type pointer = f_.type(op.operands[0]);
     if (pointer.is_scalar() || pointer.elements() > elements_of_threads(kMaxElements)) return false;
+    if (stores_sums(f_, id, context_) && std::holds_alternative<StoredBox>(find_stored_box(f_, id, axes_)))
+      return false;  // bulk stores have no masks
     const AccessInfo info = access_info(f_, id, axes_);
     const int widest = std::min(info.log2_run, std::countr_zero(16u / static_cast<unsigned>(pointer.pointee().element_bytes())));
     return axes_(mask).constancy[info.axis] < (std::int64_t{1} << widest) && masks_.is_known(mask);

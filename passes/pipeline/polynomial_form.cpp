@@ -154,7 +154,7 @@ std::optional<Polynomial> PolynomialReader::read_op(OpId id, const std::vector<i
 /// init + (counter - lo) / s * step, if s divides the step.
 std::optional<Polynomial> PolynomialReader::read_carried(ValueId v) {
   const ir::ValueData& d = f_.value(v);
-  if (d.block != f_.region(loop_) || d.number == 0) return std::nullopt;
+  if (!loop_ || d.block != f_.region(loop_) || d.number == 0) return std::nullopt;
   const auto induction = induction_of(f_, loop_, static_cast<int>(d.number) - 1);
   const std::int64_t s = ir::constant_integer(f_, f_.operand(loop_, 2)).value_or(0);
   if (!induction || s <= 0) return std::nullopt;

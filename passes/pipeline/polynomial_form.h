@@ -54,9 +54,9 @@ class Polynomial {
   bool is_lost_ = false;
 };
 
-/// Reads values as polynomials, in an iteration of a loop (a for): what the loop carries and advances by a constant number of times its step
-/// is a polynomial of its counter. Tiles of less than 32 bits, whose arithmetic
-/// wraps, are none, nor are casts to fewer bits.
+/// Reads values as polynomials, in an iteration of a loop (a for), or outside of loops: what the loop carries and advances by a constant
+/// number of times its step is a polynomial of its counter. Tiles of less than 32 bits, whose arithmetic wraps, are none, nor are casts to
+/// fewer bits.
 class PolynomialReader {
  public:
   PolynomialReader(const Function& f, OpId loop) : f_(f), loop_(loop) {}
@@ -74,8 +74,8 @@ class PolynomialReader {
   /// Polynomials that are negative exactly where the mask is true: all of them. None if the mask is no conjunction of comparisons.
   std::optional<std::vector<Polynomial>> read_mask(ValueId, const std::vector<int>& axes);
 
-  /// Whether the value has 32 bits because a value of at most 32 bits that was read is the same one, where the position along each axis is 0,
-  /// or a positive multiple of it.
+  /// Whether the value has 32 bits because a value of at most 32 bits that was read is the same one, where the position along each axis is
+  /// 0, or a positive multiple of it.
   bool is_narrow(const Polynomial&) const;
 
  private:

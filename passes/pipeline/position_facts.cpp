@@ -67,10 +67,7 @@ bool PositionFacts::is_not_negative(ValueId v) const {
 bool PositionFacts::derive_not_negative(ValueId v) const {
   if (interval(Atom::value(v)).lo >= 0) return true;
   const OpId id = f_.value(v).op;
-  if (!id) {
-    const BlockId body = f_.region(loop_);
-    return v == f_.arg(body, 0) && is_not_negative(f_.operand(loop_, 0));
-  }
+  if (!id) return loop_ && v == f_.arg(f_.region(loop_), 0) && is_not_negative(f_.operand(loop_, 0));
   const auto& operands = f_.op(id).operands;
   const ir::Type to = f_.type(v);
   switch (f_.kind(id)) {

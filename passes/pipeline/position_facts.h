@@ -8,7 +8,8 @@
 
 namespace tilewright::passes {
 
-/// Facts of values in an iteration of a loop (a for). The argument attribute `positive` counts. Index arithmetic is assumed not to wrap.
+/// Facts of values in an iteration of a loop (a for), or outside of loops. The argument attribute `positive` counts. Index arithmetic is
+/// assumed not to wrap.
 class PositionFacts {
  public:
   struct Interval {

@@ -1,4 +1,4 @@
-// Proves that a load reads a box.
+// Proves that a load reads a box, or a store writes one.
 //
 //   1. offsets: the address as a polynomial of the positions i, j in the tile: it must be linear in them, with a stride of 1 along one axis.
 //   2. coordinates: the mask says which part of the address is a position along an axis that it bounds: the terms of its comparisons that the
@@ -23,6 +23,7 @@
 #include "passes/pipeline/position_facts.h"
 #include "tileir/launch_values.h"
 #include "tileir/layout/canonical_buffer.h"
+#include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes {
@@ -41,14 +42,14 @@ std::optional<Monomial> quotient(const Monomial& m, const Monomial& by) {
 
 class BoxFinder {
  public:
-  BoxFinder(const Function& f, OpId loop, OpId load, const AxisInfoAnalysis& info)
+  BoxFinder(const Function& f, OpId loop, OpId access, const AxisInfoAnalysis& info)
       : f_(f),
         loop_(loop),
-        load_(load),
+        access_(access),
         info_(info),
         facts_(f, loop, info),
         reader_(f, loop),
-        bytes_(f.type(f.result(load)).element_bytes()) {}
+        bytes_(f.type(f.operand(access, 0)).pointee().element_bytes()) {}
 
   std::variant<TensorBox, std::string> run(const ir::LinearLayout& buffer) {
     std::string why = find_offsets(buffer);
@@ -58,12 +59,14 @@ class BoxFinder {
     if (why.empty()) why = check_limits();
     if (why.empty()) why = check_divisors();
     if (!why.empty()) return why;
-    join_slabs(std::get<ir::CopyBoxes>(ir::copy_boxes(buffer, bytes_)));
+    if (is_load()) join_slabs(std::get<ir::CopyBoxes>(ir::copy_boxes(buffer, bytes_)));
     return std::move(box_);
   }
 
  private:
   using Axis = TensorBox::Axis;
+
+  bool is_load() const { return f_.kind(access_) == OpKind::load_; }
 
   /// Whether the host can compute the atom, and it is defined where the map is made.
   bool is_launch(const Atom& a) const {
@@ -81,9 +84,9 @@ class BoxFinder {
   // ---- 1 ----
 
   std::string find_offsets(const ir::LinearLayout& buffer) {
-    const ValueId pointer = f_.operand(load_, 0);
+    const ValueId pointer = f_.operand(access_, 0);
     const ir::Type tile = f_.type(pointer);
-    if (tile.rank() != 2) return "a factor of a product has 2 axes";
+    if (tile.rank() != 2) return is_load() ? "a factor of a product has 2 axes" : "it has no 2 axes";
     const auto read = reader_.read_pointer(pointer, {0, 1});
     if (!read) return "its addresses are no sums of products";
     box_.base = read->base;
@@ -98,7 +101,7 @@ class BoxFinder {
     const auto found = ir::copy_boxes(buffer, bytes_);
     if (const auto* no = std::get_if<ir::NotCanonical>(&found)) return no->reason;
     const auto& c = std::get<ir::CopyBoxes>(found);
-    if (strides[static_cast<std::size_t>(c.inner)] != Polynomial(1)) return "neighbours in its buffer are none in memory";
+    if (strides[static_cast<std::size_t>(c.inner)] != Polynomial(1)) return kNoNeighbours;
     box_.is_turned = c.inner == 0;
     box_.slab_bytes = c.slab_bytes;
     for (const int axis : {1 - c.inner, c.inner}) {
@@ -120,10 +123,11 @@ class BoxFinder {
 
   /// Sorts the comparisons of the mask by the axes of the tile.
   std::string read_bounds() {
-    const auto& operands = f_.op(load_).operands;
-    if (operands.size() > 2 && f_.constant_bits(operands[2]) != std::uint64_t{0}) return "what its mask leaves out is not 0";
-    if (operands.size() < 2) return {};
-    const auto mask = reader_.read_mask(operands[1], {0, 1});
+    const auto& operands = f_.op(access_).operands;
+    if (is_load() && operands.size() > 2 && f_.constant_bits(operands[2]) != std::uint64_t{0}) return "what its mask leaves out is not 0";
+    const ValueId masked_by = ir::mask_of(f_, access_);
+    if (!masked_by) return {};
+    const auto mask = reader_.read_mask(masked_by, {0, 1});
     if (!mask) return "its mask is no conjunction of comparisons";
     for (const Polynomial& p : *mask) {
       if (const auto c = p.constant()) {
@@ -153,7 +157,8 @@ class BoxFinder {
   }
 
   /// Along an axis that is bounded, the mask says which part of the address is a position: that of its comparisons which the host does not
-  /// know. Products of the stride of the other axis are positions along it; what is left is of further axes, or a position along the last one.
+  /// know. Products of the stride of the other axis are positions along it; what is left is of further axes, or a position along the last
+  /// one.
   std::string divide() {
     for (std::size_t i = 0; i < bounds_.size(); ++i) {
       if (bounds_[i].empty()) continue;
@@ -277,8 +282,9 @@ class BoxFinder {
     const bool is_moved = !box_.offset.is_zero() && facts_.divisor(box_.offset) * bytes_ % kLeastBytes != 0;
     if (is_moved || info_(box_.base).scalar_divisibility % kLeastBytes != 0)
       return "the tensor may begin at an address that is no multiple of 16";
-    if (may_acquire()) return "an atomic or volatile access before it may wait for what other programs write; a relaxed atomic does not";
-    if (may_be_written()) return "the kernel writes memory that may be the tensor's";
+    if (is_load() && may_acquire())
+      return "an atomic or volatile access before it may wait for what other programs write; a relaxed atomic does not";
+    if (is_load() && may_be_written()) return "the kernel writes memory that may be the tensor's";
     for (std::size_t i = 0; i + 1 < box_.axes.size(); ++i) {
       const Axis& a = box_.axes[i];
       if (facts_.divisor(a.stride) * bytes_ % kLeastBytes != 0) return "the distance of its rows may be no multiple of 16 bytes";
@@ -302,7 +308,7 @@ class BoxFinder {
 
   void join_slabs(const ir::CopyBoxes& c) {
     const int width = c.extents[static_cast<std::size_t>(c.inner)];
-    const int slabs = static_cast<int>(f_.type(f_.result(load_)).extent(c.inner)) / width;
+    const int slabs = static_cast<int>(f_.type(f_.operand(access_, 0)).extent(c.inner)) / width;
     Axis& last = box_.axes.back();
     const auto is_whole = [&](const Polynomial& p) { return facts_.divisor(p) % width == 0; };
     if (slabs == 1 || static_cast<int>(c.boxes.size()) != slabs || box_.axes.size() == kMostAxes || last.is_wide) return;
@@ -313,7 +319,7 @@ class BoxFinder {
   }
 
   const Function& f_;
-  const OpId loop_, load_;
+  const OpId loop_, access_;
   const AxisInfoAnalysis& info_;
   const PositionFacts facts_;
   PolynomialReader reader_;
@@ -326,9 +332,9 @@ class BoxFinder {
 
 }  // namespace
 
-std::variant<TensorBox, std::string> find_tensor_box(const Function& f, OpId loop, OpId load, const ir::LinearLayout& buffer,
+std::variant<TensorBox, std::string> find_tensor_box(const Function& f, OpId loop, OpId access, const ir::LinearLayout& buffer,
                                                      const AxisInfoAnalysis& info) {
-  return BoxFinder(f, loop, load, info).run(buffer);
+  return BoxFinder(f, loop, access, info).run(buffer);
 }
 
 }  // namespace tilewright::passes

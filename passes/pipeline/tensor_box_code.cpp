@@ -1,4 +1,4 @@
-// Emits what a bulk copy of a box needs: its map, and the coordinates of each copy.
+// Emits what a bulk copy or store of a box needs: its map, and its coordinates.
 #include <algorithm>
 #include <bit>
 
@@ -71,9 +71,9 @@ ValueId coordinate_of(Rewriter& rw, const TensorBox::Axis& a, ValueId v) {
 
 }  // namespace
 
-ValueId make_tensor_map(Rewriter& rw, OpId loop, const TensorBox& box, ir::Element element) {
+ValueId make_tensor_map(Rewriter& rw, OpId at, const TensorBox& box, ir::Element element) {
   const Function& f = rw.ir();
-  OpId top = loop;
+  OpId top = at;
   while (f.op(top).parent != f.body()) top = ir::parent_op(f, top);
   rw.at(top);
   ValueId base = box.base;
@@ -96,7 +96,7 @@ ValueId make_tensor_map(Rewriter& rw, OpId loop, const TensorBox& box, ir::Eleme
 std::vector<ValueId> make_coordinates(Rewriter& rw, OpId loop, OpId before, const TensorBox& box) {
   const Function& f = rw.ir();
   const auto varies = [&](const Monomial& m) {
-    return std::ranges::any_of(m, [&](const Atom& a) { return f.encloses(f.region(loop), f.defining_block(a.value())); });
+    return before != loop && std::ranges::any_of(m, [&](const Atom& a) { return f.encloses(f.region(loop), f.defining_block(a.value())); });
   };
   std::vector<ValueId> all;
   for (const TensorBox::Axis& a : box.axes) {

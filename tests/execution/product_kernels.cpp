@@ -56,9 +56,10 @@ std::string load(const std::string& name, const std::string& row, const std::str
 /// c = a b, of m x k and k x n elements.
 std::string text_of(const ProductKernel& k) {
   const std::string text = R"(
-kernel @product(%a: ptr<const ELEMENT> {divisible_by = 16, disjoint}, %b: ptr<const ELEMENT> {divisible_by = 16, disjoint}, %c: ptr<RESULT> {disjoint},
-                %m: i32 {positive}, %n: i32 ATTRIBUTES, %k: i32, %a_pitch: i32 PITCH, %b_pitch: i32 PITCH,
-                %heads: i32 {positive}, %batch_step: i64 PITCH, %head_step: i64 PITCH, %begin: i64 {divisible_by = 8}, %above: i32, %group: i32 {positive}) {
+kernel @product(%a: ptr<const ELEMENT> {divisible_by = 16, disjoint}, %b: ptr<const ELEMENT> {divisible_by = 16, disjoint},
+                %c: ptr<RESULT> {ALIGNEDdisjoint}, %m: i32 {positive}, %n: i32 ATTRIBUTES, %k: i32, %a_pitch: i32 PITCH, %b_pitch: i32 PITCH,
+                %heads: i32 {positive}, %batch_step: i64 PITCH, %head_step: i64 PITCH, %begin: i64 {divisible_by = 8}, %above: i32,
+                %group: i32 {positive}, %c_pitch: i32 {divisible_by = 16, positive}, %r: ptr<const f32> {divisible_by = 16, disjoint}) {
   %zero = constant {value = 0} : i32
   %step = constant {value = DEPTH} : i32
   %p0 = program_id {axis = 0} : i32
@@ -127,27 +128,44 @@ kernel @product(%a: ptr<const ELEMENT> {divisible_by = 16, disjoint}, %b: ptr<co
   }
   %ri = broadcast %i : i32[ROWS, COLUMNS]
   %rj = broadcast %j : i32[ROWS, COLUMNS]
-  %first = mul %matrix, %n : i32
+  %first = mul FIRST_ROW, DISTANCE : i32
   %cf = add_ptr %c, %first : ptr<RESULT>
   %nb = broadcast %n : i32[ROWS, COLUMNS]
   %mb = broadcast %m : i32[ROWS, COLUMNS]
-  %ro = mul %ri, %nb : i32[ROWS, COLUMNS]
-  %o = add %ro, %rj : i32[ROWS, COLUMNS]
+  %db = broadcast DISTANCE : i32[ROWS, COLUMNS]
+  %ro = mul FARTHER, %db : i32[ROWS, COLUMNS]
+  %o = add %ro, NEARER : i32[ROWS, COLUMNS]
   %cb = broadcast %cf : ptr<RESULT>[ROWS, COLUMNS]
   %cp = add_ptr %cb, %o : ptr<RESULT>[ROWS, COLUMNS]
   %mi = lt %ri, %mb : i1[ROWS, COLUMNS]
   %mj = lt %rj, %nb : i1[ROWS, COLUMNS]
-  %both = bit_and %mi, %mj : i1[ROWS, COLUMNS]
-CAST  store %cp, STORED, %both
+  %inside = bit_and %mi, %mj : i1[ROWS, COLUMNS]
+  %ones = broadcast %one : i32[ROWS, COLUMNS]
+  %nothing = broadcast %zero : i32[ROWS, COLUMNS]
+  %low = bit_and %rj, %ones : i32[ROWS, COLUMNS]
+  %is_even = eq %low, %nothing : i1[ROWS, COLUMNS]
+  %some = bit_and %inside, %is_even : i1[ROWS, COLUMNS]
+EPILOGUE
+CAST  WRITE %cp, STORED, WRITTENOF_ATOMIC
 })";
-  const std::string sums = k.element == "i8" ? "i32" : "f32";
+  const std::string sums = k.element == "i8" ? "i32" : "f32", shape = fmt::format("{}, {}", k.rows, k.columns);
+  const std::string summed = k.epilogue.empty() ? "%sums" : "%value";
   return replaced(text, {{"PITCH", k.of_pitch},
                          {"ATTRIBUTES", k.of_columns},
                          {"ELEMENT", k.element},
                          {"SUMS", sums},
                          {"NOTHING", sums == "i32" ? "0" : "0.0"},
-                         {"CAST", k.result == sums ? "" : "  %rounded = cast %sums : RESULT[ROWS, COLUMNS]\n"},
-                         {"STORED", k.result == sums ? "%sums" : "%rounded"},
+                         {"CAST", k.result == sums ? "" : "  %rounded = cast " + summed + " : RESULT[ROWS, COLUMNS]\n"},
+                         {"STORED", k.result == sums ? summed : "%rounded"},
+                         {"ALIGNED", k.has_result_pitch ? "divisible_by = 16, " : ""},
+                         {"DISTANCE", k.has_result_pitch ? "%c_pitch" : "%n"},
+                         {"EPILOGUE", replaced(k.epilogue, {{"SHAPE", shape}, {"COLUMNS", std::to_string(k.columns)}})},
+                         {"FARTHER", k.result_is_turned ? "%rj" : "%ri"},
+                         {"FIRST_ROW", !k.adds && (k.has_batches || k.has_heads) ? "%matrix" : "%zero"},
+                         {"NEARER", k.result_is_turned ? "%ri" : "%rj"},
+                         {"OF_ATOMIC", k.adds ? fmt::format(" {{order = relaxed}} : {}[{}]", k.result, shape) : ""},
+                         {"WRITE ", k.adds ? "%before = atomic_add " : "store "},
+                         {"WRITTEN", k.has_odd_mask ? "%some" : "%inside"},
                          {"RESULT", k.result},
                          {"SKIPPED", k.has_heads     ? "%both_steps"
                                      : k.has_batches ? "%skipped"
@@ -197,22 +215,51 @@ fuzz::Argument small_numbers(const std::string& element, int elements) {
   return small_bytes(element == "i8" ? Element::i8 : element == "f8e4m3" ? Element::f8e4m3 : Element::f8e5m2, elements);
 }
 
+/// -3, -2.5, ... 3.
+fuzz::Argument small_floats(int elements) {
+  fuzz::Argument a = buffer(Element::f32, elements);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(elements); ++i) {
+    const float x = static_cast<float>((i * 7 + i / 11) % 13) / 2 - 3;
+    std::memcpy(&a.bytes[4 * i], &x, 4);
+  }
+  return a;
+}
+
 }  // namespace
+
+const char* const kBias = R"(
+  %rb = broadcast %r : ptr<const f32>[1, COLUMNS]
+  %rp = add_ptr %rb, %j : ptr<const f32>[1, COLUMNS]
+  %nr = broadcast %n : i32[1, COLUMNS]
+  %jn = lt %j, %nr : i1[1, COLUMNS]
+  %bias = load %rp, %jn : f32[1, COLUMNS]
+  %biases = broadcast %bias : f32[SHAPE]
+  %value = add %sums, %biases : f32[SHAPE])";
+const char* const kActivation = R"(
+  %nil = constant {value = 0.0} : f32[SHAPE]
+  %positive = maximum %sums, %nil : f32[SHAPE]
+  %value = mul %positive, %positive : f32[SHAPE])";
+const char* const kResidual = R"(
+  %rb = broadcast %r : ptr<const f32>[SHAPE]
+  %rp = add_ptr %rb, %o : ptr<const f32>[SHAPE]
+  %residual = load %rp, %inside : f32[SHAPE]
+  %value = add %sums, %residual : f32[SHAPE])";
 
 fuzz::Program program(const ProductKernel& kernel, const ProductShape& s, int above) {
   const int unit = kernel.element == "f16" ? 8 : 16;  // 16 bytes
   const auto pitch = [&](int extent) { return (extent + unit - 1) / unit * unit + unit; };
   const int a_pitch = pitch(kernel.left_is_turned ? s.m : s.k), b_pitch = pitch(kernel.right_is_turned ? s.k : s.n);
   const int heads = 3, batches = kernel.has_heads ? 2 * heads : kernel.has_batches ? 3 : 1;
+  const int c_pitch = (kernel.result_is_turned ? s.m : s.n) / 16 * 16 + 32, c_rows = kernel.result_is_turned ? s.n : s.m;
+  const int of_c = batches * c_rows * (kernel.has_result_pitch ? c_pitch : s.n);
   const int of_a = (kernel.left_is_turned ? s.k : s.m) * a_pitch, begin = kernel.is_view ? 8 : 0;
   fuzz::Program p;
   p.function = parse(text_of(kernel), "product.tile").functions.at(0);
   p.grid = {(s.m + kernel.rows - 1) / kernel.rows, (s.n + kernel.columns - 1) / kernel.columns, batches};
   if (kernel.is_grouped) p.grid[0] *= std::exchange(p.grid[1], 1);
-  const Element result = kernel.result == "f32" ? Element::f32 : kernel.result == "i32" ? Element::i32 : Element::f16;
   p.arguments = {small_numbers(kernel.element, batches * (of_a + 16) + begin),
                  small_numbers(kernel.element, (kernel.right_is_turned ? s.n : s.k) * b_pitch),
-                 buffer(result, batches * s.m * s.n),
+                 buffer(*parse_element(kernel.result), of_c),
                  {},
                  {},
                  {},
@@ -223,12 +270,14 @@ fuzz::Program program(const ProductKernel& kernel, const ProductShape& s, int ab
                  {},
                  {},
                  {},
-                 {}};
+                 {},
+                 {},
+                 small_floats(of_c)};
   std::size_t next = 3;
   // Heads come before batches in memory, or behind them.
   const int near = of_a + 16, far = near * (kernel.left_is_turned ? 2 : heads);
   const int batch_step = kernel.left_is_turned ? near : far, head_step = kernel.left_is_turned ? far : near;
-  for (const int word : {s.m, s.n, s.k, a_pitch, b_pitch, heads, batch_step, head_step, begin, above, 2})
+  for (const int word : {s.m, s.n, s.k, a_pitch, b_pitch, heads, batch_step, head_step, begin, above, 2, c_pitch})
     p.arguments[next++].word = static_cast<std::uint64_t>(word);
   return p;
 }
