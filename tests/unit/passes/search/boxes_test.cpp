@@ -2,6 +2,7 @@
 #include "passes/search/partial/boxes.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <random>
 
@@ -249,37 +250,43 @@ std::string texts(const BoxComparison& c) {
   return all;
 }
 
-// The pixels of an image as one axis: the borders of rows differ.
-constexpr const char* kFlattened = R"(graph {
-  %x = input : f32[8, 14, 14, 4]
+// The pixels of images of `size` rows and columns as one axis: the borders of rows differ.
+std::string flattened(int size) {
+  return fmt::format(R"(graph {{
+  %x = input : f32[8, {n}, {n}, 4]
   %w = input : f32[3, 3, 4, 2]
-  %z = constant {data = [0.0]} : f32
-  %0 = pad %x, %z {axes = [1], lengths = [1, 1]} : f32[8, 16, 14, 4]
-  %1 = pad %0, %z {axes = [2], lengths = [1, 1]} : f32[8, 16, 16, 4]
-  %2 = window %1 {axes = [1], lengths = [3, 1, 1]} : f32[8, 14, 16, 4, 3]
-  %3 = window %2 {axes = [2], lengths = [3, 1, 1]} : f32[8, 14, 14, 4, 3, 3]
-  %4 = einsum %3, %w {text = "bhwcuv,uvco->bhwo"} : f32[8, 14, 14, 2]
+  %z = constant {{data = [0.0]}} : f32
+  %0 = pad %x, %z {{axes = [1], lengths = [1, 1]}} : f32[8, {padded}, {n}, 4]
+  %1 = pad %0, %z {{axes = [2], lengths = [1, 1]}} : f32[8, {padded}, {padded}, 4]
+  %2 = window %1 {{axes = [1], lengths = [3, 1, 1]}} : f32[8, {n}, {padded}, 4, 3]
+  %3 = window %2 {{axes = [2], lengths = [3, 1, 1]}} : f32[8, {n}, {n}, 4, 3, 3]
+  %4 = einsum %3, %w {{text = "bhwcuv,uvco->bhwo"}} : f32[8, {n}, {n}, 2]
   output "a" %4
-  %5 = reshape %x : f32[8, 196, 4]
-  %6 = pad %5, %z {axes = [1], lengths = [15, 15]} : f32[8, 226, 4]
-  %7 = window %6 {axes = [1], lengths = [3, 1, 14]} : f32[8, 198, 4, 3]
-  %8 = window %7 {axes = [1], lengths = [3, 1, 1]} : f32[8, 196, 4, 3, 3]
-  %9 = einsum %8, %w {text = "bpcuv,uvco->bpo"} : f32[8, 196, 2]
-  %10 = reshape %9 : f32[8, 14, 14, 2]
+  %5 = reshape %x : f32[8, {pixels}, 4]
+  %6 = pad %5, %z {{axes = [1], lengths = [{border}, {border}]}} : f32[8, {wide}, 4]
+  %7 = window %6 {{axes = [1], lengths = [3, 1, {n}]}} : f32[8, {positions}, 4, 3]
+  %8 = window %7 {{axes = [1], lengths = [3, 1, 1]}} : f32[8, {pixels}, 4, 3, 3]
+  %9 = einsum %8, %w {{text = "bpcuv,uvco->bpo"}} : f32[8, {pixels}, 2]
+  %10 = reshape %9 : f32[8, {n}, {n}, 2]
   output "b" %10
-})";
+}})",
+                     fmt::arg("n", size), fmt::arg("padded", size + 2), fmt::arg("pixels", size * size), fmt::arg("border", size + 1),
+                     fmt::arg("wide", size * size + 2 * size + 2), fmt::arg("positions", size * size + 2));
+}
 
 TEST_CASE("boxes: of a convolution of flattened pixels the first and the last column differ") {
-  const Named n = parse(kFlattened);
-  const auto compared = compare_boxes(n.graph, n.a, n.b);
-  REQUIRE(compared);
-  CHECK(compared->is_complete);
-  CHECK(texts(*compared) ==
-        "[0:8, 0:14, 0:1, 0:2] differs\n"
-        "[0:8, 0:14, 1:13, 0:2] equal\n"
-        "[0:8, 0:14, 13:14, 0:2] differs\n");
-  // The positions of nine boxes stand for 3136.
-  CHECK(compared->visits < 60'000);
+  for (const int size : {14, 56}) {
+    const Named n = parse(flattened(size).c_str());
+    const auto compared = compare_boxes(n.graph, n.a, n.b);
+    REQUIRE(compared);
+    CHECK(compared->is_complete);
+    CHECK(texts(*compared) == fmt::format("[0:8, 0:{0}, 0:1, 0:2] differs\n"
+                                          "[0:8, 0:{0}, 1:{1}, 0:2] equal\n"
+                                          "[0:8, 0:{0}, {1}:{0}, 0:2] differs\n",
+                                          size, size - 1));
+    // The positions of nine boxes stand for all.
+    CHECK(compared->visits < 60'000);
+  }
 }
 
 // Agreement at m + 1 positions is not enough: x[3 i] + x[2 i + 2] and x[4 i] + x[i + 2] agree at 0 and 1.
@@ -344,7 +351,7 @@ TEST_CASE("boxes: functions, divisions, positions and floats are equal where the
 }
 
 TEST_CASE("boxes: limits leave the rest as different, and symbols have no boxes") {
-  const Named n = parse(kFlattened);
+  const Named n = parse(flattened(14).c_str());
   const auto compared = compare_boxes(n.graph, n.a, n.b, {.boxes = 3});
   REQUIRE(compared);
   CHECK(!compared->is_complete);
