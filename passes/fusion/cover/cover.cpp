@@ -54,6 +54,7 @@ class Coverer {
     ExprMap loads, parts;
     for (Expr v : first) loads[v] = tensors_.load_of(v);
     for (Expr v : read) loads[v] = parts[v] = tensors_.load_of(v);
+    add_read(loads);
     store_all(tensors_.without_same(loads));
     for (KernelOutput o : outputs) {
       if (!parts.contains(o.value)) o.value = reduce_stored(b_, held_, o.value, parts);
@@ -62,6 +63,18 @@ class Coverer {
     std::set<Tensor> given;
     for (const KernelOutput& o : outputs) given.insert(o.tensor);
     merge_kernels(b_, kernels_, given, target_, options_, check_);
+  }
+
+  // Adds the stored values that these values read, and that have no kernel yet: kernels of the first choice had stored them.
+  void add_read(ExprMap& loads) const {
+    std::vector<Expr> todo = sorted_values(loads);
+    while (!todo.empty()) {
+      const Expr reader = todo.back();
+      todo.pop_back();
+      for (Expr read : loads_of({tensors_.output_of(reader)}))
+        for (const auto& [value, load] : tensors_.all())
+          if (load->tensor == read->tensor && !tensors_.is_started(value) && loads.emplace(value, load).second) todo.push_back(value);
+    }
   }
 
   // The values that kernels store, and that others compute again as parts of reductions: A p, where another kernel adds up p A p.

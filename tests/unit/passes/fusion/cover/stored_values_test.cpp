@@ -147,5 +147,52 @@ TEST_CASE("fusion: an output reads what the kernel of an earlier output stores, 
     }
 }
 
+// Products of chains are repeated. Where they are stored first, those that the first choice had stored inside of them are stored, too.
+TEST_CASE("fusion: a repeated product that reads a stored one is stored after it") {
+  const graph::Graph g = graph::parse(R"(graph {
+  %x = input : f32[16, 64]
+  %w0 = input : f32[64, 64]
+  %v0 = einsum %x, %w0 {text = "ik,kj->ij"} : f32[16, 64]
+  %v198 = input : f32[16, 64]
+  %w222 = input : f32[64, 64]
+  %v222 = einsum %v198, %w222 {text = "ik,kj->ij"} : f32[16, 64]
+  %v233 = input : f32[16, 64]
+  %w238 = input : f32[64, 64]
+  %v238 = einsum %v222, %w238 {text = "ik,kj->ij"} : f32[16, 64]
+  %w261 = input : f32[64, 64]
+  %v261 = einsum %v238, %w261 {text = "ik,kj->ij"} : f32[16, 64]
+  %w263 = input : f32[64, 64]
+  %v263 = einsum %v233, %w263 {text = "ik,kj->ij"} : f32[16, 64]
+  %w273 = input : f32[64, 64]
+  %v273 = einsum %v263, %w273 {text = "ik,kj->ij"} : f32[16, 64]
+  %w278 = input : f32[64, 64]
+  %v278 = einsum %v0, %w278 {text = "ik,kj->ij"} : f32[16, 64]
+  %v291 = sub %v278, %v261 : f32[16, 64]
+  %w296 = input : f32[64, 64]
+  %v296 = einsum %v291, %w296 {text = "ik,kj->ij"} : f32[16, 64]
+  %v309 = mul %v273, %v291 : f32[16, 64]
+  %v316 = sub %v296, %v0 : f32[16, 64]
+  %v340 = sub %v316, %v309 : f32[16, 64]
+  %w355 = input : f32[64, 64]
+  %v355 = einsum %v309, %w355 {text = "ik,kj->ij"} : f32[16, 64]
+  %w412 = input : f32[64, 64]
+  %v412 = einsum %v355, %w412 {text = "ik,kj->ij"} : f32[16, 64]
+  %v457 = sub %v412, %v340 : f32[16, 64]
+  output "y" %v457
+})",
+                                      "chains");
+  for (const int processors : {1, 2, 8})
+    for (const int bits : {128, 256, 512}) {
+      CAPTURE(processors);
+      CAPTURE(bits);
+      ir::TargetDesc host;
+      host.processors = processors;
+      host.vector_bits = bits;
+      host.has_fma = host.has_masked_memory = bits > 128;
+      const KernelSequence p = build_sequence(g, {}, host);
+      for (const auto& [name, error] : test::errors_of(g, p, test::random_arguments(g, {}, 1))) CHECK_MESSAGE(error < 1e-3, name);
+    }
+}
+
 }  // namespace
 }  // namespace tilewright::passes::fusion
