@@ -330,6 +330,8 @@ inline constexpr int kMostDrawsOfRoots = 200;
 inline constexpr double kMostElementsOfInstance = 4000;
 /// Positions that an instance visits because masks or indexed reads name them.
 inline constexpr std::size_t kMostNamedPositions = 6;
+/// The most distances of indices by which an instance divides what a position represents; those of two comparisons count if there are no more.
+inline constexpr std::size_t kMostRelatedDistances = 25;
 /// Elements of one result that are compared. If a result has more, these are spread over it.
 inline constexpr std::uint64_t kMostComparedElements = 512;
 /// Positions at which an axis is cut into ranges that sums visit one by one. Further ones are left out, and a rewriting may be refuted.

@@ -61,10 +61,14 @@ class InlineVector {
 /// The coordinates of an element, along each axis.
 using Coordinates = InlineVector<std::int64_t, 8>;
 
-/// A visited position may represent many: a coordinate is the visited position, and the number of the one that is meant. Their elements are
-/// equal, and only a comparison of indices tells them apart: in sum(where(i == j, x, 0)), each position along i is one of those along j.
-inline constexpr std::int64_t kRepresented = std::int64_t{1} << 48;
+/// A visited position may represent many: a coordinate is the visited position, and how far before it the one is that is meant. Their elements
+/// are equal, and only a comparison of indices tells them apart: in sum(where(i == j, x, 0)), each position along i is one of those along j.
+inline constexpr std::int64_t kRepresented = std::int64_t{1} << 44;
+inline constexpr std::int64_t kMostMeant = (std::int64_t{1} << 18) - 1;  // positions further back are not told apart
+inline std::int64_t coordinate_of(std::int64_t position, std::int64_t meant) { return position + meant * kRepresented; }
 inline std::int64_t position_of(std::int64_t coordinate) { return coordinate % kRepresented; }
-inline int meant_by(std::int64_t coordinate) { return static_cast<int>(coordinate / kRepresented); }
+inline std::int64_t meant_by(std::int64_t coordinate) { return coordinate / kRepresented; }
+/// The position that is meant.
+inline std::int64_t actual_position(std::int64_t coordinate) { return position_of(coordinate) - meant_by(coordinate); }
 
 }  // namespace tilewright::passes::fusion

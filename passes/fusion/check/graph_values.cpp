@@ -55,11 +55,14 @@ std::int64_t linear(const Coordinates& position, std::span<const std::int64_t> s
 
 }  // namespace
 
-Number stored_element(const graph::Graph& g, NodeId id, const Sample& sample, const Coordinates& position) {
+Number stored_element(const graph::Graph& g, NodeId id, const Sample& sample, const Coordinates& index) {
   const Node& n = g.node(id);
   const std::span<const std::int64_t> shape = sample.shape(id);
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    if (position[i] < 0 || position[i] >= shape[i]) return Number::unknown();
+  Coordinates position = index;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (index[i] < 0 || index[i] >= shape[i]) return Number::unknown();
+    position[i] = position_of(sample.coordinate(shape[i], index[i], 0));
+  }
   if (n.op != Op::constant) return sample.element(id.index, n.element, position);
   const std::vector<std::uint64_t>& bits = n.data->bits;
   Number value = from_bits(n.element, bits[bits.size() == 1 ? 0 : static_cast<std::size_t>(linear(position, shape))]);
@@ -240,7 +243,7 @@ Number GraphValues::run_pad(const Key& k) {
 std::optional<std::int64_t> GraphValues::selected(const Key& k, const Number& index) {
   const Node& n = g_.node(k.node);
   if (index.error != 0 || !index.is_finite()) return std::nullopt;
-  const auto position = static_cast<std::int64_t>(index.value), coordinate = position + index.meant * kRepresented;
+  const auto position = static_cast<std::int64_t>(index.value), coordinate = coordinate_of(position, index.meant);
   const std::int64_t all = extent(n, 0, static_cast<std::size_t>(n.axes[0]));
   if (position < 0 || position >= all) return std::nullopt;
   if (!holds_reduction(n.operands[0])) return coordinate;

@@ -65,7 +65,7 @@ void GraphValues::for_each_reduced(const Key& k, F&& body) {
     Coordinates others = k.position;
     for (std::size_t i = 0; i < axis; ++i) others.push_back(p[i]);
     for (const SampledPosition& s : reduced[axis])
-      for_each_meant(s, others, divides, [&](std::int64_t coordinate, std::int64_t own) {
+      sample_.for_each_meant(s, others, divides, [&](std::int64_t coordinate, std::int64_t own) {
         p[axis] = coordinate;
         self(self, axis + 1, kept + (n.keep_dims ? 1 : 0), weight * own);
       });
@@ -174,7 +174,7 @@ Number GraphValues::run_einsum(const Key& k) {
     if (next < product.bound.size()) {
       const Coordinates others = at;
       for (const SampledPosition& s : product.bound[next])
-        for_each_meant(s, others, sample_.relates_indices(), [&](std::int64_t coordinate, std::int64_t own) {
+        sample_.for_each_meant(s, others, sample_.relates_indices(), [&](std::int64_t coordinate, std::int64_t own) {
           at.push_back(coordinate);
           self(self, next + 1, weight * own);
           at.pop_back();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "passes/fusion/check/number.h"
 #include "passes/fusion/graph/moved_ones.h"
@@ -55,6 +56,53 @@ const Node* index_of(const graph::Graph& g, NodeId id) {
     id = n.operands[0];
   }
   return nullptr;
+}
+
+// An index of one axis less that of another one, and a number. Null: there is none.
+struct IndexSum {
+  const Node *added = nullptr, *subtracted = nullptr;
+  std::int64_t number = 0;
+};
+class IndexSums {
+ public:
+  IndexSums(const graph::Graph& g, const std::function<std::int64_t(const Dim&)>& value) : g_(g), value_(value) {}
+
+  /// Adds a value, or subtracts it. False: it is no sum of indices and numbers.
+  bool add(NodeId id, bool is_subtracted, int depth = 0) {
+    const Node& n = g_.node(id);
+    if (depth == kMostOps || !ir::is_integer(n.element)) return false;
+    if (const Node* index = index_of(g_, id)) {
+      const Node*& own = is_subtracted ? sum_.subtracted : sum_.added;
+      return std::exchange(own, index) == nullptr;
+    }
+    const auto add_number = [&](std::int64_t v) {
+      sum_.number += is_subtracted ? -v : v;
+      return true;
+    };
+    if (n.op == Op::constant && n.data->bits.size() == 1) return add_number(ir::integer_value(n.element, n.data->bits[0]));
+    if (n.op == Op::extent) return add_number(value_(n.lengths[0]));
+    if (n.op == Op::broadcast || n.op == Op::permute || n.op == Op::materialize || moves_ones(g_, n))
+      return add(n.operands[0], is_subtracted, depth + 1);
+    if (n.op != Op::map) return false;
+    switch (n.function) {
+      case OpKind::cast_: return add(n.operands[0], is_subtracted, depth + 1);
+      case OpKind::neg_: return add(n.operands[0], !is_subtracted, depth + 1);
+      case OpKind::add_: return add(n.operands[0], is_subtracted, depth + 1) && add(n.operands[1], is_subtracted, depth + 1);
+      case OpKind::sub_: return add(n.operands[0], is_subtracted, depth + 1) && add(n.operands[1], !is_subtracted, depth + 1);
+      default: return false;
+    }
+  }
+  const IndexSum& sum() const { return sum_; }
+
+ private:
+  const graph::Graph& g_;
+  const std::function<std::int64_t(const Dim&)>& value_;
+  IndexSum sum_;
+};
+
+std::optional<IndexSum> difference_of(const graph::Graph& g, const std::function<std::int64_t(const Dim&)>& value, NodeId a, NodeId b) {
+  IndexSums sums(g, value);
+  return sums.add(a, false) && sums.add(b, true) ? std::optional(sums.sum()) : std::nullopt;
 }
 
 // Values of integers: those that an index has at visited positions.
@@ -138,15 +186,27 @@ class IndexValues {
 
 }  // namespace
 
-bool relates_indices(const graph::Graph& g) {
+std::optional<RelatedIndices> related_indices(const graph::Graph& g, const std::function<std::int64_t(const Dim&)>& value) {
   const std::vector<bool> needed = g.needed_nodes(), selects = selecting_nodes(g);
+  RelatedIndices all;
+  bool are_related = false;
+  const auto add_extent = [&](const Node& iota) { all.extents.push_back(value(iota.shape[static_cast<std::size_t>(iota.axes[0])])); };
   for (std::uint32_t i = 0; i < g.size(); ++i) {
     const Node& n = g.node({i});
     if (!needed[i]) continue;
-    if (tests_equality(n) && index_of(g, n.operands[0]) && index_of(g, n.operands[1])) return true;
-    if (selects[i] && index_of(g, n.operands[1])) return true;
+    if (tests_equality(n)) {
+      const std::optional<IndexSum> sum = difference_of(g, value, n.operands[0], n.operands[1]);
+      if (!sum || sum->added == nullptr || sum->subtracted == nullptr) continue;
+      are_related = true;
+      all.distances.push_back(sum->number);
+      add_extent(*sum->added), add_extent(*sum->subtracted);
+    } else if (const Node* index = selects[i] ? index_of(g, n.operands[1]) : nullptr) {
+      are_related = true;
+      const Dim& of_table = g.node(n.operands[0]).shape[static_cast<std::size_t>(n.axes[0])];
+      if (value(of_table) == value(index->shape[static_cast<std::size_t>(index->axes[0])])) add_extent(*index);
+    }
   }
-  return false;
+  return are_related ? std::optional(std::move(all)) : std::nullopt;
 }
 
 std::vector<std::int64_t> named_positions(const graph::Graph& g, std::span<const std::vector<std::int64_t>> shapes,

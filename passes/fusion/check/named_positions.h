@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,9 +15,13 @@
 
 namespace tilewright::passes::fusion {
 
-/// Whether a graph compares indices of two axes, or reads elements at the index along another axis: then it matters which of the positions
-/// that one represents is meant (coordinates.h).
-bool relates_indices(const graph::Graph&);
+/// Indices of two axes that a graph compares: then it matters which of the positions that one represents is meant (coordinates.h).
+struct RelatedIndices {
+  std::vector<std::int64_t> distances;  // of the indices that are equal: 1 for i == j + 1 and for j - i == 1
+  std::vector<std::int64_t> extents;    // of the axes
+};
+/// None if the graph compares no such indices, and reads no elements at the index along another axis. `value`: of an extent.
+std::optional<RelatedIndices> related_indices(const graph::Graph&, const std::function<std::int64_t(const Dim&)>& value);
 
 /// The positions behind the first `most` - 1 ones that masks and indexed reads name, in ascending order and kMostNamedPositions at most. Of an
 /// index that is computed they are the values at visited positions. `shapes`: the extents of each node.

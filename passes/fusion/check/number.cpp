@@ -19,7 +19,8 @@ using ir::Element;
 using ir::OpKind;
 
 constexpr long double kRounding = 0x1p-62L;
-constexpr int kBitsOfIndex = 32;  // integers that hold every index, without wrapping
+// Integers that hold every index, without wrapping.
+bool holds_indices(Element e) { return ir::is_integer(e) && ir::bits(e) >= 32; }
 constexpr long double kGreatest = 1e2000L, kLeast = 1e-2000L;
 const long double kUnderflow = std::exp(1 - kMostExponentOfCheck);
 
@@ -244,14 +245,22 @@ Number apply_float(OpKind op, std::span<const Number> x) {
 Number apply_integer(OpKind op, std::span<const Number> x, Element operands, Element result) {
   std::vector<ir::Type> types;
   std::vector<std::uint64_t> bits;
+  const bool compares = result == Element::boolean && x.size() == 2, is_known_order = compares && x[0].represented + x[1].represented == 1;
   for (const Number& n : x) {
     if (n.error != 0 || !n.is_finite()) return Number::unknown();
     types.emplace_back(operands);
-    bits.push_back(integer_bits(operands, n.value));
+    bits.push_back(integer_bits(operands, is_known_order ? actual_value(n) : n.value));
   }
   const bool tests_equality = op == OpKind::eq_ || op == OpKind::ne_;
-  if (tests_equality && x[0].meant != x[1].meant) return {op == OpKind::ne_ ? 1.0L : 0.0L};
-  return from_bits(result, ir::evaluate_scalar(op, types, bits, ir::Type(result)));
+  if (tests_equality && x[0].meant != x[1].meant) return {are_equal_indices(x[0], x[1]) == (op == OpKind::eq_) ? 1.0L : 0.0L};
+  Number made = from_bits(result, ir::evaluate_scalar(op, types, bits, ir::Type(result)));
+  if (!holds_indices(result)) return made;
+  if (op == OpKind::neg_) made.meant = -x[0].meant, made.represented = x[0].represented;
+  if (op == OpKind::add_ || op == OpKind::sub_) {
+    made.meant = op == OpKind::add_ ? x[0].meant + x[1].meant : x[0].meant - x[1].meant;
+    made.represented = x[0].represented + x[1].represented;
+  }
+  return made;
 }
 
 namespace {
@@ -266,13 +275,24 @@ Number wrapped(OpKind op, const Number& a, const Number& b, Element e) {
 }  // namespace
 
 Number add(const Number& a, const Number& b, Element e) {
-  const Number sum = a + b;
-  return wraps(a, b, sum, e) ? wrapped(OpKind::add_, a, b, e) : sum;
+  Number sum = a + b;
+  if (wraps(a, b, sum, e)) return wrapped(OpKind::add_, a, b, e);
+  if (holds_indices(e)) sum.meant = a.meant + b.meant, sum.represented = a.represented + b.represented;
+  return sum;
 }
 
 Number multiply(const Number& a, const Number& b, Element e) {
-  const Number product = a * b;
-  return wraps(a, b, product, e) ? wrapped(OpKind::mul_, a, b, e) : product;
+  Number product = a * b;
+  if (wraps(a, b, product, e)) return wrapped(OpKind::mul_, a, b, e);
+  // Only a number times an index: of two indices the product is none.
+  if (holds_indices(e) && (a.meant == 0) != (b.meant == 0)) {
+    const Number &factor = a.meant == 0 ? a : b, &index = a.meant == 0 ? b : a;
+    if (std::fabs(factor.value) == 1) {
+      product.meant = factor.value < 0 ? -index.meant : index.meant;
+      product.represented = index.represented;
+    }
+  }
+  return product;
 }
 
 Number from_bits(Element e, std::uint64_t bits) {
@@ -295,7 +315,7 @@ Number cast(const Number& x, Element from, Element to) {
   }
   if (x.error != 0) return Number::unknown();
   Number made = from_bits(to, integer_bits(to, x.value));
-  if (ir::bits(to) >= kBitsOfIndex) made.meant = x.meant;  // indices that wrap are equal to others
+  if (holds_indices(to)) made.meant = x.meant, made.represented = x.represented;  // indices that wrap are equal to others
   return made;
 }
 

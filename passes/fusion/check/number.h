@@ -16,8 +16,9 @@ namespace tilewright::passes::fusion {
 
 struct Number {
   long double value = 0;
-  long double error = 0;  // upper bound of the error; infinite: the value is unknown
-  int meant = 0;  // of an index: the number of the position that is meant (coordinates.h); other indices of this value are not equal
+  long double error = 0;   // upper bound of the error; infinite: the value is unknown
+  std::int64_t meant = 0;  // of an index, and of sums of indices: how much less it is for the position that is meant (coordinates.h)
+  int represented = 0;     // how many indices in it have such a position
 
   static Number unknown();
   bool is_known() const;
@@ -39,7 +40,9 @@ Number number(const ir::Rational&);
 /// An integer, which has no error.
 inline Number exact_number(std::int64_t v) { return {static_cast<long double>(v), 0}; }
 /// The index that a coordinate means.
-inline Number index_number(std::int64_t coordinate) { return {static_cast<long double>(position_of(coordinate)), 0, meant_by(coordinate)}; }
+inline Number index_number(std::int64_t coordinate) {
+  return {static_cast<long double>(position_of(coordinate)), 0, meant_by(coordinate), meant_by(coordinate) > 0 ? 1 : 0};
+}
 /// base^exponent; a root of a negative number is NaN.
 Number power(const Number& base, const ir::Rational& exponent);
 Number maximum(const Number&, const Number&);
@@ -47,6 +50,12 @@ Number minimum(const Number&, const Number&);
 
 /// Applies an element-wise op that gives a float, or tests floats. Casts between floats change nothing.
 Number apply_float(ir::OpKind, std::span<const Number>);
+/// The value at the position that is meant.
+inline long double actual_value(const Number& x) { return x.value - static_cast<long double>(x.meant); }
+/// Whether two indices without errors are equal at the positions that are meant.
+inline bool are_equal_indices(const Number& a, const Number& b) { return actual_value(a) == actual_value(b); }
+/// Whether an index without error is 0 or more. Which of two represented positions comes first is not known: they have one value.
+inline bool is_at_least_zero(const Number& x) { return (x.represented == 1 ? actual_value(x) : x.value) >= 0; }
 /// Applies an element-wise op on integers or conditions of this type.
 Number apply_integer(ir::OpKind, std::span<const Number>, ir::Element operands, ir::Element result);
 /// Converts a value from one type to another.

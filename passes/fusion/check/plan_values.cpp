@@ -137,7 +137,7 @@ std::optional<PlanValues::Point> PlanValues::point_of(const std::vector<Expr>& i
     const bool is_index = digits.size() == 1 && digits[0].step == 1;
     for (const Digit& d : digits) {
       const std::int64_t at = d.step < 1 ? 0 : std::min(rest / d.step, d.extent - 1);
-      p.push_back({d.axis, is_index ? at + meant_by(position[i]) * kRepresented : at});
+      p.push_back({d.axis, is_index ? coordinate_of(at, meant_by(position[i])) : at});
       rest -= at * d.step;
     }
     if (rest != 0) return std::nullopt;
@@ -170,7 +170,7 @@ std::optional<PlanValues::Key> PlanValues::stored(std::size_t reader, Tensor t, 
 
 Number PlanValues::load(std::size_t kernel, Expr e, const Point& p) {
   Coordinates position;
-  InlineVector<int, 8> meant;
+  InlineVector<std::int64_t, 8> meant;
   for (Expr i : e->operands) {
     const Number at = get(kernel, i, p);
     if (values_.is_missing()) continue;
@@ -183,14 +183,17 @@ Number PlanValues::load(std::size_t kernel, Expr e, const Point& p) {
   // A formula that does not need an element does not read it: so an element outside of the tensor is a mistake, unless the user's own index
   // is wrong.
   const std::span<const std::int64_t> shape = extents(t);
-  for (std::size_t i = 0; i < position.size(); ++i)
+  for (std::size_t i = 0; i < position.size(); ++i) {
+    const std::int64_t coordinate = sample_.coordinate(shape[i], position[i], meant[i]);
+    position[i] = position_of(coordinate), meant[i] = meant_by(coordinate);
     if (position[i] < 0 || position[i] >= shape[i]) return {std::nanl(""), 0};
+  }
   if (t->node.valid() && !writers_.contains(t)) {
     const graph::Op op = g_.node(t->node).op;
     if (op == graph::Op::input || op == graph::Op::scalar || op == graph::Op::constant || axes_.is_stored(t->node))
       return stored_element(g_, t->node, sample_, position);
   }
-  for (std::size_t i = 0; i < position.size(); ++i) position[i] += meant[i] * kRepresented;
+  for (std::size_t i = 0; i < position.size(); ++i) position[i] = coordinate_of(position[i], meant[i]);
   const std::optional<Key> k = stored(kernel, t, position);
   return k ? stored_as(t->element, values_.get(*k)) : Number::unknown();
 }
@@ -226,11 +229,11 @@ Number PlanValues::compute_expr(std::size_t kernel, Expr e, const Point& p) {
     }
     case ExprKind::at_least_zero: {
       const Number x = operand(0);
-      return x.error == 0 ? truth(x.value >= 0) : Number::unknown();
+      return x.error == 0 ? truth(is_at_least_zero(x)) : Number::unknown();
     }
     case ExprKind::equal: {
       const Number a = operand(0), b = operand(1);
-      return a.error == 0 && b.error == 0 ? truth(a.value == b.value && a.meant == b.meant) : Number::unknown();
+      return a.error == 0 && b.error == 0 ? truth(are_equal_indices(a, b)) : Number::unknown();
     }
     case ExprKind::conjunction: {
       Number all = truth(true);
@@ -331,7 +334,7 @@ Number PlanValues::reduced(std::size_t kernel, const Fold& fold, Element element
       Coordinates others;
       for (const AxisIndex& i : at) others.push_back(i.index);
       for (const SampledPosition& s : *visited[next])
-        for_each_meant(s, others, divides, [&](std::int64_t coordinate, std::int64_t own) {
+        sample_.for_each_meant(s, others, divides, [&](std::int64_t coordinate, std::int64_t own) {
           at.push_back({axes[next], coordinate});
           self(self, next + 1, weight * own);
           at.pop_back();

@@ -32,7 +32,6 @@ std::int64_t bounded(const DimBounds& bounds, std::int64_t wanted) {
 std::optional<Sample> Sample::make(const graph::Graph& g, Draw draw, std::uint64_t seed) {
   Sample s;
   s.draw_ = draw;
-  s.relates_indices_ = fusion::relates_indices(g);
   s.seed_ = seed;
   const SymbolTable& table = *g.symbols();
   // Values with many divisors make quotients of symbols integers, and values next to these make quotients of n - 1 and n + 1 integers.
@@ -52,8 +51,10 @@ std::optional<Sample> Sample::make(const graph::Graph& g, Draw draw, std::uint64
           std::vector<std::int64_t>& shape = s.shapes_.emplace_back();
           for (const Dim& d : g.node({i}).shape) shape.push_back(s.value(d));
         }
-        for (const int most : {2, 3})
-          s.named_[static_cast<std::size_t>(most - 2)] = named_positions(g, s.shapes_, [&](const Dim& d) { return s.value(d); }, most);
+        const auto extent = [&](const Dim& d) { return s.value(d); };
+        for (const int most : {2, 3}) s.named_[static_cast<std::size_t>(most - 2)] = named_positions(g, s.shapes_, extent, most);
+        if (const std::optional<RelatedIndices> related = related_indices(g, extent))
+          s.relations_.emplace(related->distances, related->extents);
         return s;
       }
   return std::nullopt;

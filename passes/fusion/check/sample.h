@@ -2,8 +2,8 @@
 //
 // Axes have their real extents. A sum visits the first positions, those that the graph names (named_positions.h), and the last one, which
 // represents all others: weights add up to the extent, and positions other than the last have weight 1, so that a sum with one term selects
-// it. Both sides of a comparison visit the same positions. Where a graph compares indices of two axes, such as the mask of a diagonal does, the
-// last positions of both are divided into those that are equal and those that are not (coordinates.h).
+// it. Both sides of a comparison visit the same positions. Where a graph compares indices of two axes, such as the mask of a diagonal does, what
+// the last positions represent is divided into those that are equal and those that are not (meant_positions.h).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "passes/fusion/check/coordinates.h"
+#include "passes/fusion/check/meant_positions.h"
 #include "passes/fusion/check/number.h"
 #include "passes/fusion/translate/axes.h"
 #include "tileir/graph/graph.h"
@@ -24,28 +25,6 @@ enum class Draw : std::uint8_t {
   special,  // many zeros, ones and equal numbers, of both signs; conditions that hold nowhere or everywhere in a row
   small,    // positive numbers below 2^-7: powers and exponentials of them stay in range, and steps that diverge start slowly
 };
-
-struct SampledPosition {
-  std::int64_t position;
-  std::int64_t weight;  // weight in sums
-};
-
-/// Calls body(coordinate, weight) for a visited position: once; or, if others have coordinates at this position and it is divided, for the
-/// position that each of these means, and once for all the rest that it represents.
-template <class Body>
-void for_each_meant(const SampledPosition& s, const Coordinates& others, bool is_divided, Body&& body) {
-  InlineVector<int, 4> meant;
-  if (is_divided && s.weight > 1)
-    for (std::int64_t o : others)
-      if (position_of(o) == s.position && std::find(meant.begin(), meant.end(), meant_by(o)) == meant.end()) meant.push_back(meant_by(o));
-  int rest = 0;
-  for (int m : meant) {
-    body(s.position + m * kRepresented, std::int64_t{1});
-    rest = std::max(rest, m + 1);
-  }
-  const std::int64_t weight = s.weight - static_cast<std::int64_t>(meant.size());
-  if (weight > 0) body(s.position + rest * kRepresented, weight);
-}
 
 /// Whether a reduction may visit the positions that one represents one by one: what it gives does not depend on how often a value occurs, or
 /// is a sum, which counts by weights.
@@ -64,11 +43,23 @@ class Sample {
   static std::optional<Sample> make(const graph::Graph&, Draw, std::uint64_t seed);
 
   /// Whether the graph relates indices of two axes, so that it matters which of the positions that one represents is meant.
-  bool relates_indices() const { return relates_indices_; }
+  bool relates_indices() const { return relations_.has_value(); }
+  /// The coordinate of the element that an index reads along an axis.
+  std::int64_t coordinate(std::int64_t extent, std::int64_t index, std::int64_t meant) const {
+    if (!relations_ || !relations_->is_of_related(extent)) return coordinate_of(index, meant);
+    return relations_->coordinate(extent, index - meant, most_ - 1, named());
+  }
   /// The positions that the graph names, and that are visited besides others.
   const std::vector<std::int64_t>& named() const { return named_[static_cast<std::size_t>(most_ - 2)]; }
   /// Sets how many positions of an axis are visited at most, if the graph names none: 2 or 3.
   void set_most_positions(int most) { most_ = most; }
+  /// Calls body(coordinate, weight) for a visited position: once; or, if it is divided, for each of the positions that it represents which the
+  /// coordinates of other axes are related to, and for those of the rest that no relation tells apart.
+  template <class Body>
+  void for_each_meant(const SampledPosition& s, const Coordinates& others, bool is_divided, Body&& body) const {
+    if (!is_divided || s.weight == 1 || !relations_) return body(s.position, s.weight);
+    for (const SampledPosition& p : relations_->divided(s, others, most_ - 1, named())) body(p.position, p.weight);
+  }
   std::int64_t value(const Dim&) const;
   /// The extents of a node's value.
   std::span<const std::int64_t> shape(graph::NodeId n) const { return shapes_[n.index]; }
@@ -87,7 +78,7 @@ class Sample {
   Draw draw_{};
   std::uint64_t seed_ = 0;
   int most_ = 3;
-  bool relates_indices_ = false;
+  std::optional<MeantPositions> relations_;
   std::array<std::vector<std::int64_t>, 2> named_;  // for 2 and 3 positions of an axis
 };
 

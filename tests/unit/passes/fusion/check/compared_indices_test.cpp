@@ -96,6 +96,69 @@ TEST_CASE("instance check: what is not the sum over a diagonal is refuted") {
   CHECK(compare({"%x = reduce %on {kind = sum, axes = [0, 1]} : f64", kTrace}, "i8").is_refuted);
 }
 
+// Sums of elements beside the diagonal are written as sums of slices of the factors, in which each position has its neighbour.
+struct Shift {
+  const char *condition, *reversed;  // of i and j, and of j and i
+  int distance;                      // i - j
+};
+constexpr Shift kShifts[] = {
+    {"%k = add %j, %c1 : i32[1, 500] %m = eq %i, %k : i1[500, 500]", "%k = add %i, %c1 : i32[500, 1] %m = eq %j, %k : i1[500, 500]", 1},
+    {"%k = sub %i, %c1 : i32[500, 1] %m = eq %j, %k : i1[500, 500]", "%k = sub %j, %c1 : i32[1, 500] %m = eq %i, %k : i1[500, 500]", 1},
+    {"%k = sub %i, %j : i32[500, 500] %m = eq %k, %c7 : i1[500, 500]", "%k = sub %j, %i : i32[500, 500] %m = eq %c7, %k : i1[500, 500]", 7},
+    {"%k = add %j, %c250 : i32[1, 500] %m = eq %k, %i : i1[500, 500]", "%k = add %i, %c250 : i32[500, 1] %m = eq %k, %j : i1[500, 500]",
+     250},
+    {"%k = add %j, %c499 : i32[1, 500] %m = eq %k, %i : i1[500, 500]", "%k = add %i, %c499 : i32[500, 1] %m = eq %k, %j : i1[500, 500]",
+     499},
+};
+constexpr const char* kDistances =
+    "%c1 = constant {data = [1]} : i32 %c7 = constant {data = [7]} : i32 %c250 = constant {data = [250]} : i32 "
+    "%c499 = constant {data = [499]} : i32 ";
+
+TEST_CASE("instance check: masks beside the diagonal count each pair of neighbours once, in any order of the sums") {
+  for (const Shift& shift : kShifts)
+    for (const bool is_reversed : {false, true}) {
+      const std::string condition = is_reversed ? shift.reversed : shift.condition;
+      CAPTURE(condition);
+      const auto masked = [&](const char* sum) {
+        return fmt::format("{}{} %w = select %m, %p, %zero : f64[500, 500] {}", kDistances, condition, sum);
+      };
+      const std::string inner = masked("%r = reduce %w {kind = sum, axes = [0]} : f64[500] %x = reduce %r {kind = sum, axes = [0]} : f64");
+      const std::string pairs = "%y = reduce %r2 {kind = sum, axes = [0]} : f64";
+      const std::string other = "%r2 = reduce %w {kind = sum, axes = [1]} : f64[500] ";
+      const ProofResult orders = compare({inner.c_str(), (other + pairs).c_str()});
+      CHECK_MESSAGE(!orders.is_refuted, orders.text);
+      CHECK(orders.left_open.empty());
+      // The number of pairs.
+      const std::string counted = fmt::format(
+          "{}{} %w = select %m, %one, %zero : f64[500, 500] %x = reduce %w {{kind = sum, axes = [0, 1]}} : f64", kDistances, condition);
+      const auto number = [&](int count) { return fmt::format("%n = constant {{data = [{}]}} : f64 %y = mul %n, %one : f64", count); };
+      const ProofResult right = compare({counted.c_str(), number(500 - shift.distance).c_str()});
+      CHECK_MESSAGE(!right.is_refuted, right.text);
+      CHECK(right.left_open.empty());
+      CHECK(compare({counted.c_str(), number(500).c_str()}).is_refuted);
+      CHECK(compare({counted.c_str(), number(499 - shift.distance).c_str()}).is_refuted);
+      CHECK(compare({inner.c_str(), "%y = mul %all, %one : f64"}).is_refuted);
+      CHECK(compare({inner.c_str(), kTrace}).is_refuted);
+    }
+}
+
+// A band, and the product of two masks: i == j + 1 and j == k + 2.
+TEST_CASE("instance check: several distances at once, and distances of distances") {
+  const std::string band = std::string(kDistances) +
+                           "%k1 = add %j, %c1 : i32[1, 500] %k2 = sub %j, %c1 : i32[1, 500] %m1 = eq %i, %k1 : i1[500, 500] "
+                           "%m2 = eq %i, %k2 : i1[500, 500] %m3 = bit_or %m1, %m2 : i1[500, 500] %m = bit_or %m3, %eq : i1[500, 500] "
+                           "%w = select %m, %one, %zero : f64[500, 500] %x = reduce %w {kind = sum, axes = [0, 1]} : f64";
+  CHECK(!compare({band.c_str(), "%n = constant {data = [1498]} : f64 %y = mul %n, %one : f64"}).is_refuted);
+  CHECK(compare({band.c_str(), "%n = constant {data = [1500]} : f64 %y = mul %n, %one : f64"}).is_refuted);
+  const std::string steps = std::string(kDistances) +
+                            "%k1 = add %j, %c1 : i32[1, 500] %k2 = add %j, %c7 : i32[1, 500] %m1 = eq %i, %k1 : i1[500, 500] "
+                            "%m2 = eq %i, %k2 : i1[500, 500] %w1 = select %m1, %one, %zero : f64[500, 500] "
+                            "%w2 = select %m2, %one, %zero : f64[500, 500] %w = einsum %w1, %w2 {text = \"ij,jk->ik\"} : f64[500, 500] "
+                            "%x = reduce %w {kind = sum, axes = [0, 1]} : f64";
+  CHECK(!compare({steps.c_str(), "%n = constant {data = [492]} : f64 %y = mul %n, %one : f64"}).is_refuted);
+  CHECK(compare({steps.c_str(), "%n = constant {data = [493]} : f64 %y = mul %n, %one : f64"}).is_refuted);
+}
+
 // The middle graph has a stored factor with a diagonal of its own, which a later kernel reads along another axis.
 TEST_CASE("instance check: right plans of masks that compare indices are not refuted") {
   for (const char* text : {R"(graph {
@@ -222,6 +285,36 @@ TEST_CASE("instance check: elements that masks and indexed reads pick by numbers
     CHECK(p.proof.exact);
     CHECK_MESSAGE(p.proof.left_open.empty(), p.proof.text);
   }
+}
+
+TEST_CASE("instance check: plans of masks beside the diagonal are not refuted") {
+  for (const int distance : {0, 1, -1, 5, -130})
+    for (const char* axes : {"[0, 1] } : f32", "[0] } : f32[512]", "[1] } : f32[512]"}) {
+      CAPTURE(distance);
+      CAPTURE(axes);
+      const graph::Graph g = graph::parse(fmt::format(R"(graph {{
+  %a = input : f32[512, 64]
+  %b = input : f32[64, 512]
+  %p = einsum %a, %b {{text = "ik,kj->ij"}} : f32[512, 512]
+  %i = iota {{axes = [0]}} : i32[512, 1]
+  %j = iota {{axes = [1]}} : i32[1, 512]
+  %c = constant {{data = [{}]}} : i32
+  %k = add %j, %c : i32[1, 512]
+  %m = eq %i, %k : i1[512, 512]
+  %z = constant {{data = [0]}} : f32
+  %w = select %m, %p, %z : f32[512, 512]
+  %t = reduce %w {{kind = sum, axes = {}
+  output "t" %t
+}})",
+                                                      distance, axes),
+                                          "shift");
+      for (const ir::TargetDesc& target : {ir::TargetDesc{}, kAmpere}) {
+        const KernelSequence p = build_sequence(g, {}, target);
+        CHECK(p.proof.exact);
+        CHECK(p.kernels.size() + p.parameter_kernels.size() <= 2);
+        CHECK_MESSAGE(p.not_fused.empty(), p.not_fused[0]);
+      }
+    }
 }
 
 TEST_CASE("instance check: a pick of another element, or of several, is refuted") {
