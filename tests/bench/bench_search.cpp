@@ -49,28 +49,36 @@ Tensor convolution_of_long_rows(const Tensor& rows, const Tensor& w, std::int64_
   return sum;
 }
 
+/// Some pairs have a second size. At the first one a kernel takes not much longer than a launch on a GPU, so that one kernel of more work may
+/// be faster than two.
 std::vector<Pair> pairs() {
   std::vector<Pair> all;
   all.push_back({"mean of x W, 512 rows",
                  [](Formula& f) { f.output("y", tw::mean(matmul(f.input("x", {512, 512}), f.parameter("w", {512, 1000})), 0)); },
                  [](Formula& f) { f.output("y", matmul(tw::mean(f.input("x", {512, 512}), 0, true), f.parameter("w", {512, 1000}))); }});
-  const auto attention = [](Formula& f, bool is_rewritten) {
-    const Tensor q = tw::relu(f.input("q", {2048, 64})), k = tw::relu(f.input("k", {2048, 64})), v = f.input("v", {2048, 64});
-    f.output("y", is_rewritten ? matmul(q, matmul(tw::transpose(k), v)) : matmul(matmul(q, tw::transpose(k)), v));
-  };
-  all.push_back({"(q k') v, 2048 of 64", [=](Formula& f) { attention(f, false); }, [=](Formula& f) { attention(f, true); }});
-  all.push_back({"trace of A B, 512",
-                 [](Formula& f) {
-                   const Tensor product = matmul(f.input("a", {512, 512}), f.input("b", {512, 512}));
-                   const auto i = tw::iota<std::int32_t>(f.graph, {512}, 0);
-                   f.output("y", tw::sum(tw::where(tw::expand_dims(i, 1) == tw::expand_dims(i, 0), product, 0.0f)));
-                 },
-                 [](Formula& f) { f.output("y", tw::sum(f.input("a", {512, 512}) * tw::transpose(f.input("b", {512, 512})))); }});
-  const auto chain = [](Formula& f, bool is_rewritten) {
-    const Tensor a = f.input("a", {1000, 16}), b = f.input("b", {16, 1000}), c = f.input("c", {1000, 16});
-    f.output("y", is_rewritten ? matmul(a, matmul(b, c)) : matmul(matmul(a, b), c));
-  };
-  all.push_back({"(A B) C, 1000 x 16", [=](Formula& f) { chain(f, false); }, [=](Formula& f) { chain(f, true); }});
+  for (const std::int64_t rows : {2048, 8192}) {
+    const auto attention = [=](Formula& f, bool is_rewritten) {
+      const Tensor q = tw::relu(f.input("q", {rows, 64})), k = tw::relu(f.input("k", {rows, 64})), v = f.input("v", {rows, 64});
+      f.output("y", is_rewritten ? matmul(q, matmul(tw::transpose(k), v)) : matmul(matmul(q, tw::transpose(k)), v));
+    };
+    all.push_back(
+        {fmt::format("(q k') v, {} of 64", rows), [=](Formula& f) { attention(f, false); }, [=](Formula& f) { attention(f, true); }});
+  }
+  for (const std::int64_t n : {512, 1024})
+    all.push_back({fmt::format("trace of A B, {}", n),
+                   [=](Formula& f) {
+                     const Tensor product = matmul(f.input("a", {n, n}), f.input("b", {n, n}));
+                     const auto i = tw::iota<std::int32_t>(f.graph, {n}, 0);
+                     f.output("y", tw::sum(tw::where(tw::expand_dims(i, 1) == tw::expand_dims(i, 0), product, 0.0f)));
+                   },
+                   [=](Formula& f) { f.output("y", tw::sum(f.input("a", {n, n}) * tw::transpose(f.input("b", {n, n})))); }});
+  for (const std::int64_t rows : {1000, 8192}) {
+    const auto chain = [=](Formula& f, bool is_rewritten) {
+      const Tensor a = f.input("a", {rows, 16}), b = f.input("b", {16, rows}), c = f.input("c", {rows, 16});
+      f.output("y", is_rewritten ? matmul(a, matmul(b, c)) : matmul(matmul(a, b), c));
+    };
+    all.push_back({fmt::format("(A B) C, {} x 16", rows), [=](Formula& f) { chain(f, false); }, [=](Formula& f) { chain(f, true); }});
+  }
   const auto gram = [](Formula& f, bool is_rewritten) {
     const Tensor x = f.input("x", {8192, 256}), v = f.input("v", {256, 1});
     f.output("y", is_rewritten ? matmul(tw::transpose(x), matmul(x, v)) : matmul(matmul(tw::transpose(x), x), v));
@@ -97,11 +105,15 @@ std::vector<Pair> pairs() {
     f.output("y", is_rewritten ? matmul(x, matmul(v, w)) : matmul(matmul(x, v), w));
   };
   all.push_back({"(x W1) W2, 256 rows", [=](Formula& f) { of_parameters(f, false); }, [=](Formula& f) { of_parameters(f, true); }});
-  const auto pool = [](Formula& f, bool is_rewritten) {
-    const Tensor x = tw::relu(f.input("x", {28, 28, 256})), w = f.parameter("w", {256, 128});
-    f.output("y", is_rewritten ? matmul(tw::avg_pool(x, 2), w) : tw::avg_pool(matmul(x, w), 2));
-  };
-  all.push_back({"average pool of x W", [=](Formula& f) { pool(f, false); }, [=](Formula& f) { pool(f, true); }});
+  for (const std::int64_t images : {1, 32}) {
+    const auto pool = [=](Formula& f, bool is_rewritten) {
+      const std::int64_t channels = images > 1 ? 512 : 256;
+      const Tensor x = tw::relu(f.input("x", {images, 28, 28, channels})), w = f.parameter("w", {channels, channels / 2});
+      f.output("y", is_rewritten ? matmul(tw::avg_pool(x, 2), w) : tw::avg_pool(matmul(x, w), 2));
+    };
+    all.push_back({fmt::format("average pool of x W, {} image{}", images, images > 1 ? "s" : ""), [=](Formula& f) { pool(f, false); },
+                   [=](Formula& f) { pool(f, true); }});
+  }
   const auto sum_of_products = [](Formula& f, bool is_rewritten) {
     const Tensor x = f.input("x", {256, 512}), v = f.parameter("v", {512, 512}), w = f.parameter("w", {512, 512});
     f.output("y", is_rewritten ? matmul(x, v + w) : matmul(x, v) + matmul(x, w));

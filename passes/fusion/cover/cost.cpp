@@ -11,6 +11,7 @@
 #include "passes/fusion/thresholds.h"
 #include "passes/fusion/tiles/footprint.h"
 #include "passes/fusion/tiles/plan_rows.h"
+#include "passes/fusion/tiles/split_loop.h"
 #include "tileir/target/machine_facts.h"
 
 namespace tilewright::passes::fusion {
@@ -67,7 +68,9 @@ class Estimator {
     const double matrix = facts_.matrix_flops(std::min(cost_.operand_bits, 32) / 8);
     const double compute = (cost_.matrix_flops + cost_.idle_flops) / matrix + cost_.precision_seconds + cost_.flops / facts_.flops +
                            (cost_.exponentials + cost_.exponentials_of_scans) / facts_.exponentials;
-    const double moved = cost_.read_bytes + cost_.written_bytes + cost_.wasted_bytes;
+    const bool merges_on_gpu = cost_.parts > 1 && target_.is_gpu();
+    const double states = merges_on_gpu ? footprint_.state_bytes() : 0;
+    const double moved = cost_.read_bytes + cost_.written_bytes + cost_.wasted_bytes + 2 * states * footprint_.programs() * cost_.parts;
     const double nearby = target_.is_gpu() ? 0 : (1 - kOfNearby) * cost_.nearby_bytes;
     const double memory =
         std::max(moved / facts_.memory_bytes, share * (moved + cost_.reread_bytes - nearby + cost_.spilled_bytes) / facts_.cache_bytes);
@@ -76,7 +79,8 @@ class Estimator {
                         share * (kOfFar * far_bytes() + kOfCopies * cost_.copied_bytes) / facts_.cache_bytes;
     const double to_share = processors > 1 ? facts_.share_seconds : 0;
     const double launch = facts_.launch_seconds + (programs > 1 ? to_share : 0);
-    return work + launch + (cost_.parts > 1 ? facts_.launch_seconds + to_share : 0);
+    const double merge = merges_on_gpu ? bytes_of_merge(states, tiling_.split.parts) / facts_.cache_bytes : 0;
+    return work + launch + merge + (cost_.parts > 1 ? facts_.launch_seconds + to_share : 0);
   }
 
   // The bytes that programs of a host read again from beyond the caches of a processor: all reread bytes if one pass of a program reads

@@ -13,6 +13,7 @@
 #include "passes/fusion/tiles/footprint.h"
 #include "passes/fusion/tiles/loop_bounds.h"
 #include "passes/fusion/tiles/plan_rows.h"
+#include "tileir/target/machine_facts.h"
 
 namespace tilewright::passes::fusion {
 
@@ -22,23 +23,52 @@ using graph::Combine;
 
 std::int64_t power_of_two_at_most(double x) { return x < 1 ? 1 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(x))); }
 
-SplitChoice divided(ExprBuilder& b, const LoopPlan& plan, const TileSizes& sizes, const SplitLimits& limits) {
+// The seconds that the parts and their merge take on a GPU, without launches.
+double seconds_of_parts(std::int64_t parts, const Footprint& footprint, const SplitLimits& limits) {
+  const auto count = static_cast<double>(parts);
+  const double bytes = footprint.loop_bytes(), states = footprint.state_bytes();
+  const double memory = footprint.programs() * (bytes + 2 * count * states) / limits.memory_bytes;
+  const double part = (bytes / count + states) / limits.processor_bytes;
+  return std::max(memory, part) + bytes_of_merge(states, parts) / limits.processor_bytes;
+}
+
+// With more parts programs read less, and the states of all parts take longer.
+std::int64_t fastest_parts(std::int64_t most, const Footprint& footprint, const SplitLimits& limits) {
+  std::int64_t fastest = most;
+  for (std::int64_t parts = most / 2; parts >= kLeastParts; parts /= 2)
+    if (seconds_of_parts(parts, footprint, limits) < seconds_of_parts(fastest, footprint, limits)) fastest = parts;
+  return fastest;
+}
+
+// Makes a GPU's tiles of the loop shorter, so that there are as many of them as parts.
+TileSizes with_tiles(double parts, const LoopPlan& plan, TileSizes sizes, const AxisSet& rows) {
+  while (sizes.loop > kLeastOfMatrix && Footprint(plan, sizes, rows).tiles_of_loop() < parts) sizes.loop /= 2;
+  return sizes;
+}
+
+SplitChoice divided(ExprBuilder& b, const LoopPlan& plan, TileSizes& sizes, const SplitLimits& limits) {
   // If other rows must not matter, the number of rows must not matter either.
-  const Footprint footprint(plan, sizes, limits.is_batch_invariant ? rows_of(plan) : AxisSet());
+  const AxisSet rows = limits.is_batch_invariant ? rows_of(plan) : AxisSet();
+  const Footprint footprint(plan, sizes, rows);
   const double bytes = footprint.loop_bytes();
   if (bytes < kLeastSplitBytes) return {};
   // With a window, most parts would be empty.
   for (const LoopBound& bound : loop_bounds(b, plan, plan.states[0]))
     if (!bound.is_upper) return {};
-  // States are written and read again: at most this share of what the loop reads.
-  const double most = std::min({bytes / kLeastBytesOfPart, footprint.tiles_of_loop(), footprint.steps_of_loop() / kLeastStepsOfPart,
-                                kGreatestShareOfStates * bytes / (2 * footprint.state_bytes())});
+  const bool is_gpu = limits.processor_bytes > 0;
   const double wanted =
       limits.is_batch_invariant ? std::min<double>(kInvariantParts, limits.processors) : limits.processors / footprint.programs();
-  const std::int64_t parts = power_of_two_at_most(std::min(most, wanted));
+  const TileSizes shorter = is_gpu ? with_tiles(std::min(bytes / kLeastBytesOfPart, wanted), plan, sizes, rows) : sizes;
+  double most = std::min(bytes / kLeastBytesOfPart, Footprint(plan, shorter, rows).tiles_of_loop());
+  // States are written and read again: at most this share of what a host's loop reads.
+  if (!is_gpu)
+    most = std::min({most, footprint.steps_of_loop() / kLeastStepsOfPart, kGreatestShareOfStates * bytes / (2 * footprint.state_bytes())});
+  std::int64_t parts = power_of_two_at_most(std::min(most, wanted));
+  if (is_gpu) parts = fastest_parts(parts, footprint, limits);
   const std::int64_t least_parts = bytes < limits.least_bytes_of_two ? kLeastParts : 2;
   if (parts < least_parts || static_cast<double>(parts) * footprint.most_bytes_of_states() > static_cast<double>(limits.max_workspace))
     return {};
+  sizes.loop = shorter.loop;
   const std::string why = limits.is_batch_invariant
                               ? std::string("as many for every number of rows, since bits must not depend on it")
                               : fmt::format("{:.0f} program{} would leave most of {} {} idle", footprint.programs(),
@@ -65,8 +95,18 @@ bool can_split(const LoopPlan& plan) {
   });
 }
 
+double bytes_of_merge(double state_bytes, std::int64_t parts) {
+  return std::min(static_cast<double>(parts) * state_bytes, 4 * kMostMergedElements);
+}
+
 SplitLimits split_limits(const ir::TargetDesc& target) {
-  if (target.is_gpu()) return {.processors = target.processors, .processor_name = "multiprocessors"};
+  if (target.is_gpu()) {
+    const ir::MachineFacts facts = ir::machine_facts(target);
+    return {.processors = target.processors,
+            .processor_name = "multiprocessors",
+            .processor_bytes = facts.cache_bytes,
+            .memory_bytes = facts.memory_bytes};
+  }
   // A thread reads faster from memory by whole rows than by tiles of rows; from a cache, tiles of any shape are equally fast.
   return {.processors = target.processors,
           .processor_name = "threads",

@@ -33,9 +33,14 @@ struct SplitLimits {
   bool may_divide = true;
   bool is_batch_invariant = false;
   std::uint64_t max_workspace = UINT64_MAX;
+  // The bytes that a GPU moves in a second: one multiprocessor and the memory. 0: a host, whose parts are bounded by thresholds alone.
+  double processor_bytes = 0, memory_bytes = 0;
 };
 
 SplitLimits split_limits(const ir::TargetDesc&);
+
+/// The most bytes of states that a program of the kernel that merges them reads.
+double bytes_of_merge(double state_bytes, std::int64_t parts);
 
 /// The number of parts into which a loop is divided; 1: it is not divided.
 struct SplitChoice {

@@ -5,6 +5,7 @@
 #include "passes/fusion/expr/extents.h"
 #include "passes/fusion/plan/best_plan.h"
 #include "passes/fusion/sequence/build_sequence.h"
+#include "passes/fusion/thresholds.h"
 #include "tests/unit/passes/fusion/derive.h"
 #include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tileir/target/machine_facts.h"
@@ -88,6 +89,41 @@ TEST_CASE("fusion cover: the sum of a large array is two kernels, of a small one
     builder(g).output("y", sum(input(g, "x", {8, 64}), {0, 1}, false).id);
     CHECK(build_sequence(g, {}, target).kernels.size() == 1);
   }
+}
+
+// (k k)' v, a sum of all products of two matrices, and a row times a matrix.
+std::vector<graph::Graph> divided_graphs() {
+  std::vector<graph::Graph> all(3);
+  const Formula k = input(all[0], "k", {2048, 64}), v = input(all[0], "v", {2048, 64});
+  builder(all[0]).output("y", einsum("kd,ke->de", {k * k, v}).id);
+  const Formula a = input(all[1], "a", {512, 512}), b = input(all[1], "b", {512, 512});
+  builder(all[1]).output("y", sum(a * permute(b, {1, 0}), {0, 1}, false).id);
+  builder(all[2]).output("y", einsum("k,kn->n", {input(all[2], "x", {4096}), input(all[2], "w", {4096, 256})}).id);
+  return all;
+}
+
+TEST_CASE("fusion cover: a GPU divides a loop into as many parts as take the least time, their merge included") {
+  for (const ir::TargetDesc& target : {kAmpere, kHopper})
+    for (const graph::Graph& g : divided_graphs()) {
+      CAPTURE(target.name);
+      Derived d;
+      *d.graph = g;
+      translate_outputs(d);
+      const LoopPlan plan = best_plan(*d.exprs, d.outputs);
+      Tiling tiling = choose_tiling(*d.exprs, plan, target, {});
+      const KernelCost chosen = estimate(plan, tiling, *d.exprs, target);
+      CAPTURE(chosen.parts);
+      CHECK(chosen.programs * chosen.parts >= 16);
+      const double bytes = chosen.read_bytes / chosen.programs;
+      for (const std::int64_t other : {tiling.split.parts / 2, tiling.split.parts * 2}) {
+        if (bytes / static_cast<double>(other) < kLeastBytesOfPart || chosen.programs * static_cast<double>(other) > target.processors)
+          continue;
+        CAPTURE(other);
+        Tiling changed = tiling;
+        changed.split.parts = other;
+        CHECK(estimate(plan, changed, *d.exprs, target).seconds > 0.98 * chosen.seconds);
+      }
+    }
 }
 
 // Each program of one kernel would compute all of each reduction over all axes for its own part of the result.
