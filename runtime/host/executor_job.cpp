@@ -18,7 +18,6 @@ void run_on(const Executor& executor, std::int64_t total, const ThreadPool::Work
   std::mutex mutex;
   std::exception_ptr error;
   const auto keep_error = [&] {
-    chunks.stop();
     const std::lock_guard lock(mutex);
     if (!error) error = std::current_exception();
   };
@@ -27,6 +26,7 @@ void run_on(const Executor& executor, std::int64_t total, const ThreadPool::Work
     try {
       work(chunks);
     } catch (...) {
+      chunks.stop();
       keep_error();
     }
   };

@@ -115,6 +115,8 @@ class Graph {
     static_assert(kResults == sizeof...(Out), "a kernel of a graph writes through as many parameters as the call has results");
     static_assert(sizeof...(P) - kResults == sizeof...(In),
                   "each parameter that the kernel does not write through takes one input of the call");
+    static_assert(kResults != sizeof...(Out) || detail::tensor::are_result_types<P...>({detail::kCode<Out>...}),
+                  "the element types of a call's results are those that the kernel writes: graph.call<float>(...) for a Ptr<float>");
     detail::tensor::CallArguments arguments(launch, out_shapes, {detail::kCode<Out>...});
     const std::vector<detail::tensor::Handle> made = detail::tensor::call_kernel(*this, kernel, arguments, inputs...);
     if constexpr (sizeof...(Out) == 1)

@@ -10,10 +10,10 @@ namespace tilewright {
 /// Threads that the application owns. A launch calls run(count, task) on the thread that launches, with a count from 1 to `threads`. run calls
 /// task() `count` times on threads of its choice, and returns when all of these calls have returned; task() throws nothing. The calls share the
 /// programs of the launch, so they may also run one after another: the first one then does all the work. If run makes fewer calls, or throws, the
-/// launching thread does the rest. While run waits it must not launch on the same stream.
+/// launching thread does the rest; then the launch throws what run has thrown. While run waits it must not launch on the same stream.
 struct Executor {
   int threads = 0;  // how many calls of task() can run at the same time
-  std::function<void(int count, const std::function<void()>& task)> run;
+  std::function<void(int count, const std::function<void()>& task)> run = {};
 };
 
 /// A cpu, "cpu" or "cpu:x86-64-v3", whose launches run on the executor. It is another device than Device::open("cpu"), so their buffers do not mix.

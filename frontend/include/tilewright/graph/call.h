@@ -166,6 +166,31 @@ constexpr std::size_t results_before(std::size_t i) {
   return count;
 }
 
+/// The element type of what a parameter points to or views.
+template <class P>
+struct ElementOfParameter {};
+template <PointerElement P>
+struct ElementOfParameter<Tile<P>> {
+  static constexpr TypeCode code = detail::kCode<std::remove_const_t<std::remove_pointer_t<P>>>;
+};
+template <class T, int R>
+struct ElementOfParameter<View<T, R>> {
+  static constexpr TypeCode code = detail::kCode<std::remove_const_t<T>>;
+};
+
+/// Whether parameter i of those that the kernel writes through has the element type i, so that a result has room for what is written.
+template <class... P>
+constexpr bool are_result_types(std::initializer_list<TypeCode> types) {
+  const TypeCode* type = types.begin();
+  const auto fits = [&]<class Q>(std::type_identity<Q>) {
+    if constexpr (kIsResult<Q>)
+      return type != types.end() && ElementOfParameter<Q>::code == *type++;
+    else
+      return true;
+  };
+  return (fits(std::type_identity<std::remove_cvref_t<P>>()) && ...);
+}
+
 /// The compile argument of parameter `I`.
 template <std::size_t I, class... P, class Inputs>
 auto call_argument(CallArguments& to, const Inputs& inputs) {

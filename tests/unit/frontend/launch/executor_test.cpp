@@ -88,6 +88,20 @@ TEST_CASE("executor: its exception is thrown by the launch, whose programs have 
   CHECK(runs_of(device, 100) == std::vector<int>(100, 1));
 }
 
+TEST_CASE("executor: if it throws, before its calls or after some, every program of the launch has run once") {
+  const tw::Kernel add("add", [](tw::Ptr<int> x) { tw::store(x + tw::program_id(0), tw::load(x + tw::program_id(0)) + 1); });
+  for (const int calls : {0, 1, 2}) {
+    CAPTURE(calls);
+    const tw::Device device = tw::open_device({2, [&](int, const Task& task) {
+                                                 for (int i = 0; i < calls; ++i) task();
+                                                 throw std::runtime_error("no threads");
+                                               }});
+    auto x = device.upload(std::vector<int>(1000));
+    CHECK_THROWS_WITH_AS(add({.grid = 1000}, x), doctest::Contains("no threads"), std::runtime_error);
+    CHECK(x.download() == std::vector<int>(1000, 1));
+  }
+}
+
 TEST_CASE("executor: plans and the kernel library choose tiles for its threads, and their values are those of the library's threads") {
   const tw::Device own = tw::open_device({3, run_on_new_threads}), device = tw::Device::open("cpu");
   CHECK(own.name() == "cpu on an executor of 3 threads");
