@@ -16,6 +16,7 @@
 // tests/files/passes/expand_async_mma/.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "passes/pass.h"
 #include "passes/plans/buffer_plan.h"
@@ -24,6 +25,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/layout/canonical_buffer.h"
 #include "tileir/op_kind.h"
+#include "tileir/slices.h"
 #include "tileir/target/mma_layouts.h"
 
 namespace tilewright::passes {
@@ -126,6 +128,21 @@ class Expander {
     return view;
   }
 
+  /// Ops behind the wait take a factor in registers from it: what LLVM makes of them, such as the unpacking of halves, could come before the
+  /// wait otherwise. Further products only read the registers, as this one does.
+  void read_behind(OpId wait, ValueId factor) {
+    const BlockId block = f_.op(wait).parent;
+    std::set<OpId> behind;
+    for (OpId at = f_.op(wait).next; at; at = f_.op(at).next) behind.insert(at);
+    for (OpId user : std::vector<OpId>(f_.value(factor).users)) {
+      const OpKind k = f_.kind(user);
+      if (k == OpKind::mma_ || k == OpKind::mma_async_ || k == OpKind::mma_wait_) continue;
+      if (!behind.contains(ir::ancestor_in(f_, user, block))) continue;
+      for (int i = 0; i < static_cast<int>(f_.op(user).operands.size()); ++i)
+        if (f_.operand(user, i) == factor) rw_.set_operand(user, i, f_.result(wait, 1));
+    }
+  }
+
   void expand(OpId id) {
     std::vector<ValueId> operands = f_.op(id).operands;
     const std::vector<ValueId> tiles = operands;
@@ -142,6 +159,7 @@ class Expander {
     const OpId wait = rw_.create(OpKind::mma_wait_, awaited, {{ir::AttrName::pending, 0, {}, {}}});
     for (std::size_t i = 0; i < awaited.size(); ++i) f_.set_layout(f_.result(wait, static_cast<int>(i)), f_.layout_id(awaited[i]));
     rw_.replace(id, f_.result(wait));
+    if (awaited.size() > 1) read_behind(wait, tiles[0]);
     for (int i : {0, 1})
       if (operands[static_cast<std::size_t>(i)] != tiles[static_cast<std::size_t>(i)]) rw_.erase_unused(tiles[static_cast<std::size_t>(i)]);
   }

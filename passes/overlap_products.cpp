@@ -24,6 +24,7 @@
 #include <optional>
 #include <set>
 
+#include "passes/analysis/axis_info.h"
 #include "passes/canonicalize/rules.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
@@ -171,7 +172,8 @@ class RotationFinder {
 
 class LoopRotator {
  public:
-  LoopRotator(Rewriter& rw, Rotation r) : rw_(rw), f_(rw.function()), r_(std::move(r)), body_(f_.region(r_.loop)) {}
+  LoopRotator(Rewriter& rw, Rotation r)
+      : rw_(rw), f_(rw.function()), r_(std::move(r)), body_(f_.region(r_.loop)), may_wrap_(may_wrap(f_, r_.loop)) {}
 
   void run() {
     const std::vector<ValueId> operands = f_.op(r_.loop).operands, results = f_.op(r_.loop).results;
@@ -232,6 +234,18 @@ class LoopRotator {
     return map(f_.operand(f_.terminator(body_), r_.sum));
   }
 
+  /// Whether lo + step may wrap.
+  static bool may_wrap(const Function& f, OpId loop) {
+    const ValueId lo = f.operand(loop, 0);
+    return AxisInfoAnalysis(f).range(lo).hi > full_range(f.type(lo)).hi - *ir::constant_integer(f, f.operand(loop, 2));
+  }
+  /// lo + step; hi, where no iteration is, if the sum wraps.
+  ValueId second_number(bool may_wrap) {
+    const ValueId lo = f_.operand(r_.loop, 0), hi = f_.operand(r_.loop, 1), step = f_.operand(r_.loop, 2);
+    const ValueId next = rw_.binary(OpKind::add_, lo, step);
+    return may_wrap ? rw_.select(rw_.binary(OpKind::lt_, next, lo), hi, next) : next;
+  }
+
   /// Emits all iterations, of which there is at least one, and returns the results of the loop.
   std::vector<ValueId> emit_iterations() {
     const std::vector<ValueId> operands = f_.op(r_.loop).operands;
@@ -241,7 +255,7 @@ class LoopRotator {
     for (OpId id : f_.ops(body_))
       if (!is_late(id) && id != f_.terminator(body_)) rw_.clone(id, map);
     rw_.set_loc(f_.op(r_.loop).loc);
-    std::vector<ValueId> inits{rw_.binary(OpKind::add_, operands[0], operands[2]), operands[1], operands[2]};
+    std::vector<ValueId> inits{second_number(may_wrap_), operands[1], operands[2]};
     for (ValueId v : mapped(left_over(), map)) inits.push_back(v);
     const OpId loop = rw_.create(OpKind::for_, inits, f_.op(r_.loop).attrs);
     emit_body(loop, std::span(inits).subspan(3));
@@ -295,6 +309,7 @@ class LoopRotator {
   Function& f_;
   const Rotation r_;
   const BlockId body_;  // of the loop that is rotated
+  const bool may_wrap_;
 };
 
 }  // namespace
