@@ -17,8 +17,6 @@ namespace {
 
 // The largest divisor that specializations know: enough for 16-byte accesses, small enough for few variants.
 constexpr std::int64_t kClass = 16;
-// Along such an extent a tensor consists of whole slabs of 128 bytes, of any elements (passes/pipeline/tensor_box.h).
-constexpr std::int64_t kWholeSlabs = 128;
 
 std::int64_t element_bytes(Code c) {
   switch (c) {
@@ -56,9 +54,6 @@ std::int64_t power_of_two_in(std::uint64_t n) {
   n |= kClass;
   return static_cast<std::int64_t>(n & -n);
 }
-
-/// The same of an integer, but kWholeSlabs for its multiples.
-std::int64_t divisor_of(std::uint64_t n) { return n % kWholeSlabs == 0 ? kWholeSlabs : power_of_two_in(n); }
 
 }  // namespace
 
@@ -98,7 +93,7 @@ void Arguments::add_word(TypeCode type, std::uint64_t bits, std::int64_t divisib
 }
 
 void Arguments::forget_signs() {
-  for (Word& w : words_) w.positive = false, w.divisible_by = std::min(w.divisible_by, kClass);
+  for (Word& w : words_) w.positive = false;
 }
 
 void Arguments::add_device(rt::Device* device) {
@@ -168,14 +163,14 @@ std::vector<Arguments::Reach> Arguments::written() const {
 
 void Arguments::add_value(Code code, std::uint64_t bits) {
   // Only the low bits decide, for any width and sign: 16 divides -32 in two's complement too.
-  add_word({code}, bits, is_integer(code) && element_bytes(code) >= 2 ? divisor_of(bits) : 1);
+  add_word({code}, bits, is_integer(code) && element_bytes(code) >= 2 ? power_of_two_in(bits) : 1);
   advance();
 }
 
 void Arguments::add_stand_in(Code code, std::int64_t divisible_by) {
   if (divisible_by < 1) fail(fmt::format("a multiple of {}; the divisor must be at least 1", divisible_by));
   if (divisible_by > 1 && !is_integer(code)) fail(fmt::format("a multiple of {} that is not an integer", divisible_by));
-  add_word({code}, 0, divisor_of(static_cast<std::uint64_t>(divisible_by)));
+  add_word({code}, 0, power_of_two_in(static_cast<std::uint64_t>(divisible_by)));
   words_.back().positive = is_integer(code);
   advance();
 }
@@ -186,7 +181,7 @@ void Arguments::add_view(TypeCode pointer, const HostView& view, std::span<const
   // This is checked again because another buffer may have been moved into this one since the view was made.
   if (view.buffer) check_view(*view.buffer, extents, strides, at_);
   add_pointer_word(pointer, {.buffer = view.buffer, .alignment = view.alignment, .is_stand_in = view.buffer == nullptr});
-  for (std::int64_t e : extents) add_word({Code::i64}, static_cast<std::uint64_t>(e), divisor_of(static_cast<std::uint64_t>(e)));
+  for (std::int64_t e : extents) add_word({Code::i64}, static_cast<std::uint64_t>(e), power_of_two_in(static_cast<std::uint64_t>(e)));
   for (std::int64_t s : strides) {
     add_word({Code::i64}, static_cast<std::uint64_t>(s), power_of_two_in(static_cast<std::uint64_t>(s)));
     key_.add(static_cast<std::uint8_t>(s == 1));  // the strides that the specialization knows to be 1

@@ -109,8 +109,7 @@ rt::Device& device_of(const Request& request, const Launch& launch, const Argume
   return *found->device;
 }
 
-// Whether kernels for the target may depend on which integers are positive, or multiples of 128: tensor maps take no distances that are not
-// positive, and count slabs (passes/use_tma.cpp).
+// Whether kernels for the target may depend on which integers are positive: tensor maps take no distances that are not (passes/use_tma.cpp).
 bool uses_signs(std::string_view target) { return target.starts_with("sm_90a"); }
 
 // Whether kernels for those targets know that the argument is 0: 64-bit integers are strides of views, and along axes that repeat one element a
@@ -129,9 +128,7 @@ void add_rest(KernelKey& key, const Arguments& arguments, const backend::Compile
     const Arguments::Word& w = arguments.words()[i];
     const bool is_zero = with_signs && is_known_zero(w, arguments.bits()[i]);
     if (used == 64) key.add_word(std::exchange(classes, 0)), used = 0;
-    classes |= static_cast<std::uint64_t>(is_zero * 128 + w.positive * 64 +
-                                          std::countr_zero(static_cast<std::uint64_t>(w.divisible_by)) * 2 + w.disjoint)
-               << used;
+    classes |= static_cast<std::uint64_t>(is_zero * 128 + w.positive * 64 + w.divisible_by * 2 + w.disjoint) << used;
     used += kBits;
   }
   key.add_word(classes);

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <initializer_list>
 #include <numeric>
 #include <string>
@@ -39,21 +38,16 @@ std::vector<float> iota(int n) {
 }  // namespace
 
 TEST_CASE("arguments: numbers are told apart by the power of two that divides them") {
-  // Multiples of 128 are a class of their own where kernels may depend on signs, too.
-  const auto class_of = [](detail::Code code, std::int64_t value, bool with_signs = true) {
+  const auto class_of = [](detail::Code code, std::int64_t value) {
     detail::Arguments arguments(Here::current());
     arguments.add_value(code, static_cast<std::uint64_t>(value));
-    if (!with_signs) arguments.forget_signs();
     return arguments.words()[0].divisible_by;
   };
   using enum detail::Code;
-  for (const auto& [value, expected] :
-       {std::pair{0, 128}, {-384, 128}, {64, 16}, {16, 16}, {-32, 16}, {24, 8}, {-12, 4}, {50258, 2}, {7, 1}, {-1, 1}}) {
+  for (const auto& [value, expected] : {std::pair{0, 16}, {16, 16}, {-32, 16}, {24, 8}, {-12, 4}, {50258, 2}, {7, 1}, {-1, 1}}) {
     CAPTURE(value);
-    for (const detail::Code code : {i32, u64}) {
-      CHECK(class_of(code, value) == expected);
-      CHECK(class_of(code, value, false) == std::min(expected, 16));
-    }
+    CHECK(class_of(i32, value) == expected);
+    CHECK(class_of(u64, value) == expected);
   }
   CHECK(class_of(i8, 16) == 1);
   CHECK(class_of(f32, 16) == 1);
