@@ -18,7 +18,6 @@ class NodeWriter {
   /// The line and the composite that new nodes have.
   void begin(const Location& where, std::optional<std::uint32_t> composite) { where_ = where, composite_ = composite; }
   graph::NodeId add(graph::Node);
-  const graph::Graph& to() const { return to_; }
   const graph::TensorShape& shape(graph::NodeId n) const { return to_.node(n).shape; }
   graph::GraphBuilder builder() { return {to_, "search", where_, graph::kMaxRank}; }
 

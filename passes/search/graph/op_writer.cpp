@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "passes/search/graph/kept_nodes.h"
 #include "tileir/graph/einsum.h"
 
 namespace tilewright::passes::search {
@@ -55,44 +54,10 @@ LabelledNode OpWriter::along(const Member& m, graph::Op op, std::vector<NodeId> 
 /// If fusion computed the parts of a product with a concatenation from the formula, it would multiply the pieces one by one again.
 LabelledNode OpWriter::slice(const Member& m, const WrittenOp& op) {
   const Ref& whole = op.operands[0];
-  NodeId& kept = parts_of_[whole.term];
+  NodeId& kept = in_memory_[whole.term];
   if (!kept.valid()) kept = is_merged(whole.term) ? writer_.builder().materialize(nodes_.at(whole.term)) : nodes_.at(whole.term);
   const NodeId x = writer_.aligned({kept, whole.labels}, m.slots);
   return along(m, graph::Op::slice, {x}, {op.begin, op.end, Dim(1)});
-}
-
-/// A factor of a product. If parameters are joined for it, this is done once: where a kernel reads the pieces, each of its programs reads all
-/// of them under masks.
-NodeId OpWriter::factor(int root) {
-  const NodeId own = nodes_.at(root);
-  if (!choice_.as_written.empty() && choice_.as_written[static_cast<std::size_t>(root)]) return own;
-  if (choice_.member(root).node.op != Op::cat || !is_of_parameters(own)) return own;
-  NodeId& kept = factors_[root];
-  if (!kept.valid()) kept = writer_.builder().materialize(own);
-  return kept;
-}
-
-bool OpWriter::is_of_parameters(NodeId n) const {
-  const std::vector<NodeId> all = nodes_down_to(writer_.to(), n, [](NodeId) { return false; });
-  return std::ranges::all_of(all, [&](NodeId x) {
-    const graph::Node& from = writer_.to().node(x);
-    switch (from.op) {
-      case graph::Op::input: return from.is_parameter;
-      case graph::Op::constant:
-      case graph::Op::map:
-      case graph::Op::reshape:
-      case graph::Op::permute:
-      case graph::Op::broadcast:
-      case graph::Op::slice:
-      case graph::Op::concat:
-      case graph::Op::pad:
-      case graph::Op::flip:
-      case graph::Op::reduce:
-      case graph::Op::einsum:
-      case graph::Op::materialize: return true;
-      default: return false;
-    }
-  });
 }
 
 /// Whether a class is computed by a product with a concatenation that the user has not written.
@@ -123,7 +88,7 @@ LabelledNode OpWriter::einsum(const Member& m, const WrittenOp& op) {
   graph::Node n;
   n.op = graph::Op::einsum;
   for (const Ref& r : op.operands) {
-    n.operands.push_back(factor(r.term));
+    n.operands.push_back(nodes_.at(r.term));
     std::string& labels = equation.operands.emplace_back();
     for (Label l : r.labels) labels += letter(l);
   }

@@ -25,17 +25,14 @@ class OpWriter {
   LabelledNode einsum(const Member&, const WrittenOp&);
   LabelledNode reduce(const Member&, const WrittenOp&);
   LabelledNode without_ones(const Member&, const WrittenOp&);
-  graph::NodeId factor(int root);
   bool is_merged(int root) const;
-  bool is_of_parameters(graph::NodeId) const;
 
   const GraphTerms& all_;
   const Choice& choice_;
   NodeWriter& writer_;
   const std::map<int, graph::NodeId>& nodes_;
-  // By class, if parts of it are read or if it is a factor: its node, which is in memory if the class is a merged product, or parameters that
-  // the user has not concatenated.
-  std::map<int, graph::NodeId> parts_of_, factors_;
+  std::map<int, graph::NodeId>
+      in_memory_;  // by class, if parts of it are read: its node, which is in memory if the class is a merged product
 };
 
 }  // namespace tilewright::passes::search

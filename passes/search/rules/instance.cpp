@@ -1,8 +1,6 @@
 // Builds labelled terms of formulas without labels.
 #include "passes/search/rules/instance.h"
 
-#include <algorithm>
-
 namespace tilewright::passes::search {
 namespace {
 
@@ -36,7 +34,7 @@ class Builder {
       case Op::add: return terms_.add(operand(0), operand(1));
       case Op::function: {
         const Ref a = operand(0);
-        return a ? function(a) : a;
+        return a ? terms_.function(std::span(&a, 1), binding_.function, binding_.function_element) : a;
       }
       case Op::reduce: TW_UNREACHABLE("rules have no reductions but sums");
       case Op::view: return terms_.view(operand(0), binding_.moved, binding_.move);
@@ -45,14 +43,6 @@ class Builder {
       case Op::part1: return terms_.part(n.op, operand(0), binding_.cut, binding_.cut_number);
     }
     return {};
-  }
-
-  Ref function(const Ref& argument) {
-    const AppliedFunction& f = binding_.function;
-    std::array<Ref, kMaxOperands> operands = f.given;
-    operands[f.argument] = argument;
-    const auto count = std::find(operands.begin(), operands.end(), Ref{}) - operands.begin();
-    return terms_.function(std::span(operands).first(static_cast<std::size_t>(count)), f.attribute, f.element);
   }
 
   bool has_sum_below(int node) const {

@@ -18,23 +18,14 @@ enum class Fate : std::uint8_t { kept, summed_by_product, summed_by_sum };
 enum class Role : std::uint8_t { plain, moved, cut };
 inline constexpr int kFates = 3, kRoles = 3;
 
-/// What a function of the rules stands for: a function of elements of which all operands but one are scalars, as in maximum(a, 0).
-struct AppliedFunction {
-  std::int32_t attribute = 0;
-  ir::Element element{};                     // that it gives
-  std::size_t argument = 0;                  // which operand is not given
-  std::array<Ref, kMaxOperands> given = {};  // the others
-  friend bool operator==(const AppliedFunction&, const AppliedFunction&) = default;
-};
-
 struct Binding {
   std::array<Ref, kMaxVariables> variables;
   LabelSet kept = 0, left_to_sum = 0;
   LabelSet summed_inside = 0;  // of two nested sums the inner one sums these, and the outer one the others; none: the inner one sums all
   Label moved = kNoLabel, cut = kNoLabel;
-  // The attributes of all nodes of these ops. Rules have one of each.
-  std::int32_t product = 0, move = 0, cut_number = 0;
-  AppliedFunction function = {};
+  // The attributes of all nodes of these ops, and the element type that the function gives. Rules have one of each.
+  std::int32_t product = 0, function = 0, move = 0, cut_number = 0;
+  ir::Element function_element{};
 };
 
 /// The term of a formula, or none if it makes no sense for these axes: a piece is added to a whole, an axis is summed that a factor keeps, the

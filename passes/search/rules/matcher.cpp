@@ -2,18 +2,6 @@
 #include "passes/search/rules/matcher.h"
 
 namespace tilewright::passes::search {
-namespace {
-
-/// Which operand of a node is operand i of the pattern, if that one's first operand is `first`.
-std::size_t operand_at(std::size_t i, std::size_t first) { return i == 0 ? first : 1 - first; }
-
-bool has_scalars_beside(const Node& function, std::size_t argument) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(function)); ++i)
-    if (i != argument && function.in[i].labels.size() > 0) return false;
-  return true;
-}
-
-}  // namespace
 
 Matcher::Matcher(const NodeSource& source, TermTable& terms, const Rule& rule, int side)
     : source_(source),
@@ -69,21 +57,15 @@ void Matcher::step(std::size_t node) {
     return;
   }
   for (const Member& m : source_.members(here.term)) {
-    if (m.node.op != p.op) continue;
-    if (p.op == Op::function) {
-      for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(m.node)); ++i)
-        if (has_scalars_beside(m.node, i)) take(node, m, i);
-      continue;
-    }
-    take(node, m, 0);
-    if (is_commutative(p.op) && !(m.node.in[0] == m.node.in[1])) take(node, m, 1);
+    if (m.node.op != p.op || operands_of(m.node) != operands_of(p.op)) continue;
+    take(node, m, false);
+    if (is_commutative(p.op) && !(m.node.in[0] == m.node.in[1])) take(node, m, true);
   }
 }
 
-void Matcher::take(std::size_t node, const Member& m, std::size_t first) {
-  const auto operands = static_cast<std::size_t>(operands_of(pattern_[node].op));
-  for (std::size_t i = 0; i < operands; ++i)
-    if (!can_be(static_cast<std::size_t>(pattern_[node].in[i]), m.node.in[operand_at(i, first)].term)) return;
+void Matcher::take(std::size_t node, const Member& m, bool swapped) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(m.node)); ++i)
+    if (!can_be(static_cast<std::size_t>(pattern_[node].in[i]), m.node.in[swapped ? 1 - i : i].term)) return;
   const State before = state_;
   Visit& visit = visits_[node];
   std::array<Label, kMaxLabels> renamed;
@@ -102,18 +84,18 @@ void Matcher::take(std::size_t node, const Member& m, std::size_t first) {
       fits = axis == kNoLabel || axis == visit.node.axis;
       axis = visit.node.axis;
     }
-    fits = fits && bind_attribute(visit.node, first);
+    fits = fits && bind_attribute(visit.node);
   }
   if (fits) {
-    visit.first = first;
-    for (std::size_t i = 0; i < operands; ++i)
-      visits_[static_cast<std::size_t>(pattern_[node].in[i])].ref = visit.node.in[operand_at(i, first)];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(m.node)); ++i)
+      visits_[static_cast<std::size_t>(pattern_[node].in[i])].ref = visit.node.in[swapped ? 1 - i : i];
+    if (swapped) std::swap(visit.node.in[0], visit.node.in[1]);
     step(node + 1);
   }
   state_ = before;
 }
 
-bool Matcher::bind_attribute(const Node& n, std::size_t first) {
+bool Matcher::bind_attribute(const Node& n) {
   const auto bind_to = [&](std::optional<std::int32_t>& bound) {
     if (!bound) bound = n.attribute;
     return *bound == n.attribute;
@@ -128,10 +110,9 @@ bool Matcher::bind_attribute(const Node& n, std::size_t first) {
       return (state_.product && n.attribute == terms.attribute_of_sums()) || bind_to(state_.product);
     }
     case Op::function: {
-      AppliedFunction f{n.attribute, n.element, first, n.in};
-      f.given[first] = {};
-      if (!state_.function) state_.function = f;
-      return *state_.function == f;
+      const bool is_first = !state_.function;
+      if (is_first) state_.function_element = n.element;
+      return bind_to(state_.function) && state_.function_element == n.element;
     }
     case Op::view: return bind_to(state_.move);
     case Op::cat:
@@ -184,7 +165,8 @@ void Matcher::finish() {
   const TermTable& terms = source_.terms();
   const bool is_f32 = terms.element(visits_[0].ref) == ir::Element::f32;
   match.binding.product = state_.product.value_or(is_f32 ? terms.attribute_of_sums() : 0);
-  match.binding.function = state_.function.value_or(AppliedFunction());
+  match.binding.function = state_.function.value_or(0);
+  match.binding.function_element = state_.function_element;
   match.binding.move = state_.move.value_or(0);
   match.binding.cut_number = state_.cut_number.value_or(0);
   std::array<unsigned, kMaxLabels> having{};
@@ -233,8 +215,7 @@ Ref Matcher::build(std::size_t node) {
   const PatternNode& p = pattern_[node];
   if (p.op == Op::variable) return resolved(visits_[node].ref);
   Node n = with_labels(visits_[node].node, [&](Label l) { return resolved(l); });
-  for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(p.op)); ++i)
-    n.in[operand_at(i, visits_[node].first)] = build(static_cast<std::size_t>(p.in[i]));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(operands_of(p.op)); ++i) n.in[i] = build(static_cast<std::size_t>(p.in[i]));
   return terms_.insert(n);
 }
 

@@ -20,8 +20,8 @@ struct Match {
 ///   4. accept: asks the rule's conditions for what becomes of each axis. If only the other side has two nested sums, they share the axes that
 ///      this side sums in every possible way.
 ///
-/// Nodes of one op have one attribute: a function is the same function with the same scalars beside its one operand, a cut the same cut, and
-/// products that sum multiply in one way. Products have the element type of their factors.
+/// Nodes of one op have one attribute: a function is the same function, a cut the same cut, and products that sum multiply in one way. Products
+/// have the element type of their factors.
 class Matcher {
  public:
   Matcher(const NodeSource& source, TermTable& terms, const Rule& rule, int side);
@@ -40,10 +40,9 @@ class Matcher {
   }
 
  private:
-  struct Visit {            // a visit of a node of the pattern
-    Ref ref;                // the reference that was found there
-    Node node;              // the member that was taken, in labels of the match
-    std::size_t first = 0;  // which operand of the member is the first one of the pattern
+  struct Visit {  // a visit of a node of the pattern
+    Ref ref;      // the reference that was found there
+    Node node;    // the member that was taken, in labels of the match
   };
   struct State {
     std::array<Label, kMaxLabels> alias;         // fresh labels that are one axis
@@ -51,15 +50,15 @@ class Matcher {
     Label next = 0;
     std::array<Ref, kMaxVariables> variables;
     Label moved = kNoLabel, cut = kNoLabel;
-    std::optional<std::int32_t> product, move, cut_number;
-    std::optional<AppliedFunction> function;
+    std::optional<std::int32_t> product, function, move, cut_number;
+    ir::Element function_element{};
   };
 
   bool can_be(std::size_t node, int term) const;
   void start(const Ref&);
   void step(std::size_t node);
-  void take(std::size_t node, const Member&, std::size_t first);
-  bool bind_attribute(const Node&, std::size_t first);
+  void take(std::size_t node, const Member&, bool swapped);
+  bool bind_attribute(const Node&);
   bool bind(const Ref& variable, const Ref& again);
   void finish();
   void accept(Match, const std::array<unsigned, kMaxLabels>& having, Label cut);

@@ -20,9 +20,9 @@ inline std::optional<std::string> difference(const graph::Graph& g, std::span<co
   return result.is_refuted ? std::optional(result.text) : std::nullopt;
 }
 
-inline Judge judge_by_fusion(const ir::TargetDesc& target = {}) {
-  return {.estimate = [target](const graph::Graph& g) -> std::optional<SearchEstimate> {
-            const auto e = fusion::estimate_graph(g, {}, target);
+inline Judge judge_by_fusion() {
+  return {.estimate = [](const graph::Graph& g) -> std::optional<SearchEstimate> {
+            const auto e = fusion::estimate_graph(g, {}, {});
             if (!e) return std::nullopt;
             return SearchEstimate{e->seconds, e->seconds_if_small, e->seconds_if_large, e->kernels};
           },
