@@ -73,7 +73,9 @@ void Matcher::take(std::size_t node, const Member& m, bool swapped) {
   for (int s = 0; s < m.slots.size(); ++s) renamed[m.slots[s]] = visit.ref.labels[s];
   bool fits = true;
   for_labels(m.node, [&](Label l) {
-    if (renamed[l] != kNoLabel || !(fits &= state_.next < kMaxLabels)) return;
+    if (renamed[l] != kNoLabel) return;
+    fits = fits && state_.next < kMaxLabels;
+    if (!fits) return;
     state_.binder[state_.next] = static_cast<std::int8_t>(node);
     renamed[l] = state_.next++;
   });
@@ -143,7 +145,7 @@ bool Matcher::bind(const Ref& variable, const Ref& again) {
     const Label a = resolved(variable.labels[s]), b = resolved(again.labels[s]);
     if (a == b) continue;
     if (a < first_fresh_ || b < first_fresh_) return false;
-    const int first = state_.binder[a], second = state_.binder[b];
+    const std::int8_t first = state_.binder[a], second = state_.binder[b];
     const auto op = [&](int node) { return pattern_[static_cast<std::size_t>(node)].op; };
     if (!are_in_different_addends(first, second) || op(first) != op(second)) return false;
     for (Label& l : state_.alias)
