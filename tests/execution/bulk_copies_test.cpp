@@ -2,10 +2,8 @@
 // axes, and maps that the host computes. The emulator finds races and missing fences; the interpreter gives the values.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <map>
 #include <random>
@@ -14,7 +12,7 @@
 #include "passes/pass_manager.h"
 #include "tests/execution/distribute.h"
 #include "tests/execution/machines.h"
-#include "tileir/layout/canonical_buffer.h"
+#include "tests/execution/tile_texts.h"
 #include "tileir/op_kind.h"
 #include "tileir/text/parser.h"
 
@@ -27,49 +25,11 @@ namespace {
 constexpr const char* kHopper = "sm_90a";
 constexpr int kWarps = 4;
 
-struct Tile {
-  Element element;
-  int rows, columns, slab_bytes;
-  int elements() const { return rows * columns; }
-  int bytes() const { return elements() * ir::bytes(element); }
-};
-
-int log2(int n) { return std::countr_zero(static_cast<unsigned>(n)); }
-
-/// "[[0, 1], [0, 2]]"
-std::string bases(const LinearLayout& l, HardwareDim d) {
-  std::string list;
-  for (std::uint32_t basis : l.bases(d)) list += fmt::format("{}[{}]", list.empty() ? "" : ", ", fmt::join(l.coordinates(basis), ", "));
-  return "[" + list + "]";
-}
-
-/// Four warps; each register has elements of all of them.
-LinearLayout over_threads(const std::vector<int>& log2_extents, int bits) {
-  LinearLayout l(log2_extents);
-  for (int i = 7; i < bits; ++i) l.add_basis(HardwareDim::reg, 1u << i);
-  for (int i = 0; i < 5; ++i) l.add_basis(HardwareDim::lane, 1u << i);
-  for (int i = 5; i < 7; ++i) l.add_basis(HardwareDim::warp, 1u << i);
-  return l;
-}
+using Tile = BufferedTile;
 
 /// The lines of layout #0, of the tile, layout #1, of its numbers in a row, and layout #2, of a canonical buffer.
 std::string layouts(const Tile& t) {
-  const int bits = log2(t.elements());
-  const std::vector<int> two{log2(t.rows), log2(t.columns)}, one{bits};
-  const auto line = [](int number, const std::string& shape, const LinearLayout& l) {
-    return fmt::format("  layout #{} [{}] {{register = {}, lane = {}, warp = {}}}\n", number, shape, bases(l, HardwareDim::reg),
-                       bases(l, HardwareDim::lane), bases(l, HardwareDim::warp));
-  };
-  const std::string shape = fmt::format("{}, {}", t.rows, t.columns);
-  return line(0, shape, over_threads(two, bits)) + line(1, std::to_string(t.elements()), over_threads(one, bits)) +
-         fmt::format("  layout #2 [{}] {{offset = {}}}\n", shape,
-                     bases(canonical_buffer(two, 1, ir::bytes(t.element), t.slab_bytes), HardwareDim::offset));
-}
-
-std::string replaced(std::string text, const std::map<std::string, std::string>& words) {
-  for (const auto& [from, to] : words)
-    for (std::size_t at; (at = text.find(from)) != std::string::npos;) text.replace(at, from.size(), to);
-  return text;
+  return layout_over_threads(0, {t.rows, t.columns}) + layout_over_threads(1, {t.elements()}) + layout_of_buffer(2, t);
 }
 
 /// Starts the copy of tile NUMBER, if the condition holds, to its slot.

@@ -3,10 +3,8 @@
 // fences and waits that are missing; so does the interpreter, which gives the values.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -18,8 +16,8 @@
 #include "tests/execution/distribute.h"
 #include "tests/execution/machines.h"
 #include "tests/execution/product_subject.h"
+#include "tests/execution/tile_texts.h"
 #include "tests/fuzz/emulator_executor.h"
-#include "tileir/layout/canonical_buffer.h"
 #include "tileir/op_kind.h"
 #include "tileir/roles.h"
 #include "tileir/text/parser.h"
@@ -32,49 +30,11 @@ namespace {
 
 constexpr int kWarps = 4;
 
-struct Tile {
-  Element element;
-  int rows, columns, slab_bytes;
-  int elements() const { return rows * columns; }
-};
-
-int log2(int n) { return std::countr_zero(static_cast<unsigned>(n)); }
-
-/// "[[0, 1], [0, 2]]"
-std::string bases(const LinearLayout& l, HardwareDim d) {
-  std::string list;
-  for (std::uint32_t basis : l.bases(d)) list += fmt::format("{}[{}]", list.empty() ? "" : ", ", fmt::join(l.coordinates(basis), ", "));
-  return "[" + list + "]";
-}
-
-std::string replaced(std::string text, const std::map<std::string, std::string>& words) {
-  for (const auto& [from, to] : words)
-    for (std::size_t at; (at = text.find(from)) != std::string::npos;) text.replace(at, from.size(), to);
-  return text;
-}
-
-/// Four warps; each register has elements of all of them.
-LinearLayout over_threads(const std::vector<int>& log2_extents, int bits) {
-  LinearLayout l(log2_extents);
-  for (int i = 7; i < bits; ++i) l.add_basis(HardwareDim::reg, 1u << i);
-  for (int i = 0; i < 5; ++i) l.add_basis(HardwareDim::lane, 1u << i);
-  for (int i = 5; i < 7; ++i) l.add_basis(HardwareDim::warp, 1u << i);
-  return l;
-}
+using Tile = BufferedTile;
 
 /// The lines of layout #0, of the tile, layout #1, of a canonical buffer, and layout #2, of the tile's numbers in a row.
 std::string layouts(const Tile& t) {
-  const int bits = log2(t.elements());
-  const std::vector<int> two{log2(t.rows), log2(t.columns)}, one{bits};
-  const auto line = [](int number, const std::string& shape, const LinearLayout& l) {
-    return fmt::format("  layout #{} [{}] {{register = {}, lane = {}, warp = {}}}\n", number, shape, bases(l, HardwareDim::reg),
-                       bases(l, HardwareDim::lane), bases(l, HardwareDim::warp));
-  };
-  const std::string shape = fmt::format("{}, {}", t.rows, t.columns);
-  return line(0, shape, over_threads(two, bits)) +
-         fmt::format("  layout #1 [{}] {{offset = {}}}\n", shape,
-                     bases(canonical_buffer(two, 1, bytes(t.element), t.slab_bytes), HardwareDim::offset)) +
-         line(2, std::to_string(t.elements()), over_threads(one, bits));
+  return layout_over_threads(0, {t.rows, t.columns}) + layout_of_buffer(1, t) + layout_over_threads(2, {t.elements()});
 }
 
 enum class Order { by_passes, by_kernel };
@@ -202,21 +162,6 @@ Function passed_without(const fuzz::Program& p, int warps, std::string_view left
 
 int bulk_stores(const std::string& ptx) { return count(ptx, "async.bulk.tensor.2d.global") + count(ptx, "async.bulk.tensor.3d.global"); }
 
-/// Runs the product, and compares it with the traced kernel; returns its PTX.
-std::string check(const ProductKernel& kernel, const ProductShape& s) {
-  CAPTURE(kernel.result);
-  CAPTURE(kernel.epilogue);
-  CAPTURE(s.m);
-  CAPTURE(s.n);
-  CAPTURE(s.k);
-  const fuzz::Program p = program(kernel, s);
-  fuzz::InterpreterExecutor reference;
-  fuzz::EmulatorExecutor emulator(kHopper, kernel.warps);
-  const auto difference = fuzz::compare(p, reference, emulator);
-  CHECK_MESSAGE(!difference.has_value(), difference.value_or(""));
-  return check_on_emulator(p, kernel.warps, kHopper).ptx;
-}
-
 }  // namespace
 
 TEST_CASE("bulk stores: parts of tensors of any extents") {
@@ -304,14 +249,14 @@ TEST_CASE("bulk stores: the interpreter reports accesses to what may not be stor
 
 TEST_CASE("bulk stores: products of any extents, by roles and without") {
   for (const ProductKernel& k : {kRoles, kSmall})
-    for (const ProductShape& s : kShapes) CHECK(bulk_stores(check(k, s)) > 0);
+    for (const ProductShape& s : kShapes) CHECK(bulk_stores(check_product(k, s)) > 0);
 }
 
 TEST_CASE("bulk stores: results of every element type, turned ones, batches and masks") {
   for (const char* result : {"f16", "bf16", "f32", "f64", "i8", "i32", "i64", "u16", "f8e4m3", "f8e5m2"}) {
     ProductKernel k = kRoles;
     k.result = result;
-    CHECK(bulk_stores(check(k, {130, 200, 104})) > 0);
+    CHECK(bulk_stores(check_product(k, {130, 200, 104})) > 0);
   }
   for (const auto& change : std::vector<std::function<void(ProductKernel&)>>{[](ProductKernel& k) { k.result_is_turned = true; },
                                                                              [](ProductKernel& k) { k.has_batches = true; },
@@ -319,13 +264,13 @@ TEST_CASE("bulk stores: results of every element type, turned ones, batches and 
     for (const ProductKernel& of : {kRoles, kSmall}) {
       ProductKernel k = of;
       change(k);
-      CHECK(bulk_stores(check(k, {130, 200, 104})) > 0);
+      CHECK(bulk_stores(check_product(k, {130, 200, 104})) > 0);
     }
   ProductKernel odd = kRoles, close = kRoles;
   odd.has_odd_mask = true;
   close.has_result_pitch = false;
-  CHECK(bulk_stores(check(odd, {130, 200, 104})) == 0);
-  CHECK(bulk_stores(check(close, {130, 200, 104})) == 0);
+  CHECK(bulk_stores(check_product(odd, {130, 200, 104})) == 0);
+  CHECK(bulk_stores(check_product(close, {130, 200, 104})) == 0);
 }
 
 TEST_CASE("bulk stores: what becomes of the sums first") {
@@ -334,7 +279,7 @@ TEST_CASE("bulk stores: what becomes of the sums first") {
       for (const ProductKernel& of : {kRoles, kSmall}) {
         ProductKernel k = of;
         k.epilogue = epilogue, k.result = result;
-        CHECK(bulk_stores(check(k, {130, 200, 104})) > 0);
+        CHECK(bulk_stores(check_product(k, {130, 200, 104})) > 0);
       }
 }
 
@@ -344,7 +289,7 @@ TEST_CASE("bulk stores: relaxed atomics add the tiles of all batches") {
       ProductKernel k = of;
       k.has_batches = k.adds = true;
       k.result = result;
-      CHECK(count(check(k, {70, 72, 4}), "cp.reduce.async.bulk.tensor") > 0);
+      CHECK(count(check_product(k, {70, 72, 4}), "cp.reduce.async.bulk.tensor") > 0);
     }
 }
 

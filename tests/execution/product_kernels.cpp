@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "tests/execution/tile_texts.h"
 #include "tileir/text/parser.h"
 
 namespace tilewright::test {
@@ -14,12 +15,6 @@ namespace tilewright::test {
 using namespace ir;
 
 namespace {
-
-std::string replaced(std::string text, const std::map<std::string, std::string>& words) {
-  for (const auto& [from, to] : words)
-    for (std::size_t at; (at = text.find(from)) != std::string::npos;) text.replace(at, from.size(), to);
-  return text;
-}
 
 /// x[row * pitch + column], with a mask for both.
 constexpr const char* kLoad = R"(

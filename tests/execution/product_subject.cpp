@@ -9,6 +9,7 @@
 
 #include "backend/compile.h"
 #include "passes/pass_manager.h"
+#include "tests/execution/distribute.h"
 #include "tests/fuzz/emulator_executor.h"
 
 namespace tilewright::test {
@@ -83,6 +84,20 @@ void RandomTurns::run(const Function& f, std::span<const std::uint64_t> words, s
   options.grid = grid;
   options.role_seed = seed_;
   interpret(passed(p, warps_), words, options);
+}
+
+std::string check_product(const ProductKernel& kernel, const ProductShape& s) {
+  CAPTURE(kernel.result);
+  CAPTURE(kernel.epilogue);
+  CAPTURE(s.m);
+  CAPTURE(s.n);
+  CAPTURE(s.k);
+  const fuzz::Program p = program(kernel, s);
+  fuzz::InterpreterExecutor reference;
+  fuzz::EmulatorExecutor emulator(kHopper, kernel.warps);
+  const auto difference = fuzz::compare(p, reference, emulator);
+  CHECK_MESSAGE(!difference.has_value(), difference.value_or(""));
+  return check_on_emulator(p, kernel.warps, kHopper).ptx;
 }
 
 void check_equal(const fuzz::Program& p, fuzz::Executor& machine) {

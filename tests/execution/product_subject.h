@@ -47,6 +47,9 @@ class RandomTurns : public fuzz::Executor {
   std::uint64_t seed_;
 };
 
+/// Runs the product on the emulated Hopper, and compares it with the traced kernel in the interpreter and on other machines; returns its PTX.
+std::string check_product(const ProductKernel&, const ProductShape&);
+
 /// The machine has the values of the interpreter.
 void check_equal(const fuzz::Program&, fuzz::Executor& machine);
 

@@ -7,10 +7,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "backend/compile.h"
-#include "passes/pass_manager.h"
 #include "tests/execution/distribute.h"
-#include "tests/execution/product_kernels.h"
+#include "tests/execution/product_subject.h"
 #include "tests/fuzz/emulator_executor.h"
 #include "tileir/op_kind.h"
 
@@ -20,51 +18,29 @@ using namespace ir;
 
 namespace {
 
-constexpr const char* kHopper = "sm_90a";
-
 using Kernel = ProductKernel;
 using Shape = ProductShape;
-
-/// Runs the product, and compares it with the traced kernel; returns its PTX.
-std::string check(const Kernel& kernel, const Shape& s) {
-  CAPTURE(s.m);
-  CAPTURE(s.n);
-  CAPTURE(s.k);
-  const fuzz::Program p = program(kernel, s);
-  fuzz::InterpreterExecutor reference;
-  fuzz::EmulatorExecutor emulator(kHopper, kernel.warps);
-  const auto difference = fuzz::compare(p, reference, emulator);
-  CHECK_MESSAGE(!difference.has_value(), difference.value_or(""));
-  return check_on_emulator(p, kernel.warps, kHopper).ptx;
-}
 
 int bulk_copies(const std::string& ptx) { return count(ptx, "cp.async.bulk.tensor."); }
 int thread_copies(const std::string& ptx) { return count(ptx, "cp.async.c"); }
 
 constexpr Shape kShapes[] = {{64, 64, 64}, {70, 72, 40}, {1, 1, 1}, {130, 200, 104}, {63, 129, 33}, {64, 64, 320}};
 
-Function passed(const fuzz::Program& p, int warps) {
-  const TargetDesc target = backend::describe_target(kHopper);
-  Function f = p.function;
-  passes::run_passes(f, passes::pipeline(target), {target, true, false, warps});
-  return f;
-}
-
 }  // namespace
 
 TEST_CASE("tensor boxes: products of matrices of any extents") {
   for (const Shape& s : kShapes) {
-    const std::string ptx = check({}, s);
+    const std::string ptx = check_product({}, s);
     CHECK(bulk_copies(ptx) > 0);
     CHECK(thread_copies(ptx) == 0);
   }
 }
 
 TEST_CASE("tensor boxes: any number of stages, and larger tiles") {
-  for (const int stages : {2, 4, 6}) CHECK(bulk_copies(check({.stages = stages}, {100, 90, 200})) > 0);
+  for (const int stages : {2, 4, 6}) CHECK(bulk_copies(check_product({.stages = stages}, {100, 90, 200})) > 0);
   // Two slabs for each tile of b, and of a.
-  CHECK(bulk_copies(check({.rows = 128, .columns = 128, .depth = 64, .warps = 8}, {200, 200, 190})) > 0);
-  CHECK(bulk_copies(check({.rows = 64, .columns = 64, .depth = 128}, {100, 100, 300})) > 0);
+  CHECK(bulk_copies(check_product({.rows = 128, .columns = 128, .depth = 64, .warps = 8}, {200, 200, 190})) > 0);
+  CHECK(bulk_copies(check_product({.rows = 64, .columns = 64, .depth = 128}, {100, 100, 300})) > 0);
 }
 
 TEST_CASE("tensor boxes: one copy writes all slabs of a slot, if rows of the tensor are whole slabs") {
@@ -74,9 +50,9 @@ TEST_CASE("tensor boxes: one copy writes all slabs of a slot, if rows of the ten
         Kernel k{.rows = 64, .columns = 256, .depth = 64, .has_batches = has_batches};
         k.element = element, k.result = k.element == "i8" ? "i32" : "f32";
         k.of_pitch = "{divisible_by = 16, positive}";
-        const std::string apart = check(k, {70, n, 190});
+        const std::string apart = check_product(k, {70, n, 190});
         k.of_columns = "{divisible_by = 128, positive}";
-        const std::string together = check(k, {70, n, 190});
+        const std::string together = check_product(k, {70, n, 190});
         // Of b, in three places.
         CHECK(bulk_copies(apart) - bulk_copies(together) == 3 * (k.element == "f16" ? 3 : 1));
         CHECK(count(together, "cp.async.bulk.tensor.3d") > 0);
@@ -84,7 +60,7 @@ TEST_CASE("tensor boxes: one copy writes all slabs of a slot, if rows of the ten
   // Those of a, along K, and of an a that is turned.
   for (const bool left : {false, true}) {
     Kernel k{.rows = 128, .columns = 64, .depth = 128, .warps = 8, .left_is_turned = left};
-    check(k, {70, 72, 190});
+    check_product(k, {70, 72, 190});
   }
 }
 
@@ -92,14 +68,14 @@ TEST_CASE("tensor boxes: factors in either order in memory") {
   for (const bool left : {false, true})
     for (const bool right : {false, true})
       for (const Shape& s : {Shape{70, 72, 40}, Shape{130, 200, 104}}) {
-        const std::string ptx = check({.left_is_turned = left, .right_is_turned = right}, s);
+        const std::string ptx = check_product({.left_is_turned = left, .right_is_turned = right}, s);
         CHECK(bulk_copies(ptx) > 0);
         CHECK(thread_copies(ptx) == 0);
       }
 }
 
 TEST_CASE("tensor boxes: batches are a further axis") {
-  const std::string ptx = check({.has_batches = true}, {70, 72, 40});
+  const std::string ptx = check_product({.has_batches = true}, {70, 72, 40});
   CHECK(count(ptx, "cp.async.bulk.tensor.3d") > 0);
   CHECK(count(ptx, "cp.async.bulk.tensor.2d") > 0);
 }
@@ -108,7 +84,7 @@ TEST_CASE("tensor boxes: batches and heads at distances that are parameters are 
   for (const bool left : {false, true})
     for (const bool is_view : {false, true})
       for (const Shape& s : {Shape{64, 64, 64}, Shape{70, 72, 40}, Shape{63, 129, 33}}) {
-        const std::string ptx = check({.left_is_turned = left, .has_heads = true, .is_view = is_view}, s);
+        const std::string ptx = check_product({.left_is_turned = left, .has_heads = true, .is_view = is_view}, s);
         CHECK(count(ptx, "cp.async.bulk.tensor.4d") > 0);
         CHECK(count(ptx, "cp.async.bulk.tensor.2d") > 0);
         CHECK(thread_copies(ptx) == 0);
@@ -118,7 +94,7 @@ TEST_CASE("tensor boxes: batches and heads at distances that are parameters are 
 TEST_CASE("tensor boxes: groups of programs, whose positions are quotients") {
   for (const Shape& s : {Shape{64, 64, 64}, Shape{200, 130, 40}, Shape{330, 200, 72}}) {
     for (const bool has_lower_bounds : {false, true}) {
-      const std::string ptx = check({.is_grouped = true, .has_lower_bounds = has_lower_bounds}, s);
+      const std::string ptx = check_product({.is_grouped = true, .has_lower_bounds = has_lower_bounds}, s);
       CHECK(bulk_copies(ptx) > 0);
       CHECK(thread_copies(ptx) == 0);
     }
@@ -146,7 +122,7 @@ TEST_CASE("tensor boxes: the host refuses a launch in which a program divides a 
   CHECK(error_of(divided, program(divided, {64, 130, 40}, 3)) == "");
   check_refused(divided, program(divided, {64, 130, 40}, -2), -2);
   // If the mask leaves out negative positions, the copies do, too.
-  check({.is_divided = true}, {64, 130, 40});
+  check_product({.is_divided = true}, {64, 130, 40});
   const Kernel masked{.is_divided = true};
   CHECK(error_of(masked, program(masked, {64, 130, 40}, -2)) == "");
 }
@@ -154,7 +130,7 @@ TEST_CASE("tensor boxes: the host refuses a launch in which a program divides a 
 TEST_CASE("tensor boxes: views that begin behind an address, and positions above the first row") {
   for (const bool left : {false, true})
     for (const Shape& s : kShapes) {
-      const std::string ptx = check({.left_is_turned = left, .is_view = true}, s);
+      const std::string ptx = check_product({.left_is_turned = left, .is_view = true}, s);
       CHECK(bulk_copies(ptx) > 0);
       CHECK(thread_copies(ptx) == 0);
     }
@@ -162,7 +138,7 @@ TEST_CASE("tensor boxes: views that begin behind an address, and positions above
 
 TEST_CASE("tensor boxes: rows that the host cannot describe are copied by threads") {
   for (const char* attributes : {"{divisible_by = 8}", "{positive}", "{divisible_by = 4, positive}"}) {
-    const std::string ptx = check({.of_pitch = attributes}, {70, 72, 40});
+    const std::string ptx = check_product({.of_pitch = attributes}, {70, 72, 40});
     CHECK(bulk_copies(ptx) == 0);
   }
 }
