@@ -31,7 +31,8 @@ void multiply_add(std::span<const Product>, std::size_t blocks, std::size_t dept
                   const s32* after);
 
 /// As multiply_add, for fp8 by wgmma: products are exact, but before they are added all terms, the register's value among them, are cut off to
-/// 13 bits behind the leading bit of the greatest one. So it was measured (DeepSeek-V3 report, section 3.5.2); PTX does not say it.
+/// 13 bits behind the leading bit of the greatest one. The DeepSeek-V3 report says so (section 3.5.2); PTX does
+/// not, and it has not been measured here.
 void multiply_add_briefly(const Product&, std::size_t blocks, std::size_t depth, std::byte* registers, const s32* before, const s32* after);
 
 /// As multiply_add, for operands that are both in registers and have elements of 16 bits, in the layout of mma.m16n8k8 and m16n8k16: the
