@@ -75,7 +75,10 @@ class IndexSums {
       const Node*& own = is_subtracted ? sum_.subtracted : sum_.added;
       return std::exchange(own, index) == nullptr;
     }
+    // Sums of greater numbers may wrap, and no index is so far from another one.
     const auto add_number = [&](std::int64_t v) {
+      constexpr std::int64_t kMost = std::int64_t{1} << 40;
+      if (v < -kMost || v > kMost) return false;
       sum_.number += is_subtracted ? -v : v;
       return true;
     };

@@ -317,6 +317,30 @@ TEST_CASE("instance check: plans of masks beside the diagonal are not refuted") 
     }
 }
 
+TEST_CASE("instance check: no index is so far from another one as the greatest numbers are") {
+  for (const char* number : {"9223372036854775807", "-9223372036854775808", "1099511627777"}) {
+    CAPTURE(number);
+    const graph::Graph g = graph::parse(fmt::format(R"(graph {{
+  %a = input : f32[512, 512]
+  %i = iota {{axes = [0]}} : i64[512, 1]
+  %j = iota {{axes = [1]}} : i64[1, 512]
+  %c = constant {{data = [{}]}} : i64
+  %far = sub %j, %c : i64[1, 512]
+  %k = sub %far, %c : i64[1, 512]
+  %m = eq %i, %k : i1[512, 512]
+  %z = constant {{data = [0]}} : f32
+  %w = select %m, %a, %z : f32[512, 512]
+  %t = reduce %w {{kind = sum, axes = [1]}} : f32[512]
+  output "t" %t
+}})",
+                                                    number),
+                                        "far");
+    const KernelSequence p = build_sequence(g, {}, ir::TargetDesc{});
+    CHECK(p.proof.exact);
+    CHECK_MESSAGE(p.not_fused.empty(), p.not_fused[0]);
+  }
+}
+
 TEST_CASE("instance check: a pick of another element, or of several, is refuted") {
   constexpr Formulas kEqual[] = {
       {"%k = constant {data = [57]} : i32 %c = eq %j, %k : i1[1, 500] %w = select %c, %p, %zero : f64[500, 500] "
