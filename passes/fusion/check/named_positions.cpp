@@ -153,7 +153,10 @@ class IndexValues {
   }
 
  private:
-  static std::set<std::int64_t> limited(std::set<std::int64_t> all) { return all.size() > kMostValues ? std::set<std::int64_t>() : all; }
+  static std::set<std::int64_t> limited(std::set<std::int64_t> all) {
+    if (all.size() > kMostValues) all.clear();
+    return all;
+  }
 
   std::set<std::int64_t> mapped(const Node& n, int depth) const {
     const std::set<std::int64_t> last = of(n.operands.back(), depth + 1);
